@@ -1,0 +1,1 @@
+"""The subcommands of ``python -m pu_lib``, one module each."""

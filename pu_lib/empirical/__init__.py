@@ -1,0 +1,1 @@
+"""The paper's experiments: the compiled Jekyll and Hyde loop, sweeps, statistics, statements."""

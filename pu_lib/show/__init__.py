@@ -1,0 +1,1 @@
+"""Figures and explorers of the book; the only part of the library that draws."""
