@@ -103,7 +103,9 @@ def _show(value: Any) -> str:
 def _table(rows: tuple[dict[str, Any], ...]) -> str:
     head = "".join(f'<th scope="col">{html.escape(str(key))}</th>' for key in rows[0])
     body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(_show(value))}</td>" for value in row.values()) + "</tr>"
+        "<tr>"
+        + "".join(f"<td>{html.escape(_show(value))}</td>" for value in row.values())
+        + "</tr>"
         for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,513 @@
+r"""The five policy updates (paper, section 2).
+
+Every update maps the parameters :math:`\theta(s,\cdot)` of one state to new ones, given the values
+:math:`q(s,\cdot)` and a weight :math:`w = \eta\,d(s) \ge 0`. With
+:math:`\mathrm{adv}(a) = q(a) - \sum_{a'} \pi(a') q(a')` and a greedy action
+:math:`a_q \in \arg\max_a q(a)`:
+
+- `pg-sm`: policy :math:`\pi(a) \propto e^{\theta_a}`, step
+  :math:`\theta_a + w\,\pi(a)\,\mathrm{adv}(a)`.
+- `pg-es`: policy :math:`\pi(a) \propto |\theta_a|^p`, step
+  :math:`\theta_a + w\,\mathrm{sign}(\theta_a)\,\frac{p}{\|\theta\|_p}\,\pi(a)^{1-1/p}\,
+  \mathrm{adv}(a)`.
+- `di`: policy :math:`\pi(a) = \theta_a`, step :math:`\mathrm{Proj}_\Delta(\theta + w q)`.
+- `ce`: policy :math:`\pi(a) \propto e^{\theta_a}`, step
+  :math:`\theta_a + w\,(\mathbb 1_{a=a_q} - \pi(a))`.
+- `mce`: policy :math:`\pi(a) \propto e^{\theta_a}`, step :math:`\theta_{a_q} + w\,(1-\pi(a_q))` and
+  :math:`\theta_a - \frac{w}{|A|-1}(1-\pi(a_q))` for every other action.
+
+Arrays have shape ``(..., n_actions)`` and all leading axes broadcast, so that one call updates one
+state, all states of an MDP, or a batch of MDPs. Nothing is clipped or renormalised silently: a
+parameter that an update cannot take raises `ValueError` with a sentence.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "UPDATES",
+    "CrossEntropy",
+    "Direct",
+    "EscortPolicyGradient",
+    "ModifiedCrossEntropy",
+    "SoftmaxPolicyGradient",
+    "Update",
+    "advantage",
+    "escort",
+    "greedy_mask",
+    "make_update",
+    "project_simplex",
+    "softmax",
+]
+
+Floats = NDArray[np.float64]
+Ties = Literal["first", "random", "leave"]
+EscortFactor = Literal["keep", "drop"]
+
+
+# Parametrizations
+
+
+def softmax(theta: ArrayLike) -> Floats:
+    r"""Return :math:`\pi(a) = e^{\theta_a} / \sum_{a'} e^{\theta_{a'}}` (paper, eq. 4).
+
+    Parameters
+    ----------
+    theta : array_like, shape (..., n_actions)
+        Parameters; shifted by their maximum, so that any finite value is safe.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+    """
+    theta = np.asarray(theta, dtype=np.float64)
+    weights = np.exp(theta - theta.max(axis=-1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def escort(theta: ArrayLike, p: float = 2.0) -> Floats:
+    r"""Return :math:`\pi(a) = |\theta_a|^p / \|\theta\|_p^p` (paper, section 2.1).
+
+    Parameters
+    ----------
+    theta : array_like, shape (..., n_actions)
+        Parameters, not all zero in any row; scaled by their largest modulus before the power is
+        taken, so that it neither overflows nor makes every term underflow.
+    p : float
+        The exponent of the escort transform, at least 1.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+    """
+    modulus = np.abs(np.asarray(theta, dtype=np.float64))
+    powers = (modulus / modulus.max(axis=-1, keepdims=True)) ** p
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
+
+
+def project_simplex(x: ArrayLike) -> Floats:
+    r"""Return the Euclidean projection of each row of `x` on the probability simplex.
+
+    The projection is :math:`\max(0, x_a - \lambda)` with the one :math:`\lambda` that makes the
+    row sum to one. With the entries sorted in decreasing order :math:`u_1 \ge u_2 \ge \dots`, it is
+    :math:`\lambda = (u_1 + \dots + u_k - 1)/k` for the largest :math:`k` such that
+    :math:`u_k > \lambda`.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., n_actions)
+        Finite points.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+    """
+    points = np.asarray(x, dtype=np.float64)
+    # A common shift of a row does not change its projection; without it, large entries would
+    # swallow the 1 in the sum below.
+    points = points - points.max(axis=-1, keepdims=True)
+    descending = -np.sort(-points, axis=-1)
+    counts = np.arange(1, points.shape[-1] + 1)
+    thresholds = (np.cumsum(descending, axis=-1) - 1.0) / counts
+    support = np.count_nonzero(descending > thresholds, axis=-1, keepdims=True)
+    threshold = np.take_along_axis(thresholds, support - 1, axis=-1)
+    return np.asarray(np.maximum(points - threshold, 0.0))
+
+
+# Quantities shared by the updates
+
+
+def advantage(pi: Floats, q: Floats) -> Floats:
+    r"""Return :math:`\mathrm{adv}(a) = q(a) - \sum_{a'} \pi(a') q(a')`, shape (..., n_actions)."""
+    return np.asarray(q - np.sum(pi * q, axis=-1, keepdims=True))
+
+
+def greedy_mask(
+    q: ArrayLike, ties: Ties = "first", rng: np.random.Generator | None = None
+) -> NDArray[np.bool_]:
+    r"""Mark the greedy action :math:`a_q = \arg\max_a q(a)` of each row.
+
+    Parameters
+    ----------
+    q : array_like, shape (..., n_actions)
+        Values.
+    ties : {"first", "random", "leave"}
+        Which action is greedy where several have the largest value: the first one, one drawn
+        uniformly with `rng`, or none (the row is left unmarked).
+    rng : numpy.random.Generator, optional
+        Needed when `ties` is ``"random"``.
+
+    Returns
+    -------
+    ndarray of bool, shape (..., n_actions)
+        At most one mark a row.
+
+    Raises
+    ------
+    ValueError
+        If `ties` is unknown, or is ``"random"`` and `rng` is missing.
+    """
+    q = np.asarray(q, dtype=np.float64)
+    best = q == q.max(axis=-1, keepdims=True)
+    if ties == "leave":
+        return np.asarray(best & (best.sum(axis=-1, keepdims=True) == 1))
+    if ties == "first":
+        chosen = np.argmax(best, axis=-1)
+    elif ties == "random":
+        if rng is None:
+            raise ValueError("rng: ties='random' draws the greedy action; give a numpy Generator.")
+        chosen = np.argmax(np.where(best, rng.random(q.shape), -1.0), axis=-1)
+    else:
+        raise ValueError(f"ties: expected one of {get_args(Ties)}, got {ties!r}.")
+    return np.asarray(np.arange(q.shape[-1]) == chosen[..., np.newaxis])
+
+
+# The updates
+
+
+class Update(ABC):
+    """A policy update: a parametrization and the step that moves its parameters.
+
+    Attributes
+    ----------
+    name : str
+        The name in `UPDATES`.
+    """
+
+    name: str
+
+    @abstractmethod
+    def _policy(self, theta: Floats) -> Floats:
+        """Return the policy of checked parameters."""
+
+    @abstractmethod
+    def _step(
+        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
+    ) -> Floats:
+        """Return the new parameters; `weight` has a trailing axis of length one."""
+
+    def policy(self, theta: ArrayLike) -> Floats:
+        """Return the policy of parameters `theta`.
+
+        Parameters
+        ----------
+        theta : array_like, shape (..., n_actions)
+            Finite parameters; for `di` points of the simplex, for `pg-es` no all-zero row.
+
+        Returns
+        -------
+        ndarray, shape (..., n_actions)
+            Non-negative, summing to one along the last axis.
+
+        Raises
+        ------
+        ValueError
+            If `theta` is not an array of finite parameters of this update.
+        """
+        return self._policy(self._checked(theta))
+
+    def step(
+        self,
+        theta: ArrayLike,
+        q: ArrayLike,
+        weight: ArrayLike = 1.0,
+        rng: np.random.Generator | None = None,
+    ) -> Floats:
+        r"""Return the parameters after one update.
+
+        Parameters
+        ----------
+        theta : array_like, shape (..., n_actions)
+            Parameters.
+        q : array_like, shape (..., n_actions)
+            State-action values; broadcasts with `theta`.
+        weight : array_like, shape (...)
+            :math:`w = \eta\,d(s) \ge 0`, one a row; broadcasts with the leading axes.
+        rng : numpy.random.Generator, optional
+            Needed by `ce` and `mce` with ``ties="random"``.
+
+        Returns
+        -------
+        ndarray, shape (..., n_actions)
+
+        Raises
+        ------
+        ValueError
+            If an argument has a wrong shape, is not finite, or a weight is negative.
+        """
+        theta = self._checked(theta)
+        q = _finite("q", q)
+        weight = _finite("weight", weight, needs_axis=False)
+        if q.shape[-1] != theta.shape[-1]:
+            raise ValueError(
+                f"q: expected {theta.shape[-1]} actions on the last axis as theta has, "
+                f"got shape {q.shape}."
+            )
+        if np.any(weight < 0):
+            row = tuple(int(i) for i in np.argwhere(weight < 0)[0])
+            raise ValueError(f"weight: expected eta * d(s) >= 0, got {weight[row]} at index {row}.")
+        try:
+            np.broadcast_shapes(theta.shape[:-1], q.shape[:-1], weight.shape)
+        except ValueError:
+            raise ValueError(
+                f"theta, q and weight do not broadcast: leading shapes {theta.shape[:-1]}, "
+                f"{q.shape[:-1]} and {weight.shape}."
+            ) from None
+        return self._step(theta, q, weight[..., np.newaxis], rng)
+
+    def initial(self, n_states: int, n_actions: int) -> Floats:
+        """Return parameters of the uniform policy, shape (n_states, n_actions).
+
+        Raises
+        ------
+        ValueError
+            If there is no state or fewer than two actions.
+        """
+        if n_states < 1:
+            raise ValueError(f"n_states: expected at least one state, got {n_states}.")
+        if n_actions < 2:
+            raise ValueError(f"n_actions: expected at least two actions, got {n_actions}.")
+        return np.full((n_states, n_actions), self._uniform(n_actions))
+
+    def _uniform(self, n_actions: int) -> float:
+        """Return the parameter which, given to every action, is the uniform policy."""
+        return 0.0
+
+    def _checked(self, theta: ArrayLike) -> Floats:
+        """Return `theta` as floats, or raise `ValueError`."""
+        theta = _finite("theta", theta)
+        if theta.shape[-1] < 2:
+            raise ValueError(f"theta: expected at least two actions, got shape {theta.shape}.")
+        return theta
+
+
+@dataclass(frozen=True)
+class SoftmaxPolicyGradient(Update):
+    """Policy gradient of the softmax parametrization, `pg-sm` (paper, eqs. 3 to 5)."""
+
+    name = "pg-sm"
+
+    def _policy(self, theta: Floats) -> Floats:
+        return softmax(theta)
+
+    def _step(
+        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
+    ) -> Floats:
+        pi = softmax(theta)
+        return np.asarray(theta + weight * pi * advantage(pi, q))
+
+
+@dataclass(frozen=True)
+class EscortPolicyGradient(Update):
+    r"""Policy gradient of the escort parametrization, `pg-es` (paper, section 2.1, app. A.1.2).
+
+    The parameters keep their sign in the policy's formula only through their modulus, so the
+    gradient carries :math:`\mathrm{sign}(\theta_a)`: a step may take a parameter across zero, and
+    the next one then pushes it further away. A parameter that is exactly zero never moves again.
+
+    Parameters
+    ----------
+    p : float
+        Exponent, at least 1; the paper and its predecessors use 2.
+    factor : {"keep", "drop"}
+        Whether the step carries the factor :math:`p/\|\theta\|_p` of the exact gradient, or drops
+        it, which is what "proportional to" hides in the paper.
+    """
+
+    name = "pg-es"
+    p: float = 2.0
+    factor: EscortFactor = "keep"
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.p) and self.p >= 1.0):
+            raise ValueError(f"p: the escort exponent must be a finite number >= 1, got {self.p}.")
+        if self.factor not in get_args(EscortFactor):
+            raise ValueError(
+                f"factor: expected one of {get_args(EscortFactor)}, got {self.factor!r}."
+            )
+
+    def _policy(self, theta: Floats) -> Floats:
+        return escort(theta, self.p)
+
+    def _step(
+        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
+    ) -> Floats:
+        pi = escort(theta, self.p)
+        direction = np.sign(theta) * pi ** (1.0 - 1.0 / self.p) * advantage(pi, q)
+        if self.factor == "keep":
+            weight = weight * self.p / self._norm(theta)
+        return np.asarray(theta + weight * direction)
+
+    def _norm(self, theta: Floats) -> Floats:
+        """Return the p-norm of each row, scaled so that it does not overflow."""
+        scale = np.abs(theta).max(axis=-1, keepdims=True)
+        total = np.sum(np.abs(theta / scale) ** self.p, axis=-1, keepdims=True)
+        return np.asarray(scale * total ** (1.0 / self.p))
+
+    def _uniform(self, n_actions: int) -> float:
+        return 1.0
+
+    def _checked(self, theta: ArrayLike) -> Floats:
+        theta = super()._checked(theta)
+        dead = ~np.any(theta != 0.0, axis=-1)
+        if np.any(dead):
+            raise ValueError(
+                f"theta: the escort policy is undefined where every parameter is zero, as at row "
+                f"{_first_index(dead)}."
+            )
+        return theta
+
+
+@dataclass(frozen=True)
+class Direct(Update):
+    """Direct parametrization with projection on the simplex, `di` (paper, section 2.2)."""
+
+    name = "di"
+
+    def _policy(self, theta: Floats) -> Floats:
+        return theta.copy()
+
+    def _step(
+        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
+    ) -> Floats:
+        # The projection is the same for q shifted by a constant; with the largest value at zero
+        # a huge weight sends the other actions far below instead of everything far above.
+        return project_simplex(theta + weight * (q - q.max(axis=-1, keepdims=True)))
+
+    def _uniform(self, n_actions: int) -> float:
+        return 1.0 / n_actions
+
+    def _checked(self, theta: ArrayLike) -> Floats:
+        theta = super()._checked(theta)
+        # The sum of n rounded probabilities is within n ulp of one; 1e-9 leaves room for every
+        # size in use and is far below any policy difference the book looks at.
+        outside = np.any(theta < 0.0, axis=-1) | (np.abs(theta.sum(axis=-1) - 1.0) > 1e-9)
+        if np.any(outside):
+            row = _first_index(outside)
+            raise ValueError(
+                f"theta: the direct parametrization needs points of the simplex (non-negative, "
+                f"sum 1), got {theta[row]} at row {row}."
+            )
+        return theta
+
+
+@dataclass(frozen=True)
+class CrossEntropy(Update):
+    """Gradient of the cross-entropy loss towards the greedy action, `ce` (paper, eqs. 9, 10).
+
+    Parameters
+    ----------
+    ties : {"first", "random", "leave"}
+        The greedy action where several are best; see `greedy_mask`. With ``"leave"`` a tied state
+        is not updated.
+    """
+
+    name = "ce"
+    ties: Ties = "first"
+
+    def __post_init__(self) -> None:
+        if self.ties not in get_args(Ties):
+            raise ValueError(f"ties: expected one of {get_args(Ties)}, got {self.ties!r}.")
+
+    def _policy(self, theta: Floats) -> Floats:
+        return softmax(theta)
+
+    def _step(
+        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
+    ) -> Floats:
+        mask = greedy_mask(q, self.ties, rng)
+        direction = np.where(mask.any(axis=-1, keepdims=True), mask - softmax(theta), 0.0)
+        return np.asarray(theta + weight * direction)
+
+
+@dataclass(frozen=True)
+class ModifiedCrossEntropy(CrossEntropy):
+    """Cross-entropy update that penalises all other actions equally, `mce` (paper, eqs. 11, 12).
+
+    Parameters
+    ----------
+    ties : {"first", "random", "leave"}
+        As for `CrossEntropy`.
+    """
+
+    name = "mce"
+
+    def _step(
+        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
+    ) -> Floats:
+        mask = greedy_mask(q, self.ties, rng)
+        missing = np.sum(np.where(mask, 0.0, softmax(theta)), axis=-1, keepdims=True)
+        share = np.where(mask, 1.0, -1.0 / (theta.shape[-1] - 1))
+        direction = np.where(mask.any(axis=-1, keepdims=True), share * missing, 0.0)
+        return np.asarray(theta + weight * direction)
+
+
+_KINDS: dict[str, type[Update]] = {
+    kind.name: kind
+    for kind in (
+        SoftmaxPolicyGradient,
+        EscortPolicyGradient,
+        Direct,
+        CrossEntropy,
+        ModifiedCrossEntropy,
+    )
+}
+
+UPDATES: dict[str, Update] = {name: kind() for name, kind in _KINDS.items()}
+"""The five updates of the paper with its settings: p = 2, exact gradient, first of tied actions."""
+
+
+def make_update(name: str, **options: object) -> Update:
+    """Return the update called `name` with the given options.
+
+    Parameters
+    ----------
+    name : {"pg-sm", "pg-es", "di", "ce", "mce"}
+        The paper's name.
+    **options
+        ``p`` and ``factor`` for `pg-es`, ``ties`` for `ce` and `mce`.
+
+    Raises
+    ------
+    ValueError
+        If the name or an option is unknown, or an option has a value out of range.
+    """
+    if name not in _KINDS:
+        raise ValueError(f"update: expected one of {', '.join(_KINDS)}, got {name!r}.")
+    try:
+        return _KINDS[name](**options)
+    except TypeError:
+        raise ValueError(
+            f"update {name!r} does not take the options {sorted(options)}; see its class."
+        ) from None
+
+
+# Checks of arguments
+
+
+def _finite(name: str, value: ArrayLike, needs_axis: bool = True) -> Floats:
+    """Return `value` as a float array, or raise `ValueError` naming the first bad entry."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: expected an array of numbers, got {value!r}.") from None
+    if needs_axis and array.ndim == 0:
+        raise ValueError(
+            f"{name}: expected shape (..., n_actions), got the single number {value!r}."
+        )
+    bad = ~np.isfinite(array)
+    if np.any(bad):
+        index = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(f"{name}: expected finite numbers, got {array[index]} at index {index}.")
+    return array
+
+
+def _first_index(rows: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Return the index of the first marked row."""
+    return tuple(int(i) for i in np.argwhere(rows)[0])
