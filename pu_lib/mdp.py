@@ -1,0 +1,532 @@
+r"""Finite Markov decision processes, solved exactly (paper, section 2 and appendix A.1).
+
+For a policy :math:`\pi` the values solve the linear system
+
+.. math:: v = r_\pi + \gamma P_\pi v, \qquad q(s,a) = r(s,a) + \gamma \sum_{s'} p(s'|s,a)\,v(s'),
+
+with :math:`r_\pi(s)=\sum_a\pi(a|s)r(s,a)` and :math:`P_\pi(s,s')=\sum_a\pi(a|s)p(s'|s,a)`; the
+discounted occupancy :math:`d(s)=\sum_{t\ge0}\gamma^t\,\mathbb P(S_t=s)` solves the transposed one,
+:math:`d = p_0 + \gamma P_\pi^\top d`, and the objective of the paper's equation 1 is
+:math:`\mathcal J(\pi)=p_0^\top v=\sum_s d(s)\,r_\pi(s)`. A terminal state ends the trajectory: its
+value is 0, its row of :math:`P` is empty, and it is never occupied.
+
+Optimal values come from policy iteration. When no action improves on the values of the current
+policy by more than :math:`\varepsilon` anywhere, these values are within
+:math:`\varepsilon/(1-\gamma)` of the optimal ones; the message of `Optimum` gives that bound.
+
+Both linear systems use one factorisation: LAPACK's for dense chains, SuperLU's for large sparse
+ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+import scipy.sparse.linalg
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Evaluation", "FiniteMDP", "Optimum"]
+
+Floats = NDArray[np.float64]
+
+# Rows of probabilities read from text or from other libraries are off by a few ulp; anything
+# further from one is a mistake that is reported, never repaired.
+_SUM_TOLERANCE = 1e-9
+# Below this size a dense factorisation is faster than a sparse one whatever the pattern.
+_SPARSE_FROM_STATES = 400
+_SPARSE_BELOW_DENSITY = 0.05
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The exact values of a policy.
+
+    Attributes
+    ----------
+    v : ndarray, shape (n_states,)
+        State values.
+    q : ndarray, shape (n_states, n_actions)
+        State-action values.
+    performance : float
+        The expected discounted return from the initial distribution (paper, eq. 1).
+    occupancy : ndarray, shape (n_states,)
+        Expected discounted number of visits of each state; sums to at most 1 / (1 - discount).
+    residual : float
+        Largest error of the Bellman equation at the returned values.
+    message : str
+        How the solve ended.
+    """
+
+    v: Floats
+    q: Floats
+    performance: float
+    occupancy: Floats
+    residual: float
+    message: str
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """Optimal values and an optimal policy.
+
+    Attributes
+    ----------
+    v : ndarray, shape (n_states,)
+        Optimal state values.
+    q : ndarray, shape (n_states, n_actions)
+        Optimal state-action values.
+    policy : ndarray, shape (n_states, n_actions)
+        A deterministic optimal policy.
+    performance : float
+        Its performance, the largest there is.
+    iterations : int
+        Policy evaluations used.
+    converged : bool
+        Whether no action improves on the policy any more.
+    message : str
+        How the iteration ended, with a bound on the distance to the optimal values.
+    """
+
+    v: Floats
+    q: Floats
+    policy: Floats
+    performance: float
+    iterations: int
+    converged: bool
+    message: str
+
+
+class FiniteMDP:
+    """A finite Markov decision process with discounted rewards.
+
+    Parameters
+    ----------
+    transitions : array_like, shape (n_states, n_actions, n_states), or scipy sparse
+        ``transitions[s, a, s']`` is the probability to enter s' by action a in s. A sparse matrix
+        has shape (n_states * n_actions, n_states), row ``s * n_actions + a``.
+    rewards : array_like, shape (n_states, n_actions) or (n_states, n_actions, n_states)
+        Expected rewards, or rewards of each transition.
+    initial : array_like, shape (n_states,)
+        Distribution of the initial state.
+    discount : float
+        Discount factor in [0, 1).
+    terminal : array_like of bool, shape (n_states,), optional
+        States that end a trajectory. Their rows of `transitions` must be zero or stay where they
+        are, and their rewards zero.
+
+    Raises
+    ------
+    ValueError
+        If an argument has a wrong shape or a value out of range; the sentence names the argument,
+        the state and the value. Nothing is normalised.
+
+    Examples
+    --------
+    One state, two actions, the first pays 1; gamma = 0.9:
+
+    >>> mdp = FiniteMDP([[[1.0], [1.0]]], [[1.0, 0.0]], [1.0], 0.9)
+    >>> round(mdp.performance([[0.5, 0.5]]), 6)
+    5.0
+    >>> round(mdp.optimal().performance, 6)
+    10.0
+    """
+
+    def __init__(
+        self,
+        transitions: ArrayLike | scipy.sparse.spmatrix | scipy.sparse.sparray,
+        rewards: ArrayLike,
+        initial: ArrayLike,
+        discount: float,
+        terminal: ArrayLike | None = None,
+    ) -> None:
+        rewards = _numbers("rewards", rewards)
+        if rewards.ndim not in (2, 3):
+            raise ValueError(
+                "rewards: expected shape (n_states, n_actions) or (n_states, n_actions, n_states), "
+                f"got {rewards.shape}."
+            )
+        self.n_states, self.n_actions = rewards.shape[:2]
+        self.discount = _discount(discount)
+        self.terminal = self._terminal_mask(terminal)
+        self._matrix = self._transition_matrix(transitions)
+        self.initial = self._initial_distribution(initial)
+        self.transition_rewards = self._transition_rewards(rewards)
+        self.rewards = self._expected_rewards(rewards)
+        for array in (self.terminal, self.initial, self.rewards):
+            array.setflags(write=False)
+
+    # Reading the arguments
+
+    def _terminal_mask(self, terminal: ArrayLike | None) -> NDArray[np.bool_]:
+        if terminal is None:
+            return np.zeros(self.n_states, dtype=np.bool_)
+        mask = np.array(terminal)
+        if mask.shape != (self.n_states,) or mask.dtype != np.bool_:
+            raise ValueError(
+                f"terminal: expected {self.n_states} booleans, got shape {mask.shape} of type "
+                f"{mask.dtype}."
+            )
+        return mask
+
+    def _transition_matrix(
+        self, transitions: ArrayLike | scipy.sparse.spmatrix | scipy.sparse.sparray
+    ) -> Floats | scipy.sparse.csr_array:
+        """Check the probabilities; return the (states x actions, states) matrix."""
+        flat_shape = (self.n_states * self.n_actions, self.n_states)
+        matrix: Floats | scipy.sparse.csr_array
+        if scipy.sparse.issparse(transitions):
+            matrix = scipy.sparse.csr_array(transitions, dtype=np.float64)
+            if matrix.shape != flat_shape:
+                raise ValueError(
+                    f"transitions: expected a sparse matrix of shape {flat_shape} as the rewards "
+                    f"say, got {matrix.shape}."
+                )
+            entries = np.asarray(matrix.data)
+        else:
+            dense = _numbers("transitions", transitions)  # type: ignore[arg-type]
+            shape = (self.n_states, self.n_actions, self.n_states)
+            if dense.shape != shape:
+                raise ValueError(
+                    f"transitions: expected shape {shape} as the rewards say, got {dense.shape}."
+                )
+            matrix = dense.reshape(flat_shape)
+            entries = matrix.ravel()
+        wrong = ~(np.isfinite(entries) & (entries >= 0.0))
+        if np.any(wrong):
+            first = int(np.argmax(wrong))
+            row = (
+                first // self.n_states
+                if isinstance(matrix, np.ndarray)
+                else int(np.searchsorted(matrix.indptr, first, side="right")) - 1
+            )
+            raise ValueError(
+                f"transitions: expected probabilities, got {entries[first]} at {self._where(row)}."
+            )
+        self._check_row_sums(matrix)
+        return self._without_terminal_rows(matrix)
+
+    def _check_row_sums(self, matrix: Floats | scipy.sparse.csr_array) -> None:
+        sums = np.asarray(matrix.sum(axis=1)).ravel()
+        ends = np.repeat(self.terminal, self.n_actions)
+        off = np.abs(sums - 1.0) > _SUM_TOLERANCE
+        wrong = np.where(ends, off & (sums != 0.0), off)
+        if np.any(wrong):
+            row = int(np.argmax(wrong))
+            raise ValueError(
+                f"transitions: the probabilities at {self._where(row)} sum to {sums[row]:.12g}, "
+                "not 1."
+            )
+        for state in np.flatnonzero(self.terminal):
+            for action in range(self.n_actions):
+                row = int(state) * self.n_actions + action
+                if sums[row] != 0.0 and matrix[row, int(state)] < 1.0 - _SUM_TOLERANCE:
+                    raise ValueError(
+                        f"transitions: terminal {self._where(row)} leads elsewhere; give a zero "
+                        "row or a loop."
+                    )
+
+    def _without_terminal_rows(
+        self, matrix: Floats | scipy.sparse.csr_array
+    ) -> Floats | scipy.sparse.csr_array:
+        """Empty the rows of terminal states, so that their value is zero in every solve."""
+        alive = np.repeat(~self.terminal, self.n_actions).astype(np.float64)
+        if isinstance(matrix, np.ndarray):
+            matrix *= alive[:, np.newaxis]
+            density = float(np.count_nonzero(matrix)) / matrix.size
+        else:
+            matrix = scipy.sparse.csr_array(scipy.sparse.diags_array(alive) @ matrix)
+            density = matrix.nnz / (matrix.shape[0] * matrix.shape[1])
+        if self.n_states >= _SPARSE_FROM_STATES and density < _SPARSE_BELOW_DENSITY:
+            return scipy.sparse.csr_array(matrix)
+        return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
+
+    def _initial_distribution(self, initial: ArrayLike) -> Floats:
+        p0 = _numbers("initial", initial)
+        if p0.shape != (self.n_states,):
+            raise ValueError(f"initial: expected {self.n_states} probabilities, got {p0.shape}.")
+        if np.any(p0 < 0.0):
+            state = int(np.argmax(p0 < 0.0))
+            raise ValueError(f"initial: expected probabilities, got {p0[state]} at state {state}.")
+        if abs(p0.sum() - 1.0) > _SUM_TOLERANCE:
+            raise ValueError(f"initial: the probabilities sum to {p0.sum():.12g}, not 1.")
+        return p0
+
+    def _transition_rewards(self, rewards: Floats) -> Floats | None:
+        if rewards.ndim == 2:
+            return None
+        if rewards.shape[2] != self.n_states:
+            raise ValueError(
+                f"rewards: expected {self.n_states} successors on the last axis, "
+                f"got shape {rewards.shape}."
+            )
+        table = rewards.copy()
+        table.setflags(write=False)
+        return table
+
+    def _expected_rewards(self, rewards: Floats) -> Floats:
+        if rewards.ndim == 3:
+            return np.asarray(np.einsum("sax,sax->sa", self.transitions, rewards))
+        paying = self.terminal & np.any(rewards != 0.0, axis=1)
+        if np.any(paying):
+            state = int(np.argmax(paying))
+            raise ValueError(
+                f"rewards: terminal state {state} pays {rewards[state]}; a trajectory ends there, "
+                "so give zeros."
+            )
+        return rewards.copy()
+
+    def _where(self, row: int) -> str:
+        return f"state {row // self.n_actions}, action {row % self.n_actions}"
+
+    # Storage
+
+    @property
+    def transitions(self) -> Floats:
+        """Transition probabilities, dense, shape (n_states, n_actions, n_states)."""
+        matrix = self._matrix if isinstance(self._matrix, np.ndarray) else self._matrix.toarray()
+        return np.asarray(matrix).reshape(self.n_states, self.n_actions, self.n_states)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the process to an ``.npz`` file that `load` reads."""
+        rewards = self.rewards if self.transition_rewards is None else self.transition_rewards
+        np.savez_compressed(
+            path,
+            transitions=self.transitions,
+            rewards=rewards,
+            initial=self.initial,
+            discount=self.discount,
+            terminal=self.terminal,
+        )
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> FiniteMDP:
+        """Read a process from an ``.npz`` file.
+
+        Parameters
+        ----------
+        path : path
+            A NumPy archive with the arrays `transitions`, `rewards`, `initial`, `discount` and,
+            optionally, `terminal`, in the shapes of the constructor.
+
+        Raises
+        ------
+        ValueError
+            If the file is not such an archive, or the arrays are not a process.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+        except (OSError, ValueError, AttributeError) as error:
+            raise ValueError(f"{path}: not a NumPy archive that can be read ({error}).") from None
+        missing = {"transitions", "rewards", "initial", "discount"} - arrays.keys()
+        if missing:
+            raise ValueError(f"{path}: the archive lacks {', '.join(sorted(missing))}.")
+        return cls(
+            arrays["transitions"],
+            arrays["rewards"],
+            arrays["initial"],
+            float(arrays["discount"]),
+            arrays.get("terminal"),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"FiniteMDP({self.n_states} states, {self.n_actions} actions, "
+            f"discount {self.discount:g}, {int(self.terminal.sum())} terminal)"
+        )
+
+    # Values
+
+    def evaluate(self, pi: ArrayLike) -> Evaluation:
+        """Return the exact values, performance and occupancy of a policy.
+
+        Parameters
+        ----------
+        pi : array_like, shape (n_states, n_actions)
+            A policy; rows non-negative, summing to one.
+
+        Raises
+        ------
+        ValueError
+            If `pi` is not a policy.
+        """
+        policy = self._checked_policy(pi)
+        chain, rewards = self._under(policy)
+        solve = _factorise(chain, self.discount)
+        v = solve(rewards, False)
+        occupancy = np.where(self.terminal, 0.0, solve(self.initial, True))
+        residual = float(np.max(np.abs(v - rewards - self.discount * (chain @ v))))
+        return Evaluation(
+            v=v,
+            q=self.backup(v),
+            performance=float(self.initial @ v),
+            occupancy=occupancy,
+            residual=residual,
+            message=f"Solved directly; the Bellman equation holds to {residual:.1e}.",
+        )
+
+    def backup(self, v: Floats) -> Floats:
+        r"""Return :math:`q(s,a) = r(s,a) + \gamma\sum_{s'}p(s'|s,a)v(s')`."""
+        ahead = np.asarray(self._matrix @ v).reshape(self.n_states, self.n_actions)
+        return np.asarray(self.rewards + self.discount * ahead)
+
+    def performance(self, pi: ArrayLike) -> float:
+        """Return the expected discounted return of policy `pi` (paper, eq. 1)."""
+        return self.evaluate(pi).performance
+
+    @cached_property
+    def uniform_performance(self) -> float:
+        """The performance of the uniform policy."""
+        return self.performance(np.full((self.n_states, self.n_actions), 1.0 / self.n_actions))
+
+    def normalised_performance(self, pi: ArrayLike, baseline: float | None = None) -> float:
+        r"""Return :math:`(\mathcal J(\pi)-\mathcal J_b)/(\mathcal J_\star-\mathcal J_b)`.
+
+        Parameters
+        ----------
+        pi : array_like, shape (n_states, n_actions)
+            A policy.
+        baseline : float, optional
+            :math:`\mathcal J_b`; the performance of the uniform policy if missing, as in the
+            paper's section 4.1.
+
+        Raises
+        ------
+        ValueError
+            If the baseline is already optimal, so that there is no gap to normalise by.
+        """
+        low = self.uniform_performance if baseline is None else baseline
+        gap = self.optimal().performance - low
+        if not gap > 0.0:
+            raise ValueError(f"baseline: {low} leaves no gap to the optimal performance.")
+        return (self.performance(pi) - low) / gap
+
+    def optimal(self, max_iterations: int = 1000) -> Optimum:
+        """Return optimal values by policy iteration; the result is kept.
+
+        Parameters
+        ----------
+        max_iterations : int
+            Policy evaluations at the most, at least one; the result says whether they were enough.
+
+        Raises
+        ------
+        ValueError
+            If `max_iterations` is less than one.
+        """
+        if max_iterations < 1:
+            raise ValueError(f"max_iterations: expected at least 1, got {max_iterations}.")
+        if self._optimum is None or not self._optimum.converged:
+            self._optimum = self._policy_iteration(max_iterations)
+        return self._optimum
+
+    _optimum: Optimum | None = None
+
+    def _policy_iteration(self, max_iterations: int) -> Optimum:
+        """Improve greedily from the myopic policy until nothing improves.
+
+        An action replaces another only if it is better by more than rounding can explain:
+        switching between tied actions could go on for ever.
+        """
+        states = np.arange(self.n_states)
+        actions = np.argmax(self.rewards, axis=1)
+        iteration, converged = 0, False
+        while not converged and iteration < max_iterations:
+            iteration += 1
+            policy = np.zeros((self.n_states, self.n_actions))
+            policy[states, actions] = 1.0
+            evaluation = self.evaluate(policy)
+            q = evaluation.q
+            rounding = 1e-13 * max(1.0, float(np.abs(q).max()))
+            better = q.max(axis=1) > q[states, actions] + rounding
+            converged = not np.any(better)
+            actions = np.where(better, np.argmax(q, axis=1), actions)
+        shortfall = float(np.max(q.max(axis=1) - evaluation.v))
+        bound = max(shortfall, 0.0) / (1.0 - self.discount)
+        ending = (
+            "no action improves" if converged else f"stopped after {max_iterations} evaluations"
+        )
+        return Optimum(
+            v=evaluation.v,
+            q=q,
+            policy=policy,
+            performance=evaluation.performance,
+            iterations=iteration,
+            converged=converged,
+            message=f"Policy iteration: {ending}; values within {bound:.1e} of the optimal ones.",
+        )
+
+    def _under(self, policy: Floats) -> tuple[Floats | scipy.sparse.csr_array, Floats]:
+        """Return the Markov chain and the rewards of a policy."""
+        rewards = np.sum(policy * self.rewards, axis=1)
+        if isinstance(self._matrix, np.ndarray):
+            blocks = self._matrix.reshape(self.n_states, self.n_actions, self.n_states)
+            return np.matmul(policy[:, np.newaxis, :], blocks)[:, 0, :], rewards
+        mixing = scipy.sparse.csr_array(
+            (
+                policy.ravel(),
+                np.arange(policy.size),
+                np.arange(0, policy.size + 1, self.n_actions),
+            ),
+            shape=(self.n_states, policy.size),
+        )
+        return scipy.sparse.csr_array(mixing @ self._matrix), rewards
+
+    def _checked_policy(self, pi: ArrayLike) -> Floats:
+        policy = _numbers("pi", pi)
+        shape = (self.n_states, self.n_actions)
+        if policy.shape != shape:
+            raise ValueError(f"pi: expected shape {shape}, got {policy.shape}.")
+        off = np.any(policy < 0.0, axis=1) | (np.abs(policy.sum(axis=1) - 1.0) > _SUM_TOLERANCE)
+        if np.any(off):
+            state = int(np.argmax(off))
+            raise ValueError(
+                f"pi: expected non-negative probabilities that sum to 1, got {policy[state]} "
+                f"(sum {policy[state].sum():.12g}) at state {state}."
+            )
+        return policy
+
+
+def _factorise(
+    chain: Floats | scipy.sparse.csr_array, discount: float
+) -> Callable[[Floats, bool], Floats]:
+    """Return a solver of (I - discount P) x = b, and of its transpose when asked."""
+    if isinstance(chain, np.ndarray):
+        factors = scipy.linalg.lu_factor(
+            np.eye(len(chain)) - discount * chain, overwrite_a=True, check_finite=False
+        )
+        return lambda b, transposed: np.asarray(
+            scipy.linalg.lu_solve(factors, b, trans=1 if transposed else 0, check_finite=False)
+        )
+    system = scipy.sparse.eye_array(chain.shape[0], format="csc") - discount * chain.tocsc()
+    superlu = scipy.sparse.linalg.splu(scipy.sparse.csc_matrix(system))
+    # The type stubs of SuperLU.solve lack its second argument.
+    return lambda b, transposed: np.asarray(
+        superlu.solve(b, "T" if transposed else "N")  # type: ignore[call-overload]
+    )
+
+
+def _discount(discount: float) -> float:
+    value = float(discount)
+    if not 0.0 <= value < 1.0:
+        raise ValueError(f"discount: expected a number in [0, 1), got {discount!r}.")
+    return value
+
+
+def _numbers(name: str, value: ArrayLike) -> Floats:
+    """Return finite floats, or raise `ValueError` naming the first entry that is not."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: expected an array of numbers, got {type(value)}.") from None
+    bad = ~np.isfinite(array)
+    if np.any(bad):
+        index = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(f"{name}: expected finite numbers, got {array[index]} at index {index}.")
+    return array
