@@ -399,7 +399,7 @@ class Direct(Update):
 
 @dataclass(frozen=True)
 class CrossEntropy(Update):
-    """Gradient of the cross-entropy loss towards the greedy action, `ce` (paper, eqs. 9, 10).
+    """Gradient of the cross-entropy loss towards the greedy action, `ce` (paper, eqs. 10, 11).
 
     Parameters
     ----------
@@ -428,7 +428,7 @@ class CrossEntropy(Update):
 
 @dataclass(frozen=True)
 class ModifiedCrossEntropy(CrossEntropy):
-    """Cross-entropy update that penalises all other actions equally, `mce` (paper, eqs. 11, 12).
+    """Cross-entropy update that penalises all other actions equally, `mce` (paper, eqs. 12, 13).
 
     Parameters
     ----------

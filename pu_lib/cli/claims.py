@@ -1,0 +1,82 @@
+"""``python -m pu_lib claims``: run the checks and print the ledger."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+
+from tqdm import tqdm
+
+from pu_lib.claims import Judgement, judge, select
+
+__all__ = ["add_parser"]
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "claims",
+        help="run the checks behind the paper's claims and print their verdicts",
+        description="Run the check of every claim (or of those named, with their parts) and print "
+        "the verdicts. Exits with 1 when a verdict is not the one the ledger records.",
+    )
+    parser.add_argument("ids", nargs="*", metavar="ID", help="identifiers, such as thm:unlearn/i")
+    parser.add_argument("--json", action="store_true", help="print one JSON list")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Judge the chosen claims, print them, and return the exit code."""
+    claims = select(arguments.ids)
+    judgements = []
+    with tqdm(claims, file=sys.stderr, unit="claim") as progress:
+        for claim in progress:
+            progress.set_postfix_str(claim.id, refresh=False)
+            judgements.append(judge(claim))
+    print(_as_json(judgements) if arguments.json else _as_table(judgements))
+    surprises = [judgement for judgement in judgements if not judgement.as_recorded]
+    for surprise in surprises:
+        recorded = surprise.claim.status.value
+        print(f"recorded {recorded!r}, but found {surprise.verdict}", file=sys.stderr)
+    return 1 if surprises else 0
+
+
+def _as_json(judgements: list[Judgement]) -> str:
+    rows = []
+    for judgement in judgements:
+        margin = judgement.verdict.margin
+        rows.append(
+            {
+                "id": judgement.claim.id,
+                "number": judgement.claim.number,
+                "kind": judgement.claim.kind,
+                "section": judgement.claim.section,
+                "chapter": judgement.claim.chapter,
+                "status": judgement.verdict.status.value,
+                # JSON has no infinity; a margin that is not a number is as good as none.
+                "margin": margin if margin is not None and math.isfinite(margin) else None,
+                "seconds": round(judgement.seconds, 3),
+            }
+        )
+    return json.dumps(rows, indent=2)
+
+
+def _as_table(judgements: list[Judgement]) -> str:
+    head = ("claim", "number", "status", "margin", "seconds")
+    rows = [
+        (
+            j.claim.id,
+            j.claim.number,
+            j.verdict.status.value,
+            "" if j.verdict.margin is None else f"{j.verdict.margin:.3g}",
+            f"{j.seconds:.1f}",
+        )
+        for j in judgements
+    ]
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (head, *rows)
+    )
