@@ -4,10 +4,16 @@ The claims stand in ``ledger/*.toml``, one file a chapter, each with the status 
 records. A check is named there as ``module:function``; it takes no argument, returns a `Verdict`,
 and is imported only when it runs, so that reading the ledger costs nothing. `judge` runs one check
 and says whether its verdict is the recorded one.
+
+What the checks last measured (margin, seconds, the deciding sentence) stands in
+``ledger/verdicts.json``, written by ``python -m pu_lib claims --record``; the book's tables show it
+and the test suite runs every check again and compares.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import time
 import tomllib
 from dataclasses import dataclass
@@ -17,7 +23,18 @@ from typing import Any
 
 from pu_lib.verdict import Status, Verdict
 
-__all__ = ["CHAPTERS", "Claim", "Erratum", "Judgement", "errata", "judge", "ledger", "select"]
+__all__ = [
+    "CHAPTERS",
+    "Claim",
+    "Erratum",
+    "Judgement",
+    "errata",
+    "judge",
+    "ledger",
+    "record",
+    "recorded",
+    "select",
+]
 
 CHAPTERS = (
     "updates",
@@ -58,6 +75,8 @@ class Claim:
         The recorded status.
     check : str or None
         ``module:function`` of the check; ``None`` while pending.
+    arguments : tuple of str
+        What the check is called with, for checks that serve several claims.
     correction : str
         What is right, where the claim does not hold as stated; empty otherwise.
     """
@@ -70,6 +89,7 @@ class Claim:
     statement: str
     status: Status
     check: str | None = None
+    arguments: tuple[str, ...] = ()
     correction: str = ""
 
 
@@ -121,6 +141,23 @@ class Judgement:
         """Whether the verdict has the status that the ledger records."""
         return self.verdict.status == self.claim.status
 
+    def row(self) -> dict[str, Any]:
+        """Return the judgement as plain values for JSON.
+
+        JSON has no infinity, so that a margin that is not finite is given as null.
+        """
+        margin = self.verdict.margin
+        return {
+            "id": self.claim.id,
+            "number": self.claim.number,
+            "kind": self.claim.kind,
+            "section": self.claim.section,
+            "chapter": self.claim.chapter,
+            "status": self.verdict.status.value,
+            "margin": margin if margin is not None and math.isfinite(margin) else None,
+            "seconds": round(self.seconds, 3),
+        }
+
 
 @cache
 def _tables() -> tuple[dict[str, Any], ...]:
@@ -143,7 +180,14 @@ def ledger() -> tuple[Claim, ...]:
         If two claims share an identifier, or a claim without a check is not pending.
     """
     claims = tuple(
-        Claim(**{**row, "chapter": table["chapter"], "status": Status(row["status"])})
+        Claim(
+            **{
+                **row,
+                "chapter": table["chapter"],
+                "status": Status(row["status"]),
+                "arguments": tuple(row.get("arguments", ())),
+            }
+        )
         for table in _tables()
         for row in table.get("claim", [])
     )
@@ -200,8 +244,34 @@ def judge(claim: Claim) -> Judgement:
     module, _, function = claim.check.partition(":")
     check = getattr(import_module(module), function)
     start = time.perf_counter()
-    verdict = check()
+    verdict = check(*claim.arguments)
     seconds = time.perf_counter() - start
     if verdict.claim != claim.id:
         raise ValueError(f"{claim.check} answered for {verdict.claim!r}, not for {claim.id!r}.")
     return Judgement(claim, verdict, seconds)
+
+
+def _records() -> Any:
+    return resources.files("pu_lib") / "ledger" / "verdicts.json"
+
+
+@cache
+def recorded() -> dict[str, dict[str, Any]]:
+    """Return what the checks last measured, by claim.
+
+    Each row is `Judgement.row` with the sentence that decided under ``summary``.
+    """
+    path = _records()
+    if not path.is_file():
+        return {}
+    return {row["id"]: row for row in json.loads(path.read_text(encoding="utf-8"))}
+
+
+def record(judgements: list[Judgement]) -> None:
+    """Write what the checks measured over what was recorded; other claims keep their rows."""
+    rows = dict(recorded())
+    for judgement in judgements:
+        rows[judgement.claim.id] = {**judgement.row(), "summary": judgement.verdict.summary}
+    kept = [rows[claim.id] for claim in ledger() if claim.id in rows]
+    _records().write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    recorded.cache_clear()

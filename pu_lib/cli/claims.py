@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 
 from tqdm import tqdm
 
-from pu_lib.claims import Judgement, judge, select
+from pu_lib.claims import Judgement, judge, record, select
 
 __all__ = ["add_parser"]
 
@@ -24,6 +23,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("ids", nargs="*", metavar="ID", help="identifiers, such as thm:unlearn/i")
     parser.add_argument("--json", action="store_true", help="print one JSON list")
+    parser.add_argument(
+        "--record", action="store_true", help="keep the measurements for the book's tables"
+    )
     parser.set_defaults(run=run)
 
 
@@ -36,6 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
             progress.set_postfix_str(claim.id, refresh=False)
             judgements.append(judge(claim))
     print(_as_json(judgements) if arguments.json else _as_table(judgements))
+    if arguments.record:
+        record(judgements)
     surprises = [judgement for judgement in judgements if not judgement.as_recorded]
     for surprise in surprises:
         recorded = surprise.claim.status.value
@@ -44,23 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _as_json(judgements: list[Judgement]) -> str:
-    rows = []
-    for judgement in judgements:
-        margin = judgement.verdict.margin
-        rows.append(
-            {
-                "id": judgement.claim.id,
-                "number": judgement.claim.number,
-                "kind": judgement.claim.kind,
-                "section": judgement.claim.section,
-                "chapter": judgement.claim.chapter,
-                "status": judgement.verdict.status.value,
-                # JSON has no infinity; a margin that is not a number is as good as none.
-                "margin": margin if margin is not None and math.isfinite(margin) else None,
-                "seconds": round(judgement.seconds, 3),
-            }
-        )
-    return json.dumps(rows, indent=2)
+    return json.dumps([judgement.row() for judgement in judgements], indent=2)
 
 
 def _as_table(judgements: list[Judgement]) -> str:

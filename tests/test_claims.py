@@ -1,0 +1,109 @@
+"""The ledger is whole, and every check says again what is recorded."""
+
+import json
+
+import pytest
+
+from pu_lib.__main__ import main
+from pu_lib.claims import CHAPTERS, Claim, errata, judge, ledger, recorded, select
+from pu_lib.verdict import Status, Verdict
+
+TABLE_1 = {
+    f"tab:analysis/{update}/{axis}"
+    for update in ("pg-sm", "pg-es", "di", "ce", "mce")
+    for axis in ("convergence", "rates", "gravity-well", "unlearning", "stochastic", "deep")
+}
+
+
+def test_every_numbered_statement_of_the_paper_is_in_the_ledger() -> None:
+    numbers = {claim.number.split("(")[0].split(",")[0].strip() for claim in ledger()}
+    theorems = {f"Theorem {i}" for i in range(1, 7)}
+    lemmas = {f"Lemma {i}" for i in range(8, 14)}
+    assert theorems | lemmas | {"Proposition 1", "Proposition 2", "Corollary 7"} <= numbers
+    assert {claim.id for claim in ledger()} >= TABLE_1
+
+
+def test_corrected_claims_say_what_is_right() -> None:
+    wrong = {Status.CORRECTED, Status.FALSE}
+    silent = [claim.id for claim in ledger() if claim.status in wrong and not claim.correction]
+    assert not silent
+
+
+def test_errata_belong_to_chapters_and_claims() -> None:
+    ids = {claim.id for claim in ledger()}
+    for erratum in errata():
+        assert erratum.chapter in CHAPTERS
+        assert not erratum.claim or erratum.claim in ids, erratum
+
+
+@pytest.mark.parametrize(
+    "claim", [c for c in ledger() if c.check is not None], ids=lambda claim: claim.id
+)
+def test_check_says_again_what_is_recorded(claim: Claim) -> None:
+    judgement = judge(claim)
+    assert judgement.as_recorded, str(judgement.verdict)
+    row = recorded().get(claim.id)
+    assert row is not None, "run `python -m pu_lib claims --record` for this claim"
+    # Margins are floating-point results of deterministic checks; another version of the linear
+    # algebra may change their last digits.
+    assert judgement.row()["margin"] == pytest.approx(row["margin"], rel=1e-6, abs=1e-9)
+
+
+def test_a_part_is_found_by_its_head() -> None:
+    assert {claim.id for claim in select(["thm:domino"])} == {
+        "thm:domino/i",
+        "thm:domino/ii",
+        "thm:domino/iii",
+    }
+
+
+def test_unknown_claim_is_one_sentence_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["claims", "thm:nothing"]) == 2
+    assert "thm:nothing" in capsys.readouterr().err
+
+
+def test_json_rows_have_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["claims", "--json", "prop:monotonicity"])
+    (row,) = json.loads(capsys.readouterr().out)
+    assert list(row) == [
+        "id",
+        "number",
+        "kind",
+        "section",
+        "chapter",
+        "status",
+        "margin",
+        "seconds",
+    ]
+
+
+def test_a_verdict_that_is_not_the_recorded_one_exits_with_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    claim = Claim("x", "X", "1", "updates", "remark", "x", Status.HOLDS, "tests.broken:check")
+    monkeypatch.setattr("pu_lib.cli.claims.select", lambda _: (claim,))
+    broken = Verdict("x", Status.FALSE, -1.0, "It fails.")
+    monkeypatch.setattr("pu_lib.claims.import_module", lambda _: _Module(broken))
+    assert main(["claims"]) == 1
+    assert "recorded 'holds'" in capsys.readouterr().err
+
+
+class _Module:
+    """Stands for a module whose check returns a given verdict."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        self.check = lambda: verdict
+
+
+def test_require_names_the_claim_and_the_counterexample() -> None:
+    verdict = Verdict("x", Status.FALSE, -0.5, "It fails.", counterexample={"n": 3})
+    with pytest.raises(AssertionError, match=r"x should be 'holds'.*n.*3"):
+        verdict.require("holds")
+    assert verdict.require("false as stated", "open") is verdict
+
+
+def test_verdict_box_escapes_and_shows_its_table() -> None:
+    verdict = Verdict("x", Status.HOLDS, 1.0, "a < b", evidence=({"n": 1, "gap": 0.25},))
+    box = verdict._repr_html_()
+    assert "a &lt; b" in box
+    assert "<td>0.25</td>" in box
