@@ -1,0 +1,78 @@
+"""Exact numbers: what is read, what is decided, what is refused."""
+
+from fractions import Fraction
+from math import isclose, sqrt
+
+import pytest
+from flint import arb, ctx
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pu_lib.exact import Undecided, at_most, ball, certified, exact, less, root_sum, sign
+
+
+@pytest.mark.parametrize(
+    ("given_", "expected"),
+    [
+        (3, Fraction(3)),
+        ("0.3", Fraction(3, 10)),
+        ("3/10", Fraction(3, 10)),
+        ("1e-3", Fraction(1, 1000)),
+        (Fraction(2, 7), Fraction(2, 7)),
+        (0.3, Fraction(3, 10)),
+        (1e-7, Fraction(1, 10**7)),
+        (2.0, Fraction(2)),
+    ],
+)
+def test_a_number_means_what_it_says(given_, expected):
+    assert exact(given_) == expected
+
+
+@pytest.mark.parametrize("given_", ["a third", "nan", float("inf"), "1/0", ""])
+def test_what_is_no_number_is_refused_in_a_sentence(given_):
+    with pytest.raises(ValueError, match="eta must be an integer"):
+        exact(given_, "eta")
+
+
+@given(st.fractions(-100, 100))
+def test_a_ball_contains_its_rational(x):
+    assert (ball(x) * x.denominator - x.numerator).contains(arb(0))
+    assert less(ball(x), ball(x + Fraction(1, 10**6)))
+
+
+def test_signs_are_proved_or_refused():
+    assert [sign(arb(x)) for x in (-2, 0, 5)] == [-1, 0, 1]
+    assert less(arb(1), arb(2)) and not less(arb(2), arb(2))
+    assert at_most(arb(2), arb(2))
+    with pytest.raises(Undecided, match="not decided"):
+        sign(ball("0.3") * 10 - 3)
+
+
+def test_precision_rises_until_a_comparison_is_decided():
+    used = []
+
+    def compare():
+        used.append(ctx.prec)
+        return less((arb(10) ** 80 + 1).sqrt(), arb(10) ** 40)
+
+    before = ctx.prec
+    assert certified(compare, bits=64) is False
+    assert used == [64, 128, 256, 512]
+    assert ctx.prec == before
+
+
+def test_an_exact_tie_of_irrationals_is_never_given_an_answer():
+    with pytest.raises(Undecided, match="equal, or closer"):
+        certified(lambda: sign(arb(2).sqrt() * arb(3).sqrt() - arb(6).sqrt()), max_bits=1024)
+
+
+def test_root_sum_finds_cancellations_and_only_those():
+    assert root_sum([(Fraction(2), 4), (Fraction(-1), 1)]) == {}
+    assert root_sum([(Fraction(1), 2), (Fraction(1), 8)]) == {2: Fraction(3, 4)}
+
+
+@given(st.lists(st.tuples(st.fractions(-9, 9, max_denominator=9), st.integers(1, 500)), max_size=8))
+def test_root_sum_keeps_the_value(terms):
+    value = sum(float(c) / sqrt(t) for c, t in terms)
+    normal = sum(float(c) * sqrt(r) for r, c in root_sum(terms).items())
+    assert isclose(value, normal, abs_tol=1e-9)
