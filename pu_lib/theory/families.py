@@ -1,0 +1,670 @@
+r"""The five updates: their gradients, their limits and their paths (paper, section 2, app. A.1).
+
+One state, parameters :math:`\theta`, policy :math:`\pi`, values :math:`q`, weight
+:math:`w = \eta\,d(s)`, :math:`v = \sum_a \pi(a) q(a)`, :math:`\mathrm{adv} = q - v`.
+
+**Gradients.** With scores :math:`f_\theta(s,\cdot)` that depend on parameters in any differentiable
+way, the softmax policy has :math:`\nabla\pi(a) = \pi(a)\,[\nabla f(a) - \sum_b \pi(b)\nabla f(b)]`
+and the escort policy
+
+.. math::
+    \nabla\pi(a) = \tfrac{p}{\|f\|_p}\,\pi(a)^{1-1/p}\,\big[\sigma_a\nabla f(a)
+    - \pi(a)^{1/p}\textstyle\sum_b \pi(b)^{1-1/p}\,\sigma_b\nabla f(b)\big],
+    \qquad \sigma_a = \mathrm{sign} f(a).
+
+With :math:`f = \theta` the step :math:`\sum_a q(a)\nabla\pi(a)` is :math:`\pi(b)\,\mathrm{adv}(b)`
+for softmax, and :math:`\sigma_b\frac{p}{\|\theta\|_p}\pi(b)^{1-1/p}\mathrm{adv}(b)` for escort.
+The checks differentiate the policies by a complex step, :math:`f'(x) = \Im f(x + ih)/h + O(h^2)`:
+no difference is taken, so that :math:`h = 10^{-30}` leaves rounding as the only error.
+
+**What a step conserves.** :math:`\sum_a\theta_a` under `pg-sm`, `ce`, `mce` (and `di`, where it is
+one); under `pg-es` the step is orthogonal to :math:`\theta` when :math:`p = 2`, since
+:math:`\sum_a\theta_a\sigma_a\pi(a)^{1/2}\mathrm{adv}(a) \propto \sum_a\pi(a)\mathrm{adv}(a) = 0`, so
+:math:`\|\theta\|_2` never decreases.
+
+**Huge weights.** `ce` and `mce` separate the parameter of the greedy action from the others by
+:math:`w(1-\pi(a_q)+\pi(b))` and :math:`w\frac{|A|}{|A|-1}(1-\pi(a_q))`, so their policy tends to
+the greedy one exponentially in :math:`w`. `di` *is* greedy from the finite weight
+:math:`\max_b (1 - \pi(a_q) + \pi(b))/(q(a_q) - q(b))` on. The policy gradients have other limits:
+`pg-sm` tends to the action with the largest :math:`\pi(a)\,\mathrm{adv}(a)`, and `pg-es` to
+:math:`\pi' \propto \pi^{p-1}|\mathrm{adv}|^p`, which is not even deterministic.
+
+**Paths.** Under `mce` all odds between actions other than :math:`a_q` are conserved: the policy moves
+on the straight line to the greedy vertex, whatever the weights. Under `di` with small weights it
+moves in the straight direction :math:`q - \bar q` while it is inside the simplex. Under `pg-es` with
+:math:`p = 2` and small weights it follows the replicator equation
+:math:`\dot\pi = \frac{4}{\|\theta\|^2}\pi\,\mathrm{adv}`, that is, the curve
+:math:`\pi \propto \pi_0 e^{\tau q}` of the natural policy gradient. `ce` pushes each action other than
+:math:`a_q` down in proportion to its probability, so that it evens them out on its way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pu_lib.updates import UPDATES, Update, advantage, greedy_mask, make_update, softmax
+from pu_lib.verdict import Status, Verdict
+
+__all__ = [
+    "check_conserved_sum",
+    "check_cross_entropy_gradient",
+    "check_escort_gradient",
+    "check_escort_step",
+    "check_greedy_limit",
+    "check_paths",
+    "check_policy_gradient",
+    "check_softmax_gradient",
+    "check_softmax_middle_line",
+    "check_softmax_step",
+    "complex_step",
+    "direct_greedy_weight",
+    "escort_of",
+    "escort_step",
+    "follow",
+    "large_weight_limit",
+    "middle_line",
+    "softmax_of",
+    "softmax_step",
+]
+
+Floats = NDArray[np.float64]
+Policy = Callable[[NDArray[Any]], NDArray[Any]]
+Step = Callable[[Floats, Floats], Floats]
+
+ROUNDING = 1e-12
+"""Tolerance of the gradient checks: a few hundred rounding errors on numbers of size one."""
+
+
+# Policies as the paper prints them, for real or complex scores (leading axes broadcast)
+
+
+def softmax_of(f: NDArray[Any]) -> NDArray[Any]:
+    """Return the softmax policy of the scores `f` (paper, eq. 4)."""
+    weights = np.exp(f)
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def escort_of(f: NDArray[Any], p: float = 2.0) -> NDArray[Any]:
+    """Return the escort policy of the scores `f`, none of them zero (paper, section 2.1)."""
+    weights = (np.sign(np.real(f)) * f) ** p
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def complex_step(function: Policy, x: Floats, h: float = 1e-30) -> Floats:
+    """Return the Jacobian of an analytic `function` at the point `x`, to rounding error.
+
+    Parameters
+    ----------
+    function : callable
+        Maps complex arrays ``(n, k)`` to ``(n, m)`` row by row.
+    x : ndarray, shape (k,)
+        Where to differentiate.
+    h : float
+        The imaginary step.
+
+    Returns
+    -------
+    ndarray, shape (k, m)
+        Row ``i`` is the derivative with respect to ``x[i]``.
+    """
+    return np.asarray(np.imag(function(x + 1j * h * np.eye(len(x)))) / h)
+
+
+# The formulas of the paper
+
+
+def softmax_gradient(f: Floats, grad_f: Floats) -> Floats:
+    r"""Return :math:`\nabla\pi`, shape (k, A), from :math:`\nabla f` of the same shape (eq. 5)."""
+    pi = softmax_of(f)
+    return np.asarray(pi * (grad_f - (grad_f * pi).sum(axis=-1, keepdims=True)))
+
+
+def escort_gradient(f: Floats, grad_f: Floats, p: float, signed: bool = True) -> Floats:
+    r"""Return :math:`\nabla\pi` of the escort policy (eq. 7 with its factor, app. A.1.2).
+
+    Without `signed` the formula is the one printed, which supposes :math:`f \ge 0`.
+    """
+    pi = escort_of(f, p)
+    grad = np.sign(f) * grad_f if signed else grad_f
+    mean = (grad * pi ** (1 - 1 / p)).sum(axis=-1, keepdims=True)
+    norm = np.sum(np.abs(f) ** p) ** (1 / p)
+    return np.asarray(p / norm * pi ** (1 - 1 / p) * (grad - pi ** (1 / p) * mean))
+
+
+def softmax_step(theta: Floats, q: Floats) -> Floats:
+    r"""Return the last line of appendix A.1.1, :math:`\pi(a)\,\mathrm{adv}(a)`."""
+    pi = softmax_of(theta)
+    return np.asarray(pi * advantage(pi, q))
+
+
+def middle_line(theta: Floats, q: Floats) -> Floats:
+    r"""Return the line printed before it, :math:`\pi(a) q(a) - \sum_b \pi(b) q(b)`."""
+    pi = softmax_of(theta)
+    return np.asarray(pi * q - np.sum(pi * q, axis=-1, keepdims=True))
+
+
+def escort_step(theta: Floats, q: Floats, p: float, signed: bool = True) -> Floats:
+    r"""Return the last line of appendix A.1.2, times :math:`\mathrm{sign}(\theta_a)` if `signed`."""
+    pi = escort_of(theta, p)
+    norm = np.sum(np.abs(theta) ** p) ** (1 / p)
+    step = p / norm * pi ** (1 - 1 / p) * advantage(pi, q)
+    return np.asarray(np.sign(theta) * step if signed else step)
+
+
+# A small network: scores that are not the parameters themselves
+
+
+class Network:
+    r"""Scores :math:`f_\theta = B\tanh(C\theta)`, standing for any differentiable parametrization."""
+
+    def __init__(self, rng: np.random.Generator, n_actions: int, n_parameters: int) -> None:
+        self.output = rng.normal(size=(n_actions, 6))
+        self.hidden = rng.normal(size=(6, n_parameters))
+
+    def scores(self, theta: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores, shape (..., A), of parameters (..., k)."""
+        return np.asarray(np.tanh(theta @ self.hidden.T) @ self.output.T)
+
+    def gradient(self, theta: Floats) -> Floats:
+        """Return the gradient of every score, shape (k, A)."""
+        slope = 1 - np.tanh(self.hidden @ theta) ** 2
+        return np.asarray((self.output * slope @ self.hidden).T)
+
+
+def _worst(errors: Sequence[float]) -> float:
+    return float(max(errors))
+
+
+def _gradient_verdict(claim: str, errors: list[float], what: str) -> Verdict:
+    worst = _worst(errors)
+    status = Status.HOLDS if worst <= ROUNDING else Status.FALSE
+    return Verdict(
+        claim,
+        status,
+        ROUNDING - worst,
+        f"{what}: the largest difference with the derivative of the policy is {worst:.2g} over "
+        f"{len(errors)} random cases (tolerance {ROUNDING:g}).",
+    )
+
+
+def check_softmax_gradient(
+    formula: Callable[[Floats, Floats], Floats] = softmax_gradient, n: int = 300, seed: int = 1
+) -> Verdict:
+    """Check the gradient of the softmax policy, for scores that come out of a small network.
+
+    Parameters
+    ----------
+    formula : callable
+        The claimed gradient, from the scores and their gradients.
+    n, seed : int
+        Number of random networks and points, and the seed they are drawn from.
+
+    Returns
+    -------
+    Verdict
+    """
+    rng = np.random.default_rng(seed)
+    errors = []
+    for _ in range(n):
+        network, theta = Network(rng, int(rng.integers(2, 7)), 5), rng.normal(size=5)
+        exact = complex_step(lambda x, net=network: softmax_of(net.scores(x)), theta)
+        claimed = formula(network.scores(theta), network.gradient(theta))
+        errors.append(float(np.abs(exact - claimed).max()))
+    return _gradient_verdict("eq:softmax_grad", errors, "Gradient of the softmax policy")
+
+
+def check_escort_gradient(signed: bool = True, n: int = 300, seed: int = 2) -> Verdict:
+    """Check the gradient of the escort policy, for scores of either sign and p from 1 to 4.
+
+    Parameters
+    ----------
+    signed : bool
+        Whether the formula carries the sign of each score; the printed one does not.
+    n, seed : int
+        Number of random networks and points, and the seed they are drawn from.
+
+    Returns
+    -------
+    Verdict
+        Relative errors, since the gradient grows as the norm of the scores shrinks.
+    """
+    rng = np.random.default_rng(seed)
+    errors = []
+    for _ in range(n):
+        p = float(rng.choice([1, 1.5, 2, 3, 4]))
+        network, theta = Network(rng, int(rng.integers(2, 7)), 5), rng.normal(size=5)
+        exact = complex_step(lambda x, net=network, p=p: escort_of(net.scores(x), p), theta)
+        claimed = escort_gradient(network.scores(theta), network.gradient(theta), p, signed)
+        errors.append(float(np.abs(exact - claimed).max() / (1 + np.abs(exact).max())))
+    return _gradient_verdict("eq:escort-grad", errors, "Gradient of the escort policy, with signs")
+
+
+def _step_errors(
+    claimed: Callable[[Floats, Floats], Floats], policy: Policy, n: int, seed: int
+) -> tuple[list[float], dict[str, Any]]:
+    """Compare a claimed step with the derivative of sum_a q(a) pi(a), tabular parameters."""
+    rng = np.random.default_rng(seed)
+    errors, worst = [], {}
+    for _ in range(n):
+        k = int(rng.integers(2, 7))
+        theta, q = rng.normal(size=k), rng.normal(size=k)
+        exact = complex_step(policy, theta) @ q
+        errors.append(float(np.abs(exact - claimed(theta, q)).max() / (1 + np.abs(exact).max())))
+        if errors[-1] == max(errors):
+            worst = {"theta": theta.round(3).tolist(), "q": q.round(3).tolist()}
+    return errors, worst
+
+
+def check_softmax_step(formula: Step = softmax_step, n: int = 500, seed: int = 3) -> Verdict:
+    """Check the tabular step of `pg-sm`, and that the library takes this very step.
+
+    Parameters
+    ----------
+    formula : callable
+        The claimed step, from the parameters and the values.
+    n, seed : int
+        Number of random cases and their seed.
+
+    Returns
+    -------
+    Verdict
+    """
+    errors, _ = _step_errors(formula, softmax_of, n, seed)
+    ours, _ = _step_errors(
+        lambda theta, q: UPDATES["pg-sm"].step(theta, q, 1.0) - theta, softmax_of, n, seed
+    )
+    return _gradient_verdict("app:prelim/pg-sm", errors + ours, "Step pi(a) adv(a) of PG-SM")
+
+
+def check_softmax_middle_line(formula: Step = middle_line, n: int = 500, seed: int = 3) -> Verdict:
+    r"""Check the line :math:`\pi q - \sum\pi q` that appendix A.1.1 prints before the last one.
+
+    Parameters
+    ----------
+    formula : callable
+        The line under test.
+    n, seed : int
+        Number of random cases and their seed.
+
+    Returns
+    -------
+    Verdict
+        With the smallest counterexample: two actions, uniform policy, q = (1, 0).
+    """
+    errors, _ = _step_errors(formula, softmax_of, n, seed)
+    worst = _worst(errors)
+    theta, q = np.zeros(2), np.array([1.0, 0.0])
+    printed, true = formula(theta, q), softmax_step(theta, q)
+    wrong = worst > ROUNDING
+    return Verdict(
+        "app:prelim/pg-sm-middle",
+        Status.FALSE if wrong else Status.HOLDS,
+        ROUNDING - worst,
+        f"The line differs from the gradient by up to {worst:.2g} over {n} random cases; at the "
+        f"uniform policy of two actions with q = (1, 0) it says {printed.tolist()} and the "
+        f"gradient is {true.tolist()}.",
+        counterexample={"theta": theta.tolist(), "q": q.tolist(), "line": printed.tolist()}
+        if wrong
+        else None,
+    )
+
+
+def check_escort_step(signed: bool = True, n: int = 500, seed: int = 4) -> Verdict:
+    """Check the tabular step of `pg-es` at parameters of either sign, and the library's step.
+
+    Parameters
+    ----------
+    signed : bool
+        Whether the step carries the sign of the parameter; the printed one does not.
+    n, seed : int
+        Number of random cases for each p, and their seed.
+
+    Returns
+    -------
+    Verdict
+        "holds with a correction": true as printed where the parameters are positive.
+    """
+    signless: list[float] = []
+    errors: list[float] = []
+    for p in (1.0, 1.5, 2.0, 3.0):
+        update = make_update("pg-es", p=p)
+        formulas = (
+            lambda t, q, p=p: escort_step(t, q, p, signed),
+            lambda t, q, u=update: u.step(t, q, 1.0) - t,
+        )
+        for formula in formulas:
+            errors += _step_errors(formula, lambda x, p=p: escort_of(x, p), n, seed)[0]
+        printed = _step_errors(
+            lambda t, q, p=p: escort_step(t, q, p, signed=False),
+            lambda x, p=p: escort_of(x, p),
+            n,
+            seed,
+        )
+        signless += printed[0]
+    worst = _worst(errors)
+    return Verdict(
+        "app:prelim/pg-es",
+        Status.CORRECTED if worst <= ROUNDING else Status.FALSE,
+        ROUNDING - worst,
+        f"With sign(theta_a) the step is the gradient to {worst:.2g} for p = 1, 1.5, 2, 3; as "
+        f"printed, without it, the error reaches {_worst(signless):.2g} once a parameter is negative.",
+    )
+
+
+def check_cross_entropy_gradient(
+    update: Update = UPDATES["ce"], n: int = 500, seed: int = 5
+) -> Verdict:
+    r"""Check that the two equations of `ce` agree: the step is :math:`w\nabla\log\pi(a_q)`.
+
+    Parameters
+    ----------
+    update : Update
+        The update whose step is compared with the gradient.
+    n, seed : int
+        Number of random cases and their seed.
+
+    Returns
+    -------
+    Verdict
+    """
+    rng = np.random.default_rng(seed)
+    errors = []
+    for _ in range(n):
+        k = int(rng.integers(2, 7))
+        theta, q, w = rng.normal(size=k), rng.normal(size=k), float(rng.uniform(0.1, 3))
+        gradient = complex_step(lambda x: np.log(softmax_of(x)), theta)[:, np.argmax(q)]
+        errors.append(float(np.abs(update.step(theta, q, w) - theta - w * gradient).max()))
+    return _gradient_verdict("eq:ce1", errors, "Step of CE against w grad log pi(a_q)")
+
+
+def check_policy_gradient(
+    normalised: bool = False, n: int = 12, seed: int = 6, h: float = 1e-5
+) -> Verdict:
+    r"""Check the policy gradient theorem, :math:`\nabla J = \sum_s d(s)\sum_a q\nabla\pi`, on MDPs.
+
+    Parameters
+    ----------
+    normalised : bool
+        Take :math:`d` as a distribution instead of the discounted occupancy, whose sum is
+        :math:`1/(1-\gamma)`; then the formula misses that factor.
+    n, seed : int
+        Number of random MDPs and their seed.
+    h : float
+        Step of the central differences.
+
+    Returns
+    -------
+    Verdict
+        Relative errors; central differences of step 1e-5 leave about 1e-9, the tolerance is 1e-6.
+    """
+    from pu_lib.domains import random_mdp
+
+    rng, tolerance = np.random.default_rng(seed), 1e-6
+    errors = []
+    for _ in range(n):
+        mdp = random_mdp(rng, n_states=8, n_actions=3, discount=0.9, if_none="last")
+        theta = rng.normal(size=(mdp.n_states, mdp.n_actions))
+        pi = softmax(theta)
+        ev = mdp.evaluate(pi)
+        d = ev.occupancy * (1 - mdp.discount if normalised else 1.0)
+        formula = d[:, np.newaxis] * pi * advantage(pi, ev.q)
+        numeric = np.zeros_like(theta)
+        for index in np.ndindex(*theta.shape):
+            nudge = np.zeros_like(theta)
+            nudge[index] = h
+            upper, lower = (mdp.performance(softmax(theta + s * nudge)) for s in (1, -1))
+            numeric[index] = (upper - lower) / (2 * h)
+        errors.append(float(np.abs(numeric - formula).max() / np.abs(numeric).max()))
+    worst = _worst(errors)
+    return Verdict(
+        "eq:pg",
+        Status.HOLDS if worst <= tolerance else Status.FALSE,
+        tolerance - worst,
+        f"Largest relative difference between the formula and central differences of the "
+        f"performance: {worst:.2g} over {n} random MDPs (tolerance {tolerance:g}).",
+    )
+
+
+# Conserved quantities and limits
+
+
+def check_conserved_sum(
+    names: Sequence[str] = ("ce", "mce"), n: int = 200, steps: int = 50, seed: int = 7
+) -> Verdict:
+    r"""Check that :math:`\sum_a\theta_a` stays constant under the updates called `names`.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The updates to follow.
+    n, steps, seed : int
+        Number of states followed, of updates of each, and the seed.
+
+    Returns
+    -------
+    Verdict
+        The drift is relative to the total length of the steps taken.
+    """
+    evidence = []
+    for name in names:
+        rng = np.random.default_rng(seed)
+        theta = rng.normal(size=(n, 4)) if name != "di" else np.full((n, 4), 0.25)
+        total, length = theta.sum(axis=-1), np.zeros(n)
+        for _ in range(steps):
+            w = 10.0 ** rng.uniform(-3, 3, size=n)
+            new = UPDATES[name].step(theta, rng.normal(size=(n, 4)), w)
+            length += np.abs(new - theta).sum(axis=-1)
+            theta = new
+        drift = np.abs(theta.sum(axis=-1) - total) / (1 + length)
+        evidence.append({"update": name, "largest relative drift": float(drift.max())})
+    worst = _worst([row["largest relative drift"] for row in evidence])
+    return Verdict(
+        "sec:mce/constant-sum",
+        Status.HOLDS if worst <= ROUNDING else Status.FALSE,
+        ROUNDING - worst,
+        f"Largest drift of the sum of the parameters, relative to the length travelled, over "
+        f"{steps} steps with weights 1e-3 to 1e3: {worst:.2g} (tolerance {ROUNDING:g}).",
+        tuple(evidence),
+    )
+
+
+def direct_greedy_weight(pi: Floats, q: Floats) -> Floats:
+    r"""Return the weight from which one `di` step is greedy, for a unique greedy action.
+
+    It is :math:`\max_{b \ne a_q} (1 - \pi(a_q) + \pi(b)) / (q(a_q) - q(b))`.
+    """
+    greedy = greedy_mask(q)
+    best = np.where(greedy, pi, 0.0).sum(axis=-1, keepdims=True)
+    gap = np.where(greedy, np.inf, q.max(axis=-1, keepdims=True) - q)
+    return np.asarray(np.max((1 - best + pi) / gap, axis=-1))
+
+
+def large_weight_limit(name: str, pi: Floats, q: Floats, p: float = 2.0) -> Floats:
+    r"""Return the policy to which one step of the update called `name` tends as :math:`w\to\infty`.
+
+    Parameters
+    ----------
+    name : str
+        The update.
+    pi, q : ndarray, shape (..., n_actions)
+        Policy with full support, and values.
+    p : float
+        The escort exponent.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+        The greedy policy for `di`, `ce` and `mce`; the action of largest
+        :math:`\pi\,\mathrm{adv}` for `pg-sm`; :math:`\propto \pi^{p-1}|\mathrm{adv}|^p` for `pg-es`.
+    """
+    if name == "pg-es":
+        limit = pi ** (p - 1) * np.abs(advantage(pi, q)) ** p
+        return np.asarray(limit / limit.sum(axis=-1, keepdims=True))
+    score = pi * advantage(pi, q) if name == "pg-sm" else q
+    return np.asarray(greedy_mask(score), dtype=np.float64)
+
+
+def check_greedy_limit(
+    names: Sequence[str] = ("di", "ce", "mce"),
+    weights: Sequence[float] = (10.0, 1e2, 1e3, 1e4, 1e6),
+    n: int = 2000,
+    seed: int = 8,
+) -> Verdict:
+    """Check that one step becomes greedy as the weight grows (the paper: SARSA).
+
+    Policies are drawn uniformly from the simplex with at most 0.99 on the greedy action and values
+    uniformly from the unit cube, with a gap of at least 0.01 to the best one, so that a weight of
+    1e6 leaves no doubt.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The updates of which it is claimed.
+    weights : sequence of float
+        Increasing weights.
+    n, seed : int
+        Number of random states (four actions), and the seed.
+
+    Returns
+    -------
+    Verdict
+        The margin is 1e-12 minus the largest probability left to other actions at the last weight.
+    """
+    pi, q = _states_with_a_gap(n, seed)
+    missing = {}
+    for name in names:
+        theta = parameters_of(name, pi)
+        stepped = [UPDATES[name].policy(UPDATES[name].step(theta, q, w)) for w in weights]
+        greedy = greedy_mask(q)
+        missing[name] = [float(np.where(greedy, 0.0, new).sum(axis=-1).max()) for new in stepped]
+    evidence = [
+        {"weight": w, **{name: missing[name][i] for name in names}} for i, w in enumerate(weights)
+    ]
+    worst = _worst([left[-1] for left in missing.values()])
+    return Verdict(
+        "sec:ce/sarsa-limit",
+        Status.HOLDS if worst <= ROUNDING else Status.FALSE,
+        ROUNDING - worst,
+        f"The largest probability that {', '.join(names)} leave to other actions after one step of "
+        f"weight {weights[-1]:g}, over {n} random states: {worst:.2g}.",
+        tuple(evidence),
+    )
+
+
+def _states_with_a_gap(n: int, seed: int) -> tuple[Floats, Floats]:
+    """Draw n policies and values of four actions with 0.99 at most on a greedy action 0.01 ahead."""
+    rng = np.random.default_rng(seed)
+    pi, q = rng.dirichlet(np.ones(4), size=4 * n), rng.random((4 * n, 4))
+    top = np.sort(q, axis=-1)
+    fair = (top[:, -1] - top[:, -2] > 0.01) & (np.where(greedy_mask(q), pi, 0).sum(axis=-1) < 0.99)
+    return pi[fair][:n], q[fair][:n]
+
+
+def parameters_of(name: str, pi: Floats, p: float = 2.0) -> Floats:
+    r"""Return parameters of the policy `pi` (full support) for the update called `name`.
+
+    Softmax parameters are :math:`\log\pi`; escort parameters are scaled to the norm they have at
+    the uniform start :math:`\theta = (1,\dots,1)`, that is :math:`(|A|\,\pi)^{1/p}`.
+    """
+    if name == "di":
+        return np.asarray(pi, dtype=np.float64)
+    if name == "pg-es":
+        return np.asarray((pi.shape[-1] * pi) ** (1 / p))
+    return np.asarray(np.log(pi))
+
+
+# Paths
+
+
+def follow(update: Update, theta: Floats, q: Floats, weight: float, n_steps: int) -> Floats:
+    """Return the policies along `n_steps` updates with fixed values, shape (n_steps + 1, ..., A)."""
+    policies = [update.policy(theta)]
+    for _ in range(n_steps):
+        theta = update.step(theta, q, weight)
+        policies.append(update.policy(theta))
+    return np.asarray(policies)
+
+
+def check_paths(
+    straight: str = "mce", n: int = 100, seed: int = 9, weight: float = 1e-4, steps: int = 2000
+) -> Verdict:
+    r"""Check the shapes of three paths on the simplex.
+
+    Under the update called `straight` the odds between the actions other than the greedy one never
+    change; under `di` the policy moves along :math:`q - \bar q` inside the simplex; under `pg-es` with
+    :math:`p = 2` and small weights :math:`\log(\pi(b)/\pi(c))` changes in proportion to
+    :math:`q(b) - q(c)`.
+
+    Parameters
+    ----------
+    straight : str
+        The update that should move straight to the greedy vertex.
+    n, seed : int
+        Number of random starts (four actions), and the seed.
+    weight : float
+        The small weight of the two claims that hold in the limit of small weights.
+    steps : int
+        How many such steps are taken.
+
+    Returns
+    -------
+    Verdict
+        Margin: tolerance minus error, the smallest of the three. The escort path is followed with
+        an error proportional to the weight; its tolerance is ten times the weight.
+    """
+    rng = np.random.default_rng(seed)
+    pi, q = rng.dirichlet(np.full(4, 5.0), size=n), rng.random((n, 4))
+    q[:, 0] = 1.5
+    errors = {
+        f"{straight}: odds of the other actions": (_odds_drift(straight, pi, q, rng), 1e-10),
+        "di: direction q - mean(q)": (_direct_turn(pi, q, weight), 1e-10),
+        "pg-es, p = 2: exponential curve": (_replicator_gap(pi, q, weight, steps), 10 * weight),
+    }
+    margin = min(tolerance - error for error, tolerance in errors.values())
+    evidence = tuple(
+        {"path": key, "error": error, "tolerance": tol} for key, (error, tol) in errors.items()
+    )
+    failed = [row["path"] for row in evidence if row["error"] > row["tolerance"]]
+    summary = (
+        "All three paths have the shape claimed."
+        if not failed
+        else f"Not of the shape claimed: {'; '.join(map(str, failed))}."
+    )
+    return Verdict(
+        "book:paths", Status.FALSE if failed else Status.HOLDS, margin, summary, evidence
+    )
+
+
+def _odds_drift(name: str, pi: Floats, q: Floats, rng: np.random.Generator) -> float:
+    """Return the largest change of log odds between actions 1, 2, 3 over 20 steps of any weight."""
+    update, theta = UPDATES[name], parameters_of(name, pi)
+    start = np.log(pi[:, 1:])
+    for _ in range(20):
+        theta = update.step(theta, q, 10.0 ** rng.uniform(-2, 1, size=len(pi)))
+    end = theta[:, 1:]
+    drift = (end - end[:, :1]) - (start - start[:, :1])
+    return float(np.abs(drift).max())
+
+
+def _direct_turn(pi: Floats, q: Floats, weight: float) -> float:
+    """Return how far one small step of `di` is from w (q - mean q), at policies inside."""
+    step = UPDATES["di"].step(pi, q, weight) - pi
+    straight = weight * (q - q.mean(axis=-1, keepdims=True))
+    inside = np.all(pi + straight > 0, axis=-1)
+    return float(np.abs(step - straight)[inside].max() / weight)
+
+
+def _replicator_gap(pi: Floats, q: Floats, weight: float, steps: int) -> float:
+    """Return the distance of the last escort policy to the curve pi e^(tau q), at its own tau."""
+    end = follow(UPDATES["pg-es"], parameters_of("pg-es", pi), q, weight, steps)[-1]
+    # tau from the odds of the actions with the best and the worst value
+    best, worst = np.argmax(q, axis=-1), np.argmin(q, axis=-1)
+    rows = np.arange(len(pi))
+    log_odds = np.log(end / pi)
+    tau = (log_odds[rows, best] - log_odds[rows, worst]) / (q[rows, best] - q[rows, worst])
+    curve = softmax(np.log(pi) + tau[:, np.newaxis] * q)
+    return float(np.abs(curve - end).max())
