@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pu_lib.claims import CHAPTERS, Claim, errata, ledger, recorded
 from pu_lib.updates import UPDATES
@@ -66,7 +66,7 @@ def chapter_title(chapter: str) -> str:
 
 
 def status_counts(claims: Iterable[Claim] | None = None) -> dict[Status, int]:
-    """Count the claims by recorded status, in the order of `Status`; statuses unused are left out."""
+    """Count the claims by recorded status, in the order of `Status`; unused ones are left out."""
     counts = Counter(claim.status for claim in (ledger() if claims is None else claims))
     return {status: counts[status] for status in Status if counts[status]}
 
@@ -191,7 +191,7 @@ def _prose(text: str) -> str:
     )
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]], caption: str) -> Html:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], caption: str) -> Html:
     cells = "".join(f'<th scope="col">{name}</th>' for name in head)
     body = "".join(
         "<tr>"

@@ -627,13 +627,9 @@ def _period_map(
                     ]
                     for i in free
                 ]
-                J = [
-                    [sum((A[i][m] * J[m][j] for m in free), arb(0)) for j in free] for i in free
-                ]
+                J = [[sum((A[i][m] * J[m][j] for m in free), arb(0)) for j in free] for i in free]
             rest = sum((p[i] for i in range(k) if i != greedy), arb(0))
-            x = [
-                y + weight * rest if i == greedy else y - weight * p[i] for i, y in enumerate(x)
-            ]
+            x = [y + weight * rest if i == greedy else y - weight * p[i] for i, y in enumerate(x)]
     return x, J
 
 
@@ -687,9 +683,7 @@ def _contracts(J: list[list[Ball]]) -> bool:
         return bool(abs(J[0][0]) < 1)
     trace = J[0][0] + J[1][1]
     determinant = J[0][0] * J[1][1] - J[0][1] * J[1][0]
-    return bool(
-        1 - trace + determinant > 0 and 1 + trace + determinant > 0 and determinant < 1
-    )
+    return bool(1 - trace + determinant > 0 and 1 + trace + determinant > 0 and determinant < 1)
 
 
 def _moduli(J: list[list[Ball]]) -> tuple[float, ...]:
