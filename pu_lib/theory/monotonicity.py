@@ -824,5 +824,8 @@ def check_sign_condition(
         ROUNDING - worst,
         f"The largest decrease found is {max(worst, 0.0):.3g} (values of range one, weights "
         f"{min(weights):g} to {max(weights):g}).",
-        tuple({"update": name, "largest decrease found": max(x, 0.0)} for name, x in drops.items()),
+        tuple(
+            {"update": name, "largest decrease found": abs(max(x, 0.0))}
+            for name, x in drops.items()
+        ),
     )
