@@ -124,8 +124,13 @@ def project_simplex(x: ArrayLike) -> Floats:
 
 
 def advantage(pi: Floats, q: Floats) -> Floats:
-    r"""Return :math:`\mathrm{adv}(a) = q(a) - \sum_{a'} \pi(a') q(a')`, shape (..., n_actions)."""
-    return np.asarray(q - np.sum(pi * q, axis=-1, keepdims=True))
+    r"""Return :math:`\mathrm{adv}(a) = q(a) - \sum_b \pi(b) q(b)`, shape (..., n_actions).
+
+    It is computed as :math:`\sum_b \pi(b)\,(q(a) - q(b))`, which keeps its digits where the policy
+    is nearly deterministic and the two terms of the definition nearly equal.
+    """
+    gaps = q[..., :, np.newaxis] - q[..., np.newaxis, :]
+    return np.asarray(np.sum(pi[..., np.newaxis, :] * gaps, axis=-1))
 
 
 def greedy_mask(
@@ -421,9 +426,12 @@ class CrossEntropy(Update):
     def _step(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
-        mask = greedy_mask(q, self.ties, rng)
-        direction = np.where(mask.any(axis=-1, keepdims=True), mask - softmax(theta), 0.0)
-        return np.asarray(theta + weight * direction)
+        mask, pi = greedy_mask(q, self.ties, rng), softmax(theta)
+        # 1 - pi(a_q) as the sum of the others, which keeps its digits when it is small
+        missing = np.sum(np.where(mask, 0.0, pi), axis=-1, keepdims=True)
+        direction = np.where(mask, missing, -pi)
+        moving = mask.any(axis=-1, keepdims=True)
+        return np.asarray(theta + weight * np.where(moving, direction, 0.0))
 
 
 @dataclass(frozen=True)

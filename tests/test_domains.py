@@ -1,0 +1,178 @@
+"""Closed forms of the paper's domains; imported environments against rollouts of the real ones."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from pu_lib.domains import bandit, chain, cliff, duplicated_chain, from_gymnasium, random_mdp
+
+# The paper's domains
+
+
+def test_a_bandit_is_worth_its_rewards():
+    mdp = bandit([0.99, 1.0, 0.0])
+    ev = mdp.evaluate([[0.2, 0.3, 0.5], [1, 0, 0]])
+    np.testing.assert_array_equal(ev.q[0], [0.99, 1.0, 0.0])
+    assert ev.performance == pytest.approx(0.2 * 0.99 + 0.3)
+
+
+@pytest.mark.parametrize("n_states", [2, 5, 10])
+@pytest.mark.parametrize("beta", [0.7, 0.8])
+def test_the_chain_has_the_values_of_its_closed_form(n_states, beta):
+    gamma = 0.99
+    mdp = chain(n_states, beta, gamma)
+    walk = np.tile([0.0, 1.0], (n_states, 1))
+    steps_left = np.arange(n_states - 1)[::-1]
+    ev = mdp.evaluate(walk)
+    np.testing.assert_allclose(ev.v, np.append(gamma**steps_left, 0), rtol=1e-12)
+    np.testing.assert_allclose(ev.q[:-1, 0], beta * gamma ** (n_states - 2), rtol=1e-12)
+    assert mdp.optimal().performance == pytest.approx(gamma ** (n_states - 2))
+    jump = np.tile([1.0, 0.0], (n_states, 1))
+    assert mdp.performance(jump) == pytest.approx(beta * gamma ** (n_states - 2))
+    # walking is worth more than jumping everywhere: gamma^k > beta gamma^(n-2) for k <= n-2
+    assert np.all(ev.q[:-1, 1] > ev.q[:-1, 0])
+
+
+def test_the_last_state_of_the_chain_can_be_tied():
+    q = chain(5, last_state_tie=True).optimal().q
+    np.testing.assert_allclose(q[3], [1, 1])
+    assert chain(5).optimal().q[3, 0] == pytest.approx(0.8 * 0.99**3)
+
+
+def test_the_cliff_is_the_chain_with_a_way_to_lose_everything():
+    mdp, plain = cliff(7), chain(7)
+    assert mdp.n_actions == 3
+    np.testing.assert_allclose(mdp.optimal().v, plain.optimal().v)
+    np.testing.assert_allclose(mdp.optimal().q[:, 2], 0)
+    np.testing.assert_allclose(mdp.optimal().q[:, :2], plain.optimal().q)
+
+
+def test_the_duplicated_chain_repeats_the_walking_action():
+    mdp, plain = duplicated_chain(6, 4), chain(6)
+    assert mdp.n_actions == 4
+    for action in (1, 2, 3):
+        np.testing.assert_allclose(mdp.optimal().q[:, action], plain.optimal().q[:, 1])
+    two = duplicated_chain(6, 2)
+    np.testing.assert_array_equal(two.transitions, plain.transitions)
+
+
+def test_random_mdps_are_as_described():
+    mdp = random_mdp(1, n_states=30, n_actions=4, branching=2)
+    alive = ~mdp.terminal
+    assert mdp.terminal.sum() == 1
+    assert not mdp.terminal[0]
+    reached = (mdp.transitions > 0).sum(axis=2)
+    np.testing.assert_array_equal(reached[alive], 2)
+    np.testing.assert_array_equal(reached[~alive], 0)
+    goal = int(np.argmax(mdp.terminal))
+    np.testing.assert_allclose(mdp.rewards, mdp.transitions[:, :, goal])
+    assert mdp.optimal().v[0] > 0.99**50
+    assert mdp.initial[0] == 1
+
+
+def test_random_mdps_depend_on_the_seed_alone():
+    first, again, other = (random_mdp(seed, n_states=12) for seed in (3, 3, 4))
+    np.testing.assert_array_equal(first.transitions, again.transitions)
+    assert not np.array_equal(first.transitions, other.transitions)
+
+
+def test_random_mdps_take_the_hardest_goal_that_is_near_enough():
+    mdp = random_mdp(5, n_states=15, horizon=20)
+    ours = mdp.optimal().v[0]
+    assert ours > 0.99**20
+    # with a longer horizon the goal can only be harder
+    assert random_mdp(5, n_states=15, horizon=200).optimal().v[0] <= ours
+
+
+def test_without_a_near_goal_the_choice_is_explicit():
+    with pytest.raises(ValueError, match="no goal has"):
+        random_mdp(0, n_states=5, horizon=0.0, if_none="raise")
+    last = random_mdp(0, n_states=5, horizon=0.0, if_none="last")
+    assert last.terminal[-1]
+
+
+# Gymnasium
+
+
+def rollouts(env, policy, discount, episodes, rng, limit):
+    """Discounted returns of the real environment, cut after `limit` steps."""
+    returns = []
+    for _ in range(episodes):
+        state, _ = env.reset(seed=int(rng.integers(2**31)))
+        total, factor = 0.0, 1.0
+        for _ in range(limit):
+            action = int(rng.choice(len(policy[state]), p=policy[state]))
+            state, reward, terminated, _, _ = env.step(action)
+            total, factor = total + factor * float(reward), factor * discount
+            if terminated:
+                break
+        returns.append(total)
+    return np.array(returns)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "sharpness", "episodes"),
+    [("FrozenLake-v1", 30.0, 1500), ("CliffWalking-v1", 2.0, 400), ("Taxi-v4", 2.0, 400)],
+)
+def test_imported_environments_agree_with_rollouts(env_id, sharpness, episodes):
+    """The exact performance of a stochastic policy lies within four standard errors of the mean."""
+    discount, rng = 0.9, np.random.default_rng(0)
+    mdp = from_gymnasium(env_id, discount)
+    scores = sharpness * mdp.optimal().q
+    policy = np.exp(scores - scores.max(axis=1, keepdims=True))
+    policy /= policy.sum(axis=1, keepdims=True)
+    env = gymnasium.make(env_id).unwrapped
+    returns = rollouts(env, policy, discount, episodes, rng, limit=150)  # 0.9^150 is 1e-7
+    error = returns.std() / np.sqrt(episodes)
+    assert error > 0
+    assert abs(returns.mean() - mdp.performance(policy)) < 4 * error + 1e-5
+
+
+def test_every_transition_of_an_imported_environment_is_the_real_one():
+    """One step from every state and action of the deterministic cliff, in the real environment."""
+    env = gymnasium.make("CliffWalking-v1").unwrapped
+    mdp = from_gymnasium(env, 0.9)
+    env.reset(seed=0)
+    for state in range(36):  # the states outside the cliff and the goal
+        for action in range(4):
+            env.s = state
+            following, reward, terminated, _, _ = env.step(action)
+            target = mdp.n_states - 1 if terminated else int(following)
+            assert mdp.transitions[state, action, target] == pytest.approx(1)
+            assert mdp.rewards[state, action] == pytest.approx(float(reward))
+
+
+def test_duplicate_successors_add_up_and_wrappers_are_taken_off():
+    env = gymnasium.make("FrozenLake-v1")  # walls send two of three slips to the same state
+    mdp = from_gymnasium(env, 0.9)
+    assert mdp.transitions[0, 0, 0] == pytest.approx(2 / 3)
+    np.testing.assert_array_equal(
+        from_gymnasium(env.unwrapped, 0.9).transitions,
+        from_gymnasium("FrozenLake-v1", 0.9).transitions,
+    )
+    assert mdp.n_states == 17
+    assert mdp.terminal[16]
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: bandit([1.0]), "rewards: expected at least two"),
+        (lambda: bandit([1.0, np.nan]), "rewards: .*nan"),
+        (lambda: chain(1), "n_states: .*got 1"),
+        (lambda: chain(beta=np.inf), "beta: .*inf"),
+        (lambda: chain(discount=1.0), "discount: .*1.0"),
+        (lambda: duplicated_chain(5, 1), "n_actions: .*got 1"),
+        (lambda: random_mdp(0, branching=200), "branching: .*got 200"),
+        (lambda: random_mdp(0, n_states=1, branching=1), "n_states"),
+        (lambda: random_mdp(0, n_states=4, if_none="first"), "if_none"),
+        (lambda: from_gymnasium("CartPole-v1"), "env: .*no transition table"),
+        (lambda: from_gymnasium("NoSuchThing-v0"), "env: 'NoSuchThing-v0' cannot be made"),
+    ],
+)
+def test_bad_input_is_named_in_a_sentence(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()

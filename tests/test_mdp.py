@@ -1,0 +1,276 @@
+"""Exact evaluation and optimal values against QuantEcon's solver, and the sentences of errors."""
+
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse
+from quantecon.markov import DiscreteDP
+
+from pu_lib.mdp import FiniteMDP
+
+
+def draw(rng, n_states=20, n_actions=3, discount=0.95, successors=None):
+    """A random process without terminal states."""
+    transitions = rng.dirichlet(np.ones(n_states), size=(n_states, n_actions))
+    if successors is not None:
+        transitions = np.zeros((n_states, n_actions, n_states))
+        for state, action in np.ndindex(n_states, n_actions):
+            reached = rng.choice(n_states, successors, replace=False)
+            transitions[state, action, reached] = rng.dirichlet(np.ones(successors))
+    return FiniteMDP(
+        transitions,
+        rng.normal(size=(n_states, n_actions)),
+        rng.dirichlet(np.ones(n_states)),
+        discount,
+    )
+
+
+def random_policy(rng, mdp):
+    return rng.dirichlet(np.ones(mdp.n_actions), size=mdp.n_states)
+
+
+# Against QuantEcon
+
+
+@pytest.mark.parametrize("discount", [0.0, 0.5, 0.9, 0.99])
+@pytest.mark.parametrize("seed", range(3))
+def test_optimal_values_agree_with_quantecon(seed, discount):
+    mdp = draw(np.random.default_rng(seed), discount=discount, successors=3)
+    ours = mdp.optimal()
+    theirs = DiscreteDP(mdp.rewards, mdp.transitions, discount).solve(method="policy_iteration")
+    np.testing.assert_allclose(ours.v, theirs.v, atol=1e-10)
+    np.testing.assert_array_equal(ours.policy.argmax(axis=1), theirs.sigma)
+    assert ours.converged
+    assert "no action improves" in ours.message
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_evaluation_agrees_with_quantecon(seed):
+    rng = np.random.default_rng(seed)
+    mdp = draw(rng, discount=0.97)
+    problem = DiscreteDP(mdp.rewards, mdp.transitions, 0.97)
+    sigma = rng.integers(mdp.n_actions, size=mdp.n_states)
+    ours = mdp.evaluate(np.eye(mdp.n_actions)[sigma])
+    np.testing.assert_allclose(ours.v, problem.evaluate_policy(sigma), atol=1e-10)
+    # a stochastic policy is a process with one action for QuantEcon
+    pi = random_policy(rng, mdp)
+    mixed = DiscreteDP(
+        np.sum(pi * mdp.rewards, axis=1)[:, None],
+        np.einsum("sa,sax->sx", pi, mdp.transitions)[:, None],
+        0.97,
+    )
+    expected = mixed.evaluate_policy(np.zeros(mdp.n_states, dtype=int))
+    np.testing.assert_allclose(mdp.evaluate(pi).v, expected, atol=1e-10)
+
+
+# What the returned numbers satisfy
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_values_performance_and_occupancy_fit_together(seed):
+    rng = np.random.default_rng(seed)
+    mdp = draw(rng)
+    pi = random_policy(rng, mdp)
+    ev = mdp.evaluate(pi)
+    np.testing.assert_allclose(np.sum(pi * ev.q, axis=1), ev.v, atol=1e-12)
+    np.testing.assert_allclose(mdp.backup(ev.v), ev.q, atol=1e-12)
+    np.testing.assert_allclose(ev.occupancy.sum(), 1 / (1 - mdp.discount), rtol=1e-12)
+    earned = np.sum(ev.occupancy[:, None] * pi * mdp.rewards)
+    np.testing.assert_allclose([ev.performance, mdp.initial @ ev.v], earned, rtol=1e-12)
+    assert ev.residual < 1e-12
+    assert ev.message
+
+
+def test_the_optimum_satisfies_bellman_and_beats_random_policies():
+    rng = np.random.default_rng(7)
+    mdp = draw(rng)
+    best = mdp.optimal()
+    np.testing.assert_allclose(best.q.max(axis=1), best.v, atol=1e-11)
+    assert all(np.all(mdp.evaluate(random_policy(rng, mdp)).v <= best.v) for _ in range(20))
+    assert mdp.normalised_performance(best.policy) == pytest.approx(1)
+    uniform = np.full((mdp.n_states, mdp.n_actions), 1 / mdp.n_actions)
+    assert mdp.normalised_performance(uniform) == pytest.approx(0)
+    assert mdp.uniform_performance == mdp.performance(uniform)
+    assert mdp.normalised_performance(uniform, baseline=best.performance - 1) < 0
+
+
+def test_policy_iteration_cut_short_says_so_and_can_go_on():
+    mdp = draw(np.random.default_rng(3), n_states=50, discount=0.99)
+    cut = mdp.optimal(max_iterations=1)
+    assert not cut.converged
+    assert "stopped after 1" in cut.message
+    assert mdp.optimal().converged
+
+
+def test_tied_actions_do_not_keep_policy_iteration_going():
+    same = np.full((3, 4, 3), 1 / 3)
+    best = FiniteMDP(same, np.ones((3, 4)), [1, 0, 0], 0.9).optimal()
+    assert best.converged
+    np.testing.assert_allclose(best.v, 10)
+
+
+# Terminal states
+
+
+def two_steps(last):
+    """s0 -> s1 -> end, paying 1 and 10; `last` is the row of the end."""
+    transitions = np.zeros((3, 2, 3))
+    transitions[0, :, 1] = transitions[1, :, 2] = 1
+    transitions[2] = last
+    rewards = np.array([[1.0, 0.0], [10.0, 0.0], [0.0, 0.0]])
+    return FiniteMDP(transitions, rewards, [1, 0, 0], 0.5, np.array([False, False, True]))
+
+
+@pytest.mark.parametrize("last", [[0, 0, 0], [0, 0, 1]], ids=["empty row", "loop"])
+def test_terminal_states_are_worth_nothing_and_never_occupied(last):
+    mdp = two_steps(last)
+    ev = mdp.evaluate([[1, 0], [1, 0], [0.5, 0.5]])
+    np.testing.assert_allclose(ev.v, [6, 10, 0])
+    np.testing.assert_allclose(ev.q, [[6, 5], [10, 0], [0, 0]])
+    np.testing.assert_allclose(ev.occupancy[:2], [1, 0.5])
+    assert ev.performance == 6
+    np.testing.assert_allclose(mdp.optimal().v, [6, 10, 0])
+
+
+def test_rewards_of_transitions_are_averaged():
+    rng = np.random.default_rng(5)
+    mdp = draw(rng, n_states=4)
+    paid = rng.normal(size=(4, 3, 4))
+    other = FiniteMDP(mdp.transitions, paid, mdp.initial, mdp.discount)
+    np.testing.assert_allclose(other.rewards, np.sum(mdp.transitions * paid, axis=2))
+    np.testing.assert_array_equal(other.transition_rewards, paid)
+    assert mdp.transition_rewards is None
+
+
+# Size, storage
+
+
+def test_sparse_and_dense_agree():
+    rng = np.random.default_rng(8)
+    dense = draw(rng, n_states=500, n_actions=2, successors=3)
+    flat = scipy.sparse.csr_matrix(dense.transitions.reshape(1000, 500))
+    sparse = FiniteMDP(flat, dense.rewards, dense.initial, dense.discount)
+    pi = random_policy(rng, dense)
+    np.testing.assert_allclose(sparse.evaluate(pi).q, dense.evaluate(pi).q, atol=1e-10)
+    np.testing.assert_allclose(
+        sparse.evaluate(pi).occupancy, dense.evaluate(pi).occupancy, atol=1e-10
+    )
+    np.testing.assert_allclose(sparse.optimal().v, dense.optimal().v, atol=1e-10)
+    np.testing.assert_array_equal(sparse.transitions, dense.transitions)
+
+
+def test_a_hundred_states_take_under_a_millisecond():
+    rng = np.random.default_rng(9)
+    mdp = draw(rng, n_states=100, n_actions=4, successors=2, discount=0.99)
+    pi = random_policy(rng, mdp)
+    times = []
+    for _ in range(30):
+        start = time.perf_counter()
+        mdp.evaluate(pi)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 1e-3
+
+
+def test_two_thousand_states_take_seconds():
+    rng = np.random.default_rng(10)
+    n = 2000
+    rows = np.repeat(np.arange(n * 4), 2)
+    columns = rng.integers(n, size=len(rows))
+    flat = scipy.sparse.csr_matrix((np.full(len(rows), 0.5), (rows, columns)), shape=(n * 4, n))
+    start = time.perf_counter()
+    mdp = FiniteMDP(flat, rng.random((n, 4)), np.eye(n)[0], 0.99)
+    ev = mdp.evaluate(np.full((n, 4), 0.25))
+    assert time.perf_counter() - start < 10
+    assert ev.residual < 1e-10
+
+
+def test_a_process_survives_a_file(tmp_path):
+    mdp = two_steps([0, 0, 0])
+    mdp.save(tmp_path / "mdp.npz")
+    again = FiniteMDP.load(tmp_path / "mdp.npz")
+    np.testing.assert_array_equal(again.transitions, mdp.transitions)
+    assert again.performance(np.full((3, 2), 0.5)) == mdp.performance(np.full((3, 2), 0.5))
+
+
+# Bad input
+
+
+def arguments():
+    return {
+        "transitions": np.full((2, 2, 2), 0.5),
+        "rewards": np.zeros((2, 2)),
+        "initial": np.array([1.0, 0.0]),
+        "discount": 0.9,
+        "terminal": None,
+    }
+
+
+def spoiled(name, index, value):
+    given = arguments()
+    given[name][index] = value
+    return given
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (spoiled("transitions", (1, 0, 0), 0.7), r"transitions: .*state 1, action 0 sum to 1.2"),
+        (spoiled("transitions", (0, 1), [-0.5, 1.5]), r"transitions: .*-0.5 at state 0, action 1"),
+        (spoiled("transitions", (0, 1, 0), np.nan), "transitions: .*nan"),
+        (spoiled("rewards", (1, 1), np.inf), r"rewards: .*inf at index \(1, 1\)"),
+        (spoiled("initial", 0, 0.5), "initial: the probabilities sum to 0.5"),
+        (spoiled("initial", (slice(None)), [1.5, -0.5]), "initial: .*-0.5 at state 1"),
+        (arguments() | {"discount": 1.0}, "discount: .*1.0"),
+        (arguments() | {"discount": -0.1}, "discount: .*-0.1"),
+        (arguments() | {"discount": float("nan")}, "discount: .*nan"),
+        (arguments() | {"transitions": np.ones((2, 3, 2))}, r"transitions: .*\(2, 3, 2\)"),
+        (arguments() | {"rewards": np.zeros(3)}, "rewards: expected shape"),
+        (arguments() | {"rewards": np.zeros((2, 2, 3))}, "rewards: expected 2 successors"),
+        (arguments() | {"initial": np.ones(3)}, "initial: expected 2"),
+        (arguments() | {"terminal": [0, 1]}, "terminal: expected 2 booleans"),
+        (arguments() | {"terminal": [False, True]}, "transitions: terminal state 1.*elsewhere"),
+        (arguments() | {"transitions": scipy.sparse.eye_array(3)}, "transitions: .*sparse"),
+        (arguments() | {"transitions": "none"}, "transitions: expected an array of numbers"),
+    ],
+)
+def test_bad_processes_are_named_in_a_sentence(given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        FiniteMDP(**given)
+
+
+def test_a_terminal_state_that_pays_is_refused():
+    given = arguments() | {"rewards": np.ones((2, 2)), "terminal": [False, True]}
+    given["transitions"][1] = 0
+    with pytest.raises(ValueError, match="terminal state 1 pays"):
+        FiniteMDP(**given)
+
+
+@pytest.mark.parametrize(
+    ("pi", "sentence"),
+    [
+        ([[0.5, 0.5], [0.9, 0.2]], r"pi: .*sum 1.1\) at state 1"),
+        ([[0.5, 0.5], [1.2, -0.2]], "pi: .*at state 1"),
+        ([[0.5, 0.5]], r"pi: expected shape \(2, 2\)"),
+        ([[0.5, 0.5], [np.nan, 1.0]], "pi: .*nan"),
+    ],
+)
+def test_bad_policies_are_named_in_a_sentence(pi, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        FiniteMDP(**arguments()).evaluate(pi)
+
+
+def test_there_must_be_something_to_normalise_by():
+    with pytest.raises(ValueError, match="baseline"):
+        FiniteMDP(**arguments()).normalised_performance(np.full((2, 2), 0.5))
+    with pytest.raises(ValueError, match="max_iterations"):
+        FiniteMDP(**arguments()).optimal(max_iterations=0)
+
+
+def test_a_file_that_is_no_process_is_refused(tmp_path):
+    np.savez(tmp_path / "half.npz", transitions=np.zeros(2))
+    (tmp_path / "text.npz").write_text("hello")
+    with pytest.raises(ValueError, match="lacks discount, initial, rewards"):
+        FiniteMDP.load(tmp_path / "half.npz")
+    with pytest.raises(ValueError, match="not a NumPy archive"):
+        FiniteMDP.load(tmp_path / "text.npz")

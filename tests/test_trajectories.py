@@ -1,0 +1,106 @@
+"""The exact process: its definition, its weightings, its schedules."""
+
+import numpy as np
+import pytest
+
+from pu_lib.domains import bandit, chain, random_mdp
+from pu_lib.trajectories import mixture, run
+from pu_lib.updates import UPDATES, make_update
+
+
+@pytest.mark.parametrize("name", list(UPDATES))
+def test_every_step_is_the_update_with_the_values_of_the_policy(name):
+    mdp, update = random_mdp(0, n_states=8), UPDATES[name]
+    path = run(mdp, update, 5, eta=0.3)
+    assert path.theta.shape == (6, 8, 4)
+    assert path.weights.shape == (5, 8)
+    for t in range(6):
+        ev = mdp.evaluate(path.policies[t])
+        np.testing.assert_array_equal(path.policies[t], update.policy(path.theta[t]))
+        np.testing.assert_allclose(path.v[t], ev.v)
+        np.testing.assert_allclose(path.q[t], ev.q)
+        assert path.performance[t] == pytest.approx(ev.performance)
+        if t < 5:
+            weight = np.where(mdp.terminal, 0, 0.3 * ev.occupancy)
+            np.testing.assert_allclose(path.weights[t], weight)
+            np.testing.assert_allclose(path.theta[t + 1], update.step(path.theta[t], ev.q, weight))
+
+
+def test_softmax_policy_gradient_ascends_the_performance():
+    """With true occupancies and a small rate, the first-order gain is the squared gradient."""
+    mdp = random_mdp(1, n_states=8, discount=0.9)
+    eta = 1e-4
+    path = run(mdp, UPDATES["pg-sm"], 1, eta=eta)
+    gradient = (path.theta[1] - path.theta[0]) / eta
+    gain = path.performance[1] - path.performance[0]
+    assert gain == pytest.approx(eta * np.sum(gradient**2), rel=1e-2)
+
+
+def test_a_bandit_follows_the_recursion_by_hand():
+    path = run(bandit([1.0, 0.0]), UPDATES["ce"], 3, eta=0.5)
+    theta = np.zeros(2)
+    for t in range(3):
+        pi = np.exp(theta) / np.exp(theta).sum()
+        np.testing.assert_allclose(path.policies[t, 0], pi)
+        theta = theta + 0.5 * (np.array([1, 0]) - pi)
+    np.testing.assert_allclose(path.theta[3, 0], theta)
+
+
+def test_rates_can_be_a_number_a_list_or_a_function():
+    mdp, update = chain(4), UPDATES["mce"]
+    rates = [1 / (t + 1) for t in range(4)]
+    listed = run(mdp, update, 4, eta=rates)
+    computed = run(mdp, update, 4, eta=lambda t: 1 / (t + 1))
+    np.testing.assert_array_equal(listed.theta, computed.theta)
+
+
+def test_weightings_have_names_numbers_and_functions():
+    mdp, update = chain(4), UPDATES["ce"]
+    uniform = run(mdp, update, 3, weighting="uniform")
+    np.testing.assert_array_equal(uniform.weights[:, :3], 1)
+    np.testing.assert_array_equal(uniform.weights[:, 3], 0)  # terminal
+    listed = run(mdp, update, 3, weighting=np.ones(4))
+    np.testing.assert_array_equal(listed.theta, uniform.theta)
+    true = run(mdp, update, 3)
+    half = run(mdp, update, 1, weighting=mixture(0.5))
+    np.testing.assert_allclose(half.weights[0], (true.weights[0] + uniform.weights[0]) / 2)
+    alternating = run(mdp, update, 4, weighting=lambda t, ev: np.eye(4)[t % 3] + 0 * ev.v)
+    np.testing.assert_array_equal(alternating.weights.argmax(axis=1), [0, 1, 2, 0])
+
+
+def test_runs_start_where_they_are_told():
+    start = np.tile([1.0, 0.0], (4, 1))
+    path = run(chain(4), UPDATES["ce"], 0, theta0=start)
+    np.testing.assert_array_equal(path.theta[0], start)
+    assert path.weights.shape == (0, 4)
+    start[:] = 7
+    assert path.theta[0, 0, 0] == 1
+
+
+def test_random_ties_are_reproducible():
+    mdp = bandit([1.0, 1.0, 0.0])
+    update = make_update("ce", ties="random")
+    paths = [run(mdp, update, 20, rng=np.random.default_rng(seed)) for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(paths[0].theta, paths[1].theta)
+    assert not np.array_equal(paths[0].theta, paths[2].theta)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"n_steps": -1}, "n_steps: .*-1"),
+        ({"eta": [1.0, 2.0]}, "eta: .*3"),
+        ({"eta": -1.0}, "weight: .*-1.0"),
+        ({"weighting": "visits"}, "weighting: .*'visits'"),
+        ({"weighting": np.ones(3)}, "weighting: expected 4"),
+        ({"theta0": np.zeros((2, 2))}, "theta0: expected shape"),
+    ],
+)
+def test_bad_input_is_named_in_a_sentence(given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        run(chain(4), UPDATES["ce"], **({"n_steps": 3} | given))
+
+
+def test_a_mixture_is_a_share():
+    with pytest.raises(ValueError, match="share"):
+        mixture(1.5)

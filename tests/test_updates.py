@@ -1,0 +1,347 @@
+"""The five updates against finite differences, automatic differentiation and their invariances."""
+
+import autograd
+import autograd.numpy as anp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from pu_lib.updates import (
+    UPDATES,
+    advantage,
+    escort,
+    greedy_mask,
+    make_update,
+    project_simplex,
+    softmax,
+)
+
+NAMES = list(UPDATES)
+SOFTMAX = ["pg-sm", "ce", "mce"]
+
+settings.register_profile("quick", deadline=None, max_examples=60)
+settings.load_profile("quick")
+
+
+def numbers(low, high):
+    return st.floats(low, high, allow_nan=False, allow_infinity=False, width=64)
+
+
+@st.composite
+def states(draw, name=None, bound=1e3):
+    """An update, parameters of it, values and a weight, for a few states of a few actions."""
+    name = name or draw(st.sampled_from(NAMES))
+    shape = (draw(st.integers(1, 3)), draw(st.integers(2, 6)))
+    theta = draw(hnp.arrays(np.float64, shape, elements=numbers(-bound, bound)))
+    if name == "di":
+        theta = project_simplex(theta)
+    if name == "pg-es":
+        theta = np.where(theta.any(axis=-1, keepdims=True), theta, 1.0)
+    q = draw(hnp.arrays(np.float64, shape, elements=numbers(-100, 100)))
+    weight = draw(hnp.arrays(np.float64, shape[:1], elements=numbers(0, 1e6)))
+    return UPDATES[name], theta, q, weight
+
+
+# Parametrizations
+
+
+@given(states())
+def test_policies_are_policies(case):
+    update, theta, _, _ = case
+    pi = update.policy(theta)
+    assert np.all(pi >= 0)
+    np.testing.assert_allclose(pi.sum(axis=-1), 1, rtol=1e-9 if update.name == "di" else 1e-14)
+
+
+@given(states())
+def test_a_step_leads_to_finite_parameters_of_a_policy(case):
+    update, theta, q, weight = case
+    new = update.step(theta, q, weight)
+    assert new.shape == theta.shape
+    assert np.all(np.isfinite(new))
+    if new.any(axis=-1).all():
+        np.testing.assert_allclose(update.policy(new).sum(axis=-1), 1, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_initial_policy_is_uniform(name):
+    start = UPDATES[name].initial(3, 5)
+    np.testing.assert_allclose(UPDATES[name].policy(start), np.full((3, 5), 0.2), rtol=1e-15)
+
+
+@given(states("ce"), numbers(-1e3, 1e3))
+def test_softmax_ignores_a_common_shift(case, shift):
+    _, theta, _, _ = case
+    np.testing.assert_allclose(softmax(theta + shift), softmax(theta), rtol=1e-9, atol=1e-12)
+
+
+@given(states("pg-es"), st.sampled_from([1.0, 1.5, 2.0, 3.0]), numbers(1e-3, 1e3))
+def test_escort_ignores_scale_and_signs(case, p, scale):
+    _, theta, _, _ = case
+    theta = np.where(np.abs(theta) < 1e-100, 1.0, theta)
+    np.testing.assert_allclose(escort(-scale * theta, p), escort(theta, p), rtol=1e-9, atol=1e-15)
+
+
+def test_parameters_of_a_thousand_and_weights_of_a_million_are_safe():
+    theta = np.array([[1e3, -1e3, 0.0], [1e3, 1e3, -1e3]])
+    q = np.array([[0.0, 1.0, 0.5], [0.0, -1.0, 1.0]])
+    for name in ("pg-sm", "pg-es", "ce", "mce"):
+        new = UPDATES[name].step(theta, q, 1e6)
+        assert np.all(np.isfinite(UPDATES[name].policy(new)))
+    np.testing.assert_array_equal(
+        UPDATES["ce"].policy(UPDATES["ce"].step(theta, q, 1e6)).argmax(1), [1, 2]
+    )
+    np.testing.assert_array_equal(
+        UPDATES["di"].step([[0.2, 0.3, 0.5]], q[:1], 1e6), [[0.0, 1.0, 0.0]]
+    )
+
+
+# Gradients
+
+
+def autograd_softmax(theta):
+    return anp.exp(theta) / anp.sum(anp.exp(theta))
+
+
+def autograd_escort(p):
+    return lambda theta: anp.abs(theta) ** p / anp.sum(anp.abs(theta) ** p)
+
+
+GRADIENTS = [
+    ("pg-sm", UPDATES["pg-sm"], autograd_softmax),
+    *((f"pg-es {p}", make_update("pg-es", p=p), autograd_escort(p)) for p in (1.0, 1.5, 2.0, 3.0)),
+]
+
+
+@pytest.mark.parametrize(
+    ("update", "policy"), [g[1:] for g in GRADIENTS], ids=[g[0] for g in GRADIENTS]
+)
+def test_policy_gradients_agree_with_automatic_differentiation(update, policy):
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        theta, q = rng.normal(size=4), rng.normal(size=4)
+        gradient = autograd.grad(lambda x, q=q: anp.sum(policy(x) * q))(theta)
+        np.testing.assert_allclose(update.step(theta, q, 0.7) - theta, 0.7 * gradient, atol=1e-12)
+
+
+@pytest.mark.parametrize("update", [g[1] for g in GRADIENTS], ids=[g[0] for g in GRADIENTS])
+def test_policy_gradients_agree_with_central_differences(update):
+    rng, h = np.random.default_rng(1), 1e-6
+    for _ in range(20):
+        theta, q = rng.normal(size=3) + 2 * rng.choice([-1, 1], 3), rng.normal(size=3)
+        nudge = h * np.eye(3)
+        numeric = (update.policy(theta + nudge) - update.policy(theta - nudge)) @ q / (2 * h)
+        np.testing.assert_allclose(update.step(theta, q, 1.0) - theta, numeric, atol=1e-8)
+
+
+def test_cross_entropy_step_is_the_gradient_of_the_log_probability():
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        theta, q = rng.normal(size=5), rng.normal(size=5)
+        best = int(np.argmax(q))
+        gradient = autograd.grad(lambda x, a=best: anp.log(autograd_softmax(x)[a]))(theta)
+        np.testing.assert_allclose(
+            UPDATES["ce"].step(theta, q, 1.3) - theta, 1.3 * gradient, atol=1e-13
+        )
+
+
+def test_modified_cross_entropy_step_is_the_one_printed():
+    theta, q = np.array([0.3, -1.0, 0.5, 0.0]), np.array([0.0, 1.0, 0.2, 0.4])
+    u = 2.0 * (1 - softmax(theta)[1])
+    expected = theta + np.array([-u / 3, u, -u / 3, -u / 3])
+    np.testing.assert_allclose(UPDATES["mce"].step(theta, q, 2.0), expected, rtol=1e-14)
+
+
+def test_dropping_the_escort_factor_divides_the_step_by_it():
+    theta, q = np.array([0.5, -2.0, 1.0]), np.array([1.0, 0.0, 0.3])
+    for p in (1.0, 2.0, 3.0):
+        kept = make_update("pg-es", p=p).step(theta, q) - theta
+        dropped = make_update("pg-es", p=p, factor="drop").step(theta, q) - theta
+        norm = np.sum(np.abs(theta) ** p) ** (1 / p)
+        np.testing.assert_allclose(kept, dropped * p / norm, rtol=1e-13)
+
+
+# Projection
+
+
+@given(
+    hnp.arrays(
+        np.float64,
+        hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=7),
+        elements=numbers(-1e6, 1e6),
+    )
+)
+def test_the_projection_meets_the_kkt_conditions(x):
+    y = project_simplex(x)
+    scale = 1 + np.abs(x).max()
+    assert np.all(y >= 0)
+    np.testing.assert_allclose(y.sum(axis=-1), 1, atol=1e-12)
+    # stationarity: x - y equals one multiplier where y > 0, and is at most it where y = 0
+    slack = x - y
+    multiplier = np.where(y > 0, slack, -np.inf).max(axis=-1, keepdims=True)
+    assert np.all(np.where(y > 0, np.abs(slack - multiplier), 0) <= 1e-12 * scale)
+    assert np.all(slack <= multiplier + 1e-12 * scale)
+
+
+def test_the_projection_leaves_the_simplex_alone_and_ignores_shifts():
+    rng = np.random.default_rng(3)
+    points = rng.dirichlet(np.ones(4), size=100)
+    np.testing.assert_allclose(project_simplex(points), points, atol=1e-15)
+    np.testing.assert_allclose(project_simplex(points + 1e3), points, atol=1e-12)
+
+
+# What the steps conserve, and how they relate
+
+
+@pytest.mark.parametrize("name", SOFTMAX)
+@given(data=st.data())
+def test_the_sum_of_the_parameters_is_constant(name, data):
+    update, theta, q, weight = data.draw(states(name, bound=20))
+    new = update.step(theta, q, weight)
+    drift = np.abs(new.sum(axis=-1) - theta.sum(axis=-1))
+    assert np.all(
+        drift <= 1e-13 * (1 + np.abs(theta).sum(-1) + np.abs(new).sum(-1)) * (1 + np.abs(q).max())
+    )
+
+
+@given(states("ce"))
+def test_ce_equals_mce_for_two_actions(case):
+    _, theta, q, weight = case
+    theta, q = theta[:, :2], q[:, :2]
+    ce, mce = UPDATES["ce"].step(theta, q, weight), UPDATES["mce"].step(theta, q, weight)
+    np.testing.assert_allclose(ce, mce, rtol=1e-12, atol=1e-12 * (1 + weight.max()))
+
+
+def test_ce_differs_from_mce_for_three_actions():
+    theta, q = np.array([1.0, 0.0, -1.0]), np.array([0.0, 1.0, 0.0])
+    assert np.abs(UPDATES["ce"].step(theta, q) - UPDATES["mce"].step(theta, q)).max() > 0.1
+
+
+@given(states(bound=5), numbers(-50, 50))
+def test_a_common_shift_of_the_values_changes_nothing(case, shift):
+    update, theta, q, weight = case
+    weight = weight / 1e5
+    if update.name in ("ce", "mce"):
+        q = np.round(q, 3)  # a shift may round two different values to a tie
+        shift = round(shift)
+    before = update.step(theta, q, weight)
+    after = update.step(theta, q + shift, weight)
+    np.testing.assert_allclose(after, before, atol=1e-9 * (1 + np.abs(before).max()))
+
+
+@given(states(bound=5), st.randoms(use_true_random=False))
+def test_renaming_the_actions_renames_the_step(case, random):
+    update, theta, q, weight = case
+    q = q + np.arange(q.shape[1]) * 1e-3 * (1 + np.abs(q).max())  # seldom a tie
+    if any(len(np.unique(row)) < len(row) for row in q):
+        return
+    order = list(range(theta.shape[1]))
+    random.shuffle(order)
+    permuted = update.step(theta[:, order], q[:, order], weight)
+    new = update.step(theta, q, weight)[:, order]
+    np.testing.assert_allclose(permuted, new, atol=1e-9 * (1 + np.abs(new).max()))
+
+
+@given(states(bound=5))
+def test_a_zero_weight_changes_nothing(case):
+    update, theta, q, _ = case
+    np.testing.assert_allclose(update.step(theta, q, 0.0), theta, atol=1e-15)
+
+
+@given(states("pg-es"))
+def test_the_escort_step_is_orthogonal_to_the_parameters(case):
+    update, theta, q, _ = case
+    step = update.step(theta, q, 1.0) - theta
+    size = np.abs(theta * step).sum(axis=-1) + np.abs(theta).max() * 1e-13 * (
+        1 + np.abs(theta).max()
+    )
+    assert np.all(np.abs(np.sum(theta * step, axis=-1)) <= 1e-9 * (1 + size))
+
+
+def test_the_escort_step_follows_the_sign_across_zero():
+    theta, q = np.array([1.0, 0.1]), np.array([1.0, 0.0])
+    update = UPDATES["pg-es"]
+    crossed = update.step(theta, q, 20.0)
+    assert crossed[1] < 0
+    pushed = update.step(crossed, q[::-1], 1.0)
+    assert pushed[1] < crossed[1]  # now good, the action grows away from zero
+    stuck = update.step([1.0, 0.0], q[::-1], 5.0)
+    assert stuck[1] == 0.0
+
+
+def test_leading_axes_broadcast():
+    rng = np.random.default_rng(4)
+    theta, q = rng.random((2, 5, 3)), rng.random((5, 3))
+    for name in ("pg-sm", "pg-es", "ce", "mce"):
+        together = UPDATES[name].step(theta, q, np.arange(5.0))
+        alone = UPDATES[name].step(theta[1, 2], q[2], 2.0)
+        np.testing.assert_allclose(together[1, 2], alone, rtol=1e-13)
+
+
+def test_steps_do_not_change_their_arguments():
+    for name, update in UPDATES.items():
+        theta = update.initial(2, 3)
+        copy = theta.copy()
+        update.step(theta, [[0.0, 1.0, 2.0]], 3.0)
+        update.policy(theta)[...] = 0
+        np.testing.assert_array_equal(theta, copy, err_msg=name)
+
+
+# Ties
+
+
+def test_ties_follow_the_rule():
+    q = np.array([[0.0, 1.0, 1.0], [2.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(greedy_mask(q), [[0, 1, 0], [1, 0, 0]])
+    np.testing.assert_array_equal(greedy_mask(q, "leave"), [[0, 0, 0], [1, 0, 0]])
+    rng = np.random.default_rng(5)
+    share = np.mean([greedy_mask(q, "random", rng) for _ in range(2000)], axis=0)
+    np.testing.assert_allclose(share, [[0, 0.5, 0.5], [1, 0, 0]], atol=0.05)
+
+
+@pytest.mark.parametrize("name", ["ce", "mce"])
+def test_a_tied_state_can_be_left_alone(name):
+    theta, q = np.zeros((2, 3)), np.array([[1.0, 1.0, 0.0], [1.0, 0.5, 0.0]])
+    new = make_update(name, ties="leave").step(theta, q, 1.0)
+    assert np.all(new[0] == 0)
+    assert np.all(new[1] != 0)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: make_update("sarsa"), "update: expected one of pg-sm"),
+        (lambda: make_update("pg-es", p=0.5), "p: the escort exponent"),
+        (lambda: make_update("pg-es", factor="maybe"), "factor: expected one of"),
+        (lambda: make_update("ce", ties="last"), "ties: expected one of"),
+        (lambda: make_update("di", p=2), "does not take the options"),
+        (lambda: greedy_mask([1.0, 1.0], "random"), "rng"),
+        (lambda: greedy_mask([1.0, 1.0], "last"), "ties: expected one of"),
+        (lambda: UPDATES["ce"].step([0, 0], [0, 1], -1.0), "weight: expected .* got -1.0"),
+        (lambda: UPDATES["ce"].step([0, np.nan], [0, 1], 1.0), r"theta: .*nan at index \(1,\)"),
+        (lambda: UPDATES["ce"].step([0, 0], [0, np.inf], 1.0), r"q: .*inf at index \(1,\)"),
+        (lambda: UPDATES["ce"].step([0, 0], [0, 1, 2], 1.0), "q: expected 2 actions"),
+        (lambda: UPDATES["ce"].step(np.zeros((2, 2)), np.zeros((3, 2)), 1.0), "do not broadcast"),
+        (lambda: UPDATES["ce"].step("no", [0, 1], 1.0), "theta: expected an array of numbers"),
+        (lambda: UPDATES["ce"].policy(3.0), "theta: .*single number"),
+        (lambda: UPDATES["ce"].policy([3.0]), "theta: expected at least two actions"),
+        (lambda: UPDATES["di"].policy([[0.5, 0.5], [0.7, 0.7]]), r"theta: .* at row \(1,\)"),
+        (lambda: UPDATES["di"].policy([1.5, -0.5]), "theta: .*simplex"),
+        (lambda: UPDATES["pg-es"].policy([0.0, 0.0]), "theta: the escort policy is undefined"),
+        (lambda: UPDATES["ce"].initial(0, 2), "n_states"),
+        (lambda: UPDATES["ce"].initial(2, 1), "n_actions"),
+    ],
+)
+def test_bad_input_is_named_in_a_sentence(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()
+
+
+def test_the_advantage_has_mean_zero():
+    pi, q = np.array([0.2, 0.3, 0.5]), np.array([1.0, -1.0, 4.0])
+    assert abs(np.sum(pi * advantage(pi, q))) < 1e-15
