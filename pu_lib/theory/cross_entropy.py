@@ -317,23 +317,43 @@ FOUR_STATES = CycleExample(
 def compiled_process() -> Callable[..., None]:
     """Return the compiled loop (numba is imported, and the loop compiled, on the first call).
 
-    ``process(rewards, successors, n_actions, discount, theta, weights, modified, values, greedy,
-    gaps)`` runs as many steps as `values` has rows, with the weights ``weights[t % period]``; it
-    moves `theta` in place and records, before each step, the values (T, S), the greedy actions
-    (T, S) and how far each greedy action is ahead of the others (T, S). With `modified` the
-    update is MCE instead of CE.
+    ``process(rewards, successors, n_actions, discount, theta, weights, modified, on_policy, values,
+    greedy, gaps)`` runs as many steps as `values` has rows, with the weights ``weights[t %
+    period]``; it moves `theta` in place and records, before each step, the values (T, S), the
+    greedy actions (T, S) and how far each greedy action is ahead of the others (T, S). With
+    `modified` the update is MCE instead of CE. With `on_policy` the weights are multiplied by the
+    number of states times the share of each state in the discounted occupancy of the current
+    policy, started uniformly.
     """
     import numba
 
     @numba.njit(cache=True)
+    def solve(matrix, v):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+        # I - gamma P and its transpose are diagonally dominant: elimination needs no pivoting.
+        n = matrix.shape[0]
+        for k in range(n):
+            for i in range(k + 1, n):
+                f = matrix[i, k] / matrix[k, k]
+                if f != 0.0:
+                    for j in range(k, n):
+                        matrix[i, j] -= f * matrix[k, j]
+                    v[i] -= f * v[k]
+        for k in range(n - 1, -1, -1):
+            for j in range(k + 1, n):
+                v[k] -= matrix[k, j] * v[j]
+            v[k] /= matrix[k, k]
+
+    @numba.njit(cache=True)
     def process(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-        rewards, successors, n_actions, discount, theta, weights, modified, values, greedy, gaps
+        rewards, successors, n_actions, discount, theta, weights, modified, on_policy, values,
+        greedy, gaps,
     ):
         n = rewards.shape[0]
-        most = rewards.shape[1]
-        pi = np.zeros((n, most))
+        pi = np.zeros(rewards.shape)
         matrix = np.zeros((n, n))
+        flow = np.zeros((n, n))
         v = np.zeros(n)
+        visits = np.ones(n)
         for t in range(values.shape[0]):
             matrix[:] = 0.0
             for s in range(n):
@@ -351,18 +371,12 @@ def compiled_process() -> Callable[..., None]:
                     v[s] += pi[s, a] * rewards[s, a]
                     if successors[s, a] >= 0:
                         matrix[s, successors[s, a]] -= discount * pi[s, a]
-            # I - gamma P is strictly diagonally dominant: elimination needs no pivoting.
-            for k in range(n):
-                for i in range(k + 1, n):
-                    f = matrix[i, k] / matrix[k, k]
-                    if f != 0.0:
-                        for j in range(k, n):
-                            matrix[i, j] -= f * matrix[k, j]
-                        v[i] -= f * v[k]
-            for k in range(n - 1, -1, -1):
-                for j in range(k + 1, n):
-                    v[k] -= matrix[k, j] * v[j]
-                v[k] /= matrix[k, k]
+            if on_policy:
+                flow[:] = matrix.T
+                visits[:] = 1.0
+                solve(flow, visits)
+                visits *= n / visits.sum()
+            solve(matrix, v)
             for s in range(n):
                 values[t, s] = v[s]
                 best, second, g = -np.inf, -np.inf, 0
@@ -376,7 +390,7 @@ def compiled_process() -> Callable[..., None]:
                         second = q
                 greedy[t, s] = g
                 gaps[t, s] = best - second
-                w = weights[t % weights.shape[0], s]
+                w = weights[t % weights.shape[0], s] * visits[s]
                 if w > 0.0:
                     others = 1.0 - pi[s, g]
                     for a in range(n_actions[s]):
@@ -453,9 +467,9 @@ def simulate(
     process = compiled_process()
     arguments = (rewards, successors, n_actions, float(example.discount), theta, weights)
     cut = steps - period
-    process(*arguments, update == "mce", values[:cut], greedy[:cut], gaps[:cut])
+    process(*arguments, update == "mce", False, values[:cut], greedy[:cut], gaps[:cut])
     before = theta.copy()
-    process(*arguments, update == "mce", values[cut:], greedy[cut:], gaps[cut:])
+    process(*arguments, update == "mce", False, values[cut:], greedy[cut:], gaps[cut:])
     return Orbit(values, greedy, gaps, theta, float(np.abs(theta - before).max()))
 
 
