@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.theory.cross_entropy import THREE_STATES, compiled_process
+from pu_lib.theory.cycles import THREE_STATES, compiled_process
 
 __all__ = ["BLOCK", "FAMILIES", "FAR", "SUSPECT", "TOLERANCE", "Batch", "Record", "draw", "hunt", "hunt_block", "load"]
 
