@@ -1,0 +1,776 @@
+r"""Periodic orbits of the cross-entropy update, in floating point and certified.
+
+The process is, with exact values :math:`q_t` and the greedy action :math:`g_t(s)`,
+
+.. math:: \theta_{t+1}(s,a) = \theta_t(s,a) + w_t(s)\,(\mathbb 1[a=g_t(s)] - \pi_t(a|s)),
+   \qquad w_t(s) = \eta_t d_t(s) \ge 0 .
+
+**Cycles.** While the greedy actions are fixed, the states evolve independently of each other:
+state :math:`s` sees a fixed sequence of maps :math:`x \mapsto x + w(e_l - \mathrm{softmax}(x))`.
+A periodic orbit of the whole process is therefore certified in two steps. First, for each state,
+a fixed point of the composed map of one period, in the plane :math:`\sum_a x_a = 0`, by the
+**Krawczyk test**: for a box :math:`X` with centre :math:`c`, a matrix :math:`Y` close to
+:math:`(F'(c)-I)^{-1}` and an enclosure :math:`F'(X)` of the derivatives on the box,
+
+.. math:: K = c - Y\,(F(c)-c) + \bigl(I - Y\,(F'(X)-I)\bigr)(X-c)
+   \subset \mathrm{int}\,X \implies F \text{ has exactly one fixed point in } X,
+   \text{ and it lies in } K .
+
+Second, the period is run from these boxes with the exact values of the policy, and each greedy
+action that was assumed must be the strict argmax. Every number is an Arb ball, so that a
+comparison that comes out true is true. The orbit attracts when the derivative of each state's
+period map at the fixed point has its eigenvalues inside the unit circle: for one free coordinate
+:math:`|J|<1`, for two the Jury conditions :math:`1\pm\mathrm{tr}J+\det J>0`, :math:`\det J<1`.
+
+States here may have different numbers of actions. `CycleExample.mdp` pads them to a common number
+with an action that is never the best and starts with a negligible probability.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from pu_lib.mdp import FiniteMDP
+
+__all__ = [
+    "FOUR_STATES",
+    "THREE_STATES",
+    "Certificate",
+    "CycleExample",
+    "NotCertifiedError",
+    "Orbit",
+    "Phase",
+    "certify",
+    "compiled_process",
+    "simulate",
+]
+
+Floats = NDArray[np.float64]
+Ball = Any
+"""An Arb ball; python-flint has no type stubs."""
+
+
+class NotCertifiedError(ValueError):
+    """The ball computation could not prove what was asked of it."""
+
+
+# The two examples
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Consecutive updates of one state, with one weight and one (claimed) greedy action."""
+
+    state: int
+    weight: Fraction
+    greedy: int
+    updates: int = 1
+
+
+@dataclass(frozen=True)
+class CycleExample:
+    """A deterministic MDP, a periodic schedule, and parameters near a cycle of CE.
+
+    Attributes
+    ----------
+    name : str
+        What the example is called in messages.
+    discount : Fraction
+        The discount factor.
+    rewards : tuple of tuple of int
+        One row a state, one entry an action.
+    successors : tuple of tuple of (int or None)
+        Where each action leads; ``None`` ends the episode with value 0.
+    phases : tuple of Phase
+        One period of the schedule.
+    start : tuple of tuple of float
+        Parameters near the cycle, before the first phase.
+    spread : Fraction
+        Weight given to every state at every step, on top of the schedule.
+    """
+
+    name: str
+    discount: Fraction
+    rewards: tuple[tuple[int, ...], ...]
+    successors: tuple[tuple[int | None, ...], ...]
+    phases: tuple[Phase, ...]
+    start: tuple[tuple[float, ...], ...]
+    spread: Fraction = Fraction(0)
+
+    @property
+    def n_states(self) -> int:
+        """The number of states, the end not counted."""
+        return len(self.rewards)
+
+    @property
+    def n_actions(self) -> tuple[int, ...]:
+        """The number of actions of each state."""
+        return tuple(len(row) for row in self.rewards)
+
+    @property
+    def period(self) -> int:
+        """The number of updates in one period."""
+        return sum(phase.updates for phase in self.phases)
+
+    @property
+    def weights(self) -> Floats:
+        """The weights of one period, shape (period, n_states)."""
+        rows = []
+        for phase in self.phases:
+            row = np.full(self.n_states, float(self.spread))
+            row[phase.state] += float(phase.weight)
+            rows += [row] * phase.updates
+        return np.array(rows)
+
+    @property
+    def updated(self) -> NDArray[np.int64]:
+        """The scheduled state of each step of one period."""
+        return np.repeat([p.state for p in self.phases], [p.updates for p in self.phases])
+
+    @property
+    def claimed(self) -> NDArray[np.int64]:
+        """The claimed greedy action of the scheduled state at each step of one period."""
+        return np.repeat([p.greedy for p in self.phases], [p.updates for p in self.phases])
+
+    def padded(self) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
+        """Return rewards (S, A), successors (S, A; -1 is the end) and numbers of actions (S,)."""
+        most = max(self.n_actions)
+        rewards = np.zeros((self.n_states, most))
+        successors = np.full((self.n_states, most), -1)
+        for s, (row, nexts) in enumerate(zip(self.rewards, self.successors, strict=True)):
+            rewards[s, : len(row)] = row
+            successors[s, : len(row)] = [-1 if j is None else j for j in nexts]
+        return rewards, successors, np.array(self.n_actions)
+
+    def parameters(self, missing: float = -60.0) -> Floats:
+        """Return the start padded to a common number of actions and to the terminal state.
+
+        Parameters
+        ----------
+        missing : float
+            The parameter of the padding actions; their probability is about its exponential.
+        """
+        theta = np.full((self.n_states + 1, max(self.n_actions)), missing)
+        for s, row in enumerate(self.start):
+            theta[s, : len(row)] = row
+        theta[-1] = 0.0
+        return theta
+
+    def mdp(self, missing_reward: float | None = None) -> FiniteMDP:
+        """Return the example as a `FiniteMDP` with one more, terminal, state.
+
+        Parameters
+        ----------
+        missing_reward : float, optional
+            The reward of the padding actions, which end the episode; by default 1 below the
+            smallest reward, so that they are never greedy where another action ends too.
+        """
+        from pu_lib.mdp import FiniteMDP
+
+        rewards, successors, n_actions = self.padded()
+        if missing_reward is None:
+            missing_reward = float(rewards.min()) - 1.0
+        n, most = rewards.shape
+        transitions = np.zeros((n + 1, most, n + 1))
+        for s, a in itertools.product(range(n), range(most)):
+            transitions[s, a, successors[s, a]] = 1.0
+            if a >= n_actions[s]:
+                rewards[s, a] = missing_reward
+        transitions[n, :, n] = 1.0
+        initial = np.zeros(n + 1)
+        initial[0] = 1.0
+        return FiniteMDP(
+            transitions,
+            np.vstack([rewards, np.zeros(most)]),
+            initial,
+            float(self.discount),
+            terminal=np.arange(n + 1) == n,
+        )
+
+    def deterministic_values(self) -> dict[tuple[int, ...], tuple[Fraction, ...]]:
+        """Return the exact values of every deterministic policy."""
+        return {
+            actions: _exact_values(self, actions)
+            for actions in itertools.product(*(range(n) for n in self.n_actions))
+        }
+
+    def optimum(self) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
+        """Return the unique optimal policy and its exact values.
+
+        Raises
+        ------
+        ValueError
+            If two deterministic policies are optimal.
+        """
+        table = self.deterministic_values()
+        best = tuple(max(v[s] for v in table.values()) for s in range(self.n_states))
+        optimal = [actions for actions, v in table.items() if v == best]
+        if len(optimal) != 1:
+            raise ValueError(f"{self.name}: expected one optimal policy, found {optimal}.")
+        return optimal[0], best
+
+    def with_spread(self, spread: Fraction | int | str) -> CycleExample:
+        """Return the example with `spread` added to all weights."""
+        spread = Fraction(spread)
+        return replace(self, spread=spread, name=f"{self.name}, spread {spread}")
+
+
+def _exact_values(example: CycleExample, actions: tuple[int, ...]) -> tuple[Fraction, ...]:
+    """Return the values of a deterministic policy by following it until it ends or repeats."""
+    values: list[Fraction | None] = [None] * example.n_states
+    for first in range(example.n_states):
+        path: list[int] = []
+        s: int | None = first
+        while s is not None and values[s] is None and s not in path:
+            path.append(s)
+            s = example.successors[s][actions[s]]
+        if s is None:
+            tail = Fraction(0)
+        elif values[s] is not None:
+            tail = values[s]  # type: ignore[assignment]
+        else:
+            loop = path[path.index(s) :]
+            total = sum(
+                example.discount**k * example.rewards[u][actions[u]] for k, u in enumerate(loop)
+            )
+            tail = total / (1 - example.discount ** len(loop))
+        for u in reversed(path):
+            tail = example.rewards[u][actions[u]] + example.discount * tail
+            values[u] = tail
+    return tuple(value for value in values if value is not None)
+
+
+_U = 4.999772907537697
+
+THREE_STATES = CycleExample(
+    name="three states",
+    discount=Fraction(9, 10),
+    rewards=((1, 0, 1), (2, -1), (2, -1)),
+    successors=((0, 2, 1), (0, None), (None, 0)),
+    phases=tuple(
+        Phase(state, Fraction(weight), greedy)
+        for state, weight, greedy in [
+            (2, 10, 0),
+            (0, 30, 1),
+            (0, 10, 0),
+            (2, 10, 1),
+            (1, 10, 0),
+            (0, 10, 2),
+            (1, 10, 1),
+            (0, 20, 2),
+        ]
+    ),
+    start=((0.5551179231, -13.9903199088, 13.4352019857), (-_U, _U), (-_U, _U)),
+)
+"""Bounded weights of period 8, one state a step; the unique optimum is never approached."""
+
+_B = 1.9481487330477392
+
+FOUR_STATES = CycleExample(
+    name="four states",
+    discount=Fraction(97, 100),
+    rewards=((-6, -5, 0), (-10, 10), (10, -10), (-10, 10)),
+    successors=((2, 3, 1), (None, 0), (1, 0), (None, 0)),
+    phases=tuple(
+        Phase(state, Fraction(1, 2), greedy, updates)
+        for state, greedy, updates in [
+            (0, 0, 109302),
+            (3, 1, 55),
+            (0, 1, 19),
+            (2, 1, 55),
+            (1, 1, 55),
+            (0, 2, 6),
+            (1, 0, 55),
+            (3, 0, 55),
+            (0, 2, 5),
+            (2, 0, 55),
+        ]
+    ),
+    start=((-0.4424847643, -0.2911896806, 0.7336744449), (_B, -_B), (_B, -_B), (_B, -_B)),
+)
+"""A constant step size of one half, one state a step, period 109 662."""
+
+
+# The process in floating point, compiled
+
+
+@cache
+def compiled_process() -> Callable[..., None]:
+    """Return the compiled loop (numba is imported, and the loop compiled, on the first call).
+
+    ``process(rewards, successors, n_actions, discount, theta, weights, modified, on_policy, values,
+    greedy, gaps)`` runs as many steps as `values` has rows, with the weights ``weights[t %
+    period]``; it moves `theta` in place and records, before each step, the values (T, S), the
+    greedy actions (T, S) and how far each greedy action is ahead of the others (T, S). With
+    `modified` the update is MCE instead of CE. With `on_policy` the weights are multiplied by the
+    number of states times the share of each state in the discounted occupancy of the current
+    policy, started uniformly.
+    """
+    import numba
+
+    @numba.njit(cache=True)
+    def solve(matrix, v):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+        # I - gamma P and its transpose are diagonally dominant: elimination needs no pivoting.
+        n = matrix.shape[0]
+        for k in range(n):
+            for i in range(k + 1, n):
+                f = matrix[i, k] / matrix[k, k]
+                if f != 0.0:
+                    for j in range(k, n):
+                        matrix[i, j] -= f * matrix[k, j]
+                    v[i] -= f * v[k]
+        for k in range(n - 1, -1, -1):
+            for j in range(k + 1, n):
+                v[k] -= matrix[k, j] * v[j]
+            v[k] /= matrix[k, k]
+
+    @numba.njit(cache=True)
+    def process(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+        rewards, successors, n_actions, discount, theta, weights, modified, on_policy, values,
+        greedy, gaps,
+    ):
+        n = rewards.shape[0]
+        pi = np.zeros(rewards.shape)
+        matrix = np.zeros((n, n))
+        flow = np.zeros((n, n))
+        v = np.zeros(n)
+        visits = np.ones(n)
+        for t in range(values.shape[0]):
+            matrix[:] = 0.0
+            for s in range(n):
+                top = theta[s, 0]
+                for a in range(1, n_actions[s]):
+                    top = max(top, theta[s, a])
+                total = 0.0
+                for a in range(n_actions[s]):
+                    pi[s, a] = np.exp(theta[s, a] - top)
+                    total += pi[s, a]
+                matrix[s, s] += 1.0
+                v[s] = 0.0
+                for a in range(n_actions[s]):
+                    pi[s, a] /= total
+                    v[s] += pi[s, a] * rewards[s, a]
+                    if successors[s, a] >= 0:
+                        matrix[s, successors[s, a]] -= discount * pi[s, a]
+            if on_policy:
+                flow[:] = matrix.T
+                visits[:] = 1.0
+                solve(flow, visits)
+                visits *= n / visits.sum()
+            solve(matrix, v)
+            for s in range(n):
+                values[t, s] = v[s]
+                best, second, g = -np.inf, -np.inf, 0
+                for a in range(n_actions[s]):
+                    q = rewards[s, a]
+                    if successors[s, a] >= 0:
+                        q += discount * v[successors[s, a]]
+                    if q > best:
+                        best, second, g = q, best, a
+                    elif q > second:
+                        second = q
+                greedy[t, s] = g
+                gaps[t, s] = best - second
+                w = weights[t % weights.shape[0], s] * visits[s]
+                if w > 0.0:
+                    others = 1.0 - pi[s, g]
+                    for a in range(n_actions[s]):
+                        if a == g:
+                            theta[s, a] += w * others
+                        elif modified:
+                            theta[s, a] -= w * others / (n_actions[s] - 1)
+                        else:
+                            theta[s, a] -= w * pi[s, a]
+
+    return process  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Orbit:
+    """A run of the process: what it looked like before each step, and where it ended.
+
+    Attributes
+    ----------
+    values : ndarray (T, S)
+    greedy : ndarray of int (T, S)
+    gaps : ndarray (T, S)
+        How far the greedy action was ahead of the second best.
+    theta : ndarray (S, A)
+        The parameters after the last step.
+    drift : float
+        The largest change of a parameter over the last period.
+    """
+
+    values: Floats
+    greedy: NDArray[np.int64]
+    gaps: Floats
+    theta: Floats
+    drift: float
+
+
+def simulate(
+    example: CycleExample,
+    periods: int,
+    start: Sequence[Sequence[float]] | None = None,
+    update: str = "ce",
+) -> Orbit:
+    """Run CE (or MCE) on an example in floating point, with the greedy action of the exact values.
+
+    Parameters
+    ----------
+    example : CycleExample
+        The MDP and the schedule.
+    periods : int
+        How many periods of the schedule.
+    start : sequence of sequences of float, optional
+        The parameters to start from; by default those of the example.
+    update : {"ce", "mce"}
+        Which update.
+
+    Returns
+    -------
+    Orbit
+        Recorded over all periods.
+    """
+    if update not in ("ce", "mce"):
+        raise ValueError(f"update: the compiled process knows 'ce' and 'mce', got {update!r}.")
+    if periods < 1:
+        raise ValueError(f"periods: expected at least one period, got {periods}.")
+    rewards, successors, n_actions = example.padded()
+    theta = np.zeros_like(rewards)
+    for s, row in enumerate(example.start if start is None else start):
+        theta[s, : len(row)] = row
+    weights = example.weights
+    period = len(weights)
+    steps = periods * period
+    values, gaps = np.empty((steps, example.n_states)), np.empty((steps, example.n_states))
+    greedy = np.empty((steps, example.n_states), dtype=np.int64)
+    process = compiled_process()
+    arguments = (rewards, successors, n_actions, float(example.discount), theta, weights)
+    cut = steps - period
+    process(*arguments, update == "mce", False, values[:cut], greedy[:cut], gaps[:cut])
+    before = theta.copy()
+    process(*arguments, update == "mce", False, values[cut:], greedy[cut:], gaps[cut:])
+    return Orbit(values, greedy, gaps, theta, float(np.abs(theta - before).max()))
+
+
+# The certificate
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A periodic orbit of CE proved to exist by ball arithmetic.
+
+    Attributes
+    ----------
+    example : CycleExample
+        What was certified.
+    start : tuple of tuple of Ball
+        Enclosures of the parameters at the beginning of the period.
+    radius : float
+        The largest radius of these enclosures.
+    multipliers : tuple of tuple of float
+        The eigenvalues of each state's period map at the fixed point, in modulus (midpoints).
+    attracting : bool
+        Whether all of them were proved to be inside the unit circle.
+    smallest_gap : float
+        A lower bound of the lead of the greedy action, over all steps and updated states.
+    lowest, highest : tuple of float
+        Lower bounds of the minimum and upper bounds of the maximum of each state's value.
+    shortfall : tuple of float
+        Lower bounds of the distance of each state's value from the optimum, over all steps.
+    steps : int
+        The length of the period.
+    """
+
+    example: CycleExample
+    start: tuple[tuple[Ball, ...], ...]
+    radius: float
+    multipliers: tuple[tuple[float, ...], ...]
+    attracting: bool
+    smallest_gap: float
+    lowest: tuple[float, ...]
+    highest: tuple[float, ...]
+    shortfall: tuple[float, ...]
+    steps: int
+
+
+Moves = list[tuple[Ball, int, int]]
+"""The updates one state sees in a period: weight, greedy action, how many times."""
+
+
+def certify(
+    example: CycleExample, bits: int = 256, radius: float = 1e-40, settle: int | None = None
+) -> Certificate:
+    """Prove that CE has an attracting periodic orbit near the start of `example`.
+
+    Parameters
+    ----------
+    example : CycleExample
+        The MDP, the schedule, and a start in the orbit's basin.
+    bits : int
+        The precision of the ball arithmetic.
+    radius : float
+        The radius of the box in which the fixed point is looked for.
+    settle : int, optional
+        How many periods the floating-point process runs before the greedy actions are read off
+        and the fixed point is refined; by default about 200 000 updates.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    NotCertifiedError
+        If the orbit is not near, the Krawczyk test fails, or a greedy action is not the strict
+        argmax of the exact values.
+    """
+    from flint import ctx
+
+    settle = max(3, 200_000 // example.period) if settle is None else settle
+    orbit = simulate(example, settle)
+    greedy = orbit.greedy[-example.period :]
+    wrong = np.flatnonzero(greedy[np.arange(example.period), example.updated] != example.claimed)
+    if len(wrong):
+        t = int(wrong[0])
+        raise NotCertifiedError(
+            f"{example.name}: at step {t} of the period the greedy action at state "
+            f"{example.updated[t]} is {greedy[t, example.updated[t]]}, not "
+            f"{example.claimed[t]} as claimed."
+        )
+    old = ctx.prec
+    try:
+        ctx.prec = bits
+        moves = _moves(example, greedy)
+        boxes, jacobians = [], []
+        for s in range(example.n_states):
+            guess = orbit.theta[s, : example.n_actions[s]]
+            box, jacobian = _fixed_point(moves[s], guess, radius, f"{example.name}, state {s}")
+            boxes.append(box)
+            jacobians.append(jacobian)
+        gap, lowest, highest, shortfall = _certified_run(example, greedy, boxes)
+        return Certificate(
+            example,
+            tuple(tuple(box) for box in boxes),
+            max(float(x.rad()) for box in boxes for x in box),
+            tuple(_moduli(jacobian) for jacobian in jacobians),
+            all(_contracts(jacobian) for jacobian in jacobians),
+            gap,
+            lowest,
+            highest,
+            shortfall,
+            example.period,
+        )
+    finally:
+        ctx.prec = old
+
+
+def _moves(example: CycleExample, greedy: NDArray[np.int64]) -> list[Moves]:
+    """Return the updates of each state over one period, equal neighbours merged."""
+    from flint import arb, fmpq
+
+    moves: list[Moves] = [[] for _ in range(example.n_states)]
+    spread = example.spread
+    t = 0
+    for phase in example.phases:
+        for s in range(example.n_states):
+            weight = spread + (phase.weight if s == phase.state else 0)
+            if weight == 0:
+                continue
+            ball = arb(fmpq(weight.numerator, weight.denominator))
+            if s == phase.state:
+                moves[s].append((ball, phase.greedy, phase.updates))
+            else:
+                moves[s] += [(ball, int(greedy[t + k, s]), 1) for k in range(phase.updates)]
+        t += phase.updates
+    return moves
+
+
+def _softmax(x: Sequence[Ball]) -> list[Ball]:
+    """Return the softmax in balls; differences to the largest entry keep the radii small."""
+    from flint import arb
+
+    top = max(range(len(x)), key=lambda i: float(x[i]))
+    powers = [arb(1) if i == top else (y - x[top]).exp() for i, y in enumerate(x)]
+    total = sum(powers[1:], powers[0])
+    return [power / total for power in powers]
+
+
+def _period_map(
+    moves: Moves, x: list[Ball], derivative: bool = True
+) -> tuple[list[Ball], list[list[Ball]]]:
+    """Apply one period's updates of a state; also the derivative in the free coordinates.
+
+    The free coordinates are all but the first, which is minus their sum.
+    """
+    from flint import arb
+
+    k = len(x)
+    free = range(k - 1)
+    J = [[arb(int(i == j)) for j in free] for i in free]
+    for weight, greedy, updates in moves:
+        for _ in range(updates):
+            p = _softmax(x)
+            if derivative:
+                # d(softmax_i)/dx_j - d(softmax_i)/dx_0 = p_i (1[i=j] - p_j + p_0)
+                A = [
+                    [
+                        (1 if i == j else 0)
+                        - weight * p[i + 1] * ((1 if i == j else 0) - p[j + 1] + p[0])
+                        for j in free
+                    ]
+                    for i in free
+                ]
+                J = [
+                    [sum((A[i][m] * J[m][j] for m in free), arb(0)) for j in free] for i in free
+                ]
+            rest = sum((p[i] for i in range(k) if i != greedy), arb(0))
+            x = [
+                y + weight * rest if i == greedy else y - weight * p[i] for i, y in enumerate(x)
+            ]
+    return x, J
+
+
+def _full(free: Sequence[Ball]) -> list[Ball]:
+    """Return all coordinates of a point given by its free ones."""
+    from flint import arb
+
+    return [-sum(free, arb(0)), *free]
+
+
+def _fixed_point(
+    moves: Moves, guess: Floats, radius: float, name: str
+) -> tuple[list[Ball], list[list[Ball]]]:
+    """Return an enclosure of the fixed point of a period map and of its derivative there.
+
+    Newton's method on midpoints finds the centre; the Krawczyk test proves.
+    """
+    from flint import arb, arb_mat
+
+    d = len(guess) - 1
+    identity = arb_mat([[int(i == j) for j in range(d)] for i in range(d)])
+    centre = [arb(float(y)) for y in guess[1:]]
+    for _ in range(12):
+        image, J = _period_map(moves, _full(centre))
+        residual = arb_mat([[image[i + 1] - centre[i]] for i in range(d)])
+        step = (arb_mat(J) - identity).solve(residual)
+        centre = [arb((centre[i] - step[i, 0]).mid()) for i in range(d)]
+        if max(abs(float(step[i, 0].mid())) for i in range(d)) < radius * 1e-3:
+            break
+    box = [c + arb(0, radius) for c in centre]
+    image, J = _period_map(moves, _full(centre))
+    Y = (arb_mat(J) - identity).inv()
+    Y = arb_mat([[arb(Y[i, j].mid()) for j in range(d)] for i in range(d)])
+    _, J_box = _period_map(moves, _full(box))
+    newton = Y * arb_mat([[image[i + 1] - centre[i]] for i in range(d)])
+    rest = (identity - Y * (arb_mat(J_box) - identity)) * arb_mat(
+        [[arb(0, radius)] for _ in range(d)]
+    )
+    K = [centre[i] - newton[i, 0] + rest[i, 0] for i in range(d)]
+    if not all(box[i].contains_interior(K[i]) for i in range(d)):
+        raise NotCertifiedError(
+            f"{name}: the Krawczyk test fails on the box of radius {radius:g} around "
+            f"{[float(c) for c in centre]}."
+        )
+    return _full(K), J_box
+
+
+def _contracts(J: list[list[Ball]]) -> bool:
+    """Whether the eigenvalues of a 1x1 or 2x2 matrix are proved to be in the unit circle."""
+    if len(J) == 1:
+        return bool(abs(J[0][0]) < 1)
+    trace = J[0][0] + J[1][1]
+    determinant = J[0][0] * J[1][1] - J[0][1] * J[1][0]
+    return bool(
+        1 - trace + determinant > 0 and 1 + trace + determinant > 0 and determinant < 1
+    )
+
+
+def _moduli(J: list[list[Ball]]) -> tuple[float, ...]:
+    """Return the moduli of the eigenvalues of the midpoint matrix, largest first."""
+    eigenvalues = np.linalg.eigvals(np.array([[float(x.mid()) for x in row] for row in J]))
+    return tuple(sorted((float(abs(z)) for z in eigenvalues), reverse=True))
+
+
+def _certified_run(
+    example: CycleExample, greedy: NDArray[np.int64], boxes: Sequence[Sequence[Ball]]
+) -> tuple[float, tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+    """Run one period from the boxes; every greedy action must be the strict argmax."""
+    from flint import arb, arb_mat, fmpq
+
+    n = example.n_states
+    gamma = arb(fmpq(example.discount.numerator, example.discount.denominator))
+    _, best = example.optimum()
+    optimum = [arb(fmpq(v.numerator, v.denominator)) for v in best]
+    theta = [list(box) for box in boxes]
+    pi = [_softmax(row) for row in theta]
+    gap = np.inf
+    lowest, highest, shortfall = np.full(n, np.inf), np.full(n, -np.inf), np.full(n, np.inf)
+    spread = arb(fmpq(example.spread.numerator, example.spread.denominator))
+    t = 0
+    for phase in example.phases:
+        scheduled = arb(fmpq(phase.weight.numerator, phase.weight.denominator))
+        for _ in range(phase.updates):
+            values = _ball_values(example, pi, gamma, arb_mat)
+            for s in range(n):
+                lowest[s] = min(lowest[s], float(values[s].lower()))
+                highest[s] = max(highest[s], float(values[s].upper()))
+                shortfall[s] = min(shortfall[s], float((optimum[s] - values[s]).lower()))
+            for s in range(n):
+                if s != phase.state and example.spread == 0:
+                    continue
+                weight = spread + scheduled if s == phase.state else spread
+                g = int(greedy[t, s])
+                gap = min(gap, _certified_lead(example, s, g, values, gamma, t))
+                rest = sum((p for a, p in enumerate(pi[s]) if a != g), arb(0))
+                theta[s] = [
+                    y + weight * rest if a == g else y - weight * pi[s][a]
+                    for a, y in enumerate(theta[s])
+                ]
+                pi[s] = _softmax(theta[s])
+            t += 1
+    return gap, tuple(lowest), tuple(highest), tuple(shortfall)
+
+
+def _ball_values(
+    example: CycleExample, pi: Sequence[Sequence[Ball]], gamma: Ball, arb_mat: Any
+) -> list[Ball]:
+    """Return the values of a policy, (I - gamma P)^-1 r, in balls."""
+    n = example.n_states
+    matrix: list[list[Ball]] = [[int(i == j) for j in range(n)] for i in range(n)]
+    right: list[list[Ball]] = [[0] for _ in range(n)]
+    for s in range(n):
+        for a, j in enumerate(example.successors[s]):
+            right[s][0] = right[s][0] + pi[s][a] * example.rewards[s][a]
+            if j is not None:
+                matrix[s][j] = matrix[s][j] - gamma * pi[s][a]
+    solution = arb_mat(matrix).solve(arb_mat(right))
+    return [solution[i, 0] for i in range(n)]
+
+
+def _certified_lead(
+    example: CycleExample, s: int, g: int, values: Sequence[Ball], gamma: Ball, t: int
+) -> float:
+    """Return a lower bound of the lead of action `g` at state `s`, or raise."""
+
+    def q(a: int) -> Ball:
+        j = example.successors[s][a]
+        return example.rewards[s][a] + (0 if j is None else gamma * values[j])
+
+    best = q(g)
+    lead = min(float((best - q(a)).lower()) for a in range(example.n_actions[s]) if a != g)
+    if not lead > 0:
+        raise NotCertifiedError(
+            f"{example.name}: at step {t} action {g} is not certified to be greedy at state {s}."
+        )
+    return lead

@@ -1,0 +1,306 @@
+r"""A search for cycles of CE in the case that is still open: weights that do not vary in time.
+
+Every state is updated at every step, with a weight :math:`w(s)` that is constant (``"constant"``)
+or proportional to the discounted occupancy of the current policy (``"on-policy"``). The MDPs are
+deterministic, with integer rewards and one random start each, from three families:
+
+- ``three``: three states, three actions, uniformly drawn successors (the end among them);
+- ``four``: the same with four states;
+- ``near``: the transitions of the three-state cycle, its rewards moved by -1, 0 or 1.
+
+The discounts are 0.8, 0.9, 0.95 or 0.99; the weights are log-uniform on [0.1, 100], state by
+state; the starts are Gaussian with a log-uniform scale on [0.1, 20].
+
+What counts. Two things are a reason to look longer: a value that *drops* by more than `TOLERANCE`
+during the second half of a run, and a distance to the optimum above `FAR` at its end (both relative
+to the optimal values). The run then goes on for twenty times as many steps, and once more. A run
+that is still far, or in which a value still drops by more than `SUSPECT` in the second half of the
+longest horizon, is a *suspect*. In between lie convergent runs that still tremble: where
+two actions are optimal and a third one has a probability of :math:`10^{-6}` that takes
+:math:`10^7` steps to go, the greedy action keeps changing and the values move by about as much.
+What the hunt cannot see: loops longer than its horizon, MDPs with more states, and starts outside
+the drawn ones. Absence of suspects is evidence, not proof.
+
+MDPs come in blocks of `BLOCK`, each from its own seed, so that any block can be drawn and run again
+by itself: `hunt` is the sum of `hunt_block`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pu_lib.theory.cycles import THREE_STATES, compiled_process
+
+__all__ = ["BLOCK", "FAMILIES", "FAR", "SUSPECT", "TOLERANCE", "Batch", "Record", "draw", "hunt", "hunt_block", "load"]
+
+BLOCK = 1000
+TOLERANCE = 1e-6
+SUSPECT = 1e-3
+FAR = 0.05
+HORIZONS = (2_000, 40_000, 800_000)
+FAMILIES = ("three", "four", "near")
+WEIGHTINGS = ("constant", "on-policy")
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """MDPs with a start and weights each; the first axis counts them.
+
+    Attributes
+    ----------
+    rewards, theta : ndarray, shape (n, S, A)
+    successors : ndarray of int, shape (n, S, A)
+        -1 ends the episode.
+    n_actions : ndarray of int, shape (S,)
+    discounts : ndarray, shape (n,)
+    weights : ndarray, shape (n, S)
+    """
+
+    rewards: Floats
+    theta: Floats
+    successors: Ints
+    n_actions: Ints
+    discounts: Floats
+    weights: Floats
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a number of runs looked like.
+
+    Attributes
+    ----------
+    mdps : int
+        How many MDPs were run.
+    dropping : int
+        In how many some value dropped by more than the tolerance during the first horizon.
+    late : tuple of int
+        After each horizon, how many were still dropping or far from the optimum.
+    suspects : tuple of int
+        The indices of those that are far, or dropped by more than `SUSPECT`, after the longest one.
+    largest_drop : float
+        The largest drop in the second half of the longest horizon.
+    largest_gap : float
+        The largest remaining distance to the optimal values.
+
+    Drops and gaps are relative to the largest optimal value in modulus, or to 1.
+    """
+
+    mdps: int
+    dropping: int
+    late: tuple[int, ...]
+    suspects: tuple[int, ...]
+    largest_drop: float
+    largest_gap: float
+
+
+def draw(family: str, seed: int, block: int, n: int = BLOCK) -> Batch:
+    """Draw the MDPs of a block.
+
+    Raises
+    ------
+    ValueError
+        If the family is unknown.
+    """
+    if family not in FAMILIES:
+        raise ValueError(f"family: expected one of {FAMILIES}, got {family!r}.")
+    rng = np.random.default_rng([seed, FAMILIES.index(family), block])
+    if family == "near":
+        rewards, successors, n_actions = THREE_STATES.padded()
+        real = np.arange(rewards.shape[1]) < n_actions[:, np.newaxis]
+        rewards = rewards + real * rng.integers(-1, 2, (n, *rewards.shape))
+        successors = np.broadcast_to(successors, rewards.shape).copy()
+    else:
+        states = {"three": 3, "four": 4}[family]
+        n_actions = np.full(states, 3)
+        rewards = rng.integers(-10, 11, (n, states, 3)).astype(np.float64)
+        successors = rng.integers(-1, states, (n, states, 3))
+    shape = rewards.shape
+    scale = 10.0 ** rng.uniform(-1.0, np.log10(20.0), (n, 1, 1))
+    return Batch(
+        rewards=rewards,
+        theta=scale * rng.standard_normal(shape),
+        successors=successors,
+        n_actions=n_actions,
+        discounts=rng.choice([0.8, 0.9, 0.95, 0.99], n),
+        weights=10.0 ** rng.uniform(-1.0, 2.0, shape[:2]),
+    )
+
+
+@cache
+def _compiled_scan() -> Any:
+    """Return the compiled loop over a batch."""
+    import numba
+
+    process = compiled_process()
+
+    @numba.njit(cache=False)
+    def scan(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+        rewards, successors, n_actions, discounts, theta, weights, on_policy, steps, first, last
+    ):
+        n, states = weights.shape
+        half = steps // 2
+        values = np.empty((half, states))
+        greedy = np.empty((half, states), dtype=np.int64)
+        gaps = np.empty((half, states))
+        for i in range(n):
+            for part in range(2):
+                process(
+                    rewards[i], successors[i], n_actions, discounts[i], theta[i],
+                    weights[i : i + 1], False, on_policy, values, greedy, gaps,
+                )
+                drop = 0.0
+                for s in range(states):
+                    high = values[0, s]
+                    for t in range(half):
+                        high = max(high, values[t, s])
+                        drop = max(drop, high - values[t, s])
+                if part == 0:
+                    first[i] = drop
+                else:
+                    last[i] = drop
+
+    return scan
+
+
+def _run(batch: Batch, rows: Ints, weighting: str, steps: int) -> tuple[Floats, Floats]:
+    """Run some of the batch for `steps` steps; return the drops in the first and second half.
+
+    The parameters of the batch move on, so that the next call continues the runs.
+    """
+    theta = batch.theta[rows]
+    first, last = np.zeros(len(rows)), np.zeros(len(rows))
+    _compiled_scan()(
+        batch.rewards[rows],
+        batch.successors[rows],
+        batch.n_actions,
+        batch.discounts[rows],
+        theta,
+        batch.weights[rows],
+        weighting == "on-policy",
+        steps,
+        first,
+        last,
+    )
+    batch.theta[rows] = theta
+    return first, last
+
+
+def hunt_block(
+    family: str, seed: int, block: int, weighting: str = "constant", n: int = BLOCK
+) -> Record:
+    """Run one block of MDPs and say how many kept dropping.
+
+    Parameters
+    ----------
+    family : {"three", "four", "near"}
+        Where the MDPs come from.
+    seed, block : int
+        Which ones.
+    weighting : {"constant", "on-policy"}
+        Weights constant in time, or proportional to the occupancy of the current policy.
+    n : int
+        How many; a block of the committed result has `BLOCK`.
+    """
+    if weighting not in WEIGHTINGS:
+        raise ValueError(f"weighting: expected one of {WEIGHTINGS}, got {weighting!r}.")
+    batch = draw(family, seed, block, n)
+    best = _optimum(batch)
+    scale = np.maximum(np.abs(best).max(axis=1), 1.0)
+    rows = np.arange(n)
+    dropping, late = 0, []
+    for steps in HORIZONS:
+        first, last = (drop / scale[rows] for drop in _run(batch, rows, weighting, steps))
+        if steps == HORIZONS[0]:
+            dropping = int(np.count_nonzero(np.maximum(first, last) > TOLERANCE))
+        gap = (best - _values(batch)).max(axis=1) / scale
+        moving = (last > TOLERANCE) | (gap[rows] > FAR)
+        rows, last = rows[moving], last[moving]
+        late.append(len(rows))
+    return Record(
+        mdps=n,
+        dropping=dropping,
+        late=tuple(late),
+        suspects=tuple(rows[(last > SUSPECT) | (gap[rows] > FAR)].tolist()),
+        largest_drop=float(last.max(initial=0.0)),
+        largest_gap=float(gap.max()),
+    )
+
+
+def _values(batch: Batch) -> Floats:
+    """Return the values of the current policies, shape (n, S)."""
+    n, states, actions = batch.rewards.shape
+    real = np.arange(actions) < batch.n_actions[:, np.newaxis]
+    theta = np.where(real, batch.theta, -np.inf)
+    pi = np.exp(theta - theta.max(axis=-1, keepdims=True))
+    pi /= pi.sum(axis=-1, keepdims=True)
+    onto = batch.successors[..., np.newaxis] == np.arange(states)
+    matrix = np.eye(states) - batch.discounts[:, None, None] * np.einsum("nsa,nsat->nst", pi, onto)
+    reward = (pi * batch.rewards).sum(axis=-1)
+    return np.asarray(np.linalg.solve(matrix, reward[..., np.newaxis])[..., 0])
+
+
+def _optimum(batch: Batch) -> Floats:
+    """Return the optimal values by value iteration to rounding error, shape (n, S)."""
+    n, states, actions = batch.rewards.shape
+    real = np.arange(actions) < batch.n_actions[:, np.newaxis]
+    v = np.zeros((n, states + 1))
+    rows = np.arange(n)[:, np.newaxis, np.newaxis]
+    for _ in range(3000):
+        # The last column stands for the end, which index -1 reaches; it stays zero.
+        q = batch.rewards + batch.discounts[:, None, None] * v[rows, batch.successors]
+        v[:, :-1] = np.where(real, q, -np.inf).max(axis=-1)
+    return v[:, :-1]
+
+
+def hunt(n_mdps: int, seed: int = 0, weighting: str = "constant") -> dict[str, Any]:
+    """Run a third of `n_mdps` MDPs of each family (rounded up to whole blocks) and sum up.
+
+    Returns
+    -------
+    dict
+        With the provenance (seed, weighting, seconds), the counts by family and the blocks.
+    """
+    start = time.perf_counter()
+    blocks = -(-n_mdps // (BLOCK * len(FAMILIES)))
+    families = {}
+    for family in FAMILIES:
+        records = [hunt_block(family, seed, block, weighting) for block in range(blocks)]
+        families[family] = {
+            "mdps": sum(r.mdps for r in records),
+            "dropping": sum(r.dropping for r in records),
+            "late": [sum(r.late[k] for r in records) for k in range(len(HORIZONS))],
+            "suspects": [[b, i] for b, r in enumerate(records) for i in r.suspects],
+            "largest_drop": max(r.largest_drop for r in records),
+            "largest_gap": max(r.largest_gap for r in records),
+            "first_block": asdict(records[0]),
+        }
+    return {
+        "command": f"python -m pu_lib hunt --mdps {n_mdps} --seed {seed} --weighting {weighting}",
+        "seed": seed,
+        "weighting": weighting,
+        "horizons": list(HORIZONS),
+        "tolerance": TOLERANCE,
+        "suspect": SUSPECT,
+        "far": FAR,
+        "mdps": sum(row["mdps"] for row in families.values()),
+        "seconds": round(time.perf_counter() - start, 1),
+        "families": families,
+    }
+
+
+def load(weighting: str = "constant") -> dict[str, Any]:
+    """Return the committed result of the large hunt."""
+    path = resources.files("pu_lib") / "theory" / "data" / f"hunt-{weighting}.json"
+    return dict(json.loads(path.read_text(encoding="utf-8")))
