@@ -57,6 +57,7 @@ __all__ = [
     "check_escort_gradient",
     "check_escort_step",
     "check_greedy_limit",
+    "check_greedy_only",
     "check_paths",
     "check_policy_gradient",
     "check_softmax_gradient",
@@ -239,17 +240,28 @@ def check_escort_gradient(signed: bool = True, n: int = 300, seed: int = 2) -> V
     Returns
     -------
     Verdict
-        Relative errors, since the gradient grows as the norm of the scores shrinks.
+        Relative errors, since the gradient grows as the norm of the scores shrinks. "holds with a
+        correction": as printed the formula is the gradient where all scores are positive.
     """
     rng = np.random.default_rng(seed)
-    errors = []
+    errors: list[float] = []
+    printed: list[float] = []
     for _ in range(n):
         p = float(rng.choice([1, 1.5, 2, 3, 4]))
         network, theta = Network(rng, int(rng.integers(2, 7)), 5), rng.normal(size=5)
         exact = complex_step(network.then(partial(escort_of, p=p)), theta)
-        claimed = escort_gradient(network.scores(theta), network.gradient(theta), p, signed)
-        errors.append(float(np.abs(exact - claimed).max() / (1 + np.abs(exact).max())))
-    return _gradient_verdict("eq:escort-grad", errors, "Gradient of the escort policy, with signs")
+        f, gradient = network.scores(theta), network.gradient(theta)
+        for found, sign in ((errors, signed), (printed, False)):
+            claimed = escort_gradient(f, gradient, p, sign)
+            found.append(float(np.abs(exact - claimed).max() / (1 + np.abs(exact).max())))
+    worst = _worst(errors)
+    return Verdict(
+        "eq:escort-grad",
+        Status.CORRECTED if worst <= ROUNDING else Status.FALSE,
+        ROUNDING - worst,
+        f"With the factor p/||f||_p and sign(f) the formula is the gradient to {worst:.2g} over "
+        f"{n} random cases; without the signs the error reaches {_worst(printed):.2g}.",
+    )
 
 
 def _step_errors(
@@ -271,55 +283,62 @@ def _taken(update: Update, theta: Floats, q: Floats) -> Floats:
     return np.asarray(update.step(theta, q, 1.0) - theta)
 
 
-def check_softmax_step(formula: Step = softmax_step, n: int = 500, seed: int = 3) -> Verdict:
-    """Check the tabular step of `pg-sm`, and that the library takes this very step.
+def check_softmax_step(
+    formula: Step = softmax_step, line: Step = middle_line, n: int = 500, seed: int = 3
+) -> Verdict:
+    """Check the tabular step of `pg-sm`, the line printed before it, and the library's step.
 
     Parameters
     ----------
     formula : callable
         The claimed step, from the parameters and the values.
+    line : callable
+        The intermediate line.
     n, seed : int
         Number of random cases and their seed.
 
     Returns
     -------
     Verdict
+        "holds with a correction" if the step is right and the intermediate line is not.
     """
     errors = _step_errors(formula, softmax_of, n, seed)
-    ours = _step_errors(partial(_taken, UPDATES["pg-sm"]), softmax_of, n, seed)
-    return _gradient_verdict("app:prelim/pg-sm", errors + ours, "Step pi(a) adv(a) of PG-SM")
+    errors += _step_errors(partial(_taken, UPDATES["pg-sm"]), softmax_of, n, seed)
+    worst, off = _worst(errors), _worst(_step_errors(line, softmax_of, n, seed))
+    status = Status.HOLDS if off <= ROUNDING else Status.CORRECTED
+    return Verdict(
+        "app:softmax",
+        status if worst <= ROUNDING else Status.FALSE,
+        ROUNDING - worst,
+        f"The step pi(a) adv(a) is the gradient to {worst:.2g} over {n} random cases; the line "
+        f"before it is off by up to {off:.2g}.",
+    )
 
 
-def check_softmax_middle_line(formula: Step = middle_line, n: int = 500, seed: int = 3) -> Verdict:
-    r"""Check the line :math:`\pi q - \sum\pi q` that appendix A.1.1 prints before the last one.
+def check_softmax_middle_line(formula: Step = middle_line) -> Verdict:
+    r"""Check the line :math:`\pi q - \sum\pi q` of appendix A.1.1 at its smallest counterexample.
 
     Parameters
     ----------
     formula : callable
         The line under test.
-    n, seed : int
-        Number of random cases and their seed.
 
     Returns
     -------
     Verdict
-        With the smallest counterexample: two actions, uniform policy, q = (1, 0).
+        For two actions, the uniform policy and q = (1, 0).
     """
-    errors = _step_errors(formula, softmax_of, n, seed)
-    worst = _worst(errors)
     theta, q = np.zeros(2), np.array([1.0, 0.0])
-    printed, true = formula(theta, q), softmax_step(theta, q)
-    wrong = worst > ROUNDING
+    line, true = formula(theta, q), complex_step(softmax_of, theta) @ q
+    error = float(np.abs(line - true).max())
+    wrong = error > ROUNDING
     return Verdict(
-        "app:prelim/pg-sm-middle",
+        "app:softmax/middle-line",
         Status.FALSE if wrong else Status.HOLDS,
-        ROUNDING - worst,
-        f"The line differs from the gradient by up to {worst:.2g} over {n} random cases; at the "
-        f"uniform policy of two actions with q = (1, 0) it says {printed.tolist()} and the "
-        f"gradient is {true.tolist()}.",
-        counterexample={"theta": theta.tolist(), "q": q.tolist(), "line": printed.tolist()}
-        if wrong
-        else None,
+        ROUNDING - error,
+        f"At the uniform policy of two actions with q = (1, 0) the line says {line.tolist()} and "
+        f"the gradient is {true.tolist()}.",
+        counterexample={"theta": [0, 0], "q": [1, 0], "line": line.tolist()} if wrong else None,
     )
 
 
@@ -336,7 +355,7 @@ def check_escort_step(signed: bool = True, n: int = 500, seed: int = 4) -> Verdi
     Returns
     -------
     Verdict
-        "holds with a correction": true as printed where the parameters are positive.
+        The paper derives the step for positive parameters and says that the sign multiplies it.
     """
     signless: list[float] = []
     errors: list[float] = []
@@ -348,8 +367,8 @@ def check_escort_step(signed: bool = True, n: int = 500, seed: int = 4) -> Verdi
         signless += _step_errors(printed, policy, n, seed)
     worst = _worst(errors)
     return Verdict(
-        "app:prelim/pg-es",
-        Status.CORRECTED if worst <= ROUNDING else Status.FALSE,
+        "app:escort",
+        Status.HOLDS if worst <= ROUNDING else Status.FALSE,
         ROUNDING - worst,
         f"With sign(theta_a) the step is the gradient to {worst:.2g} for p = 1, 1.5, 2, 3; as "
         f"printed, without it, the error reaches {_worst(signless):.2g} at negative parameters.",
@@ -379,7 +398,7 @@ def check_cross_entropy_gradient(
         theta, q, w = rng.normal(size=k), rng.normal(size=k), float(rng.uniform(0.1, 3))
         gradient = complex_step(lambda x: np.log(softmax_of(x)), theta)[:, np.argmax(q)]
         errors.append(float(np.abs(update.step(theta, q, w) - theta - w * gradient).max()))
-    return _gradient_verdict("eq:ce1", errors, "Step of CE against w grad log pi(a_q)")
+    return _gradient_verdict("eq:ce2", errors, "Step of CE against w grad log pi(a_q)")
 
 
 def check_policy_gradient(
@@ -462,7 +481,7 @@ def check_conserved_sum(
         drifts[name] = float(drift.max())
     worst = _worst(list(drifts.values()))
     return Verdict(
-        "sec:mce/constant-sum",
+        "sec:mce/sum",
         Status.HOLDS if worst <= ROUNDING else Status.FALSE,
         ROUNDING - worst,
         f"Largest drift of the sum of the parameters, relative to the length travelled, over "
@@ -509,7 +528,7 @@ def large_weight_limit(name: str, pi: Floats, q: Floats, p: float = 2.0) -> Floa
 
 
 def check_greedy_limit(
-    names: Sequence[str] = ("di", "ce", "mce"),
+    *names: str,
     weights: Sequence[float] = (10.0, 1e2, 1e3, 1e4, 1e6),
     n: int = 2000,
     seed: int = 8,
@@ -522,8 +541,8 @@ def check_greedy_limit(
 
     Parameters
     ----------
-    names : sequence of str
-        The updates of which it is claimed.
+    *names : str
+        The updates of which it is claimed: `di`, `ce` and `mce` if missing.
     weights : sequence of float
         Increasing weights.
     n, seed : int
@@ -535,7 +554,8 @@ def check_greedy_limit(
         The margin is 1e-12 minus the largest probability left to other actions at the last weight.
     """
     pi, q = _states_with_a_gap(n, seed)
-    missing = {}
+    names = names or ("di", "ce", "mce")
+    missing: dict[str, list[float]] = {}
     for name in names:
         theta = parameters_of(name, pi)
         stepped = [UPDATES[name].policy(UPDATES[name].step(theta, q, w)) for w in weights]
@@ -546,7 +566,7 @@ def check_greedy_limit(
     ]
     worst = _worst([left[-1] for left in missing.values()])
     return Verdict(
-        "sec:ce/sarsa-limit",
+        "sec:ce/greedy" if names == ("ce",) else "sec:updates/greedy",
         Status.HOLDS if worst <= ROUNDING else Status.FALSE,
         ROUNDING - worst,
         f"The largest probability that {', '.join(names)} leave to other actions after one step of "
@@ -575,6 +595,41 @@ def parameters_of(name: str, pi: Floats, p: float = 2.0) -> Floats:
     if name == "pg-es":
         return np.asarray((pi.shape[-1] * pi) ** (1 / p))
     return np.asarray(np.log(pi))
+
+
+def check_greedy_only(share: float | None = None, n: int = 500, seed: int = 10) -> Verdict:
+    r"""Check that lowering the other parameters, as `mce` does, is not necessary.
+
+    Moving :math:`\theta_{a_q}` alone by :math:`w(1-\pi(a_q))` leads to the policy of `mce` with the
+    weight :math:`\frac{|A|-1}{|A|}w`.
+
+    Parameters
+    ----------
+    share : float, optional
+        The factor on the weight; :math:`(|A|-1)/|A|` if missing.
+    n, seed : int
+        Number of random cases and their seed.
+
+    Returns
+    -------
+    Verdict
+    """
+    rng, errors = np.random.default_rng(seed), []
+    for _ in range(n):
+        k, w = int(rng.integers(2, 7)), float(10 ** rng.uniform(-2, 2))
+        theta, q = rng.normal(size=k), rng.normal(size=k)
+        factor = (k - 1) / k if share is None else share
+        alone = theta + w * np.where(greedy_mask(q), 1 - softmax(theta), 0.0)
+        update = UPDATES["mce"]
+        both = update.policy(update.step(theta, q, factor * w))
+        errors.append(float(np.abs(softmax(alone) - both).max()))
+    worst = _worst(errors)
+    return Verdict(
+        "sec:mce/others",
+        Status.HOLDS if worst <= ROUNDING else Status.FALSE,
+        ROUNDING - worst,
+        f"Largest difference between the two policies over {n} random cases: {worst:.2g}.",
+    )
 
 
 # Paths
