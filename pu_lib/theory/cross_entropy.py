@@ -99,7 +99,9 @@ def check_constant_step(example: CycleExample = FOUR_STATES) -> Verdict:
     claim = "sec:conv/ce-conjecture/constant-step"
     sizes = {phase.weight for phase in example.phases}
     if len(sizes) != 1:
-        return Verdict(claim, Status.OPEN, None, f"The step sizes {sorted(sizes)} are not constant.")
+        return Verdict(
+            claim, Status.OPEN, None, f"The step sizes {sorted(sizes)} are not constant."
+        )
     try:
         certificate = certify(example)
     except NotCertifiedError as error:
@@ -281,7 +283,9 @@ def check_elimination(
         change = np.diff(np.log(probabilities[:, 1:]), axis=0)
         worst_step = min(worst_step, float((change + bound * weights[:, None]).min()))
         spent = np.concatenate([[0.0], np.cumsum(weights)])
-        loss = np.vstack([np.zeros(2), np.cumsum(weights[:, None] * probabilities[:-1, 1:], axis=0)])
+        loss = np.vstack(
+            [np.zeros(2), np.cumsum(weights[:, None] * probabilities[:-1, 1:], axis=0)]
+        )
         for t in range(0, n_steps, 10):
             end = int(np.searchsorted(spent, spent[t] + 1.0))
             if end <= n_steps:
@@ -599,9 +603,7 @@ def pattern_margin(discount: float, example: CycleExample = THREE_STATES) -> flo
             row = np.zeros(len(index)) if j is None else discount * v[j]
             q.append(row + np.eye(len(index))[index[s, a]])
         g = int(orbit.greedy[t - example.period, s])
-        constraints += [
-            np.append(q[a] - q[g], 1.0) for a in range(example.n_actions[s]) if a != g
-        ]
+        constraints += [np.append(q[a] - q[g], 1.0) for a in range(example.n_actions[s]) if a != g]
     objective = np.append(np.zeros(len(index)), -1.0)
     bounds = [(-1.0, 1.0)] * len(index) + [(0.0, None)]
     solution = linprog(objective, np.array(constraints), np.zeros(len(constraints)), bounds=bounds)

@@ -335,8 +335,17 @@ def compiled_process() -> Callable[..., None]:
 
     @numba.njit(cache=True)
     def process(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-        rewards, successors, n_actions, discount, theta, weights, modified, on_policy, values,
-        greedy, gaps,
+        rewards,
+        successors,
+        n_actions,
+        discount,
+        theta,
+        weights,
+        modified,
+        on_policy,
+        values,
+        greedy,
+        gaps,
     ):
         n = rewards.shape[0]
         pi = np.zeros(rewards.shape)
@@ -631,13 +640,9 @@ def _period_map(
                     ]
                     for i in free
                 ]
-                J = [
-                    [sum((A[i][m] * J[m][j] for m in free), arb(0)) for j in free] for i in free
-                ]
+                J = [[sum((A[i][m] * J[m][j] for m in free), arb(0)) for j in free] for i in free]
             rest = sum((p[i] for i in range(k) if i != greedy), arb(0))
-            x = [
-                y + weight * rest if i == greedy else y - weight * p[i] for i, y in enumerate(x)
-            ]
+            x = [y + weight * rest if i == greedy else y - weight * p[i] for i, y in enumerate(x)]
     return x, J
 
 
@@ -691,9 +696,7 @@ def _contracts(J: list[list[Ball]]) -> bool:
         return bool(abs(J[0][0]) < 1)
     trace = J[0][0] + J[1][1]
     determinant = J[0][0] * J[1][1] - J[0][1] * J[1][0]
-    return bool(
-        1 - trace + determinant > 0 and 1 + trace + determinant > 0 and determinant < 1
-    )
+    return bool(1 - trace + determinant > 0 and 1 + trace + determinant > 0 and determinant < 1)
 
 
 def _moduli(J: list[list[Ball]]) -> tuple[float, ...]:

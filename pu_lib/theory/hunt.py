@@ -39,7 +39,19 @@ from numpy.typing import NDArray
 
 from pu_lib.theory.cycles import THREE_STATES, compiled_process
 
-__all__ = ["BLOCK", "FAMILIES", "FAR", "SUSPECT", "TOLERANCE", "Batch", "Record", "draw", "hunt", "hunt_block", "load"]
+__all__ = [
+    "BLOCK",
+    "FAMILIES",
+    "FAR",
+    "SUSPECT",
+    "TOLERANCE",
+    "Batch",
+    "Record",
+    "draw",
+    "hunt",
+    "hunt_block",
+    "load",
+]
 
 BLOCK = 1000
 TOLERANCE = 1e-6
@@ -157,8 +169,17 @@ def _compiled_scan() -> Any:
         for i in range(n):
             for part in range(2):
                 process(
-                    rewards[i], successors[i], n_actions, discounts[i], theta[i],
-                    weights[i : i + 1], False, on_policy, values, greedy, gaps,
+                    rewards[i],
+                    successors[i],
+                    n_actions,
+                    discounts[i],
+                    theta[i],
+                    weights[i : i + 1],
+                    False,
+                    on_policy,
+                    values,
+                    greedy,
+                    gaps,
                 )
                 drop = 0.0
                 for s in range(states):
