@@ -55,7 +55,7 @@ PRINTED = {
 
 @dataclass(frozen=True)
 class Cell:
-    """What one measurement found: the entry it gives, its number, and a sentence."""
+    """What one measurement found: the entry, how far it was from another entry, and a sentence."""
 
     entry: str
     margin: float
@@ -85,10 +85,11 @@ def check_cell(update: str, axis: str, measure: Callable[[str], Cell] | None = N
         raise ValueError(f"axis: expected one of {', '.join(AXES)}, got {axis!r}.")
     printed = PRINTED[update][list(AXES).index(axis)]
     cell = (measure or AXES[axis])(update)
+    agrees = cell.entry == printed
     return Verdict(
         f"tab:analysis/{update}/{axis}",
-        Status.HOLDS if cell.entry == printed else Status.CORRECTED,
-        cell.margin,
+        Status.HOLDS if agrees else Status.CORRECTED,
+        cell.margin if agrees else -cell.margin,
         f"Printed: {printed}; measured: {cell.entry}. {cell.summary}",
     )
 
@@ -107,7 +108,7 @@ def _convergence(name: str) -> Cell:
     if name in ("ce", "mce") and (below := _cycling(name)) > 0.0:
         return Cell(
             "no",
-            margin,
+            below,
             "It converges on every problem at constant weights, but under the schedule of the "
             f"three-state cycle the start is worth {below:.3g} less than the optimum for ever.",
         )
@@ -177,13 +178,14 @@ def _gravity_well(name: str) -> Cell:
     update = UPDATES[name]
     failing, losing = _condition_failures(update)
     steps, reference = _escape(update), _escape(UPDATES["mce"])
+    entry, margin = "weak", failing
     if failing == 0.0 or steps <= reference:
-        entry = "none"
-    else:
-        entry = "strong" if losing > 0.0 and steps > 100 * reference else "weak"
+        entry, margin = "none", max(1.0 - failing, reference / steps)
+    elif losing > 0.0 and steps > 100 * reference:
+        entry, margin = "strong", losing
     return Cell(
         entry,
-        steps / reference,
+        margin,
         f"The greedy action does not gain most in {failing:.1%} of random states and loses in "
         f"{losing:.1%}; leaving a corner takes {steps} steps (MCE: {reference}).",
     )
@@ -223,13 +225,13 @@ _N = 1000
 def _unlearning(name: str) -> Cell:
     n = count(_N, name, 1)
     if n < _N:
-        return Cell("fast", _N / n, f"{_N} steps of weight 1 are undone in {n}.")
+        return Cell("fast", _N / n - 1.0, f"{_N} steps of weight 1 are undone in {n}.")
     if name != "pg-es":
-        return Cell("slow", n / _N, f"{_N} steps of weight 1 are undone in {n}.")
+        return Cell("slow", n / _N - 1.0, f"{_N} steps of weight 1 are undone in {n}.")
     small, dropped = count(_N, name, 1, p="1.5"), count(_N, name, 5, factor="drop")
     return Cell(
         "slow at p = 2 with its exact gradient",
-        n / _N,
+        1.0 - small / _N,
         f"{_N} steps of weight 1 are undone in {n} at p = 2, but in {small} at p = 3/2, and in "
         f"{dropped} at p = 2 and weight 5 when the factor of the gradient is dropped.",
     )
@@ -249,7 +251,7 @@ def _stochastic(name: str, runs: int = 40, n_steps: int = 20_000) -> Cell:
     entry = "yes" if best.min() > 0.5 else "no"
     return Cell(
         entry,
-        float(best.min() - 0.5),
+        abs(float(best.min()) - 0.5),
         f"The better action, best in the mean but rarely in a sample, ends with probability "
         f"{best.mean():.3f} on average and {best.min():.3f} at worst over {runs} runs.",
     )
@@ -278,7 +280,7 @@ def _deep(name: str, n_steps: int = 4000, rate: float = 0.05) -> Cell:
     best = pi[np.arange(6), np.argmax(q, axis=1)]
     return Cell(
         "yes" if best.min() > 0.5 else "no",
-        float(best.min() - 0.5),
+        abs(float(best.min()) - 0.5),
         f"From a policy that prefers the worst action, a linear policy ends with probability "
         f"{best.min():.3f} or more on the best one in all six states.",
     )
