@@ -1,0 +1,970 @@
+r"""The gravity well: does the best action gain the most probability (paper, section 3.3).
+
+One state, policy :math:`\pi`, values :math:`q` with greedy action :math:`a_q`, weight :math:`w =
+\eta\,d(s) > 0`, new policy :math:`\pi'`, increase :math:`\Delta = \pi' - \pi`. The paper's
+condition is :math:`a_q \in \arg\max_a \Delta(a)`; its *margin* here is :math:`\Delta(a_q) - \max_{b
+\ne a_q} \Delta(b)`, negative where the condition fails.
+
+**In policy space.** With :math:`h` the step of the parameters, the softmax updates give
+:math:`\pi'(a) \propto \pi(a) e^{h_a}`, escort from parameters of norm one
+:math:`\pi'(a) \propto |\pi(a)^{1/p} + h_a|^p`, and `di` projects :math:`\pi + wq` on the simplex.
+`certified_increase` evaluates these in Arb balls, so that the sign of a margin is proved.
+
+**Lemma 10, hence `di`: holds.** The projection of :math:`\theta + \delta` is :math:`\max(0,
+\theta_k + \delta_k - \lambda)`, and :math:`\lambda \le \delta_\star = \max_k \delta_k`, because
+otherwise every positive coordinate would shrink and none grow. Hence :math:`\theta'_k - \theta_k =
+\max(-\theta_k, \delta_k - \lambda) \le \delta_\star - \lambda`, which is what the coordinate with
+the largest :math:`\delta` gains. `project_integers` checks it with integers: a point with
+denominator D has a projection with denominator kD.
+
+**`mce`: holds.** Every other action is multiplied by the same factor, below one.
+
+**`pg-sm`: fails, and** :math:`\pi(a_q)` **decreases, for every weight** at some policies:
+:math:`\pi(a_q)/\pi'(a_q) = F(w) = \sum_j \pi(j) e^{w(h_j - h_{a_q})}` (h for unit weight) is convex
+with :math:`F(0) = 1`, so it exceeds one for all :math:`w > 0` as soon as
+:math:`F'(0) = \sum_j \pi(j) h_j - h_{a_q} \ge 0` and F is not constant.
+
+**`pg-es`: fails for every** :math:`p \ge 1`. For :math:`p = 2`, as long as no parameter changes
+sign, :math:`\pi(a_q)` never decreases: with :math:`k = 2w/\|\theta\|^2` and :math:`V = \sum_j
+\pi(j)\,\mathrm{adv}(j)^2`, :math:`\pi'(a) = \pi(a) (1 + k\,\mathrm{adv}(a))^2 / (1 + k^2 V)`, and
+:math:`V \le -\max\mathrm{adv}\cdot\min\mathrm{adv}` (Bhatia and Davis).
+
+**Escort's failing set lies inside softmax's**, for p = 2 and infinitesimal weights. With
+:math:`h = \pi\,\mathrm{adv}`, escort gives :math:`\Delta(a) \propto h_a` and softmax
+:math:`\Delta(a) \propto \pi(a)(h_a - \sum_j\pi(j)h_j)`. If :math:`h_b > h_{a_q}`, then
+:math:`\pi(b) > \pi(a_q)`, because :math:`\mathrm{adv}(b) \le \mathrm{adv}(a_q)`; so either
+:math:`a_q` loses under softmax, or b gains more.
+
+**`ce`: fails** with three actions or more, but :math:`\pi(a_q)` never decreases, and the most
+probable action, if it is not :math:`a_q`, never gains.
+
+**How long a well holds.** Let :math:`r = \pi(a_q)/\pi(b)` for the second best action b, and R the
+range of q. Under `pg-sm` :math:`1/r` falls by at most :math:`2wR` a step, so leaving a well with
+:math:`\pi(a_q) = \varepsilon` takes of the order of :math:`1/\varepsilon` steps. Under `ce` and
+`mce` the odds against :math:`a_q` shrink by :math:`e^{-w/2}` a step while they exceed one:
+:math:`O(\log 1/\varepsilon)`. Under `di` :math:`\pi(a_q)` gains at least half of w times the gap of
+q: a number of steps that does not depend on :math:`\varepsilon`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pu_lib.exact import Number, ball, certified, exact, sign
+from pu_lib.updates import (
+    UPDATES,
+    CrossEntropy,
+    Direct,
+    EscortPolicyGradient,
+    ModifiedCrossEntropy,
+    SoftmaxPolicyGradient,
+    Update,
+    make_update,
+)
+from pu_lib.verdict import Status, Verdict
+
+__all__ = [
+    "CE_CASE",
+    "ESCORT_CASE",
+    "PROPOSITION_1",
+    "SOFTMAX_CASE",
+    "Case",
+    "certified_increase",
+    "certified_margin",
+    "check_ce",
+    "check_ce_example",
+    "check_ce_most_probable",
+    "check_condition",
+    "check_di",
+    "check_escape",
+    "check_lemma_10",
+    "check_mce",
+    "check_pg_es",
+    "check_pg_es_contained",
+    "check_pg_es_decrease",
+    "check_pg_es_no_crossing",
+    "check_pg_es_only_p_above_one",
+    "check_pg_es_restricted",
+    "check_pg_sm",
+    "check_pg_sm_decrease",
+    "check_pg_sm_sufficient",
+    "check_table_entry",
+    "check_two_actions",
+    "clip_and_renormalise",
+    "condition_map",
+    "convexity_slope",
+    "escape_bound",
+    "escape_steps",
+    "escort_step_exact",
+    "failing_share",
+    "increase",
+    "margin",
+    "parameters",
+    "project_integers",
+    "simplex_grid",
+    "well",
+]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Projection = Callable[[Integers, int], tuple[Integers, Integers]]
+Ball = Any
+"""An Arb ball; python-flint has no type stubs."""
+
+ROUNDING = 1e-12
+"""Floating-point margins smaller than this are not called violations: some thousand rounding
+errors on probabilities. Every violation that a verdict rests on is certified instead."""
+
+
+# One step, seen in policy space
+
+
+@dataclass(frozen=True)
+class Case:
+    """A policy and values given by numbers that mean exactly what they say.
+
+    Attributes
+    ----------
+    pi : tuple of numbers
+        A policy with positive entries that sum to one.
+    q : tuple of numbers
+        Values; the first largest one is the greedy action.
+    """
+
+    pi: tuple[Number, ...]
+    q: tuple[Number, ...]
+
+    def __post_init__(self) -> None:
+        policy = [exact(x) for x in self.pi]
+        if len(policy) != len(self.q) or len(policy) < 2:
+            raise ValueError(
+                f"pi and q must list the same two or more actions, got {self.pi} and {self.q}."
+            )
+        if min(policy) <= 0 or sum(policy) != 1:
+            raise ValueError(f"pi must be positive and sum to one, got {self.pi}.")
+
+    @property
+    def greedy(self) -> int:
+        """The index of the greedy action, the first of tied ones."""
+        values = [exact(x) for x in self.q]
+        return values.index(max(values))
+
+    def floats(self) -> tuple[Floats, Floats]:
+        """Return the policy and the values in floating point."""
+        return (
+            np.array([float(exact(x)) for x in self.pi]),
+            np.array([float(exact(x)) for x in self.q]),
+        )
+
+
+def parameters(update: Update, pi: ArrayLike) -> Floats:
+    r"""Return parameters of the policy `pi`: :math:`\log\pi`, :math:`\pi^{1/p}` or itself.
+
+    The escort parameters have p-norm one; the size of an escort step depends on the norm.
+    """
+    policy = np.asarray(pi, dtype=np.float64)
+    if isinstance(update, Direct):
+        return policy
+    if np.any(policy <= 0.0):
+        raise ValueError(f"pi: {update.name} has positive policies only, got {policy.min()}.")
+    if isinstance(update, EscortPolicyGradient):
+        return np.asarray(policy ** (1.0 / update.p))
+    return np.log(policy)
+
+
+def increase(update: Update, pi: ArrayLike, q: ArrayLike, weight: ArrayLike = 1.0) -> Floats:
+    r"""Return :math:`\Delta = \pi' - \pi` after one step from `pi`, shape (..., n_actions)."""
+    theta = parameters(update, pi)
+    return np.asarray(update.policy(update.step(theta, q, weight)) - update.policy(theta))
+
+
+def margin(update: Update, pi: ArrayLike, q: ArrayLike, weight: ArrayLike = 1.0) -> Floats:
+    r"""Return the margin :math:`\Delta(a_q) - \max_{b \ne a_q} \Delta(b)`, shape (...)."""
+    return _margin(increase(update, pi, q, weight), np.asarray(q, dtype=np.float64))
+
+
+def _margin(gain: Floats, q: Floats) -> Floats:
+    greedy = np.arange(q.shape[-1]) == np.argmax(q, axis=-1)[..., np.newaxis]
+    own = np.sum(np.where(greedy, gain, 0.0), axis=-1)
+    return np.asarray(own - np.max(np.where(greedy, -np.inf, gain), axis=-1))
+
+
+def certified_increase(update: Update, case: Case, weight: Number = 1) -> list[Ball]:
+    r"""Return :math:`\Delta` in balls, at the working precision, escort parameters of norm one."""
+    pi = [ball(x) for x in case.pi]
+    q = [ball(x) for x in case.q]
+    after = _NEW_WEIGHTS[type(update)](update, pi, q, ball(weight), case.greedy)
+    total = sum(after)
+    return [x / total - y for x, y in zip(after, pi, strict=True)]
+
+
+def certified_margin(update: Update, case: Case, weight: Number = 1) -> tuple[int, Ball]:
+    """Return the proved sign of the margin, and the margin as a ball.
+
+    Raises
+    ------
+    Undecided
+        If the action that gains most is tied with the greedy one beyond any precision.
+    """
+
+    def compute() -> tuple[int, Ball]:
+        gain = certified_increase(update, case, weight)
+        own = gain[case.greedy]
+        lead = [own - x for a, x in enumerate(gain) if a != case.greedy]
+        worst = min(lead, key=lambda x: float(x.mid()))
+        # one negative lead decides; a positive margin needs every lead to be positive
+        return min(sign(worst), 0) or min(sign(x) for x in lead), worst
+
+    return certified(compute)
+
+
+def _advantages(pi: list[Ball], q: list[Ball]) -> list[Ball]:
+    v = sum(x * y for x, y in zip(pi, q, strict=True))
+    return [y - v for y in q]
+
+
+def _tilted(pi: list[Ball], h: list[Ball]) -> list[Ball]:
+    return [x * y.exp() for x, y in zip(pi, h, strict=True)]
+
+
+def _after_pg_sm(update: Any, pi: list[Ball], q: list[Ball], w: Ball, greedy: int) -> list[Ball]:
+    return _tilted(pi, [w * x * y for x, y in zip(pi, _advantages(pi, q), strict=True)])
+
+
+def _after_ce(update: Any, pi: list[Ball], q: list[Ball], w: Ball, greedy: int) -> list[Ball]:
+    return _tilted(pi, [w * (int(a == greedy) - x) for a, x in enumerate(pi)])
+
+
+def _after_mce(update: Any, pi: list[Ball], q: list[Ball], w: Ball, greedy: int) -> list[Ball]:
+    missing = w * sum(x for a, x in enumerate(pi) if a != greedy)
+    others = -missing / (len(pi) - 1)
+    return _tilted(pi, [missing if a == greedy else others for a in range(len(pi))])
+
+
+def _after_pg_es(update: Any, pi: list[Ball], q: list[Ball], w: Ball, greedy: int) -> list[Ball]:
+    p = ball(update.p)
+    scale = w * p if update.factor == "keep" else w
+    step = [scale * x ** (1 - 1 / p) * y for x, y in zip(pi, _advantages(pi, q), strict=True)]
+    return [abs(x ** (1 / p) + y) ** p for x, y in zip(pi, step, strict=True)]
+
+
+_NEW_WEIGHTS: dict[type, Callable[[Any, list[Ball], list[Ball], Ball, int], list[Ball]]] = {
+    SoftmaxPolicyGradient: _after_pg_sm,
+    EscortPolicyGradient: _after_pg_es,
+    CrossEntropy: _after_ce,
+    ModifiedCrossEntropy: _after_mce,
+}
+"""Unnormalised new policies in balls; `di` needs none, its projection is rational."""
+
+
+# The cases of the chapter
+
+SOFTMAX_CASE = Case(("0.01", "0.6", "0.39"), (1, "0.9", 0))
+"""Under `pg-sm` the greedy action loses and the second best gains, whatever the weight."""
+
+ESCORT_CASE = Case(("0.01", "0.98", "0.01"), (0, "0.999999", 1))
+"""The construction in the paper's proof for `pg-es`, with numbers."""
+
+CE_CASE = Case(("0.001", "0.3", "0.699"), (1, 0, 0))
+"""Under `ce` the most probable action pays, and the middle one gains more than the greedy one."""
+
+PROPOSITION_1 = ("10", "0", "0"), Case(("1/3", "1/3", "1/3"), ("0.99", 1, 0))
+"""The paper's example that `ce` may decrease the value: parameters, and a case for the values."""
+
+
+# Checks that find violations
+
+
+def check_pg_sm(update: Update | None = None, case: Case = SOFTMAX_CASE) -> Verdict:
+    """Theorem 3: `pg-sm` may give another action the largest increase; here at every weight."""
+    return _violations("thm:gravitywell/pg-sm", update or UPDATES["pg-sm"], case, _WEIGHTS)
+
+
+def check_ce(update: Update | None = None, case: Case = CE_CASE) -> Verdict:
+    """Theorem 3: `ce` may give another action the largest increase."""
+    return _violations("thm:gravitywell/ce", update or UPDATES["ce"], case, _WEIGHTS[:4])
+
+
+def check_pg_es(update: Update | None = None, case: Case = ESCORT_CASE) -> Verdict:
+    """Theorem 3: `pg-es` may give another action the largest increase (p = 2)."""
+    return _violations("thm:gravitywell/pg-es", update or UPDATES["pg-es"], case, _SHORT)
+
+
+_WEIGHTS: tuple[Number, ...] = ("0.001", "0.01", "0.1", 1, 10, 100)
+_SHORT: tuple[Number, ...] = ("0.001", "0.01", "0.1")
+
+
+def _violations(claim: str, update: Update, case: Case, weights: Sequence[Number]) -> Verdict:
+    """Judge a "may fail": the case must fail, with certainty, at every weight."""
+    rows: list[dict[str, Any]] = []
+    for w in weights:
+        proved, lead = certified_margin(update, case, w)
+        gain = certified(partial(certified_increase, update, case, w))
+        rows.append(
+            {
+                "weight": str(w),
+                "increase of the greedy action": float(gain[case.greedy]),
+                "largest increase": max(map(float, gain)),
+                "margin": float(lead),
+                "fails": proved < 0,
+            }
+        )
+    excess = min(-row["margin"] for row in rows)
+    failing = all(row["fails"] for row in rows)
+    pi, q = case.floats()
+    return Verdict(
+        claim,
+        Status.HOLDS if failing else Status.FALSE,
+        excess,
+        f"At pi = {tuple(pi.tolist())}, q = {tuple(q.tolist())} the condition "
+        + (
+            f"provably fails at every weight of {len(rows)} tried; another action gains at least "
+            f"{excess:.3g} more."
+            if failing
+            else "does not fail at every weight tried: no example."
+        ),
+        tuple(rows),
+    )
+
+
+def convexity_slope(case: Case) -> Fraction:
+    r"""Return the exact slope of :math:`\pi(a_q)/\pi'(a_q)` in the weight, at weight zero.
+
+    It is :math:`F'(0) = \sum_j \pi(j) h_j - h_{a_q}` with :math:`h = \pi\,\mathrm{adv}`. If it is
+    positive, `pg-sm` decreases the probability of the greedy action for every weight.
+    """
+    pi, q = [exact(x) for x in case.pi], [exact(x) for x in case.q]
+    v = sum((x * y for x, y in zip(pi, q, strict=True)), Fraction(0))
+    h = [x * (y - v) for x, y in zip(pi, q, strict=True)]
+    return sum((x * y for x, y in zip(pi, h, strict=True)), Fraction(0)) - h[case.greedy]
+
+
+def check_pg_sm_decrease(update: Update | None = None, case: Case = SOFTMAX_CASE) -> Verdict:
+    """Theorem 3: `pg-sm` may decrease the greedy action; proved for all weights, shown at six."""
+    update = update or UPDATES["pg-sm"]
+    slope = convexity_slope(case)
+    rows: list[dict[str, Any]] = []
+    for w in _WEIGHTS:
+        change = certified(partial(_signed_change, update, case, w))
+        rows.append({"weight": str(w), "change of the greedy action": change})
+    holds = slope > 0 and all(r["change of the greedy action"] < 0 for r in rows)
+    least = min(-r["change of the greedy action"] for r in rows)
+    return Verdict(
+        "thm:gravitywell/pg-sm-decrease",
+        Status.HOLDS if holds else Status.FALSE,
+        least,
+        f"The greedy action loses at least {least:.3g} at six weights from 0.001 to 100, and, as "
+        f"F'(0) = {slope} > 0 with F convex, at every positive weight."
+        if holds
+        else "The greedy action does not lose at every weight: no example.",
+        tuple(rows),
+    )
+
+
+def _signed_change(update: Update, case: Case, weight: Number) -> float:
+    """Return the change of the greedy action's probability, once its sign is proved."""
+    change = certified_increase(update, case, weight)[case.greedy]
+    sign(change)
+    return float(change)
+
+
+def check_pg_sm_sufficient(
+    bound: Callable[[Floats], Floats] = lambda span: 1.0 / span, n_samples: int = 200_000
+) -> Verdict:
+    r"""Judge the printed condition for a decrease: it needs :math:`w\cdot\mathrm{range}(q) > 1`.
+
+    The proof asks for :math:`\pi(b) \ge e^{w(\mathrm{adv}(a_q)\pi(a_q) - \mathrm{adv}(b)\pi(b))}`,
+    said to be easy with :math:`\pi(b)` near one. As :math:`\mathrm{adv}(b) \le R(1-\pi(b))` with R
+    the range of q, it implies :math:`1 - \pi(b) \le -\log\pi(b) < wR\,\pi(b)(1-\pi(b))`, hence
+    :math:`wR > 1`: it says nothing for small weights, where the decrease happens all the same.
+
+    Parameters
+    ----------
+    bound : callable
+        Maps the range of q to the weight below which the printed condition should never be met.
+    n_samples : int
+        Random policies and values; a part of them close to the corner where :math:`\pi(b) = 1`.
+    """
+    rng = np.random.default_rng(3)
+    pi = rng.dirichlet([0.02, 1.0, 0.1], n_samples) * (1 - 1e-9) + 1e-9 / 3
+    q = np.column_stack([np.ones(n_samples), rng.uniform(0.0, 1.0, n_samples), np.zeros(n_samples)])
+    adv = q - np.sum(pi * q, axis=1, keepdims=True)
+    drive = adv[:, 1] * pi[:, 1] - adv[:, 0] * pi[:, 0]
+    needed = np.where(drive > 0, -np.log(pi[:, 1]) / np.where(drive > 0, drive, 1.0), np.inf)
+    excess = float(np.min(needed - bound(np.ptp(q, axis=1))))
+    small = certified(lambda: _signed_change(UPDATES["pg-sm"], SOFTMAX_CASE, "0.001"))
+    holds = excess > 0 and small < 0
+    return Verdict(
+        "sec:gravity/pg-sm-sufficient",
+        Status.CORRECTED if holds else Status.FALSE,
+        excess,
+        f"Over {n_samples} policies and values with range 1 the printed condition needs a weight "
+        f"of at least {1 + excess:.4g}, yet at weight 0.001 the greedy action already loses "
+        f"{-small:.3g}.",
+    )
+
+
+def check_ce_example(q: tuple[Number, ...] = PROPOSITION_1[1].q) -> Verdict:
+    """Judge the proof's example for `ce`, that of Proposition 1: it violates nothing."""
+    theta = PROPOSITION_1[0]
+
+    def compute() -> list[Ball]:
+        powers = [ball(x).exp() for x in theta]
+        pi = [x / sum(powers) for x in powers]
+        greedy = [exact(x) for x in q].index(max(exact(x) for x in q))
+        after = _after_ce(None, pi, [ball(x) for x in q], ball(1), greedy)
+        gain = [x / sum(after) - y for x, y in zip(after, pi, strict=True)]
+        for a, x in enumerate(gain):
+            if a != greedy:
+                sign(gain[greedy] - x)
+        return [gain[greedy], *(x for a, x in enumerate(gain) if a != greedy)]
+
+    own, *others = map(float, certified(compute))
+    excess = max(others) - own
+    return Verdict(
+        "thm:gravitywell/ce-example",
+        Status.HOLDS if excess > 0 else Status.FALSE,
+        excess,
+        f"At theta = (10, 0, 0), q = (0.99, 1, 0) the greedy action gains {own:.6g}, the others "
+        f"{others[0]:.6g} and {others[1]:.6g}: the condition is "
+        + ("violated." if excess > 0 else "satisfied."),
+        counterexample=None
+        if excess > 0
+        else {"theta": "(10, 0, 0)", "q": "(0.99, 1, 0)", "eta d": 1},
+    )
+
+
+def check_pg_es_only_p_above_one(p: float = 1.0, weight: Number = "0.01") -> Verdict:
+    """Section 3.3: `pg-es` is said to fail only when p > 1; it fails at p = 1 as well."""
+    update = make_update("pg-es", p=p)
+    lead_sign, lead = certified_margin(update, ESCORT_CASE, weight)
+    pi, q = ESCORT_CASE.floats()
+    theta = parameters(update, pi)
+    crossed = bool(np.any(update.step(theta, q, float(exact(weight))) <= 0))
+    false = lead_sign < 0 and not crossed and p <= 1
+    return Verdict(
+        "sec:gravity/pg-es-p",
+        Status.FALSE if false else Status.HOLDS,
+        float(lead),
+        f"With p = {p:g} and weight {weight}, no parameter crossing zero, the margin at "
+        f"pi = (0.01, 0.98, 0.01), q = (0, 0.999999, 1) is {float(lead):.4g}.",
+        counterexample={"p": p, "pi": ESCORT_CASE.pi, "q": ESCORT_CASE.q, "weight": weight}
+        if false
+        else None,
+    )
+
+
+def check_pg_es_decrease(
+    exponents: tuple[float, ...] = (3.0, 4.0), weight: Number = "0.1"
+) -> Verdict:
+    """With p > 2 escort, too, may decrease the greedy action; the paper says so of `pg-sm` only."""
+    rows = []
+    for p in exponents:
+        for factor in ("keep", "drop"):
+            update = make_update("pg-es", p=p, factor=factor)
+            change = certified(partial(_signed_change, update, ESCORT_CASE, weight))
+            rows.append({"p": p, "factor": factor, "change of the greedy action": change})
+    least = min(-float(row["change of the greedy action"]) for row in rows)
+    return Verdict(
+        "sec:gravity/pg-es-decrease",
+        Status.HOLDS if least > 0 else Status.FALSE,
+        least,
+        f"At weight {weight} the greedy action's probability changes by "
+        + ", ".join(f"{row['change of the greedy action']:.4g}" for row in rows)
+        + " (p, factor as in the table).",
+        tuple(rows),
+    )
+
+
+# Checks of guarantees
+
+
+def project_integers(points: Integers, unit: int) -> tuple[Integers, Integers]:
+    r"""Project the points ``points / unit`` on the simplex, in integers.
+
+    Parameters
+    ----------
+    points : ndarray of int64, shape (n, n_actions)
+        Numerators.
+    unit : int
+        Their common denominator D.
+
+    Returns
+    -------
+    numerators : ndarray of int64, shape (n, n_actions)
+    support : ndarray of int64, shape (n, 1)
+        The projection is ``numerators / (support * unit)``.
+
+    Notes
+    -----
+    Exact as long as n_actions^2 times the largest entry is below 2^63.
+    """
+    descending = -np.sort(-points, axis=1)
+    sums = np.cumsum(descending, axis=1)
+    counts = np.arange(1, points.shape[1] + 1)
+    support = np.count_nonzero(counts * descending > sums - unit, axis=1)[:, np.newaxis]
+    excess = np.take_along_axis(sums, support - 1, axis=1) - unit
+    return np.maximum(support * points - excess, 0), support
+
+
+def clip_and_renormalise(points: Integers, unit: int) -> tuple[Integers, Integers]:
+    """Return negative entries set to zero and the rest scaled to sum one: *not* the projection."""
+    clipped = np.maximum(points, 0)
+    # numerators / (support * unit) must sum to one for every row
+    return clipped * unit, np.asarray(clipped.sum(axis=1, keepdims=True))
+
+
+def _compositions(rng: np.random.Generator, n: int, n_actions: int, unit: int) -> Integers:
+    """Draw integer vectors that sum to `unit`; many have zeros and repeated entries."""
+    parts = rng.multinomial(unit, rng.dirichlet(np.full(n_actions, 0.4), n))
+    return np.asarray(parts, dtype=np.int64)
+
+
+def _direct_trials(
+    project: Projection, draw: Callable[[np.random.Generator, int, int], Integers], n_samples: int
+) -> tuple[int, int, Fraction, dict[str, Any] | None]:
+    """Project random rational points; return cases, ties, worst margin and a violation."""
+    rng = np.random.default_rng(10)
+    worst, broken, ties, cases = Fraction(1), None, 0, 0
+    for n_actions in (2, 3, 4, 6, 9):
+        unit = 60
+        theta = _compositions(rng, n_samples, n_actions, unit)
+        delta = draw(rng, n_samples, n_actions)
+        moved, scale = project(theta + delta, unit)
+        gain = moved - scale * theta
+        top = delta == delta.max(axis=1, keepdims=True)
+        # the condition must hold for every coordinate tied at the largest delta
+        lead = np.where(top, gain, np.iinfo(np.int64).max).min(axis=1) - gain.max(axis=1)
+        cases, ties = cases + n_samples, ties + int(np.count_nonzero(top.sum(axis=1) > 1))
+        row = int(np.argmin(lead / scale[:, 0]))
+        value = Fraction(int(lead[row]), int(scale[row, 0]) * unit)
+        if value < worst:
+            worst = value
+        if value < 0 and broken is None:
+            broken = {
+                "theta": [str(Fraction(int(x), unit)) for x in theta[row]],
+                "delta": [str(Fraction(int(x), unit)) for x in delta[row]],
+            }
+    return cases, ties, worst, broken
+
+
+def check_lemma_10(project: Projection = project_integers, n_samples: int = 40_000) -> Verdict:
+    """Lemma 10 on random rational points, with zeros and ties, without any rounding."""
+
+    def draw(rng: np.random.Generator, n: int, n_actions: int) -> Integers:
+        span = rng.choice([2, 10, 60, 600], n)[:, np.newaxis]
+        return rng.integers(-span, span + 1, (n, n_actions), dtype=np.int64)
+
+    return _direct_verdict("lem:direct_update", project, draw, n_samples)
+
+
+def check_di(project: Projection = project_integers, n_samples: int = 40_000) -> Verdict:
+    """Theorem 3 for `di`: random rational policies, values and weights, without any rounding."""
+
+    def draw(rng: np.random.Generator, n: int, n_actions: int) -> Integers:
+        weight = rng.integers(1, 200, (n, 1), dtype=np.int64)
+        return weight * rng.integers(-5, 6, (n, n_actions), dtype=np.int64)
+
+    return _direct_verdict("thm:gravitywell/di", project, draw, n_samples)
+
+
+def _direct_verdict(
+    claim: str,
+    project: Projection,
+    draw: Callable[[np.random.Generator, int, int], Integers],
+    n_samples: int,
+) -> Verdict:
+    cases, ties, worst, broken = _direct_trials(project, draw, n_samples)
+    return Verdict(
+        claim,
+        Status.HOLDS if broken is None else Status.FALSE,
+        float(worst),
+        f"{cases} exact rational projections on simplices of 2 to 9 actions, {ties} of them with "
+        f"ties at the maximum: the worst lead of the maximal coordinate is {worst}.",
+        counterexample=broken,
+    )
+
+
+def _random_cases(rng: np.random.Generator, n: int, sizes: Sequence[int]) -> list[Case]:
+    """Draw rational policies, many close to a corner, and values with one digit."""
+    cases = []
+    for i in range(n):
+        n_actions = sizes[i % len(sizes)]
+        draws = rng.dirichlet(np.full(n_actions, rng.choice([0.2, 1.0, 5.0])))
+        parts = [1 + int(10_000 * x) for x in draws]
+        policy = tuple(Fraction(x, sum(parts)) for x in parts)
+        best, *rest = (int(x) for x in rng.integers(0, 10, n_actions))
+        q = [Fraction(best + 10, 10), *(Fraction(x, 10) for x in rest)]
+        rng.shuffle(q)
+        cases.append(Case(policy, tuple(q)))
+    return cases
+
+
+def check_condition(
+    update: Update,
+    claim: str,
+    sizes: Sequence[int] = (2, 3, 4, 6),
+    n_samples: int = 2_000,
+    seed: int = 5,
+) -> Verdict:
+    """Judge "always satisfies the condition" on random cases, each comparison certified.
+
+    Parameters
+    ----------
+    update : Update
+        The update to judge (any but `di`, which has its exact check).
+    claim : str
+        The claim's identifier.
+    sizes : sequence of int
+        Numbers of actions.
+    n_samples, seed : int
+        How many cases, and from which random stream.
+    """
+    rng = np.random.default_rng(seed)
+    worst, broken = np.inf, None
+    for case in _random_cases(rng, n_samples, sizes):
+        weight = Fraction(int(10 ** rng.uniform(0, 5)), 1000)
+        lead_sign, lead = certified_margin(update, case, weight)
+        if float(lead) < worst:
+            worst = float(lead)
+            if lead_sign < 0:
+                broken = {"pi": case.pi, "q": case.q, "weight": str(weight)}
+    return Verdict(
+        claim,
+        Status.HOLDS if broken is None else Status.FALSE,
+        worst,
+        f"{n_samples} random rational policies, values and weights from 0.001 to 100: the worst "
+        f"certified lead of the greedy action is {worst:.3g}.",
+        counterexample=broken,
+    )
+
+
+def check_mce(update: Update | None = None) -> Verdict:
+    """Theorem 3 for `mce`: the condition holds, every comparison certified."""
+    return check_condition(update or UPDATES["mce"], "thm:gravitywell/mce")
+
+
+def check_two_actions(update: Update | None = None, sizes: Sequence[int] = (2,)) -> Verdict:
+    """With two actions `ce` is `mce`: no example with |A| = 2 exists."""
+    return check_condition(update or UPDATES["ce"], "sec:gravity/ce-two-actions", sizes)
+
+
+def check_ce_most_probable(update: Update | None = None, n_samples: int = 2_000) -> Verdict:
+    r"""Section 3.3 on `ce`: the action that overtakes is never the most probable one.
+
+    Stronger: the most probable action, if it is not greedy, never gains at all. With b that action,
+    the normaliser is :math:`Z \ge \sum_j \pi(j) e^{-w\pi(j)} \ge e^{-w\sum_j \pi(j)^2} \ge
+    e^{-w\pi(b)}` (Jensen), and :math:`\pi'(b) = \pi(b) e^{-w\pi(b)}/Z`. The greedy action never
+    loses.
+    """
+    update = update or UPDATES["ce"]
+    rng = np.random.default_rng(7)
+    worst, broken = np.inf, None
+    for case in _random_cases(rng, n_samples, (3, 4, 6)):
+        weight = Fraction(int(10 ** rng.uniform(0, 5)), 1000)
+        loss = _certified_loss(update, case, weight)
+        if loss < worst:
+            worst = loss
+            if loss < 0:
+                broken = {"pi": case.pi, "q": case.q, "weight": str(weight)}
+    return Verdict(
+        "sec:gravity/ce-argmax",
+        Status.HOLDS if broken is None else Status.FALSE,
+        worst,
+        f"In {n_samples} random cases the most probable action, where it is not greedy, loses at "
+        f"least {worst:.3g}, and the greedy action gains, all certified.",
+        counterexample=broken,
+    )
+
+
+def _certified_loss(update: Update, case: Case, weight: Number) -> float:
+    """Return the smaller of the most probable action's loss and the greedy action's gain."""
+    policy = [exact(x) for x in case.pi]
+    top = policy.index(max(policy))
+
+    def compute() -> float:
+        gain = certified_increase(update, case, weight)
+        parts = [gain[case.greedy]] + ([-gain[top]] if top != case.greedy else [])
+        for part in parts:
+            sign(part)
+        return min(map(float, parts))
+
+    return certified(compute)
+
+
+def escort_step_exact(
+    theta: Sequence[Fraction], q: Sequence[Fraction], weight: Fraction, factor: str = "keep"
+) -> tuple[list[Fraction], bool]:
+    r"""Return the escort policy (p = 2) after one exact-gradient step, and whether a sign flipped.
+
+    :math:`\theta'_a = \theta_a (1 + k\,\mathrm{adv}(a))` with :math:`k = 2w/\|\theta\|^2`:
+    rational.
+    """
+    if factor != "keep":
+        raise ValueError(f"factor: only the exact gradient ('keep') is rational, got {factor!r}.")
+    square = sum((x * x for x in theta), Fraction(0))
+    pi = [x * x / square for x in theta]
+    v = sum((x * y for x, y in zip(pi, q, strict=True)), Fraction(0))
+    scale = [1 + 2 * weight * (y - v) / square for y in q]
+    moved = [x * y for x, y in zip(theta, scale, strict=True)]
+    total = sum((x * x for x in moved), Fraction(0))
+    return [x * x / total for x in moved], min(scale) < 0
+
+
+def check_pg_es_no_crossing(allow_crossing: bool = False, n_samples: int = 10_000) -> Verdict:
+    """With p = 2 and no parameter crossing zero, escort never decreases the greedy action.
+
+    Parameters
+    ----------
+    allow_crossing : bool
+        Also judge steps that take a parameter across zero, where the statement is false.
+    n_samples : int
+        Exact rational steps.
+    """
+    rng = np.random.default_rng(11)
+    worst, broken, judged = Fraction(1), None, 0
+    numbers = rng.integers(1, 100, (n_samples, 9)).tolist()
+    for i, row in enumerate(numbers):
+        n = 2 + i % 3
+        theta = [Fraction(x, 10) for x in row[:n]]
+        q = [Fraction(x, 10) for x in row[4 : 4 + n]]
+        pi_greedy = theta[q.index(max(q))] ** 2 / sum(x * x for x in theta)
+        after, crossed = escort_step_exact(theta, q, Fraction(row[8], 5))
+        if crossed and not allow_crossing:
+            continue
+        judged += 1
+        change = after[q.index(max(q))] - pi_greedy
+        worst = min(worst, change)
+        if change < 0 and broken is None:
+            broken = {"theta": list(map(str, theta)), "q": list(map(str, q)), "w": row[8] / 5}
+    return Verdict(
+        "sec:gravity/pg-es-no-crossing",
+        Status.HOLDS if broken is None else Status.FALSE,
+        float(worst),
+        f"{judged} exact rational steps{'' if allow_crossing else ' without a zero crossing'}: the "
+        f"greedy action's smallest change is {float(worst):.3g}.",
+        counterexample=broken,
+    )
+
+
+# Condition maps
+
+
+def simplex_grid(resolution: int) -> Floats:
+    """Return the interior points of the three-action simplex with denominator `resolution`."""
+    i, j = np.meshgrid(np.arange(1, resolution), np.arange(1, resolution), indexing="ij")
+    inside = i + j < resolution
+    first, second = i[inside], j[inside]
+    return np.column_stack([first, second, resolution - first - second]) / resolution
+
+
+def condition_map(update: Update, points: Floats, q: ArrayLike, weight: float) -> NDArray[np.int_]:
+    """Label policies: 0 where the condition holds, 1 where it fails, 2 where the best action loses.
+
+    Parameters
+    ----------
+    update : Update
+        The update.
+    points : ndarray, shape (n, 3)
+        Policies.
+    q : array_like, shape (3,)
+        Values, the largest of which names the greedy action.
+    weight : float
+        The weight of the step.
+    """
+    values = np.broadcast_to(np.asarray(q, dtype=np.float64), points.shape)
+    gain = increase(update, points, values, weight)
+    own = gain[:, int(np.argmax(values[0]))]
+    return np.where(own < -ROUNDING, 2, np.where(_margin(gain, values) < -ROUNDING, 1, 0))
+
+
+def failing_share(
+    update: Update, q: ArrayLike, weight: float, resolution: int = 100
+) -> tuple[float, float]:
+    """Return the share of the simplex where the condition fails, and where a_q even loses."""
+    labels = condition_map(update, simplex_grid(resolution), q, weight)
+    return float(np.mean(labels > 0)), float(np.mean(labels == 2))
+
+
+def check_pg_es_restricted(
+    weaker: Update | None = None, stronger: Update | None = None, weight: float = 0.1
+) -> Verdict:
+    """Section 3.3: the failing set of `pg-es` is said to be much more restricted than `pg-sm`'s.
+
+    "Much more" is read as a factor of two of the simplex's area, at every q(b).
+    """
+    weaker, stronger = weaker or UPDATES["pg-es"], stronger or UPDATES["pg-sm"]
+    rows = []
+    for middle in (0.1, 0.3, 0.5, 0.7, 0.9, 0.99):
+        q = (1.0, middle, 0.0)
+        (few, loses), (many, sinks) = (failing_share(u, q, weight) for u in (weaker, stronger))
+        rows.append(
+            {
+                "q(b)": middle,
+                f"{weaker.name} fails": few,
+                f"{stronger.name} fails": many,
+                f"{weaker.name} loses": loses,
+                f"{stronger.name} loses": sinks,
+            }
+        )
+    ratio = min(
+        float(row[f"{stronger.name} fails"]) / max(float(row[f"{weaker.name} fails"]), 1e-4)
+        for row in rows
+    )
+    status = Status.FALSE if ratio <= 1 else Status.CORRECTED if ratio < 2 else Status.HOLDS
+    return Verdict(
+        "sec:gravity/pg-es-restricted",
+        status,
+        ratio - 1,
+        f"Over six values of q(b), at weight {weight:g}, the condition fails on at least "
+        f"{ratio:.3g} times as much of the simplex under {stronger.name} as under {weaker.name}.",
+        tuple(rows),
+    )
+
+
+def check_pg_es_contained(
+    inner: Update | None = None, outer: Update | None = None, weight: float = 1e-3
+) -> Verdict:
+    """Where `pg-es` (p = 2) fails with a small weight, `pg-sm` fails as well; proved above.
+
+    Parameters
+    ----------
+    inner, outer : Update, optional
+        The failing set of the first should lie in that of the second.
+    weight : float
+        The statement is about infinitesimal weights.
+    """
+    inner, outer = inner or UPDATES["pg-es"], outer or UPDATES["pg-sm"]
+    rng = np.random.default_rng(12)
+    pi = rng.dirichlet([0.6] * 4, 200_000)
+    pi = pi[pi.min(axis=1) > 1e-6]
+    q = rng.uniform(0.0, 1.0, pi.shape)
+    fails = margin(inner, pi, q, weight) < -1e-6 * weight
+    lead = margin(outer, pi, q, weight)[fails]
+    # a second-order term may turn margins of the size of the weight squared
+    outside = int(np.count_nonzero(lead > weight**2))
+    return Verdict(
+        "sec:gravity/pg-es-contained",
+        Status.HOLDS if outside == 0 else Status.FALSE,
+        -float(np.max(lead)) / weight,
+        f"Of {len(pi)} random policies and values with four actions {inner.name} fails at "
+        f"{lead.size}; at {outside} of these {outer.name} does not (weight {weight:g}).",
+    )
+
+
+# How long a well holds
+
+
+def well(epsilon: float) -> Floats:
+    r"""Return :math:`(\varepsilon, 1 - 2\varepsilon, \varepsilon)`, a policy in a well."""
+    if not 0.0 < epsilon < 0.5:
+        raise ValueError(f"epsilon: expected a number in (0, 1/2), got {epsilon}.")
+    return np.array([epsilon, 1.0 - 2.0 * epsilon, epsilon])
+
+
+def escape_steps(
+    update: Update, pi: ArrayLike, q: ArrayLike, weight: float = 1.0, cap: int = 200_000
+) -> float:
+    """Return the steps until the greedy action has probability 1/2, infinity beyond `cap`."""
+    greedy = int(np.argmax(q))
+    theta = parameters(update, pi)
+    for t in range(cap + 1):
+        if update.policy(theta)[greedy] >= 0.5:
+            return t
+        theta = update.step(theta, q, weight)
+    return np.inf
+
+
+def escape_bound(update: Update, pi: Floats, q: Floats, weight: float) -> tuple[float, float]:
+    """Return proved lower and upper bounds on `escape_steps` (0 or infinity where none is)."""
+    greedy = int(np.argmax(q))
+    second = int(np.argmax(np.where(np.arange(len(q)) == greedy, -np.inf, q)))
+    gap, odds = q[greedy] - q[second], (1.0 - pi[greedy]) / pi[greedy]
+    if update.name == "pg-sm":
+        return max(0.0, (pi[second] / pi[greedy] - 1.0) / (2.0 * weight * np.ptp(q))), np.inf
+    if update.name in ("ce", "mce"):
+        return 0.0, np.ceil(2.0 * np.log(odds) / weight)
+    if update.name == "di":
+        return 0.0, np.ceil((1.0 - 2.0 * pi[greedy]) / (weight * gap))
+    return 0.0, np.inf
+
+
+_DEPTHS = (0.1, 0.03, 0.01, 0.003, 0.001)
+_WELL_Q = np.array([1.0, 0.9, 0.0])
+
+
+def escape_exponent(steps: Sequence[float], depths: Sequence[float] = _DEPTHS) -> float:
+    r"""Fit steps :math:`\propto \varepsilon^{-\text{exponent}}` to the three deepest wells."""
+    return float(np.polyfit(-np.log(depths[-3:]), np.log(steps[-3:]), 1)[0])
+
+
+def check_escape(
+    names: Sequence[str] = ("pg-sm", "pg-es", "di", "ce", "mce"),
+    bound: Callable[[Update, Floats, Floats, float], tuple[float, float]] = escape_bound,
+) -> Verdict:
+    """Measure how the time to leave a well grows with its depth, against the proved bounds."""
+    rows, room = [], np.inf
+    for name in names:
+        steps = [escape_steps(UPDATES[name], well(depth), _WELL_Q) for depth in _DEPTHS]
+        for depth, count in zip(_DEPTHS, steps, strict=True):
+            low, high = bound(UPDATES[name], well(depth), _WELL_Q, 1.0)
+            room = min(room, count - low, high - count)
+        rows.append(
+            {"update": name}
+            | {f"{d:g}": int(n) for d, n in zip(_DEPTHS, steps, strict=True)}
+            | {"exponent": escape_exponent(steps)}
+        )
+    return Verdict(
+        "sec:gravity/escape",
+        Status.HOLDS if room >= 0 else Status.FALSE,
+        float(room),
+        "Steps from the well (eps, 1 - 2 eps, eps) to probability 1/2 at weight 1, against the "
+        f"proved bounds; the closest bound is {room:.3g} steps away.",
+        tuple(rows),
+    )
+
+
+def check_table_entry(name: str, printed: str | None = None) -> Verdict:
+    """Judge an entry of Table 1, "gravity well": strong, weak or none.
+
+    "None" asks that the condition never fails, "strong" that the time to leave a well grows like a
+    power of its depth, and "weak" is what lies between. An update whose condition fails but whose
+    wells never attract (`ce`) has the entry "none" with a correction.
+
+    Parameters
+    ----------
+    name : str
+        The update.
+    printed : str, optional
+        The entry to judge; the paper's if missing.
+    """
+    printed = printed or _TABLE[name]
+    exponent = escape_exponent([escape_steps(UPDATES[name], well(d), _WELL_Q) for d in _DEPTHS])
+    fails = max(failing_share(UPDATES[name], (1.0, m, 0.0), 0.1)[0] for m in (0.1, 0.5, 0.9))
+    ours = "strong" if exponent > 0.5 else "weak" if fails > 0 else "none"
+    attracts = (
+        check_ce_most_probable(UPDATES[name], 200).status is not Status.HOLDS if fails else False
+    )
+    if ours == "weak" and printed == "none" and not attracts:
+        status = Status.CORRECTED
+    else:
+        status = Status.HOLDS if ours == printed else Status.FALSE
+    return Verdict(
+        f"tab:analysis/{name}/gravity-well",
+        status,
+        float(fails),
+        f"The condition fails on up to {100 * fails:.3g} % of the simplex, the most probable "
+        f"action {'may gain' if attracts else 'never gains'} where it is not the greedy one, and "
+        f"the time to leave a well of depth eps grows like eps^-{max(exponent, 0.0):.2f}.",
+    )
+
+
+_TABLE = {"pg-sm": "strong", "pg-es": "weak", "di": "none", "ce": "none", "mce": "none"}
+"""Table 1, column "gravity well"."""
