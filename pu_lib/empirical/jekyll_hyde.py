@@ -125,33 +125,43 @@ def _float(typing: Any, value: Any) -> Any:
 
 # Adding 1.5 * 2^52 rounds to an integer, which then stands in the low bits of the sum.
 _ROUND = 6755399441055744.0
-_LOG2E = 1.4426950408889634
-_LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
+_ROUND_BITS = 0x4338000000000000
 _LOWEST = -708.0
 _BIAS = 1023 << 52
-_C2, _C3, _C4, _C5, _C6, _C7 = 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720, 1 / 5040
-_C8, _C9, _C10, _C11, _C12 = 1 / 40320, 1 / 362880, 1 / 3628800, 1 / 39916800, 1 / 479001600
+# 64 / ln 2, and ln 2 / 64 in two parts, the first short enough for exact products.
+_PER_STEP = 92.33248261689366
+_STEP_HIGH, _STEP_LOW = 0.010830424695996044, 2.5310172166650877e-13
+_C2, _C3, _C4, _C5 = 1 / 2, 1 / 6, 1 / 24, 1 / 120
+
+
+def _binary_powers() -> Floats:
+    """Return 2^(j/64) for j < 64 from square roots, which have the same bits everywhere."""
+    powers, root = np.ones(64), 2.0
+    for bit in (32, 16, 8, 4, 2, 1):
+        root = float(np.sqrt(root))
+        powers[(np.arange(64) & bit) != 0] *= root
+    return powers
+
+
+_POWERS = _binary_powers()
 
 
 @_compiled
 def _exp(x: float) -> float:
-    """Exponential of x <= 0 to about one unit in the last place; e^-708 for anything lower.
+    """Exponential of x <= 0 to a few units in the last place; e^-708 for anything lower.
 
-    With x = k ln 2 + r and |r| <= ln(2)/2, the Taylor polynomial of degree 12 in r, times 2^k.
-    The polynomial is evaluated in pairs (Estrin), which takes half the time of Horner's order.
+    With x = (64 k + j) ln(2)/64 + r and |r| <= ln(2)/128: the Taylor polynomial of degree 5 in r,
+    times 2^(j/64) from a table, times 2^k.
     """
     if x < _LOWEST:
         x = _LOWEST
-    rounded = x * _LOG2E + _ROUND
-    k = rounded - _ROUND
-    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
+    rounded = x * _PER_STEP + _ROUND
+    n = _bits(rounded) - _ROUND_BITS
+    count = rounded - _ROUND
+    r = (x - count * _STEP_HIGH) - count * _STEP_LOW
     r2 = r * r
-    r4 = r2 * r2
-    low = (1.0 + r) + (_C2 + _C3 * r) * r2
-    middle = (_C4 + _C5 * r) + (_C6 + _C7 * r) * r2
-    high = (_C8 + _C9 * r) + (_C10 + _C11 * r) * r2
-    value = low + (middle + (high + _C12 * r4) * r4) * r4
-    return value * _float((_bits(rounded) << 52) + _BIAS)
+    value = (1.0 + r) + ((_C2 + _C3 * r) + (_C4 + _C5 * r) * r2) * r2
+    return value * _POWERS[n & 63] * _float(((n >> 6) << 52) + _BIAS)
 
 
 @_compiled
@@ -178,6 +188,15 @@ def _log(n: float) -> float:
 @_compiled
 def _softmax_row(theta: Any, pi: Any, s: int, actions: Any) -> None:
     A = len(actions)
+    if A == 2:
+        # One exponential is enough, and gives the same bits: that of the larger one is 1.
+        difference = theta[s, 0] - theta[s, 1]
+        small = _exp(-abs(difference))
+        large_share = 1.0 / (1.0 + small)
+        small_share = small * large_share
+        pi[s, 0] = large_share if difference >= 0.0 else small_share
+        pi[s, 1] = small_share if difference >= 0.0 else large_share
+        return
     top = theta[s, 0]
     for a in range(1, A):
         top = max(top, theta[s, a])
@@ -249,9 +268,9 @@ def _step_di(theta: Any, pi: Any, q: Any, s: int, weight: float, actions: Any) -
     while True:
         count, total = 0, 0.0
         for a in range(A):
-            if theta[s, a] > threshold:
-                count += 1
-                total += theta[s, a]
+            above = theta[s, a] > threshold
+            count += above
+            total += theta[s, a] if above else 0.0
         if count == kept:
             break
         kept = count
@@ -285,12 +304,14 @@ def _step_mce(theta: Any, pi: Any, s: int, best: int, weight: float, actions: An
 @_compiled
 def _greedy(q: Any, s: int, actions: Any) -> Any:
     """Return the first best action and the number of best actions."""
-    best, top, ties = 0, q[s, 0], 1
+    top = q[s, 0]
     for a in range(1, len(actions)):
-        if q[s, a] > top:
-            best, top, ties = a, q[s, a], 1
-        elif q[s, a] == top:
-            ties += 1
+        top = max(top, q[s, a])
+    best, ties = 0, 0
+    for a in range(len(actions) - 1, -1, -1):
+        equal = q[s, a] == top
+        best = a if equal else best
+        ties += equal
     return best, ties
 
 
@@ -311,16 +332,29 @@ def _nth_best(q: Any, s: int, best: int, n: int, actions: Any) -> int:
 
 @_compiled
 def _backup(
-    s: int, pi: Any, v: Any, probability: Any, successor: Any, reward: Any, gamma: float, A: int
+    s: int,
+    pi: Any,
+    v: Any,
+    probability: Any,
+    successor: Any,
+    reward: Any,
+    gamma: float,
+    actions: Any,
+    successors: Any,
 ) -> float:
     """Return the mean over the policy of reward plus discounted next value."""
-    K = probability.shape[1]
+    A, unrolled = len(actions), len(successors)
     total = 0.0
     for a in range(A):
         i = s * A + a
         ahead = 0.0
-        for k in range(K):
-            ahead += probability[i, k] * v[successor[i * K + k]]
+        if unrolled > 0:
+            for k in range(unrolled):
+                ahead += probability[i, k] * v[successor[i * unrolled + k]]
+        else:
+            K = probability.shape[1]
+            for k in range(K):
+                ahead += probability[i, k] * v[successor[i * K + k]]
         total += pi[s, a] * (reward[i] + gamma * ahead)
     return total
 
@@ -383,15 +417,16 @@ def _performance(
     starts: Any,
     start_cumulative: Any,
     gamma: float,
-    A: int,
+    actions: Any,
+    successors: Any,
 ) -> float:
     """Return the exact performance of a policy; its values are left in `v`."""
     if acyclic:
         for x in range(len(order)):
             s = order[x]
-            v[s] = _backup(s, pi, v, probability, successor, reward, gamma, A)
+            v[s] = _backup(s, pi, v, probability, successor, reward, gamma, actions, successors)
     else:
-        _eliminate(pi, v, probability, successor, reward, order, gamma, A)
+        _eliminate(pi, v, probability, successor, reward, order, gamma, len(actions))
     return _from_starts(v, starts, start_cumulative)
 
 
@@ -407,7 +442,8 @@ def _passes(
     starts: Any,
     start_cumulative: Any,
     gamma: float,
-    A: int,
+    actions: Any,
+    successors: Any,
     threshold: float,
 ) -> bool:
     """Return whether the performance is at least the threshold; `v` is a start for sweeps."""
@@ -417,7 +453,7 @@ def _passes(
             up, down = 0.0, 0.0
             for x in range(len(order)):
                 s = order[x]
-                new = _backup(s, pi, v, probability, successor, reward, gamma, A)
+                new = _backup(s, pi, v, probability, successor, reward, gamma, actions, successors)
                 up = max(up, new - v[s])
                 down = max(down, v[s] - new)
                 v[s] = new
@@ -427,8 +463,9 @@ def _passes(
             if estimate + reach * up < threshold - _MARGIN:
                 return False
     J = _performance(
-        pi, v, probability, successor, reward, order, acyclic, starts, start_cumulative, gamma, A
-    )
+        pi, v, probability, successor, reward, order, acyclic,
+        starts, start_cumulative, gamma, actions, successors,
+    )  # fmt: skip
     return J >= threshold
 
 
@@ -541,10 +578,8 @@ def _loop(
             u, x0, x1, x2, x3 = _uniform(x0, x1, x2, x3)
             from_hyde = n_hyde > 0 and u < _schedule(off_c, off_alpha, np.float64(t))
         u, x0, x1, x2, x3 = _uniform(x0, x1, x2, x3)
-        if from_hyde:
-            code = np.int64(buffer[last - np.int64(u * n_hyde)])
-        else:
-            code = np.int64(buffer[np.int64(u * n_jekyll)])
+        place = np.int64(u * (n_hyde if from_hyde else n_jekyll))
+        code = np.int64(buffer[last - place if from_hyde else place])
         i = code // unrolled if unrolled > 0 else code // K
         if model and K > 1:
             u, x0, x1, x2, x3 = _uniform(x0, x1, x2, x3)
@@ -626,12 +661,12 @@ def _loop(
                 next_check = t + max(gap, np.int64(0.03 * t))
                 passed = _passes(
                     pi, v, probability, successor, expected, order, acyclic,
-                    starts, start_cumulative, gamma, A, threshold,
+                    starts, start_cumulative, gamma, actions, successors, threshold,
                 )  # fmt: skip
         elif ended and ((episodes - 1) % every == 0 or episodes == max_episodes):
             J = _performance(
                 pi, v, probability, successor, expected, order, acyclic,
-                starts, start_cumulative, gamma, A,
+                starts, start_cumulative, gamma, actions, successors,
             )  # fmt: skip
             if J > threshold:
                 for state in range(len(greedy)):
@@ -640,7 +675,7 @@ def _loop(
                         greedy[state, b] = 1.0 if b == best else 0.0
                 J_hyde = _performance(
                     greedy, v_hyde, probability, successor, expected, order, acyclic,
-                    starts, start_cumulative, gamma, A,
+                    starts, start_cumulative, gamma, actions, successors,
                 )  # fmt: skip
                 share = _schedule(epsilon_c, epsilon_alpha, np.float64(t))
                 passed = (1.0 - share) * J + share * J_hyde > threshold
@@ -649,7 +684,7 @@ def _loop(
 
     J = _performance(
         pi, v, probability, successor, expected, order, acyclic,
-        starts, start_cumulative, gamma, A,
+        starts, start_cumulative, gamma, actions, successors,
     )  # fmt: skip
     return t, episodes, passed, J
 
@@ -729,6 +764,11 @@ class Memory:
         )  # fmt: skip
 
 
+def _successor_token(n_successors: int) -> tuple[int, ...]:
+    """Return the tuple whose length the compiled functions unroll by; empty for a plain loop."""
+    return (0,) * (n_successors if n_successors <= _MAX_UNROLLED_SUCCESSORS else 0)
+
+
 def exact_performance(problem: Problem, policy: Floats) -> float:
     """Return the exact performance of a policy, with the same bits on every machine."""
     return float(
@@ -743,7 +783,8 @@ def exact_performance(problem: Problem, policy: Floats) -> float:
             problem.starts,
             problem.start_cumulative,
             problem.discount,
-            problem.n_actions,
+            (0,) * problem.n_actions,
+            _successor_token(problem.n_successors),
         )
     )
 
@@ -792,11 +833,10 @@ def simulate(
         raise ValueError(f"max_steps: expected at least 1, got {max_steps}.")
     memory = Memory() if memory is None else memory
     memory.prepare(problem, update, options, max_steps)
-    K = problem.n_successors
     by_episodes = options.stop == "episodes"
     steps, episodes, passed, J = _loop(
         (0,) * problem.n_actions,
-        (0,) * (K if K <= _MAX_UNROLLED_SUCCESSORS else 0),
+        _successor_token(problem.n_successors),
         (0,) * UPDATE_CODES[update],
         (
             problem.cumulative, problem.probability, problem.successor, problem.reward,

@@ -150,6 +150,9 @@ def _tables(mdp: FiniteMDP) -> Problem:
             mdp.rewards[i // A, i % A] if paid is None else paid[i // A, i % A, reached]
         )
     cumulative = np.cumsum(probability, axis=1)
+    # The last successor takes what rounding left, and unused places are never drawn.
+    counts = np.count_nonzero(probability, axis=1)
+    cumulative[np.arange(K) >= np.maximum(counts, 1)[:, np.newaxis] - 1] = 1.0
     expected = np.zeros(S * A)
     for k in range(K):
         expected += probability[:, k] * reward[:, k]
