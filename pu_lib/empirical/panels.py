@@ -21,9 +21,9 @@ from pu_lib.empirical.sweep import chunks_of
 
 __all__ = ["ABLATIONS", "PUBLISHED_RATES", "RATES", "UPDATE_NAMES", "paper_chunks"]
 
-RATES = tuple(
-    float(f"{digits}e{power}") for power in range(-3, 3) for digits in ("1", "3.16")
-) + (1000.0,)
+RATES = tuple(float(f"{digits}e{power}") for power in range(-3, 3) for digits in ("1", "3.16")) + (
+    1000.0,
+)
 UPDATE_NAMES = ("pg-sm", "pg-es", "di", "ce", "mce")
 PUBLISHED_RATES = (
     0.009993, 0.01584, 0.0251, 0.03979, 0.06307, 0.09997, 0.1584, 0.2511, 0.3981, 0.6309, 1.0,

@@ -178,7 +178,6 @@ def _name(update: str) -> str:
     return update.upper()
 
 
-
 def bandwidth(axis: Floats, curve: Floats, factor: float = RANGE) -> Floats:
     """Return the decades of rate over which curves are within `factor` of their own best.
 
@@ -225,7 +224,9 @@ def pg_unchanged(table: pd.DataFrame | None = None) -> Verdict:
         for u in PG:
             change = _apart(_best(no, u), _best(high, u))
             parts.append(
-                Part(f"{_name(u)}, {s}: best under HiOffPol against NoExplo", change, SIMILAR, False)
+                Part(
+                    f"{_name(u)}, {s}: best under HiOffPol against NoExplo", change, SIMILAR, False
+                )
             )
     return judge_parts("sec:randommdps/pg-unchanged", parts)
 
@@ -239,7 +240,12 @@ def es_bandwidth(table: pd.DataFrame | None = None) -> Verdict:
             es = UPDATES.index("pg-es")
             lead = np.delete(wide, es, axis=0).min(axis=0) - wide[es]
             parts.append(
-                Part(f"{scheme}, {s}: decades more in the next narrowest range", lead, 0.0, ratio=False)
+                Part(
+                    f"{scheme}, {s}: decades more in the next narrowest range",
+                    lead,
+                    0.0,
+                    ratio=False,
+                )
             )
     return judge_parts("sec:randommdps/es-bandwidth", parts)
 
@@ -256,7 +262,9 @@ def es_sides(table: pd.DataFrame | None = None) -> Verdict:
         for s, (curves,), (values,) in _both(table, f"random-mdp/{scheme}"):
             for side, eta in (("lowest", curves.axis[0]), ("highest", curves.axis[-1])):
                 away = _at(values, curves, "pg-es", eta) / _best(values, "pg-es")
-                parts.append(Part(f"{scheme}, {s}: time at the {side} rate over the best", away, RANGE))
+                parts.append(
+                    Part(f"{scheme}, {s}: time at the {side} rate over the best", away, RANGE)
+                )
     high, low = (np.array([bounced_share(eta)]) for eta in (1e3, 1e-3))
     parts.append(Part("share of parameters gone through zero at η = 1000", high, 0.25, ratio=False))
     parts.append(
@@ -305,7 +313,9 @@ def sarsa_limit(table: pd.DataFrame | None = None, updates: Sequence[str] = FAST
     for scheme in SCHEMES:
         for s, values in _greedy_times(table, scheme):
             spread = values.max(axis=1) / values.min(axis=1)
-            parts.append(Part(f"{scheme}, {s}: slowest over fastest at η = 10⁹", spread, 1.25, False))
+            parts.append(
+                Part(f"{scheme}, {s}: slowest over fastest at η = 10⁹", spread, 1.25, False)
+            )
     return judge_parts("sec:randommdps/sarsa-limit", parts)
 
 
@@ -341,9 +351,7 @@ def beat_sarsa(table: pd.DataFrame | None = None) -> Verdict:
     """
     parts = []
     for scheme in ("NoExplo", "LowOffPol"):
-        pairs = zip(
-            _both(table, f"random-mdp/{scheme}"), _greedy_times(table, scheme), strict=True
-        )
+        pairs = zip(_both(table, f"random-mdp/{scheme}"), _greedy_times(table, scheme), strict=True)
         for (s, _, (values,)), (_, greedy) in pairs:
             for u in UPDATES:
                 gain = greedy[:, 0] / _best(values, u)
@@ -357,7 +365,9 @@ def ce_equals_mce(table: pd.DataFrame | None = None) -> Verdict:
     for scheme in SCHEMES:
         for s, _, (values,) in _both(table, f"random-mdp/{scheme}"):
             worst = _apart(_of(values, "ce"), _of(values, "mce")).max(axis=1)
-            parts.append(Part(f"{scheme}, {s}: MCE against CE at the worst rate", worst, 1.25, False))
+            parts.append(
+                Part(f"{scheme}, {s}: MCE against CE at the worst rate", worst, 1.25, False)
+            )
     return judge_parts("sec:randommdps/ce-equals-mce", parts)
 
 
@@ -388,7 +398,9 @@ def hioffpol_helps(table: pd.DataFrame | None = None) -> Verdict:
         for u in CROSS:
             for scheme, before in (("NoExplo", no), ("LowOffPol", low)):
                 gain = _best(before, u) / _best(high, u)
-                parts.append(Part(f"{_name(u)}, {s}: best under {scheme} over HiOffPol", gain, MUCH))
+                parts.append(
+                    Part(f"{_name(u)}, {s}: best under {scheme} over HiOffPol", gain, MUCH)
+                )
             wide = bandwidth(curves[2].axis, _of(high, u))
             parts.append(Part(f"{_name(u)}, {s}: decades in its range", wide, 2.0, ratio=False))
     return judge_parts("sec:randommdps/hioffpol-helps", parts)
@@ -525,7 +537,9 @@ def shift(table: pd.DataFrame | None = None) -> Verdict:
                 words = PANELS[panel].scheme
                 after = _shifted(_of(values, "ce"), _of(values, "di"))
                 parts.append(
-                    Part(f"{words}, {mark}{s}: CE against DI after the best shift", after, 1.5, False)
+                    Part(
+                        f"{words}, {mark}{s}: CE against DI after the best shift", after, 1.5, False
+                    )
                 )
     return judge_parts("sec:chainexp/shift", parts)
 
@@ -576,7 +590,9 @@ def di_dilemma(table: pd.DataFrame | None = None) -> Verdict:
             parts.append(Part(f"{mark}{s}: DI at the lowest rate over its best", slow, RANGE))
         share = curves.estimates("censored")
         stuck = _at(share, curves, "di", curves.axis[-1])
-        parts.append(Part(f"{mark}DI's censored share at the highest rate", stuck, 0.5, ratio=False))
+        parts.append(
+            Part(f"{mark}DI's censored share at the highest rate", stuck, 0.5, ratio=False)
+        )
         gap = stuck - _best(share, "ce")
         parts.append(Part(f"{mark}this share less CE's smallest", gap, 0.0, ratio=False))
     return judge_parts("sec:chainexp/di-dilemma", parts)
@@ -648,10 +664,17 @@ def length_es_variance(table: pd.DataFrame | None = None) -> Verdict:
         gone = np.stack([lost[d].mean(axis=(0, 2)) for d in draws])
         words = PANELS[panel].scheme
         parts.append(
-            Part(f"{words}: spread of PG-ES less PG-SM, decades", spread @ [-1.0, 1.0], 0.0, ratio=False)
+            Part(
+                f"{words}: spread of PG-ES less PG-SM, decades",
+                spread @ [-1.0, 1.0],
+                0.0,
+                ratio=False,
+            )
         )
         parts.append(
-            Part(f"{words}: censored share of PG-ES less PG-SM", gone @ [-1.0, 1.0], 0.0, ratio=False)
+            Part(
+                f"{words}: censored share of PG-ES less PG-SM", gone @ [-1.0, 1.0], 0.0, ratio=False
+            )
         )
     return judge_parts("sec:chainexp/length-es-variance", parts)
 
@@ -663,7 +686,9 @@ def length_fast(table: pd.DataFrame | None = None) -> Verdict:
         for s, _, (values,) in _both(table, name):
             fast = np.stack([_of(values, u) for u in FAST])
             worst = (fast.max(axis=0) / fast.min(axis=0)).max(axis=-1)
-            parts.append(Part(f"{mark}{s}: slowest over fastest, worst length", worst, SIMILAR, False))
+            parts.append(
+                Part(f"{mark}{s}: slowest over fastest, worst length", worst, SIMILAR, False)
+            )
     return judge_parts("sec:chainexp/length-fast", parts)
 
 
@@ -808,7 +833,9 @@ def pg_es_gap(table: pd.DataFrame | None = None) -> Verdict:
         for s, _, (on_cliff, on_chain) in _both(table, "cliff", name):
             gaps = [_best(v, "pg-es") / _bests(v, FAST).min(axis=0) for v in (on_cliff, on_chain)]
             parts.append(
-                Part(f"{s}: factor on the cliff against chain of {words}", _apart(*gaps), 1.5, False)
+                Part(
+                    f"{s}: factor on the cliff against chain of {words}", _apart(*gaps), 1.5, False
+                )
             )
     return judge_parts("sec:cliff/pg-es-gap", parts)
 
