@@ -184,9 +184,7 @@ ADVERSARIES: dict[str, Adversary] = {
     "least likely": lambda pi, tied, t: int(np.argmin(np.where(tied, pi, np.inf))),
     "most likely": lambda pi, tied, t: int(np.argmax(np.where(tied, pi, -np.inf))),
     "in turn": lambda pi, tied, t: int(np.flatnonzero(tied)[t % np.count_nonzero(tied)]),
-    "seldom": lambda pi, tied, t: int(
-        np.flatnonzero(tied)[-1 if (t & (t + 1)) == 0 else 0]
-    ),
+    "seldom": lambda pi, tied, t: int(np.flatnonzero(tied)[-1 if (t & (t + 1)) == 0 else 0]),
 }
 """Ways to break ties; the last one takes the first tied action except at t = 0, 1, 3, 7, 15..."""
 
@@ -426,9 +424,7 @@ def check_uniqueness(
             pi = adversarial_run(rewards, name, np.ones(n_steps), update=update)
             beta = pi[:, ~top].sum(axis=1)
             e0 = pi[0, top].min() / beta[0]
-            bound = key_lemma_bound(
-                beta[0], e0, len(rewards), np.arange(n_steps + 1.0), constant
-            )
+            bound = key_lemma_bound(beta[0], e0, len(rewards), np.arange(n_steps + 1.0), constant)
             slack = float((bound / np.maximum(beta, 1e-300)).min()) - 1.0
             worst = min(worst, slack)
             rows.append(
@@ -547,9 +543,7 @@ def check_lemma_8_proof(
     slack: dict[str, float] = {}
     states = 0
     for mdp in instances().values():
-        trajectory = run(
-            mdp, update, n_steps, eta=lambda t: 3.0 * decay**t, weighting="uniform"
-        )
+        trajectory = run(mdp, update, n_steps, eta=lambda t: 3.0 * decay**t, weighting="uniform")
         for s in np.flatnonzero(structure(mdp).contested):
             lines = lemma_8_lines(
                 trajectory.policies[:, s],
@@ -587,7 +581,9 @@ def check_lemma_8_proof(
 # Necessity
 
 
-def necessity_floor(pi0: ArrayLike, n_actions: int, total: ArrayLike, factor: float = 1.0) -> Floats:
+def necessity_floor(
+    pi0: ArrayLike, n_actions: int, total: ArrayLike, factor: float = 1.0
+) -> Floats:
     r"""Return :math:`\pi_0(a)e^{-cM}`, below which no probability falls when the weights sum to M."""
     c = factor * n_actions / (n_actions - 1)
     return np.asarray(np.asarray(pi0) * np.exp(-c * np.asarray(total)))

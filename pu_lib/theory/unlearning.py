@@ -345,9 +345,7 @@ def counts(
     return certified(partial(_counts, ns, chosen, strict, max_steps))
 
 
-def _counts(
-    ns: Sequence[int], chosen: Setting, strict: bool, max_steps: int
-) -> list[int | float]:
+def _counts(ns: Sequence[int], chosen: Setting, strict: bool, max_steps: int) -> list[int | float]:
     found: dict[int, int | float] = {}
     kills = chosen.first_step_kills()
     walker, weights, made = chosen.walker(), chosen.weights(), 0
@@ -362,9 +360,7 @@ def _counts(
     return [found[n] for n in ns]
 
 
-def _recover(
-    walker: Walker, weights: Iterator[Any], strict: bool, max_steps: int
-) -> int | float:
+def _recover(walker: Walker, weights: Iterator[Any], strict: bool, max_steps: int) -> int | float:
     """Count the backward updates until the policy is back at, or strictly below, its start."""
     goal = -1 if strict else 0
     for m, w in enumerate(weights):
@@ -389,7 +385,9 @@ def _direct_decaying(n: int, chosen: Setting, strict: bool) -> int | float:
     if strict and chosen.start == 0:
         return math.inf
 
-    def tested_sign(value: arb, up_to: Iterable[int], minus: Iterable[int], constant: Fraction) -> int:
+    def tested_sign(
+        value: arb, up_to: Iterable[int], minus: Iterable[int], constant: Fraction
+    ) -> int:
         try:
             return sign(value)
         except Undecided:
