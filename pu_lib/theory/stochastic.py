@@ -154,7 +154,7 @@ def taken_law(pi: ArrayLike, rewards: ArrayLike) -> Law:
     """
     policy = np.asarray(pi, dtype=np.float64)
     if np.any(policy <= 0):
-        raise ValueError(f"pi: an action of probability zero is never sampled, got {pi}.")
+        raise ValueError(f"pi: an action of probability zero is never sampled, got {policy}.")
     return Law(np.diag(np.asarray(rewards, dtype=np.float64) / policy), policy)
 
 
