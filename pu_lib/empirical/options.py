@@ -1,0 +1,243 @@
+r"""What the paper's algorithm leaves open, and the settings in use (paper, appendix B.2).
+
+The description of Jekyll & Hyde does not fix every detail of a run. Each such detail is a field of
+`Options`; `PRESETS` holds two settings of all of them:
+
+- ``paper``: what the paper says, and where it says nothing the choice closest to its words. One
+  choice departs from the words, because they cannot work: Hyde's values "initialised as the
+  critic", at 0, make every tried action (whose bonus is positive) better than every untried one,
+  so that Hyde repeats itself instead of exploring. Here they start at :math:`1/(1-\gamma)`, the
+  largest discounted sum of bonuses there can be.
+- ``predecessor``: what the public code of the preceding article of the same authors does.
+
+A `Scheme` gives the probability :math:`\epsilon_t` that Hyde controls the next trajectory and the
+probability :math:`o_t` that the update replays one of Hyde's transitions. Both are
+:math:`\min(1, c/t^\alpha)` with t the number of the step, from 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+__all__ = ["PRESETS", "PUBLISHED_SCHEMES", "SCHEMES", "Options", "Schedule", "Scheme", "describe"]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    r"""The probability :math:`\min(1, c/t^\alpha)`.
+
+    Attributes
+    ----------
+    c : float
+        Factor, not negative.
+    alpha : {0, 0.5, 1}
+        Power of the step number.
+    """
+
+    c: float
+    alpha: float
+
+    def __post_init__(self) -> None:
+        if not self.c >= 0.0:
+            raise ValueError(f"c: expected a number >= 0, got {self.c}.")
+        if self.alpha not in (0.0, 0.5, 1.0):
+            raise ValueError(f"alpha: expected 0, 0.5 or 1, got {self.alpha}.")
+
+
+@dataclass(frozen=True)
+class Scheme:
+    r"""An exploration and off-policy scheme.
+
+    Attributes
+    ----------
+    name : str
+        Its name in tables.
+    epsilon : Schedule
+        :math:`\epsilon_t`, the probability that Hyde controls the next trajectory.
+    off_policy : Schedule
+        :math:`o_t`, the probability to replay one of Hyde's transitions.
+    """
+
+    name: str
+    epsilon: Schedule
+    off_policy: Schedule
+
+
+_NEVER, _HALF = Schedule(0.0, 0.0), Schedule(0.5, 0.0)
+_ROOT, _HYPERBOLA = Schedule(10.0, 0.5), Schedule(100.0, 1.0)
+
+SCHEMES: dict[str, Scheme] = {
+    scheme.name: scheme
+    for scheme in (
+        Scheme("NoExplo", _NEVER, _NEVER),
+        Scheme("LowOffPol", _ROOT, _ROOT),
+        Scheme("HiOffPol", _ROOT, _HALF),
+    )
+}
+"""The three schemes of the paper's section 4."""
+
+PUBLISHED_SCHEMES: dict[str, Scheme] = {
+    scheme.name: scheme
+    for scheme in (
+        Scheme("J&H eps=100/t o=0.5", _HYPERBOLA, _HALF),
+        Scheme("J&H eps=10/sqrt(t) o=0.5", _ROOT, _HALF),
+        Scheme("J&H eps=100/t o=10/sqrt(t)", _HYPERBOLA, _ROOT),
+        Scheme("J&H eps=10/sqrt(t) o=10/sqrt(t)", _ROOT, _ROOT),
+    )
+}
+"""The four schemes of the learning-rate curve published by the predecessor."""
+
+
+@dataclass(frozen=True)
+class Options:
+    r"""The open details of a run.
+
+    Attributes
+    ----------
+    hyde_start : float or "bound"
+        Hyde's initial values; ``"bound"`` is :math:`1/(1-\gamma)`.
+    hyde_clip : float
+        Hyde's values are cut at this number after each update; infinite for no cut.
+    bonus : {"root", "log"}
+        Hyde's reward, with n the number of visits of (s, a): :math:`1/\sqrt n`, or
+        :math:`\sqrt{\log(e+1)/(0.001+n)}` with e the number of finished trajectories.
+    sarsa : {"sampled", "expected"}
+        The critic's target at the successor: the value of an action drawn from the current policy,
+        or the mean over the current policy.
+    replay : {"stored", "model"}
+        The replayed sample: a stored transition of the chosen personality, or its state and action
+        with a successor drawn from all successors seen after them.
+    actor_weight : {"one", "discounted"}
+        Weight of the actor's step: :math:`\eta`, or :math:`\eta\,e\,\gamma^k/\sum\gamma^k` with k
+        the number of steps since the trajectory began, summed over all steps so far.
+    ties : {"first", "random", "leave"}
+        The greedy action of the cross-entropy updates where several are best.
+    escort_factor : {"drop", "keep"}
+        Whether the escort step carries the factor :math:`p/\|\theta\|_p` of the exact gradient.
+        The paper prints its gradient up to this factor.
+    escort_start : float
+        Initial value of every escort parameter.
+    cut : int
+        Trajectories are cut after this many steps, without ending: the critic bootstraps. Zero
+        for no cut.
+    stop : {"steps", "episodes"}
+        ``"steps"``: the policy is evaluated at step t + max(25 or 100, 3 % of t), the first value
+        where the states have an order. ``"episodes"``: it is evaluated at every 0.1 % of
+        `max_episodes`, and the mixture with Hyde's greedy policy must pass too.
+    max_episodes : int
+        Cap on the number of trajectories, and the unit of the evaluations by episodes; zero for
+        no cap.
+    last_state_tie : bool
+        Whether on chains both actions pay 1 in the last state before the end.
+    critic_rate, hyde_rate, critic_start : float
+        Learning rates of the critic and of Hyde, initial values of the critic.
+    """
+
+    hyde_start: float | Literal["bound"] = "bound"
+    hyde_clip: float = float("inf")
+    bonus: Literal["root", "log"] = "root"
+    sarsa: Literal["sampled", "expected"] = "sampled"
+    replay: Literal["stored", "model"] = "stored"
+    actor_weight: Literal["one", "discounted"] = "one"
+    ties: Literal["first", "random", "leave"] = "first"
+    escort_factor: Literal["drop", "keep"] = "drop"
+    escort_start: float = 1.0
+    cut: int = 100
+    stop: Literal["steps", "episodes"] = "steps"
+    max_episodes: int = 0
+    last_state_tie: bool = False
+    critic_rate: float = 0.1
+    hyde_rate: float = 0.1
+    critic_start: float = 0.0
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))
+        for field in fields(self):
+            value = getattr(self, field.name)
+            choices = _choices(hints[field.name])
+            if choices and value not in choices and not _is_number(hints[field.name], value):
+                raise ValueError(f"{field.name}: expected one of {choices}, got {value!r}.")
+        if self.cut < 0 or self.max_episodes < 0:
+            raise ValueError(f"cut, max_episodes: expected numbers >= 0, got {self}.")
+        if self.stop == "episodes" and self.max_episodes < 1:
+            raise ValueError("max_episodes: stop='episodes' needs a cap on the episodes.")
+        if self.escort_start == 0.0:
+            raise ValueError("escort_start: the escort policy is undefined at all-zero parameters.")
+
+
+def _choices(hint: Any) -> tuple[str, ...]:
+    """Return the words a field accepts, if any."""
+    if get_origin(hint) is Literal:
+        return tuple(get_args(hint))
+    return tuple(word for part in get_args(hint) for word in _choices(part))
+
+
+def _is_number(hint: Any, value: object) -> bool:
+    return float in get_args(hint) and isinstance(value, (int, float))
+
+
+PRESETS: dict[str, Options] = {
+    "paper": Options(),
+    "predecessor": Options(
+        hyde_start=1.0,
+        hyde_clip=1.0,
+        bonus="log",
+        sarsa="expected",
+        replay="model",
+        actor_weight="discounted",
+        stop="episodes",
+        max_episodes=100_000,
+        last_state_tie=True,
+    ),
+}
+"""The two settings of all open details; see the module's text."""
+
+
+def describe(options: Options) -> str:
+    """Return the name of the nearest preset, followed by what differs from it.
+
+    >>> describe(replace(PRESETS["paper"], cut=0))
+    'paper cut=0'
+    """
+
+    def differences(preset: Options) -> list[str]:
+        return [
+            f"{field.name}={getattr(options, field.name)}"
+            for field in fields(options)
+            if getattr(options, field.name) != getattr(preset, field.name)
+        ]
+
+    name = min(PRESETS, key=lambda name: len(differences(PRESETS[name])))
+    return " ".join([name, *differences(PRESETS[name])])
+
+
+def parse(label: str) -> Options:
+    """Return the options whose description is `label`; the inverse of `describe`.
+
+    Raises
+    ------
+    ValueError
+        If the preset, an option or its value is unknown.
+    """
+    name, *changes = label.split()
+    if name not in PRESETS:
+        raise ValueError(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}.")
+    known = {field.name: getattr(PRESETS[name], field.name) for field in fields(Options)}
+    values: dict[str, Any] = {}
+    for change in changes:
+        key, equals, text = change.partition("=")
+        if not equals or key not in known:
+            raise ValueError(f"preset: {change!r} is not 'option=value' of {', '.join(known)}.")
+        values[key] = _value(text, known[key])
+    return replace(PRESETS[name], **values)
+
+
+def _value(text: str, like: object) -> object:
+    """Read a value written by `describe`."""
+    if isinstance(like, bool):
+        return text == "True"
+    try:
+        return int(text) if isinstance(like, int) else float(text)
+    except ValueError:
+        return text

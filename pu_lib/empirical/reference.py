@@ -1,0 +1,394 @@
+r"""Jekyll & Hyde in plain Python and NumPy: the loop to read, and the check on the compiled one.
+
+This is the algorithm of the paper's appendix B.2, written for reading: no speed, no specialisation,
+one short function a formula. It draws from the same random stream as `pu_lib.empirical.jekyll_hyde`
+and rounds in the same places, so that both give the same run to the last bit; the tests compare
+them. What differs is how: tables are read from the process itself, the policy is recomputed where
+it is needed, the simplex projection sorts, the performance is solved by LAPACK.
+
+Sums are plain loops, left to right: NumPy's and Python's own sums may group or correct terms
+differently from one version to the next.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pu_lib.empirical.options import PRESETS, Options, Schedule, Scheme
+from pu_lib.mdp import FiniteMDP
+
+__all__ = ["Reference", "Stream", "exponential", "run_reference"]
+
+Row = list[float]
+_MASK = (1 << 64) - 1
+
+
+class Stream:
+    """The xoshiro256++ generator of Blackman and Vigna.
+
+    Parameters
+    ----------
+    words : ndarray of uint64, shape (4,)
+        Its state.
+    """
+
+    def __init__(self, words: NDArray[np.uint64]) -> None:
+        self._words = [int(word) for word in words]
+
+    def uniform(self) -> float:
+        """Return a number in [0, 1) with 53 random bits."""
+        w0, w1, w2, w3 = self._words
+        word = (_rotated(w0 + w3 & _MASK, 23) + w0) & _MASK
+        shifted = w1 << 17 & _MASK
+        w2 ^= w0
+        w3 ^= w1
+        self._words = [w0 ^ w3, w1 ^ w2, w2 ^ shifted, _rotated(w3, 45)]
+        return (word >> 11) / 2**53
+
+    def below(self, n: int) -> int:
+        """Return an integer from 0 to n - 1."""
+        return int(self.uniform() * n)
+
+    def choose(self, probabilities: Iterable[float]) -> int:
+        """Return an index with the given probabilities."""
+        return _index(self.uniform(), probabilities)
+
+
+def _index(u: float, probabilities: Iterable[float]) -> int:
+    """Return the index in whose share of [0, 1) u falls; the last one takes what rounding left."""
+    running, index = 0.0, 0
+    for index, probability in enumerate(probabilities):  # noqa: B007
+        running += probability
+        if u < running:
+            break
+    return index
+
+
+def _rotated(word: int, by: int) -> int:
+    return (word << by & _MASK) | word >> 64 - by
+
+
+def _total(values: Iterable[float]) -> float:
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+def exponential(x: float) -> float:
+    r"""Return :math:`e^x` for x <= 0, rounded as the compiled loop does.
+
+    With :math:`x = n\ln(2)/64 + r`, the Taylor polynomial of :math:`e^r` times :math:`2^{n/64}`.
+    """
+    x = max(x, -708.0)
+    n = round(x * 92.33248261689366)  # 64 / ln 2
+    r = (x - n * 0.010830424695996044) - n * 2.5310172166650877e-13  # ln(2) / 64 in two parts
+    polynomial = (1.0 + r) + ((1 / 2 + 1 / 6 * r) + (1 / 24 + 1 / 120 * r) * (r * r)) * (r * r)
+    return math.ldexp(polynomial * _root_power(n % 64), n // 64)
+
+
+def _root_power(j: int) -> float:
+    """Return 2^(j/64) as a product of repeated square roots of 2."""
+    power, root = 1.0, 2.0
+    for bit in (32, 16, 8, 4, 2, 1):
+        root = math.sqrt(root)
+        if j & bit:
+            power *= root
+    return power
+
+
+def _logarithm(n: int) -> float:
+    """Return ln n from n = m 2^e and the series of artanh((m - 1) / (m + 1))."""
+    m, e = math.frexp(n)
+    m, e = 2.0 * m, e - 1
+    if m > math.sqrt(2.0):
+        m, e = m / 2.0, e + 1
+    ratio, series = (m - 1.0) / (m + 1.0), 0.0
+    for power in range(21, 0, -2):
+        series = series * (ratio * ratio) + 1.0 / power
+    return e * 0.6931471805599453 + 2.0 * ratio * series
+
+
+# Policies and updates of one state
+
+
+def _softmax(theta: Row) -> Row:
+    weights = [exponential(x - max(theta)) for x in theta]
+    scale = 1.0 / _total(weights)
+    return [weight * scale for weight in weights]
+
+
+def _escort(theta: Row) -> Row:
+    scale = 1.0 / _total(x * x for x in theta)
+    return [x * x * scale for x in theta]
+
+
+def _projection(point: Row) -> Row:
+    """Project on the simplex: the largest k entries stay positive, for the largest possible k."""
+    descending = sorted(point, reverse=True)
+    k = max(
+        k
+        for k in range(1, len(point) + 1)
+        if k * descending[k - 1] > math.fsum(descending[:k]) - 1.0
+    )
+    kept = [x for x in point if x >= descending[k - 1]]
+    threshold = (_total(kept) - 1.0) / len(kept)
+    return [max(x - threshold, 0.0) for x in point]
+
+
+_POLICIES: dict[str, Callable[[Row], Row]] = {
+    "pg-sm": _softmax,
+    "pg-es": _escort,
+    "di": list,
+    "ce": _softmax,
+    "mce": _softmax,
+}
+
+
+def _step(
+    update: str, theta: Row, pi: Row, q: Row, weight: float, options: Options, stream: Stream
+) -> Row:
+    """Return theta(s, .) after the expected update with q(s, .)."""
+    v = _total(p * x for p, x in zip(pi, q, strict=True))
+    advantage = [x - v for x in q]
+    if update == "pg-sm":
+        return [x + weight * p * y for x, p, y in zip(theta, pi, advantage, strict=True)]
+    if update == "pg-es":
+        square = _total(x * x for x in theta)
+        keep = options.escort_factor == "keep"
+        scale = weight * 2.0 / square if keep else weight / math.sqrt(square)
+        return [x + scale * x * y for x, y in zip(theta, advantage, strict=True)]
+    if update == "di":
+        return _projection([x + weight * (y - max(q)) for x, y in zip(theta, q, strict=True)])
+    best = [a for a, x in enumerate(q) if x == max(q)]
+    if len(best) > 1 and options.ties == "leave":
+        return theta
+    chosen = best[stream.below(len(best))] if len(best) > 1 and options.ties == "random" else best[0]
+    if update == "ce":
+        return [x + weight * ((a == chosen) - pi[a]) for a, x in enumerate(theta)]
+    gain = weight * _total(p for a, p in enumerate(pi) if a != chosen)
+    loss = gain / (len(theta) - 1)
+    return [x + gain if a == chosen else x - loss for a, x in enumerate(theta)]
+
+
+def _probability(schedule: Schedule, t: int) -> float:
+    power = {0.0: 1.0, 0.5: math.sqrt(t), 1.0: float(t)}[schedule.alpha]
+    return min(1.0, schedule.c / power)
+
+
+# The loop
+
+
+@dataclass(frozen=True)
+class Transition:
+    """One step in the environment."""
+
+    state: int
+    action: int
+    reward: float
+    after: int
+
+
+@dataclass
+class Reference:
+    """The final state of a run.
+
+    Attributes
+    ----------
+    theta, q, hyde : ndarray, shape (n_states, n_actions)
+        Parameters of Jekyll's policy, his critic, Hyde's values.
+    steps, episodes : int
+        Steps taken and trajectories finished.
+    passed : bool
+        Whether the threshold was passed.
+    performance : float
+        Exact performance of the last policy.
+    buffers : dict
+        The transitions of "jekyll" and "hyde".
+    """
+
+    theta: list[Row]
+    q: list[Row]
+    hyde: list[Row]
+    steps: int = 0
+    episodes: int = 0
+    passed: bool = False
+    performance: float = math.nan
+    buffers: dict[str, list[Transition]] = field(default_factory=lambda: {"jekyll": [], "hyde": []})
+
+
+def run_reference(
+    mdp: FiniteMDP,
+    threshold: float,
+    update: str,
+    eta: float,
+    scheme: Scheme,
+    seeds: NDArray[np.uint64],
+    options: Options = PRESETS["paper"],
+    max_steps: int = 1000,
+    first_gap: int = 100,
+) -> Reference:
+    """Run Jekyll & Hyde until the policy's performance reaches `threshold`.
+
+    Parameters
+    ----------
+    mdp : FiniteMDP
+        The process.
+    threshold : float
+        Performance to reach (not normalised).
+    update, eta, scheme, seeds, options, max_steps
+        As for `pu_lib.empirical.jekyll_hyde.simulate`.
+    first_gap : int
+        Steps between the early evaluations: 25 where the states have an order, else 100.
+    """
+    S, A, gamma = mdp.n_states, mdp.n_actions, mdp.discount
+    stream = Stream(seeds)
+    start = {"pg-es": options.escort_start, "di": 1.0 / A}.get(update, 0.0)
+    hyde_start = 1.0 / (1.0 - gamma) if options.hyde_start == "bound" else options.hyde_start
+    live = [[0.0 if mdp.terminal[s] else 1.0] * A for s in range(S)]
+    run = Reference(
+        theta=[[start] * A for _ in range(S)],
+        q=[[x * options.critic_start for x in row] for row in live],
+        hyde=[[x * hyde_start for x in row] for row in live],
+    )
+    explores = scheme.epsilon.c > 0.0 or scheme.off_policy.c > 0.0
+    uniform = [1.0 / A] * A
+    policy = [list(uniform) for _ in range(S)]
+    visits = np.zeros((S, A), dtype=int)
+    control, length, next_check = "jekyll", 0, first_gap
+    factor_sum = 0.0
+    s = _first_state(mdp, stream)
+
+    for t in range(1, max_steps + 1):
+        # Act, and remember
+        u = stream.uniform()
+        a = _index(u, policy[s]) if control == "jekyll" else _greedy_action(run.hyde[s], u)
+        step = _transition(mdp, s, a, stream)
+        run.buffers[control].append(step)
+        visits[s, a] += 1
+
+        # Replay
+        buffer = run.buffers["jekyll"]
+        if explores:
+            u = stream.uniform()
+            if run.buffers["hyde"] and u < _probability(scheme.off_policy, t):
+                buffer = run.buffers["hyde"]
+        sample = buffer[stream.below(len(buffer))]
+        if options.replay == "model" and _branching(mdp) > 1:
+            sample = _from_model(run.buffers, sample, stream)
+        x, b, after = sample.state, sample.action, sample.after
+
+        # Hyde: Q-learning on the bonus
+        if explores:
+            n = int(visits[x, b])
+            bonus = (
+                math.sqrt(_logarithm(run.episodes + 1) / (0.001 + n))
+                if options.bonus == "log"
+                else 1.0 / math.sqrt(n)
+            )
+            error = bonus + gamma * max(run.hyde[after]) - run.hyde[x][b]
+            run.hyde[x][b] = min(run.hyde[x][b] + options.hyde_rate * error, options.hyde_clip)
+
+        # Jekyll's critic: SARSA
+        if options.sarsa == "expected":
+            ahead = _total(p * y for p, y in zip(policy[after], run.q[after], strict=True))
+        else:
+            ahead = run.q[after][stream.choose(policy[after])]
+        run.q[x][b] += options.critic_rate * (sample.reward + gamma * ahead - run.q[x][b])
+
+        # Jekyll's actor: expected update
+        weight = eta
+        if options.actor_weight == "discounted":
+            factor = _power(gamma, length)
+            factor_sum += factor
+            weight = eta * (factor * (run.episodes / factor_sum))
+        run.theta[x] = _step(update, run.theta[x], policy[x], run.q[x], weight, options, stream)
+        policy[x] = _POLICIES[update](run.theta[x])
+
+        # End of the trajectory
+        s, length = step.after, length + 1
+        ended = bool(mdp.terminal[s]) or length == options.cut
+        if ended:
+            run.episodes, length = run.episodes + 1, 0
+            s = _first_state(mdp, stream)
+            if explores:
+                hyde_next = stream.uniform() < _probability(scheme.epsilon, t)
+                control = "hyde" if hyde_next else "jekyll"
+
+        # Evaluate
+        run.steps, e = t, run.episodes
+        every = max(1, options.max_episodes // 1000)
+        if options.stop == "steps":
+            if t >= next_check or t == max_steps:
+                next_check = t + max(first_gap, int(0.03 * t))
+                run.passed = mdp.performance(policy) >= threshold
+        elif ended and ((e - 1) % every == 0 or e == options.max_episodes):
+            share = _probability(scheme.epsilon, t)
+            run.passed = _mixture_passes(mdp, policy, run.hyde, share, threshold)
+        if run.passed or (options.max_episodes and e == options.max_episodes):
+            break
+    run.performance = mdp.performance(policy)
+    return run
+
+
+def _mixture_passes(
+    mdp: FiniteMDP, policy: list[Row], hyde: list[Row], share: float, threshold: float
+) -> bool:
+    """Return whether Jekyll's policy passes, and the mixture with Hyde's greedy policy too."""
+    greedy = np.eye(mdp.n_actions)[np.argmax(hyde, axis=1)]
+    J = mdp.performance(policy)
+    mixture = (1.0 - share) * J + share * mdp.performance(greedy)
+    return J > threshold and mixture > threshold
+
+
+def _first_state(mdp: FiniteMDP, stream: Stream) -> int:
+    possible = np.flatnonzero(mdp.initial)
+    if len(possible) == 1:
+        return int(possible[0])
+    return int(possible[stream.choose(float(p) for p in mdp.initial[possible])])
+
+
+def _branching(mdp: FiniteMDP) -> int:
+    return int(np.count_nonzero(mdp.transitions, axis=2).max())
+
+
+def _transition(mdp: FiniteMDP, s: int, a: int, stream: Stream) -> Transition:
+    """Draw the successor of (s, a); processes without chance draw nothing."""
+    probabilities = mdp.transitions[s, a]
+    reached = np.flatnonzero(probabilities)
+    k = stream.choose(float(p) for p in probabilities[reached]) if _branching(mdp) > 1 else 0
+    after = int(reached[k])
+    table = mdp.transition_rewards
+    reward = float(mdp.rewards[s, a] if table is None else table[s, a, after])
+    return Transition(s, a, reward, after)
+
+
+def _from_model(
+    buffers: dict[str, list[Transition]], sample: Transition, stream: Stream
+) -> Transition:
+    """Draw from all transitions seen after the state and action of `sample`."""
+    seen = [
+        step
+        for buffer in buffers.values()
+        for step in buffer
+        if (step.state, step.action) == (sample.state, sample.action)
+    ]
+    return sorted(seen, key=lambda step: step.after)[stream.below(len(seen))]
+
+
+def _greedy_action(values: Row, u: float) -> int:
+    """Return a best action; u in [0, 1) says which of several."""
+    best = [a for a, x in enumerate(values) if x == max(values)]
+    return best[int(u * len(best))]
+
+
+def _power(gamma: float, k: int) -> float:
+    power = 1.0
+    for _ in range(k):
+        power *= gamma
+    return power
