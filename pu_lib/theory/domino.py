@@ -7,7 +7,7 @@ if :math:`s_{k+1}` has *flipped*, that is if :math:`\pi_t(a_2|s_{k+1}) > \pi_0(a
 :math:`n_k = \min\{t : \pi_t(a_2|s_k) > \pi_0(a_2|s_k)\}`.
 
 `simulate` updates all states at every step. `recursion` uses that no state un-flips (proved in the
-chapter for DI, PG-SM, CE, MCE and for PG-ES with :math:`p = 2` and its exact gradient):
+chapter for DI, PG-SM, CE, MCE and for PG-ES with :math:`p \ge 2`):
 
 .. math:: n_h = 1, \qquad n_k = n_{k+1} + n'_s(n_{k+1}),
 
@@ -17,10 +17,12 @@ with the *strict* count :math:`n'_s` of `pu_lib.theory.unlearning`. Every start 
 from __future__ import annotations
 
 import math
+from copy import copy
 from itertools import count as count_from
+from itertools import islice
 
 from pu_lib.exact import Number, certified
-from pu_lib.theory.unlearning import MAX_STEPS, Setting, count, setting
+from pu_lib.theory.unlearning import MAX_STEPS, Setting, recover, setting
 
 __all__ = ["domino", "recursion", "simulate"]
 
@@ -42,7 +44,7 @@ def domino(
     update, eta, p, factor, max_steps :
         As in `pu_lib.theory.unlearning.count`; `eta` is the weight eta * d of every state.
     """
-    proved = update != "pg-es" or (setting(p=p).p == 2 and factor == "keep")
+    proved = update != "pg-es" or setting(p=p).p >= 2
     solve = recursion if proved else simulate
     return solve(states, update, eta, p, factor, max_steps)[0]
 
@@ -66,14 +68,23 @@ def recursion(
     With ``strict=False`` the non-strict count is used, as the paper's proof does.
     """
     _check_states(states)
+    chosen = setting(update, eta, "constant", p, factor)
+    return certified(lambda: _recursion(states, chosen, max_steps, strict))
+
+
+def _recursion(states: int, chosen: Setting, max_steps: int, strict: bool) -> list[int | float]:
+    # all states walk the same forward path, state k up to n_{k+1}
+    forward, weights, made = chosen.walker(), chosen.weights(), 0
     times: list[int | float] = [1]
-    for _ in range(states - 1):
+    while len(times) < states:
         later = times[0]
-        if isinstance(later, float):
+        if isinstance(later, float) or chosen.first_step_kills():
             times.insert(0, math.inf)
             continue
-        back = count(later, update, eta, "constant", p, factor, "1/2", strict, max_steps)
-        times.insert(0, later + back)
+        for w in islice(weights, later - made):
+            forward.forward(w)
+        made = later
+        times.insert(0, later + recover(copy(forward), chosen.weights(), strict, max_steps))
     return times
 
 
