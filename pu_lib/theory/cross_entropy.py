@@ -48,6 +48,7 @@ __all__ = [
     "check_constant_weights",
     "check_elimination",
     "check_hardened",
+    "check_on_policy_weights",
     "check_one_successor",
     "check_other_updates",
     "check_small_discount",
@@ -59,6 +60,7 @@ __all__ = [
     "potential",
     "race",
     "reduced_levels",
+    "without_variation",
 ]
 
 Floats = NDArray[np.float64]
@@ -627,23 +629,27 @@ def _hardened_policies(example: CycleExample) -> list[tuple[int, ...]]:
 # The open case
 
 
-def check_constant_weights(
-    families: Sequence[str] = ("three",), weighting: str = "constant", block: int = 0
-) -> Verdict:
+def check_constant_weights(families: Sequence[str] = ("three",), block: int = 0) -> Verdict:
     """Run one block of the committed hunt again and compare; the conjecture stays open.
 
     Parameters
     ----------
     families : sequence of str
         Which families to run again (about three seconds each).
-    weighting : {"constant", "on-policy"}
-        Which hunt.
     block : int
         Which block; the committed result holds the record of block 0.
     """
+    return _hunted("sec:conv/ce-constant", "constant", families, block)
+
+
+def check_on_policy_weights(families: Sequence[str] = ("near",), block: int = 0) -> Verdict:
+    """Do the same for weights proportional to the occupancy of the current policy."""
+    return _hunted("sec:conv/ce-on-policy", "on-policy", families, block)
+
+
+def _hunted(claim: str, weighting: str, families: Sequence[str], block: int) -> Verdict:
     from pu_lib.theory.hunt import SUSPECT, hunt_block, load
 
-    claim = "sec:conv/ce-constant"
     committed = load(weighting)
     suspects = {name: row["suspects"] for name, row in committed["families"].items()}
     largest = max(row["largest_drop"] for row in committed["families"].values())

@@ -200,9 +200,7 @@ def check_theorem_2(
             }
         )
     if worst < -1e-9:
-        return Verdict(
-            "thm:rates", Status.FALSE, worst, "A gap exceeds its bound.", tuple(rows)
-        )
+        return Verdict("thm:rates", Status.FALSE, worst, "A gap exceeds its bound.", tuple(rows))
     printed = check_inclusive_sum()
     return Verdict(
         "thm:rates",
@@ -280,9 +278,7 @@ def _unique_instances() -> dict[str, FiniteMDP]:
     }
 
 
-def check_constants(
-    factor: float = 0.5, n_steps: int = 600, direction: str = "at most"
-) -> Verdict:
+def check_constants(factor: float = 0.5, n_steps: int = 600, direction: str = "at most") -> Verdict:
     r"""Test :math:`1-\pi_T\le1/(2+\frac c2W_T)` and the value bound on unique optima.
 
     Parameters
@@ -458,7 +454,7 @@ def check_limit(
 
 def check_rates(
     updates: Sequence[str] = ("pg-sm", "pg-es", "di", "ce", "mce"),
-    n_steps: int = 8000,
+    n_steps: int = 4000,
     at_least: float = 0.97,
     p: float = 4.0,
 ) -> Verdict:
@@ -469,7 +465,7 @@ def check_rates(
     updates : sequence of str
         Which updates.
     n_steps : int
-        Length of the bandit runs; the chain's are a fifth.
+        Length of the bandit runs; the chain's are a third.
     at_least : float
         The least exponent that counts as order 1/t; the measured one tends to its limit from
         below like 1 / log t.
@@ -482,7 +478,7 @@ def check_rates(
     best = structure(mdp).v
     for name in updates:
         update = make_update(name, p=p) if name == "pg-es" else UPDATES[name]
-        for domain, steps in (("bandit", n_steps), ("chain", n_steps // 5)):
+        for domain, steps in (("bandit", n_steps), ("chain", n_steps // 3)):
             times = log_times(steps)
             if domain == "bandit":
                 gap = bandit_policies(update, arms, steps)[times] @ (arms.max() - arms)
@@ -575,7 +571,7 @@ def check_di_finite(factor: float = 2.0, n_steps: int = 400) -> Verdict:
         How long to run at most.
     """
     rows, worst = [], np.inf
-    eta = 0.2
+    eta = 1.0
     for name, mdp in _unique_instances().items():
         facts = structure(mdp)
         trajectory = run(mdp, UPDATES["di"], n_steps, eta=eta, weighting="uniform")
@@ -622,8 +618,10 @@ def check_di_finite(factor: float = 2.0, n_steps: int = 400) -> Verdict:
 
 
 def check_decaying_weights(
-    exponents: Sequence[float] = (0.0, 0.25, 0.5, 0.75), n_steps: int = 20_000,
-    predicted: float = 1.0, tolerance: float = 0.03,
+    exponents: Sequence[float] = (0.0, 0.25, 0.5, 0.75),
+    n_steps: int = 20_000,
+    predicted: float = 1.0,
+    tolerance: float = 0.03,
 ) -> Verdict:
     r"""Measure the exponent of MCE's gap in T when :math:`w_t=(t+1)^{-x}`: it should be 1 - x.
 
@@ -655,8 +653,13 @@ def check_decaying_weights(
             float((bound * (1.0 + kappa)).min()) - 1.0 + 1e-12,
         )
         rows.append(
-            {"x": x, "exponent": fit.value, "from": fit.low, "to": fit.high,
-             "(1 - pi) W": float(spent[-1] / (1.0 + kappa[-1]))}
+            {
+                "x": x,
+                "exponent": fit.value,
+                "from": fit.low,
+                "to": fit.high,
+                "(1 - pi) W": float(spent[-1] / (1.0 + kappa[-1])),
+            }
         )
     return Verdict(
         "thm:rates/decaying",
