@@ -67,7 +67,6 @@ __all__ = [
     "check_necessary",
     "check_sampled_action",
     "check_symmetric",
-    "check_table_entry",
     "check_unbiased",
     "gamble",
     "mce_limit",
@@ -567,32 +566,4 @@ def check_necessary(name: str = "pg-sm", weight: float = 0.5, n_steps: int = 400
         counterexample={"update": name, "weight": weight, "values": "1 against 5 w.p. 1/4"}
         if converged
         else None,
-    )
-
-
-def check_table_entry(name: str, printed: str | None = None) -> Verdict:
-    """Judge an entry of Table 1, "stochastic": whether the update allows sampled values.
-
-    An update does if, under Robbins-Monro weights, its runs on sampled values of all actions end at
-    the best action of both laws of this module.
-
-    Parameters
-    ----------
-    name : str
-        The update.
-    printed : str, optional
-        The entry to judge; the paper's if missing.
-    """
-    printed = printed or ("yes" if name in ("pg-sm", "pg-es") else "no")
-    ends = [
-        float(sample_runs(UPDATES[name], law, power_schedule(), 4000).mean[-1, np.argmax(law.mean)])
-        for law in (GAMBLE, THREE)
-    ]
-    ours = "yes" if min(ends) > 0.9 else "no"
-    return Verdict(
-        f"tab:analysis/{name}/stochastic",
-        Status.HOLDS if ours == printed else Status.FALSE,
-        abs(min(ends) - 0.9) * (1 if ours == printed else -1),
-        f"After 4000 steps on sampled values, with weights (t+1)^-0.6, the best action has mean "
-        f"probability {ends[0]:.3f} (two actions) and {ends[1]:.3f} (three).",
     )
