@@ -1,0 +1,215 @@
+r"""The experiments of the paper's section 4, as cells to run.
+
+Ten panels: Random MDPs under three schemes; the chain under three schemes, with a length for each;
+the chain's length from 3 to 25 under two schemes; duplicated optimal actions; the cliff. To these
+come what the open details change, and the learning-rate curve that the predecessor published.
+
+Learning rates are two a decade from 10^-3 to 10^3. The paper leaves :math:`\beta` at 0.7 (appendix)
+or 0.8 (caption of its figure 1): both are run on chains. The escort update is run without the
+factor that the paper's gradient hides and, on Random MDPs and at :math:`\beta = 0.8`, with it too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from pu_lib.empirical.options import PRESETS, PUBLISHED_SCHEMES, Options, describe
+from pu_lib.empirical.store import Cell, Chunk
+from pu_lib.empirical.sweep import chunks_of
+
+__all__ = ["ABLATIONS", "PUBLISHED_RATES", "RATES", "UPDATE_NAMES", "paper_chunks"]
+
+RATES = tuple(
+    float(f"{digits}e{power}") for power in range(-3, 3) for digits in ("1", "3.16")
+) + (1000.0,)
+UPDATE_NAMES = ("pg-sm", "pg-es", "di", "ce", "mce")
+PUBLISHED_RATES = (
+    0.009993, 0.01584, 0.0251, 0.03979, 0.06307, 0.09997, 0.1584, 0.2511, 0.3981, 0.6309, 1.0,
+    1.585, 2.512, 3.982, 6.311, 10.0, 15.86, 25.13, 39.83, 63.14, 100.1, 158.6, 251.4, 398.5, 631.6,
+)  # fmt: skip
+"""Learning rates of the published curve, as read off its figure."""
+
+_BETAS = (0.8, 0.7)
+_LENGTH_RATES = {"pg-sm": 10.0, "pg-es": 1.0, "di": 1.0, "ce": 1.0, "mce": 1.0}
+_PAPER = PRESETS["paper"]
+
+_HYDE = ("paper hyde_", "paper bonus=")
+
+ABLATIONS: tuple[Options, ...] = (
+    replace(_PAPER, hyde_start=0.0),
+    replace(_PAPER, hyde_start=1.0, hyde_clip=1.0),
+    replace(_PAPER, bonus="log"),
+    replace(_PAPER, sarsa="expected"),
+    replace(_PAPER, replay="model"),
+    replace(_PAPER, actor_weight="discounted"),
+    replace(_PAPER, cut=0),
+    replace(_PAPER, ties="random"),
+    replace(_PAPER, ties="leave"),
+    replace(_PAPER, last_state_tie=True),
+    replace(_PAPER, escort_start=0.1),
+    replace(_PAPER, escort_start=10.0),
+    replace(PRESETS["predecessor"], stop="steps", max_episodes=0),
+)
+"""One open detail changed at a time, and all of them together."""
+
+
+def _cell(
+    experiment: str,
+    domain: str,
+    scheme: str,
+    update: str,
+    eta: float,
+    n_states: int,
+    n_actions: int,
+    beta: float,
+    options: Options,
+    seed: int,
+) -> Cell:
+    return Cell(
+        experiment=experiment,
+        domain=domain,
+        scheme=scheme,
+        update=update,
+        eta=eta,
+        n_states=n_states,
+        n_actions=n_actions,
+        beta=beta,
+        preset=describe(options),
+        max_steps=1_000_000,
+        target=0.95 if domain == "random-mdp" else 0.5,
+        seed=seed,
+    )
+
+
+def _updates(beta: float) -> Iterator[tuple[str, Options]]:
+    """Yield the five updates, and the escort one with its factor except at the second beta."""
+    for update in UPDATE_NAMES:
+        yield update, _PAPER
+    if beta != _BETAS[1]:
+        yield "pg-es", replace(_PAPER, escort_factor="keep")
+
+
+def _curve(
+    domain: str, scheme: str, n_states: int, n_actions: int, beta: float, seed: int
+) -> list[Cell]:
+    """Return all updates over all rates."""
+    return [
+        _cell(domain, domain, scheme, update, eta, n_states, n_actions, beta, options, seed)
+        for eta in RATES
+        for update, options in _updates(beta)
+    ]
+
+
+def _random(seed: int) -> list[Cell]:
+    return [
+        cell
+        for scheme in ("HiOffPol", "NoExplo", "LowOffPol")
+        for cell in _curve("random-mdp", scheme, 100, 4, math.nan, seed)
+    ]
+
+
+def _chain(seed: int, beta: float) -> list[Cell]:
+    lengths = {"NoExplo": 5, "LowOffPol": 7, "HiOffPol": 10}
+    return [
+        cell
+        for scheme, n_states in lengths.items()
+        for cell in _curve("chain", scheme, n_states, 2, beta, seed)
+    ]
+
+
+def _cliff(seed: int, beta: float) -> list[Cell]:
+    return _curve("cliff", "HiOffPol", 7, 3, beta, seed)
+
+
+def _lengths(seed: int, beta: float) -> list[Cell]:
+    return [
+        _cell("chain-length", "chain", scheme, update, _LENGTH_RATES[update], n, 2, beta, o, seed)
+        for scheme in ("LowOffPol", "HiOffPol")
+        for n in range(3, 26)
+        for update, o in _updates(beta)
+    ]
+
+
+def _duplicates(seed: int) -> list[Cell]:
+    return [
+        cell
+        for n_actions in (2, 3, 5, 9)
+        for cell in _curve("duplicated-chain", "HiOffPol", 10, n_actions, 0.8, seed)
+    ]
+
+
+def _ablations(seed: int) -> list[Cell]:
+    settings = (
+        ("random-mdp", 100, 4, math.nan, "HiOffPol"),
+        ("random-mdp", 100, 4, math.nan, "NoExplo"),
+        ("chain", 10, 2, 0.8, "HiOffPol"),
+        ("chain", 7, 2, 0.8, "LowOffPol"),
+    )
+    return [
+        _cell("open-details", domain, scheme, update, eta, n, n_actions, beta, options, seed)
+        for domain, n, n_actions, beta, scheme in settings
+        for options in ABLATIONS
+        if _matters(options, domain, scheme)
+        for eta in (0.1, 1.0, 10.0)
+        for update in UPDATE_NAMES
+        if _touches(options, update)
+    ]
+
+
+def _matters(options: Options, domain: str, scheme: str) -> bool:
+    """Return whether an ablation changes anything in a domain under a scheme."""
+    label = describe(options)
+    idle = {"paper last_state_tie=True"} if domain == "random-mdp" else set()
+    if domain != "random-mdp":  # no chance, and no trajectory as long as the cut
+        idle |= {"paper cut=0", "paper replay=model"}
+    return label not in idle and (scheme != "NoExplo" or not label.startswith(_HYDE))
+
+
+def _touches(options: Options, update: str) -> bool:
+    """Return whether an ablation changes anything for an update."""
+    label = describe(options)
+    if label.startswith("paper ties="):
+        return update in ("ce", "mce")
+    if label.startswith("paper escort_"):
+        return update == "pg-es"
+    return True
+
+
+def _published(seed: int) -> list[Cell]:
+    return [
+        _cell("published-curve", "chain", s, "pg-sm", eta, 10, 2, 0.8, PRESETS["predecessor"], seed)
+        for s in PUBLISHED_SCHEMES
+        for eta in PUBLISHED_RATES
+    ]
+
+
+def paper_chunks(seed: int = 0, scale: float = 1.0, random_runs: int = 1000) -> list[Chunk]:
+    """Return everything, the first fifty Random MDPs and the first chains before the rest.
+
+    Parameters
+    ----------
+    seed : int
+        Root of all randomness.
+    scale : float
+        Factor on all numbers of runs; at least one run each.
+    random_runs : int
+        Runs on Random MDPs; the paper has 1000.
+    """
+
+    def block(cells: Iterable[Cell], n: int, first: int = 0) -> list[Chunk]:
+        return chunks_of(cells, max(1, round(n * scale)), 50, first)
+
+    random, early = _random(seed), max(1, round(50 * scale))
+    chunks = block(_cliff(seed, 0.8), 100) + block(_chain(seed, 0.8), 100)
+    chunks += block(random, min(50, random_runs))
+    chunks += block(_published(seed), 100)
+    chunks += block(_lengths(seed, 0.8), 40) + block(_duplicates(seed), 40)
+    chunks += block(_ablations(seed), 50)
+    for beta in _BETAS[1:]:
+        chunks += block(_cliff(seed, beta), 100) + block(_chain(seed, beta), 100)
+        chunks += block(_lengths(seed, beta), 40)
+    if random_runs > 50:
+        chunks += block(random, random_runs, early)
+    return chunks

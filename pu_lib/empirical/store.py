@@ -1,0 +1,243 @@
+"""A dataset of runs: a directory of Parquet files, one a chunk of runs, each written whole or not.
+
+A chunk is written to a hidden temporary file, flushed to the disk and renamed, so that a file under
+its final name is complete, whatever happens to the process or the machine. Each file carries, in
+its metadata, the cell and the runs that it holds; its pages have checksums. On opening a directory
+every file is read: one that is torn, or is not a chunk of runs, is reported by name and left alone.
+The names decide the order of the rows, so the same chunks give the same table whoever wrote them in
+whatever order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from pu_lib.empirical.jekyll_hyde import ENGINE
+
+__all__ = ["COLUMNS", "Cell", "Chunk", "Store", "StoreError", "table"]
+
+_WORDS = pa.dictionary(pa.int16(), pa.string())
+COLUMNS = pa.schema(
+    [
+        ("experiment", _WORDS),
+        ("domain", _WORDS),
+        ("scheme", _WORDS),
+        ("update", _WORDS),
+        ("eta", pa.float64()),
+        ("n_states", pa.int32()),
+        ("n_actions", pa.int32()),
+        ("beta", pa.float64()),
+        ("preset", _WORDS),
+        ("max_steps", pa.int64()),
+        ("target", pa.float64()),
+        ("seed", pa.int64()),
+        ("engine", _WORDS),
+        ("run", pa.int32()),
+        ("steps", pa.int64()),
+        ("episodes", pa.int64()),
+        ("censored", pa.bool_()),
+        ("final_performance", pa.float64()),
+    ]
+)
+"""The columns of the dataset."""
+
+_MEASURED = ("run", "steps", "episodes", "censored", "final_performance")
+_KEY = b"pu_lib.chunk"
+_TEMPORARY = ".writing-"
+
+
+class StoreError(RuntimeError):
+    """A dataset that cannot be continued or written; the sentence names the file."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setting, to be run many times; see `pu_lib.empirical.sweep` for the words it takes.
+
+    Attributes
+    ----------
+    experiment : str
+        Panel or sweep the runs belong to.
+    domain : str
+        ``random-mdp``, ``chain``, ``cliff``, ``duplicated-chain``, a Gymnasium id or a file.
+    scheme, update : str
+        Exploration scheme and policy update.
+    eta : float
+        Learning rate of the actor.
+    n_states, n_actions : int
+        Size of the process.
+    beta : float
+        Reward of jumping, relative; not a number where the domain has none.
+    preset : str
+        Description of the open details.
+    max_steps : int
+        Cap on the steps of a run.
+    target : float
+        Normalised performance to reach.
+    seed : int
+        Root of all randomness.
+    """
+
+    experiment: str
+    domain: str
+    scheme: str
+    update: str
+    eta: float
+    n_states: int
+    n_actions: int
+    beta: float
+    preset: str
+    max_steps: int
+    target: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """The runs `first` to `first + count - 1` of a cell."""
+
+    cell: Cell
+    first: int
+    count: int
+
+    def identity(self) -> str:
+        """Return what the chunk holds, as text."""
+        return json.dumps({**asdict(self), "engine": ENGINE}, sort_keys=True)
+
+    @property
+    def file(self) -> str:
+        """Name of its file."""
+        cell = json.dumps({**asdict(self.cell), "engine": ENGINE}, sort_keys=True)
+        digest = hashlib.sha256(cell.encode()).hexdigest()[:20]
+        return f"part-{digest}-{self.first:06d}-{self.count}.parquet"
+
+
+def table(chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> pa.Table:
+    """Return the rows of a chunk from its measured columns."""
+    constants = {**asdict(chunk.cell), "engine": ENGINE}
+    columns = []
+    for field in COLUMNS:
+        if field.name in _MEASURED:
+            values = pa.array(np.asarray(measured[field.name]), type=field.type)
+        elif field.type == _WORDS:
+            indices = pa.array(np.zeros(chunk.count, np.int16))
+            values = pa.DictionaryArray.from_arrays(indices, [constants[field.name]])
+        else:
+            values = pa.array([constants[field.name]] * chunk.count, type=field.type)
+        columns.append(values)
+    schema = COLUMNS.with_metadata({_KEY: chunk.identity().encode()})
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+class Store:
+    """A directory of chunks.
+
+    Parameters
+    ----------
+    directory : path
+        Made if it does not exist.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be made, or holds a file that is torn or is not a chunk.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.directory = Path(directory)
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{self.directory}: cannot be made ({error.strerror}).") from None
+        self._check()
+
+    def _check(self) -> None:
+        """Read every file; report those that cannot be trusted; clear interrupted writes."""
+        bad = []
+        for path in sorted(self.directory.iterdir()):
+            if path.name.startswith(_TEMPORARY):
+                path.unlink()
+            elif reason := _defect(path):
+                bad.append(f"{path.name} ({reason})")
+        if bad:
+            raise StoreError(
+                f"{self.directory}: {len(bad)} file(s) are not complete chunks of runs and were "
+                f"left as they are; move them away to go on: {', '.join(bad)}."
+            )
+
+    def missing(self, chunks: Iterable[Chunk]) -> list[Chunk]:
+        """Return the chunks that are not in the directory yet, in the given order."""
+        present = {path.name for path in self.directory.iterdir()}
+        return [chunk for chunk in chunks if chunk.file not in present]
+
+    def write(self, chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> None:
+        """Write a chunk whole, or raise `StoreError` and leave nothing under its name."""
+        final = self.directory / chunk.file
+        temporary = self.directory / f"{_TEMPORARY}{chunk.file}"
+        if final.exists():
+            raise StoreError(f"{final}: appeared while it was computed; not overwritten.")
+        try:
+            with open(temporary, "wb") as sink:
+                pq.write_table(
+                    table(chunk, measured), sink, compression="zstd", write_page_checksum=True
+                )
+                sink.flush()
+                os.fsync(sink.fileno())
+            os.replace(temporary, final)
+            _flush_directory(self.directory)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise StoreError(
+                f"{final}: could not be written ({error.strerror or error}); "
+                "the runs so far are safe and the sweep can be resumed."
+            ) from None
+
+    def read(self) -> pa.Table:
+        """Return all rows, in the order of the file names."""
+        files = sorted(self.directory.glob("part-*.parquet"))
+        if not files:
+            return COLUMNS.empty_table()
+        tables = [pq.read_table(path, partitioning=None) for path in files]
+        rows = pa.concat_tables([part.replace_schema_metadata(None) for part in tables])
+        return rows.unify_dictionaries()
+
+
+def _defect(path: Path) -> str:
+    """Return what is wrong with a file, or nothing."""
+    try:
+        content = pq.read_table(path, page_checksum_verification=True, partitioning=None)
+    except (OSError, pa.ArrowException):
+        return "torn, or not Parquet"
+    text = (content.schema.metadata or {}).get(_KEY)
+    if text is None:
+        return "not written by a sweep"
+    held = json.loads(text)
+    if held["engine"] != ENGINE:
+        return f"made by engine {held['engine']}, this is {ENGINE}"
+    chunk = Chunk(Cell(**held["cell"]), held["first"], held["count"])
+    if chunk.file != path.name or content.num_rows != chunk.count:
+        return "holds other runs than its name says"
+    return ""
+
+
+def _flush_directory(directory: Path) -> None:
+    """Make a rename last; systems that cannot open a directory need no such call."""
+    try:
+        descriptor = os.open(directory, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
