@@ -283,7 +283,6 @@ def check_theorem_6_i_escort(
     """
     states = (1, 2, 3, 5, 7)
     shared: dict[str, Any] = {"update": "pg-es", "factor": factor}
-    broken = (("2", "drop", "5", 7), ("2", "drop", "5", 12))
 
     def ours() -> Iterator[Case]:
         for p in ("2", "3"):
@@ -295,7 +294,7 @@ def check_theorem_6_i_escort(
             ("2", "drop", "5", 12),
             ("3/2", "keep", "1", 12),
         ):
-            process = {"update": "pg-es", "p": p, "factor": kind}
+            process: dict[str, Any] = {"update": "pg-es", "p": p, "factor": kind}
             yield from _solved(lambda h, _: bound_pg(h), (h,), (eta,), **process)
 
     unit = "steps - bound"

@@ -858,7 +858,11 @@ def check_theorem_5_iii(
         **shared,
     )
     theirs = _cases(
-        lambda n, eta, _: bound_decaying_ce(n, float(eta)), (30,), starts=("1/150",), **shared
+        lambda n, eta, _: bound_decaying_ce(n, float(eta)),
+        (30,),
+        etas=("1",),
+        starts=("1/150",),
+        **shared,
     )
     return rule("thm:unlearndecay/iii", "bound - n'", ours, theirs)
 
