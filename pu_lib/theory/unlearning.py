@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
@@ -139,28 +139,31 @@ class Escort(Walker):
     """
 
     def __init__(self, start: Fraction, p: Fraction, factor: str) -> None:
-        self.p: Any = p.numerator if p.denominator == 1 else ball(p)
-        self.root = None if factor == "keep" else ball(1 / p)
+        half = p / 2 - 1
+        self.half: Any = int(half) if half.denominator == 1 else ball(half)
+        self.p, self.drop = ball(p), factor == "drop"
         self.x1, self.x2 = ball(start), ball(1 - start)
         self.u1 = self.u2 = arb(1)
+        # p c_a, exact at the uniform start
         if start == Fraction(1, 2):
-            self.c1 = self.c2 = arb(1) / 2
+            self.k1 = self.k2 = self.p / 2
         else:
-            scale, power = arb(4) ** ball(-1 / p), ball(1 - 2 / p)
-            self.c1, self.c2 = scale * self.x1**power, scale * self.x2**power
+            scale, power = self.p * arb(4) ** ball(-1 / p), ball(1 - 2 / p)
+            self.k1, self.k2 = scale * self.x1**power, scale * self.x2**power
 
     def _move(self, w: arb) -> None:
-        slope1, slope2 = abs(self.u1) ** (self.p - 1), abs(self.u2) ** (self.p - 1)
-        share1, share2 = self.x1 * slope1 * abs(self.u1), self.x2 * slope2 * abs(self.u2)
+        # With |u_a|^(p-2) instead of sign(u_a) |u_a|^(p-1) a step is a product: it loses no
+        # relative accuracy where a parameter shrinks geometrically, and it needs no sign.
+        square1, square2 = self.u1 * self.u1, self.u2 * self.u2
+        slope1, slope2 = square1**self.half, square2**self.half
+        share1, share2 = self.x1 * slope1 * square1, self.x2 * slope2 * square2
         norm = share1 + share2
-        pull = w * self.p / norm**2
-        if self.root is not None:
-            pull *= (2 * norm) ** self.root / self.p
+        pull = w / (norm * norm)
+        if self.drop:
+            pull *= (2 * norm) ** (1 / self.p) / self.p
         # forward, adv(a_1) = pi(a_2) and adv(a_2) = -pi(a_1)
-        self.u1, self.u2 = (
-            self.u1 + sign(self.u1) * pull * self.c1 * slope1 * share2,
-            self.u2 - sign(self.u2) * pull * self.c2 * slope2 * share1,
-        )
+        self.u1 *= 1 + pull * self.k1 * slope1 * share2
+        self.u2 *= 1 - pull * self.k2 * slope2 * share1
 
     def forward(self, w: arb) -> None:
         self._move(w)
@@ -249,8 +252,8 @@ class Setting:
         a, b = self.p.numerator, self.p.denominator
         x, y = self.start, 1 - self.start
         if self.factor == "keep":
-            return (self.eta * self.p * x) ** a * y ** (a - 2 * b) == 4**b
-        return (self.eta * x) ** a * y ** (a - 2 * b) == 2**b
+            return bool((self.eta * self.p * x) ** a * y ** (a - 2 * b) == 4**b)
+        return bool((self.eta * x) ** a * y ** (a - 2 * b) == 2**b)
 
 
 def setting(
@@ -356,11 +359,11 @@ def _counts(ns: Sequence[int], chosen: Setting, strict: bool, max_steps: int) ->
         for w in islice(weights, n - made):
             walker.forward(w)
         made = n
-        found[n] = _recover(copy(walker), chosen.weights(n + 1), strict, max_steps)
+        found[n] = recover(copy(walker), chosen.weights(n + 1), strict, max_steps)
     return [found[n] for n in ns]
 
 
-def _recover(walker: Walker, weights: Iterator[Any], strict: bool, max_steps: int) -> int | float:
+def recover(walker: Walker, weights: Iterator[Any], strict: bool, max_steps: int) -> int | float:
     """Count the backward updates until the policy is back at, or strictly below, its start."""
     goal = -1 if strict else 0
     for m, w in enumerate(weights):
@@ -427,7 +430,7 @@ def path(
     values = [walker.probability()]
     for t, w in enumerate(islice(chosen.weights(), n + steps)):
         # DI walks on rationals; for a picture the nearest ones to its irrational weights will do
-        weight = Fraction(float(w)) if update == "di" else w
+        weight: Any = Fraction(float(w)) if update == "di" else w
         (walker.forward if t < n else walker.backward)(weight)
         values.append(walker.probability())
     return values
