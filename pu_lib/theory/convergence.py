@@ -17,8 +17,8 @@ action enters. Then :math:`v_t\to v_\star` everywhere if and only if :math:`\sum
 every :math:`s\in S^-`; and, for :math:`\gamma>0`, :math:`q_t\to q_\star` if and only if this holds
 at every :math:`s\in S^-\cap R`.
 
-**A finite run proves convergence.** Values never decrease and never exceed the optimal ones. So once
-the best optimal action at :math:`s` is worth more *now* than any other action can ever be worth,
+**A finite run proves convergence.** Values never decrease and never exceed the optimal ones. So
+once the best optimal action at :math:`s` is worth more *now* than any other can ever be worth,
 :math:`\max_{A^\star(s)}q_t(s,\cdot)>\max_{b\notin A^\star(s)}q_\star(s,b)`, the greedy action is
 optimal at every later time, and the key lemma bounds all that follows. `settled` finds that time.
 
@@ -380,7 +380,7 @@ def _sufficiency(
 def check_corollary_7(
     update: Update = UPDATES["mce"], n_steps: int = 200, size: float = 3.0, seed: int = 0
 ) -> Verdict:
-    """Follow the values on each instance under random weights: do they ever decrease?
+    """Follow the values on each instance under random weights; they must never decrease.
 
     Together with the bound by the optimal values this gives convergence, of the state values by
     monotony and of the state-action values by Bellman's equation.
@@ -391,9 +391,11 @@ def check_corollary_7(
         facts = structure(mdp)
         theta0 = 3.0 * rng.standard_normal((mdp.n_states, mdp.n_actions))
         weights = size * rng.exponential(size=(n_steps, mdp.n_states))
-        trajectory = run(
-            mdp, update, n_steps, weighting=lambda t, _, w=weights: w[t], theta0=theta0
-        )
+
+        def weigh(t: int, _: object, weights: Floats = weights) -> Floats:
+            return np.asarray(weights[t])
+
+        trajectory = run(mdp, update, n_steps, weighting=weigh, theta0=theta0)
         tolerance = ROUNDING * max(1.0, float(np.abs(facts.q).max())) / (1.0 - mdp.discount)
         rise = float(np.diff(trajectory.q, axis=0).min())
         room = float((facts.q - trajectory.q).min())
@@ -523,7 +525,7 @@ def lemma_8_lines(
 def check_lemma_8_proof(
     update: Update = UPDATES["mce"], decay: float = 0.9, n_steps: int = 250
 ) -> Verdict:
-    r"""Evaluate the printed proof's inequalities where its hypothesis is true: weights that run dry.
+    r"""Evaluate the printed proof's inequalities where its hypothesis is true: finite sums.
 
     The proof supposes that the limit is not optimal, which happens exactly when the weights sum to
     a finite value; :math:`w_t(s)=3\cdot0.9^t` makes the limit known to rounding. It ends with "if
@@ -584,7 +586,7 @@ def check_lemma_8_proof(
 def necessity_floor(
     pi0: ArrayLike, n_actions: int, total: ArrayLike, factor: float = 1.0
 ) -> Floats:
-    r"""Return :math:`\pi_0(a)e^{-cM}`, below which no probability falls when the weights sum to M."""
+    r"""Return :math:`\pi_0(a)e^{-cM}`, below which no probability falls if weights sum to M."""
     c = factor * n_actions / (n_actions - 1)
     return np.asarray(np.asarray(pi0) * np.exp(-c * np.asarray(total)))
 

@@ -201,7 +201,7 @@ def race(
 def _parameters_of(update: Update, policy: Floats) -> Floats:
     """Return parameters with which `update` has the given policy."""
     if update.name == "di":
-        return policy / policy.sum(axis=-1, keepdims=True)
+        return np.asarray(policy / policy.sum(axis=-1, keepdims=True))
     if update.name == "pg-es":
         return np.asarray(policy ** (1.0 / getattr(update, "p", 2.0)))
     return np.asarray(np.log(policy))
@@ -226,7 +226,7 @@ def check_other_updates(
         How close to the optimum the values must end.
     """
     best = np.array([float(v) for v in THREE_STATES.optimum()[1]])
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name in updates:
         v, _ = race(THREE_STATES, UPDATES[name], periods)
         rows.append(
@@ -354,7 +354,7 @@ def contraction_margin(certificate: Certificate) -> float:
     small-discount theorem holds for every :math:`\gamma`, so that this is never negative.
     """
     example = certificate.example
-    D = np.array(certificate.highest) - np.array(certificate.lowest)
+    D = [high - low for low, high in zip(certificate.lowest, certificate.highest, strict=True)]
     return min(
         2.0 * float(example.discount) * max(0.0 if j is None else D[j] for j in row) - D[s]
         for s, row in enumerate(example.successors)
@@ -367,10 +367,10 @@ def _attack(
     n_mdps: int,
     seed: int,
 ) -> tuple[float, dict[str, Any] | None]:
-    """Run CE on drawn MDPs under the cycle's schedule and random ones; return the worst range.
+    r"""Run CE on drawn MDPs under the cycle's schedule and random ones; return the worst range.
 
     The range of the values late in the run is divided by the largest reward over
-    :math:`1-\\gamma`.
+    :math:`1-\gamma`.
     """
     rng = np.random.default_rng(seed)
     worst, where = 0.0, None
@@ -609,7 +609,7 @@ def pattern_margin(discount: float, example: CycleExample = THREE_STATES) -> flo
     objective = np.append(np.zeros(len(index)), -1.0)
     bounds = [(-1.0, 1.0)] * len(index) + [(0.0, None)]
     solution = linprog(objective, np.array(constraints), np.zeros(len(constraints)), bounds=bounds)
-    return float(solution.x[-1])
+    return float(solution["x"][-1])
 
 
 def _hardened_policies(example: CycleExample) -> list[tuple[int, ...]]:

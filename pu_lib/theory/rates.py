@@ -7,7 +7,7 @@ Notation as in `convergence`: weights :math:`w_t(s)=\eta_td_t(s)`, :math:`c=|A|/
   :math:`\|v_\star-v_T\|_\infty\le\frac1{1-\gamma}\max_s\rho_s/(1/\beta+\frac c2\min(1,e_0)W_T(s))`.
   If the optimal action is unique and has probability at least 1/2 at :math:`t_0`,
   :math:`1-\pi_T\le1/(2+\frac c2W_T)`.
-- **Limit.** For one best action and :math:`w_t=\eta`, the odds :math:`\kappa_t=\pi_t/(1-\pi_t)` obey
+- **Limit.** For one best action and :math:`w_t=\eta` the odds :math:`\kappa_t=\pi_t/(1-\pi_t)` obey
   :math:`\kappa_{t+1}=\kappa_te^{c\eta/(1+\kappa_t)}`, so that
   :math:`|\kappa_T-\kappa_0-c\eta T|\le c\eta\max(1,c\eta e^{x_0})\sum_{t<T}\frac1{1+\kappa_t}`
   with :math:`x_0=c\eta/(1+\kappa_0)`. The sum grows like :math:`\log T`, hence
@@ -15,7 +15,7 @@ Notation as in `convergence`: weights :math:`w_t(s)=\eta_td_t(s)`, :math:`c=|A|/
 - **CE.** While one action stays greedy, its odds grow at least as
   :math:`1/(1-\pi_T)\ge1/(1-\pi_{t_0})+\frac12\min(1,\kappa_{t_0})W_T`: the rate of MCE, once CE has
   settled.
-- **DI.** If the greedy action leads every other one by :math:`\delta` from :math:`t_0` on, each step
+- **DI.** If the greedy action leads each other one by :math:`\delta` from :math:`t_0` on, a step
   takes at least :math:`w\delta/2` from the others until they have nothing: the policy is
   optimal once :math:`W_T\ge2(1-\pi_{t_0})/\delta`.
 - **PG-ES** with exponent p > 2: :math:`1-\pi_t` of order :math:`t^{-p/(p-2)}`; with p = 2,
@@ -28,6 +28,7 @@ error of the regression would mean nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -387,7 +388,7 @@ def check_support(n_steps: int = 2000, inside: bool = False) -> Verdict:
 
 
 def odds(n_actions: int, n_steps: int, eta: float = 1.0) -> Floats:
-    r"""Return :math:`\kappa_t=\pi_t/(1-\pi_t)` of one best arm under MCE, from uniform, (T + 1,)."""
+    r"""Return :math:`\kappa_t=\pi_t/(1-\pi_t)` of one best arm under MCE, (T + 1,)."""
     c = n_actions / (n_actions - 1)
     kappa = np.empty(n_steps + 1)
     kappa[0] = 1.0 / (n_actions - 1)
@@ -397,7 +398,7 @@ def odds(n_actions: int, n_steps: int, eta: float = 1.0) -> Floats:
 
 
 def limit_error_bound(kappa: Floats, n_actions: int, eta: float = 1.0) -> Floats:
-    r"""Bound :math:`|\kappa_T-\kappa_0-c\eta T|` for every T (the module's text has the formula)."""
+    r"""Bound :math:`|\kappa_T-\kappa_0-c\eta T|` for every T, as in the module's text."""
     x = n_actions / (n_actions - 1) * eta
     start = x / (1.0 + kappa[0])
     return np.append(0.0, x * max(1.0, x * np.exp(start)) * np.cumsum(1.0 / (1.0 + kappa[:-1])))
@@ -597,7 +598,7 @@ def check_di_finite(factor: float = 2.0, n_steps: int = 400) -> Verdict:
         )
     for weight in (Fraction(3, 10), Fraction(1, 7), Fraction(1, 100)):
         steps = di_steps([1, 0], weight)
-        exact = int(np.ceil(Fraction(factor) / 2 / weight))
+        exact = math.ceil(Fraction(factor) / 2 / weight)
         worst = min(worst, float(exact - steps))
         rows.append(
             {
