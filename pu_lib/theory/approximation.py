@@ -457,9 +457,9 @@ def check_pg_es(
         "sec:deepimpl/pg-es",
         (Status.CORRECTED if flat < 0.9 < sharp else Status.HOLDS) if holds else Status.FALSE,
         lost,
-        f"The network learns, but single steps lose up to {lost:.3f} of the performance, all of "
-        f"them while scores cross zero; pg-sm has none. And a linear escort policy stops at {flat:.3f}, "
-        f"where the linear softmax policy is at {sharp:.3f} and rising: escort does not sharpen.",
+        f"The network learns, but single steps lose up to {lost:.3f} of the performance, all while "
+        f"scores cross zero; pg-sm has none. And a linear escort policy stops at {flat:.3f}, where "
+        f"the linear softmax policy is at {sharp:.3f} and rising: escort does not sharpen.",
         tuple(rows + calm),
     )
 
