@@ -271,7 +271,8 @@ def record(judgements: list[Judgement]) -> None:
     """Write what the checks measured over what was recorded; other claims keep their rows."""
     rows = dict(recorded())
     for judgement in judgements:
-        rows[judgement.claim.id] = {**judgement.row(), "summary": judgement.verdict.summary}
+        if judgement.claim.check is not None:
+            rows[judgement.claim.id] = {**judgement.row(), "summary": judgement.verdict.summary}
     kept = [rows[claim.id] for claim in ledger() if claim.id in rows]
     _records().write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     recorded.cache_clear()

@@ -12,18 +12,20 @@ factor that the paper's gradient hides and, on Random MDPs and at :math:`\beta =
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from pu_lib.empirical.options import PRESETS, PUBLISHED_SCHEMES, Options, describe
 from pu_lib.empirical.store import Cell, Chunk
-from pu_lib.empirical.sweep import chunks_of
 
 __all__ = ["ABLATIONS", "PUBLISHED_RATES", "RATES", "UPDATE_NAMES", "paper_chunks"]
 
-RATES = tuple(float(f"{digits}e{power}") for power in range(-3, 3) for digits in ("1", "3.16")) + (
-    1000.0,
-)
+RATES = (
+    0.001, 0.00316, 0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0, 316.0, 1000.0,
+)  # fmt: skip
+"""Two learning rates a decade."""
+
 UPDATE_NAMES = ("pg-sm", "pg-es", "di", "ce", "mce")
 PUBLISHED_RATES = (
     0.009993, 0.01584, 0.0251, 0.03979, 0.06307, 0.09997, 0.1584, 0.2511, 0.3981, 0.6309, 1.0,
@@ -186,7 +188,7 @@ def _published(seed: int) -> list[Cell]:
 
 
 def paper_chunks(seed: int = 0, scale: float = 1.0, random_runs: int = 1000) -> list[Chunk]:
-    """Return everything, the first fifty Random MDPs and the first chains before the rest.
+    """Return everything, in rounds: the first 20 runs of all panels, then up to 40, 100, 200...
 
     Parameters
     ----------
@@ -197,19 +199,23 @@ def paper_chunks(seed: int = 0, scale: float = 1.0, random_runs: int = 1000) -> 
     random_runs : int
         Runs on Random MDPs; the paper has 1000.
     """
-
-    def block(cells: Iterable[Cell], n: int, first: int = 0) -> list[Chunk]:
-        return chunks_of(cells, max(1, round(n * scale)), 50, first)
-
-    random, early = _random(seed), max(1, round(50 * scale))
-    chunks = block(_cliff(seed, 0.8), 100) + block(_chain(seed, 0.8), 100)
-    chunks += block(random, min(50, random_runs))
-    chunks += block(_published(seed), 100)
-    chunks += block(_lengths(seed, 0.8), 40) + block(_duplicates(seed), 40)
-    chunks += block(_ablations(seed), 50)
+    panels = [
+        (_published(seed), 100),
+        (_random(seed), random_runs),
+        (_cliff(seed, 0.8) + _chain(seed, 0.8), 100),
+        (_lengths(seed, 0.8) + _duplicates(seed), 40),
+        (_ablations(seed), 40),
+    ]
     for beta in _BETAS[1:]:
-        chunks += block(_cliff(seed, beta), 100) + block(_chain(seed, beta), 100)
-        chunks += block(_lengths(seed, beta), 40)
-    if random_runs > 50:
-        chunks += block(random, random_runs, early)
-    return chunks
+        panels += [
+            (_cliff(seed, beta) + _chain(seed, beta), 100),
+            (_lengths(seed, beta), 40),
+        ]
+    bounds = [0, 20, 40, *range(100, max(100, random_runs) + 100, 100)]
+    return [
+        Chunk(cell, first, min(last, count) - first)
+        for first, last in pairwise(bounds)
+        for cells, runs in panels
+        if (count := max(1, round(runs * scale))) > first
+        for cell in cells
+    ]

@@ -6,8 +6,8 @@ distribution of the time T is then the empirical distribution of the recorded ti
 so that
 
 - its quantile of order p is the empirical one, and is only known to be at least :math:`c` when a
-  share of :math:`1-p` or more is censored; `kaplan_meier_median` computes it by
-  `scipy.stats.ecdf`, and a test holds both equal;
+  share above :math:`1-p` is censored; a test holds it equal to `thresholds.quantile`, which makes
+  no such assumption;
 - the restricted mean :math:`\mathbb E\min(T,c)` is the mean of the recorded times.
 
 Run number r of an experiment has the same random stream, and on Random MDPs the same process, for
@@ -40,7 +40,6 @@ __all__ = [
     "Panel",
     "Results",
     "committed",
-    "kaplan_meier_median",
 ]
 
 Floats = NDArray[np.float64]
@@ -251,16 +250,6 @@ def _quantile(times: Floats, order: float) -> Floats:
     """Return the smallest time with at least a share `order` of the runs at or below it."""
     k = int(np.ceil(order * len(times))) - 1
     return np.asarray(np.partition(times, k, axis=0)[k])
-
-
-def kaplan_meier_median(steps: Floats, censored: NDArray[np.bool_]) -> float:
-    """Return the Kaplan-Meier median of one sample; infinite if half or more is censored."""
-    from scipy.stats import CensoredData, ecdf
-
-    sample = CensoredData(uncensored=steps[~censored], right=steps[censored])
-    reached = ecdf(sample).cdf
-    below = np.flatnonzero(reached.probabilities >= 0.5 - 1e-12)
-    return float(reached.quantiles[below[0]]) if len(below) else np.inf
 
 
 @dataclass(frozen=True)

@@ -1,3 +1,4 @@
+# ruff: noqa: D401  # a docstring here states a claim, then what is asked of the table
 r"""What the paper's section 4 says it saw, as statements about a table of runs.
 
 Each function takes a table of runs (by default the committed one) and returns a `Verdict`. A
@@ -871,7 +872,28 @@ def mce_small_rates(table: pd.DataFrame | None = None) -> Verdict:
     return judge_parts("sec:cliff/mce-small-rates", parts)
 
 
-# Introduction
+# The predecessor's curve and the introduction
+
+
+def published_curve(table: pd.DataFrame | None = None) -> Verdict:
+    """Ours is the predecessor's published curve within sampling error, for all four schedules.
+
+    For each schedule the root mean square of the z of its points, see `published`, is below 1.5.
+    """
+    from pu_lib.empirical.published import comparison
+
+    found = comparison(table)
+    parts = [
+        Part(
+            f"{schedule}: root mean square of z, {len(part)} points",
+            np.array([np.sqrt(np.mean(part["z"] ** 2))]),
+            1.5,
+            False,
+            ratio=False,
+        )
+        for schedule, part in found.groupby("schedule")
+    ]
+    return judge_parts("predecessor:fig11a", parts)
 
 
 def as_efficient_as_di(table: pd.DataFrame | None = None) -> Verdict:

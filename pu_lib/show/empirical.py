@@ -27,6 +27,7 @@ from pu_lib.show.style import (
     BookFigure,
     figure,
     line,
+    styled,
 )
 from pu_lib.verdict import Status
 
@@ -45,6 +46,7 @@ __all__ = [
     "draw_sarsa",
     "provenance",
     "ranks",
+    "tally",
     "verdicts",
 ]
 
@@ -59,6 +61,7 @@ def _results(results: Results | None) -> Results:
 # Curves
 
 
+@styled
 def draw_panels(
     names: Sequence[str], statistic: str = "median", results: Results | None = None
 ) -> BookFigure:
@@ -122,6 +125,7 @@ def _mark(ax: Axes, x: Any, y: Any, share: Any, update: str) -> None:
         ax.plot(x[chosen], y[chosen], color=colour, linestyle="none", **style)
 
 
+@styled
 def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigure:
     """Draw, for each update at its best rate by the median: median, mean, 90 % quantile, censored.
 
@@ -219,6 +223,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> 
 # Single questions
 
 
+@styled
 def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookFigure:
     """Draw DI, CE and MCE towards large rates, and their level at the rate 10^9 as a line."""
     from dataclasses import replace
@@ -249,6 +254,7 @@ def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookF
     return fig
 
 
+@styled
 def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> BookFigure:
     """Draw the probability of walking, state by state, along one run on the chain, live."""
     from pu_lib.empirical.live import walking
@@ -268,6 +274,7 @@ def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> 
     return fig
 
 
+@styled
 def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None) -> BookFigure:
     """Draw PG-ES's time by the rate, and the share of its parameters that jumped through zero."""
     from pu_lib.empirical.statements import bounced_share
@@ -288,6 +295,7 @@ def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None
     return fig
 
 
+@styled
 def draw_details(table: pd.DataFrame | None = None, at_most: int = 16) -> BookFigure:
     """Draw the open details ranked by effect, with the ratio in every cell as a dot."""
     found = details.effects(table)
@@ -324,6 +332,7 @@ def draw_details(table: pd.DataFrame | None = None, at_most: int = 16) -> BookFi
     return fig
 
 
+@styled
 def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
     """Draw the predecessor's curve and ours for its four schedules, and the z of each point."""
     found = published.comparison(table)

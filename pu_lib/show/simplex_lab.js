@@ -264,6 +264,7 @@ function render({ model, el }) {
   };
   const shade = select("Shade", SHADES, get("shade"), (key) => put({ shade: key }));
   const subject = select("of the update", labels, get("subject"), (key) => put({ subject: key }));
+  const ofUpdate = html("span", {}, "of ", subject.list);
   const presets = Object.entries(get("presets")).map(([text, values]) => {
     const button = html("button", { type: "button" }, text);
     button.addEventListener("click", () => put(values));
@@ -298,8 +299,7 @@ function render({ model, el }) {
       html("div", { class: "pu-lab-controls" },
         sliders.first.row, sliders.share.row, ...sliders.q.map((slider) => slider.row),
         sliders.weight.row, sliders.steps.row,
-        html("div", { class: "pu-lab-shade" }, html("span", {}, "shade"), shade.list,
-          html("span", {}, "of"), subject.list))),
+        html("div", { class: "pu-lab-shade" }, html("span", {}, "shade"), shade.list, ofUpdate))),
     html("div", { class: "pu-lab-table" }, table),
     words));
 
@@ -313,7 +313,7 @@ function render({ model, el }) {
     const context = canvas.getContext("2d");
     context.clearRect(0, 0, WIDTH, HEIGHT);
     if (kind === "none") return;
-    const cell = 4;
+    const cell = kind === "value" ? 4 : 2.5;
     const low = Math.min(...q);
     const high = Math.max(...q);
     for (let y = 0; y < HEIGHT; y += cell) {
@@ -339,7 +339,7 @@ function render({ model, el }) {
     const best = greedy(q);
     paintShade();
     corners.forEach((node, a) => {
-      node.textContent = `a${"₁₂₃"[a]}  q = ${q[a].toFixed(2)}${a === best ? " ★" : ""}`;
+      node.textContent = `a${"₁₂₃"[a]}: q = ${q[a].toFixed(2)}${a === best ? " ★" : ""}`;
     });
     paths.replaceChildren();
     const effects = {};
@@ -375,6 +375,7 @@ function render({ model, el }) {
     sliders.steps.set(Math.log10(get("steps")));
     shade.set(get("shade"));
     subject.set(get("subject"));
+    ofUpdate.hidden = !["drop", "well"].includes(get("shade"));
     const lower = NAMES.filter((name) => effects[name].change < -1e-12).map((name) => labels[name]);
     const pulled = NAMES.filter((name) => effects[name].well).map((name) => labels[name]);
     words.textContent = `The best action is a${"₁₂₃"[best]}. One step ${

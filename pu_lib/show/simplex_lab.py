@@ -20,6 +20,14 @@ __all__ = ["PRESETS", "SimplexLab"]
 _HERE = pathlib.Path(__file__).parent
 
 PRESETS: dict[str, dict[str, Any]] = {
+    "An unbalanced start": {
+        "policy": [0.55, 0.1, 0.35],
+        "q": [0.6, 1.0, 0.0],
+        "weight": 0.1,
+        "steps": 1000,
+        "shade": "value",
+        "subject": "ce",
+    },
     "Uniform start": {
         "policy": [1 / 3, 1 / 3, 1 / 3],
         "q": [0.2, 1.0, 0.6],
@@ -55,6 +63,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 """Where the buttons of the lab lead."""
 
+START = PRESETS["An unbalanced start"]
 DASHES = {"pg-sm": "", "pg-es": "9 3", "di": "2 3", "ce": "8 3 2 3", "mce": "14 4"}
 
 
@@ -82,8 +91,8 @@ class SimplexLab(anywidget.AnyWidget):
     _esm = _HERE / "simplex_lab.js"
     _css = _HERE / "simplex_lab.css"
 
-    policy = traitlets.List(PRESETS["Uniform start"]["policy"]).tag(sync=True)
-    q = traitlets.List(PRESETS["Uniform start"]["q"]).tag(sync=True)
+    policy = traitlets.List(START["policy"]).tag(sync=True)
+    q = traitlets.List(START["q"]).tag(sync=True)
     weight = traitlets.Float(0.1).tag(sync=True)
     steps = traitlets.Int(1000).tag(sync=True)
     shade = traitlets.Enum(("none", "value", "drop", "well"), "value").tag(sync=True)

@@ -17,8 +17,8 @@ action enters. Then :math:`v_t\to v_\star` everywhere if and only if :math:`\sum
 every :math:`s\in S^-`; and, for :math:`\gamma>0`, :math:`q_t\to q_\star` if and only if this holds
 at every :math:`s\in S^-\cap R`.
 
-**A finite run proves convergence.** Values never decrease and never exceed the optimal ones. So once
-the best optimal action at :math:`s` is worth more *now* than any other action can ever be worth,
+**A finite run proves convergence.** Values never decrease and never exceed the optimal ones. So
+once the best optimal action at :math:`s` is worth more *now* than any other can ever be worth,
 :math:`\max_{A^\star(s)}q_t(s,\cdot)>\max_{b\notin A^\star(s)}q_\star(s,b)`, the greedy action is
 optimal at every later time, and the key lemma bounds all that follows. `settled` finds that time.
 
@@ -184,9 +184,7 @@ ADVERSARIES: dict[str, Adversary] = {
     "least likely": lambda pi, tied, t: int(np.argmin(np.where(tied, pi, np.inf))),
     "most likely": lambda pi, tied, t: int(np.argmax(np.where(tied, pi, -np.inf))),
     "in turn": lambda pi, tied, t: int(np.flatnonzero(tied)[t % np.count_nonzero(tied)]),
-    "seldom": lambda pi, tied, t: int(
-        np.flatnonzero(tied)[-1 if (t & (t + 1)) == 0 else 0]
-    ),
+    "seldom": lambda pi, tied, t: int(np.flatnonzero(tied)[-1 if (t & (t + 1)) == 0 else 0]),
 }
 """Ways to break ties; the last one takes the first tied action except at t = 0, 1, 3, 7, 15..."""
 
@@ -382,7 +380,7 @@ def _sufficiency(
 def check_corollary_7(
     update: Update = UPDATES["mce"], n_steps: int = 200, size: float = 3.0, seed: int = 0
 ) -> Verdict:
-    """Follow the values on each instance under random weights: do they ever decrease?
+    """Follow the values on each instance under random weights; they must never decrease.
 
     Together with the bound by the optimal values this gives convergence, of the state values by
     monotony and of the state-action values by Bellman's equation.
@@ -393,9 +391,11 @@ def check_corollary_7(
         facts = structure(mdp)
         theta0 = 3.0 * rng.standard_normal((mdp.n_states, mdp.n_actions))
         weights = size * rng.exponential(size=(n_steps, mdp.n_states))
-        trajectory = run(
-            mdp, update, n_steps, weighting=lambda t, _, w=weights: w[t], theta0=theta0
-        )
+
+        def weigh(t: int, _: object, weights: Floats = weights) -> Floats:
+            return np.asarray(weights[t])
+
+        trajectory = run(mdp, update, n_steps, weighting=weigh, theta0=theta0)
         tolerance = ROUNDING * max(1.0, float(np.abs(facts.q).max())) / (1.0 - mdp.discount)
         rise = float(np.diff(trajectory.q, axis=0).min())
         room = float((facts.q - trajectory.q).min())
@@ -426,9 +426,7 @@ def check_uniqueness(
             pi = adversarial_run(rewards, name, np.ones(n_steps), update=update)
             beta = pi[:, ~top].sum(axis=1)
             e0 = pi[0, top].min() / beta[0]
-            bound = key_lemma_bound(
-                beta[0], e0, len(rewards), np.arange(n_steps + 1.0), constant
-            )
+            bound = key_lemma_bound(beta[0], e0, len(rewards), np.arange(n_steps + 1.0), constant)
             slack = float((bound / np.maximum(beta, 1e-300)).min()) - 1.0
             worst = min(worst, slack)
             rows.append(
@@ -527,7 +525,7 @@ def lemma_8_lines(
 def check_lemma_8_proof(
     update: Update = UPDATES["mce"], decay: float = 0.9, n_steps: int = 250
 ) -> Verdict:
-    r"""Evaluate the printed proof's inequalities where its hypothesis is true: weights that run dry.
+    r"""Evaluate the printed proof's inequalities where its hypothesis is true: finite sums.
 
     The proof supposes that the limit is not optimal, which happens exactly when the weights sum to
     a finite value; :math:`w_t(s)=3\cdot0.9^t` makes the limit known to rounding. It ends with "if
@@ -547,9 +545,7 @@ def check_lemma_8_proof(
     slack: dict[str, float] = {}
     states = 0
     for mdp in instances().values():
-        trajectory = run(
-            mdp, update, n_steps, eta=lambda t: 3.0 * decay**t, weighting="uniform"
-        )
+        trajectory = run(mdp, update, n_steps, eta=lambda t: 3.0 * decay**t, weighting="uniform")
         for s in np.flatnonzero(structure(mdp).contested):
             lines = lemma_8_lines(
                 trajectory.policies[:, s],
@@ -587,8 +583,10 @@ def check_lemma_8_proof(
 # Necessity
 
 
-def necessity_floor(pi0: ArrayLike, n_actions: int, total: ArrayLike, factor: float = 1.0) -> Floats:
-    r"""Return :math:`\pi_0(a)e^{-cM}`, below which no probability falls when the weights sum to M."""
+def necessity_floor(
+    pi0: ArrayLike, n_actions: int, total: ArrayLike, factor: float = 1.0
+) -> Floats:
+    r"""Return :math:`\pi_0(a)e^{-cM}`, below which no probability falls if weights sum to M."""
     c = factor * n_actions / (n_actions - 1)
     return np.asarray(np.asarray(pi0) * np.exp(-c * np.asarray(total)))
 

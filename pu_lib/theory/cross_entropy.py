@@ -48,6 +48,7 @@ __all__ = [
     "check_constant_weights",
     "check_elimination",
     "check_hardened",
+    "check_on_policy_weights",
     "check_one_successor",
     "check_other_updates",
     "check_small_discount",
@@ -59,6 +60,7 @@ __all__ = [
     "potential",
     "race",
     "reduced_levels",
+    "without_variation",
 ]
 
 Floats = NDArray[np.float64]
@@ -199,7 +201,7 @@ def race(
 def _parameters_of(update: Update, policy: Floats) -> Floats:
     """Return parameters with which `update` has the given policy."""
     if update.name == "di":
-        return policy / policy.sum(axis=-1, keepdims=True)
+        return np.asarray(policy / policy.sum(axis=-1, keepdims=True))
     if update.name == "pg-es":
         return np.asarray(policy ** (1.0 / getattr(update, "p", 2.0)))
     return np.asarray(np.log(policy))
@@ -224,7 +226,7 @@ def check_other_updates(
         How close to the optimum the values must end.
     """
     best = np.array([float(v) for v in THREE_STATES.optimum()[1]])
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name in updates:
         v, _ = race(THREE_STATES, UPDATES[name], periods)
         rows.append(
@@ -352,7 +354,7 @@ def contraction_margin(certificate: Certificate) -> float:
     small-discount theorem holds for every :math:`\gamma`, so that this is never negative.
     """
     example = certificate.example
-    D = np.array(certificate.highest) - np.array(certificate.lowest)
+    D = [high - low for low, high in zip(certificate.lowest, certificate.highest, strict=True)]
     return min(
         2.0 * float(example.discount) * max(0.0 if j is None else D[j] for j in row) - D[s]
         for s, row in enumerate(example.successors)
@@ -365,10 +367,10 @@ def _attack(
     n_mdps: int,
     seed: int,
 ) -> tuple[float, dict[str, Any] | None]:
-    """Run CE on drawn MDPs under the cycle's schedule and random ones; return the worst range.
+    r"""Run CE on drawn MDPs under the cycle's schedule and random ones; return the worst range.
 
     The range of the values late in the run is divided by the largest reward over
-    :math:`1-\\gamma`.
+    :math:`1-\gamma`.
     """
     rng = np.random.default_rng(seed)
     worst, where = 0.0, None
@@ -607,7 +609,7 @@ def pattern_margin(discount: float, example: CycleExample = THREE_STATES) -> flo
     objective = np.append(np.zeros(len(index)), -1.0)
     bounds = [(-1.0, 1.0)] * len(index) + [(0.0, None)]
     solution = linprog(objective, np.array(constraints), np.zeros(len(constraints)), bounds=bounds)
-    return float(solution.x[-1])
+    return float(solution["x"][-1])
 
 
 def _hardened_policies(example: CycleExample) -> list[tuple[int, ...]]:
@@ -627,23 +629,27 @@ def _hardened_policies(example: CycleExample) -> list[tuple[int, ...]]:
 # The open case
 
 
-def check_constant_weights(
-    families: Sequence[str] = ("three",), weighting: str = "constant", block: int = 0
-) -> Verdict:
+def check_constant_weights(families: Sequence[str] = ("three",), block: int = 0) -> Verdict:
     """Run one block of the committed hunt again and compare; the conjecture stays open.
 
     Parameters
     ----------
     families : sequence of str
         Which families to run again (about three seconds each).
-    weighting : {"constant", "on-policy"}
-        Which hunt.
     block : int
         Which block; the committed result holds the record of block 0.
     """
+    return _hunted("sec:conv/ce-constant", "constant", families, block)
+
+
+def check_on_policy_weights(families: Sequence[str] = ("near",), block: int = 0) -> Verdict:
+    """Do the same for weights proportional to the occupancy of the current policy."""
+    return _hunted("sec:conv/ce-on-policy", "on-policy", families, block)
+
+
+def _hunted(claim: str, weighting: str, families: Sequence[str], block: int) -> Verdict:
     from pu_lib.theory.hunt import SUSPECT, hunt_block, load
 
-    claim = "sec:conv/ce-constant"
     committed = load(weighting)
     suspects = {name: row["suspects"] for name, row in committed["families"].items()}
     largest = max(row["largest_drop"] for row in committed["families"].values())

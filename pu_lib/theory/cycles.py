@@ -32,7 +32,6 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -303,104 +302,11 @@ FOUR_STATES = CycleExample(
 # The process in floating point, compiled
 
 
-@cache
 def compiled_process() -> Callable[..., None]:
-    """Return the compiled loop (numba is imported, and the loop compiled, on the first call).
+    """Return the compiled loop (numba is imported on the first call); see `_compiled.process`."""
+    from pu_lib.theory._compiled import process
 
-    ``process(rewards, successors, n_actions, discount, theta, weights, modified, on_policy, values,
-    greedy, gaps)`` runs as many steps as `values` has rows, with the weights ``weights[t %
-    period]``; it moves `theta` in place and records, before each step, the values (T, S), the
-    greedy actions (T, S) and how far each greedy action is ahead of the others (T, S). With
-    `modified` the update is MCE instead of CE. With `on_policy` the weights are multiplied by the
-    number of states times the share of each state in the discounted occupancy of the current
-    policy, started uniformly.
-    """
-    import numba
-
-    @numba.njit(cache=True)
-    def solve(matrix, v):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-        # I - gamma P and its transpose are diagonally dominant: elimination needs no pivoting.
-        n = matrix.shape[0]
-        for k in range(n):
-            for i in range(k + 1, n):
-                f = matrix[i, k] / matrix[k, k]
-                if f != 0.0:
-                    for j in range(k, n):
-                        matrix[i, j] -= f * matrix[k, j]
-                    v[i] -= f * v[k]
-        for k in range(n - 1, -1, -1):
-            for j in range(k + 1, n):
-                v[k] -= matrix[k, j] * v[j]
-            v[k] /= matrix[k, k]
-
-    @numba.njit(cache=True)
-    def process(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-        rewards,
-        successors,
-        n_actions,
-        discount,
-        theta,
-        weights,
-        modified,
-        on_policy,
-        values,
-        greedy,
-        gaps,
-    ):
-        n = rewards.shape[0]
-        pi = np.zeros(rewards.shape)
-        matrix = np.zeros((n, n))
-        flow = np.zeros((n, n))
-        v = np.zeros(n)
-        visits = np.ones(n)
-        for t in range(values.shape[0]):
-            matrix[:] = 0.0
-            for s in range(n):
-                top = theta[s, 0]
-                for a in range(1, n_actions[s]):
-                    top = max(top, theta[s, a])
-                total = 0.0
-                for a in range(n_actions[s]):
-                    pi[s, a] = np.exp(theta[s, a] - top)
-                    total += pi[s, a]
-                matrix[s, s] += 1.0
-                v[s] = 0.0
-                for a in range(n_actions[s]):
-                    pi[s, a] /= total
-                    v[s] += pi[s, a] * rewards[s, a]
-                    if successors[s, a] >= 0:
-                        matrix[s, successors[s, a]] -= discount * pi[s, a]
-            if on_policy:
-                flow[:] = matrix.T
-                visits[:] = 1.0
-                solve(flow, visits)
-                visits *= n / visits.sum()
-            solve(matrix, v)
-            for s in range(n):
-                values[t, s] = v[s]
-                best, second, g = -np.inf, -np.inf, 0
-                for a in range(n_actions[s]):
-                    q = rewards[s, a]
-                    if successors[s, a] >= 0:
-                        q += discount * v[successors[s, a]]
-                    if q > best:
-                        best, second, g = q, best, a
-                    elif q > second:
-                        second = q
-                greedy[t, s] = g
-                gaps[t, s] = best - second
-                w = weights[t % weights.shape[0], s] * visits[s]
-                if w > 0.0:
-                    others = 1.0 - pi[s, g]
-                    for a in range(n_actions[s]):
-                        if a == g:
-                            theta[s, a] += w * others
-                        elif modified:
-                            theta[s, a] -= w * others / (n_actions[s] - 1)
-                        else:
-                            theta[s, a] -= w * pi[s, a]
-
-    return process  # type: ignore[no-any-return]
+    return process
 
 
 @dataclass(frozen=True)

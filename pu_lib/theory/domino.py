@@ -7,22 +7,29 @@ if :math:`s_{k+1}` has *flipped*, that is if :math:`\pi_t(a_2|s_{k+1}) > \pi_0(a
 :math:`n_k = \min\{t : \pi_t(a_2|s_k) > \pi_0(a_2|s_k)\}`.
 
 `simulate` updates all states at every step. `recursion` uses that no state un-flips (proved in the
-chapter for DI, PG-SM, CE, MCE and for PG-ES with :math:`p = 2` and its exact gradient):
+chapter for DI, PG-SM, CE, MCE and for PG-ES with :math:`p \ge 2`):
 
 .. math:: n_h = 1, \qquad n_k = n_{k+1} + n'_s(n_{k+1}),
 
-with the *strict* count :math:`n'_s` of `pu_lib.theory.unlearning`. Every start is uniform.
+with the *strict* count :math:`n'_s` of `pu_lib.theory.unlearning`. The starts are
+uniform unless said otherwise.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from fractions import Fraction
 from itertools import count as count_from
+from itertools import islice, product
+from typing import Any
 
-from pu_lib.exact import Number, certified
-from pu_lib.theory.unlearning import MAX_STEPS, Setting, count, setting
+from pu_lib.exact import Number, certified, exact
+from pu_lib.theory.unlearning import MAX_STEPS, Case, Setting, recover, rule, setting
+from pu_lib.verdict import Status, Verdict
 
-__all__ = ["domino", "recursion", "simulate"]
+__all__ = ["board", "domino", "recursion", "simulate"]
 
 
 def domino(
@@ -42,7 +49,7 @@ def domino(
     update, eta, p, factor, max_steps :
         As in `pu_lib.theory.unlearning.count`; `eta` is the weight eta * d of every state.
     """
-    proved = update != "pg-es" or (setting(p=p).p == 2 and factor == "keep")
+    proved = update != "pg-es" or setting(p=p).p >= 2
     solve = recursion if proved else simulate
     return solve(states, update, eta, p, factor, max_steps)[0]
 
@@ -59,21 +66,32 @@ def recursion(
     p: Number = 2,
     factor: str = "keep",
     max_steps: int = MAX_STEPS,
+    start: Number = "1/2",
     strict: bool = True,
 ) -> list[int | float]:
     """Return [n_1, ..., n_h] from n_h = 1 and n_k = n_{k+1} + n'_s(n_{k+1}).
 
-    With ``strict=False`` the non-strict count is used, as the paper's proof does.
+    Every state starts at pi_0(a_1) = `start`. With ``strict=False`` the non-strict count is used,
+    as the paper's proof does.
     """
     _check_states(states)
+    chosen = setting(update, eta, "constant", p, factor, start)
+    return certified(lambda: _recursion(states, chosen, max_steps, strict))
+
+
+def _recursion(states: int, chosen: Setting, max_steps: int, strict: bool) -> list[int | float]:
+    # all states walk the same forward path, state k up to n_{k+1}
+    forward, weights, made = chosen.walker(), chosen.weights(), 0
     times: list[int | float] = [1]
-    for _ in range(states - 1):
+    while len(times) < states:
         later = times[0]
-        if isinstance(later, float):
+        if isinstance(later, float) or chosen.first_step_kills():
             times.insert(0, math.inf)
             continue
-        back = count(later, update, eta, "constant", p, factor, "1/2", strict, max_steps)
-        times.insert(0, later + back)
+        for w in islice(weights, later - made):
+            forward.forward(w)
+        made = later
+        times.insert(0, later + recover(copy(forward), chosen.weights(), strict, max_steps))
     return times
 
 
@@ -131,3 +149,290 @@ def _simulate(
             else:
                 walker.forward(weight)
     raise RuntimeError(f"the domino setting is not solved after {max_steps} steps")
+
+
+# The bounds
+
+
+def bound_pg(states: int) -> int:
+    """Return Theorem 6(i)'s lower bound, 2^(h-1)."""
+    return int(2 ** (states - 1))
+
+
+def bound_pg_sharp(states: int) -> int:
+    """Return 2^h - 1, the lower bound that PG-SM and PG-ES (p >= 2) obey from the uniform start."""
+    return int(2**states - 1)
+
+
+def bound_di(states: int, eta: Fraction) -> Fraction:
+    """Return Theorem 6(ii)'s bound, 1 + (h-1)/eta."""
+    return 1 + Fraction(states - 1) / eta
+
+
+def bound_di_sharp(states: int, eta: Fraction) -> Fraction:
+    """Return 1 + (h-1)(floor(1/eta) + 1), which DI's count obeys."""
+    return Fraction(1 + (states - 1) * (math.floor(1 / eta) + 1))
+
+
+def exact_di(states: int, eta: Fraction) -> list[int]:
+    r"""Return :math:`n_k = n_{k+1} + \min\{n_{k+1}, \lfloor 1/\eta\rfloor\} + 1`, n_1 first."""
+    times = [1]
+    while len(times) < states:
+        times.insert(0, times[0] + min(times[0], math.floor(1 / eta)) + 1)
+    return times
+
+
+def log_bound_ce(states: int, eta: float) -> float:
+    r"""Return the logarithm of Theorem 6(iii)'s bound (it overflows from :math:`\eta = 90` on)."""
+    m = states - 1
+    if m < 2:
+        return -math.inf
+    return math.log(32 * m * math.log(m)) + 8 * eta + 3 - 3 * math.log(eta)
+
+
+def bound_ce_sharp(states: int, eta: float) -> float:
+    r"""Return :math:`4m + 2 + \frac1{2\eta} + \frac{2m}\eta(\log 4m - 1)` with :math:`m = h-1`."""
+    m = states - 1
+    tail = 2 * m / eta * (math.log(4 * m) - 1) if m else 0.0
+    return 4 * m + 2 + 1 / (2 * eta) + tail
+
+
+# The checks
+
+ETAS = ("0.05", "0.3", "1", "2.5", "8")
+
+
+def check_recursion(
+    strict: bool = True,
+    processes: Sequence[tuple[str, Number, str]] = (
+        ("pg-sm", 2, "keep"),
+        ("di", 2, "keep"),
+        ("ce", 2, "keep"),
+        ("pg-es", 2, "keep"),
+        ("pg-es", 3, "keep"),
+        ("pg-es", 2, "drop"),
+        ("pg-es", 4, "drop"),
+    ),
+) -> Verdict:
+    """Check that the recursion gives the flip times of the simulation, for every state.
+
+    Parameters
+    ----------
+    strict : bool
+        Which recovery the recursion uses; the strict one is right.
+    processes : sequence of (update, p, factor)
+        The updates compared.
+    """
+
+    def cases() -> Iterator[Case]:
+        for (update, p, factor), eta, states in product(processes, ETAS, (1, 2, 3, 6)):
+            direct = simulate(states, update, eta, p, factor)
+            short = recursion(states, update, eta, p, factor, strict=strict)
+            apart = sum(a != b for a, b in zip(direct, short, strict=True))
+            row = {"update": update, "p": str(p), "factor": factor, "eta": eta, "states": states}
+            yield {**row, "n_1": direct[0], "recursion": short[0]}, 0.0 - apart
+
+    return rule("sec:domino/recursion", "minus the number of flip times that differ", cases())
+
+
+def _solved(
+    bound: Callable[[int, Fraction], float],
+    states: Iterable[int],
+    etas: Iterable[Number] = ETAS,
+    *,
+    upper: bool = False,
+    **process: Any,
+) -> Iterator[Case]:
+    for eta, h in product(etas, states):
+        steps = domino(h, eta=eta, **process)
+        room = steps - bound(h, exact(eta))
+        row = {**process, "eta": str(eta), "states": h, "steps": steps}
+        yield row, float(-room if upper else room)
+
+
+def check_theorem_6_i(
+    bound: Callable[[int], int] = bound_pg_sharp, update: str = "pg-sm"
+) -> Verdict:
+    """Check 2^h - 1 <= n_1 for PG-SM from the uniform start, and that a lower start breaks it.
+
+    Parameters
+    ----------
+    bound, update :
+        The lower bound, a function of the number of states, and the update that is to obey it.
+    """
+    ours = _solved(lambda h, _: bound(h), (1, 2, 3, 5, 8, 11), update=update)
+
+    def low() -> Iterator[Case]:
+        steps = recursion(3, "pg-sm", 5, start="1/20")[0]
+        row = {"update": "pg-sm", "start": "1/20", "eta": "5", "states": 3, "steps": steps}
+        yield row, float(steps - bound_pg(3))
+
+    unit = "steps - (2^h - 1)"
+    return rule("thm:domino/i", unit, ours, low() if update == "pg-sm" else ())
+
+
+def check_theorem_6_i_escort(
+    bound: Callable[[int], int] = bound_pg_sharp, factor: str = "keep"
+) -> Verdict:
+    """Check 2^h - 1 <= n_1 for PG-ES, p >= 2, exact gradient; and the variants that fail.
+
+    Parameters
+    ----------
+    bound, factor :
+        The lower bound, and whether the gradient's factor is kept (it must be).
+    """
+    states = (1, 2, 3, 5, 7)
+    shared: dict[str, Any] = {"update": "pg-es", "factor": factor}
+
+    def ours() -> Iterator[Case]:
+        for p in ("2", "3"):
+            yield from _solved(lambda h, _: bound(h), states, ("0.3", "1", "2", "5"), p=p, **shared)
+
+    def theirs() -> Iterator[Case]:
+        for p, kind, eta, h in (
+            ("2", "drop", "5", 7),
+            ("2", "drop", "5", 12),
+            ("3/2", "keep", "1", 12),
+        ):
+            process: dict[str, Any] = {"update": "pg-es", "p": p, "factor": kind}
+            yield from _solved(lambda h, _: bound_pg(h), (h,), (eta,), **process)
+
+    unit = "steps - bound"
+    return rule("thm:domino/i/pg-es", unit, ours(), theirs(), Status.FALSE)
+
+
+def check_theorem_6_ii(
+    bound: Callable[[int, Fraction], Fraction] = bound_di_sharp,
+) -> Verdict:
+    """Check DI's exact recursion and bound; the printed bound fails at two states already.
+
+    Parameters
+    ----------
+    bound : callable
+        The upper bound, a function of the number of states and of eta.
+    """
+    etas = ("0.05", "0.1", "0.3", "0.5", "0.7", "1", "2", "5")
+
+    def ours() -> Iterator[Case]:
+        for eta, h in product(etas, (1, 2, 3, 5, 9, 21)):
+            weight, steps = exact(eta), domino(h, "di", eta)
+            wrong = steps != exact_di(h, weight)[0]
+            row = {"eta": eta, "states": h, "steps": steps}
+            yield row, -1.0 if wrong else float(bound(h, weight) - steps)
+
+    theirs = _solved(
+        lambda h, eta: float(bound_di(h, eta)), (2, 3, 21), etas, upper=True, update="di"
+    )
+    return rule("thm:domino/ii", "bound - steps", ours(), theirs, Status.FALSE)
+
+
+def check_theorem_6_iii(
+    bound: Callable[[int, float], float] = bound_ce_sharp, update: str = "ce"
+) -> Verdict:
+    """Check a bound for CE and MCE that holds for every h, and the printed one for h >= 3.
+
+    Parameters
+    ----------
+    bound, update :
+        The upper bound, a function of the number of states and of eta, and who is to obey it.
+    """
+    etas: Sequence[Number] = ("0.01", "0.1", "1", "10", "100") if update == "ce" else ("1",)
+    states = (1, 2, 3, 5, 9, 20, 60) if update == "ce" else (8,)
+
+    def ours() -> Iterator[Case]:
+        for eta, h in product(etas, states):
+            steps = domino(h, update, eta)
+            rooms = [bound(h, float(exact(eta))) - steps]
+            if h >= 3:
+                rooms.append(log_bound_ce(h, float(exact(eta))) - math.log(steps))
+            yield {"update": update, "eta": eta, "states": h, "steps": steps}, min(rooms)
+
+    theirs = [
+        ({"eta": "1", "states": 2, "steps": steps, "printed bound": 0}, 0.0 - steps)
+        for steps in [domino(2, "ce", 1)]
+    ]
+    return rule("thm:domino/iii", "bound - steps", ours(), theirs, Status.FALSE)
+
+
+def bound_lemma_13(n: int, eta: float) -> float:
+    r"""Return :math:`4n + 2 + \frac1{2\eta} + \frac{2n}\eta(\log 4n - 1)`, valid for every n."""
+    return bound_ce_sharp(n + 1, eta)
+
+
+def worst_sequence(n: int, eta: float) -> list[float]:
+    r"""Return the largest sequence that Lemma 13's recursion allows (it takes equality)."""
+    values = [1.0]
+    for _ in range(n):
+        values.append(values[-1] + 2 + math.log1p(2 * eta * values[-1]) / eta)
+    return values
+
+
+def check_lemma_13(
+    first: int = 2, bound: Callable[[int, float], float] = bound_lemma_13
+) -> Verdict:
+    """Check the printed bound (in logarithms) from n = first on, and ours from n = 0 on.
+
+    Parameters
+    ----------
+    first : int
+        The first n at which the printed bound is asked to hold; it fails at 0 and 1.
+    bound : callable
+        The sharper bound, a function of n and eta.
+    """
+
+    def cases() -> Iterator[Case]:
+        for eta in (0.01, 0.1, 0.295, 1.0, 3.0, 20.0, 100.0):
+            for n, largest in enumerate(worst_sequence(1500, eta)):
+                rooms = [math.log(bound(n, eta) / largest)]
+                if n >= first:
+                    rooms.append(log_bound_ce(n + 1, eta) - math.log(largest))
+                yield {"eta": eta, "n": n, "largest X_n": largest}, min(rooms)
+
+    return rule("lem:XXn<", "log(bound / X_n)", cases())
+
+
+def amplitude(states: int, start: Fraction = Fraction(1, 2)) -> Fraction:
+    r"""Return the reward that a domino chain needs for a unit gap at s_1.
+
+    In state :math:`s_k`, :math:`a_1` ends the episode with reward :math:`r_k`, :math:`a_2` goes on
+    to :math:`s_{k+1}` (and from :math:`s_h` to the reward :math:`R`); no discount. The preference
+    at :math:`s_k` turns when :math:`\pi(a_2|s_{k+1})` passes its start :math:`x` if and only if
+    :math:`r_k = (1-x)\,r_{k+1} + xR`, once all later states have turned; :math:`r_h = 0`. The gap
+    is :math:`R - r_1`.
+    """
+    gap = Fraction(1)
+    for _ in range(states - 1):
+        gap /= 1 - start
+    return gap
+
+
+def check_amplitude(start: Fraction = Fraction(1, 2)) -> Verdict:
+    """Check that the domino chain with a unit gap at s_1 needs the reward 2^(h-1).
+
+    The thresholds are computed backward from the last state by exact arithmetic, and the chain with
+    them is asked in which direction every state is pushed when the next one stands just before and
+    just after its start.
+
+    Parameters
+    ----------
+    start : Fraction
+        pi_0(a_2) at every state; the amplitude is 2^(h-1) for 1/2.
+    """
+
+    def cases() -> Iterator[Case]:
+        nudge = Fraction(1, 1000)
+        for h in range(1, 21):
+            R = amplitude(h, start)
+            r = [Fraction(0)]
+            while len(r) < h:
+                r.insert(0, (1 - start) * r[0] + start * R)
+            # q(s_k, a_2) is the value of s_{k+1}, whose own a_2 leads to R by then
+            turns = all(
+                (1 - x) * r[k + 1] + x * R > r[k] if later else (1 - x) * r[k + 1] + x * R < r[k]
+                for k in range(h - 1)
+                for later, x in ((True, start + nudge), (False, start - nudge))
+            )
+            apart = abs(R - 2 ** (h - 1)) + abs(R - r[0] - 1)
+            yield {"states": h, "R": str(R)}, -1.0 if not turns else 0.0 - float(apart)
+
+    return rule("sec:domino/amplitude", "minus the distance of R to 2^(h-1)", cases())

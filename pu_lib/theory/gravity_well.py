@@ -95,7 +95,6 @@ __all__ = [
     "check_pg_sm",
     "check_pg_sm_decrease",
     "check_pg_sm_sufficient",
-    "check_table_entry",
     "check_two_actions",
     "clip_and_renormalise",
     "condition_map",
@@ -929,42 +928,3 @@ def check_escape(
         f"proved bounds; the closest bound is {room:.3g} steps away.",
         tuple(rows),
     )
-
-
-def check_table_entry(name: str, printed: str | None = None) -> Verdict:
-    """Judge an entry of Table 1, "gravity well": strong, weak or none.
-
-    "None" asks that the condition never fails, "strong" that the time to leave a well grows like a
-    power of its depth, and "weak" is what lies between. An update whose condition fails but whose
-    wells never attract (`ce`) has the entry "none" with a correction.
-
-    Parameters
-    ----------
-    name : str
-        The update.
-    printed : str, optional
-        The entry to judge; the paper's if missing.
-    """
-    printed = printed or _TABLE[name]
-    exponent = escape_exponent([escape_steps(UPDATES[name], well(d), _WELL_Q) for d in _DEPTHS])
-    fails = max(failing_share(UPDATES[name], (1.0, m, 0.0), 0.1)[0] for m in (0.1, 0.5, 0.9))
-    ours = "strong" if exponent > 0.5 else "weak" if fails > 0 else "none"
-    attracts = (
-        check_ce_most_probable(UPDATES[name], 200).status is not Status.HOLDS if fails else False
-    )
-    if ours == "weak" and printed == "none" and not attracts:
-        status = Status.CORRECTED
-    else:
-        status = Status.HOLDS if ours == printed else Status.FALSE
-    return Verdict(
-        f"tab:analysis/{name}/gravity-well",
-        status,
-        float(fails),
-        f"The condition fails on up to {100 * fails:.3g} % of the simplex, the most probable "
-        f"action {'may gain' if attracts else 'never gains'} where it is not the greedy one, and "
-        f"the time to leave a well of depth eps grows like eps^-{max(exponent, 0.0):.2f}.",
-    )
-
-
-_TABLE = {"pg-sm": "strong", "pg-es": "weak", "di": "none", "ce": "none", "mce": "none"}
-"""Table 1, column "gravity well"."""

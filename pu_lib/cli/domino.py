@@ -1,0 +1,40 @@
+"""``python -m pu_lib domino``: print how many steps solve the domino setting."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from pu_lib.cli.unlearn import add_process
+
+__all__ = ["add_parser"]
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "domino",
+        help="count the steps that solve the domino setting",
+        description="Print the number of steps after which the first state has flipped, or "
+        "'inf'. The count is that of exact arithmetic.",
+    )
+    add_process(parser)
+    parser.add_argument("--states", required=True, type=int, help="the number of states")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from pu_lib.theory.domino import domino
+
+    try:
+        number = domino(
+            arguments.states,
+            arguments.update,
+            arguments.eta,
+            arguments.p,
+            arguments.escort_factor,
+        )
+    except (RuntimeError, ArithmeticError) as unfinished:
+        raise ValueError(str(unfinished)) from unfinished
+    print(number)
+    return 0

@@ -1,0 +1,67 @@
+"""``python -m pu_lib unlearn``: print how many opposite updates undo n updates."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+__all__ = ["add_parser"]
+
+
+def add_process(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that choose the update, shared with ``domino``."""
+    parser.add_argument("--update", required=True, choices=("pg-sm", "pg-es", "di", "ce", "mce"))
+    parser.add_argument(
+        "--eta", required=True, help="the weight, read exactly: 0.3 or 3/10 is three tenths"
+    )
+    parser.add_argument("--p", default="2", help="exponent of the escort update (default: 2)")
+    parser.add_argument(
+        "--escort-factor",
+        choices=("keep", "drop"),
+        default="keep",
+        help="keep or drop the factor p / norm of the escort gradient (default: keep)",
+    )
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "unlearn",
+        help="count the opposite updates that undo n updates",
+        description="Make n updates with q = (1, 0) and print the number of updates with "
+        "q = (0, 1) until pi(a_1) is back at its start, or 'inf'. The count is that of exact "
+        "arithmetic.",
+    )
+    add_process(parser)
+    parser.add_argument("--n", required=True, type=int, help="the number of updates to undo")
+    parser.add_argument(
+        "--schedule",
+        choices=("constant", "inverse-sqrt"),
+        default="constant",
+        help="weights eta, or eta / sqrt(t) through both phases (default: constant)",
+    )
+    parser.add_argument("--start", default="1/2", help="the first pi(a_1) (default: 1/2)")
+    parser.add_argument(
+        "--strict", action="store_true", help="wait until pi(a_1) is below its start"
+    )
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from pu_lib.theory.unlearning import count
+
+    try:
+        number = count(
+            arguments.n,
+            arguments.update,
+            arguments.eta,
+            arguments.schedule,
+            arguments.p,
+            arguments.escort_factor,
+            arguments.start,
+            arguments.strict,
+        )
+    except (RuntimeError, ArithmeticError) as unfinished:
+        raise ValueError(str(unfinished)) from unfinished
+    print(number)
+    return 0

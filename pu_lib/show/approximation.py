@@ -1,0 +1,152 @@
+"""Figures of the chapter on function approximation: learning curves, sparsemax beside DI."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pu_lib.show.explorers import Explorer, Slider
+from pu_lib.show.style import COLOURS, GREY, INK, BookFigure, figure, line, styled
+from pu_lib.theory.approximation import (
+    SPARSEMAX,
+    contexts,
+    fitted_direct,
+    learn,
+    linear,
+    neural,
+)
+from pu_lib.updates import UPDATES, project_simplex
+
+__all__ = [
+    "EXPLORERS",
+    "alt_return",
+    "draw_crossings",
+    "draw_learning",
+    "draw_return",
+    "draw_reversal",
+]
+
+LEARNERS = ("pg-sm", "pg-es", "ce", "mce")
+
+
+@styled
+def draw_learning(n_steps: int = 300, eta: float = 1.0) -> BookFigure:
+    """Draw the performance of four updates with a linear and a neural policy on the contexts."""
+    task = contexts()
+    fig, axes = figure(1, 2, height=3.2, sharey=True)
+    for name in LEARNERS:
+        for ax, model in zip(axes, task.models(offset=float(name == "pg-es")), strict=True):
+            run = learn(UPDATES[name], task, model, n_steps, eta)
+            ax.plot(np.arange(1, n_steps + 2), 1 - run.performance, **line(name))
+            ax.set(
+                xscale="log", yscale="log", xlabel=f"update (counted from 1), {model.name} policy"
+            )
+    axes[0].set_ylabel("gap to the optimum")
+    axes[0].legend()
+    return fig
+
+
+@styled
+def draw_crossings(eta: float = 0.1, n_steps: int = 300, seed: int = 2) -> BookFigure:
+    """Draw one run of escort with a network: performance, and scores crossing zero."""
+    task = contexts()
+    fig, (top, bottom) = figure(2, 1, height=3.8, sharex=True)
+    for name in ("pg-sm", "pg-es"):
+        model = neural(task.features, 3, float(name == "pg-es"), seed=seed)
+        run = learn(UPDATES[name], task, model, n_steps, eta)
+        top.plot(run.performance, **line(name))
+        if name == "pg-es":
+            bottom.vlines(np.arange(1, n_steps + 1), 0, run.crossings, color=COLOURS[name])
+    top.set_ylabel("performance")
+    top.legend(loc="lower right")
+    bottom.set(xlabel="update", ylabel="PG-ES scores\ncrossing zero")
+    return fig
+
+
+@styled
+def draw_reversal(reversed_steps: int = 100, n_steps: int = 600) -> BookFigure:
+    """Draw linear policies that see reversed values first and the right ones afterwards."""
+    task = contexts()
+    model = linear(task.features, 3)
+    fig, ax = figure(height=3.3)
+    for name in ("pg-sm", "ce", "mce"):
+        run = learn(UPDATES[name], task, model, n_steps, 1.0, reversed_steps)
+        ax.plot(run.performance, **line(name))
+    stuck = learn(SPARSEMAX, task, model, n_steps, 1.0, reversed_steps)
+    ax.plot(stuck.performance, color=INK, label="sparsemax")
+    fitted = fitted_direct(task, n_steps, 0.5, None, reversed_steps)
+    ax.plot(fitted.performance, **(line("di") | {"label": "fitted DI"}))
+    ax.axvline(reversed_steps, color=GREY, linewidth=1)
+    ax.set(xlabel="update", ylabel="performance (1 is the optimum)")
+    ax.legend(ncols=2)
+    return fig
+
+
+def _paths(n: int, eta: float, total: int = 60) -> dict[str, np.ndarray]:
+    """Return the probability of action 1 along n updates for it and the rest for action 2."""
+    paths = {}
+    for name, update in {
+        "sparsemax": SPARSEMAX,
+        "di": UPDATES["di"],
+        "mce": UPDATES["mce"],
+    }.items():
+        theta = np.full(2, 0.5) if name != "mce" else np.zeros(2)
+        path = []
+        for t in range(total + 1):
+            path.append(float((project_simplex if name != "mce" else update.policy)(theta)[0]))
+            theta = update.step(theta, [1.0, 0.0] if t < n else [0.0, 1.0], eta)
+        paths[name] = np.array(path)
+    return paths
+
+
+@styled
+def draw_return(n: int = 20, eta: float = 0.1) -> BookFigure:
+    """Draw the probability of action 1 when the better action changes after n updates.
+
+    Parameters
+    ----------
+    n : int
+        Updates with q = (1, 0) before q = (0, 1).
+    eta : float
+        The weight.
+    """
+    paths = _paths(n, eta)
+    fig, ax = figure(height=3.0)
+    ax.plot(paths["sparsemax"], color=INK, label="sparsemax")
+    for name in ("di", "mce"):
+        ax.plot(paths[name], **line(name))
+    ax.axvline(n, color=GREY, linewidth=1)
+    ax.set(xlabel="update", ylabel="probability of action 1", ylim=(-0.03, 1.03))
+    ax.legend(loc="lower left", ncols=3)
+    return fig
+
+
+def alt_return(n: int = 20, eta: float = 0.1) -> str:
+    """Say what `draw_return` shows."""
+    names = {"sparsemax": "Sparsemax", "di": "DI", "mce": "MCE"}
+    ends = []
+    for name, path in _paths(n, eta).items():
+        below = np.flatnonzero(path[n:] < 0.5)
+        ends.append(
+            f"{names[name]} "
+            + (
+                f"is below one half {below[0]} updates later"
+                if below.size
+                else "does not come back"
+            )
+        )
+    return (
+        f"Probability of action 1 over 60 updates at weight {eta:g}; after update {n} the other "
+        f"action is the better one. {', '.join(ends)}."
+    )
+
+
+EXPLORERS = {
+    "sparsemax": Explorer(
+        draw=draw_return,
+        alt=alt_return,
+        grid={
+            "n": Slider("$n$", [1, 3, 5, 10, 20], "{}", start=4),
+            "eta": Slider(r"$\eta$", [0.03, 0.1, 0.3, 1.0], "{:g}", start=1),
+        },
+    )
+}

@@ -1,0 +1,154 @@
+"""Figures and explorer of the chapter on convergence and optimality."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pu_lib.show.explorers import Explorer, Slider
+from pu_lib.show.style import COLOURS, GREY, INK, PALETTE, BookFigure, figure
+from pu_lib.theory.convergence import (
+    ADVERSARIES,
+    adversarial_run,
+    instances,
+    key_lemma_bound,
+    necessity_floor,
+    one_way_mdp,
+    optimality_bounds,
+    structure,
+)
+from pu_lib.trajectories import run
+from pu_lib.updates import UPDATES
+
+__all__ = [
+    "EXPLORERS",
+    "alt_weights",
+    "draw_weights",
+    "figure_one_way",
+    "figure_settled",
+    "figure_ties",
+]
+
+Floats = NDArray[np.float64]
+
+SHOWN = ("chain", "duplicated chain", "random")
+
+
+def figure_settled(n_steps: int = 600) -> BookFigure:
+    """Draw gap and proved bound from the time when the greedy actions have settled."""
+    fig, axes = figure(1, 3, height=2.9, sharey=True)
+    for ax, name in zip(axes, SHOWN, strict=True):
+        mdp = instances()[name]
+        facts = structure(mdp)
+        trajectory = run(
+            mdp, UPDATES["mce"], n_steps, eta=lambda t: (t + 1.0) ** -0.5, weighting="uniform"
+        )
+        start, _, _, ahead = optimality_bounds(mdp, trajectory, facts)
+        gap = (facts.v - trajectory.v).max(axis=1)
+        t = np.arange(n_steps + 1) + 1
+        ax.plot(t, gap, color=COLOURS["mce"], label="gap")
+        ax.plot(t[start:], ahead, color=INK, linestyle="--", linewidth=1.2, label="proved")
+        ax.axvline(t[start], color=GREY, linestyle=":", linewidth=1)
+        ax.set(xscale="log", yscale="log", xlabel="$t+1$")
+        ax.text(0.5, 1.02, name, transform=ax.transAxes, ha="center", fontsize=9.5, color=GREY)
+    axes[0].set_ylabel(r"$\max_s\,v_\star(s)-v_t(s)$")
+    axes[0].legend(loc="lower left")
+    return fig
+
+
+def figure_ties(n_steps: int = 3000) -> BookFigure:
+    """Draw the suboptimal mass, multiplied by t, under five ways to break ties."""
+    fig, ax = figure(height=3.3)
+    t = np.arange(n_steps + 1)
+    styles = ("-", "--", (0, (1.2, 1.2)), "-.", (0, (6, 1.5, 1.2, 1.5)))
+    for k, name in enumerate(ADVERSARIES):
+        mass = adversarial_run([1.0, 1.0, 0.0], name, np.ones(n_steps))[:, 2]
+        width = 3.2 if name == "first" else 1.6
+        ax.plot(
+            t[1:],
+            np.maximum((mass * t)[1:], 1e-12),
+            color=PALETTE[k],
+            linestyle=styles[k],
+            linewidth=width,
+            label=name,
+        )
+    bound = key_lemma_bound(1 / 3, 1.0, 3, t)
+    ax.plot(t[1:], (bound * t)[1:], color=INK, linewidth=1.2, label="bound")
+    ax.set(xscale="log", yscale="log", xlabel="$t$", ylabel=r"$t\,\pi_t(a_3)$", ylim=(1e-6, 4))
+    ax.legend(ncols=2, loc="lower left")
+    return fig
+
+
+def figure_one_way(n_steps: int = 300) -> BookFigure:
+    """Draw both gaps where the first state's weights sum to 2 and the second's to infinity."""
+    mdp = one_way_mdp()
+    facts = structure(mdp)
+    trajectory = run(
+        mdp,
+        UPDATES["mce"],
+        n_steps,
+        weighting=lambda t, _: np.array([0.5**t, 1.0]),
+    )
+    t = np.arange(n_steps + 1) + 1
+    fig, ax = figure(height=2.9)
+    ax.plot(
+        t, (facts.v - trajectory.v)[:, 0], color=COLOURS["mce"], label=r"$v_\star-v_t$ at $s_0$"
+    )
+    q_gap = (facts.q - trajectory.q).max(axis=(1, 2))
+    ax.plot(t, q_gap, color=COLOURS["pg-sm"], linestyle="--", label=r"$\max_{s,a}\,q_\star-q_t$")
+    ax.axhline(float(necessity_floor(0.5, 2, 2.0)), color=GREY, linestyle=":", label="floor")
+    ax.set(xscale="log", yscale="log", xlabel="$t+1$", ylabel="gap")
+    ax.legend(loc="lower left")
+    return fig
+
+
+# The explorer
+
+N_STEPS = 4000
+
+
+def _weighted(x: float, best: int) -> tuple[Floats, Floats, Floats]:
+    """Return the suboptimal mass of a four-armed bandit, its bound and its floor."""
+    rewards = np.where(np.arange(4) < best, 1.0, 0.0)
+    weights = (np.arange(N_STEPS) + 1.0) ** -x
+    mass = adversarial_run(rewards, "first", weights)[:, best:].sum(axis=1)
+    spent = np.append(0.0, np.cumsum(weights))
+    bound = key_lemma_bound(1 - best / 4, best / 4 / best / (1 - best / 4), 4, spent)
+    floor = necessity_floor(1 - best / 4, 4, spent)
+    return mass, bound, floor
+
+
+def draw_weights(x: float, best: int) -> BookFigure:
+    """Draw the suboptimal mass under weights that decay with exponent `x`."""
+    mass, bound, floor = _weighted(x, best)
+    t = np.arange(N_STEPS + 1) + 1
+    fig, ax = figure(width=6.0, height=3.1)
+    ax.plot(t, mass, color=COLOURS["mce"], label=r"$\pi_t$ (suboptimal)")
+    ax.plot(t, bound, color=INK, linestyle="--", linewidth=1.2, label="key lemma")
+    ax.plot(t, floor, color=GREY, linestyle=":", linewidth=1.4, label="floor")
+    ax.set(xscale="log", yscale="log", xlabel="$t+1$", ylim=(3e-5, 1.3), ylabel="probability")
+    ax.legend(loc="lower left")
+    return fig
+
+
+def alt_weights(x: float, best: int) -> str:
+    """Say what a frame of the explorer shows."""
+    mass, bound, floor = _weighted(x, best)
+    fate = "keeps falling" if x <= 1 else "levels off, because the weights sum to a finite value"
+    return (
+        f"Weights (t+1)^-{x:g}, {best} best of four arms: after {N_STEPS} updates the suboptimal "
+        f"probability is {mass[-1]:.2g}, between the floor {floor[-1]:.2g} and the bound "
+        f"{bound[-1]:.2g}; it {fate}."
+    )
+
+
+EXPLORERS = {
+    "weights": Explorer(
+        draw=draw_weights,
+        alt=alt_weights,
+        grid={
+            "best": Slider("best arms", [1, 2, 3]),
+            "x": Slider("exponent $x$", [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0]),
+        },
+    )
+}

@@ -1,0 +1,155 @@
+"""Figures and explorer of the domino chapter."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from pu_lib.exact import exact
+from pu_lib.show.explorers import Explorer, Slider
+from pu_lib.show.style import COLOURS, GREY, INK, LABELS, MARKERS, figure, line, styled
+from pu_lib.theory.domino import (
+    board,
+    bound_ce_sharp,
+    bound_di,
+    bound_di_sharp,
+    bound_pg,
+    bound_pg_sharp,
+    domino,
+    log_bound_ce,
+)
+
+__all__ = ["EXPLORERS", "board_figure", "counts_figure", "line_figure"]
+
+NAMES = ("pg-sm", "pg-es", "di", "mce")
+LONGEST = {"pg-sm": 13, "pg-es": 9, "di": 16, "mce": 16}
+
+
+def _label(name: str) -> str:
+    return "CE = MCE" if name == "mce" else LABELS[name]
+
+
+@styled
+def counts_figure(eta: str = "0.5") -> Figure:
+    """Draw the steps that solve the domino setting against the number of states."""
+    fig, ax = figure(height=4.6)
+    weight, grid = exact(eta), range(1, 17)
+    step = float(weight)
+    for name in NAMES:
+        states = range(1, LONGEST[name] + 1)
+        found = [domino(h, name, eta) for h in states]
+        ax.plot(states, found, MARKERS[name], color=COLOURS[name], label=_label(name))
+    printed: dict[str, Any] = {
+        "pg-sm": [bound_pg(h) for h in grid],
+        "di": [float(bound_di(h, weight)) for h in grid],
+        "mce": [math.exp(log_bound_ce(h, step)) if h > 2 else math.nan for h in grid],
+    }
+    right: dict[str, Any] = {
+        "pg-sm": [bound_pg_sharp(h) for h in grid],
+        "di": [float(bound_di_sharp(h, weight)) for h in grid],
+        "mce": [bound_ce_sharp(h, step) for h in grid],
+    }
+    for name in printed:
+        ax.plot(grid, printed[name], linestyle=":", color=COLOURS[name], linewidth=1.3)
+        ax.plot(grid, right[name], linestyle="-", color=COLOURS[name], linewidth=1)
+    ax.plot([], [], ":", color=INK, linewidth=1.3, label="bound as printed")
+    ax.plot([], [], "-", color=INK, linewidth=1, label="bound as proved here")
+    ax.set_yscale("log")
+    ax.set_xlabel(r"number of states $|\mathcal{S}|$")
+    ax.set_ylabel("steps")
+    fig.legend(loc="outside upper center", ncols=3)
+    return fig
+
+
+@cache
+def _board(states: int, update: str, eta: str) -> tuple[list[int | float], Any]:
+    times, history = board(states, update, eta)
+    return times, np.array(history).T
+
+
+def _draw_board(ax: Any, states: int, update: str, eta: str) -> Any:
+    times, history = _board(states, update, eta)
+    last = history.shape[1] - 1
+    extent = (-0.5, last + 0.5, states + 0.5, 0.5)
+    image = ax.imshow(
+        history, aspect="auto", extent=extent, cmap="RdBu_r", vmin=0, vmax=1, interpolation="none"
+    )
+    ax.plot([t - 0.5 for t in times], range(1, states + 1), "k|", markersize=14, markeredgewidth=2)
+    ax.set_yticks(range(1, states + 1), [f"$s_{{{k}}}$" for k in range(1, states + 1)])
+    ax.annotate(
+        f"{_label(update)}: {times[0]} steps",
+        (0.98, 0.06),
+        xycoords="axes fraction",
+        ha="right",
+        bbox={"facecolor": "white", "edgecolor": GREY, "linewidth": 0.5, "pad": 3},
+    )
+    ax.grid(False)
+    return image
+
+
+@styled
+def board_figure(states: int = 6, eta: str = "0.5") -> Figure:
+    """Draw pi_t(a_2) at every state over time, one panel an update, and mark the flips."""
+    fig, axes = figure(2, 2, height=5.4)
+    for ax, name in zip(axes.flat, NAMES, strict=True):
+        image = _draw_board(ax, states, name, eta)
+    for ax in axes[1]:
+        ax.set_xlabel("step $t$")
+    fig.colorbar(image, ax=axes, label=r"$\pi_t(a_2)$", shrink=0.7)
+    return fig
+
+
+@styled
+def line_figure(states: int = 6, update: str = "pg-sm", eta: str = "0.5") -> Figure:
+    """Draw pi_t(a_2) of every state as a curve: each waits for the next, then turns."""
+    _, history = _board(states, update, eta)
+    fig, ax = figure(height=3.6)
+    for k, values in enumerate(history, start=1):
+        shade = 0.25 + 0.75 * k / states
+        style = line(update) | {"alpha": shade, "label": None, "linestyle": "-"}
+        ax.plot(values, **style)
+        turn = int(values.argmin())
+        ax.annotate(
+            f"$s_{{{k}}}$", (turn, values[turn]), (0, -11), textcoords="offset points", ha="center"
+        )
+    ax.axhline(0.5, color=GREY, linewidth=1, linestyle=":")
+    ax.set_ylim(-0.06, 1.03)
+    ax.set_xlabel("step $t$")
+    ax.set_ylabel(r"$\pi_t(a_2)$")
+    return fig
+
+
+def draw_board(update: str, states: int) -> Figure:
+    """Draw one frame of the board, weight 1/2."""
+    fig, ax = figure(height=3.2)
+    image = _draw_board(ax, states, update, "0.5")
+    ax.set_xlabel("step $t$")
+    fig.colorbar(image, ax=ax, label=r"$\pi_t(a_2)$")
+    return fig
+
+
+def alt_board(update: str, states: int) -> str:
+    """Describe one frame of the board."""
+    times, _ = _board(states, update, "0.5")
+    flips = ", ".join(f"s_{k} at {t}" for k, t in enumerate(times, start=1))
+    return (
+        f"Colour map of the probability of the second action at {states} states over time under "
+        f"{_label(update)} with weight 0.5. Flips, last state first to turn: {flips}."
+    )
+
+
+EXPLORERS = {
+    "board": Explorer(
+        draw=draw_board,
+        alt=alt_board,
+        grid={
+            "update": Slider("update", list(NAMES)),
+            "states": Slider(r"$|\mathcal{S}|$", [2, 3, 4, 5, 6, 7, 8], start=3),
+        },
+        kind="heatmap",
+    ),
+}

@@ -1,0 +1,124 @@
+"""Figures of the chapter on the gravity well: condition maps, escapes, the published start."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.colors import ListedColormap
+from numpy.typing import NDArray
+
+from pu_lib.show.explorers import Explorer, Slider
+from pu_lib.show.style import GREY, INK, LABELS, MARKERS, BookFigure, figure, line, styled
+from pu_lib.theory.gravity_well import condition_map, escape_steps, failing_share, well
+from pu_lib.updates import UPDATES, softmax
+
+__all__ = ["EXPLORERS", "alt_maps", "draw_escape", "draw_maps", "draw_published"]
+
+COLOURS = ("#f4f5f7", "#e0a33e", "#9c2f2f")
+HEIGHT = np.sqrt(3) / 2
+PUBLISHED = np.array([1.0, 3.0, 5.0])
+PUBLISHED_Q = np.array([1.0, 0.9, 0.1])
+
+
+def _raster(width: int = 130) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return barycentric coordinates of a picture of the simplex, and which pixels are inside.
+
+    The greedy action is the top corner, the second best the left one.
+    """
+    x, y = np.meshgrid(np.linspace(0, 1, width), np.linspace(0, 1, int(width * HEIGHT)))
+    top, right = y, x - y / 2
+    points = np.stack([top, 1 - top - right, right], axis=-1)
+    return points, np.asarray(points.min(axis=-1) > 1e-6)
+
+
+@styled
+def draw_maps(middle: float = 0.9, eta: float = 0.1) -> BookFigure:
+    """Draw, for each update, where the condition fails and where the best action loses.
+
+    Parameters
+    ----------
+    middle : float
+        The value of the second action; the others are 1 and 0.
+    eta : float
+        The weight of the step.
+    """
+    points, inside = _raster()
+    fig, axes = figure(1, 5, height=1.9)
+    for ax, (name, update) in zip(axes, UPDATES.items(), strict=True):
+        picture = np.full(inside.shape, np.nan)
+        picture[inside] = condition_map(update, points[inside], (1.0, middle, 0.0), eta)
+        ax.imshow(
+            picture,
+            origin="lower",
+            extent=(0, 1, 0, HEIGHT),
+            cmap=ListedColormap(COLOURS),
+            vmin=0,
+            vmax=2,
+            interpolation="nearest",
+        )
+        ax.plot([0, 1, 0.5, 0], [0, 0, HEIGHT, 0], color=GREY, linewidth=1)
+        ax.text(0.5, -0.2, LABELS[name], ha="center", va="top", color=INK)
+        ax.text(0.5, HEIGHT + 0.03, "$1$", ha="center", va="bottom", fontsize=8)
+        ax.text(0.0, -0.03, f"${middle:g}$", ha="center", va="top", fontsize=8)
+        ax.text(1.0, -0.03, "$0$", ha="center", va="top", fontsize=8)
+        ax.set(xlim=(-0.08, 1.08), ylim=(-0.38, HEIGHT + 0.16), aspect="equal")
+        ax.axis("off")
+    return fig
+
+
+def alt_maps(middle: float = 0.9, eta: float = 0.1) -> str:
+    """Say what `draw_maps` shows."""
+    parts = []
+    for name, update in UPDATES.items():
+        fails, loses = failing_share(update, (1.0, middle, 0.0), eta, 60)
+        parts.append(
+            f"{LABELS[name]} {100 * fails:.0f} % (the best action loses on {100 * loses:.0f} %)"
+        )
+    return (
+        f"Five triangles of policies for values (1, {middle:g}, 0) and weight {eta:g}. The "
+        f"condition fails on this share of each: {', '.join(parts)}."
+    )
+
+
+@styled
+def draw_escape(weight: float = 1.0, middle: float = 0.9) -> BookFigure:
+    """Draw the number of steps needed to leave a well against its depth."""
+    depths, q = np.geomspace(0.2, 2e-3, 7), (1.0, middle, 0.0)
+    fig, ax = figure(height=3.4)
+    for name, update in UPDATES.items():
+        steps = [escape_steps(update, well(d), q, weight) for d in depths]
+        ax.loglog(1 / depths, steps, marker=MARKERS[name], **line(name))
+    ax.loglog(1 / depths, 20 / depths, color=GREY, linewidth=1, linestyle=":")
+    ax.text(200, 6e3, r"$20/\varepsilon$", ha="right", color=GREY)
+    ax.set(xlabel=r"depth of the well, $1/\varepsilon$", ylabel=r"steps until $\pi(a_q) \geq 1/2$")
+    ax.legend(ncols=2)
+    return fig
+
+
+@styled
+def draw_published(weight: float = 0.4, n_steps: int = 12_000) -> BookFigure:
+    r"""Draw :math:`\pi(a_q)` along the steps from the policy of :math:`\theta_0 = (1, 3, 5)`."""
+    pi = softmax(PUBLISHED)
+    fig, ax = figure(height=3.2)
+    for name, update in UPDATES.items():
+        theta = pi if name == "di" else np.sqrt(pi) if name == "pg-es" else np.log(pi)
+        path = [float(pi[0])]
+        while len(path) <= n_steps and path[-1] < 0.99:
+            theta = update.step(theta, PUBLISHED_Q, weight)
+            path.append(float(update.policy(theta)[0]))
+        ax.semilogx(np.arange(1, len(path) + 1), path, **line(name))
+    ax.set(xlabel="step (counted from 1)", ylabel=r"$\pi(a_q)$", ylim=(-0.02, 1.02))
+    ax.legend(loc="upper left")
+    return fig
+
+
+EXPLORERS = {
+    "condition-map": Explorer(
+        draw=draw_maps,
+        alt=alt_maps,
+        grid={
+            "middle": Slider("$q(b)$", [0.0, 0.3, 0.6, 0.9, 0.99], "{:g}", start=3),
+            "eta": Slider(r"$\eta$", [0.1, 1, 3, 10], "{:g}"),
+        },
+        kind="heatmap",
+    )
+}

@@ -1,0 +1,127 @@
+"""Figures and explorer of the chapter on rates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pu_lib.show.explorers import Explorer, Slider
+from pu_lib.show.style import COLOURS, GREY, INK, PALETTE, BookFigure, figure, line
+from pu_lib.theory.rates import (
+    bandit_policies,
+    exponent,
+    limit_error_bound,
+    log_times,
+    odds,
+    overtaking_steps,
+)
+from pu_lib.updates import UPDATES, make_update
+
+__all__ = [
+    "EXPLORERS",
+    "alt_limit",
+    "draw_limit",
+    "figure_exponents",
+    "figure_limit",
+    "figure_overtaking",
+]
+
+
+def figure_exponents(n_steps: int = 10_000) -> BookFigure:
+    """Draw the gap of every update on a bandit, with the measured exponents."""
+    arms = np.array([1.0, 0.6, 0.2])
+    times = log_times(n_steps)
+    fig, ax = figure(height=3.7)
+    for name in ("pg-sm", "ce", "mce", "pg-es", "di"):
+        update = make_update(name, p=4.0) if name == "pg-es" else UPDATES[name]
+        gap = bandit_policies(update, arms, n_steps)[times] @ (arms.max() - arms)
+        drawn = {**line(name)}
+        if np.isfinite(value := exponent(times, gap).value):
+            drawn["label"] += f": {value:.3f}"
+        if name == "pg-es":
+            drawn["label"] += " ($p=4$)"
+        seen = gap > 1e-14
+        marker = "D" if name == "di" else None
+        ax.plot(times[seen], gap[seen], marker=marker, **drawn)
+    two = bandit_policies(UPDATES["pg-es"], arms, 60)[1:] @ (arms.max() - arms)
+    ax.plot(np.arange(1, 61), two, color=COLOURS["pg-es"], linestyle=":", label="PG-ES ($p=2$)")
+    ax.set(xscale="log", yscale="log", xlabel="$t$", ylabel=r"$v_\star-v_t$", ylim=(1e-9, 2))
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 0.0))
+    return fig
+
+
+def figure_limit(n_steps: int = 3000) -> BookFigure:
+    """Draw (1 - pi) t for several numbers of actions, with the limits."""
+    fig, ax = figure(height=3.2)
+    t = np.arange(1, n_steps + 1)
+    styles = ("-", "--", "-.", (0, (1.2, 1.2)))
+    for k, n in enumerate((2, 3, 5, 10)):
+        product = t / (1.0 + odds(n, n_steps)[1:])
+        ax.plot(t, product, color=PALETTE[k], linestyle=styles[k], label=f"$|A|={n}$")
+        ax.plot([n_steps * 1.1], [(n - 1) / n], marker="<", color=PALETTE[k])
+    ax.set(xscale="log", xlabel="$t$", ylabel=r"$(1-\pi_t)\,t$", ylim=(0, 2.4))
+    ax.legend(ncols=4, loc="upper right")
+    return fig
+
+
+def figure_overtaking(n_steps: int = 20) -> BookFigure:
+    """Draw the gap times the sum of step sizes, with and without the current one."""
+    rates, masses = overtaking_steps(n_steps)
+    total = np.cumsum(rates)
+    t = np.arange(n_steps)
+    fig, ax = figure(height=2.9)
+    ax.plot(t, masses * total, color=COLOURS["mce"], marker="o", label=r"sum to $t$, as printed")
+    ax.plot(
+        t,
+        masses * np.append(0.0, total[:-1]),
+        color=COLOURS["pg-sm"],
+        marker="s",
+        linestyle="--",
+        label="sum before $t$",
+    )
+    ax.plot(t, (t + 1) / 2, color=GREY, linestyle=":", label="$(t+1)/2$")
+    ax.set(xlabel="$t$", ylabel="gap $\\times$ sum")
+    ax.legend()
+    return fig
+
+
+# The explorer
+
+N_STEPS = 2000
+
+
+def draw_limit(n: int, eta: float) -> BookFigure:
+    """Draw (1 - pi) eta t with the explicit interval around its limit."""
+    t = np.arange(1, N_STEPS + 1)
+    kappa = odds(n, N_STEPS, eta)
+    error = limit_error_bound(kappa, n, eta)[1:]
+    centre = kappa[0] + n / (n - 1) * eta * t
+    low = eta * t / (1.0 + centre + error)
+    high = eta * t / (1.0 + np.maximum(centre - error, 0.0))
+    fig, ax = figure(width=6.0, height=3.1)
+    ax.fill_between(t, low, high, color=GREY, alpha=0.2, linewidth=0, label="proved")
+    ax.plot(t, eta * t / (1.0 + kappa[1:]), color=COLOURS["mce"], label=r"$(1-\pi_t)\,\eta t$")
+    ax.axhline((n - 1) / n, color=INK, linestyle="--", linewidth=1, label=r"$(|A|-1)/|A|$")
+    ax.set(xscale="log", xlabel="$t$", ylim=(0, 2))
+    ax.legend(loc="upper right")
+    return fig
+
+
+def alt_limit(n: int, eta: float) -> str:
+    """Say what a frame of the explorer shows."""
+    product = eta * N_STEPS / (1.0 + odds(n, N_STEPS, eta)[-1])
+    return (
+        f"{n} actions, step size {eta:g}: after {N_STEPS} updates the suboptimal probability times "
+        f"the spent weight is {product:.4f}; its limit is {(n - 1) / n:.4f}."
+    )
+
+
+EXPLORERS = {
+    "limit": Explorer(
+        draw=draw_limit,
+        alt=alt_limit,
+        grid={
+            "n": Slider("$|A|$", [2, 3, 4, 5, 7, 10]),
+            "eta": Slider(r"$\eta$", [0.1, 0.3, 1.0, 2.0, 4.0], fmt="{:g}", start=2),
+        },
+    )
+}

@@ -1,0 +1,35 @@
+"""Figures of the exact process on any MDP: how the performance of the five updates grows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from pu_lib.mdp import FiniteMDP
+from pu_lib.show.style import GREY, BookFigure, figure, line, styled
+from pu_lib.trajectories import Trajectory
+
+__all__ = ["draw_performance"]
+
+
+@styled
+def draw_performance(mdp: FiniteMDP, runs: Mapping[str, Trajectory]) -> BookFigure:
+    """Draw the performance of each run against the number of updates.
+
+    Parameters
+    ----------
+    mdp : FiniteMDP
+        The process the runs are of; its optimal performance is drawn as a dotted line.
+    runs : mapping of str to Trajectory
+        By name of the update.
+    """
+    fig, ax = figure(height=3.4)
+    for name, trajectory in runs.items():
+        # The first point, before any update, cannot stand on a logarithmic axis at t = 0.
+        ax.plot(np.arange(1, len(trajectory.performance) + 1), trajectory.performance, **line(name))
+    best = mdp.optimal().performance
+    ax.axhline(best, color=GREY, linestyle=":", linewidth=1.0, label="optimum")
+    ax.set(xscale="log", xlabel="$t + 1$, with $t$ the number of updates", ylabel=r"$\mathcal{J}$")
+    ax.legend(ncols=2)
+    return fig

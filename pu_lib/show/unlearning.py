@@ -1,0 +1,232 @@
+"""Figures and explorer of the unlearning chapter."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.figure import Figure
+
+from pu_lib.exact import exact
+from pu_lib.show.explorers import Explorer, Slider
+from pu_lib.show.style import COLOURS, GREY, INK, LABELS, MARKERS, figure, line, styled
+from pu_lib.theory.unlearning import (
+    bound_ce,
+    bound_decaying_ce,
+    bound_decaying_di,
+    bound_decaying_pg,
+    bound_di,
+    comparison,
+    count,
+    counts,
+    path,
+)
+
+__all__ = [
+    "EXPLORERS",
+    "comparison_figure",
+    "counts_figure",
+    "escort_map",
+    "race_figure",
+    "schedule_figure",
+]
+
+NAMES = ("pg-sm", "pg-es", "di", "mce")
+NS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+
+
+def _label(name: str) -> str:
+    return "CE = MCE" if name == "mce" else LABELS[name]
+
+
+def _draw_race(ax: Any, n: int, eta: str, schedule: str = "constant", cut: float = 3.5) -> None:
+    """Draw pi_t(a_1) of every update; the last point of each curve is its recovery."""
+    horizon = max(4, int(cut * n))
+    for name in NAMES:
+        back = count(n, name, eta, schedule, max_steps=10**6)
+        steps = int(min(back, horizon))
+        values = path(n, steps, name, eta, schedule)
+        ax.plot(values, **(line(name) | {"label": f"{_label(name)}: {back}"}))
+        if back <= horizon:
+            ax.plot(n + steps, values[-1], MARKERS[name], color=COLOURS[name], markersize=6)
+    ax.axvline(n, color=GREY, linewidth=1)
+    ax.axhline(0.5, color=GREY, linewidth=1, linestyle=":")
+    ax.set_xlim(0, n + horizon)
+    ax.set_ylim(-0.03, 1.05)
+    ax.set_xlabel("update $t$")
+
+
+@styled
+def race_figure(n: int = 20, eta: str = "0.5") -> Figure:
+    """Draw the race with constant and with decaying weights, side by side."""
+    fig, axes = figure(1, 2, height=3.9, sharey=True)
+    for ax, schedule in zip(axes, ("constant", "inverse-sqrt"), strict=True):
+        _draw_race(ax, n, eta, schedule)
+        weights = r"\eta_t=\eta" if schedule == "constant" else r"\eta_t=\eta/\sqrt{t}"
+        legend = f"$n'$, weights ${weights}$"
+        ax.legend(title=legend, loc="lower right", fontsize=8, title_fontsize=8.5)
+    axes[0].set_ylabel(r"$\pi_t(a_1)$")
+    return fig
+
+
+@styled
+def counts_figure(eta: str = "0.5") -> Figure:
+    """Draw the exact counts of every update and the paper's bounds, on logarithmic axes."""
+    fig, axes = figure(1, 2, height=4.3, sharey=True)
+    step = float(exact(eta))
+    grid = np.geomspace(1, NS[-1], 120)
+    printed: dict[str, dict[str, Any]] = {
+        "constant": {
+            "pg-sm": grid,
+            "di": [bound_di(math.ceil(n), exact(eta)) for n in grid],
+            "mce": [bound_ce(n, step) for n in grid],
+        },
+        "inverse-sqrt": {
+            "pg-sm": [bound_decaying_pg(n) for n in grid],
+            "di": [bound_decaying_di(n, step) for n in grid],
+            "mce": [bound_decaying_ce(n, step) for n in grid],
+        },
+    }
+    for ax, (schedule, bounds) in zip(axes, printed.items(), strict=True):
+        for name in NAMES:
+            found = counts(NS, name, eta, schedule)
+            ax.plot(NS, found, MARKERS[name], color=COLOURS[name], label=_label(name))
+        for name, values in bounds.items():
+            positive = np.maximum(np.asarray(values, dtype=float), 0.5)
+            ax.plot(grid, positive, **(line(name) | {"label": None, "linewidth": 1.2}))
+        ax.set_xscale("log", base=2)
+        ax.set_yscale("log", base=2)
+        ax.set_ylim(0.8, 4096)
+        ax.set_xlabel("$n$")
+    axes[0].set_ylabel("$n'$ and its bound")
+    axes[0].legend(loc="upper left")
+    return fig
+
+
+@styled
+def schedule_figure(n: int = 100) -> Figure:
+    """Draw n' against eta, for constant (filled) and for decaying (open) weights."""
+    etas = [f"{eta:.4g}" for eta in np.geomspace(0.02, 5, 19)]
+    x = [float(eta) for eta in etas]
+    fig, ax = figure(height=4.0)
+    for name in NAMES:
+        for schedule, face in (("constant", COLOURS[name]), ("inverse-sqrt", "white")):
+            found = [count(n, name, eta, schedule) for eta in etas]
+            style = line(name) | {"label": _label(name) if face != "white" else None}
+            ax.plot(x, found, marker=MARKERS[name], markerfacecolor=face, linewidth=1, **style)
+    for level, words in ((n, "$n$"), (bound_decaying_pg(n), r"$3n-4\sqrt{n}+1$")):
+        ax.axhline(level, color=INK, linewidth=0.8, linestyle=":")
+        ax.annotate(words, (5.6, level), va="center", fontsize=9, annotation_clip=False)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel(r"$\eta$ (decaying weights: $\eta_1$)")
+    ax.set_ylabel(f"$n'$ at $n={n}$")
+    ax.legend(loc="lower left")
+    return fig
+
+
+@cache
+def _escort_differences(p: str, factor: str) -> tuple[list[float], list[int], Any]:
+    etas = [f"{eta:.3g}" for eta in np.geomspace(0.05, 50, 37)]
+    ns = sorted({round(n) for n in np.geomspace(1, 100, 16)})
+    table = np.array(
+        [np.subtract(counts(ns, "pg-es", eta, p=p, factor=factor), ns) for eta in etas]
+    )
+    return [float(eta) for eta in etas], ns, table.T
+
+
+@styled
+def escort_map() -> Figure:
+    """Draw where PG-ES unlearns in fewer steps than it learnt, over eta and n."""
+    variants = (("2", "keep"), ("2", "drop"), ("3/2", "keep"), ("3", "drop"))
+    fig, axes = figure(2, 2, height=5.6, sharex=True, sharey=True)
+    edges = [-1e9, -0.5, 0.5, 10.5, 1e9]
+    colours = ("#d0450f", "#f2e5c8", "#9fc7e3", "#0072b2")
+    for ax, (p, factor) in zip(axes.flat, variants, strict=True):
+        etas, ns, table = _escort_differences(p, factor)
+        finite = np.where(np.isinf(table), 1e8, table)
+        norm = BoundaryNorm(edges, 4)
+        ax.pcolormesh(etas, ns, finite, cmap=ListedColormap(colours), norm=norm, shading="nearest")
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.grid(False)
+        kind = "exact gradient" if factor == "keep" else "factor dropped"
+        ax.annotate(
+            f"$p={p}$, {kind}",
+            (0.03, 0.93),
+            xycoords="axes fraction",
+            va="top",
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2},
+        )
+    for ax in axes[1]:
+        ax.set_xlabel(r"$\eta$")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("$n$")
+    handles = [fig.add_artist(_patch(colour)) for colour in colours]
+    words = ["$n'<n$", "$n'=n$", "$n<n'\\leq n+10$", "$n'>n+10$"]
+    fig.legend(handles, words, loc="outside upper center", ncols=4)
+    return fig
+
+
+def _patch(colour: Any) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((0, 0), 0, 0, facecolor=colour)
+
+
+@styled
+def comparison_figure(n: int = 8, eta: str = "1", update: str = "pg-sm") -> Figure:
+    """Draw, step by step, the weight of a step and the travel time it covers."""
+    rows = comparison(n, eta, update)
+    fig, ax = figure(height=3.4)
+    t = [row["t"] for row in rows]
+    colours = [COLOURS["pg-sm"] if row["phase"] == "forward" else COLOURS["mce"] for row in rows]
+    ax.bar(t, [row["travel time"] for row in rows], width=0.7, color=colours, alpha=0.75)
+    ax.step(
+        [0.5, *(x + 0.5 for x in t)],
+        [rows[0]["weight"], *(r["weight"] for r in rows)],
+        where="pre",
+        color=INK,
+        linewidth=1.4,
+        label="weight $w_t$",
+    )
+    ax.axvline(n + 0.5, color=GREY, linewidth=1)
+    ax.set_xticks(t)
+    ax.set_xlabel("update $t$")
+    ax.set_ylabel("travel time of the step")
+    ax.legend(loc="upper right")
+    ax.set_ylim(0, 1.35 * max(row["travel time"] for row in rows))
+    return fig
+
+
+def draw_race(n: int, eta: str) -> Figure:
+    """Draw one frame of the race, constant weights."""
+    fig, ax = figure(height=3.6)
+    _draw_race(ax, n, eta)
+    ax.set_ylabel(r"$\pi_t(a_1)$")
+    ax.legend(title="$n'$", loc="lower right")
+    return fig
+
+
+def alt_race(n: int, eta: str) -> str:
+    """Describe one frame of the race."""
+    found = ", ".join(f"{_label(u)} {count(n, u, eta, max_steps=10**6)}" for u in NAMES)
+    return (
+        f"The probability of the first action over {n} updates towards it and then back, with "
+        f"weight {eta}. Updates needed to recover: {found}."
+    )
+
+
+EXPLORERS = {
+    "race": Explorer(
+        draw=draw_race,
+        alt=alt_race,
+        grid={
+            "n": Slider("$n$", [1, 2, 5, 10, 20, 50, 100], start=3),
+            "eta": Slider(r"$\eta$", ["0.1", "0.3", "0.5", "1", "2", "5"], start=2),
+        },
+    ),
+}

@@ -1,0 +1,262 @@
+"""What this book asks of Sphinx beyond Jupyter Book's settings.
+
+Each function below is one such wish:
+
+- `key_the_cache`: the execution cache knows the library, so that an edit of `pu_lib` or of the
+  pinned requirements executes every notebook again. (Jupyter Book's cache knows the notebooks'
+  own code only and would serve numbers of yesterday's library.)
+- `forget_after_warnings`: a build that warned forgets its environment, so that the next one warns
+  again instead of passing.
+- `copy_assets`: MathJax, the widgets' front end and the typeface come from ``node_modules``; no
+  page asks another host for anything.
+- `drop_thebe`: Jupyter Book's live-code extension names a host in every page.
+- `tidy_statements`: theorem boxes get index entries (the search finds "Theorem 5") and a title
+  that does not say "Theorem" twice.
+- `publish`: launch buttons, canonical and preview addresses follow from one setting, the
+  repository's public address in ``_config.yml``; while it is empty there are none.
+- `explain_terms`: a link to a glossary term carries the first sentence of its definition.
+- `LedgerDirective`: tables of `pu_lib.show.ledger` in Markdown pages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import sysconfig
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
+from sphinx.errors import ExtensionError
+from sphinx.util.docutils import SphinxDirective
+from sphinx_proof.nodes import NODE_TYPES, proof_node, unenumerable_node
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = ROOT / "node_modules"
+
+ASSETS = {
+    "mathjax/es5/tex-chtml.js": "mathjax/tex-chtml.js",
+    "mathjax/es5/input/tex/extensions": "mathjax/input/tex/extensions",
+    "mathjax/es5/output/chtml/fonts/woff-v2": "mathjax/output/chtml/fonts/woff-v2",
+    "requirejs/require.js": "require.js",
+    "@jupyter-widgets/html-manager/dist/embed-amd.js": "embed-amd.js",
+    "@jupyter-widgets/html-manager/dist/*.woff2": "widgets",
+    "@fontsource-variable/source-serif-4/wght.css": "serif/wght.css",
+    "@fontsource-variable/source-serif-4/wght-italic.css": "serif/wght-italic.css",
+    "@fontsource-variable/source-serif-4/files": "serif/files",
+}
+"""Files, folders and patterns of ``node_modules``, and where in ``_static/vendor`` they go."""
+
+
+def key_the_cache(app: Sphinx, config: Config) -> None:
+    """Keep executed notebooks under a hash of everything they compute with."""
+    digest = hashlib.sha256()
+    sources = [ROOT / "requirements.txt", *sorted((ROOT / "pu_lib").rglob("*"))]
+    for path in sources:
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix[:3] != ".nb":
+            digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    caches = Path(app.outdir).parent / ".jupyter_cache"
+    cache = caches / digest.hexdigest()[:16]
+    for stale in caches.glob("*") if caches.is_dir() else ():
+        if stale != cache:
+            shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
+    config.nb_execution_cache_path = str(cache)
+
+
+def forget_after_warnings(app: Sphinx, exception: Exception | None) -> None:
+    """Remove the pickled environment of a build that failed or warned."""
+    if exception is not None or app._warncount:
+        (Path(app.doctreedir) / "environment.pickle").unlink(missing_ok=True)
+
+
+def require_assets(app: Sphinx) -> None:
+    """Stop before the work if the browser assets are not there."""
+    missing = [source for source in ASSETS if not any(MODULES.glob(source))]
+    if missing:
+        raise ExtensionError(
+            f"node_modules lacks {', '.join(missing)}: run `npm ci` (or `make book`) first."
+        )
+
+
+def copy_assets(app: Sphinx, exception: Exception | None) -> None:
+    """Copy the browser assets into the book."""
+    if exception is not None or app.builder.format != "html":
+        return
+    vendor = Path(app.outdir) / "_static" / "vendor"
+    for pattern, name in ASSETS.items():
+        target = vendor / name
+        (target if "*" in pattern else target.parent).mkdir(parents=True, exist_ok=True)
+        for source in MODULES.glob(pattern):
+            if source.is_dir():
+                shutil.copytree(source, target, dirs_exist_ok=True)
+            else:
+                shutil.copy2(source, target)
+    nbextensions = Path(sysconfig.get_path("data")) / "share" / "jupyter" / "nbextensions"
+    shutil.copy2(nbextensions / "anywidget" / "index.js", vendor / "anywidget.js")
+
+
+def drop_thebe(app: Sphinx) -> None:
+    """Disconnect sphinx-thebe, which Jupyter Book always loads."""
+    for event in app.events.listeners.values():
+        event[:] = [
+            listener
+            for listener in event
+            if not listener.handler.__module__.startswith("sphinx_thebe")
+        ]
+
+
+def tidy_statements(app: Sphinx, document: nodes.document) -> None:
+    """Index every theorem-like box under its title and free its title of repetition."""
+    docname = app.env.docname
+    boxes = document.findall(lambda n: _is_statement(n) or isinstance(n, proof_node))
+    for count, node in enumerate(list(boxes)):
+        for content in node.findall(nodes.section):
+            if content["ids"] == ["proof-content"]:  # the same in every box of a page
+                content["ids"] = [f"proof-content-{count}"]
+        if isinstance(node, proof_node):
+            continue
+        title = next(iter(node.findall(nodes.title)), None)
+        name = re.sub(r"^\s*\((.*)\)\s*$", r"\1", title.astext()) if title else ""
+        if not name:
+            continue
+        entries = [("single", name, node["ids"][0], "main", None)]
+        number = re.match(r"(Theorem|Proposition|Lemma|Corollary) \d+", name)
+        if number and number.group() != name:
+            entries.append(("single", number.group(), node["ids"][0], "main", None))
+        node.parent.insert(
+            node.parent.index(node), addnodes.index(entries=entries, docname=docname)
+        )
+        if name.lower().startswith(node["realtype"]):
+            _unwrap(title)
+            node["classes"].append("named")
+
+
+def _is_statement(node: nodes.Node) -> bool:
+    return isinstance(node, (unenumerable_node, *NODE_TYPES.values()))
+
+
+def _unwrap(title: nodes.title) -> None:
+    """Take the parentheses off a title whose words say already what it is."""
+    texts = list(title.findall(nodes.Text))
+    first, last = texts[0], texts[-1]
+    if first is last:
+        first.parent.replace(first, nodes.Text(first.strip().removeprefix("(").removesuffix(")")))
+        return
+    first.parent.replace(first, nodes.Text(first.lstrip().removeprefix("(")))
+    last.parent.replace(last, nodes.Text(last.rstrip().removesuffix(")")))
+
+
+def publish(app: Sphinx, config: Config) -> None:
+    """Derive every public address from the repository's, or leave them all out."""
+    options = config.html_theme_options
+    repository = (options.get("repository_url") or "").rstrip("/")
+    if not repository:
+        for option in ("use_repository_button", "use_issues_button", "use_edit_page_button"):
+            options[option] = False
+        options.pop("launch_buttons", None)
+        options.pop("repository_url", None)
+        return
+    parts = urlsplit(repository)
+    owner, _, name = parts.path.strip("/").partition("/")
+    if not config.html_baseurl and parts.hostname == "github.com":
+        config.html_baseurl = f"https://{owner}.github.io/{name}/"
+
+
+def preview(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Add what other sites show when a page is shared; Colab opens the branch that installs us."""
+    title = re.sub(r"<[^>]*>", "", str(context.get("title", ""))) or app.config.html_title
+    base = app.config.html_baseurl
+    image = f"{base}_static/social.png" if base else context["pathto"]("_static/social.png", 1)
+    tags = {
+        "og:title": title,
+        "og:site_name": app.config.html_title,
+        "og:type": "article",
+        "og:image": image,
+        "og:image:alt": "The title of the book over policies flowing on the simplex",
+    }
+    if base:
+        tags["og:url"] = f"{base}{pagename}.html"
+    lines = [f'<meta property="{key}" content="{value}">' for key, value in tags.items()]
+    lines.append('<meta name="twitter:card" content="summary_large_image">')
+    context["metatags"] = context.get("metatags", "") + "\n".join(lines)
+    for group in context.get("header_buttons", []):
+        for button in group.get("buttons", []) if isinstance(group, dict) else ():
+            if button.get("text") == "Colab":
+                button["url"] = re.sub(r"/blob/[^/]+/", "/blob/colab/", button["url"])
+
+
+def explain_terms(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Give links to glossary terms the first sentence of the definition, shown on hover."""
+    for reference in doctree.findall(nodes.reference):
+        target = reference.get("refuri", "") or "#" + reference.get("refid", "")
+        term = target.partition("#term-")[2]
+        if term:
+            sentence = _definitions(app.env).get(f"term-{term}")
+            if sentence:
+                reference["reftitle"] = sentence
+
+
+def _definitions(env: BuildEnvironment) -> dict[str, str]:
+    """Return the first sentence of every glossary definition by the identifier of its term."""
+    if not hasattr(env, "pu_definitions"):
+        env.pu_definitions = {
+            identifier: item.next_node(nodes.definition).astext().split(". ")[0].rstrip(".") + "."
+            for name in env.found_docs
+            if name.endswith("glossary")
+            for item in env.get_doctree(name).findall(nodes.definition_list_item)
+            for term in item.findall(nodes.term)
+            for identifier in term["ids"]
+        }
+    return env.pu_definitions
+
+
+def forget_definitions(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+    """Read the definitions anew once the glossary changed."""
+    if docname.endswith("glossary") and hasattr(env, "pu_definitions"):
+        del env.pu_definitions
+
+
+class LedgerDirective(SphinxDirective):
+    """A table of `pu_lib.show.ledger` by the name of its function: ``summary``, for instance."""
+
+    required_arguments = 1
+    optional_arguments = 1
+    tables: ClassVar = ("summary", "statement_index", "ledger_table", "errata_table", "table_1")
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table as raw HTML."""
+        from pu_lib.show import ledger
+
+        name, *arguments = self.arguments
+        if name not in self.tables:
+            raise self.error(f"ledger: expected one of {', '.join(self.tables)}, got {name!r}.")
+        return [nodes.raw("", str(getattr(ledger, name)(*arguments)), format="html")]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Connect everything."""
+    app.add_directive("ledger", LedgerDirective)
+    app.connect("config-inited", key_the_cache)
+    app.connect("config-inited", publish, priority=900)
+    app.connect("builder-inited", require_assets)
+    app.connect("builder-inited", drop_thebe, priority=1)
+    app.connect("env-purge-doc", forget_definitions)
+    app.connect("doctree-read", tidy_statements)
+    app.connect("doctree-resolved", explain_terms)
+    app.connect("html-page-context", preview, priority=900)
+    app.connect("build-finished", copy_assets)
+    app.connect("build-finished", forget_after_warnings, priority=900)
+    app.set_html_assets_policy("always")  # sliders' labels and the ledger hold formulas, too
+    app.add_js_file("early.js", priority=1)
+    app.add_js_file("book.js", loading_method="defer")
+    for sheet in ("vendor/serif/wght.css", "vendor/serif/wght-italic.css", "book.css"):
+        app.add_css_file(sheet, priority=900)
+    return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

@@ -1,0 +1,59 @@
+"""The figures of the first two chapters show what their captions say."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from pu_lib.show import families as fam
+from pu_lib.show import monotonicity as mono
+from pu_lib.show.style import COLOURS
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        fam.draw_flows,
+        fam.draw_replicator,
+        fam.draw_huge_steps,
+        mono.draw_mass_moved,
+        mono.draw_decrease_region,
+        mono.draw_worst_decrease,
+        mono.draw_frequency,
+    ],
+)
+def test_every_figure_draws_and_has_no_title(draw):
+    fig = draw()
+    assert isinstance(fig, Figure)
+    assert not any(ax.get_title() for ax in fig.axes)
+
+
+def test_the_corners_of_the_triangle_are_the_actions():
+    x, y = fam.place(np.eye(3))
+    np.testing.assert_allclose(np.hypot(x - x[0], y - y[0])[1:], 1)
+    inside = fam.starts(5)
+    np.testing.assert_allclose(inside.sum(axis=1), 1)
+    assert inside.min() > 0
+
+
+def test_the_figure_of_the_example_shows_the_paper_s_masses():
+    ce, mce = mono.draw_mass_moved().axes
+    heights = [bar.get_height() for bar in ce.patches]
+    np.testing.assert_allclose(heights, [-3.678079, 2.898673, 0.779406], atol=1e-5)
+    assert abs(sum(bar.get_height() for bar in mce.patches)) < 1e-10
+
+
+def test_the_words_of_the_counterexample_say_what_its_picture_shows():
+    alt = mono.alt_counterexample(0.99, 1.0)
+    ax = mono.draw_counterexample(0.99, 1.0).axes[0]
+    curve = next(line for line in ax.lines if line.get_color() == COLOURS["ce"])
+    lowest = curve.get_ydata().min()
+    assert f"by up to {-lowest:.2g}" in alt
+    [point] = [line for line in ax.lines if line.get_label() == "the paper's example"]
+    assert point.get_ydata()[0] == pytest.approx(-7.426252338776e-5, rel=1e-9)
+    assert "for no theta_1" in mono.alt_counterexample(0.5, 10.0)
+
+
+@pytest.mark.parametrize("frame", list(mono.EXPLORERS["counterexample"].frames()), ids=lambda f: str(f.params))
+def test_every_frame_of_the_counterexample_lab(frame):
+    assert frame.data.startswith(b"\x89PNG")
+    assert "MCE never lowers it" in frame.alt

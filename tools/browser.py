@@ -1,0 +1,52 @@
+"""Find the system's Chromium, which the tests of the pages and the PDF need, or install it.
+
+Run as a program it installs what is missing by ``apt-get`` where that can be done without asking,
+and otherwise says in one sentence what to do; it never fails, since only some tests need it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def chromium() -> str | None:
+    """Return the path of the browser, or None; the variable CHROMIUM takes precedence."""
+    candidates = (os.environ.get("CHROMIUM") or "", *NAMES)
+    return next((path for name in candidates if (path := shutil.which(name))), None)
+
+
+def install() -> None:
+    """Install Chromium by apt-get, as root or where sudo asks no password."""
+    root = [] if os.geteuid() == 0 else ["sudo", "--non-interactive"]
+    if shutil.which("apt-get") is None or (root and shutil.which("sudo") is None):
+        return
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
+    subprocess.run([*root, "apt-get", "update"], **quiet)
+    subprocess.run([*root, "apt-get", "install", "--yes", "chromium"], **quiet)
+
+
+if __name__ == "__main__":
+    if chromium() is None:
+        print("Installing Chromium for the tests of the pages ...", flush=True)
+        install()
+    if chromium() is None:
+        print(
+            "No Chromium was found and it could not be installed: the tests of the pages are "
+            "skipped (they fail where the variable CI is set). Install it, or name the program "
+            "in the variable CHROMIUM.",
+            file=sys.stderr,
+        )

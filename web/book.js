@@ -1,0 +1,61 @@
+// What the pages need beyond the theme: names for the widgets' controls, and wide content that can
+// be scrolled by keyboard.
+(() => {
+  const explorers = () => document.querySelectorAll(".pu-explorer");
+
+  // Sliders and play buttons come without names; give them the words beside them.
+  const name = (explorer) => {
+    explorer.querySelectorAll(".pu-control").forEach((row) => {
+      const label = row.querySelector(".widget-label");
+      const readout = row.querySelector(".widget-readout");
+      const title = label?.dataset.words || label?.textContent.trim() || "parameter";
+      row.querySelectorAll(".noUi-handle").forEach((handle) => {
+        handle.setAttribute("aria-label", title);
+        if (readout) handle.setAttribute("aria-valuetext", readout.textContent);
+      });
+      row.querySelectorAll("button").forEach((button, index) => {
+        if (!button.hasAttribute("aria-label"))
+          button.setAttribute("aria-label", `${button.title || `Button ${index + 1}`} (${title})`);
+      });
+      row.querySelectorAll(".widget-label[for]").forEach((label) => label.removeAttribute("for"));
+    });
+    const frames = explorer.querySelector(".pu-frames");
+    if (frames && !frames.hasAttribute("aria-live")) {
+      frames.setAttribute("aria-live", "polite");
+      frames.setAttribute("role", "group");
+      frames.setAttribute("aria-label", "Figure chosen by the sliders");
+    }
+  };
+
+  // Whatever scrolls sideways can be reached by the keyboard.
+  const scrollers = "mjx-container[display], div.math, table, pre, .cell_output, .verdict";
+  const reach = () => {
+    document.querySelectorAll(scrollers).forEach((box) => {
+      const wide = box.scrollWidth > box.clientWidth + 1;
+      const scrolls = ["auto", "scroll"].includes(getComputedStyle(box).overflowX);
+      if (wide && scrolls) box.tabIndex = 0;
+      else if (box.getAttribute("tabindex") === "0") box.removeAttribute("tabindex");
+    });
+  };
+
+  const refresh = () => {
+    explorers().forEach(name);
+    reach();
+  };
+  let pending;
+  const soon = () => {
+    clearTimeout(pending);
+    pending = setTimeout(refresh, 60);
+  };
+  window.addEventListener("load", async () => {
+    await window.MathJax?.startup?.promise;
+    window.puTypesetWaiting?.();
+    refresh();
+    new MutationObserver(soon).observe(document.querySelector("main") ?? document.body, {
+      childList: true,
+      characterData: true,
+      subtree: true,
+    });
+  });
+  window.addEventListener("resize", soon);
+})();
