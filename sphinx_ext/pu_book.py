@@ -186,7 +186,7 @@ def preview(
         "og:site_name": app.config.html_title,
         "og:type": "article",
         "og:image": image,
-        "og:image:alt": "The title of the book over policies flowing on the simplex",
+        "og:image:alt": "The title of the book beside paths of policies on the simplex",
     }
     if base:
         tags["og:url"] = f"{base}{pagename}.html"
