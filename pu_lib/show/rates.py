@@ -79,7 +79,7 @@ def figure_overtaking(n_steps: int = 20) -> BookFigure:
         label="sum before $t$",
     )
     ax.plot(t, (t + 1) / 2, color=GREY, linestyle=":", label="$(t+1)/2$")
-    ax.set(xlabel="$t$", ylabel="gap $\\times$ sum")
+    ax.set(xlabel="$t$", ylabel="gap $\\times$ sum", xticks=range(0, n_steps, 4))
     ax.legend()
     return fig
 
