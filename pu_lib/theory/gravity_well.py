@@ -514,9 +514,15 @@ def project_integers(points: Integers, unit: int) -> tuple[Integers, Integers]:
 
 
 def clip_and_renormalise(points: Integers, unit: int) -> tuple[Integers, Integers]:
-    """Return negative entries set to zero and the rest scaled to sum one: *not* the projection."""
+    """Set negative entries to zero and scale the rest to sum one: *not* the projection.
+
+    A point without a positive entry goes to its largest coordinate. Same form as the result of
+    `project_integers`.
+    """
     clipped = np.maximum(points, 0)
-    # numerators / (support * unit) must sum to one for every row
+    largest = np.arange(points.shape[1]) == np.argmax(points, axis=1)[:, np.newaxis]
+    empty = clipped.sum(axis=1, keepdims=True) == 0
+    clipped = np.where(empty, largest, clipped)
     return clipped * unit, np.asarray(clipped.sum(axis=1, keepdims=True))
 
 
