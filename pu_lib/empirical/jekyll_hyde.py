@@ -46,7 +46,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
@@ -66,7 +66,7 @@ UPDATE_CODES = {"pg-sm": 1, "pg-es": 2, "di": 3, "ce": 4, "mce": 5}
 
 Floats = NDArray[np.float64]
 _F = TypeVar("_F", bound=Callable[..., Any])
-_compiled: Callable[[_F], _F] = numba.njit(cache=True, nogil=True, error_model="numpy")
+_compiled = cast(Callable[[_F], _F], numba.njit(cache=True, nogil=True, error_model="numpy"))
 
 _MAX_UNROLLED_SUCCESSORS = 8
 _FIRST_GAP = (100, 25)  # steps between early evaluations: with cycles, without
@@ -82,7 +82,8 @@ _UNIT = 2.0**-53
 def seed_state(root: int, experiment: str, run: int) -> NDArray[np.uint64]:
     """Return the four words that start the random stream of a run."""
     key = zlib.crc32(experiment.encode())
-    return np.random.SeedSequence(root, spawn_key=(key, run)).generate_state(4, np.uint64)
+    words = np.random.SeedSequence(root, spawn_key=(key, run)).generate_state(4, np.uint64)
+    return words.astype(np.uint64)
 
 
 @_compiled
@@ -103,24 +104,20 @@ def _uniform(x0: Any, x1: Any, x2: Any, x3: Any) -> Any:
 # Elementary functions
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _bits(typing: Any, value: Any) -> Any:
-    """Reinterpret a float64 as an int64."""
+def _bitcast(source: Any, target: Any) -> Any:
+    """Return a compiled function that reinterprets 64 bits."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
+    def reinterpret(typing: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], context.get_value_type(target))
 
-    return types.int64(types.float64), generate
+        return target(source), generate
+
+    return intrinsic(reinterpret)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _float(typing: Any, value: Any) -> Any:
-    """Reinterpret an int64 as a float64."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], context.get_value_type(types.float64))
-
-    return types.float64(types.int64), generate
+_bits: Callable[[float], int] = _bitcast(types.float64, types.int64)
+_float: Callable[[int], float] = _bitcast(types.int64, types.float64)
 
 
 # Adding 1.5 * 2^52 rounds to an integer, which then stands in the low bits of the sum.
@@ -186,7 +183,7 @@ def _log(n: float) -> float:
 
 
 @_compiled
-def _softmax_row(theta: Any, pi: Any, s: int, actions: Any) -> None:
+def _softmax_row(theta: Any, pi: Any, s: Any, actions: Any) -> None:
     A = len(actions)
     if A == 2:
         # One exponential is enough, and gives the same bits: that of the larger one is 1.
@@ -211,7 +208,7 @@ def _softmax_row(theta: Any, pi: Any, s: int, actions: Any) -> None:
 
 
 @_compiled
-def _mean(pi: Any, q: Any, s: int, actions: Any) -> float:
+def _mean(pi: Any, q: Any, s: Any, actions: Any) -> float:
     total = 0.0
     for a in range(len(actions)):
         total += pi[s, a] * q[s, a]
@@ -219,7 +216,7 @@ def _mean(pi: Any, q: Any, s: int, actions: Any) -> float:
 
 
 @_compiled
-def _step_pg_sm(theta: Any, pi: Any, q: Any, s: int, weight: float, actions: Any) -> None:
+def _step_pg_sm(theta: Any, pi: Any, q: Any, s: Any, weight: float, actions: Any) -> None:
     v = _mean(pi, q, s, actions)
     for a in range(len(actions)):
         theta[s, a] += weight * pi[s, a] * (q[s, a] - v)
@@ -227,7 +224,7 @@ def _step_pg_sm(theta: Any, pi: Any, q: Any, s: int, weight: float, actions: Any
 
 
 @_compiled
-def _escort_row(theta: Any, pi: Any, s: int, actions: Any) -> None:
+def _escort_row(theta: Any, pi: Any, s: Any, actions: Any) -> None:
     total = 0.0
     for a in range(len(actions)):
         total += theta[s, a] * theta[s, a]
@@ -238,7 +235,7 @@ def _escort_row(theta: Any, pi: Any, s: int, actions: Any) -> None:
 
 @_compiled
 def _step_pg_es(
-    theta: Any, pi: Any, q: Any, s: int, weight: float, keep_factor: bool, actions: Any
+    theta: Any, pi: Any, q: Any, s: Any, weight: float, keep_factor: bool, actions: Any
 ) -> None:
     # For p = 2: sign(theta) pi^(1/2) = theta / |theta|.
     v = _mean(pi, q, s, actions)
@@ -252,7 +249,7 @@ def _step_pg_es(
 
 
 @_compiled
-def _step_di(theta: Any, pi: Any, q: Any, s: int, weight: float, actions: Any) -> None:
+def _step_di(theta: Any, pi: Any, q: Any, s: Any, weight: float, actions: Any) -> None:
     # Project by dropping actions below the threshold until none is (Michelot). The largest value
     # is subtracted first so that large weights do not swallow the 1.
     A = len(actions)
@@ -281,7 +278,7 @@ def _step_di(theta: Any, pi: Any, q: Any, s: int, weight: float, actions: Any) -
 
 
 @_compiled
-def _step_ce(theta: Any, pi: Any, s: int, best: int, weight: float, actions: Any) -> None:
+def _step_ce(theta: Any, pi: Any, s: Any, best: Any, weight: float, actions: Any) -> None:
     for a in range(len(actions)):
         aim = 1.0 if a == best else 0.0
         theta[s, a] += weight * (aim - pi[s, a])
@@ -289,7 +286,7 @@ def _step_ce(theta: Any, pi: Any, s: int, best: int, weight: float, actions: Any
 
 
 @_compiled
-def _step_mce(theta: Any, pi: Any, s: int, best: int, weight: float, actions: Any) -> None:
+def _step_mce(theta: Any, pi: Any, s: Any, best: Any, weight: float, actions: Any) -> None:
     A = len(actions)
     missing = 0.0
     for a in range(A):
@@ -302,7 +299,7 @@ def _step_mce(theta: Any, pi: Any, s: int, best: int, weight: float, actions: An
 
 
 @_compiled
-def _greedy(q: Any, s: int, actions: Any) -> Any:
+def _greedy(q: Any, s: Any, actions: Any) -> Any:
     """Return the first best action and the number of best actions."""
     top = q[s, 0]
     for a in range(1, len(actions)):
@@ -316,7 +313,7 @@ def _greedy(q: Any, s: int, actions: Any) -> Any:
 
 
 @_compiled
-def _nth_best(q: Any, s: int, best: int, n: int, actions: Any) -> int:
+def _nth_best(q: Any, s: Any, best: Any, n: Any, actions: Any) -> Any:
     """Return the n-th action (from 0) whose value equals that of `best`."""
     chosen = best
     for a in range(len(actions)):
@@ -332,7 +329,7 @@ def _nth_best(q: Any, s: int, best: int, n: int, actions: Any) -> int:
 
 @_compiled
 def _backup(
-    s: int,
+    s: Any,
     pi: Any,
     v: Any,
     probability: Any,
@@ -466,14 +463,14 @@ def _passes(
         pi, v, probability, successor, reward, order, acyclic,
         starts, start_cumulative, gamma, actions, successors,
     )  # fmt: skip
-    return J >= threshold
+    return bool(threshold <= J)
 
 
 # The loop
 
 
 @_compiled
-def _schedule(c: float, alpha: float, t: float) -> float:
+def _schedule(c: float, alpha: float, t: Any) -> Any:
     """Return min(1, c / t^alpha) for alpha 0, 1/2 or 1."""
     if alpha == 0.0:
         return min(1.0, c)
@@ -483,7 +480,7 @@ def _schedule(c: float, alpha: float, t: float) -> float:
 
 
 @_compiled
-def _cumulate(pi: Any, running: Any, s: int, actions: Any) -> None:
+def _cumulate(pi: Any, running: Any, s: Any, actions: Any) -> None:
     total = 0.0
     for a in range(len(actions)):
         total += pi[s, a]
@@ -526,7 +523,7 @@ def _loop(
     discounting, discounted_sum, log_episodes = 1.0, 0.0, 0.0
     next_check = gap
     t = 0
-    s = np.int64(starts[0])
+    s: Any = np.int64(starts[0])
     if len(starts) > 1:
         u, x0, x1, x2, x3 = _uniform(x0, x1, x2, x3)
         s = _start(u, starts, start_cumulative)
@@ -535,7 +532,7 @@ def _loop(
         t += 1
         # Act
         u, x0, x1, x2, x3 = _uniform(x0, x1, x2, x3)
-        a = 0
+        a: Any = 0
         if hyde_acts:
             a, n_best = _greedy(hyde, s, actions)
             if n_best > 1:
@@ -543,7 +540,7 @@ def _loop(
         else:
             for b in range(A - 1):
                 a += u >= running[s, b]
-        i = s * A + a
+        i: Any = s * A + a
         k = 0
         if K > 1:
             u, x0, x1, x2, x3 = _uniform(x0, x1, x2, x3)
@@ -553,7 +550,7 @@ def _loop(
             else:
                 while k < K - 1 and u >= cumulative[i, k]:
                     k += 1
-        code = i * unrolled + k if unrolled > 0 else i * K + k
+        code: Any = i * unrolled + k if unrolled > 0 else i * K + k
         entered = np.int64(successor[code])
 
         # Remember
@@ -589,7 +586,7 @@ def _loop(
                 left -= seen[code]
                 code += 1
         after = np.int64(successor[code])
-        x = i // A
+        x: Any = i // A
 
         # Hyde's values
         if explores:
@@ -668,7 +665,7 @@ def _loop(
                 pi, v, probability, successor, expected, order, acyclic,
                 starts, start_cumulative, gamma, actions, successors,
             )  # fmt: skip
-            if J > threshold:
+            if J - threshold > 0.0:
                 for state in range(len(greedy)):
                     best, n_best = _greedy(hyde, state, actions)
                     for b in range(A):
@@ -690,7 +687,7 @@ def _loop(
 
 
 @_compiled
-def _start(u: float, starts: Any, start_cumulative: Any) -> int:
+def _start(u: float, starts: Any, start_cumulative: Any) -> Any:
     x = 0
     while x < len(starts) - 1 and u >= start_cumulative[x]:
         x += 1
@@ -839,10 +836,17 @@ def simulate(
         _successor_token(problem.n_successors),
         (0,) * UPDATE_CODES[update],
         (
-            problem.cumulative, problem.probability, problem.successor, problem.reward,
-            problem.expected_reward, problem.terminal, problem.starts, problem.start_cumulative,
-            problem.order, problem.acyclic,
-        ),  # fmt: skip
+            problem.cumulative,
+            problem.probability,
+            problem.successor,
+            problem.reward,
+            problem.expected_reward,
+            problem.terminal,
+            problem.starts,
+            problem.start_cumulative,
+            problem.order,
+            problem.acyclic,
+        ),
         (scheme.epsilon.c, scheme.epsilon.alpha, scheme.off_policy.c, scheme.off_policy.alpha),
         (
             options.sarsa == "expected",
@@ -853,9 +857,13 @@ def simulate(
             options.escort_factor == "keep",
         ),
         (
-            float(eta), problem.discount, options.critic_rate, options.hyde_rate,
-            options.hyde_clip, problem.threshold,
-        ),  # fmt: skip
+            float(eta),
+            problem.discount,
+            options.critic_rate,
+            options.hyde_rate,
+            options.hyde_clip,
+            problem.threshold,
+        ),
         (
             max_steps,
             options.max_episodes,
@@ -865,6 +873,6 @@ def simulate(
         ),
         memory._arrays(),
         seeds,
-    )  # fmt: skip
+    )
     low, high = problem.baseline_performance, problem.optimal_performance
     return Run(int(steps), int(episodes), not passed, (J - low) / (high - low))

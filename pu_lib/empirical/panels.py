@@ -199,7 +199,6 @@ def paper_chunks(seed: int = 0, scale: float = 1.0, random_runs: int = 1000) -> 
     random_runs : int
         Runs on Random MDPs; the paper has 1000.
     """
-
     panels = [
         (_published(seed), 100),
         (_random(seed), random_runs),

@@ -168,7 +168,8 @@ def _step(
     best = [a for a, x in enumerate(q) if x == max(q)]
     if len(best) > 1 and options.ties == "leave":
         return theta
-    chosen = best[stream.below(len(best))] if len(best) > 1 and options.ties == "random" else best[0]
+    drawn = len(best) > 1 and options.ties == "random"
+    chosen = best[stream.below(len(best))] if drawn else best[0]
     if update == "ce":
         return [x + weight * ((a == chosen) - pi[a]) for a, x in enumerate(theta)]
     gain = weight * _total(p for a, p in enumerate(pi) if a != chosen)
@@ -343,7 +344,7 @@ def _mixture_passes(
     greedy = np.eye(mdp.n_actions)[np.argmax(hyde, axis=1)]
     J = mdp.performance(policy)
     mixture = (1.0 - share) * J + share * mdp.performance(greedy)
-    return J > threshold and mixture > threshold
+    return min(J, mixture) > threshold
 
 
 def _first_state(mdp: FiniteMDP, stream: Stream) -> int:

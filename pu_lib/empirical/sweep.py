@@ -39,6 +39,7 @@ Measured = dict[str, NDArray[Any]]
 CHAINS = ("chain", "cliff", "duplicated-chain")
 """Domains whose baseline is the policy that always jumps."""
 
+_PATIENCE = "10s"  # for the scheduler to answer
 _lock = threading.Lock()
 
 
@@ -243,20 +244,22 @@ def _on_threads(workers: int) -> _Compute:
 
 def _on_cluster(address: str) -> _Compute:
     try:
-        from distributed import Client, as_completed
+        import distributed
     except ImportError:
         raise ValueError(
             "scheduler: needs the package distributed (pip install 'pu-lib[cluster]')."
         ) from None
 
+    dask: Any = distributed
+
     def compute(todo: Sequence[Chunk]) -> Iterator[tuple[Chunk, Measured]]:
         try:
-            client = Client(address, timeout="10s")
+            client = dask.Client(address, timeout=_PATIENCE)
         except (OSError, ValueError) as error:
             raise ValueError(f"scheduler: {address} cannot be reached ({error}).") from None
         with client:
             futures = {client.submit(run_chunk, chunk, pure=False): chunk for chunk in todo}
-            for future in as_completed(list(futures)):
+            for future in dask.as_completed(list(futures)):
                 measured = future.result()
                 yield futures.pop(future), measured
                 future.release()
