@@ -1,0 +1,149 @@
+r"""What the open details change: one at a time, measured on the same runs, ranked by effect.
+
+For each detail, the time of a run with the detail changed is set against the time of *the same run*
+with the setting ``paper``: same domain, scheme, update, rate and random stream. In a cell (domain,
+scheme, update, rate) the effect is the ratio of restricted means, and its size the ratio or its
+inverse, whichever is above 1. A detail's effect is the geometric mean of the sizes over the cells
+it touches. Noise alone makes sizes
+larger than 1; the interval of each ratio, and the share of cells whose interval excludes 1, say how
+much of it is more than noise. The statistic is an open detail too: its ratio is that of the median
+to the restricted mean of the same runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pu_lib.empirical.results import Results, committed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["WORDS", "effects", "ranking"]
+
+Floats = NDArray[np.float64]
+
+WORDS = {
+    "paper hyde_start=0.0": "Hyde starts at 0 (the paper's words)",
+    "paper hyde_start=1.0 hyde_clip=1.0": "Hyde starts at 1, clipped at 1",
+    "paper bonus=log": "bonus $\\sqrt{\\log(e+1)/n}$",
+    "paper sarsa=expected": "expected SARSA",
+    "paper replay=model": "successor from the pooled model",
+    "paper actor_weight=discounted": "actor's weight discounted",
+    "paper cut=0": "trajectories not cut",
+    "paper ties=random": "ties broken at random",
+    "paper ties=leave": "ties leave the policy",
+    "paper last_state_tie=True": "last state pays 1 for both",
+    "paper escort_start=0.1": "escort starts at 0.1",
+    "paper escort_start=10.0": "escort starts at 10",
+    "paper escort_factor=keep": "escort keeps its factor",
+    "paper critic_rate=0.01": "critic's rate 0.01",
+    "predecessor stop=steps max_episodes=0": "all of the predecessor's",
+}
+"""The details in words, by the description of the options."""
+
+_BETA = "β = 0.7 instead of 0.8"
+_CELL = ["domain", "scheme", "update", "eta", "n_states", "n_actions"]
+RESAMPLES = 300
+
+
+def effects(table: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Return the effect of each detail in each cell it was run in.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a cell: detail, the cell's columns, runs, ratio of restricted means, its 95 %
+        bootstrap interval low to high, and censored shares before and after.
+    """
+    import pandas as pd
+
+    rows = (committed() if table is None else Results(table)).table
+    found = []
+    for detail, cell, before, after in _pairs(rows):
+        centres = (np.median, np.mean) if after is before else (np.mean, np.mean)
+        found.append(
+            {
+                "detail": detail,
+                **dict(zip(_CELL, cell, strict=True)),
+                "runs": len(before),
+                **_ratio(before["steps"], after["steps"], *centres),
+                "censored before": before["censored"].mean(),
+                "censored after": after["censored"].mean(),
+            }
+        )
+    return pd.DataFrame(found)
+
+
+def _pairs(rows: pd.DataFrame) -> Iterator[tuple[str, tuple[Any, ...], pd.DataFrame, pd.DataFrame]]:
+    """Yield the same runs of each cell without and with each change.
+
+    For the change of the statistic they are one object, given twice.
+    """
+    plain = rows[
+        (rows["preset"] == "paper")
+        & rows["experiment"].isin(["random-mdp", "chain", "cliff"])
+        & ~(rows["beta"] == 0.7)
+    ]
+    base = {cell: part.set_index("run") for cell, part in plain.groupby(_CELL, observed=True)}
+    for cell, runs in base.items():
+        if cell[3] in (0.1, 1.0, 10.0):
+            yield "median instead of mean", cell, runs, runs
+    changed = rows[rows["preset"].isin(list(WORDS)) & (rows["beta"] != 0.7)]
+    other = rows[
+        (rows["preset"] == "paper")
+        & (rows["beta"] == 0.7)
+        & rows["experiment"].isin(["chain", "cliff"])
+    ]
+    for detail, part in (*changed.groupby("preset", observed=True), (_BETA, other)):
+        for cell, runs in part.groupby(_CELL, observed=True):
+            after = runs.drop_duplicates("run").set_index("run")
+            both = after.index.intersection(base[cell].index) if cell in base else []
+            if len(both):
+                yield str(detail), cell, base[cell].loc[both], after.loc[both]
+
+
+def _ratio(
+    before: pd.Series[Any], after: pd.Series[Any], centre: Any, reference: Any
+) -> dict[str, float]:
+    """Return the ratio of two centres with its bootstrap interval, the same runs in both."""
+    x, y = before.to_numpy(dtype=np.float64), after.to_numpy(dtype=np.float64)
+    draws = np.random.default_rng(0).integers(len(x), size=(RESAMPLES, len(x)))
+    ratios = centre(y[draws], axis=1) / reference(x[draws], axis=1)
+    low, high = np.quantile(ratios, [0.025, 0.975])
+    return {"ratio": centre(y) / reference(x), "low": low, "high": high}
+
+
+def ranking(table: pd.DataFrame | None = None, domain: str | None = None) -> pd.DataFrame:
+    """Return the details ranked by the geometric mean of the sizes of their effects.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a detail: detail, words, cells, effect (a factor), largest and where it was, share
+        of cells whose interval excludes 1.
+    """
+    import pandas as pd
+
+    found = effects(table)
+    if domain is not None:
+        found = found[found["domain"] == domain]
+    ranked = []
+    for detail, part in found.groupby("detail"):
+        size = np.abs(np.log10(part["ratio"]))
+        worst = part.loc[size.idxmax()]
+        ranked.append(
+            {
+                "detail": WORDS.get(str(detail), str(detail)),
+                "cells": len(part),
+                "effect": 10 ** size.mean(),
+                "largest": 10 ** size.max(),
+                "where": f"{worst.domain}, {worst.scheme}, {worst['update']}, η={worst.eta:g}",
+                "clear": ((part["low"] > 1.0) | (part["high"] < 1.0)).mean(),
+            }
+        )
+    return pd.DataFrame(ranked).sort_values("effect", ascending=False, ignore_index=True)

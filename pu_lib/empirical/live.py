@@ -1,0 +1,166 @@
+"""Runs made on the spot: what a chapter recomputes in seconds, and what tables of times cannot say.
+
+A run stopped after n steps is the beginning of the same run with a higher cap, bit for bit. The
+state of a run along the way is therefore had by running it again with growing caps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
+from pu_lib.empirical.options import PRESETS, SCHEMES
+from pu_lib.empirical.results import FIXED_RATES
+from pu_lib.empirical.store import Cell
+from pu_lib.empirical.sweep import problem_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Flips", "final_memories", "flip_times", "rerun", "walking"]
+
+Floats = NDArray[np.float64]
+
+
+def _cell(domain: str, update: str, eta: float, scheme: str, n_states: int, steps: int) -> Cell:
+    on_chain = domain != "random-mdp"
+    return Cell(
+        experiment="live",
+        domain=domain,
+        scheme=scheme,
+        update=update,
+        eta=eta,
+        n_states=n_states,
+        n_actions=2 if on_chain else 4,
+        beta=0.8 if on_chain else float("nan"),
+        preset="paper",
+        max_steps=steps,
+        target=1.0,  # not reached: the runs go on to the last step
+        seed=0,
+    )
+
+
+def _run(cell: Cell, run: int, memory: Memory) -> None:
+    simulate(
+        problem_of(cell, run),
+        cell.update,
+        cell.eta,
+        SCHEMES[cell.scheme],
+        seed_state(cell.seed, cell.domain, run),
+        PRESETS["paper"],
+        cell.max_steps,
+        memory,
+    )
+
+
+def final_memories(
+    update: str, eta: float, scheme: str, runs: int, steps: int
+) -> Iterator[tuple[Memory, NDArray[np.bool_]]]:
+    """Yield the state of some runs on Random MDPs after `steps` steps, and which states moved.
+
+    Parameters
+    ----------
+    update, eta, scheme
+        As in a `Cell`.
+    runs : int
+        Number of runs, from run 0.
+    steps : int
+        Length of a run.
+    """
+    cell = _cell("random-mdp", update, eta, scheme, 100, steps)
+    for run in range(runs):
+        memory = Memory()
+        memory.prepare(problem_of(cell, run), update, PRESETS["paper"], steps)
+        start = memory.theta.copy()
+        _run(cell, run, memory)
+        yield memory, (memory.theta != start).any(axis=1)
+
+
+def walking(update: str, run: int, caps: NDArray[np.int64], n_states: int = 10) -> Floats:
+    """Return the probability of walking in each state of the chain at growing numbers of steps.
+
+    HiOffPol, at the paper's fixed rate of the update.
+
+    Returns
+    -------
+    ndarray, shape (caps, n_states - 1)
+    """
+    memory, rows = Memory(), []
+    for cap in caps:
+        cell = _cell("chain", update, FIXED_RATES[update], "HiOffPol", n_states, int(cap))
+        _run(cell, run, memory)
+        rows.append(memory.pi[:-1, 1].copy())
+    return np.stack(rows)
+
+
+@dataclass(frozen=True)
+class Flips:
+    """When the states of a chain come to prefer walking for good.
+
+    Attributes
+    ----------
+    times : ndarray, shape (n_states - 1,)
+        Steps after which walking has more than half of the probability until the last cap;
+        infinite where it has not then.
+    jumping : int
+        The largest number of states that preferred jumping at the same time.
+    """
+
+    times: Floats
+    jumping: int
+
+    @property
+    def ordered_share(self) -> float:
+        """The share of pairs of states of which the one nearer to the end flipped no later."""
+        i, j = np.triu_indices(len(self.times), 1)
+        return float(np.mean(self.times[i] >= self.times[j]))
+
+
+def flip_times(update: str, run: int, last: int = 300_000, n_states: int = 10) -> Flips:
+    """Return when each state of the chain comes to prefer walking for good.
+
+    Looked at on a grid of 60 numbers of steps, each about a sixth above the one before.
+    """
+    caps = np.unique(np.geomspace(30, last, 60).astype(np.int64))
+    probability = walking(update, run, caps, n_states)
+    walks = probability > 0.5
+    for_good = np.flip(np.logical_and.accumulate(np.flip(walks, axis=0), axis=0), axis=0)
+    times = np.where(for_good.any(axis=0), caps[for_good.argmax(axis=0)], np.inf)
+    return Flips(times, int((probability < 0.5).sum(axis=1).max()))
+
+
+def rerun(table: pd.DataFrame, n: int, seed: int = 0) -> pd.DataFrame:
+    """Recompute some rows of a table of runs, drawn at random, and set both side by side.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The rows with columns ``steps`` and ``final_performance``, and ``steps_again`` and
+        ``final_performance_again`` as computed now.
+    """
+    from pu_lib.empirical.options import PUBLISHED_SCHEMES, parse
+
+    rows = table.sample(n, random_state=seed).copy()
+    again = []
+    for row in rows.itertuples():
+        fields = {name: getattr(row, name) for name in Cell.__dataclass_fields__}
+        cell = Cell(**fields)
+        again.append(
+            simulate(
+                problem_of(cell, int(row.run)),
+                cell.update,
+                cell.eta,
+                {**SCHEMES, **PUBLISHED_SCHEMES}[cell.scheme],
+                seed_state(cell.seed, cell.domain, int(row.run)),
+                parse(cell.preset),
+                int(cell.max_steps),
+            )
+        )
+    rows["steps_again"] = [result.steps for result in again]
+    rows["final_performance_again"] = [result.final_performance for result in again]
+    return rows

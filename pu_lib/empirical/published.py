@@ -1,0 +1,98 @@
+r"""The learning-rate curve that the predecessor published, and ours for the same settings.
+
+Laroche and Tachet des Combes (2021), figure 11(a): softmax policy gradient on the chain with 10
+states and :math:`\beta=0.8`, four schedules, mean over 100 runs of the number of trajectories until
+the normalised performance passes 0.5, cut at 100 000. ``data/published_curve.csv`` holds the points
+as read off the figure, good to about 25 trajectories.
+
+With :math:`m, s` the mean and standard deviation of our n runs, and supposing that theirs have the
+same deviation, the difference of the two means has the standard error
+:math:`\sqrt{s^2/n + s^2/100 + r^2}` with :math:`r=25`, and z is the difference over it. If both
+programs do the same, z is close to standard normal, and the sum of its squares over the points of a
+curve close to chi-squared; the points share runs, though, in ours and in theirs, so that a curve
+may be off as a whole.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pu_lib.empirical.results import Results, committed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CAP", "READING", "comparison", "published"]
+
+CAP = 100_000
+"""Trajectories after which a run of theirs is cut."""
+
+RUNS, READING = 100, 25.0
+
+
+@cache
+def published() -> pd.DataFrame:
+    """Return the published points: schedule, actor_learning_rate, episodes_to_half_gap."""
+    import pandas as pd
+
+    path = resources.files("pu_lib.empirical") / "data" / "published_curve.csv"
+    with path.open(encoding="utf-8") as lines:
+        return pd.read_csv(lines)
+
+
+def comparison(table: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Set our runs beside the published points.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a point: schedule, eta, theirs, ours (the mean of the trajectories, cut at the
+        cap), runs, standard error of ours, low and high (95 % interval of ours), z.
+    """
+    import pandas as pd
+
+    results = committed() if table is None else Results(table)
+    runs = results.table[results.table["experiment"] == "published-curve"]
+    rows = []
+    for point in published().itertuples():
+        rate = float(point.actor_learning_rate)
+        mine = runs[(runs["scheme"] == point.schedule) & np.isclose(runs["eta"], rate)]
+        if len(mine) > 1:
+            rows.append(_row(str(point.schedule), rate, float(point.episodes_to_half_gap), mine))
+    if not rows:
+        raise ValueError("table: there are no runs of the published curve.")
+    return pd.DataFrame(rows)
+
+
+def _row(schedule: str, eta: float, theirs: float, mine: pd.DataFrame) -> dict[str, object]:
+    episodes = np.minimum(mine["episodes"].to_numpy(dtype=np.float64), CAP)
+    n, mean, deviation = len(episodes), episodes.mean(), episodes.std(ddof=1)
+    low, high = _interval(episodes)
+    scale = np.sqrt(deviation**2 / n + deviation**2 / RUNS + READING**2)
+    return {
+        "schedule": schedule,
+        "eta": eta,
+        "theirs": theirs,
+        "ours": mean,
+        "runs": n,
+        "low": low,
+        "high": high,
+        "z": (mean - theirs) / scale,
+    }
+
+
+def _interval(sample: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the bootstrap interval of a mean, seeded."""
+    from scipy.stats import bootstrap
+
+    if np.ptp(sample) == 0.0:
+        return float(sample[0]), float(sample[0])
+    found = bootstrap(
+        (sample,), np.mean, n_resamples=999, method="percentile", rng=np.random.default_rng(0)
+    )
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)

@@ -1,0 +1,342 @@
+r"""The committed results, and the statistics of a time to threshold.
+
+A run ends when its policy passes the threshold, or is *censored* at the cap. All runs of an
+experiment share one cap :math:`c` and nothing else censors them. The Kaplan-Meier estimate of the
+distribution of the time T is then the empirical distribution of the recorded times below the cap,
+so that
+
+- its quantile of order p is the empirical one, and is only known to be at least :math:`c` when a
+  share of :math:`1-p` or more is censored; `kaplan_meier_median` computes it by
+  `scipy.stats.ecdf`, and a test holds both equal;
+- the restricted mean :math:`\mathbb E\min(T,c)` is the mean of the recorded times.
+
+Run number r of an experiment has the same random stream, and on Random MDPs the same process, for
+every update, rate and scheme. The bootstrap therefore draws *runs*, the same ones for all curves:
+what two curves have in common drops out of their ratio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from importlib import resources
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "FIXED_RATES",
+    "PANELS",
+    "PAPER_PANELS",
+    "STATISTICS",
+    "UPDATES",
+    "Curves",
+    "Panel",
+    "Results",
+    "committed",
+    "kaplan_meier_median",
+]
+
+Floats = NDArray[np.float64]
+
+UPDATES = ("pg-sm", "pg-es", "di", "ce", "mce")
+
+FIXED_RATES = {"pg-sm": 10.0, "pg-es": 1.0, "di": 1.0, "ce": 1.0, "mce": 1.0}
+"""The rates at which the paper lets the chain grow."""
+
+STATISTICS = MappingProxyType(
+    {
+        "median": "median",
+        "mean": "restricted mean",
+        "decile": "90 % quantile",
+        "censored": "censored share",
+    }
+)
+"""The statistics of a panel, with their names in words."""
+
+RESAMPLES = 300
+"""Bootstrap resamples; the ends of a 95 % interval are the 7th lowest and highest of them."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of the paper's figures, or one more of ours.
+
+    Attributes
+    ----------
+    experiment, scheme : str
+        The values of these columns.
+    axis : {"eta", "n_states", "n_actions"}
+        The column on the horizontal axis.
+    words : str
+        What it is, in words.
+    n_states : int or None
+        The value of this column, where it is not the axis.
+    beta : float or None
+        The value of this column; ``None`` where there is none.
+    n_actions : int or None
+        The value of this column, where it matters.
+    fixed_rates : bool
+        Whether only runs at the paper's fixed rates, `FIXED_RATES`, belong to it.
+    preset : str
+        The value of this column: the setting of the open details.
+    """
+
+    experiment: str
+    scheme: str
+    axis: str
+    words: str
+    n_states: int | None = None
+    beta: float | None = 0.8
+    n_actions: int | None = None
+    fixed_rates: bool = False
+    preset: str = "paper"
+
+    def rows(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the runs of this panel."""
+        chosen = (
+            (table["experiment"] == self.experiment)
+            & (table["scheme"] == self.scheme)
+            & (table["preset"] == self.preset)
+        )
+        for column in ("n_states", "n_actions", "beta"):
+            if getattr(self, column) is not None:
+                chosen &= table[column] == getattr(self, column)
+        rows = table[chosen]
+        if self.fixed_rates:
+            rows = rows[rows["eta"] == rows["update"].astype(str).map(FIXED_RATES)]
+        return rows
+
+
+def _panels() -> dict[str, Panel]:
+    panels = {
+        f"random-mdp/{scheme}": Panel(
+            "random-mdp", scheme, "eta", f"Random MDPs, {scheme}", 100, None
+        )
+        for scheme in ("NoExplo", "LowOffPol", "HiOffPol")
+    }
+    for beta in (0.8, 0.7):
+        mark = "" if beta == 0.8 else "/beta=0.7"
+        note = "" if beta == 0.8 else ", β = 0.7"
+        for scheme, n in (("NoExplo", 5), ("LowOffPol", 7), ("HiOffPol", 10)):
+            panels[f"chain/{scheme}{mark}"] = Panel(
+                "chain", scheme, "eta", f"Chain, {scheme}, |S| = {n}{note}", n, beta
+            )
+        for scheme in ("LowOffPol", "HiOffPol"):
+            panels[f"length/{scheme}{mark}"] = Panel(
+                "chain-length", scheme, "n_states", f"Chain length, {scheme}{note}", beta=beta
+            )
+    panels["duplicates"] = Panel(
+        "duplicated-chain",
+        "HiOffPol",
+        "n_actions",
+        "Duplicated optimal actions, HiOffPol, |S| = 10",
+        10,
+        fixed_rates=True,
+    )
+    panels["cliff"] = Panel("cliff", "HiOffPol", "eta", "Cliff, HiOffPol, |S| = 7", 7)
+    panels["cliff/beta=0.7"] = replace(
+        panels["cliff"], beta=0.7, words="Cliff, HiOffPol, |S| = 7, β = 0.7"
+    )
+    for n_actions in (2, 3, 5, 9):
+        panels[f"duplicates/{n_actions}"] = Panel(
+            "duplicated-chain",
+            "HiOffPol",
+            "eta",
+            f"Chain with {n_actions - 1} optimal actions, HiOffPol, |S| = 10",
+            10,
+            n_actions=n_actions,
+        )
+    for scheme, n in (("NoExplo", 7), ("NoExplo", 10), ("HiOffPol", 7)):
+        panels[f"chain/{scheme}/{n}"] = Panel(
+            "chain-compared", scheme, "eta", f"Chain, {scheme}, |S| = {n}", n
+        )
+    return panels
+
+
+PANELS: Mapping[str, Panel] = MappingProxyType(_panels())
+"""The panels of the paper, those of chains also with beta = 0.7, and more to compare with."""
+
+PAPER_PANELS = (
+    "random-mdp/NoExplo",
+    "random-mdp/LowOffPol",
+    "random-mdp/HiOffPol",
+    "chain/NoExplo",
+    "chain/LowOffPol",
+    "chain/HiOffPol",
+    "length/LowOffPol",
+    "length/HiOffPol",
+    "duplicates",
+    "cliff",
+)
+"""The ten panels of the paper, in its order."""
+
+
+@dataclass(frozen=True)
+class Curves:
+    """The times of a panel: run by update by position on the axis.
+
+    Attributes
+    ----------
+    axis : ndarray
+        The positions: rates, lengths or numbers of actions.
+    updates : tuple of str
+        The updates, in the order of the second axis.
+    steps : ndarray, shape (runs, updates, positions)
+        Recorded times.
+    censored : ndarray of bool, same shape
+        Whether the cap ended the run.
+    """
+
+    axis: Floats
+    updates: tuple[str, ...]
+    steps: Floats
+    censored: NDArray[np.bool_]
+
+    @property
+    def n_runs(self) -> int:
+        """The number of runs behind each point."""
+        return len(self.steps)
+
+    @property
+    def cap(self) -> float:
+        """The cap of the censored runs; infinite if there is none."""
+        return float(self.steps[self.censored].min()) if self.censored.any() else np.inf
+
+    @cached_property
+    def draws(self) -> NDArray[np.int64]:
+        """The runs of each bootstrap resample, the same for every panel with as many runs."""
+        rng = np.random.default_rng([2022, self.n_runs])
+        return rng.integers(self.n_runs, size=(RESAMPLES, self.n_runs))
+
+    def point(self, statistic: str) -> Floats:
+        """Return a statistic of every curve, shape (updates, positions)."""
+        return self._of(statistic, slice(None))
+
+    @cached_property
+    def _resampled(self) -> dict[str, Floats]:
+        return {}
+
+    def resampled(self, statistic: str) -> Floats:
+        """Return it for every bootstrap resample, shape (resamples, updates, positions)."""
+        if statistic not in self._resampled:
+            self._resampled[statistic] = np.stack([self._of(statistic, d) for d in self.draws])
+        return self._resampled[statistic]
+
+    def estimates(self, statistic: str) -> Floats:
+        """Return the statistic and, after it on the first axis, all its resampled values."""
+        return np.concatenate([self.point(statistic)[None], self.resampled(statistic)])
+
+    def interval(self, statistic: str, level: float = 0.95) -> Floats:
+        """Return the ends of the bootstrap interval, shape (2, updates, positions)."""
+        tail = 0.5 * (1.0 - level)
+        return np.asarray(np.quantile(self.resampled(statistic), [tail, 1.0 - tail], axis=0))
+
+    def _of(self, statistic: str, runs: Any) -> Floats:
+        if statistic == "censored":
+            return np.asarray(self.censored[runs].mean(axis=0), dtype=np.float64)
+        if statistic == "mean":
+            return np.asarray(self.steps[runs].mean(axis=0))
+        order = {"median": 0.5, "decile": 0.9}[statistic]
+        return _quantile(self.steps[runs], order)
+
+
+def _quantile(times: Floats, order: float) -> Floats:
+    """Return the smallest time with at least a share `order` of the runs at or below it."""
+    k = int(np.ceil(order * len(times))) - 1
+    return np.asarray(np.partition(times, k, axis=0)[k])
+
+
+def kaplan_meier_median(steps: Floats, censored: NDArray[np.bool_]) -> float:
+    """Return the Kaplan-Meier median of one sample; infinite if half or more is censored."""
+    from scipy.stats import CensoredData, ecdf
+
+    sample = CensoredData(uncensored=steps[~censored], right=steps[censored])
+    reached = ecdf(sample).cdf
+    below = np.flatnonzero(reached.probabilities >= 0.5 - 1e-12)
+    return float(reached.quantiles[below[0]]) if len(below) else np.inf
+
+
+@dataclass(frozen=True)
+class Results:
+    """A table of runs with the curves of its panels, made when asked for.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row a run; the columns of `pu_lib.empirical.store`.
+    """
+
+    table: pd.DataFrame
+    _curves: dict[Panel, Curves] = field(default_factory=dict, repr=False)
+
+    def curves(self, name: str) -> Curves:
+        """Return the curves of a panel of `PANELS`.
+
+        Raises
+        ------
+        ValueError
+            If the panel is unknown, the table has no run of it, or a curve lacks runs that
+            another has.
+        """
+        if name not in PANELS:
+            raise ValueError(f"panel: expected one of {', '.join(PANELS)}, got {name!r}.")
+        return self.of(PANELS[name])
+
+    def has(self, name: str) -> bool:
+        """Return whether the table has runs of a panel, with all updates at all positions."""
+        try:
+            self.curves(name)
+        except ValueError:
+            return False
+        return True
+
+    def of(self, panel: Panel) -> Curves:
+        """Return the curves of any panel; raises as `curves` does."""
+        if panel not in self._curves:
+            self._curves[panel] = _curves(panel, panel.rows(self.table))
+        return self._curves[panel]
+
+
+def _curves(panel: Panel, rows: pd.DataFrame) -> Curves:
+    """Arrange the runs that every update has at every position; others are left out."""
+    if rows.empty:
+        raise ValueError(f"table: there is no run of {panel.words}.")
+    names = rows["update"].astype(str).to_numpy()
+    updates = tuple(u for u in UPDATES if u in set(names))
+    axis, x = np.unique(rows[panel.axis].to_numpy(dtype=np.float64), return_inverse=True)
+    runs, r = np.unique(rows["run"].to_numpy(), return_inverse=True)
+    u = np.searchsorted(np.array(sorted(updates)), names)
+    u = np.array([updates.index(name) for name in sorted(updates)])[u]
+    shape = (len(runs), len(updates), len(axis))
+    held = np.zeros(shape, dtype=np.int64)
+    np.add.at(held, (r, u, x), 1)
+    if held.max() > 1:
+        raise ValueError(f"table: a run of {panel.words} stands in it more than once.")
+    steps, censored = np.zeros(shape), np.zeros(shape, dtype=np.bool_)
+    steps[r, u, x] = rows["steps"].to_numpy()
+    censored[r, u, x] = rows["censored"].to_numpy()
+    whole = held.all(axis=(1, 2))
+    if not whole.any():
+        raise ValueError(f"table: no run of {panel.words} has all updates at all positions.")
+    return Curves(axis, updates, steps[whole], censored[whole])
+
+
+@cache
+def committed() -> Results:
+    """Return the results that come with the library."""
+    import pandas as pd
+
+    folder = resources.files("pu_lib.empirical") / "data"
+    parts = [pd.read_parquet(str(path)) for path in _parquet(folder)]
+    return Results(pd.concat(parts, ignore_index=True))
+
+
+def _parquet(folder: Any) -> list[Any]:
+    return sorted((p for p in folder.iterdir() if p.name.endswith(".parquet")), key=str)

@@ -1,0 +1,403 @@
+"""Figures and tables of the last chapter: the paper's experiments.
+
+Every curve has a 95 % bootstrap interval as a band. A filled marker says that every run passed the
+threshold; a hollow one that some were censored at the cap; a cross that half or more were, so that
+the median is only known to be at least the cap.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pu_lib.claims import judge, select
+from pu_lib.empirical import details, published
+from pu_lib.empirical.results import PANELS, STATISTICS, UPDATES, Curves, Results, committed
+from pu_lib.show.ledger import Html
+from pu_lib.show.style import (
+    COLOURS,
+    GREY,
+    INK,
+    LABELS,
+    MARKERS,
+    PALETTE,
+    BookFigure,
+    figure,
+    line,
+)
+from pu_lib.verdict import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "disagreements",
+    "draw_best",
+    "draw_bounce",
+    "draw_details",
+    "draw_flips",
+    "draw_panels",
+    "draw_published",
+    "draw_sarsa",
+    "provenance",
+    "ranks",
+    "verdicts",
+]
+
+_AXES = {"eta": r"learning rate $\eta$", "n_states": r"states $|\mathcal{S}|$"}
+_AXES["n_actions"] = r"actions $|\mathcal{A}|$"
+
+
+def _results(results: Results | None) -> Results:
+    return committed() if results is None else results
+
+
+# Curves
+
+
+def draw_panels(
+    names: Sequence[str], statistic: str = "median", results: Results | None = None
+) -> BookFigure:
+    """Draw panels side by side.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Keys of `PANELS`.
+    statistic : {"median", "mean", "decile", "censored"}
+        What the curves show.
+    results : Results, optional
+        The committed ones if missing.
+    """
+    n = len(names)
+    fig, axes = figure(1, n, height=3.4, width=max(4.6, 3.1 * n), sharey=True, squeeze=False)
+    for ax, name in zip(axes[0], names, strict=True):
+        panel = PANELS[name]
+        curves = _results(results).curves(name)
+        _draw_curves(ax, curves, statistic)
+        ax.set(xlabel=_AXES[panel.axis])
+        ax.text(
+            0.03, 1.02, f"{panel.words}\n{curves.n_runs} runs", transform=ax.transAxes, fontsize=8.5
+        )
+        if panel.axis == "eta":
+            ax.set_xscale("log")
+    axes[0, 0].set_ylabel(_vertical(statistic))
+    if statistic != "censored":
+        axes[0, 0].set_yscale("log")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    return fig
+
+
+def _vertical(statistic: str) -> str:
+    words = STATISTICS[statistic]
+    return words if statistic == "censored" else f"steps to threshold ({words})"
+
+
+def _draw_curves(ax: Axes, curves: Curves, statistic: str) -> None:
+    point, (low, high) = curves.point(statistic), curves.interval(statistic)
+    share = curves.point("censored")
+    for i, update in enumerate(curves.updates):
+        ax.plot(curves.axis, point[i], **line(update))
+        ax.fill_between(
+            curves.axis, low[i], high[i], color=COLOURS[update], alpha=0.16, linewidth=0
+        )
+        _mark(ax, curves.axis, point[i], share[i], update)
+    if np.isfinite(curves.cap) and statistic != "censored":
+        ax.axhline(curves.cap, color=GREY, linewidth=0.8, linestyle=":")
+
+
+def _mark(ax: Axes, x: Any, y: Any, share: Any, update: str) -> None:
+    """Mark the points of a curve by how many of their runs are censored."""
+    colour = COLOURS[update]
+    for chosen, style in (
+        (share == 0.0, {"marker": MARKERS[update], "markerfacecolor": colour}),
+        ((share > 0.0) & (share < 0.5), {"marker": MARKERS[update], "markerfacecolor": "white"}),
+        (share >= 0.5, {"marker": "x", "markeredgewidth": 1.6}),
+    ):
+        ax.plot(x[chosen], y[chosen], color=colour, linestyle="none", **style)
+
+
+def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigure:
+    """Draw, for each update at its best rate by the median: median, mean, 90 % quantile, censored.
+
+    Where the three marks of an update are far apart, or stand in another order than those of its
+    neighbour, the ranking depends on the statistic.
+    """
+    fig, axes = figure(1, len(names), height=2.7, width=max(4.6, 3.1 * len(names)), squeeze=False)
+    marks = {"median": "o", "mean": "D", "decile": ">"}
+    for ax, name in zip(axes[0], names, strict=True):
+        curves = _results(results).curves(name)
+        share = curves.point("censored")
+        best = curves.point("median").argmin(axis=1)
+        for row, update in enumerate(curves.updates):
+            for statistic, marker in marks.items():
+                value = curves.point(statistic)[row, best[row]]
+                low, high = curves.interval(statistic)[:, row, best[row]]
+                y = row + 0.22 * (list(marks).index(statistic) - 1)
+                ax.plot([low, high], [y, y], color=COLOURS[update], linewidth=1.2)
+                ax.plot(value, y, marker=marker, color=COLOURS[update])
+            ax.annotate(
+                f"{100 * share[row, best[row]]:.0f} %",
+                (1.0, row),
+                xycoords=("axes fraction", "data"),
+                ha="left",
+                va="center",
+                fontsize=8.5,
+                color=INK,
+            )
+        ax.set(
+            xscale="log",
+            xlabel="steps at the best rate",
+            yticks=range(len(curves.updates)),
+            yticklabels=[LABELS[u] for u in curves.updates],
+        )
+        ax.invert_yaxis()
+        ax.text(0.0, 1.03, PANELS[name].words, transform=ax.transAxes, fontsize=8.5)
+        ax.text(1.0, 1.03, "lost", transform=ax.transAxes, fontsize=8.5)
+    handles = [
+        axes[0, 0].plot([], [], marker, color=INK, label=STATISTICS[statistic])[0]
+        for statistic, marker in marks.items()
+    ]
+    fig.legend(handles=handles, loc="outside lower center", ncols=3)
+    return fig
+
+
+def ranks(name: str, results: Results | None = None) -> dict[str, list[str]]:
+    """Return the updates from the fastest to the slowest, by each statistic at its best rate."""
+    curves = _results(results).curves(name)
+    order = {}
+    for statistic in STATISTICS:
+        best = curves.point(statistic).min(axis=1)
+        order[statistic] = [LABELS[curves.updates[i]] for i in np.argsort(best, kind="stable")]
+    return order
+
+
+def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
+    """Return a table of the orders of the updates by median and mean, and the censored shares.
+
+    Panels in which the two orders differ come with a mark.
+    """
+    rows = []
+    for name in names:
+        curves, order = _results(results).curves(name), ranks(name, results)
+        lowest = curves.point("censored").min(axis=1)
+        shares = ", ".join(
+            f"{LABELS[u]} {100 * share:.0f} %"
+            for u, share in zip(curves.updates, lowest, strict=True)
+            if share > 0.0
+        )
+        differ = order["median"] != order["mean"]
+        rows.append(
+            (
+                PANELS[name].words,
+                " < ".join(order["median"]),
+                " < ".join(order["mean"]),
+                "differ" if differ else "agree",
+                shares or "none",
+            )
+        )
+    head = ("panel", "by median", "by restricted mean", "", "censored even at the best rate")
+    return _table(head, rows, "Order of the updates at their best rates, fastest first.")
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> Html:
+    cells = "".join(f'<th scope="col">{html.escape(word)}</th>' for word in head)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(word)}</td>" for word in row) + "</tr>" for row in rows
+    )
+    return Html(
+        f'<table class="ledger"><caption>{html.escape(caption)}</caption>'
+        f"<thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+# Single questions
+
+
+def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookFigure:
+    """Draw DI, CE and MCE towards large rates, and their level at the rate 10^9 as a line."""
+    from dataclasses import replace
+
+    schemes = ("NoExplo", "LowOffPol", "HiOffPol")
+    fig, axes = figure(1, 3, height=3.2, width=9.3, sharey=True)
+    for ax, scheme in zip(axes, schemes, strict=True):
+        panel = PANELS[f"random-mdp/{scheme}"]
+        curves = _results(results).of(panel)
+        limit = _results(results).of(replace(panel, experiment="greedy-limit"))
+        for i, update in enumerate(limit.updates):
+            row = curves.updates.index(update)
+            ax.plot(curves.axis, curves.point(statistic)[row], **line(update))
+            level = limit.point(statistic)[i, -1]
+            low, high = limit.interval(statistic)[:, i, -1]
+            ax.errorbar(
+                1e4 * 2.0**i, level, [[level - low], [high - level]],
+                color=COLOURS[update], marker=MARKERS[update], capsize=3,
+            )  # fmt: skip
+        ax.axvline(4e3, color=GREY, linewidth=0.8, linestyle=":")
+        ax.set(xscale="log", yscale="log", xlabel=_AXES["eta"])
+        ax.set_xticks([1e-3, 1.0, 1e3, 2e4], ["$10^{-3}$", "1", "$10^3$", "$10^9$"])
+        ax.minorticks_off()
+        ax.text(0.03, 1.02, panel.words, transform=ax.transAxes, fontsize=8.5)
+    axes[0].set_ylabel(_vertical(statistic))
+    handles, labels = axes[0].get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside lower center", ncols=3)
+    return fig
+
+
+def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> BookFigure:
+    """Draw the probability of walking, state by state, along one run on the chain, live."""
+    from pu_lib.empirical.live import walking
+
+    caps = np.unique(np.geomspace(30, 30_000, 60).astype(np.int64))
+    fig, axes = figure(1, len(updates), height=2.7, width=9.3, sharey=True, squeeze=False)
+    for ax, update in zip(axes[0], updates, strict=True):
+        picture = walking(update, run, caps).T
+        states = np.arange(len(picture) + 1) - 0.5
+        edges = np.append(caps, caps[-1] * caps[-1] / caps[-2])
+        mesh = ax.pcolormesh(edges, states, picture, vmin=0.0, vmax=1.0, cmap="cividis")
+        ax.set(xscale="log", xlabel="steps", yticks=range(0, len(picture), 2))
+        ax.grid(visible=False)
+        ax.text(0.0, 1.03, LABELS[update], transform=ax.transAxes, fontsize=9.5)
+    axes[0, 0].set_ylabel("state")
+    fig.colorbar(mesh, ax=axes, label=r"$\pi(a_2\,|\,s)$, walk", pad=0.01)
+    return fig
+
+
+def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None) -> BookFigure:
+    """Draw PG-ES's time by the rate, and the share of its parameters that jumped through zero."""
+    from pu_lib.empirical.statements import bounced_share
+
+    curves = _results(results).curves("random-mdp/NoExplo")
+    rates = 10.0 ** np.arange(-3, 4)
+    fig, ax = figure(height=3.2, width=6.4)
+    row = curves.updates.index("pg-es")
+    ax.plot(curves.axis, curves.point("median")[row], **line("pg-es"))
+    low, high = curves.interval("median")[:, row]
+    ax.fill_between(curves.axis, low, high, color=COLOURS["pg-es"], alpha=0.16, linewidth=0)
+    ax.set(xscale="log", yscale="log", xlabel=_AXES["eta"], ylabel="steps to threshold (median)")
+    other = ax.twinx()
+    share = [bounced_share(float(eta), runs, steps) for eta in rates]
+    other.plot(rates, share, color=INK, marker=".", linestyle=":")
+    other.set(ylabel=f"share below zero after {steps} steps", ylim=(-0.02, 1.0))
+    other.grid(visible=False)
+    return fig
+
+
+def draw_details(table: pd.DataFrame | None = None, at_most: int = 16) -> BookFigure:
+    """Draw the open details ranked by effect, with the ratio in every cell as a dot."""
+    found = details.effects(table)
+    ranked = details.ranking(table).head(at_most)
+    fig, ax = figure(height=0.33 * len(ranked) + 1.1, width=7.2)
+    marks = {"random-mdp": "o", "chain": "s", "cliff": "^"}
+    for row, words in enumerate(ranked["detail"]):
+        part = found[found["detail"].map(lambda d: details.WORDS.get(d, d)) == words]
+        for domain, marker in marks.items():
+            for update in UPDATES:
+                dots = part[(part["domain"] == domain) & (part["update"] == update)]
+                ax.plot(
+                    dots["ratio"], np.full(len(dots), row), marker, color=COLOURS[update],
+                    alpha=0.55, markersize=4,
+                )  # fmt: skip
+        effect = ranked["effect"][row]
+        ax.plot([1.0 / effect, effect], [row, row], color=INK, linewidth=1.2, zorder=3)
+        ax.plot([1.0 / effect, effect], [row, row], "|", color=INK, markersize=9, zorder=3)
+    ax.axvline(1.0, color=GREY, linewidth=0.9)
+    ax.set(
+        xscale="log",
+        xlabel="restricted mean with the detail changed, over that of the setting “paper”",
+        yticks=range(len(ranked)),
+        yticklabels=ranked["detail"],
+        ylim=(len(ranked) - 0.5, -0.5),
+    )
+    handles = [
+        *(ax.plot([], [], marker, color=GREY, label=words)[0]
+          for words, marker in (("Random MDP", "o"), ("chain", "s"), ("cliff", "^"))),
+        *(ax.plot([], [], "_", color=COLOURS[u], label=LABELS[u], markeredgewidth=3)[0]
+          for u in UPDATES),
+    ]  # fmt: skip
+    fig.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8.5)
+    return fig
+
+
+def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
+    """Draw the predecessor's curve and ours for its four schedules, and the z of each point."""
+    found = published.comparison(table)
+    fig, (ax, scores) = figure(2, 1, height=5.4, sharex=True, height_ratios=[3, 1])
+    names = {
+        "J&H eps=100/t o=0.5": r"$\epsilon_t=100/t$, $o_t=1/2$",
+        "J&H eps=10/sqrt(t) o=0.5": r"$\epsilon_t=10/\sqrt{t}$, $o_t=1/2$",
+        "J&H eps=100/t o=10/sqrt(t)": r"$\epsilon_t=100/t$, $o_t=10/\sqrt{t}$",
+        "J&H eps=10/sqrt(t) o=10/sqrt(t)": r"$\epsilon_t=10/\sqrt{t}$, $o_t=10/\sqrt{t}$",
+    }
+    for colour, (schedule, words) in zip(PALETTE, names.items(), strict=False):
+        part = found[found["schedule"] == schedule].sort_values("eta")
+        ax.plot(part["eta"], part["ours"], color=colour, label=words)
+        ax.fill_between(
+            part["eta"], part["low"], part["high"], color=colour, alpha=0.2, linewidth=0
+        )
+        ax.plot(part["eta"], part["theirs"], "o", color=colour, markerfacecolor="white")
+        scores.plot(part["eta"], part["z"], "o", color=colour, markersize=3.5)
+    ax.plot([], [], "o", color=INK, markerfacecolor="white", label="published points")
+    ax.set(xscale="log", yscale="log", ylabel="trajectories to threshold (mean)")
+    ax.legend()
+    for level in (-2.0, 2.0):
+        scores.axhline(level, color=GREY, linewidth=0.8, linestyle=":")
+    scores.set(xlabel=_AXES["eta"], ylabel="$z$")
+    return fig
+
+
+# Words
+
+
+def verdicts(*ids: str) -> Html:
+    """Judge claims, with their parts, and show their boxes; each must be as the ledger records.
+
+    Raises
+    ------
+    AssertionError
+        If a verdict has another status than the ledger records.
+    """
+    boxes = []
+    for claim in select(list(ids)):
+        found = judge(claim).verdict.require(claim.status)
+        boxes.append(
+            f"<p><strong>{html.escape(claim.statement)}</strong></p>{_folded(found._repr_html_())}"
+        )
+    return Html("\n".join(boxes))
+
+
+def _folded(box: str) -> str:
+    """Fold the table of a verdict's parts away."""
+    folded = box.replace("<table>", "<details><summary>its parts</summary><table>")
+    return folded.replace("</table>", "</table></details>")
+
+
+def tally() -> Html:
+    """Return how many empirical statements have which verdict."""
+    claims = [c for c in select([]) if c.chapter == "empirical"]
+    statuses = (Status.REPRODUCED, Status.PARTLY, Status.NOT_REPRODUCED)
+    rows = [(s.value, str(sum(c.status is s for c in claims))) for s in statuses]
+    return _table(("verdict", "statements"), rows, f"{len(claims)} empirical statements judged.")
+
+
+def provenance(results: Results | None = None) -> Html:
+    """Return a table of what the results hold: runs, cap, seed and engine by experiment."""
+    table = _results(results).table
+    rows = [
+        (
+            str(name),
+            f"{len(part):,}",
+            str(part["run"].nunique()),
+            f"{part['steps'].sum():.3g}",
+            f"{100 * part['censored'].mean():.1f} %",
+            ", ".join(sorted(part["engine"].astype(str).unique())),
+        )
+        for name, part in table.groupby("experiment", observed=True)
+    ]
+    head = ("experiment", "runs", "run numbers", "steps", "censored", "engine")
+    return _table(head, rows, "The committed results.")

@@ -1,0 +1,103 @@
+"""The sweep viewer: every curve of the experiments, chosen by domain, scheme, update, statistic.
+
+The statistics and their intervals travel with the widget as plain numbers, and ``sweep_viewer.js``
+draws what the reader chooses, so that it works on the rendered page without a kernel.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import anywidget
+import traitlets
+
+from pu_lib.empirical.results import PANELS, STATISTICS, Curves, Results, committed
+from pu_lib.show.simplex_lab import DASHES
+from pu_lib.show.style import COLOURS, LABELS
+
+__all__ = ["SweepViewer", "panel_data"]
+
+_HERE = pathlib.Path(__file__).parent
+
+_DOMAINS = {
+    "random-mdp": "Random MDPs",
+    "chain": "Chain",
+    "chain-length": "Chain length",
+    "duplicated-chain": "Duplicated actions",
+    "cliff": "Cliff",
+    "chain-compared": "Chain",
+}
+_AXES = {
+    "eta": "learning rate η",
+    "n_states": "number of states |S|",
+    "n_actions": "number of actions |A|",
+}
+
+
+def panel_data(results: Results | None = None) -> dict[str, dict[str, Any]]:
+    """Return the numbers of every panel that the results hold.
+
+    Each curve is a list of [value, low, high] a position, with 95 % bootstrap intervals, to three
+    digits.
+    """
+    held = committed() if results is None else results
+    return {
+        name: {
+            "domain": _DOMAINS[panel.experiment],
+            "scheme_words": panel.words.split(", ", 1)[1],
+            "words": panel.words,
+            "axis_words": _AXES[panel.axis],
+            "linear": panel.axis != "eta",
+            "axis": held.curves(name).axis.tolist(),
+            "runs": held.curves(name).n_runs,
+            "curves": _curves(held.curves(name)),
+        }
+        for name, panel in PANELS.items()
+        if held.has(name)
+    }
+
+
+def _curves(curves: Curves) -> dict[str, dict[str, list[list[float]]]]:
+    found: dict[str, dict[str, list[list[float]]]] = {update: {} for update in curves.updates}
+    for statistic in STATISTICS:
+        low, high = curves.interval(statistic)
+        point = curves.point(statistic)
+        for i, update in enumerate(curves.updates):
+            triples = zip(point[i], low[i], high[i], strict=True)
+            found[update][statistic] = [[float(f"{x:.3g}") for x in triple] for triple in triples]
+    return found
+
+
+class SweepViewer(anywidget.AnyWidget):
+    """The viewer as a widget; its state is what the reader chose.
+
+    Attributes
+    ----------
+    panel : str
+        A key of `panels`.
+    statistic : {"median", "mean", "decile", "censored"}
+        What the curves show.
+    shown : list of str
+        The updates drawn.
+    panels : dict
+        The numbers, as from `panel_data`.
+    """
+
+    _esm = _HERE / "sweep_viewer.js"
+    _css = _HERE / "sweep_viewer.css"
+
+    panel = traitlets.Unicode().tag(sync=True)
+    statistic = traitlets.Enum(tuple(STATISTICS), "median").tag(sync=True)
+    shown = traitlets.List(list(LABELS)).tag(sync=True)
+    panels = traitlets.Dict().tag(sync=True)
+    statistics = traitlets.Dict(dict(STATISTICS)).tag(sync=True)
+    labels = traitlets.Dict(dict(LABELS)).tag(sync=True)
+    colours = traitlets.Dict(dict(COLOURS)).tag(sync=True)
+    dashes = traitlets.Dict(dict(DASHES)).tag(sync=True)
+
+    @classmethod
+    def of(cls, results: Results | None = None) -> SweepViewer:
+        """Return the viewer of some results, by default the committed ones."""
+        panels = panel_data(results)
+        return cls(panels=panels, panel=next(iter(panels)))
