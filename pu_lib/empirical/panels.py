@@ -21,17 +21,11 @@ from pu_lib.empirical.store import Cell, Chunk
 
 __all__ = ["ABLATIONS", "PUBLISHED_RATES", "RATES", "UPDATE_NAMES", "paper_chunks"]
 
-<<<<<<< HEAD
 RATES = (
     0.001, 0.00316, 0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0, 316.0, 1000.0,
 )  # fmt: skip
 """Two learning rates a decade."""
 
-=======
-RATES = tuple(float(f"{digits}e{power}") for power in range(-3, 3) for digits in ("1", "3.16")) + (
-    1000.0,
-)
->>>>>>> lastchapter
 UPDATE_NAMES = ("pg-sm", "pg-es", "di", "ce", "mce")
 PUBLISHED_RATES = (
     0.009993, 0.01584, 0.0251, 0.03979, 0.06307, 0.09997, 0.1584, 0.2511, 0.3981, 0.6309, 1.0,

@@ -168,14 +168,8 @@ def _step(
     best = [a for a, x in enumerate(q) if x == max(q)]
     if len(best) > 1 and options.ties == "leave":
         return theta
-<<<<<<< HEAD
     drawn = len(best) > 1 and options.ties == "random"
     chosen = best[stream.below(len(best))] if drawn else best[0]
-=======
-    chosen = (
-        best[stream.below(len(best))] if len(best) > 1 and options.ties == "random" else best[0]
-    )
->>>>>>> lastchapter
     if update == "ce":
         return [x + weight * ((a == chosen) - pi[a]) for a, x in enumerate(theta)]
     gain = weight * _total(p for a, p in enumerate(pi) if a != chosen)
