@@ -3,8 +3,9 @@
 Each function below is one such wish:
 
 - `key_the_cache`: the execution cache knows the library, so that an edit of `pu_lib` or of the
-  pinned requirements executes every notebook again. (Jupyter Book's cache knows the notebooks'
-  own code only and would serve numbers of yesterday's library.)
+  pinned requirements executes every notebook again (Jupyter Book's cache knows the notebooks'
+  own code only and would serve numbers of yesterday's library), and an edit of the style sheets
+  and scripts writes every page again.
 - `forget_after_warnings`: a build that warned forgets its environment, so that the next one warns
   again instead of passing.
 - `copy_assets`: MathJax, the widgets' front end and the typeface come from ``node_modules``; no
@@ -55,18 +56,23 @@ ASSETS = {
 
 
 def key_the_cache(app: Sphinx, config: Config) -> None:
-    """Keep executed notebooks under a hash of everything they compute with."""
-    digest = hashlib.sha256()
-    sources = [ROOT / "requirements.txt", *sorted((ROOT / "pu_lib").rglob("*"))]
-    for path in sources:
-        if path.is_file() and "__pycache__" not in path.parts and path.suffix[:3] != ".nb":
-            digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    """Keep executed notebooks under a hash of all they compute with, pages under their assets'."""
     caches = Path(app.outdir).parent / ".jupyter_cache"
-    cache = caches / digest.hexdigest()[:16]
+    cache = caches / _digest("requirements.txt", "pu_lib")
     for stale in caches.glob("*") if caches.is_dir() else ():
         if stale != cache:
             shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
     config.nb_execution_cache_path = str(cache)
+    config.pu_assets = _digest("package-lock.json", "web")
+
+
+def _digest(*names: str) -> str:
+    """Return a hash of files and folders of the repository."""
+    digest = hashlib.sha256()
+    for path in sorted(file for name in names for file in [ROOT / name, *(ROOT / name).rglob("*")]):
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix[:3] != ".nb":
+            digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def forget_after_warnings(app: Sphinx, exception: Exception | None) -> None:
@@ -180,7 +186,7 @@ def preview(
         "og:site_name": app.config.html_title,
         "og:type": "article",
         "og:image": image,
-        "og:image:alt": "The title of the book over policies flowing on the simplex",
+        "og:image:alt": "The title of the book beside paths of policies on the simplex",
     }
     if base:
         tags["og:url"] = f"{base}{pagename}.html"
@@ -243,6 +249,7 @@ class LedgerDirective(SphinxDirective):
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect everything."""
+    app.add_config_value("pu_assets", "", "html", str)
     app.add_directive("ledger", LedgerDirective)
     app.connect("config-inited", key_the_cache)
     app.connect("config-inited", publish, priority=900)

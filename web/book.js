@@ -38,6 +38,9 @@
     });
   };
 
+  // The bibliography is a list whose items carry a role that is no longer in use.
+  document.querySelectorAll("[role=doc-biblioentry]").forEach((entry) => (entry.role = "listitem"));
+
   const refresh = () => {
     explorers().forEach(name);
     reach();

@@ -32,6 +32,6 @@ window.FontAwesomeConfig = { observeMutations: false };
 // A page opened from disk may not fetch its neighbours, so that search shows no excerpts there.
 if (location.protocol === "file:") {
   document.addEventListener("DOMContentLoaded", () => {
-    if (window.DOCUMENTATION_OPTIONS) DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+    if (typeof DOCUMENTATION_OPTIONS === "object") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
   });
 }

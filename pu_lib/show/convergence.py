@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -56,7 +58,7 @@ def figure_settled(n_steps: int = 600) -> BookFigure:
     return fig
 
 
-def figure_ties(n_steps: int = 3000) -> BookFigure:
+def figure_ties(n_steps: int = 1500) -> BookFigure:
     """Draw the suboptimal mass, multiplied by t, under five ways to break ties."""
     fig, ax = figure(height=3.3)
     t = np.arange(n_steps + 1)
@@ -104,9 +106,10 @@ def figure_one_way(n_steps: int = 300) -> BookFigure:
 
 # The explorer
 
-N_STEPS = 4000
+N_STEPS = 1500
 
 
+@cache
 def _weighted(x: float, best: int) -> tuple[Floats, Floats, Floats]:
     """Return the suboptimal mass of a four-armed bandit, its bound and its floor."""
     rewards = np.where(np.arange(4) < best, 1.0, 0.0)

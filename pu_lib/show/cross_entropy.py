@@ -71,7 +71,7 @@ def figure_cycle(periods: int = 3) -> BookFigure:
     right.annotate(
         "greedy: $a_2$\non top: $a_1$",
         (ERROR + 1, levels[ERROR + 1, 1]),
-        (6.15, 15.5),
+        (2.2, -4.0),
         fontsize=9,
         arrowprops={"arrowstyle": "-", "color": GREY},
         va="top",
@@ -125,16 +125,21 @@ def figure_four_states() -> BookFigure:
     t = FOUR_STATES.period - 420 + np.arange(420)
     ax.plot(t, tail, **line("ce"))
     first = updated == 0
-    for start in np.flatnonzero(np.diff(np.append(0, first.astype(int))) == 1):
-        end = start + int(np.argmin(np.append(first[start:], False)))
-        ax.axvspan(t[start], t[min(end, 419)], color=GREY, alpha=0.18, linewidth=0)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], first.astype(np.int64), [0]])))
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        ax.axvspan(t[0] + start, t[0] + end, color=GREY, alpha=0.18, linewidth=0)
     ax.set(xlabel="step within the period of 109 662", ylabel="$v_t(s_0)$ under CE")
     return fig
 
 
 # The explorer
 
-_PLACES = {0: (0.0, 0.0), 1: (2.2, 1.1), 2: (2.2, -1.1), None: (4.2, 0.0)}
+_PLACES: dict[int | None, tuple[float, float]] = {
+    0: (0.0, 0.0),
+    1: (2.2, 1.35),
+    2: (2.2, -1.35),
+    None: (4.2, 0.0),
+}
 
 
 def draw_cycle_step(step: int) -> BookFigure:
@@ -171,23 +176,34 @@ def _arrow(ax: Any, s: int, j: int | None, a: int, probability: float, greedy: b
     style: dict[str, Any] = {
         "arrowstyle": "-|>",
         "mutation_scale": 9,
-        "shrinkA": 13,
-        "shrinkB": 13,
         "color": ACTIONS[a],
         "linewidth": 0.6 + 3.4 * probability,
         "linestyle": "-" if probability > 0.02 else ":",
     }
     if s == j:
-        arrow = FancyArrowPatch((-0.1, 0.1), (-0.1, -0.1), connectionstyle="arc3,rad=2.2", **style)
-        middle = np.array([-1.15, 0.0])
+        arrow = FancyArrowPatch(
+            (-0.26, 0.2), (-0.26, -0.2), connectionstyle="arc3,rad=2.0", **style
+        )
+        middle = np.array([-1.05, 0.0])
     else:
+        style |= {"shrinkA": 13, "shrinkB": 13}
         arrow = FancyArrowPatch(tuple(x0), tuple(x1), connectionstyle=f"arc3,rad={bend}", **style)
         across = np.array([x1[1] - x0[1], x0[0] - x1[0]])
-        middle = (x0 + x1) / 2 + bend / 2 * across * 1.25
+        middle = (x0 + x1) / 2 + (bend / 2 + 0.09) * across
     ax.add_patch(arrow)
     name = f"$a_{a}$" + (" greedy" if greedy else "")
     weight = "bold" if greedy else "normal"
-    ax.text(*middle, name, color=ACTIONS[a], fontsize=8, ha="center", va="center", weight=weight)
+    ax.text(
+        *middle,
+        name,
+        color=ACTIONS[a],
+        fontsize=8,
+        ha="center",
+        va="center",
+        weight=weight,
+        zorder=5,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+    )
 
 
 def alt_cycle_step(step: int) -> str:

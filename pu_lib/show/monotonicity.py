@@ -64,11 +64,11 @@ def value_changes(name: str, pi: Floats, q: Floats, weight: float) -> Floats:
 
 @styled
 def draw_decrease_region(
-    weights: Sequence[float] = (0.1, 1.0, 4.0), q: Sequence[float] = (0.9, 1.0, 0.0)
+    weights: Sequence[float] = (0.1, 0.5, 1.5), q: Sequence[float] = (0.9, 1.0, 0.0)
 ) -> Figure:
     """Shade the policies at which one CE step lowers the value, for several weights."""
     fig, axes = figure(1, len(weights), height=2.9)
-    pi = starts(90)
+    pi = starts(120)
     for ax, weight in zip(axes, weights, strict=True):
         drop = -value_changes("ce", pi, np.asarray(q), weight)
         top = max(float(drop.max()), 1e-6)

@@ -253,7 +253,7 @@ function render({ model, el }) {
   const share = () => pi()[1] / (pi()[1] + pi()[2]);
   const sliders = {
     first: range("π(a₁)", 0, 1, 0.001, pi()[0], percent, (x) => put({ policy: spread(x, share()) })),
-    share: range("a₂’s share of the rest", 0, 1, 0.001, share(), percent,
+    share: range("a₂ of the rest", 0, 1, 0.001, share(), percent,
       (x) => put({ policy: spread(pi()[0], x) })),
     q: [0, 1, 2].map((a) => range(`q(a${"₁₂₃"[a]})`, 0, 1, 0.01, get("q")[a], (x) => x.toFixed(2),
       (x) => put({ q: get("q").map((old, b) => (a === b ? x : old)) }))),

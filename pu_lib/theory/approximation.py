@@ -26,7 +26,6 @@ to the support.* Write :math:`f_a - \tau` for the probabilities on S, so that :m
 S. Those that leave have :math:`f'_a \le \tau'`, so :math:`1 + |S|\tau = \sum_S f' \le 1 + |S'|\tau'
 + (|S| - |S'|)\tau'`, that is :math:`\tau' \ge \tau`, and the scores off S stay below the threshold.
 With shared parameters scores off the support move when other states do, by accident.
-larger values.
 
 **Direct parametrization.** What it needs is a projection *in the space of functions*: fit the
 scores to :math:`\mathrm{Proj}_\Delta(\pi + \eta d q)`, state by state. In a table the fit is exact

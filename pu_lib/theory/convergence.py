@@ -212,7 +212,7 @@ def adversarial_run(
 
 
 def check_key_lemma(
-    constant: float = 0.5, update: Update = UPDATES["mce"], n_runs: int = 150, seed: int = 0
+    constant: float = 0.5, update: Update = UPDATES["mce"], n_runs: int = 80, seed: int = 0
 ) -> Verdict:
     r"""Attack the key lemma on bandits with ties: random starts, weights of all sizes, adversaries.
 
@@ -232,7 +232,7 @@ def check_key_lemma(
         n_top = int(rng.integers(1, n_actions))
         top = np.arange(n_actions) < n_top
         size = 10.0 ** rng.uniform(-2, 2)
-        weights = size * rng.exponential(size=200)
+        weights = size * rng.exponential(size=100)
         theta0 = rng.uniform(0, 4) * rng.standard_normal(n_actions)
         adversary = list(ADVERSARIES)[i % len(ADVERSARIES)]
         pi = adversarial_run(top.astype(float), adversary, weights, theta0, update)
@@ -412,7 +412,7 @@ def check_corollary_7(
 
 
 def check_uniqueness(
-    update: Update = UPDATES["mce"], constant: float = 0.5, n_steps: int = 3000
+    update: Update = UPDATES["mce"], constant: float = 0.5, n_steps: int = 600
 ) -> Verdict:
     """Test the conjecture that Theorem 1 does not need a unique optimum: adversarial ties.
 

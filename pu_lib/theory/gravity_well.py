@@ -67,6 +67,7 @@ from pu_lib.updates import (
     SoftmaxPolicyGradient,
     Update,
     make_update,
+    softmax,
 )
 from pu_lib.verdict import Status, Verdict
 
@@ -104,6 +105,7 @@ __all__ = [
     "escort_step_exact",
     "failing_share",
     "increase",
+    "lost_steps",
     "margin",
     "parameters",
     "project_integers",
@@ -514,9 +516,15 @@ def project_integers(points: Integers, unit: int) -> tuple[Integers, Integers]:
 
 
 def clip_and_renormalise(points: Integers, unit: int) -> tuple[Integers, Integers]:
-    """Return negative entries set to zero and the rest scaled to sum one: *not* the projection."""
+    """Set negative entries to zero and scale the rest to sum one: *not* the projection.
+
+    A point without a positive entry goes to its largest coordinate. Same form as the result of
+    `project_integers`.
+    """
     clipped = np.maximum(points, 0)
-    # numerators / (support * unit) must sum to one for every row
+    largest = np.arange(points.shape[1]) == np.argmax(points, axis=1)[:, np.newaxis]
+    empty = clipped.sum(axis=1, keepdims=True) == 0
+    clipped = np.where(empty, largest, clipped)
     return clipped * unit, np.asarray(clipped.sum(axis=1, keepdims=True))
 
 
@@ -879,6 +887,31 @@ def escape_steps(
             return t
         theta = update.step(theta, q, weight)
     return np.inf
+
+
+def lost_steps(
+    theta0: ArrayLike, q: ArrayLike, weight: float = 1.0
+) -> dict[str, tuple[float, float]]:
+    """Count, for each update, the steps to probability 1/2 from a well and from the uniform policy.
+
+    Parameters
+    ----------
+    theta0 : array_like
+        Softmax parameters of the start; the other updates start from the same policy.
+    q : array_like
+        Values.
+    weight : float
+        The weight.
+    """
+    pi = softmax(theta0)
+    starts = (pi, np.full(pi.shape, 1.0 / pi.size))
+    return {
+        name: (
+            escape_steps(update, starts[0], q, weight),
+            escape_steps(update, starts[1], q, weight),
+        )
+        for name, update in UPDATES.items()
+    }
 
 
 def escape_bound(update: Update, pi: Floats, q: Floats, weight: float) -> tuple[float, float]:

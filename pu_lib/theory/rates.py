@@ -455,7 +455,7 @@ def check_limit(
 
 def check_rates(
     updates: Sequence[str] = ("pg-sm", "pg-es", "di", "ce", "mce"),
-    n_steps: int = 4000,
+    n_steps: int = 2500,
     at_least: float = 0.97,
     p: float = 4.0,
 ) -> Verdict:

@@ -50,6 +50,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
 from pu_lib.exact import Number, exact
+from pu_lib.theory.gravity_well import parameters
 from pu_lib.updates import UPDATES, Update
 from pu_lib.verdict import Status, Verdict
 
@@ -70,6 +71,7 @@ __all__ = [
     "check_unbiased",
     "gamble",
     "mce_limit",
+    "mean_step",
     "measured_bias",
     "power_schedule",
     "sample_runs",
@@ -166,6 +168,13 @@ def bias(update: Update, theta: ArrayLike, law: Law, weight: float) -> Floats:
     return np.asarray(law.probabilities @ steps - update.step(theta, law.mean, weight))
 
 
+def mean_step(update: Update, pi: ArrayLike, law: Law, weight: float = 1.0) -> Floats:
+    """Return the expected step of the parameters from the interior policy `pi`, summed exactly."""
+    theta = parameters(update, pi)
+    steps = update.step(theta[np.newaxis], law.outcomes, weight)
+    return np.asarray(law.probabilities @ steps - theta)
+
+
 def measured_bias(
     update: Update,
     theta: ArrayLike,
@@ -194,14 +203,6 @@ def measured_bias(
     return steps.mean(axis=0) - update.step(theta, law.mean, weight), np.asarray(half)
 
 
-def _start(update: Update, pi: ArrayLike) -> Floats:
-    """Return parameters of an interior policy."""
-    policy = np.asarray(pi, dtype=np.float64)
-    if update.name == "di":
-        return policy
-    return np.sqrt(policy) if update.name == "pg-es" else np.log(policy)
-
-
 def check_unbiased(names: Sequence[str] = ("pg-sm", "pg-es"), n_samples: int = 200_000) -> Verdict:
     """Section 3.5: the policy gradients are unbiased under sampled values, and linear in q.
 
@@ -214,8 +215,8 @@ def check_unbiased(names: Sequence[str] = ("pg-sm", "pg-es"), n_samples: int = 2
         update = UPDATES[name]
         for _ in range(200):
             pi, law = rng.dirichlet(np.ones(4)), _random_law(rng, 4)
-            worst = max(worst, float(np.abs(bias(update, _start(update, pi), law, 1.0)).max()))
-        theta = _start(update, [0.5, 0.3, 0.2])
+            worst = max(worst, float(np.abs(bias(update, parameters(update, pi), law, 1.0)).max()))
+        theta = parameters(update, [0.5, 0.3, 0.2])
         seen, half = measured_bias(update, theta, THREE, 1.0, n_samples, rng)
         rows.append(
             {
@@ -248,7 +249,7 @@ def check_symmetric(names: Sequence[str] = ("pg-sm", "pg-es")) -> Verdict:
     for name in names:
         update = UPDATES[name]
         for _ in range(500):
-            theta, q = _start(update, rng.dirichlet(np.ones(4))), rng.normal(size=4)
+            theta, q = parameters(update, rng.dirichlet(np.ones(4))), rng.normal(size=4)
             there, back = (update.step(theta, sign * q, 1.0) - theta for sign in (1, -1))
             worst = max(worst, float(np.abs(there + back).max()))
     return Verdict(

@@ -53,7 +53,9 @@ def test_the_words_of_the_counterexample_say_what_its_picture_shows():
     assert "for no theta_1" in mono.alt_counterexample(0.5, 10.0)
 
 
-@pytest.mark.parametrize("frame", list(mono.EXPLORERS["counterexample"].frames()), ids=lambda f: str(f.params))
-def test_every_frame_of_the_counterexample_lab(frame):
-    assert frame.data.startswith(b"\x89PNG")
-    assert "MCE never lowers it" in frame.alt
+def test_every_frame_of_the_counterexample_lab():
+    frames = list(mono.EXPLORERS["counterexample"].frames())
+    assert len(frames) == 20
+    for frame in frames:
+        assert frame.data.startswith(b"\x89PNG")
+        assert "MCE never lowers it" in frame.alt

@@ -1,0 +1,67 @@
+"""Figures show once, leave no trace, and keep their contrast on the white and on the dark page."""
+
+import io
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from PIL import Image
+
+from pu_lib.show.style import COLOURS, GREY, INK, LABELS, LINESTYLES, MARKERS, figure, line, png
+from pu_lib.updates import UPDATES
+
+
+def luminance(rgb: np.ndarray) -> float:
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one: np.ndarray, other: np.ndarray) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def turned_over(rgb: np.ndarray) -> np.ndarray:
+    """Apply ``invert(0.93) hue-rotate(180deg)`` as the filter effects standard defines them."""
+    inverted = 0.93 * (1 - rgb) + 0.07 * rgb
+    luma = np.array([0.213, 0.715, 0.072])
+    return np.clip(2 * luma @ inverted - inverted, 0, 1)
+
+
+@pytest.mark.parametrize("colour", [*COLOURS.values(), INK, GREY])
+def test_lines_stand_out_on_both_pages(colour: str) -> None:
+    rgb, white = np.array(mpl.colors.to_rgb(colour)), np.ones(3)
+    assert contrast(rgb, white) >= 3
+    assert contrast(turned_over(rgb), turned_over(white)) >= 3
+
+
+def test_every_update_has_its_marks() -> None:
+    for marks in (COLOURS, LABELS, LINESTYLES, MARKERS):
+        assert set(marks) == set(UPDATES)
+        assert len({str(mark) for mark in marks.values()}) == len(UPDATES)
+    assert line("mce")["label"] == "MCE"
+
+
+def test_the_style_stays_with_the_figure() -> None:
+    before = dict(mpl.rcParams)
+    figure()
+    assert dict(mpl.rcParams) == before
+
+
+def test_a_figure_shows_itself_without_a_window() -> None:
+    import matplotlib.pyplot as plt
+
+    fig, axes = figure(1, 2, width=4, height=2, sharey=True)
+    axes[0].plot([0, 1], [0, 1])
+    data, size = fig._repr_png_()
+    assert size == {"width": 400, "height": 200}
+    assert Image.open(io.BytesIO(data)).size == (800, 400)
+    assert plt.get_fignums() == []
+
+
+def test_a_palette_keeps_the_colours() -> None:
+    fig, ax = figure(width=2, height=2)
+    ax.axvspan(0, 1, color=COLOURS["mce"])
+    picture = Image.open(io.BytesIO(png(fig, colours=16))).convert("RGB")
+    wanted = np.array(mpl.colors.to_rgb(COLOURS["mce"])) * 255
+    assert np.abs(np.asarray(picture) - wanted).sum(axis=-1).min() <= 6

@@ -1,0 +1,81 @@
+"""The notebooks as they are kept: stripped, listed, with pictures that say what they show."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
+LONGEST_MEDIAN = 8
+
+
+def cells(notebook: Path, kind: str) -> list:
+    return [cell for cell in nbformat.read(notebook, 4).cells if cell.cell_type == kind]
+
+
+def figure_cells(notebook: Path) -> list:
+    return [cell for cell in cells(notebook, "code") if "mystnb" in cell.metadata]
+
+
+def listed() -> list[str]:
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
+    return [toc["root"], *(chapter["file"] for chapter in chapters)]
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_outputs_are_stripped(notebook: Path) -> None:
+    kept = [c for c in cells(notebook, "code") if c.outputs or c.execution_count is not None]
+    mend = f"jupyter nbconvert --clear-output --inplace book/{notebook.name}"
+    assert not kept, f"{notebook.name} keeps the outputs of {len(kept)} cells; strip it: {mend}"
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_are_valid_and_run_anywhere(notebook: Path) -> None:
+    content = nbformat.read(notebook, 4)
+    nbformat.validate(content)
+    assert content.metadata.kernelspec.name == "python3"
+    assert "/home/" not in notebook.read_text(), "a path of one machine"
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_tell_and_the_library_computes(notebook: Path) -> None:
+    lines = sorted(len(cell.source.splitlines()) for cell in cells(notebook, "code"))
+    assert not lines or lines[len(lines) // 2] <= LONGEST_MEDIAN
+    for cell in cells(notebook, "code"):
+        assert not re.search(r"^\s*(def|class) ", cell.source, re.MULTILINE), cell.source
+        assert "interact(" not in cell.source, "interact does nothing on a rendered page"
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_pictures_have_words_captions_and_names(notebook: Path) -> None:
+    for cell in figure_cells(notebook):
+        image, figure = cell.metadata.mystnb.image, cell.metadata.mystnb.figure
+        where = f"{notebook.name}: {cell.source!r}"
+        assert len(image.alt) >= 40, f"the words of the picture are too few in {where}"
+        assert image.get("classes") in ("lineplot", "heatmap"), f"no class in {where}"
+        assert figure.caption, f"no caption in {where}"
+        assert figure.name.startswith("fig-"), f"{figure.name} in {where}"
+
+
+def test_names_of_figures_are_unique() -> None:
+    names = Counter(
+        cell.metadata.mystnb.figure.name for path in NOTEBOOKS for cell in figure_cells(path)
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_every_page_is_listed_and_every_listed_page_exists() -> None:
+    pages = {f"book/{path.stem}" for path in (ROOT / "book").iterdir() if path.suffix != ".bib"}
+    assert set(listed()) == pages, "mend _toc.yml"
+
+
+def test_requirements_name_no_host() -> None:
+    for name in ("requirements.txt", "requirements-node.txt"):
+        text = (ROOT / name).read_text()
+        assert "://" not in text
+        assert "--hash=sha256:" in text

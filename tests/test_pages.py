@@ -1,0 +1,289 @@
+"""Every page of the built book in a browser: by http and from disk, with no other host in reach."""
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urldefrag, urlsplit
+
+import nbformat
+import pytest
+import yaml
+from browser import ARGUMENTS, chromium
+from playwright.sync_api import Browser, Route, sync_playwright
+
+ROOT = Path(__file__).parent.parent
+HTML = ROOT / "_build" / "html"
+EXECUTED = ROOT / "_build" / "jupyter_execute"
+REPORT = ROOT / "_build" / "pages.txt"
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+LARGEST_PAGE, LARGEST_MEDIAN, LARGEST_BOOK = 4_000_000, 1_000_000, 40_000_000
+
+TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
+PAGES = [TOC["root"], *(c["file"] for part in TOC["parts"] for c in part["chapters"]), "genindex"]
+
+TOLERATED: dict[str, str] = {}
+"""Accessibility rules that a page may break, each with the reason."""
+
+COUNTS = {"pages": 0, "formulas": 0, "widgets": 0, "sliders moved": 0, "requests": 0, "external": 0}
+VIOLATIONS: list[str] = []
+
+
+@pytest.fixture(scope="module")
+def book() -> Path:
+    program = Path(sys.executable).parent / "jupyter-book"
+    command = [str(program), "build", str(ROOT), "-W", "-n", "--keep-going"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    warnings = [line for line in done.stderr.splitlines() if "WARNING" in line or "rror" in line]
+    assert done.returncode == 0, "the book does not build:\n" + "\n".join(warnings[-20:])
+    return HTML
+
+
+@pytest.fixture(scope="module")
+def server(book: Path) -> Iterator[str]:
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(book))) as httpd:
+        threading.Thread(target=httpd.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{httpd.server_port}/"
+        httpd.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = chromium()
+    if program is None and "CI" not in os.environ:
+        pytest.skip("there is no Chromium; install it, or name it in the variable CHROMIUM")
+    assert program, "there is no Chromium, and in continuous integration the pages are not skipped"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        yield started
+        started.close()
+        violations = "".join(f"  {line}\n" for line in VIOLATIONS)
+        REPORT.write_text(
+            ", ".join(f"{name} {count}" for name, count in COUNTS.items())
+            + f", axe violations {len(VIOLATIONS)}\n{violations}"
+        )
+
+
+class Visit:
+    """A page that was opened with every other host out of reach, and what went wrong on it."""
+
+    def __init__(self, browser: Browser, address: str, home: str) -> None:
+        self.faults: list[str] = []
+        self.home = home
+        self.page = browser.new_page(viewport={"width": 1280, "height": 900})
+        self.page.route("**/*", self._route)
+        self.page.on("console", lambda m: m.type == "error" and self.fault(f"console: {m.text}"))
+        self.page.on("pageerror", lambda error: self.fault(f"script: {error}"))
+        self.page.on("requestfailed", lambda r: self.fault(f"failed: {r.url[-120:]}"))
+        self.page.on("response", lambda r: r.status >= 400 and self.fault(f"{r.status}: {r.url}"))
+        self.page.goto(address)
+        self.page.evaluate("window.MathJax?.startup?.promise")
+        self.page.wait_for_function(DRAWN, timeout=30_000)
+
+    def _route(self, route: Route) -> None:
+        COUNTS["requests"] += 1
+        if route.request.url.startswith((self.home, "data:", "blob:")):
+            route.continue_()
+        else:
+            COUNTS["external"] += 1
+            self.fault(f"asks another host: {route.request.url}")
+            route.abort()
+
+    def fault(self, sentence: str) -> None:
+        self.faults.append(sentence)
+
+    def close(self) -> None:
+        self.page.close()
+        assert not self.faults, "\n".join(self.faults)
+
+
+DRAWN = """() => {
+  const kind = 'application/vnd.jupyter.widget-view+json';
+  const views = document.querySelectorAll(`script[type="${kind}"]`);
+  return [...views].every((view) => {
+    const area = view.parentElement.querySelector('.widget-subarea');
+    return area && area.getBoundingClientRect().height > 20;
+  });
+}"""
+
+UNTYPESET = """() => [...document.querySelectorAll('main .math, .pu-control .widget-label')]
+  .filter((box) => /[$\\\\]/.test(box.textContent) || box.querySelector('mjx-merror'))
+  .map((box) => box.textContent.trim().slice(0, 80))"""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_over_http(server: str, browser: Browser, name: str) -> None:
+    visit = Visit(browser, f"{server}{name}.html", server)
+    page = visit.page
+    COUNTS["pages"] += 1
+    COUNTS["formulas"] += page.locator("mjx-container").count()
+    COUNTS["widgets"] += page.locator(".widget-subarea").count()
+    _check_mathematics(visit)
+    _check_accessibility(visit, name, "light")
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    _check_accessibility(visit, name, "dark")
+    page.evaluate("document.documentElement.dataset.theme = 'light'")
+    _move_sliders(visit)
+    page.set_viewport_size({"width": 390, "height": 800})
+    _check_width(visit, 390)
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 700, "height": 990})
+    _check_width(visit, 700)
+    visit.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_from_disk(book: Path, browser: Browser, name: str) -> None:
+    visit = Visit(browser, (book / f"{name}.html").as_uri(), book.as_uri())
+    _check_mathematics(visit)
+    visit.close()
+
+
+@pytest.mark.parametrize("disk", [False, True], ids=["http", "disk"])
+def test_search_finds_a_theorem_by_its_number(
+    server: str, book: Path, browser: Browser, disk: bool
+) -> None:
+    home = book.as_uri() + "/" if disk else server
+    visit = Visit(browser, f"{home}search.html?q=Theorem+5", home)
+    visit.page.wait_for_selector("#search-results li a")
+    titles = visit.page.locator("#search-results li a").all_inner_texts()
+    if "book/unlearning" in PAGES:
+        first = visit.page.locator("#search-results li a").first.get_attribute("href") or ""
+        assert "book/unlearning.html" in first, titles
+    visit.close()
+
+
+def _check_mathematics(visit: Visit) -> None:
+    for text in visit.page.evaluate(UNTYPESET):
+        visit.fault(f"not typeset: {text}")
+
+
+def _check_width(visit: Visit, width: int) -> None:
+    visit.page.wait_for_timeout(100)
+    wide = visit.page.evaluate("document.documentElement.scrollWidth")
+    if wide > width:
+        visit.fault(f"scrolls sideways: {wide} pixels wide on a screen of {width}")
+
+
+def _check_accessibility(visit: Visit, name: str, mode: str) -> None:
+    page = visit.page
+    page.wait_for_timeout(350)  # transitions of colour end
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text() + "; window.axe = window.axe || module.exports;")
+    rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] if mode == "light" else ["color-contrast"]
+    kind = "tag" if mode == "light" else "rule"
+    found = page.evaluate(
+        "([type, values]) => axe.run("
+        "{runOnly: {type, values}, resultTypes: ['violations'], preload: false})",
+        [kind, rules],
+    )
+    for violation in found["violations"]:
+        places = "; ".join(node["html"][:160] for node in violation["nodes"][:3])
+        line = f"{name} ({mode}): {violation['id']} x{len(violation['nodes'])}: {places}"
+        VIOLATIONS.append(line)
+        if violation["id"] not in TOLERATED:
+            visit.fault(line)
+
+
+def _move_sliders(visit: Visit) -> None:
+    page = visit.page
+    selector = "main .widget-subarea :is(.noUi-handle, input[type=range])"
+    for index in range(page.locator(selector).count()):
+        handle = page.locator(selector).nth(index)
+        box = handle.locator("xpath=ancestor::*[contains(@class, 'widget-subarea')]")
+        before = _picture(box)
+        handle.focus()
+        for key in ["ArrowRight"] * 3 + ["ArrowLeft"] * 3 + ["Home", "End"]:
+            page.keyboard.press(key)
+            page.wait_for_timeout(120)
+            if _picture(box) != before:
+                COUNTS["sliders moved"] += 1
+                break
+        else:
+            visit.fault(f"slider {index + 1} of the page moves and changes no picture")
+
+
+def _picture(box: Any) -> str:
+    return str(
+        box.evaluate(
+            "box => [...box.querySelectorAll('img')].map(i => i.src).join() + "
+            "[...box.querySelectorAll('svg')].map(s => s.innerHTML).join() + "
+            "[...box.querySelectorAll('canvas')].map(c => c.toDataURL()).join()"
+        )
+    )
+
+
+class Links(HTMLParser):
+    """The addresses that a page refers to, and the places in it that can be referred to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.targets: set[str] = set()
+        self.places: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        for key, value in attributes:
+            if value and key in ("href", "src"):
+                self.targets.add(value)
+            if value and key in ("id", "name"):
+                self.places.add(value)
+
+
+def test_no_link_leads_nowhere(book: Path) -> None:
+    pages = {book / f"{name}.html": Links(book / f"{name}.html") for name in [*PAGES, "search"]}
+    lost = set()
+    for path, links in pages.items():
+        for target in links.targets:
+            address, place = urldefrag(target)
+            if urlsplit(address).scheme or target.startswith("//"):
+                continue
+            file = (path.parent / unquote(urlsplit(address).path)).resolve() if address else path
+            if not file.exists():
+                lost.add(f"{path.name}: {target}")
+            elif place and file in pages and unquote(place) not in pages[file].places:
+                lost.add(f"{path.name}: {target} (no such place)")
+    assert not lost, "\n".join(sorted(lost))
+
+
+def test_pages_keep_their_budget(book: Path) -> None:
+    sizes = {name: (book / f"{name}.html").stat().st_size for name in PAGES}
+    heavy = {name: size for name, size in sizes.items() if size > LARGEST_PAGE}
+    assert not heavy, heavy
+    assert statistics.median(sizes.values()) <= LARGEST_MEDIAN, sizes
+    assert sum(path.stat().st_size for path in book.rglob("*") if path.is_file()) <= LARGEST_BOOK
+
+
+def test_executed_notebooks_hide_no_error(book: Path) -> None:
+    for path in sorted(EXECUTED.glob("book/*.ipynb")):
+        notebook = nbformat.read(path, 4)
+        state = notebook.metadata.get("widgets", {}).get(
+            "application/vnd.jupyter.widget-state+json", {}
+        )
+        for widget in state.get("state", {}).values():
+            for output in widget.get("state", {}).get("outputs", ()):
+                assert output.get("output_type") != "error", f"{path.name}: {json.dumps(output)}"
+
+
+def test_every_picture_says_what_it_shows(book: Path) -> None:
+    for path in sorted(EXECUTED.glob("book/*.ipynb")):
+        for cell in nbformat.read(path, 4).cells:
+            drawn = any("image/png" in output.get("data", {}) for output in cell.get("outputs", ()))
+            described = cell.metadata.get("mystnb", {}).get("image", {}).get("alt")
+            assert described or not drawn, f"{path.name}: no words for {cell.source!r}"
+    for page in sorted((book / "book").glob("*.html")):
+        for image in re.findall(r"<img\b[^>]*>", page.read_text(encoding="utf-8")):
+            assert re.search(r"""\balt=\\?["'][^"'\\]""", image), f"{page.name}: {image[:200]}"

@@ -1,0 +1,57 @@
+"""Print the whole book to ``_build/book.pdf``, one document with an outline.
+
+Sphinx first puts all pages into one (its ``singlehtml`` builder, with the notebooks' outputs from
+the cache), Chromium then prints that page as a reader's browser would.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from browser import ARGUMENTS, chromium
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+PDF = ROOT / "_build" / "book.pdf"
+NUMBER = (
+    '<div style="font: 8px sans-serif; width: 100%; text-align: center">'
+    '<span class="pageNumber"></span></div>'
+)
+
+
+def main() -> int:
+    """Build, print, say where the file is."""
+    program = chromium()
+    if program is None:
+        print("The PDF needs Chromium: install it, or name it in the variable CHROMIUM.")
+        return 1
+    builder = Path(sys.executable).parent / "jupyter-book"
+    build = [str(builder), "build", ".", "--builder", "singlehtml"]
+    if subprocess.run(build, cwd=ROOT, check=False).returncode:
+        return 1
+    page_file = ROOT / "_build" / "singlehtml" / "book" / "index.html"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        page = browser.new_page(color_scheme="light")
+        page.goto(page_file.as_uri(), timeout=120_000)
+        page.evaluate("window.MathJax.startup.promise")
+        page.wait_for_timeout(3000)  # the widgets draw their first frames
+        page.pdf(
+            path=PDF,
+            format="A4",
+            margin={"top": "18mm", "bottom": "18mm", "left": "20mm", "right": "20mm"},
+            display_header_footer=True,
+            header_template="<span></span>",
+            footer_template=NUMBER,
+            outline=True,
+            tagged=True,
+        )
+        browser.close()
+    print(f"The book is printed to {PDF} ({PDF.stat().st_size / 1e6:.1f} MB).")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
