@@ -158,7 +158,8 @@ def _exp(x: float) -> float:
     r = (x - count * _STEP_HIGH) - count * _STEP_LOW
     r2 = r * r
     value = (1.0 + r) + ((_C2 + _C3 * r) + (_C4 + _C5 * r) * r2) * r2
-    return value * _POWERS[n & 63] * _float(((n >> 6) << 52) + _BIAS)
+    power: float = _POWERS[n & 63]
+    return value * power * _float(((n >> 6) << 52) + _BIAS)
 
 
 @_compiled
