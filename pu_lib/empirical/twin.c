@@ -91,7 +91,7 @@ static inline void update(double *theta, double *pi, const double *q, double wei
         }
         if (count == kept) break;
         kept = count;
-        threshold = (total - 1.0) / count;
+        threshold = fmax(threshold, (total - 1.0) / count);
     }
     for (int a = 0; a < A; a++) theta[a] = fmax(theta[a] - threshold, 0.0);
 #else
