@@ -272,7 +272,8 @@ def _step_di(theta: Any, pi: Any, q: Any, s: Any, weight: float, actions: Any) -
         if count == kept:
             break
         kept = count
-        threshold = (total - 1.0) / count
+        # It only grows; rounding must not let a dropped action back, or the loop may never end.
+        threshold = max(threshold, (total - 1.0) / count)
     for a in range(A):
         theta[s, a] = max(theta[s, a] - threshold, 0.0)
         pi[s, a] = theta[s, a]
