@@ -152,7 +152,7 @@ def _panels() -> dict[str, Panel]:
             10,
             n_actions=n_actions,
         )
-    for scheme, n in (("NoExplo", 7), ("NoExplo", 10), ("HiOffPol", 7)):
+    for scheme, n in (("NoExplo", 10), ("HiOffPol", 7)):
         panels[f"chain/{scheme}/{n}"] = Panel(
             "chain-compared", scheme, "eta", f"Chain, {scheme}, |S| = {n}", n
         )
@@ -271,12 +271,14 @@ class Results:
         Raises
         ------
         ValueError
-            If the panel is unknown, the table has no run of it, or a curve lacks runs that
-            another has.
+            If the panel is unknown, or no run in the table has all updates at all positions.
         """
         if name not in PANELS:
             raise ValueError(f"panel: expected one of {', '.join(PANELS)}, got {name!r}.")
-        return self.of(PANELS[name])
+        curves = self.of(PANELS[name])
+        if curves.updates != UPDATES:
+            raise ValueError(f"table: {PANELS[name].words} has runs of {curves.updates} only.")
+        return curves
 
     def has(self, name: str) -> bool:
         """Return whether the table has runs of a panel, with all updates at all positions."""

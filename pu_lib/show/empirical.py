@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from pu_lib.claims import judge, select
 from pu_lib.empirical import details, published
@@ -160,6 +161,9 @@ def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigur
             yticks=range(len(curves.updates)),
             yticklabels=[LABELS[u] for u in curves.updates],
         )
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k")
+        ax.xaxis.set_minor_formatter(NullFormatter())
         ax.invert_yaxis()
         ax.text(0.0, 1.03, PANELS[name].words, transform=ax.transAxes, fontsize=8.5)
         ax.text(1.0, 1.03, "lost", transform=ax.transAxes, fontsize=8.5)
