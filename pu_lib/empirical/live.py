@@ -123,12 +123,12 @@ class Flips:
         return float(np.mean(self.times[i] >= self.times[j]))
 
 
-def flip_times(update: str, run: int, last: int = 300_000, n_states: int = 10) -> Flips:
+def flip_times(update: str, run: int, last: int = 100_000, n_states: int = 10) -> Flips:
     """Return when each state of the chain comes to prefer walking for good.
 
-    Looked at on a grid of 60 numbers of steps, each about a sixth above the one before.
+    Looked at on a grid of 50 numbers of steps, each about a sixth above the one before.
     """
-    caps = np.unique(np.geomspace(30, last, 60).astype(np.int64))
+    caps = np.unique(np.geomspace(30, last, 50).astype(np.int64))
     probability = walking(update, run, caps, n_states)
     walks = probability > 0.5
     for_good = np.flip(np.logical_and.accumulate(np.flip(walks, axis=0), axis=0), axis=0)

@@ -177,7 +177,7 @@ PAPER_PANELS = (
 """The ten panels of the paper, in its order."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Curves:
     """The times of a panel: run by update by position on the axis.
 
@@ -252,7 +252,7 @@ def _quantile(times: Floats, order: float) -> Floats:
     return np.asarray(np.partition(times, k, axis=0)[k])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Results:
     """A table of runs with the curves of its panels, made when asked for.
 

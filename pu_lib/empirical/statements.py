@@ -911,7 +911,7 @@ def published_curve(table: pd.DataFrame | None = None) -> Verdict:
         )
         for schedule, part in found.groupby("schedule")
     ]
-    return judge_parts("predecessor:fig11a", parts)
+    return judge_parts("predecessor/fig11a", parts)
 
 
 def as_efficient_as_di(table: pd.DataFrame | None = None) -> Verdict:

@@ -17,7 +17,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from pu_lib.claims import judge, select
 from pu_lib.empirical import details, published
 from pu_lib.empirical.results import PANELS, STATISTICS, UPDATES, Curves, Results, committed
-from pu_lib.show.ledger import Html
+from pu_lib.show.ledger import Html, prose
 from pu_lib.show.style import (
     COLOURS,
     GREY,
@@ -161,8 +161,9 @@ def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigur
             yticks=range(len(curves.updates)),
             yticklabels=[LABELS[u] for u in curves.updates],
         )
-        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        ax.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+        ax.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x < 1e6 else f"{x / 1e6:g}M")
+        ax.tick_params(axis="x", labelsize=8)
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.invert_yaxis()
         ax.text(0.0, 1.03, PANELS[name].words, transform=ax.transAxes, fontsize=8.5)
@@ -294,7 +295,7 @@ def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None
     other = ax.twinx()
     share = [bounced_share(float(eta), runs, steps) for eta in rates]
     other.plot(rates, share, color=INK, marker=".", linestyle=":")
-    other.set(ylabel=f"share below zero after {steps} steps", ylim=(-0.02, 1.0))
+    other.set(ylabel=f"share below zero after {steps} steps", ylim=(0.0, 1.4 * max(share) + 0.01))
     other.grid(visible=False)
     return fig
 
@@ -321,7 +322,7 @@ def draw_details(table: pd.DataFrame | None = None, at_most: int = 16) -> BookFi
     ax.axvline(1.0, color=GREY, linewidth=0.9)
     ax.set(
         xscale="log",
-        xlabel="restricted mean with the detail changed, over that of the setting “paper”",
+        xlabel="restricted mean with the detail changed over that without",
         yticks=range(len(ranked)),
         yticklabels=ranked["detail"],
         ylim=(len(ranked) - 0.5, -0.5),
@@ -379,7 +380,7 @@ def verdicts(*ids: str) -> Html:
     for claim in select(list(ids)):
         found = judge(claim).verdict.require(claim.status)
         boxes.append(
-            f"<p><strong>{html.escape(claim.statement)}</strong></p>{_folded(found._repr_html_())}"
+            f"<p><strong>{prose(claim.statement)}</strong></p>{_folded(found._repr_html_())}"
         )
     return Html("\n".join(boxes))
 
@@ -408,7 +409,7 @@ def provenance(results: Results | None = None) -> Html:
             str(part["run"].nunique()),
             f"{part['steps'].sum():.3g}",
             f"{100 * part['censored'].mean():.1f} %",
-            ", ".join(sorted(part["engine"].astype(str).unique())),
+            ", ".join(sorted(map(str, part["engine"].unique()))),
         )
         for name, part in table.groupby("experiment", observed=True)
     ]
