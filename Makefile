@@ -45,7 +45,7 @@ $(ENV)/bin/python:
 	$(PYTHON) -m venv $(ENV)
 
 $(ENV)/.installed: requirements.txt pyproject.toml | $(ENV)/bin/python
-	$(BIN)/pip install --quiet --require-hashes -r requirements.txt
+	$(BIN)/pip install --quiet --no-compile --require-hashes -r requirements.txt
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
