@@ -62,10 +62,9 @@ def test_pg_sm_breaks_what_ce_keeps():
     assert well.check_ce_most_probable(UPDATES["pg-sm"], 200).status == "false as stated"
 
 
-def test_example_of_proposition_1_with_other_values_does_violate_nothing_new():
+def test_an_example_that_violates_is_recognised():
     assert well.check_ce_example().status == "false as stated"
-    # with the first action greedy it is the only one to gain: still no violation
-    assert well.check_ce_example(q=(1, "0.99", 0)).margin < 0
+    assert well.check_ce_example(("-6.9", "-1.2", "-0.36"), (1, 0, 0)).status == "holds"
 
 
 def test_escort_checks_and_their_controls():
