@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-COMMANDS = ("claims", "domino", "hunt", "unlearn")
+COMMANDS = ("bench", "claims", "collect", "domino", "hunt", "race", "sweep", "unlearn")
 """The subcommands; each is a module of `pu_lib.cli` with a function `add_parser`."""
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pu_lib.empirical.store import Chunk
 
 __all__ = ["add_parser"]
 
@@ -49,27 +52,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from pu_lib.empirical.store import StoreError
     from pu_lib.empirical.sweep import sweep
 
-    try:
-        chunks = _chunks(arguments)
-        computed = sweep(
-            chunks,
-            arguments.out,
-            workers=arguments.workers,
-            scheduler=arguments.scheduler,
-            progress=True,
-        )
-    except (ValueError, StoreError) as error:
-        print(f"sweep: {error}", file=sys.stderr)
-        return 2
+    chunks = _chunks(arguments)
+    computed = sweep(
+        chunks,
+        arguments.out,
+        workers=arguments.workers,
+        scheduler=arguments.scheduler,
+        progress=True,
+    )
     rows = sum(chunk.count for chunk in chunks)
     print(f"{arguments.out}: {rows} runs, {computed} of {len(chunks)} chunks computed now.")
     return 0
 
 
-def _chunks(arguments: argparse.Namespace) -> list:  # type: ignore[type-arg]
+def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
     from itertools import product
 
     from pu_lib.empirical.jekyll_hyde import UPDATE_CODES

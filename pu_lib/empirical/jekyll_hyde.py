@@ -158,7 +158,8 @@ def _exp(x: float) -> float:
     r = (x - count * _STEP_HIGH) - count * _STEP_LOW
     r2 = r * r
     value = (1.0 + r) + ((_C2 + _C3 * r) + (_C4 + _C5 * r) * r2) * r2
-    return value * _POWERS[n & 63] * _float(((n >> 6) << 52) + _BIAS)
+    power: float = _POWERS[n & 63]
+    return value * power * _float(((n >> 6) << 52) + _BIAS)
 
 
 @_compiled
@@ -271,7 +272,8 @@ def _step_di(theta: Any, pi: Any, q: Any, s: Any, weight: float, actions: Any) -
         if count == kept:
             break
         kept = count
-        threshold = (total - 1.0) / count
+        # It only grows; rounding must not let a dropped action back, or the loop may never end.
+        threshold = max(threshold, (total - 1.0) / count)
     for a in range(A):
         theta[s, a] = max(theta[s, a] - threshold, 0.0)
         pi[s, a] = theta[s, a]

@@ -4,7 +4,7 @@ This is the algorithm of the paper's appendix B.2, written for reading: no speed
 one short function a formula. It draws from the same random stream as `pu_lib.empirical.jekyll_hyde`
 and rounds in the same places, so that both give the same run to the last bit; the tests compare
 them. What differs is how: tables are read from the process itself, the policy is recomputed where
-it is needed, the simplex projection sorts, the performance is solved by LAPACK.
+it is needed, the performance is solved by LAPACK.
 
 Sums are plain loops, left to right: NumPy's and Python's own sums may group or correct terms
 differently from one version to the next.
@@ -129,16 +129,14 @@ def _escort(theta: Row) -> Row:
 
 
 def _projection(point: Row) -> Row:
-    """Project on the simplex: the largest k entries stay positive, for the largest possible k."""
-    descending = sorted(point, reverse=True)
-    k = max(
-        k
-        for k in range(1, len(point) + 1)
-        if k * descending[k - 1] > math.fsum(descending[:k]) - 1.0
-    )
-    kept = [x for x in point if x >= descending[k - 1]]
-    threshold = (_total(kept) - 1.0) / len(kept)
-    return [max(x - threshold, 0.0) for x in point]
+    """Project on the simplex: drop what is not above the threshold until nothing is dropped."""
+    kept, threshold = point, -math.inf
+    while True:
+        threshold = max(threshold, (_total(kept) - 1.0) / len(kept))
+        above = [x for x in kept if x > threshold]
+        if len(above) == len(kept):
+            return [max(x - threshold, 0.0) for x in point]
+        kept = above
 
 
 _POLICIES: dict[str, Callable[[Row], Row]] = {

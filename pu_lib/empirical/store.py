@@ -57,7 +57,7 @@ _KEY = b"pu_lib.chunk"
 _TEMPORARY = ".writing-"
 
 
-class StoreError(RuntimeError):
+class StoreError(ValueError):
     """A dataset that cannot be continued or written; the sentence names the file."""
 
 

@@ -7,7 +7,7 @@ that its time is more than T. Three summaries are used together, because they ca
   where fewer runs than it needs have passed;
 - the **restricted mean** :math:`\mathbb E[\min(X, \tau)]`, the area under the Kaplan-Meier survival
   curve up to a horizon :math:`\tau` no larger than any cap. With one cap for all runs and
-  :math:`\tau = T` it is the mean of the recorded times, which is what curves with a hidden cap show;
+  :math:`\tau = T` it is the mean of the recorded times, which curves with a hidden cap show;
 - the censored share.
 
 Intervals come from the bootstrap over runs, seeded. Settings that share their runs' random streams

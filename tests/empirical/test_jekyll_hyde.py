@@ -1,5 +1,6 @@
 """The compiled loop against the plain one, the library's updates and exact performance."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +13,9 @@ from pu_lib import domains
 from pu_lib.empirical import jekyll_hyde as jh
 from pu_lib.empirical.options import PRESETS, SCHEMES, Options
 from pu_lib.empirical.problem import make_problem
-from pu_lib.empirical.reference import Stream, exponential, run_reference
+from pu_lib.empirical.reference import Stream, _projection, exponential, run_reference
 from pu_lib.mdp import FiniteMDP
-from pu_lib.updates import make_update
+from pu_lib.updates import make_update, project_simplex
 
 PAPER = PRESETS["paper"]
 PREDECESSOR = replace(PRESETS["predecessor"], max_episodes=150)
@@ -161,6 +162,25 @@ def test_row_kernels_are_the_librarys_updates(factor, theta, q, weight):
         scale = max(1.0, weight)
         assert_allclose(compiled, update.step(start, q, weight), rtol=1e-12, atol=1e-13 * scale)
         assert_allclose(pi, update.policy(compiled), rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        [0.3697774328713505, 0.05712222648621329, 0.08383784832355562, -0.16308749743962686],
+        [-0.005334009858097552, 0.34341167548643026, 0.31189305279047397, -0.11667642719373111],
+        [0.36267832892052587, 0.07453767765907718, 0.510072762095722, -0.0175704104415583],
+    ],
+)
+def test_projection_ends_where_an_action_is_at_the_threshold(point):
+    # Without care an action at the threshold comes and goes with rounding, for ever.
+    theta, pi, q, actions = np.array([point]), np.empty((1, 4)), np.zeros((1, 4)), (0,) * 4
+    work = threading.Thread(target=jh._step_di, args=(theta, pi, q, 0, 1.0, actions), daemon=True)
+    work.start()
+    work.join(timeout=60)
+    assert not work.is_alive()
+    assert_allclose(pi[0], project_simplex(point), atol=1e-15)
+    assert pi[0].tolist() == _projection(point)
 
 
 @given(st.floats(-800.0, 0.0))

@@ -1,0 +1,54 @@
+"""``python -m pu_lib race``: which update learns fastest on the reader's process."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+__all__ = ["add_parser"]
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "race",
+        help="race the five updates on a process of your own",
+        description="Run the five updates over a grid of learning rates on a process, print which "
+        "reaches the target first, with 95 % intervals, and draw the curves.",
+    )
+    parser.add_argument("env", metavar="ENV", help="a Gymnasium id or a .npz file")
+    parser.add_argument("--scheme", default="HiOffPol", help="NoExplo, LowOffPol or HiOffPol")
+    parser.add_argument("--eta", nargs="+", type=float, help="learning rates of the actor")
+    parser.add_argument("--runs", type=int, default=20, help="runs of each setting")
+    parser.add_argument("--max-steps", type=int, default=200_000, help="cap of a run")
+    parser.add_argument("--target", type=float, default=0.95, help="normalised performance")
+    parser.add_argument("--preset", default="paper", help="paper or predecessor, 'paper cut=0'...")
+    parser.add_argument("--seed", type=int, default=0, help="root of all randomness")
+    parser.add_argument("--workers", type=int, help="threads (default: one a processor)")
+    parser.add_argument("--figure", default="race.png", metavar="FILE", help="where to draw")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    figure = Path(arguments.figure)
+    if not figure.parent.is_dir():
+        raise ValueError(f"--figure: there is no directory {figure.parent}.")
+    from pu_lib.empirical.race import RACE_RATES, as_text, race
+
+    entries = race(
+        arguments.env,
+        scheme=arguments.scheme,
+        rates=RACE_RATES if arguments.eta is None else arguments.eta,
+        runs=arguments.runs,
+        max_steps=arguments.max_steps,
+        target=arguments.target,
+        preset=arguments.preset,
+        seed=arguments.seed,
+        workers=arguments.workers,
+    )
+    print(as_text(entries))
+    from pu_lib.show.race import draw_race
+
+    draw_race(entries).savefig(figure)
+    print(f"Curves: {figure}")
+    return 0

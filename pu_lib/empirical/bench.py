@@ -1,0 +1,227 @@
+"""How fast the loop is: nanoseconds a step, beside plain Python and the same loop in C.
+
+The three are timed in one process, one after the other, on the same runs; each number is the best
+of several repetitions of processor time, not wall time, so that other programs disturb it as little
+as they can. The compiled loop is timed with its exact evaluations and without: the difference is
+their share. The twin in C (``twin.c``, gcc -O3 -march=native) makes no evaluations; it must end
+with the same parameters to the last bit, or the comparison is refused.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from pu_lib import domains
+from pu_lib.empirical.jekyll_hyde import UPDATE_CODES, Memory, seed_state, simulate
+from pu_lib.empirical.options import PRESETS, SCHEMES
+from pu_lib.empirical.problem import Problem, make_problem
+from pu_lib.empirical.reference import run_reference
+from pu_lib.mdp import FiniteMDP
+
+__all__ = ["Timing", "as_text", "bench"]
+
+ETA = 1.0
+SCHEME = SCHEMES["HiOffPol"]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Nanoseconds a step for one domain and update.
+
+    Attributes
+    ----------
+    domain, update : str
+        What was run.
+    compiled : float
+        The compiled loop, evaluations included.
+    checks : float
+        Share of the time that goes to the evaluations.
+    c : float
+        The twin in C, without evaluations; not a number where there is no compiler.
+    plain : float
+        The plain Python and NumPy loop.
+    """
+
+    domain: str
+    update: str
+    compiled: float
+    checks: float
+    c: float
+    plain: float
+
+
+@lru_cache(maxsize=1)
+def _domains() -> dict[str, tuple[FiniteMDP, Problem]]:
+    random, chain, cliff = domains.random_mdp(0), domains.chain(10), domains.cliff(7)
+    return {
+        "random-mdp": (random, make_problem(random, 0.95)),
+        "chain": (chain, make_problem(chain, 0.5, "first")),
+        "cliff": (cliff, make_problem(cliff, 0.5, "first")),
+    }
+
+
+def bench(steps: int = 300_000, plain_steps: int = 2_000, repetitions: int = 5) -> Iterator[Timing]:
+    """Time every domain and update.
+
+    Parameters
+    ----------
+    steps : int
+        Steps of a compiled run; its threshold is out of reach.
+    plain_steps : int
+        Steps of a run in plain Python.
+    repetitions : int
+        Runs of which the fastest counts.
+    """
+    for name, (mdp, problem) in _domains().items():
+        # Out of reach, but only just, so that evaluations cost what they usually do.
+        problem = replace(problem, threshold=problem.optimal_performance * (1.0 + 1e-9))
+        for update in UPDATE_CODES:
+            yield _time(name, mdp, problem, update, steps, plain_steps, repetitions)
+
+
+def _time(
+    name: str,
+    mdp: FiniteMDP,
+    problem: Problem,
+    update: str,
+    steps: int,
+    plain_steps: int,
+    repetitions: int,
+) -> Timing:
+    seeds, memory = seed_state(0, name, 0), Memory()
+    far = replace(problem, threshold=math.inf)
+
+    def compiled(checked: Problem) -> None:
+        simulate(checked, update, ETA, SCHEME, seeds, max_steps=steps, memory=memory)
+
+    def plain() -> None:
+        run_reference(
+            mdp,
+            problem.threshold,
+            update,
+            ETA,
+            SCHEME,
+            seeds,
+            max_steps=plain_steps,
+            first_gap=25 if problem.acyclic else 100,
+        )
+
+    compiled(problem)
+    with_checks = _fastest(lambda: compiled(problem), repetitions) / steps
+    without = _fastest(lambda: compiled(far), repetitions) / steps
+    return Timing(
+        domain=name,
+        update=update,
+        compiled=with_checks,
+        checks=max(0.0, 1.0 - without / with_checks),
+        c=_time_c(problem, update, seeds, steps, repetitions, memory.theta),
+        plain=_fastest(plain, 1) / plain_steps,
+    )
+
+
+def _fastest(action: Callable[[], None], repetitions: int) -> float:
+    """Return the smallest processor time of an action, in nanoseconds."""
+    times = []
+    for _ in range(repetitions):
+        start = time.thread_time_ns()
+        action()
+        times.append(time.thread_time_ns() - start)
+    return float(min(times))
+
+
+def _time_c(
+    problem: Problem,
+    update: str,
+    seeds: np.ndarray[tuple[int], np.dtype[np.uint64]],
+    steps: int,
+    repetitions: int,
+    theta: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+) -> float:
+    """Return the nanoseconds a step of the twin, after checking that it ends at `theta`."""
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        return math.nan
+    with tempfile.TemporaryDirectory() as directory:
+        library = Path(directory) / "twin.so"
+        code = "uint16_t" if problem.code_type is np.uint16 else "uint32_t"
+        subprocess.run(
+            [
+                compiler, "-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC",
+                f"-DUPDATE={UPDATE_CODES[update]}", f"-DA={problem.n_actions}",
+                f"-DK={problem.n_successors}", f"-DCODE={code}",
+                str(Path(__file__).with_name("twin.c")), "-o", str(library), "-lm",
+            ],
+            check=True,
+        )  # fmt: skip
+        run = ctypes.CDLL(str(library)).run
+    run.restype = ctypes.c_int64
+    times = []
+    for _ in range(repetitions):
+        memory = Memory()
+        memory.prepare(problem, update, PRESETS["paper"], steps)
+        arguments = _c_arguments(problem, memory, seeds, steps)
+        start = time.thread_time_ns()
+        run(*arguments)
+        times.append(time.thread_time_ns() - start)
+    if not np.array_equal(memory.theta, theta):
+        raise RuntimeError(f"twin.c: {update} ends at other parameters than the compiled loop.")
+    return min(times) / steps
+
+
+def _c_arguments(
+    problem: Problem,
+    memory: Memory,
+    seeds: np.ndarray[tuple[int], np.dtype[np.uint64]],
+    steps: int,
+) -> list[object]:
+    def address(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> ctypes.c_void_p:
+        return ctypes.c_void_p(array.ctypes.data)
+
+    return [
+        ctypes.c_int64(steps),
+        address(problem.cumulative),
+        address(problem.successor),
+        address(problem.reward),
+        address(problem.terminal),
+        ctypes.c_double(ETA),
+        ctypes.c_double(problem.discount),
+        ctypes.c_int(1),
+        ctypes.c_double(SCHEME.off_policy.c),
+        ctypes.c_int(SCHEME.off_policy.alpha > 0.0),
+        ctypes.c_double(SCHEME.epsilon.c),
+        ctypes.c_int64(PRESETS["paper"].cut),
+        address(seeds),
+        address(memory.theta),
+        address(memory.pi),
+        address(memory.running),
+        address(memory.q),
+        address(memory.hyde),
+        address(memory.visits),
+        address(memory.bonus),
+        address(memory.buffer),
+        ctypes.c_int64(int(problem.starts[0])),
+    ]
+
+
+def as_text(timings: Iterator[Timing]) -> Iterator[str]:
+    """Yield the lines of the table as they are measured."""
+    yield (
+        f"{'domain':<12}{'update':<8}{'ns a step':>10}{'checks':>8}{'in C':>8}"
+        f"{'plain Python':>14}{'times faster':>14}"
+    )
+    for timing in timings:
+        yield (
+            f"{timing.domain:<12}{timing.update:<8}{timing.compiled:>10.1f}{timing.checks:>8.0%}"
+            f"{timing.c:>8.1f}{timing.plain:>14,.0f}{timing.plain / timing.compiled:>14.0f}"
+        )

@@ -1,0 +1,129 @@
+"""From a dataset of many files to one compact, sorted file with a note of its origin.
+
+A sweep that was interrupted has more runs of some settings than of others. A panel (an experiment
+with its domain, scheme, beta and, for the open details, its options) keeps only the runs that all
+of its settings have, so that every comparison inside a panel is between the same runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pu_lib.empirical.jekyll_hyde import ENGINE
+from pu_lib.empirical.panels import paper_chunks
+from pu_lib.empirical.store import COLUMNS, Cell, Store
+
+__all__ = ["collect"]
+
+_PANEL = ["experiment", "domain", "scheme", "beta"]
+_ORDER = [
+    "experiment", "domain", "scheme", "beta", "n_states", "n_actions", "preset", "update", "eta",
+    "seed", "run",
+]  # fmt: skip
+
+
+def collect(
+    dataset: str | os.PathLike[str],
+    directory: str | os.PathLike[str],
+    command: str = "",
+    seconds: float = 0.0,
+) -> str:
+    """Write ``runs.parquet`` and ``provenance.json``; return a sentence about them.
+
+    Parameters
+    ----------
+    dataset : path
+        Directory of a sweep.
+    directory : path
+        Where to write; made if it does not exist.
+    command : str
+        The command that made the dataset.
+    seconds : float
+        Its wall time.
+    """
+    everything = Store(dataset).read().to_pandas()
+    for name in COLUMNS.names:
+        if isinstance(everything[name].dtype, pd.CategoricalDtype):
+            everything[name] = everything[name].astype(str)
+    runs = _complete(everything)
+    runs = runs.sort_values(_ORDER, kind="stable").reset_index(drop=True)
+    target = Path(directory)
+    target.mkdir(parents=True, exist_ok=True)
+    rows = pa.Table.from_pandas(runs, schema=COLUMNS, preserve_index=False)
+    pq.write_table(
+        rows.replace_schema_metadata(None),
+        target / "runs.parquet",
+        compression="zstd",
+        compression_level=19,
+    )
+    note = _provenance(runs, command, seconds)
+    (target / "provenance.json").write_text(json.dumps(note, indent=2) + "\n")
+    size = (target / "runs.parquet").stat().st_size / 1e6
+    return f"{target / 'runs.parquet'}: {len(runs)} of {len(everything)} runs, {size:.1f} MB."
+
+
+def _complete(rows: pd.DataFrame) -> pd.DataFrame:
+    """Keep, in each panel, the first runs that every one of its settings has."""
+    planned: dict[tuple[Any, ...], int] = {}
+    for cell in {chunk.cell for chunk in paper_chunks()}:
+        planned[_panel(cell)] = planned.get(_panel(cell), 0) + 1
+    cells = [name for name in _ORDER if name != "run"]
+    counts = rows.groupby(cells, dropna=False)["run"].count().rename("runs").reset_index()
+    counts["panel"] = _panel_names(counts)
+    shared = counts.groupby("panel")["runs"].min()
+    sizes = counts.groupby("panel").size()
+    names = _panel_names(rows)
+    # A panel with settings still to come is left out until each has its first runs.
+    incomplete = {
+        name for name, size in sizes.items() if planned.get(tuple(str(name).split("|")), 0) > size
+    }
+    kept = ~names.isin(incomplete) & (rows["run"] < names.map(shared))
+    return rows[kept]
+
+
+def _panel_names(rows: pd.DataFrame) -> pd.Series[str]:
+    names = rows[_PANEL].astype(str).agg("|".join, axis=1)
+    names += "|" + rows["preset"].where(rows["experiment"] == "open-details", "")
+    return names
+
+
+def _panel(cell: Cell) -> tuple[str, ...]:
+    own = cell.preset if cell.experiment == "open-details" else ""
+    return (cell.experiment, cell.domain, cell.scheme, str(cell.beta), own)
+
+
+def _provenance(runs: pd.DataFrame, command: str, seconds: float) -> dict[str, Any]:
+    """Return what made the runs, and how many runs each panel has."""
+    cells = [name for name in _ORDER if name != "run"]
+    counts = runs.groupby(cells, dropna=False)["run"].count().rename("runs").reset_index()
+    panels = counts.groupby(["experiment", "scheme", "beta"], dropna=False)["runs"]
+    return {
+        "command": command,
+        "engine": ENGINE,
+        "seed": sorted(int(seed) for seed in runs["seed"].unique()),
+        "runs": len(runs),
+        "steps": int(runs["steps"].sum()),
+        "wall_seconds": round(seconds),
+        "python": platform.python_version(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} processors",
+        "packages": {name: version(name) for name in ("numpy", "scipy", "numba", "pyarrow")},
+        "panels": [
+            {
+                "experiment": experiment,
+                "scheme": scheme,
+                "beta": None if beta != beta else beta,  # not a number where there is none
+                "settings": int(group.size),
+                "runs": int(group.min()),
+            }
+            for (experiment, scheme, beta), group in panels
+        ],
+    }

@@ -1,0 +1,44 @@
+"""The figure of a race: time to the target against the learning rate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from pu_lib.empirical.race import Entry
+from pu_lib.show import style
+
+__all__ = ["draw_race"]
+
+
+@style.styled
+def draw_race(entries: Sequence[Entry]) -> Figure:
+    """Draw the restricted mean of each update over the learning rates, with its intervals."""
+    fig, ax = style.figure()
+    for entry in entries:
+        rates = sorted(entry.summaries)
+        found = [entry.summaries[eta] for eta in rates]
+        ax.plot(
+            rates,
+            [summary.mean for summary in found],
+            marker=style.MARKERS[entry.update],
+            **style.line(entry.update),
+        )
+        ax.fill_between(
+            rates,
+            np.array([summary.mean_low for summary in found]),
+            np.array([summary.mean_high for summary in found]),
+            color=style.COLOURS[entry.update],
+            alpha=0.15,
+            linewidth=0,
+        )
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel=r"learning rate $\eta$",
+        ylabel="steps to the target (mean, capped)",
+    )
+    ax.legend()
+    return fig
