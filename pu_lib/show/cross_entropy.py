@@ -82,7 +82,7 @@ def figure_cycle(periods: int = 3) -> BookFigure:
     return fig
 
 
-def figure_race(periods: int = 250) -> BookFigure:
+def figure_race(periods: int = 200) -> BookFigure:
     """Draw how far each update stays from the optimum on the cycle's MDP and schedule."""
     best = np.array([float(v) for v in THREE_STATES.optimum()[1]])
     fig, ax = figure(height=3.4)
