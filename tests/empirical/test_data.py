@@ -16,7 +16,7 @@ from pu_lib.empirical.panels import paper_chunks
 from pu_lib.empirical.store import COLUMNS, Cell, Chunk
 from pu_lib.empirical.sweep import run_chunk
 
-DATA = Path(__file__).parents[2] / "book" / "data" / "empirical"
+DATA = Path(__file__).parents[2] / "pu_lib" / "empirical" / "data"
 SAMPLE = int(os.environ.get("PU_LIB_SAMPLE", "0"))
 WORDS = ["experiment", "domain", "scheme", "update", "preset", "engine"]
 
