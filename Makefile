@@ -11,7 +11,7 @@ COMPILE = uv pip compile --quiet --universal --fork-strategy fewest --generate-h
   --python-version 3.11 --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help book test serve lab pdf clean pins browser
+.PHONY: help bench book test serve lab pdf clean pins browser
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ book: $(ENV)/.installed node_modules/.installed  ## Execute every notebook and r
 
 test: $(ENV)/.installed node_modules/.installed browser  ## Test everything
 	$(BIN)/python -m pytest --nbmake --numprocesses=logical --dist=loadfile
+
+bench: $(ENV)/.installed  ## Time the compiled loop beside plain Python and C
+	$(BIN)/python -m pu_lib bench
 
 serve: book  ## Serve the book at http://localhost:8000
 	$(BIN)/python -m http.server --bind localhost --directory _build/html 8000
@@ -45,7 +48,7 @@ $(ENV)/bin/python:
 	$(PYTHON) -m venv $(ENV)
 
 $(ENV)/.installed: requirements.txt pyproject.toml | $(ENV)/bin/python
-	$(BIN)/pip install --quiet --require-hashes -r requirements.txt
+	$(BIN)/pip install --quiet --no-compile --require-hashes -r requirements.txt
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Mapping
+from dataclasses import asdict, astuple, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -73,32 +75,32 @@ def collect(
 
 def _complete(rows: pd.DataFrame) -> pd.DataFrame:
     """Keep, in each panel, the first runs that every one of its settings has."""
-    planned: dict[tuple[Any, ...], int] = {}
-    for cell in {chunk.cell for chunk in paper_chunks()}:
-        planned[_panel(cell)] = planned.get(_panel(cell), 0) + 1
-    cells = [name for name in _ORDER if name != "run"]
+    cells = [field.name for field in fields(Cell)]
     counts = rows.groupby(cells, dropna=False)["run"].count().rename("runs").reset_index()
-    counts["panel"] = _panel_names(counts)
-    shared = counts.groupby("panel")["runs"].min()
-    sizes = counts.groupby("panel").size()
-    names = _panel_names(rows)
-    # A panel with settings still to come is left out until each has its first runs.
-    incomplete = {
-        name for name, size in sizes.items() if planned.get(tuple(str(name).split("|")), 0) > size
-    }
-    kept = ~names.isin(incomplete) & (rows["run"] < names.map(shared))
-    return rows[kept]
+    counts["panel"] = _panels(counts)
+    shared = counts.groupby("panel")["runs"].min().to_dict()
+    planned: dict[str, set[str]] = {}
+    for cell in {chunk.cell for chunk in paper_chunks()}:
+        planned.setdefault(_panel(asdict(cell)), set()).add(str(astuple(cell)))
+    for panel, group in counts.groupby("panel"):
+        present = {str(tuple(cell)) for cell in group[cells].astype(object).to_numpy().tolist()}
+        # A panel of the paper is left out until each of its settings has its first runs.
+        if present < planned.get(str(panel), set()):
+            shared[panel] = 0
+    return rows[rows["run"] < _panels(rows).map(shared)]
 
 
-def _panel_names(rows: pd.DataFrame) -> pd.Series[str]:
-    names = rows[_PANEL].astype(str).agg("|".join, axis=1)
-    names += "|" + rows["preset"].where(rows["experiment"] == "open-details", "")
-    return names
+def _panels(rows: pd.DataFrame) -> pd.Series[Any]:
+    """Return the panel of each row."""
+    kinds = rows[[*_PANEL, "preset"]].drop_duplicates()
+    names = {tuple(map(str, kind.values())): _panel(kind) for kind in kinds.to_dict("records")}
+    keys = zip(*(rows[name].map(str) for name in [*_PANEL, "preset"]), strict=True)
+    return pd.Series([names[key] for key in keys], index=rows.index)
 
 
-def _panel(cell: Cell) -> tuple[str, ...]:
-    own = cell.preset if cell.experiment == "open-details" else ""
-    return (cell.experiment, cell.domain, cell.scheme, str(cell.beta), own)
+def _panel(cell: Mapping[Any, Any]) -> str:
+    own = cell["preset"] if cell["experiment"] == "open-details" else ""
+    return "|".join([*(str(cell[name]) for name in _PANEL), own])
 
 
 def _provenance(runs: pd.DataFrame, command: str, seconds: float) -> dict[str, Any]:

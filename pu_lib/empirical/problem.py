@@ -12,7 +12,7 @@ threshold has the same bits on every machine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -110,6 +110,7 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
         policy = np.tile(np.eye(mdp.n_actions)[0], (mdp.n_states, 1))
     else:
         policy = np.full((mdp.n_states, mdp.n_actions), 1.0 / mdp.n_actions)
+    # The engine reads problems, so it cannot be imported above.
     from pu_lib.empirical.jekyll_hyde import exact_performance
 
     low = exact_performance(tables, policy)
@@ -119,12 +120,6 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
             f"target: the baseline policy ({baseline}) already earns the optimal {high:.6g}; "
             "there is nothing to learn."
         )
-    return _with_threshold(tables, low, high, target)
-
-
-def _with_threshold(tables: Problem, low: float, high: float, target: float) -> Problem:
-    from dataclasses import replace
-
     return replace(
         tables,
         threshold=low + target * (high - low),

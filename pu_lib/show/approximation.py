@@ -63,7 +63,7 @@ def draw_crossings(eta: float = 0.1, n_steps: int = 300, seed: int = 2) -> BookF
 
 
 @styled
-def draw_reversal(reversed_steps: int = 100, n_steps: int = 600) -> BookFigure:
+def draw_reversal(reversed_steps: int = 100, n_steps: int = 400) -> BookFigure:
     """Draw linear policies that see reversed values first and the right ones afterwards."""
     task = contexts()
     model = linear(task.features, 3)
@@ -146,7 +146,7 @@ EXPLORERS = {
         alt=alt_return,
         grid={
             "n": Slider("$n$", [1, 3, 5, 10, 20], "{}", start=4),
-            "eta": Slider(r"$\eta$", [0.03, 0.1, 0.3, 1.0], "{:g}", start=1),
+            "eta": Slider(r"$\eta$", [0.03, 0.1, 0.5], "{:g}", start=1),
         },
     )
 }

@@ -150,8 +150,8 @@ EXPLORERS = {
         draw=draw_weights,
         alt=alt_weights,
         grid={
-            "best": Slider("best arms", [1, 2, 3]),
-            "x": Slider("exponent $x$", [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0]),
+            "best": Slider("best arms", [1, 3]),
+            "x": Slider("exponent $x$", [0.0, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0]),
         },
     )
 }

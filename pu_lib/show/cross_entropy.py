@@ -82,7 +82,7 @@ def figure_cycle(periods: int = 3) -> BookFigure:
     return fig
 
 
-def figure_race(periods: int = 250) -> BookFigure:
+def figure_race(periods: int = 200) -> BookFigure:
     """Draw how far each update stays from the optimum on the cycle's MDP and schedule."""
     best = np.array([float(v) for v in THREE_STATES.optimum()[1]])
     fig, ax = figure(height=3.4)
@@ -156,10 +156,10 @@ def draw_cycle_step(step: int) -> BookFigure:
         for a, j in enumerate(THREE_STATES.successors[s]):
             chosen = s == updated and a == greedy[t, s]
             _arrow(left, s, j, a, float(pi[a]), chosen)
-    for s, (x, y) in _PLACES.items():
-        colour = COLOURS["mce"] if s == updated else INK
+    for place, (x, y) in _PLACES.items():
+        colour = COLOURS["mce"] if place == updated else INK
         left.scatter([x], [y], s=560, facecolor="white", edgecolor=colour, zorder=3, linewidth=1.8)
-        label = "end" if s is None else f"$s_{s}$\n{values[t, s]:.1f}"
+        label = "end" if place is None else f"$s_{place}$\n{values[t, place]:.1f}"
         left.text(x, y, label, ha="center", va="center", fontsize=8, zorder=4)
     levels = rows[0]
     right.bar(range(3), levels, color=ACTIONS, width=0.6)

@@ -148,7 +148,7 @@ EXPLORERS = {
         alt=alt_board,
         grid={
             "update": Slider("update", list(NAMES)),
-            "states": Slider(r"$|\mathcal{S}|$", [2, 3, 4, 5, 6, 7, 8], start=3),
+            "states": Slider(r"$|\mathcal{S}|$", [2, 4, 6, 8], start=2),
         },
         kind="heatmap",
     ),

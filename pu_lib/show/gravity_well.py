@@ -117,7 +117,7 @@ EXPLORERS = {
         alt=alt_maps,
         grid={
             "middle": Slider("$q(b)$", [0.0, 0.3, 0.6, 0.9, 0.99], "{:g}", start=3),
-            "eta": Slider(r"$\eta$", [0.1, 1, 3, 10], "{:g}"),
+            "eta": Slider(r"$\eta$", [0.1, 1, 10], "{:g}"),
         },
         kind="heatmap",
     )

@@ -120,8 +120,8 @@ EXPLORERS = {
         draw=draw_limit,
         alt=alt_limit,
         grid={
-            "n": Slider("$|A|$", [2, 3, 4, 5, 7, 10]),
-            "eta": Slider(r"$\eta$", [0.1, 0.3, 1.0, 2.0, 4.0], fmt="{:g}", start=2),
+            "n": Slider("$|A|$", [2, 3, 5, 10]),
+            "eta": Slider(r"$\eta$", [0.1, 0.5, 1.0, 2.0], fmt="{:g}", start=2),
         },
     )
 }

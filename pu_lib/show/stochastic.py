@@ -14,7 +14,7 @@ __all__ = ["EXPLORERS", "alt_drift", "draw_drift", "draw_runs"]
 
 
 @styled
-def draw_runs(n_steps: int = 2000, n_runs: int = 60) -> BookFigure:
+def draw_runs(n_steps: int = 1000, n_runs: int = 60) -> BookFigure:
     """Draw the mean probability of the best action under sampled values, with its interval."""
     fig, axes = figure(1, 2, height=3.3, sharey=True)
     for ax, law, caption in zip(
@@ -88,7 +88,7 @@ EXPLORERS = {
         alt=alt_drift,
         grid={
             "noise": Slider("noise", [0.0, 0.1, 0.25, 0.5, 1.0], "{:g}", start=4),
-            "eta": Slider(r"$\eta$", [0.01, 0.1, 0.5, 2.0], "{:g}", start=1),
+            "eta": Slider(r"$\eta$", [0.1, 0.5, 2.0], "{:g}"),
         },
     )
 }

@@ -225,8 +225,8 @@ EXPLORERS = {
         draw=draw_race,
         alt=alt_race,
         grid={
-            "n": Slider("$n$", [1, 2, 5, 10, 20, 50, 100], start=3),
-            "eta": Slider(r"$\eta$", ["0.1", "0.3", "0.5", "1", "2", "5"], start=2),
+            "n": Slider("$n$", [1, 5, 20, 50], start=2),
+            "eta": Slider(r"$\eta$", ["0.1", "0.5", "2", "5"], start=1),
         },
     ),
 }

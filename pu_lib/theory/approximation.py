@@ -467,7 +467,7 @@ def _instability(update: Update, task: Task, seed: int, eta: float) -> dict[str,
     """Count the steps of a network that lose performance, and those of them that cross zero."""
     offset = 1.0 if update.name == "pg-es" else 0.0
     model = neural(task.features, task.mdp.n_actions, offset, seed=seed)
-    run = learn(update, task, model, 300, eta)
+    run = learn(update, task, model, 200, eta)
     losing = -np.diff(run.performance) > 1e-3
     return {
         "update": update.name,
@@ -523,7 +523,7 @@ def direct_step(z: Rationals, q: Rationals, weight: Fraction) -> Rationals:
     return sparsemax_exact([x + weight * y for x, y in zip(z, q, strict=True)])
 
 
-def check_sparsemax(step: ExactStep = sparsemax_step, n_paths: int = 300) -> Verdict:
+def check_sparsemax(step: ExactStep = sparsemax_step, n_paths: int = 150) -> Verdict:
     """Section 3.6: sparsemax has no gradient at actions of probability zero; they never return.
 
     Parameters
@@ -580,10 +580,10 @@ def check_di_open(eta: float = 0.5) -> Verdict:
             {
                 "task": task.name,
                 "softmax, linear, MCE": float(
-                    learn(UPDATES["mce"], task, model, 600, 1.0, 100).performance[-1]
+                    learn(UPDATES["mce"], task, model, 400, 1.0, 50).performance[-1]
                 ),
                 "sparsemax, linear": float(
-                    learn(SPARSEMAX, task, model, 600, 1.0, 100).performance[-1]
+                    learn(SPARSEMAX, task, model, 400, 1.0, 50).performance[-1]
                 ),
                 "fitted DI, table": float(
                     fitted_direct(task, 200, eta, one_hot, 50).performance[-1]

@@ -208,7 +208,7 @@ def _parameters_of(update: Update, policy: Floats) -> Floats:
 
 
 def check_other_updates(
-    updates: Sequence[str] = ("mce", "pg-sm", "di"), periods: int = 250, margin: float = 1.0
+    updates: Sequence[str] = ("mce", "pg-sm", "di"), periods: int = 200, margin: float = 1.0
 ) -> Verdict:
     """Run the other updates on the three-state cycle's MDP and schedule, from its own policy.
 
@@ -252,7 +252,7 @@ def check_other_updates(
 
 
 def check_elimination(
-    n_runs: int = 200, n_steps: int = 300, bound: float = 2.0, seed: int = 0
+    n_runs: int = 60, n_steps: int = 300, bound: float = 2.0, seed: int = 0
 ) -> Verdict:
     r"""Evaluate the two inequalities of the elimination lemma along bandit runs.
 
@@ -520,7 +520,7 @@ def _top(levels: Levels) -> int:
 
 
 def check_hardened(
-    weights: Sequence[int] = (1,), n_starts: int = 300, n_steps: int = 60, seed: int = 0
+    weights: Sequence[int] = (1,), n_starts: int = 100, n_steps: int = 60, seed: int = 0
 ) -> Verdict:
     r"""Follow the potential of hardened updates under arbitrary greedy actions, in exact numbers.
 

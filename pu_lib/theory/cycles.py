@@ -648,7 +648,12 @@ def _certified_run(
                 ]
                 pi[s] = _softmax(theta[s])
             t += 1
-    return gap, tuple(lowest), tuple(highest), tuple(shortfall)
+    return (
+        float(gap),
+        tuple(lowest.tolist()),
+        tuple(highest.tolist()),
+        tuple(shortfall.tolist()),
+    )
 
 
 def _ball_values(

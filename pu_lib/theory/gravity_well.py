@@ -276,8 +276,8 @@ ESCORT_CASE = Case(("0.01", "0.98", "0.01"), (0, "0.999999", 1))
 CE_CASE = Case(("0.001", "0.3", "0.699"), (1, 0, 0))
 """Under `ce` the most probable action pays, and the middle one gains more than the greedy one."""
 
-PROPOSITION_1 = ("10", "0", "0"), Case(("1/3", "1/3", "1/3"), ("0.99", 1, 0))
-"""The paper's example that `ce` may decrease the value: parameters, and a case for the values."""
+PROPOSITION_1: tuple[tuple[Number, ...], tuple[Number, ...]] = ((10, 0, 0), ("0.99", 1, 0))
+"""The paper's example that `ce` may decrease the value: parameters and values."""
 
 
 # Checks that find violations
@@ -412,9 +412,10 @@ def check_pg_sm_sufficient(
     )
 
 
-def check_ce_example(q: tuple[Number, ...] = PROPOSITION_1[1].q) -> Verdict:
+def check_ce_example(
+    theta: tuple[Number, ...] = PROPOSITION_1[0], q: tuple[Number, ...] = PROPOSITION_1[1]
+) -> Verdict:
     """Judge the proof's example for `ce`, that of Proposition 1: it violates nothing."""
-    theta = PROPOSITION_1[0]
 
     def compute() -> list[Ball]:
         powers = [ball(x).exp() for x in theta]
@@ -433,12 +434,10 @@ def check_ce_example(q: tuple[Number, ...] = PROPOSITION_1[1].q) -> Verdict:
         "thm:gravitywell/ce-example",
         Status.HOLDS if excess > 0 else Status.FALSE,
         excess,
-        f"At theta = (10, 0, 0), q = (0.99, 1, 0) the greedy action gains {own:.6g}, the others "
+        f"At theta = {theta}, q = {q} the greedy action gains {own:.6g}, the others "
         f"{others[0]:.6g} and {others[1]:.6g}: the condition is "
         + ("violated." if excess > 0 else "satisfied."),
-        counterexample=None
-        if excess > 0
-        else {"theta": "(10, 0, 0)", "q": "(0.99, 1, 0)", "eta d": 1},
+        counterexample=None if excess > 0 else {"theta": theta, "q": q, "eta d": 1},
     )
 
 

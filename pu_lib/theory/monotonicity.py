@@ -587,8 +587,8 @@ def check_proposition_2(update: Update = UPDATES["mce"], n: int = 3000, seed: in
         Status.HOLDS if holds else Status.FALSE,
         margin,
         f"{lowered} of {n} updates of random MDPs lowered the value of some state; weights 1e-3 to "
-        f"1e4, discounts up to 0.99. The smallest relative change is "
-        f"{margin:.2g} above the tolerance for rounding.",
+        f"1e4, discounts up to 0.99. The smallest change, relative to the values and with the "
+        f"tolerance for rounding added, is {margin:.2g}.",
         counterexample=None if holds else example,
     )
 

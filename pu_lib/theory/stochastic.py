@@ -399,7 +399,7 @@ def sample_runs(
 
 
 def check_biased(
-    name: str = "ce", limit: Callable[[ArrayLike], Floats] | None = None, n_steps: int = 4000
+    name: str = "ce", limit: Callable[[ArrayLike], Floats] | None = None, n_steps: int = 2000
 ) -> Verdict:
     """Section 3.5: `ce` and `mce` are biased under sampled values; where they go instead.
 

@@ -1,0 +1,46 @@
+"""The figures of the convergence, cross-entropy and rates chapters draw, and say what they show."""
+
+import numpy as np
+import pytest
+
+from pu_lib.show import convergence, cross_entropy, rates
+from pu_lib.show.style import BookFigure
+
+
+def test_convergence_figures_draw_what_they_say() -> None:
+    ties = convergence.figure_ties(100)
+    labels = [text.get_text() for text in ties.axes[0].get_legend().get_texts()]
+    assert labels == [*convergence.ADVERSARIES, "bound"]
+    assert len(convergence.figure_settled(300).axes) == 3
+    assert isinstance(convergence.figure_one_way(20), BookFigure)
+
+
+def test_cross_entropy_figures_draw_what_they_say() -> None:
+    cycle = cross_entropy.figure_cycle(2)
+    value = cycle.axes[0].lines[0].get_ydata()
+    assert np.ptp(value) > 14.0
+    race = cross_entropy.figure_race(5)
+    assert len(race.axes[0].get_legend().get_texts()) == 5
+    assert isinstance(cross_entropy.figure_four_states(), BookFigure)
+
+
+def test_rates_figures_draw_what_they_say() -> None:
+    texts = [t.get_text() for t in rates.figure_exponents(300).axes[0].get_legend().get_texts()]
+    assert any(text.startswith("MCE: 1.0") or text.startswith("MCE: 0.9") for text in texts)
+    limit = rates.figure_limit(200)
+    assert len(limit.axes[0].lines) == 8
+    assert isinstance(rates.figure_overtaking(), BookFigure)
+
+
+@pytest.mark.parametrize("step", [0, 5])
+def test_the_cycle_s_frames_say_what_is_updated(step: int) -> None:
+    words = cross_entropy.alt_cycle_step(step)
+    phase = cross_entropy.THREE_STATES.phases[step]
+    assert f"s{phase.state} is updated" in words
+    assert isinstance(cross_entropy.draw_cycle_step(step), BookFigure)
+
+
+def test_other_frames_say_where_it_ends() -> None:
+    assert "levels off" in convergence.alt_weights(2.0, 1)
+    assert "keeps falling" in convergence.alt_weights(1.0, 1)
+    assert "0.6667" in rates.alt_limit(3, 1.0)

@@ -1,0 +1,88 @@
+"""The figures of the unlearning and domino chapters show what their captions say."""
+
+import pytest
+
+from pu_lib.__main__ import main
+from pu_lib.show import domino, unlearning
+from pu_lib.show.explorers import frames
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        unlearning.race_figure,
+        unlearning.counts_figure,
+        unlearning.comparison_figure,
+        domino.counts_figure,
+        domino.line_figure,
+    ],
+)
+def test_line_figures_draw(draw):
+    fig = draw()
+    assert all(ax.lines for ax in fig.axes)
+
+
+def test_the_race_legend_gives_the_counts_of_the_alt_text():
+    fig = unlearning.race_figure()
+    texts = [[text.get_text() for text in ax.get_legend().get_texts()] for ax in fig.axes]
+    assert texts[0] == ["PG-SM: 22", "PG-ES: 32", "DI: 2", "CE = MCE: 4"]
+    assert texts[1] == ["PG-SM: 51", "PG-ES: 58", "DI: 11", "CE = MCE: 15"]
+
+
+def test_the_board_gives_the_counts_of_the_alt_text():
+    fig = domino.board_figure()
+    words = [ax.texts[0].get_text() for ax in fig.axes if ax.texts]
+    assert words == [
+        "PG-SM: 66 steps",
+        "PG-ES: 140 steps",
+        "DI: 15 steps",
+        "CE = MCE: 12 steps",
+    ]
+
+
+def test_the_escort_map_is_red_where_the_caption_says():
+    etas, ns, table = unlearning._escort_differences("2", "drop")
+    red = [eta for eta, column in zip(etas, table.T, strict=True) if column[ns.index(100)] < 0]
+    assert 2.8 < min(red) < max(red) < 15.7
+    for p, factor in (("2", "keep"), ("3", "drop")):
+        assert unlearning._escort_differences(p, factor)[2].min() >= 0
+
+
+def test_a_frame_of_each_explorer():
+    for module in (unlearning, domino):
+        name, frame = next(frames(module.EXPLORERS))
+        assert frame.data.startswith(b"\x89PNG"), name
+        assert len(frame.alt) > 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        ("unlearn --update pg-sm --eta 0.3 --n 100", "103"),
+        ("unlearn --update di --eta 0.3 --n 3", "3"),
+        ("unlearn --update di --eta 1/4 --n 9 --strict", "5"),
+        ("unlearn --update pg-es --eta 2 --n 3", "inf"),
+        ("unlearn --update pg-es --eta 5 --n 10 --escort-factor drop", "8"),
+        ("unlearn --update ce --eta 1 --n 30 --schedule inverse-sqrt --start 1/150", "1951"),
+        ("domino --update di --eta 0.5 --states 3", "6"),
+        ("domino --update pg-es --eta 1 --states 5 --p 1.5", "15"),
+    ],
+)
+def test_the_command_line_prints_the_number_alone(arguments, printed, capsys):
+    assert main(arguments.split()) == 0
+    assert capsys.readouterr().out == printed + "\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("unlearn --update di --eta zero --n 1", "eta must be"),
+        ("unlearn --update di --eta 1 --n -1", "n must be"),
+        ("domino --update di --eta 1 --states 0", "states must be"),
+    ],
+)
+def test_the_command_line_refuses_in_a_sentence(arguments, words, capsys):
+    assert main(arguments.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert words in err

@@ -1,0 +1,30 @@
+"""Figures and explorers of the chapters on wells, stochastic updates and approximation."""
+
+import pytest
+
+from pu_lib.show import approximation, gravity_well, stochastic
+
+DRAWS = [
+    gravity_well.draw_maps,
+    stochastic.draw_drift,
+    approximation.draw_return,
+    lambda: gravity_well.draw_published(n_steps=50),
+    lambda: stochastic.draw_runs(n_steps=20, n_runs=5),
+    lambda: approximation.draw_learning(n_steps=3),
+    lambda: approximation.draw_crossings(n_steps=3),
+    lambda: approximation.draw_reversal(2, 4),
+]
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+def test_figures_draw_without_titles(draw):
+    fig = draw()
+    assert fig.axes
+    assert not any(ax.get_title() for ax in fig.axes)
+
+
+@pytest.mark.parametrize("module", [gravity_well, stochastic, approximation])
+def test_every_frame_of_the_explorers(module):
+    for explorer in module.EXPLORERS.values():
+        frames = list(explorer.frames())
+        assert len({frame.alt for frame in frames}) > len(frames) / 2
