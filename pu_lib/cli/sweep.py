@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,13 +56,17 @@ def _run(arguments: argparse.Namespace) -> int:
     from pu_lib.empirical.sweep import sweep
 
     chunks = _chunks(arguments)
-    computed = sweep(
-        chunks,
-        arguments.out,
-        workers=arguments.workers,
-        scheduler=arguments.scheduler,
-        progress=True,
-    )
+    try:
+        computed = sweep(
+            chunks,
+            arguments.out,
+            workers=arguments.workers,
+            scheduler=arguments.scheduler,
+            progress=True,
+        )
+    except KeyboardInterrupt:
+        print("Stopped; the same command goes on from here.", file=sys.stderr)
+        return 130
     rows = sum(chunk.count for chunk in chunks)
     print(f"{arguments.out}: {rows} runs, {computed} of {len(chunks)} chunks computed now.")
     return 0

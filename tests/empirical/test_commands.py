@@ -92,6 +92,15 @@ def test_rewards_that_are_not_finite_get_a_sentence(tmp_path, own_process, capsy
     assert "rewards: expected finite numbers" in capsys.readouterr().err
 
 
+def test_an_interrupted_sweep_says_how_to_go_on(tmp_path, capsys, monkeypatch):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pu_lib.empirical.sweep.sweep", interrupt)
+    assert main(["sweep", "chain", *SMALL, "--out", str(tmp_path)]) == 130
+    assert "goes on from here" in capsys.readouterr().err
+
+
 def test_a_foreign_file_stops_the_command(tmp_path, capsys):
     (tmp_path / "mine.txt").write_text("mine")
     assert main(["sweep", "chain", *SMALL, "--out", str(tmp_path)]) == 2
