@@ -54,6 +54,9 @@ ASSETS = {
 }
 """Files, folders and patterns of ``node_modules``, and where in ``_static/vendor`` they go."""
 
+KINDS = ("theorem", "proposition", "lemma", "corollary", "remark", "conjecture", "definition")
+"""A title that begins with one of these says what its box is."""
+
 
 def key_the_cache(app: Sphinx, config: Config) -> None:
     """Keep executed notebooks under a hash of all they compute with, pages under their assets'."""
@@ -138,7 +141,7 @@ def tidy_statements(app: Sphinx, document: nodes.document) -> None:
         node.parent.insert(
             node.parent.index(node), addnodes.index(entries=entries, docname=docname)
         )
-        if name.lower().startswith(node["realtype"]):
+        if name.split()[0].lower() in KINDS:
             _unwrap(title)
             node["classes"].append("named")
 
