@@ -6,15 +6,17 @@ state of a run along the way is therefore had by running it again with growing c
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
-from pu_lib.empirical.options import PRESETS, SCHEMES
+from pu_lib.empirical.jekyll_hyde import Memory, Run, seed_state, simulate
+from pu_lib.empirical.options import PRESETS, PUBLISHED_SCHEMES, SCHEMES, parse
+from pu_lib.empirical.reference import run_reference
 from pu_lib.empirical.results import FIXED_RATES
 from pu_lib.empirical.store import Cell
 from pu_lib.empirical.sweep import problem_of
@@ -22,7 +24,7 @@ from pu_lib.empirical.sweep import problem_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Flips", "final_memories", "flip_times", "rerun", "walking"]
+__all__ = ["Flips", "final_memories", "flip_times", "rerun", "twins", "walking"]
 
 Floats = NDArray[np.float64]
 
@@ -121,12 +123,12 @@ class Flips:
         return float(np.mean(self.times[i] >= self.times[j]))
 
 
-def flip_times(update: str, run: int, last: int = 300_000, n_states: int = 10) -> Flips:
+def flip_times(update: str, run: int, last: int = 100_000, n_states: int = 10) -> Flips:
     """Return when each state of the chain comes to prefer walking for good.
 
-    Looked at on a grid of 60 numbers of steps, each about a sixth above the one before.
+    Looked at on a grid of 50 numbers of steps, each about a sixth above the one before.
     """
-    caps = np.unique(np.geomspace(30, last, 60).astype(np.int64))
+    caps = np.unique(np.geomspace(30, last, 50).astype(np.int64))
     probability = walking(update, run, caps, n_states)
     walks = probability > 0.5
     for_good = np.flip(np.logical_and.accumulate(np.flip(walks, axis=0), axis=0), axis=0)
@@ -134,33 +136,83 @@ def flip_times(update: str, run: int, last: int = 300_000, n_states: int = 10) -
     return Flips(times, int((probability < 0.5).sum(axis=1).max()))
 
 
-def rerun(table: pd.DataFrame, n: int, seed: int = 0) -> pd.DataFrame:
+def rerun(table: pd.DataFrame, n: int, at_most: int = 200_000, seed: int = 0) -> pd.DataFrame:
     """Recompute some rows of a table of runs, drawn at random, and set both side by side.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Runs, with the columns of `pu_lib.empirical.store`.
+    n : int
+        How many to recompute.
+    at_most : int
+        Only runs with no more steps than this are drawn.
+    seed : int
+        Of the draw.
 
     Returns
     -------
     pandas.DataFrame
-        The rows with columns ``steps`` and ``final_performance``, and ``steps_again`` and
-        ``final_performance_again`` as computed now.
+        The rows, with ``steps again``, and ``same``: whether steps, trajectories, censoring and
+        final performance all are what the table says, to the last bit.
     """
-    from pu_lib.empirical.options import PUBLISHED_SCHEMES, parse
-
-    rows = table.sample(n, random_state=seed).copy()
-    again = []
-    for row in rows.itertuples():
-        fields = {name: getattr(row, name) for name in Cell.__dataclass_fields__}
-        cell = Cell(**fields)
-        again.append(
-            simulate(
-                problem_of(cell, int(row.run)),
-                cell.update,
-                cell.eta,
-                {**SCHEMES, **PUBLISHED_SCHEMES}[cell.scheme],
-                seed_state(cell.seed, cell.domain, int(row.run)),
-                parse(cell.preset),
-                int(cell.max_steps),
-            )
-        )
-    rows["steps_again"] = [result.steps for result in again]
-    rows["final_performance_again"] = [result.final_performance for result in again]
+    rows = table[table["steps"] <= at_most].sample(n, random_state=seed).copy()
+    again = [_again(row) for row in rows.to_dict("records")]
+    rows["steps again"] = [run.steps for run in again]
+    columns = ["steps", "episodes", "censored", "final_performance"]
+    found = [tuple(getattr(run, name) for name in columns) for run in again]
+    held = list(rows[columns].itertuples(index=False, name=None))
+    rows["same"] = [a == b for a, b in zip(found, held, strict=True)]
     return rows
+
+
+def _again(row: dict[Any, Any]) -> Run:
+    """Recompute the run of one row."""
+    cell = Cell(**{name: row[name] for name in Cell.__dataclass_fields__})
+    return simulate(
+        problem_of(cell, int(row["run"])),
+        cell.update,
+        cell.eta,
+        {**SCHEMES, **PUBLISHED_SCHEMES}[cell.scheme],
+        seed_state(cell.seed, cell.domain, int(row["run"])),
+        parse(cell.preset),
+        int(cell.max_steps),
+    )
+
+
+def twins(
+    domain: str, update: str, eta: float, scheme: str, steps: int, run: int = 0
+) -> tuple[Floats, Floats]:
+    """Return the parameters after the same run by the plain reference and by the compiled loop.
+
+    Parameters
+    ----------
+    domain : {"chain", "random-mdp"}
+        The process.
+    update, eta, scheme, run
+        As in a `Cell`.
+    steps : int
+        Length of the run.
+    """
+    from pu_lib import domains
+
+    if domain not in ("chain", "random-mdp"):
+        raise ValueError(f"domain: expected 'chain' or 'random-mdp', got {domain!r}.")
+    cell = _cell(domain, update, eta, scheme, 10 if domain == "chain" else 100, steps)
+    memory = Memory()
+    _run(cell, run, memory)
+    words = np.random.SeedSequence(0, spawn_key=(zlib.crc32(b"random-mdp"), run, 1))
+    mdp = (
+        domains.chain(10) if domain == "chain" else domains.random_mdp(np.random.default_rng(words))
+    )
+    reference = run_reference(
+        mdp,
+        np.inf,
+        update,
+        eta,
+        SCHEMES[scheme],
+        seed_state(0, domain, run),
+        PRESETS["paper"],
+        steps,
+    )
+    return np.array(reference.theta), memory.theta.copy()

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from pu_lib.claims import judge, select
 from pu_lib.empirical import details, published
 from pu_lib.empirical.results import PANELS, STATISTICS, UPDATES, Curves, Results, committed
-from pu_lib.show.ledger import Html
+from pu_lib.show.ledger import Html, prose
 from pu_lib.show.style import (
     COLOURS,
     GREY,
@@ -27,6 +28,7 @@ from pu_lib.show.style import (
     BookFigure,
     figure,
     line,
+    styled,
 )
 from pu_lib.verdict import Status
 
@@ -45,6 +47,7 @@ __all__ = [
     "draw_sarsa",
     "provenance",
     "ranks",
+    "tally",
     "verdicts",
 ]
 
@@ -59,6 +62,7 @@ def _results(results: Results | None) -> Results:
 # Curves
 
 
+@styled
 def draw_panels(
     names: Sequence[str], statistic: str = "median", results: Results | None = None
 ) -> BookFigure:
@@ -122,6 +126,7 @@ def _mark(ax: Axes, x: Any, y: Any, share: Any, update: str) -> None:
         ax.plot(x[chosen], y[chosen], color=colour, linestyle="none", **style)
 
 
+@styled
 def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigure:
     """Draw, for each update at its best rate by the median: median, mean, 90 % quantile, censored.
 
@@ -156,6 +161,10 @@ def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigur
             yticks=range(len(curves.updates)),
             yticklabels=[LABELS[u] for u in curves.updates],
         )
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+        ax.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x < 1e6 else f"{x / 1e6:g}M")
+        ax.tick_params(axis="x", labelsize=8)
+        ax.xaxis.set_minor_formatter(NullFormatter())
         ax.invert_yaxis()
         ax.text(0.0, 1.03, PANELS[name].words, transform=ax.transAxes, fontsize=8.5)
         ax.text(1.0, 1.03, "lost", transform=ax.transAxes, fontsize=8.5)
@@ -219,6 +228,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> 
 # Single questions
 
 
+@styled
 def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookFigure:
     """Draw DI, CE and MCE towards large rates, and their level at the rate 10^9 as a line."""
     from dataclasses import replace
@@ -249,6 +259,7 @@ def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookF
     return fig
 
 
+@styled
 def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> BookFigure:
     """Draw the probability of walking, state by state, along one run on the chain, live."""
     from pu_lib.empirical.live import walking
@@ -268,6 +279,7 @@ def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> 
     return fig
 
 
+@styled
 def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None) -> BookFigure:
     """Draw PG-ES's time by the rate, and the share of its parameters that jumped through zero."""
     from pu_lib.empirical.statements import bounced_share
@@ -283,11 +295,12 @@ def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None
     other = ax.twinx()
     share = [bounced_share(float(eta), runs, steps) for eta in rates]
     other.plot(rates, share, color=INK, marker=".", linestyle=":")
-    other.set(ylabel=f"share below zero after {steps} steps", ylim=(-0.02, 1.0))
+    other.set(ylabel=f"share below zero after {steps} steps", ylim=(0.0, 1.4 * max(share) + 0.01))
     other.grid(visible=False)
     return fig
 
 
+@styled
 def draw_details(table: pd.DataFrame | None = None, at_most: int = 16) -> BookFigure:
     """Draw the open details ranked by effect, with the ratio in every cell as a dot."""
     found = details.effects(table)
@@ -309,7 +322,7 @@ def draw_details(table: pd.DataFrame | None = None, at_most: int = 16) -> BookFi
     ax.axvline(1.0, color=GREY, linewidth=0.9)
     ax.set(
         xscale="log",
-        xlabel="restricted mean with the detail changed, over that of the setting “paper”",
+        xlabel="restricted mean with the detail changed over that without",
         yticks=range(len(ranked)),
         yticklabels=ranked["detail"],
         ylim=(len(ranked) - 0.5, -0.5),
@@ -324,6 +337,7 @@ def draw_details(table: pd.DataFrame | None = None, at_most: int = 16) -> BookFi
     return fig
 
 
+@styled
 def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
     """Draw the predecessor's curve and ours for its four schedules, and the z of each point."""
     found = published.comparison(table)
@@ -366,7 +380,7 @@ def verdicts(*ids: str) -> Html:
     for claim in select(list(ids)):
         found = judge(claim).verdict.require(claim.status)
         boxes.append(
-            f"<p><strong>{html.escape(claim.statement)}</strong></p>{_folded(found._repr_html_())}"
+            f"<p><strong>{prose(claim.statement)}</strong></p>{_folded(found._repr_html_())}"
         )
     return Html("\n".join(boxes))
 
@@ -395,7 +409,7 @@ def provenance(results: Results | None = None) -> Html:
             str(part["run"].nunique()),
             f"{part['steps'].sum():.3g}",
             f"{100 * part['censored'].mean():.1f} %",
-            ", ".join(sorted(part["engine"].astype(str).unique())),
+            ", ".join(sorted(map(str, part["engine"].unique()))),
         )
         for name, part in table.groupby("experiment", observed=True)
     ]

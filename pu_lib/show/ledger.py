@@ -21,6 +21,7 @@ __all__ = [
     "chapter_title",
     "errata_table",
     "ledger_table",
+    "prose",
     "statement_index",
     "status_counts",
     "summary",
@@ -97,7 +98,7 @@ def ledger_table(chapter: str) -> Html:
     rows = [
         (
             f"{html.escape(claim.number)}<br><code>{html.escape(claim.id)}</code>",
-            _prose(claim.statement) + _corrected(claim),
+            prose(claim.statement) + _corrected(claim),
             _badge(claim.status),
             _measured(claim, "margin"),
             _measured(claim, "seconds"),
@@ -113,12 +114,12 @@ def errata_table() -> Html:
     """Return every slip of the paper: where, what is printed, what is right, why."""
     rows = [
         (
-            f'{_prose(erratum.where)}<br><a href="{erratum.chapter}.html">'
+            f'{prose(erratum.where)}<br><a href="{erratum.chapter}.html">'
             f"{html.escape(chapter_title(erratum.chapter))}</a>",
             html.escape(erratum.kind),
-            _prose(erratum.printed),
-            _prose(erratum.right),
-            _prose(erratum.why),
+            prose(erratum.printed),
+            prose(erratum.right),
+            prose(erratum.why),
         )
         for erratum in errata()
     ]
@@ -164,11 +165,11 @@ def _paper_order(number: str) -> tuple[int, int]:
 
 def _cell(claim: Claim) -> str:
     printed = re.sub(r"^Table 1 gives (.*) for .*$", r"\1", claim.statement)
-    return f"{_prose(printed)}<br>{_badge(claim.status)}{_corrected(claim)}"
+    return f"{prose(printed)}<br>{_badge(claim.status)}{_corrected(claim)}"
 
 
 def _corrected(claim: Claim) -> str:
-    return f'<br><em class="correction">{_prose(claim.correction)}</em>' if claim.correction else ""
+    return f'<br><em class="correction">{prose(claim.correction)}</em>' if claim.correction else ""
 
 
 def _badge(status: Status) -> str:
@@ -180,7 +181,7 @@ def _measured(claim: Claim, key: str) -> str:
     return "" if value is None else f"{value:.3g}"
 
 
-def _prose(text: str) -> str:
+def prose(text: str) -> str:
     """Return text as HTML, with the formulas between dollars as elements for MathJax."""
     pieces = text.split("$")
     return "".join(

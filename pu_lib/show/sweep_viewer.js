@@ -31,7 +31,8 @@ export function range(panel, statistic, shown) {
   if (statistic === "censored") return [0, 1];
   const all = shown.flatMap((u) => (panel.curves[u] ? panel.curves[u][statistic].flat() : []));
   if (!all.length) return [1, 10];
-  return [10 ** Math.floor(Math.log10(Math.min(...all))), 10 ** Math.ceil(Math.log10(Math.max(...all)))];
+  const high = Math.ceil(Math.log10(Math.max(...all)));
+  return [10 ** Math.min(Math.floor(Math.log10(Math.min(...all))), high - 1), 10 ** high];
 }
 
 // What the picture shows, in a sentence.

