@@ -148,8 +148,11 @@ def _weighting(weighting: str | Weighting | ArrayLike, n_states: int) -> Weighti
 def _start(theta0: ArrayLike | None, update: Update, mdp: FiniteMDP) -> Floats:
     if theta0 is None:
         return update.initial(mdp.n_states, mdp.n_actions)
-    theta = np.array(theta0, dtype=np.float64)
     shape = (mdp.n_states, mdp.n_actions)
+    try:
+        theta = np.array(theta0, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"theta0: expected numbers of shape {shape}, got {theta0!r}.") from None
     if theta.shape != shape:
         raise ValueError(f"theta0: expected shape {shape}, got {theta.shape}.")
     return theta

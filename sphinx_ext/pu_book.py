@@ -11,6 +11,7 @@ Each function below is one such wish:
 - `copy_assets`: MathJax, the widgets' front end and the typeface come from ``node_modules``; no
   page asks another host for anything.
 - `drop_thebe`: Jupyter Book's live-code extension names a host in every page.
+- `let_one_page_hold_all`, `gather_widgets`: the PDF is printed from one page with all chapters.
 - `tidy_statements`: theorem boxes get index entries (the search finds "Theorem 5") and a title
   that does not say "Theorem" twice.
 - `publish`: launch buttons, canonical and preview addresses follow from one setting, the
@@ -30,6 +31,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from docutils import nodes
+from myst_nb.sphinx_ import NbMetadataCollector
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -53,6 +55,9 @@ ASSETS = {
     "@fontsource-variable/source-serif-4/files": "serif/files",
 }
 """Files, folders and patterns of ``node_modules``, and where in ``_static/vendor`` they go."""
+
+KINDS = ("theorem", "proposition", "lemma", "corollary", "remark", "conjecture", "definition")
+"""A title that begins with one of these says what its box is."""
 
 
 def key_the_cache(app: Sphinx, config: Config) -> None:
@@ -117,6 +122,24 @@ def drop_thebe(app: Sphinx) -> None:
         ]
 
 
+def let_one_page_hold_all(app: Sphinx) -> None:
+    """Teach the builder of the PDF's single page every node that the builder of pages knows.
+
+    One extension declares nodes for ``singlehtml`` alone, after which Sphinx no longer looks at
+    those that the others declare for ``html``.
+    """
+    handlers = app.registry.translation_handlers
+    handlers["singlehtml"] = handlers.get("html", {}) | handlers.get("singlehtml", {})
+
+
+def gather_widgets(app: Sphinx, pagename: str, *context: Any) -> None:
+    """Give the PDF's single page the widgets of every chapter."""
+    if app.builder.name == "singlehtml":
+        for docname in sorted(app.env.found_docs - {pagename}):
+            for path, options in NbMetadataCollector.get_js_files(app.env, docname).values():
+                app.add_js_file(path, **options)
+
+
 def tidy_statements(app: Sphinx, document: nodes.document) -> None:
     """Index every theorem-like box under its title and free its title of repetition."""
     docname = app.env.docname
@@ -138,7 +161,7 @@ def tidy_statements(app: Sphinx, document: nodes.document) -> None:
         node.parent.insert(
             node.parent.index(node), addnodes.index(entries=entries, docname=docname)
         )
-        if name.lower().startswith(node["realtype"]):
+        if name.split()[0].lower() in KINDS:
             _unwrap(title)
             node["classes"].append("named")
 
@@ -255,9 +278,11 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", publish, priority=900)
     app.connect("builder-inited", require_assets)
     app.connect("builder-inited", drop_thebe, priority=1)
+    app.connect("builder-inited", let_one_page_hold_all)
     app.connect("env-purge-doc", forget_definitions)
     app.connect("doctree-read", tidy_statements)
     app.connect("doctree-resolved", explain_terms)
+    app.connect("html-page-context", gather_widgets)
     app.connect("html-page-context", preview, priority=900)
     app.connect("build-finished", copy_assets)
     app.connect("build-finished", forget_after_warnings, priority=900)

@@ -123,6 +123,17 @@ UNTYPESET = """() => [...document.querySelectorAll('main .math, .pu-control .wid
   .filter((box) => /[$\\\\]/.test(box.textContent) || box.querySelector('mjx-merror'))
   .map((box) => box.textContent.trim().slice(0, 80))"""
 
+STRAY = """() => {
+  const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (texts.nextNode()) {
+    const {data, parentElement} = texts.currentNode;
+    if (data.includes('$') && !parentElement.closest('code, pre, script, style, [hidden]'))
+      found.push(data.trim().slice(0, 80));
+  }
+  return found;
+}"""
+
 
 @pytest.mark.parametrize("name", PAGES)
 def test_page_over_http(server: str, browser: Browser, name: str) -> None:
@@ -169,6 +180,8 @@ def test_search_finds_a_theorem_by_its_number(
 def _check_mathematics(visit: Visit) -> None:
     for text in visit.page.evaluate(UNTYPESET):
         visit.fault(f"not typeset: {text}")
+    for text in visit.page.evaluate(STRAY):
+        visit.fault(f"a dollar sign that delimits nothing: {text}")
 
 
 def _check_width(visit: Visit, width: int) -> None:

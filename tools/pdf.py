@@ -31,7 +31,10 @@ def main() -> int:
     build = [str(builder), "build", ".", "--builder", "singlehtml"]
     if subprocess.run(build, cwd=ROOT, check=False).returncode:
         return 1
-    page_file = ROOT / "_build" / "singlehtml" / "book" / "index.html"
+    # The single page refers to its pictures and scripts as if it stood at the root: put it there.
+    folder = ROOT / "_build" / "singlehtml"
+    page_file = folder / "book.html"
+    page_file.write_text((folder / "book" / "index.html").read_text(encoding="utf-8"), "utf-8")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         page = browser.new_page(color_scheme="light")

@@ -60,6 +60,7 @@ __all__ = [
     "potential",
     "race",
     "reduced_levels",
+    "unresolved",
     "without_variation",
 ]
 
@@ -647,12 +648,30 @@ def check_on_policy_weights(families: Sequence[str] = ("near",), block: int = 0)
     return _hunted("sec:conv/ce-on-policy", "on-policy", families, block)
 
 
+def unresolved(result: dict[str, Any]) -> list[list[Any]]:
+    """Return the suspects of a hunt that did not settle when they were followed for longer."""
+    settled = [
+        [row["family"], row["block"], row["index"]]
+        for row in result.get("followed", [])
+        if not row["suspect"]
+    ]
+    suspects = [
+        [family, *where] for family, row in result["families"].items() for where in row["suspects"]
+    ]
+    return [suspect for suspect in suspects if suspect not in settled]
+
+
 def _hunted(claim: str, weighting: str, families: Sequence[str], block: int) -> Verdict:
     from pu_lib.theory.hunt import SUSPECT, hunt_block, load
 
     committed = load(weighting)
-    suspects = {name: row["suspects"] for name, row in committed["families"].items()}
-    largest = max(row["largest_drop"] for row in committed["families"].values())
+    left = unresolved(committed)
+    followed = committed.get("followed", [])
+    largest = max(
+        [0.0, *(row["drop"] for row in followed)]
+        if followed
+        else [row["largest_drop"] for row in committed["families"].values()]
+    )
     for family in families:
         ours = hunt_block(family, committed["seed"], block, weighting)
         theirs = committed["families"][family]["first_block"]
@@ -666,13 +685,13 @@ def _hunted(claim: str, weighting: str, families: Sequence[str], block: int) -> 
                 f"{family}, block {block}: the committed hunt and this run differ in {mismatch}: "
                 f"{theirs} against {ours}."
             )
-    found = any(suspects.values())
+    more = f" {len(followed)} suspects settled when followed for longer." if followed else ""
     return Verdict(
         claim,
-        Status.FALSE if found else Status.OPEN,
+        Status.FALSE if left else Status.OPEN,
         SUSPECT - largest,
         f"No cycle among {committed['mdps']} MDPs ({committed['command']}, "
-        f"{committed['seconds']:g} s); the sample run again agrees. Not proved.",
+        f"{committed['seconds']:g} s).{more} The sample run again agrees. Not proved.",
         tuple(
             {
                 "family": name,
@@ -687,7 +706,7 @@ def _hunted(claim: str, weighting: str, families: Sequence[str], block: int) -> 
             }
             for name, row in committed["families"].items()
         ),
-        suspects if found else None,
+        {"unresolved": left} if left else None,
     )
 
 

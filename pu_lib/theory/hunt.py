@@ -13,8 +13,7 @@ state; the starts are Gaussian with a log-uniform scale on [0.1, 20].
 
 What counts. Two things are a reason to look longer: a value that *drops* by more than `TOLERANCE`
 during the second half of a run, and a distance to the optimum above `FAR` at its end (both relative
-to the optimal values). The run then goes on, for 40 000 and for 800 000 steps, and with
-occupancies, which can be as small as 0.01, for 8 million. A run
+to the optimal values). The run then goes on, for 40 000 and for 800 000 steps. A run
 that is still far, or in which a value still drops by more than `SUSPECT` in the second half of the
 longest horizon, is a *suspect*. In between lie convergent runs that still tremble: where
 two actions are optimal and a third one has a probability of :math:`10^{-6}` that takes
@@ -30,7 +29,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from typing import Any
 
@@ -48,6 +47,7 @@ __all__ = [
     "Batch",
     "Record",
     "draw",
+    "follow",
     "hunt",
     "hunt_block",
     "load",
@@ -57,10 +57,8 @@ BLOCK = 1000
 TOLERANCE = 1e-6
 SUSPECT = 1e-3
 FAR = 0.05
-HORIZONS = {
-    "constant": (2_000, 40_000, 800_000),
-    "on-policy": (2_000, 40_000, 800_000, 8_000_000),
-}
+HORIZONS = (2_000, 40_000, 800_000)
+WEIGHTINGS = ("constant", "on-policy")
 FAMILIES = ("three", "four", "near")
 
 Floats = NDArray[np.float64]
@@ -193,16 +191,16 @@ def hunt_block(
     n : int
         How many; a block of the committed result has `BLOCK`.
     """
-    if weighting not in HORIZONS:
-        raise ValueError(f"weighting: expected one of {list(HORIZONS)}, got {weighting!r}.")
+    if weighting not in WEIGHTINGS:
+        raise ValueError(f"weighting: expected one of {WEIGHTINGS}, got {weighting!r}.")
     batch = draw(family, seed, block, n)
     best = _optimum(batch)
     scale = np.maximum(np.abs(best).max(axis=1), 1.0)
     rows = np.arange(n)
     dropping, late = 0, []
-    for steps in HORIZONS[weighting]:
+    for steps in HORIZONS:
         first, last = (drop / scale[rows] for drop in _run(batch, rows, weighting, steps))
-        if steps == HORIZONS[weighting][0]:
+        if steps == HORIZONS[0]:
             dropping = int(np.count_nonzero(np.maximum(first, last) > TOLERANCE))
         gap = (best - _values(batch)).max(axis=1) / scale
         moving = (last > TOLERANCE) | (gap[rows] > FAR)
@@ -215,6 +213,39 @@ def hunt_block(
         suspects=tuple(rows[(last > SUSPECT) | (gap[rows] > FAR)].tolist()),
         largest_drop=float(last.max(initial=0.0)),
         largest_gap=float(gap.max()),
+    )
+
+
+def follow(family: str, seed: int, block: int, index: int, weighting: str, steps: int) -> Record:
+    """Run one MDP of a block from its start for `steps` steps (rounded down to whole chunks).
+
+    The record's drop is that of the second half: what a suspect does when it is given more time.
+    """
+    if weighting not in WEIGHTINGS:
+        raise ValueError(f"weighting: expected one of {WEIGHTINGS}, got {weighting!r}.")
+    whole = draw(family, seed, block)
+    one = slice(index, index + 1)
+    batch = replace(
+        whole,
+        rewards=whole.rewards[one],
+        theta=whole.theta[one],
+        successors=whole.successors[one],
+        discounts=whole.discounts[one],
+        weights=whole.weights[one],
+    )
+    best = _optimum(batch)
+    scale = max(1.0, float(np.abs(best).max()))
+    first, last = _run(batch, np.array([0]), weighting, steps)
+    drop, gap = float(last[0]) / scale, float((best - _values(batch)).max()) / scale
+    moving = drop > TOLERANCE or gap > FAR
+    suspect = drop > SUSPECT or gap > FAR
+    return Record(
+        mdps=1,
+        dropping=int(max(float(first[0]) / scale, drop) > TOLERANCE),
+        late=(int(moving),),
+        suspects=(index,) if suspect else (),
+        largest_drop=drop,
+        largest_gap=gap,
     )
 
 
@@ -260,7 +291,7 @@ def hunt(n_mdps: int, seed: int = 0, weighting: str = "constant") -> dict[str, A
         families[family] = {
             "mdps": sum(r.mdps for r in records),
             "dropping": sum(r.dropping for r in records),
-            "late": [sum(r.late[k] for r in records) for k in range(len(HORIZONS[weighting]))],
+            "late": [sum(r.late[k] for r in records) for k in range(len(HORIZONS))],
             "suspects": [[b, i] for b, r in enumerate(records) for i in r.suspects],
             "largest_drop": max(r.largest_drop for r in records),
             "largest_gap": max(r.largest_gap for r in records),
@@ -270,7 +301,7 @@ def hunt(n_mdps: int, seed: int = 0, weighting: str = "constant") -> dict[str, A
         "command": f"python -m pu_lib hunt --mdps {n_mdps} --seed {seed} --weighting {weighting}",
         "seed": seed,
         "weighting": weighting,
-        "horizons": list(HORIZONS[weighting]),
+        "horizons": list(HORIZONS),
         "tolerance": TOLERANCE,
         "suspect": SUSPECT,
         "far": FAR,
