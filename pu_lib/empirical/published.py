@@ -102,6 +102,6 @@ def _interval(sample: NDArray[np.float64]) -> tuple[float, float]:
     if np.ptp(sample) == 0.0:
         return float(sample[0]), float(sample[0])
     found = bootstrap(
-        (sample,), np.mean, n_resamples=999, method="percentile", rng=np.random.default_rng(0)
+        (sample,), np.mean, n_resamples=400, method="percentile", rng=np.random.default_rng(0)
     )
     return float(found.confidence_interval.low), float(found.confidence_interval.high)

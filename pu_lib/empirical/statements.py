@@ -425,7 +425,7 @@ def hioffpol_helps(table: pd.DataFrame | None = None) -> Verdict:
     return judge_parts("sec:randommdps/hioffpol-helps", parts)
 
 
-def connected(branching: int = 2, runs: int = 30) -> Verdict:
+def connected(branching: int = 2, runs: int = 12) -> Verdict:
     """More than half of the Random MDPs are strongly connected, the goal leading to the start."""
     from scipy.sparse.csgraph import connected_components
 
