@@ -3,10 +3,12 @@ r"""What the open details change: one at a time, measured on the same runs, rank
 For each detail, the time of a run with the detail changed is set against the time of *the same run*
 with the setting ``paper``: same domain, scheme, update, rate and random stream. In a cell (domain,
 scheme, update, and rate 0.1, 1 or 10) the effect is the ratio of restricted means, and its size the
-ratio or its inverse, whichever is above 1. A detail's effect is the geometric mean of the sizes over
-the cells it touches. Noise alone makes sizes larger than 1; the interval of each ratio, and the share
-of cells whose interval excludes 1, say how much of it is more than noise. The statistic is an open
-detail too: its ratio is that of the median to the restricted mean of the same runs.
+ratio or its inverse, whichever is above 1. A detail's effect is the geometric mean of the sizes
+over the cells it touches. Noise alone makes sizes larger than 1; the interval of each ratio, and
+the share of cells whose interval excludes 1, say how much of it is more than noise.
+
+The statistic is an open detail too: its ratio is that of the median to the restricted mean of the
+same runs.
 """
 
 from __future__ import annotations
@@ -90,7 +92,8 @@ def _pairs(rows: pd.DataFrame) -> Iterator[tuple[str, tuple[Any, ...], pd.DataFr
 
     For the change of the statistic they are one object, given twice.
     """
-    rows = rows[rows["eta"].isin(RATES)]
+    needed = [*_CELL, "experiment", "beta", "preset", "run", "steps", "censored"]
+    rows = rows.loc[rows["eta"].isin(RATES), needed]
     plain = rows[
         (rows["preset"] == "paper")
         & rows["experiment"].isin(["random-mdp", "chain", "cliff"])
