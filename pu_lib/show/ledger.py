@@ -74,13 +74,16 @@ def status_counts(claims: Iterable[Claim] | None = None) -> dict[Status, int]:
 
 def summary() -> Html:
     """Return the number of claims of each status, as a row of badges."""
+    counts = status_counts()
     badges = "".join(
         f'<li><strong>{count}</strong> <span class="verdict-status verdict-{status.name.lower()}">'
         f"{status.value}</span></li>"
-        for status, count in status_counts().items()
+        for status, count in counts.items()
     )
+    # a pending claim has no check yet
+    whose = "each" if Status.PENDING not in counts else "each that is not pending"
     return Html(
-        f"<p>{len(ledger())} claims, each with a check that runs:</p>"
+        f"<p>{len(ledger())} claims, {whose} with a check that runs:</p>"
         f'<ul class="ledger-summary">{badges}</ul>'
     )
 

@@ -54,6 +54,7 @@ __all__ = [
     "check_small_discount",
     "check_two_actions",
     "contraction_margin",
+    "draw_near_cycle",
     "hardened_step",
     "oscillation",
     "pattern_margin",
@@ -138,7 +139,7 @@ def _refutation(claim: str, certificates: Sequence[Certificate], summary: str) -
         claim,
         Status.FALSE if refuted else Status.OPEN,
         -shortfall,
-        f"{summary} Certified in ball arithmetic; no value comes closer than {shortfall:.4g} to "
+        f"{summary} Certified in ball arithmetic; no state comes closer than {shortfall:.4g} to "
         "its optimum.",
         rows,
         {
@@ -390,7 +391,7 @@ def _attack(
     return worst, where
 
 
-def _near(rng: np.random.Generator) -> tuple[Floats, Ints, Ints]:
+def draw_near_cycle(rng: np.random.Generator) -> tuple[Floats, Ints, Ints]:
     """Draw the cycle's transitions with rewards moved a little."""
     rewards, successors, n_actions = THREE_STATES.padded()
     return rewards + 0.2 * rng.uniform(-1.0, 1.0, rewards.shape), successors, n_actions
@@ -425,7 +426,7 @@ def check_small_discount(
     factor : float
         The 2 in :math:`D(s)\le2\gamma\max_aPD`.
     """
-    worst, where = _attack(_near, discount, n_mdps, seed)
+    worst, where = _attack(draw_near_cycle, discount, n_mdps, seed)
     certificate = certify(THREE_STATES)
     D = np.array(certificate.highest) - np.array(certificate.lowest)
     slack = contraction_margin(certificate) - (2.0 - factor) * 0.9 * float(D.max())

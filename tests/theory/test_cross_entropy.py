@@ -164,7 +164,7 @@ def test_what_holds_can_be_broken() -> None:
     ce.check_elimination(bound=0.5).require("false as stated")
     ce.check_small_discount(discount=0.9).require("false as stated")
     ce.check_small_discount(n_mdps=2, factor=1.0).require("false as stated")
-    ce.check_one_successor(ce._near).require("false as stated")
+    ce.check_one_successor(ce.draw_near_cycle).require("false as stated")
     ce.check_two_actions(n_actions=3).require("false as stated")
     ce.check_hardened(weights=(1, 2, 3)).require("false as stated")
 
