@@ -181,7 +181,7 @@ def _badge(status: Status) -> str:
 
 def _measured(claim: Claim, key: str) -> str:
     value = recorded().get(claim.id, {}).get(key)
-    return "" if value is None else f"{value:.3g}"
+    return "" if value is None else f'<span class="measured">{value:.3g}</span>'
 
 
 def prose(text: str) -> str:

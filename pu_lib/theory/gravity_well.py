@@ -684,8 +684,8 @@ def check_ce_most_probable(update: Update | None = None, n_samples: int = 2_000)
         "sec:gravity/ce-argmax",
         Status.HOLDS if broken is None else Status.FALSE,
         worst,
-        f"In {n_samples} random cases the most probable action, where it is not greedy, loses at "
-        f"least {worst:.3g}, and the greedy action gains, all certified.",
+        f"In {n_samples} random cases the loss of the most probable action, where it is not "
+        f"greedy, and the gain of the greedy one are at least {worst:.3g}, certified.",
         counterexample=broken,
     )
 
