@@ -56,9 +56,10 @@ def test_the_fit_knows_its_limits() -> None:
 def test_escort_exponent(p: float) -> None:
     """For p > 2 the mass decays with exponent p / (p - 2)."""
     update = make_update("pg-es", p=p)
-    times = rates.log_times(20_000)
-    mass = rates.bandit_masses(update, [1.0, 0.0], 20_000)[times]
-    assert rates.exponent(times, mass).value == pytest.approx(p / (p - 2), rel=0.01)
+    times = rates.log_times(5000)
+    # A step of 1 would put the bad parameter at exactly zero for p = 4.
+    mass = rates.bandit_masses(update, [1.0, 0.0], 5000, 0.5)[times]
+    assert rates.exponent(times, mass).value == pytest.approx(p / (p - 2), rel=0.03)
 
 
 @pytest.mark.parametrize("n", [2, 5])
@@ -68,8 +69,8 @@ def test_odds_are_the_update_s(n: int) -> None:
 
 
 def test_ce_has_the_same_limit_from_an_uneven_start() -> None:
-    mass = rates.bandit_masses(UPDATES["ce"], np.eye(3)[0], 20_000, theta0=[0.0, 1.0, -2.0])
-    assert mass[-1] * 20_000 == pytest.approx(2 / 3, abs=2e-3)
+    mass = rates.bandit_masses(UPDATES["ce"], np.eye(3)[0], 5000, theta0=[0.0, 1.0, -2.0])
+    assert mass[-1] * 5000 == pytest.approx(2 / 3, abs=1e-2)
 
 
 @pytest.mark.parametrize(("weight", "steps"), [("3/10", 4), ("1/3", 3), ("2", 1), ("1", 1)])
