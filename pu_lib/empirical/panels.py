@@ -180,8 +180,13 @@ def _touches(options: Options, update: str) -> bool:
 
 
 def _published(seed: int) -> list[Cell]:
+    predecessor = PRESETS["predecessor"]
     return [
-        _cell("published-curve", "chain", s, "pg-sm", eta, 10, 2, 0.8, PRESETS["predecessor"], seed)
+        replace(
+            _cell("published-curve", "chain", s, "pg-sm", eta, 10, 2, 0.8, predecessor, seed),
+            # No trajectory is longer than 9 steps: the cap on the episodes comes first.
+            max_steps=9 * predecessor.max_episodes,
+        )
         for s in PUBLISHED_SCHEMES
         for eta in PUBLISHED_RATES
     ]
