@@ -81,9 +81,9 @@ def summary() -> Html:
         for status, count in counts.items()
     )
     # a pending claim has no check yet
-    whose = "each" if Status.PENDING not in counts else "each that is not pending"
+    whose = "each with " if Status.PENDING not in counts else "each but the pending ones with "
     return Html(
-        f"<p>{len(ledger())} claims, {whose} with a check that runs:</p>"
+        f"<p>{len(ledger())} claims, {whose}a check that runs:</p>"
         f'<ul class="ledger-summary">{badges}</ul>'
     )
 
