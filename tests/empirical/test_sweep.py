@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -240,3 +241,45 @@ def test_the_papers_panels():
     assert {cell.n_states for cell in runs if cell.experiment == "chain-length"} == set(
         range(3, 26)
     )
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    """A Dask scheduler with two worker processes."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        silence_logs="CRITICAL",
+    ) as cluster:
+        yield cluster
+
+
+def test_a_lost_worker_does_not_change_the_table(cluster, tmp_path):
+    sweep(small_chunks(), tmp_path / "threads", workers=1)
+    killed = []
+
+    def kill_one():
+        while len(list((tmp_path / "cluster").glob("part-*"))) < 3:
+            time.sleep(0.005)
+        worker = next(iter(cluster.workers.values()))
+        killed.append(worker.pid)
+        os.kill(worker.pid, 9)
+
+    (tmp_path / "cluster").mkdir()
+    killer = threading.Thread(target=kill_one, daemon=True)
+    killer.start()
+    sweep(small_chunks(), tmp_path / "cluster", scheduler=cluster.scheduler_address)
+    killer.join(timeout=10)
+    assert killed
+    assert_same_table(Store(tmp_path / "cluster").read(), Store(tmp_path / "threads").read())
+
+
+def test_an_unreachable_scheduler_gets_a_sentence(tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("pu_lib.empirical.sweep._PATIENCE", "1s")
+    with pytest.raises(ValueError, match="cannot be reached"):
+        sweep(small_chunks(), tmp_path, scheduler="tcp://127.0.0.1:9")
