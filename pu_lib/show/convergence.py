@@ -58,7 +58,7 @@ def figure_settled(n_steps: int = 600) -> BookFigure:
     return fig
 
 
-def figure_ties(n_steps: int = 1500) -> BookFigure:
+def figure_ties(n_steps: int = 1000) -> BookFigure:
     """Draw the suboptimal mass, multiplied by t, under five ways to break ties."""
     fig, ax = figure(height=3.3)
     t = np.arange(n_steps + 1)
