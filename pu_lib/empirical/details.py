@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 WORDS = {
     "paper hyde_start=0.0": "Hyde starts at 0 (the paper's words)",
     "paper hyde_start=1.0 hyde_clip=1.0": "Hyde starts at 1, clipped at 1",
-    "paper bonus=log": "bonus $\\sqrt{\\log(e+1)/n}$",
+    "paper bonus=log": "bonus √(log(e+1)/n)",
     "paper sarsa=expected": "expected SARSA",
     "paper replay=model": "successor from the pooled model",
     "paper actor_weight=discounted": "actor's weight discounted",
