@@ -326,23 +326,14 @@ def _nth_best(q: Any, s: Any, best: Any, n: Any, actions: Any) -> Any:
     return chosen
 
 
-# Exact performance
+# Exact performance. The argument `process` is that of `Problem.process`.
 
 
 @_compiled
-def _backup(
-    s: Any,
-    pi: Any,
-    v: Any,
-    probability: Any,
-    successor: Any,
-    reward: Any,
-    gamma: float,
-    actions: Any,
-    successors: Any,
-) -> float:
+def _backup(s: Any, pi: Any, v: Any, process: Any, actions: Any, successors: Any) -> float:
     """Return the mean over the policy of reward plus discounted next value."""
     A, unrolled = len(actions), len(successors)
+    probability, successor, reward, gamma = process[:4]
     total = 0.0
     for a in range(A):
         i = s * A + a
@@ -359,13 +350,12 @@ def _backup(
 
 
 @_compiled
-def _eliminate(
-    pi: Any, v: Any, probability: Any, successor: Any, reward: Any, order: Any, gamma: float, A: int
-) -> None:
+def _eliminate(pi: Any, v: Any, process: Any, A: int) -> None:
     """Solve v = r + gamma P v by elimination in place.
 
     The matrix I - gamma P is an M-matrix with dominant diagonal: no pivoting is needed.
     """
+    probability, successor, reward, gamma, order = process[:5]
     K = probability.shape[1]
     n = len(order)
     row = np.full(len(v), -1, np.int64)
@@ -396,7 +386,8 @@ def _eliminate(
 
 
 @_compiled
-def _from_starts(v: Any, starts: Any, start_cumulative: Any) -> float:
+def _from_starts(v: Any, process: Any) -> float:
+    starts, start_cumulative = process[6:]
     total, before = 0.0, 0.0
     for x in range(len(starts)):
         total += (start_cumulative[x] - before) * v[starts[x]]
@@ -405,67 +396,37 @@ def _from_starts(v: Any, starts: Any, start_cumulative: Any) -> float:
 
 
 @_compiled
-def _performance(
-    pi: Any,
-    v: Any,
-    probability: Any,
-    successor: Any,
-    reward: Any,
-    order: Any,
-    acyclic: bool,
-    starts: Any,
-    start_cumulative: Any,
-    gamma: float,
-    actions: Any,
-    successors: Any,
-) -> float:
+def _performance(pi: Any, v: Any, process: Any, actions: Any, successors: Any) -> float:
     """Return the exact performance of a policy; its values are left in `v`."""
+    order, acyclic = process[4:6]
     if acyclic:
         for x in range(len(order)):
-            s = order[x]
-            v[s] = _backup(s, pi, v, probability, successor, reward, gamma, actions, successors)
+            v[order[x]] = _backup(order[x], pi, v, process, actions, successors)
     else:
-        _eliminate(pi, v, probability, successor, reward, order, gamma, len(actions))
-    return _from_starts(v, starts, start_cumulative)
+        _eliminate(pi, v, process, len(actions))
+    return _from_starts(v, process)
 
 
 @_compiled
-def _passes(
-    pi: Any,
-    v: Any,
-    probability: Any,
-    successor: Any,
-    reward: Any,
-    order: Any,
-    acyclic: bool,
-    starts: Any,
-    start_cumulative: Any,
-    gamma: float,
-    actions: Any,
-    successors: Any,
-    threshold: float,
-) -> bool:
+def _passes(pi: Any, v: Any, process: Any, actions: Any, successors: Any, threshold: float) -> bool:
     """Return whether the performance is at least the threshold; `v` is a start for sweeps."""
+    gamma, order, acyclic = process[3:6]
     if not acyclic:
         reach = gamma / (1.0 - gamma)
         for _ in range(_MAX_SWEEPS):
             up, down = 0.0, 0.0
             for x in range(len(order)):
                 s = order[x]
-                new = _backup(s, pi, v, probability, successor, reward, gamma, actions, successors)
+                new = _backup(s, pi, v, process, actions, successors)
                 up = max(up, new - v[s])
                 down = max(down, v[s] - new)
                 v[s] = new
-            estimate = _from_starts(v, starts, start_cumulative)
+            estimate = _from_starts(v, process)
             if estimate - reach * down > threshold + _MARGIN:
                 return True
             if estimate + reach * up < threshold - _MARGIN:
                 return False
-    J = _performance(
-        pi, v, probability, successor, reward, order, acyclic,
-        starts, start_cumulative, gamma, actions, successors,
-    )  # fmt: skip
-    return bool(threshold <= J)
+    return bool(threshold <= _performance(pi, v, process, actions, successors))
 
 
 # The loop
@@ -494,6 +455,7 @@ def _loop(
     actions: Any,
     successors: Any,
     update: Any,
+    process: Any,
     tables: Any,
     scheme: Any,
     switches: Any,
@@ -509,15 +471,16 @@ def _loop(
     A = len(actions)
     unrolled = len(successors)
     U = len(update)
-    cumulative, probability, successor, reward, expected, terminal = tables[:6]
-    starts, start_cumulative, order, acyclic = tables[6:]
+    cumulative, reward, terminal = tables
+    successor, gamma = process[1], process[3]
+    starts, start_cumulative = process[6:]
     epsilon_c, epsilon_alpha, off_c, off_alpha = scheme
     expected_sarsa, log_bonus, model, discounted, ties, keep_factor = switches
-    eta, gamma, critic_rate, hyde_rate, hyde_clip, threshold = numbers
+    eta, critic_rate, hyde_rate, hyde_clip, threshold = numbers
     max_steps, max_episodes, every, cut, gap = limits
     theta, pi, running, q, hyde, visits, bonus, seen, v, v_hyde, greedy, buffer = memory
     x0, x1, x2, x3 = seeds[0], seeds[1], seeds[2], seeds[3]
-    K = probability.shape[1]
+    K = cumulative.shape[1]
 
     explores = epsilon_c > 0.0 or off_c > 0.0
     n_jekyll, n_hyde, last = 0, 0, len(buffer) - 1
@@ -658,34 +621,21 @@ def _loop(
         if every == 0:
             if t >= next_check or t == max_steps:
                 next_check = t + max(gap, np.int64(0.03 * t))
-                passed = _passes(
-                    pi, v, probability, successor, expected, order, acyclic,
-                    starts, start_cumulative, gamma, actions, successors, threshold,
-                )  # fmt: skip
+                passed = _passes(pi, v, process, actions, successors, threshold)
         elif ended and ((episodes - 1) % every == 0 or episodes == max_episodes):
-            J = _performance(
-                pi, v, probability, successor, expected, order, acyclic,
-                starts, start_cumulative, gamma, actions, successors,
-            )  # fmt: skip
+            J = _performance(pi, v, process, actions, successors)
             if J - threshold > 0.0:
                 for state in range(len(greedy)):
                     best, n_best = _greedy(hyde, state, actions)
                     for b in range(A):
                         greedy[state, b] = 1.0 if b == best else 0.0
-                J_hyde = _performance(
-                    greedy, v_hyde, probability, successor, expected, order, acyclic,
-                    starts, start_cumulative, gamma, actions, successors,
-                )  # fmt: skip
+                J_hyde = _performance(greedy, v_hyde, process, actions, successors)
                 share = _schedule(epsilon_c, epsilon_alpha, np.float64(t))
                 passed = (1.0 - share) * J + share * J_hyde > threshold
         if passed or (max_episodes > 0 and episodes == max_episodes):
             break
 
-    J = _performance(
-        pi, v, probability, successor, expected, order, acyclic,
-        starts, start_cumulative, gamma, actions, successors,
-    )  # fmt: skip
-    return t, episodes, passed, J
+    return t, episodes, passed, _performance(pi, v, process, actions, successors)
 
 
 @_compiled
@@ -774,14 +724,7 @@ def exact_performance(problem: Problem, policy: Floats) -> float:
         _performance(
             np.ascontiguousarray(policy),
             np.zeros(problem.n_states),
-            problem.probability,
-            problem.successor,
-            problem.expected_reward,
-            problem.order,
-            problem.acyclic,
-            problem.starts,
-            problem.start_cumulative,
-            problem.discount,
+            problem.process,
             (0,) * problem.n_actions,
             _successor_token(problem.n_successors),
         )
@@ -837,18 +780,8 @@ def simulate(
         (0,) * problem.n_actions,
         _successor_token(problem.n_successors),
         (0,) * UPDATE_CODES[update],
-        (
-            problem.cumulative,
-            problem.probability,
-            problem.successor,
-            problem.reward,
-            problem.expected_reward,
-            problem.terminal,
-            problem.starts,
-            problem.start_cumulative,
-            problem.order,
-            problem.acyclic,
-        ),
+        problem.process,
+        (problem.cumulative, problem.reward, problem.terminal),
         (scheme.epsilon.c, scheme.epsilon.alpha, scheme.off_policy.c, scheme.off_policy.alpha),
         (
             options.sarsa == "expected",
@@ -860,7 +793,6 @@ def simulate(
         ),
         (
             float(eta),
-            problem.discount,
             options.critic_rate,
             options.hyde_rate,
             options.hyde_clip,

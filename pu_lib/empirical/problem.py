@@ -13,7 +13,7 @@ threshold has the same bits on every machine.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +84,20 @@ class Problem:
     def code_type(self) -> type[np.unsignedinteger]:
         """The smallest type that numbers every transition."""
         return np.uint16 if len(self.successor) <= 1 << 16 else np.uint32
+
+    @property
+    def process(self) -> tuple[Any, ...]:
+        """What an exact evaluation needs; the compiled functions unpack it by place."""
+        return (
+            self.probability,
+            self.successor,
+            self.expected_reward,
+            self.discount,
+            self.order,
+            self.acyclic,
+            self.starts,
+            self.start_cumulative,
+        )
 
 
 def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") -> Problem:
