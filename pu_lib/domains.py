@@ -18,6 +18,7 @@ Random MDP
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -125,13 +126,18 @@ def _walk(
     for state in range(end):
         transitions[state, :, end] = 1.0
         transitions[state, 1 : 1 + copies] = np.eye(n_states)[state + 1]
-    rewards[:end, 0] = beta * discount ** (n_states - 2)
+    rewards[:end, 0] = beta * _power(discount, n_states - 2)
     rewards[end - 1, 1 : 1 + copies] = 1.0
     if last_state_tie:
         rewards[end - 1, 0] = 1.0
     return FiniteMDP(
         transitions, rewards, np.eye(n_states)[0], discount, np.arange(n_states) == end
     )
+
+
+def _power(base: float, exponent: int) -> float:
+    """Return the correctly rounded power: that of the system's library may differ by a bit."""
+    return float(Fraction(base) ** exponent)
 
 
 def random_mdp(

@@ -1,5 +1,7 @@
 """Closed forms of the paper's domains; imported environments against rollouts of the real ones."""
 
+from decimal import Decimal, localcontext
+
 import gymnasium
 import numpy as np
 import pytest
@@ -31,6 +33,15 @@ def test_the_chain_has_the_values_of_its_closed_form(n_states, beta):
     assert mdp.performance(jump) == pytest.approx(beta * gamma ** (n_states - 2))
     # walking is worth more than jumping everywhere: gamma^k > beta gamma^(n-2) for k <= n-2
     assert np.all(ev.q[:-1, 1] > ev.q[:-1, 0])
+
+
+@pytest.mark.parametrize("n_states", [25, 60])
+def test_jumping_pays_the_same_bits_on_every_machine(n_states):
+    with localcontext(prec=60):
+        power = Decimal.from_float(0.95) ** (n_states - 2)
+    assert chain(n_states, 1.0, 0.95).rewards[0, 0] == float(power)
+    # Multiplying step by step rounds at each step, and ends elsewhere.
+    assert np.prod(np.full(n_states - 2, 0.95)) != float(power)
 
 
 def test_the_last_state_of_the_chain_can_be_tied():
