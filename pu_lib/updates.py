@@ -192,6 +192,10 @@ class Update(ABC):
         """Return the policy of checked parameters."""
 
     @abstractmethod
+    def _inverse(self, pi: Floats) -> Floats:
+        """Return parameters of a checked policy."""
+
+    @abstractmethod
     def _step(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
@@ -216,6 +220,30 @@ class Update(ABC):
             If `theta` is not an array of finite parameters of this update.
         """
         return self._policy(self._checked(theta))
+
+    def parameters(self, pi: ArrayLike) -> Floats:
+        r"""Return parameters whose policy is `pi`: the inverse of `policy`.
+
+        Softmax parameters are :math:`\log\pi`. Escort parameters, whose norm sets the size of a
+        step, get the norm they have in `initial`: :math:`(|A|\,\pi)^{1/p}`.
+
+        Parameters
+        ----------
+        pi : array_like, shape (..., n_actions)
+            Rows that sum to one; for `pg-sm`, `ce` and `mce` with positive entries.
+
+        Returns
+        -------
+        ndarray, shape (..., n_actions)
+
+        Raises
+        ------
+        ValueError
+            If `pi` is not a policy of this update.
+        """
+        pi = _finite("pi", pi)
+        _require_simplex("pi", pi, "probabilities")
+        return self._inverse(pi)
 
     def step(
         self,
@@ -301,6 +329,9 @@ class SoftmaxPolicyGradient(Update):
     def _policy(self, theta: Floats) -> Floats:
         return softmax(theta)
 
+    def _inverse(self, pi: Floats) -> Floats:
+        return _log_policy(pi)
+
     def _step(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
@@ -340,6 +371,9 @@ class EscortPolicyGradient(Update):
     def _policy(self, theta: Floats) -> Floats:
         return escort(theta, self.p)
 
+    def _inverse(self, pi: Floats) -> Floats:
+        return np.asarray((pi.shape[-1] * pi) ** (1.0 / self.p))
+
     def _step(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
@@ -378,6 +412,9 @@ class Direct(Update):
     def _policy(self, theta: Floats) -> Floats:
         return theta.copy()
 
+    def _inverse(self, pi: Floats) -> Floats:
+        return pi.copy()
+
     def _step(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
@@ -390,15 +427,7 @@ class Direct(Update):
 
     def _checked(self, theta: ArrayLike) -> Floats:
         theta = super()._checked(theta)
-        # The sum of n rounded probabilities is within n ulp of one; 1e-9 leaves room for every
-        # size in use and is far below any policy difference the book looks at.
-        outside = np.any(theta < 0.0, axis=-1) | (np.abs(theta.sum(axis=-1) - 1.0) > 1e-9)
-        if np.any(outside):
-            row = _first_index(outside)
-            raise ValueError(
-                f"theta: the direct parametrization needs points of the simplex (non-negative, "
-                f"sum 1), got {theta[row]} at row {row}."
-            )
+        _require_simplex("theta", theta, "points of the simplex")
         return theta
 
 
@@ -422,6 +451,9 @@ class CrossEntropy(Update):
 
     def _policy(self, theta: Floats) -> Floats:
         return softmax(theta)
+
+    def _inverse(self, pi: Floats) -> Floats:
+        return _log_policy(pi)
 
     def _step(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
@@ -514,6 +546,26 @@ def _finite(name: str, value: ArrayLike, needs_axis: bool = True) -> Floats:
         index = tuple(int(i) for i in np.argwhere(bad)[0])
         raise ValueError(f"{name}: expected finite numbers, got {array[index]} at index {index}.")
     return array
+
+
+def _require_simplex(name: str, rows: Floats, what: str) -> None:
+    """Raise `ValueError` unless every row is non-negative and sums to one."""
+    # The sum of n rounded probabilities is within n ulp of one; 1e-9 leaves room for every size
+    # in use and is far below any policy difference the book looks at.
+    outside = np.any(rows < 0.0, axis=-1) | (np.abs(rows.sum(axis=-1) - 1.0) > 1e-9)
+    if np.any(outside):
+        row = _first_index(outside)
+        raise ValueError(
+            f"{name}: expected {what} (non-negative, sum 1), got {rows[row]} at row {row}."
+        )
+
+
+def _log_policy(pi: Floats) -> Floats:
+    """Return the logarithm, or raise `ValueError` where softmax cannot have the policy."""
+    if np.any(pi == 0.0):
+        index = _first_index(pi == 0.0)
+        raise ValueError(f"pi: softmax policies are positive everywhere, got 0 at index {index}.")
+    return np.log(pi)
 
 
 def _first_index(rows: NDArray[np.bool_]) -> tuple[int, ...]:

@@ -72,6 +72,21 @@ def test_the_initial_policy_is_uniform(name):
     np.testing.assert_allclose(UPDATES[name].policy(start), np.full((3, 5), 0.2), rtol=1e-15)
 
 
+@pytest.mark.parametrize("update", [*UPDATES.values(), make_update("pg-es", p=3)], ids=repr)
+def test_parameters_of_a_policy_give_it_back(update):
+    pi = np.array([[0.2, 0.3, 0.5], [0.98, 0.01, 0.01]])
+    np.testing.assert_allclose(update.policy(update.parameters(pi)), pi, rtol=1e-12)
+    uniform = np.full((1, 3), 1 / 3)
+    start = update.initial(1, 3)
+    np.testing.assert_allclose(np.ptp(update.parameters(uniform) - start), 0, atol=1e-15)
+
+
+def test_escort_parameters_have_the_norm_of_the_uniform_start():
+    update = make_update("pg-es", p=3)
+    theta = update.parameters([0.2, 0.3, 0.5])
+    assert np.sum(theta**3) == pytest.approx(np.sum(update.initial(1, 3) ** 3))
+
+
 @given(states("ce"), numbers(-1e3, 1e3))
 def test_softmax_ignores_a_common_shift(case, shift):
     _, theta, _, _ = case
@@ -334,6 +349,9 @@ def test_a_tied_state_can_be_left_alone(name):
         (lambda: UPDATES["di"].policy([[0.5, 0.5], [0.7, 0.7]]), r"theta: .* at row \(1,\)"),
         (lambda: UPDATES["di"].policy([1.5, -0.5]), "theta: .*simplex"),
         (lambda: UPDATES["pg-es"].policy([0.0, 0.0]), "theta: the escort policy is undefined"),
+        (lambda: UPDATES["pg-es"].parameters([0.5, 0.4]), r"pi: .*sum 1.*at row \(\)"),
+        (lambda: UPDATES["ce"].parameters([1.5, -0.5]), "pi: expected probabilities"),
+        (lambda: UPDATES["mce"].parameters([[0.5, 0.5], [1, 0]]), r"pi: .*0 at index \(1, 1\)"),
         (lambda: UPDATES["ce"].initial(0, 2), "n_states"),
         (lambda: UPDATES["ce"].initial(2, 1), "n_actions"),
     ],

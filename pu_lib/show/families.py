@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from pu_lib.show.style import COLOURS, GREY, INK, LABELS, figure, line, styled
-from pu_lib.theory.families import follow, large_weight_limit, parameters_of
+from pu_lib.theory.families import follow, large_weight_limit
 from pu_lib.updates import UPDATES, softmax
 
 __all__ = ["draw_flows", "draw_huge_steps", "draw_replicator", "place", "simplex_axes", "starts"]
@@ -75,7 +75,7 @@ def draw_flows(q: Sequence[float] = FLOW_Q, weight: float = 0.05, n_steps: int =
     for ax, (name, update) in zip(axes.flat, UPDATES.items(), strict=False):
         simplex_axes(ax)
         pi = starts()
-        paths = follow(update, parameters_of(name, pi), values, weight, n_steps)
+        paths = follow(update, update.parameters(pi), values, weight, n_steps)
         for path in paths.swapaxes(0, 1):
             _flow_line(ax, path, COLOURS[name])
         ax.text(0.0, 0.93, LABELS[name], size=11, weight="bold", color=COLOURS[name], ha="center")
@@ -139,7 +139,8 @@ def draw_replicator(q: Sequence[float] = FLOW_Q, seed: int = 3) -> Figure:
 
 
 def _escort_paths(pi: Floats, q: Floats, weight: float, n_steps: int) -> Floats:
-    return follow(UPDATES["pg-es"], parameters_of("pg-es", pi), q, weight, n_steps)
+    update = UPDATES["pg-es"]
+    return follow(update, update.parameters(pi), q, weight, n_steps)
 
 
 @styled
@@ -152,7 +153,7 @@ def draw_huge_steps(
     weights = np.geomspace(0.1, 1e4, 400)
     best = int(values.argmax())
     for name, update in UPDATES.items():
-        theta = np.tile(parameters_of(name, policy), (len(weights), 1))
+        theta = np.tile(update.parameters(policy), (len(weights), 1))
         new = update.policy(update.step(theta, values, weights))
         missing = np.delete(new, best, axis=1).sum(axis=1)
         ax.plot(weights, missing, **line(name))

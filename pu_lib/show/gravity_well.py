@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pu_lib.show.explorers import Explorer, Slider
 from pu_lib.show.style import GREY, INK, LABELS, MARKERS, BookFigure, figure, line, styled
-from pu_lib.theory.gravity_well import condition_map, escape_steps, failing_share, well
+from pu_lib.theory.gravity_well import condition_map, escape_steps, failing_share, parameters, well
 from pu_lib.updates import UPDATES, softmax
 
 __all__ = ["EXPLORERS", "alt_maps", "draw_escape", "draw_maps", "draw_published"]
@@ -100,7 +100,7 @@ def draw_published(weight: float = 0.4, n_steps: int = 12_000) -> BookFigure:
     pi = softmax(PUBLISHED)
     fig, ax = figure(height=3.2)
     for name, update in UPDATES.items():
-        theta = pi if name == "di" else np.sqrt(pi) if name == "pg-es" else np.log(pi)
+        theta = parameters(update, pi)
         path = [float(pi[0])]
         while len(path) <= n_steps and path[-1] < 0.99:
             theta = update.step(theta, PUBLISHED_Q, weight)

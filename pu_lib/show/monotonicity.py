@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from pu_lib.show.explorers import Explorer, Slider
 from pu_lib.show.families import place, simplex_axes, starts
 from pu_lib.show.style import COLOURS, GREY, INK, LABELS, figure, line, styled
-from pu_lib.theory.families import parameters_of
 from pu_lib.theory.monotonicity import (
     decrease_frequency,
     search_drop,
@@ -58,7 +57,7 @@ def draw_mass_moved() -> Figure:
 def value_changes(name: str, pi: Floats, q: Floats, weight: float) -> Floats:
     """Return v' - v after one update of each of the policies `pi`."""
     update = UPDATES[name]
-    new = update.policy(update.step(parameters_of(name, pi), q, weight))
+    new = update.policy(update.step(update.parameters(pi), q, weight))
     return step_advantage(pi, new, q)
 
 

@@ -293,6 +293,9 @@ class Sparsemax(Update):
     def _policy(self, theta: Floats) -> Floats:
         return project_simplex(theta)
 
+    def _inverse(self, pi: Floats) -> Floats:
+        return pi.copy()
+
     def _step(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:

@@ -185,7 +185,7 @@ def race(
     period = example.weights
     weights = np.hstack([period, np.zeros((len(period), 1))])
     if start == "cycle":
-        theta0 = _parameters_of(update, softmax(example.parameters()))
+        theta0 = update.parameters(softmax(example.parameters()))
     elif start == "uniform":
         theta0 = update.initial(mdp.n_states, mdp.n_actions)
     else:
@@ -198,15 +198,6 @@ def race(
         theta0=theta0,
     )
     return trajectory.v[:, :-1], trajectory.weights[:, :-1]
-
-
-def _parameters_of(update: Update, policy: Floats) -> Floats:
-    """Return parameters with which `update` has the given policy."""
-    if update.name == "di":
-        return np.asarray(policy / policy.sum(axis=-1, keepdims=True))
-    if update.name == "pg-es":
-        return np.asarray(policy ** (1.0 / getattr(update, "p", 2.0)))
-    return np.asarray(np.log(policy))
 
 
 def check_other_updates(

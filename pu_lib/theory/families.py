@@ -71,7 +71,6 @@ __all__ = [
     "follow",
     "large_weight_limit",
     "middle_line",
-    "parameters_of",
     "softmax_gradient",
     "softmax_of",
     "softmax_step",
@@ -557,7 +556,7 @@ def check_greedy_limit(
     names = names or ("di", "ce", "mce")
     missing: dict[str, list[float]] = {}
     for name in names:
-        theta = parameters_of(name, pi)
+        theta = UPDATES[name].parameters(pi)
         stepped = [UPDATES[name].policy(UPDATES[name].step(theta, q, w)) for w in weights]
         greedy = greedy_mask(q)
         missing[name] = [float(np.where(greedy, 0.0, new).sum(axis=-1).max()) for new in stepped]
@@ -582,19 +581,6 @@ def _states_with_a_gap(n: int, seed: int) -> tuple[Floats, Floats]:
     top = np.sort(q, axis=-1)
     fair = (top[:, -1] - top[:, -2] > 0.01) & (np.where(greedy_mask(q), pi, 0).sum(axis=-1) < 0.99)
     return pi[fair][:n], q[fair][:n]
-
-
-def parameters_of(name: str, pi: Floats, p: float = 2.0) -> Floats:
-    r"""Return parameters of the policy `pi` (full support) for the update called `name`.
-
-    Softmax parameters are :math:`\log\pi`; escort parameters are scaled to the norm they have at
-    the uniform start :math:`\theta = (1,\dots,1)`, that is :math:`(|A|\,\pi)^{1/p}`.
-    """
-    if name == "di":
-        return np.asarray(pi, dtype=np.float64)
-    if name == "pg-es":
-        return np.asarray((pi.shape[-1] * pi) ** (1 / p))
-    return np.asarray(np.log(pi))
 
 
 def check_greedy_only(share: float | None = None, n: int = 500, seed: int = 10) -> Verdict:
@@ -696,7 +682,8 @@ def check_paths(
 
 def _odds_drift(name: str, pi: Floats, q: Floats, rng: np.random.Generator) -> float:
     """Return the largest change of log odds between actions 1, 2, 3 over 20 steps of any weight."""
-    update, theta = UPDATES[name], parameters_of(name, pi)
+    update = UPDATES[name]
+    theta = update.parameters(pi)
     start = np.log(pi[:, 1:])
     for _ in range(20):
         theta = update.step(theta, q, 10.0 ** rng.uniform(-2, 1, size=len(pi)))
@@ -715,7 +702,8 @@ def _direct_turn(pi: Floats, q: Floats, weight: float) -> float:
 
 def _replicator_gap(pi: Floats, q: Floats, weight: float, steps: int) -> float:
     """Return the distance of the last escort policy to the curve pi e^(tau q), at its own tau."""
-    end = follow(UPDATES["pg-es"], parameters_of("pg-es", pi), q, weight, steps)[-1]
+    update = UPDATES["pg-es"]
+    end = follow(update, update.parameters(pi), q, weight, steps)[-1]
     # tau from the odds of the actions with the best and the worst value
     best, worst = np.argmax(q, axis=-1), np.argmin(q, axis=-1)
     rows = np.arange(len(pi))

@@ -61,7 +61,6 @@ from pu_lib.exact import Number, ball, certified, exact, sign
 from pu_lib.updates import (
     UPDATES,
     CrossEntropy,
-    Direct,
     EscortPolicyGradient,
     ModifiedCrossEntropy,
     SoftmaxPolicyGradient,
@@ -166,18 +165,14 @@ class Case:
 
 
 def parameters(update: Update, pi: ArrayLike) -> Floats:
-    r"""Return parameters of the policy `pi`: :math:`\log\pi`, :math:`\pi^{1/p}` or itself.
+    """Return parameters of the policy `pi`, those of `pg-es` with p-norm one.
 
-    The escort parameters have p-norm one; the size of an escort step depends on the norm.
+    The size of an escort step depends on the norm; at one, the formulas here have no norm in them.
     """
-    policy = np.asarray(pi, dtype=np.float64)
-    if isinstance(update, Direct):
-        return policy
-    if np.any(policy <= 0.0):
-        raise ValueError(f"pi: {update.name} has positive policies only, got {policy.min()}.")
+    theta = update.parameters(pi)
     if isinstance(update, EscortPolicyGradient):
-        return np.asarray(policy ** (1.0 / update.p))
-    return np.log(policy)
+        return np.asarray(theta / theta.shape[-1] ** (1.0 / update.p))
+    return theta
 
 
 def increase(update: Update, pi: ArrayLike, q: ArrayLike, weight: ArrayLike = 1.0) -> Floats:

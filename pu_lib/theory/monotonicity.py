@@ -53,7 +53,6 @@ from scipy.optimize import minimize_scalar
 from pu_lib.domains import random_mdp
 from pu_lib.exact import Number, Undecided, ball, exact, sign
 from pu_lib.mdp import FiniteMDP
-from pu_lib.theory.families import parameters_of
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, Update, advantage, softmax
 from pu_lib.verdict import Status, Verdict
@@ -203,7 +202,7 @@ def search_drop(
 def _drops(update: Update, scores: Floats, q: Floats, weight: float) -> Floats:
     """Return v - v' after one update of the policies softmax(scores)."""
     pi = softmax(scores)
-    new = update.policy(update.step(parameters_of(update.name, pi), q, weight))
+    new = update.policy(update.step(update.parameters(pi), q, weight))
     return -step_advantage(pi, new, q)
 
 
@@ -572,7 +571,7 @@ def check_proposition_2(update: Update = UPDATES["mce"], n: int = 3000, seed: in
         mdp = small_mdp(rng)
         shape = (mdp.n_states, mdp.n_actions)
         theta = rng.choice([1.0, 3.0, 8.0]) * rng.normal(size=shape)
-        theta = parameters_of(update.name, softmax(theta))
+        theta = update.parameters(softmax(theta))
         weight = 10.0 ** rng.uniform(-3, 4, size=mdp.n_states)
         before = mdp.evaluate(update.policy(theta))
         after = mdp.evaluate(update.policy(update.step(theta, before.q, weight)))
@@ -845,11 +844,9 @@ def check_sign_condition(
         for name in names
     }
     pi, q = rng.dirichlet(np.full(4, 0.4), size=20_000), rng.random((20_000, 4))
-    theta = parameters_of(
-        "pg-es", np.maximum(pi, 1e-12) / np.maximum(pi, 1e-12).sum(-1, keepdims=True)
-    )
+    update, pi = UPDATES["pg-es"], np.maximum(pi, 1e-12)
+    theta = update.parameters(pi / pi.sum(axis=-1, keepdims=True))
     weight = stretch * escort_safe_weight(theta, q) * rng.uniform(0.5, 1, size=len(q))
-    update = UPDATES["pg-es"]
     new = update.policy(update.step(theta, q, weight))
     drops[f"pg-es up to {stretch:g} x its limit"] = float(
         -step_advantage(update.policy(theta), new, q).min()

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from pu_lib.domains import chain, cliff, duplicated_chain, random_mdp
 from pu_lib.mdp import FiniteMDP
 from pu_lib.theory.cycles import THREE_STATES, simulate
+from pu_lib.theory.gravity_well import parameters
 from pu_lib.theory.unlearning import count
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, Update, project_simplex
@@ -195,7 +196,7 @@ def _condition_failures(update: Update, n: int = 20_000) -> tuple[float, float]:
     """Return how often the greedy action does not gain most, and how often it loses."""
     rng = np.random.default_rng(0)
     pi, q = rng.dirichlet([0.5, 0.5, 0.5], n), rng.random((n, 3))
-    theta = _parameters(update, pi)
+    theta = parameters(update, pi)
     gains = update.policy(update.step(theta, q, 1.0)) - update.policy(theta)
     greedy = np.take_along_axis(gains, q.argmax(axis=1)[:, np.newaxis], axis=1)[:, 0]
     # Differences of probabilities carry a few ulp of rounding.
@@ -204,17 +205,10 @@ def _condition_failures(update: Update, n: int = 20_000) -> tuple[float, float]:
 
 def _escape(update: Update) -> int:
     """Count the steps of weight 1 from a corner until the best action has probability 1/2."""
-    theta, steps = _parameters(update, _CORNER), 0
+    theta, steps = parameters(update, _CORNER), 0
     while update.policy(theta)[0] < 0.5:
         theta, steps = update.step(theta, _PULL, 1.0), steps + 1
     return steps
-
-
-def _parameters(update: Update, pi: Floats) -> Floats:
-    """Return parameters of the policy `pi`."""
-    if update.name == "di":
-        return pi
-    return np.sqrt(pi) if update.name == "pg-es" else np.log(pi)
 
 
 # Unlearning

@@ -82,7 +82,7 @@ def test_di_is_greedy_exactly_from_the_weight_that_is_said():
 def test_huge_weights_lead_to_the_limit_that_is_said(name):
     rng = np.random.default_rng(2)
     pi, q = rng.dirichlet(np.full(3, 3.0), size=100), rng.random((100, 3))
-    theta = fam.parameters_of(name, pi)
+    theta = UPDATES[name].parameters(pi)
     new = UPDATES[name].policy(UPDATES[name].step(theta, q, 1e9))
     limit = fam.large_weight_limit(name, pi, q)
     # two actions nearly tied need more than this weight: leave the closest out
@@ -94,12 +94,6 @@ def test_huge_weights_lead_to_the_limit_that_is_said(name):
 def test_two_uniform_actions_come_back_under_a_huge_escort_step():
     limit = fam.large_weight_limit("pg-es", np.array([0.9, 0.1]), np.array([1.0, 0.0]))
     np.testing.assert_allclose(limit, [0.1, 0.9])
-
-
-@pytest.mark.parametrize("name", list(UPDATES))
-def test_parameters_of_a_policy_give_it_back(name):
-    pi = np.array([[0.2, 0.3, 0.5], [0.98, 0.01, 0.01]])
-    np.testing.assert_allclose(UPDATES[name].policy(fam.parameters_of(name, pi)), pi, rtol=1e-12)
 
 
 def test_following_nothing_stays():

@@ -108,5 +108,3 @@ def test_errors_are_sentences():
         well.Case(("0.5", "0.4"), (1, 0))
     with pytest.raises(ValueError, match="epsilon"):
         well.well(0.7)
-    with pytest.raises(ValueError, match="positive policies"):
-        well.parameters(UPDATES["ce"], [0.0, 1.0])
