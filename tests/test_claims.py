@@ -42,6 +42,12 @@ def test_errata_belong_to_chapters_and_claims() -> None:
 def test_check_says_again_what_is_recorded(claim: Claim) -> None:
     judgement = judge(claim)
     assert judgement.as_recorded, str(judgement.verdict)
+    # What is false is shown to be false; what holds, or holds as corrected, is nowhere violated.
+    if claim.status is Status.FALSE:
+        assert judgement.verdict.counterexample is not None
+    if claim.status is Status.HOLDS:
+        assert judgement.verdict.counterexample is None
+    assert "also as corrected" not in judgement.verdict.summary
     row = recorded().get(claim.id)
     assert row is not None, "run `python -m pu_lib claims --record` for this claim"
     # Margins are floating-point results of deterministic checks; another version of the linear

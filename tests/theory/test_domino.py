@@ -46,24 +46,6 @@ def test_a_setting_out_of_reach_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("check", "status"),
-    [
-        (do.check_recursion, "holds"),
-        (do.check_theorem_6_i, "holds with a correction"),
-        (do.check_theorem_6_i_escort, "false as stated"),
-        (do.check_theorem_6_ii, "false as stated"),
-        (do.check_theorem_6_iii, "false as stated"),
-        (do.check_lemma_13, "holds"),
-        (do.check_amplitude, "holds"),
-    ],
-)
-def test_checks_find_what_the_chapter_says(check, status):
-    verdict = check().require(status)
-    assert "also as corrected" not in verdict.summary
-    assert (verdict.counterexample is None) == (status == "holds")
-
-
-@pytest.mark.parametrize(
     ("check", "broken"),
     [
         (do.check_recursion, {"strict": False}),
