@@ -3,13 +3,12 @@
 The exact process runs on the chain, each state updated in proportion to its visits (nine parts) and
 uniformly (one part, what off-policy updates add). A frame shows, for each state, the probability to
 walk on and whether walking is the better action under the current values: the first states learn to
-jump and have to unlearn it,
-while the optimal policy spreads from the end of the chain to its start.
+jump and have to unlearn it, while the optimal policy spreads back from the end of the chain.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -25,10 +24,15 @@ N_STATES = 10
 STEPS = (0, 2, 5, 10, 20, 30, 40, 60, 80, 160, 320, 480, 640)
 
 
-@lru_cache(maxsize=len(UPDATES))
+@cache
 def walk(update: str) -> Trajectory:
     """Run the exact process on the chain with ten states, eta = 1, 90 % of d by visits."""
     return run(chain(N_STATES), UPDATES[update], STEPS[-1], eta=1.0, weighting=mixture(0.9))
+
+
+@cache
+def _optimum() -> float:
+    return chain(N_STATES).optimal().performance
 
 
 def draw_chain(update: str, step: int) -> BookFigure:
@@ -44,17 +48,15 @@ def draw_chain(update: str, step: int) -> BookFigure:
     ax.plot(states[~right], np.full((~right).sum(), 1.12), "^", color=GREY, markersize=8)
     ax.axhline(0.5, color=GREY, linewidth=0.8, linestyle=":")
     ax.set(
-        xlabel="state (triangle: what the current values prefer; right is walk, up is jump)",
+        xlabel="state $s_i$ (triangle: what the current values prefer; right is walk, up is jump)",
         ylabel=r"$\pi(a_2\,|\,s)$, walk",
         ylim=(0.0, 1.22),
         xticks=states,
-        xticklabels=[f"$s_{i}$" for i in states],
         yticks=[0.0, 0.5, 1.0],
     )
     ax.set_title(
         f"{LABELS[update]}, after {step} updates: "
-        f"$\\mathcal{{J}}$ = {trajectory.performance[step]:.3f} "
-        f"of {chain(N_STATES).optimal().performance:.3f}",
+        f"performance {trajectory.performance[step]:.3f} of {_optimum():.3f}",
         fontsize=10,
         color=INK,
         loc="left",

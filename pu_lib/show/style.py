@@ -18,6 +18,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import matplotlib as mpl
+import numpy as np
 from cycler import cycler
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -82,7 +83,6 @@ RC: Any = {
     "lines.linewidth": 1.8,
     "lines.markersize": 4.5,
     "mathtext.fontset": "cm",
-    "savefig.dpi": 2 * DPI,
     "text.color": INK,
     "xtick.color": GREY,
     "xtick.labelcolor": INK,
@@ -151,11 +151,18 @@ def line(name: str) -> dict[str, Any]:
 
 
 def png(fig: Figure, colours: int = 256, dpi: int = 2 * DPI) -> bytes:
-    """Render `fig` as a PNG file with a palette of `colours` entries, on white."""
-    raw, packed = io.BytesIO(), io.BytesIO()
-    with mpl.rc_context(RC):
-        fig.savefig(raw, format="png", dpi=dpi, facecolor="white")
-    picture = Image.open(raw).convert("RGB")
+    """Render `fig` as a PNG file with a palette of `colours` entries."""
+    canvas: Any = FigureCanvasAgg(fig)
+    screen = fig.dpi
+    try:
+        # ``savefig`` would draw everything twice and write a file only to be read again.
+        fig.dpi = dpi
+        with mpl.rc_context(RC):
+            canvas.draw()
+    finally:
+        fig.dpi = screen
+    picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
     palette = picture.quantize(colours, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    packed = io.BytesIO()
     palette.save(packed, format="png", optimize=True, dpi=(dpi, dpi))
     return packed.getvalue()
