@@ -8,6 +8,8 @@ import nbformat
 import pytest
 import yaml
 
+from pu_lib.show.ledger import TITLES
+
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
 LONGEST_MEDIAN = 8
@@ -72,6 +74,13 @@ def test_names_of_figures_are_unique() -> None:
 def test_every_page_is_listed_and_every_listed_page_exists() -> None:
     pages = {f"book/{path.stem}" for path in (ROOT / "book").iterdir() if path.suffix != ".bib"}
     assert set(listed()) == pages, "mend _toc.yml"
+
+
+def test_the_ledger_calls_the_chapters_by_their_titles() -> None:
+    for chapter, title in TITLES.items():
+        assert cells(ROOT / "book" / f"{chapter}.ipynb", "markdown")[0].source.startswith(
+            f"# {title}\n"
+        )
 
 
 def test_requirements_name_no_host() -> None:

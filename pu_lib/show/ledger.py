@@ -38,15 +38,15 @@ AXES = {
 }
 """The columns of Table 1, by the last part of a cell's identifier."""
 
-_TITLES = {
+TITLES = {
     "updates": "Families of policy updates",
     "monotonicity": "Monotonicity",
     "convergence": "Convergence and optimality",
     "cross-entropy": "The cross-entropy conjecture",
-    "rates": "Convergence rates",
-    "gravity-well": "Gravity wells",
+    "rates": "Asymptotic rates",
+    "gravity-well": "Gravity well",
     "unlearning": "Unlearning",
-    "domino": "Dominoes",
+    "domino": "Domino",
     "stochastic-updates": "Stochastic or expected updates",
     "function-approximation": "Function approximation",
     "claims": "Table 1, the ledger, errata",
@@ -63,7 +63,7 @@ class Html(str):
 
 def chapter_title(chapter: str) -> str:
     """Return the title of a chapter of `pu_lib.claims.CHAPTERS`."""
-    return _TITLES[chapter]
+    return TITLES[chapter]
 
 
 def status_counts(claims: Iterable[Claim] | None = None) -> dict[Status, int]:
