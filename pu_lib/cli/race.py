@@ -34,7 +34,11 @@ def _run(arguments: argparse.Namespace) -> int:
     if not figure.parent.is_dir():
         raise ValueError(f"--figure: there is no directory {figure.parent}.")
     from pu_lib.empirical.race import RACE_RATES, as_text, race
+    from pu_lib.show.race import draw_race
+    from pu_lib.show.style import DPI
 
+    if figure.suffix not in (".png", ".pdf", ".svg"):
+        raise ValueError(f"--figure: expected a file named .png, .pdf or .svg, got {figure.name}.")
     entries = race(
         arguments.env,
         scheme=arguments.scheme,
@@ -47,8 +51,6 @@ def _run(arguments: argparse.Namespace) -> int:
         workers=arguments.workers,
     )
     print(as_text(entries))
-    from pu_lib.show.race import draw_race
-
-    draw_race(entries).savefig(figure)
+    draw_race(entries).savefig(figure, dpi=2 * DPI)
     print(f"Curves: {figure}")
     return 0

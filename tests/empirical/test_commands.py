@@ -69,6 +69,7 @@ def test_sweep_of_a_process_in_a_file(tmp_path, own_process):
         (["race", "FrozenLake-v1", "--scheme", "x"], "scheme: expected one of"),
         (["race", "FrozenLake-v1", "--eta", "nan"], "eta: expected"),
         (["race", "FrozenLake-v1", "--figure", "/no/such/place.png"], "there is no directory"),
+        (["race", "FrozenLake-v1", "--figure", "race.docx"], "named .png, .pdf or .svg"),
         (["bench", "--steps", "1"], "--steps: expected"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
