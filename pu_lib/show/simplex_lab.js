@@ -205,8 +205,12 @@ function render({ model, el }) {
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group" });
   picture.setAttribute("aria-label", "The simplex of three actions with the paths of the updates");
   svg("polygon", { points: CORNERS.map((c) => c.join(",")).join(" "), class: "pu-lab-edge" }, picture);
+  // The labels below start and end with the picture: beyond it an output area may cut them off.
   const corners = CORNERS.map(([x, y], a) => svg("text", {
-    x, y: a === 2 ? y - 10 : y + 22, "text-anchor": "middle", class: "pu-lab-corner",
+    x: [0, WIDTH, x][a],
+    y: a === 2 ? y - 10 : y + 22,
+    "text-anchor": ["start", "end", "middle"][a],
+    class: "pu-lab-corner",
   }, picture));
   const paths = svg("g", {}, picture);
   const handle = svg("g", { tabindex: 0, role: "slider", class: "pu-lab-handle" }, picture);
