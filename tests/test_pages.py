@@ -184,8 +184,18 @@ def _check_mathematics(visit: Visit) -> None:
         visit.fault(f"a dollar sign that delimits nothing: {text}")
 
 
+CUT = """() => [...document.querySelectorAll('main mjx-container:not([display], .pu-long)')]
+  .filter((box) => {
+    const text = box.closest('p, li, dd')?.getBoundingClientRect();
+    return text && box.querySelector('mjx-math').getBoundingClientRect().right > text.right + 2;
+  })
+  .map((box) => box.closest('p, li, dd').textContent.trim().slice(0, 80))"""
+
+
 def _check_width(visit: Visit, width: int) -> None:
-    visit.page.wait_for_timeout(100)
+    visit.page.wait_for_timeout(200)
+    for text in visit.page.evaluate(CUT):
+        visit.fault(f"a formula is cut on a screen of {width}: {text}")
     wide = visit.page.evaluate("document.documentElement.scrollWidth")
     if wide > width:
         visit.fault(f"scrolls sideways: {wide} pixels wide on a screen of {width}")

@@ -27,8 +27,17 @@
     }
   };
 
+  // A formula wider than its text gets a line of its own, which scrolls as displayed ones do.
+  const unfold = () => {
+    document.querySelectorAll("mjx-container:not([display])").forEach((formula) => {
+      const width = formula.querySelector("mjx-math")?.getBoundingClientRect().width ?? 0;
+      const text = formula.closest("p, li, dd, td, th");
+      formula.classList.toggle("pu-long", text?.matches("p, li, dd") && width > text.clientWidth);
+    });
+  };
+
   // Whatever scrolls sideways can be reached by the keyboard.
-  const scrollers = "mjx-container[display], div.math, table, pre, .cell_output, .verdict";
+  const scrollers = "mjx-container:is([display], .pu-long), div.math, table, pre, .cell_output, .verdict";
   const reach = () => {
     document.querySelectorAll(scrollers).forEach((box) => {
       const wide = box.scrollWidth > box.clientWidth + 1;
@@ -43,6 +52,7 @@
 
   const refresh = () => {
     explorers().forEach(name);
+    unfold();
     reach();
   };
   let pending;
@@ -61,4 +71,5 @@
     });
   });
   window.addEventListener("resize", soon);
+  window.addEventListener("click", soon); // may have opened what was folded
 })();
