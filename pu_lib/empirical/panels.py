@@ -2,7 +2,8 @@ r"""The experiments of the paper's section 4, as cells to run.
 
 Ten panels: Random MDPs under three schemes; the chain under three schemes, with a length for each;
 the chain's length from 3 to 25 under two schemes; duplicated optimal actions; the cliff. To these
-come what the open details change, and the learning-rate curve that the predecessor published.
+come what the open details change, the learning-rate curve that the predecessor published, and runs
+that some sentences need something to compare with.
 
 Learning rates are two a decade from 10^-3 to 10^3. The paper leaves :math:`\beta` at 0.7 (appendix)
 or 0.8 (caption of its figure 1): both are run on chains. The escort update is run without the
@@ -192,6 +193,36 @@ def _published(seed: int) -> list[Cell]:
     ]
 
 
+def _compared_chains(seed: int) -> list[Cell]:
+    """Return the chain as long as the cliff, and the one too long to solve without exploration."""
+    return [
+        _cell("chain-compared", "chain", scheme, update, eta, n, 2, 0.8, _PAPER, seed)
+        for scheme, n, rates in (("HiOffPol", 7, RATES), ("NoExplo", 10, RATES[::2]))
+        for eta in rates
+        for update in UPDATE_NAMES
+    ]
+
+
+def _greedy_limit(seed: int) -> list[Cell]:
+    """Return runs with so large a rate that the policy is greedy: the limit of greedy SARSA."""
+    rate, none = 1e9, math.nan
+    return [
+        _cell("greedy-limit", "random-mdp", scheme, update, rate, 100, 4, none, _PAPER, seed)
+        for scheme in ("NoExplo", "LowOffPol", "HiOffPol")
+        for update in ("di", "ce", "mce")
+    ]
+
+
+def _slow_critic(seed: int) -> list[Cell]:
+    """Return runs with less noise in the critic, which may be what slows CE and MCE down."""
+    slow = replace(_PAPER, critic_rate=0.01)
+    return [
+        _cell("critic-rate", "random-mdp", "NoExplo", update, eta, 100, 4, math.nan, slow, seed)
+        for eta in (0.1, 1.0, 10.0)
+        for update in UPDATE_NAMES
+    ]
+
+
 def paper_chunks(seed: int = 0, scale: float = 1.0, random_runs: int = 1000) -> list[Chunk]:
     """Return everything, in rounds: the first 20 runs of all panels, then up to 40, 100, 200...
 
@@ -210,6 +241,7 @@ def paper_chunks(seed: int = 0, scale: float = 1.0, random_runs: int = 1000) -> 
         (_cliff(seed, 0.8) + _chain(seed, 0.8), 100),
         (_lengths(seed, 0.8) + _duplicates(seed), 40),
         (_ablations(seed), 40),
+        (_compared_chains(seed) + _greedy_limit(seed) + _slow_critic(seed), 100),
     ]
     for beta in _BETAS[1:]:
         panels += [

@@ -324,10 +324,5 @@ def committed() -> Results:
     """Return the results that come with the library."""
     import pandas as pd
 
-    folder = resources.files("pu_lib.empirical") / "data"
-    parts = [pd.read_parquet(str(path)) for path in _parquet(folder)]
-    return Results(pd.concat(parts, ignore_index=True))
-
-
-def _parquet(folder: Any) -> list[Any]:
-    return sorted((p for p in folder.iterdir() if p.name.endswith(".parquet")), key=str)
+    file = resources.files("pu_lib.empirical") / "data" / "runs.parquet"
+    return Results(pd.read_parquet(str(file)))
