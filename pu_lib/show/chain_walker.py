@@ -21,7 +21,7 @@ from pu_lib.updates import UPDATES
 __all__ = ["EXPLORERS", "alt_chain", "draw_chain", "walk"]
 
 N_STATES = 10
-STEPS = (0, 2, 5, 10, 20, 30, 40, 60, 80, 160, 320, 480, 640)
+STEPS = (0, 2, 5, 10, 20, 40, 80, 160, 320, 640)
 
 
 @cache
