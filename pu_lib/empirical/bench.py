@@ -71,7 +71,7 @@ def _domains() -> dict[str, tuple[FiniteMDP, Problem]]:
     }
 
 
-def bench(steps: int = 300_000, plain_steps: int = 2_000, repetitions: int = 5) -> Iterator[Timing]:
+def bench(steps: int = 300_000, plain_steps: int = 2_000, repetitions: int = 9) -> Iterator[Timing]:
     """Time every domain and update.
 
     Parameters
@@ -118,26 +118,28 @@ def _time(
         )
 
     compiled(problem)
-    with_checks = _fastest(lambda: compiled(problem), repetitions) / steps
-    without = _fastest(lambda: compiled(far), repetitions) / steps
+    with_checks, without = _fastest(
+        [lambda: compiled(problem), lambda: compiled(far)], repetitions, steps
+    )
     return Timing(
         domain=name,
         update=update,
         compiled=with_checks,
         checks=max(0.0, 1.0 - without / with_checks),
         c=_time_c(problem, update, seeds, steps, repetitions, memory.theta),
-        plain=_fastest(plain, 1) / plain_steps,
+        plain=_fastest([plain], 1, plain_steps)[0],
     )
 
 
-def _fastest(action: Callable[[], None], repetitions: int) -> float:
-    """Return the smallest processor time of an action, in nanoseconds."""
-    times = []
-    for _ in range(repetitions):
-        start = time.thread_time_ns()
-        action()
-        times.append(time.thread_time_ns() - start)
-    return float(min(times))
+def _fastest(actions: list[Callable[[], None]], repetitions: int, steps: int) -> list[float]:
+    """Return the smallest processor time of each action, taken in turn, in nanoseconds a step."""
+    times = np.empty((repetitions, len(actions)))
+    for again in times:
+        for i, action in enumerate(actions):
+            start = time.thread_time_ns()
+            action()
+            again[i] = time.thread_time_ns() - start
+    return [float(least) for least in times.min(axis=0) / steps]
 
 
 def _time_c(
@@ -166,17 +168,16 @@ def _time_c(
         )  # fmt: skip
         run = ctypes.CDLL(str(library)).run
     run.restype = ctypes.c_int64
-    times = []
-    for _ in range(repetitions):
-        memory = Memory()
+    memory = Memory()
+
+    def twin() -> None:
         memory.prepare(problem, update, PRESETS["paper"], steps)
-        arguments = _c_arguments(problem, memory, seeds, steps)
-        start = time.thread_time_ns()
-        run(*arguments)
-        times.append(time.thread_time_ns() - start)
+        run(*_c_arguments(problem, memory, seeds, steps))
+
+    (fastest,) = _fastest([twin], repetitions, steps)
     if not np.array_equal(memory.theta, theta):
         raise RuntimeError(f"twin.c: {update} ends at other parameters than the compiled loop.")
-    return min(times) / steps
+    return fastest
 
 
 def _c_arguments(

@@ -303,14 +303,12 @@ def _step_mce(theta: Any, pi: Any, s: Any, best: Any, weight: float, actions: An
 @_compiled
 def _greedy(q: Any, s: Any, actions: Any) -> Any:
     """Return the first best action and the number of best actions."""
-    top = q[s, 0]
+    best, ties = 0, 1
     for a in range(1, len(actions)):
-        top = max(top, q[s, a])
-    best, ties = 0, 0
-    for a in range(len(actions) - 1, -1, -1):
-        equal = q[s, a] == top
-        best = a if equal else best
-        ties += equal
+        if q[s, a] > q[s, best]:
+            best, ties = a, 1
+        elif q[s, a] == q[s, best]:
+            ties += 1
     return best, ties
 
 
