@@ -1,6 +1,6 @@
 """The committed runs are those that the engine makes: a random sample is computed again.
 
-PU_LIB_SAMPLE chooses another sample (continuous integration gives the number of its run).
+PU_LIB_SAMPLE chooses another sample (continuous integration gives the day of the year).
 """
 
 import json
