@@ -76,8 +76,8 @@ def summary() -> Html:
     """Return the number of claims of each status, as a row of badges."""
     counts = status_counts()
     badges = "".join(
-        f'<li><strong>{count}</strong> <span class="verdict-status verdict-{status.name.lower()}">'
-        f"{status.value}</span></li>"
+        f'<li><strong>{count}</strong> <a href="claims.html?status={status.name.lower()}">'
+        f"{_badge(status)}</a></li>"
         for status, count in counts.items()
     )
     # a pending claim has no check yet
@@ -98,6 +98,7 @@ def ledger_table(chapter: str) -> Html:
     """
     if chapter not in CHAPTERS:
         raise ValueError(f"chapter: expected one of {', '.join(CHAPTERS)}, got {chapter!r}.")
+    claims = [claim for claim in ledger() if claim.chapter == chapter]
     rows = [
         (
             f"{html.escape(claim.number)}<br><code>{html.escape(claim.id)}</code>",
@@ -106,11 +107,18 @@ def ledger_table(chapter: str) -> Html:
             _measured(claim, "margin"),
             _measured(claim, "seconds"),
         )
-        for claim in ledger()
-        if claim.chapter == chapter
+        for claim in claims
     ]
     caption = f'<a href="{chapter}.html">{html.escape(chapter_title(chapter))}</a>'
-    return _table(("Claim", "Statement", "Status", "Margin", "Seconds"), rows, caption)
+    head = ("Claim", "Statement", "Status", "Margin", "Seconds")
+    return _table(head, rows, caption, [_marks(claim) for claim in claims])
+
+
+def _marks(claim: Claim) -> str:
+    """Return what the ledger filter reads of a row."""
+    words = f"{claim.number} {claim.id} {claim.statement} {claim.correction}".lower()
+    quoted = html.escape(words, quote=True)
+    return f' data-status="{claim.status.name.lower()}" data-words="{quoted}"'
 
 
 def errata_table() -> Html:
@@ -195,14 +203,20 @@ def prose(text: str) -> str:
     )
 
 
-def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], caption: str) -> Html:
+def _table(
+    head: tuple[str, ...],
+    rows: Sequence[tuple[str, ...]],
+    caption: str,
+    marks: Sequence[str] | None = None,
+) -> Html:
+    """Return a table; `marks` are attributes of its rows."""
     cells = "".join(f'<th scope="col">{name}</th>' for name in head)
     body = "".join(
-        "<tr>"
+        f"<tr{mark}>"
         + f'<th scope="row">{row[0]}</th>'
         + "".join(f"<td>{cell}</td>" for cell in row[1:])
         + "</tr>"
-        for row in rows
+        for row, mark in zip(rows, marks or [""] * len(rows), strict=True)
     )
     return Html(
         f'<table class="ledger"><caption>{caption}</caption>'
