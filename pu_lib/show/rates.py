@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-def figure_exponents(n_steps: int = 4000) -> BookFigure:
+def figure_exponents(n_steps: int = 2500) -> BookFigure:
     """Draw the gap of every update on a bandit, with the measured exponents."""
     arms = np.array([1.0, 0.6, 0.2])
     times = log_times(n_steps)
