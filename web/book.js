@@ -55,6 +55,13 @@
     unfold();
     reach();
   };
+  // The style sheet lets a long page show before all of it is laid out. Once it shows, the rest may
+  // follow, and what the address names is where it will stay.
+  const settle = () => {
+    document.documentElement.classList.add("pu-settled");
+    refresh();
+    document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+  };
   let pending;
   const soon = () => {
     clearTimeout(pending);
@@ -63,7 +70,7 @@
   window.addEventListener("load", async () => {
     await window.MathJax?.startup?.promise;
     window.puTypesetWaiting?.();
-    refresh();
+    requestAnimationFrame(() => setTimeout(settle));
     new MutationObserver(soon).observe(document.querySelector("main") ?? document.body, {
       childList: true,
       characterData: true,

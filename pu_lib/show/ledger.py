@@ -76,7 +76,7 @@ def summary() -> Html:
     """Return the number of claims of each status, as a row of badges."""
     counts = status_counts()
     badges = "".join(
-        f'<li><strong>{count}</strong> <a href="claims.html?status={status.name.lower()}">'
+        f'<li><strong>{count}</strong> <a href="claims.html?status={status.name.lower()}#the-ledger">'
         f"{_badge(status)}</a></li>"
         for status, count in counts.items()
     )

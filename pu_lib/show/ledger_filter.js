@@ -15,7 +15,7 @@ function render({ model, el }) {
   Object.entries(statuses).forEach(([name, [words, count]]) => status.append(new Option(`${words} (${count})`, name)));
   const words = document.createElement("input");
   words.type = "search";
-  words.placeholder = "Theorem 4, escort, q_\\star ...";
+  words.placeholder = "Theorem 4";
   const found = document.createElement("p");
   found.setAttribute("aria-live", "polite");
 
