@@ -76,8 +76,8 @@ def summary() -> Html:
     """Return the number of claims of each status, as a row of badges."""
     counts = status_counts()
     badges = "".join(
-        f'<li><strong>{count}</strong> <a href="claims.html?status={status.name.lower()}#the-ledger">'
-        f"{_badge(status)}</a></li>"
+        f"<li><strong>{count}</strong> "
+        f'<a href="claims.html?status={status.name.lower()}#the-ledger">{_badge(status)}</a></li>'
         for status, count in counts.items()
     )
     # a pending claim has no check yet
