@@ -38,7 +38,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from pu_lib.show.style import DPI, png, styled
+from pu_lib.show.style import DPI, LABELS, png, styled
 
 __all__ = ["BUDGET", "Explorer", "Frame", "Slider", "explorer", "frames"]
 
@@ -61,7 +61,7 @@ class Slider:
     values : sequence
         The values it takes, at least two.
     fmt : str
-        How a value is written beside the slider.
+        How a value is written beside the slider; updates are written as in the figures.
     start : int
         The index of the value shown first.
     """
@@ -86,7 +86,7 @@ class Slider:
     @property
     def texts(self) -> list[str]:
         """The values as they are written beside the slider."""
-        return [self.fmt.format(value) for value in self.values]
+        return [LABELS.get(str(value), self.fmt.format(value)) for value in self.values]
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,11 @@ def declared() -> list:
     return [pytest.param(value, id=name) for name, value in found.items()]
 
 
+def test_a_slider_writes_its_values_and_calls_updates_as_the_figures_do() -> None:
+    assert Slider("x", [0.5, [1, 2]], "{}").texts == ["0.5", "[1, 2]"]
+    assert Slider("update", ["pg-sm", "di"]).texts == ["PG-SM", "DI"]
+
+
 @pytest.mark.parametrize("declaration", declared())
 def test_every_declared_frame_is_drawn_and_described(declaration: Explorer) -> None:
     frames = list(declaration.frames())
