@@ -122,10 +122,11 @@ class Visit:
 DRAWN = """() => {
   const kind = 'application/vnd.jupyter.widget-view+json';
   const views = document.querySelectorAll(`script[type="${kind}"]`);
-  return [...views].every((view) => {
+  const drawn = [...views].every((view) => {
     const area = view.parentElement.querySelector('.widget-subarea');
     return area && area.getBoundingClientRect().height > 20;
   });
+  return drawn && document.documentElement.classList.contains('pu-settled');
 }"""
 
 UNTYPESET = """() => [...document.querySelectorAll('main .math, .pu-control .widget-label')]

@@ -55,8 +55,8 @@
     unfold();
     reach();
   };
-  // The style sheet lets a long page show before all of it is laid out. Once it shows, the rest may
-  // follow, and what the address names is where it will stay.
+  // The style sheet lets a long page show before all of it is laid out. Once there is time, the rest
+  // follows, and what the address names is where it will stay.
   const settle = () => {
     document.documentElement.classList.add("pu-settled");
     refresh();
@@ -70,7 +70,8 @@
   window.addEventListener("load", async () => {
     await window.MathJax?.startup?.promise;
     window.puTypesetWaiting?.();
-    requestAnimationFrame(() => setTimeout(settle));
+    if (location.hash || !window.requestIdleCallback) setTimeout(settle);
+    else requestIdleCallback(settle, { timeout: 2000 });
     new MutationObserver(soon).observe(document.querySelector("main") ?? document.body, {
       childList: true,
       characterData: true,
