@@ -8,7 +8,8 @@ import nbformat
 import pytest
 import yaml
 
-from pu_lib.show.ledger import TITLES
+from pu_lib.claims import CHAPTERS
+from pu_lib.show.ledger import chapter_title
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
@@ -78,9 +79,9 @@ def test_every_page_is_listed_and_every_listed_page_exists() -> None:
 
 
 def test_the_ledger_calls_the_chapters_by_their_titles() -> None:
-    for chapter, title in TITLES.items():
+    for chapter in CHAPTERS:
         assert cells(ROOT / "book" / f"{chapter}.ipynb", "markdown")[0].source.startswith(
-            f"# {title}\n"
+            f"# {chapter_title(chapter)}\n"
         )
 
 

@@ -33,12 +33,12 @@ def _run(arguments: argparse.Namespace) -> int:
     figure = Path(arguments.figure)
     if not figure.parent.is_dir():
         raise ValueError(f"--figure: there is no directory {figure.parent}.")
+    if figure.suffix not in (".png", ".pdf", ".svg"):
+        raise ValueError(f"--figure: expected a file named .png, .pdf or .svg, got {figure.name}.")
     from pu_lib.empirical.race import RACE_RATES, as_text, race
     from pu_lib.show.race import draw_race
     from pu_lib.show.style import DPI
 
-    if figure.suffix not in (".png", ".pdf", ".svg"):
-        raise ValueError(f"--figure: expected a file named .png, .pdf or .svg, got {figure.name}.")
     entries = race(
         arguments.env,
         scheme=arguments.scheme,

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.empirical.results import Results, committed
+from pu_lib.empirical.panels import DETAIL_RATES
+from pu_lib.empirical.results import Results, results_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,8 +52,6 @@ WORDS = {
 _BETA = "β = 0.7 instead of 0.8"
 _CELL = ["domain", "scheme", "update", "eta", "n_states", "n_actions"]
 RESAMPLES = 300
-RATES = (0.1, 1.0, 10.0)
-"""The rates at which details are changed."""
 
 
 def effects(table: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -64,7 +63,7 @@ def effects(table: pd.DataFrame | None = None) -> pd.DataFrame:
         One row a cell: detail, the cell's columns, runs, ratio of restricted means, its 95 %
         bootstrap interval low to high, and censored shares before and after.
     """
-    return _effects(committed() if table is None else Results(table)).copy()
+    return _effects(results_of(table)).copy()
 
 
 @lru_cache(maxsize=2)
@@ -93,7 +92,7 @@ def _pairs(rows: pd.DataFrame) -> Iterator[tuple[str, tuple[Any, ...], pd.DataFr
     For the change of the statistic they are one object, given twice.
     """
     needed = [*_CELL, "experiment", "beta", "preset", "run", "steps", "censored"]
-    rows = rows.loc[rows["eta"].isin(RATES), needed]
+    rows = rows.loc[rows["eta"].isin(DETAIL_RATES), needed]
     plain = rows[
         (rows["preset"] == "paper")
         & rows["experiment"].isin(["random-mdp", "chain", "cliff"])

@@ -6,20 +6,19 @@ state of a run along the way is therefore had by running it again with growing c
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.empirical.jekyll_hyde import Memory, Run, seed_state, simulate
-from pu_lib.empirical.options import PRESETS, PUBLISHED_SCHEMES, SCHEMES, parse
+from pu_lib.empirical.jekyll_hyde import Memory, seed_state
+from pu_lib.empirical.options import PRESETS, SCHEMES
 from pu_lib.empirical.reference import run_reference
 from pu_lib.empirical.results import FIXED_RATES
 from pu_lib.empirical.store import Cell
-from pu_lib.empirical.sweep import problem_of
+from pu_lib.empirical.sweep import problem_of, process_of, run_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,19 +46,6 @@ def _cell(domain: str, update: str, eta: float, scheme: str, n_states: int, step
     )
 
 
-def _run(cell: Cell, run: int, memory: Memory) -> None:
-    simulate(
-        problem_of(cell, run),
-        cell.update,
-        cell.eta,
-        SCHEMES[cell.scheme],
-        seed_state(cell.seed, cell.domain, run),
-        PRESETS["paper"],
-        cell.max_steps,
-        memory,
-    )
-
-
 def final_memories(
     update: str, eta: float, scheme: str, runs: int, steps: int
 ) -> Iterator[tuple[Memory, NDArray[np.bool_]]]:
@@ -79,7 +65,7 @@ def final_memories(
         memory = Memory()
         memory.prepare(problem_of(cell, run), update, PRESETS["paper"], steps)
         start = memory.theta.copy()
-        _run(cell, run, memory)
+        run_cell(cell, run, memory)
         yield memory, (memory.theta != start).any(axis=1)
 
 
@@ -95,7 +81,7 @@ def walking(update: str, run: int, caps: NDArray[np.int64], n_states: int = 10) 
     memory, rows = Memory(), []
     for cap in caps:
         cell = _cell("chain", update, FIXED_RATES[update], "HiOffPol", n_states, int(cap))
-        _run(cell, run, memory)
+        run_cell(cell, run, memory)
         rows.append(memory.pi[:-1, 1].copy())
     return np.stack(rows)
 
@@ -157,27 +143,16 @@ def rerun(table: pd.DataFrame, n: int, at_most: int = 200_000, seed: int = 0) ->
         final performance all are what the table says, to the last bit.
     """
     rows = table[table["steps"] <= at_most].sample(n, random_state=seed).copy()
-    again = [_again(row) for row in rows.to_dict("records")]
+    again = [
+        run_cell(Cell(**{name: row[name] for name in Cell.__dataclass_fields__}), row["run"])
+        for row in rows.to_dict("records")
+    ]
     rows["steps again"] = [run.steps for run in again]
     columns = ["steps", "episodes", "censored", "final_performance"]
     found = [tuple(getattr(run, name) for name in columns) for run in again]
     held = list(rows[columns].itertuples(index=False, name=None))
     rows["same"] = [a == b for a, b in zip(found, held, strict=True)]
     return rows
-
-
-def _again(row: dict[Any, Any]) -> Run:
-    """Recompute the run of one row."""
-    cell = Cell(**{name: row[name] for name in Cell.__dataclass_fields__})
-    return simulate(
-        problem_of(cell, int(row["run"])),
-        cell.update,
-        cell.eta,
-        {**SCHEMES, **PUBLISHED_SCHEMES}[cell.scheme],
-        seed_state(cell.seed, cell.domain, int(row["run"])),
-        parse(cell.preset),
-        int(cell.max_steps),
-    )
 
 
 def twins(
@@ -194,24 +169,18 @@ def twins(
     steps : int
         Length of the run.
     """
-    from pu_lib import domains
-
     if domain not in ("chain", "random-mdp"):
         raise ValueError(f"domain: expected 'chain' or 'random-mdp', got {domain!r}.")
     cell = _cell(domain, update, eta, scheme, 10 if domain == "chain" else 100, steps)
     memory = Memory()
-    _run(cell, run, memory)
-    words = np.random.SeedSequence(0, spawn_key=(zlib.crc32(b"random-mdp"), run, 1))
-    mdp = (
-        domains.chain(10) if domain == "chain" else domains.random_mdp(np.random.default_rng(words))
-    )
+    run_cell(cell, run, memory)
     reference = run_reference(
-        mdp,
+        process_of(cell, run),
         np.inf,
         update,
         eta,
         SCHEMES[scheme],
-        seed_state(0, domain, run),
+        seed_state(cell.seed, domain, run),
         PRESETS["paper"],
         steps,
     )

@@ -20,6 +20,7 @@ probability :math:`o_t` that the update replays one of Hyde's transitions. Both 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 __all__ = ["PRESETS", "PUBLISHED_SCHEMES", "SCHEMES", "Options", "Schedule", "Scheme", "describe"]
@@ -214,6 +215,7 @@ def describe(options: Options) -> str:
     return " ".join([name, *differences(PRESETS[name])])
 
 
+@cache
 def parse(label: str) -> Options:
     """Return the options whose description is `label`; the inverse of `describe`.
 

@@ -20,7 +20,7 @@ from itertools import pairwise
 from pu_lib.empirical.options import PRESETS, PUBLISHED_SCHEMES, Options, describe
 from pu_lib.empirical.store import Cell, Chunk
 
-__all__ = ["ABLATIONS", "PUBLISHED_RATES", "RATES", "UPDATE_NAMES", "paper_chunks"]
+__all__ = ["ABLATIONS", "DETAIL_RATES", "PUBLISHED_RATES", "RATES", "UPDATE_NAMES", "paper_chunks"]
 
 RATES = (
     0.001, 0.00316, 0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0, 316.0, 1000.0,
@@ -33,6 +33,9 @@ PUBLISHED_RATES = (
     1.585, 2.512, 3.982, 6.311, 10.0, 15.86, 25.13, 39.83, 63.14, 100.1, 158.6, 251.4, 398.5, 631.6,
 )  # fmt: skip
 """Learning rates of the published curve, as read off its figure."""
+
+DETAIL_RATES = (0.1, 1.0, 10.0)
+"""The rates at which a detail is changed."""
 
 _BETAS = (0.8, 0.7)
 _LENGTH_RATES = {"pg-sm": 10.0, "pg-es": 1.0, "di": 1.0, "ce": 1.0, "mce": 1.0}
@@ -155,7 +158,7 @@ def _ablations(seed: int) -> list[Cell]:
         for domain, n, n_actions, beta, scheme in settings
         for options in ABLATIONS
         if _matters(options, domain, scheme)
-        for eta in (0.1, 1.0, 10.0)
+        for eta in DETAIL_RATES
         for update in UPDATE_NAMES
         if _touches(options, update)
     ]
@@ -218,7 +221,7 @@ def _slow_critic(seed: int) -> list[Cell]:
     slow = replace(_PAPER, critic_rate=0.01)
     return [
         _cell("critic-rate", "random-mdp", "NoExplo", update, eta, 100, 4, math.nan, slow, seed)
-        for eta in (0.1, 1.0, 10.0)
+        for eta in DETAIL_RATES
         for update in UPDATE_NAMES
     ]
 

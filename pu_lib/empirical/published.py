@@ -23,14 +23,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.empirical.results import Results, committed
+from pu_lib.empirical.options import PRESETS
+from pu_lib.empirical.results import Results, results_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["CAP", "READING", "comparison", "published"]
 
-CAP = 150_000
+CAP = PRESETS["predecessor"].max_episodes
 """Trajectories after which a run of theirs is cut."""
 
 RUNS, READING = 100, 25.0
@@ -55,7 +56,7 @@ def comparison(table: pd.DataFrame | None = None) -> pd.DataFrame:
         One row a point: schedule, eta, theirs, ours (the mean of the trajectories, cut at the
         cap), runs, standard error of ours, low and high (95 % interval of ours), z.
     """
-    return _comparison(committed() if table is None else Results(table)).copy()
+    return _comparison(results_of(table)).copy()
 
 
 @lru_cache(maxsize=2)

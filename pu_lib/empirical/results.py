@@ -40,6 +40,7 @@ __all__ = [
     "Panel",
     "Results",
     "committed",
+    "results_of",
 ]
 
 Floats = NDArray[np.float64]
@@ -326,3 +327,8 @@ def committed() -> Results:
 
     file = resources.files("pu_lib.empirical") / "data" / "runs.parquet"
     return Results(pd.read_parquet(str(file)))
+
+
+def results_of(table: pd.DataFrame | None) -> Results:
+    """Return the results in a table of runs, by default those that come with the library."""
+    return committed() if table is None else Results(table)

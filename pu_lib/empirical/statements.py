@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.empirical.results import PANELS, UPDATES, Curves, Results, committed
+from pu_lib.empirical.results import PANELS, UPDATES, Curves, results_of
 from pu_lib.verdict import Status, Verdict
 
 if TYPE_CHECKING:
@@ -140,15 +140,11 @@ def judge_parts(claim: str, parts: Sequence[Part]) -> Verdict:
 # Reading curves
 
 
-def _results(table: pd.DataFrame | None) -> Results:
-    return committed() if table is None else Results(table)
-
-
 def _both(
     table: pd.DataFrame | None, *panels: str
 ) -> Iterator[tuple[str, list[Curves], list[Floats]]]:
     """Yield, for each statistic, its name, the curves of the panels and their estimates."""
-    results = _results(table)
+    results = results_of(table)
     curves = [results.curves(name) for name in panels]
     for statistic, words in WORDS.items():
         yield words, curves, [c.estimates(statistic) for c in curves]
@@ -157,7 +153,7 @@ def _both(
 def _betas(table: pd.DataFrame | None, panel: str) -> list[tuple[str, str]]:
     """Return a panel, and its twin for beta = 0.7 if the table has it, with marks for the words."""
     both = [("β=0.8, ", panel), ("β=0.7, ", f"{panel}/beta=0.7")]
-    return both if _results(table).has(both[1][1]) else both[:1]
+    return both if results_of(table).has(both[1][1]) else both[:1]
 
 
 def _of(values: Floats, update: str) -> Floats:
@@ -217,6 +213,12 @@ def _in_range(curve: Floats, factor: float = RANGE) -> NDArray[np.bool_]:
 # Section 4.1: Random MDPs
 
 
+def _apart_in_range(one: Floats, other: Floats) -> Floats:
+    """Return the geometric mean of `_apart` over the rates in the range of either curve."""
+    near = _in_range(one) | _in_range(other)
+    return np.asarray(10 ** np.log10(_apart(one, other)[:, near]).mean(axis=1))
+
+
 def exploration(table: pd.DataFrame | None = None) -> Verdict:
     """NoExplo and LowOffPol are similar, each update in its range.
 
@@ -226,9 +228,8 @@ def exploration(table: pd.DataFrame | None = None) -> Verdict:
     parts = []
     for s, _, (no, low) in _both(table, "random-mdp/NoExplo", "random-mdp/LowOffPol"):
         for u in UPDATES:
-            near = _in_range(_of(no, u)) | _in_range(_of(low, u))
-            worst = 10 ** np.log10(_apart(_of(no, u), _of(low, u))[:, near]).mean(axis=1)
-            parts.append(Part(f"{_name(u)}, {s}: LowOffPol against NoExplo", worst, SIMILAR, False))
+            apart = _apart_in_range(_of(no, u), _of(low, u))
+            parts.append(Part(f"{_name(u)}, {s}: LowOffPol against NoExplo", apart, SIMILAR, False))
     return judge_parts("sec:randommdps/exploration", parts)
 
 
@@ -354,7 +355,7 @@ def greedy_share(update: str, eta: float = 1e9, runs: int = 4, steps: int = 20_0
 def _greedy_times(table: pd.DataFrame | None, scheme: str) -> Iterator[tuple[str, Floats]]:
     """Yield the statistics of DI, CE, MCE at the largest rate of the greedy-limit runs."""
     panel = replace(PANELS[f"random-mdp/{scheme}"], experiment="greedy-limit")
-    curves = _results(table).of(panel)
+    curves = results_of(table).of(panel)
     for statistic, words in WORDS.items():
         yield words, curves.estimates(statistic)[..., -1]
 
@@ -383,9 +384,7 @@ def ce_equals_mce(table: pd.DataFrame | None = None) -> Verdict:
     parts = []
     for scheme in SCHEMES:
         for s, _, (values,) in _both(table, f"random-mdp/{scheme}"):
-            ce, mce = _of(values, "ce"), _of(values, "mce")
-            near = _in_range(ce) | _in_range(mce)
-            apart = 10 ** np.log10(_apart(ce, mce)[:, near]).mean(axis=1)
+            apart = _apart_in_range(_of(values, "ce"), _of(values, "mce"))
             parts.append(Part(f"{scheme}, {s}: MCE against CE", apart, 1.25, False))
     return judge_parts("sec:randommdps/ce-equals-mce", parts)
 
@@ -449,7 +448,7 @@ def unstable_critic(table: pd.DataFrame | None = None) -> Verdict:
     Under NoExplo, the time at the critic's rate 0.1 over that at 0.01, each at the best of three
     actor rates, is larger for CE and for MCE than for PG-SM, and larger than 1.
     """
-    results = _results(table)
+    results = results_of(table)
     base = PANELS["random-mdp/NoExplo"]
     slow = results.of(replace(base, experiment="critic-rate", preset="paper critic_rate=0.01"))
     fast = _alike(results.of(base), slow)
@@ -512,7 +511,7 @@ def noexplo_stuck(table: pd.DataFrame | None = None) -> Verdict:
     At the rate where it is smallest, the share of runs censored at a million steps is above one
     half with 10 states and below it with 5.
     """
-    results = _results(table)
+    results = results_of(table)
     parts = []
     for words, name, above in (("10", "chain/NoExplo/10", True), ("5", "chain/NoExplo", False)):
         share = results.curves(name).estimates("censored")
@@ -671,7 +670,7 @@ def length_es_variance(table: pd.DataFrame | None = None) -> Verdict:
     of the runs of either are censored, is larger for PG-ES; and so is the censored share there.
     """
     parts = []
-    results = _results(table)
+    results = results_of(table)
     for panel in _LENGTHS:
         curves = results.curves(panel)
         share = curves.point("censored")[:2]
@@ -762,7 +761,7 @@ def duplicates_mce(table: pd.DataFrame | None = None) -> Verdict:
 
 def duplicates_converge(table: pd.DataFrame | None = None) -> Verdict:
     """With several optimal actions every run of CE and MCE at the paper's rates passes."""
-    curves = _results(table).curves("duplicates")
+    curves = results_of(table).curves("duplicates")
     share = curves.point("censored")
     several = curves.axis > 2
     parts = [
@@ -934,7 +933,7 @@ def as_efficient_as_di(table: pd.DataFrame | None = None) -> Verdict:
 
 def ce_converges(table: pd.DataFrame | None = None) -> Verdict:
     """CE passes the threshold in every run, at its best rate in each rate panel of the paper."""
-    results = _results(table)
+    results = results_of(table)
     parts = []
     for name in (*(f"random-mdp/{scheme}" for scheme in SCHEMES), *_CHAINS, "cliff"):
         curves = results.curves(name)

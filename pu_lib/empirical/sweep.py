@@ -26,13 +26,22 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from pu_lib import domains
-from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
+from pu_lib.empirical.jekyll_hyde import Memory, Run, seed_state, simulate
 from pu_lib.empirical.options import PUBLISHED_SCHEMES, SCHEMES, parse
 from pu_lib.empirical.problem import Baseline, Problem, make_problem
 from pu_lib.empirical.store import Cell, Chunk, Store
 from pu_lib.mdp import FiniteMDP
 
-__all__ = ["CHAINS", "chunks_of", "problem_of", "run_chunk", "sized", "sweep"]
+__all__ = [
+    "CHAINS",
+    "chunks_of",
+    "problem_of",
+    "process_of",
+    "run_cell",
+    "run_chunk",
+    "sized",
+    "sweep",
+]
 
 Measured = dict[str, NDArray[Any]]
 
@@ -45,7 +54,18 @@ _lock = threading.Lock()
 
 def problem_of(cell: Cell, run: int) -> Problem:
     """Return the process of a run and the performance it has to reach."""
-    key = _ProblemKey(
+    # One thread at a time, so that two threads do not draw the same process twice.
+    with _lock:
+        return _cached_problem(_key(cell, run))
+
+
+def process_of(cell: Cell, run: int) -> FiniteMDP:
+    """Return the process of a run."""
+    return _process(_key(cell, run))
+
+
+def _key(cell: Cell, run: int) -> _ProblemKey:
+    return _ProblemKey(
         cell.domain,
         cell.n_states,
         cell.n_actions,
@@ -55,9 +75,6 @@ def problem_of(cell: Cell, run: int) -> Problem:
         cell.seed if cell.domain == "random-mdp" else 0,
         run if cell.domain == "random-mdp" else 0,
     )
-    # One thread at a time, so that two threads do not draw the same process twice.
-    with _lock:
-        return _cached_problem(key)
 
 
 @dataclass(frozen=True)
@@ -121,26 +138,25 @@ def sized(cell: Cell) -> Cell:
 _local = threading.local()
 
 
+def run_cell(cell: Cell, run: int, memory: Memory | None = None) -> Run:
+    """Compute one run of a cell; `memory`, if given, holds its final state afterwards."""
+    return simulate(
+        problem_of(cell, run),
+        cell.update,
+        cell.eta,
+        {**SCHEMES, **PUBLISHED_SCHEMES}[cell.scheme],
+        seed_state(cell.seed, cell.domain, run),
+        parse(cell.preset),
+        cell.max_steps,
+        memory,
+    )
+
+
 def run_chunk(chunk: Chunk) -> Measured:
     """Compute the runs of a chunk; return their measured columns."""
-    cell = chunk.cell
-    scheme = {**SCHEMES, **PUBLISHED_SCHEMES}[cell.scheme]
-    options = parse(cell.preset)
     memory: Memory = _local.__dict__.setdefault("memory", Memory())
     runs = np.arange(chunk.first, chunk.first + chunk.count, dtype=np.int32)
-    results = [
-        simulate(
-            problem_of(cell, int(run)),
-            cell.update,
-            cell.eta,
-            scheme,
-            seed_state(cell.seed, cell.domain, int(run)),
-            options,
-            cell.max_steps,
-            memory,
-        )
-        for run in runs
-    ]
+    results = [run_cell(chunk.cell, int(run), memory) for run in runs]
     return {
         "run": runs,
         "steps": np.array([result.steps for result in results], np.int64),

@@ -38,7 +38,7 @@ AXES = {
 }
 """The columns of Table 1, by the last part of a cell's identifier."""
 
-TITLES = {
+_TITLES = {
     "updates": "Families of policy updates",
     "monotonicity": "Monotonicity",
     "convergence": "Convergence and optimality",
@@ -63,7 +63,7 @@ class Html(str):
 
 def chapter_title(chapter: str) -> str:
     """Return the title of a chapter of `pu_lib.claims.CHAPTERS`."""
-    return TITLES[chapter]
+    return _TITLES[chapter]
 
 
 def status_counts(claims: Iterable[Claim] | None = None) -> dict[Status, int]:
