@@ -283,7 +283,7 @@ class Update(ABC):
                 f"got shape {q.shape}."
             )
         if np.any(weight < 0):
-            row = tuple(int(i) for i in np.argwhere(weight < 0)[0])
+            row = _first_index(weight < 0)
             raise ValueError(f"weight: expected eta * d(s) >= 0, got {weight[row]} at index {row}.")
         try:
             np.broadcast_shapes(theta.shape[:-1], q.shape[:-1], weight.shape)
@@ -320,17 +320,26 @@ class Update(ABC):
         return theta
 
 
-@dataclass(frozen=True)
-class SoftmaxPolicyGradient(Update):
-    """Policy gradient of the softmax parametrization, `pg-sm` (paper, eqs. 3 to 5)."""
-
-    name = "pg-sm"
+class _Softmax(Update):
+    """The softmax parametrization, that of `pg-sm`, `ce` and `mce`."""
 
     def _policy(self, theta: Floats) -> Floats:
         return softmax(theta)
 
     def _inverse(self, pi: Floats) -> Floats:
-        return _log_policy(pi)
+        if np.any(pi == 0.0):
+            raise ValueError(
+                f"pi: softmax policies are positive everywhere, got 0 at index "
+                f"{_first_index(pi == 0.0)}."
+            )
+        return np.log(pi)
+
+
+@dataclass(frozen=True)
+class SoftmaxPolicyGradient(_Softmax):
+    """Policy gradient of the softmax parametrization, `pg-sm` (paper, eqs. 3 to 5)."""
+
+    name = "pg-sm"
 
     def _step(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
@@ -432,7 +441,7 @@ class Direct(Update):
 
 
 @dataclass(frozen=True)
-class CrossEntropy(Update):
+class CrossEntropy(_Softmax):
     """Gradient of the cross-entropy loss towards the greedy action, `ce` (paper, eqs. 10, 11).
 
     Parameters
@@ -448,12 +457,6 @@ class CrossEntropy(Update):
     def __post_init__(self) -> None:
         if self.ties not in get_args(Ties):
             raise ValueError(f"ties: expected one of {get_args(Ties)}, got {self.ties!r}.")
-
-    def _policy(self, theta: Floats) -> Floats:
-        return softmax(theta)
-
-    def _inverse(self, pi: Floats) -> Floats:
-        return _log_policy(pi)
 
     def _step(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
@@ -543,7 +546,7 @@ def _finite(name: str, value: ArrayLike, needs_axis: bool = True) -> Floats:
         )
     bad = ~np.isfinite(array)
     if np.any(bad):
-        index = tuple(int(i) for i in np.argwhere(bad)[0])
+        index = _first_index(bad)
         raise ValueError(f"{name}: expected finite numbers, got {array[index]} at index {index}.")
     return array
 
@@ -560,14 +563,6 @@ def _require_simplex(name: str, rows: Floats, what: str) -> None:
         )
 
 
-def _log_policy(pi: Floats) -> Floats:
-    """Return the logarithm, or raise `ValueError` where softmax cannot have the policy."""
-    if np.any(pi == 0.0):
-        index = _first_index(pi == 0.0)
-        raise ValueError(f"pi: softmax policies are positive everywhere, got 0 at index {index}.")
-    return np.log(pi)
-
-
-def _first_index(rows: NDArray[np.bool_]) -> tuple[int, ...]:
-    """Return the index of the first marked row."""
-    return tuple(int(i) for i in np.argwhere(rows)[0])
+def _first_index(marks: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Return the index of the first mark."""
+    return tuple(int(i) for i in np.argwhere(marks)[0])
