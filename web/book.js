@@ -52,32 +52,37 @@
 
   const refresh = () => {
     explorers().forEach(name);
-    unfold();
     reach();
+  };
+  const arrange = () => {
+    unfold();
+    refresh();
   };
   // The style sheet lets a long page show before all of it is laid out. Once there is time, the rest
   // follows, and what the address names is where it will stay.
   const settle = () => {
     document.documentElement.classList.add("pu-settled");
-    refresh();
+    arrange();
     document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
   };
-  let pending;
-  const soon = () => {
-    clearTimeout(pending);
-    pending = setTimeout(refresh, 60);
+  const later = (action) => {
+    let pending;
+    return () => {
+      clearTimeout(pending);
+      pending = setTimeout(action, 60);
+    };
   };
   window.addEventListener("load", async () => {
     await window.MathJax?.startup?.promise;
     window.puTypesetWaiting?.();
     if (location.hash || !window.requestIdleCallback) setTimeout(settle);
     else requestIdleCallback(settle, { timeout: 2000 });
-    new MutationObserver(soon).observe(document.querySelector("main") ?? document.body, {
+    new MutationObserver(later(refresh)).observe(document.querySelector("main") ?? document.body, {
       childList: true,
       characterData: true,
       subtree: true,
     });
   });
-  window.addEventListener("resize", soon);
-  window.addEventListener("click", soon); // may have opened what was folded
+  window.addEventListener("resize", later(arrange));
+  window.addEventListener("click", later(arrange)); // may have opened what was folded
 })();
