@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from pu_lib.show.explorers import Explorer, Slider
-from pu_lib.show.families import place, simplex_axes, starts
 from pu_lib.show.style import COLOURS, GREY, INK, LABELS, figure, line, styled
+from pu_lib.show.updates import place, simplex_axes, starts
 from pu_lib.theory.monotonicity import (
     decrease_frequency,
     search_drop,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from pu_lib.show import families as fam
 from pu_lib.show import monotonicity as mono
+from pu_lib.show import updates as fam
 from pu_lib.show.style import COLOURS
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pu_lib.show.simplex_lab import PRESETS, SimplexLab
-from pu_lib.theory.families import follow
+from pu_lib.theory.updates import follow
 from pu_lib.updates import UPDATES, escort, project_simplex, softmax
 
 RUNNER = """

@@ -2,7 +2,9 @@
 
 import pytest
 
-from pu_lib.show import approximation, gravity_well, stochastic
+from pu_lib.show import function_approximation as approximation
+from pu_lib.show import gravity_well
+from pu_lib.show import stochastic_updates as stochastic
 
 DRAWS = [
     gravity_well.draw_maps,

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+from pu_lib.checks import domino as checks
 from pu_lib.theory import domino as do
 from pu_lib.theory.domino import domino, recursion, simulate
 
@@ -48,16 +49,16 @@ def test_a_setting_out_of_reach_is_refused():
 @pytest.mark.parametrize(
     ("check", "broken"),
     [
-        (do.check_recursion, {"strict": False}),
-        (do.check_theorem_6_i, {"bound": lambda h: 2**h}),
-        (do.check_theorem_6_i, {"update": "ce"}),
-        (do.check_theorem_6_i_escort, {"factor": "drop"}),
-        (do.check_theorem_6_ii, {"bound": do.bound_di}),
-        (do.check_theorem_6_iii, {"update": "pg-sm"}),
-        (do.check_theorem_6_iii, {"bound": lambda h, eta: float(h)}),
-        (do.check_lemma_13, {"first": 1}),
-        (do.check_lemma_13, {"bound": lambda n, eta: 1 + 2 * n}),
-        (do.check_amplitude, {"start": Fraction(1, 3)}),
+        (checks.check_recursion, {"strict": False}),
+        (checks.check_theorem_6_i, {"bound": lambda h: 2**h}),
+        (checks.check_theorem_6_i, {"update": "ce"}),
+        (checks.check_theorem_6_i_escort, {"factor": "drop"}),
+        (checks.check_theorem_6_ii, {"bound": do.bound_di}),
+        (checks.check_theorem_6_iii, {"update": "pg-sm"}),
+        (checks.check_theorem_6_iii, {"bound": lambda h, eta: float(h)}),
+        (checks.check_lemma_13, {"first": 1}),
+        (checks.check_lemma_13, {"bound": lambda n, eta: 1 + 2 * n}),
+        (checks.check_amplitude, {"start": Fraction(1, 3)}),
     ],
 )
 def test_checks_catch_what_is_wrong(check, broken):

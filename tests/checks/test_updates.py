@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from pu_lib.theory import families as fam
+from pu_lib.checks import updates as checks
+from pu_lib.theory import updates as fam
 from pu_lib.updates import UPDATES, escort, softmax
 
 
@@ -17,17 +18,17 @@ def test_the_printed_policies_are_those_of_the_library():
 @pytest.mark.parametrize(
     ("check", "status"),
     [
-        (fam.check_softmax_gradient, "holds"),
-        (fam.check_escort_gradient, "holds with a correction"),
-        (fam.check_softmax_step, "holds with a correction"),
-        (fam.check_softmax_middle_line, "false as stated"),
-        (fam.check_escort_step, "holds"),
-        (fam.check_cross_entropy_gradient, "holds"),
-        (fam.check_policy_gradient, "holds"),
-        (fam.check_conserved_sum, "holds"),
-        (fam.check_greedy_limit, "holds"),
-        (fam.check_greedy_only, "holds"),
-        (fam.check_paths, "holds"),
+        (checks.check_softmax_gradient, "holds"),
+        (checks.check_escort_gradient, "holds with a correction"),
+        (checks.check_softmax_step, "holds with a correction"),
+        (checks.check_softmax_middle_line, "false as stated"),
+        (checks.check_escort_step, "holds"),
+        (checks.check_cross_entropy_gradient, "holds"),
+        (checks.check_policy_gradient, "holds"),
+        (checks.check_conserved_sum, "holds"),
+        (checks.check_greedy_limit, "holds"),
+        (checks.check_greedy_only, "holds"),
+        (checks.check_paths, "holds"),
     ],
 )
 def test_what_the_chapter_says(check, status):
@@ -42,17 +43,17 @@ def without_mean(f, grad_f):
 @pytest.mark.parametrize(
     "broken",
     [
-        lambda: fam.check_softmax_gradient(without_mean),
-        lambda: fam.check_escort_gradient(signed=False),
-        lambda: fam.check_softmax_step(fam.middle_line),
-        lambda: fam.check_escort_step(signed=False),
-        lambda: fam.check_cross_entropy_gradient(UPDATES["mce"]),
-        lambda: fam.check_policy_gradient(normalised=True),
-        lambda: fam.check_conserved_sum(("ce", "pg-es")),
-        lambda: fam.check_greedy_limit("pg-sm"),
-        lambda: fam.check_greedy_limit("pg-es"),
-        lambda: fam.check_greedy_only(share=1.0),
-        lambda: fam.check_paths("ce"),
+        lambda: checks.check_softmax_gradient(without_mean),
+        lambda: checks.check_escort_gradient(signed=False),
+        lambda: checks.check_softmax_step(fam.middle_line),
+        lambda: checks.check_escort_step(signed=False),
+        lambda: checks.check_cross_entropy_gradient(UPDATES["mce"]),
+        lambda: checks.check_policy_gradient(normalised=True),
+        lambda: checks.check_conserved_sum(("ce", "pg-es")),
+        lambda: checks.check_greedy_limit("pg-sm"),
+        lambda: checks.check_greedy_limit("pg-es"),
+        lambda: checks.check_greedy_only(share=1.0),
+        lambda: checks.check_paths("ce"),
     ],
 )
 def test_broken_claims_are_caught(broken):
@@ -63,8 +64,8 @@ def test_broken_claims_are_caught(broken):
 
 
 def test_a_right_middle_line_would_pass():
-    fam.check_softmax_middle_line(fam.softmax_step).require("holds")
-    fam.check_softmax_step(line=fam.softmax_step).require("holds")
+    checks.check_softmax_middle_line(fam.softmax_step).require("holds")
+    checks.check_softmax_step(line=fam.softmax_step).require("holds")
 
 
 def test_di_is_greedy_exactly_from_the_weight_that_is_said():

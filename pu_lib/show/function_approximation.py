@@ -6,7 +6,7 @@ import numpy as np
 
 from pu_lib.show.explorers import Explorer, Slider
 from pu_lib.show.style import COLOURS, GREY, INK, BookFigure, figure, line, styled
-from pu_lib.theory.approximation import (
+from pu_lib.theory.function_approximation import (
     SPARSEMAX,
     contexts,
     fitted_direct,

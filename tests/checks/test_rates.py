@@ -5,36 +5,37 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from pu_lib.checks import rates as checks
 from pu_lib.theory import rates
 from pu_lib.updates import UPDATES, make_update
 
 
 def test_the_verdicts() -> None:
-    rates.check_theorem_2().require("holds with a correction")
-    rates.check_constants().require("holds with a correction")
-    rates.check_inclusive_sum().require("false as stated")
-    rates.check_support().require("false as stated")
+    checks.check_theorem_2().require("holds with a correction")
+    checks.check_constants().require("holds with a correction")
+    checks.check_inclusive_sum().require("false as stated")
+    checks.check_support().require("false as stated")
     for check in (
-        rates.check_limit,
-        rates.check_rates,
-        rates.check_ce_rate,
-        rates.check_di_finite,
-        rates.check_decaying_weights,
+        checks.check_limit,
+        checks.check_rates,
+        checks.check_ce_rate,
+        checks.check_di_finite,
+        checks.check_decaying_weights,
     ):
         check().require("holds")
 
 
 def test_the_checks_can_be_broken() -> None:
-    rates.check_theorem_2(constant=3.0).require("false as stated")
-    rates.check_constants(factor=2.0).require("false as stated")
-    rates.check_constants(direction="at least").require("false as stated")
-    rates.check_inclusive_sum(power=0.5).require("holds")
-    rates.check_support(inside=True).require("holds")
-    rates.check_limit(sizes=(3, 4), limit="1/n").require("false as stated")
-    rates.check_rates(updates=("mce",), n_steps=1000, at_least=1.1).require("false as stated")
-    rates.check_ce_rate(constant=1.0).require("false as stated")
-    rates.check_di_finite(factor=0.5).require("false as stated")
-    rates.check_decaying_weights(predicted=0.5).require("false as stated")
+    checks.check_theorem_2(constant=3.0).require("false as stated")
+    checks.check_constants(factor=2.0).require("false as stated")
+    checks.check_constants(direction="at least").require("false as stated")
+    checks.check_inclusive_sum(power=0.5).require("holds")
+    checks.check_support(inside=True).require("holds")
+    checks.check_limit(sizes=(3, 4), limit="1/n").require("false as stated")
+    checks.check_rates(updates=("mce",), n_steps=1000, at_least=1.1).require("false as stated")
+    checks.check_ce_rate(constant=1.0).require("false as stated")
+    checks.check_di_finite(factor=0.5).require("false as stated")
+    checks.check_decaying_weights(predicted=0.5).require("false as stated")
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])

@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pu_lib.checks import empirical as statements
+from pu_lib.checks.empirical import Part, bandwidth, judge_parts
 from pu_lib.claims import ledger
-from pu_lib.empirical import statements
 from pu_lib.empirical.details import ranking
 from pu_lib.empirical.published import comparison
 from pu_lib.empirical.results import PANELS, PAPER_PANELS, STATISTICS, Results, committed
-from pu_lib.empirical.statements import Part, bandwidth, judge_parts
 from pu_lib.empirical.thresholds import quantile, restricted_mean
 from pu_lib.verdict import Status
 

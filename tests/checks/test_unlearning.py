@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from pu_lib.checks import unlearning as checks
 from pu_lib.exact import Undecided
 from pu_lib.theory import unlearning as un
 from pu_lib.theory.unlearning import count, counts, path
@@ -136,25 +137,25 @@ def test_an_undecided_tie_is_not_guessed(monkeypatch):
 @pytest.mark.parametrize(
     ("check", "broken"),
     [
-        (un.check_intro, {"claimed": lambda n: n + 1}),
-        (un.check_theorem_4_i, {"links": {"convex": lambda x: (1 + x) / 10}}),
-        (un.check_theorem_4_i_softmax, {"extra": 2}),
-        (un.check_theorem_4_i_softmax, {"extra": 0, "starts": ("1/20",)}),
-        (un.check_theorem_4_i_escort, {"extra": 2}),
-        (un.check_theorem_4_i_escort, {"exponents": ("1.5",)}),
-        (un.check_theorem_4_i_escort, {"exponents": (2,), "factor": "drop"}),
-        (un.check_escort_dropped, {"sign_of_limit": -1}),
-        (un.check_theorem_4_ii, {"claimed": lambda n, eta, x: min(n, math.floor(1 / eta))}),
-        (un.check_theorem_4_ii, {"claimed": lambda n, eta, x: un.bound_di(n, eta)}),
-        (un.check_theorem_4_iii, {"update": "pg-sm"}),
-        (un.check_theorem_4_iii, {"bound": lambda n, eta: math.log1p(2 * eta * n) / (2 * eta)}),
-        (un.check_theorem_5_i, {"bound": lambda n: 3 * n}),
-        (un.check_theorem_5_i, {"update": "ce"}),
-        (un.check_theorem_5_i_escort, {"exponents": ("1.5",)}),
-        (un.check_theorem_5_ii, {"bound": lambda n, eta: 2 * n + 1}),
-        (un.check_theorem_5_iii, {"bound": lambda n, eta: 4 + math.sqrt(n)}),
-        (un.check_lemma_11, {"bound": lambda n, c: math.log1p(c * n)}),
-        (un.check_lemma_12, {"bound": lambda n, c: math.log1p(2 * c * math.sqrt(n))}),
+        (checks.check_intro, {"claimed": lambda n: n + 1}),
+        (checks.check_theorem_4_i, {"links": {"convex": lambda x: (1 + x) / 10}}),
+        (checks.check_theorem_4_i_softmax, {"extra": 2}),
+        (checks.check_theorem_4_i_softmax, {"extra": 0, "starts": ("1/20",)}),
+        (checks.check_theorem_4_i_escort, {"extra": 2}),
+        (checks.check_theorem_4_i_escort, {"exponents": ("1.5",)}),
+        (checks.check_theorem_4_i_escort, {"exponents": (2,), "factor": "drop"}),
+        (checks.check_escort_dropped, {"sign_of_limit": -1}),
+        (checks.check_theorem_4_ii, {"claimed": lambda n, eta, x: min(n, math.floor(1 / eta))}),
+        (checks.check_theorem_4_ii, {"claimed": lambda n, eta, x: un.bound_di(n, eta)}),
+        (checks.check_theorem_4_iii, {"update": "pg-sm"}),
+        (checks.check_theorem_4_iii, {"bound": lambda n, eta: math.log1p(2 * eta * n) / (2 * eta)}),
+        (checks.check_theorem_5_i, {"bound": lambda n: 3 * n}),
+        (checks.check_theorem_5_i, {"update": "ce"}),
+        (checks.check_theorem_5_i_escort, {"exponents": ("1.5",)}),
+        (checks.check_theorem_5_ii, {"bound": lambda n, eta: 2 * n + 1}),
+        (checks.check_theorem_5_iii, {"bound": lambda n, eta: 4 + math.sqrt(n)}),
+        (checks.check_lemma_11, {"bound": lambda n, c: math.log1p(c * n)}),
+        (checks.check_lemma_12, {"bound": lambda n, c: math.log1p(2 * c * math.sqrt(n))}),
     ],
 )
 def test_checks_catch_what_is_wrong(check, broken):
@@ -165,13 +166,13 @@ def test_checks_catch_what_is_wrong(check, broken):
 
 
 def test_lemma_11_survives_a_dip_that_is_no_dip():
-    assert un.check_lemma_11(dip=0.5).status == "holds"
+    assert checks.check_lemma_11(dip=0.5).status == "holds"
 
 
 def test_the_comparison_of_travel_times_fails_for_a_wrong_clock(monkeypatch):
     # a clock that runs at constant speed: forward steps then cover no more than backward ones
     monkeypatch.setattr(un, "_travel_clock", lambda update: lambda walker: 2 * float(walker.y))
-    assert un.check_comparison(((20, "0.3", "pg-sm", "constant"),)).margin < 0
+    assert checks.check_comparison(((20, "0.3", "pg-sm", "constant"),)).margin < 0
 
 
 def test_more_actions_reduce_to_two_with_another_start():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from flint import ctx
 
+from pu_lib.checks import monotonicity as checks
 from pu_lib.domains import bandit, chain
 from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import monotonicity as mono
@@ -13,16 +14,16 @@ from pu_lib.updates import UPDATES, greedy_mask, make_update, softmax
 @pytest.mark.parametrize(
     ("check", "status"),
     [
-        (mono.check_proposition_1, "holds"),
-        (mono.check_example_digits, "holds"),
-        (mono.check_imbalance, "holds"),
-        (mono.check_two_actions, "holds"),
-        (mono.check_worst_decrease, "holds"),
-        (mono.check_proposition_2, "holds"),
-        (mono.check_proposition_2_attack, "holds"),
-        (mono.check_proposition_2_certified, "holds"),
-        (mono.check_strict_increase, "holds with a correction"),
-        (mono.check_sign_condition, "holds"),
+        (checks.check_proposition_1, "holds"),
+        (checks.check_example_digits, "holds"),
+        (checks.check_imbalance, "holds"),
+        (checks.check_two_actions, "holds"),
+        (checks.check_worst_decrease, "holds"),
+        (checks.check_proposition_2, "holds"),
+        (checks.check_proposition_2_attack, "holds"),
+        (checks.check_proposition_2_certified, "holds"),
+        (checks.check_strict_increase, "holds with a correction"),
+        (checks.check_sign_condition, "holds"),
     ],
 )
 def test_what_the_chapter_says(check, status):
@@ -32,20 +33,20 @@ def test_what_the_chapter_says(check, status):
 @pytest.mark.parametrize(
     "broken",
     [
-        lambda: mono.check_proposition_1("mce"),
-        lambda: mono.check_proposition_1("ce", (0, 0, 0)),
-        lambda: mono.check_example_digits("0.98996", "0.98989"),
-        lambda: mono.check_example_digits(name="mce"),
-        lambda: mono.check_imbalance("mce"),
-        lambda: mono.check_two_actions(n_actions=3),
-        lambda: mono.check_worst_decrease(UPDATES["mce"]),
-        lambda: mono.check_proposition_2(UPDATES["ce"]),
-        lambda: mono.check_proposition_2(UPDATES["pg-es"]),
-        lambda: mono.check_proposition_2_attack(UPDATES["ce"]),
-        lambda: mono.check_proposition_2_certified("ce"),
-        lambda: mono.check_strict_increase(only_moving=True),
-        lambda: mono.check_sign_condition(("ce",)),
-        lambda: mono.check_sign_condition(stretch=1.5),
+        lambda: checks.check_proposition_1("mce"),
+        lambda: checks.check_proposition_1("ce", (0, 0, 0)),
+        lambda: checks.check_example_digits("0.98996", "0.98989"),
+        lambda: checks.check_example_digits(name="mce"),
+        lambda: checks.check_imbalance("mce"),
+        lambda: checks.check_two_actions(n_actions=3),
+        lambda: checks.check_worst_decrease(UPDATES["mce"]),
+        lambda: checks.check_proposition_2(UPDATES["ce"]),
+        lambda: checks.check_proposition_2(UPDATES["pg-es"]),
+        lambda: checks.check_proposition_2_attack(UPDATES["ce"]),
+        lambda: checks.check_proposition_2_certified("ce"),
+        lambda: checks.check_strict_increase(only_moving=True),
+        lambda: checks.check_sign_condition(("ce",)),
+        lambda: checks.check_sign_condition(stretch=1.5),
     ],
 )
 def test_broken_claims_are_caught(broken):

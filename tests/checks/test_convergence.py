@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pu_lib.checks import convergence as checks
 from pu_lib.domains import bandit, chain
 from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import convergence as cv
@@ -13,43 +14,43 @@ CE = UPDATES["ce"]
 
 
 def test_the_verdicts() -> None:
-    cv.check_key_lemma().require("holds")
-    cv.check_corollary_7().require("holds")
-    cv.check_lemma_8_proof().require("holds with a correction")
-    cv.check_theorem_1().require("holds with a correction")
+    checks.check_key_lemma().require("holds")
+    checks.check_corollary_7().require("holds")
+    checks.check_lemma_8_proof().require("holds with a correction")
+    checks.check_theorem_1().require("holds with a correction")
 
 
 def test_the_key_lemma_can_be_broken() -> None:
-    cv.check_key_lemma(constant=1.0).require("false as stated")
-    cv.check_key_lemma(update=CE).require("false as stated")
+    checks.check_key_lemma(constant=1.0).require("false as stated")
+    checks.check_key_lemma(update=CE).require("false as stated")
 
 
 def test_sufficiency_can_be_broken() -> None:
-    cv.check_lemma_8(constant=3.0).require("false as stated")
-    cv.check_lemma_8(exponent=2.0, n_steps=200).require("open")
-    cv.check_uniqueness(constant=3.0, n_steps=200).require("false as stated")
+    checks.check_lemma_8(constant=3.0).require("false as stated")
+    checks.check_lemma_8(exponent=2.0, n_steps=200).require("open")
+    checks.check_uniqueness(constant=3.0, n_steps=200).require("false as stated")
 
 
 def test_monotony_is_not_ce_s() -> None:
-    cv.check_corollary_7(update=CE).require("false as stated")
+    checks.check_corollary_7(update=CE).require("false as stated")
 
 
 def test_the_printed_lines_fail_for_ce() -> None:
-    cv.check_lemma_8_proof(update=CE).require("false as stated")
+    checks.check_lemma_8_proof(update=CE).require("false as stated")
 
 
 def test_necessity_can_be_broken() -> None:
-    cv.check_necessity(factor=0.5).require("false as stated")
+    checks.check_necessity(factor=0.5).require("false as stated")
     # A state that is entered again, with a suboptimal action: there the lemma is right.
     loop = FiniteMDP([[[1.0], [1.0]]], [[1.0, 0.0]], [1.0], 0.5)
-    cv.check_lemma_9({"entered again": loop}).require("holds")
+    checks.check_lemma_9({"entered again": loop}).require("holds")
 
 
 def test_the_equivalence_needs_the_contested_states() -> None:
-    cv.check_equivalence().require("holds")
-    cv.check_equivalence(dry="contested").require("false as stated")
+    checks.check_equivalence().require("holds")
+    checks.check_equivalence(dry="contested").require("false as stated")
     with pytest.raises(ValueError, match="dry: expected"):
-        cv.check_equivalence(dry="all")
+        checks.check_equivalence(dry="all")
 
 
 def test_structure_of_the_chain_with_a_tie() -> None:

@@ -33,16 +33,13 @@ from numpy.typing import NDArray
 
 from pu_lib.domains import chain, cliff, duplicated_chain, random_mdp
 from pu_lib.mdp import FiniteMDP
+from pu_lib.theory.claims import Floats
 from pu_lib.theory.cycles import THREE_STATES, simulate
 from pu_lib.theory.gravity_well import parameters
 from pu_lib.theory.unlearning import count
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, Update, project_simplex
 from pu_lib.verdict import Status, Verdict
-
-__all__ = ["AXES", "PRINTED", "Cell", "check_cell"]
-
-Floats = NDArray[np.float64]
 
 PRINTED = {
     "pg-sm": ("yes", "O(1/t)", "strong", "slow", "yes", "yes"),
@@ -95,9 +92,9 @@ def check_cell(update: str, axis: str, measure: Callable[[str], Cell] | None = N
     )
 
 
-# Convergence and optimality
-
 _STEPS = 1000
+
+
 # A gap like 1/t halves when t doubles; a gap that stalls keeps its size.
 _HALVED = 0.6
 
@@ -148,8 +145,6 @@ def _cycling(name: str) -> float:
     return gap if gap > 1.0 else 0.0
 
 
-# Rates
-
 _BANDIT = np.array([1.0, 0.6, 0.0])
 
 
@@ -169,9 +164,9 @@ def _rates(name: str) -> Cell:
     )
 
 
-# Gravity wells
-
 _CORNER = np.array([0.01, 0.98, 0.01])
+
+
 _PULL = np.array([1.0, 0.9, 0.0])
 
 
@@ -211,8 +206,6 @@ def _escape(update: Update) -> int:
     return steps
 
 
-# Unlearning
-
 _N = 1000
 
 
@@ -231,9 +224,6 @@ def _unlearning(name: str) -> Cell:
     )
 
 
-# Stochastic updates
-
-
 def _stochastic(name: str, runs: int = 40, n_steps: int = 20_000) -> Cell:
     """Sample q(a_2) = 3 with probability 0.4, else 0 (mean 1.2), against q(a_1) = 1."""
     update, rng = UPDATES[name], np.random.default_rng(1)
@@ -249,9 +239,6 @@ def _stochastic(name: str, runs: int = 40, n_steps: int = 20_000) -> Cell:
         f"The better action, best in the mean but rarely in a sample, ends with probability "
         f"{best.mean():.3f} on average and {best.min():.3f} at worst over {runs} runs.",
     )
-
-
-# Implementation with function approximation
 
 
 def _deep(name: str, n_steps: int = 4000, rate: float = 0.05) -> Cell:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from pu_lib.show.style import COLOURS, GREY, INK, LABELS, figure, line, styled
-from pu_lib.theory.families import follow, large_weight_limit
+from pu_lib.theory.updates import follow, large_weight_limit
 from pu_lib.updates import UPDATES, softmax
 
 __all__ = ["draw_flows", "draw_huge_steps", "draw_replicator", "place", "simplex_axes", "starts"]

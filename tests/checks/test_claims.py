@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from pu_lib.theory import table
-from pu_lib.theory.table import AXES, PRINTED, Cell, check_cell
+from pu_lib.checks import claims as checks
+from pu_lib.checks.claims import AXES, PRINTED, Cell, check_cell
+from pu_lib.theory import claims as table
 from pu_lib.updates import UPDATES, EscortPolicyGradient
 from pu_lib.verdict import Status
 
@@ -33,14 +34,14 @@ def test_an_update_in_the_place_of_another_is_noticed(
 
 
 def test_ce_fails_the_gravity_condition_where_mce_does_not() -> None:
-    assert table._condition_failures(UPDATES["mce"]) == (0.0, 0.0)
-    assert table._condition_failures(UPDATES["ce"])[0] > 0.05
+    assert checks._condition_failures(UPDATES["mce"]) == (0.0, 0.0)
+    assert checks._condition_failures(UPDATES["ce"])[0] > 0.05
 
 
 def test_the_sticking_escort_step_needs_the_exact_weight() -> None:
     problem = table.chain(3, beta=0.75, discount=0.5)
-    assert table._stalling(problem, UPDATES["pg-es"], 64.0) == 1.0
-    assert table._stalling(problem, EscortPolicyGradient(), 60.0) < 1.0
+    assert checks._stalling(problem, UPDATES["pg-es"], 64.0) == 1.0
+    assert checks._stalling(problem, EscortPolicyGradient(), 60.0) < 1.0
 
 
 def test_unknown_rows_and_columns_are_named() -> None:

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from pu_lib.checks import cross_entropy as checks
 from pu_lib.theory import cross_entropy as ce
 from pu_lib.theory import hunt
 from pu_lib.theory.cycles import (
@@ -96,14 +97,14 @@ def test_optimal_values_are_exact_and_unique() -> None:
 
 
 def test_the_conjecture_is_refuted() -> None:
-    verdict = ce.check_conjecture().require("false as stated")
+    verdict = checks.check_conjecture().require("false as stated")
     assert verdict.margin is not None
     assert verdict.margin < -4.3
     assert all(row["largest multiplier"] < 1 for row in verdict.evidence)
 
 
 def test_the_constant_step_is_refuted() -> None:
-    verdict = ce.check_constant_step().require("false as stated")
+    verdict = checks.check_constant_step().require("false as stated")
     assert verdict.evidence[0]["period"] == 109_662
 
 
@@ -117,7 +118,7 @@ def test_the_constant_step_is_refuted() -> None:
     ids=["equal weights", "small discount", "wrong greedy action"],
 )
 def test_no_cycle_is_certified_where_there_is_none(broken: CycleExample) -> None:
-    ce.check_conjecture(broken, spreads=("0",)).require("open")
+    checks.check_conjecture(broken, spreads=("0",)).require("open")
 
 
 def test_a_box_without_the_fixed_point_is_refused() -> None:
@@ -134,11 +135,11 @@ def test_a_box_without_the_fixed_point_is_refused() -> None:
 def test_an_unstable_cycle_is_not_called_attracting() -> None:
     certificate = certify(THREE_STATES.with_spread("2/5"))
     assert not certificate.attracting
-    ce.check_conjecture(spreads=("2/5",)).require("open")
+    checks.check_conjecture(spreads=("2/5",)).require("open")
 
 
 def test_varying_step_sizes_do_not_pass_for_constant_ones() -> None:
-    ce.check_constant_step(THREE_STATES).require("open")
+    checks.check_constant_step(THREE_STATES).require("open")
 
 
 # What holds
@@ -146,24 +147,24 @@ def test_varying_step_sizes_do_not_pass_for_constant_ones() -> None:
 
 def test_what_holds() -> None:
     for check in (
-        ce.check_other_updates,
-        ce.check_elimination,
-        ce.check_small_discount,
-        ce.check_one_successor,
-        ce.check_two_actions,
-        ce.check_hardened,
+        checks.check_other_updates,
+        checks.check_elimination,
+        checks.check_small_discount,
+        checks.check_one_successor,
+        checks.check_two_actions,
+        checks.check_hardened,
     ):
         check().require("holds")
 
 
 def test_what_holds_can_be_broken() -> None:
-    ce.check_other_updates(("ce",)).require("false as stated")
-    ce.check_elimination(bound=0.5).require("false as stated")
-    ce.check_small_discount(discount=0.9).require("false as stated")
-    ce.check_small_discount(n_mdps=2, factor=1.0).require("false as stated")
-    ce.check_one_successor(ce.draw_near_cycle).require("false as stated")
-    ce.check_two_actions(n_actions=3).require("false as stated")
-    ce.check_hardened(weights=(1, 2, 3)).require("false as stated")
+    checks.check_other_updates(("ce",)).require("false as stated")
+    checks.check_elimination(bound=0.5).require("false as stated")
+    checks.check_small_discount(discount=0.9).require("false as stated")
+    checks.check_small_discount(n_mdps=2, factor=1.0).require("false as stated")
+    checks.check_one_successor(ce.draw_near_cycle).require("false as stated")
+    checks.check_two_actions(n_actions=3).require("false as stated")
+    checks.check_hardened(weights=(1, 2, 3)).require("false as stated")
 
 
 def test_hardened_cycle_needs_varying_weights() -> None:
@@ -193,7 +194,7 @@ def test_the_committed_hunt_found_nothing(weighting: str) -> None:
 
 
 def test_a_block_of_the_hunt_is_recomputed() -> None:
-    ce.check_constant_weights().require("open")
+    checks.check_constant_weights().require("open")
 
 
 def test_a_suspect_that_was_not_followed_is_noticed() -> None:
@@ -217,7 +218,7 @@ def test_a_falsified_hunt_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     result["families"]["near"]["first_block"]["dropping"] += 1
     monkeypatch.setattr(hunt, "load", lambda _: result)
     with pytest.raises(ValueError, match="differ in \\['dropping'\\]"):
-        ce.check_constant_weights(("near",))
+        checks.check_constant_weights(("near",))
 
 
 def test_the_hunt_sees_a_cycle(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from pu_lib.show.explorers import Explorer, Slider
 from pu_lib.show.style import GREY, LABELS, BookFigure, figure, line, styled
 from pu_lib.theory.gravity_well import parameters
-from pu_lib.theory.stochastic import GAMBLE, THREE, Law, gamble, power_schedule, sample_runs
+from pu_lib.theory.stochastic_updates import GAMBLE, THREE, Law, gamble, power_schedule, sample_runs
 from pu_lib.updates import UPDATES, Update
 
 __all__ = ["EXPLORERS", "alt_drift", "draw_drift", "draw_runs"]

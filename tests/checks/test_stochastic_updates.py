@@ -5,7 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pu_lib.theory import stochastic as st
+from pu_lib.checks import stochastic_updates as checks
+from pu_lib.theory import stochastic_updates as st
 from pu_lib.updates import UPDATES
 
 
@@ -33,20 +34,20 @@ def test_limits_are_where_the_mean_step_vanishes():
 
 
 def test_biased_updates_fail_where_unbiased_ones_are_expected():
-    assert st.check_unbiased(["mce"], 1000).status == "false as stated"
-    assert st.check_symmetric(["ce"]).status == "false as stated"
-    assert st.check_asymmetric(["pg-sm"]).status == "false as stated"
-    assert st.check_ignores_gaps(["pg-sm"]).status == "false as stated"
+    assert checks.check_unbiased(["mce"], 1000).status == "false as stated"
+    assert checks.check_symmetric(["ce"]).status == "false as stated"
+    assert checks.check_asymmetric(["pg-sm"]).status == "false as stated"
+    assert checks.check_ignores_gaps(["pg-sm"]).status == "false as stated"
 
 
 def test_wrong_limits_are_caught():
-    assert st.check_biased("ce", st.mce_limit, n_steps=500).status == "false as stated"
-    assert st.check_biased("mce", st.ce_limit, n_steps=500).status == "false as stated"
+    assert checks.check_biased("ce", st.mce_limit, n_steps=500).status == "false as stated"
+    assert checks.check_biased("mce", st.ce_limit, n_steps=500).status == "false as stated"
 
 
 def test_direct_needs_decaying_weights_and_all_values():
-    assert st.check_di(lambda t: 0.5, n_steps=500).status == "false as stated"
-    assert st.check_sampled_action((1, "1/2")).status == "holds"
+    assert checks.check_di(lambda t: 0.5, n_steps=500).status == "false as stated"
+    assert checks.check_sampled_action((1, "1/2")).status == "holds"
 
 
 def test_stuck_probability_is_exact():
@@ -55,7 +56,7 @@ def test_stuck_probability_is_exact():
 
 
 def test_expected_updates_are_necessary_for_ce():
-    assert st.check_necessary("ce", n_steps=500).status == "holds"
+    assert checks.check_necessary("ce", n_steps=500).status == "holds"
 
 
 def test_sampled_actions_leave_ce_without_a_mean_step():

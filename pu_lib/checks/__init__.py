@@ -1,0 +1,1 @@
+"""One module a chapter: the checks that the ledger runs."""
