@@ -1,9 +1,10 @@
 """The ledger: every claim of the paper, the check that judges it, and the paper's slips.
 
-The claims stand in ``ledger/*.toml``, one file a chapter, each with the status that the book
-records. A check is named there as ``module:function``; it takes no argument, returns a `Verdict`,
-and is imported only when it runs, so that reading the ledger costs nothing. `judge` runs one check
-and says whether its verdict is the recorded one.
+The claims stand in ``ledger/*.toml``, one file a chapter with its title and its place in the order
+of the book, each claim with the status that the book records. The check of a claim is the function
+of ``pu_lib.checks.<chapter>`` that is decorated with the claim's identifier; it is imported only
+when it runs, so that reading the ledger costs nothing. `judge` runs one check and says whether its
+verdict is the recorded one.
 
 What the checks last measured (margin, seconds, the deciding sentence) stands in
 ``ledger/verdicts.json``, written by ``python -m pu_lib claims --record``; the book's tables show it
@@ -17,17 +18,21 @@ import math
 import time
 import tomllib
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from importlib import import_module, resources
 from typing import Any
 
-from pu_lib.verdict import Status, Verdict
+from pu_lib.verdict import CHECKS, Check, Status, Verdict
 
 __all__ = [
-    "CHAPTERS",
     "Claim",
     "Erratum",
     "Judgement",
+    "Scope",
+    "Severity",
+    "chapters",
+    "check_of",
     "errata",
     "judge",
     "ledger",
@@ -36,21 +41,25 @@ __all__ = [
     "select",
 ]
 
-CHAPTERS = (
-    "updates",
-    "monotonicity",
-    "convergence",
-    "cross-entropy",
-    "rates",
-    "gravity-well",
-    "unlearning",
-    "domino",
-    "stochastic-updates",
-    "function-approximation",
-    "claims",
-    "empirical",
-)
-"""The chapters that hold claims, in the paper's order; each is ``book/<name>.ipynb``."""
+
+class Scope(StrEnum):
+    """What a claim is a claim of."""
+
+    STATEMENT = "statement of the paper"
+    PROOF = "step of a proof"
+    REMARK = "remark of the paper"
+    CELL = "cell of Table 1"
+    EXPERIMENT = "sentence on an experiment"
+    BOOK = "theorem of this book"
+
+
+class Severity(StrEnum):
+    """How bad it is where a claim is not right as printed."""
+
+    SLIP = "slip"
+    CONSTANT = "constant"
+    HYPOTHESIS = "missing hypothesis"
+    IDEA = "idea"
 
 
 @dataclass(frozen=True)
@@ -66,17 +75,19 @@ class Claim:
     section : str
         The section of the paper that states it.
     chapter : str
-        The chapter of the book that judges it, one of `CHAPTERS`.
+        The chapter of the book that judges it, one of `chapters`.
     kind : str
         What it is: proposition, theorem, lemma, equation, remark, conjecture, table, empirical...
     statement : str
         What it says, in our words, with LaTeX between dollars.
+    scope : Scope
+        What it is a claim of.
     status : Status
-        The recorded status.
-    check : str or None
-        ``module:function`` of the check; ``None`` while pending.
-    arguments : tuple of str
-        What the check is called with, for checks that serve several claims.
+        The recorded status; pending as long as there is no check.
+    severity : Severity or None
+        How bad it is, where the claim is not right as printed.
+    wrong : str
+        What is wrong, where the claim does not hold as stated; empty otherwise.
     correction : str
         What is right, where the claim does not hold as stated; empty otherwise.
     """
@@ -87,9 +98,10 @@ class Claim:
     chapter: str
     kind: str
     statement: str
+    scope: Scope
     status: Status
-    check: str | None = None
-    arguments: tuple[str, ...] = ()
+    severity: Severity | None = None
+    wrong: str = ""
     correction: str = ""
 
 
@@ -151,6 +163,8 @@ class Judgement:
             "id": self.claim.id,
             "number": self.claim.number,
             "kind": self.claim.kind,
+            "scope": self.claim.scope.value,
+            "severity": None if self.claim.severity is None else self.claim.severity.value,
             "section": self.claim.section,
             "chapter": self.claim.chapter,
             "status": self.verdict.status.value,
@@ -163,11 +177,22 @@ class Judgement:
 def _tables() -> tuple[dict[str, Any], ...]:
     """Return the parsed files of the ledger in the order of the chapters."""
     folder = resources.files("pu_lib") / "ledger"
-    return tuple(
-        {"chapter": chapter, **tomllib.loads(path.read_text(encoding="utf-8"))}
-        for chapter in CHAPTERS
-        if (path := folder / f"{chapter}.toml").is_file()
-    )
+    tables = [
+        {"chapter": path.name.removesuffix(".toml"), **tomllib.loads(path.read_text("utf-8"))}
+        for path in folder.iterdir()
+        if path.name.endswith(".toml")
+    ]
+    return tuple(sorted(tables, key=lambda table: int(table["order"])))
+
+
+@cache
+def chapters() -> dict[str, str]:
+    """Return the titles of the chapters that hold claims, by name, in the book's order.
+
+    Each is ``book/<name>.ipynb`` and, with ``_`` for ``-``, the module of its quantities in
+    `pu_lib.theory`, of its checks in `pu_lib.checks` and of its figures in `pu_lib.show`.
+    """
+    return {table["chapter"]: table["title"] for table in _tables()}
 
 
 @cache
@@ -177,28 +202,35 @@ def ledger() -> tuple[Claim, ...]:
     Raises
     ------
     ValueError
-        If two claims share an identifier, or a claim without a check is not pending.
+        If two claims share an identifier, or a scope, status or severity is unknown.
     """
     claims = tuple(
-        Claim(
-            **{
-                **row,
-                "chapter": table["chapter"],
-                "status": Status(row["status"]),
-                "arguments": tuple(row.get("arguments", ())),
-            }
-        )
-        for table in _tables()
-        for row in table.get("claim", [])
+        _claim(table["chapter"], row) for table in _tables() for row in table.get("claim", [])
     )
     seen: set[str] = set()
     for claim in claims:
         if claim.id in seen:
             raise ValueError(f"ledger: the identifier {claim.id!r} stands twice.")
-        if (claim.check is None) != (claim.status is Status.PENDING):
-            raise ValueError(f"ledger: {claim.id!r} must have a check or be pending, not both.")
         seen.add(claim.id)
     return claims
+
+
+def _claim(chapter: str, row: dict[str, Any]) -> Claim:
+    """Read one claim; scopes and severities are written by their short names."""
+    try:
+        scope = Scope[row["scope"].upper()]
+        severity = Severity[row["severity"].upper()] if "severity" in row else None
+        return Claim(
+            **{
+                **row,
+                "chapter": chapter,
+                "scope": scope,
+                "status": Status(row["status"]),
+                "severity": severity,
+            }
+        )
+    except (KeyError, ValueError, TypeError) as error:
+        raise ValueError(f"ledger/{chapter}.toml: {row.get('id')!r}: {error}") from None
 
 
 @cache
@@ -230,25 +262,45 @@ def select(ids: list[str]) -> tuple[Claim, ...]:
     return tuple(chosen.values())
 
 
-def judge(claim: Claim) -> Judgement:
-    """Run the check of a claim.
+def check_of(claim: Claim) -> Check:
+    """Return the check of a claim.
 
     Raises
     ------
     ValueError
-        If the check answers for another claim.
+        If the module of its chapter has no check of that claim.
     """
-    if claim.check is None:
-        pending = Verdict(claim.id, Status.PENDING, None, "No check yet.")
-        return Judgement(claim, pending, 0.0)
-    module, _, function = claim.check.partition(":")
-    check = getattr(import_module(module), function)
+    module = f"pu_lib.checks.{claim.chapter.replace('-', '_')}"
+    import_module(module)
+    if claim.id not in CHECKS:
+        raise ValueError(f"{module} has no function decorated with @check({claim.id!r}).")
+    return CHECKS[claim.id]
+
+
+def judge(claim: Claim | str) -> Judgement:
+    """Run the check of a claim.
+
+    Parameters
+    ----------
+    claim : Claim or str
+        A claim of `ledger`, or its identifier.
+
+    Raises
+    ------
+    ValueError
+        If there is no such claim, or no check of it.
+    """
+    if isinstance(claim, str):
+        found = {known.id: known for known in ledger()}
+        if claim not in found:
+            raise ValueError(f"claim: {claim!r} is not in the ledger; `claims` lists them all.")
+        claim = found[claim]
+    if claim.status is Status.PENDING:
+        return Judgement(claim, Verdict(Status.PENDING, None, "No check yet.", claim=claim.id), 0.0)
+    check = check_of(claim)
     start = time.perf_counter()
-    verdict = check(*claim.arguments)
-    seconds = time.perf_counter() - start
-    if verdict.claim != claim.id:
-        raise ValueError(f"{claim.check} answered for {verdict.claim!r}, not for {claim.id!r}.")
-    return Judgement(claim, verdict, seconds)
+    verdict = check.run()
+    return Judgement(claim, verdict, time.perf_counter() - start)
 
 
 def _records() -> Any:
@@ -271,7 +323,7 @@ def record(judgements: list[Judgement]) -> None:
     """Write what the checks measured over what was recorded; other claims keep their rows."""
     rows = dict(recorded())
     for judgement in judgements:
-        if judgement.claim.check is not None:
+        if judgement.claim.status is not Status.PENDING:
             rows[judgement.claim.id] = {**judgement.row(), "summary": judgement.verdict.summary}
     kept = [rows[claim.id] for claim in ledger() if claim.id in rows]
     _records().write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-r"""The five policy updates (paper, section 2).
+r"""The policy updates: the paper's five (section 2), and those that are registered beside them.
 
 Every update maps the parameters :math:`\theta(s,\cdot)` of one state to new ones, given the values
 :math:`q(s,\cdot)` and a weight :math:`w = \eta\,d(s) \ge 0`. With
@@ -19,30 +19,46 @@ Every update maps the parameters :math:`\theta(s,\cdot)` of one state to new one
 Arrays have shape ``(..., n_actions)`` and all leading axes broadcast, so that one call updates one
 state, all states of an MDP, or a batch of MDPs. Nothing is clipped or renormalised silently: a
 parameter that an update cannot take raises `ValueError` with a sentence.
+
+An update of one's own
+----------------------
+Derive a class from `Update`, say in its attributes what it is called and how it is drawn, define
+the three hooks `to_policy`, `to_parameters` and `advance`, and `register` an instance: everything
+that goes through the updates (runs, races, figures, tables, the command line) then has one more.
+With a scalar `kernel` it also runs in the compiled experiments.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pu_lib import kernels
+from pu_lib.kernels import Kernel
+
 __all__ = [
+    "PAPER",
     "UPDATES",
     "CrossEntropy",
     "Direct",
     "EscortPolicyGradient",
+    "Look",
     "ModifiedCrossEntropy",
     "SoftmaxPolicyGradient",
     "Update",
     "advantage",
+    "as_update",
     "escort",
     "greedy_mask",
+    "label_of",
+    "look_of",
     "make_update",
     "project_simplex",
+    "register",
     "softmax",
 ]
 
@@ -176,30 +192,66 @@ def greedy_mask(
 # The updates
 
 
+class Look(NamedTuple):
+    """How an update is drawn: a colour, a dash pattern and a marker, as matplotlib takes them."""
+
+    colour: str
+    dash: str | tuple[float, tuple[float, ...]]
+    marker: str
+
+
 class Update(ABC):
     """A policy update: a parametrization and the step that moves its parameters.
+
+    A subclass defines the three hooks `to_policy`, `to_parameters` and `advance`, which get checked
+    float arrays; users call `policy`, `parameters` and `step`, which check their arguments first.
 
     Attributes
     ----------
     name : str
-        The name in `UPDATES`.
+        The name in `UPDATES`, as in ``run(mdp, "pg-sm")``.
+    title : str
+        The name in full, as in "softmax policy gradient"; `name` if missing.
+    label : str
+        The short name in figures, as in "PG-SM"; `name` in capitals if missing.
+    look : Look, optional
+        How it is drawn; a look that no other update has if missing.
+    parametrization : {"softmax", "escort", "direct"} or None
+        How policies come from parameters, for the compiled loops; needed beside a kernel.
+    in_paper : bool
+        Whether it is one of the paper's five.
     """
 
-    name: str
+    name: ClassVar[str]
+    title: ClassVar[str] = ""
+    label: ClassVar[str] = ""
+    look: ClassVar[Look | None] = None
+    parametrization: ClassVar[Literal["softmax", "escort", "direct"] | None] = None
+    in_paper: ClassVar[bool] = False
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """One step at one state in plain arithmetic (`pu_lib.kernels`); None if there is none."""
+        return None
 
     @abstractmethod
-    def _policy(self, theta: Floats) -> Floats:
-        """Return the policy of checked parameters."""
+    def to_policy(self, theta: Floats) -> Floats:
+        """Return the policy of checked parameters, shape (..., n_actions)."""
 
     @abstractmethod
-    def _inverse(self, pi: Floats) -> Floats:
-        """Return parameters of a checked policy."""
+    def to_parameters(self, pi: Floats) -> Floats:
+        """Return parameters of a checked policy, shape (..., n_actions)."""
 
     @abstractmethod
-    def _step(
+    def advance(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
         """Return the new parameters; `weight` has a trailing axis of length one."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of this update and their values, as `make_update` takes them."""
+        return {f.name: getattr(self, f.name) for f in fields(self)} if is_dataclass(self) else {}
 
     def policy(self, theta: ArrayLike) -> Floats:
         """Return the policy of parameters `theta`.
@@ -219,7 +271,7 @@ class Update(ABC):
         ValueError
             If `theta` is not an array of finite parameters of this update.
         """
-        return self._policy(self._checked(theta))
+        return self.to_policy(self._checked(theta))
 
     def parameters(self, pi: ArrayLike) -> Floats:
         r"""Return parameters whose policy is `pi`: the inverse of `policy`.
@@ -243,7 +295,7 @@ class Update(ABC):
         """
         pi = _finite("pi", pi)
         _require_simplex("pi", pi, "probabilities")
-        return self._inverse(pi)
+        return self.to_parameters(pi)
 
     def step(
         self,
@@ -292,7 +344,7 @@ class Update(ABC):
                 f"theta, q and weight do not broadcast: leading shapes {theta.shape[:-1]}, "
                 f"{q.shape[:-1]} and {weight.shape}."
             ) from None
-        return self._step(theta, q, weight[..., np.newaxis], rng)
+        return self.advance(theta, q, weight[..., np.newaxis], rng)
 
     def initial(self, n_states: int, n_actions: int) -> Floats:
         """Return parameters of the uniform policy, shape (n_states, n_actions).
@@ -306,9 +358,9 @@ class Update(ABC):
             raise ValueError(f"n_states: expected at least one state, got {n_states}.")
         if n_actions < 2:
             raise ValueError(f"n_actions: expected at least two actions, got {n_actions}.")
-        return np.full((n_states, n_actions), self._uniform(n_actions))
+        return np.full((n_states, n_actions), self.uniform(n_actions))
 
-    def _uniform(self, n_actions: int) -> float:
+    def uniform(self, n_actions: int) -> float:
         """Return the parameter which, given to every action, is the uniform policy."""
         return 0.0
 
@@ -323,10 +375,14 @@ class Update(ABC):
 class _Softmax(Update):
     """The softmax parametrization, that of `pg-sm`, `ce` and `mce`."""
 
-    def _policy(self, theta: Floats) -> Floats:
+    parametrization = "softmax"
+
+    def to_policy(self, theta: Floats) -> Floats:
+        """Return the policy of checked parameters."""
         return softmax(theta)
 
-    def _inverse(self, pi: Floats) -> Floats:
+    def to_parameters(self, pi: Floats) -> Floats:
+        """Return parameters of a checked policy."""
         if np.any(pi == 0.0):
             raise ValueError(
                 f"pi: softmax policies are positive everywhere, got 0 at index "
@@ -340,10 +396,20 @@ class SoftmaxPolicyGradient(_Softmax):
     """Policy gradient of the softmax parametrization, `pg-sm` (paper, eqs. 3 to 5)."""
 
     name = "pg-sm"
+    title = "softmax policy gradient"
+    label = "PG-SM"
+    look = Look("#0072b2", "-", "o")
+    in_paper = True
 
-    def _step(
+    @property
+    def kernel(self) -> Kernel | None:
+        """One step at one state in plain arithmetic."""
+        return kernels.pg_sm
+
+    def advance(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
+        """Return the new parameters."""
         pi = softmax(theta)
         return np.asarray(theta + weight * pi * advantage(pi, q))
 
@@ -353,8 +419,8 @@ class EscortPolicyGradient(Update):
     r"""Policy gradient of the escort parametrization, `pg-es` (paper, section 2.1, app. A.1.2).
 
     The parameters keep their sign in the policy's formula only through their modulus, so the
-    gradient carries :math:`\mathrm{sign}(\theta_a)`: a step may take a parameter across zero, and
-    the next one then pushes it further away. A parameter that is exactly zero never moves again.
+    gradient carries :math:`\mathrm{sign}(\theta_a)`: a step that is too long takes a parameter
+    across zero. A parameter that is exactly zero never moves again.
 
     Parameters
     ----------
@@ -366,8 +432,18 @@ class EscortPolicyGradient(Update):
     """
 
     name = "pg-es"
+    title = "escort policy gradient"
+    label = "PG-ES"
+    look = Look("#a8508a", (0, (6, 1.5)), "s")
+    parametrization = "escort"
+    in_paper = True
     p: float = 2.0
     factor: EscortFactor = "keep"
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """One step at one state for p = 2 with its factor; other settings need powers."""
+        return kernels.pg_es if (self.p, self.factor) == (2.0, "keep") else None
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.p) and self.p >= 1.0):
@@ -377,15 +453,18 @@ class EscortPolicyGradient(Update):
                 f"factor: expected one of {get_args(EscortFactor)}, got {self.factor!r}."
             )
 
-    def _policy(self, theta: Floats) -> Floats:
+    def to_policy(self, theta: Floats) -> Floats:
+        """Return the policy of checked parameters."""
         return escort(theta, self.p)
 
-    def _inverse(self, pi: Floats) -> Floats:
+    def to_parameters(self, pi: Floats) -> Floats:
+        """Return parameters of a checked policy."""
         return np.asarray((pi.shape[-1] * pi) ** (1.0 / self.p))
 
-    def _step(
+    def advance(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
+        """Return the new parameters."""
         pi = escort(theta, self.p)
         direction = np.sign(theta) * pi ** (1.0 - 1.0 / self.p) * advantage(pi, q)
         if self.factor == "keep":
@@ -398,7 +477,8 @@ class EscortPolicyGradient(Update):
         total = np.sum(np.abs(theta / scale) ** self.p, axis=-1, keepdims=True)
         return np.asarray(scale * total ** (1.0 / self.p))
 
-    def _uniform(self, n_actions: int) -> float:
+    def uniform(self, n_actions: int) -> float:
+        """Return the parameter which, given to every action, is the uniform policy."""
         return 1.0
 
     def _checked(self, theta: ArrayLike) -> Floats:
@@ -417,21 +497,35 @@ class Direct(Update):
     """Direct parametrization with projection on the simplex, `di` (paper, section 2.2)."""
 
     name = "di"
+    title = "direct parametrization"
+    label = "DI"
+    look = Look("#00815e", (0, (1.2, 1.2)), "D")
+    parametrization = "direct"
+    in_paper = True
 
-    def _policy(self, theta: Floats) -> Floats:
+    @property
+    def kernel(self) -> Kernel | None:
+        """One step at one state in plain arithmetic."""
+        return kernels.di
+
+    def to_policy(self, theta: Floats) -> Floats:
+        """Return the policy of checked parameters."""
         return theta.copy()
 
-    def _inverse(self, pi: Floats) -> Floats:
+    def to_parameters(self, pi: Floats) -> Floats:
+        """Return parameters of a checked policy."""
         return pi.copy()
 
-    def _step(
+    def advance(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
+        """Return the new parameters."""
         # The projection is the same for q shifted by a constant; with the largest value at zero
         # a huge weight sends the other actions far below instead of everything far above.
         return project_simplex(theta + weight * (q - q.max(axis=-1, keepdims=True)))
 
-    def _uniform(self, n_actions: int) -> float:
+    def uniform(self, n_actions: int) -> float:
+        """Return the parameter which, given to every action, is the uniform policy."""
         return 1.0 / n_actions
 
     def _checked(self, theta: ArrayLike) -> Floats:
@@ -452,15 +546,25 @@ class CrossEntropy(_Softmax):
     """
 
     name = "ce"
+    title = "cross-entropy update"
+    label = "CE"
+    look = Look("#b37400", (0, (5, 1.5, 1.2, 1.5)), "^")
+    in_paper = True
     ties: Ties = "first"
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """One step at one state in plain arithmetic, towards the given greedy action."""
+        return kernels.ce
 
     def __post_init__(self) -> None:
         if self.ties not in get_args(Ties):
             raise ValueError(f"ties: expected one of {get_args(Ties)}, got {self.ties!r}.")
 
-    def _step(
+    def advance(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
+        """Return the new parameters."""
         mask, pi = greedy_mask(q, self.ties, rng), softmax(theta)
         # 1 - pi(a_q) as the sum of the others, which keeps its digits when it is small
         missing = np.sum(np.where(mask, 0.0, pi), axis=-1, keepdims=True)
@@ -480,10 +584,20 @@ class ModifiedCrossEntropy(CrossEntropy):
     """
 
     name = "mce"
+    title = "modified cross-entropy update"
+    label = "MCE"
+    look = Look("#d0450f", (0, (9, 2)), "v")
+    in_paper = True
 
-    def _step(
+    @property
+    def kernel(self) -> Kernel | None:
+        """One step at one state in plain arithmetic, towards the given greedy action."""
+        return kernels.mce
+
+    def advance(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
+        """Return the new parameters."""
         mask = greedy_mask(q, self.ties, rng)
         missing = np.sum(np.where(mask, 0.0, softmax(theta)), axis=-1, keepdims=True)
         share = np.where(mask, 1.0, -1.0 / (theta.shape[-1] - 1))
@@ -491,19 +605,90 @@ class ModifiedCrossEntropy(CrossEntropy):
         return np.asarray(theta + weight * direction)
 
 
-_KINDS: dict[str, type[Update]] = {
-    kind.name: kind
-    for kind in (
-        SoftmaxPolicyGradient,
-        EscortPolicyGradient,
-        Direct,
-        CrossEntropy,
-        ModifiedCrossEntropy,
-    )
-}
+UPDATES: dict[str, Update] = {}
+"""The updates by name: the paper's five with its settings (p = 2, exact gradient, first of tied
+actions), then those that were registered, in that order."""
 
-UPDATES: dict[str, Update] = {name: kind() for name, kind in _KINDS.items()}
-"""The five updates of the paper with its settings: p = 2, exact gradient, first of tied actions."""
+_SPARE_LOOKS = (
+    Look("#56606b", (0, (3, 1)), "P"),
+    Look("#7a6a00", (0, (7, 1, 1, 1)), "X"),
+    Look("#8c564b", (0, (2, 2)), "*"),
+    Look("#5a4fcf", (0, (4, 1, 1, 1, 1, 1)), "h"),
+)
+
+
+def register(update: Update) -> Update:
+    """Put an update beside the others, so that everything that goes through them has it.
+
+    Parameters
+    ----------
+    update : Update
+        An instance with the settings that its name stands for.
+
+    Returns
+    -------
+    Update
+        The same update.
+
+    Raises
+    ------
+    TypeError
+        If it is not an `Update`.
+    ValueError
+        If its name is missing, or taken by an update of another class.
+    """
+    if not isinstance(update, Update):
+        raise TypeError(f"update: expected an instance of Update, got {update!r}.")
+    name = getattr(update, "name", "")
+    if not name or not isinstance(name, str):
+        raise ValueError(f"update: {type(update).__name__} has no name; set `name = '...'` in it.")
+    if name in UPDATES and type(UPDATES[name]).__qualname__ != type(update).__qualname__:
+        raise ValueError(f"update: the name {name!r} is taken by {type(UPDATES[name]).__name__}.")
+    UPDATES[name] = update
+    return update
+
+
+for _kind in (
+    SoftmaxPolicyGradient,
+    EscortPolicyGradient,
+    Direct,
+    CrossEntropy,
+    ModifiedCrossEntropy,
+):
+    register(_kind())
+
+PAPER = tuple(UPDATES)
+"""The names of the paper's five updates."""
+
+
+def as_update(update: str | Update) -> Update:
+    """Return the update that is meant: itself, or the one of that name.
+
+    Raises
+    ------
+    ValueError
+        If there is no update of that name.
+    """
+    if isinstance(update, Update):
+        return update
+    if not isinstance(update, str) or update not in UPDATES:
+        raise ValueError(f"update: expected one of {', '.join(UPDATES)}, got {update!r}.")
+    return UPDATES[update]
+
+
+def label_of(name: str) -> str:
+    """Return the short name of an update in figures and tables."""
+    update = as_update(name)
+    return update.label or update.name.upper()
+
+
+def look_of(name: str) -> Look:
+    """Return how an update is drawn; those that do not say share out the spare looks."""
+    update = as_update(name)
+    if update.look is not None:
+        return update.look
+    plain = [other for other, kind in UPDATES.items() if kind.look is None]
+    return _SPARE_LOOKS[plain.index(update.name) % len(_SPARE_LOOKS)]
 
 
 def make_update(name: str, **options: object) -> Update:
@@ -511,8 +696,8 @@ def make_update(name: str, **options: object) -> Update:
 
     Parameters
     ----------
-    name : {"pg-sm", "pg-es", "di", "ce", "mce"}
-        The paper's name.
+    name : str
+        A name in `UPDATES`.
     **options
         ``p`` and ``factor`` for `pg-es`, ``ties`` for `ce` and `mce`.
 
@@ -521,10 +706,9 @@ def make_update(name: str, **options: object) -> Update:
     ValueError
         If the name or an option is unknown, or an option has a value out of range.
     """
-    if name not in _KINDS:
-        raise ValueError(f"update: expected one of {', '.join(_KINDS)}, got {name!r}.")
+    kind = type(as_update(name))
     try:
-        return _KINDS[name](**options)
+        return kind(**options)
     except TypeError:
         raise ValueError(
             f"update {name!r} does not take the options {sorted(options)}; see its class."

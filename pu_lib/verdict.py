@@ -3,16 +3,38 @@
 A claim is never judged by eye. A check computes a *margin*, the worst distance to a violation it
 met (positive: it held with room to spare; zero: tight; negative: violated), and returns it in a
 `Verdict` together with a small table of evidence and, where the claim is false, a counterexample.
+
+Three tools serve every check:
+
+- `Worst` keeps the instance that comes nearest to breaking a claim, and refuses what is not a
+  number;
+- `judged` turns the worst instances of the corrected statement, and those that only the printed
+  one covers, into a verdict;
+- the decorator `check` says which claim of the ledger a function judges, and how far the claim can
+  be moved before the function notices:
+
+>>> @check("thm:example", moved={"n + 2 in place of n + 1": {"extra": 2}})
+... def check_example(extra: int = 1) -> Verdict:
+...     worst = Worst("n' - (n + 1)")
+...     for n in range(3):
+...         worst.add(1 - extra, n=n)
+...     return judged(worst)
+>>> CHECKS["thm:example"].run().status
+<Status.HOLDS: 'holds'>
+>>> CHECKS.pop("thm:example").run_moved("n + 2 in place of n + 1").status
+<Status.FALSE: 'false as stated'>
 """
 
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["Status", "Verdict"]
+__all__ = ["CHECKS", "Check", "Status", "Verdict", "Worst", "check", "judged"]
 
 
 class Status(StrEnum):
@@ -34,8 +56,6 @@ class Verdict:
 
     Attributes
     ----------
-    claim : str
-        The identifier of the claim in the ledger.
     status : Status
         What the check found.
     margin : float or None
@@ -47,14 +67,25 @@ class Verdict:
         A small table, one dictionary a row, all with the same keys.
     counterexample : dict or None
         The instance on which the claim as stated fails.
+    claim : str
+        The identifier of the claim in the ledger; filled in when the ledger runs the check.
+
+    Raises
+    ------
+    ValueError
+        If the margin is not a number.
     """
 
-    claim: str
     status: Status
     margin: float | None
     summary: str
     evidence: tuple[dict[str, Any], ...] = ()
     counterexample: dict[str, Any] | None = field(default=None)
+    claim: str = ""
+
+    def __post_init__(self) -> None:
+        if self.margin is not None and math.isnan(self.margin):
+            raise ValueError(f"margin: expected a number, got nan, where {self.summary!r}.")
 
     def require(self, *statuses: str) -> Verdict:
         """Return the verdict if its status is one of `statuses`.
@@ -67,7 +98,7 @@ class Verdict:
         wanted = [Status(status) for status in statuses]
         if self.status not in wanted:
             raise AssertionError(
-                f"{self.claim} should be {' or '.join(wanted)!r} but the check says "
+                f"{self.claim or 'This'} should be {' or '.join(wanted)!r} but the check says "
                 f"{self.status.value!r}: {self.summary}"
                 + (f" Counterexample: {self.counterexample}." if self.counterexample else "")
             )
@@ -75,13 +106,14 @@ class Verdict:
 
     def __str__(self) -> str:
         margin = "" if self.margin is None else f" (margin {self.margin:.4g})"
-        return f"{self.claim}: {self.status.value}{margin}. {self.summary}"
+        head = f"{self.claim}: " if self.claim else ""
+        return f"{head}{self.status.value}{margin}. {self.summary}"
 
     def _repr_html_(self) -> str:
         parts = [
             f'<div class="verdict verdict-{self.status.name.lower()}">',
-            f'<p><strong class="verdict-status">{html.escape(self.status.value)}</strong> '
-            f"<code>{html.escape(self.claim)}</code></p>",
+            f'<p><strong class="verdict-status">{html.escape(self.status.value)}</strong>'
+            + (f" <code>{html.escape(self.claim)}</code></p>" if self.claim else "</p>"),
             f"<p>{html.escape(self.summary)}</p>",
         ]
         if self.margin is not None:
@@ -109,3 +141,174 @@ def _table(rows: tuple[dict[str, Any], ...]) -> str:
         for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+class Worst:
+    """The instance that comes nearest to breaking a claim, of all that were tried.
+
+    Parameters
+    ----------
+    unit : str
+        What a margin is, for the sentence of the verdict.
+    keep : int
+        How many of the worst instances to keep as evidence.
+    """
+
+    def __init__(self, unit: str = "the margin", keep: int = 6) -> None:
+        self.unit = unit
+        self.count = 0
+        self._keep = keep
+        self._cases: list[tuple[float, dict[str, Any]]] = []
+
+    def add(self, margin: float, **instance: Any) -> None:
+        """Note an instance and how far it is from breaking the claim.
+
+        Raises
+        ------
+        ValueError
+            If the margin is not a number.
+        """
+        margin = float(margin)
+        if math.isnan(margin):
+            raise ValueError(f"margin: expected a number, got nan at {_words(instance)}.")
+        self.count += 1
+        self._cases.append((margin, instance))
+        if len(self._cases) > 4 * self._keep:
+            self._trim()
+
+    def _trim(self) -> None:
+        self._cases.sort(key=lambda case: case[0])
+        del self._cases[self._keep :]
+
+    @property
+    def margin(self) -> float:
+        """The smallest margin."""
+        return self._worst()[0]
+
+    @property
+    def instance(self) -> dict[str, Any]:
+        """The instance with the smallest margin."""
+        return self._worst()[1]
+
+    @property
+    def rows(self) -> tuple[dict[str, Any], ...]:
+        """The worst instances with their margins, the worst first."""
+        self._trim()
+        return tuple({**instance, "margin": margin} for margin, instance in self._cases)
+
+    def _worst(self) -> tuple[float, dict[str, Any]]:
+        if not self._cases:
+            raise ValueError("a check that tried no instance has no margin.")
+        return min(self._cases, key=lambda case: case[0])
+
+
+def judged(
+    ours: Worst,
+    printed: Worst | None = None,
+    broken: Status = Status.CORRECTED,
+    evidence: Sequence[Mapping[str, Any]] = (),
+) -> Verdict:
+    """Turn worst cases into a verdict.
+
+    Parameters
+    ----------
+    ours : Worst
+        Instances of the corrected statement; of the printed one, where nothing is corrected.
+    printed : Worst, optional
+        Instances that the printed statement covers and the corrected one excludes.
+    broken : Status
+        The status when an instance of `printed` has a negative margin.
+    evidence : sequence of mappings
+        The table to show; the worst instances, if it is empty.
+
+    Returns
+    -------
+    Verdict
+        False if an instance of `ours` is violated; else `broken` if one of `printed` is; else it
+        holds.
+    """
+    table = tuple(dict(row) for row in evidence)
+    where = f" (at {_words(ours.instance)})" if ours.instance else ""
+    if ours.margin < 0:
+        also = ", also as corrected" if printed else ""
+        summary = f"Violated{also}: {ours.unit} is {ours.margin:.4g}{where}."
+        return Verdict(Status.FALSE, ours.margin, summary, table or ours.rows, ours.instance)
+    instances = "1 instance" if ours.count == 1 else f"{ours.count} instances"
+    found = f"over {instances} {ours.unit} is at least {ours.margin:.4g}{where}."
+    if printed and printed.count and printed.margin < 0:
+        summary = f"As printed, {printed.unit} is {printed.margin:.4g}; corrected, {found}"
+        return Verdict(broken, printed.margin, summary, table or printed.rows, printed.instance)
+    return Verdict(Status.HOLDS, ours.margin, found[0].upper() + found[1:], table or ours.rows)
+
+
+def _words(instance: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} = {_show(value)}" for key, value in instance.items())
+
+
+@dataclass(frozen=True)
+class Check:
+    """What judges a claim, and how far the claim can be moved before that notices.
+
+    Attributes
+    ----------
+    claim : str
+        The identifier of the claim in the ledger.
+    function : callable
+        Returns a `Verdict`.
+    arguments : mapping
+        What the function is called with, where it serves several claims.
+    moved : mapping of str to mapping
+        Claims that are wrong, in words, and the arguments that make the function check them: it
+        must not return the recorded status.
+    blind : mapping of str to mapping
+        Other claims that the function cannot tell from this one, in words with the reason, and
+        their arguments: it returns the recorded status for them too.
+    """
+
+    claim: str
+    function: Callable[..., Verdict]
+    arguments: Mapping[str, Any]
+    moved: Mapping[str, Mapping[str, Any]]
+    blind: Mapping[str, Mapping[str, Any]]
+
+    def run(self, **changes: Any) -> Verdict:
+        """Run the check, with other arguments in place of its own if any are given."""
+        return replace(self.function(**{**self.arguments, **changes}), claim=self.claim)
+
+    def run_moved(self, words: str) -> Verdict:
+        """Run the check on one of the claims in `moved` or `blind`."""
+        return self.run(**{**self.moved, **self.blind}[words])
+
+
+CHECKS: dict[str, Check] = {}
+"""The checks of the modules imported so far, by claim."""
+
+_Function = TypeVar("_Function", bound=Callable[..., Verdict])
+
+
+def check(
+    claim: str,
+    moved: Mapping[str, Mapping[str, Any]] | None = None,
+    blind: Mapping[str, Mapping[str, Any]] | None = None,
+    **arguments: Any,
+) -> Callable[[_Function], _Function]:
+    """Register a function as the check of a claim (a decorator).
+
+    Parameters
+    ----------
+    claim, moved, blind, **arguments
+        See `Check`. A function may serve several claims: decorate it once for each.
+
+    Raises
+    ------
+    ValueError
+        If another function is already the check of that claim.
+    """
+
+    def register(function: _Function) -> _Function:
+        if claim in CHECKS and CHECKS[claim].function.__qualname__ != function.__qualname__:
+            raise ValueError(f"check: {claim!r} is already judged by {CHECKS[claim].function}.")
+        CHECKS[claim] = Check(claim, function, arguments, moved or {}, blind or {})
+        return function
+
+    return register

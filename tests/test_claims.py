@@ -5,8 +5,8 @@ import json
 import pytest
 
 from pu_lib.__main__ import main
-from pu_lib.claims import CHAPTERS, Claim, errata, judge, ledger, recorded, select
-from pu_lib.verdict import Status, Verdict
+from pu_lib.claims import Claim, Scope, chapters, errata, judge, ledger, recorded, select
+from pu_lib.verdict import CHECKS, Check, Status, Verdict, Worst, judged
 
 TABLE_1 = {
     f"tab:analysis/{update}/{axis}"
@@ -32,12 +32,12 @@ def test_corrected_claims_say_what_is_right() -> None:
 def test_errata_belong_to_chapters_and_claims() -> None:
     ids = {claim.id for claim in ledger()}
     for erratum in errata():
-        assert erratum.chapter in CHAPTERS
+        assert erratum.chapter in chapters()
         assert not erratum.claim or erratum.claim in ids, erratum
 
 
 @pytest.mark.parametrize(
-    "claim", [c for c in ledger() if c.check is not None], ids=lambda claim: claim.id
+    "claim", [c for c in ledger() if c.status is not Status.PENDING], ids=lambda claim: claim.id
 )
 def test_check_says_again_what_is_recorded(claim: Claim) -> None:
     judgement = judge(claim)
@@ -73,6 +73,8 @@ def test_json_rows_have_the_promised_keys(capsys: pytest.CaptureFixture[str]) ->
         "id",
         "number",
         "kind",
+        "scope",
+        "severity",
         "section",
         "chapter",
         "status",
@@ -84,30 +86,51 @@ def test_json_rows_have_the_promised_keys(capsys: pytest.CaptureFixture[str]) ->
 def test_a_verdict_that_is_not_the_recorded_one_exits_with_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    claim = Claim("x", "X", "1", "updates", "remark", "x", Status.HOLDS, "tests.broken:check")
+    claim = Claim("x", "X", "1", "updates", "remark", "x", Scope.REMARK, Status.HOLDS)
     monkeypatch.setattr("pu_lib.cli.claims.select", lambda _: (claim,))
-    broken = Verdict("x", Status.FALSE, -1.0, "It fails.")
-    monkeypatch.setattr("pu_lib.claims.import_module", lambda _: _Module(broken))
+    broken = Check("x", lambda: Verdict(Status.FALSE, -1.0, "It fails."), {}, {}, {})
+    monkeypatch.setitem(CHECKS, "x", broken)
     assert main(["claims"]) == 1
     assert "recorded 'holds'" in capsys.readouterr().err
 
 
-class _Module:
-    """Stands for a module whose check returns a given verdict."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        self.check = lambda: verdict
-
-
 def test_require_names_the_claim_and_the_counterexample() -> None:
-    verdict = Verdict("x", Status.FALSE, -0.5, "It fails.", counterexample={"n": 3})
+    verdict = Verdict(Status.FALSE, -0.5, "It fails.", counterexample={"n": 3}, claim="x")
     with pytest.raises(AssertionError, match=r"x should be 'holds'.*n.*3"):
         verdict.require("holds")
     assert verdict.require("false as stated", "open") is verdict
 
 
 def test_verdict_box_escapes_and_shows_its_table() -> None:
-    verdict = Verdict("x", Status.HOLDS, 1.0, "a < b", evidence=({"n": 1, "gap": 0.25},))
+    verdict = Verdict(Status.HOLDS, 1.0, "a < b", evidence=({"n": 1, "gap": 0.25},))
     box = verdict._repr_html_()
     assert "a &lt; b" in box
     assert "<td>0.25</td>" in box
+
+
+def test_a_margin_that_is_not_a_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="nan"):
+        Verdict(Status.HOLDS, float("nan"), "It holds.")
+    worst = Worst()
+    with pytest.raises(ValueError, match=r"nan at n = 3"):
+        worst.add(float("nan"), n=3)
+
+
+def test_a_check_that_tried_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="no instance"):
+        judged(Worst())
+
+
+def test_the_worst_instance_decides() -> None:
+    ours, printed = Worst("room", keep=2), Worst("room")
+    for n in range(20):
+        ours.add(abs(n - 7) + 1, n=n)
+    assert judged(ours).status is Status.HOLDS
+    assert (ours.margin, ours.instance, ours.count) == (1.0, {"n": 7}, 20)
+    assert len(ours.rows) == 2
+    printed.add(-2.0, n=0)
+    corrected = judged(ours, printed)
+    assert corrected.status is Status.CORRECTED
+    assert corrected.counterexample == {"n": 0}
+    ours.add(-1.0, n=99)
+    assert judged(ours, printed).status is Status.FALSE

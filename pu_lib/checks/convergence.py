@@ -25,12 +25,13 @@ from pu_lib.theory.convergence import (
 )
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, Update
-from pu_lib.verdict import Status, Verdict
+from pu_lib.verdict import Status, Verdict, check
 
 ROUNDING = 1e-12
 """Relative tolerance for values that come from a linear solve of a few dozen states."""
 
 
+@check("thm:optimality/key-lemma")
 def check_key_lemma(
     constant: float = 0.5, update: Update = UPDATES["mce"], n_runs: int = 80, seed: int = 0
 ) -> Verdict:
@@ -65,7 +66,6 @@ def check_key_lemma(
             where = {"actions": n_actions, "best": n_top, "ties": adversary, "weights about": size}
     holds = worst >= -ROUNDING
     return Verdict(
-        "thm:optimality/key-lemma",
         Status.HOLDS if holds else Status.FALSE,
         worst,
         f"Over {n_runs} runs the bound is at least {1 + worst:.6g} times the mass it bounds.",
@@ -73,6 +73,7 @@ def check_key_lemma(
     )
 
 
+@check("lem:optimality")
 def check_lemma_8(
     update: Update = UPDATES["mce"],
     exponent: float = 0.5,
@@ -94,11 +95,10 @@ def check_lemma_8(
     n_steps : int
         Length of the runs.
     """
-    return _sufficiency("lem:optimality", instances(), update, exponent, constant, n_steps)
+    return _sufficiency(instances(), update, exponent, constant, n_steps)
 
 
 def _sufficiency(
-    claim: str,
     mdps: dict[str, FiniteMDP],
     update: Update,
     exponent: float,
@@ -133,7 +133,6 @@ def _sufficiency(
         )
     if unsettled:
         return Verdict(
-            claim,
             Status.OPEN,
             None,
             f"Within {n_steps} steps the greedy actions do not provably settle on: "
@@ -141,7 +140,6 @@ def _sufficiency(
             tuple(rows),
         )
     return Verdict(
-        claim,
         Status.HOLDS if worst >= 0 else Status.FALSE,
         worst,
         f"On {len(rows)} MDPs the greedy actions settle, and from there every gap is at most "
@@ -151,6 +149,7 @@ def _sufficiency(
     )
 
 
+@check("cor:convergence")
 def check_corollary_7(
     update: Update = UPDATES["mce"], n_steps: int = 200, size: float = 3.0, seed: int = 0
 ) -> Verdict:
@@ -176,7 +175,6 @@ def check_corollary_7(
         worst = min(worst, rise + tolerance, room + tolerance)
         rows.append({"MDP": name, "least change of q": rise, "least q* - q": room})
     return Verdict(
-        "cor:convergence",
         Status.HOLDS if worst >= 0 else Status.FALSE,
         worst,
         f"Over {len(rows)} MDPs and {n_steps} updates with random weights the values never "
@@ -185,6 +183,7 @@ def check_corollary_7(
     )
 
 
+@check("thm:optimality/uniqueness")
 def check_uniqueness(
     update: Update = UPDATES["mce"], constant: float = 0.5, n_steps: int = 600
 ) -> Verdict:
@@ -216,13 +215,12 @@ def check_uniqueness(
         for name, mdp in instances().items()
         if (structure(mdp).optimal[structure(mdp).contested].sum(axis=1) > 1).any()
     }
-    inner = _sufficiency("thm:optimality/uniqueness", many, update, 0.5, constant, 400)
+    inner = _sufficiency(many, update, 0.5, constant, 400)
     if inner.status is not Status.HOLDS:
         return inner
     worst = min(worst, inner.margin if inner.margin is not None else np.inf)
     holds = worst >= -ROUNDING
     return Verdict(
-        "thm:optimality/uniqueness",
         Status.HOLDS if holds else Status.FALSE,
         worst,
         f"{len(rows)} runs with adversarial ties and {len(many)} MDPs with many optimal policies: "
@@ -231,6 +229,7 @@ def check_uniqueness(
     )
 
 
+@check("lem:optimality/proof")
 def check_lemma_8_proof(
     update: Update = UPDATES["mce"], decay: float = 0.9, n_steps: int = 250
 ) -> Verdict:
@@ -278,7 +277,6 @@ def check_lemma_8_proof(
         status = Status.CORRECTED if unique and tied else Status.HOLDS
         verb = "is right to rounding"
     return Verdict(
-        "lem:optimality/proof",
         status,
         worst,
         f"At {states} states each displayed line {verb} (least slack {worst:.2g}); the step to a "
@@ -289,6 +287,7 @@ def check_lemma_8_proof(
     )
 
 
+@check("lem:optimality-necessity")
 def check_lemma_9(
     cases: dict[str, FiniteMDP] | None = None, weight_sum: float = 2.0, n_steps: int = 400
 ) -> Verdict:
@@ -334,7 +333,6 @@ def check_lemma_9(
         worst = min(worst, q_gap)
     floor = float(necessity_floor(0.5, 2, weight_sum))
     return Verdict(
-        "lem:optimality-necessity",
         Status.FALSE if worst < floor / 10 else Status.HOLDS,
         worst - floor,
         f"The weights sum to {weight_sum:g}, so that every action keeps probability "
@@ -346,6 +344,7 @@ def check_lemma_9(
     )
 
 
+@check("lem:optimality-necessity/corrected")
 def check_necessity(factor: float = 1.0, n_runs: int = 120, seed: int = 0) -> Verdict:
     r"""Attack the corrected Lemma 9: no probability, and no gap, falls below its floor.
 
@@ -390,7 +389,6 @@ def check_necessity(factor: float = 1.0, n_runs: int = 120, seed: int = 0) -> Ve
         worst = min(worst, float((v_gap - floor.max()).min()) + tolerance)
         worst = min(worst, float((q_gap - reach * floor.max()).min()) + tolerance)
     return Verdict(
-        "lem:optimality-necessity/corrected",
         Status.HOLDS if worst >= 0 else Status.FALSE,
         worst,
         f"Over {n_runs} runs no log probability falls below its floor (least room {worst:.3g}), "
@@ -398,6 +396,7 @@ def check_necessity(factor: float = 1.0, n_runs: int = 120, seed: int = 0) -> Ve
     )
 
 
+@check("thm:optimality/equivalence")
 def check_equivalence(dry: str = "uncontested", n_steps: int = 600) -> Verdict:
     """Give no weight at all where it is not needed, and see the values become optimal.
 
@@ -426,16 +425,14 @@ def check_equivalence(dry: str = "uncontested", n_steps: int = 600) -> Verdict:
     elif dry != "uncontested":
         raise ValueError(f"dry: expected 'uncontested' or 'contested', got {dry!r}.")
     trajectory = run(mdp, UPDATES["mce"], n_steps, weighting=weights)
-    claim = "thm:optimality/equivalence"
     if settled(trajectory, facts) is None:
-        return Verdict(claim, Status.OPEN, None, "The greedy actions do not provably settle.")
+        return Verdict(Status.OPEN, None, "The greedy actions do not provably settle.")
     start, gap, now, ahead = optimality_bounds(mdp, trajectory, facts)
     slack = float(min((now / gap).min(), (ahead / now).min())) - 1.0
     vanishes = bool((weights[facts.contested] > 0).all())
     ends = float(gap[-1])
     holds = vanishes and slack >= -1e-9
     return Verdict(
-        claim,
         Status.HOLDS if holds else Status.FALSE,
         slack if vanishes else -ends,
         f"No weight at {int((weights[~mdp.terminal] == 0).sum())} of "
@@ -444,6 +441,7 @@ def check_equivalence(dry: str = "uncontested", n_steps: int = 600) -> Verdict:
     )
 
 
+@check("thm:optimality")
 def check_theorem_1() -> Verdict:
     """Put Theorem 1 together: sufficient, also without uniqueness; not necessary as stated."""
     parts: Sequence[Verdict] = (
@@ -458,7 +456,6 @@ def check_theorem_1() -> Verdict:
     status = Status.CORRECTED if found == expected else Status.OPEN
     margins = [part.margin for part in parts if part.status is Status.HOLDS]
     return Verdict(
-        "thm:optimality",
         status,
         min((m for m in margins if m is not None), default=None),
         "Sufficient, with any number of optimal policies; necessary for v (not for q) and only at "

@@ -30,9 +30,10 @@ from pu_lib.theory.cycles import (
     certify,
 )
 from pu_lib.updates import UPDATES, make_update
-from pu_lib.verdict import Status, Verdict
+from pu_lib.verdict import Status, Verdict, check
 
 
+@check("sec:conv/ce-conjecture")
 def check_conjecture(
     example: CycleExample = THREE_STATES, spreads: Sequence[str] = ("0", "1/100", "1/10", "1/5")
 ) -> Verdict:
@@ -45,39 +46,34 @@ def check_conjecture(
     spreads : sequence of str
         Weights added to every state at every step; each gives one certificate.
     """
-    claim = "sec:conv/ce-conjecture"
     try:
         certificates = [certify(example.with_spread(spread)) for spread in spreads]
     except NotCertifiedError as error:
-        return Verdict(claim, Status.OPEN, None, f"No cycle was certified. {error}")
+        return Verdict(Status.OPEN, None, f"No cycle was certified. {error}")
     return _refutation(
-        claim,
         certificates,
         f"CE cycles for ever with period {example.period} and bounded weights; every state's "
         "weights sum to infinity, and with the spread each state is updated at every step.",
     )
 
 
+@check("sec:conv/ce-conjecture/constant-step")
 def check_constant_step(example: CycleExample = FOUR_STATES) -> Verdict:
     """Certify the cycle of CE with a constant step size (about 15 seconds)."""
-    claim = "sec:conv/ce-conjecture/constant-step"
     sizes = {phase.weight for phase in example.phases}
     if len(sizes) != 1:
-        return Verdict(
-            claim, Status.OPEN, None, f"The step sizes {sorted(sizes)} are not constant."
-        )
+        return Verdict(Status.OPEN, None, f"The step sizes {sorted(sizes)} are not constant.")
     try:
         certificate = certify(example)
     except NotCertifiedError as error:
-        return Verdict(claim, Status.OPEN, None, f"No cycle was certified. {error}")
+        return Verdict(Status.OPEN, None, f"No cycle was certified. {error}")
     return _refutation(
-        claim,
         [certificate],
         f"CE with every step of size {sizes.pop()} cycles for ever with period {example.period}.",
     )
 
 
-def _refutation(claim: str, certificates: Sequence[Certificate], summary: str) -> Verdict:
+def _refutation(certificates: Sequence[Certificate], summary: str) -> Verdict:
     """Turn certificates into a verdict: false if all orbits attract, far below the optimum."""
     rows = tuple(
         {
@@ -96,7 +92,6 @@ def _refutation(claim: str, certificates: Sequence[Certificate], summary: str) -
     visited = all(example.weights.sum(axis=0) > 0)
     refuted = visited and shortfall > 0 and all(c.attracting for c in certificates)
     return Verdict(
-        claim,
         Status.FALSE if refuted else Status.OPEN,
         -shortfall,
         f"{summary} Certified in ball arithmetic; no state comes closer than {shortfall:.4g} to "
@@ -114,6 +109,7 @@ def _refutation(claim: str, certificates: Sequence[Certificate], summary: str) -
     )
 
 
+@check("sec:conv/ce-conjecture/others")
 def check_other_updates(
     updates: Sequence[str] = ("mce", "pg-sm", "di"), periods: int = 200, margin: float = 1.0
 ) -> Verdict:
@@ -146,7 +142,6 @@ def check_other_updates(
         )
     worst = max(float(row["largest gap at the end"]) for row in rows)
     return Verdict(
-        "sec:conv/ce-conjecture/others",
         Status.HOLDS if worst < margin else Status.FALSE,
         margin - worst,
         f"After {periods} periods of the schedule on which CE cycles, from the cycle's own policy, "
@@ -155,6 +150,7 @@ def check_other_updates(
     )
 
 
+@check("sec:conv/ce-conjecture/elimination")
 def check_elimination(
     n_runs: int = 60, n_steps: int = 300, bound: float = 2.0, seed: int = 0
 ) -> Verdict:
@@ -199,7 +195,6 @@ def check_elimination(
                 worst_window = min(worst_window, float((lost - np.exp(-bound)).min()))
     worst = min(worst_step, worst_window)
     return Verdict(
-        "sec:conv/ce-conjecture/elimination",
         Status.HOLDS if worst >= 0.0 else Status.FALSE,
         worst,
         f"Over {n_runs} runs the change of log pi stays above -{bound:g} w by {worst_step:.3g}, "
@@ -247,6 +242,7 @@ LATE = 2e-3
 """What the values of a convergent run may still move by, relative to their range, late in a run."""
 
 
+@check("sec:conv/ce-conjecture/small-discount")
 def check_small_discount(
     discount: float = 0.45, n_mdps: int = 400, seed: int = 0, factor: float = 2.0
 ) -> Verdict:
@@ -271,7 +267,6 @@ def check_small_discount(
     slack = contraction_margin(certificate) - (2.0 - factor) * 0.9 * float(D.max())
     margin = min(LATE - worst, slack)
     return Verdict(
-        "sec:conv/ce-conjecture/small-discount",
         Status.HOLDS if margin >= 0 else Status.FALSE,
         margin,
         f"At discount {discount:g}, over {n_mdps} MDPs and schedules, the values late in the run "
@@ -281,6 +276,7 @@ def check_small_discount(
     )
 
 
+@check("sec:conv/ce-conjecture/one-successor")
 def check_one_successor(
     draw: Callable[[np.random.Generator], tuple[Floats, Ints, Ints]] = _ring,
     discount: float = 0.9,
@@ -300,7 +296,6 @@ def check_one_successor(
     """
     worst, where = _attack(draw, discount, n_mdps, seed)
     return Verdict(
-        "sec:conv/ce-conjecture/one-successor",
         Status.HOLDS if worst <= LATE else Status.FALSE,
         LATE - worst,
         f"At discount {discount:g}, over {n_mdps} MDPs and schedules, the values late in the run "
@@ -309,6 +304,7 @@ def check_one_successor(
     )
 
 
+@check("sec:conv/ce-conjecture/two-actions")
 def check_two_actions(n_actions: int = 2, n_points: int = 2000, seed: int = 0) -> Verdict:
     """Compare the steps of CE and MCE, which are the same formula for two actions."""
     rng = np.random.default_rng(seed)
@@ -321,7 +317,6 @@ def check_two_actions(n_actions: int = 2, n_points: int = 2000, seed: int = 0) -
     difference = np.abs(ce - mce).max(axis=1)
     worst = float((allowed - difference).min())
     return Verdict(
-        "sec:conv/ce-conjecture/two-actions",
         Status.HOLDS if worst >= 0 else Status.FALSE,
         worst,
         f"Over {n_points} points the steps of CE and MCE differ by at most {difference.max():.2g}, "
@@ -329,6 +324,7 @@ def check_two_actions(n_actions: int = 2, n_points: int = 2000, seed: int = 0) -
     )
 
 
+@check("sec:conv/ce-conjecture/hardened")
 def check_hardened(
     weights: Sequence[int] = (1,), n_starts: int = 100, n_steps: int = 60, seed: int = 0
 ) -> Verdict:
@@ -375,7 +371,6 @@ def check_hardened(
             levels = after
     holds = worst >= 0
     return Verdict(
-        "sec:conv/ce-conjecture/hardened",
         Status.HOLDS if holds else Status.FALSE,
         float(worst),
         f"{updates} exact updates, {errors} of them errors (a third action on top): the potential "
@@ -384,6 +379,7 @@ def check_hardened(
     )
 
 
+@check("sec:conv/ce-constant")
 def check_constant_weights(families: Sequence[str] = ("three",), block: int = 0) -> Verdict:
     """Run one block of the committed hunt again and compare; the conjecture stays open.
 
@@ -394,15 +390,16 @@ def check_constant_weights(families: Sequence[str] = ("three",), block: int = 0)
     block : int
         Which block; the committed result holds the record of block 0.
     """
-    return _hunted("sec:conv/ce-constant", "constant", families, block)
+    return _hunted("constant", families, block)
 
 
+@check("sec:conv/ce-on-policy")
 def check_on_policy_weights(families: Sequence[str] = ("near",), block: int = 0) -> Verdict:
     """Do the same for weights proportional to the occupancy of the current policy."""
-    return _hunted("sec:conv/ce-on-policy", "on-policy", families, block)
+    return _hunted("on-policy", families, block)
 
 
-def _hunted(claim: str, weighting: str, families: Sequence[str], block: int) -> Verdict:
+def _hunted(weighting: str, families: Sequence[str], block: int) -> Verdict:
     from pu_lib.theory.hunt import SUSPECT, hunt_block, load
 
     committed = load(weighting)
@@ -428,7 +425,6 @@ def _hunted(claim: str, weighting: str, families: Sequence[str], block: int) -> 
             )
     more = f" {len(followed)} suspects settled when followed for longer." if followed else ""
     return Verdict(
-        claim,
         Status.FALSE if left else Status.OPEN,
         SUSPECT - largest,
         f"No cycle among {committed['mdps']} MDPs ({committed['command']}, "

@@ -25,11 +25,12 @@ from pu_lib.theory.domino import (
     simulate,
     worst_sequence,
 )
-from pu_lib.verdict import Status, Verdict
+from pu_lib.verdict import Status, Verdict, check
 
 ETAS = ("0.05", "0.3", "1", "2.5", "8")
 
 
+@check("sec:domino/recursion")
 def check_recursion(
     strict: bool = True,
     processes: Sequence[tuple[str, Number, str]] = (
@@ -60,7 +61,7 @@ def check_recursion(
             row = {"update": update, "p": str(p), "factor": factor, "eta": eta, "states": states}
             yield {**row, "n_1": direct[0], "recursion": short[0]}, 0.0 - apart
 
-    return rule("sec:domino/recursion", "minus the number of flip times that differ", cases())
+    return rule("minus the number of flip times that differ", cases())
 
 
 def _solved(
@@ -78,6 +79,7 @@ def _solved(
         yield row, float(-room if upper else room)
 
 
+@check("thm:domino/i")
 def check_theorem_6_i(
     bound: Callable[[int], int] = bound_pg_sharp, update: str = "pg-sm"
 ) -> Verdict:
@@ -96,9 +98,10 @@ def check_theorem_6_i(
         yield row, float(steps - bound_pg(3))
 
     unit = "steps - (2^h - 1)"
-    return rule("thm:domino/i", unit, ours, low() if update == "pg-sm" else ())
+    return rule(unit, ours, low() if update == "pg-sm" else ())
 
 
+@check("thm:domino/i/pg-es")
 def check_theorem_6_i_escort(
     bound: Callable[[int], int] = bound_pg_sharp, factor: str = "keep"
 ) -> Verdict:
@@ -126,9 +129,10 @@ def check_theorem_6_i_escort(
             yield from _solved(lambda h, _: bound_pg(h), (h,), (eta,), **process)
 
     unit = "steps - bound"
-    return rule("thm:domino/i/pg-es", unit, ours(), theirs(), Status.FALSE)
+    return rule(unit, ours(), theirs(), Status.FALSE)
 
 
+@check("thm:domino/ii")
 def check_theorem_6_ii(
     bound: Callable[[int, Fraction], Fraction] = bound_di_sharp,
 ) -> Verdict:
@@ -151,9 +155,10 @@ def check_theorem_6_ii(
     theirs = _solved(
         lambda h, eta: float(bound_di(h, eta)), (2, 3, 21), etas, upper=True, update="di"
     )
-    return rule("thm:domino/ii", "bound - steps", ours(), theirs, Status.FALSE)
+    return rule("bound - steps", ours(), theirs, Status.FALSE)
 
 
+@check("thm:domino/iii")
 def check_theorem_6_iii(
     bound: Callable[[int, float], float] = bound_ce_sharp, update: str = "ce"
 ) -> Verdict:
@@ -179,9 +184,10 @@ def check_theorem_6_iii(
         ({"eta": "1", "states": 2, "steps": steps, "printed bound": 0}, 0.0 - steps)
         for steps in [domino(2, "ce", 1)]
     ]
-    return rule("thm:domino/iii", "bound - steps", ours(), theirs, Status.FALSE)
+    return rule("bound - steps", ours(), theirs, Status.FALSE)
 
 
+@check("lem:XXn<")
 def check_lemma_13(
     first: int = 2, bound: Callable[[int, float], float] = bound_lemma_13
 ) -> Verdict:
@@ -203,9 +209,10 @@ def check_lemma_13(
                     rooms.append(log_bound_ce(n + 1, eta) - math.log(largest))
                 yield {"eta": eta, "n": n, "largest X_n": largest}, min(rooms)
 
-    return rule("lem:XXn<", "log(bound / X_n)", cases())
+    return rule("log(bound / X_n)", cases())
 
 
+@check("sec:domino/amplitude")
 def check_amplitude(start: Fraction = Fraction(1, 2)) -> Verdict:
     """Check that the domino chain with a unit gap at s_1 needs the reward 2^(h-1).
 
@@ -235,4 +242,4 @@ def check_amplitude(start: Fraction = Fraction(1, 2)) -> Verdict:
             apart = abs(R - 2 ** (h - 1)) + abs(R - r[0] - 1)
             yield {"states": h, "R": str(R)}, -1.0 if not turns else 0.0 - float(apart)
 
-    return rule("sec:domino/amplitude", "minus the distance of R to 2^(h-1)", cases())
+    return rule("minus the distance of R to 2^(h-1)", cases())

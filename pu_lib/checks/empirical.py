@@ -36,8 +36,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.empirical.results import PANELS, UPDATES, Curves, results_of
-from pu_lib.verdict import Status, Verdict
+from pu_lib.empirical.results import PANELS, Curves, results_of
+from pu_lib.updates import PAPER
+from pu_lib.verdict import Status, Verdict, check
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +117,7 @@ class Part:
 _TAILS = [0.025, 0.975]
 
 
-def judge_parts(claim: str, parts: Sequence[Part]) -> Verdict:
+def judge_parts(parts: Sequence[Part]) -> Verdict:
     """Return the verdict on a statement from its parts."""
     held, refuted = sum(part.holds for part in parts), sum(part.refuted for part in parts)
     # The worst part is one that is refuted, or else undecided, if there is one.
@@ -134,7 +135,7 @@ def judge_parts(claim: str, parts: Sequence[Part]) -> Verdict:
         f"{worst.values[0]:.3g}{interval}, needed "
         f"{'more' if worst.at_least else 'less'} than {worst.needed:g}."
     )
-    return Verdict(claim, status, worst.margin, summary, tuple(part.row() for part in parts))
+    return Verdict(status, worst.margin, summary, tuple(part.row() for part in parts))
 
 
 # Reading curves
@@ -158,7 +159,7 @@ def _betas(table: pd.DataFrame | None, panel: str) -> list[tuple[str, str]]:
 
 def _of(values: Floats, update: str) -> Floats:
     """Return the curves of one update, shape (1 + resamples, positions)."""
-    return np.asarray(values[:, UPDATES.index(update)])
+    return np.asarray(values[:, PAPER.index(update)])
 
 
 def _best(values: Floats, update: str) -> Floats:
@@ -219,6 +220,7 @@ def _apart_in_range(one: Floats, other: Floats) -> Floats:
     return np.asarray(10 ** np.log10(_apart(one, other)[:, near]).mean(axis=1))
 
 
+@check("sec:randommdps/exploration")
 def exploration(table: pd.DataFrame | None = None) -> Verdict:
     """NoExplo and LowOffPol are similar, each update in its range.
 
@@ -227,12 +229,13 @@ def exploration(table: pd.DataFrame | None = None) -> Verdict:
     """
     parts = []
     for s, _, (no, low) in _both(table, "random-mdp/NoExplo", "random-mdp/LowOffPol"):
-        for u in UPDATES:
+        for u in PAPER:
             apart = _apart_in_range(_of(no, u), _of(low, u))
             parts.append(Part(f"{_name(u)}, {s}: LowOffPol against NoExplo", apart, SIMILAR, False))
-    return judge_parts("sec:randommdps/exploration", parts)
+    return judge_parts(parts)
 
 
+@check("sec:randommdps/pg-unchanged")
 def pg_unchanged(table: pd.DataFrame | None = None) -> Verdict:
     """PG-SM and PG-ES at their best rates are within a factor 2 between NoExplo and HiOffPol."""
     parts = []
@@ -244,16 +247,17 @@ def pg_unchanged(table: pd.DataFrame | None = None) -> Verdict:
                     f"{_name(u)}, {s}: best under HiOffPol against NoExplo", change, SIMILAR, False
                 )
             )
-    return judge_parts("sec:randommdps/pg-unchanged", parts)
+    return judge_parts(parts)
 
 
+@check("sec:randommdps/es-bandwidth")
 def es_bandwidth(table: pd.DataFrame | None = None) -> Verdict:
     """The range of PG-ES is narrower than that of each other update, in each scheme."""
     parts = []
     for scheme in SCHEMES:
         for s, (curves,), (values,) in _both(table, f"random-mdp/{scheme}"):
-            wide = np.stack([bandwidth(curves.axis, _of(values, u)) for u in UPDATES])
-            es = UPDATES.index("pg-es")
+            wide = np.stack([bandwidth(curves.axis, _of(values, u)) for u in PAPER])
+            es = PAPER.index("pg-es")
             lead = np.delete(wide, es, axis=0).min(axis=0) - wide[es]
             parts.append(
                 Part(
@@ -263,9 +267,10 @@ def es_bandwidth(table: pd.DataFrame | None = None) -> Verdict:
                     ratio=False,
                 )
             )
-    return judge_parts("sec:randommdps/es-bandwidth", parts)
+    return judge_parts(parts)
 
 
+@check("sec:randommdps/es-sides")
 def es_sides(table: pd.DataFrame | None = None) -> Verdict:
     """PG-ES leaves its range on both sides, and above it parameters jump through zero.
 
@@ -286,7 +291,7 @@ def es_sides(table: pd.DataFrame | None = None) -> Verdict:
     parts.append(
         Part("share of parameters gone through zero at η = 0.001", low, 0.01, False, ratio=False)
     )
-    return judge_parts("sec:randommdps/es-sides", parts)
+    return judge_parts(parts)
 
 
 def bounced_share(eta: float, runs: int = 4, steps: int = 2000) -> float:
@@ -300,16 +305,18 @@ def bounced_share(eta: float, runs: int = 4, steps: int = 2000) -> float:
     return float(np.mean(np.concatenate([memory.theta[moved] for memory, moved in ends]) < 0.0))
 
 
+@check("sec:randommdps/di-best")
 def di_best(table: pd.DataFrame | None = None) -> Verdict:
     """DI at its best rate is faster than every other update at its own, in each scheme."""
     parts = []
     for scheme in SCHEMES:
         for s, _, (values,) in _both(table, f"random-mdp/{scheme}"):
-            others = _bests(values, [u for u in UPDATES if u != "di"]).min(axis=0)
+            others = _bests(values, [u for u in PAPER if u != "di"]).min(axis=0)
             parts.append(Part(f"{scheme}, {s}: best other over DI", others / _best(values, "di")))
-    return judge_parts("sec:randommdps/di-best", parts)
+    return judge_parts(parts)
 
 
+@check("sec:randommdps/sarsa-limit")
 def sarsa_limit(table: pd.DataFrame | None = None, updates: Sequence[str] = FAST) -> Verdict:
     """DI, CE and MCE become greedy SARSA at huge rates, and their curves meet.
 
@@ -332,7 +339,7 @@ def sarsa_limit(table: pd.DataFrame | None = None, updates: Sequence[str] = FAST
             parts.append(
                 Part(f"{scheme}, {s}: slowest over fastest at η = 10⁹", spread, 1.25, False)
             )
-    return judge_parts("sec:randommdps/sarsa-limit", parts)
+    return judge_parts(parts)
 
 
 def greedy_share(update: str, eta: float = 1e9, runs: int = 4, steps: int = 20_000) -> float:
@@ -360,6 +367,7 @@ def _greedy_times(table: pd.DataFrame | None, scheme: str) -> Iterator[tuple[str
         yield words, curves.estimates(statistic)[..., -1]
 
 
+@check("sec:randommdps/beat-sarsa")
 def beat_sarsa(table: pd.DataFrame | None = None) -> Verdict:
     """Every update at its best rate is more than a factor 2 faster than greedy SARSA.
 
@@ -370,12 +378,13 @@ def beat_sarsa(table: pd.DataFrame | None = None) -> Verdict:
     for scheme in ("NoExplo", "LowOffPol"):
         pairs = zip(_both(table, f"random-mdp/{scheme}"), _greedy_times(table, scheme), strict=True)
         for (s, _, (values,)), (_, greedy) in pairs:
-            for u in UPDATES:
+            for u in PAPER:
                 gain = greedy[:, 0] / _best(values, u)
                 parts.append(Part(f"{scheme}, {s}: greedy SARSA over {_name(u)}", gain, MUCH))
-    return judge_parts("sec:randommdps/beat-sarsa", parts)
+    return judge_parts(parts)
 
 
+@check("sec:randommdps/ce-equals-mce")
 def ce_equals_mce(table: pd.DataFrame | None = None) -> Verdict:
     """CE and MCE are equal up to a factor 1.25, in each scheme.
 
@@ -386,9 +395,10 @@ def ce_equals_mce(table: pd.DataFrame | None = None) -> Verdict:
         for s, _, (values,) in _both(table, f"random-mdp/{scheme}"):
             apart = _apart_in_range(_of(values, "ce"), _of(values, "mce"))
             parts.append(Part(f"{scheme}, {s}: MCE against CE", apart, 1.25, False))
-    return judge_parts("sec:randommdps/ce-equals-mce", parts)
+    return judge_parts(parts)
 
 
+@check("sec:randommdps/ce-worst")
 def ce_worst(table: pd.DataFrame | None = None) -> Verdict:
     """CE and MCE at their best rates are slower than each other update at its own.
 
@@ -401,9 +411,10 @@ def ce_worst(table: pd.DataFrame | None = None) -> Verdict:
             parts.append(
                 Part(f"{scheme}, {s}: better of CE, MCE over the slowest of the others", lead)
             )
-    return judge_parts("sec:randommdps/ce-worst", parts)
+    return judge_parts(parts)
 
 
+@check("sec:randommdps/hioffpol-helps")
 def hioffpol_helps(table: pd.DataFrame | None = None) -> Verdict:
     """Under HiOffPol CE and MCE are more than a factor 2 faster, over two decades of rate.
 
@@ -421,9 +432,10 @@ def hioffpol_helps(table: pd.DataFrame | None = None) -> Verdict:
                 )
             wide = bandwidth(curves[2].axis, _of(high, u))
             parts.append(Part(f"{_name(u)}, {s}: decades in its range", wide, 2.0, ratio=False))
-    return judge_parts("sec:randommdps/hioffpol-helps", parts)
+    return judge_parts(parts)
 
 
+@check("sec:randommdps/connected")
 def connected(branching: int = 2, runs: int = 12) -> Verdict:
     """More than half of the Random MDPs are strongly connected, the goal leading to the start."""
     from scipy.sparse.csgraph import connected_components
@@ -439,9 +451,10 @@ def connected(branching: int = 2, runs: int = 12) -> Verdict:
     draws = np.random.default_rng(0).binomial(runs, np.mean(whole), 1000) / runs
     share = np.concatenate([[np.mean(whole)], draws])
     part = Part(f"share of {runs} Random MDPs that is strongly connected", share, 0.5, ratio=False)
-    return judge_parts("sec:randommdps/connected", [part])
+    return judge_parts([part])
 
 
+@check("sec:randommdps/unstable-critic")
 def unstable_critic(table: pd.DataFrame | None = None) -> Verdict:
     """A steadier critic helps CE and MCE more than PG-SM: noise in q is what holds them back.
 
@@ -456,14 +469,14 @@ def unstable_critic(table: pd.DataFrame | None = None) -> Verdict:
     for statistic, s in WORDS.items():
         gains = {
             u: _best(fast.estimates(statistic), u) / _best(slow.estimates(statistic), u)
-            for u in UPDATES
+            for u in PAPER
         }
         for u in CROSS:
             parts.append(Part(f"{_name(u)}, {s}: time at critic rate 0.1 over 0.01", gains[u]))
             parts.append(
                 Part(f"{_name(u)}, {s}: this ratio over that of PG-SM", gains[u] / gains["pg-sm"])
             )
-    return judge_parts("sec:randommdps/unstable-critic", parts)
+    return judge_parts(parts)
 
 
 def _alike(curves: Curves, other: Curves) -> Curves:
@@ -480,7 +493,8 @@ def _alike(curves: Curves, other: Curves) -> Curves:
 _CHAINS = tuple(f"chain/{scheme}" for scheme in SCHEMES)
 
 
-def expected_order(updates: Sequence[str] = UPDATES, runs: int = 10) -> Verdict:
+@check("sec:chainexp/expected-order")
+def expected_order(updates: Sequence[str] = PAPER, runs: int = 10) -> Verdict:
     """Policies first lead to a_1, then flip from the end of the chain to its start.
 
     Live, on the chain with 10 states under HiOffPol at the paper's fixed rates. In more than nine
@@ -502,9 +516,10 @@ def expected_order(updates: Sequence[str] = UPDATES, runs: int = 10) -> Verdict:
         ):
             values = np.concatenate([share.mean(axis=1), share[0][draws].mean(axis=1)])
             parts.append(Part(f"{_name(u)}: {words}", values, needed, ratio=False))
-    return judge_parts("sec:chainexp/expected-order", parts)
+    return judge_parts(parts)
 
 
+@check("sec:chainexp/noexplo-stuck")
 def noexplo_stuck(table: pd.DataFrame | None = None) -> Verdict:
     """Without exploration most runs on 10 states never pass, whatever the update and the rate.
 
@@ -523,11 +538,12 @@ def noexplo_stuck(table: pd.DataFrame | None = None) -> Verdict:
                 above,
                 ratio=False,
             )
-            for u in UPDATES
+            for u in PAPER
         ]
-    return judge_parts("sec:chainexp/noexplo-stuck", parts)
+    return judge_parts(parts)
 
 
+@check("sec:chainexp/ce-best")
 def ce_best(table: pd.DataFrame | None = None) -> Verdict:
     """CE and MCE at their best rates are both faster than PG-SM, PG-ES and DI at theirs."""
     parts = []
@@ -539,9 +555,10 @@ def ce_best(table: pd.DataFrame | None = None) -> Verdict:
                 parts.append(
                     Part(f"{words}, {mark}{s}: best of the others over the slower of CE, MCE", lead)
                 )
-    return judge_parts("sec:chainexp/ce-best", parts)
+    return judge_parts(parts)
 
 
+@check("sec:chainexp/shift")
 def shift(table: pd.DataFrame | None = None) -> Verdict:
     """Under LowOffPol and HiOffPol the curves of CE and DI differ by a shift of the rate.
 
@@ -559,7 +576,7 @@ def shift(table: pd.DataFrame | None = None) -> Verdict:
                         f"{words}, {mark}{s}: CE against DI after the best shift", after, 1.5, False
                     )
                 )
-    return judge_parts("sec:chainexp/shift", parts)
+    return judge_parts(parts)
 
 
 def _shifted(ce: Floats, di: Floats) -> Floats:
@@ -573,6 +590,7 @@ def _shifted(ce: Floats, di: Floats) -> Floats:
     return np.asarray(np.min(found, axis=0))
 
 
+@check("sec:chainexp/noexplo-advantage")
 def noexplo_advantage(table: pd.DataFrame | None = None) -> Verdict:
     """Under NoExplo CE and MCE at their best rates are faster than DI at its own."""
     parts = []
@@ -581,9 +599,10 @@ def noexplo_advantage(table: pd.DataFrame | None = None) -> Verdict:
             for u in CROSS:
                 lead = _best(values, "di") / _best(values, u)
                 parts.append(Part(f"{mark}{s}: best of DI over {_name(u)}", lead))
-    return judge_parts("sec:chainexp/noexplo-advantage", parts)
+    return judge_parts(parts)
 
 
+@check("sec:chainexp/di-like-pg")
 def di_like_pg(table: pd.DataFrame | None = None) -> Verdict:
     """Under NoExplo DI at its best rate is within a factor 2 of PG-SM and PG-ES at theirs."""
     parts = []
@@ -592,9 +611,10 @@ def di_like_pg(table: pd.DataFrame | None = None) -> Verdict:
             for u in PG:
                 far = _apart(_best(values, "di"), _best(values, u))
                 parts.append(Part(f"{mark}{s}: DI against {_name(u)}", far, SIMILAR, False))
-    return judge_parts("sec:chainexp/di-like-pg", parts)
+    return judge_parts(parts)
 
 
+@check("sec:chainexp/di-dilemma")
 def di_dilemma(table: pd.DataFrame | None = None) -> Verdict:
     """Under NoExplo DI is slow at small rates, and at large rates stops exploring for good.
 
@@ -613,9 +633,10 @@ def di_dilemma(table: pd.DataFrame | None = None) -> Verdict:
         )
         gap = stuck - _best(share, "ce")
         parts.append(Part(f"{mark}this share less CE's smallest", gap, 0.0, ratio=False))
-    return judge_parts("sec:chainexp/di-dilemma", parts)
+    return judge_parts(parts)
 
 
+@check("sec:chainexp/best-rates")
 def best_rates(table: pd.DataFrame | None = None) -> Verdict:
     """The paper's fixed rates are best: times there are within a factor 1.5 of the update's best.
 
@@ -632,7 +653,7 @@ def best_rates(table: pd.DataFrame | None = None) -> Verdict:
                 parts.append(
                     Part(f"{words}, {s}: {_name(u)} at η = {eta:g} over its best", loss, 1.5, False)
                 )
-    return judge_parts("sec:chainexp/best-rates", parts)
+    return judge_parts(parts)
 
 
 _LENGTHS = ("length/LowOffPol", "length/HiOffPol")
@@ -645,6 +666,7 @@ def _long(curves: Curves, values: Floats, updates: Sequence[str]) -> Floats:
     return np.stack([_of(values, u)[:, curves.axis >= LONG] for u in updates])
 
 
+@check("sec:chainexp/length-pg")
 def length_pg(table: pd.DataFrame | None = None) -> Verdict:
     """On long chains PG-SM and PG-ES are alike, and slower than DI, CE, MCE by more than 2.
 
@@ -660,9 +682,10 @@ def length_pg(table: pd.DataFrame | None = None) -> Verdict:
             words = PANELS[panel].scheme
             parts.append(Part(f"{words}, {s}: PG-ES against PG-SM", alike, SIMILAR, False))
             parts.append(Part(f"{words}, {s}: faster of both over the slowest other", behind, MUCH))
-    return judge_parts("sec:chainexp/length-pg", parts)
+    return judge_parts(parts)
 
 
+@check("sec:chainexp/length-es-variance")
 def length_es_variance(table: pd.DataFrame | None = None) -> Verdict:
     """PG-ES varies more between runs than PG-SM, because it sometimes does not get there.
 
@@ -694,9 +717,10 @@ def length_es_variance(table: pd.DataFrame | None = None) -> Verdict:
                 f"{words}: censored share of PG-ES less PG-SM", gone @ [-1.0, 1.0], 0.0, ratio=False
             )
         )
-    return judge_parts("sec:chainexp/length-es-variance", parts)
+    return judge_parts(parts)
 
 
+@check("sec:chainexp/length-fast")
 def length_fast(table: pd.DataFrame | None = None) -> Verdict:
     """Under HiOffPol DI, CE and MCE are within a factor 2 of each other at every length."""
     parts = []
@@ -707,9 +731,10 @@ def length_fast(table: pd.DataFrame | None = None) -> Verdict:
             parts.append(
                 Part(f"{mark}{s}: slowest over fastest, worst length", worst, SIMILAR, False)
             )
-    return judge_parts("sec:chainexp/length-fast", parts)
+    return judge_parts(parts)
 
 
+@check("sec:chainexp/length-di-slower")
 def length_di_slower(table: pd.DataFrame | None = None) -> Verdict:
     """On long chains DI at rate 1 is a bit slower than CE and MCE, because its rate is too low.
 
@@ -728,7 +753,7 @@ def length_di_slower(table: pd.DataFrame | None = None) -> Verdict:
         higher = _of(values, "di")[:, curves.axis > 1.0].min(axis=1)
         gain = _at(values, curves, "di", 1.0) / higher
         parts.append(Part(f"10 states, {s}: DI at rate 1 over its best higher rate", gain))
-    return judge_parts("sec:chainexp/length-di-slower", parts)
+    return judge_parts(parts)
 
 
 def _duplicates(table: pd.DataFrame | None, update: str) -> Iterator[tuple[str, float, Floats]]:
@@ -740,15 +765,17 @@ def _duplicates(table: pd.DataFrame | None, update: str) -> Iterator[tuple[str, 
                 yield s, n_actions - 1, ratio
 
 
+@check("sec:chainexp/duplicates-ce")
 def duplicates_ce(table: pd.DataFrame | None = None) -> Verdict:
     """With duplicates CE is not delayed: at most a factor 1.1 slower than DI."""
     parts = [
         Part(f"{copies:g} optimal actions, {s}: CE over DI", ratio, 1.1, False)
         for s, copies, ratio in _duplicates(table, "ce")
     ]
-    return judge_parts("sec:chainexp/duplicates-ce", parts)
+    return judge_parts(parts)
 
 
+@check("sec:chainexp/duplicates-mce")
 def duplicates_mce(table: pd.DataFrame | None = None) -> Verdict:
     """With duplicates MCE is slightly delayed: slower than CE by a factor between 1 and 2."""
     parts = []
@@ -756,9 +783,10 @@ def duplicates_mce(table: pd.DataFrame | None = None) -> Verdict:
     for (s, copies, mce), (_, _, ce) in ratios:
         parts.append(Part(f"{copies:g} optimal actions, {s}: MCE over CE", mce / ce))
         parts.append(Part(f"{copies:g} optimal actions, {s}: the same ratio", mce / ce, 2.0, False))
-    return judge_parts("sec:chainexp/duplicates-mce", parts)
+    return judge_parts(parts)
 
 
+@check("sec:chainexp/duplicates-conjecture")
 def duplicates_converge(table: pd.DataFrame | None = None) -> Verdict:
     """With several optimal actions every run of CE and MCE at the paper's rates passes."""
     curves = results_of(table).curves("duplicates")
@@ -767,29 +795,31 @@ def duplicates_converge(table: pd.DataFrame | None = None) -> Verdict:
     parts = [
         Part(
             f"{_name(u)}: largest censored share",
-            np.array([share[UPDATES.index(u), several].max()]),
+            np.array([share[PAPER.index(u), several].max()]),
             0.5 / curves.n_runs,
             False,
             ratio=False,
         )
         for u in CROSS
     ]
-    return judge_parts("sec:chainexp/duplicates-conjecture", parts)
+    return judge_parts(parts)
 
 
 # Section 4.3: the cliff
 
 
+@check("sec:cliff/pg-sm-slow")
 def pg_sm_slow(table: pd.DataFrame | None = None) -> Verdict:
     """On the cliff PG-SM at its best rate is more than 5 times slower than the best update."""
     parts = []
     for mark, name in _betas(table, "cliff"):
         for s, _, (values,) in _both(table, name):
-            behind = _best(values, "pg-sm") / _bests(values, UPDATES).min(axis=0)
+            behind = _best(values, "pg-sm") / _bests(values, PAPER).min(axis=0)
             parts.append(Part(f"{mark}{s}: PG-SM over the best", behind, VERY))
-    return judge_parts("sec:cliff/pg-sm-slow", parts)
+    return judge_parts(parts)
 
 
+@check("sec:cliff/gravity")
 def cliff_gravity(table: pd.DataFrame | None = None) -> Verdict:
     """The third action slows PG-SM down more than it does every other update.
 
@@ -798,15 +828,16 @@ def cliff_gravity(table: pd.DataFrame | None = None) -> Verdict:
     """
     parts = []
     for s, _, (on_cliff, on_chain) in _both(table, "cliff", "chain/HiOffPol/7"):
-        slowdown = _bests(on_cliff, UPDATES) / _bests(on_chain, UPDATES)
+        slowdown = _bests(on_cliff, PAPER) / _bests(on_chain, PAPER)
         parts += [
             Part(f"{s}: slowdown of PG-SM over that of {_name(u)}", slowdown[0] / slowdown[i])
-            for i, u in enumerate(UPDATES)
+            for i, u in enumerate(PAPER)
             if i
         ]
-    return judge_parts("sec:cliff/gravity", parts)
+    return judge_parts(parts)
 
 
+@check("app:Domains/cliff-slowdown")
 def cliff_marginal(table: pd.DataFrame | None = None) -> Verdict:
     """Some algorithms are slowed down by the third action by more than a factor 2, others by less.
 
@@ -814,12 +845,13 @@ def cliff_marginal(table: pd.DataFrame | None = None) -> Verdict:
     """
     parts = []
     for s, _, (on_cliff, on_chain) in _both(table, "cliff", "chain/HiOffPol/7"):
-        slowdown = _bests(on_cliff, UPDATES) / _bests(on_chain, UPDATES)
+        slowdown = _bests(on_cliff, PAPER) / _bests(on_chain, PAPER)
         parts.append(Part(f"{s}: largest slowdown", slowdown.max(axis=0), MUCH))
         parts.append(Part(f"{s}: smallest slowdown", slowdown.min(axis=0), MUCH, False))
-    return judge_parts("app:Domains/cliff-slowdown", parts)
+    return judge_parts(parts)
 
 
+@check("sec:cliff/pg-es-better")
 def pg_es_better(table: pd.DataFrame | None = None) -> Verdict:
     """On the cliff PG-ES at its best rate is faster than PG-SM at its own."""
     parts = []
@@ -827,9 +859,10 @@ def pg_es_better(table: pd.DataFrame | None = None) -> Verdict:
         for s, _, (values,) in _both(table, name):
             lead = _best(values, "pg-sm") / _best(values, "pg-es")
             parts.append(Part(f"{mark}{s}: best of PG-SM over PG-ES", lead))
-    return judge_parts("sec:cliff/pg-es-better", parts)
+    return judge_parts(parts)
 
 
+@check("sec:cliff/pg-es-wall")
 def pg_es_wall(table: pd.DataFrame | None = None) -> Verdict:
     """On the cliff PG-ES at the highest rate is more than 5 times slower than at its best."""
     parts = []
@@ -837,9 +870,10 @@ def pg_es_wall(table: pd.DataFrame | None = None) -> Verdict:
         for s, (curves,), (values,) in _both(table, name):
             wall = _at(values, curves, "pg-es", curves.axis[-1]) / _best(values, "pg-es")
             parts.append(Part(f"{mark}{s}: time at the highest rate over the best", wall, VERY))
-    return judge_parts("sec:cliff/pg-es-wall", parts)
+    return judge_parts(parts)
 
 
+@check("sec:cliff/pg-es-gap")
 def pg_es_gap(table: pd.DataFrame | None = None) -> Verdict:
     """PG-ES is behind the best update by the same factor on the cliff as on the chain.
 
@@ -855,9 +889,10 @@ def pg_es_gap(table: pd.DataFrame | None = None) -> Verdict:
                     f"{s}: factor on the cliff against chain of {words}", _apart(*gaps), 1.5, False
                 )
             )
-    return judge_parts("sec:cliff/pg-es-gap", parts)
+    return judge_parts(parts)
 
 
+@check("sec:cliff/best")
 def cliff_best(table: pd.DataFrame | None = None) -> Verdict:
     """On the cliff DI, CE and MCE at their best rates are each faster than PG-SM and PG-ES."""
     parts = []
@@ -865,9 +900,10 @@ def cliff_best(table: pd.DataFrame | None = None) -> Verdict:
         for s, _, (values,) in _both(table, name):
             lead = _bests(values, PG).min(axis=0) / _bests(values, FAST).max(axis=0)
             parts.append(Part(f"{mark}{s}: faster PG over the slowest of DI, CE, MCE", lead))
-    return judge_parts("sec:cliff/best", parts)
+    return judge_parts(parts)
 
 
+@check("sec:cliff/mce-small-rates")
 def mce_small_rates(table: pd.DataFrame | None = None) -> Verdict:
     """On the cliff MCE is a bit faster than CE at small rates, and similar elsewhere.
 
@@ -886,12 +922,13 @@ def mce_small_rates(table: pd.DataFrame | None = None) -> Verdict:
                 parts.append(Part(f"{mark}{s}: CE over MCE up to η = 0.1", lead))
             apart = np.maximum(ratio, 1.0 / ratio)[:, ~small].max(axis=1)
             parts.append(Part(f"{mark}{s}: CE against MCE at higher rates", apart, SIMILAR, False))
-    return judge_parts("sec:cliff/mce-small-rates", parts)
+    return judge_parts(parts)
 
 
 # The predecessor's curve and the introduction
 
 
+@check("predecessor/fig11a")
 def published_curve(table: pd.DataFrame | None = None) -> Verdict:
     """Ours is the predecessor's published curve within sampling error, for all four schedules.
 
@@ -910,9 +947,10 @@ def published_curve(table: pd.DataFrame | None = None) -> Verdict:
         )
         for schedule, part in found.groupby("schedule")
     ]
-    return judge_parts("predecessor/fig11a", parts)
+    return judge_parts(parts)
 
 
+@check("sec:intro/empirical")
 def as_efficient_as_di(table: pd.DataFrame | None = None) -> Verdict:
     """On hard planning tasks CE and MCE are as efficient as DI, and policy gradients fail.
 
@@ -928,9 +966,10 @@ def as_efficient_as_di(table: pd.DataFrame | None = None) -> Verdict:
                 parts.append(Part(f"{words}, {s}: {_name(u)} over DI", ratio, 1.25, False))
             for u in PG:
                 parts.append(Part(f"{words}, {s}: {_name(u)} over DI", _best(values, u) / di, VERY))
-    return judge_parts("sec:intro/empirical", parts)
+    return judge_parts(parts)
 
 
+@check("sec:intro/ce-converges")
 def ce_converges(table: pd.DataFrame | None = None) -> Verdict:
     """CE passes the threshold in every run, at its best rate in each rate panel of the paper."""
     results = results_of(table)
@@ -947,4 +986,4 @@ def ce_converges(table: pd.DataFrame | None = None) -> Verdict:
                 ratio=False,
             )
         )
-    return judge_parts("sec:intro/ce-converges", parts)
+    return judge_parts(parts)

@@ -29,7 +29,7 @@ from pu_lib.theory.function_approximation import (
     sparsemax_step,
 )
 from pu_lib.updates import UPDATES, Update, make_update, project_simplex
-from pu_lib.verdict import Status, Verdict
+from pu_lib.verdict import Status, Verdict, check
 
 
 def _objective(name: str, scores: Scores, q: Floats) -> Callable[[Any], Any]:
@@ -51,6 +51,7 @@ def _objective(name: str, scores: Scores, q: Floats) -> Callable[[Any], Any]:
     return value
 
 
+@check("sec:deepimpl/chain-rule")
 def check_chain_rule(
     names: Sequence[str] = ("pg-sm", "pg-es", "ce", "sparsemax"),
     directions: Sequence[str] | None = None,
@@ -74,7 +75,6 @@ def check_chain_rule(
             true = grad(_objective(name, model, q))(theta)
             worst = max(worst, float(np.abs(ours - true).max() / np.abs(true).max()))
     return Verdict(
-        "sec:deepimpl/chain-rule",
         Status.HOLDS if worst < 1e-10 else Status.FALSE,
         1e-10 - worst,
         f"For {', '.join(names)}, with a linear and a neural model, the steps differ from "
@@ -86,6 +86,7 @@ def _direction(update: Update, q: Floats) -> Callable[[Floats], Floats]:
     return lambda theta: update.step(theta, q, 1.0) - theta
 
 
+@check("sec:deepimpl/mce-gradient")
 def check_mce_not_a_gradient(name: str = "mce", n_actions: int = 3) -> Verdict:
     """Show that the direction of `mce` is not a gradient: its Jacobian is not symmetric.
 
@@ -99,7 +100,6 @@ def check_mce_not_a_gradient(name: str = "mce", n_actions: int = 3) -> Verdict:
         jac = np.stack(columns)
         asymmetry = min(asymmetry, float(np.abs(jac - jac.T).max()))
     return Verdict(
-        "sec:deepimpl/mce-gradient",
         Status.HOLDS if asymmetry > 1e-6 else Status.FALSE,
         asymmetry,
         f"Over 50 random points with {n_actions} actions the Jacobian of {name}'s direction is "
@@ -107,6 +107,7 @@ def check_mce_not_a_gradient(name: str = "mce", n_actions: int = 3) -> Verdict:
     )
 
 
+@check("sec:deepimpl/ce-mce")
 def check_ce_mce(
     names: Sequence[str] = ("ce", "mce"), n_steps: int = 300, eta: float = 1.0
 ) -> Verdict:
@@ -138,7 +139,6 @@ def check_ce_mce(
                     }
                 )
     return Verdict(
-        "sec:deepimpl/ce-mce",
         Status.HOLDS if worst > 0.95 else Status.FALSE,
         worst - 0.95,
         f"After {n_steps} updates the normalised performance (1 is the optimum) is at least "
@@ -147,6 +147,7 @@ def check_ce_mce(
     )
 
 
+@check("sec:deepimpl/pg-es")
 def check_pg_es(
     exponents: Sequence[float] = (2.0,),
     seeds: Sequence[int] = (0, 1),
@@ -178,7 +179,6 @@ def check_pg_es(
     lost = max(row["largest one-step loss"] for row in rows)
     holds = unstable and at_zero and reached and not any(row["losing steps"] for row in calm)
     return Verdict(
-        "sec:deepimpl/pg-es",
         (Status.CORRECTED if flat < 0.9 < sharp else Status.HOLDS) if holds else Status.FALSE,
         lost,
         f"The network learns, but single steps lose up to {lost:.3f} of the performance, all while "
@@ -208,6 +208,7 @@ def _instability(update: Update, task: Task, seed: int, eta: float) -> dict[str,
 ExactStep = Callable[[Rationals, Rationals, Fraction], Rationals]
 
 
+@check("sec:deepimpl/sparsemax")
 def check_sparsemax(step: ExactStep = sparsemax_step, n_paths: int = 150) -> Verdict:
     """Section 3.6: sparsemax has no gradient at actions of probability zero; they never return.
 
@@ -240,7 +241,6 @@ def check_sparsemax(step: ExactStep = sparsemax_step, n_paths: int = 150) -> Ver
     moved = direct_step([Fraction(1), Fraction(0)], [Fraction(0), Fraction(1)], Fraction(1, 10))
     holds = error < 1e-12 and off_support == 0.0 and returns == 0 and moved[1] > 0
     return Verdict(
-        "sec:deepimpl/sparsemax",
         Status.HOLDS if holds else Status.FALSE,
         -float(returns),
         f"autograd's Jacobian is zero off the support and differs from the closed form by at most "
@@ -250,6 +250,7 @@ def check_sparsemax(step: ExactStep = sparsemax_step, n_paths: int = 150) -> Ver
     )
 
 
+@check("sec:deepimpl/di")
 def check_di_open(eta: float = 0.5) -> Verdict:
     """Section 3.6: a direct parametrization with function approximation is an open problem.
 
@@ -281,7 +282,6 @@ def check_di_open(eta: float = 0.5) -> Verdict:
         min(row[method] for row in rows) for method in ("sparsemax, linear", "fitted DI, linear")
     )
     return Verdict(
-        "sec:deepimpl/di",
         Status.OPEN if table > 0.99 > best_general else Status.FALSE,
         0.99 - best_general,
         f"After a reversal of the values the fitted projection reaches {table:.3f} in a table, but "

@@ -35,7 +35,7 @@ from pu_lib.updates import (
     Update,
     make_update,
 )
-from pu_lib.verdict import Status, Verdict
+from pu_lib.verdict import Status, Verdict, check
 
 Projection = Callable[[Integers, int], tuple[Integers, Integers]]
 
@@ -56,19 +56,22 @@ PROPOSITION_1: tuple[tuple[Number, ...], tuple[Number, ...]] = ((10, 0, 0), ("0.
 """The paper's example that `ce` may decrease the value: parameters and values."""
 
 
+@check("thm:gravitywell/pg-sm")
 def check_pg_sm(update: Update | None = None, case: Case = SOFTMAX_CASE) -> Verdict:
     """Theorem 3: `pg-sm` may give another action the largest increase; here at every weight."""
-    return _violations("thm:gravitywell/pg-sm", update or UPDATES["pg-sm"], case, _WEIGHTS)
+    return _violations(update or UPDATES["pg-sm"], case, _WEIGHTS)
 
 
+@check("thm:gravitywell/ce")
 def check_ce(update: Update | None = None, case: Case = CE_CASE) -> Verdict:
     """Theorem 3: `ce` may give another action the largest increase."""
-    return _violations("thm:gravitywell/ce", update or UPDATES["ce"], case, _WEIGHTS[:4])
+    return _violations(update or UPDATES["ce"], case, _WEIGHTS[:4])
 
 
+@check("thm:gravitywell/pg-es")
 def check_pg_es(update: Update | None = None, case: Case = ESCORT_CASE) -> Verdict:
     """Theorem 3: `pg-es` may give another action the largest increase (p = 2)."""
-    return _violations("thm:gravitywell/pg-es", update or UPDATES["pg-es"], case, _SHORT)
+    return _violations(update or UPDATES["pg-es"], case, _SHORT)
 
 
 _WEIGHTS: tuple[Number, ...] = ("0.001", "0.01", "0.1", 1, 10, 100)
@@ -77,7 +80,7 @@ _WEIGHTS: tuple[Number, ...] = ("0.001", "0.01", "0.1", 1, 10, 100)
 _SHORT: tuple[Number, ...] = ("0.001", "0.01", "0.1")
 
 
-def _violations(claim: str, update: Update, case: Case, weights: Sequence[Number]) -> Verdict:
+def _violations(update: Update, case: Case, weights: Sequence[Number]) -> Verdict:
     """Judge a "may fail": the case must fail, with certainty, at every weight."""
     rows: list[dict[str, Any]] = []
     for w in weights:
@@ -96,7 +99,6 @@ def _violations(claim: str, update: Update, case: Case, weights: Sequence[Number
     failing = all(row["fails"] for row in rows)
     pi, q = case.floats()
     return Verdict(
-        claim,
         Status.HOLDS if failing else Status.FALSE,
         excess,
         f"At pi = {tuple(pi.tolist())}, q = {tuple(q.tolist())} the condition "
@@ -110,6 +112,7 @@ def _violations(claim: str, update: Update, case: Case, weights: Sequence[Number
     )
 
 
+@check("thm:gravitywell/pg-sm-decrease")
 def check_pg_sm_decrease(update: Update | None = None, case: Case = SOFTMAX_CASE) -> Verdict:
     """Theorem 3: `pg-sm` may decrease the greedy action; proved for all weights, shown at six."""
     update = update or UPDATES["pg-sm"]
@@ -121,7 +124,6 @@ def check_pg_sm_decrease(update: Update | None = None, case: Case = SOFTMAX_CASE
     holds = slope > 0 and all(r["change of the greedy action"] < 0 for r in rows)
     least = min(-r["change of the greedy action"] for r in rows)
     return Verdict(
-        "thm:gravitywell/pg-sm-decrease",
         Status.HOLDS if holds else Status.FALSE,
         least,
         f"The greedy action loses at least {least:.3g} at six weights from 0.001 to 100, and, as "
@@ -139,6 +141,7 @@ def _signed_change(update: Update, case: Case, weight: Number) -> float:
     return float(change)
 
 
+@check("sec:gravity/pg-sm-sufficient")
 def check_pg_sm_sufficient(
     bound: Callable[[Floats], Floats] = lambda span: 1.0 / span, n_samples: int = 200_000
 ) -> Verdict:
@@ -166,7 +169,6 @@ def check_pg_sm_sufficient(
     small = certified(lambda: _signed_change(UPDATES["pg-sm"], SOFTMAX_CASE, "0.001"))
     holds = excess > 0 and small < 0
     return Verdict(
-        "sec:gravity/pg-sm-sufficient",
         Status.CORRECTED if holds else Status.FALSE,
         excess,
         f"Over {n_samples} policies and values with range 1 the printed condition needs a weight "
@@ -175,6 +177,7 @@ def check_pg_sm_sufficient(
     )
 
 
+@check("thm:gravitywell/ce-example")
 def check_ce_example(
     theta: tuple[Number, ...] = PROPOSITION_1[0], q: tuple[Number, ...] = PROPOSITION_1[1]
 ) -> Verdict:
@@ -194,7 +197,6 @@ def check_ce_example(
     own, *others = map(float, certified(compute))
     excess = max(others) - own
     return Verdict(
-        "thm:gravitywell/ce-example",
         Status.HOLDS if excess > 0 else Status.FALSE,
         excess,
         f"At theta = {theta}, q = {q} the greedy action gains {own:.6g}, the others "
@@ -204,6 +206,7 @@ def check_ce_example(
     )
 
 
+@check("sec:gravity/pg-es-p")
 def check_pg_es_only_p_above_one(p: float = 1.0, weight: Number = "0.01") -> Verdict:
     """Section 3.3: `pg-es` is said to fail only when p > 1; it fails at p = 1 as well."""
     update = make_update("pg-es", p=p)
@@ -213,7 +216,6 @@ def check_pg_es_only_p_above_one(p: float = 1.0, weight: Number = "0.01") -> Ver
     crossed = bool(np.any(update.step(theta, q, float(exact(weight))) <= 0))
     false = lead_sign < 0 and not crossed and p <= 1
     return Verdict(
-        "sec:gravity/pg-es-p",
         Status.FALSE if false else Status.HOLDS,
         float(lead),
         f"With p = {p:g} and weight {weight}, no parameter crossing zero, the margin at "
@@ -224,6 +226,7 @@ def check_pg_es_only_p_above_one(p: float = 1.0, weight: Number = "0.01") -> Ver
     )
 
 
+@check("sec:gravity/pg-es-decrease")
 def check_pg_es_decrease(
     exponents: tuple[float, ...] = (3.0, 4.0), weight: Number = "0.1"
 ) -> Verdict:
@@ -236,7 +239,6 @@ def check_pg_es_decrease(
             rows.append({"p": p, "factor": factor, "change of the greedy action": change})
     least = min(-float(row["change of the greedy action"]) for row in rows)
     return Verdict(
-        "sec:gravity/pg-es-decrease",
         Status.HOLDS if least > 0 else Status.FALSE,
         least,
         f"At weight {weight} the greedy action's probability changes by "
@@ -280,6 +282,7 @@ def _direct_trials(
     return cases, ties, worst, broken
 
 
+@check("lem:direct_update")
 def check_lemma_10(project: Projection = project_integers, n_samples: int = 40_000) -> Verdict:
     """Lemma 10 on random rational points, with zeros and ties, without any rounding."""
 
@@ -287,9 +290,10 @@ def check_lemma_10(project: Projection = project_integers, n_samples: int = 40_0
         span = rng.choice([2, 10, 60, 600], n)[:, np.newaxis]
         return rng.integers(-span, span + 1, (n, n_actions), dtype=np.int64)
 
-    return _direct_verdict("lem:direct_update", project, draw, n_samples)
+    return _direct_verdict(project, draw, n_samples)
 
 
+@check("thm:gravitywell/di")
 def check_di(project: Projection = project_integers, n_samples: int = 40_000) -> Verdict:
     """Theorem 3 for `di`: random rational policies, values and weights, without any rounding."""
 
@@ -297,18 +301,16 @@ def check_di(project: Projection = project_integers, n_samples: int = 40_000) ->
         weight = rng.integers(1, 200, (n, 1), dtype=np.int64)
         return weight * rng.integers(-5, 6, (n, n_actions), dtype=np.int64)
 
-    return _direct_verdict("thm:gravitywell/di", project, draw, n_samples)
+    return _direct_verdict(project, draw, n_samples)
 
 
 def _direct_verdict(
-    claim: str,
     project: Projection,
     draw: Callable[[np.random.Generator, int, int], Integers],
     n_samples: int,
 ) -> Verdict:
     cases, ties, worst, broken = _direct_trials(project, draw, n_samples)
     return Verdict(
-        claim,
         Status.HOLDS if broken is None else Status.FALSE,
         float(worst),
         f"{cases} exact rational projections on simplices of 2 to 9 actions, {ties} of them with "
@@ -362,7 +364,6 @@ def check_condition(
             if lead_sign < 0:
                 broken = {"pi": case.pi, "q": case.q, "weight": str(weight)}
     return Verdict(
-        claim,
         Status.HOLDS if broken is None else Status.FALSE,
         worst,
         f"{n_samples} random rational policies, values and weights from 0.001 to 100: the worst "
@@ -371,16 +372,19 @@ def check_condition(
     )
 
 
+@check("thm:gravitywell/mce")
 def check_mce(update: Update | None = None) -> Verdict:
     """Theorem 3 for `mce`: the condition holds, every comparison certified."""
     return check_condition(update or UPDATES["mce"], "thm:gravitywell/mce")
 
 
+@check("sec:gravity/ce-two-actions")
 def check_two_actions(update: Update | None = None, sizes: Sequence[int] = (2,)) -> Verdict:
     """With two actions `ce` is `mce`: no example with |A| = 2 exists."""
     return check_condition(update or UPDATES["ce"], "sec:gravity/ce-two-actions", sizes)
 
 
+@check("sec:gravity/ce-argmax")
 def check_ce_most_probable(update: Update | None = None, n_samples: int = 2_000) -> Verdict:
     r"""Section 3.3 on `ce`: the action that overtakes is never the most probable one.
 
@@ -400,7 +404,6 @@ def check_ce_most_probable(update: Update | None = None, n_samples: int = 2_000)
             if loss < 0:
                 broken = {"pi": case.pi, "q": case.q, "weight": str(weight)}
     return Verdict(
-        "sec:gravity/ce-argmax",
         Status.HOLDS if broken is None else Status.FALSE,
         worst,
         f"In {n_samples} random cases the loss of the most probable action, where it is not "
@@ -424,6 +427,7 @@ def _certified_loss(update: Update, case: Case, weight: Number) -> float:
     return certified(compute)
 
 
+@check("sec:gravity/pg-es-no-crossing")
 def check_pg_es_no_crossing(allow_crossing: bool = False, n_samples: int = 10_000) -> Verdict:
     """With p = 2 and no parameter crossing zero, escort never decreases the greedy action.
 
@@ -451,7 +455,6 @@ def check_pg_es_no_crossing(allow_crossing: bool = False, n_samples: int = 10_00
         if change < 0 and broken is None:
             broken = {"theta": list(map(str, theta)), "q": list(map(str, q)), "w": row[8] / 5}
     return Verdict(
-        "sec:gravity/pg-es-no-crossing",
         Status.HOLDS if broken is None else Status.FALSE,
         float(worst),
         f"{judged} exact rational steps{'' if allow_crossing else ' without a zero crossing'}: the "
@@ -460,6 +463,7 @@ def check_pg_es_no_crossing(allow_crossing: bool = False, n_samples: int = 10_00
     )
 
 
+@check("sec:gravity/pg-es-restricted")
 def check_pg_es_restricted(
     weaker: Update | None = None, stronger: Update | None = None, weight: float = 0.1
 ) -> Verdict:
@@ -487,7 +491,6 @@ def check_pg_es_restricted(
     )
     status = Status.FALSE if ratio <= 1 else Status.CORRECTED if ratio < 2 else Status.HOLDS
     return Verdict(
-        "sec:gravity/pg-es-restricted",
         status,
         ratio - 1,
         f"Over six values of q(b), at weight {weight:g}, the condition fails on at least "
@@ -496,6 +499,7 @@ def check_pg_es_restricted(
     )
 
 
+@check("sec:gravity/pg-es-contained")
 def check_pg_es_contained(
     inner: Update | None = None, outer: Update | None = None, weight: float = 1e-3
 ) -> Verdict:
@@ -518,7 +522,6 @@ def check_pg_es_contained(
     # a second-order term may turn margins of the size of the weight squared
     outside = int(np.count_nonzero(lead > weight**2))
     return Verdict(
-        "sec:gravity/pg-es-contained",
         Status.HOLDS if outside == 0 else Status.FALSE,
         -float(np.max(lead)) / weight,
         f"Of {len(pi)} random policies and values with four actions {inner.name} fails at "
@@ -529,6 +532,7 @@ def check_pg_es_contained(
 _WELL_Q = np.array([1.0, 0.9, 0.0])
 
 
+@check("sec:gravity/escape")
 def check_escape(
     names: Sequence[str] = ("pg-sm", "pg-es", "di", "ce", "mce"),
     bound: Callable[[Update, Floats, Floats, float], tuple[float, float]] = escape_bound,
@@ -546,7 +550,6 @@ def check_escape(
             | {"exponent": escape_exponent(steps)}
         )
     return Verdict(
-        "sec:gravity/escape",
         Status.HOLDS if room >= 0 else Status.FALSE,
         float(room),
         "Steps from the well (eps, 1 - 2 eps, eps) to probability 1/2 at weight 1, against the "

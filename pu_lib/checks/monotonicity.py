@@ -27,7 +27,7 @@ from pu_lib.theory.monotonicity import (
     worst_drop_three,
 )
 from pu_lib.updates import UPDATES, Update, softmax
-from pu_lib.verdict import Status, Verdict
+from pu_lib.verdict import Status, Verdict, check
 
 PAPER_THETA = (10, 0, 0)
 
@@ -35,6 +35,7 @@ PAPER_THETA = (10, 0, 0)
 PAPER_Q = ("0.99", 1, 0)
 
 
+@check("prop:non-monotonicity")
 def check_proposition_1(
     name: str = "ce",
     theta: Sequence[Number] = PAPER_THETA,
@@ -61,7 +62,6 @@ def check_proposition_1(
         lowered, margin = sign(drop) > 0, float(drop.mid())
         v, new_v = step.v.str(22, radius=False), step.new_v.str(22, radius=False)
     return Verdict(
-        "prop:non-monotonicity",
         Status.HOLDS if lowered else Status.FALSE,
         margin,
         f"v = {v} before and {new_v} after the update: a "
@@ -73,6 +73,7 @@ def check_proposition_1(
     )
 
 
+@check("prop:non-monotonicity/example")
 def check_example_digits(
     before: str = "0.98996", after: str = "0.98988", name: str = "ce"
 ) -> Verdict:
@@ -99,7 +100,6 @@ def check_example_digits(
         right = all(bool(error < half_unit) for error in errors)
         margin = min(float((half_unit - error).mid()) for error in errors)
     return Verdict(
-        "prop:non-monotonicity/example",
         Status.HOLDS if right else Status.FALSE,
         margin,
         f"The values rounded to five digits are {float(step.v):.5f} and {float(step.new_v):.5f}; "
@@ -107,6 +107,7 @@ def check_example_digits(
     )
 
 
+@check("sec:ce/imbalance")
 def check_imbalance(name: str = "ce") -> Verdict:
     """Certify that the worst action gains probability at the paper's example.
 
@@ -125,7 +126,6 @@ def check_imbalance(name: str = "ce") -> Verdict:
         gain = step.new_pi[2] - step.pi[2]
         gains, margin = sign(gain) > 0, float(gain.mid())
     return Verdict(
-        "sec:ce/imbalance",
         Status.HOLDS if gains else Status.FALSE,
         margin,
         f"The worst of the three actions goes from probability {float(step.pi[2]):.6e} to "
@@ -160,7 +160,6 @@ def check_two_actions(n_actions: int = 2, n: int = 300, seed: int = 11) -> Verdi
             worst = max([worst, *((x - y).abs_upper() for x, y in pairs)], key=float)
     distance = float(worst)
     return Verdict(
-        "prop:non-monotonicity/two-actions",
         Status.HOLDS if distance <= 1e-30 else Status.FALSE,
         1e-30 - distance,
         f"With {n_actions} actions the steps of CE and MCE differ by at most {distance:.2g} over "
@@ -210,7 +209,6 @@ def check_worst_decrease(
     )
     holds = inside and distance <= tolerance
     return Verdict(
-        "book:ce-worst-decrease",
         Status.HOLDS if holds else Status.FALSE,
         tolerance - distance,
         f"The search reaches D_3 to {distance:.2g} and "
@@ -220,6 +218,7 @@ def check_worst_decrease(
     )
 
 
+@check("prop:monotonicity")
 def check_proposition_2(update: Update = UPDATES["mce"], n: int = 3000, seed: int = 15) -> Verdict:
     """Check on random MDPs that one update lowers the value of no state.
 
@@ -253,7 +252,6 @@ def check_proposition_2(update: Update = UPDATES["mce"], n: int = 3000, seed: in
             margin, example = room, {"states": mdp.n_states, "actions": mdp.n_actions}
     holds = margin >= 0
     return Verdict(
-        "prop:monotonicity",
         Status.HOLDS if holds else Status.FALSE,
         margin,
         f"{lowered} of {n} updates of random MDPs lowered the value of some state; weights 1e-3 to "
@@ -263,6 +261,7 @@ def check_proposition_2(update: Update = UPDATES["mce"], n: int = 3000, seed: in
     )
 
 
+@check("prop:monotonicity/attack")
 def check_proposition_2_attack(
     update: Update = UPDATES["mce"],
     weights: Sequence[float] = (1e-3, 0.1, 1.0, 10.0, 1e3, 1e4),
@@ -289,7 +288,6 @@ def check_proposition_2_attack(
     worst = max(found, key=lambda drop: drop.value)
     holds = worst.value <= ROUNDING
     return Verdict(
-        "prop:monotonicity/attack",
         Status.HOLDS if holds else Status.FALSE,
         ROUNDING - worst.value,
         f"The largest decrease found by {len(found)} searches, with weights {min(weights):g} to "
@@ -300,6 +298,7 @@ def check_proposition_2_attack(
     )
 
 
+@check("prop:monotonicity/certified")
 def check_proposition_2_certified(name: str = "mce", n: int = 400, seed: int = 17) -> Verdict:
     """Certify in ball arithmetic that one update raises the value of random states.
 
@@ -327,7 +326,6 @@ def check_proposition_2_certified(name: str = "mce", n: int = 400, seed: int = 1
             lowered += sign(rise) < 0
             smallest = min(smallest, float(rise.mid()))
     return Verdict(
-        "prop:monotonicity/certified",
         Status.HOLDS if lowered == 0 else Status.FALSE,
         smallest,
         f"{lowered} of {n} certified updates lowered the value; the smallest change is "
@@ -335,6 +333,7 @@ def check_proposition_2_certified(name: str = "mce", n: int = 400, seed: int = 1
     )
 
 
+@check("prop:monotonicity/strict")
 def check_strict_increase(only_moving: bool = False, n: int = 150, seed: int = 18) -> Verdict:
     """Certify which values rise strictly, by solving small MDPs in ball arithmetic.
 
@@ -370,7 +369,6 @@ def check_strict_increase(only_moving: bool = False, n: int = 150, seed: int = 1
             rising, still = rising + sum(rises), still + sum(stays)
             wrong += int(np.sum(np.array(rises) != predicted))
     return Verdict(
-        "prop:monotonicity/strict",
         Status.CORRECTED if wrong == 0 else Status.FALSE,
         float(-wrong),
         f"In {n} random MDPs {rising} values rose, certified, and {still} did not move; the "
@@ -477,7 +475,6 @@ def check_sign_condition(
     )
     worst = max(drops.values())
     return Verdict(
-        "book:sign-condition",
         Status.HOLDS if worst <= ROUNDING else Status.FALSE,
         ROUNDING - worst,
         f"The largest decrease found is {max(worst, 0.0):.3g} (values of range one, weights "

@@ -29,9 +29,10 @@ from pu_lib.theory.rates import (
 )
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, Update, make_update
-from pu_lib.verdict import Status, Verdict
+from pu_lib.verdict import Status, Verdict, check
 
 
+@check("thm:rates")
 def check_theorem_2(
     constant: float = 0.5, n_steps: int = 400, update: Update = UPDATES["mce"]
 ) -> Verdict:
@@ -55,7 +56,7 @@ def check_theorem_2(
         facts = structure(mdp)
         trajectory = run(mdp, update, n_steps, weighting="uniform")
         if settled(trajectory, facts) is None:
-            return Verdict("thm:rates", Status.OPEN, None, f"{name}: no settled greedy actions.")
+            return Verdict(Status.OPEN, None, f"{name}: no settled greedy actions.")
         start, gap, now, ahead = optimality_bounds(mdp, trajectory, facts, constant)
         slack = float(min((now / gap).min(), (ahead / now).min())) - 1.0
         worst = min(worst, slack)
@@ -69,10 +70,9 @@ def check_theorem_2(
             }
         )
     if worst < -1e-9:
-        return Verdict("thm:rates", Status.FALSE, worst, "A gap exceeds its bound.", tuple(rows))
+        return Verdict(Status.FALSE, worst, "A gap exceeds its bound.", tuple(rows))
     printed = check_inclusive_sum()
     return Verdict(
-        "thm:rates",
         Status.CORRECTED if printed.status is Status.FALSE else Status.HOLDS,
         worst,
         f"On {len(rows)} MDPs the gap is at most its bound, of order one over the sum before T, "
@@ -83,6 +83,7 @@ def check_theorem_2(
     )
 
 
+@check("thm:rates/inclusive-sum")
 def check_inclusive_sum(n_steps: int = 20, power: float = 1.0) -> Verdict:
     r"""Multiply the gap by the printed sum, which includes the current step, on growing weights.
 
@@ -104,7 +105,6 @@ def check_inclusive_sum(n_steps: int = 20, power: float = 1.0) -> Verdict:
     floor = (np.arange(n_steps) + 1.0) / 2.0
     grows = bool((inclusive >= floor * (1.0 - 1e-12)).all())
     return Verdict(
-        "thm:rates/inclusive-sum",
         Status.FALSE if grows and room >= 0 and agree < 1e-9 else Status.HOLDS,
         -float(inclusive[-1]),
         f"After {n_steps} steps the gap times the sum with the current step is "
@@ -133,6 +133,7 @@ def _unique_instances() -> dict[str, FiniteMDP]:
     }
 
 
+@check("thm:rates/constants")
 def check_constants(factor: float = 0.5, n_steps: int = 600, direction: str = "at most") -> Verdict:
     r"""Test :math:`1-\pi_T\le1/(2+\frac c2W_T)` and the value bound on unique optima.
 
@@ -154,7 +155,7 @@ def check_constants(factor: float = 0.5, n_steps: int = 600, direction: str = "a
         start = settled(trajectory, facts)
         half = np.flatnonzero((top >= 0.5).all(axis=1))
         if start is None or half[-1] < start:
-            return Verdict("thm:rates/constants", Status.OPEN, None, f"{name}: not settled.")
+            return Verdict(Status.OPEN, None, f"{name}: not settled.")
         # Before the greedy actions settle the best one may lose: the first time is taken after.
         start = int(half[half >= start][0])
         c = mdp.n_actions / (mdp.n_actions - 1)
@@ -184,7 +185,6 @@ def check_constants(factor: float = 0.5, n_steps: int = 600, direction: str = "a
     else:
         status = Status.CORRECTED if opposite < 0 else Status.HOLDS
     return Verdict(
-        "thm:rates/constants",
         status,
         claimed,
         f"The mass outside the optimal action is {direction} 1/(2 + {factor:g} c W) up to a factor "
@@ -194,6 +194,7 @@ def check_constants(factor: float = 0.5, n_steps: int = 600, direction: str = "a
     )
 
 
+@check("thm:rates/support")
 def check_support(n_steps: int = 2000, inside: bool = False) -> Verdict:
     r"""Test the last line of the proof at a state outside the support of the optimal occupancy.
 
@@ -227,7 +228,6 @@ def check_support(n_steps: int = 2000, inside: bool = False) -> Verdict:
     bound = 1.0 / (2.0 + spent[in_support].min())
     gap = float(facts.v[s] - trajectory.v[-1, s])
     return Verdict(
-        "thm:rates/support",
         Status.HOLDS if gap <= bound else Status.FALSE,
         bound - gap,
         f"After {n_steps} steps the gap at a state {'in' if inside else 'outside'} the support is "
@@ -238,6 +238,7 @@ def check_support(n_steps: int = 2000, inside: bool = False) -> Verdict:
     )
 
 
+@check("thm:rates/limit")
 def check_limit(
     sizes: Sequence[int] = tuple(range(2, 11)),
     n_steps: int = 20_000,
@@ -275,7 +276,6 @@ def check_limit(
             }
         )
     return Verdict(
-        "thm:rates/limit",
         Status.HOLDS if worst >= 0 else Status.FALSE,
         worst,
         f"For |A| = {sizes[0]} to {sizes[-1]}, (1 - pi) t after {n_steps} steps differs from the "
@@ -284,6 +284,7 @@ def check_limit(
     )
 
 
+@check("sec:asymp/rates")
 def check_rates(
     updates: Sequence[str] = ("pg-sm", "pg-es", "di", "ce", "mce"),
     n_steps: int = 2500,
@@ -330,7 +331,6 @@ def check_rates(
                 }
             )
     return Verdict(
-        "sec:asymp/rates",
         Status.HOLDS if worst >= 0 else Status.FALSE,
         worst,
         "Measured exponents (infinite: zero or rounding error by then); the smallest is "
@@ -339,6 +339,7 @@ def check_rates(
     )
 
 
+@check("sec:asymp/ce")
 def check_ce_rate(constant: float = 0.5, n_runs: int = 60, seed: int = 0) -> Verdict:
     r"""Attack :math:`1-\pi_T\le1/(1/(1-\pi_0)+\frac12\min(1,\kappa_0)W_T)` for CE on bandits.
 
@@ -361,7 +362,6 @@ def check_ce_rate(constant: float = 0.5, n_runs: int = 60, seed: int = 0) -> Ver
         bound = 1.0 / (1.0 / mass[0] + constant * min(1.0, 1.0 / mass[0] - 1.0) * spent)
         worst = min(worst, float((bound / np.maximum(mass, 1e-300)).min()) - 1.0)
     return Verdict(
-        "sec:asymp/ce",
         Status.HOLDS if worst >= -1e-9 else Status.FALSE,
         worst,
         f"Over {n_runs} bandit runs the bound is at least {1 + worst:.6g} times the mass outside "
@@ -369,6 +369,7 @@ def check_ce_rate(constant: float = 0.5, n_runs: int = 60, seed: int = 0) -> Ver
     )
 
 
+@check("sec:asymp/di")
 def check_di_finite(factor: float = 2.0, n_steps: int = 400) -> Verdict:
     r"""Count DI's steps to the optimum against the bound :math:`W_T\ge2(1-\pi_{t_0})/\delta`.
 
@@ -390,7 +391,7 @@ def check_di_finite(factor: float = 2.0, n_steps: int = 400) -> Verdict:
         mass = np.where(facts.optimal[s], 0.0, trajectory.policies[:, s]).sum(axis=-1)
         start = settled(trajectory, facts)
         if start is None or mass[-1].max() > 0.0:
-            return Verdict("sec:asymp/di", Status.OPEN, None, f"{name}: not optimal by the end.")
+            return Verdict(Status.OPEN, None, f"{name}: not optimal by the end.")
         # Each later time gives a bound of its own; the first one that can be given is the least.
         times = np.arange(start, n_steps + 1)[:, np.newaxis]
         proved = (times + np.ceil(factor * mass[start:] / lead[start:] / eta)).min(axis=0)
@@ -417,7 +418,6 @@ def check_di_finite(factor: float = 2.0, n_steps: int = 400) -> Verdict:
             }
         )
     return Verdict(
-        "sec:asymp/di",
         Status.HOLDS if worst >= 0 else Status.FALSE,
         worst,
         f"On {len(rows)} problems DI is exactly optimal within the proved number of steps; least "
@@ -426,6 +426,7 @@ def check_di_finite(factor: float = 2.0, n_steps: int = 400) -> Verdict:
     )
 
 
+@check("thm:rates/decaying")
 def check_decaying_weights(
     exponents: Sequence[float] = (0.0, 0.25, 0.5, 0.75),
     n_steps: int = 20_000,
@@ -471,7 +472,6 @@ def check_decaying_weights(
             }
         )
     return Verdict(
-        "thm:rates/decaying",
         Status.HOLDS if worst >= 0 else Status.FALSE,
         worst,
         f"The measured exponents are within {tolerance:g} of 1 - x, and (1 - pi) W near 1/2.",

@@ -26,9 +26,10 @@ from pu_lib.theory.stochastic_updates import (
     stuck_probability,
 )
 from pu_lib.updates import UPDATES
-from pu_lib.verdict import Status, Verdict
+from pu_lib.verdict import Status, Verdict, check
 
 
+@check("sec:expected/pg")
 def check_unbiased(names: Sequence[str] = ("pg-sm", "pg-es"), n_samples: int = 200_000) -> Verdict:
     """Section 3.5: the policy gradients are unbiased under sampled values, and linear in q.
 
@@ -54,7 +55,6 @@ def check_unbiased(names: Sequence[str] = ("pg-sm", "pg-es"), n_samples: int = 2
         )
     holds = worst < 1e-13 and all(row["covers zero"] for row in rows)
     return Verdict(
-        "sec:expected/pg",
         Status.HOLDS if holds else Status.FALSE,
         1e-13 - worst,
         f"Over {200 * len(names)} random laws the largest exact bias of a parameter step is "
@@ -68,6 +68,7 @@ def _random_law(rng: np.random.Generator, n_actions: int) -> Law:
     return Law(rng.normal(size=(5, n_actions)), rng.dirichlet(np.ones(5)))
 
 
+@check("sec:expected/symmetric")
 def check_symmetric(names: Sequence[str] = ("pg-sm", "pg-es")) -> Verdict:
     r"""Section 3.5: the step of a policy gradient is odd in q: :math:`-q` undoes its direction."""
     rng = np.random.default_rng(1)
@@ -79,7 +80,6 @@ def check_symmetric(names: Sequence[str] = ("pg-sm", "pg-es")) -> Verdict:
             there, back = (update.step(theta, sign * q, 1.0) - theta for sign in (1, -1))
             worst = max(worst, float(np.abs(there + back).max()))
     return Verdict(
-        "sec:expected/symmetric",
         Status.HOLDS if worst < 1e-13 else Status.FALSE,
         1e-13 - worst,
         f"Over {500 * len(names)} random parameters and values the steps for q and -q sum to at "
@@ -87,6 +87,7 @@ def check_symmetric(names: Sequence[str] = ("pg-sm", "pg-es")) -> Verdict:
     )
 
 
+@check("sec:expected/asymmetric")
 def check_asymmetric(names: Sequence[str] = ("ce", "mce")) -> Verdict:
     r"""Section 3.5: `ce` and `mce` are asymmetric everywhere, but for one policy.
 
@@ -107,7 +108,6 @@ def check_asymmetric(names: Sequence[str] = ("ce", "mce")) -> Verdict:
     symmetric_somewhere = uniform < 1e-15
     status = Status.CORRECTED if symmetric_somewhere else Status.HOLDS
     return Verdict(
-        "sec:expected/asymmetric",
         status if least > 1e-9 else Status.FALSE,
         least,
         f"With 3, 4 and 6 actions the steps for q and -q sum to at least {least:.3g} (12000 draws);"
@@ -116,6 +116,7 @@ def check_asymmetric(names: Sequence[str] = ("ce", "mce")) -> Verdict:
     )
 
 
+@check("sec:expected/gaps")
 def check_ignores_gaps(names: Sequence[str] = ("ce", "mce")) -> Verdict:
     """Section 3.5: `ce` and `mce` ignore the gaps of q, exactly."""
     rng = np.random.default_rng(3)
@@ -125,13 +126,14 @@ def check_ignores_gaps(names: Sequence[str] = ("ce", "mce")) -> Verdict:
         near, far = (UPDATES[name].step(theta, f(q)) for f in (np.arctan, lambda x: 1e3 * x**3))
         worst = max(worst, float(np.abs(near - far).max()))
     return Verdict(
-        "sec:expected/gaps",
         Status.HOLDS if worst == 0.0 else Status.FALSE,
         -worst,
         f"Steps for arctan(q) and 1000 q^3, which have the same order, differ by {worst:.3g}.",
     )
 
 
+@check("sec:expected/ce")
+@check("sec:expected/mce", name="mce")
 def check_biased(
     name: str = "ce", limit: Callable[[ArrayLike], Floats] | None = None, n_steps: int = 2000
 ) -> Verdict:
@@ -171,7 +173,6 @@ def check_biased(
     biased = min(row["exact bias of a step"] for row in rows) > 1e-9
     holds = biased and room > 0 and min(row["with averaged values"] for row in rows) > 0.95
     return Verdict(
-        f"sec:expected/{name}",
         Status.HOLDS if holds else Status.FALSE,
         float(room),
         f"With sampled values {name} ends at probability "
@@ -183,13 +184,13 @@ def check_biased(
     )
 
 
+@check("sec:expected/di-sampled-action")
 def check_sampled_action(rewards: tuple[Number, Number] = ("1/2", 1), power: int = 1) -> Verdict:
     """`di` under Robbins-Monro weights 1/(t+1), only the action taken sampled: it may get stuck."""
     probability, steps = stuck_probability(rewards, lambda t: Fraction(1, (t + 1) ** power))
     wrong = exact(rewards[0]) < exact(rewards[1])
     stuck = float(probability) if wrong else 0.0
     return Verdict(
-        "sec:expected/di-sampled-action",
         Status.FALSE if stuck > 0 else Status.HOLDS,
         -stuck,
         f"With rewards {rewards} DI is at the {'worse' if wrong else 'better'} vertex for ever "
@@ -200,6 +201,7 @@ def check_sampled_action(rewards: tuple[Number, Number] = ("1/2", 1), power: int
     )
 
 
+@check("sec:expected/di")
 def check_di(schedule: Schedule | None = None, n_steps: int = 4000) -> Verdict:
     """Section 3.5: `di` is biased near the boundary only, and converges with Robbins-Monro.
 
@@ -240,7 +242,6 @@ def check_di(schedule: Schedule | None = None, n_steps: int = 4000) -> Verdict:
     stuck = check_sampled_action()
     status = Status.HOLDS if stuck.status is Status.HOLDS else Status.CORRECTED
     return Verdict(
-        "sec:expected/di",
         status if right and min(ends) > 0.9 else Status.FALSE,
         min(ends) - 0.9,
         f"Bias inside at most {inside:.1g}; after {n_steps} steps the best action has probability "
@@ -250,6 +251,7 @@ def check_di(schedule: Schedule | None = None, n_steps: int = 4000) -> Verdict:
     )
 
 
+@check("sec:expected/necessary")
 def check_necessary(name: str = "pg-sm", weight: float = 0.5, n_steps: int = 4000) -> Verdict:
     """Section 3.5: with constant rates expected updates are said to be necessary for all updates.
 
@@ -260,7 +262,6 @@ def check_necessary(name: str = "pg-sm", weight: float = 0.5, n_steps: int = 400
     at_best = runs.policies[-1][:, 1]
     converged = bool(at_best.min() > 0.9)
     return Verdict(
-        "sec:expected/necessary",
         Status.FALSE if converged else Status.HOLDS,
         0.9 - float(at_best.min()),
         f"With the constant weight {weight:g} and sampled values, {name} has probability "

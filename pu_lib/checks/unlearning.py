@@ -29,7 +29,7 @@ from pu_lib.theory.unlearning import (
     linked_count,
     worst_sequence,
 )
-from pu_lib.verdict import Status, Verdict
+from pu_lib.verdict import Status, Verdict, check
 
 Case: TypeAlias = tuple[dict[str, Any], float]
 
@@ -41,7 +41,6 @@ ETAS = ("0.01", "0.1", "0.3", "1", "2", "5")
 
 
 def rule(
-    claim: str,
     unit: str,
     corrected: Iterable[Case],
     printed: Iterable[Case] = (),
@@ -73,14 +72,14 @@ def rule(
     table = tuple(evidence) or tuple({**case, "margin": m} for case, m in ours[:4])
     if margin < 0:
         summary = f"Violated, also as corrected: {ours_unit} is {margin:.4g} at {_words(worst)}."
-        return Verdict(claim, Status.FALSE, margin, summary, table, worst)
+        return Verdict(Status.FALSE, margin, summary, table, worst)
     found = f"over {len(ours)} instances {ours_unit} is at least {margin:.4g} (at {_words(worst)})"
     if theirs and theirs[0][1] < 0:
         instance, violation = theirs[0]
         summary = f"As printed, {unit} is {violation:.4g}; corrected, {found}."
         table = tuple(evidence) or tuple({**case, "margin": m} for case, m in theirs[:6])
-        return Verdict(claim, counterexample, violation, summary, table, instance)
-    return Verdict(claim, Status.HOLDS, margin, found[0].upper() + found[1:] + ".", table)
+        return Verdict(counterexample, violation, summary, table, instance)
+    return Verdict(Status.HOLDS, margin, found[0].upper() + found[1:] + ".", table)
 
 
 def _words(instance: dict[str, Any]) -> str:
@@ -105,6 +104,7 @@ def _cases(
             yield {**process, **instance}, float(-room if upper else room)
 
 
+@check("sec:intro/unlearning")
 def check_intro(claimed: Callable[[int], float] = lambda n: n) -> Verdict:
     """Check that undoing n PG-SM updates takes n, with more than two actions.
 
@@ -120,7 +120,7 @@ def check_intro(claimed: Callable[[int], float] = lambda n: n) -> Verdict:
             for n, back in zip(ns, found, strict=True):
                 yield {"actions": K, "eta": eta, "n": n, "n'": back}, float(back - claimed(n))
 
-    return rule("sec:intro/unlearning", "n' - n", cases(range(2, 9)), cases((10, 12)), Status.FALSE)
+    return rule("n' - n", cases(range(2, 9)), cases((10, 12)), Status.FALSE)
 
 
 LINKS: dict[str, Callable[[arb], arb]] = {
@@ -133,6 +133,7 @@ r"""Densities :math:`F'` on :math:`[0, \infty)` of policies :math:`\pi_\theta(a_
 \theta_2)` that satisfy the three assumptions of Theorem 4(i) there."""
 
 
+@check("thm:unlearn/i")
 def check_theorem_4_i(links: Mapping[str, Callable[[arb], arb]] | None = None) -> Verdict:
     """Check n' >= n under the three assumptions; a constant policy satisfies them and has n' = 0.
 
@@ -153,9 +154,10 @@ def check_theorem_4_i(links: Mapping[str, Callable[[arb], arb]] | None = None) -
         for n in (1, 10)
         for back in [linked_count(n, 1, lambda x: 0 * x)]
     ]
-    return rule("thm:unlearn/i", "n' - n", cases(), still)
+    return rule("n' - n", cases(), still)
 
 
+@check("thm:unlearn/i/pg-sm")
 def check_theorem_4_i_softmax(
     extra: int = 1, starts: Sequence[Number] = ("1/2", "3/4", "0.99")
 ) -> Verdict:
@@ -170,9 +172,10 @@ def check_theorem_4_i_softmax(
     """
     ours = _cases(lambda n, *_: n + extra, SMALL_NS, update="pg-sm", starts=starts)
     theirs = _cases(lambda n, *_: n, (2, 3, 10), update="pg-sm", etas=("5",), starts=("1/20",))
-    return rule("thm:unlearn/i/pg-sm", f"n' - (n + {extra})", ours, theirs)
+    return rule(f"n' - (n + {extra})", ours, theirs)
 
 
+@check("thm:unlearn/i/pg-es")
 def check_theorem_4_i_escort(
     extra: int = 1,
     exponents: Sequence[Number] = (2, "2.5", 3, 5),
@@ -208,9 +211,10 @@ def check_theorem_4_i_escort(
         process = {"update": "pg-es", "p": "2", "factor": "keep"}
         yield from _cases(lambda n, *_: n, (10,), etas=("1.8",), starts=(far,), **process)
 
-    return rule("thm:unlearn/i/pg-es", f"n' - (n + {extra})", ours(), theirs(), Status.FALSE)
+    return rule(f"n' - (n + {extra})", ours(), theirs(), Status.FALSE)
 
 
+@check("thm:unlearn/i/pg-es-dropped")
 def check_escort_dropped(tolerance: float = 0.01, sign_of_limit: int = 1) -> Verdict:
     r"""Check the window where PG-ES, p = 2, factor dropped, unlearns faster than it learnt.
 
@@ -235,10 +239,11 @@ def check_escort_dropped(tolerance: float = 0.01, sign_of_limit: int = 1) -> Ver
         row = {"eta / |theta_0|": x, "kappa": kappa, "limit": limit, f"n'/n at {n}": ratio}
         ours.append((row, margin))
     theirs = _cases(lambda n, *_: n, (n,), update="pg-es", etas=("5",), factor="drop")
-    claim, room = "thm:unlearn/i/pg-es-dropped", f"{tolerance:g} minus the distance to the limit"
-    return rule(claim, "n' - n", ours, theirs, Status.FALSE, [row for row, _ in ours], room)
+    room = f"{tolerance:g} minus the distance to the limit"
+    return rule("n' - n", ours, theirs, Status.FALSE, [row for row, _ in ours], room)
 
 
+@check("thm:unlearn/ii")
 def check_theorem_4_ii(
     claimed: Callable[[int, Fraction, Fraction], int] = bound_di, trials: int = 400
 ) -> Verdict:
@@ -261,9 +266,10 @@ def check_theorem_4_ii(
             instance = {"n": n, "eta": f"{a}/{b}", "start": str(start), "n'": back}
             yield instance, 0.0 - abs(float(back - claimed(n, Fraction(a, b), start)))
 
-    return rule("thm:unlearn/ii", "minus the distance to the formula", cases())
+    return rule("minus the distance to the formula", cases())
 
 
+@check("thm:unlearn/iii")
 def check_theorem_4_iii(
     bound: Callable[[int, float], float] = bound_ce_sharp, update: str = "ce"
 ) -> Verdict:
@@ -294,9 +300,10 @@ def check_theorem_4_iii(
         starts=("0.12", "1/20000"),
         update="ce",
     )
-    return rule("thm:unlearn/iii", "bound - n'", ours, theirs)
+    return rule("bound - n'", ours, theirs)
 
 
+@check("thm:unlearndecay/i")
 def check_theorem_5_i(
     bound: Callable[[int], float] = bound_decaying_pg,
     update: str = "pg-sm",
@@ -314,9 +321,10 @@ def check_theorem_5_i(
     ours = _cases(lambda n, *_: bound(n), SMALL_NS, etas=etas, starts=starts, **shared)
     none = _cases(lambda n, *_: bound(n), (0,), etas=("1",), **shared)
     low = _cases(lambda n, *_: bound(n), (2,), etas=("8.9",), starts=("1/20",), **shared)
-    return rule("thm:unlearndecay/i", "n' - (3n - 4 sqrt(n) + 1)", ours, chain(none, low))
+    return rule("n' - (3n - 4 sqrt(n) + 1)", ours, chain(none, low))
 
 
+@check("thm:unlearndecay/i/pg-es")
 def check_theorem_5_i_escort(
     exponents: Sequence[Number] = (2, 3, 5), factor: str = "keep"
 ) -> Verdict:
@@ -336,9 +344,10 @@ def check_theorem_5_i_escort(
     ours = cases(exponents, ("0.1", "1", "5"), (1, 2, 10, 100))
     theirs = cases(("3/2",), ("0.1", "1"), (10, 100, 1000))
     unit = "n' - (3n - 4 sqrt(n) + 1)"
-    return rule("thm:unlearndecay/i/pg-es", unit, ours, theirs, Status.FALSE)
+    return rule(unit, ours, theirs, Status.FALSE)
 
 
+@check("thm:unlearndecay/ii")
 def check_theorem_5_ii(bound: Callable[[int, float], float] = bound_decaying_di) -> Verdict:
     """Check the upper bound for DI with decaying weights, from any start."""
     cases = _cases(
@@ -349,9 +358,10 @@ def check_theorem_5_ii(bound: Callable[[int, float], float] = bound_decaying_di)
         update="di",
         schedule="inverse-sqrt",
     )
-    return rule("thm:unlearndecay/ii", "bound - n'", cases)
+    return rule("bound - n'", cases)
 
 
+@check("thm:unlearndecay/iii")
 def check_theorem_5_iii(
     bound: Callable[[int, float], float] = bound_decaying_ce_sharp,
 ) -> Verdict:
@@ -371,11 +381,10 @@ def check_theorem_5_iii(
         starts=("1/150",),
         **shared,
     )
-    return rule("thm:unlearndecay/iii", "bound - n'", ours, theirs)
+    return rule("bound - n'", ours, theirs)
 
 
 def _check_lemma(
-    claim: str,
     decay: Callable[[int], float],
     bound: Callable[[int, float], float],
     dip: float,
@@ -388,9 +397,10 @@ def _check_lemma(
 
     last = dip + decay(1) * math.exp(-dip)
     row = {"c": 1.0, "X_0, X_1, X_2": f"0, {dip:g}, {last:.6f}", "bound": bound(2, 1.0)}
-    return rule(claim, "bound - X_n", ours(), [(row, bound(2, 1.0) - last)], Status.FALSE)
+    return rule("bound - X_n", ours(), [(row, bound(2, 1.0) - last)], Status.FALSE)
 
 
+@check("lem:Xn<")
 def check_lemma_11(
     bound: Callable[[int, float], float] = bound_lemma_11, dip: float = -3.0
 ) -> Verdict:
@@ -403,16 +413,18 @@ def check_lemma_11(
     dip : float
         X_1 of the sequence that is allowed to be negative.
     """
-    return _check_lemma("lem:Xn<", lambda _: 1.0, bound, dip)
+    return _check_lemma(lambda _: 1.0, bound, dip)
 
 
+@check("lem:Xn<sqrt")
 def check_lemma_12(
     bound: Callable[[int, float], float] = bound_lemma_12, dip: float = -3.0
 ) -> Verdict:
     """Check Lemma 12 in the same way as Lemma 11."""
-    return _check_lemma("lem:Xn<sqrt", lambda k: 1 / math.sqrt(k + 1), bound, dip)
+    return _check_lemma(lambda k: 1 / math.sqrt(k + 1), bound, dip)
 
 
+@check("lem:comparison")
 def check_comparison(
     runs: Sequence[tuple[int, Number, str, str]] = (
         (20, "0.3", "pg-sm", "constant"),
@@ -434,4 +446,4 @@ def check_comparison(
             room = excess if row["phase"] == "forward" else -excess
             instance = {"update": update, "eta": str(eta), "schedule": schedule, "t": row["t"]}
             cases.append((instance, room + 1e-9))
-    return rule("lem:comparison", "relative room", cases)
+    return rule("relative room", cases)

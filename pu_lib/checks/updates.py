@@ -23,7 +23,7 @@ from pu_lib.theory.updates import (
     softmax_step,
 )
 from pu_lib.updates import UPDATES, Update, advantage, greedy_mask, make_update, softmax
-from pu_lib.verdict import Status, Verdict
+from pu_lib.verdict import Status, Verdict, check
 
 Step = Callable[[Floats, Floats], Floats]
 
@@ -36,11 +36,10 @@ def _worst(errors: Sequence[float]) -> float:
     return float(max(errors))
 
 
-def _gradient_verdict(claim: str, errors: list[float], what: str) -> Verdict:
+def _gradient_verdict(errors: list[float], what: str) -> Verdict:
     worst = _worst(errors)
     status = Status.HOLDS if worst <= ROUNDING else Status.FALSE
     return Verdict(
-        claim,
         status,
         ROUNDING - worst,
         f"{what}: the largest difference with the derivative of the policy is {worst:.2g} over "
@@ -48,6 +47,7 @@ def _gradient_verdict(claim: str, errors: list[float], what: str) -> Verdict:
     )
 
 
+@check("eq:softmax_grad")
 def check_softmax_gradient(
     formula: Callable[[Floats, Floats], Floats] = softmax_gradient, n: int = 300, seed: int = 1
 ) -> Verdict:
@@ -71,9 +71,10 @@ def check_softmax_gradient(
         exact = complex_step(network.then(softmax_of), theta)
         claimed = formula(network.scores(theta), network.gradient(theta))
         errors.append(float(np.abs(exact - claimed).max()))
-    return _gradient_verdict("eq:softmax_grad", errors, "Gradient of the softmax policy")
+    return _gradient_verdict(errors, "Gradient of the softmax policy")
 
 
+@check("eq:escort-grad")
 def check_escort_gradient(signed: bool = True, n: int = 300, seed: int = 2) -> Verdict:
     """Check the gradient of the escort policy, for scores of either sign and p from 1 to 4.
 
@@ -103,7 +104,6 @@ def check_escort_gradient(signed: bool = True, n: int = 300, seed: int = 2) -> V
             found.append(float(np.abs(exact - claimed).max() / (1 + np.abs(exact).max())))
     worst = _worst(errors)
     return Verdict(
-        "eq:escort-grad",
         Status.CORRECTED if worst <= ROUNDING else Status.FALSE,
         ROUNDING - worst,
         f"With the factor p/||f||_p and sign(f) the formula is the gradient to {worst:.2g} over "
@@ -130,6 +130,7 @@ def _taken(update: Update, theta: Floats, q: Floats) -> Floats:
     return np.asarray(update.step(theta, q, 1.0) - theta)
 
 
+@check("app:softmax")
 def check_softmax_step(
     formula: Step = softmax_step, line: Step = middle_line, n: int = 500, seed: int = 3
 ) -> Verdict:
@@ -154,7 +155,6 @@ def check_softmax_step(
     worst, off = _worst(errors), _worst(_step_errors(line, softmax_of, n, seed))
     status = Status.HOLDS if off <= ROUNDING else Status.CORRECTED
     return Verdict(
-        "app:softmax",
         status if worst <= ROUNDING else Status.FALSE,
         ROUNDING - worst,
         f"The step pi(a) adv(a) is the gradient to {worst:.2g} over {n} random cases; the line "
@@ -162,6 +162,7 @@ def check_softmax_step(
     )
 
 
+@check("app:softmax/middle-line")
 def check_softmax_middle_line(formula: Step = middle_line) -> Verdict:
     r"""Check the line :math:`\pi q - \sum\pi q` of appendix A.1.1 at its smallest counterexample.
 
@@ -180,7 +181,6 @@ def check_softmax_middle_line(formula: Step = middle_line) -> Verdict:
     error = float(np.abs(line - true).max())
     wrong = error > ROUNDING
     return Verdict(
-        "app:softmax/middle-line",
         Status.FALSE if wrong else Status.HOLDS,
         ROUNDING - error,
         f"At the uniform policy of two actions with q = (1, 0) the line says {line.tolist()} and "
@@ -189,6 +189,7 @@ def check_softmax_middle_line(formula: Step = middle_line) -> Verdict:
     )
 
 
+@check("app:escort")
 def check_escort_step(signed: bool = True, n: int = 500, seed: int = 4) -> Verdict:
     """Check the tabular step of `pg-es` at parameters of either sign, and the library's step.
 
@@ -214,7 +215,6 @@ def check_escort_step(signed: bool = True, n: int = 500, seed: int = 4) -> Verdi
         signless += _step_errors(printed, policy, n, seed)
     worst = _worst(errors)
     return Verdict(
-        "app:escort",
         Status.HOLDS if worst <= ROUNDING else Status.FALSE,
         ROUNDING - worst,
         f"With sign(theta_a) the step is the gradient to {worst:.2g} for p = 1, 1.5, 2, 3; as "
@@ -222,6 +222,7 @@ def check_escort_step(signed: bool = True, n: int = 500, seed: int = 4) -> Verdi
     )
 
 
+@check("eq:ce2")
 def check_cross_entropy_gradient(
     update: Update = UPDATES["ce"], n: int = 500, seed: int = 5
 ) -> Verdict:
@@ -245,9 +246,10 @@ def check_cross_entropy_gradient(
         theta, q, w = rng.normal(size=k), rng.normal(size=k), float(rng.uniform(0.1, 3))
         gradient = complex_step(lambda x: np.log(softmax_of(x)), theta)[:, np.argmax(q)]
         errors.append(float(np.abs(update.step(theta, q, w) - theta - w * gradient).max()))
-    return _gradient_verdict("eq:ce2", errors, "Step of CE against w grad log pi(a_q)")
+    return _gradient_verdict(errors, "Step of CE against w grad log pi(a_q)")
 
 
+@check("eq:pg")
 def check_policy_gradient(
     normalised: bool = False, n: int = 12, seed: int = 6, h: float = 1e-5
 ) -> Verdict:
@@ -286,7 +288,6 @@ def check_policy_gradient(
         errors.append(float(np.abs(numeric - formula).max() / np.abs(numeric).max()))
     worst = _worst(errors)
     return Verdict(
-        "eq:pg",
         Status.HOLDS if worst <= tolerance else Status.FALSE,
         tolerance - worst,
         f"Largest relative difference between the formula and central differences of the "
@@ -294,6 +295,7 @@ def check_policy_gradient(
     )
 
 
+@check("sec:mce/sum")
 def check_conserved_sum(
     names: Sequence[str] = ("ce", "mce"), n: int = 200, steps: int = 50, seed: int = 7
 ) -> Verdict:
@@ -325,7 +327,6 @@ def check_conserved_sum(
         drifts[name] = float(drift.max())
     worst = _worst(list(drifts.values()))
     return Verdict(
-        "sec:mce/sum",
         Status.HOLDS if worst <= ROUNDING else Status.FALSE,
         ROUNDING - worst,
         f"Largest drift of the sum of the parameters, relative to the length travelled, over "
@@ -334,8 +335,10 @@ def check_conserved_sum(
     )
 
 
+@check("sec:ce/greedy", names=("ce",))
+@check("sec:updates/greedy")
 def check_greedy_limit(
-    *names: str,
+    names: Sequence[str] = ("di", "ce", "mce"),
     weights: Sequence[float] = (10.0, 1e2, 1e3, 1e4, 1e6),
     n: int = 2000,
     seed: int = 8,
@@ -348,8 +351,8 @@ def check_greedy_limit(
 
     Parameters
     ----------
-    *names : str
-        The updates of which it is claimed: `di`, `ce` and `mce` if missing.
+    names : sequence of str
+        The updates of which it is claimed.
     weights : sequence of float
         Increasing weights.
     n, seed : int
@@ -361,7 +364,6 @@ def check_greedy_limit(
         The margin is 1e-12 minus the largest probability left to other actions at the last weight.
     """
     pi, q = _states_with_a_gap(n, seed)
-    names = names or ("di", "ce", "mce")
     missing: dict[str, list[float]] = {}
     for name in names:
         theta = UPDATES[name].parameters(pi)
@@ -373,7 +375,6 @@ def check_greedy_limit(
     ]
     worst = _worst([left[-1] for left in missing.values()])
     return Verdict(
-        "sec:ce/greedy" if names == ("ce",) else "sec:updates/greedy",
         Status.HOLDS if worst <= ROUNDING else Status.FALSE,
         ROUNDING - worst,
         f"The largest probability that {', '.join(names)} leave to other actions after one step of "
@@ -391,6 +392,7 @@ def _states_with_a_gap(n: int, seed: int) -> tuple[Floats, Floats]:
     return pi[fair][:n], q[fair][:n]
 
 
+@check("sec:mce/others")
 def check_greedy_only(share: float | None = None, n: int = 500, seed: int = 10) -> Verdict:
     r"""Check that lowering the other parameters, as `mce` does, is not necessary.
 
@@ -419,7 +421,6 @@ def check_greedy_only(share: float | None = None, n: int = 500, seed: int = 10) 
         errors.append(float(np.abs(softmax(alone) - both).max()))
     worst = _worst(errors)
     return Verdict(
-        "sec:mce/others",
         Status.HOLDS if worst <= ROUNDING else Status.FALSE,
         ROUNDING - worst,
         f"Largest difference between the two policies over {n} random cases: {worst:.2g}.",
@@ -471,9 +472,7 @@ def check_paths(
         if not failed
         else f"Not of the shape claimed: {'; '.join(failed)}."
     )
-    return Verdict(
-        "book:paths", Status.FALSE if failed else Status.HOLDS, margin, summary, evidence
-    )
+    return Verdict(Status.FALSE if failed else Status.HOLDS, margin, summary, evidence)
 
 
 def _odds_drift(name: str, pi: Floats, q: Floats, rng: np.random.Generator) -> float:

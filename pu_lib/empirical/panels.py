@@ -19,15 +19,15 @@ from itertools import pairwise
 
 from pu_lib.empirical.options import PRESETS, PUBLISHED_SCHEMES, Options, describe
 from pu_lib.empirical.store import Cell, Chunk
+from pu_lib.updates import PAPER
 
-__all__ = ["ABLATIONS", "DETAIL_RATES", "PUBLISHED_RATES", "RATES", "UPDATE_NAMES", "paper_chunks"]
+__all__ = ["ABLATIONS", "DETAIL_RATES", "PUBLISHED_RATES", "RATES", "paper_chunks"]
 
 RATES = (
     0.001, 0.00316, 0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0, 316.0, 1000.0,
 )  # fmt: skip
 """Two learning rates a decade."""
 
-UPDATE_NAMES = ("pg-sm", "pg-es", "di", "ce", "mce")
 PUBLISHED_RATES = (
     0.009993, 0.01584, 0.0251, 0.03979, 0.06307, 0.09997, 0.1584, 0.2511, 0.3981, 0.6309, 1.0,
     1.585, 2.512, 3.982, 6.311, 10.0, 15.86, 25.13, 39.83, 63.14, 100.1, 158.6, 251.4, 398.5, 631.6,
@@ -91,7 +91,7 @@ def _cell(
 
 def _updates(beta: float) -> Iterator[tuple[str, Options]]:
     """Yield the five updates, and the escort one with its factor except at the second beta."""
-    for update in UPDATE_NAMES:
+    for update in PAPER:
         yield update, _PAPER
     if beta != _BETAS[1]:
         yield "pg-es", replace(_PAPER, escort_factor="keep")
@@ -159,7 +159,7 @@ def _ablations(seed: int) -> list[Cell]:
         for options in ABLATIONS
         if _matters(options, domain, scheme)
         for eta in DETAIL_RATES
-        for update in UPDATE_NAMES
+        for update in PAPER
         if _touches(options, update)
     ]
 
@@ -202,7 +202,7 @@ def _compared_chains(seed: int) -> list[Cell]:
         _cell("chain-compared", "chain", scheme, update, eta, n, 2, 0.8, _PAPER, seed)
         for scheme, n, rates in (("HiOffPol", 7, RATES), ("NoExplo", 10, RATES[::2]))
         for eta in rates
-        for update in UPDATE_NAMES
+        for update in PAPER
     ]
 
 
@@ -222,7 +222,7 @@ def _slow_critic(seed: int) -> list[Cell]:
     return [
         _cell("critic-rate", "random-mdp", "NoExplo", update, eta, 100, 4, math.nan, slow, seed)
         for eta in DETAIL_RATES
-        for update in UPDATE_NAMES
+        for update in PAPER
     ]
 
 

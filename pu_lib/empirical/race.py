@@ -14,10 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pu_lib.empirical.options import SCHEMES, describe, parse
-from pu_lib.empirical.panels import UPDATE_NAMES
 from pu_lib.empirical.store import Cell, Chunk
 from pu_lib.empirical.sweep import load_process, run_chunk, sized
 from pu_lib.empirical.thresholds import Summary, summarise
+from pu_lib.updates import PAPER
 
 __all__ = ["RACE_RATES", "Entry", "as_text", "race"]
 
@@ -112,12 +112,12 @@ def race(
                 seed=seed,
             )
         )
-        for update in UPDATE_NAMES
+        for update in PAPER
         for eta in rates
     ]
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
         measured = pool.map(run_chunk, [Chunk(cell, 0, runs) for cell in cells])
-    summaries: dict[str, dict[float, Summary]] = {update: {} for update in UPDATE_NAMES}
+    summaries: dict[str, dict[float, Summary]] = {update: {} for update in PAPER}
     for cell, columns in zip(cells, measured, strict=True):
         summaries[cell.update][cell.eta] = summarise(
             columns["steps"], columns["censored"], horizon=max_steps

@@ -30,12 +30,13 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
+from pu_lib.updates import PAPER
+
 __all__ = [
     "FIXED_RATES",
     "PANELS",
     "PAPER_PANELS",
     "STATISTICS",
-    "UPDATES",
     "Curves",
     "Panel",
     "Results",
@@ -45,7 +46,6 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-UPDATES = ("pg-sm", "pg-es", "di", "ce", "mce")
 
 FIXED_RATES = {"pg-sm": 10.0, "pg-es": 1.0, "di": 1.0, "ce": 1.0, "mce": 1.0}
 """The rates at which the paper lets the chain grow."""
@@ -277,7 +277,7 @@ class Results:
         if name not in PANELS:
             raise ValueError(f"panel: expected one of {', '.join(PANELS)}, got {name!r}.")
         curves = self.of(PANELS[name])
-        if curves.updates != UPDATES:
+        if curves.updates != PAPER:
             raise ValueError(f"table: {PANELS[name].words} has runs of {curves.updates} only.")
         return curves
 
@@ -301,7 +301,7 @@ def _curves(panel: Panel, rows: pd.DataFrame) -> Curves:
     if rows.empty:
         raise ValueError(f"table: there is no run of {panel.words}.")
     names = rows["update"].astype(str).to_numpy()
-    updates = tuple(u for u in UPDATES if u in set(names))
+    updates = tuple(u for u in PAPER if u in set(names))
     axis, x = np.unique(rows[panel.axis].to_numpy(dtype=np.float64), return_inverse=True)
     runs, r = np.unique(rows["run"].to_numpy(), return_inverse=True)
     u = np.searchsorted(np.array(sorted(updates)), names)

@@ -14,9 +14,9 @@ import numpy as np
 
 from pu_lib.domains import chain
 from pu_lib.show.explorers import Explorer, Slider
-from pu_lib.show.style import COLOURS, GREY, INK, LABELS, BookFigure, figure
+from pu_lib.show.style import GREY, INK, BookFigure, figure
 from pu_lib.trajectories import Trajectory, mixture, run
-from pu_lib.updates import UPDATES
+from pu_lib.updates import UPDATES, label_of, look_of
 
 __all__ = ["EXPLORERS", "alt_chain", "draw_chain", "walk"]
 
@@ -43,7 +43,7 @@ def draw_chain(update: str, step: int) -> BookFigure:
     right = q[:, 1] > q[:, 0]
     states = np.arange(N_STATES - 1)
     fig, ax = figure(width=6.4, height=2.7)
-    ax.bar(states, walking, color=COLOURS[update], width=0.7)
+    ax.bar(states, walking, color=look_of(update).colour, width=0.7)
     ax.plot(states[right], np.full(right.sum(), 1.12), ">", color=INK, markersize=8)
     ax.plot(states[~right], np.full((~right).sum(), 1.12), "^", color=GREY, markersize=8)
     ax.axhline(0.5, color=GREY, linewidth=0.8, linestyle=":")
@@ -55,7 +55,7 @@ def draw_chain(update: str, step: int) -> BookFigure:
         yticks=[0.0, 0.5, 1.0],
     )
     ax.set_title(
-        f"{LABELS[update]}, after {step} updates: "
+        f"{label_of(update)}, after {step} updates: "
         f"performance {trajectory.performance[step]:.3f} of {_optimum():.3f}",
         fontsize=10,
         color=INK,
@@ -70,8 +70,8 @@ def alt_chain(update: str, step: int) -> str:
     walking = trajectory.policies[step, :-1, 1]
     awake = int(np.count_nonzero(walking > 0.5))
     return (
-        f"Chain of {N_STATES} states under {LABELS[update]} after {step} updates: walking has more "
-        f"than half of the probability in {awake} of {N_STATES - 1} states, "
+        f"Chain of {N_STATES} states under {label_of(update)} after {step} updates: walking has "
+        f"more than half of the probability in {awake} of {N_STATES - 1} states, "
         f"{walking[0]:.2f} in the first; performance {trajectory.performance[step]:.3f}."
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.show.explorers import Explorer, Slider
-from pu_lib.show.style import COLOURS, GREY, INK, PALETTE, BookFigure, figure
+from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure
 from pu_lib.theory.convergence import (
     ADVERSARIES,
     adversarial_run,
@@ -20,7 +20,7 @@ from pu_lib.theory.convergence import (
     structure,
 )
 from pu_lib.trajectories import run
-from pu_lib.updates import UPDATES
+from pu_lib.updates import UPDATES, look_of
 
 __all__ = [
     "EXPLORERS",
@@ -48,7 +48,7 @@ def figure_settled(n_steps: int = 600) -> BookFigure:
         start, _, _, ahead = optimality_bounds(mdp, trajectory, facts)
         gap = (facts.v - trajectory.v).max(axis=1)
         t = np.arange(n_steps + 1) + 1
-        ax.plot(t, gap, color=COLOURS["mce"], label="gap")
+        ax.plot(t, gap, color=look_of("mce").colour, label="gap")
         ax.plot(t[start:], ahead, color=INK, linestyle="--", linewidth=1.2, label="proved")
         ax.axvline(t[start], color=GREY, linestyle=":", linewidth=1)
         ax.set(xscale="log", yscale="log", xlabel="$t+1$")
@@ -94,10 +94,15 @@ def figure_one_way(n_steps: int = 300) -> BookFigure:
     t = np.arange(n_steps + 1) + 1
     fig, ax = figure(height=2.9)
     ax.plot(
-        t, (facts.v - trajectory.v)[:, 0], color=COLOURS["mce"], label=r"$v_\star-v_t$ at $s_0$"
+        t,
+        (facts.v - trajectory.v)[:, 0],
+        color=look_of("mce").colour,
+        label=r"$v_\star-v_t$ at $s_0$",
     )
     q_gap = (facts.q - trajectory.q).max(axis=(1, 2))
-    ax.plot(t, q_gap, color=COLOURS["pg-sm"], linestyle="--", label=r"$\max_{s,a}\,q_\star-q_t$")
+    ax.plot(
+        t, q_gap, color=look_of("pg-sm").colour, linestyle="--", label=r"$\max_{s,a}\,q_\star-q_t$"
+    )
     ax.axhline(float(necessity_floor(0.5, 2, 2.0)), color=GREY, linestyle=":", label="floor")
     ax.set(xscale="log", yscale="log", xlabel="$t+1$", ylabel="gap")
     ax.legend(loc="lower left")
@@ -126,7 +131,7 @@ def draw_weights(x: float, best: int) -> BookFigure:
     mass, bound, floor = _weighted(x, best)
     t = np.arange(N_STEPS + 1) + 1
     fig, ax = figure(width=6.0, height=3.1)
-    ax.plot(t, mass, color=COLOURS["mce"], label=r"$\pi_t$ (suboptimal)")
+    ax.plot(t, mass, color=look_of("mce").colour, label=r"$\pi_t$ (suboptimal)")
     ax.plot(t, bound, color=INK, linestyle="--", linewidth=1.2, label="key lemma")
     ax.plot(t, floor, color=GREY, linestyle=":", linewidth=1.4, label="floor")
     ax.set(xscale="log", yscale="log", xlabel="$t+1$", ylim=(3e-5, 1.3), ylabel="probability")

@@ -10,10 +10,10 @@ from matplotlib.patches import FancyArrowPatch
 from numpy.typing import NDArray
 
 from pu_lib.show.explorers import Explorer, Slider
-from pu_lib.show.style import COLOURS, GREY, INK, BookFigure, figure, line
+from pu_lib.show.style import GREY, INK, BookFigure, figure, line
 from pu_lib.theory.cross_entropy import pattern_margin, race
 from pu_lib.theory.cycles import FOUR_STATES, THREE_STATES, simulate
-from pu_lib.updates import UPDATES, softmax
+from pu_lib.updates import UPDATES, look_of, softmax
 
 __all__ = [
     "EXPLORERS",
@@ -27,7 +27,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-ACTIONS = (COLOURS["pg-sm"], COLOURS["mce"], COLOURS["di"])
+ACTIONS = (look_of("pg-sm").colour, look_of("mce").colour, look_of("di").colour)
 """The colours of a_0, a_1 and a_2 in this chapter's figures."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)))
 ERROR = 5
@@ -107,8 +107,8 @@ def figure_pattern() -> BookFigure:
     margins = [max(0.0, pattern_margin(float(g))) for g in discounts]
     root = max(np.roots([1, 1, 0, -1]).real)
     fig, ax = figure(height=2.9)
-    ax.plot(discounts, margins, color=COLOURS["ce"])
-    ax.axvspan(0.4, 0.5, color=COLOURS["di"], alpha=0.18, linewidth=0)
+    ax.plot(discounts, margins, color=look_of("ce").colour)
+    ax.axvspan(0.4, 0.5, color=look_of("di").colour, alpha=0.18, linewidth=0)
     ax.text(0.405, 0.42, "convergence\nproved", fontsize=9.5)
     ax.axvline(root, color=GREY, linestyle=":")
     ax.text(root - 0.005, 0.5, r"$\gamma^3+\gamma^2=1$", ha="right", fontsize=9.5)
@@ -157,7 +157,7 @@ def draw_cycle_step(step: int) -> BookFigure:
             chosen = s == updated and a == greedy[t, s]
             _arrow(left, s, j, a, float(pi[a]), chosen)
     for place, (x, y) in _PLACES.items():
-        colour = COLOURS["mce"] if place == updated else INK
+        colour = look_of("mce").colour if place == updated else INK
         left.scatter([x], [y], s=560, facecolor="white", edgecolor=colour, zorder=3, linewidth=1.8)
         label = "end" if place is None else f"$s_{place}$\n{values[t, place]:.1f}"
         left.text(x, y, label, ha="center", va="center", fontsize=8, zorder=4)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from pu_lib.exact import exact
 from pu_lib.show.explorers import Explorer, Slider
-from pu_lib.show.style import COLOURS, GREY, INK, LABELS, MARKERS, figure, line, styled
+from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.theory.domino import (
     board,
     bound_ce_sharp,
@@ -22,6 +22,7 @@ from pu_lib.theory.domino import (
     domino,
     log_bound_ce,
 )
+from pu_lib.updates import label_of, look_of
 
 __all__ = ["EXPLORERS", "board_figure", "counts_figure", "line_figure"]
 
@@ -30,7 +31,7 @@ LONGEST = {"pg-sm": 13, "pg-es": 9, "di": 16, "mce": 16}
 
 
 def _label(name: str) -> str:
-    return "CE = MCE" if name == "mce" else LABELS[name]
+    return "CE = MCE" if name == "mce" else label_of(name)
 
 
 @styled
@@ -42,7 +43,7 @@ def counts_figure(eta: str = "0.5") -> Figure:
     for name in NAMES:
         states = range(1, LONGEST[name] + 1)
         found = [domino(h, name, eta) for h in states]
-        ax.plot(states, found, MARKERS[name], color=COLOURS[name], label=_label(name))
+        ax.plot(states, found, look_of(name).marker, color=look_of(name).colour, label=_label(name))
     printed: dict[str, Any] = {
         "pg-sm": [bound_pg(h) for h in grid],
         "di": [float(bound_di(h, weight)) for h in grid],
@@ -54,8 +55,8 @@ def counts_figure(eta: str = "0.5") -> Figure:
         "mce": [bound_ce_sharp(h, step) for h in grid],
     }
     for name in printed:
-        ax.plot(grid, printed[name], linestyle=":", color=COLOURS[name], linewidth=1.3)
-        ax.plot(grid, right[name], linestyle="-", color=COLOURS[name], linewidth=1)
+        ax.plot(grid, printed[name], linestyle=":", color=look_of(name).colour, linewidth=1.3)
+        ax.plot(grid, right[name], linestyle="-", color=look_of(name).colour, linewidth=1)
     ax.plot([], [], ":", color=INK, linewidth=1.3, label="bound as printed")
     ax.plot([], [], "-", color=INK, linewidth=1, label="bound as proved here")
     ax.set_yscale("log")

@@ -16,20 +16,10 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from pu_lib.claims import judge, select
 from pu_lib.empirical import details, published
-from pu_lib.empirical.results import PANELS, STATISTICS, UPDATES, Curves, Results, committed
+from pu_lib.empirical.results import PANELS, STATISTICS, Curves, Results, committed
 from pu_lib.show.ledger import Html, prose
-from pu_lib.show.style import (
-    COLOURS,
-    GREY,
-    INK,
-    LABELS,
-    MARKERS,
-    PALETTE,
-    BookFigure,
-    figure,
-    line,
-    styled,
-)
+from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, line, styled
+from pu_lib.updates import PAPER, label_of, look_of
 from pu_lib.verdict import Status
 
 if TYPE_CHECKING:
@@ -108,7 +98,7 @@ def _draw_curves(ax: Axes, curves: Curves, statistic: str) -> None:
     for i, update in enumerate(curves.updates):
         ax.plot(curves.axis, point[i], **line(update))
         ax.fill_between(
-            curves.axis, low[i], high[i], color=COLOURS[update], alpha=0.16, linewidth=0
+            curves.axis, low[i], high[i], color=look_of(update).colour, alpha=0.16, linewidth=0
         )
         _mark(ax, curves.axis, point[i], share[i], update)
     if np.isfinite(curves.cap) and statistic != "censored":
@@ -117,10 +107,13 @@ def _draw_curves(ax: Axes, curves: Curves, statistic: str) -> None:
 
 def _mark(ax: Axes, x: Any, y: Any, share: Any, update: str) -> None:
     """Mark the points of a curve by how many of their runs are censored."""
-    colour = COLOURS[update]
+    colour = look_of(update).colour
     for chosen, style in (
-        (share == 0.0, {"marker": MARKERS[update], "markerfacecolor": colour}),
-        ((share > 0.0) & (share < 0.5), {"marker": MARKERS[update], "markerfacecolor": "white"}),
+        (share == 0.0, {"marker": look_of(update).marker, "markerfacecolor": colour}),
+        (
+            (share > 0.0) & (share < 0.5),
+            {"marker": look_of(update).marker, "markerfacecolor": "white"},
+        ),
         (share >= 0.5, {"marker": "x", "markeredgewidth": 1.6}),
     ):
         ax.plot(x[chosen], y[chosen], color=colour, linestyle="none", **style)
@@ -144,8 +137,8 @@ def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigur
                 value = curves.point(statistic)[row, best[row]]
                 low, high = curves.interval(statistic)[:, row, best[row]]
                 y = row + 0.22 * (list(marks).index(statistic) - 1)
-                ax.plot([low, high], [y, y], color=COLOURS[update], linewidth=1.2)
-                ax.plot(value, y, marker=marker, color=COLOURS[update])
+                ax.plot([low, high], [y, y], color=look_of(update).colour, linewidth=1.2)
+                ax.plot(value, y, marker=marker, color=look_of(update).colour)
             ax.annotate(
                 f"{100 * share[row, best[row]]:.0f} %",
                 (1.0, row),
@@ -159,7 +152,7 @@ def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigur
             xscale="log",
             xlabel="steps at the best rate",
             yticks=range(len(curves.updates)),
-            yticklabels=[LABELS[u] for u in curves.updates],
+            yticklabels=[label_of(u) for u in curves.updates],
         )
         ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
         ax.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x < 1e6 else f"{x / 1e6:g}M")
@@ -182,7 +175,7 @@ def ranks(name: str, results: Results | None = None) -> dict[str, list[str]]:
     order = {}
     for statistic in STATISTICS:
         best = curves.point(statistic).min(axis=1)
-        order[statistic] = [LABELS[curves.updates[i]] for i in np.argsort(best, kind="stable")]
+        order[statistic] = [label_of(curves.updates[i]) for i in np.argsort(best, kind="stable")]
     return order
 
 
@@ -196,7 +189,7 @@ def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
         curves, order = _results(results).curves(name), ranks(name, results)
         lowest = curves.point("censored").min(axis=1)
         shares = ", ".join(
-            f"{LABELS[u]} {100 * share:.0f} %"
+            f"{label_of(u)} {100 * share:.0f} %"
             for u, share in zip(curves.updates, lowest, strict=True)
             if share > 0.0
         )
@@ -246,7 +239,7 @@ def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookF
             low, high = limit.interval(statistic)[:, i, -1]
             ax.errorbar(
                 1e4 * 2.0**i, level, [[level - low], [high - level]],
-                color=COLOURS[update], marker=MARKERS[update], capsize=3,
+                color=look_of(update).colour, marker=look_of(update).marker, capsize=3,
             )  # fmt: skip
         ax.axvline(4e3, color=GREY, linewidth=0.8, linestyle=":")
         ax.set(xscale="log", yscale="log", xlabel=_AXES["eta"])
@@ -273,7 +266,7 @@ def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> 
         mesh = ax.pcolormesh(edges, states, picture, vmin=0.0, vmax=1.0, cmap="cividis")
         ax.set(xscale="log", xlabel="steps", yticks=range(0, len(picture), 2))
         ax.grid(visible=False)
-        ax.text(0.0, 1.03, LABELS[update], transform=ax.transAxes, fontsize=9.5)
+        ax.text(0.0, 1.03, label_of(update), transform=ax.transAxes, fontsize=9.5)
     axes[0, 0].set_ylabel("state")
     fig.colorbar(mesh, ax=axes, label=r"$\pi(a_2\,|\,s)$, walk", pad=0.01)
     return fig
@@ -290,7 +283,7 @@ def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None
     row = curves.updates.index("pg-es")
     ax.plot(curves.axis, curves.point("median")[row], **line("pg-es"))
     low, high = curves.interval("median")[:, row]
-    ax.fill_between(curves.axis, low, high, color=COLOURS["pg-es"], alpha=0.16, linewidth=0)
+    ax.fill_between(curves.axis, low, high, color=look_of("pg-es").colour, alpha=0.16, linewidth=0)
     ax.set(xscale="log", yscale="log", xlabel=_AXES["eta"], ylabel="steps to threshold (median)")
     other = ax.twinx()
     share = [bounced_share(float(eta), runs, steps) for eta in rates]
@@ -310,10 +303,10 @@ def draw_details(table: pd.DataFrame | None = None, at_most: int = 16) -> BookFi
     for row, words in enumerate(ranked["detail"]):
         part = found[found["detail"].map(lambda d: details.WORDS.get(d, d)) == words]
         for domain, marker in marks.items():
-            for update in UPDATES:
+            for update in PAPER:
                 dots = part[(part["domain"] == domain) & (part["update"] == update)]
                 ax.plot(
-                    dots["ratio"], np.full(len(dots), row), marker, color=COLOURS[update],
+                    dots["ratio"], np.full(len(dots), row), marker, color=look_of(update).colour,
                     alpha=0.55, markersize=4,
                 )  # fmt: skip
         effect = ranked["effect"][row]
@@ -330,8 +323,8 @@ def draw_details(table: pd.DataFrame | None = None, at_most: int = 16) -> BookFi
     handles = [
         *(ax.plot([], [], marker, color=GREY, label=words)[0]
           for words, marker in (("Random MDP", "o"), ("chain", "s"), ("cliff", "^"))),
-        *(ax.plot([], [], "_", color=COLOURS[u], label=LABELS[u], markeredgewidth=3)[0]
-          for u in UPDATES),
+        *(ax.plot([], [], "_", color=look_of(u).colour, label=label_of(u), markeredgewidth=3)[0]
+          for u in PAPER),
     ]  # fmt: skip
     fig.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8.5)
     return fig

@@ -38,7 +38,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from pu_lib.show.style import DPI, LABELS, png, styled
+from pu_lib.show.style import DPI, png, styled
+from pu_lib.updates import UPDATES, label_of
 
 __all__ = ["BUDGET", "Explorer", "Frame", "Slider", "explorer", "frames"]
 
@@ -86,7 +87,9 @@ class Slider:
     @property
     def texts(self) -> list[str]:
         """The values as they are written beside the slider."""
-        return [LABELS.get(str(value), self.fmt.format(value)) for value in self.values]
+        return [
+            label_of(value) if value in UPDATES else self.fmt.format(value) for value in self.values
+        ]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pu_lib.show.explorers import Explorer, Slider
-from pu_lib.show.style import COLOURS, GREY, INK, BookFigure, figure, line, styled
+from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
 from pu_lib.theory.function_approximation import (
     SPARSEMAX,
     contexts,
@@ -14,7 +14,7 @@ from pu_lib.theory.function_approximation import (
     linear,
     neural,
 )
-from pu_lib.updates import UPDATES, project_simplex
+from pu_lib.updates import UPDATES, look_of, project_simplex
 
 __all__ = [
     "EXPLORERS",
@@ -55,7 +55,7 @@ def draw_crossings(eta: float = 0.1, n_steps: int = 300, seed: int = 2) -> BookF
         run = learn(UPDATES[name], task, model, n_steps, eta)
         top.plot(run.performance, **line(name))
         if name == "pg-es":
-            bottom.vlines(np.arange(1, n_steps + 1), 0, run.crossings, color=COLOURS[name])
+            bottom.vlines(np.arange(1, n_steps + 1), 0, run.crossings, color=look_of(name).colour)
     top.set_ylabel("performance")
     top.legend(loc="lower right")
     bottom.set(xlabel="update", ylabel="PG-ES scores\ncrossing zero")

@@ -7,9 +7,9 @@ from matplotlib.colors import ListedColormap
 from numpy.typing import NDArray
 
 from pu_lib.show.explorers import Explorer, Slider
-from pu_lib.show.style import GREY, INK, LABELS, MARKERS, BookFigure, figure, line, styled
+from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
 from pu_lib.theory.gravity_well import condition_map, escape_steps, failing_share, parameters, well
-from pu_lib.updates import UPDATES, softmax
+from pu_lib.updates import UPDATES, label_of, look_of, softmax
 
 __all__ = ["EXPLORERS", "alt_maps", "draw_escape", "draw_maps", "draw_published"]
 
@@ -56,7 +56,7 @@ def draw_maps(middle: float = 0.9, eta: float = 0.1) -> BookFigure:
             interpolation="nearest",
         )
         ax.plot([0, 1, 0.5, 0], [0, 0, HEIGHT, 0], color=GREY, linewidth=1)
-        ax.text(0.5, -0.2, LABELS[name], ha="center", va="top", color=INK)
+        ax.text(0.5, -0.2, label_of(name), ha="center", va="top", color=INK)
         ax.text(0.5, HEIGHT + 0.03, "$1$", ha="center", va="bottom", fontsize=8)
         ax.text(0.0, -0.03, f"${middle:g}$", ha="center", va="top", fontsize=8)
         ax.text(1.0, -0.03, "$0$", ha="center", va="top", fontsize=8)
@@ -71,7 +71,7 @@ def alt_maps(middle: float = 0.9, eta: float = 0.1) -> str:
     for name, update in UPDATES.items():
         fails, loses = failing_share(update, (1.0, middle, 0.0), eta, 60)
         parts.append(
-            f"{LABELS[name]} {100 * fails:.0f} % (the best action loses on {100 * loses:.0f} %)"
+            f"{label_of(name)} {100 * fails:.0f} % (the best action loses on {100 * loses:.0f} %)"
         )
     return (
         f"Five triangles of policies for values (1, {middle:g}, 0) and weight {eta:g}. The "
@@ -86,7 +86,7 @@ def draw_escape(weight: float = 1.0, middle: float = 0.9) -> BookFigure:
     fig, ax = figure(height=3.4)
     for name, update in UPDATES.items():
         steps = [escape_steps(update, well(d), q, weight) for d in depths]
-        ax.loglog(1 / depths, steps, marker=MARKERS[name], **line(name))
+        ax.loglog(1 / depths, steps, marker=look_of(name).marker, **line(name))
     ax.loglog(1 / depths, 20 / depths, color=GREY, linewidth=1, linestyle=":")
     ax.text(200, 6e3, r"$20/\varepsilon$", ha="right", color=GREY)
     ax.set(xlabel=r"depth of the well, $1/\varepsilon$", ylabel=r"steps until $\pi(a_q) \geq 1/2$")

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from pu_lib.claims import CHAPTERS, Claim, errata, ledger, recorded
+from pu_lib.claims import Claim, chapters, errata, ledger, recorded
 from pu_lib.updates import UPDATES
 from pu_lib.verdict import Status
 
@@ -38,21 +38,6 @@ AXES = {
 }
 """The columns of Table 1, by the last part of a cell's identifier."""
 
-_TITLES = {
-    "updates": "Families of policy updates",
-    "monotonicity": "Monotonicity",
-    "convergence": "Convergence and optimality",
-    "cross-entropy": "The cross-entropy conjecture",
-    "rates": "Asymptotic rates",
-    "gravity-well": "Gravity well",
-    "unlearning": "Unlearning",
-    "domino": "Domino",
-    "stochastic-updates": "Stochastic or expected updates",
-    "function-approximation": "Function approximation",
-    "claims": "Table 1, the ledger, errata",
-    "empirical": "The experiments",
-}
-
 
 class Html(str):
     """A piece of HTML that notebooks display."""
@@ -62,8 +47,8 @@ class Html(str):
 
 
 def chapter_title(chapter: str) -> str:
-    """Return the title of a chapter of `pu_lib.claims.CHAPTERS`."""
-    return _TITLES[chapter]
+    """Return the title of a chapter."""
+    return chapters()[chapter]
 
 
 def status_counts(claims: Iterable[Claim] | None = None) -> dict[Status, int]:
@@ -96,8 +81,8 @@ def ledger_table(chapter: str) -> Html:
     ValueError
         If there is no such chapter.
     """
-    if chapter not in CHAPTERS:
-        raise ValueError(f"chapter: expected one of {', '.join(CHAPTERS)}, got {chapter!r}.")
+    if chapter not in chapters():
+        raise ValueError(f"chapter: expected one of {', '.join(chapters())}, got {chapter!r}.")
     claims = [claim for claim in ledger() if claim.chapter == chapter]
     rows = [
         (

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from pu_lib.show.explorers import Explorer, Slider
-from pu_lib.show.style import COLOURS, GREY, INK, LABELS, figure, line, styled
+from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.show.updates import place, simplex_axes, starts
 from pu_lib.theory.monotonicity import (
     decrease_frequency,
@@ -19,7 +19,7 @@ from pu_lib.theory.monotonicity import (
     worst_drop_any,
     worst_drop_three,
 )
-from pu_lib.updates import UPDATES, softmax
+from pu_lib.updates import UPDATES, label_of, look_of, softmax
 
 __all__ = [
     "EXPLORERS",
@@ -43,11 +43,11 @@ def draw_mass_moved() -> Figure:
     theta, q = np.array([10.0, 0.0, 0.0]), np.array([0.99, 1.0, 0.0])
     for ax, name in zip(axes, ("ce", "mce"), strict=True):
         moved = 1e4 * (softmax(UPDATES[name].step(theta, q, 1.0)) - softmax(theta))
-        bars = ax.bar([0, 1, 2], moved, color=COLOURS[name], width=0.55)
+        bars = ax.bar([0, 1, 2], moved, color=look_of(name).colour, width=0.55)
         ax.bar_label(bars, fmt="%+.4f", padding=2)
         ax.axhline(0, color=INK, lw=0.8)
         ax.set_xticks([0, 1, 2], [f"$a_{a + 1}$\n$q={value:g}$" for a, value in enumerate(q)])
-        ax.set_xlabel(LABELS[name])
+        ax.set_xlabel(label_of(name))
         ax.margins(y=0.16)
         ax.grid(axis="x", visible=False)
     axes[0].set_ylabel(r"$10^4\,(\pi'-\pi)$")
@@ -89,7 +89,7 @@ def draw_worst_decrease(seed: int = 5) -> Figure:
         np.array([bound(w) for w in weights]) for bound in (worst_drop_three, worst_drop_any)
     )
     ax.plot(weights, many, color=GREY, ls="--", label=r"$D_\infty(w)$: any number of actions")
-    ax.plot(weights, three, color=COLOURS["ce"], label="$D_3(w)$: three actions")
+    ax.plot(weights, three, color=look_of("ce").colour, label="$D_3(w)$: three actions")
     rng = np.random.default_rng(seed)
     tried = [0.03, 0.1, 0.3, 1, 2, 5, 10]
     for k, marker in ((3, "o"), (6, "s")):

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from pu_lib.empirical.race import Entry
 from pu_lib.show import style
+from pu_lib.updates import look_of
 
 __all__ = ["draw_race"]
 
@@ -23,14 +24,14 @@ def draw_race(entries: Sequence[Entry]) -> Figure:
         ax.plot(
             rates,
             [summary.mean for summary in found],
-            marker=style.MARKERS[entry.update],
+            marker=look_of(entry.update).marker,
             **style.line(entry.update),
         )
         ax.fill_between(
             rates,
             np.array([summary.mean_low for summary in found]),
             np.array([summary.mean_high for summary in found]),
-            color=style.COLOURS[entry.update],
+            color=look_of(entry.update).colour,
             alpha=0.15,
             linewidth=0,
         )

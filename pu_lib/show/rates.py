@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pu_lib.show.explorers import Explorer, Slider
-from pu_lib.show.style import COLOURS, GREY, INK, PALETTE, BookFigure, figure, line
+from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, line
 from pu_lib.theory.rates import (
     bandit_policies,
     exponent,
@@ -14,7 +14,7 @@ from pu_lib.theory.rates import (
     odds,
     overtaking_steps,
 )
-from pu_lib.updates import UPDATES, make_update
+from pu_lib.updates import UPDATES, look_of, make_update
 
 __all__ = [
     "EXPLORERS",
@@ -43,7 +43,9 @@ def figure_exponents(n_steps: int = 2500) -> BookFigure:
         marker = "D" if name == "di" else None
         ax.plot(times[seen], gap[seen], marker=marker, **drawn)
     two = bandit_policies(UPDATES["pg-es"], arms, 60)[1:] @ (arms.max() - arms)
-    ax.plot(np.arange(1, 61), two, color=COLOURS["pg-es"], linestyle=":", label="PG-ES ($p=2$)")
+    ax.plot(
+        np.arange(1, 61), two, color=look_of("pg-es").colour, linestyle=":", label="PG-ES ($p=2$)"
+    )
     ax.set(xscale="log", yscale="log", xlabel="$t$", ylabel=r"$v_\star-v_t$", ylim=(1e-8, 2))
     ax.legend(loc="lower left", bbox_to_anchor=(0.0, 0.0))
     return fig
@@ -69,11 +71,13 @@ def figure_overtaking(n_steps: int = 20) -> BookFigure:
     total = np.cumsum(rates)
     t = np.arange(n_steps)
     fig, ax = figure(height=2.9)
-    ax.plot(t, masses * total, color=COLOURS["mce"], marker="o", label=r"sum to $t$, as printed")
+    ax.plot(
+        t, masses * total, color=look_of("mce").colour, marker="o", label=r"sum to $t$, as printed"
+    )
     ax.plot(
         t,
         masses * np.append(0.0, total[:-1]),
-        color=COLOURS["pg-sm"],
+        color=look_of("pg-sm").colour,
         marker="s",
         linestyle="--",
         label="sum before $t$",
@@ -99,7 +103,9 @@ def draw_limit(n: int, eta: float) -> BookFigure:
     high = eta * t / (1.0 + np.maximum(centre - error, 0.0))
     fig, ax = figure(width=6.0, height=3.1)
     ax.fill_between(t, low, high, color=GREY, alpha=0.2, linewidth=0, label="proved")
-    ax.plot(t, eta * t / (1.0 + kappa[1:]), color=COLOURS["mce"], label=r"$(1-\pi_t)\,\eta t$")
+    ax.plot(
+        t, eta * t / (1.0 + kappa[1:]), color=look_of("mce").colour, label=r"$(1-\pi_t)\,\eta t$"
+    )
     ax.axhline((n - 1) / n, color=INK, linestyle="--", linewidth=1, label=r"$(|A|-1)/|A|$")
     ax.set(xscale="log", xlabel="$t$", ylim=(0, 2))
     ax.legend(loc="upper right")

@@ -13,7 +13,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from pu_lib.show.style import COLOURS, LABELS
+from pu_lib.updates import UPDATES, label_of, look_of
 
 __all__ = ["PRESETS", "SimplexLab"]
 
@@ -96,9 +96,9 @@ class SimplexLab(anywidget.AnyWidget):
     weight = traitlets.Float(0.1).tag(sync=True)
     steps = traitlets.Int(1000).tag(sync=True)
     shade = traitlets.Enum(("none", "value", "drop", "well"), "value").tag(sync=True)
-    subject = traitlets.Enum(tuple(LABELS), "ce").tag(sync=True)
-    shown = traitlets.List(list(LABELS)).tag(sync=True)
-    labels = traitlets.Dict(dict(LABELS)).tag(sync=True)
-    colours = traitlets.Dict(dict(COLOURS)).tag(sync=True)
+    subject = traitlets.Enum(tuple(UPDATES), "ce").tag(sync=True)
+    shown = traitlets.List(list(UPDATES)).tag(sync=True)
+    labels = traitlets.Dict({name: label_of(name) for name in UPDATES}).tag(sync=True)
+    colours = traitlets.Dict({name: look_of(name).colour for name in UPDATES}).tag(sync=True)
     dashes = traitlets.Dict(dict(DASHES)).tag(sync=True)
     presets = traitlets.Dict(dict(PRESETS)).tag(sync=True)

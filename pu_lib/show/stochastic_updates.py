@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pu_lib.show.explorers import Explorer, Slider
-from pu_lib.show.style import GREY, LABELS, BookFigure, figure, line, styled
+from pu_lib.show.style import GREY, BookFigure, figure, line, styled
 from pu_lib.theory.gravity_well import parameters
 from pu_lib.theory.stochastic_updates import GAMBLE, THREE, Law, gamble, power_schedule, sample_runs
-from pu_lib.updates import UPDATES, Update
+from pu_lib.updates import UPDATES, Update, label_of
 
 __all__ = ["EXPLORERS", "alt_drift", "draw_drift", "draw_runs"]
 
@@ -74,7 +74,7 @@ def alt_drift(noise: float = 1.0, eta: float = 0.1) -> str:
         drift = _drift(update, law, eta, grid)
         down = grid[drift < -1e-9]
         where = "nowhere" if not down.size else f"for probabilities from {down[0]:.2f}"
-        parts.append(f"{LABELS[name]} {where}")
+        parts.append(f"{label_of(name)} {where}")
     return (
         f"Mean change of the better action's probability at noise {noise:g} and weight {eta:g}. "
         f"From sampled values it is negative under {', '.join(parts)}. From expected values it is "

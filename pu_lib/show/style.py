@@ -24,13 +24,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+from pu_lib.updates import UPDATES, label_of, look_of
+
 __all__ = [
-    "COLOURS",
     "GREY",
     "INK",
-    "LABELS",
-    "LINESTYLES",
-    "MARKERS",
     "PALETTE",
     "RC",
     "BookFigure",
@@ -43,23 +41,7 @@ __all__ = [
 INK = "#22272e"
 GREY = "#6b7480"
 
-COLOURS = {
-    "pg-sm": "#0072b2",
-    "pg-es": "#a8508a",
-    "di": "#00815e",
-    "ce": "#b37400",
-    "mce": "#d0450f",
-}
-LABELS = {"pg-sm": "PG-SM", "pg-es": "PG-ES", "di": "DI", "ce": "CE", "mce": "MCE"}
-LINESTYLES: dict[str, Any] = {
-    "pg-sm": "-",
-    "pg-es": (0, (6, 1.5)),
-    "di": (0, (1.2, 1.2)),
-    "ce": (0, (5, 1.5, 1.2, 1.5)),
-    "mce": (0, (9, 2)),
-}
-MARKERS = {"pg-sm": "o", "pg-es": "s", "di": "D", "ce": "^", "mce": "v"}
-PALETTE = (*COLOURS.values(), INK, GREY)
+PALETTE = (*(look_of(name).colour for name in UPDATES), INK, GREY)
 
 WIDTH, HEIGHT, DPI = 7.2, 3.8, 100
 """The default size in inches, and the screen's pixels to the inch; files hold twice as many."""
@@ -147,7 +129,8 @@ def figure(
 
 def line(name: str) -> dict[str, Any]:
     """Return the keywords for ``ax.plot`` that mark the update `name`: colour, dash, label."""
-    return {"color": COLOURS[name], "linestyle": LINESTYLES[name], "label": LABELS[name]}
+    look = look_of(name)
+    return {"color": look.colour, "linestyle": look.dash, "label": label_of(name)}
 
 
 def png(fig: Figure, colours: int = 256, dpi: int = 2 * DPI) -> bytes:

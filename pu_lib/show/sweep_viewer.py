@@ -14,7 +14,7 @@ import traitlets
 
 from pu_lib.empirical.results import PANELS, STATISTICS, Curves, Results, committed
 from pu_lib.show.simplex_lab import DASHES
-from pu_lib.show.style import COLOURS, LABELS
+from pu_lib.updates import UPDATES, label_of, look_of
 
 __all__ = ["SweepViewer", "panel_data"]
 
@@ -89,11 +89,11 @@ class SweepViewer(anywidget.AnyWidget):
 
     panel = traitlets.Unicode().tag(sync=True)
     statistic = traitlets.Enum(tuple(STATISTICS), "median").tag(sync=True)
-    shown = traitlets.List(list(LABELS)).tag(sync=True)
+    shown = traitlets.List(list(UPDATES)).tag(sync=True)
     panels = traitlets.Dict().tag(sync=True)
     statistics = traitlets.Dict(dict(STATISTICS)).tag(sync=True)
-    labels = traitlets.Dict(dict(LABELS)).tag(sync=True)
-    colours = traitlets.Dict(dict(COLOURS)).tag(sync=True)
+    labels = traitlets.Dict({name: label_of(name) for name in UPDATES}).tag(sync=True)
+    colours = traitlets.Dict({name: look_of(name).colour for name in UPDATES}).tag(sync=True)
     dashes = traitlets.Dict(dict(DASHES)).tag(sync=True)
 
     @classmethod

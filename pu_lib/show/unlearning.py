@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from pu_lib.exact import exact
 from pu_lib.show.explorers import Explorer, Slider
-from pu_lib.show.style import COLOURS, GREY, INK, LABELS, MARKERS, figure, line, styled
+from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.theory.unlearning import (
     bound_ce,
     bound_decaying_ce,
@@ -24,6 +24,7 @@ from pu_lib.theory.unlearning import (
     counts,
     path,
 )
+from pu_lib.updates import label_of, look_of
 
 __all__ = [
     "EXPLORERS",
@@ -39,7 +40,7 @@ NS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
 def _label(name: str) -> str:
-    return "CE = MCE" if name == "mce" else LABELS[name]
+    return "CE = MCE" if name == "mce" else label_of(name)
 
 
 def _draw_race(ax: Any, n: int, eta: str, schedule: str = "constant", cut: float = 3.5) -> None:
@@ -51,7 +52,13 @@ def _draw_race(ax: Any, n: int, eta: str, schedule: str = "constant", cut: float
         values = path(n, steps, name, eta, schedule)
         ax.plot(values, **(line(name) | {"label": f"{_label(name)}: {back}"}))
         if back <= horizon:
-            ax.plot(n + steps, values[-1], MARKERS[name], color=COLOURS[name], markersize=6)
+            ax.plot(
+                n + steps,
+                values[-1],
+                look_of(name).marker,
+                color=look_of(name).colour,
+                markersize=6,
+            )
     ax.axvline(n, color=GREY, linewidth=1)
     ax.axhline(0.5, color=GREY, linewidth=1, linestyle=":")
     ax.set_xlim(0, n + horizon)
@@ -93,7 +100,7 @@ def counts_figure(eta: str = "0.5") -> Figure:
     for ax, (schedule, bounds) in zip(axes, printed.items(), strict=True):
         for name in NAMES:
             found = counts(NS, name, eta, schedule)
-            ax.plot(NS, found, MARKERS[name], color=COLOURS[name], label=_label(name))
+            ax.plot(NS, found, look_of(name).marker, color=look_of(name).colour, label=_label(name))
         for name, values in bounds.items():
             positive = np.maximum(np.asarray(values, dtype=float), 0.5)
             ax.plot(grid, positive, **(line(name) | {"label": None, "linewidth": 1.2}))
@@ -113,10 +120,12 @@ def schedule_figure(n: int = 100) -> Figure:
     x = [float(eta) for eta in etas]
     fig, ax = figure(height=4.0)
     for name in NAMES:
-        for schedule, face in (("constant", COLOURS[name]), ("inverse-sqrt", "white")):
+        for schedule, face in (("constant", look_of(name).colour), ("inverse-sqrt", "white")):
             found = [count(n, name, eta, schedule) for eta in etas]
             style = line(name) | {"label": _label(name) if face != "white" else None}
-            ax.plot(x, found, marker=MARKERS[name], markerfacecolor=face, linewidth=1, **style)
+            ax.plot(
+                x, found, marker=look_of(name).marker, markerfacecolor=face, linewidth=1, **style
+            )
     for level, words in ((n, "$n$"), (bound_decaying_pg(n), r"$3n-4\sqrt{n}+1$")):
         ax.axhline(level, color=INK, linewidth=0.8, linestyle=":")
         ax.annotate(words, (5.6, level), va="center", fontsize=9, annotation_clip=False)
@@ -183,7 +192,10 @@ def comparison_figure(n: int = 8, eta: str = "1", update: str = "pg-sm") -> Figu
     rows = comparison(n, eta, update)
     fig, ax = figure(height=3.4)
     t = [row["t"] for row in rows]
-    colours = [COLOURS["pg-sm"] if row["phase"] == "forward" else COLOURS["mce"] for row in rows]
+    colours = [
+        look_of("pg-sm").colour if row["phase"] == "forward" else look_of("mce").colour
+        for row in rows
+    ]
     ax.bar(t, [row["travel time"] for row in rows], width=0.7, color=colours, alpha=0.75)
     ax.step(
         [0.5, *(x + 0.5 for x in t)],

@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from pu_lib.show.style import COLOURS, GREY, INK, LABELS, figure, line, styled
+from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.theory.updates import follow, large_weight_limit
-from pu_lib.updates import UPDATES, softmax
+from pu_lib.updates import UPDATES, label_of, look_of, softmax
 
 __all__ = ["draw_flows", "draw_huge_steps", "draw_replicator", "place", "simplex_axes", "starts"]
 
@@ -77,8 +77,16 @@ def draw_flows(q: Sequence[float] = FLOW_Q, weight: float = 0.05, n_steps: int =
         pi = starts()
         paths = follow(update, update.parameters(pi), values, weight, n_steps)
         for path in paths.swapaxes(0, 1):
-            _flow_line(ax, path, COLOURS[name])
-        ax.text(0.0, 0.93, LABELS[name], size=11, weight="bold", color=COLOURS[name], ha="center")
+            _flow_line(ax, path, look_of(name).colour)
+        ax.text(
+            0.0,
+            0.93,
+            label_of(name),
+            size=11,
+            weight="bold",
+            color=look_of(name).colour,
+            ha="center",
+        )
     _value_panel(axes.flat[5], values)
     return fig
 
@@ -158,7 +166,9 @@ def draw_huge_steps(
         missing = np.delete(new, best, axis=1).sum(axis=1)
         ax.plot(weights, missing, **line(name))
         limit = np.delete(large_weight_limit(name, policy, values), best).sum()
-        ax.plot(weights[-1] * 1.25, limit, "<", color=COLOURS[name], clip_on=False, markersize=7)
+        ax.plot(
+            weights[-1] * 1.25, limit, "<", color=look_of(name).colour, clip_on=False, markersize=7
+        )
     ax.set(xscale="log", xlabel=r"weight $w = \eta\,d(s)$", ylim=(-0.03, 1.03))
     ax.set_ylabel(r"$1-\pi'(a_q)$ after one step")
     ax.legend(ncols=2)

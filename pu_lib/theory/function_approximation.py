@@ -283,15 +283,18 @@ class Sparsemax(Update):
 
     name = "sparsemax"
 
-    def _policy(self, theta: Floats) -> Floats:
+    def to_policy(self, theta: Floats) -> Floats:
+        """Return the policy of checked parameters."""
         return project_simplex(theta)
 
-    def _inverse(self, pi: Floats) -> Floats:
+    def to_parameters(self, pi: Floats) -> Floats:
+        """Return parameters of a checked policy."""
         return pi.copy()
 
-    def _step(
+    def advance(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
+        """Return the new parameters."""
         support = project_simplex(theta) > 0.0
         mean = np.sum(q * support, axis=-1, keepdims=True) / support.sum(axis=-1, keepdims=True)
         return np.asarray(theta + weight * np.where(support, q - mean, 0.0))

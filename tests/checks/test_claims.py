@@ -5,7 +5,6 @@ import pytest
 
 from pu_lib.checks import claims as checks
 from pu_lib.checks.claims import AXES, PRINTED, Cell, check_cell
-from pu_lib.theory import claims as table
 from pu_lib.updates import UPDATES, EscortPolicyGradient
 from pu_lib.verdict import Status
 
@@ -39,7 +38,7 @@ def test_ce_fails_the_gravity_condition_where_mce_does_not() -> None:
 
 
 def test_the_sticking_escort_step_needs_the_exact_weight() -> None:
-    problem = table.chain(3, beta=0.75, discount=0.5)
+    problem = checks.chain(3, beta=0.75, discount=0.5)
     assert checks._stalling(problem, UPDATES["pg-es"], 64.0) == 1.0
     assert checks._stalling(problem, EscortPolicyGradient(), 60.0) < 1.0
 

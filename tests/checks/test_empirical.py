@@ -6,7 +6,7 @@ import pytest
 
 from pu_lib.checks import empirical as statements
 from pu_lib.checks.empirical import Part, bandwidth, judge_parts
-from pu_lib.claims import ledger
+from pu_lib.claims import check_of, ledger
 from pu_lib.empirical.details import ranking
 from pu_lib.empirical.published import comparison
 from pu_lib.empirical.results import PANELS, PAPER_PANELS, STATISTICS, Results, committed
@@ -51,7 +51,7 @@ def test_parts_hold_are_refuted_or_undecided_by_their_whole_interval():
     ],
 )
 def test_the_verdict_follows_from_the_parts(points, status):
-    verdict = judge_parts("c", [Part(f"part {x}", values(x)) for x in points])
+    verdict = judge_parts([Part(f"part {x}", values(x)) for x in points])
     assert verdict.status is status
     assert (verdict.margin > 0) == (status is Status.REPRODUCED)
 
@@ -206,4 +206,4 @@ def test_hyde_starting_at_zero_is_the_detail_that_matters():
 def test_every_empirical_claim_is_judged():
     claims = [claim for claim in ledger() if claim.chapter == "empirical"]
     assert len(claims) >= 38
-    assert all(claim.check for claim in claims)
+    assert all(check_of(claim) for claim in claims)

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from pu_lib.show import monotonicity as mono
 from pu_lib.show import updates as fam
-from pu_lib.show.style import COLOURS
+from pu_lib.updates import look_of
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_the_figure_of_the_example_shows_the_paper_s_masses():
 def test_the_words_of_the_counterexample_say_what_its_picture_shows():
     alt = mono.alt_counterexample(0.99, 1.0)
     ax = mono.draw_counterexample(0.99, 1.0).axes[0]
-    curve = next(line for line in ax.lines if line.get_color() == COLOURS["ce"])
+    curve = next(line for line in ax.lines if line.get_color() == look_of("ce").colour)
     lowest = curve.get_ydata().min()
     assert f"by up to {-lowest:.2g}" in alt
     [point] = [line for line in ax.lines if line.get_label() == "the paper's example"]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pu_lib.show.style import COLOURS, GREY, INK, LABELS, LINESTYLES, MARKERS, figure, line, png
-from pu_lib.updates import UPDATES
+from pu_lib.show.style import GREY, INK, figure, line, png
+from pu_lib.updates import UPDATES, label_of, look_of
 
 
 def luminance(rgb: np.ndarray) -> float:
@@ -28,7 +28,7 @@ def turned_over(rgb: np.ndarray) -> np.ndarray:
     return np.clip(2 * luma @ inverted - inverted, 0, 1)
 
 
-@pytest.mark.parametrize("colour", [*COLOURS.values(), INK, GREY])
+@pytest.mark.parametrize("colour", [*(look_of(name).colour for name in UPDATES), INK, GREY])
 def test_lines_stand_out_on_both_pages(colour: str) -> None:
     rgb, white = np.array(mpl.colors.to_rgb(colour)), np.ones(3)
     assert contrast(rgb, white) >= 3
@@ -36,9 +36,9 @@ def test_lines_stand_out_on_both_pages(colour: str) -> None:
 
 
 def test_every_update_has_its_marks() -> None:
-    for marks in (COLOURS, LABELS, LINESTYLES, MARKERS):
-        assert set(marks) == set(UPDATES)
-        assert len({str(mark) for mark in marks.values()}) == len(UPDATES)
+    for marks in zip(*(look_of(name) for name in UPDATES), strict=True):
+        assert len(set(marks)) == len(UPDATES)
+    assert len({label_of(name) for name in UPDATES}) == len(UPDATES)
     assert line("mce")["label"] == "MCE"
 
 
@@ -61,7 +61,7 @@ def test_a_figure_shows_itself_without_a_window() -> None:
 
 def test_a_palette_keeps_the_colours() -> None:
     fig, ax = figure(width=2, height=2)
-    ax.axvspan(0, 1, color=COLOURS["mce"])
+    ax.axvspan(0, 1, color=look_of("mce").colour)
     picture = Image.open(io.BytesIO(png(fig, colours=16))).convert("RGB")
-    wanted = np.array(mpl.colors.to_rgb(COLOURS["mce"])) * 255
+    wanted = np.array(mpl.colors.to_rgb(look_of("mce").colour)) * 255
     assert np.abs(np.asarray(picture) - wanted).sum(axis=-1).min() <= 6
