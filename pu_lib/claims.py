@@ -13,6 +13,7 @@ and the test suite runs every check again and compares.
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import time
@@ -27,12 +28,15 @@ from pu_lib.verdict import CHECKS, Check, Status, Verdict
 
 __all__ = [
     "Claim",
+    "Controls",
     "Erratum",
     "Judgement",
     "Scope",
     "Severity",
     "chapters",
     "check_of",
+    "confirm",
+    "controls",
     "errata",
     "judge",
     "ledger",
@@ -301,6 +305,76 @@ def judge(claim: Claim | str) -> Judgement:
     start = time.perf_counter()
     verdict = check.run()
     return Judgement(claim, verdict, time.perf_counter() - start)
+
+
+def confirm(claim: Claim | str) -> Verdict:
+    """Run the check of a claim and return its verdict, if that is the recorded one.
+
+    Raises
+    ------
+    AssertionError
+        If the verdict has another status than the ledger records.
+    ValueError
+        If there is no such claim, or no check of it.
+    """
+    judgement = judge(claim)
+    return judgement.verdict.require(judgement.claim.status)
+
+
+@dataclass(frozen=True)
+class Controls:
+    """What a check makes of claims that are not the one it judges.
+
+    Attributes
+    ----------
+    claim : Claim
+        The claim.
+    refused : dict of str to Verdict
+        Its verdicts on wrong claims, by what is wrong in them: none is the recorded one.
+    unnoticed : dict of str to Verdict
+        Its verdicts on claims that it cannot tell from the one it judges, by what is different.
+    """
+
+    claim: Claim
+    refused: dict[str, Verdict]
+    unnoticed: dict[str, Verdict]
+
+    def _repr_html_(self) -> str:
+        refused = "".join(
+            f"<li>{html.escape(words)}: {html.escape(verdict.summary)}</li>"
+            for words, verdict in self.refused.items()
+        )
+        unnoticed = "".join(f"<li>{html.escape(words)}</li>" for words in self.unnoticed)
+        parts = [f"<p>The check refuses what is wrong:</p><ul>{refused}</ul>" if refused else ""]
+        parts += [f"<p>It does not notice:</p><ul>{unnoticed}</ul>" if unnoticed else ""]
+        return (
+            f'<details class="controls"><summary>Controls of <code>{html.escape(self.claim.id)}'
+            f"</code></summary>{''.join(parts)}</details>"
+        )
+
+
+def controls(claim: Claim | str) -> Controls:
+    """Run the check of a claim on other claims, and return what it says of them.
+
+    Raises
+    ------
+    AssertionError
+        If it accepts one that is wrong, or notices one that it is said not to.
+    ValueError
+        If there is no such claim, or no check of it.
+    """
+    if isinstance(claim, str):
+        (claim,) = (known for known in select([claim]) if known.id == claim)
+    judging = check_of(claim)
+    refused = {words: judging.run_moved(words) for words in judging.moved}
+    unnoticed = {words: judging.run_moved(words) for words in judging.blind}
+    for words, verdict in refused.items():
+        if verdict.status == claim.status:
+            raise AssertionError(f"{claim.id}: the check accepts {words!r}: {verdict.summary}")
+    for words, verdict in unnoticed.items():
+        if verdict.status != claim.status:
+            raise AssertionError(f"{claim.id}: the check notices {words!r}: {verdict.summary}")
+    return Controls(claim, refused, unnoticed)
 
 
 def _records() -> Any:

@@ -5,7 +5,18 @@ import json
 import pytest
 
 from pu_lib.__main__ import main
-from pu_lib.claims import Claim, Scope, chapters, errata, judge, ledger, recorded, select
+from pu_lib.claims import (
+    Claim,
+    Scope,
+    chapters,
+    check_of,
+    controls,
+    errata,
+    judge,
+    ledger,
+    recorded,
+    select,
+)
 from pu_lib.verdict import CHECKS, Check, Status, Verdict, Worst, judged
 
 TABLE_1 = {
@@ -53,6 +64,28 @@ def test_check_says_again_what_is_recorded(claim: Claim) -> None:
     # Margins are floating-point results of deterministic checks; another version of the linear
     # algebra may change their last digits.
     assert judgement.row()["margin"] == pytest.approx(row["margin"], rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "claim", [c for c in ledger() if check_of(c).moved or check_of(c).blind], ids=lambda c: c.id
+)
+def test_check_refuses_the_claim_moved(claim: Claim) -> None:
+    controls(claim)
+
+
+def test_a_control_that_passes_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = Claim("x", "X", "1", "updates", "remark", "x", Scope.REMARK, Status.HOLDS)
+    monkeypatch.setattr("pu_lib.claims.select", lambda _: (claim,))
+
+    def always(extra: int = 1) -> Verdict:
+        return Verdict(Status.HOLDS, 1.0, "It holds.")
+
+    moved = {"twice as much": {"extra": 2}}
+    monkeypatch.setitem(CHECKS, "x", Check("x", always, {}, moved, {}))
+    with pytest.raises(AssertionError, match="accepts 'twice as much'"):
+        controls("x")
+    monkeypatch.setitem(CHECKS, "x", Check("x", always, {}, {}, moved))
+    assert "twice as much" in controls("x")._repr_html_()
 
 
 def test_a_part_is_found_by_its_head() -> None:
