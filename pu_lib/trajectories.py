@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.mdp import Evaluation, FiniteMDP
-from pu_lib.updates import Update
+from pu_lib.updates import Update, as_update
 
-__all__ = ["Trajectory", "mixture", "run"]
+__all__ = ["Trajectory", "follow", "mixture", "run"]
 
 Floats = NDArray[np.float64]
 Weighting = Callable[[int, Evaluation], ArrayLike]
@@ -156,3 +156,50 @@ def _start(theta0: ArrayLike | None, update: Update, mdp: FiniteMDP) -> Floats:
     if theta.shape != shape:
         raise ValueError(f"theta0: expected shape {shape}, got {theta.shape}.")
     return theta
+
+
+def follow(
+    update: str | Update,
+    q: ArrayLike,
+    weights: float | ArrayLike,
+    n_steps: int | None = None,
+    theta0: ArrayLike | None = None,
+    rng: np.random.Generator | None = None,
+) -> Floats:
+    r"""Follow an update with fixed values: the parameters of one state, or of a batch of states.
+
+    Parameters
+    ----------
+    update : str or Update
+        The update, or its name.
+    q : array_like, shape (..., n_actions) or (n_steps, ..., n_actions)
+        Values, the same at every step; or, with one axis more than `theta0`, those of each step.
+    weights : float or array_like, shape (n_steps,)
+        :math:`w_t`, constant or listed.
+    n_steps : int, optional
+        Number of updates; may be left out where weights are listed.
+    theta0 : array_like, shape (..., n_actions), optional
+        Initial parameters; one state with the uniform policy if missing.
+    rng : numpy.random.Generator, optional
+        For updates that draw among tied actions.
+
+    Returns
+    -------
+    ndarray, shape (n_steps + 1, ..., n_actions)
+        Parameters before the first update and after each.
+
+    Raises
+    ------
+    ValueError
+        If an argument has a wrong shape or a value out of range.
+    """
+    chosen = as_update(update)
+    steps = np.size(weights) if n_steps is None else n_steps
+    rates = _rates(weights, steps)
+    values = np.asarray(q, dtype=np.float64)
+    theta = chosen.initial(1, values.shape[-1])[0] if theta0 is None else np.asarray(theta0)
+    varying = values.ndim > theta.ndim and values.shape[0] == steps
+    path = [theta]
+    for t, rate in enumerate(rates):
+        path.append(chosen.step(path[-1], values[t] if varying else values, rate, rng))
+    return np.stack([np.broadcast_to(point, path[-1].shape) for point in path])
