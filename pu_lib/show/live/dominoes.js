@@ -1,6 +1,7 @@
 // Domino: a row of states for each update, and one axis of time for all of them.
 
 const ROW = 62;
+const TOP = 14;
 
 function render({ model, el }) {
   const names = model.get("updates");
@@ -21,7 +22,7 @@ function render({ model, el }) {
     show(x);
   });
   const run = playback(time, () => end, 9, (t) => show(t));
-  const picture = svg("svg", { height: ROW * names.length + 26, "aria-hidden": "true" });
+  const picture = svg("svg", { height: TOP + ROW * names.length + 26, "aria-hidden": "true" });
   const room = html("div", {}, picture);
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   frame(el, "domino",
@@ -36,20 +37,25 @@ function render({ model, el }) {
     return `${x}`.replace(/\B(?=(\d{3})+$)/g, "\u202f");
   }
 
+  const subscript = (k) => [...`${k}`].map((digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]).join("");
+
   const redraw = fit(room, (width) => {
     picture.replaceChildren();
     const label = 62;
     const clockRoom = 74;
-    const each = (width - label - clockRoom) / get("states");
-    const tall = Math.min(30, 2.4 * each);
+    const tall = get("states") > 9 && width < 480 ? 24 : 30;
+    const each = (width - label - clockRoom - tall) / get("states");
     const wide = Math.max(3, Math.min(8, each * 0.28));
     const at = (t) => label + ((width - label - 4) * t) / end;
+    [1, get("states")].slice(0, get("states")).forEach((k) => svg("text", {
+      x: label + tall + each * (k - 0.6), y: 11, "text-anchor": "middle", class: "pu-live-faint",
+    }, picture, `s${subscript(k)}`));
     names.forEach((name, i) => {
-      const base = ROW * i + 36;
+      const base = TOP + ROW * i + 36;
       const row = svg("g", { style: `--tone:${colours[name]}` }, picture);
       svg("text", { x: 0, y: base - 8, "font-weight": 600 }, row, labels[name]);
       times[name].forEach((flip, k) => {
-        const x = label + each * (k + 0.6);
+        const x = label + tall + each * (k + 0.4);
         const fallen = flip <= now;
         // a domino falls to the left, as the good news travels from the last state to the first
         svg("rect", {
@@ -67,7 +73,7 @@ function render({ model, el }) {
       times[name].filter((flip) => flip <= now).forEach((flip) =>
         svg("line", { x1: at(flip), x2: at(flip), y1: lane - 5, y2: lane + 5, class: "pu-live-print" }, row));
     });
-    const y = ROW * names.length + 16;
+    const y = TOP + ROW * names.length + 16;
     svg("text", { x: label, y, class: "pu-live-faint" }, picture, "step 0");
     svg("text", { x: width, y, "text-anchor": "end", class: "pu-live-faint" }, picture, `step ${count(end)}`);
   });
