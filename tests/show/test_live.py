@@ -386,6 +386,23 @@ def test_the_race_is_played_by_keyboard_and_shows_the_exact_counts(
     page.close()
 
 
+@pytest.mark.parametrize("figure", [Dominoes, ChainPlay])
+def test_what_plays_can_be_paused(browser: Browser, tmp_path: Path, figure: Any) -> None:
+    page = opened(browser, figure(), tmp_path)
+    time = page.locator("input[type=range]").last
+    page.get_by_role("button", name="Play").press("Enter")
+    page.wait_for_timeout(600)
+    page.get_by_role("button", name="Pause").press("Enter")
+    reached = time.input_value()
+    assert 0 < int(reached) < int(time.get_attribute("max") or 0)
+    page.wait_for_timeout(200)
+    assert time.input_value() == reached
+    assert page.locator(".pu-live-words").get_attribute("aria-live") == "polite"
+    assert len(caption(page)) > 40
+    assert page.faults == []  # type: ignore[attr-defined]
+    page.close()
+
+
 def test_the_dominoes_say_when_all_have_fallen(browser: Browser, tmp_path: Path) -> None:
     page = opened(browser, Dominoes(states=14), tmp_path, reduced_motion="reduce")
     page.get_by_role("button", name="Play").press("Enter")

@@ -17,12 +17,12 @@ function render({ model, el }) {
   const shown = () => [model.get("first"), model.get("second")];
   let now = 0;
 
+  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const time = slider("update t", 0, end, 1, 0, (x) => `${x}`, (x) => {
     run.set(x);
     show(x);
   });
-  const run = playback(time, () => end, 12, (t) => show(t));
-  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  const run = playback(time, () => end, 12, (t) => show(t), words);
   const boards = ["first", "second"].map((key) => {
     const choose = select("", names.map((name) => [name, labels[name]]), model.get(key), (name) => {
       model.set(key, name);

@@ -105,7 +105,6 @@ function render({ model, el }) {
       phase = next === "training" ? "trained" : "done";
       settle();
       names.forEach((name) => draw(name, get("n"), next === "training" ? 0 : steps));
-      if (next === "training") flip.focus({ preventScroll: true });
     });
   }
 
@@ -186,7 +185,6 @@ function render({ model, el }) {
   reset("ready");
 }
 
-const fraction = (x) => ({ 0.125: "1/8", 0.25: "1/4", 0.5: "1/2" })[x] ?? `${x}`;
 const short = (x) => (x > 0.9995 && x < 1 ? "0.999…" : x === 1 ? "1" : x.toFixed(3));
 
 export default { render };

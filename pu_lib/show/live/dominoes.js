@@ -16,21 +16,21 @@ function render({ model, el }) {
   let end = 1;
   let now = 0;
 
+  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const states = slider("states", 1, get("most"), 1, get("states"), (x) => `${x}`, (x) => put("states", x));
   const time = slider("step t", 0, 1, 1, 0, (x) => count(x), (x) => {
     run.set(x);
     show(x);
   });
-  const run = playback(time, () => end, 9, (t) => show(t));
+  const run = playback(time, () => end, 9, (t) => show(t), words);
   const picture = svg("svg", { height: TOP + ROW * names.length + 26, "aria-hidden": "true" });
   const room = html("div", {}, picture);
-  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   frame(el, "domino",
     html("div", { class: "pu-live-bar" }, states.row),
     html("div", { class: "pu-live-bar" }, run.play, time.row),
     room, words,
     html("details", { class: "pu-live-fold" }, html("summary", {}, "Step size"),
-      select("step size", get("sizes").map((x) => [x, { 0.125: "1/8", 0.25: "1/4", 0.5: "1/2" }[x] ?? x]), get("eta"),
+      select("step size", get("sizes").map((x) => [x, fraction(x)]), get("eta"),
         (x) => put("eta", Number(x)))));
 
   function count(x) {
@@ -90,10 +90,10 @@ function render({ model, el }) {
     const called = (group) => spoken(group.map((name) => labels[name]));
     const h = get("states");
     let text;
-    if (now === 0) text = `${h === 1 ? "One state" : `${h} states`} in a row, every one of them wrong so far. A state learns the right way only once the next one has fallen. Play.`;
+    if (now === 0) text = `${h === 1 ? "One state" : `${h} states`} in a row, and none has fallen yet. A state learns the right way only once the next one has fallen. Play.`;
     else if (!waiting.length) {
       const found = grouped(names, (name) => times[name][0], (a, b) => a - b);
-      text = `All have fallen: ${spoken(found.map(([steps, group]) => `${called(group)} after ${count(steps)}`))} ${end === 1 ? "step" : "steps"}. For ${h} ${h === 1 ? "state" : "states"}, 2^${h} − 1 is ${count(2 ** h - 1)}.`;
+      text = `All have fallen: ${spoken(found.map(([steps, group]) => `${called(group)} after ${count(steps)}`))} ${end === 1 ? "step" : "steps"}. Neither policy gradient can do it in fewer than 2^${h} − 1 = ${count(2 ** h - 1)}.`;
     } else {
       const left = waiting.map((name) => `${times[name].filter((flip) => flip > now).length} under ${labels[name]}`);
       text = `${solved.length ? `${called(solved)} ${solved.length > 1 ? "are" : "is"} done. ` : ""}Still standing: ${spoken(left)}.`;

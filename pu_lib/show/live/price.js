@@ -33,12 +33,15 @@ function render({ model, el }) {
         x += wide;
       });
     };
-    const row = (text, chances, after, i, tone) => {
+    [pi[0], pi[0] + pi[1]].map((edge) => left + edge * (right - left)).forEach((x) => svg("line", {
+      x1: x, x2: x, y1: 18, y2: ROW * (names.length + 1) + 14, class: "pu-live-edge",
+    }, picture));
+    const row = (text, chances, after, i, tone, bold = false) => {
       const y = ROW * i + 22;
       const group = svg("g", { style: `--tone:${tone}` }, picture);
       svg("text", { x: 0, y: y + 13, "font-weight": i ? 600 : 400 }, group, text);
       bar(chances, y);
-      svg("text", { x: width, y: y + 13, "text-anchor": "end" }, group, after);
+      svg("text", { x: width, y: y + 13, "text-anchor": "end", "font-weight": bold ? 700 : 400 }, group, after);
       if (i) svg("rect", { x: left, y: y + 18, width: right - left, height: 3, class: "pu-live-fill" }, group);
     };
     [["a₁", pi[0] / 2], ["a₂", pi[0] + pi[1] / 2], ["a₃", 1 - pi[2] / 2]].forEach(([text, at]) =>
@@ -46,7 +49,7 @@ function render({ model, el }) {
     row("before", pi, "value", 0, "transparent");
     names.forEach((name, i) => {
       const { after, change } = found(name);
-      row(labels[name], after, signed(change), i + 1, colours[name]);
+      row(labels[name], after, signed(change), i + 1, colours[name], change < 0);
     });
   });
 
