@@ -17,6 +17,7 @@ help:  ## Show this list
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
 
 book: $(ENV)/.installed node_modules/.installed  ## Execute every notebook and render the book
+	$(BIN)/python tools/toc.py
 	$(BIN)/jupyter-book build . -W -n --keep-going
 
 test: $(ENV)/.installed node_modules/.installed browser  ## Test everything

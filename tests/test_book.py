@@ -1,11 +1,13 @@
 """The notebooks as they are kept: stripped, listed, with pictures that say what they show."""
 
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 
 import nbformat
 import pytest
+import toc
 import yaml
 
 from pu_lib.claims import chapters
@@ -75,7 +77,27 @@ def test_names_of_figures_are_unique() -> None:
 
 def test_every_page_is_listed_and_every_listed_page_exists() -> None:
     pages = {f"book/{path.stem}" for path in (ROOT / "book").iterdir() if path.suffix != ".bib"}
-    assert set(listed()) == pages, "mend _toc.yml"
+    assert set(listed()) == pages, "run tools/toc.py"
+
+
+def test_the_table_of_contents_follows_the_ledger() -> None:
+    assert (ROOT / "_toc.yml").read_text("utf-8") == toc.table(), "run tools/toc.py"
+    assert listed()[1 : 1 + len(chapters())] == [f"book/{name}" for name in chapters()]
+
+
+def test_a_page_without_a_place_is_named(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "_toc.yml", tmp_path)
+    (tmp_path / "book").mkdir()
+    for name in listed():
+        (tmp_path / f"{name}.ipynb").touch()
+    assert toc.table(tmp_path) == toc.table()
+    (tmp_path / "book" / "new-chapter.ipynb").touch()
+    with pytest.raises(ValueError, match=r"^book/new-chapter: not in the table of contents"):
+        toc.table(tmp_path)
+    (tmp_path / "book" / "new-chapter.ipynb").unlink()
+    (tmp_path / "book" / "updates.ipynb").unlink()
+    with pytest.raises(ValueError, match=r"^book/updates: listed"):
+        toc.table(tmp_path)
 
 
 def test_the_ledger_calls_the_chapters_by_their_titles() -> None:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from pu_lib.__main__ import main
+from pu_lib.checks.claims import PRINTED
 from pu_lib.claims import (
     Claim,
     Scope,
@@ -17,13 +18,10 @@ from pu_lib.claims import (
     recorded,
     select,
 )
+from pu_lib.theory.claims import COLUMNS
 from pu_lib.verdict import CHECKS, Check, Status, Verdict, Worst, judged
 
-TABLE_1 = {
-    f"tab:analysis/{update}/{axis}"
-    for update in ("pg-sm", "pg-es", "di", "ce", "mce")
-    for axis in ("convergence", "rates", "gravity-well", "unlearning", "stochastic", "deep")
-}
+TABLE_1 = {f"tab:analysis/{update}/{column}" for update in PRINTED for column in COLUMNS}
 
 
 def test_every_numbered_statement_of_the_paper_is_in_the_ledger() -> None:
