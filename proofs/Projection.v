@@ -35,7 +35,7 @@ Qed.
 Lemma projection_angle : forall n x y z, is_projection n x y -> is_distribution n z ->
   sum n (fun a => (x a - y a) * (z a - y a)) <= 0.
 Proof.
-  intros n x y z [Hy Hmin] Hz. set (c := sum n _).
+  intros n x y z [Hy Hmin] Hz. set (c := sum n (fun a => (x a - y a) * (z a - y a))).
   destruct (Rle_lt_dec c 0) as [Hc|Hc]; [exact Hc|exfalso].
   pose proof (distance2_nonneg n z y) as Hd. set (d := distance2 n z y) in *.
   (* the step c / (c + d) towards z is at most one and shortens the distance *)
