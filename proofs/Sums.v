@@ -3,7 +3,7 @@
     Nothing here is about policy updates: linearity and monotonicity of sums, the least of finitely
     many numbers, and that softmax policies are positive and sum to one. *)
 
-Require Import Reals Lra Lia.
+Require Import Reals Lra Lia ZArith.
 From PolicyUpdates Require Import Definitions.
 Open Scope R_scope.
 
@@ -82,6 +82,15 @@ Proof.
   - rewrite (sum_ext g _ (fun _ => 0)); [rewrite sum_const; ring|].
     intros i Hi. destruct (Nat.eqb_spec i g); [lia|reflexivity].
   - rewrite IH by lia. ring.
+Qed.
+
+(** There is a natural number above every real one. *)
+Lemma nat_above : forall B, exists n, B < INR n.
+Proof.
+  intros B. exists (Z.to_nat (up B)). destruct (archimed B) as [H _].
+  destruct (Z.le_gt_cases 0 (up B)) as [Hz|Hz].
+  - rewrite INR_IZR_INZ, Z2Nat.id by exact Hz. lra.
+  - apply IZR_lt in Hz. pose proof (pos_INR (Z.to_nat (up B))). lra.
 Qed.
 
 (** ** The least of finitely many numbers *)
