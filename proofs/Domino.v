@@ -50,11 +50,12 @@ Proof.
   - apply flipped_first, Hm.
   - intros t Ht Hflip. apply flipped_first in Hflip. destruct (le_lt_dec n t) as [Hnt|Hnt].
     + apply (Hfirst (t - n)%nat); [lia|]. replace (n + (t - n))%nat with t by lia. exact Hflip.
-    + pose proof (travel_above _ n _ (fun _ => Hw) (unlearning_travel _ n _ Hrun) t ltac:(lia)) as H.
+    + pose proof (unlearning_travel _ n _ Hrun) as Htravel.
+      pose proof (travel_above _ n _ (fun _ => Hw) Htravel t ltac:(lia)) as H.
       apply softmax_two_lt in Hflip. lra.
   - intros t Ht. apply flipped_first, softmax_two_lt. apply softmax_two_lt in Hm.
-    specialize (Hfall (t - (n + m))%nat). replace (n + m + (t - (n + m)))%nat with t in Hfall by lia.
-    lra.
+    specialize (Hfall (t - (n + m))%nat).
+    replace (n + m + (t - (n + m)))%nat with t in Hfall by lia. lra.
 Qed.
 
 (** The last state sees q = (0, 1) only: it flips at the first step. *)

@@ -51,7 +51,8 @@ Theorem sign_condition : forall n p p' q g c,
   (forall a, (a < n)%nat -> adv n p q a < 0 -> g a <= c) ->
   0 <= step_advantage n p p' q.
 Proof.
-  intros n p p' q g c [Hp H1] [Hp' H1'] HG Hp'g Hup Hdown. set (G := sum n (fun b => p b * g b)) in *.
+  intros n p p' q g c [Hp H1] [Hp' H1'] HG Hp'g Hup Hdown.
+  set (G := sum n (fun b => p b * g b)) in *.
   (* A is the mean of the advantages under pi' *)
   assert (EA : step_advantage n p p' q = sum n (fun a => p' a * adv n p q a)).
   { unfold step_advantage, adv. set (v := sum n (fun b => p b * q b)).

@@ -58,8 +58,8 @@ Proof.
   intros n x y z Hy Hz a Ha.
   pose proof (projection_angle n x y z Hy (proj1 Hz)) as H1.
   pose proof (projection_angle n x z y Hz (proj1 Hy)) as H2.
-  assert (E : sum n (fun a => (x a - y a) * (z a - y a)) + sum n (fun a => (x a - z a) * (y a - z a))
-              = sum n (fun a => (y a - z a) ^ 2)).
+  assert (E : sum n (fun a => (x a - y a) * (z a - y a))
+              + sum n (fun a => (x a - z a) * (y a - z a)) = sum n (fun a => (y a - z a) ^ 2)).
   { rewrite <- sum_plus. apply sum_ext. intros; ring. }
   assert (H0 : (y a - z a) ^ 2 = 0).
   { apply (sum_zero n (fun a => (y a - z a) ^ 2)); [intros; apply pow2_ge_0|lra|exact Ha]. }
@@ -68,17 +68,17 @@ Proof.
 Qed.
 
 (** The threshold formula: max(0, x_a - lambda) is the projection as soon as it sums to one. *)
-Lemma projection_threshold : forall n x lambda,
-  sum n (fun a => Rmax 0 (x a - lambda)) = 1 ->
-  is_projection n x (fun a => Rmax 0 (x a - lambda)).
+Lemma projection_threshold : forall n x y lambda,
+  (forall a, (a < n)%nat -> y a = Rmax 0 (x a - lambda)) -> sum n y = 1 -> is_projection n x y.
 Proof.
-  intros n x lambda H1. set (y := fun a => Rmax 0 (x a - lambda)) in *.
-  assert (Hy : is_distribution n y) by (split; [intros; apply Rmax_l|exact H1]).
+  intros n x y lambda Hyl H1.
+  assert (Hy : is_distribution n y).
+  { split; [|exact H1]. intros a Ha. rewrite Hyl by exact Ha. apply Rmax_l. }
   split; [exact Hy|]. intros z Hz.
   (* |x - z|^2 - |x - y|^2 >= 2 sum (x - y)(y - z), and each (x_a - y_a - lambda)(y_a - z_a) >= 0 *)
   assert (A : 0 <= sum n (fun a => (x a - y a - lambda) * (y a - z a))).
-  { apply sum_nonneg. intros a Ha. unfold y, Rmax. destruct Hz as [Hz _]. specialize (Hz a Ha).
-    destruct (Rle_dec 0 (x a - lambda)); nra. }
+  { apply sum_nonneg. intros a Ha. rewrite Hyl by exact Ha. destruct Hz as [Hz _].
+    specialize (Hz a Ha). unfold Rmax. destruct (Rle_dec 0 (x a - lambda)); nra. }
   assert (B : sum n (fun a => (x a - y a - lambda) * (y a - z a))
               = sum n (fun a => (x a - y a) * (y a - z a))).
   { rewrite (sum_ext n _ (fun a => (x a - y a) * (y a - z a) - lambda * (y a - z a)))
@@ -106,5 +106,6 @@ Proof.
       repeat (match goal with |- context [Rle_dec ?a ?b] => destruct (Rle_dec a b) end);
       unfold m in *; split; lra. }
   destruct H as [E H1]. rewrite <- E.
-  apply (projection_unique 2 x y (fun a => Rmax 0 (x a - lambda))); [exact Hy|apply projection_threshold, H1|lia].
+  apply (projection_unique 2 x y (fun a => Rmax 0 (x a - lambda))); [exact Hy| |lia].
+  apply projection_threshold with lambda; [reflexivity|exact H1].
 Qed.
