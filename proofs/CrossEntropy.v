@@ -4,12 +4,13 @@
     optimum.  Here is the process of the book's chapter with three states, gamma = 9/10, and the
     book's schedule of period 8 with the spread 1/5: every state is updated at every step, with a
     weight between 1/5 and 30.2, so that all weights sum to infinity.  From every start in an open
-    set, CE follows the same greedy actions for ever and its values do not converge; they stay more
-    than 4.8 below the optimum at s_0 at all times, and fall more than 18 below it once a period.
+    set, CE follows the same greedy actions for ever and its values do not converge: none is ever
+    within 4.3 of its optimum, that of s_0 falls more than 18 below once a period.  The theorems are
+    [conjecture_on_ce_is_false] and [conjecture_refuted].
 
     The idea.  A *trapping box*.  CE uses the values only through the greedy actions.  Given these,
     the states do not influence each other.  Enclose the parameters before each of the eight steps
-    in a box (the table [phase] below).  Then
+    in a box (the table [phases] below).  Then
 
     - the parameters in box [k] enclose the values, and these decide the greedy actions of step [k];
     - these greedy actions lead from box [k] into box [k + 1], and from box 7 into box 0.
@@ -385,15 +386,16 @@ Definition phases : list Phase := [
   box (5.294, 5.703)    (-15.504, -14.995)  (2.72, 3.04)        (-16.45, -16.32)
       (9.5, 9.8)        (-0.6, -0.1)        (1.99, 2.01);
   box (5.294, 5.706)    (-15.505, -14.993)  (2.34, 2.66)        (3.94, 4.09)
-      (9.8, 9.92)       (-0.4, 0.2)         (7.7, 7.9);
+      (9.8, 9.92)       (-0.4, 0.2)         (7.7, 7.86);
   box (5.294, 5.709)    (-15.506, -14.991)  (-16.41, -16.26)    (3.94, 4.1)
-      (9.8, 9.92)       (10.8, 11)          (7.7, 7.9);
+      (9.8, 9.92)       (10.8, 10.94)       (7.7, 7.86);
   box (-4.806, -4.422)  (-5.274, -4.739)    (-16.42, -16.25)    (3.94, 4.11)
       (-4.2, -3.8)      (-1.8, -1.4)        (-4.7, -4.2);
   box (-4.612, -4.226)  (-4.88, -4.343)     (3.97, 4.16)        (3.54, 3.72)
       (-3.9, -3.5)      (-1.1, -0.9)        (-4.4, -3.9)].
 
-Definition phase (k : nat) : Phase := nth k phases (box (0, 0) (0, 0) (0, 0) (0, 0) (0, 0) (0, 0) (0, 0)).
+Definition no_box : Phase := box (0, 0) (0, 0) (0, 0) (0, 0) (0, 0) (0, 0) (0, 0).
+Definition phase (k : nat) : Phase := nth k phases no_box.
 
 (** The step after step [k] of the period. *)
 Definition next (k : nat) : nat := if k =? 7 then 0 else S k.
@@ -431,14 +433,16 @@ Lemma v1_enclosed : forall k d e v0, (k < 8)%nat ->
   within (tilt1_in (phase k)) d -> 0 <= e <= 1 / 20000 -> within (v0_in (phase k)) v0 ->
   within (v1_in (phase k)) (value1 (first e d) (second e d) e v0).
 Proof.
-  intros k d e v0 Hk Hd He Hv. unfold value1, first, second. cases k; look_up; interval with (i_prec 40).
+  intros k d e v0 Hk Hd He Hv. unfold value1, first, second.
+  cases k; look_up; interval with (i_prec 40).
 Qed.
 
 Lemma v2_enclosed : forall k d e v0, (k < 8)%nat ->
   within (tilt2_in (phase k)) d -> 0 <= e <= 1 / 20000 -> within (v0_in (phase k)) v0 ->
   within (v2_in (phase k)) (value2 (first e d) (second e d) e v0).
 Proof.
-  intros k d e v0 Hk Hd He Hv. unfold value2, first, second. cases k; look_up; interval with (i_prec 40).
+  intros k d e v0 Hk Hd He Hv. unfold value2, first, second.
+  cases k; look_up; interval with (i_prec 40).
 Qed.
 
 (** *** From the values to the greedy actions *)
@@ -450,7 +454,8 @@ Lemma greedy_strict : forall k v s a, (k < 8)%nat -> (s < 3)%nat -> (a < 3)%nat 
   q_table v s a < q_table v s (greedy k s).
 Proof.
   intros k v s a Hk Hs Ha H0 H1 H2 Hne. unfold q_table.
-  cases k; cases s; cases a; look_up; first [exfalso; apply Hne; reflexivity | lra].
+  cases k; cases s; cases a; look_up;
+    first [exfalso; apply Hne; reflexivity | lra].
 Qed.
 
 (** *** From one box to the next *)
@@ -522,7 +527,8 @@ Proof.
   rewrite <- V0 in V1, V2. rewrite S1, S2, T0, T1, U0, U1 in V0. rewrite T0, T1 in V1.
   rewrite U0, U1 in V2.
   assert (E0 : within (v0_in (phase k)) (v 0%nat)) by (rewrite V0; apply v0_enclosed; assumption).
-  split; [exact E0|]. split; [rewrite V1; apply v1_enclosed | rewrite V2; apply v2_enclosed]; assumption.
+  split; [exact E0|].
+  split; [rewrite V1; apply v1_enclosed | rewrite V2; apply v2_enclosed]; assumption.
 Qed.
 
 Lemma greedy_in_phase : forall k theta v s g, (k < 8)%nat -> in_phase k theta ->
@@ -610,8 +616,8 @@ Qed.
 
 (** ** The theorem *)
 
-(** The set of starts: box 0, written out.  It is open up to its boundary, and says nothing of
-    constants added to all parameters of a state. *)
+(** The set of starts: box 0, written out.  Constants added to all parameters of a state do not
+    matter.  It has interior points: any start near [centre] is in it. *)
 Definition is_start (theta : nat -> nat -> R) : Prop :=
   14.9 <= theta 0%nat 0%nat - theta 0%nat 1%nat <= 15.3 /\
   34.9 <= theta 0%nat 2%nat - theta 0%nat 1%nat <= 35.4 /\
@@ -620,8 +626,36 @@ Definition is_start (theta : nat -> nat -> R) : Prop :=
   10 <= (theta 1%nat 0%nat + theta 1%nat 1%nat) / 2 - theta 1%nat 2%nat /\
   10 <= (theta 2%nat 0%nat + theta 2%nat 1%nat) / 2 - theta 2%nat 2%nat.
 
+Definition centre (s a : nat) : R :=
+  nth a (nth s
+    [[15.1;   0;     35.15];
+     [-2.025; 2.025; -20];
+     [-1.625; 1.625; -20]] []) 0.
+
+(** The distance of two parameters is below 1/20 in every coordinate. *)
+Definition near (theta theta' : nat -> nat -> R) : Prop :=
+  forall s a, (s < 3)%nat -> (a < 3)%nat -> Rabs (theta s a - theta' s a) < 1 / 20.
+
 Lemma start_in_phase : forall theta, is_start theta <-> in_phase 0 theta.
 Proof. intros theta. reflexivity. Qed.
+
+Lemma near_centre : forall theta, near theta centre -> is_start theta.
+Proof.
+  intros theta H.
+  assert (N : forall s a, (s < 3)%nat -> (a < 3)%nat ->
+    centre s a - 1 / 20 < theta s a < centre s a + 1 / 20).
+  { intros s a Hs Ha. pose proof (Rabs_def2 _ _ (H s a Hs Ha)). lra. }
+  pose proof (N 0%nat 0%nat ltac:(lia) ltac:(lia)).
+  pose proof (N 0%nat 1%nat ltac:(lia) ltac:(lia)).
+  pose proof (N 0%nat 2%nat ltac:(lia) ltac:(lia)).
+  pose proof (N 1%nat 0%nat ltac:(lia) ltac:(lia)).
+  pose proof (N 1%nat 1%nat ltac:(lia) ltac:(lia)).
+  pose proof (N 1%nat 2%nat ltac:(lia) ltac:(lia)).
+  pose proof (N 2%nat 0%nat ltac:(lia) ltac:(lia)).
+  pose proof (N 2%nat 1%nat ltac:(lia) ltac:(lia)).
+  pose proof (N 2%nat 2%nat ltac:(lia) ltac:(lia)).
+  unfold is_start, centre in *; cbn [nth] in *. lra.
+Qed.
 
 (** All weights are between 1/5 and 151/5. *)
 Lemma weight_bounds : forall t s, 1 / 5 <= weight t s <= 151 / 5.
@@ -644,58 +678,90 @@ Proof.
   lra.
 Qed.
 
-(** The values of s_0 along a run: never above 9.92, at least 9.8 four steps into each period, at
-    most -3.8 six steps into it. *)
-Lemma values_of_s0 : forall theta v, is_start (theta 0%nat) ->
-  is_run process softmax ce weight theta v ->
-  (forall t, v t 0%nat <= 9.92) /\
-  (forall n, 9.8 <= v (8 * n + 4)%nat 0%nat) /\ (forall n, v (8 * n + 6)%nat 0%nat <= -3.8).
+(** The values along a run are in the ranges of the table. *)
+Lemma values_in_range : forall theta v, is_start (theta 0%nat) ->
+  is_run process softmax ce weight theta v -> forall t,
+  within (v0_in (phase (t mod 8))) (v t 0%nat) /\ within (v1_in (phase (t mod 8))) (v t 1%nat) /\
+  within (v2_in (phase (t mod 8))) (v t 2%nat).
 Proof.
-  intros theta v H0 Hrun. apply start_in_phase in H0.
-  assert (V : forall t, within (v0_in (phase (t mod 8))) (v t 0%nat)).
-  { intros t. apply (values_in_phase (t mod 8) (theta t) (v t)).
-    - apply Nat.mod_upper_bound; lia.
-    - exact (trapped theta v H0 Hrun t).
-    - apply Hrun. }
-  assert (position : forall n k, (k < 8)%nat -> (8 * n + k) mod 8 = k).
-  { intros n k Hk. symmetry. apply Nat.mod_unique with (q := n); lia. }
-  repeat split; intros.
-  - specialize (V t). pose proof (Nat.mod_upper_bound t 8 ltac:(lia)) as Hk.
-    set (k := t mod 8) in *. clearbody k. cases k; look_up; lra.
-  - specialize (V (8 * n + 4)%nat). rewrite position in V by lia. look_up. lra.
-  - specialize (V (8 * n + 6)%nat). rewrite position in V by lia. look_up. lra.
+  intros theta v H0 Hrun t. apply start_in_phase in H0.
+  apply (values_in_phase (t mod 8) (theta t) (v t)).
+  - apply Nat.mod_upper_bound; lia.
+  - exact (trapped theta v H0 Hrun t).
+  - apply Hrun.
+Qed.
+
+(** At no time is any state within 4.3 of its optimal value, nor s_0 within 4.8. *)
+Lemma far_from_optimal : forall theta v, is_start (theta 0%nat) ->
+  is_run process softmax ce weight theta v -> forall t,
+  v_star 0 - v t 0%nat > 4.8 /\ forall s, (s < 3)%nat -> v_star s - v t s > 4.3.
+Proof.
+  intros theta v H0 Hrun t. pose proof (values_in_range theta v H0 Hrun t) as V.
+  pose proof (Nat.mod_upper_bound t 8 ltac:(lia)) as Hk. set (k := t mod 8) in *. clearbody k.
+  assert (U : v t 0%nat <= 9.92 /\ v t 1%nat <= 10.94 /\ v t 2%nat <= 7.86).
+  { cases k; look_up; lra. }
+  clear V. unfold v_star. split; [cbn [nth]; lra|]. intros s Hs. cases s; cbn [nth]; lra.
+Qed.
+
+(** v_t(s_0) is at least 9.8 four steps into each period, and at most -3.8 six steps into it. *)
+Lemma highs_and_lows : forall theta v, is_start (theta 0%nat) ->
+  is_run process softmax ce weight theta v -> forall n,
+  9.8 <= v (8 * n + 4)%nat 0%nat /\ v (8 * n + 6)%nat 0%nat <= -3.8.
+Proof.
+  intros theta v H0 Hrun n.
+  assert (position : forall k, (k < 8)%nat -> (8 * n + k) mod 8 = k).
+  { intros k Hk. symmetry. apply Nat.mod_unique with (q := n); lia. }
+  destruct (values_in_range theta v H0 Hrun (8 * n + 4)) as [A _].
+  destruct (values_in_range theta v H0 Hrun (8 * n + 6)) as [B _].
+  rewrite position in A, B by lia. look_up. lra.
 Qed.
 
 (** The conjecture on CE is false.  The weights are at least 1/5 and at most 30.2 at every state and
-    step.  From every start of the set there is a run of CE; and along every run of CE from there the
-    value of s_0 is at all times more than 4.8 below the optimal one, once a period more than 18
-    below it, and has no limit. *)
+    step, and sum to infinity.  From every start of a set with interior points there is a run of CE.
+    Along every run of CE from there no value is ever within 4.3 of the optimal one; that of s_0 is
+    never within 4.8, falls more than 18 below it once a period, and has no limit. *)
 Theorem conjecture_on_ce_is_false :
   (forall t s, 1 / 5 <= weight t s <= 151 / 5) /\
   (forall s B, exists n, B < sum n (fun t => weight t s)) /\
   is_optimal process v_star /\
-  (exists start, is_start start) /\
+  (forall start, near start centre -> is_start start) /\
   (forall start, is_start start ->
     exists theta v, theta 0%nat = start /\ is_run process softmax ce weight theta v) /\
   forall theta v, is_start (theta 0%nat) -> is_run process softmax ce weight theta v ->
+    (forall t s, (s < 3)%nat -> v_star s - v t s > 4.3) /\
     (forall t, v_star 0 - v t 0%nat > 4.8) /\
     (forall n, v_star 0 - v (8 * n + 6)%nat 0%nat > 18) /\
     (forall limit, ~ Un_cv (fun t => v t 0%nat) limit).
 Proof.
   split; [exact weight_bounds|]. split; [exact weight_sum|]. split; [exact v_star_optimal|].
-  split.
-  { (* the middle of the box *)
-    exists (fun s a => nth a (nth s [[15; 0; 35]; [-2; 2; -20]; [-1.6; 1.6; -20]] []) 0).
-    unfold is_start; cbn [nth]. lra. }
-  split.
+  split; [exact near_centre|]. split.
   { intros start H. exists (orbit start). eexists. split; [reflexivity|].
     apply run_exists, start_in_phase, H. }
-  intros theta v H0 Hrun. destruct (values_of_s0 theta v H0 Hrun) as [high [top bottom]].
-  unfold v_star; cbn [nth]. split; [intros t; pose proof (high t); lra|].
-  split; [intros n; pose proof (bottom n); lra|].
+  intros theta v H0 Hrun. pose proof (highs_and_lows theta v H0 Hrun) as HL.
+  split; [intros t; apply (far_from_optimal theta v H0 Hrun t)|].
+  split; [intros t; apply (far_from_optimal theta v H0 Hrun t)|].
+  split; [intros n; pose proof (HL n); unfold v_star; cbn [nth]; lra|].
   (* a limit would be within 1 of numbers above 9.8 and of numbers below -3.8 *)
-  intros limit cv. destruct (cv 1 ltac:(lra)) as [N HN].
+  intros limit cv. destruct (cv 1 Rlt_0_1) as [N HN].
   pose proof (HN (8 * N + 4)%nat ltac:(lia)) as A. pose proof (HN (8 * N + 6)%nat ltac:(lia)) as B.
-  pose proof (top N); pose proof (bottom N). unfold R_dist in A, B.
-  apply Rabs_def2 in A. apply Rabs_def2 in B. lra.
+  pose proof (HL N). unfold R_dist in A, B. apply Rabs_def2 in A. apply Rabs_def2 in B. lra.
+Qed.
+
+(** In particular: it is not true that, in every process, CE with weights that are bounded, bounded
+    below by a positive number at every state and step, and have infinite sums, converges to the
+    optimal values. *)
+Corollary conjecture_refuted :
+  ~ forall (M : MDP) (w : nat -> nat -> R) (low high : R) theta v vstar, 0 < low ->
+      (forall t s, (s < n_states M)%nat -> low <= w t s <= high) ->
+      (forall s B, (s < n_states M)%nat -> exists n, B < sum n (fun t => w t s)) ->
+      is_optimal M vstar -> is_run M softmax ce w theta v ->
+      forall s, (s < n_states M)%nat -> Un_cv (fun t => v t s) (vstar s).
+Proof.
+  intros conjecture.
+  destruct conjecture_on_ce_is_false as [bounds [sums [best [ball [runs all]]]]].
+  assert (start : is_start centre).
+  { apply ball. intros s a _ _. rewrite Rminus_eq_0, Rabs_R0. lra. }
+  destruct (runs centre start) as [theta [v [first_is Hrun]]]. rewrite <- first_is in start.
+  destruct (all theta v start Hrun) as [_ [_ [_ none]]]. apply (none (v_star 0)).
+  apply (conjecture process weight (1 / 5) (151 / 5) theta v v_star); auto; [lra | cbn; lia].
 Qed.

@@ -193,8 +193,8 @@ Proof.
   - exact (proj1 (Hrun t k ltac:(lia)) (or_intror (Hgood t Ht))).
 Qed.
 
-(** The recursion, exactly: n_h = 1 and n_k = n_{k+1} + min (n_{k+1}, floor L_k) + 1, for all weights
-    w_k > 0 and all starts with pi_0(a_1|s_k) > 0. *)
+(** The recursion, exactly: n_h = 1 and n_k = n_{k+1} + min (n_{k+1}, floor L_k) + 1, for all
+    weights w_k > 0 and all starts with pi_0(a_1|s_k) > 0. *)
 Theorem direct_recursion : forall h w theta, (1 <= h)%nat ->
   (forall k, (k < h)%nat -> 0 < w k) -> good_start h theta -> is_domino direct di h w theta ->
   flips_for_good theta (h - 1) 1 /\
@@ -226,9 +226,11 @@ Fixpoint flip_times (wall : nat) (j : nat) : nat :=
 
 Theorem flip_times_direct : forall h eta d theta, (1 <= h)%nat -> 0 < eta -> 0 < d ->
   uniform_start h theta -> is_domino direct di h (fun _ => eta * d) theta ->
-  forall j, (j < h)%nat -> is_flip_time direct theta (h - 1 - j) (flip_times (floor (1 / (eta * d))) j).
+  forall j, (j < h)%nat ->
+    is_flip_time direct theta (h - 1 - j) (flip_times (floor (1 / (eta * d))) j).
 Proof.
-  intros h eta d theta Hh He Hd Hu Hrun. assert (Hw : 0 < eta * d) by (apply Rmult_lt_0_compat; lra).
+  intros h eta d theta Hh He Hd Hu Hrun.
+  assert (Hw : 0 < eta * d) by (apply Rmult_lt_0_compat; lra).
   destruct (direct_recursion h _ theta Hh (fun _ _ => Hw) (uniform_is_good h theta Hu) Hrun)
     as [Hlast Hrec].
   assert (H : forall j, (j < h)%nat ->
@@ -316,7 +318,8 @@ Lemma direct_at_one : forall h theta, (1 <= h)%nat -> uniform_start h theta ->
   is_domino direct di h (fun _ => 1) theta -> is_flip_time direct theta 0 (2 * h - 1).
 Proof.
   intros h theta Hh Hu Hrun.
-  replace (fun _ : nat => 1) with (fun _ : nat => 1 * 1) in Hrun by (rewrite Rmult_1_l; reflexivity).
+  replace (fun _ : nat => 1) with (fun _ : nat => 1 * 1) in Hrun
+    by (rewrite Rmult_1_l; reflexivity).
   pose proof (flip_times_direct h 1 1 theta Hh Rlt_0_1 Rlt_0_1 Hu Hrun (h - 1)%nat ltac:(lia)) as H.
   rewrite Nat.sub_diag in H.
   assert (one : floor (1 / (1 * 1)) = 1%nat).
