@@ -148,3 +148,29 @@ Proof.
   replace (S (h - 1)) with h in Hpow by lia.
   exists n. split; [exact Hn|lia].
 Qed.
+
+(** There is such a run from any start, with any weights. *)
+Theorem domino_exists : forall h w start,
+  exists theta, theta 0%nat = start /\ is_domino softmax pg_sm h w theta.
+Proof.
+  intros h w start.
+  (* whether state k sees q = (0, 1), given all parameters *)
+  set (sees_second := fun (theta : nat -> nat -> R) k =>
+    if k =? h - 1 then true
+    else if Rlt_dec (softmax 2 (start (S k)) 1%nat) (softmax 2 (theta (S k)) 1%nat) then true
+    else false).
+  set (theta := fix theta (t : nat) : nat -> nat -> R := match t with
+    | O => start
+    | S t' => fun k => pg_sm_formula 2 (w k)
+        (if sees_second (theta t') k then q_second else q_first) (theta t' k)
+    end).
+  exists theta. split; [reflexivity|]. intros t k Hk. unfold flipped.
+  change (theta 0%nat) with start.
+  assert (Hnext : theta (S t) k = pg_sm_formula 2 (w k)
+            (if sees_second (theta t) k then q_second else q_first) (theta t k)) by reflexivity.
+  rewrite Hnext. unfold sees_second. destruct (Nat.eqb_spec k (h - 1)) as [E|E].
+  - split; [intros _ a _; reflexivity|contradiction].
+  - destruct (Rlt_dec (softmax 2 (start (S k)) 1%nat) (softmax 2 (theta t (S k)) 1%nat)) as [L|L].
+    + split; [intros _ a _; reflexivity|intros _ H; contradiction].
+    + split; [intros [H|H]; contradiction|intros _ _ a _; reflexivity].
+Qed.

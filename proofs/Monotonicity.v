@@ -176,9 +176,6 @@ Proof.
   split; [apply Hv, Hs|]. intros a Ha. apply q_of_monotone; auto.
 Qed.
 
-Lemma softmax_policy : forall M theta, is_policy M (policy_of M softmax theta).
-Proof. intros M theta s _. apply softmax_distribution. pose proof (two_actions M). lia. Qed.
-
 (** *** Proposition 2: updating a policy with MCE never lowers a value, of any state or action. *)
 Theorem proposition_2 : forall M w theta v,
   is_run M softmax mce w theta v ->
@@ -192,6 +189,15 @@ Proof.
     apply Hrun, Hs.
 Qed.
 
+(** Such runs exist, from any start and with any weights. *)
+Theorem mce_run_exists : forall M w start,
+  exists theta v, theta 0%nat = start /\ is_run M softmax mce w theta v.
+Proof.
+  intros M w start. apply softmax_run_exists. intros n x q theta Hn.
+  destruct (greedy_exists n q ltac:(lia)) as [g Hg].
+  exists (mce_formula n x g theta). exists g. split; [exact Hg|reflexivity].
+Qed.
+
 (** The same for PG-SM, at any learning rate. *)
 Theorem pg_sm_monotone : forall M w theta v,
   is_run M softmax pg_sm w theta v ->
@@ -203,6 +209,13 @@ Proof.
   - intros t. apply softmax_policy.
   - intros t s Hs. apply (pg_sm_step_advantage _ (w t s)); [apply two_actions|apply Hw, Hs|].
     apply Hrun, Hs.
+Qed.
+
+Theorem pg_sm_run_exists : forall M w start,
+  exists theta v, theta 0%nat = start /\ is_run M softmax pg_sm w theta v.
+Proof.
+  intros M w start. apply softmax_run_exists. intros n x q theta _.
+  exists (pg_sm_formula n x q theta). intros a _. reflexivity.
 Qed.
 
 (** The same for DI, at any learning rate, from any policy. *)

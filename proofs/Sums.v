@@ -96,7 +96,7 @@ Qed.
 (** ** The least of finitely many numbers *)
 
 Lemma argmin : forall n (d : nat -> R), (0 < n)%nat ->
-  exists i, (i < n)%nat /\ forall j, (j < n)%nat -> d i <= d j.
+  { i | (i < n)%nat /\ forall j, (j < n)%nat -> d i <= d j }.
 Proof.
   induction n as [|n IH]; intros d Hn; [lia|].
   destruct (Nat.eq_dec n 0) as [->|Hn0].
@@ -111,7 +111,7 @@ Proof.
 Qed.
 
 (** A greedy action exists. *)
-Lemma greedy_exists : forall n q, (0 < n)%nat -> exists g, is_greedy n q g.
+Lemma greedy_exists : forall n q, (0 < n)%nat -> { g | is_greedy n q g }.
 Proof.
   intros n q Hn. destruct (argmin n (fun a => - q a) Hn) as [g [Hg Hmin]].
   exists g. split; [exact Hg|]. intros a Ha. pose proof (Hmin a Ha). lra.

@@ -161,6 +161,18 @@ Qed.
 
 (** ** The comparison lemma *)
 
+(** There is such a run from any start, with any weights. *)
+Lemma unlearning_exists : forall w n start,
+  exists theta, theta 0%nat = start /\ is_unlearning pg_sm w n theta.
+Proof.
+  intros w n start.
+  exists (fix theta (t : nat) : nat -> R := match t with
+    | O => start
+    | S t' => pg_sm_formula 2 (w t') (if t' <? n then q_first else q_second) (theta t')
+    end).
+  split; [reflexivity|]. intros t a _. reflexivity.
+Qed.
+
 (** The travel of [delta] under weights [w]: [n] steps forward, then steps backward. *)
 Definition is_travel (w : nat -> R) (n : nat) (d : nat -> R) : Prop :=
   forall t, d (S t) = if t <? n then d t + 2 * w t * speed (d t) else d t - 2 * w t * speed (d t).

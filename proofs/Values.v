@@ -154,7 +154,7 @@ Qed.
 
 (** The value function exists: value iteration from -K grows, stays below K, and its limit solves
     the Bellman equation. *)
-Theorem value_exists : forall M pi, is_policy M pi -> exists v, is_value M pi v.
+Theorem value_exists : forall M pi, is_policy M pi -> { v | is_value M pi v }.
 Proof.
   intros M pi Hpi. set (K := reward_bound M / (1 - gamma M)). set (u := iterate M pi (- K)).
   assert (HK : 0 <= K).
@@ -180,4 +180,26 @@ Proof.
   exists v. intros s Hs. apply (UL_sequence (fun k => u (S k) s)).
   - intros e He. destruct (Hv s Hs e He) as [N HN]. exists N. intros k Hk. apply HN. lia.
   - apply (limit_bellman M pi u v s Hv).
+Qed.
+
+(** ** Runs exist *)
+
+Lemma softmax_policy : forall M theta, is_policy M (policy_of M softmax theta).
+Proof. intros M theta s _. apply softmax_distribution. pose proof (two_actions M). lia. Qed.
+
+(** From any parameters and with any weights there is a run of an update that is defined for all
+    parameters: evaluate the policy, update every state, repeat. *)
+Theorem softmax_run_exists : forall M (step : Step) w start,
+  (forall n w q theta, (2 <= n)%nat -> { theta' | step n w q theta theta' }) ->
+  exists theta v, theta 0%nat = start /\ is_run M softmax step w theta v.
+Proof.
+  intros M step w start Hstep.
+  set (value := fun theta => proj1_sig (value_exists M _ (softmax_policy M theta))).
+  set (next := fun t theta s => proj1_sig
+    (Hstep (n_actions M) (w t s) (q_of M (value theta) s) (theta s) (two_actions M))).
+  set (theta := fix theta (t : nat) : nat -> nat -> R :=
+    match t with O => start | S t' => next t' (theta t') end).
+  exists theta, (fun t => value (theta t)). split; [reflexivity|]. intros t. split.
+  - exact (proj2_sig (value_exists M _ (softmax_policy M (theta t)))).
+  - intros s Hs. exact (proj2_sig (Hstep _ _ _ _ (two_actions M))).
 Qed.
