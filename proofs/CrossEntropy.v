@@ -48,6 +48,7 @@ Definition reward (s a : nat) : R := nth a (nth s rewards []) 0.
 (** Splits a natural number known to be below 3 (or below 8) into its cases. *)
 Ltac cases n := repeat (destruct n as [|n]; [| try (exfalso; lia)]).
 
+(** What a process asks for: probabilities, summing to at most 1, and a discount below 1. *)
 Lemma transition_nonneg : forall s a s', (s < 3)%nat -> (a < 3)%nat -> (s' < 3)%nat ->
   0 <= transition s a s'.
 Proof.
@@ -75,6 +76,7 @@ Definition q_table (v : nat -> R) (s a : nat) : R :=
      [2 + 9 / 10 * v 0%nat; -1; -2];
      [2; -1 + 9 / 10 * v 0%nat; -2]] []) 0.
 
+(** The definition of q gives the table. *)
 Lemma q_of_process : forall v s a, (s < 3)%nat -> (a < 3)%nat ->
   q_of process v s a = q_table v s a.
 Proof.
@@ -208,6 +210,7 @@ Proof.
   field. split; lra.
 Qed.
 
+(** The coordinates give the policy of s_0, ... *)
 Lemma softmax_s0 : forall theta, let x := lead0 theta in let y := lead2 theta in
   softmax 3 theta 0 = prob0 x y /\ softmax 3 theta 1 = prob1 x y /\ softmax 3 theta 2 = prob2 x y.
 Proof.
@@ -223,6 +226,7 @@ Proof.
   - replace (a - b - (c - b)) with (a - c) by ring. replace (- (c - b)) with (b - c) by ring. ring.
 Qed.
 
+(** ... and, with the probability of a_2, that of s_1 and s_2. *)
 Lemma softmax_pair : forall theta, let e := softmax 3 theta 2 in
   softmax 3 theta 0 = first e (tilt theta) /\ softmax 3 theta 1 = second e (tilt theta).
 Proof.
@@ -264,6 +268,7 @@ Definition move_tilt (w : R) (g : nat) (e d : R) : R :=
 Definition ce_update (w : R) (g : nat) (theta theta' : nat -> R) : Prop :=
   forall a, (a < 3)%nat -> theta' a = ce_formula 3 w g theta a.
 
+(** One CE update in s_0 is [move0], [move2] in the coordinates. *)
 Lemma update_s0 : forall w g theta theta', ce_update w g theta theta' ->
   lead0 theta' = move0 w g (lead0 theta) (lead2 theta) /\
   lead2 theta' = move2 w g (lead0 theta) (lead2 theta).
@@ -325,6 +330,7 @@ Proof.
   assert (0 <= p2 * (9 / 10 - 81 / 100 * a)) by (apply Rmult_le_pos; lra). lra.
 Qed.
 
+(** To multiply an equation by its denominator. *)
 Lemma quotient_times : forall n d, 0 < d -> n / d * d = n.
 Proof. intros n d H. field. lra. Qed.
 
@@ -418,6 +424,7 @@ Ltac look_up :=
 
 (** *** From the parameters to the values *)
 
+(** The table encloses v(s_0) ... *)
 Lemma v0_enclosed : forall k x y d e d' e', (k < 8)%nat ->
   within (lead0_in (phase k)) x -> within (lead2_in (phase k)) y ->
   within (tilt1_in (phase k)) d -> within (tilt2_in (phase k)) d' ->
@@ -429,6 +436,7 @@ Proof.
   cases k; look_up; interval with (i_prec 40).
 Qed.
 
+(** ... and, with it, v(s_1) ... *)
 Lemma v1_enclosed : forall k d e v0, (k < 8)%nat ->
   within (tilt1_in (phase k)) d -> 0 <= e <= 1 / 20000 -> within (v0_in (phase k)) v0 ->
   within (v1_in (phase k)) (value1 (first e d) (second e d) e v0).
@@ -437,6 +445,7 @@ Proof.
   cases k; look_up; interval with (i_prec 40).
 Qed.
 
+(** ... and v(s_2). *)
 Lemma v2_enclosed : forall k d e v0, (k < 8)%nat ->
   within (tilt2_in (phase k)) d -> 0 <= e <= 1 / 20000 -> within (v0_in (phase k)) v0 ->
   within (v2_in (phase k)) (value2 (first e d) (second e d) e v0).
@@ -460,6 +469,7 @@ Qed.
 
 (** *** From one box to the next *)
 
+(** s_0: two coordinates, cut into small boxes by the tactic. *)
 Lemma step_s0 : forall k x y, (k < 8)%nat ->
   within (lead0_in (phase k)) x -> within (lead2_in (phase k)) y ->
   within (lead0_in (phase (next k))) (move0 (period_weight k 0) (greedy k 0) x y) /\
@@ -469,6 +479,8 @@ Proof.
   cases k; look_up; split; interval with (i_bisect x, i_bisect y, i_prec 40).
 Qed.
 
+(** s_1 and s_2: one coordinate; the probability [e] of a_2 is all that is known of the third
+    action. *)
 Lemma step_s1 : forall k e d, (k < 8)%nat -> 0 <= e <= 1 / 20000 ->
   within (tilt1_in (phase k)) d ->
   within (tilt1_in (phase (next k))) (move_tilt (period_weight k 1) (greedy k 1) e d).
@@ -503,13 +515,14 @@ Qed.
 Lemma greedy_pair : forall k s, (k < 8)%nat -> (1 <= s < 3)%nat -> (greedy k s < 2)%nat.
 Proof. intros k s Hk Hs. destruct s as [|s]; [lia|]. cases k; cases s; cbn; lia. Qed.
 
+(** No weight is negative. *)
 Lemma period_weight_pos : forall k s, (k < 8)%nat -> 0 <= period_weight k s.
 Proof.
   intros k s Hk. unfold period_weight, extra.
   destruct (s =? scheduled k); cases k; cbn [nth]; lra.
 Qed.
 
-(** In box [k] the values are enclosed and the action [greedy k s] is the only greedy one. *)
+(** In box [k] the values are in the ranges of the table. *)
 Lemma values_in_phase : forall k theta v, (k < 8)%nat -> in_phase k theta ->
   is_value process (policy_of process softmax theta) v ->
   within (v0_in (phase k)) (v 0%nat) /\ within (v1_in (phase k)) (v 1%nat) /\
@@ -523,6 +536,7 @@ Proof.
   pose proof (proj1 (values_solved _ v (softmax_policy theta)) Hv) as V.
   pose proof (V 0%nat ltac:(lia)) as V0; pose proof (V 1%nat ltac:(lia)) as V1;
     pose proof (V 2%nat ltac:(lia)) as V2.
+  (* write the values in terms of the coordinates *)
   unfold solution, policy_of in V0, V1, V2; cbn [nth n_actions process] in V0, V1, V2.
   rewrite <- V0 in V1, V2. rewrite S1, S2, T0, T1, U0, U1 in V0. rewrite T0, T1 in V1.
   rewrite U0, U1 in V2.
@@ -531,6 +545,7 @@ Proof.
   split; [rewrite V1; apply v1_enclosed | rewrite V2; apply v2_enclosed]; assumption.
 Qed.
 
+(** In box [k] the action [greedy k s] is greedy, and no other one is. *)
 Lemma greedy_in_phase : forall k theta v s g, (k < 8)%nat -> in_phase k theta ->
   is_value process (policy_of process softmax theta) v -> (s < 3)%nat ->
   is_greedy 3 (q_of process v s) g <-> g = greedy k s.
@@ -595,6 +610,7 @@ Fixpoint orbit (theta : nat -> nat -> R) (t : nat) : nat -> nat -> R :=
   | S u => fun s => ce_formula 3 (weight u s) (greedy (u mod 8) s) (orbit theta u s)
   end.
 
+(** By the same induction as above, it stays in the boxes, so that its actions are greedy. *)
 Theorem run_exists : forall start, in_phase 0 start ->
   is_run process softmax ce weight (orbit start)
     (fun t => solution (policy_of process softmax (orbit start t))).
@@ -636,9 +652,11 @@ Definition centre (s a : nat) : R :=
 Definition near (theta theta' : nat -> nat -> R) : Prop :=
   forall s a, (s < 3)%nat -> (a < 3)%nat -> Rabs (theta s a - theta' s a) < 1 / 20.
 
+(** The written-out set is box 0. *)
 Lemma start_in_phase : forall theta, is_start theta <-> in_phase 0 theta.
 Proof. intros theta. reflexivity. Qed.
 
+(** Differences are off by less than 1/10. *)
 Lemma near_centre : forall theta, near theta centre -> is_start theta.
 Proof.
   intros theta H.

@@ -36,7 +36,7 @@ Qed.
 
 (** ** Unlearning with DI (Theorem 4(ii) of the paper, with the strict count) *)
 
-(** The largest natural number below [x]. *)
+(** The largest natural number not above [x], for [x] >= 0. *)
 Definition floor (x : R) : nat := Z.to_nat (Int_part x).
 
 Lemma floor_spec : forall x, 0 <= x -> INR (floor x) <= x < INR (floor x) + 1.
@@ -50,6 +50,7 @@ Qed.
 (** How many steps a state can climb from pi_0(a_1) = [x]. *)
 Definition room (w x : R) : R := 2 * (1 - x) / w.
 
+(** Climbing the room leads to 1. *)
 Lemma room_times : forall w x, 0 < w -> w / 2 * room w x = 1 - x.
 Proof. intros w x Hw. unfold room. field. lra. Qed.
 
@@ -91,6 +92,7 @@ Proof.
   - rewrite Nat.add_succ_r. pose proof (Hrun (n + m)%nat) as step.
     rewrite (proj2 (Nat.ltb_ge (n + m) n)) in step by lia.
     rewrite (proj2 (di_step w _ _ Hw (dist (n + m)%nat)) step), IH, S_INR.
+    (* above the wall or not, before and after the step *)
     unfold Rmax. set (E := Rmin _ _).
     destruct (Rle_dec 0 (theta 0%nat 0%nat + w / 2 * (E - INR m))),
       (Rle_dec 0 (theta 0%nat 0%nat + w / 2 * (E - (INR m + 1)))), (Rle_dec 0 _); nra.
@@ -207,6 +209,7 @@ Proof.
   exact (waiting_is_unlearning h w theta k n Hk Hrun Hn).
 Qed.
 
+(** The uniform start is a good one. *)
 Lemma uniform_is_good : forall h theta, uniform_start h theta -> good_start h theta.
 Proof.
   intros h theta H k Hk. repeat split.
@@ -224,6 +227,7 @@ Fixpoint flip_times (wall : nat) (j : nat) : nat :=
   | S i => (flip_times wall i + (Nat.min (flip_times wall i) wall + 1))%nat
   end.
 
+(** These are the flip times of every run. *)
 Theorem flip_times_direct : forall h eta d theta, (1 <= h)%nat -> 0 < eta -> 0 < d ->
   uniform_start h theta -> is_domino direct di h (fun _ => eta * d) theta ->
   forall j, (j < h)%nat ->
@@ -263,6 +267,7 @@ Qed.
 Definition project_two (x : nat -> R) (a : nat) : R :=
   let p := Rmax 0 (Rmin 1 ((1 + x 0%nat - x 1%nat) / 2)) in if a =? 0 then p else 1 - p.
 
+(** It is the nearest point of the simplex. *)
 Lemma project_two_correct : forall x, is_projection 2%nat x (project_two x).
 Proof.
   intros x. set (m := (1 + x 0%nat - x 1%nat) / 2). set (p := Rmax 0 (Rmin 1 m)).
@@ -294,6 +299,7 @@ Fixpoint domino_run (h : nat) (w : R) (start : nat -> nat -> R) (t : nat) : nat 
   | S u => domino_step h w start (domino_run h w start u)
   end.
 
+(** The steps taken are those that the setting asks for. *)
 Lemma run_exists : forall h w start, is_domino direct di h (fun _ => w) (domino_run h w start).
 Proof.
   intros h w start t k Hk. unfold di. cbn [domino_run]. set (theta := domino_run h w start t).
