@@ -11,7 +11,7 @@
     E = min (n, L) steps after n steps of waiting, and strictly more to flip: floor E + 1. *)
 
 Require Import Reals Arith Lra Lia.
-From PolicyUpdates Require Import Definitions Projection.
+From PolicyUpdates Require Import Definitions Projection DominoRuns.
 Open Scope R_scope.
 
 (** ** One step of DI with two actions *)
@@ -151,14 +151,10 @@ Definition good_start (h : nat) (theta : nat -> nat -> nat -> R) : Prop :=
 Definition uniform_start (h : nat) (theta : nat -> nat -> nat -> R) : Prop :=
   forall k a, (k < h)%nat -> (a < 2)%nat -> theta 0%nat k a = 1 / 2.
 
-(** State [k] flips at time [n], and stays flipped. *)
-Definition flips_for_good (theta : nat -> nat -> nat -> R) (k n : nat) : Prop :=
-  is_flip_time direct theta k n /\ forall t, (n <= t)%nat -> flipped direct theta t k.
-
 (** Unlearning [n] steps takes a state to its flip at the strict recovery. *)
 Lemma unlearning_flips : forall w n theta k, 0 < w -> is_distribution 2%nat (theta 0%nat k) ->
   0 < theta 0%nat k 0%nat -> is_unlearning di (fun _ => w) n (fun t => theta t k) ->
-  flips_for_good theta k (n + (Nat.min n (floor (room w (theta 0%nat k 0%nat))) + 1)).
+  flips_for_good direct theta k (n + (Nat.min n (floor (room w (theta 0%nat k 0%nat))) + 1)).
 Proof.
   intros w n theta k Hw H0 Hx Hrun.
   pose proof (unlearning_distribution w n (fun t => theta t k) H0 Hrun) as dist.
@@ -175,38 +171,27 @@ Proof.
   - intros t Ht. apply F. replace t with (n + (t - n))%nat by lia. apply back. lia.
 Qed.
 
-(** The last state sees q = (0, 1) only: it flips at the first step. *)
+(** The last state flips at the first step. *)
 Lemma last_flips : forall h w theta, (1 <= h)%nat -> 0 < w (h - 1)%nat -> good_start h theta ->
-  is_domino direct di h w theta -> flips_for_good theta (h - 1) 1.
+  is_domino direct di h w theta -> flips_for_good direct theta (h - 1) 1.
 Proof.
   intros h w theta Hh Hw H0 Hrun. destruct (H0 (h - 1)%nat ltac:(lia)) as [D X].
   apply (unlearning_flips (w (h - 1)%nat) 0 theta (h - 1) Hw D X).
-  intros t. apply (proj1 (Hrun t (h - 1)%nat ltac:(lia))). left. reflexivity.
-Qed.
-
-(** A state whose successor flips for good at time [n] makes [n] forward steps, and only backward
-    ones afterwards. *)
-Lemma waiting_is_unlearning : forall h w theta k n, (k < h - 1)%nat ->
-  is_domino direct di h w theta -> flips_for_good theta (S k) n ->
-  is_unlearning di (fun _ => w k) n (fun t => theta t k).
-Proof.
-  intros h w theta k n Hk Hrun [[_ Hfirst] Hgood] t. destruct (Nat.ltb_spec t n) as [Ht|Ht].
-  - exact (proj2 (Hrun t k ltac:(lia)) ltac:(lia) (Hfirst t Ht)).
-  - exact (proj1 (Hrun t k ltac:(lia)) (or_intror (Hgood t Ht))).
+  exact (last_is_unlearning _ _ h w theta Hh Hrun).
 Qed.
 
 (** The recursion, exactly: n_h = 1 and n_k = n_{k+1} + min (n_{k+1}, floor L_k) + 1, for all
     weights w_k > 0 and all starts with pi_0(a_1|s_k) > 0. *)
 Theorem direct_recursion : forall h w theta, (1 <= h)%nat ->
   (forall k, (k < h)%nat -> 0 < w k) -> good_start h theta -> is_domino direct di h w theta ->
-  flips_for_good theta (h - 1) 1 /\
-  forall k n, (k < h - 1)%nat -> flips_for_good theta (S k) n ->
-    flips_for_good theta k (n + (Nat.min n (floor (room (w k) (theta 0%nat k 0%nat))) + 1)).
+  flips_for_good direct theta (h - 1) 1 /\
+  forall k n, (k < h - 1)%nat -> flips_for_good direct theta (S k) n ->
+    flips_for_good direct theta k (n + (Nat.min n (floor (room (w k) (theta 0%nat k 0%nat))) + 1)).
 Proof.
   intros h w theta Hh Hw H0 Hrun. split; [apply (last_flips h w theta); auto; apply Hw; lia|].
   intros k n Hk Hn. destruct (H0 k ltac:(lia)) as [D X].
   apply unlearning_flips; [apply Hw; lia | exact D | exact X |].
-  exact (waiting_is_unlearning h w theta k n Hk Hrun Hn).
+  exact (waiting_is_unlearning _ _ h w theta k n Hk Hrun Hn).
 Qed.
 
 (** The uniform start is a good one. *)
@@ -238,7 +223,7 @@ Proof.
   destruct (direct_recursion h _ theta Hh (fun _ _ => Hw) (uniform_is_good h theta Hu) Hrun)
     as [Hlast Hrec].
   assert (H : forall j, (j < h)%nat ->
-            flips_for_good theta (h - 1 - j) (flip_times (floor (1 / (eta * d))) j)).
+            flips_for_good direct theta (h - 1 - j) (flip_times (floor (1 / (eta * d))) j)).
   { induction j as [|j IH]; intros Hj; [rewrite Nat.sub_0_r; exact Hlast|].
     specialize (IH ltac:(lia)). replace (h - 1 - j)%nat with (S (h - 1 - S j)) in IH by lia.
     specialize (Hrec (h - 1 - S j)%nat _ ltac:(lia) IH). rewrite Hu in Hrec by lia.
@@ -261,60 +246,11 @@ Proof.
   clear. intros j wall. induction j as [|j IH]; cbn [flip_times]; lia.
 Qed.
 
-(** ** Every domino setting has a run of DI *)
-
-(** The projection of two numbers on the simplex. *)
-Definition project_two (x : nat -> R) (a : nat) : R :=
-  let p := Rmax 0 (Rmin 1 ((1 + x 0%nat - x 1%nat) / 2)) in if a =? 0 then p else 1 - p.
-
-(** It is the nearest point of the simplex. *)
-Lemma project_two_correct : forall x, is_projection 2%nat x (project_two x).
+(** Every domino setting has a run of DI. *)
+Theorem di_domino_exists : forall h w start,
+  exists theta, theta 0%nat = start /\ is_domino direct di h w theta.
 Proof.
-  intros x. set (m := (1 + x 0%nat - x 1%nat) / 2). set (p := Rmax 0 (Rmin 1 m)).
-  assert (Hp : 0 <= p <= 1).
-  { split; [apply Rmax_l|]. apply Rmax_lub; [lra | apply Rmin_l]. }
-  unfold is_projection, is_distribution, distance2, project_two. fold m. fold p. split.
-  - split; [intros a _; destruct (a =? 0)%nat | cbn [sum Nat.eqb]]; lra.
-  - intros z [Hz H1]. cbn [sum Nat.eqb] in *.
-    pose proof (Hz 0%nat ltac:(lia)) as Z0; pose proof (Hz 1%nat ltac:(lia)) as Z1.
-    replace (z 1%nat) with (1 - z 0%nat) in * by lra.
-    (* among the (z, 1 - z) the squared distance is a constant plus 2 (z - m)^2 *)
-    assert (0 <= (z 0%nat - p) * (z 0%nat + p - 2 * m)).
-    { unfold p, Rmax, Rmin. clearbody m. destruct (Rle_dec 1 m).
-      - destruct (Rle_dec 0 1); [nra | lra].
-      - pose proof (pow2_ge_0 (z 0%nat - m)). destruct (Rle_dec 0 m); [nra|].
-        apply Rmult_le_pos; lra. }
-    unfold m in *. nra.
-Qed.
-
-(** A run: both the flipped states and their updates are computed from the current parameters. *)
-Definition domino_step (h : nat) (w : R) (start theta : nat -> nat -> R) : nat -> nat -> R :=
-  fun k => project_two (fun a => theta k a + w *
-    (if k =? h - 1 then q_second a
-     else if Rlt_dec (start (S k) 1%nat) (theta (S k) 1%nat) then q_second a else q_first a)).
-
-Fixpoint domino_run (h : nat) (w : R) (start : nat -> nat -> R) (t : nat) : nat -> nat -> R :=
-  match t with
-  | O => start
-  | S u => domino_step h w start (domino_run h w start u)
-  end.
-
-(** The steps taken are those that the setting asks for. *)
-Lemma run_exists : forall h w start, is_domino direct di h (fun _ => w) (domino_run h w start).
-Proof.
-  intros h w start t k Hk. unfold di. cbn [domino_run]. set (theta := domino_run h w start t).
-  unfold flipped, direct. cbn [domino_run]. fold theta. split.
-  - intros Hq. replace (fun a => theta k a + w * q_second a) with (fun a => theta k a + w *
-      (if k =? h - 1 then q_second a else if Rlt_dec (start (S k) 1%nat) (theta (S k) 1%nat)
-       then q_second a else q_first a)); [apply project_two_correct|].
-    destruct (Nat.eqb_spec k (h - 1)) as [A|A]; [reflexivity|].
-    destruct (Rlt_dec (start (S k) 1%nat) (theta (S k) 1%nat)) as [B|B]; [reflexivity|].
-    destruct Hq; [contradiction | lra].
-  - intros A Hq. replace (fun a => theta k a + w * q_first a) with (fun a => theta k a + w *
-      (if k =? h - 1 then q_second a else if Rlt_dec (start (S k) 1%nat) (theta (S k) 1%nat)
-       then q_second a else q_first a)); [apply project_two_correct|].
-    rewrite (proj2 (Nat.eqb_neq k (h - 1)) A).
-    destruct (Rlt_dec (start (S k) 1%nat) (theta (S k) 1%nat)) as [B|B]; [lra | reflexivity].
+  apply domino_exists. intros w q theta. apply (projection_exists 2). lia.
 Qed.
 
 (** ** Theorem 6(ii) as printed is false *)
@@ -344,9 +280,9 @@ Theorem theorem_6_ii_is_false : forall h, (2 <= h)%nat ->
     is_flip_time direct theta 0 (2 * h - 1) /\
     INR (2 * h - 1) > 1 + (INR h - 1) / 1.
 Proof.
-  intros h Hh. set (theta := domino_run h 1 (fun _ _ => 1 / 2)). exists theta.
-  assert (Hu : uniform_start h theta) by (intros k a _ _; reflexivity).
-  assert (Hrun : is_domino direct di h (fun _ => 1) theta) by apply run_exists.
+  intros h Hh.
+  destruct (di_domino_exists h (fun _ => 1) (fun _ _ => 1 / 2)) as [theta [H0 Hrun]]. exists theta.
+  assert (Hu : uniform_start h theta) by (intros k a _ _; rewrite H0; reflexivity).
   split; [exact Hu|]. split; [exact Hrun|].
   split; [apply direct_at_one; [lia | exact Hu | exact Hrun]|].
   rewrite minus_INR, mult_INR by lia. apply le_INR in Hh. simpl in *. lra.

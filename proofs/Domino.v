@@ -6,7 +6,7 @@
     The theorem is [theorem_6_i_pg_sm]. *)
 
 Require Import Reals Lra Lia Psatz.
-From PolicyUpdates Require Import Definitions Sums Unlearning.
+From PolicyUpdates Require Import Definitions Sums Unlearning DominoRuns.
 Open Scope R_scope.
 
 (** A state has flipped when the probability of its first action is below its start. *)
@@ -14,32 +14,11 @@ Lemma flipped_first : forall theta t k, flipped softmax theta t k <->
   softmax 2 (theta t k) 0%nat < softmax 2 (theta 0%nat k) 0%nat.
 Proof. intros theta t k. unfold flipped. rewrite !softmax_two_second. split; lra. Qed.
 
-(** Flipped or not can be decided, as real numbers can be compared. *)
-Lemma flipped_dec : forall theta t k, flipped softmax theta t k \/ ~ flipped softmax theta t k.
-Proof.
-  intros theta t k. unfold flipped.
-  destruct (Rlt_le_dec (softmax 2 (theta 0%nat k) 1%nat) (softmax 2 (theta t k) 1%nat));
-    [left|right]; lra.
-Qed.
-
-(** A flip time is unique. *)
-Lemma first_unique : forall Q m m', is_first Q m -> is_first Q m' -> m = m'.
-Proof.
-  intros Q m m' [Hm Hf] [Hm' Hf']. destruct (Nat.lt_trichotomy m m') as [H|[H|H]].
-  - contradiction (Hf' m H Hm).
-  - exact H.
-  - contradiction (Hf m' H Hm').
-Qed.
-
-(** A state flips at time [n], and stays flipped. *)
-Definition flips_for_good (theta : nat -> nat -> nat -> R) (k n : nat) : Prop :=
-  is_flip_time softmax theta k n /\ forall t, (n <= t)%nat -> flipped softmax theta t k.
-
 (** Unlearning [n] steps takes a state to its flip at the strict recovery: forward it stays
     unflipped, backward it falls at every step. *)
 Lemma unlearning_flips : forall theta k n m w, 0 < w ->
   is_unlearning pg_sm (fun _ => w) n (fun t => theta t k) ->
-  is_strict_recovery softmax n (fun t => theta t k) m -> flips_for_good theta k (n + m).
+  is_strict_recovery softmax n (fun t => theta t k) m -> flips_for_good softmax theta k (n + m).
 Proof.
   intros theta k n m w Hw Hrun [Hm Hfirst].
   assert (Hfall : forall j, delta (theta (n + m + j)%nat k) <= delta (theta (n + m)%nat k)).
@@ -58,27 +37,14 @@ Proof.
     replace (n + m + (t - (n + m)))%nat with t in Hfall by lia. lra.
 Qed.
 
-(** The last state sees q = (0, 1) only: it flips at the first step. *)
+(** The last state flips at the first step. *)
 Lemma last_flips : forall h w theta, (1 <= h)%nat -> 0 < w (h - 1)%nat ->
-  is_domino softmax pg_sm h w theta -> flips_for_good theta (h - 1) 1.
+  is_domino softmax pg_sm h w theta -> flips_for_good softmax theta (h - 1) 1.
 Proof.
-  intros h w theta Hh Hw Hrun.
-  assert (Hback : is_unlearning pg_sm (fun _ => w (h - 1)%nat) 0 (fun t => theta t (h - 1)%nat)).
-  { intros t. apply (proj1 (Hrun t (h - 1)%nat ltac:(lia))). left. reflexivity. }
+  intros h w theta Hh Hw Hrun. pose proof (last_is_unlearning _ _ h w theta Hh Hrun) as Hback.
   apply (unlearning_flips theta (h - 1) 0 1 (w (h - 1)%nat) Hw Hback). split.
   - apply softmax_two_lt, (backward_falls _ 0 _ 0 (fun _ => Hw) Hback).
   - intros k Hk. replace k with 0%nat by lia. simpl. lra.
-Qed.
-
-(** A state whose successor flips for good at time [n] makes [n] forward steps, and only backward
-    ones afterwards. *)
-Lemma waiting_is_unlearning : forall h w theta k n, (k < h - 1)%nat ->
-  is_domino softmax pg_sm h w theta -> flips_for_good theta (S k) n ->
-  is_unlearning pg_sm (fun _ => w k) n (fun t => theta t k).
-Proof.
-  intros h w theta k n Hk Hrun [[_ Hfirst] Hgood] t. destruct (Nat.ltb_spec t n) as [Ht|Ht].
-  - exact (proj2 (Hrun t k ltac:(lia)) ltac:(lia) (Hfirst t Ht)).
-  - exact (proj1 (Hrun t k ltac:(lia)) (or_intror (Hgood t Ht))).
 Qed.
 
 (** *** The recursion: no flipped state un-flips, the last state flips at time 1, and
@@ -99,17 +65,17 @@ Proof.
   pose proof (last_flips h w theta Hh (Hw (h - 1)%nat ltac:(lia)) Hrun) as Hlast.
   split; [apply Hlast|].
   (* one state: if its successor flips for good, so does it *)
-  assert (Hstep : forall k n, (k < h - 1)%nat -> flips_for_good theta (S k) n ->
+  assert (Hstep : forall k n, (k < h - 1)%nat -> flips_for_good softmax theta (S k) n ->
             exists m, is_unlearning pg_sm (fun _ => w k) n (fun t => theta t k) /\
               is_strict_recovery softmax n (fun t => theta t k) m /\
-              flips_for_good theta k (n + m)).
+              flips_for_good softmax theta k (n + m)).
   { intros k n Hk Hn. pose proof (Hw k ltac:(lia)) as Hwk.
-    pose proof (waiting_is_unlearning h w theta k n Hk Hrun Hn) as Hun.
+    pose proof (waiting_is_unlearning _ _ h w theta k n Hk Hrun Hn) as Hun.
     destruct (strict_recovery_exists (w k) n _ Hwk Hun (Hhalf k Hk)) as [m Hm].
     exists m. split; [exact Hun|]. split; [exact Hm|].
     apply (unlearning_flips theta k n m (w k)); auto. }
   (* from the last state back to the first *)
-  assert (Hall : forall j, (j < h)%nat -> exists n, flips_for_good theta (h - 1 - j) n).
+  assert (Hall : forall j, (j < h)%nat -> exists n, flips_for_good softmax theta (h - 1 - j) n).
   { induction j as [|j IH]; intros Hj; [exists 1%nat; rewrite Nat.sub_0_r; exact Hlast|].
     destruct (IH ltac:(lia)) as [n Hn]. replace (h - 1 - j)%nat with (S (h - 1 - S j)) in Hn by lia.
     destruct (Hstep (h - 1 - S j)%nat n ltac:(lia) Hn) as [m [_ [_ Hm]]].
@@ -150,27 +116,9 @@ Proof.
 Qed.
 
 (** There is such a run from any start, with any weights. *)
-Theorem domino_exists : forall h w start,
+Theorem pg_sm_domino_exists : forall h w start,
   exists theta, theta 0%nat = start /\ is_domino softmax pg_sm h w theta.
 Proof.
-  intros h w start.
-  (* whether state k sees q = (0, 1), given all parameters *)
-  set (sees_second := fun (theta : nat -> nat -> R) k =>
-    if k =? h - 1 then true
-    else if Rlt_dec (softmax 2 (start (S k)) 1%nat) (softmax 2 (theta (S k)) 1%nat) then true
-    else false).
-  set (theta := fix theta (t : nat) : nat -> nat -> R := match t with
-    | O => start
-    | S t' => fun k => pg_sm_formula 2 (w k)
-        (if sees_second (theta t') k then q_second else q_first) (theta t' k)
-    end).
-  exists theta. split; [reflexivity|]. intros t k Hk. unfold flipped.
-  change (theta 0%nat) with start.
-  assert (Hnext : theta (S t) k = pg_sm_formula 2 (w k)
-            (if sees_second (theta t) k then q_second else q_first) (theta t k)) by reflexivity.
-  rewrite Hnext. unfold sees_second. destruct (Nat.eqb_spec k (h - 1)) as [E|E].
-  - split; [intros _ a _; reflexivity|contradiction].
-  - destruct (Rlt_dec (softmax 2 (start (S k)) 1%nat) (softmax 2 (theta t (S k)) 1%nat)) as [L|L].
-    + split; [intros _ a _; reflexivity|intros _ H; contradiction].
-    + split; [intros [H|H]; contradiction|intros _ _ a _; reflexivity].
+  apply domino_exists. intros w q theta. exists (pg_sm_formula 2 w q theta).
+  intros a _. reflexivity.
 Qed.

@@ -40,9 +40,31 @@ Proof.
   rewrite sum_minus, sum_scal_r, H1. fold v. ring.
 Qed.
 
-(** The sign condition of the book.  If pi' is proportional to pi g, with factors g at least c where
-    the advantage is positive and at most c where it is negative, then A >= 0: as the advantages
-    have mean zero, G A = sum_a pi(a) (g_a - c) adv(a), and no term is negative. *)
+(** Let pi' be proportional to pi g.  As the advantages have mean zero under pi, any number c can be
+    taken from the factors: G A = sum_a pi(a) (g_a - c) adv(a) with G = sum_b pi(b) g_b. *)
+Lemma step_advantage_factors : forall n p p' q g c,
+  is_distribution n p -> is_distribution n p' ->
+  (forall a, (a < n)%nat -> p' a = p a * g a / sum n (fun b => p b * g b)) ->
+  step_advantage n p p' q
+  = / sum n (fun b => p b * g b) * sum n (fun a => p a * (g a - c) * adv n p q a).
+Proof.
+  intros n p p' q g c [Hp H1] [Hp' H1'] Hp'g. set (G := sum n (fun b => p b * g b)) in *.
+  (* A is the mean of the advantages under pi' *)
+  transitivity (sum n (fun a => p' a * adv n p q a)).
+  { unfold step_advantage, adv. set (v := sum n (fun b => p b * q b)).
+    rewrite (sum_ext n _ (fun a => p' a * q a - p a * q a)) by (intros; ring).
+    rewrite (sum_ext n (fun a => p' a * (q a - v)) (fun a => p' a * q a - p' a * v))
+      by (intros; ring).
+    rewrite !sum_minus, sum_scal_r, H1'. fold v. ring. }
+  rewrite (sum_ext n (fun a => p a * (g a - c) * adv n p q a)
+    (fun a => p a * g a * adv n p q a - c * (p a * adv n p q a))) by (intros; ring).
+  rewrite sum_minus, (sum_scal_l n c), adv_mean by exact H1.
+  rewrite Rmult_0_r, Rminus_0_r, <- sum_scal_l. apply sum_ext. intros a Ha.
+  rewrite Hp'g by exact Ha. unfold Rdiv. ring.
+Qed.
+
+(** The sign condition of the book.  If the factors are at least c where the advantage is positive
+    and at most c where it is negative, then A >= 0: no term of the sum above is negative. *)
 Theorem sign_condition : forall n p p' q g c,
   is_distribution n p -> is_distribution n p' ->
   0 < sum n (fun b => p b * g b) ->
@@ -51,24 +73,10 @@ Theorem sign_condition : forall n p p' q g c,
   (forall a, (a < n)%nat -> adv n p q a < 0 -> g a <= c) ->
   0 <= step_advantage n p p' q.
 Proof.
-  intros n p p' q g c [Hp H1] [Hp' H1'] HG Hp'g Hup Hdown.
-  set (G := sum n (fun b => p b * g b)) in *.
-  (* A is the mean of the advantages under pi' *)
-  assert (EA : step_advantage n p p' q = sum n (fun a => p' a * adv n p q a)).
-  { unfold step_advantage, adv. set (v := sum n (fun b => p b * q b)).
-    rewrite (sum_ext n _ (fun a => p' a * q a - p a * q a)) by (intros; ring).
-    rewrite (sum_ext n (fun a => p' a * (q a - v)) (fun a => p' a * q a - p' a * v))
-      by (intros; ring).
-    rewrite !sum_minus, sum_scal_r, H1'. fold v. ring. }
-  assert (EG : sum n (fun a => p' a * adv n p q a)
-               = / G * sum n (fun a => p a * (g a - c) * adv n p q a)).
-  { rewrite (sum_ext n (fun a => p a * (g a - c) * adv n p q a)
-      (fun a => p a * g a * adv n p q a - c * (p a * adv n p q a))) by (intros; ring).
-    rewrite sum_minus, (sum_scal_l n c), adv_mean by exact H1.
-    rewrite Rmult_0_r, Rminus_0_r, <- sum_scal_l. apply sum_ext. intros a Ha.
-    rewrite Hp'g by exact Ha. unfold Rdiv. ring. }
-  rewrite EA, EG. apply Rmult_le_pos; [left; apply Rinv_0_lt_compat, HG|].
-  apply sum_nonneg. intros a Ha. rewrite Rmult_assoc. apply Rmult_le_pos; [auto|].
+  intros n p p' q g c Hp Hp' HG Hp'g Hup Hdown.
+  rewrite (step_advantage_factors n p p' q g c Hp Hp' Hp'g).
+  apply Rmult_le_pos; [left; apply Rinv_0_lt_compat, HG|].
+  apply sum_nonneg. intros a Ha. rewrite Rmult_assoc. apply Rmult_le_pos; [apply Hp, Ha|].
   destruct (Rtotal_order (adv n p q a) 0) as [L|[L|L]].
   - pose proof (Hdown a Ha L). nra.
   - rewrite L. lra.
@@ -96,29 +104,55 @@ Proof. intros x y [H| ->]; [left; apply exp_increasing, H|right; reflexivity]. Q
 
 (** ** One step of each update in one state *)
 
+(** MCE adds u = w (1 - pi(g)) to the parameter of the greedy action and takes u / (|A| - 1) from
+    every other. *)
+Definition mce_shift (n : nat) (u : R) (g a : nat) : R :=
+  if a =? g then u else - (u / (INR n - 1)).
+
+Lemma actions_minus_one : forall n, (2 <= n)%nat -> 0 < INR n - 1.
+Proof. intros n Hn. apply le_INR in Hn. simpl in Hn. lra. Qed.
+
+Lemma mce_is_shift : forall n w g theta a, (2 <= n)%nat ->
+  mce_formula n w g theta a = theta a + mce_shift n (w * (1 - softmax n theta g)) g a.
+Proof.
+  intros n w g theta a Hn. pose proof (actions_minus_one n Hn).
+  unfold mce_formula, mce_shift. destruct (a =? g); field; lra.
+Qed.
+
+(** The least shift, that of the other actions. *)
+Lemma mce_shift_least : forall n u g a, (2 <= n)%nat -> 0 <= u ->
+  - (u / (INR n - 1)) <= mce_shift n u g a.
+Proof.
+  intros n u g a Hn Hu. pose proof (actions_minus_one n Hn) as Hn1.
+  assert (0 <= u / (INR n - 1)).
+  { apply Rmult_le_pos; [exact Hu|]. left. apply Rinv_0_lt_compat, Hn1. }
+  unfold mce_shift. destruct (a =? g); lra.
+Qed.
+
+(** The advantage of a greedy action is not negative. *)
+Lemma adv_greedy : forall n theta q g, is_greedy n q g -> 0 <= adv n (softmax n theta) q g.
+Proof.
+  intros n theta q g [Hg Hmax]. unfold adv.
+  pose proof (mean_le n (softmax n theta) q (q g)
+                (softmax_distribution n theta ltac:(lia)) Hmax). lra.
+Qed.
+
 (** MCE: all actions but the greedy one have the same factor c, and the greedy one, whose advantage
     is not negative, a larger one. *)
 Lemma mce_step_advantage : forall n w q theta theta', (2 <= n)%nat -> 0 <= w ->
   mce n w q theta theta' -> 0 <= step_advantage n (softmax n theta) (softmax n theta') q.
 Proof.
-  intros n w q theta theta' Hn Hw [g [[Hg Hmax] Hstep]].
+  intros n w q theta theta' Hn Hw [g [Hgreedy Hstep]].
   set (u := w * (1 - softmax n theta g)).
   assert (Hu : 0 <= u).
-  { apply Rmult_le_pos; [exact Hw|]. pose proof (softmax_le_1 n theta g Hg). lra. }
-  assert (Hn1 : 0 < INR n - 1) by (apply le_INR in Hn; simpl in Hn; lra).
-  assert (Hun : - (u / (INR n - 1)) <= 0).
-  { apply Rge_le, Ropp_0_le_ge_contravar, Rmult_le_pos; [exact Hu|].
-    left. apply Rinv_0_lt_compat, Hn1. }
+  { apply Rmult_le_pos; [exact Hw|].
+    pose proof (softmax_le_1 n theta g (proj1 Hgreedy)). lra. }
   apply sign_condition_softmax
-    with (x := fun a => if a =? g then u else - (u / (INR n - 1)))
-         (c := exp (- (u / (INR n - 1)))); [lia| | |].
-  - intros a Ha. rewrite Hstep by exact Ha. unfold mce_formula, u.
-    destruct (a =? g); field; lra.
-  - intros a Ha _. apply exp_le. destruct (a =? g); lra.
-  - intros a Ha Hadv. destruct (Nat.eqb_spec a g) as [->|_]; [exfalso|lra].
-    unfold adv in Hadv.
-    pose proof (mean_le n (softmax n theta) q (q g)
-                  (softmax_distribution n theta ltac:(lia)) Hmax). lra.
+    with (x := mce_shift n u g) (c := exp (- (u / (INR n - 1)))); [lia| | |].
+  - intros a Ha. rewrite Hstep by exact Ha. apply mce_is_shift, Hn.
+  - intros a Ha _. apply exp_le, mce_shift_least; [exact Hn|exact Hu].
+  - intros a Ha Hadv. unfold mce_shift. destruct (Nat.eqb_spec a g) as [->|_]; [exfalso|lra].
+    pose proof (adv_greedy n theta q g Hgreedy). lra.
 Qed.
 
 (** PG-SM: the factors e^(w pi(a) adv(a)) are at least one where the advantage is positive and at
@@ -231,4 +265,26 @@ Proof.
   apply (run_monotone M direct di w theta v Hrun); [exact Hpol|].
   intros t s Hs. apply (di_step_advantage _ (w t s)); [apply Hw, Hs|apply Hpol, Hs|].
   apply Hrun, Hs.
+Qed.
+
+Theorem di_run_exists : forall M w start, is_policy M start ->
+  exists theta v, theta 0%nat = start /\ is_run M direct di w theta v.
+Proof.
+  intros M w start Hstart. pose proof (two_actions M) as Hn.
+  set (value := fun theta : { theta | is_policy M theta } =>
+    proj1_sig (value_exists M _ (proj2_sig theta))).
+  set (project := fun x => projection_exists (n_actions M) x ltac:(lia)).
+  (* the policies carry the proof that they are policies *)
+  set (next := fun t (theta : { theta | is_policy M theta }) s => proj1_sig (project
+    (fun a => proj1_sig theta s a + w t s * q_of M (value theta) s a))).
+  assert (Hnext : forall t theta, is_policy M (next t theta)).
+  { intros t theta s _. apply (proj2_sig (project _)). }
+  set (theta := fix theta (t : nat) : { theta | is_policy M theta } := match t with
+    | O => exist _ start Hstart
+    | S t' => exist _ (next t' (theta t')) (Hnext t' (theta t'))
+    end).
+  exists (fun t => proj1_sig (theta t)), (fun t => value (theta t)).
+  split; [reflexivity|]. intros t. split.
+  - exact (proj2_sig (value_exists M _ (proj2_sig (theta t)))).
+  - intros s Hs. exact (proj2_sig (project _)).
 Qed.

@@ -90,6 +90,41 @@ Proof.
   pose proof (distance2_nonneg n y z). lra.
 Qed.
 
+(** The projection exists: the sum of the max(0, x_a - lambda) is continuous in lambda, zero at the
+    largest x_a and at least two at two less. *)
+Lemma projection_exists : forall n x, (0 < n)%nat -> { y | is_projection n x y }.
+Proof.
+  intros n x Hn. destruct (argmin n (fun a => - x a) Hn) as [g [Hg Hmax]].
+  set (f := fun lambda => 1 - sum n (fun a => (x a - lambda + Rabs (x a - lambda)) / 2)).
+  assert (Hf : forall m, continuity (fun lambda =>
+            sum m (fun a => (x a - lambda + Rabs (x a - lambda)) / 2))).
+  { induction m as [|m IH]; [apply continuity_const; intros a b; reflexivity|].
+    apply (continuity_plus _ (fun lambda => (x m - lambda + Rabs (x m - lambda)) / 2) IH).
+    assert (Hlin : continuity (fun lambda => x m - lambda)) by (intros lambda; reg).
+    intros lambda. apply continuity_pt_mult; [|apply continuity_const; intros a b; reflexivity].
+    apply continuity_pt_plus; [apply Hlin|].
+    apply (continuity_pt_comp (fun lambda => x m - lambda) Rabs); [apply Hlin|].
+    apply Rcontinuity_abs. }
+  assert (Hmaxi : forall z, (z + Rabs z) / 2 = Rmax 0 z).
+  { intros z. unfold Rmax, Rabs. destruct (Rcase_abs z), (Rle_dec 0 z); lra. }
+  destruct (IVT f (x g - 2) (x g)) as [lambda [_ Hlambda]].
+  - intros lambda. apply continuity_pt_minus; [|apply Hf].
+    apply continuity_const. intros a b. reflexivity.
+  - lra.
+  - unfold f. enough (2 <= sum n (fun a => (x a - (x g - 2) + Rabs (x a - (x g - 2))) / 2)) by lra.
+    apply Rle_trans with ((x g - (x g - 2) + Rabs (x g - (x g - 2))) / 2).
+    + rewrite Hmaxi. apply Rle_trans with (x g - (x g - 2)); [lra|apply Rmax_r].
+    + apply (sum_term n (fun a => (x a - (x g - 2) + Rabs (x a - (x g - 2))) / 2)); [|exact Hg].
+      intros a Ha. rewrite Hmaxi. apply Rmax_l.
+  - unfold f. rewrite (sum_ext n _ (fun _ => 0)); [rewrite sum_const; lra|]. intros a Ha.
+    rewrite Hmaxi. specialize (Hmax a Ha). apply Rmax_left. lra.
+  - exists (fun a => Rmax 0 (x a - lambda)). apply projection_threshold with lambda.
+    + reflexivity.
+    + unfold f in Hlambda. rewrite (sum_ext n _ (fun a => Rmax 0 (x a - lambda))) in Hlambda.
+      * lra.
+      * intros a Ha. apply Hmaxi.
+Qed.
+
 (** Two actions: the projection keeps the difference x_0 - x_1 and cuts it off at the corners. *)
 Lemma projection_two : forall x y, is_projection 2 x y ->
   y 0%nat = Rmax 0 (Rmin 1 ((1 + x 0%nat - x 1%nat) / 2)) /\ y 1%nat = 1 - y 0%nat.
