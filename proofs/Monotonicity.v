@@ -109,9 +109,11 @@ Proof. intros x y [H| ->]; [left; apply exp_increasing, H|right; reflexivity]. Q
 Definition mce_shift (n : nat) (u : R) (g a : nat) : R :=
   if a =? g then u else - (u / (INR n - 1)).
 
+(** There are actions besides the greedy one. *)
 Lemma actions_minus_one : forall n, (2 <= n)%nat -> 0 < INR n - 1.
 Proof. intros n Hn. apply le_INR in Hn. simpl in Hn. lra. Qed.
 
+(** So the step of MCE is a shift of the parameters. *)
 Lemma mce_is_shift : forall n w g theta a, (2 <= n)%nat ->
   mce_formula n w g theta a = theta a + mce_shift n (w * (1 - softmax n theta g)) g a.
 Proof.
@@ -245,6 +247,7 @@ Proof.
     apply Hrun, Hs.
 Qed.
 
+(** Such runs exist, too. *)
 Theorem pg_sm_run_exists : forall M w start,
   exists theta v, theta 0%nat = start /\ is_run M softmax pg_sm w theta v.
 Proof.
@@ -267,6 +270,7 @@ Proof.
   apply Hrun, Hs.
 Qed.
 
+(** And these: a projection is a policy again. *)
 Theorem di_run_exists : forall M w start, is_policy M start ->
   exists theta v, theta 0%nat = start /\ is_run M direct di w theta v.
 Proof.

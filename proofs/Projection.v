@@ -18,6 +18,7 @@ Proof.
   apply sum_ext. intros; ring.
 Qed.
 
+(** A sum of squares is not negative. *)
 Lemma distance2_nonneg : forall n x y, 0 <= distance2 n x y.
 Proof. intros. apply sum_nonneg. intros. apply pow2_ge_0. Qed.
 
@@ -105,8 +106,10 @@ Proof.
     apply continuity_pt_plus; [apply Hlin|].
     apply (continuity_pt_comp (fun lambda => x m - lambda) Rabs); [apply Hlin|].
     apply Rcontinuity_abs. }
+  (* z + |z| is twice the greater of z and 0 *)
   assert (Hmaxi : forall z, (z + Rabs z) / 2 = Rmax 0 z).
   { intros z. unfold Rmax, Rabs. destruct (Rcase_abs z), (Rle_dec 0 z); lra. }
+  (* the sum is one somewhere in between *)
   destruct (IVT f (x g - 2) (x g)) as [lambda [_ Hlambda]].
   - intros lambda. apply continuity_pt_minus; [|apply Hf].
     apply continuity_const. intros a b. reflexivity.

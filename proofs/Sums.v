@@ -16,19 +16,23 @@ Proof.
   rewrite (IH f g), (H n); auto with arith.
 Qed.
 
+(** The sum of sums. *)
 Lemma sum_plus : forall n f g, sum n (fun i => f i + g i) = sum n f + sum n g.
 Proof. induction n; intros; simpl; [ring|]. rewrite IHn. ring. Qed.
 
+(** The sum of differences. *)
 Lemma sum_minus : forall n f g, sum n (fun i => f i - g i) = sum n f - sum n g.
 Proof. induction n; intros; simpl; [ring|]. rewrite IHn. ring. Qed.
 
-(** A constant factor, on the left and on the right. *)
+(** A constant factor on the left. *)
 Lemma sum_scal_l : forall n c f, sum n (fun i => c * f i) = c * sum n f.
 Proof. induction n; intros; simpl; [ring|]. rewrite IHn. ring. Qed.
 
+(** The same on the right. *)
 Lemma sum_scal_r : forall n c f, sum n (fun i => f i * c) = sum n f * c.
 Proof. induction n; intros; simpl; [ring|]. rewrite IHn. ring. Qed.
 
+(** Equal terms: n times the term. *)
 Lemma sum_const : forall n c, sum n (fun _ => c) = INR n * c.
 Proof. induction n; intros; [simpl; ring|]. rewrite S_INR. simpl. rewrite IHn. ring. Qed.
 
@@ -39,6 +43,7 @@ Proof.
   apply Rplus_le_compat; [apply IH|apply H]; auto with arith.
 Qed.
 
+(** Terms that are not negative have a sum that is not. *)
 Lemma sum_nonneg : forall n f, (forall i, (i < n)%nat -> 0 <= f i) -> 0 <= sum n f.
 Proof.
   intros n f H. apply Rle_trans with (sum n (fun _ => 0)).
@@ -56,6 +61,7 @@ Proof.
   assert (f i <= sum n f) by (apply IH; [auto with arith|lia]). lra.
 Qed.
 
+(** If one of them is positive, so is the sum. *)
 Lemma sum_pos : forall n f i, (forall j, (j < n)%nat -> 0 <= f j) -> (i < n)%nat -> 0 < f i ->
   0 < sum n f.
 Proof. intros n f i H Hi Hf. pose proof (sum_term n f i H Hi). lra. Qed.
@@ -95,6 +101,7 @@ Qed.
 
 (** ** The least of finitely many numbers *)
 
+(** By induction: the least of the first n, or the next. *)
 Lemma argmin : forall n (d : nat -> R), (0 < n)%nat ->
   { i | (i < n)%nat /\ forall j, (j < n)%nat -> d i <= d j }.
 Proof.
@@ -135,23 +142,27 @@ Proof.
   intros j _. left. apply exp_pos.
 Qed.
 
+(** Softmax policies are positive, *)
 Lemma softmax_pos : forall n theta a, (0 < n)%nat -> 0 < softmax n theta a.
 Proof.
   intros n theta a Hn. apply Rdiv_lt_0_compat; [apply exp_pos|apply partition_pos, Hn].
 Qed.
 
+(** sum to one, *)
 Lemma softmax_sum : forall n theta, (0 < n)%nat -> sum n (softmax n theta) = 1.
 Proof.
   intros n theta Hn. pose proof (partition_pos n theta Hn).
   unfold softmax, Rdiv. rewrite sum_scal_r. field. lra.
 Qed.
 
+(** and so are distributions. *)
 Lemma softmax_distribution : forall n theta, (0 < n)%nat -> is_distribution n (softmax n theta).
 Proof.
   intros n theta Hn. split; [|apply softmax_sum, Hn].
   intros a _. left. apply softmax_pos, Hn.
 Qed.
 
+(** No probability exceeds one. *)
 Lemma softmax_le_1 : forall n theta a, (a < n)%nat -> softmax n theta a <= 1.
 Proof.
   intros n theta a Ha. rewrite <- (softmax_sum n theta) by lia.

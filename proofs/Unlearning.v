@@ -17,12 +17,15 @@ Definition delta (theta : nat -> R) : R := theta 0%nat - theta 1%nat.
 Definition slowness (d : R) : R := 2 + exp d + exp (- d).
 Definition speed (d : R) : R := / slowness d.
 
+(** A sum of two and two exponentials. *)
 Lemma slowness_pos : forall d, 0 < slowness d.
 Proof. intros d. unfold slowness. pose proof (exp_pos d). pose proof (exp_pos (- d)). lra. Qed.
 
+(** The inverse of a positive number. *)
 Lemma speed_pos : forall d, 0 < speed d.
 Proof. intros d. apply Rinv_0_lt_compat, slowness_pos. Qed.
 
+(** pi(a_1) = 1 / (1 + e^-delta). *)
 Lemma softmax_two_first : forall theta, softmax 2 theta 0%nat = / (1 + exp (- delta theta)).
 Proof.
   intros theta. unfold softmax, delta, sum.
@@ -31,6 +34,7 @@ Proof.
   pose proof (exp_pos (theta 0%nat)). pose proof (exp_pos (theta 1%nat)). field. lra.
 Qed.
 
+(** The two probabilities sum to one. *)
 Lemma softmax_two_second : forall theta, softmax 2 theta 1%nat = 1 - softmax 2 theta 0%nat.
 Proof. intros theta. pose proof (softmax_sum 2 theta ltac:(lia)) as H. simpl in H. lra. Qed.
 
@@ -50,6 +54,7 @@ Proof.
   - apply H in L. lra.
 Qed.
 
+(** The same for <=, by contraposition. *)
 Lemma softmax_two_le : forall theta theta',
   softmax 2 theta 0%nat <= softmax 2 theta' 0%nat <-> delta theta <= delta theta'.
 Proof.
@@ -84,6 +89,7 @@ Proof.
   unfold pg_sm_formula, adv, sum, q_first. simpl. rewrite softmax_two_second. ring.
 Qed.
 
+(** By the same computation, with the two actions exchanged. *)
 Lemma pg_sm_backward : forall w theta theta', pg_sm 2%nat w q_second theta theta' ->
   delta theta' = delta theta - 2 * w * speed (delta theta).
 Proof.
@@ -129,6 +135,7 @@ Proof.
   split; apply Rmult_lt_compat_r; try lra; apply slowness_increasing; lra.
 Qed.
 
+(** One is the inverse of the other. *)
 Lemma speed_slowness : forall d w, slowness d * (2 * w * speed d) = 2 * w.
 Proof. intros d w. unfold speed. pose proof (slowness_pos d). field. lra. Qed.
 
@@ -177,6 +184,7 @@ Qed.
 Definition is_travel (w : nat -> R) (n : nat) (d : nat -> R) : Prop :=
   forall t, d (S t) = if t <? n then d t + 2 * w t * speed (d t) else d t - 2 * w t * speed (d t).
 
+(** Unlearning by PG-SM is such a travel. *)
 Lemma unlearning_travel : forall w n theta, is_unlearning pg_sm w n theta ->
   is_travel w n (fun t => delta (theta t)).
 Proof.
@@ -287,6 +295,7 @@ Proof.
   assert (Hdown : forall k, d (n + k)%nat <= d n).
   { induction k as [|k IH]; [rewrite Nat.add_0_r; lra|].
     pose proof (backward_falls w n theta k Hw Hrun) as H. unfold d in *. lra. }
+  (* K backward steps of at least this length per weight would lead below the start *)
   set (c := 2 * speed (d n)). assert (Hc : 0 < c) by (pose proof (speed_pos (d n)); unfold c; lra).
   destruct (Hdiv ((d n - d 0%nat) / c)) as [K HK].
   assert (Hsum : d n - d 0%nat < c * sum K (fun k => w (n + k)%nat)).
@@ -306,6 +315,7 @@ Proof.
         apply Rinv_le_contravar; [apply slowness_pos|].
         left. apply slowness_increasing; lra. }
       pose proof (Hw (n + j)%nat). simpl sum. unfold c in *. nra. }
+  (* in both cases the start is reached, and the first time is the recovery *)
   assert (Hex : exists k, d (n + k)%nat <= d 0%nat).
   { destruct (H K) as [[k [_ Hk]]|HKle]; [exists k; exact Hk|exists K; lra]. }
   destruct Hex as [k Hk].
@@ -421,6 +431,7 @@ Proof.
   cbn [sum]. rewrite Nat.add_succ_r. pose proof (sqrt_step (n + m)). lra.
 Qed.
 
+(** They are positive. *)
 Lemma decaying_pos : forall eta1 t, 0 < eta1 -> 0 < decaying eta1 t.
 Proof.
   intros eta1 t Heta. apply Rdiv_lt_0_compat; [exact Heta|]. apply sqrt_lt_R0, lt_0_INR. lia.

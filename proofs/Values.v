@@ -71,6 +71,7 @@ Fixpoint iterate (M : MDP) (pi : nat -> nat -> R) (c : R) (k : nat) : nat -> R :
   | S j => bellman M pi (iterate M pi c j)
   end.
 
+(** Higher values, higher values one step ahead. *)
 Lemma bellman_monotone : forall M pi v v', is_policy M pi ->
   (forall s, (s < n_states M)%nat -> v s <= v' s) ->
   forall s, (s < n_states M)%nat -> bellman M pi v s <= bellman M pi v' s.
@@ -83,6 +84,7 @@ Qed.
 Definition reward_bound (M : MDP) : R :=
   sum (n_states M) (fun s => sum (n_actions M) (fun a => Rabs (r M s a))).
 
+(** Each term of the sum is at most the sum. *)
 Lemma reward_bounded : forall M s a, (s < n_states M)%nat -> (a < n_actions M)%nat ->
   Rabs (r M s a) <= reward_bound M.
 Proof.
@@ -102,6 +104,7 @@ Proof.
   intros M pi v Hpi K Hv s Hs. pose proof (gamma_range M) as Hg.
   assert (HK : reward_bound M = K - gamma M * K) by (unfold K; field; lra).
   destruct (Hpi s Hs) as [Hp H1].
+  (* |r| + gamma K <= K for every action, and so for their mean *)
   assert (Hq : forall a, (a < n_actions M)%nat -> - K <= q_of M v s a <= K).
   { intros a Ha. unfold q_of. pose proof (reward_bounded M s a Hs Ha) as Hr.
     pose proof (Rle_abs (r M s a)) as Hr1. pose proof (Rle_abs (- r M s a)) as Hr2.
@@ -117,6 +120,7 @@ Proof.
     rewrite sum_scal_r in L, U. set (m := sum (n_states M) (fun s' => P M s a s' * v s')) in *.
     assert (0 <= K) by (specialize (Hv s Hs); lra).
     assert (- K <= m <= K) by nra. nra. }
+  (* the mean under the policy of values within these bounds *)
   unfold bellman. split.
   - apply Rle_trans with (sum (n_actions M) (fun a => pi s a * - K)).
     + rewrite sum_scal_r, H1. lra.
@@ -134,6 +138,7 @@ Proof.
   - apply CV_plus; [apply IH; auto with arith|apply H; auto].
 Qed.
 
+(** A constant sequence converges. *)
 Lemma limit_const : forall c, Un_cv (fun _ => c) c.
 Proof.
   intros c e He. exists 0%nat. intros. unfold R_dist. rewrite Rminus_diag_eq, Rabs_R0; auto.
@@ -184,6 +189,7 @@ Qed.
 
 (** ** Runs exist *)
 
+(** Softmax parameters always give a policy. *)
 Lemma softmax_policy : forall M theta, is_policy M (policy_of M softmax theta).
 Proof. intros M theta s _. apply softmax_distribution. pose proof (two_actions M). lia. Qed.
 

@@ -92,23 +92,27 @@ Proof.
   rewrite Rabs_pos_eq by lra. reflexivity.
 Qed.
 
+(** The same for a negative one. *)
 Lemma abs_pow_of_neg : forall x p, x < 0 -> abs_pow x p = exp (p * ln (- x)).
 Proof.
   intros x p H. unfold abs_pow, Rpower. destruct (Req_EM_T x 0); [lra|].
   rewrite Rabs_left by lra. reflexivity.
 Qed.
 
+(** The sign of a positive number, *)
 Lemma sign_of_pos : forall x, 0 < x -> sign x = 1.
 Proof.
   intros x H. unfold sign. destruct (Req_EM_T x 0); [lra|].
   rewrite Rabs_pos_eq by lra. field. lra.
 Qed.
 
+(** and of a negative one. *)
 Lemma sign_of_neg : forall x, x < 0 -> sign x = -1.
 Proof.
   intros x H. unfold sign. destruct (Req_EM_T x 0); [lra|]. rewrite Rabs_left by lra. field. lra.
 Qed.
 
+(** Interval arithmetic with 60 bits. *)
 Ltac bounded := interval with (i_prec 60).
 
 Ltac compute_powers :=
@@ -120,8 +124,10 @@ Ltac compute_powers :=
   | |- context [sign ?x] => rewrite (sign_of_neg x) by bounded
   end.
 
+(** Write the formula out, and compare each action. *)
 Ltac compare := each_action; compute_formula; compute_powers; bounded.
 
+(** No action has a greater value. *)
 Ltac greedy := split; [lia|each_action; cbn [row nth]; lra].
 """
 
@@ -237,11 +243,13 @@ Proof.
   - intros [|[|s]] [|[|a]] Hs Ha; try (exfalso; lia); cbn; lra.
 Defined.
 
+(** It solves the Bellman equation. *)
 Lemma example_value :
   is_value example (matrix [{"; ".join(items(row) for row in policy)}])
     {v}.
 Proof. intros [|[|s]] Hs; cbn in Hs; try (exfalso; lia); unfold q_of; cbn; field. Qed.
 
+(** The values of the actions. *)
 Lemma example_q :
   {claims}.
 Proof. unfold q_of; repeat split; cbn; field. Qed.
