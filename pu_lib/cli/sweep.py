@@ -75,11 +75,11 @@ def _run(arguments: argparse.Namespace) -> int:
 def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
     from itertools import product
 
-    from pu_lib.empirical.jekyll_hyde import UPDATE_CODES
     from pu_lib.empirical.options import PUBLISHED_SCHEMES, SCHEMES, describe, parse
     from pu_lib.empirical.panels import RATES, paper_chunks
     from pu_lib.empirical.store import Cell
     from pu_lib.empirical.sweep import chunks_of, sized
+    from pu_lib.updates import UPDATES
 
     if arguments.domain == "paper":
         return paper_chunks(arguments.seed, random_runs=arguments.runs or 1000)
@@ -87,10 +87,10 @@ def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
     for scheme in arguments.scheme:
         if scheme not in known:
             raise ValueError(f"--scheme: expected one of {', '.join(known)}, got {scheme!r}.")
-    updates = arguments.update or list(UPDATE_CODES)
+    updates = arguments.update or list(UPDATES)
     for update in updates:
-        if update not in UPDATE_CODES:
-            raise ValueError(f"--update: expected {', '.join(UPDATE_CODES)}, got {update!r}.")
+        if update not in UPDATES:
+            raise ValueError(f"--update: expected {', '.join(UPDATES)}, got {update!r}.")
     for eta in arguments.eta or RATES:
         if not (math.isfinite(eta) and eta > 0.0):
             raise ValueError(f"--eta: expected a finite number > 0, got {eta}.")
