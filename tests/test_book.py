@@ -100,6 +100,20 @@ def test_a_page_without_a_place_is_named(tmp_path: Path) -> None:
         toc.table(tmp_path)
 
 
+def test_letters_of_one_chapter_stand_there() -> None:
+    page = (ROOT / "book" / "notation.md").read_text("utf-8")
+    rows = page.partition(":class: letters")[2].split("* - ")[2:]
+    assert rows
+    for row in rows:
+        letters, _, where = row.split("\n  - ")
+        for chapter in re.findall(r"{doc}`(.*?)`", where):
+            told = "\n".join(
+                c.source for c in cells(ROOT / "book" / f"{chapter}.ipynb", "markdown")
+            )
+            for letter in re.findall(r"\$(.*?)\$", letters):
+                assert letter in told, f"{letter} does not stand in {chapter}: mend notation.md"
+
+
 def test_the_ledger_calls_the_chapters_by_their_titles() -> None:
     for chapter in chapters():
         assert cells(ROOT / "book" / f"{chapter}.ipynb", "markdown")[0].source.startswith(
