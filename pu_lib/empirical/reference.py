@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from pu_lib.empirical.options import PRESETS, Options, Schedule, Scheme
 from pu_lib.mdp import FiniteMDP
+from pu_lib.updates import Update
 
 __all__ = ["Reference", "Stream", "exponential", "run_reference"]
 
@@ -175,6 +176,11 @@ def _step(
     return [x + gain if a == chosen else x - loss for a, x in enumerate(theta)]
 
 
+def _own_step(update: Update, theta: Row, q: Row, weight: float, rng: np.random.Generator) -> Row:
+    """Return the parameters of one state after a step of an update of the reader's own."""
+    return [float(x) for x in update.step(theta, q, weight, rng)]
+
+
 def _probability(schedule: Schedule, t: int) -> float:
     power = {0.0: 1.0, 0.5: math.sqrt(t), 1.0: float(t)}[schedule.alpha]
     return min(1.0, schedule.c / power)
@@ -224,7 +230,7 @@ class Reference:
 def run_reference(
     mdp: FiniteMDP,
     threshold: float,
-    update: str,
+    update: str | Update,
     eta: float,
     scheme: Scheme,
     seeds: NDArray[np.uint64],
@@ -240,18 +246,22 @@ def run_reference(
         The process.
     threshold : float
         Performance to reach (not normalised).
-    update, eta, scheme, seeds, options, max_steps
+    update : str or Update
+        One of the paper's five by name, or any update as an object, by its own `step`.
+    eta, scheme, seeds, options, max_steps
         As for `pu_lib.empirical.jekyll_hyde.simulate`.
     first_gap : int
         Steps between the early evaluations: 25 where the states have an order, else 100.
     """
     S, A, gamma = mdp.n_states, mdp.n_actions, mdp.discount
     stream = Stream(seeds)
-    start = {"pg-es": options.escort_start, "di": 1.0 / A}.get(update, 0.0)
+    own = update if isinstance(update, Update) else None
+    rng = np.random.default_rng(seeds)
+    start = {"pg-es": options.escort_start, "di": 1.0 / A}.get(str(update), 0.0)
     hyde_start = 1.0 / (1.0 - gamma) if options.hyde_start == "bound" else options.hyde_start
     live = [[0.0 if mdp.terminal[s] else 1.0] * A for s in range(S)]
     run = Reference(
-        theta=[[start] * A for _ in range(S)],
+        theta=own.initial(S, A).tolist() if own else [[start] * A for _ in range(S)],
         q=[[x * options.critic_start for x in row] for row in live],
         hyde=[[x * hyde_start for x in row] for row in live],
     )
@@ -306,8 +316,13 @@ def run_reference(
             factor = _power(gamma, length)
             factor_sum += factor
             weight = eta * (factor * (run.episodes / factor_sum))
-        run.theta[x] = _step(update, run.theta[x], policy[x], run.q[x], weight, options, stream)
-        policy[x] = _POLICIES[update](run.theta[x])
+        if own:
+            run.theta[x] = _own_step(own, run.theta[x], run.q[x], weight, rng)
+            policy[x] = [float(p) for p in own.policy(run.theta[x])]
+        else:
+            name = str(update)
+            run.theta[x] = _step(name, run.theta[x], policy[x], run.q[x], weight, options, stream)
+            policy[x] = _POLICIES[name](run.theta[x])
 
         # End of the trajectory
         s, length = step.after, length + 1
