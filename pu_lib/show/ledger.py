@@ -239,7 +239,7 @@ def statement_index() -> Html:
     """
     heads: dict[str, list[Claim]] = {}
     for claim in ledger():
-        head = re.match(r"(Proposition|Theorem|Corollary|Lemma) \d+", claim.number)
+        head = re.search(r"(Proposition|Theorem|Corollary|Lemma) \d+", claim.number)
         if head:
             heads.setdefault(head.group(), []).append(claim)
     rows = [
