@@ -185,6 +185,10 @@ def test_search_finds_a_theorem_by_its_number(
     if "book/unlearning" in PAGES:
         first = visit.page.locator("#search-results li a").first.get_attribute("href") or ""
         assert "book/unlearning.html" in first, titles
+    if not disk:  # from the disk there are no excerpts
+        visit.page.wait_for_selector("#search-results p.context")
+        excerpts = visit.page.locator("#search-results p.context").all_inner_texts()
+        assert [excerpt for excerpt in excerpts if "\\(" in excerpt] == []
     visit.close()
 
 
