@@ -44,8 +44,8 @@ from pu_lib.theory.deterministic import (
     DeterministicMDP,
     Record,
     action_values,
-    follow,
     policy_values,
+    run_process,
 )
 from pu_lib.updates import Update
 
@@ -363,8 +363,8 @@ def simulate(
     theta = np.zeros_like(mdp.rewards)
     for s, row in enumerate(example.start if start is None else start):
         theta[s, : len(row)] = row
-    whole = follow(mdp, update, theta, weights, (periods - 1) * len(weights))
-    last = follow(mdp, update, whole.theta, weights, len(weights))
+    whole = run_process(mdp, update, theta, weights, (periods - 1) * len(weights))
+    last = run_process(mdp, update, whole.theta, weights, len(weights))
     return Orbit(
         values=np.concatenate([whole.values, last.values]),
         greedy=np.concatenate([whole.greedy, last.greedy]),
