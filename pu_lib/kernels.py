@@ -26,9 +26,17 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["KERNELS", "Kernel", "ce", "di", "greedy", "mce", "pg_es", "pg_es_drop", "pg_sm"]
+__all__ = ["KERNELS", "Kernel", "ce", "di", "greedy", "mce", "mean", "pg_es", "pg_es_drop", "pg_sm"]
 
 Kernel = Callable[[Any, Any, Any, int, Any, int], None]
+
+
+def mean(pi: Any, q: Any, n_actions: int) -> Any:
+    r"""Return the value of a state, :math:`\sum_a \pi(a)\,q(a)`."""
+    v = 0
+    for a in range(n_actions):
+        v += pi[a] * q[a]
+    return v
 
 
 def greedy(q: Any, n_actions: int) -> int:
