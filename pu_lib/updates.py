@@ -50,6 +50,7 @@ __all__ = [
     "EscortPolicyGradient",
     "Look",
     "ModifiedCrossEntropy",
+    "Parametrization",
     "SoftmaxPolicyGradient",
     "Update",
     "advantage",
@@ -66,6 +67,7 @@ __all__ = [
 
 Ties = Literal["first", "random", "leave"]
 EscortFactor = Literal["keep", "drop"]
+Parametrization = Literal["softmax", "escort", "direct"]
 
 
 # Parametrizations
@@ -258,7 +260,7 @@ class Update(ABC):
     title: ClassVar[str] = ""
     label: ClassVar[str] = ""
     look: ClassVar[Look | None] = None
-    parametrization: ClassVar[Literal["softmax", "escort", "direct"] | None] = None
+    parametrization: ClassVar[Parametrization | None] = None
     in_paper: ClassVar[bool] = False
 
     @property
@@ -484,8 +486,10 @@ class EscortPolicyGradient(Update):
 
     @property
     def kernel(self) -> Kernel | None:
-        """One step at one state for p = 2 with its factor; other settings need powers."""
-        return kernels.pg_es if (self.p, self.factor) == (2.0, "keep") else None
+        """One step at one state for p = 2; other exponents need powers."""
+        if self.p != 2.0:
+            return None
+        return kernels.pg_es if self.factor == "keep" else kernels.pg_es_drop
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.p) and self.p >= 1.0):
