@@ -14,22 +14,47 @@ Random MDP
     lengths of a uniform partition of [0, 1] as probabilities. One goal state is terminal and
     entering it pays 1. Among the goals with :math:`v_\star(s_0) > \gamma^{50}` (the start is not
     too far from the goal), the one with the smallest :math:`v_\star(s_0)` is taken.
+
+A domain of one's own
+---------------------
+`register_domain` puts a function that returns a `FiniteMDP` beside these: sweeps, races and the
+command line then know it by its name, with the parameters of the function as settings.
 """
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import scipy.sparse
+from numpy.typing import ArrayLike
 
+from pu_lib.arrays import Floats, number, numbers, whole
 from pu_lib.mdp import FiniteMDP
+from pu_lib.settings import read_settings, write_settings
 
-__all__ = ["bandit", "chain", "cliff", "duplicated_chain", "from_gymnasium", "random_mdp"]
+__all__ = [
+    "DOMAINS",
+    "Baseline",
+    "Domain",
+    "bandit",
+    "chain",
+    "cliff",
+    "duplicated_chain",
+    "from_gymnasium",
+    "random_mdp",
+    "read_domain",
+    "register_domain",
+]
 
-Floats = NDArray[np.float64]
+Baseline = Literal["uniform", "first"]
 IfNone = Literal["redraw", "last", "raise"]
+_REDRAWS = 100
 
 
 def bandit(rewards: ArrayLike) -> FiniteMDP:
@@ -45,7 +70,7 @@ def bandit(rewards: ArrayLike) -> FiniteMDP:
     ValueError
         If there are fewer than two finite rewards.
     """
-    paid = np.asarray(rewards, dtype=np.float64)
+    paid = numbers("rewards", rewards)
     if paid.ndim != 1 or len(paid) < 2:
         raise ValueError(
             f"rewards: expected at least two numbers in a row, got shape {paid.shape}."
@@ -103,23 +128,17 @@ def duplicated_chain(
 
     The other parameters are those of `chain`; with two actions it is the chain.
     """
-    if n_actions < 2:
-        raise ValueError(f"n_actions: expected at least two, got {n_actions}.")
-    return _walk(
-        n_states, beta, discount, copies=n_actions - 1, cliff=False, last_state_tie=last_state_tie
-    )
+    copies = whole("n_actions", n_actions, low=2) - 1
+    return _walk(n_states, beta, discount, copies, cliff=False, last_state_tie=last_state_tie)
 
 
 def _walk(
     n_states: int, beta: float, discount: float, copies: int, cliff: bool, last_state_tie: bool
 ) -> FiniteMDP:
     """Build a chain: action 0 jumps, the next `copies` walk, then one falls if `cliff`."""
-    if n_states < 2:
-        raise ValueError(f"n_states: expected at least two, got {n_states}.")
-    if not np.isfinite(beta):
-        raise ValueError(f"beta: expected a finite number, got {beta}.")
-    if not 0.0 < discount < 1.0:
-        raise ValueError(f"discount: expected a number in (0, 1), got {discount}.")
+    n_states = whole("n_states", n_states, low=2)
+    number("beta", beta)
+    discount = _open_unit("discount", discount)
     end, n_actions = n_states - 1, 1 + copies + int(cliff)
     transitions = np.zeros((n_states, n_actions, n_states))
     rewards = np.zeros((n_states, n_actions))
@@ -133,6 +152,12 @@ def _walk(
     return FiniteMDP(
         transitions, rewards, np.eye(n_states)[0], discount, np.arange(n_states) == end
     )
+
+
+def _open_unit(name: str, value: float) -> float:
+    if not 0.0 < number(name, value) < 1.0:
+        raise ValueError(f"{name}: expected a number in (0, 1), got {value}.")
+    return float(value)
 
 
 def _power(base: float, exponent: int) -> float:
@@ -177,48 +202,83 @@ def random_mdp(
     ValueError
         If a parameter is out of range, or no goal qualifies and `if_none` is ``"raise"``.
     """
-    if not 1 <= branching <= n_states:
-        raise ValueError(f"branching: expected 1 to {n_states} successors, got {branching}.")
-    if n_states < 2:
-        raise ValueError(f"n_states: expected at least two, got {n_states}.")
+    n_states = whole("n_states", n_states, low=2)
+    n_actions = whole("n_actions", n_actions, low=1)
+    branching = whole("branching", branching, low=1, high=n_states)
+    discount = _open_unit("discount", discount)
+    if not number("horizon", horizon) > 0.0:
+        raise ValueError(f"horizon: expected a number of steps > 0, got {horizon}.")
     if if_none not in get_args(IfNone):
         raise ValueError(f"if_none: expected one of {get_args(IfNone)}, got {if_none!r}.")
     generator = np.random.default_rng(rng)
-    while True:
-        transitions = _garnet(generator, n_states, n_actions, branching)
-        candidates = [_with_goal(transitions, goal, discount) for goal in range(1, n_states)]
-        values = np.array([candidate.optimal().v[0] for candidate in candidates])
+    nearest = 0.0
+    for _ in range(_REDRAWS):
+        garnet = _garnet(generator, n_states, n_actions, branching)
+        # One candidate at a time: together they would take the cube of the number of states.
+        values = np.fromiter(_values_of_goals(garnet, discount), np.float64)
         near = values > discount**horizon
         if np.any(near):
-            return candidates[int(np.argmin(np.where(near, values, np.inf)))]
+            goal = 1 + int(np.argmin(np.where(near, values, np.inf)))
+            return _with_goal(garnet, goal, discount, of_transitions=True)
         if if_none == "last":
-            return candidates[-1]
+            return _with_goal(garnet, n_states - 1, discount, of_transitions=True)
+        nearest = max(nearest, float(values.max()))
         if if_none == "raise":
-            raise ValueError(
-                f"random_mdp: no goal has v*(s_0) > {discount**horizon:.4g}; the best has "
-                f"{values.max():.4g}."
-            )
+            break
+    raise ValueError(
+        f"random_mdp: no goal has v*(s_0) > {discount**horizon:.6g}; the best has {nearest:.6g}."
+    )
 
 
-def _garnet(rng: np.random.Generator, n_states: int, n_actions: int, branching: int) -> Floats:
-    """Draw transitions, shape (n_states, n_actions, n_states)."""
-    transitions = np.zeros((n_states, n_actions, n_states))
+@dataclass(frozen=True)
+class _Garnet:
+    """Successors of each state and action, and their probabilities, last axis the branches."""
+
+    successors: np.ndarray[Any, np.dtype[np.int64]]
+    probabilities: Floats
+
+
+def _garnet(rng: np.random.Generator, n_states: int, n_actions: int, branching: int) -> _Garnet:
+    """Draw the transitions."""
+    shape = (n_states, n_actions, branching)
+    successors, probabilities = np.zeros(shape, dtype=np.int64), np.zeros(shape)
     for state in range(n_states):
         for action in range(n_actions):
-            successors = rng.choice(n_states, size=branching, replace=False)
+            successors[state, action] = rng.choice(n_states, size=branching, replace=False)
             cuts = np.sort(rng.random(branching - 1))
-            transitions[state, action, successors] = np.diff(cuts, prepend=0.0, append=1.0)
-    return transitions
+            probabilities[state, action] = np.diff(cuts, prepend=0.0, append=1.0)
+    return _Garnet(successors, probabilities)
 
 
-def _with_goal(transitions: Floats, goal: int, discount: float) -> FiniteMDP:
-    """Return the process that ends, and pays 1, on entering `goal`."""
-    n_states, n_actions, _ = transitions.shape
-    outgoing = transitions.copy()
-    outgoing[goal] = 0.0
-    paid = np.zeros((n_states, n_actions, n_states))
-    paid[:, :, goal] = 1.0
-    return FiniteMDP(outgoing, paid, np.eye(n_states)[0], discount, np.arange(n_states) == goal)
+def _values_of_goals(garnet: _Garnet, discount: float) -> Iterator[float]:
+    """Yield the optimal value of the start for each goal but state 0."""
+    for goal in range(1, len(garnet.successors)):
+        yield float(_with_goal(garnet, goal, discount).optimal().v[0])
+
+
+def _with_goal(
+    garnet: _Garnet, goal: int, discount: float, of_transitions: bool = False
+) -> FiniteMDP:
+    """Return the process that ends, and pays 1, on entering `goal`.
+
+    Its rewards are those of pairs, or those of transitions, a table of the size of all of them.
+    """
+    n_states, n_actions, branching = garnet.successors.shape
+    probabilities = garnet.probabilities.copy()
+    probabilities[goal] = 0.0
+    edges = np.arange(0, probabilities.size + 1, branching)
+    transitions = scipy.sparse.csr_array(
+        (probabilities.ravel(), garnet.successors.ravel(), edges),
+        shape=(n_states * n_actions, n_states),
+    )
+    if of_transitions:
+        rewards = np.zeros((n_states, n_actions, n_states))
+        rewards[:, :, goal] = 1.0
+    else:
+        rewards = np.where(garnet.successors == goal, probabilities, 0.0).sum(axis=2)
+    return FiniteMDP(
+        transitions, rewards, np.eye(1, n_states)[0], discount, np.arange(n_states) == goal
+    )
 
 
 def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
@@ -241,35 +301,63 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
     Raises
     ------
     ValueError
-        If the id is unknown, or the environment has no table of transitions or no distribution of
-        the initial state.
+        If the id is unknown, the environment has no table of transitions or no distribution of
+        the initial state, or the table is not one of outcomes for each of its states and actions.
     """
     if isinstance(env, str):
         env = _make(env)
     inner = getattr(env, "unwrapped", env)
     table, initial = getattr(inner, "P", None), getattr(inner, "initial_state_distrib", None)
-    if not isinstance(table, dict) or initial is None:
+    if not isinstance(table, dict) or not table or initial is None:
         raise ValueError(
             f"env: {inner!r} has no transition table with an initial distribution "
             "(attributes P and initial_state_distrib); its dynamics cannot be read exactly."
         )
-    n_states, n_actions = len(table), len(table[0])
+    n_states, n_actions = len(table), _count_actions(table)
     probability = np.zeros((n_states + 1, n_actions, n_states + 1))
     earned = np.zeros_like(probability)
-    for state, actions in table.items():
-        for action, outcomes in actions.items():
-            for chance, successor, reward, terminated in outcomes:
-                target = n_states if terminated else int(successor)
-                probability[state, action, target] += chance
-                earned[state, action, target] += chance * float(reward)
+    for state, action, outcome in _outcomes(table):
+        where = f"env: state {state}, action {action}"
+        try:
+            chance, successor, reward, terminated = outcome
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{where}: expected (probability, successor, reward, terminated), got {outcome!r}."
+            ) from None
+        after = whole(f"{where}: successor", successor, low=0, high=n_states - 1)
+        target = n_states if terminated else after
+        share = number(f"{where}: probability", chance, low=0.0, high=1.0)
+        probability[state, action, target] += share
+        earned[state, action, target] += share * number(f"{where}: reward", reward)
     rewards = np.divide(earned, probability, out=np.zeros_like(earned), where=probability > 0.0)
     return FiniteMDP(
         probability,
         rewards,
-        np.append(np.asarray(initial, dtype=np.float64), 0.0),
+        np.append(numbers("env: initial_state_distrib", initial, shape=(n_states,)), 0.0),
         discount,
         np.arange(n_states + 1) == n_states,
     )
+
+
+def _count_actions(table: Mapping[Any, Any]) -> int:
+    """Return the number of actions; refuse a table whose states or actions are not 0, 1, 2..."""
+    n_actions = len(table[0]) if isinstance(table.get(0), dict) else 0
+    for state in range(len(table)):
+        actions = table.get(state)
+        if not isinstance(actions, dict) or set(actions) != set(range(max(n_actions, 1))):
+            raise ValueError(
+                f"env: the table of transitions has no actions 0 to {n_actions - 1} in state "
+                f"{state}; each of its {len(table)} states needs the same ones."
+            )
+    return n_actions
+
+
+def _outcomes(table: Mapping[Any, Any]) -> Iterator[tuple[int, int, Any]]:
+    """Yield each outcome of each state and action."""
+    for state, actions in table.items():
+        for action, outcomes in actions.items():
+            for outcome in outcomes:
+                yield state, action, outcome
 
 
 def _make(env_id: str) -> Any:
@@ -285,3 +373,152 @@ def _make(env_id: str) -> Any:
         return gymnasium.make(env_id)
     except (gymnasium.error.Error, ImportError) as error:
         raise ValueError(f"env: {env_id!r} cannot be made: {error}") from None
+
+
+# The registry
+
+
+@dataclass(frozen=True)
+class Domain:
+    """One entry of `DOMAINS`.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in tables and on the command line, one word.
+    make : callable
+        Returns the process; its keyword parameters with their defaults are those of the domain.
+    title : str
+        What it is called in figures; the name if empty.
+    baseline : {"uniform", "first"}
+        The policy that has the normalised performance 0: uniform, or always action 0.
+    target : float
+        The normalised performance that a run has to reach.
+    drawn : bool
+        Whether each run has a process of its own; `make` then takes a random generator first.
+    details : tuple of str
+        Parameters that are open details of the experiments (`pu_lib.empirical.options`) and are
+        set there.
+    axes : mapping of str to str
+        Parameters in words, for the axes of figures; their names if missing.
+    """
+
+    name: str
+    make: Callable[..., FiniteMDP]
+    title: str = ""
+    baseline: Baseline = "uniform"
+    target: float = 0.95
+    drawn: bool = False
+    details: tuple[str, ...] = ()
+    axes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the domain with their defaults, in the order of the maker."""
+        return {
+            name: parameter.default
+            for name, parameter in inspect.signature(self.make).parameters.items()
+            if parameter.default is not inspect.Parameter.empty and name not in self.details
+        }
+
+    def label(self, **parameters: Any) -> str:
+        """Return the domain and its parameters in words, as `read_domain` reads them.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not one of the domain.
+        """
+        for name in parameters:
+            if name not in self.parameters:
+                raise ValueError(
+                    f"{name}: {self.name} has no such parameter; it has "
+                    f"{', '.join(self.parameters)}."
+                )
+        return write_settings(self.name, parameters, self.parameters)
+
+
+_DOMAINS: dict[str, Domain] = {}
+DOMAINS: Mapping[str, Domain] = MappingProxyType(_DOMAINS)
+"""The domains by name: those of the paper, then those that were registered."""
+
+
+def register_domain(domain: Domain) -> Domain:
+    """Put a domain beside the others, so that sweeps, races and the command line have it.
+
+    Parameters
+    ----------
+    domain : Domain
+        The entry.
+
+    Returns
+    -------
+    Domain
+        The same entry.
+
+    Raises
+    ------
+    TypeError
+        If it is not a `Domain`.
+    ValueError
+        If its name is not one word, or is taken, or a parameter cannot be written as a word.
+
+    Examples
+    --------
+    >>> def bet(stake: float = 1.0) -> FiniteMDP:
+    ...     return bandit([0.0, stake])
+    >>> entry = register_domain(Domain("bet", bet, "A bet"))
+    >>> read_domain("bet stake=2")[1]
+    {'stake': 2.0}
+    >>> _ = _DOMAINS.pop("bet")
+    """
+    if not isinstance(domain, Domain):
+        raise TypeError(f"domain: expected a Domain, got {domain!r}.")
+    if not domain.name or domain.name.split() != [domain.name]:
+        raise ValueError(f"domain: expected a name of one word, got {domain.name!r}.")
+    if domain.name in _DOMAINS and _DOMAINS[domain.name].make is not domain.make:
+        raise ValueError(f"domain: the name {domain.name!r} is taken.")
+    if domain.baseline not in get_args(Baseline):
+        raise ValueError(
+            f"baseline: expected one of {get_args(Baseline)}, got {domain.baseline!r}."
+        )
+    for name, default in domain.parameters.items():
+        if not isinstance(default, (bool, int, float, str)):
+            raise ValueError(f"{name}: a parameter is a number, a boolean or a word: {default!r}.")
+    _DOMAINS[domain.name] = domain
+    return domain
+
+
+def read_domain(label: str) -> tuple[Domain, dict[str, Any]]:
+    """Return the domain in words such as ``chain beta=0.7``, and the parameters they set.
+
+    Raises
+    ------
+    ValueError
+        If the domain or a parameter is unknown.
+    """
+    name, _, rest = label.strip().partition(" ")
+    if name not in DOMAINS:
+        raise ValueError(f"domain: expected one of {', '.join(DOMAINS)}, got {name!r}.")
+    return DOMAINS[name], read_settings(name, rest, DOMAINS[name].parameters)
+
+
+_CHAIN_AXES = {"n_states": "number of states |S|", "n_actions": "number of actions |A|"}
+
+register_domain(Domain("random-mdp", random_mdp, "Random MDPs", drawn=True, axes=_CHAIN_AXES))
+for _name, _make_chain, _title in (
+    ("chain", chain, "Chain"),
+    ("cliff", cliff, "Cliff"),
+    ("duplicated-chain", duplicated_chain, "Duplicated actions"),
+):
+    register_domain(
+        Domain(
+            _name,
+            _make_chain,
+            _title,
+            baseline="first",
+            target=0.5,
+            details=("last_state_tie",),
+            axes=_CHAIN_AXES,
+        )
+    )

@@ -20,10 +20,14 @@ ones.
 
 from __future__ import annotations
 
+import hashlib
+import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -31,16 +35,26 @@ import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Evaluation", "FiniteMDP", "Optimum"]
+from pu_lib.arrays import Floats, flags, number, numbers, whole
 
-Floats = NDArray[np.float64]
+__all__ = ["Evaluation", "FiniteMDP", "Optimum"]
 
 # Rows of probabilities read from text or from other libraries are off by a few ulp; anything
 # further from one is a mistake that is reported, never repaired.
 _SUM_TOLERANCE = 1e-9
+# Values are sums of rewards over up to 1 / (1 - discount) steps; this leaves room for the products
+# and differences of values that the updates and the solvers form.
+_LARGEST_VALUE = 1e150
 # Below this size a dense factorisation is faster than a sparse one whatever the pattern.
 _SPARSE_FROM_STATES = 400
 _SPARSE_BELOW_DENSITY = 0.05
+# What NumPy, zipfile and zlib raise on archives that are cut, changed or no archives at all. A
+# header may also promise more numbers than there is memory for.
+_UNREADABLE = (
+    OSError, ValueError, AttributeError, TypeError, KeyError, IndexError, EOFError, SyntaxError,
+    NotImplementedError, RuntimeError, MemoryError, OverflowError, RecursionError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -145,14 +159,15 @@ class FiniteMDP:
         discount: float,
         terminal: ArrayLike | None = None,
     ) -> None:
-        rewards = _numbers("rewards", rewards)
-        if rewards.ndim not in (2, 3):
+        rewards = numbers("rewards", rewards, copy=True)
+        if rewards.ndim not in (2, 3) or rewards.size == 0:
             raise ValueError(
-                "rewards: expected shape (n_states, n_actions) or (n_states, n_actions, n_states), "
-                f"got {rewards.shape}."
+                "rewards: expected shape (n_states, n_actions) or (n_states, n_actions, n_states) "
+                f"with at least one of each, got {rewards.shape}."
             )
         self.n_states, self.n_actions = rewards.shape[:2]
         self.discount = _discount(discount)
+        self._check_size(rewards)
         self.terminal = self._terminal_mask(terminal)
         self._matrix = self._transition_matrix(transitions)
         self.initial = self._initial_distribution(initial)
@@ -160,19 +175,24 @@ class FiniteMDP:
         self.rewards = self._expected_rewards(rewards)
         for array in (self.terminal, self.initial, self.rewards):
             array.setflags(write=False)
+        if isinstance(self._matrix, np.ndarray):
+            self._matrix.setflags(write=False)
 
     # Reading the arguments
+
+    def _check_size(self, rewards: Floats) -> None:
+        """Refuse rewards whose discounted sum is beyond what floats can be computed with."""
+        most = float(np.abs(rewards).max())
+        if most > _LARGEST_VALUE * (1.0 - self.discount):
+            raise ValueError(
+                f"rewards: rewards up to {most:g} with discount {self.discount:g} make values "
+                f"beyond {_LARGEST_VALUE:g}; measure them in a larger unit."
+            )
 
     def _terminal_mask(self, terminal: ArrayLike | None) -> NDArray[np.bool_]:
         if terminal is None:
             return np.zeros(self.n_states, dtype=np.bool_)
-        mask = np.array(terminal)
-        if mask.shape != (self.n_states,) or mask.dtype != np.bool_:
-            raise ValueError(
-                f"terminal: expected {self.n_states} booleans, got shape {mask.shape} of type "
-                f"{mask.dtype}."
-            )
-        return mask
+        return flags("terminal", terminal, (self.n_states,))
 
     def _transition_matrix(
         self, transitions: ArrayLike | scipy.sparse.spmatrix | scipy.sparse.sparray
@@ -181,7 +201,12 @@ class FiniteMDP:
         flat_shape = (self.n_states * self.n_actions, self.n_states)
         matrix: Floats | scipy.sparse.csr_array
         if scipy.sparse.issparse(transitions):
-            matrix = scipy.sparse.csr_array(transitions, dtype=np.float64)
+            if transitions.dtype.kind not in "fiu":
+                raise ValueError(
+                    f"transitions: expected a sparse matrix of numbers, got {transitions.dtype}."
+                )
+            matrix = scipy.sparse.csr_array(transitions, dtype=np.float64, copy=True)
+            matrix.sum_duplicates()
             if matrix.shape != flat_shape:
                 raise ValueError(
                     f"transitions: expected a sparse matrix of shape {flat_shape} as the rewards "
@@ -189,7 +214,7 @@ class FiniteMDP:
                 )
             entries = np.asarray(matrix.data)
         else:
-            dense = _numbers("transitions", transitions)  # type: ignore[arg-type]
+            dense = numbers("transitions", transitions, copy=True)  # type: ignore[arg-type]
             shape = (self.n_states, self.n_actions, self.n_states)
             if dense.shape != shape:
                 raise ValueError(
@@ -247,7 +272,7 @@ class FiniteMDP:
         return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
 
     def _initial_distribution(self, initial: ArrayLike) -> Floats:
-        p0 = _numbers("initial", initial)
+        p0 = numbers("initial", initial, copy=True)
         if p0.shape != (self.n_states,):
             raise ValueError(f"initial: expected {self.n_states} probabilities, got {p0.shape}.")
         if np.any(p0 < 0.0):
@@ -292,6 +317,25 @@ class FiniteMDP:
         matrix = self._matrix if isinstance(self._matrix, np.ndarray) else self._matrix.toarray()
         return np.asarray(matrix).reshape(self.n_states, self.n_actions, self.n_states)
 
+    @cached_property
+    def digest(self) -> str:
+        """A name made from the content: equal processes have equal ones, whatever holds them."""
+        rewards = self.rewards if self.transition_rewards is None else self.transition_rewards
+        reached = scipy.sparse.csr_array(self._matrix)
+        reached.eliminate_zeros()
+        reached.sort_indices()
+        text = hashlib.sha256(f"{rewards.shape} {self.discount!r}".encode())
+        for array in (
+            reached.data,
+            reached.indices.astype(np.int64),
+            reached.indptr.astype(np.int64),
+            rewards + 0.0,  # which makes every zero a positive one
+            self.initial + 0.0,
+            self.terminal,
+        ):
+            text.update(np.ascontiguousarray(array).tobytes())
+        return text.hexdigest()
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the process to an ``.npz`` file that `load` reads."""
         rewards = self.rewards if self.transition_rewards is None else self.transition_rewards
@@ -321,19 +365,22 @@ class FiniteMDP:
         """
         try:
             with np.load(path, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-        except (OSError, ValueError, AttributeError) as error:
+                arrays: dict[str, Any] = {name: archive[name] for name in archive.files}
+        except _UNREADABLE as error:
             raise ValueError(f"{path}: not a NumPy archive that can be read ({error}).") from None
         missing = {"transitions", "rewards", "initial", "discount"} - arrays.keys()
         if missing:
             raise ValueError(f"{path}: the archive lacks {', '.join(sorted(missing))}.")
-        return cls(
-            arrays["transitions"],
-            arrays["rewards"],
-            arrays["initial"],
-            float(arrays["discount"]),
-            arrays.get("terminal"),
-        )
+        try:
+            return cls(
+                arrays["transitions"],
+                arrays["rewards"],
+                arrays["initial"],
+                arrays["discount"],
+                arrays.get("terminal"),
+            )
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
 
     def __repr__(self) -> str:
         return (
@@ -364,15 +411,29 @@ class FiniteMDP:
         residual = float(np.max(np.abs(v - rewards - self.discount * (chain @ v))))
         return Evaluation(
             v=v,
-            q=self.backup(v),
+            q=self._backup(v),
             performance=float(self.initial @ v),
             occupancy=occupancy,
             residual=residual,
             message=f"Solved directly; the Bellman equation holds to {residual:.1e}.",
         )
 
-    def backup(self, v: Floats) -> Floats:
-        r"""Return :math:`q(s,a) = r(s,a) + \gamma\sum_{s'}p(s'|s,a)v(s')`."""
+    def backup(self, v: ArrayLike) -> Floats:
+        r"""Return :math:`q(s,a) = r(s,a) + \gamma\sum_{s'}p(s'|s,a)v(s')`.
+
+        Parameters
+        ----------
+        v : array_like, shape (n_states,)
+            Values of the states.
+
+        Raises
+        ------
+        ValueError
+            If `v` is not as many finite numbers.
+        """
+        return self._backup(numbers("v", v, shape=(self.n_states,)))
+
+    def _backup(self, v: Floats) -> Floats:
         ahead = np.asarray(self._matrix @ v).reshape(self.n_states, self.n_actions)
         return np.asarray(self.rewards + self.discount * ahead)
 
@@ -408,7 +469,7 @@ class FiniteMDP:
         return (self.performance(pi) - low) / gap
 
     def optimal(self, max_iterations: int = 1000) -> Optimum:
-        """Return optimal values by policy iteration; the result is kept.
+        """Return optimal values by policy iteration; the result is kept, its arrays read-only.
 
         Parameters
         ----------
@@ -420,8 +481,7 @@ class FiniteMDP:
         ValueError
             If `max_iterations` is less than one.
         """
-        if max_iterations < 1:
-            raise ValueError(f"max_iterations: expected at least 1, got {max_iterations}.")
+        whole("max_iterations", max_iterations, low=1)
         if self._optimum is None or not self._optimum.converged:
             self._optimum = self._policy_iteration(max_iterations)
         return self._optimum
@@ -452,6 +512,8 @@ class FiniteMDP:
         ending = (
             "no action improves" if converged else f"stopped after {max_iterations} evaluations"
         )
+        for array in (evaluation.v, q, policy):
+            array.setflags(write=False)
         return Optimum(
             v=evaluation.v,
             q=q,
@@ -479,10 +541,7 @@ class FiniteMDP:
         return scipy.sparse.csr_array(mixing @ self._matrix), rewards
 
     def _checked_policy(self, pi: ArrayLike) -> Floats:
-        policy = _numbers("pi", pi)
-        shape = (self.n_states, self.n_actions)
-        if policy.shape != shape:
-            raise ValueError(f"pi: expected shape {shape}, got {policy.shape}.")
+        policy = numbers("pi", pi, shape=(self.n_states, self.n_actions))
         off = np.any(policy < 0.0, axis=1) | (np.abs(policy.sum(axis=1) - 1.0) > _SUM_TOLERANCE)
         if np.any(off):
             state = int(np.argmax(off))
@@ -513,20 +572,7 @@ def _factorise(
 
 
 def _discount(discount: float) -> float:
-    value = float(discount)
+    value = number("discount", discount)
     if not 0.0 <= value < 1.0:
         raise ValueError(f"discount: expected a number in [0, 1), got {discount!r}.")
     return value
-
-
-def _numbers(name: str, value: ArrayLike) -> Floats:
-    """Return finite floats, or raise `ValueError` naming the first entry that is not."""
-    try:
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}: expected an array of numbers, got {type(value)}.") from None
-    bad = ~np.isfinite(array)
-    if np.any(bad):
-        index = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise ValueError(f"{name}: expected finite numbers, got {array[index]} at index {index}.")
-    return array

@@ -1,12 +1,26 @@
 """Closed forms of the paper's domains; imported environments against rollouts of the real ones."""
 
+import tracemalloc
 from decimal import Decimal, localcontext
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
 import pytest
 
-from pu_lib.domains import bandit, chain, cliff, duplicated_chain, from_gymnasium, random_mdp
+from pu_lib.domains import (
+    DOMAINS,
+    Domain,
+    bandit,
+    chain,
+    cliff,
+    duplicated_chain,
+    from_gymnasium,
+    random_mdp,
+    read_domain,
+    register_domain,
+)
+from pu_lib.mdp import FiniteMDP
 
 # The paper's domains
 
@@ -97,9 +111,49 @@ def test_random_mdps_take_the_hardest_goal_that_is_near_enough():
 
 def test_without_a_near_goal_the_choice_is_explicit():
     with pytest.raises(ValueError, match="no goal has"):
-        random_mdp(0, n_states=5, horizon=0.0, if_none="raise")
-    last = random_mdp(0, n_states=5, horizon=0.0, if_none="last")
+        random_mdp(0, n_states=5, horizon=1e-9, if_none="raise")
+    last = random_mdp(0, n_states=5, horizon=1e-9, if_none="last")
     assert last.terminal[-1]
+    with pytest.raises(ValueError, match="no goal has"):  # drawn again, but not for ever
+        random_mdp(0, n_states=5, horizon=1e-9)
+
+
+def all_at_once(seed, n_states, n_actions, branching, discount=0.99, horizon=50.0):
+    """The Random MDP as it was first written: every candidate kept, in dense arrays."""
+    rng = np.random.default_rng(seed)
+    while True:
+        transitions = np.zeros((n_states, n_actions, n_states))
+        for state, action in np.ndindex(n_states, n_actions):
+            successors = rng.choice(n_states, size=branching, replace=False)
+            cuts = np.sort(rng.random(branching - 1))
+            transitions[state, action, successors] = np.diff(cuts, prepend=0.0, append=1.0)
+        candidates = []
+        for goal in range(1, n_states):
+            outgoing, paid = transitions.copy(), np.zeros_like(transitions)
+            outgoing[goal], paid[:, :, goal] = 0.0, 1.0
+            ends = np.arange(n_states) == goal
+            candidates.append(FiniteMDP(outgoing, paid, np.eye(n_states)[0], discount, ends))
+        values = np.array([candidate.optimal().v[0] for candidate in candidates])
+        near = values > discount**horizon
+        if near.any():
+            return candidates[int(np.argmin(np.where(near, values, np.inf)))]
+
+
+@pytest.mark.parametrize(("seed", "sizes"), [(0, (15, 3, 2)), (1, (40, 4, 2)), (2, (12, 2, 5))])
+def test_random_mdps_have_the_bits_they_always_had(seed, sizes):
+    ours, first = random_mdp(seed, *sizes), all_at_once(seed, *sizes)
+    for name in ("transitions", "rewards", "transition_rewards", "terminal"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(first, name))
+
+
+def test_random_mdps_do_not_keep_all_their_candidates():
+    random_mdp(0, n_states=20)  # what the first call imports is not counted
+    tracemalloc.start()
+    random_mdp(0, n_states=150)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    table = 150 * 150 * 4 * 8
+    assert most < 12 * table  # one after the other; 149 candidates at once took 300 tables
 
 
 # Gymnasium
@@ -165,6 +219,93 @@ def test_duplicate_successors_add_up_and_wrappers_are_taken_off():
     assert mdp.terminal[16]
 
 
+# Environments whose table is not one
+
+
+def lake(changes):
+    """A table of two states and two actions, with some outcomes changed."""
+    table = {s: {a: [(1.0, 1, 0.0, s == 1)] for a in range(2)} for s in range(2)}
+    for (state, action), outcomes in changes.items():
+        table[state][action] = outcomes
+    return SimpleNamespace(P=table, initial_state_distrib=[1.0, 0.0])
+
+
+def test_a_small_table_is_read():
+    assert from_gymnasium(lake({})).n_states == 3
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "sentence"),
+    [
+        ([(1.0, -1, 0.0, False)], "state 0, action 1: successor: .*got -1"),
+        ([(1.0, 2, 0.0, False)], "state 0, action 1: successor: .*got 2"),
+        ([(1.0, 0.7, 0.0, False)], "state 0, action 1: successor: expected an integer, got 0.7"),
+        ([(1.5, 1, 0.0, False)], "state 0, action 1: probability: .*1.5"),
+        ([(1.0, 1, "much", False)], "state 0, action 1: reward: .*text"),
+        ([(1.0, 1, 0.0)], "state 0, action 1: expected .probability, successor"),
+        ([(0.5, 1, 0.0, False)], "sum to 0.5"),
+    ],
+)
+def test_outcomes_that_are_none_are_refused(outcomes, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        from_gymnasium(lake({(0, 1): outcomes}))
+
+
+def test_tables_with_other_states_or_actions_are_refused():
+    ragged = lake({})
+    del ragged.P[1][1]
+    with pytest.raises(ValueError, match="no actions 0 to 1 in state 1"):
+        from_gymnasium(ragged)
+    renamed = lake({})
+    renamed.P["end"] = renamed.P.pop(1)
+    with pytest.raises(ValueError, match="in state 1"):
+        from_gymnasium(renamed)
+
+
+# The registry
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int8, np.int16])
+@pytest.mark.parametrize("n", [4, 9, 65])
+def test_integers_of_numpy_are_integers(kind, n):
+    ours, plain = chain(kind(n), 0.8, 0.5), chain(n, 0.8, 0.5)
+    np.testing.assert_array_equal(ours.rewards, plain.rewards)
+    assert ours.rewards[0, 0] > 0
+
+
+def test_the_papers_domains_are_registered_with_their_defaults():
+    assert {"chain", "cliff", "duplicated-chain", "random-mdp"} <= set(DOMAINS)
+    assert DOMAINS["cliff"].parameters == {"n_states": 7, "beta": 0.8, "discount": 0.99}
+    assert DOMAINS["random-mdp"].drawn
+    assert DOMAINS["random-mdp"].target == 0.95
+    assert DOMAINS["cliff"].baseline == "first"
+
+
+def test_domains_are_written_and_read_in_words():
+    domain, parameters = read_domain("chain beta=0.7 n_states=5")
+    assert (domain.name, parameters) == ("chain", {"beta": 0.7, "n_states": 5})
+    assert domain.label(beta=0.7, n_states=10) == "chain beta=0.7"
+    for bad, sentence in (
+        ("lake", "domain: expected one of"),
+        ("chain length=3", "'length=3' is not 'option=value' of n_states, beta, discount"),
+        ("chain n_states=x", "n_states: expected an integer"),
+        ("chain beta=nan", "beta: expected a number"),
+        ("chain beta=0.7 beta=0.8", "given twice"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            read_domain(bad)
+
+
+def test_a_domain_needs_a_name_of_its_own():
+    for name in ("", "two words", "chain"):
+        with pytest.raises(ValueError, match="domain: "):
+            register_domain(Domain(name, bandit))
+    with pytest.raises(TypeError, match="expected a Domain"):
+        register_domain("chain")
+    with pytest.raises(ValueError, match="baseline: expected one of"):
+        register_domain(Domain("other", bandit, baseline="worst"))
+
+
 # Bad input
 
 
@@ -174,6 +315,12 @@ def test_duplicate_successors_add_up_and_wrappers_are_taken_off():
         (lambda: bandit([1.0]), "rewards: expected at least two"),
         (lambda: bandit([1.0, np.nan]), "rewards: .*nan"),
         (lambda: chain(1), "n_states: .*got 1"),
+        (lambda: chain(4.0), "n_states: expected an integer"),
+        (lambda: random_mdp(0, n_states=4, horizon=-1.0), "horizon: .*-1"),
+        (lambda: random_mdp(0, n_states=4, horizon=0.0), "horizon: .*0"),
+        (lambda: random_mdp(0, n_states=4, horizon=np.nan), "horizon: .*nan"),
+        (lambda: random_mdp(0, n_states=4, discount=1.0), "discount: .*1.0"),
+        (lambda: bandit(["1", "2"]), "rewards: .*text"),
         (lambda: chain(beta=np.inf), "beta: .*inf"),
         (lambda: chain(discount=1.0), "discount: .*1.0"),
         (lambda: duplicated_chain(5, 1), "n_actions: .*got 1"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from pu_lib.domains import DOMAINS
+
 __all__ = ["add_parser"]
 
 
@@ -12,16 +14,21 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "race",
-        help="race the five updates on a process of your own",
-        description="Run the five updates over a grid of learning rates on a process, print which "
+        help="race the updates on a process of your own",
+        description="Run the updates over a grid of learning rates on a process, print which "
         "reaches the target first, with 95 % intervals, and draw the curves.",
     )
-    parser.add_argument("env", metavar="ENV", help="a Gymnasium id or a .npz file")
+    parser.add_argument(
+        "process",
+        metavar="PROCESS",
+        help=f"a Gymnasium id, a .npz file, or {', '.join(DOMAINS)} ('chain n_states=7')",
+    )
+    parser.add_argument("--update", nargs="+", help="policy updates (default: all)")
     parser.add_argument("--scheme", default="HiOffPol", help="NoExplo, LowOffPol or HiOffPol")
-    parser.add_argument("--eta", nargs="+", type=float, help="learning rates of the actor")
+    parser.add_argument("--eta", nargs="+", type=float, help="learning rates (default: a grid)")
     parser.add_argument("--runs", type=int, default=20, help="runs of each setting")
     parser.add_argument("--max-steps", type=int, default=200_000, help="cap of a run")
-    parser.add_argument("--target", type=float, default=0.95, help="normalised performance")
+    parser.add_argument("--target", type=float, help="normalised performance to reach")
     parser.add_argument("--preset", default="paper", help="paper or predecessor, 'paper cut=0'...")
     parser.add_argument("--seed", type=int, default=0, help="root of all randomness")
     parser.add_argument("--workers", type=int, help="threads (default: one a processor)")
@@ -35,22 +42,23 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--figure: there is no directory {figure.parent}.")
     if figure.suffix not in (".png", ".pdf", ".svg"):
         raise ValueError(f"--figure: expected a file named .png, .pdf or .svg, got {figure.name}.")
-    from pu_lib.empirical.race import RACE_RATES, as_text, race
+    from pu_lib.empirical.race import race
     from pu_lib.show.race import draw_race
     from pu_lib.show.style import DPI
 
-    entries = race(
-        arguments.env,
+    found = race(
+        arguments.process,
         scheme=arguments.scheme,
-        rates=RACE_RATES if arguments.eta is None else arguments.eta,
+        rates=arguments.eta,
         runs=arguments.runs,
         max_steps=arguments.max_steps,
         target=arguments.target,
         preset=arguments.preset,
         seed=arguments.seed,
         workers=arguments.workers,
+        updates=arguments.update,
     )
-    print(as_text(entries))
-    draw_race(entries).savefig(figure, dpi=2 * DPI)
+    print(found)
+    draw_race(found).savefig(figure, dpi=2 * DPI)
     print(f"Curves: {figure}")
     return 0

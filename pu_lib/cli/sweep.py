@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from typing import TYPE_CHECKING
+
+from pu_lib.domains import DOMAINS
 
 if TYPE_CHECKING:
     from pu_lib.empirical.store import Chunk
 
 __all__ = ["add_parser"]
 
-_DEFAULTS = {  # states, actions, beta, target
-    "random-mdp": (100, 4, math.nan, 0.95),
-    "chain": (10, 2, 0.8, 0.5),
-    "cliff": (7, 3, 0.8, 0.5),
-    "duplicated-chain": (10, 3, 0.8, 0.5),
-}
+_PARAMETERS = {"states": "n_states", "actions": "n_actions", "beta": "beta"}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -26,18 +22,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "sweep",
         help="run a grid of settings into a Parquet dataset",
         description="Run Jekyll & Hyde over a grid of settings. The dataset in --out has one row "
-        "a run; an interrupted sweep resumes where it was.",
+        "a run; an interrupted sweep resumes where it was, and one with more --runs adds them.",
         epilog="`sweep paper --out DIR` runs the whole empirical section.",
     )
     parser.add_argument(
         "domain",
         metavar="DOMAIN",
-        help="random-mdp, chain, cliff, duplicated-chain, a Gymnasium id, a .npz file, "
-        "or `paper` for everything in section 4",
+        help=f"{', '.join(DOMAINS)} (with parameters: 'chain discount=0.9'), a Gymnasium id, "
+        "a .npz file, or `paper` for everything in section 4",
     )
     parser.add_argument("--out", required=True, metavar="DIR", help="directory of the dataset")
     parser.add_argument("--scheme", nargs="+", default=["HiOffPol"], help="exploration schemes")
-    parser.add_argument("--update", nargs="+", help="policy updates (default: all five)")
+    parser.add_argument("--update", nargs="+", help="policy updates (default: all with a kernel)")
     parser.add_argument("--eta", nargs="+", type=float, help="learning rates of the actor")
     parser.add_argument("--states", nargs="+", type=int, help="numbers of states")
     parser.add_argument("--actions", nargs="+", type=int, help="numbers of actions")
@@ -73,52 +69,25 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
-    from itertools import product
-
-    from pu_lib.empirical.jekyll_hyde import UPDATE_CODES
-    from pu_lib.empirical.options import PUBLISHED_SCHEMES, SCHEMES, describe, parse
     from pu_lib.empirical.panels import RATES, paper_chunks
-    from pu_lib.empirical.store import Cell
-    from pu_lib.empirical.sweep import chunks_of, sized
+    from pu_lib.empirical.sweep import grid
 
+    runs = 20 if arguments.runs is None else arguments.runs
     if arguments.domain == "paper":
         return paper_chunks(arguments.seed, random_runs=arguments.runs or 1000)
-    known = {**SCHEMES, **PUBLISHED_SCHEMES}
-    for scheme in arguments.scheme:
-        if scheme not in known:
-            raise ValueError(f"--scheme: expected one of {', '.join(known)}, got {scheme!r}.")
-    updates = arguments.update or list(UPDATE_CODES)
-    for update in updates:
-        if update not in UPDATE_CODES:
-            raise ValueError(f"--update: expected {', '.join(UPDATE_CODES)}, got {update!r}.")
-    for eta in arguments.eta or RATES:
-        if not (math.isfinite(eta) and eta > 0.0):
-            raise ValueError(f"--eta: expected a finite number > 0, got {eta}.")
-    if arguments.max_steps < 1:
-        raise ValueError(f"--max-steps: expected at least 1, got {arguments.max_steps}.")
-    states, actions, beta, target = _DEFAULTS.get(arguments.domain, (0, 0, math.nan, 0.95))
-    label = describe(parse(arguments.preset))
-    cells = [
-        Cell(
-            experiment=arguments.domain,
-            domain=arguments.domain,
-            scheme=scheme,
-            update=update,
-            eta=eta,
-            n_states=n_states,
-            n_actions=n_actions,
-            beta=b,
-            preset=label,
-            max_steps=arguments.max_steps,
-            target=target if arguments.target is None else arguments.target,
-            seed=arguments.seed,
-        )
-        for n_states, n_actions, b in product(
-            arguments.states or [states], arguments.actions or [actions], arguments.beta or [beta]
-        )
-        for scheme in arguments.scheme
-        for eta in arguments.eta or RATES
-        for update in updates
-    ]
-    runs = 20 if arguments.runs is None else arguments.runs
-    return chunks_of([sized(cell) for cell in cells], runs, 20)
+    return grid(
+        arguments.domain,
+        updates=arguments.update,
+        rates=RATES if arguments.eta is None else arguments.eta,
+        schemes=arguments.scheme,
+        runs=runs,
+        max_steps=arguments.max_steps,
+        target=arguments.target,
+        preset=arguments.preset,
+        seed=arguments.seed,
+        parameters={
+            parameter: getattr(arguments, option)
+            for option, parameter in _PARAMETERS.items()
+            if getattr(arguments, option) is not None
+        },
+    )

@@ -51,14 +51,46 @@ def collect(
         The command that made the dataset.
     seconds : float
         Its wall time.
+
+    Raises
+    ------
+    ValueError
+        If there is no such dataset, it holds no run or one twice, or the files cannot be written.
     """
+    if not Path(dataset).is_dir():
+        raise ValueError(f"{dataset}: there is no such directory.")
     everything = Store(dataset).read().to_pandas()
+    if everything.empty:
+        raise ValueError(f"{dataset}: there are no runs in it.")
     for name in COLUMNS.names:
         if isinstance(everything[name].dtype, pd.CategoricalDtype):
             everything[name] = everything[name].astype(str)
+    _refuse_duplicates(everything)
     runs = _complete(everything)
     runs = runs.sort_values(_ORDER, kind="stable").reset_index(drop=True)
     target = Path(directory)
+    try:
+        _write(runs, target, _provenance(runs, command, seconds))
+    except OSError as error:
+        raise ValueError(f"{target}: could not be written ({error.strerror or error}).") from None
+    size = (target / "runs.parquet").stat().st_size / 1e6
+    return f"{target / 'runs.parquet'}: {len(runs)} of {len(everything)} runs, {size:.1f} MB."
+
+
+def _refuse_duplicates(rows: pd.DataFrame) -> None:
+    """Raise if a run of a setting stands in the table more than once."""
+    names = [field.name for field in fields(Cell)]
+    twice = rows[rows.duplicated([*names, "run"])]
+    if len(twice):
+        row = twice.iloc[0]
+        raise ValueError(
+            f"run {row['run']} of {row['update']} at eta = {row['eta']:g} in {row['experiment']} "
+            "is in the dataset more than once."
+        )
+
+
+def _write(runs: pd.DataFrame, target: Path, note: dict[str, Any]) -> None:
+    """Write the table and the note of its origin."""
     target.mkdir(parents=True, exist_ok=True)
     rows = pa.Table.from_pandas(runs, schema=COLUMNS, preserve_index=False)
     pq.write_table(
@@ -67,10 +99,7 @@ def collect(
         compression="zstd",
         compression_level=19,
     )
-    note = _provenance(runs, command, seconds)
     (target / "provenance.json").write_text(json.dumps(note, indent=2) + "\n")
-    size = (target / "runs.parquet").stat().st_size / 1e6
-    return f"{target / 'runs.parquet'}: {len(runs)} of {len(everything)} runs, {size:.1f} MB."
 
 
 def _complete(rows: pd.DataFrame) -> pd.DataFrame:

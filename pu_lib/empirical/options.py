@@ -19,11 +19,24 @@ probability :math:`o_t` that the update replays one of Hyde's transitions. Both 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
+from math import inf
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-__all__ = ["PRESETS", "PUBLISHED_SCHEMES", "SCHEMES", "Options", "Schedule", "Scheme", "describe"]
+from pu_lib.settings import read_settings, write_settings
+
+__all__ = [
+    "PRESETS",
+    "PUBLISHED_SCHEMES",
+    "SCHEMES",
+    "Options",
+    "Schedule",
+    "Scheme",
+    "describe",
+    "parse",
+    "scheme_of",
+]
 
 
 @dataclass(frozen=True)
@@ -42,8 +55,8 @@ class Schedule:
     alpha: float
 
     def __post_init__(self) -> None:
-        if not self.c >= 0.0:
-            raise ValueError(f"c: expected a number >= 0, got {self.c}.")
+        if not 0.0 <= self.c < inf:
+            raise ValueError(f"c: expected a finite number >= 0, got {self.c}.")
         if self.alpha not in (0.0, 0.5, 1.0):
             raise ValueError(f"alpha: expected 0, 0.5 or 1, got {self.alpha}.")
 
@@ -90,6 +103,20 @@ PUBLISHED_SCHEMES: dict[str, Scheme] = {
     )
 }
 """The four schemes of the learning-rate curve published by the predecessor."""
+
+
+def scheme_of(name: str) -> Scheme:
+    """Return the scheme of that name.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    known = {**SCHEMES, **PUBLISHED_SCHEMES}
+    if name not in known:
+        raise ValueError(f"scheme: expected one of {', '.join(known)}, got {name!r}.")
+    return known[name]
 
 
 @dataclass(frozen=True)
@@ -157,10 +184,15 @@ class Options:
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self))
         for field in fields(self):
-            value = getattr(self, field.name)
-            choices = _choices(hints[field.name])
-            if choices and value not in choices and not _is_number(hints[field.name], value):
-                raise ValueError(f"{field.name}: expected one of {choices}, got {value!r}.")
+            _check_kind(field.name, hints[field.name], getattr(self, field.name))
+        for name in ("critic_rate", "hyde_rate"):
+            if not 0.0 < getattr(self, name) <= 1.0:
+                raise ValueError(f"{name}: expected a rate in (0, 1], got {getattr(self, name)}.")
+        for name in ("critic_start", "escort_start", "hyde_start"):
+            if getattr(self, name) in (inf, -inf):
+                raise ValueError(f"{name}: expected a finite number, got {getattr(self, name)}.")
+        if not self.hyde_clip > 0.0:
+            raise ValueError(f"hyde_clip: expected a number > 0, got {self.hyde_clip}.")
         if self.cut < 0 or self.max_episodes < 0:
             raise ValueError(f"cut, max_episodes: expected numbers >= 0, got {self}.")
         if self.stop == "episodes" and self.max_episodes < 1:
@@ -169,15 +201,29 @@ class Options:
             raise ValueError("escort_start: the escort policy is undefined at all-zero parameters.")
 
 
+def _check_kind(name: str, hint: Any, value: object) -> None:
+    """Refuse a value that is not of the kind a field is declared with."""
+    words = _choices(hint)
+    takes_float = hint is float or float in get_args(hint)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+    if words:
+        expected = f"one of {words}" + (" or a number" if takes_float else "")
+        right = value in words or (takes_float and number)
+    elif hint is bool:
+        expected, right = "True or False", isinstance(value, bool)
+    elif hint is int:
+        expected, right = "an integer", number and isinstance(value, int)
+    else:
+        expected, right = "a number", number
+    if not right:
+        raise ValueError(f"{name}: expected {expected}, got {value!r}.")
+
+
 def _choices(hint: Any) -> tuple[str, ...]:
     """Return the words a field accepts, if any."""
     if get_origin(hint) is Literal:
         return tuple(get_args(hint))
     return tuple(word for part in get_args(hint) for word in _choices(part))
-
-
-def _is_number(hint: Any, value: object) -> bool:
-    return float in get_args(hint) and isinstance(value, (int, float))
 
 
 PRESETS: dict[str, Options] = {
@@ -204,15 +250,10 @@ def describe(options: Options) -> str:
     'paper cut=0'
     """
 
-    def differences(preset: Options) -> list[str]:
-        return [
-            f"{field.name}={getattr(options, field.name)}"
-            for field in fields(options)
-            if getattr(options, field.name) != getattr(preset, field.name)
-        ]
+    def words(name: str) -> str:
+        return write_settings(name, asdict(options), asdict(PRESETS[name]))
 
-    name = min(PRESETS, key=lambda name: len(differences(PRESETS[name])))
-    return " ".join([name, *differences(PRESETS[name])])
+    return min((words(name) for name in PRESETS), key=lambda text: len(text.split()))
 
 
 @cache
@@ -222,26 +263,9 @@ def parse(label: str) -> Options:
     Raises
     ------
     ValueError
-        If the preset, an option or its value is unknown.
+        If the preset, an option or its value is unknown or out of range.
     """
-    name, *changes = label.split()
+    name, _, changes = label.strip().partition(" ")
     if name not in PRESETS:
         raise ValueError(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}.")
-    known = {field.name: getattr(PRESETS[name], field.name) for field in fields(Options)}
-    values: dict[str, Any] = {}
-    for change in changes:
-        key, equals, text = change.partition("=")
-        if not equals or key not in known:
-            raise ValueError(f"preset: {change!r} is not 'option=value' of {', '.join(known)}.")
-        values[key] = _value(text, known[key])
-    return replace(PRESETS[name], **values)
-
-
-def _value(text: str, like: object) -> object:
-    """Read a value written by `describe`."""
-    if isinstance(like, bool):
-        return text == "True"
-    try:
-        return int(text) if isinstance(like, int) else float(text)
-    except ValueError:
-        return text
+    return replace(PRESETS[name], **read_settings("preset", changes, asdict(PRESETS[name])))

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
+from pu_lib.domains import DOMAINS
 from pu_lib.empirical.options import PRESETS, PUBLISHED_SCHEMES, Options, describe
 from pu_lib.empirical.store import Cell, Chunk
 from pu_lib.updates import PAPER
@@ -84,7 +85,7 @@ def _cell(
         beta=beta,
         preset=describe(options),
         max_steps=1_000_000,
-        target=0.95 if domain == "random-mdp" else 0.5,
+        target=DOMAINS[domain].target,
         seed=seed,
     )
 

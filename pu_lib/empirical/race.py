@@ -1,28 +1,41 @@
-"""A race: the five updates over a grid of learning rates on one process, the reader's own.
+"""A race: every update over a grid of learning rates on one process, the reader's own.
 
 Every update meets the same random streams at every rate. The rate that counts for an update is the
 one with the smallest restricted mean time to the target; choosing it from the same runs makes that
-mean a little too small, for all updates alike.
+mean a little too small, for all updates alike. Where that rate is the lowest or the highest of the
+grid, the grid is made longer for that update; where it still is at the edge, a note says so.
+
+Updates with a kernel run in the compiled loop. Another one, an object of the reader's own class,
+runs in the plain loop of `pu_lib.empirical.reference`, some hundred times slower.
 """
 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, overload
 
-from pu_lib.empirical.options import SCHEMES, describe, parse
+import numpy as np
+
+from pu_lib.arrays import number, whole
+from pu_lib.domains import DOMAINS, read_domain
+from pu_lib.empirical.jekyll_hyde import seed_state
+from pu_lib.empirical.options import SCHEMES, describe, parse, scheme_of
+from pu_lib.empirical.processes import IN_COLUMNS, aims_of, domain_of, sized, stream_of
+from pu_lib.empirical.reference import run_reference
 from pu_lib.empirical.store import Cell, Chunk
-from pu_lib.empirical.sweep import load_process, run_chunk, sized
+from pu_lib.empirical.sweep import Measured, problem_of, process_of, run_chunk, run_chunks
 from pu_lib.empirical.thresholds import Summary, summarise
-from pu_lib.updates import PAPER
+from pu_lib.updates import UPDATES, Update, as_update, label_of
 
-__all__ = ["RACE_RATES", "Entry", "as_text", "race"]
+__all__ = ["RACE_RATES", "Entry", "Race", "as_text", "race"]
 
 RACE_RATES = (0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0)
 """Default grid of a race."""
+
+_LONGER = 4
+"""So many rates are added at an end of the default grid, two decades, before a race gives up."""
 
 
 @dataclass(frozen=True)
@@ -50,38 +63,111 @@ class Entry:
         """The summary at the best rate."""
         return self.summaries[self.best_rate]
 
+    @property
+    def finished(self) -> bool:
+        """Whether any run reached the target at any rate."""
+        return any(summary.censored < 1.0 for summary in self.summaries.values())
+
+    @property
+    def edge(self) -> str:
+        """At which end of its grid the best rate stands, "lowest" or "highest"; else empty."""
+        ends = {min(self.summaries): "lowest", max(self.summaries): "highest"}
+        return ends.get(self.best_rate, "") if self.finished else ""
+
+
+@dataclass(frozen=True)
+class Race(Sequence[Entry]):
+    """What a race found; as a sequence, its entries, the fastest first.
+
+    Attributes
+    ----------
+    entries : tuple of Entry
+        One an update; those that never reached the target come last.
+    max_steps : int
+        The cap of a run.
+    """
+
+    entries: tuple[Entry, ...]
+    max_steps: int
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
+
+    def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
+        return self.entries[index]
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know before believing the order, one sentence each; empty if nothing."""
+        lost = [label_of(entry.update) for entry in self if not entry.finished]
+        found = []
+        if lost:
+            who = "No update" if len(lost) == len(self) else f"No run of {', '.join(lost)}"
+            found.append(
+                f"{who} reached the target within {self.max_steps:,} steps at any learning rate: "
+                "allow more steps, lower the target, or explore more (another scheme)."
+            )
+        for end, advice in (("lowest", "lower"), ("highest", "higher")):
+            names = [label_of(entry.update) for entry in self if entry.edge == end]
+            if names:
+                found.append(
+                    f"The best learning rate of {', '.join(names)} is the {end} of the grid: "
+                    f"{advice} ones may be better still."
+                )
+        return found
+
+    def __str__(self) -> str:
+        return as_text(self)
+
 
 def race(
-    process: str,
+    process: Any,
     scheme: str = "HiOffPol",
-    rates: Sequence[float] = RACE_RATES,
+    rates: Sequence[float] | None = None,
     runs: int = 20,
     max_steps: int = 200_000,
-    target: float = 0.95,
+    target: float | None = None,
     preset: str = "paper",
     seed: int = 0,
     workers: int | None = None,
-) -> list[Entry]:
-    """Race the five updates on a process, the fastest first.
+    updates: Sequence[str | Update] | None = None,
+) -> Race:
+    """Race updates on a process.
 
     Parameters
     ----------
-    process : str
-        A Gymnasium id or an ``.npz`` file of `FiniteMDP.save`.
+    process : FiniteMDP, gymnasium.Env, str or path
+        A process; an environment or its id; a domain with its parameters, as in
+        ``chain n_states=7``; or an ``.npz`` file of `FiniteMDP.save`.
     scheme : str
         Exploration scheme.
-    rates : sequence of float
-        Learning rates of the actor.
+    rates : sequence of float, optional
+        Learning rates of the actor; if missing, `RACE_RATES`, and for each update more of them
+        where its best one is at the edge.
     runs, max_steps : int
         Runs of each setting, and their cap.
-    target : float
-        Performance to reach, normalised between the uniform and the optimal policy.
+    target : float, optional
+        Performance to reach, normalised between the baseline and the optimal policy; if missing,
+        that of the domain, 0.95 for a process of one's own.
     preset : str
         The open details, as `pu_lib.empirical.options.parse` reads them.
     seed : int
         Root of all randomness.
     workers : int, optional
         Threads; as many as there are processors if missing.
+    updates : sequence of str or Update, optional
+        Names or objects; everything in `UPDATES` if missing.
+
+    Returns
+    -------
+    Race
+        The entries, the fastest first; printed, a table with notes.
 
     Raises
     ------
@@ -92,55 +178,158 @@ def race(
         raise ValueError(f"scheme: expected one of {', '.join(SCHEMES)}, got {scheme!r}.")
     if runs < 1 or max_steps < 1:
         raise ValueError(f"runs, steps: expected at least one of each, got {runs}, {max_steps}.")
-    if not rates or any(not (math.isfinite(eta) and eta > 0.0) for eta in rates):
-        raise ValueError(f"eta: expected finite numbers > 0, got {list(rates)}.")
-    load_process(process)  # speaks up about a process that cannot be read
-    cells = [
-        sized(
-            Cell(
-                experiment="race",
-                domain=process,
-                scheme=scheme,
-                update=update,
-                eta=eta,
-                n_states=0,
-                n_actions=0,
-                beta=math.nan,
-                preset=describe(parse(preset)),
-                max_steps=max_steps,
-                target=target,
-                seed=seed,
+    chosen = RACE_RATES if rates is None else tuple(rates)
+    if not chosen or any(not number("eta", eta) > 0.0 for eta in chosen):
+        raise ValueError(f"eta: expected finite numbers > 0, got {list(chosen)}.")
+    racers = [as_update(update) for update in (UPDATES if updates is None else updates)]
+    for what, values in (("eta", chosen), ("update", [update.name for update in racers])):
+        if len(set(values)) < len(values):
+            raise ValueError(f"{what}: expected each once, got {list(values)}.")
+    start = _cell(process, scheme, describe(parse(preset)), max_steps, target, seed)
+    running = _Running(start, runs, workers, {update.name: update for update in racers})
+    found = running.measure({update.name: chosen for update in racers})
+    for _ in range(_LONGER if rates is None else 0):
+        beyond = {entry.update: _beyond(entry) for entry in _entries(found) if entry.edge}
+        if not beyond:
+            break
+        for name, more in running.measure(beyond).items():
+            found[name].update(more)
+    order = sorted(_entries(found), key=lambda entry: (not entry.finished, entry.best.mean))
+    return Race(tuple(order), max_steps)
+
+
+def _entries(found: Mapping[str, dict[float, Summary]]) -> list[Entry]:
+    return [Entry(name, dict(sorted(by_rate.items()))) for name, by_rate in found.items()]
+
+
+def _beyond(entry: Entry) -> tuple[float, ...]:
+    """Return the next rate of a grid of two a decade beyond the edge where the best one is."""
+    rates = list(entry.summaries)
+    factor = math.sqrt(10.0) if entry.edge == "highest" else 1.0 / math.sqrt(10.0)
+    edge = max(rates) if entry.edge == "highest" else min(rates)
+    return (float(f"{edge * factor:.3g}"),)
+
+
+def _cell(
+    process: Any, scheme: str, preset: str, max_steps: int, target: float | None, seed: int
+) -> Cell:
+    """Return a cell of the race, without update and rate."""
+    label = domain_of(process)
+    columns: dict[str, Any] = {}
+    if label.split(" ")[0] in DOMAINS:
+        domain, given = read_domain(label)
+        values = {**domain.parameters, **given}
+        columns = {name: values.pop(name) for name in IN_COLUMNS if name in values}
+        label = domain.label(**values)
+    return sized(
+        Cell(
+            **{
+                "experiment": "race",
+                "domain": label,
+                "scheme": scheme,
+                "update": "",
+                "eta": 0.0,
+                "n_states": 0,
+                "n_actions": 0,
+                "beta": math.nan,
+                "preset": preset,
+                "max_steps": whole("max_steps", max_steps, low=1),
+                "target": aims_of(label)[1] if target is None else float(target),
+                "seed": whole("seed", seed, low=0, high=2**63 - 1),
+                **columns,
+            }
+        )
+    )
+
+
+@dataclass(frozen=True)
+class _Running:
+    """What all settings of a race have in common."""
+
+    cell: Cell
+    runs: int
+    workers: int | None
+    updates: Mapping[str, Update]
+
+    def measure(self, rates: Mapping[str, Sequence[float]]) -> dict[str, dict[float, Summary]]:
+        """Return the summary of each update at each of its rates."""
+        chunks = [
+            Chunk(Cell(**{**vars(self.cell), "update": name, "eta": float(eta)}), 0, self.runs)
+            for name, etas in rates.items()
+            for eta in etas
+        ]
+        found: dict[str, dict[float, Summary]] = {name: {} for name in rates}
+        for chunk, columns in self._computed(chunks):
+            found[chunk.cell.update][chunk.cell.eta] = summarise(
+                columns["steps"], columns["censored"], horizon=self.cell.max_steps
             )
+        return found
+
+    def _computed(self, chunks: Sequence[Chunk]) -> Iterator[tuple[Chunk, Measured]]:
+        return run_chunks(chunks, self.workers, self._compute)
+
+    def _compute(self, chunk: Chunk) -> Measured:
+        update = self.updates[chunk.cell.update]
+        # A name in the compiled loop stands for the update that is registered under it.
+        if update.kernel is not None and update == UPDATES.get(update.name):
+            return run_chunk(chunk)
+        return _plain_chunk(chunk, update)
+
+
+def _plain_chunk(chunk: Chunk, update: Update) -> Measured:
+    """Compute the runs of a chunk by the plain loop."""
+    cell, steps, censored = chunk.cell, [], []
+    for run in range(chunk.first, chunk.first + chunk.count):
+        problem = problem_of(cell, run)
+        ended = run_reference(
+            process_of(cell, run),
+            problem.threshold,
+            update,
+            cell.eta,
+            scheme_of(cell.scheme),
+            seed_state(cell.seed, stream_of(cell), run),
+            parse(cell.preset),
+            cell.max_steps,
+            25 if problem.acyclic else 100,
         )
-        for update in PAPER
-        for eta in rates
-    ]
-    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        measured = pool.map(run_chunk, [Chunk(cell, 0, runs) for cell in cells])
-    summaries: dict[str, dict[float, Summary]] = {update: {} for update in PAPER}
-    for cell, columns in zip(cells, measured, strict=True):
-        summaries[cell.update][cell.eta] = summarise(
-            columns["steps"], columns["censored"], horizon=max_steps
-        )
-    entries = [Entry(update, by_rate) for update, by_rate in summaries.items()]
-    return sorted(entries, key=lambda entry: entry.best.mean)
+        steps.append(ended.steps)
+        censored.append(not ended.passed)
+    return {"steps": np.array(steps, np.int64), "censored": np.array(censored, np.bool_)}
 
 
 def as_text(entries: Sequence[Entry]) -> str:
-    """Return the table of a race."""
+    """Return the table of a race, and its notes under it.
+
+    Parameters
+    ----------
+    entries : Race or sequence of Entry
+        What `race` returned.
+    """
     lines = [
         f"{'update':<8}{'best eta':>9}{'median steps':>14}{'95 %':>22}{'mean':>12}{'95 %':>22}"
         f"{'censored':>10}"
     ]
     for entry in entries:
         best = entry.best
+        if not entry.finished:
+            lines.append(f"{entry.update:<8}   no run reached the target")
+            continue
         lines.append(
-            f"{entry.update:<8}{entry.best_rate:>9g}{best.median:>14,.0f}"
-            f"{_range(best.median_low, best.median_high):>22}{best.mean:>12,.0f}"
-            f"{_range(best.mean_low, best.mean_high):>22}{best.censored:>10.0%}"
+            f"{entry.update:<8}{entry.best_rate:>9g}{_time(best.median, best):>14}"
+            f"{_range(best.median_low, best.median_high, best):>22}{best.mean:>12,.0f}"
+            f"{_range(best.mean_low, best.mean_high, best):>22}{best.censored:>10.0%}"
         )
+    if isinstance(entries, Race):
+        lines += entries.notes
     return "\n".join(lines)
 
 
-def _range(low: float, high: float) -> str:
-    return f"{low:,.0f} to {high:,.0f}"
+def _time(time: float, summary: Summary) -> str:
+    """Return a time, which is only known to be more than the cap where runs were censored."""
+    return f"{time:,.0f}" if math.isfinite(time) else f"> {summary.horizon:,.0f}"
+
+
+def _range(low: float, high: float, summary: Summary) -> str:
+    if low == -math.inf:
+        return "one run"
+    return f"{_time(low, summary)} to {_time(high, summary)}"

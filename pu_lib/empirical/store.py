@@ -6,6 +6,9 @@ its metadata, the cell and the runs that it holds; its pages have checksums. On 
 every file is read: one that is torn, or is not a chunk of runs, is reported by name and left alone.
 The names decide the order of the rows, so the same chunks give the same table whoever wrote them in
 whatever order.
+
+No run is in a dataset twice: a sweep with more runs than before computes only those that no file
+of the same cell holds, and a directory in which two files hold the same run is refused.
 """
 
 from __future__ import annotations
@@ -13,8 +16,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +75,7 @@ class Cell:
     experiment : str
         Panel or sweep the runs belong to.
     domain : str
-        ``random-mdp``, ``chain``, ``cliff``, ``duplicated-chain``, a Gymnasium id or a file.
+        The process, as `pu_lib.empirical.processes.domain_of` writes it.
     scheme, update : str
         Exploration scheme and policy update.
     eta : float
@@ -78,7 +83,7 @@ class Cell:
     n_states, n_actions : int
         Size of the process.
     beta : float
-        Reward of jumping, relative; not a number where the domain has none.
+        Parameter of chains; not a number where the domain has none.
     preset : str
         Description of the open details.
     max_steps : int
@@ -118,9 +123,16 @@ class Chunk:
     @property
     def file(self) -> str:
         """Name of its file."""
-        cell = json.dumps({**asdict(self.cell), "engine": ENGINE}, sort_keys=True)
-        digest = hashlib.sha256(cell.encode()).hexdigest()[:20]
-        return f"part-{digest}-{self.first:06d}-{self.count}.parquet"
+        return f"part-{_digest(self.cell)}-{self.first:06d}-{self.count}.parquet"
+
+
+@lru_cache(maxsize=4096)
+def _digest(cell: Cell) -> str:
+    text = json.dumps({**asdict(cell), "engine": ENGINE}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+_FILE = re.compile(r"part-([0-9a-f]{20})-([0-9]{6,})-([0-9]+)\.parquet")
 
 
 def table(chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> pa.Table:
@@ -151,7 +163,8 @@ class Store:
     Raises
     ------
     StoreError
-        If it cannot be made, or holds a file that is torn or is not a chunk.
+        If it cannot be made, or holds a file that is torn or is not a chunk, or two files that
+        hold the same run.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -175,11 +188,34 @@ class Store:
                 f"{self.directory}: {len(bad)} file(s) are not complete chunks of runs and were "
                 f"left as they are; move them away to go on: {', '.join(bad)}."
             )
+        self._held()
+
+    def _held(self) -> dict[str, set[int]]:
+        """Return the runs of each cell that the directory holds, by the digest of the cell."""
+        held: dict[str, set[int]] = {}
+        for path in sorted(self.directory.glob("part-*.parquet")):
+            if match := _FILE.fullmatch(path.name):
+                runs = held.setdefault(match[1], set())
+                here = range(int(match[2]), int(match[2]) + int(match[3]))
+                if not runs.isdisjoint(here):
+                    raise StoreError(
+                        f"{path}: holds runs that another file of the same setting holds too; "
+                        "move one of them away to go on."
+                    )
+                runs.update(here)
+        return held
 
     def missing(self, chunks: Iterable[Chunk]) -> list[Chunk]:
-        """Return the chunks that are not in the directory yet, in the given order."""
-        present = {path.name for path in self.directory.iterdir()}
-        return [chunk for chunk in chunks if chunk.file not in present]
+        """Return the runs of some chunks that are not in the directory, in the given order.
+
+        A chunk of which some runs are there is cut into the pieces that are not.
+        """
+        held = self._held()
+        wanted = []
+        for chunk in chunks:
+            runs = held.get(_digest(chunk.cell), set())
+            wanted += _pieces(chunk, runs)
+        return wanted
 
     def write(self, chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> None:
         """Write a chunk whole, or raise `StoreError` and leave nothing under its name."""
@@ -213,22 +249,74 @@ class Store:
         return rows.unify_dictionaries()
 
 
+def _pieces(chunk: Chunk, held: set[int]) -> list[Chunk]:
+    """Return the parts of a chunk, each as long as possible, of which no run is held."""
+    runs = range(chunk.first, chunk.first + chunk.count)
+    lacking = [run for run in runs if run not in held]
+    if len(lacking) == chunk.count:
+        return [chunk]
+    starts = [run for run in lacking if run == chunk.first or run - 1 in held]
+    ends = [run + 1 for run in lacking if run + 1 == runs.stop or run + 1 in held]
+    return [
+        Chunk(chunk.cell, first, last - first) for first, last in zip(starts, ends, strict=True)
+    ]
+
+
 def _defect(path: Path) -> str:
     """Return what is wrong with a file, or nothing."""
     try:
         content = pq.read_table(path, page_checksum_verification=True, partitioning=None)
-    except (OSError, pa.ArrowException):
+        text = (content.schema.metadata or {}).get(_KEY)
+    except (OSError, ValueError, TypeError, pa.ArrowException):
         return "torn, or not Parquet"
-    text = (content.schema.metadata or {}).get(_KEY)
     if text is None:
         return "not written by a sweep"
-    held = json.loads(text)
-    if held["engine"] != ENGINE:
-        return f"made by engine {held['engine']}, this is {ENGINE}"
-    chunk = Chunk(Cell(**held["cell"]), held["first"], held["count"])
-    if chunk.file != path.name or content.num_rows != chunk.count:
+    try:
+        chunk, engine = _read_identity(text)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return "its note of what it holds cannot be read"
+    if engine != ENGINE:
+        return f"made by engine {engine}, this is {ENGINE}"
+    if chunk.file != path.name or not _holds(content, chunk):
         return "holds other runs than its name says"
     return ""
+
+
+def _read_identity(text: bytes) -> tuple[Chunk, str]:
+    """Return the chunk and the engine that `Chunk.identity` wrote down."""
+    note = json.loads(text)
+    kinds: dict[str, Any] = {"str": str, "int": int, "float": (int, float)}
+    for field in fields(Cell):
+        value = note["cell"][field.name]
+        if not isinstance(value, kinds[str(field.type)]) or isinstance(value, bool):
+            raise TypeError(f"{field.name}: {value!r}")
+    first, count = note["first"], note["count"]
+    if type(first) is not int or type(count) is not int or first < 0 or count < 1:
+        raise ValueError(f"first, count: {first!r}, {count!r}")
+    return Chunk(Cell(**note["cell"]), first, count), str(note["engine"])
+
+
+def _holds(content: pa.Table, chunk: Chunk) -> bool:
+    """Return whether a table has the columns of a dataset, and the runs of a chunk in them."""
+    if content.schema.names != COLUMNS.names or content.num_rows != chunk.count:
+        return False
+    if any(content[name].null_count for name in COLUMNS.names):
+        return False
+    constants = {**asdict(chunk.cell), "engine": ENGINE}
+    for name, value in constants.items():
+        column = content[name].unique().to_pylist()
+        if len(column) != 1 or not _same(column[0], value):
+            return False
+    runs = content["run"].to_pylist()
+    kinds = zip(content.schema.types, COLUMNS.types, strict=True)
+    return runs == list(range(chunk.first, chunk.first + chunk.count)) and all(
+        kind == expected or pa.types.is_dictionary(kind) for kind, expected in kinds
+    )
+
+
+def _same(x: object, y: object) -> bool:
+    """Return whether two values are equal, or neither is a number."""
+    return x == y or (x != x and y != y)
 
 
 def _flush_directory(directory: Path) -> None:

@@ -1,9 +1,10 @@
 """Sweeps: many runs of many settings, on threads or a cluster, resumable, the same every time.
 
 A `Cell` is one setting; its runs are numbered from 0. Run r of a domain starts from the words of
-``SeedSequence(seed, spawn_key=(crc32(domain), r))``, whatever the update, the learning rate, the
-scheme, the thread or the machine; run r of the Random MDP domain also has its own process, drawn
-from ``spawn_key=(crc32("random-mdp"), r, 1)``. Settings can therefore be compared run by run.
+``SeedSequence(seed, spawn_key=(crc32(domain), r))``, whatever the parameters, the update, the
+learning rate, the scheme, the thread or the machine; run r of a domain that is drawn, such as
+``random-mdp``, also has its own process, from ``spawn_key=(crc32(domain), r, 1)``. Settings can
+therefore be compared run by run.
 
 Chunks of runs are computed independently and written by `pu_lib.empirical.store`. The compiled loop
 releases the interpreter lock, so that threads use all cores; a Dask scheduler gets the same chunks.
@@ -11,131 +12,209 @@ releases the interpreter lock, so that threads use all cores; a Dask scheduler g
 
 from __future__ import annotations
 
+import math
 import os
 import threading
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from pu_lib import domains
+from pu_lib.arrays import number, whole
+from pu_lib.domains import DOMAINS, read_domain
 from pu_lib.empirical.jekyll_hyde import Memory, Run, seed_state, simulate
-from pu_lib.empirical.options import PUBLISHED_SCHEMES, SCHEMES, parse
-from pu_lib.empirical.problem import Baseline, Problem, make_problem
+from pu_lib.empirical.options import describe, parse, scheme_of
+from pu_lib.empirical.panels import RATES
+from pu_lib.empirical.processes import (
+    IN_COLUMNS,
+    aims_of,
+    domain_of,
+    held,
+    hold,
+    problem_of,
+    process_of,
+    sized,
+    stream_of,
+)
 from pu_lib.empirical.store import Cell, Chunk, Store
 from pu_lib.mdp import FiniteMDP
+from pu_lib.updates import UPDATES, as_update
 
 __all__ = [
-    "CHAINS",
     "chunks_of",
+    "grid",
     "problem_of",
     "process_of",
     "run_cell",
     "run_chunk",
-    "sized",
+    "run_chunks",
     "sweep",
 ]
 
 Measured = dict[str, NDArray[Any]]
 
-CHAINS = ("chain", "cliff", "duplicated-chain")
-"""Domains whose baseline is the policy that always jumps."""
+CHUNK = 20
+"""Runs in a chunk."""
 
+_MOST_STEPS, _MOST_CHUNKS = 10**10, 10**6
 _PATIENCE = "10s"  # for the scheduler to answer
-_lock = threading.Lock()
+_local = threading.local()
 
 
-def problem_of(cell: Cell, run: int) -> Problem:
-    """Return the process of a run and the performance it has to reach."""
-    # One thread at a time, so that two threads do not draw the same process twice.
-    with _lock:
-        return _cached_problem(_key(cell, run))
+# What to run
 
 
-def process_of(cell: Cell, run: int) -> FiniteMDP:
-    """Return the process of a run."""
-    return _process(_key(cell, run))
+def grid(
+    process: Any,
+    updates: Sequence[str] | None = None,
+    rates: Sequence[float] = RATES,
+    schemes: Sequence[str] = ("HiOffPol",),
+    runs: int = 20,
+    max_steps: int = 1_000_000,
+    target: float | None = None,
+    preset: str = "paper",
+    seed: int = 0,
+    parameters: Mapping[str, Sequence[Any]] | None = None,
+    experiment: str | None = None,
+) -> list[Chunk]:
+    """Return the runs of a grid of settings on one process, in chunks.
 
+    Parameters
+    ----------
+    process : FiniteMDP, gymnasium.Env, str or path
+        What `pu_lib.empirical.processes.domain_of` takes: an entry of `DOMAINS` with its
+        parameters, a Gymnasium environment or id, a file, a process.
+    updates : sequence of str, optional
+        Names in `UPDATES` of updates with a kernel; all of them if missing.
+    rates : sequence of float
+        Learning rates of the actor.
+    schemes : sequence of str
+        Exploration schemes.
+    runs, max_steps : int
+        Runs of each setting, and their cap.
+    target : float, optional
+        Normalised performance to reach; that of the domain if missing.
+    preset : str
+        The open details, as `pu_lib.empirical.options.parse` reads them.
+    seed : int
+        Root of all randomness.
+    parameters : mapping of str to sequence, optional
+        Values of parameters of the domain; all combinations are run.
+    experiment : str, optional
+        What the runs are called in tables; the domain or the file if missing.
 
-def _key(cell: Cell, run: int) -> _ProblemKey:
-    return _ProblemKey(
-        cell.domain,
-        cell.n_states,
-        cell.n_actions,
-        None if np.isnan(cell.beta) else cell.beta,
-        parse(cell.preset).last_state_tie,
-        cell.target,
-        cell.seed if cell.domain == "random-mdp" else 0,
-        run if cell.domain == "random-mdp" else 0,
-    )
-
-
-@dataclass(frozen=True)
-class _ProblemKey:
-    domain: str
-    n_states: int
-    n_actions: int
-    beta: float | None
-    last_state_tie: bool
-    target: float
-    seed: int
-    run: int
-
-
-@lru_cache(maxsize=2048)
-def _cached_problem(key: _ProblemKey) -> Problem:
-    baseline: Baseline = "first" if key.domain in CHAINS else "uniform"
-    return make_problem(_process(key), key.target, baseline)
-
-
-def _process(key: _ProblemKey) -> FiniteMDP:
-    if key.domain == "random-mdp":
-        words = np.random.SeedSequence(
-            key.seed, spawn_key=(zlib.crc32(key.domain.encode()), key.run, 1)
-        )
-        return domains.random_mdp(np.random.default_rng(words), key.n_states, key.n_actions)
-    tie = key.last_state_tie
-    if key.beta is not None:
-        if key.domain == "chain":
-            return domains.chain(key.n_states, key.beta, last_state_tie=tie)
-        if key.domain == "cliff":
-            return domains.cliff(key.n_states, key.beta, last_state_tie=tie)
-        if key.domain == "duplicated-chain":
-            return domains.duplicated_chain(
-                key.n_states, key.n_actions, key.beta, last_state_tie=tie
-            )
-    return load_process(key.domain)
-
-
-def load_process(name: str) -> FiniteMDP:
-    """Return the process in an ``.npz`` file, or of a Gymnasium environment.
+    Returns
+    -------
+    list of Chunk
+        As `sweep` takes them.
 
     Raises
     ------
     ValueError
-        If the file or the environment cannot be read as a finite process.
+        If the process cannot be read or has nothing to learn, a name is unknown, or a number is
+        out of range or given twice.
     """
-    if name.endswith(".npz"):
-        if not Path(name).is_file():
-            raise ValueError(f"{name}: there is no such file.")
-        return FiniteMDP.load(name)
-    return domains.from_gymnasium(name)
+    label = domain_of(process)
+    names = [u.name for u in UPDATES.values() if u.kernel] if updates is None else list(updates)
+    for name in _once("update", names):
+        if as_update(name).kernel is None:
+            raise ValueError(f"update: {name} has no compiled kernel; `race` takes it, slowly.")
+    for eta in _once("eta", rates):
+        if not number("eta", eta) > 0.0:
+            raise ValueError(f"eta: expected a finite number > 0, got {eta}.")
+    for scheme in _once("scheme", schemes):
+        scheme_of(scheme)
+    first = Cell(
+        experiment=experiment or _called(process, label),
+        domain=label,
+        scheme="",
+        update="",
+        eta=0.0,
+        n_states=0,
+        n_actions=0,
+        beta=math.nan,
+        preset=describe(parse(preset)),
+        max_steps=whole("max_steps", max_steps, low=1, high=_MOST_STEPS),
+        target=float(aims_of(label)[1] if target is None else target),
+        seed=whole("seed", seed, low=0, high=2**63 - 1),
+    )
+    cells = [
+        replace(cell, scheme=scheme, update=name, eta=float(eta))
+        for cell in _settings(first, dict(parameters or {}))
+        for scheme in schemes
+        for eta in rates
+        for name in names
+    ]
+    return chunks_of(cells, runs, CHUNK)
 
 
-def sized(cell: Cell) -> Cell:
-    """Return the cell with the size its domain really has."""
-    problem = problem_of(cell, 0)
-    return replace(cell, n_states=problem.n_states, n_actions=problem.n_actions)
+def _once(name: str, values: Sequence[Any]) -> Sequence[Any]:
+    """Return the values, if there are some and none twice."""
+    if not len(values):
+        raise ValueError(f"{name}: expected at least one.")
+    twice = sorted({str(value) for value in values if list(values).count(value) > 1})
+    if twice:
+        raise ValueError(f"{name}: given twice: {', '.join(twice)}.")
+    return values
 
 
-_local = threading.local()
+def _called(process: Any, label: str) -> str:
+    """Return what the runs of a process are called, without the place of a file."""
+    if isinstance(process, (str, os.PathLike)) and held(label) is not None:
+        return Path(process).name
+    return label.split(" ")[0]
+
+
+def _settings(first: Cell, values: dict[str, Sequence[Any]]) -> list[Cell]:
+    """Return a cell for each combination of the parameters of its domain, with its size."""
+    if stream_of(first) not in DOMAINS:
+        for name in values:
+            raise ValueError(f"{name}: {first.experiment} has no parameters.")
+        return [sized(first)]
+    domain, given = read_domain(first.domain)
+    for name, chosen in values.items():
+        domain.label(**{name: None})  # speaks up about a parameter that the domain has not
+        _once(name, chosen)
+    cells = []
+    for combination in product(*values.values()):
+        found = {**domain.parameters, **given, **dict(zip(values, combination, strict=True))}
+        columns = {name: found.pop(name) for name in IN_COLUMNS if name in found}
+        cells.append(sized(replace(first, domain=domain.label(**found), **columns)))
+    return cells
+
+
+def chunks_of(cells: Iterable[Cell], runs: int, size: int, first: int = 0) -> list[Chunk]:
+    """Return the runs `first` to `runs` - 1 of all cells in chunks of at most `size` runs.
+
+    All cells' first chunks come first, so that an interrupted sweep has some runs of everything.
+
+    Raises
+    ------
+    ValueError
+        If there are no runs, or too many to number.
+    """
+    whole("size", size, low=1)
+    cells = list(cells)
+    if runs < 1:
+        raise ValueError(f"runs: expected at least one, got {runs}.")
+    if len(cells) * (runs // size) > _MOST_CHUNKS:
+        raise ValueError(
+            f"runs: {runs} runs of {len(cells)} settings make more than {_MOST_CHUNKS} chunks."
+        )
+    return [
+        Chunk(cell, start, min(size, runs - start))
+        for start in range(first, runs, size)
+        for cell in cells
+    ]
+
+
+# Running it
 
 
 def run_cell(cell: Cell, run: int, memory: Memory | None = None) -> Run:
@@ -144,16 +223,26 @@ def run_cell(cell: Cell, run: int, memory: Memory | None = None) -> Run:
         problem_of(cell, run),
         cell.update,
         cell.eta,
-        {**SCHEMES, **PUBLISHED_SCHEMES}[cell.scheme],
-        seed_state(cell.seed, cell.domain, run),
+        scheme_of(cell.scheme),
+        seed_state(cell.seed, stream_of(cell), run),
         parse(cell.preset),
         cell.max_steps,
         memory,
     )
 
 
-def run_chunk(chunk: Chunk) -> Measured:
-    """Compute the runs of a chunk; return their measured columns."""
+def run_chunk(chunk: Chunk, process: FiniteMDP | None = None) -> Measured:
+    """Compute the runs of a chunk; return their measured columns.
+
+    Parameters
+    ----------
+    chunk : Chunk
+        What to run.
+    process : FiniteMDP, optional
+        The process, where cells know it by its content and this machine may not hold it.
+    """
+    if process is not None:
+        hold(process)
     memory: Memory = _local.__dict__.setdefault("memory", Memory())
     runs = np.arange(chunk.first, chunk.first + chunk.count, dtype=np.int32)
     results = [run_cell(chunk.cell, int(run), memory) for run in runs]
@@ -166,39 +255,21 @@ def run_chunk(chunk: Chunk) -> Measured:
     }
 
 
-def chunks_of(cells: Iterable[Cell], runs: int, size: int, first: int = 0) -> list[Chunk]:
-    """Return the runs `first` to `runs` - 1 of all cells in chunks of at most `size` runs.
-
-    All cells' first chunks come first, so that an interrupted sweep has some runs of everything.
-
-    Raises
-    ------
-    ValueError
-        If there are no runs.
-    """
-    if runs < 1:
-        raise ValueError(f"runs: expected at least one, got {runs}.")
-    cells = list(cells)
-    return [
-        Chunk(cell, start, min(size, runs - start))
-        for start in range(first, runs, size)
-        for cell in cells
-    ]
-
-
 def sweep(
-    chunks: Sequence[Chunk],
+    what: Any,
     directory: str | os.PathLike[str],
     workers: int | None = None,
     scheduler: str | None = None,
     progress: bool = False,
+    **settings: Any,
 ) -> int:
-    """Compute the chunks that a directory lacks; return how many there were.
+    """Compute the runs that a directory lacks; return how many chunks there were.
 
     Parameters
     ----------
-    chunks : sequence of Chunk
-        What the dataset should hold, in the order of computation.
+    what : process, or sequence of Chunk
+        A process as `grid` takes it, or the chunks that the dataset should hold, in the order of
+        computation.
     directory : path
         The dataset; continued where an earlier sweep ended.
     workers : int, optional
@@ -207,58 +278,106 @@ def sweep(
         Address of a running Dask scheduler to use instead.
     progress : bool
         Whether to show progress and the time left on standard error.
+    **settings
+        Updates, rates and so on, for `grid`, where `what` is a process.
+
+    Returns
+    -------
+    int
+        The number of chunks that were computed.
 
     Raises
     ------
     StoreError
         If the directory holds a torn or foreign file, or a chunk cannot be written.
     ValueError
-        If the number of workers is not positive, or the scheduler cannot be used.
+        If a setting is out of range, the number of workers is not positive, or the scheduler
+        cannot be used.
     """
-    if workers is not None and workers < 1:
-        raise ValueError(f"workers: expected at least one, got {workers}.")
+    if isinstance(what, (list, tuple)):
+        if settings:
+            raise ValueError(f"{next(iter(settings))}: the chunks say this already.")
+        chunks: Sequence[Chunk] = what
+    else:
+        chunks = grid(what, **settings)
+    threads = _threads(workers)
     store = Store(directory)
     todo = store.missing(chunks)
-    done = sum(chunk.count for chunk in chunks) - sum(chunk.count for chunk in todo)
-    compute = _on_cluster(scheduler) if scheduler else _on_threads(workers or os.cpu_count() or 1)
+    computed = sum(chunk.count for chunk in todo)
+    done = sum(chunk.count for chunk in chunks) - computed
+    results = run_chunks(todo, threads) if scheduler is None else _on_cluster(scheduler, todo)
     bar = tqdm(
-        total=done + sum(chunk.count for chunk in todo),
+        total=done + computed,
         initial=done,
         unit="run",
         disable=not progress,
         smoothing=0.02,
     )
     with bar:
-        for chunk, measured in compute(todo):
+        for chunk, measured in results:
             store.write(chunk, measured)
             bar.update(chunk.count)
     return len(todo)
 
 
-_Compute = Callable[[Sequence[Chunk]], Iterator[tuple[Chunk, Measured]]]
+def _threads(workers: int | None) -> int:
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers: expected at least one, got {workers}.")
+    return workers or os.cpu_count() or 1
 
 
-def _on_threads(workers: int) -> _Compute:
-    def compute(todo: Sequence[Chunk]) -> Iterator[tuple[Chunk, Measured]]:
-        waiting, running = iter(todo), dict[Future[Measured], Chunk]()
-        pool = ThreadPoolExecutor(workers)
-        try:
-            while True:
-                # Only as much in flight as there are workers: an error or a kill loses no more.
-                while len(running) < workers and (chunk := next(waiting, None)) is not None:
-                    running[pool.submit(run_chunk, chunk)] = chunk
-                if not running:
-                    return
-                finished, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    yield running.pop(future), future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+def run_chunks(
+    chunks: Sequence[Chunk],
+    workers: int | None = None,
+    compute: Callable[[Chunk], Measured] | None = None,
+) -> Iterator[tuple[Chunk, Measured]]:
+    """Yield chunks with what was measured, as they are finished by threads.
 
-    return compute
+    Parameters
+    ----------
+    chunks : sequence of Chunk
+        What to run.
+    workers : int, optional
+        Threads; as many as there are processors if missing.
+    compute : callable, optional
+        What returns the measured columns of a chunk; `run_chunk` if missing.
+    """
+    computing = run_chunk if compute is None else compute
+    tasks: SimpleQueue[Chunk | None] = SimpleQueue()
+    finished: SimpleQueue[tuple[Chunk, Measured | BaseException]] = SimpleQueue()
+
+    def work() -> None:
+        while (chunk := tasks.get()) is not None:
+            try:
+                finished.put((chunk, computing(chunk)))
+            except BaseException as error:  # for the thread that waits for the result
+                finished.put((chunk, error))
+
+    # Daemons: an interrupt must not wait for runs that may take minutes.
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(_threads(workers))]
+    for thread in threads:
+        thread.start()
+    waiting, running = iter(chunks), 0
+    try:
+        while True:
+            # Only as much in flight as there are threads: an error or a kill loses no more.
+            while running < len(threads) and (chunk := next(waiting, None)) is not None:
+                tasks.put(chunk)
+                running += 1
+            if not running:
+                return
+            done, measured = finished.get()
+            running -= 1
+            if isinstance(measured, BaseException):
+                raise measured
+            yield done, measured
+    finally:
+        for _ in threads:
+            tasks.put(None)
 
 
-def _on_cluster(address: str) -> _Compute:
+def _on_cluster(address: str, todo: Sequence[Chunk]) -> Iterator[tuple[Chunk, Measured]]:
+    """Yield what the workers of a Dask scheduler measured."""
     try:
         import distributed
     except ImportError:
@@ -267,17 +386,20 @@ def _on_cluster(address: str) -> _Compute:
         ) from None
 
     dask: Any = distributed
-
-    def compute(todo: Sequence[Chunk]) -> Iterator[tuple[Chunk, Measured]]:
+    try:
+        client = dask.Client(address, timeout=_PATIENCE)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"scheduler: {address} cannot be reached ({error}).") from None
+    with client:
         try:
-            client = dask.Client(address, timeout=_PATIENCE)
-        except (OSError, ValueError) as error:
-            raise ValueError(f"scheduler: {address} cannot be reached ({error}).") from None
-        with client:
-            futures = {client.submit(run_chunk, chunk, pure=False): chunk for chunk in todo}
-            for future in dask.as_completed(list(futures)):
-                measured = future.result()
-                yield futures.pop(future), measured
-                future.release()
-
-    return compute
+            client.wait_for_workers(1, timeout=_PATIENCE)
+        except TimeoutError:
+            raise ValueError(f"scheduler: {address} has no workers.") from None
+        futures = {
+            client.submit(run_chunk, chunk, held(chunk.cell.domain), pure=False): chunk
+            for chunk in todo
+        }
+        for future in dask.as_completed(list(futures)):
+            measured = future.result()
+            yield futures.pop(future), measured
+            future.release()

@@ -275,7 +275,7 @@ def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> 
 @styled
 def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None) -> BookFigure:
     """Draw PG-ES's time by the rate, and the share of its parameters that jumped through zero."""
-    from pu_lib.checks.empirical import bounced_share
+    from pu_lib.empirical.policies import bounced_share
 
     curves = _results(results).curves("random-mdp/NoExplo")
     rates = 10.0 ** np.arange(-3, 4)

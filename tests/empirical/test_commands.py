@@ -4,11 +4,14 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from pu_lib import domains
@@ -16,9 +19,12 @@ from pu_lib.__main__ import main
 from pu_lib.empirical import bench as benching
 from pu_lib.empirical.collect import collect
 from pu_lib.empirical.panels import paper_chunks
-from pu_lib.empirical.race import race
+from pu_lib.empirical.race import Entry, Race, race
+from pu_lib.empirical.store import Store
 from pu_lib.empirical.sweep import chunks_of, sweep
+from pu_lib.empirical.thresholds import summarise
 from pu_lib.mdp import FiniteMDP
+from pu_lib.updates import UPDATES, SoftmaxPolicyGradient, register
 
 SMALL = ["--states", "5", "--runs", "3", "--eta", "1", "10", "--update", "di", "ce"]
 
@@ -52,16 +58,21 @@ def test_sweep_of_a_process_in_a_file(tmp_path, own_process):
     ("arguments", "sentence"),
     [
         (["sweep", "chain", "--runs", "0"], "runs: expected at least one"),
-        (["sweep", "chain", "--eta", "-1"], "--eta: expected"),
-        (["sweep", "chain", "--update", "sgd"], "--update: expected"),
-        (["sweep", "chain", "--scheme", "Some"], "--scheme: expected"),
+        (["sweep", "chain", "--eta", "-1"], "eta: expected"),
+        (["sweep", "chain", "--update", "sgd"], "update: expected"),
+        (["sweep", "chain", "--scheme", "Some"], "scheme: expected"),
         (["sweep", "chain", "--preset", "mine"], "preset: expected one of"),
         (["sweep", "chain", "--preset", "paper depth=3"], "is not 'option=value'"),
-        (["sweep", "chain", "--max-steps", "0"], "--max-steps: expected"),
+        (["sweep", "chain", "--max-steps", "0"], "max_steps: expected"),
         (["sweep", "chain", "--target", "2"], "target: expected"),
         (["sweep", "chain", "--states", "1"], "n_states: expected"),
         (["sweep", "chain", "--workers", "0"], "workers: expected"),
+        (["sweep", "chain", "--eta", "1", "1"], "eta: given twice"),
+        (["sweep", "cliff", "--actions", "5"], "n_actions: cliff has no such parameter"),
+        (["sweep", "chain", "--preset", "paper last_state_tie=true"], "True or False"),
+        (["sweep", "chain", "--preset", "paper cut=x"], "cut: expected an integer"),
         (["sweep", "nowhere.npz"], "there is no such file"),
+        (["collect", "/no/such/dataset", "--out", "/tmp/unused"], "there is no such directory"),
         (["sweep", "NoSuchEnvironment-v0"], "cannot be made"),
         (["race", "nowhere.npz"], "there is no such file"),
         (["race", "CartPole-v1"], "no transition table"),
@@ -127,6 +138,108 @@ def test_a_race_ranks_by_time_and_does_not_depend_on_threads(own_process):
         assert entry.best.mean == min(summary.mean for summary in entry.summaries.values())
 
 
+PLAIN = {"runs": 3, "max_steps": 4000, "target": 0.5}
+
+
+def test_a_race_takes_a_process_an_environment_a_domain_or_a_file(own_process):
+    settings = {**PLAIN, "rates": (1.0, 10.0), "updates": ["di", "ce"]}
+    by_file, by_object = race(own_process, **settings), race(domains.chain(5, 0.8), **settings)
+    assert by_file == by_object
+    assert len(race("chain n_states=5", **settings)) == 2
+    lake = gymnasium.make("FrozenLake-v1", is_slippery=False)
+    assert len(race(lake, **{**settings, "max_steps": 500})) == 2
+    for wrong in (3, object(), None):
+        with pytest.raises(ValueError, match=r"env: .*no transition table"):
+            race(wrong)
+
+
+def test_an_overwritten_file_is_another_process(tmp_path, own_process):
+    settings = {**PLAIN, "rates": (1.0,), "updates": ["di"]}
+    before = race(own_process, **settings)
+    domains.chain(9, 0.8).save(own_process)
+    after = race(own_process, **settings)
+    assert after == race(domains.chain(9, 0.8), **settings)
+    assert after[0].best.mean > before[0].best.mean
+
+
+def test_the_grid_is_made_longer_where_the_best_rate_is_at_its_edge(monkeypatch):
+    settings = {**PLAIN, "updates": ["pg-sm", "di"]}
+    monkeypatch.setattr("pu_lib.empirical.race.RACE_RATES", (0.1, 0.316))
+    found = race("chain n_states=5", **settings)
+    for entry in found:
+        assert max(entry.summaries) > 0.316
+        assert entry.edge == "" or entry.best_rate == max(entry.summaries)
+    given = race("chain n_states=5", rates=(0.1, 0.316), **settings)
+    assert [set(entry.summaries) for entry in given] == [{0.1, 0.316}] * 2
+    assert "is the highest of the grid: higher ones may be better" in given.notes[0]
+    assert given.notes[0] in str(given)
+
+
+def test_a_race_that_nobody_finishes_says_what_to_do():
+    found = race("chain n_states=12", "NoExplo", (1.0, 10.0), runs=2, max_steps=200)
+    assert found.notes == [
+        "No update reached the target within 200 steps at any learning rate: allow more steps, "
+        "lower the target, or explore more (another scheme)."
+    ]
+    assert "inf" not in str(found)
+    assert str(found).count("no run reached the target") == 5
+
+
+def test_an_update_that_never_finishes_comes_last_whatever_its_mean():
+    some = Entry("pg-sm", {1.0: summarise([100.0, 90.0], [False, False], 100.0)})
+    none = Entry("di", {1.0: summarise([100.0, 100.0], [True, True], 100.0)})
+    found = Race((some, none), 100)
+    assert (some.finished, none.finished) == (True, False)
+    assert found.notes[0].startswith("No run of DI reached")
+    assert none.edge == ""
+
+
+@dataclass(frozen=True)
+class Halving(SoftmaxPolicyGradient):
+    """The softmax policy gradient with half of its step, and no kernel."""
+
+    name = "halving"
+    label = "half"
+    kernel = None
+
+    def advance(self, theta, q, weight, rng):
+        return super().advance(theta, q, 0.5 * weight, rng)
+
+
+@pytest.fixture
+def halving():
+    yield register(Halving())
+    UPDATES.pop("halving")
+
+
+def test_a_registered_update_without_a_kernel_races(halving):
+    found = race(domains.bandit([0.0, 1.0]), rates=(1.0, 2.0), runs=2, max_steps=500, target=0.8)
+    by_name = {entry.update: entry for entry in found}
+    assert set(by_name) == set(UPDATES)
+    # Half of the step at twice the rate is the same run.
+    ours, theirs = by_name["halving"].summaries[2.0], by_name["pg-sm"].summaries[1.0]
+    assert (ours.mean, ours.median) == (theirs.mean, theirs.median)
+    alone = race(domains.bandit([0.0, 1.0]), rates=(2.0,), runs=2, max_steps=500, target=0.8,
+                 updates=[Halving()])  # fmt: skip
+    assert alone[0].best == ours
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"rates": (1.0, 1.0)}, "eta: expected each once"),
+        ({"rates": ()}, "eta: expected finite numbers"),
+        ({"updates": ["di", "di"]}, "update: expected each once"),
+        ({"updates": ["sgd"]}, "update: expected one of"),
+        ({"seed": -3}, "seed: expected an integer"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_bad_races_get_a_sentence(settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        race("chain", **settings)
+
+
 def test_sweep_of_a_gymnasium_environment(tmp_path):
     arguments = ["--runs", "2", "--eta", "1", "--update", "di", "--max-steps", "500"]
     assert main(["sweep", "FrozenLake-v1", *arguments, "--out", str(tmp_path)]) == 0
@@ -147,6 +260,28 @@ def test_collect_keeps_what_all_settings_share(tmp_path):
     rows = pd.read_parquet(tmp_path / "part" / "runs.parquet")
     assert set(rows["run"]) == {0, 1}
     assert rows["steps"].dtype == np.int64
+
+
+def test_collect_refuses_a_run_that_stands_in_it_twice(tmp_path, monkeypatch):
+    data = tmp_path / "data"
+    main(["sweep", "chain", *SMALL, "--out", str(data)])
+    table = Store(data).read()
+    monkeypatch.setattr(Store, "read", lambda _: pa.concat_tables([table, table.slice(0, 1)]))
+    with pytest.raises(ValueError, match=r"run \d of \S+ at eta = \S+ in chain is in .* once"):
+        collect(data, tmp_path / "out")
+
+
+def test_collect_of_nothing_or_to_nowhere_gets_a_sentence(tmp_path):
+    with pytest.raises(ValueError, match="there is no such directory"):
+        collect(tmp_path / "none", tmp_path / "out")
+    assert not (tmp_path / "none").exists()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="there are no runs in it"):
+        collect(tmp_path / "empty", tmp_path / "out")
+    sweep("chain n_states=5", tmp_path / "data", runs=1, rates=[1.0], updates=["di"])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="could not be written"):
+        collect(tmp_path / "data", tmp_path / "file" / "out")
 
 
 def test_collect_leaves_out_a_panel_that_has_not_all_its_settings(tmp_path):

@@ -1,6 +1,7 @@
 """Sweeps: the same table whatever happens to the workers, the process and the files."""
 
 import errno
+import json
 import math
 import os
 import signal
@@ -12,16 +13,21 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pu_lib import domains
+from pu_lib.__main__ import main
+from pu_lib.domains import Domain
 from pu_lib.empirical.options import PRESETS, describe, parse
 from pu_lib.empirical.panels import ABLATIONS, paper_chunks
-from pu_lib.empirical.store import COLUMNS, Cell, Store, StoreError
-from pu_lib.empirical.sweep import chunks_of, problem_of, run_chunk, sweep
+from pu_lib.empirical.processes import domain_of, stream_of
+from pu_lib.empirical.store import COLUMNS, Cell, Chunk, Store, StoreError
+from pu_lib.empirical.sweep import chunks_of, grid, problem_of, process_of, run_chunk, sweep
 
 ROOT = Path(__file__).parents[2]
 
@@ -139,14 +145,255 @@ def test_a_torn_file_is_named_and_kept(tmp_path):
 
 
 def test_a_flipped_bit_is_found(tmp_path):
+    """A bit of a measured number, which only the checksum of its page can tell."""
     sweep(small_chunks()[:1], tmp_path)
     victim = next(tmp_path.glob("part-*"))
     content = bytearray(victim.read_bytes())
-    page = pq.ParquetFile(victim).metadata.row_group(0).column(14)
-    content[page.data_page_offset + page.total_compressed_size - 3] ^= 1
-    victim.write_bytes(content)
-    with pytest.raises(StoreError, match=victim.name):
+    column = COLUMNS.names.index("final_performance")
+    page = pq.ParquetFile(victim).metadata.row_group(0).column(column)
+    start = page.dictionary_page_offset or page.data_page_offset
+    plain = pq.read_table(victim)["final_performance"].to_numpy()
+    unnoticed = []
+    for place in range(start, start + page.total_compressed_size):
+        changed = content.copy()
+        changed[place] ^= 1
+        victim.write_bytes(changed)
+        try:  # as a reader without checksums sees it
+            found = pq.read_table(victim)["final_performance"].to_numpy()
+        except (OSError, pa.ArrowException):
+            continue
+        if len(found) == len(plain) and not np.array_equal(found, plain):
+            unnoticed.append(place)
+            with pytest.raises(StoreError, match=victim.name):
+                Store(tmp_path)
+    assert unnoticed, "every flipped bit is refused by the codec already"
+
+
+def rewritten(path, change):
+    """Write a chunk again after a change of its table."""
+    table = pq.read_table(path)
+    pq.write_table(change(table), path, compression="zstd", write_page_checksum=True)
+
+
+def with_note(table, note):
+    return table.replace_schema_metadata({b"pu_lib.chunk": note})
+
+
+def with_column(table, name, values):
+    place = table.schema.names.index(name)
+    return table.set_column(place, table.schema.field(name), [values])
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda t: with_note(t, b"[]"), "its note of what it holds cannot be read"),
+        (lambda t: with_note(t, b"{}"), "its note of what it holds cannot be read"),
+        (lambda t: with_note(t, b'{"cell": 3}'), "its note of what it holds cannot be read"),
+        (lambda t: with_note(t, b"{"), "its note of what it holds cannot be read"),
+        (lambda t: t.drop_columns(["steps"]), "holds other runs"),
+        (lambda t: t.slice(0, 2), "holds other runs"),
+        (lambda t: with_column(t, "run", pa.array([0, 1, 2, 2], pa.int32())), "holds other runs"),
+        (lambda t: with_column(t, "eta", pa.array([0.5] * 4)), "holds other runs"),
+        (lambda t: with_column(t, "steps", pa.array([1, 2, 3, None], pa.int64())), "other runs"),
+    ],
+    ids=[
+        "a list for a note", "an empty note", "a number for a cell", "half a note",
+        "no column of steps", "two of four runs", "a run twice", "another rate", "a missing time",
+    ],
+)  # fmt: skip
+def test_a_chunk_is_what_its_note_says(tmp_path, change, sentence):
+    sweep(small_chunks()[:1], tmp_path)
+    rewritten(next(tmp_path.glob("part-*")), change)
+    with pytest.raises(StoreError, match=sentence):
         Store(tmp_path)
+
+
+def test_a_note_with_a_cell_of_other_kinds_is_refused(tmp_path):
+    chunk = small_chunks()[0]
+    sweep([chunk], tmp_path)
+    path = next(tmp_path.glob("part-*"))
+    for key, value in (("eta", "1"), ("seed", True), ("domain", None)):
+        note = json.loads(chunk.identity())
+        note["cell"][key] = value
+        rewritten(path, lambda t, note=note: with_note(t, json.dumps(note).encode()))
+        with pytest.raises(StoreError, match="cannot be read"):
+            Store(tmp_path)
+
+
+# More runs
+
+
+@pytest.mark.parametrize("steps", [(5, 10, 30, 40), (3, 20, 21), (7, 7)])
+def test_more_runs_are_added_and_none_is_made_twice(tmp_path, steps):
+    for runs in steps:
+        sweep(chunks_of([CELL], runs, 20), tmp_path / "grown")
+    sweep(chunks_of([CELL], steps[-1], 20), tmp_path / "whole")
+    grown, whole = Store(tmp_path / "grown").read(), Store(tmp_path / "whole").read()
+    assert grown["run"].to_pylist() == list(range(steps[-1]))
+    assert_same_table(grown, whole)
+
+
+def test_only_what_lacks_in_the_middle_is_computed(tmp_path):
+    store = Store(tmp_path)
+    for first, count in ((2, 2), (7, 1)):
+        store.write(Chunk(CELL, first, count), run_chunk(Chunk(CELL, first, count)))
+    pieces = [(c.first, c.count) for c in store.missing([Chunk(CELL, 0, 10)])]
+    assert pieces == [(0, 2), (4, 3), (8, 2)]
+
+
+def test_a_run_in_two_files_is_refused(tmp_path):
+    store = Store(tmp_path)
+    for chunk in (Chunk(CELL, 0, 3), Chunk(CELL, 2, 3)):
+        store.write(chunk, run_chunk(chunk))
+    with pytest.raises(StoreError, match="holds runs that another file"):
+        Store(tmp_path)
+
+
+# Domains of one's own, and processes without a name
+
+
+@pytest.fixture
+def corridor():
+    """A domain with a parameter that no other has, registered for one test."""
+
+    def make(length: int = 3, prize: float = 1.0):
+        return domains.chain(length + 2, 0.5 / prize)
+
+    entry = Domain("corridor", make, "Corridor", baseline="first", target=0.5)
+    yield domains.register_domain(entry)
+    domains._DOMAINS.pop("corridor")
+
+
+def test_a_new_domain_with_a_new_parameter_is_swept(corridor, tmp_path):
+    settings = {"runs": 2, "rates": [1.0], "updates": ["di", "ce"]}
+    assert sweep("corridor prize=2", tmp_path, **settings) == 2
+    assert sweep("corridor", tmp_path, parameters={"length": [3, 5]}, **settings) == 4
+    rows = Store(tmp_path).read().to_pandas().astype({"domain": str})
+    sizes = dict(zip(rows["domain"], rows["n_states"], strict=True))
+    assert sizes == {"corridor prize=2.0": 5, "corridor": 5, "corridor length=5": 7}
+    assert (rows["target"] == 0.5).all()
+    assert main(["sweep", "corridor prize=3", "--runs", "1", "--eta", "1", "--update", "di",
+                 "--out", str(tmp_path)]) == 0  # fmt: skip
+    with pytest.raises(ValueError, match="beta: corridor has no such parameter"):
+        grid("corridor", parameters={"beta": [1.0]})
+
+
+def test_a_parameter_of_size_must_be_the_size(tmp_path):
+    domains.register_domain(Domain("twice", lambda n_states=3: domains.chain(2 * n_states)))
+    with pytest.raises(ValueError, match=r"n_states: .* has 6 where its parameter says 3"):
+        grid("twice")
+    domains._DOMAINS.pop("twice")
+
+
+def test_streams_do_not_depend_on_the_parameters():
+    cell = replace(CELL, domain="chain discount=0.9")
+    assert process_of(cell, 0).discount == 0.9
+    plain, other = run_chunk(Chunk(CELL, 0, 2)), run_chunk(Chunk(cell, 0, 2))
+    assert plain["steps"].tolist() != other["steps"].tolist()
+    assert stream_of(cell) == stream_of(CELL) == "chain"
+
+
+def test_a_file_is_known_by_its_content(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = {"runs": 2, "rates": [1.0], "updates": ["di"], "target": 0.5}
+    domains.chain(5).save("own.npz")
+    names = [grid(name, **settings) for name in ("own.npz", "./own.npz", Path("own.npz"))]
+    assert names[0] == names[1] == names[2]
+    assert names[0][0].cell.experiment == "own.npz"
+    assert names[0][0].cell.domain == domain_of(domains.chain(5))
+    assert sweep("own.npz", "data", **settings) == 1
+    assert sweep("./own.npz", "data", **settings) == 0
+    domains.chain(5, 0.3).save("own.npz")  # another process of the same size in its place
+    assert sweep("own.npz", "data", **settings) == 1
+    rows = Store("data").read().to_pandas()
+    assert len(rows) == 4
+    assert rows["domain"].nunique() == 2
+    assert process_of(grid("own.npz", **settings)[0].cell, 0).rewards[0, 0] < 0.31
+
+
+def test_a_process_and_an_environment_are_swept(tmp_path):
+    settings = {"runs": 1, "rates": [1.0], "updates": ["di"], "max_steps": 300}
+    lake = gymnasium.make("FrozenLake-v1", is_slippery=False)
+    assert sweep(lake, tmp_path, **settings) == 1
+    assert sweep(domains.bandit([0.0, 1.0]), tmp_path, **settings) == 1
+    assert sweep("FrozenLake-v1", tmp_path, **settings) == 1
+    assert len(Store(tmp_path).read()) == 3
+
+
+def test_a_process_that_is_not_at_hand_gets_a_sentence():
+    with pytest.raises(ValueError, match="mdp-0: this process is not at hand"):
+        process_of(replace(CELL, domain="mdp-0"), 0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"rates": [1.0, 1.0]}, "eta: given twice: 1.0"),
+        ({"rates": []}, "eta: expected at least one"),
+        ({"updates": ["di", "di"]}, "update: given twice"),
+        ({"schemes": ["HiOffPol", "HiOffPol"]}, "scheme: given twice"),
+        ({"parameters": {"n_states": [5, 5]}}, "n_states: given twice"),
+        ({"parameters": {"n_actions": [3]}}, "n_actions: chain has no such parameter"),
+        ({"seed": -1}, "seed: expected an integer"),
+        ({"seed": 2**64}, "seed: expected an integer"),
+        ({"max_steps": 10**13}, "max_steps: expected an integer"),
+        ({"runs": 10**9}, "runs: .* more than 1000000 chunks"),
+        ({"preset": "paper critic_rate=-1"}, "critic_rate: expected a rate"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_bad_grids_get_a_sentence(settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        grid("chain", **settings)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("paper last_state_tie=true", "last_state_tie: expected True or False"),
+        ("paper last_state_tie=yes", "last_state_tie: expected True or False"),
+        ("paper critic_rate=nan", "critic_rate: expected a number"),
+        ("paper critic_rate=2", "critic_rate: expected a rate"),
+        ("paper hyde_rate=0", "hyde_rate: expected a rate"),
+        ("paper critic_start=x", "critic_start: expected a number"),
+        ("paper critic_start=inf", "critic_start: expected a finite number"),
+        ("paper escort_start=nan", "escort_start: expected a number"),
+        ("paper hyde_clip=0", "hyde_clip: expected a number > 0"),
+        ("paper hyde_start=high", "hyde_start: expected one of"),
+        ("paper cut=x", "cut: expected an integer"),
+        ("paper cut=-1", "cut, max_episodes: expected numbers >= 0"),
+        ("paper cut=0 cut=5", "given twice"),
+    ],
+)
+def test_bad_details_get_a_sentence(words, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        parse(words)
+
+
+def test_details_of_another_kind_get_a_sentence():
+    for values in ({"last_state_tie": 1}, {"cut": 1.0}, {"critic_rate": "fast"}, {"cut": True}):
+        with pytest.raises(ValueError, match=next(iter(values))):
+            replace(PRESETS["paper"], **values)
+
+
+def test_an_interrupt_does_not_wait_for_the_runs(tmp_path):
+    code = (
+        "import sys; from pu_lib.__main__ import main;"
+        "sys.exit(main(['sweep', 'chain n_states=40', '--scheme', 'NoExplo', '--update', 'di',"
+        f"'--eta', '1000', '--max-steps', '3000000000', '--out', {str(tmp_path)!r}]))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while process.stderr.read(1) != "/" and time.monotonic() < deadline:
+        pass  # the bar of progress shows 0/20: the runs are under way
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 130
+    assert "goes on from here" in process.stderr.read()
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "part-0.parquet"])

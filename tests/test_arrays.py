@@ -1,0 +1,120 @@
+"""What is taken for numbers, and what is refused."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from pu_lib.arrays import first_index, flags, number, numbers, require_distributions, whole
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [1, 2.5],
+        (np.float32(1.0), 2.5),
+        [Fraction(1), Fraction(5, 2)],
+        np.array([1, Fraction(5, 2)], dtype=object),
+        np.array([1.0, 2.5], dtype=np.longdouble),
+    ],
+    ids=["list", "tuple of float32", "fractions", "objects", "long doubles"],
+)
+def test_real_numbers_become_floats(value):
+    array = numbers("x", value)
+    assert array.dtype == np.float64
+    assert array.tolist() == [1.0, 2.5]
+
+
+def test_integers_of_any_size_become_floats():
+    assert numbers("x", [2**70, 1]).tolist() == [2.0**70, 1.0]
+
+
+def test_a_copy_is_made_only_where_it_is_asked_for():
+    given = np.zeros(2)
+    assert numbers("x", given) is given
+    assert not np.shares_memory(numbers("x", given, copy=True), given)
+
+
+REFUSED = {
+    "text": ("12", "text"),
+    "numbers as text": (["1", "2"], "text"),
+    "one text among numbers": ([1.0, "2"], "text"),
+    "bytes": ([b"1"], "text"),
+    "booleans": ([True, False], "booleans"),
+    "dates": (np.array(["2022-03-28"], dtype="datetime64[D]"), "dates"),
+    "durations": (np.array([3], dtype="timedelta64[s]"), "durations"),
+    "complex numbers": ([1j, 2.0], "complex numbers"),
+    "complex without imaginary part": (np.array([1 + 0j]), "complex numbers"),
+    "a masked array": (np.ma.masked_array([1.0, 2.0], [False, True]), "masked"),
+    "rows of different lengths": ([[1.0, 2.0], [1.0]], "equal length"),
+    "nothing": (None, "None"),
+    "an object": ([object()], "object"),
+    "a boolean among objects": (np.array([Fraction(1), True], dtype=object), "True"),
+    "a record": (np.zeros(1, dtype=[("a", float)]), "records"),
+    "nan": ([0.0, np.nan], r"finite numbers, got nan at index \(1,\)"),
+    "infinity": ([[0.0, 1.0], [np.inf, 0.0]], r"finite numbers, got inf at index \(1, 0\)"),
+    "a huge integer": ([10**400], "1.8e308"),
+}
+
+
+@pytest.mark.parametrize(("value", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_what_is_not_a_finite_real_number_is_refused_by_name(value, sentence):
+    with pytest.raises(ValueError, match=f"(?s)^reward: .*{sentence}"):
+        numbers("reward", value)
+
+
+def test_axes_shapes_and_ranges_are_checked():
+    for value, conditions, sentence in (
+        (3.0, {"axes": 1}, "at least 1 axis, got the single number 3.0"),
+        ([3.0], {"axes": 2}, "at least 2 axes, got 1"),
+        ([3.0], {"shape": (2,)}, r"expected shape \(2,\), got \(1,\)"),
+        ([1.0, -2.0], {"low": 0.0}, r"numbers >= 0, got -2.0 at index \(1,\)"),
+        ([1.0, 2.0], {"low": 0.0, "high": 1.0}, r">= 0 and <= 1, got 2.0"),
+    ):
+        with pytest.raises(ValueError, match=f"^x: .*{sentence}"):
+            numbers("x", value, **conditions)
+    assert numbers("x", [[0.0, 1.0]], axes=2, shape=(1, 2), low=0.0, high=1.0).shape == (1, 2)
+
+
+def test_one_number():
+    assert number("x", Fraction(1, 2)) == 0.5
+    with pytest.raises(ValueError, match=r"x: expected one number, got an array of shape \(1,\)"):
+        number("x", [1.0])
+    with pytest.raises(ValueError, match=r"x: expected numbers <= 1, got 2.0.$"):
+        number("x", 2, high=1.0)
+    with pytest.raises(ValueError, match=r"x: .*booleans"):
+        number("x", True)
+
+
+def test_integers_do_not_wrap_around():
+    n = whole("n", np.int8(100))
+    assert type(n) is int
+    assert n * 2 == 200
+    for value in (2.0, True, np.True_, "2", None):
+        with pytest.raises(ValueError, match="n: expected an integer, got"):
+            whole("n", value)
+    with pytest.raises(ValueError, match="n: expected an integer, at least 2 and at most 5, got 1"):
+        whole("n", 1, low=2, high=5)
+    with pytest.raises(ValueError, match=r"n: .*at most 5, got 6"):
+        whole("n", 6, high=5)
+
+
+def test_flags_are_booleans():
+    given = np.array([True, False])
+    read = flags("terminal", given, (2,))
+    assert read.tolist() == [True, False]
+    assert not np.shares_memory(read, given)
+    for value in ([0, 1], [True], ["yes", "no"], np.ma.masked_array([True, False])):
+        with pytest.raises(ValueError, match="terminal: expected booleans"):
+            flags("terminal", value, (2,))
+
+
+def test_distributions():
+    require_distributions("pi", np.array([[0.25, 0.75], [1.0, 0.0]]))
+    for rows in ([[0.5, 0.5], [1.5, -0.5]], [[0.5, 0.5], [0.5, 0.6]], [[0.5, 0.5], [1e308, 1e308]]):
+        with pytest.raises(ValueError, match=r"pi: expected policies .* at row \(1,\)"):
+            require_distributions("pi", np.array(rows), "policies")
+
+
+def test_the_first_index():
+    assert first_index(np.array([[False, False], [False, True]])) == (1, 1)
