@@ -175,7 +175,13 @@ class Task:
     features: Floats
 
     def models(self, offset: float = 0.0) -> tuple[Scores, Scores]:
-        """Return a linear and a neural model for this task."""
+        """Return a linear and a neural model for this task.
+
+        Parameters
+        ----------
+        offset : float
+            Where all scores start.
+        """
         n = self.mdp.n_actions
         return linear(self.features, n, offset), neural(self.features, n, offset)
 
@@ -214,7 +220,17 @@ def contexts(n_contexts: int = 30, n_actions: int = 3, seed: int = 1) -> Task:
 
 
 def corridor(n_states: int = 6) -> Task:
-    """Return the chain of the paper with two features: the position and its square."""
+    """Return the chain of the paper with two features: the position and its square.
+
+    Parameters
+    ----------
+    n_states : int
+        Number of states, the last one terminal.
+
+    Returns
+    -------
+    Task
+    """
     position = np.linspace(-1, 1, n_states)
     return Task("chain", chain(n_states, discount=0.9), np.column_stack([position, position**2]))
 
@@ -243,7 +259,17 @@ class Learning:
         return float(np.max(-np.diff(self.performance), initial=0.0))
 
     def losing(self, least: float = 1e-3) -> NDArray[np.bool_]:
-        """Mark the steps that lose more than `least` of the normalised performance."""
+        """Mark the steps that lose performance.
+
+        Parameters
+        ----------
+        least : float
+            How much of the normalised performance a step must lose at least to be marked.
+
+        Returns
+        -------
+        ndarray of bool, shape (T,)
+        """
         return np.asarray(-np.diff(self.performance) > least)
 
 
@@ -422,7 +448,13 @@ def best_linear(task: Task, escort: bool = True, restarts: int = 20, seed: int =
 
 
 def sparsemax(z: Any) -> Any:
-    """Return the projection of `z` on the simplex, in operations that autograd differentiates."""
+    """Return the projection of `z` on the simplex, in operations that autograd differentiates.
+
+    Parameters
+    ----------
+    z : array, shape (n_actions,)
+        Scores, traced by autograd or not.
+    """
     descending = anp.sort(z)[::-1]
     thresholds = (anp.cumsum(descending) - 1.0) / np.arange(1, len(z) + 1)
     k = sum(1 for x, threshold in zip(descending, thresholds, strict=True) if x > threshold)
@@ -430,7 +462,17 @@ def sparsemax(z: Any) -> Any:
 
 
 def sparsemax_jacobian(z: ArrayLike) -> Floats:
-    r"""Return the closed form :math:`\mathrm{diag}(1_S) - 1_S 1_S^\top / |S|`."""
+    r"""Return the closed form :math:`\mathrm{diag}(1_S) - 1_S 1_S^\top / |S|`.
+
+    Parameters
+    ----------
+    z : array_like, shape (n_actions,)
+        Scores.
+
+    Returns
+    -------
+    ndarray, shape (n_actions, n_actions)
+    """
     support = (project_simplex(z) > 0.0).astype(np.float64)
     return np.asarray(np.diag(support) - np.outer(support, support) / support.sum())
 
@@ -439,7 +481,17 @@ Rationals = list[Fraction]
 
 
 def exact_projection(z: Rationals) -> Rationals:
-    """Return the projection of rational scores on the simplex: a `di` step of weight zero."""
+    """Return the projection of rational scores on the simplex: a `di` step of weight zero.
+
+    Parameters
+    ----------
+    z : list of Fraction
+        Scores.
+
+    Returns
+    -------
+    list of Fraction
+    """
     point = list(z)
     kernels.di(point, point, [Fraction(0)] * len(z), 0, Fraction(0), len(z))
     return point
