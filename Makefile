@@ -11,16 +11,20 @@ COMPILE = uv pip compile --quiet --universal --fork-strategy fewest --generate-h
   --python-version 3.11 --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help bench book test serve lab pdf clean pins browser
+.PHONY: help bench book test proofs serve lab pdf clean pins browser
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
 
 book: $(ENV)/.installed node_modules/.installed  ## Execute every notebook and render the book
+	$(BIN)/python tools/toc.py
 	$(BIN)/jupyter-book build . -W -n --keep-going
 
 test: $(ENV)/.installed node_modules/.installed browser  ## Test everything
 	$(BIN)/python -m pytest --nbmake --numprocesses=logical --dist=loadfile
+
+proofs:  ## Check the proofs by Rocq and print what they assume
+	@$(PYTHON) tools/proofs.py
 
 bench: $(ENV)/.installed  ## Time the compiled loop beside plain Python and C
 	$(BIN)/python -m pu_lib bench

@@ -18,7 +18,8 @@ Every update maps the parameters :math:`\theta(s,\cdot)` of one state to new one
 
 Arrays have shape ``(..., n_actions)`` and all leading axes broadcast, so that one call updates one
 state, all states of an MDP, or a batch of MDPs. Nothing is clipped or renormalised silently: a
-parameter that an update cannot take raises `ValueError` with a sentence.
+parameter that an update cannot take raises `ValueError` with a sentence, and so does a step whose
+result leaves the range of floats, 1.8e308.
 
 An update of one's own
 ----------------------
@@ -38,6 +39,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib import kernels
+from pu_lib.arrays import Floats, first_index, numbers, require_distributions
 from pu_lib.kernels import Kernel
 
 __all__ = [
@@ -48,6 +50,7 @@ __all__ = [
     "EscortPolicyGradient",
     "Look",
     "ModifiedCrossEntropy",
+    "Parametrization",
     "SoftmaxPolicyGradient",
     "Update",
     "advantage",
@@ -62,9 +65,9 @@ __all__ = [
     "softmax",
 ]
 
-Floats = NDArray[np.float64]
 Ties = Literal["first", "random", "leave"]
 EscortFactor = Literal["keep", "drop"]
+Parametrization = Literal["softmax", "escort", "direct"]
 
 
 # Parametrizations
@@ -81,9 +84,18 @@ def softmax(theta: ArrayLike) -> Floats:
     Returns
     -------
     ndarray, shape (..., n_actions)
+
+    Raises
+    ------
+    ValueError
+        If `theta` is not an array of finite numbers.
     """
-    theta = np.asarray(theta, dtype=np.float64)
-    weights = np.exp(theta - theta.max(axis=-1, keepdims=True))
+    return _softmax(_rows("theta", theta))
+
+
+def _softmax(theta: Floats) -> Floats:
+    with np.errstate(over="ignore"):  # a difference beyond 1.8e308 has exponential zero, rightly
+        weights = np.exp(theta - theta.max(axis=-1, keepdims=True))
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
@@ -101,8 +113,19 @@ def escort(theta: ArrayLike, p: float = 2.0) -> Floats:
     Returns
     -------
     ndarray, shape (..., n_actions)
+
+    Raises
+    ------
+    ValueError
+        If `theta` is not an array of finite numbers, or a row is zero.
     """
-    modulus = np.abs(np.asarray(theta, dtype=np.float64))
+    theta = _rows("theta", theta)
+    _require_escort(theta)
+    return _escort(theta, p)
+
+
+def _escort(theta: Floats, p: float) -> Floats:
+    modulus = np.abs(theta)
     powers = (modulus / modulus.max(axis=-1, keepdims=True)) ** p
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
@@ -123,11 +146,21 @@ def project_simplex(x: ArrayLike) -> Floats:
     Returns
     -------
     ndarray, shape (..., n_actions)
+
+    Raises
+    ------
+    ValueError
+        If `x` is not an array of finite numbers.
     """
-    points = np.asarray(x, dtype=np.float64)
+    return _project(_rows("x", x))
+
+
+def _project(points: Floats) -> Floats:
     # A common shift of a row does not change its projection; without it, large entries would
-    # swallow the 1 in the sum below.
-    points = points - points.max(axis=-1, keepdims=True)
+    # swallow the 1 in the sum below. With the largest entry at zero the threshold is at least -1:
+    # what is below -1 is not kept, wherever it is, and must not overflow the sum.
+    with np.errstate(over="ignore"):
+        points = np.maximum(points - points.max(axis=-1, keepdims=True), -2.0)
     descending = -np.sort(-points, axis=-1)
     counts = np.arange(1, points.shape[-1] + 1)
     thresholds = (np.cumsum(descending, axis=-1) - 1.0) / counts
@@ -172,9 +205,10 @@ def greedy_mask(
     Raises
     ------
     ValueError
-        If `ties` is unknown, or is ``"random"`` and `rng` is missing.
+        If `q` is not an array of finite numbers, if `ties` is unknown, or is ``"random"`` and `rng`
+        is missing.
     """
-    q = np.asarray(q, dtype=np.float64)
+    q = _rows("q", q)
     best = q == q.max(axis=-1, keepdims=True)
     if ties == "leave":
         return np.asarray(best & (best.sum(axis=-1, keepdims=True) == 1))
@@ -226,7 +260,7 @@ class Update(ABC):
     title: ClassVar[str] = ""
     label: ClassVar[str] = ""
     look: ClassVar[Look | None] = None
-    parametrization: ClassVar[Literal["softmax", "escort", "direct"] | None] = None
+    parametrization: ClassVar[Parametrization | None] = None
     in_paper: ClassVar[bool] = False
 
     @property
@@ -293,8 +327,8 @@ class Update(ABC):
         ValueError
             If `pi` is not a policy of this update.
         """
-        pi = _finite("pi", pi)
-        _require_simplex("pi", pi, "probabilities")
+        pi = _rows("pi", pi)
+        require_distributions("pi", pi)
         return self.to_parameters(pi)
 
     def step(
@@ -324,18 +358,19 @@ class Update(ABC):
         Raises
         ------
         ValueError
-            If an argument has a wrong shape, is not finite, or a weight is negative.
+            If an argument has a wrong shape, is not finite, or a weight is negative; or if the
+            step leaves the range of floats.
         """
         theta = self._checked(theta)
-        q = _finite("q", q)
-        weight = _finite("weight", weight, needs_axis=False)
+        q = _rows("q", q)
+        weight = numbers("weight", weight)
         if q.shape[-1] != theta.shape[-1]:
             raise ValueError(
                 f"q: expected {theta.shape[-1]} actions on the last axis as theta has, "
                 f"got shape {q.shape}."
             )
         if np.any(weight < 0):
-            row = _first_index(weight < 0)
+            row = first_index(weight < 0)
             raise ValueError(f"weight: expected eta * d(s) >= 0, got {weight[row]} at index {row}.")
         try:
             np.broadcast_shapes(theta.shape[:-1], q.shape[:-1], weight.shape)
@@ -344,7 +379,16 @@ class Update(ABC):
                 f"theta, q and weight do not broadcast: leading shapes {theta.shape[:-1]}, "
                 f"{q.shape[:-1]} and {weight.shape}."
             ) from None
-        return self.advance(theta, q, weight[..., np.newaxis], rng)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            new = self.advance(theta, q, weight[..., np.newaxis], rng)
+        beyond = ~np.isfinite(new)
+        if np.any(beyond):
+            raise ValueError(
+                f"weight: the step leaves the range of floats (1.8e308) at index "
+                f"{first_index(beyond)}; the parameters, or weight times the differences of q, "
+                "are too large for it."
+            )
+        return new
 
     def initial(self, n_states: int, n_actions: int) -> Floats:
         """Return parameters of the uniform policy, shape (n_states, n_actions).
@@ -366,7 +410,7 @@ class Update(ABC):
 
     def _checked(self, theta: ArrayLike) -> Floats:
         """Return `theta` as floats, or raise `ValueError`."""
-        theta = _finite("theta", theta)
+        theta = _rows("theta", theta)
         if theta.shape[-1] < 2:
             raise ValueError(f"theta: expected at least two actions, got shape {theta.shape}.")
         return theta
@@ -379,14 +423,14 @@ class _Softmax(Update):
 
     def to_policy(self, theta: Floats) -> Floats:
         """Return the policy of checked parameters."""
-        return softmax(theta)
+        return _softmax(theta)
 
     def to_parameters(self, pi: Floats) -> Floats:
         """Return parameters of a checked policy."""
         if np.any(pi == 0.0):
             raise ValueError(
                 f"pi: softmax policies are positive everywhere, got 0 at index "
-                f"{_first_index(pi == 0.0)}."
+                f"{first_index(pi == 0.0)}."
             )
         return np.log(pi)
 
@@ -410,7 +454,7 @@ class SoftmaxPolicyGradient(_Softmax):
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
         """Return the new parameters."""
-        pi = softmax(theta)
+        pi = _softmax(theta)
         return np.asarray(theta + weight * pi * advantage(pi, q))
 
 
@@ -442,8 +486,10 @@ class EscortPolicyGradient(Update):
 
     @property
     def kernel(self) -> Kernel | None:
-        """One step at one state for p = 2 with its factor; other settings need powers."""
-        return kernels.pg_es if (self.p, self.factor) == (2.0, "keep") else None
+        """One step at one state for p = 2; other exponents need powers."""
+        if self.p != 2.0:
+            return None
+        return kernels.pg_es if self.factor == "keep" else kernels.pg_es_drop
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.p) and self.p >= 1.0):
@@ -455,7 +501,7 @@ class EscortPolicyGradient(Update):
 
     def to_policy(self, theta: Floats) -> Floats:
         """Return the policy of checked parameters."""
-        return escort(theta, self.p)
+        return _escort(theta, self.p)
 
     def to_parameters(self, pi: Floats) -> Floats:
         """Return parameters of a checked policy."""
@@ -465,7 +511,7 @@ class EscortPolicyGradient(Update):
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
         """Return the new parameters."""
-        pi = escort(theta, self.p)
+        pi = _escort(theta, self.p)
         direction = np.sign(theta) * pi ** (1.0 - 1.0 / self.p) * advantage(pi, q)
         if self.factor == "keep":
             weight = weight * self.p / self._norm(theta)
@@ -483,12 +529,7 @@ class EscortPolicyGradient(Update):
 
     def _checked(self, theta: ArrayLike) -> Floats:
         theta = super()._checked(theta)
-        dead = ~np.any(theta != 0.0, axis=-1)
-        if np.any(dead):
-            raise ValueError(
-                f"theta: the escort policy is undefined where every parameter is zero, as at row "
-                f"{_first_index(dead)}."
-            )
+        _require_escort(theta)
         return theta
 
 
@@ -522,7 +563,7 @@ class Direct(Update):
         """Return the new parameters."""
         # The projection is the same for q shifted by a constant; with the largest value at zero
         # a huge weight sends the other actions far below instead of everything far above.
-        return project_simplex(theta + weight * (q - q.max(axis=-1, keepdims=True)))
+        return _project(theta + weight * (q - q.max(axis=-1, keepdims=True)))
 
     def uniform(self, n_actions: int) -> float:
         """Return the parameter which, given to every action, is the uniform policy."""
@@ -530,7 +571,7 @@ class Direct(Update):
 
     def _checked(self, theta: ArrayLike) -> Floats:
         theta = super()._checked(theta)
-        _require_simplex("theta", theta, "points of the simplex")
+        require_distributions("theta", theta, "points of the simplex")
         return theta
 
 
@@ -565,7 +606,7 @@ class CrossEntropy(_Softmax):
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
         """Return the new parameters."""
-        mask, pi = greedy_mask(q, self.ties, rng), softmax(theta)
+        mask, pi = greedy_mask(q, self.ties, rng), _softmax(theta)
         # 1 - pi(a_q) as the sum of the others, which keeps its digits when it is small
         missing = np.sum(np.where(mask, 0.0, pi), axis=-1, keepdims=True)
         direction = np.where(mask, missing, -pi)
@@ -599,7 +640,7 @@ class ModifiedCrossEntropy(CrossEntropy):
     ) -> Floats:
         """Return the new parameters."""
         mask = greedy_mask(q, self.ties, rng)
-        missing = np.sum(np.where(mask, 0.0, softmax(theta)), axis=-1, keepdims=True)
+        missing = np.sum(np.where(mask, 0.0, _softmax(theta)), axis=-1, keepdims=True)
         share = np.where(mask, 1.0, -1.0 / (theta.shape[-1] - 1))
         direction = np.where(mask.any(axis=-1, keepdims=True), share * missing, 0.0)
         return np.asarray(theta + weight * direction)
@@ -718,35 +759,20 @@ def make_update(name: str, **options: object) -> Update:
 # Checks of arguments
 
 
-def _finite(name: str, value: ArrayLike, needs_axis: bool = True) -> Floats:
-    """Return `value` as a float array, or raise `ValueError` naming the first bad entry."""
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}: expected an array of numbers, got {value!r}.") from None
-    if needs_axis and array.ndim == 0:
-        raise ValueError(
-            f"{name}: expected shape (..., n_actions), got the single number {value!r}."
-        )
-    bad = ~np.isfinite(array)
-    if np.any(bad):
-        index = _first_index(bad)
-        raise ValueError(f"{name}: expected finite numbers, got {array[index]} at index {index}.")
+def _rows(name: str, value: ArrayLike) -> Floats:
+    """Return `value` as finite floats with an axis of actions, or raise `ValueError`."""
+    array = numbers(name, value)
+    if array.ndim == 0 or array.shape[-1] == 0:
+        got = f"the single number {array}" if array.ndim == 0 else f"shape {array.shape}"
+        raise ValueError(f"{name}: expected shape (..., n_actions), got {got}.")
     return array
 
 
-def _require_simplex(name: str, rows: Floats, what: str) -> None:
-    """Raise `ValueError` unless every row is non-negative and sums to one."""
-    # The sum of n rounded probabilities is within n ulp of one; 1e-9 leaves room for every size
-    # in use and is far below any policy difference the book looks at.
-    outside = np.any(rows < 0.0, axis=-1) | (np.abs(rows.sum(axis=-1) - 1.0) > 1e-9)
-    if np.any(outside):
-        row = _first_index(outside)
+def _require_escort(theta: Floats) -> None:
+    """Raise `ValueError` unless every row has a parameter that is not zero."""
+    dead = ~np.any(theta != 0.0, axis=-1)
+    if np.any(dead):
         raise ValueError(
-            f"{name}: expected {what} (non-negative, sum 1), got {rows[row]} at row {row}."
+            "theta: the escort policy is undefined where every parameter is zero, as at row "
+            f"{first_index(dead)}."
         )
-
-
-def _first_index(marks: NDArray[np.bool_]) -> tuple[int, ...]:
-    """Return the index of the first mark."""
-    return tuple(int(i) for i in np.argwhere(marks)[0])

@@ -21,8 +21,8 @@ import yaml
 from browser import ARGUMENTS, chromium
 from playwright.sync_api import Browser, Route, sync_playwright
 
-from pu_lib.claims import ledger
-from pu_lib.show.ledger import status_counts
+from pu_lib.claims import Scope, ledger
+from pu_lib.show.ledger import scope_counts, status_counts
 from pu_lib.verdict import Status
 
 ROOT = Path(__file__).parent.parent
@@ -185,16 +185,24 @@ def test_search_finds_a_theorem_by_its_number(
     if "book/unlearning" in PAGES:
         first = visit.page.locator("#search-results li a").first.get_attribute("href") or ""
         assert "book/unlearning.html" in first, titles
+    if not disk:  # from the disk there are no excerpts
+        visit.page.wait_for_selector("#search-results p.context")
+        excerpts = visit.page.locator("#search-results p.context").all_inner_texts()
+        assert [excerpt for excerpt in excerpts if "\\(" in excerpt] == []
     visit.close()
 
 
 def test_the_ledger_shows_what_is_asked_for(server: str, browser: Browser) -> None:
     visit = Visit(browser, f"{server}book/claims.html?status=open", server)
     shown = visit.page.locator("table.ledger tr[data-status]:not([hidden])")
-    visit.page.wait_for_function("document.querySelector('.pu-ledger-filter select').value")
+    status = visit.page.get_by_label("status", exact=True)
+    visit.page.wait_for_function("document.querySelectorAll('.pu-ledger-filter select')[1].value")
     assert shown.count() == status_counts()[Status.OPEN]
-    visit.page.locator(".pu-ledger-filter select").select_option("")
+    status.select_option("")
     assert shown.count() == len(ledger())
+    visit.page.get_by_label("of", exact=True).select_option("cell")
+    assert shown.count() == sum(scope_counts()[Scope.CELL].values())
+    visit.page.get_by_label("of", exact=True).select_option("")
     visit.page.locator(".pu-ledger-filter input").fill("THM:rates/limit")
     assert [shown.nth(i).get_attribute("data-status") for i in range(shown.count())] == ["holds"]
     visit.close()

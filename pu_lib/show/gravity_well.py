@@ -8,7 +8,13 @@ from numpy.typing import NDArray
 
 from pu_lib.show.explorers import Explorer, Slider
 from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
-from pu_lib.theory.gravity_well import condition_map, escape_steps, failing_share, parameters, well
+from pu_lib.theory.gravity_well import (
+    condition_map,
+    escape_steps,
+    failing_share,
+    greedy_path,
+    well,
+)
 from pu_lib.updates import UPDATES, label_of, look_of, softmax
 
 __all__ = ["EXPLORERS", "alt_maps", "draw_escape", "draw_maps", "draw_published"]
@@ -42,7 +48,7 @@ def draw_maps(middle: float = 0.9, eta: float = 0.1) -> BookFigure:
         The weight of the step.
     """
     points, inside = _raster()
-    fig, axes = figure(1, 5, height=1.9)
+    fig, axes = figure(1, len(UPDATES), height=1.9)
     for ax, (name, update) in zip(axes, UPDATES.items(), strict=True):
         picture = np.full(inside.shape, np.nan)
         picture[inside] = condition_map(update, points[inside], (1.0, middle, 0.0), eta)
@@ -81,11 +87,21 @@ def alt_maps(middle: float = 0.9, eta: float = 0.1) -> str:
 
 @styled
 def draw_escape(weight: float = 1.0, middle: float = 0.9) -> BookFigure:
-    """Draw the number of steps needed to leave a well against its depth."""
-    depths, q = np.geomspace(0.2, 2e-3, 7), (1.0, middle, 0.0)
+    """Draw the number of steps needed to leave a well against its depth.
+
+    Parameters
+    ----------
+    weight : float
+        The weight of each step.
+    middle : float
+        The value of the second action; the others are 1 and 0.
+    """
+    depths = np.geomspace(0.2, 2e-3, 7)
+    starts = np.array([well(float(depth)) for depth in depths])
+    q = np.broadcast_to(np.array([1.0, middle, 0.0]), starts.shape)
     fig, ax = figure(height=3.4)
-    for name, update in UPDATES.items():
-        steps = [escape_steps(update, well(d), q, weight) for d in depths]
+    for name in UPDATES:
+        steps = escape_steps(name, starts, q, weight)
         ax.loglog(1 / depths, steps, marker=look_of(name).marker, **line(name))
     ax.loglog(1 / depths, 20 / depths, color=GREY, linewidth=1, linestyle=":")
     ax.text(200, 6e3, r"$20/\varepsilon$", ha="right", color=GREY)
@@ -96,15 +112,18 @@ def draw_escape(weight: float = 1.0, middle: float = 0.9) -> BookFigure:
 
 @styled
 def draw_published(weight: float = 0.4, n_steps: int = 12_000) -> BookFigure:
-    r"""Draw :math:`\pi(a_q)` along the steps from the policy of :math:`\theta_0 = (1, 3, 5)`."""
-    pi = softmax(PUBLISHED)
+    r"""Draw :math:`\pi(a_q)` along the steps from the policy of :math:`\theta_0 = (1, 3, 5)`.
+
+    Parameters
+    ----------
+    weight : float
+        The weight of each step.
+    n_steps : int
+        How far to go.
+    """
     fig, ax = figure(height=3.2)
-    for name, update in UPDATES.items():
-        theta = parameters(update, pi)
-        path = [float(pi[0])]
-        while len(path) <= n_steps and path[-1] < 0.99:
-            theta = update.step(theta, PUBLISHED_Q, weight)
-            path.append(float(update.policy(theta)[0]))
+    for name in UPDATES:
+        path = greedy_path(name, softmax(PUBLISHED), PUBLISHED_Q, weight, n_steps)
         ax.semilogx(np.arange(1, len(path) + 1), path, **line(name))
     ax.set(xlabel="step (counted from 1)", ylabel=r"$\pi(a_q)$", ylim=(-0.02, 1.02))
     ax.legend(loc="upper left")

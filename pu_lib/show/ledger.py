@@ -9,34 +9,46 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from pu_lib.claims import Claim, chapters, errata, ledger, recorded
-from pu_lib.updates import UPDATES
-from pu_lib.verdict import Status
+from pu_lib.claims import (
+    Claim,
+    Erratum,
+    Scope,
+    chapters,
+    check_of,
+    errata,
+    ledger,
+    recorded,
+)
+from pu_lib.updates import UPDATES, label_of
+from pu_lib.verdict import Check, Status
 
 __all__ = [
-    "AXES",
+    "SCOPES",
     "Html",
     "chapter_title",
+    "criteria",
     "errata_table",
     "ledger_table",
+    "power_table",
     "prose",
+    "scope_counts",
     "statement_index",
     "status_counts",
     "summary",
     "table_1",
 ]
 
-AXES = {
-    "convergence": "Conv. & opt.",
-    "rates": "Rates",
-    "gravity-well": "Gravity well",
-    "unlearning": "Unlearning",
-    "stochastic": "Stochastic",
-    "deep": "Deep impl.",
+SCOPES = {
+    Scope.STATEMENT: "Statements of the paper",
+    Scope.PROOF: "Steps of its proofs",
+    Scope.REMARK: "Its remarks",
+    Scope.CELL: "Entries of Table 1",
+    Scope.EXPERIMENT: "Sentences on its experiments",
+    Scope.BOOK: "Theorems of this book",
 }
-"""The columns of Table 1, by the last part of a cell's identifier."""
+"""What a count counts, by scope."""
 
 
 class Html(str):
@@ -51,30 +63,55 @@ def chapter_title(chapter: str) -> str:
     return chapters()[chapter]
 
 
+# Counts
+
+
 def status_counts(claims: Iterable[Claim] | None = None) -> dict[Status, int]:
     """Count the claims by recorded status, in the order of `Status`; unused ones are left out."""
     counts = Counter(claim.status for claim in (ledger() if claims is None else claims))
     return {status: counts[status] for status in Status if counts[status]}
 
 
+def scope_counts() -> dict[Scope, dict[Status, int]]:
+    """Count the claims by scope and recorded status; what is not in use is left out."""
+    by_scope = {scope: [claim for claim in ledger() if claim.scope is scope] for scope in Scope}
+    return {scope: status_counts(claims) for scope, claims in by_scope.items() if claims}
+
+
 def summary() -> Html:
-    """Return the number of claims of each status, as a row of badges."""
-    counts = status_counts()
-    badges = "".join(
-        f"<li><strong>{count}</strong> "
-        f'<a href="claims.html?status={status.name.lower()}#the-ledger">{_badge(status)}</a></li>'
-        for status, count in counts.items()
+    """Return the numbers of claims by scope and status, each a link to the ledger's page."""
+    rows = "".join(
+        f'<dt><strong>{sum(counts.values())}</strong> <a href="{_asking(scope)}">{SCOPES[scope]}'
+        f"</a></dt><dd><ul>{_badges(scope, counts)}</ul></dd>"
+        for scope, counts in scope_counts().items()
     )
     # a pending claim has no check yet
-    whose = "each with " if Status.PENDING not in counts else "each but the pending ones with "
+    pending = Status.PENDING in status_counts()
+    whose = "each but the pending ones with " if pending else "each with "
     return Html(
         f"<p>{len(ledger())} claims, {whose}a check that runs:</p>"
-        f'<ul class="ledger-summary">{badges}</ul>'
+        f'<dl class="ledger-summary">{rows}</dl>'
     )
+
+
+def _badges(scope: Scope, counts: Mapping[Status, int]) -> str:
+    return "".join(
+        f'<li>{count} <a href="{_asking(scope, status)}">{_badge(status)}</a></li>'
+        for status, count in counts.items()
+    )
+
+
+def _asking(scope: Scope, status: Status | None = None) -> str:
+    """Return the address of the ledger filtered by scope and status."""
+    wanted = "" if status is None else f"&amp;status={status.name.lower()}"
+    return f"claims.html?scope={scope.name.lower()}{wanted}#the-ledger"
+
+
+# The ledger
 
 
 def ledger_table(chapter: str) -> Html:
-    """Return the claims of a chapter: number, statement, status, margin, seconds.
+    """Return the claims of a chapter; each opens to what is wrong with it and what is true.
 
     Raises
     ------
@@ -87,70 +124,149 @@ def ledger_table(chapter: str) -> Html:
     rows = [
         (
             f"{html.escape(claim.number)}<br><code>{html.escape(claim.id)}</code>",
-            prose(claim.statement) + _corrected(claim),
-            _badge(claim.status),
-            _measured(claim, "margin"),
-            _measured(claim, "seconds"),
+            f"<p>{prose(claim.statement)}</p>{_judgement(claim)}",
         )
         for claim in claims
     ]
     caption = f'<a href="{chapter}.html">{html.escape(chapter_title(chapter))}</a>'
-    head = ("Claim", "Statement", "Status", "Margin", "Seconds")
+    head = ("Claim", "What it says, and what was found")
     return _table(head, rows, caption, [_marks(claim) for claim in claims])
+
+
+def _judgement(claim: Claim) -> str:
+    """Return the status of a claim, which opens to all that is known of it."""
+    row = recorded().get(claim.id, {})
+    margin, seconds = row.get("margin"), row.get("seconds")
+    measured = [] if margin is None else [f"worst margin {margin:.3g}"]
+    measured += [] if seconds is None else [f"{seconds:.2g} s"]
+    facts = {
+        "Printed": html.escape(_printed(claim)),
+        "What is wrong": prose(claim.wrong),
+        "How bad it is": "" if claim.severity is None else html.escape(claim.severity.value),
+        "What is true": prose(claim.correction),
+        "What decides": html.escape(row.get("summary", "")),
+        "Last run": ", ".join(measured),
+        "Where": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>, '
+        f"on section {html.escape(claim.section)} of the paper",
+    }
+    listed = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items() if fact)
+    return (
+        f'<details class="claim"><summary>{_badge(claim.status)} '
+        f"<small>{claim.scope.value}</small></summary><dl>{listed}</dl></details>"
+    )
+
+
+def _printed(claim: Claim) -> str:
+    """Return what the paper prints in a cell of Table 1; nothing for other claims."""
+    return _entries().get(claim.id, "") if claim.scope is Scope.CELL else ""
+
+
+def _entries() -> dict[str, str]:
+    """Return the printed entries of Table 1 by claim."""
+    from pu_lib.checks.claims import PRINTED
+    from pu_lib.theory.claims import COLUMNS
+
+    return {
+        f"tab:analysis/{update}/{column}": entry
+        for update, entries in PRINTED.items()
+        for column, entry in zip(COLUMNS, entries, strict=True)
+    }
 
 
 def _marks(claim: Claim) -> str:
     """Return what the ledger filter reads of a row."""
-    words = f"{claim.number} {claim.id} {claim.statement} {claim.correction}".lower()
+    words = f"{claim.number} {claim.id} {claim.statement} {claim.wrong} {claim.correction}".lower()
     quoted = html.escape(words, quote=True)
-    return f' data-status="{claim.status.name.lower()}" data-words="{quoted}"'
+    return (
+        f' data-status="{claim.status.name.lower()}" data-scope="{claim.scope.name.lower()}"'
+        f' data-words="{quoted}"'
+    )
+
+
+# The power of the checks
+
+
+def power_table(chapter: str) -> Html:
+    """Return, for each check of a chapter, what it refuses and what it does not notice.
+
+    The words stand beside the check; the test suite runs them all.
+
+    Parameters
+    ----------
+    chapter : str
+        The chapter, one of `pu_lib.claims.chapters`.
+    """
+    judged = [c for c in ledger() if c.chapter == chapter and c.status is not Status.PENDING]
+    rows = [(f"<code>{html.escape(c.id)}</code>", _power(check_of(c))) for c in judged]
+    return _table(("Check of", "What it makes of other claims"), rows, chapter_title(chapter))
+
+
+def _power(check: Check) -> str:
+    parts = [
+        f"<dt>{name}</dt>" + "".join(f"<dd>{html.escape(words)}</dd>" for words in cases)
+        for name, cases in (("refuses", check.moved), ("does not notice", check.blind))
+        if cases
+    ]
+    return f"<dl>{''.join(parts)}</dl>" if parts else "<em>nothing else was tried</em>"
+
+
+# The slips
 
 
 def errata_table() -> Html:
     """Return every slip of the paper: where, what is printed, what is right, why."""
-    rows = [
-        (
-            f'{prose(erratum.where)}<br><a href="{erratum.chapter}.html">'
-            f"{html.escape(chapter_title(erratum.chapter))}</a>",
-            html.escape(erratum.kind),
-            prose(erratum.printed),
-            prose(erratum.right),
-            prose(erratum.why),
-        )
-        for erratum in errata()
-    ]
-    return _table(("Where", "Kind", "Printed", "Right", "Why"), rows, "Slips of the paper")
+    return Html(f'<div class="errata">{"".join(map(_erratum, errata()))}</div>')
+
+
+def _erratum(erratum: Erratum) -> str:
+    title = html.escape(chapter_title(erratum.chapter))
+    facts = {"Printed": erratum.printed, "Right": erratum.right, "Why": erratum.why}
+    listed = "".join(f"<div><dt>{n}</dt><dd>{prose(fact)}</dd></div>" for n, fact in facts.items())
+    return (
+        f"<article><p><strong>{prose(erratum.where)}</strong> <small>{html.escape(erratum.kind)}, "
+        f'<a href="{erratum.chapter}.html">{title}</a></small></p><dl>{listed}</dl></article>'
+    )
+
+
+# Statements by number
 
 
 def statement_index() -> Html:
-    """Return the paper's numbered statements in its own order, with the chapter of each."""
+    """Return the paper's numbered statements in its own order, each with its own status.
+
+    The status of a theorem is that of its statement; steps of its proof, and what this book adds to
+    it, stand apart.
+    """
     heads: dict[str, list[Claim]] = {}
     for claim in ledger():
-        head = re.match(r"(Proposition|Theorem|Corollary|Lemma) \d+", claim.number)
+        head = re.search(r"(Proposition|Theorem|Corollary|Lemma) \d+", claim.number)
         if head:
             heads.setdefault(head.group(), []).append(claim)
     rows = [
-        (
-            f'<a href="{claims[0].chapter}.html">{number}</a>',
-            html.escape(chapter_title(claims[0].chapter)),
-            " ".join(_badge(status) for status in status_counts(claims)),
-        )
-        for number, claims in sorted(heads.items(), key=lambda item: _paper_order(item[0]))
+        (f'<a href="{heads[number][0].chapter}.html">{number}</a>', _statement(heads[number]))
+        for number in sorted(heads, key=_paper_order)
     ]
-    return _table(("Statement", "Chapter", "Status of its parts"), rows, "Statements by number")
+    return _table(("Number", "Statement and status"), rows, "Statements by number")
 
 
-def table_1() -> Html:
-    """Return Table 1: what the paper prints, and the recorded status of each cell."""
-    cells = {claim.id: claim for claim in ledger() if claim.kind == "table"}
-    rows = [
-        (
-            f"<code>{update}</code>",
-            *(_cell(cells[f"tab:analysis/{update}/{axis}"]) for axis in AXES),
-        )
-        for update in UPDATES
-    ]
-    return _table(("Update", *AXES.values()), rows, "Table 1: the paper's entry, then ours")
+def _statement(claims: Sequence[Claim]) -> str:
+    own = [claim for claim in claims if claim.scope is Scope.STATEMENT]
+    parts = "".join(f"<p>{prose(claim.statement)}</p>{_judgement(claim)}" for claim in own)
+    beside = {
+        words: [claim for claim in claims if claim.scope is scope]
+        for scope, words in SCOPES.items()
+        if scope is not Scope.STATEMENT
+    }
+    counted = "".join(
+        f"<p><small>{words}: {_plain_counts(some)}</small></p>"
+        for words, some in beside.items()
+        if some
+    )
+    return parts + counted
+
+
+def _plain_counts(claims: Sequence[Claim]) -> str:
+    return ", ".join(f"{count} {status.value}" for status, count in status_counts(claims).items())
 
 
 def _paper_order(number: str) -> tuple[int, int]:
@@ -159,22 +275,60 @@ def _paper_order(number: str) -> tuple[int, int]:
     return (0 if kind == "Proposition" else 1, int(index))
 
 
-def _cell(claim: Claim) -> str:
-    printed = re.sub(r"^Table 1 gives (.*) for .*$", r"\1", claim.statement)
-    return f"{prose(printed)}<br>{_badge(claim.status)}{_corrected(claim)}"
+# Table 1
 
 
-def _corrected(claim: Claim) -> str:
-    return f'<br><em class="correction">{prose(claim.correction)}</em>' if claim.correction else ""
+def table_1() -> Html:
+    """Return Table 1: what the paper prints and the recorded status; other updates are measured.
+
+    Below it stands what is true where an entry needs a correction.
+    """
+    from pu_lib.theory.claims import COLUMNS, measure
+
+    cells = {claim.id: claim for claim in ledger() if claim.scope is Scope.CELL}
+    rows, notes = [], ""
+    for update in UPDATES:
+        row = [label_of(update)]
+        for column in COLUMNS.values():
+            claim = cells.get(f"tab:analysis/{update}/{column.name}")
+            if claim is None:
+                row.append(html.escape(measure(update, column.name).entry))
+                continue
+            row.append(f"{html.escape(_printed(claim))}<br>{_badge(claim.status)}")
+            if claim.correction:
+                head = html.escape(f"{label_of(update)}, {column.title}")
+                notes += f"<dt>{head}</dt><dd>{prose(claim.correction)}</dd>"
+        rows.append(tuple(row))
+    heads = ("Update", *(column.title for column in COLUMNS.values()))
+    caption = "Table 1: the paper's entries, and what the measurement says of each"
+    table = _table(heads, rows, caption, kind="table-1")
+    return Html(f'{table}<dl class="table-1-notes">{notes}</dl>')
+
+
+def criteria() -> Html:
+    """Return how Table 1 is measured, in the words that stand beside the measurements."""
+    from pu_lib.theory.claims import COLUMNS
+
+    rows = [
+        (
+            html.escape(column.title),
+            f"<p>{html.escape(column.measured)}</p><dl>"
+            + "".join(
+                f"<dt>{html.escape(entry)}</dt><dd>{html.escape(words)}</dd>"
+                for entry, words in column.criteria.items()
+            )
+            + "</dl>",
+        )
+        for column in COLUMNS.values()
+    ]
+    return _table(("Column", "What is measured, and when each entry is given"), rows, "Criteria")
+
+
+# Pieces
 
 
 def _badge(status: Status) -> str:
     return f'<span class="verdict-status verdict-{status.name.lower()}">{status.value}</span>'
-
-
-def _measured(claim: Claim, key: str) -> str:
-    value = recorded().get(claim.id, {}).get(key)
-    return "" if value is None else f'<span class="measured">{value:.3g}</span>'
 
 
 def prose(text: str) -> str:
@@ -193,8 +347,9 @@ def _table(
     rows: Sequence[tuple[str, ...]],
     caption: str,
     marks: Sequence[str] | None = None,
+    kind: str = "ledger",
 ) -> Html:
-    """Return a table; `marks` are attributes of its rows."""
+    """Return a table of a kind that the style sheet knows; `marks` are attributes of its rows."""
     cells = "".join(f'<th scope="col">{name}</th>' for name in head)
     body = "".join(
         f"<tr{mark}>"
@@ -204,6 +359,6 @@ def _table(
         for row, mark in zip(rows, marks or [""] * len(rows), strict=True)
     )
     return Html(
-        f'<table class="ledger"><caption>{caption}</caption>'
+        f'<table class="{kind}"><caption>{caption}</caption>'
         f"<thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
     )

@@ -6,33 +6,38 @@ function labelled(name, control) {
   return label;
 }
 
-function render({ model, el }) {
-  const statuses = model.get("statuses");
-  const total = Object.values(statuses).reduce((sum, [, count]) => sum + count, 0);
+function choice(options, total) {
+  const select = document.createElement("select");
+  select.append(new Option(`any (${total})`, ""));
+  Object.entries(options).forEach(([name, [words, count]]) => select.append(new Option(`${words} (${count})`, name)));
+  return select;
+}
 
-  const status = document.createElement("select");
-  status.append(new Option(`any (${total})`, ""));
-  Object.entries(statuses).forEach(([name, [words, count]]) => status.append(new Option(`${words} (${count})`, name)));
-  const words = document.createElement("input");
-  words.type = "search";
-  words.placeholder = "Theorem 4";
+function render({ model, el }) {
+  const total = Object.values(model.get("statuses")).reduce((sum, [, count]) => sum + count, 0);
+  const controls = {
+    scope: choice(model.get("scopes"), total),
+    status: choice(model.get("statuses"), total),
+    words: document.createElement("input"),
+  };
+  controls.words.type = "search";
+  controls.words.placeholder = "Theorem 4";
   const found = document.createElement("p");
   found.setAttribute("aria-live", "polite");
 
-  const set = (key, value) => { model.set(key, value); model.save_changes(); };
-  status.addEventListener("change", () => set("status", status.value));
-  words.addEventListener("input", () => set("words", words.value));
+  Object.entries(controls).forEach(([key, control]) =>
+    control.addEventListener(key === "words" ? "input" : "change", () => { model.set(key, control.value); model.save_changes(); }));
 
   const refresh = () => {
-    status.value = model.get("status");
-    if (words.value !== model.get("words")) words.value = model.get("words");
+    Object.entries(controls).forEach(([key, control]) => { if (control.value !== model.get(key)) control.value = model.get(key); });
     const wanted = model.get("words").trim().toLowerCase();
+    const fits = ({ dataset }) =>
+      ["scope", "status"].every((key) => !model.get(key) || dataset[key] === model.get(key)) && dataset.words.includes(wanted);
     let shown = 0;
     document.querySelectorAll("table.ledger:has(tr[data-status])").forEach((table) => {
       let left = 0;
       table.querySelectorAll("tr[data-status]").forEach((row) => {
-        const fits = !status.value || row.dataset.status === status.value;
-        row.hidden = !(fits && row.dataset.words.includes(wanted));
+        row.hidden = !fits(row);
         left += !row.hidden;
       });
       table.hidden = left === 0;
@@ -40,14 +45,16 @@ function render({ model, el }) {
     });
     found.textContent = `${shown} of ${total} claims`;
   };
-  ["status", "words"].forEach((key) => model.on(`change:${key}`, refresh));
+  Object.keys(controls).forEach((key) => model.on(`change:${key}`, refresh));
 
   const root = document.createElement("div");
   root.className = "pu-ledger-filter";
-  root.append(labelled("status", status), labelled("with the words", words), found);
+  root.append(labelled("of", controls.scope), labelled("status", controls.status), labelled("with the words", controls.words), found);
   el.append(root);
-  const asked = new URLSearchParams(location.search).get("status");
-  if (asked in statuses) model.set("status", asked);
+  const asked = new URLSearchParams(location.search);
+  [["scope", "scopes"], ["status", "statuses"]].forEach(([key, known]) => {
+    if (asked.get(key) in model.get(known)) model.set(key, asked.get(key));
+  });
   refresh();
 }
 

@@ -1,8 +1,8 @@
-"""The ledger filter: of all claims on the page, those of one status, or that hold some words.
+"""The ledger filter: of all claims on the page, those of one scope and status, or with some words.
 
 The rows stand in the tables of `pu_lib.show.ledger.ledger_table`; ``ledger_filter.js`` hides those
 that do not fit, so that nothing is lost where no script runs. The address of the page may ask for a
-status: ``claims.html?status=open``.
+scope and a status: ``claims.html?scope=statement&status=open``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pathlib
 import anywidget
 import traitlets
 
-from pu_lib.show.ledger import status_counts
+from pu_lib.show.ledger import SCOPES, scope_counts, status_counts
 
 __all__ = ["LedgerFilter"]
 
@@ -24,19 +24,26 @@ class LedgerFilter(anywidget.AnyWidget):
 
     Attributes
     ----------
-    status : str
-        The name of a status in lower case, or nothing for all.
+    scope, status : str
+        The name of a scope and of a status in lower case, or nothing for all.
     words : str
         What a row has to contain, in any case.
-    statuses : dict
-        The statuses in use, by name: words and number of claims.
+    scopes, statuses : dict
+        Those in use, by name: words and number of claims.
     """
 
     _esm = _HERE / "ledger_filter.js"
     _css = _HERE / "ledger_filter.css"
 
+    scope = traitlets.Unicode().tag(sync=True)
     status = traitlets.Unicode().tag(sync=True)
     words = traitlets.Unicode().tag(sync=True)
+    scopes = traitlets.Dict(
+        {
+            scope.name.lower(): [SCOPES[scope], sum(counts.values())]
+            for scope, counts in scope_counts().items()
+        }
+    ).tag(sync=True)
     statuses = traitlets.Dict(
         {status.name.lower(): [status.value, n] for status, n in status_counts().items()}
     ).tag(sync=True)

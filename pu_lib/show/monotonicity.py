@@ -15,7 +15,7 @@ from pu_lib.show.updates import place, simplex_axes, starts
 from pu_lib.theory.monotonicity import (
     decrease_frequency,
     search_drop,
-    step_advantage,
+    value_change,
     worst_drop_any,
     worst_drop_three,
 )
@@ -29,7 +29,6 @@ __all__ = [
     "draw_frequency",
     "draw_mass_moved",
     "draw_worst_decrease",
-    "value_changes",
 ]
 
 Floats = NDArray[np.float64]
@@ -54,22 +53,23 @@ def draw_mass_moved() -> Figure:
     return fig
 
 
-def value_changes(name: str, pi: Floats, q: Floats, weight: float) -> Floats:
-    """Return v' - v after one update of each of the policies `pi`."""
-    update = UPDATES[name]
-    new = update.policy(update.step(update.parameters(pi), q, weight))
-    return step_advantage(pi, new, q)
-
-
 @styled
 def draw_decrease_region(
     weights: Sequence[float] = (0.1, 0.5, 1.5), q: Sequence[float] = (0.9, 1.0, 0.0)
 ) -> Figure:
-    """Shade the policies at which one CE step lowers the value, for several weights."""
+    """Shade the policies at which one CE step lowers the value, for several weights.
+
+    Parameters
+    ----------
+    weights : sequence of float
+        The weights, one panel each.
+    q : sequence of three numbers
+        The values.
+    """
     fig, axes = figure(1, len(weights), height=2.9)
     pi = starts(120)
     for ax, weight in zip(axes, weights, strict=True):
-        drop = -value_changes("ce", pi, np.asarray(q), weight)
+        drop = -value_change("ce", np.log(pi), np.asarray(q), weight)
         top = max(float(drop.max()), 1e-6)
         shades = ax.tricontourf(*place(pi), drop, levels=np.linspace(0, top, 9), cmap="YlOrBr")
         simplex_axes(ax, list(q), size=8.5)
@@ -81,7 +81,7 @@ def draw_decrease_region(
 
 
 @styled
-def draw_worst_decrease(seed: int = 5) -> Figure:
+def draw_worst_decrease() -> Figure:
     """Draw the largest decrease that CE can cause against the weight, and what a search finds."""
     fig, ax = figure()
     weights = np.geomspace(0.01, 100, 120)
@@ -90,10 +90,9 @@ def draw_worst_decrease(seed: int = 5) -> Figure:
     )
     ax.plot(weights, many, color=GREY, ls="--", label=r"$D_\infty(w)$: any number of actions")
     ax.plot(weights, three, color=look_of("ce").colour, label="$D_3(w)$: three actions")
-    rng = np.random.default_rng(seed)
     tried = [0.03, 0.1, 0.3, 1, 2, 5, 10]
     for k, marker in ((3, "o"), (6, "s")):
-        found = [search_drop(UPDATES["ce"], k, w, rng, rounds=160).value for w in tried]
+        found = [search_drop("ce", k, w, rounds=250).value for w in tried]
         ax.plot(tried, found, marker, color=INK, mfc="none", label=f"found by search, {k} actions")
     ax.set(xscale="log", yscale="log", xlabel=r"weight $w=\eta\,d(s)$")
     ax.set_ylabel("largest decrease of $v$ (values of range 1)")
@@ -105,12 +104,20 @@ def draw_worst_decrease(seed: int = 5) -> Figure:
 def draw_frequency(
     n_actions: Sequence[int] = (3, 4, 10), weights: Sequence[float] = (0.01, 1.0, 10.0)
 ) -> Figure:
-    """Draw how often a CE step lowers the value of a random state, against the policy's spread."""
+    """Draw how often a CE step lowers the value of a random state, against the policy's spread.
+
+    Parameters
+    ----------
+    n_actions : sequence of int
+        Numbers of actions, one curve each.
+    weights : sequence of float
+        The weights, one panel each.
+    """
     fig, axes = figure(1, len(weights), height=2.9, sharey=True)
     scales = np.linspace(0, 10, 11)
     for ax, weight in zip(axes, weights, strict=True):
         for k, marker, shade in zip(n_actions, "osD", SHADES, strict=True):
-            rates = [decrease_frequency(UPDATES["ce"], k, weight, s, n=3000) for s in scales]
+            rates = [decrease_frequency("ce", k, weight, s, n=3000) for s in scales]
             ax.plot(scales, rates, color=shade, marker=marker, markevery=2, label=f"$|A| = {k}$")
         ax.set_xlabel(f"spread of $\\theta$   ($w = {weight:g}$)")
     axes[0].set_ylabel("share of CE steps that lower $v$")
@@ -128,12 +135,20 @@ def _example(theta1: Floats | float, q1: float, eta: float, name: str) -> Floats
     top = np.atleast_1d(np.asarray(theta1, dtype=np.float64))
     theta = np.stack([top, np.zeros_like(top), np.zeros_like(top)], axis=-1)
     q = np.array([q1, 1.0, 0.0])
-    return step_advantage(softmax(theta), softmax(UPDATES[name].step(theta, q, eta)), q)
+    return value_change(name, theta, q, eta)
 
 
 @styled
 def draw_counterexample(q1: float, eta: float) -> Figure:
-    """Draw v' - v against theta_1 for theta = (theta_1, 0, 0) and q = (q_1, 1, 0)."""
+    """Draw v' - v against theta_1 for theta = (theta_1, 0, 0) and q = (q_1, 1, 0).
+
+    Parameters
+    ----------
+    q1 : float
+        The value of the first action, below 1.
+    eta : float
+        The weight of the step.
+    """
     fig, ax = figure(height=3.6)
     for name in ("ce", "mce"):
         ax.plot(THETA_1, _example(THETA_1, q1, eta, name), **line(name))
@@ -151,7 +166,7 @@ def draw_counterexample(q1: float, eta: float) -> Figure:
 
 
 def alt_counterexample(q1: float, eta: float) -> str:
-    """Say what `draw_counterexample` shows."""
+    """Say what `draw_counterexample` shows, for the same parameters."""
     change = _example(THETA_1, q1, eta, "ce")
     lower = THETA_1[change < 0]
     where = (

@@ -5,44 +5,50 @@ from __future__ import annotations
 import numpy as np
 
 from pu_lib.show.explorers import Explorer, Slider
-from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, line
+from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, line, styled
 from pu_lib.theory.rates import (
-    bandit_policies,
+    bandit_gaps,
     exponent,
     limit_error_bound,
     log_times,
     odds,
     overtaking_steps,
 )
-from pu_lib.updates import UPDATES, look_of, make_update
+from pu_lib.updates import PAPER, EscortPolicyGradient, as_update, look_of, make_update
 
 __all__ = [
     "EXPLORERS",
     "alt_limit",
+    "draw_exponents",
     "draw_limit",
-    "figure_exponents",
-    "figure_limit",
-    "figure_overtaking",
+    "draw_limits",
+    "draw_overtaking",
 ]
 
 
-def figure_exponents(n_steps: int = 2500) -> BookFigure:
-    """Draw the gap of every update on a bandit, with the measured exponents."""
-    arms = np.array([1.0, 0.6, 0.2])
-    times = log_times(n_steps)
+@styled
+def draw_exponents(n_steps: int = 2500) -> BookFigure:
+    """Draw the gap of every update on a bandit, with the measured exponents.
+
+    Parameters
+    ----------
+    n_steps : int
+        How far to go.
+    """
+    arms, times = (1.0, 0.6, 0.2), log_times(n_steps)
     fig, ax = figure(height=3.7)
-    for name in ("pg-sm", "ce", "mce", "pg-es", "di"):
-        update = make_update(name, p=4.0) if name == "pg-es" else UPDATES[name]
-        gap = bandit_policies(update, arms, n_steps)[times] @ (arms.max() - arms)
+    for name in PAPER:
+        escort = isinstance(as_update(name), EscortPolicyGradient)
+        update = make_update(name, p=4.0) if escort else as_update(name)
+        gap = bandit_gaps(update, arms, n_steps)[times]
         drawn = {**line(name)}
         if np.isfinite(value := exponent(times, gap).value):
             drawn["label"] += f": {value:.3f}"
-        if name == "pg-es":
+        if escort:
             drawn["label"] += " ($p=4$)"
         seen = gap > 1e-14
-        marker = "D" if name == "di" else None
-        ax.plot(times[seen], gap[seen], marker=marker, **drawn)
-    two = bandit_policies(UPDATES["pg-es"], arms, 60)[1:] @ (arms.max() - arms)
+        ax.plot(times[seen], gap[seen], marker="D" if seen.sum() < 3 else None, **drawn)
+    two = bandit_gaps("pg-es", arms, 60)[1:]
     ax.plot(
         np.arange(1, 61), two, color=look_of("pg-es").colour, linestyle=":", label="PG-ES ($p=2$)"
     )
@@ -51,8 +57,15 @@ def figure_exponents(n_steps: int = 2500) -> BookFigure:
     return fig
 
 
-def figure_limit(n_steps: int = 3000) -> BookFigure:
-    """Draw (1 - pi) t for several numbers of actions, with the limits."""
+@styled
+def draw_limits(n_steps: int = 3000) -> BookFigure:
+    """Draw (1 - pi) t for several numbers of actions, with the limits.
+
+    Parameters
+    ----------
+    n_steps : int
+        How far to go.
+    """
     fig, ax = figure(height=3.2)
     t = np.arange(1, n_steps + 1)
     styles = ("-", "--", "-.", (0, (1.2, 1.2)))
@@ -65,8 +78,15 @@ def figure_limit(n_steps: int = 3000) -> BookFigure:
     return fig
 
 
-def figure_overtaking(n_steps: int = 20) -> BookFigure:
-    """Draw the gap times the sum of step sizes, with and without the current one."""
+@styled
+def draw_overtaking(n_steps: int = 20) -> BookFigure:
+    """Draw the gap times the sum of step sizes, with and without the current one.
+
+    Parameters
+    ----------
+    n_steps : int
+        How far to go, at most 25.
+    """
     rates, masses = overtaking_steps(n_steps)
     total = np.cumsum(rates)
     t = np.arange(n_steps)
@@ -93,8 +113,17 @@ def figure_overtaking(n_steps: int = 20) -> BookFigure:
 N_STEPS = 2000
 
 
+@styled
 def draw_limit(n: int, eta: float) -> BookFigure:
-    """Draw (1 - pi) eta t with the explicit interval around its limit."""
+    """Draw (1 - pi) eta t with the explicit interval around its limit.
+
+    Parameters
+    ----------
+    n : int
+        The number of actions.
+    eta : float
+        The step size.
+    """
     t = np.arange(1, N_STEPS + 1)
     kappa = odds(n, N_STEPS, eta)
     error = limit_error_bound(kappa, n, eta)[1:]

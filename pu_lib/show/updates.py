@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from pu_lib.show.style import GREY, INK, figure, line, styled
-from pu_lib.theory.updates import follow, large_weight_limit
+from pu_lib.theory.updates import large_weight_limit
+from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, label_of, look_of, softmax
 
 __all__ = ["draw_flows", "draw_huge_steps", "draw_replicator", "place", "simplex_axes", "starts"]
@@ -28,7 +29,17 @@ def place(pi: Floats) -> tuple[Floats, Floats]:
 
 
 def simplex_axes(ax: Axes, q: Sequence[float] | None = None, size: float = 9.5) -> None:
-    """Turn `ax` into the simplex of three actions; with `q`, write the values at the corners."""
+    """Turn `ax` into the simplex of three actions.
+
+    Parameters
+    ----------
+    ax : Axes
+        An empty panel.
+    q : sequence of three numbers, optional
+        Values to write at the corners.
+    size : float
+        Size of the letters in points.
+    """
     ax.set_axis_off()
     ax.set_aspect("equal")
     ax.fill(*CORNERS.T, facecolor="none", edgecolor=GREY, lw=1, zorder=1)
@@ -59,7 +70,7 @@ def starts(rows: int = 7) -> Floats:
 
 @styled
 def draw_flows(q: Sequence[float] = FLOW_Q, weight: float = 0.05, n_steps: int = 1500) -> Figure:
-    """Draw the paths of the five updates from a grid of policies, with small steps.
+    """Draw the paths of all updates from a grid of policies, with small steps.
 
     Parameters
     ----------
@@ -70,13 +81,15 @@ def draw_flows(q: Sequence[float] = FLOW_Q, weight: float = 0.05, n_steps: int =
     n_steps : int
         How many steps are drawn.
     """
-    fig, axes = figure(2, 3, height=5.0)
+    rows = len(UPDATES) // 3 + 1  # the last panel is left for the values
+    fig, axes = figure(rows, 3, height=2.5 * rows)
     values = np.asarray(q, dtype=np.float64)
+    for ax in axes.flat[len(UPDATES) + 1 :]:
+        ax.set_axis_off()
     for ax, (name, update) in zip(axes.flat, UPDATES.items(), strict=False):
         simplex_axes(ax)
-        pi = starts()
-        paths = follow(update, update.parameters(pi), values, weight, n_steps)
-        for path in paths.swapaxes(0, 1):
+        paths = follow(update, values, weight, n_steps, update.parameters(starts()))
+        for path in update.policy(paths).swapaxes(0, 1):
             _flow_line(ax, path, look_of(name).colour)
         ax.text(
             0.0,
@@ -87,7 +100,7 @@ def draw_flows(q: Sequence[float] = FLOW_Q, weight: float = 0.05, n_steps: int =
             color=look_of(name).colour,
             ha="center",
         )
-    _value_panel(axes.flat[5], values)
+    _value_panel(axes.flat[len(UPDATES)], values)
     return fig
 
 
@@ -123,15 +136,22 @@ def _value_panel(ax: Axes, q: Floats) -> None:
 
 @styled
 def draw_replicator(q: Sequence[float] = FLOW_Q, seed: int = 3) -> Figure:
-    """Draw escort paths with p = 2 over the curves pi e^(tau q) that they should follow."""
+    """Draw escort paths with p = 2 over the curves pi e^(tau q) that they should follow.
+
+    Parameters
+    ----------
+    q : sequence of three numbers
+        The values, constant along the paths.
+    seed : int
+        Seed of the seven starts.
+    """
     fig, ax = figure(width=5.0, height=4.2)
     values = np.asarray(q, dtype=np.float64)
     simplex_axes(ax, list(q))
-    pi = np.random.default_rng(seed).dirichlet(np.ones(3), size=7)
+    pi, update = np.random.default_rng(seed).dirichlet(np.ones(3), size=7), UPDATES["pg-es"]
     tau = np.concatenate([[0], np.geomspace(1e-2, 60, 200)])
-    for k, (start, path) in enumerate(
-        zip(pi, _escort_paths(pi, values, 0.02, 2500).swapaxes(0, 1), strict=True)
-    ):
+    paths = update.policy(follow(update, values, 0.02, 2500, update.parameters(pi)))
+    for k, (start, path) in enumerate(zip(pi, paths.swapaxes(0, 1), strict=True)):
         curve = softmax(np.log(start) + tau[:, np.newaxis] * values)
         ax.plot(
             *place(curve),
@@ -146,16 +166,17 @@ def draw_replicator(q: Sequence[float] = FLOW_Q, seed: int = 3) -> Figure:
     return fig
 
 
-def _escort_paths(pi: Floats, q: Floats, weight: float, n_steps: int) -> Floats:
-    update = UPDATES["pg-es"]
-    return follow(update, update.parameters(pi), q, weight, n_steps)
-
-
 @styled
 def draw_huge_steps(
     pi: Sequence[float] = (0.55, 0.1, 0.35), q: Sequence[float] = (0.7, 1.0, 0.0)
 ) -> Figure:
-    """Draw what one step of growing weight leaves to the actions that are not greedy."""
+    """Draw what one step of growing weight leaves to the actions that are not greedy.
+
+    Parameters
+    ----------
+    pi, q : sequence of numbers
+        Policy and values of the one state; triangles mark the limits of the paper's updates.
+    """
     fig, ax = figure(height=3.6)
     policy, values = np.asarray(pi), np.asarray(q)
     weights = np.geomspace(0.1, 1e4, 400)
@@ -165,10 +186,10 @@ def draw_huge_steps(
         new = update.policy(update.step(theta, values, weights))
         missing = np.delete(new, best, axis=1).sum(axis=1)
         ax.plot(weights, missing, **line(name))
-        limit = np.delete(large_weight_limit(name, policy, values), best).sum()
-        ax.plot(
-            weights[-1] * 1.25, limit, "<", color=look_of(name).colour, clip_on=False, markersize=7
-        )
+        if update.in_paper:
+            limit = np.delete(large_weight_limit(update, policy, values), best).sum()
+            mark = {"color": look_of(name).colour, "clip_on": False, "markersize": 7}
+            ax.plot(weights[-1] * 1.25, limit, "<", **mark)
     ax.set(xscale="log", xlabel=r"weight $w = \eta\,d(s)$", ylim=(-0.03, 1.03))
     ax.set_ylabel(r"$1-\pi'(a_q)$ after one step")
     ax.legend(ncols=2)

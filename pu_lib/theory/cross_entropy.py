@@ -32,9 +32,9 @@ from pu_lib.theory.cycles import (
     THREE_STATES,
     Certificate,
     CycleExample,
-    compiled_process,
     simulate,
 )
+from pu_lib.theory.deterministic import DeterministicMDP, follow
 from pu_lib.updates import Update
 
 __all__ = [
@@ -132,21 +132,8 @@ def oscillation(
         How many periods to run.
     """
     steps = periods * len(weights)
-    shape = (steps, len(n_actions))
-    values, gaps, greedy = np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.int64)
-    compiled_process()(
-        example_rewards,
-        successors,
-        n_actions,
-        discount,
-        theta.copy(),
-        weights,
-        False,
-        False,
-        values,
-        greedy,
-        gaps,
-    )
+    mdp = DeterministicMDP(example_rewards, successors, n_actions, discount)
+    values = follow(mdp, "ce", theta, weights, steps).values
     return np.asarray(np.ptp(values[-(steps // 10) :], axis=0))
 
 
@@ -166,8 +153,9 @@ def contraction_margin(certificate: Certificate) -> float:
 
 def draw_near_cycle(rng: np.random.Generator) -> tuple[Floats, Ints, Ints]:
     """Draw the cycle's transitions with rewards moved a little."""
-    rewards, successors, n_actions = THREE_STATES.padded()
-    return rewards + 0.2 * rng.uniform(-1.0, 1.0, rewards.shape), successors, n_actions
+    tables = THREE_STATES.tables
+    rewards = tables.rewards + 0.2 * rng.uniform(-1.0, 1.0, tables.rewards.shape)
+    return rewards, tables.successors, tables.n_actions
 
 
 # The large-weight limit

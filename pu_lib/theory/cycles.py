@@ -29,13 +29,25 @@ with an action that is never the best and starts with a negligible probability.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from flint import arb, ctx
 from numpy.typing import NDArray
+
+from pu_lib.exact import ball
+from pu_lib.kernels import ce
+from pu_lib.theory.deterministic import (
+    DeterministicMDP,
+    Record,
+    action_values,
+    follow,
+    policy_values,
+)
+from pu_lib.updates import Update
 
 if TYPE_CHECKING:
     from pu_lib.mdp import FiniteMDP
@@ -49,7 +61,6 @@ __all__ = [
     "Orbit",
     "Phase",
     "certify",
-    "compiled_process",
     "simulate",
 ]
 
@@ -140,15 +151,16 @@ class CycleExample:
         """The claimed greedy action of the scheduled state at each step of one period."""
         return np.repeat([p.greedy for p in self.phases], [p.updates for p in self.phases])
 
-    def padded(self) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
-        """Return rewards (S, A), successors (S, A; -1 is the end) and numbers of actions (S,)."""
+    @property
+    def tables(self) -> DeterministicMDP:
+        """The MDP as arrays, padded to a common number of actions."""
         most = max(self.n_actions)
         rewards = np.zeros((self.n_states, most))
         successors = np.full((self.n_states, most), -1)
         for s, (row, nexts) in enumerate(zip(self.rewards, self.successors, strict=True)):
             rewards[s, : len(row)] = row
             successors[s, : len(row)] = [-1 if j is None else j for j in nexts]
-        return rewards, successors, np.array(self.n_actions)
+        return DeterministicMDP(rewards, successors, np.array(self.n_actions), float(self.discount))
 
     def parameters(self, missing: float = -60.0) -> Floats:
         """Return the start padded to a common number of actions and to the terminal state.
@@ -175,14 +187,15 @@ class CycleExample:
         """
         from pu_lib.mdp import FiniteMDP
 
-        rewards, successors, n_actions = self.padded()
+        tables = self.tables
+        rewards, successors = tables.rewards, tables.successors
         if missing_reward is None:
             missing_reward = float(rewards.min()) - 1.0
         n, most = rewards.shape
         transitions = np.zeros((n + 1, most, n + 1))
         for s, a in itertools.product(range(n), range(most)):
             transitions[s, a, successors[s, a]] = 1.0
-            if a >= n_actions[s]:
+            if not tables.real[s, a]:
                 rewards[s, a] = missing_reward
         transitions[n, :, n] = 1.0
         initial = np.zeros(n + 1)
@@ -299,36 +312,19 @@ FOUR_STATES = CycleExample(
 """A constant step size of one half, one state a step, period 109 662."""
 
 
-# The process in floating point, compiled
-
-
-def compiled_process() -> Callable[..., None]:
-    """Return the compiled loop (numba is imported on the first call); see `_compiled.process`."""
-    from pu_lib.theory._compiled import process
-
-    return process
+# The process in floating point
 
 
 @dataclass(frozen=True)
-class Orbit:
-    """A run of the process: what it looked like before each step, and where it ended.
+class Orbit(Record):
+    """A run of the process, and how far it is from periodic.
 
     Attributes
     ----------
-    values : ndarray (T, S)
-    greedy : ndarray of int (T, S)
-    gaps : ndarray (T, S)
-        How far the greedy action was ahead of the second best.
-    theta : ndarray (S, A)
-        The parameters after the last step.
     drift : float
         The largest change of a parameter over the last period.
     """
 
-    values: Floats
-    greedy: NDArray[np.int64]
-    gaps: Floats
-    theta: Floats
     drift: float
 
 
@@ -336,9 +332,9 @@ def simulate(
     example: CycleExample,
     periods: int,
     start: Sequence[Sequence[float]] | None = None,
-    update: str = "ce",
+    update: str | Update = "ce",
 ) -> Orbit:
-    """Run CE (or MCE) on an example in floating point, with the greedy action of the exact values.
+    """Run CE (or another update) on an example in floating point, with exact values.
 
     Parameters
     ----------
@@ -348,34 +344,34 @@ def simulate(
         How many periods of the schedule.
     start : sequence of sequences of float, optional
         The parameters to start from; by default those of the example.
-    update : {"ce", "mce"}
-        Which update.
+    update : str or Update
+        An update of softmax parameters with a kernel.
 
     Returns
     -------
     Orbit
         Recorded over all periods.
+
+    Raises
+    ------
+    ValueError
+        If there is no period, or the update cannot be run; see `pu_lib.theory.deterministic`.
     """
-    if update not in ("ce", "mce"):
-        raise ValueError(f"update: the compiled process knows 'ce' and 'mce', got {update!r}.")
     if periods < 1:
         raise ValueError(f"periods: expected at least one period, got {periods}.")
-    rewards, successors, n_actions = example.padded()
-    theta = np.zeros_like(rewards)
+    mdp, weights = example.tables, example.weights
+    theta = np.zeros_like(mdp.rewards)
     for s, row in enumerate(example.start if start is None else start):
         theta[s, : len(row)] = row
-    weights = example.weights
-    period = len(weights)
-    steps = periods * period
-    values, gaps = np.empty((steps, example.n_states)), np.empty((steps, example.n_states))
-    greedy = np.empty((steps, example.n_states), dtype=np.int64)
-    process = compiled_process()
-    arguments = (rewards, successors, n_actions, float(example.discount), theta, weights)
-    cut = steps - period
-    process(*arguments, update == "mce", False, values[:cut], greedy[:cut], gaps[:cut])
-    before = theta.copy()
-    process(*arguments, update == "mce", False, values[cut:], greedy[cut:], gaps[cut:])
-    return Orbit(values, greedy, gaps, theta, float(np.abs(theta - before).max()))
+    whole = follow(mdp, update, theta, weights, (periods - 1) * len(weights))
+    last = follow(mdp, update, whole.theta, weights, len(weights))
+    return Orbit(
+        values=np.concatenate([whole.values, last.values]),
+        greedy=np.concatenate([whole.greedy, last.greedy]),
+        gaps=np.concatenate([whole.gaps, last.gaps]),
+        theta=last.theta,
+        drift=float(np.abs(last.theta - whole.theta).max()),
+    )
 
 
 # The certificate
@@ -450,8 +446,6 @@ def certify(
         If the orbit is not near, the Krawczyk test fails, or a greedy action is not the strict
         argmax of the exact values.
     """
-    from flint import ctx
-
     settle = max(3, 200_000 // example.period) if settle is None else settle
     orbit = simulate(example, settle)
     greedy = orbit.greedy[-example.period :]
@@ -492,8 +486,6 @@ def certify(
 
 def _moves(example: CycleExample, greedy: NDArray[np.int64]) -> list[Moves]:
     """Return the updates of each state over one period, equal neighbours merged."""
-    from flint import arb, fmpq
-
     moves: list[Moves] = [[] for _ in range(example.n_states)]
     spread = example.spread
     t = 0
@@ -502,19 +494,17 @@ def _moves(example: CycleExample, greedy: NDArray[np.int64]) -> list[Moves]:
             weight = spread + (phase.weight if s == phase.state else 0)
             if weight == 0:
                 continue
-            ball = arb(fmpq(weight.numerator, weight.denominator))
+            size = ball(weight)
             if s == phase.state:
-                moves[s].append((ball, phase.greedy, phase.updates))
+                moves[s].append((size, phase.greedy, phase.updates))
             else:
-                moves[s] += [(ball, int(greedy[t + k, s]), 1) for k in range(phase.updates)]
+                moves[s] += [(size, int(greedy[t + k, s]), 1) for k in range(phase.updates)]
         t += phase.updates
     return moves
 
 
 def _softmax(x: Sequence[Ball]) -> list[Ball]:
     """Return the softmax in balls; differences to the largest entry keep the radii small."""
-    from flint import arb
-
     top = max(range(len(x)), key=lambda i: float(x[i]))
     powers = [arb(1) if i == top else (y - x[top]).exp() for i, y in enumerate(x)]
     total = sum(powers[1:], powers[0])
@@ -528,8 +518,7 @@ def _period_map(
 
     The free coordinates are all but the first, which is minus their sum.
     """
-    from flint import arb
-
+    x = list(x)
     k = len(x)
     free = range(k - 1)
     J = [[arb(int(i == j)) for j in free] for i in free]
@@ -547,15 +536,12 @@ def _period_map(
                     for i in free
                 ]
                 J = [[sum((A[i][m] * J[m][j] for m in free), arb(0)) for j in free] for i in free]
-            rest = sum((p[i] for i in range(k) if i != greedy), arb(0))
-            x = [y + weight * rest if i == greedy else y - weight * p[i] for i, y in enumerate(x)]
+            ce(x, p, None, greedy, weight, k)
     return x, J
 
 
 def _full(free: Sequence[Ball]) -> list[Ball]:
     """Return all coordinates of a point given by its free ones."""
-    from flint import arb
-
     return [-sum(free, arb(0)), *free]
 
 
@@ -615,22 +601,20 @@ def _certified_run(
     example: CycleExample, greedy: NDArray[np.int64], boxes: Sequence[Sequence[Ball]]
 ) -> tuple[float, tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
     """Run one period from the boxes; every greedy action must be the strict argmax."""
-    from flint import arb, arb_mat, fmpq
-
     n = example.n_states
-    gamma = arb(fmpq(example.discount.numerator, example.discount.denominator))
+    gamma = ball(example.discount)
     _, best = example.optimum()
-    optimum = [arb(fmpq(v.numerator, v.denominator)) for v in best]
+    optimum = [ball(v) for v in best]
     theta = [list(box) for box in boxes]
     pi = [_softmax(row) for row in theta]
     gap = np.inf
     lowest, highest, shortfall = np.full(n, np.inf), np.full(n, -np.inf), np.full(n, np.inf)
-    spread = arb(fmpq(example.spread.numerator, example.spread.denominator))
+    spread = ball(example.spread)
     t = 0
     for phase in example.phases:
-        scheduled = arb(fmpq(phase.weight.numerator, phase.weight.denominator))
+        scheduled = ball(phase.weight)
         for _ in range(phase.updates):
-            values = _ball_values(example, pi, gamma, arb_mat)
+            values = policy_values(example.rewards, example.successors, gamma, pi)
             for s in range(n):
                 lowest[s] = min(lowest[s], float(values[s].lower()))
                 highest[s] = max(highest[s], float(values[s].upper()))
@@ -641,11 +625,7 @@ def _certified_run(
                 weight = spread + scheduled if s == phase.state else spread
                 g = int(greedy[t, s])
                 gap = min(gap, _certified_lead(example, s, g, values, gamma, t))
-                rest = sum((p for a, p in enumerate(pi[s]) if a != g), arb(0))
-                theta[s] = [
-                    y + weight * rest if a == g else y - weight * pi[s][a]
-                    for a, y in enumerate(theta[s])
-                ]
+                ce(theta[s], pi[s], None, g, weight, example.n_actions[s])
                 pi[s] = _softmax(theta[s])
             t += 1
     return (
@@ -656,33 +636,12 @@ def _certified_run(
     )
 
 
-def _ball_values(
-    example: CycleExample, pi: Sequence[Sequence[Ball]], gamma: Ball, arb_mat: Any
-) -> list[Ball]:
-    """Return the values of a policy, (I - gamma P)^-1 r, in balls."""
-    n = example.n_states
-    matrix: list[list[Ball]] = [[int(i == j) for j in range(n)] for i in range(n)]
-    right: list[list[Ball]] = [[0] for _ in range(n)]
-    for s in range(n):
-        for a, j in enumerate(example.successors[s]):
-            right[s][0] = right[s][0] + pi[s][a] * example.rewards[s][a]
-            if j is not None:
-                matrix[s][j] = matrix[s][j] - gamma * pi[s][a]
-    solution = arb_mat(matrix).solve(arb_mat(right))
-    return [solution[i, 0] for i in range(n)]
-
-
 def _certified_lead(
     example: CycleExample, s: int, g: int, values: Sequence[Ball], gamma: Ball, t: int
 ) -> float:
     """Return a lower bound of the lead of action `g` at state `s`, or raise."""
-
-    def q(a: int) -> Ball:
-        j = example.successors[s][a]
-        return example.rewards[s][a] + (0 if j is None else gamma * values[j])
-
-    best = q(g)
-    lead = min(float((best - q(a)).lower()) for a in range(example.n_actions[s]) if a != g)
+    q = action_values(example.rewards[s], example.successors[s], gamma, values)
+    lead = min(float((q[g] - x).lower()) for a, x in enumerate(q) if a != g)
     if not lead > 0:
         raise NotCertifiedError(
             f"{example.name}: at step {t} action {g} is not certified to be greedy at state {s}."

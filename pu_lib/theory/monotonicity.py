@@ -43,33 +43,38 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
-from flint import arb
+from flint import arb, arb_mat
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
+from scipy.optimize import Bounds, differential_evolution, minimize_scalar
 
+from pu_lib import kernels
 from pu_lib.domains import random_mdp
-from pu_lib.exact import Number, ball, exact
+from pu_lib.exact import Number, Undecided, ball, exact
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import run
-from pu_lib.updates import UPDATES, Update, advantage, softmax
+from pu_lib.updates import Update, advantage, as_update, escort, greedy_mask, softmax
 
 __all__ = [
+    "ROUNDING",
     "CertifiedStep",
     "Drop",
-    "ball_direction",
     "ball_softmax",
+    "certified_changes",
     "certified_step",
     "decrease_frequency",
     "decreases_in_random_mdps",
     "escort_safe_weight",
     "mass_gained",
+    "mdp_with_equal_actions",
     "reachable",
     "search_drop",
     "small_mdp",
     "step_advantage",
     "strict_states",
+    "value_change",
     "worst_drop_any",
     "worst_drop_three",
 ]
@@ -81,6 +86,114 @@ ROUNDING = 1e-12
 """Tolerance on values of size one: evaluating a policy loses a few digits to 1/(1 - gamma)."""
 
 
+# The step advantage
+
+
+def step_advantage(pi: Floats, new: Floats, q: Floats) -> Floats:
+    r"""Return :math:`A = \sum_a (\pi' - \pi)(a)\,q(a)` of each row.
+
+    The values are taken relative to the best one, which changes nothing in exact arithmetic and
+    keeps the rounding error below the size of the gaps.
+
+    Parameters
+    ----------
+    pi, new, q : ndarray, shape (..., n_actions)
+        Policies before and after, and the values of `pi`.
+
+    Returns
+    -------
+    ndarray, shape (...)
+    """
+    return np.asarray(np.sum((new - pi) * (q - q.max(axis=-1, keepdims=True)), axis=-1))
+
+
+def value_change(update: str | Update, theta: Floats, q: Floats, weight: Floats | float) -> Floats:
+    """Return what one update adds to the value of a state whose values `q` stay as they are.
+
+    Parameters
+    ----------
+    update : str or Update
+        The update.
+    theta, q : ndarray, shape (..., n_actions)
+        Its parameters, and the values.
+    weight : float or ndarray, shape (...)
+        The weight of the step.
+
+    Returns
+    -------
+    ndarray, shape (...)
+    """
+    chosen = as_update(update)
+    new = chosen.policy(chosen.step(theta, q, weight))
+    return step_advantage(chosen.policy(theta), new, q)
+
+
+# The worst decrease
+
+
+def mass_gained(pi: Floats, new: Floats, q: Floats) -> Floats:
+    """Return the mass that actions other than the greedy one gain.
+
+    It is the largest decrease that the step from `pi` to `new` can cause, over all values between
+    0 and 1 with the same greedy action.
+
+    Parameters
+    ----------
+    pi, new, q : ndarray, shape (..., n_actions)
+        Policies before and after a step that raises the greedy action of `q`.
+
+    Returns
+    -------
+    ndarray, shape (...)
+    """
+    gained = np.where(greedy_mask(q), 0.0, np.maximum(new - pi, 0.0))
+    return np.asarray(gained.sum(axis=-1))
+
+
+def worst_drop_three(w: float) -> float:
+    """Return the supremum of the decrease that CE causes with three actions, D_3(w).
+
+    Parameters
+    ----------
+    w : float
+        The weight, at least 0.
+    """
+    return _largest(lambda rest: w * (1 - 2 * rest))
+
+
+def worst_drop_any(w: float) -> float:
+    """Return the supremum over all numbers of actions, D_infinity(w).
+
+    Parameters
+    ----------
+    w : float
+        The weight, at least 0.
+    """
+    return _largest(lambda rest: w * (1 - rest))
+
+
+def _largest(exponent: Callable[[Floats], Floats]) -> float:
+    """Maximise x (1 - x) (1 - r) / (1 - x + x r) with r = exp(-exponent(1 - x)).
+
+    A grid, then a bracketed search, in the logarithm of 1 - x: the maximum is as near to x = 1 as
+    exp(-w / 2). For x < 1/2 the fraction is smaller than at 1 - x.
+    """
+
+    def loss(log_rest: Floats) -> Floats:
+        rest = np.exp(log_rest)
+        rate = exponent(rest)
+        fraction = (1 - rest) * rest * -np.expm1(-rate) / (rest + (1 - rest) * np.exp(-rate))
+        return np.asarray(fraction)
+
+    grid = np.linspace(np.log(0.5), -690, 4001)
+    i = int(np.argmax(loss(grid)))
+    bounds = (grid[min(i + 1, 4000)], grid[max(i - 1, 0)])
+    found = minimize_scalar(
+        lambda x: -float(loss(np.array(x))), bounds=bounds, options={"xatol": 1e-12}
+    )
+    return -float(found.fun)
+
+
 @dataclass(frozen=True)
 class Drop:
     """The largest decrease a search has found, and the policy and values where it happens."""
@@ -90,106 +203,67 @@ class Drop:
     q: Floats
 
 
-# The step advantage
-
-
-def step_advantage(pi: Floats, new: Floats, q: Floats) -> Floats:
-    r"""Return :math:`A = \sum_a (\pi' - \pi)(a)\,q(a)` of each row.
-
-    The values are taken relative to the best one, which changes nothing in exact arithmetic and
-    keeps the rounding error below the size of the gaps.
-    """
-    return np.asarray(np.sum((new - pi) * (q - q.max(axis=-1, keepdims=True)), axis=-1))
-
-
-def mass_gained(pi: Floats, new: Floats, greedy: NDArray[np.bool_]) -> Floats:
-    """Return the mass gained by actions other than the greedy one: the worst drop over q."""
-    return np.asarray(np.where(greedy, 0.0, np.maximum(new - pi, 0.0)).sum(axis=-1))
-
-
-def worst_drop_three(w: float) -> float:
-    """Return the supremum of the decrease that CE causes with three actions, D_3(w)."""
-    return _largest(
-        lambda x: x * (1 - x) * -np.expm1(-w * (2 * x - 1)) / (1 - x + x * np.exp(-w * (2 * x - 1)))
-    )
-
-
-def worst_drop_any(w: float) -> float:
-    """Return the supremum over all numbers of actions, D_infinity(w)."""
-    return _largest(lambda x: x * (1 - x) * -np.expm1(-w * x) / (1 - x + x * np.exp(-w * x)))
-
-
-def _largest(function: Callable[[Floats], Floats]) -> float:
-    """Maximise a function of one variable on [0, 1]: a grid first, then a bracketed search."""
-    grid = np.linspace(0, 1, 2001)
-    i = int(np.argmax(function(grid)))
-    bounds = (grid[max(i - 1, 0)], grid[min(i + 1, 2000)])
-    found = minimize_scalar(
-        lambda x: float(-function(np.array(x))), bounds=bounds, options={"xatol": 1e-12}
-    )
-    return float(-found.fun)
-
-
 def search_drop(
-    update: Update,
+    update: str | Update,
     n_actions: int,
     weight: float,
-    rng: np.random.Generator,
-    population: int = 300,
-    rounds: int = 400,
+    seed: int = 0,
+    rounds: int = 600,
+    restarts: int = 2,
 ) -> Drop:
     """Search policies and values of range one for the largest decrease of one update.
 
-    A population of candidates climbs by random changes of every size, the worst third being
-    replaced by the best now and then. The search knows nothing of the update.
+    Differential evolution, which knows nothing of the update. The logarithms of the probabilities
+    are searched down to where the largest decreases of CE are, on a scale that is finer near 0.
 
     Parameters
     ----------
-    update : Update
+    update : str or Update
         The update attacked.
     n_actions : int
         Number of actions of the one state.
     weight : float
         The weight of the step.
-    rng : numpy.random.Generator
-        Source of randomness.
-    population, rounds : int
-        Number of candidates, and of changes tried on each.
+    seed : int
+        Seed of the search.
+    rounds, restarts : int
+        Number of generations, and of searches of which the best counts.
 
     Returns
     -------
     Drop
     """
-    floor = -30.0 - 2.0 * weight  # CE decreases most as pi(a_q) -> 0, at e^-w and below
-    shape = (population, n_actions)
-    scores = rng.normal(size=shape) * rng.choice([0.5, 2.0, 6.0], size=(population, 1))
-    q = rng.random(shape)
-    best = _drops(update, scores, q, weight)
-    for turn in range(rounds):
-        size = 10.0 ** rng.uniform(-3, 0.5, size=(population, 1))
-        moved = scores + 4 * size * rng.normal(size=shape) * rng.integers(0, 2, size=shape)
-        moved = np.maximum(moved - moved.max(axis=-1, keepdims=True), max(floor, -600.0))
-        changed = q + size * rng.normal(size=shape) * rng.integers(0, 2, size=shape)
-        changed = np.clip(changed, 0.0, 1.0)
-        drops = _drops(update, moved, changed, weight)
-        better = drops > best
-        scores[better], q[better], best[better] = moved[better], changed[better], drops[better]
-        if turn % 40 == 39:
-            order, third = np.argsort(best), population // 3
-            for array in (scores, q, best):
-                array[order[:third]] = array[order[-third:]]
-    top = int(np.argmax(best))
-    return Drop(float(best[top]), softmax(scores[top]), q[top])
+    chosen = as_update(update)
+    floor = max(-30.0 - 2.0 * weight, -600.0)  # CE decreases most as pi(a_q) -> 0, e^-w and below
+
+    def state(x: Floats) -> tuple[Floats, Floats]:
+        return softmax(floor * np.moveaxis(x[:n_actions], 0, -1) ** 3), np.moveaxis(
+            x[n_actions:], 0, -1
+        )
+
+    def change(x: Floats) -> Any:
+        pi, q = state(x)
+        return value_change(chosen, chosen.parameters(pi), q, weight)
+
+    found = [
+        differential_evolution(
+            change,
+            Bounds(np.zeros(2 * n_actions), np.ones(2 * n_actions)),
+            rng=seed + restart,
+            maxiter=rounds,
+            popsize=8,
+            recombination=0.9,
+            tol=0,
+            vectorized=True,
+            updating="deferred",
+        )
+        for restart in range(restarts)
+    ]
+    best = min(found, key=lambda result: float(result.fun))
+    return Drop(-float(best.fun), *state(best.x))
 
 
-def _drops(update: Update, scores: Floats, q: Floats, weight: float) -> Floats:
-    """Return v - v' after one update of the policies softmax(scores)."""
-    pi = softmax(scores)
-    new = update.policy(update.step(update.parameters(pi), q, weight))
-    return -step_advantage(pi, new, q)
-
-
-# Certified decreases of one state, in ball arithmetic
+# Certified changes, in ball arithmetic
 
 
 @dataclass(frozen=True)
@@ -201,16 +275,21 @@ class CertifiedStep:
     pi: list[arb]
     new_pi: list[arb]
 
+    @property
+    def change(self) -> arb:
+        """What the update adds to the value."""
+        return self.new_v - self.v
+
 
 def certified_step(
-    name: str, theta: Sequence[Number], q: Sequence[Number], weight: Number
+    update: str | Update, theta: Sequence[Number], q: Sequence[Number], weight: Number
 ) -> CertifiedStep:
-    """Update one state by CE or MCE with balls that enclose the exact numbers.
+    """Update one state with balls that enclose the exact numbers.
 
     Parameters
     ----------
-    name : {"ce", "mce"}
-        The update; it is written here a second time, on balls.
+    update : str or Update
+        An update of the softmax policy that has a kernel.
     theta, q : sequence of numbers
         Exact parameters and values; the first of the largest values is greedy.
     weight : number
@@ -219,13 +298,32 @@ def certified_step(
     Returns
     -------
     CertifiedStep
+
+    Raises
+    ------
+    ValueError
+        If the update has another policy, or no kernel.
     """
-    pi = ball_softmax([ball(x) for x in theta])
+    parameters, values = [ball(x) for x in theta], [ball(x) for x in q]
+    pi = ball_softmax(parameters)
     greedy = max(range(len(q)), key=lambda a: exact(q[a]))
-    steps = ball_direction(name, pi, greedy)
-    new = ball_softmax([ball(x) + ball(weight) * d for x, d in zip(theta, steps, strict=True)])
-    v, new_v = (sum((x * ball(y) for x, y in zip(p, q, strict=True)), arb(0)) for p in (pi, new))
+    new = ball_softmax(_moved(update, parameters, pi, values, greedy, ball(weight)))
+    v, new_v = (kernels.mean(p, values, len(q)) for p in (pi, new))
     return CertifiedStep(v, new_v, pi, new)
+
+
+def _moved(
+    update: str | Update, theta: list[arb], pi: list[arb], q: list[arb], greedy: int, weight: arb
+) -> list[arb]:
+    """Return the parameters after one step of the update's kernel on balls."""
+    chosen = as_update(update)
+    if chosen.parametrization != "softmax" or chosen.kernel is None:
+        raise ValueError(
+            f"update: expected a softmax policy with a kernel to run on balls, got {chosen.name!r}."
+        )
+    moved = list(theta)
+    chosen.kernel(moved, pi, q, greedy, weight, len(moved))
+    return moved
 
 
 def ball_softmax(theta: Sequence[arb]) -> list[arb]:
@@ -236,35 +334,90 @@ def ball_softmax(theta: Sequence[arb]) -> list[arb]:
     return [power / total for power in powers]
 
 
-def ball_direction(name: str, pi: Sequence[arb], greedy: int) -> list[arb]:
-    """Return the direction of a CE or MCE step in balls.
+def certified_changes(
+    update: str | Update, mdp: FiniteMDP, theta: Floats, weight: Floats, equal: NDArray[np.bool_]
+) -> list[arb]:
+    """Return v' - v of all states after one update, in balls; all numbers given are taken exactly.
+
+    Parameters
+    ----------
+    update : str or Update
+        An update of the softmax policy that has a kernel.
+    mdp : FiniteMDP
+        The process.
+    theta : ndarray, shape (n_states, n_actions)
+        The parameters.
+    weight : ndarray, shape (n_states,)
+        The weights; no update where they are zero.
+    equal : ndarray of bool, shape (n_states,)
+        Where all actions are the same; elsewhere one must be the best, provably.
 
     Raises
     ------
-    ValueError
-        If `name` is another update.
+    Undecided
+        If the precision at hand does not tell which action is the best.
     """
-    if name not in ("ce", "mce"):
-        raise ValueError(f"name: only ce and mce are written on balls, got {name!r}.")
-    missing = sum((p for a, p in enumerate(pi) if a != greedy), arb(0))
-    others = [-missing / (len(pi) - 1) if name == "mce" else -p for p in pi]
-    return [missing if a == greedy else others[a] for a in range(len(pi))]
+    parameters = [[arb(x) for x in row] for row in theta.tolist()]
+    pi = [ball_softmax(row) for row in parameters]
+    v = _ball_values(mdp, pi)
+    new = []
+    for s, row in enumerate(parameters):
+        q = [_ball_q(mdp, v, s, a) for a in range(mdp.n_actions)]
+        greedy = 0 if equal[s] else _certified_argmax(q)
+        moved = _moved(update, row, pi[s], q, greedy, arb(float(weight[s])))
+        new.append(ball_softmax(moved) if weight[s] > 0 else pi[s])
+    return [after - before for before, after in zip(v, _ball_values(mdp, new), strict=True)]
 
 
-# The worst decrease, and how often there is one
+def _ball_values(mdp: FiniteMDP, pi: list[list[arb]]) -> list[arb]:
+    """Solve (I - gamma P) v = r in balls."""
+    n, gamma = mdp.n_states, arb(mdp.discount)
+    matrix = [[arb(int(s == x)) for x in range(n)] for s in range(n)]
+    right = [arb(0)] * n
+    for s, a in product(range(n), range(mdp.n_actions)):
+        right[s] = right[s] + pi[s][a] * arb(float(mdp.rewards[s, a]))
+        for x in np.flatnonzero(mdp.transitions[s, a]):
+            chance = arb(float(mdp.transitions[s, a, x]))
+            matrix[s][x] = matrix[s][x] - gamma * pi[s][a] * chance
+    solution = arb_mat(matrix).solve(arb_mat([[x] for x in right]))
+    return [solution[s, 0] for s in range(n)]
+
+
+def _ball_q(mdp: FiniteMDP, v: list[arb], s: int, a: int) -> arb:
+    chances = mdp.transitions[s, a]
+    following = sum((arb(float(chances[x])) * v[x] for x in np.flatnonzero(chances)), arb(0))
+    return arb(float(mdp.rewards[s, a])) + arb(mdp.discount) * following
+
+
+def _certified_argmax(q: list[arb]) -> int:
+    """Return the action whose ball lies above all others, or raise."""
+    for a, value in enumerate(q):
+        if all(value > other for b, other in enumerate(q) if b != a):
+            return a
+    raise Undecided("the balls of two values overlap: the greedy action is not decided")
+
+
+# How often CE lowers the value
 
 
 def decrease_frequency(
-    update: Update, n_actions: int, weight: float, scale: float, n: int = 20_000, seed: int = 13
+    update: str | Update,
+    n_actions: int,
+    weight: float,
+    scale: float,
+    n: int = 20_000,
+    seed: int = 13,
 ) -> float:
     r"""Return how often one update lowers the value of a random state.
 
     Parameters
     ----------
-    update : Update
+    update : str or Update
         The update.
-    n_actions, weight
-        The state's number of actions and the step's weight.
+    n_actions : int
+        Number of actions of the state.
+    weight : float
+        The step's weight.
     scale : float
         Policies are softmax of normal numbers with this standard deviation.
     n, seed : int
@@ -277,11 +430,13 @@ def decrease_frequency(
     """
     rng = np.random.default_rng(seed)
     scores, q = scale * rng.normal(size=(n, n_actions)), rng.random((n, n_actions))
-    return float(np.mean(_drops(update, scores, q, weight) > ROUNDING))
+    chosen = as_update(update)
+    change = value_change(chosen, chosen.parameters(softmax(scores)), q, weight)
+    return float(np.mean(change < -ROUNDING))
 
 
 def decreases_in_random_mdps(
-    update: Update = UPDATES["ce"],
+    update: str | Update = "ce",
     etas: Sequence[float] = (0.1, 1.0, 10.0),
     scales: Sequence[float] = (0.0, 1.0, 3.0, 6.0),
     n: int = 20,
@@ -292,7 +447,7 @@ def decreases_in_random_mdps(
 
     Parameters
     ----------
-    update : Update
+    update : str or Update
         The update.
     etas : sequence of float
         Learning rates; all states are updated with d(s) = 1.
@@ -315,7 +470,7 @@ def decreases_in_random_mdps(
         lower_j, lower_v, worst = [], [], 0.0
         for mdp in mdps:
             theta = scale * rng.normal(size=(mdp.n_states, mdp.n_actions))
-            path = run(mdp, update, steps, eta=eta, weighting="uniform", theta0=theta)
+            path = run(mdp, as_update(update), steps, eta=eta, weighting="uniform", theta0=theta)
             change = np.diff(path.performance)
             lower_j += list(change < -ROUNDING)
             lower_v += list(np.any(np.diff(path.v, axis=0) < -ROUNDING, axis=1))
@@ -364,6 +519,23 @@ def reachable(mdp: FiniteMDP) -> NDArray[np.bool_]:
     return np.asarray(reach)
 
 
+def mdp_with_equal_actions(rng: np.random.Generator) -> tuple[FiniteMDP, NDArray[np.bool_]]:
+    """Draw an MDP of 2 to 5 states with dyadic numbers, and mark where all actions are the same.
+
+    That is so in half of its states.
+    """
+    n_states, n_actions = int(rng.integers(2, 6)), int(rng.integers(2, 5))
+    successors = rng.integers(0, n_states, (n_states, n_actions, 4))
+    # distinct rewards within a state, so that with discount 0 no two actions tie by accident
+    rewards = np.argsort(rng.random((n_states, 129)), axis=1)[:, :n_actions] / 64.0 - 1
+    equal = rng.random(n_states) < 0.5
+    successors[equal], rewards[equal] = successors[equal, :1], rewards[equal, :1]
+    transitions = np.eye(n_states)[successors].mean(axis=2)
+    discount = float(rng.choice([0.0, 0.5, 0.875]))
+    initial = np.eye(n_states)[0]
+    return FiniteMDP(transitions, rewards, initial, discount), equal
+
+
 def strict_states(
     mdp: FiniteMDP, moving: NDArray[np.bool_], only_moving: bool = False
 ) -> NDArray[np.bool_]:
@@ -384,11 +556,26 @@ def strict_states(
 # Which of the five updates never lower the value
 
 
-def escort_safe_weight(theta: Floats, q: Floats) -> Floats:
-    r"""Return the weight up to which a `pg-es` step with p = 2 cannot lower the value.
+def escort_safe_weight(theta: Floats, q: Floats, p: float = 2.0) -> Floats:
+    r"""Return the weight up to which a `pg-es` step cannot lower the value.
 
-    It is :math:`\|\theta\|^2 / \max_a (v - q(a))`: no parameter crosses zero to end up larger.
+    It is :math:`\min_a 2\|\theta\|_p^p/(p|\theta_a|^{p-2}(v - q(a)))` over the actions below
+    average with :math:`\theta_a \ne 0`; for :math:`p = 2`, :math:`\|\theta\|^2/\max_a(v - q(a))`.
+
+    Parameters
+    ----------
+    theta, q : ndarray, shape (..., n_actions)
+        Parameters and values.
+    p : float
+        The escort exponent.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        Infinite where no action is below average.
     """
-    pi = UPDATES["pg-es"].policy(theta)
-    worst = (-advantage(pi, q)).max(axis=-1)
-    return np.asarray(np.sum(theta**2, axis=-1) / worst)
+    modulus = np.abs(theta)
+    loss = np.where(modulus > 0, -advantage(escort(theta, p), q), 0.0)
+    pull = np.where(loss > 0, p * np.where(modulus > 0, modulus, 1.0) ** (p - 2) * loss, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(2 * np.sum(modulus**p, axis=-1) / pull.max(axis=-1))

@@ -18,8 +18,15 @@ Notation as in `convergence`: weights :math:`w_t(s)=\eta_td_t(s)`, :math:`c=|A|/
 - **DI.** If the greedy action leads each other one by :math:`\delta` from :math:`t_0` on, a step
   takes at least :math:`w\delta/2` from the others until they have nothing: the policy is
   optimal once :math:`W_T\ge2(1-\pi_{t_0})/\delta`.
+  The same holds, with any number of best actions, for the mass outside a set whose actions all lead
+  the others by :math:`\delta`.
 - **PG-ES** with exponent p > 2: :math:`1-\pi_t` of order :math:`t^{-p/(p-2)}`; with p = 2,
-  geometric.
+  geometric. With 1 < p < 2 the step of a small parameter x, of order :math:`|x|^{p-1}`, is longer
+  than x: it overshoots zero and ends in a cycle of period two about it, whose size shrinks only as
+  fast as the norm grows. For two arms, to leading order and whatever the weight,
+  :math:`(1-\pi_t)\,t^{p/2}\to((2-p)/8)^{p/2}` (`escort_limit`): slower than :math:`1/t`.
+- **CE with tied optima**: an adversary that breaks ties, as Theorem 1 allows for MCE, makes
+  :math:`1-\pi_t` of order :math:`t^{-1/2}` (`taking_turns`).
 
 Exponents are measured as the slope of log gap against log t over the last decade; the interval is
 the range of the slopes over the pieces of that decade. The error is not random, so that a standard
@@ -28,6 +35,7 @@ error of the regression would mean nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -35,23 +43,26 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.updates import Update
+from pu_lib import kernels
+from pu_lib.trajectories import follow
+from pu_lib.updates import Update, as_update
 
 __all__ = [
     "Exponent",
+    "bandit_gaps",
     "bandit_masses",
-    "bandit_policies",
     "di_steps",
+    "escort_limit",
     "exponent",
     "limit_error_bound",
     "log_times",
     "odds",
     "overtaking_steps",
+    "recovery_floor",
+    "taking_turns",
 ]
 
 Floats = NDArray[np.float64]
-
-ROUNDING = 1e-12
 
 
 # Measuring
@@ -75,7 +86,19 @@ class Exponent:
 
 
 def log_times(n_steps: int, per_decade: int = 16) -> NDArray[np.int64]:
-    """Return integer times from 1 to `n_steps`, evenly spaced in the logarithm."""
+    """Return integer times from 1 to `n_steps`, evenly spaced in the logarithm.
+
+    Parameters
+    ----------
+    n_steps : int
+        The last time.
+    per_decade : int
+        How many times between t and 10 t; fewer where integers repeat.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+    """
     count = int(np.ceil(per_decade * np.log10(n_steps))) + 1
     return np.unique(np.geomspace(1, n_steps, count).round().astype(np.int64))
 
@@ -91,6 +114,15 @@ def exponent(times: ArrayLike, gaps: ArrayLike, pieces: int = 4, floor: float = 
         Into how many pieces the decade is cut for the interval.
     floor : float
         Gaps below this are rounding: the decay is then faster than any power that can be measured.
+
+    Returns
+    -------
+    Exponent
+
+    Raises
+    ------
+    ValueError
+        If the last decade holds fewer than two times a piece.
     """
     t, g = np.asarray(times, dtype=np.float64), np.asarray(gaps, dtype=np.float64)
     last = t >= t[-1] / 10.0
@@ -109,35 +141,57 @@ def exponent(times: ArrayLike, gaps: ArrayLike, pieces: int = 4, floor: float = 
     return Exponent(slope(slice(None)), min(slopes), max(slopes))
 
 
-def bandit_policies(
-    update: Update,
-    rewards: ArrayLike,
-    n_steps: int,
-    eta: float | Floats = 1.0,
-    theta0: ArrayLike | None = None,
-) -> Floats:
-    """Return the policies on a bandit before each update and after the last, (T + 1, A)."""
-    q = np.asarray(rewards, dtype=np.float64)
-    weights = np.broadcast_to(np.asarray(eta, dtype=np.float64), n_steps)
-    theta = update.initial(1, len(q))[0] if theta0 is None else np.array(theta0, dtype=np.float64)
-    policies = [update.policy(theta)]
-    for weight in weights:
-        theta = update.step(theta, q, weight)
-        policies.append(update.policy(theta))
-    return np.array(policies)
-
-
 def bandit_masses(
-    update: Update,
+    update: str | Update,
     rewards: ArrayLike,
     n_steps: int,
-    eta: float | Floats = 1.0,
+    weights: float | ArrayLike = 1.0,
     theta0: ArrayLike | None = None,
 ) -> Floats:
-    """Return the mass outside the best arms before each update and after the last, (T + 1,)."""
+    """Return the mass outside the best arms of a bandit along an update.
+
+    Parameters
+    ----------
+    update : str or Update
+        The update, or its name.
+    rewards : array_like, shape (n_actions,)
+        The values of the arms.
+    n_steps : int
+        Number of updates T.
+    weights : float or array_like, shape (T,)
+        Their weights.
+    theta0 : array_like, shape (n_actions,), optional
+        The start; the uniform policy if missing.
+
+    Returns
+    -------
+    ndarray, shape (T + 1,)
+        Before each update and after the last.
+    """
     q = np.asarray(rewards, dtype=np.float64)
-    policies = bandit_policies(update, q, n_steps, eta, theta0)
+    policies = as_update(update).policy(follow(update, q, weights, n_steps, theta0))
     return np.asarray(policies[:, q < q.max()].sum(axis=1))
+
+
+def bandit_gaps(update: str | Update, rewards: ArrayLike, n_steps: int) -> Floats:
+    """Return how far the value of a bandit is from its optimum, at weight 1, shape (T + 1,).
+
+    Parameters
+    ----------
+    update : str or Update
+        The update, or its name; it starts from the uniform policy.
+    rewards : array_like, shape (n_actions,)
+        The values of the arms.
+    n_steps : int
+        Number of updates T.
+
+    Returns
+    -------
+    ndarray, shape (T + 1,)
+    """
+    q = np.asarray(rewards, dtype=np.float64)
+    policies = as_update(update).policy(follow(update, q, 1.0, n_steps))
+    return np.asarray(policies @ (q.max() - q))
 
 
 # Theorem 2
@@ -160,13 +214,31 @@ def overtaking_steps(n_steps: int) -> tuple[Floats, Floats]:
 # The limit
 
 
-def odds(n_actions: int, n_steps: int, eta: float = 1.0) -> Floats:
-    r"""Return :math:`\kappa_t=\pi_t/(1-\pi_t)` of one best arm under MCE, (T + 1,)."""
+def odds(n_actions: int, n_steps: int, weights: float | ArrayLike = 1.0) -> Floats:
+    r"""Return the odds :math:`\kappa_t=\pi_t/(1-\pi_t)` of one best arm under MCE.
+
+    This is MCE written a second time on purpose: :math:`\kappa` keeps its digits where
+    :math:`1-\pi` loses them.
+
+    Parameters
+    ----------
+    n_actions : int
+        :math:`|A|`, at least 2; the start is the uniform policy.
+    n_steps : int
+        Number of updates T.
+    weights : float or array_like, shape (T,)
+        :math:`w_t`.
+
+    Returns
+    -------
+    ndarray, shape (T + 1,)
+    """
     c = n_actions / (n_actions - 1)
+    w = np.broadcast_to(np.asarray(weights, dtype=np.float64), n_steps)
     kappa = np.empty(n_steps + 1)
     kappa[0] = 1.0 / (n_actions - 1)
     for t in range(n_steps):
-        kappa[t + 1] = kappa[t] * np.exp(c * eta / (1.0 + kappa[t]))
+        kappa[t + 1] = kappa[t] * np.exp(c * w[t] / (1.0 + kappa[t]))
     return kappa
 
 
@@ -180,24 +252,158 @@ def limit_error_bound(kappa: Floats, n_actions: int, eta: float = 1.0) -> Floats
 # The five updates
 
 
+def escort_limit(p: float) -> float:
+    r"""Return the limit :math:`((2-p)/8)^{p/2}` of :math:`(1-\pi_t)\,t^{p/2}` for 1 < p < 2.
+
+    Let :math:`r` be the good parameter, :math:`x` the bad one, :math:`C=wp\Delta`. To leading order
+    a step takes :math:`C|x|^{p-1}/r^p` from :math:`|x|`; the cycle of period two has
+    :math:`|x|^{2-p}=C/(2r^p)` (its multiplier is :math:`2p-3`: it attracts), and :math:`r` gains
+    :math:`C|x|^p/r^{p+1}` a step, so that :math:`r^{4/(2-p)}` grows linearly.
+
+    Parameters
+    ----------
+    p : float
+        The exponent, between 1 and 2.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If `p` is not between 1 and 2.
+    """
+    if not 1.0 < p < 2.0:
+        raise ValueError(f"p: expected an exponent between 1 and 2, got {p}.")
+    return float(((2.0 - p) / 8.0) ** (p / 2.0))
+
+
+def taking_turns(
+    update: str | Update, n_steps: int, weight: float = 1.0
+) -> tuple[NDArray[np.int64], Floats]:
+    """Break the ties of a bandit with values (1, 1, 0) so that the best arms take turns.
+
+    The first arm is called greedy until its parameter leads by k, then the second one until they
+    are level again; then k is raised by one. Theorem 1 allows MCE any such rule.
+
+    Parameters
+    ----------
+    update : str or Update
+        A softmax update that moves towards the greedy action, with a kernel: CE or MCE.
+    n_steps : int
+        Number of updates.
+    weight : float
+        Their weight.
+
+    Returns
+    -------
+    times : ndarray of int, shape (n,)
+        When the two arms were level again.
+    masses : ndarray, shape (n,)
+        The probability of the third arm then.
+
+    Raises
+    ------
+    ValueError
+        If the update has no kernel or is not a softmax update.
+    """
+    chosen = as_update(update)
+    if chosen.kernel is None or chosen.parametrization != "softmax":
+        raise ValueError(f"update: expected a softmax update with a kernel, got {chosen.name!r}.")
+    theta, pi, values = [0.0] * 3, [1.0 / 3.0] * 3, [1.0, 1.0, 0.0]
+    lead, rising = 1, True
+    times, masses = [], []
+    for t in range(n_steps):
+        ahead = theta[0] - theta[1]
+        if rising and ahead >= lead:
+            rising = False
+        elif not rising and ahead <= 0.0:
+            rising, lead = True, lead + 1
+            times.append(t)
+            masses.append(pi[2])
+        chosen.kernel(theta, pi, values, 0 if rising else 1, weight, 3)
+        top = max(theta)
+        powers = [math.exp(x - top) for x in theta]
+        total = sum(powers)
+        pi = [power / total for power in powers]
+    return np.array(times), np.array(masses)
+
+
 def di_steps(rewards: Sequence[Fraction | int], weight: Fraction) -> int:
-    """Count the DI steps from the uniform policy to the best arm of a bandit, in exact numbers."""
+    """Count the DI steps from the uniform policy to the best arms of a bandit, in exact numbers.
+
+    Parameters
+    ----------
+    rewards : sequence of Fraction or int
+        The values of the arms.
+    weight : Fraction
+        The weight of each step, positive.
+
+    Returns
+    -------
+    int
+        After how many steps no other arm has any probability left.
+
+    Raises
+    ------
+    ValueError
+        If the weight is not positive.
+    """
+    if weight <= 0:
+        raise ValueError(f"weight: expected a positive number, got {weight}.")
     n = len(rewards)
-    best = max(range(n), key=lambda a: rewards[a])
+    best = kernels.greedy(rewards, n)
     theta = [Fraction(1, n)] * n
     steps = 0
-    while theta[best] < 1:
-        theta = _project([x + weight * r for x, r in zip(theta, rewards, strict=True)])
+    while any(x > 0 for x, r in zip(theta, rewards, strict=True) if r < rewards[best]):
+        kernels.di(theta, theta, rewards, best, weight, n)
         steps += 1
     return steps
 
 
-def _project(x: list[Fraction]) -> list[Fraction]:
-    """Project on the simplex in exact numbers."""
-    ordered = sorted(x, reverse=True)
-    total, shift = Fraction(0), Fraction(0)
-    for k, value in enumerate(ordered, start=1):
-        total += value
-        if value > (total - 1) / k:
-            shift = (total - 1) / k
-    return [max(Fraction(0), value - shift) for value in x]
+# Decaying weights
+
+
+def recovery_floor(update: str, n: int, eta: float) -> float:
+    r"""Bound from below the steps that undo n steps with weights :math:`\eta/\sqrt t`.
+
+    Two actions, the uniform policy, as in Theorem 5 of the paper; the n' steps back have total
+    weight at most :math:`2\eta(\sqrt{n+n'}-\sqrt n)`.
+
+    - DI: a step moves :math:`\pi` by at most :math:`w/2`, and
+      :math:`\min(\frac12,\frac12\sum_{t\le n}w_t)` has been learnt.
+    - CE and MCE: a step moves :math:`\log(\pi_1/\pi_2)` by at most :math:`2w`, and by the key lemma
+      :math:`\log(1+\sum_{t\le n}w_t)` at least has been learnt.
+    - PG-SM and PG-ES: :math:`3n-4\sqrt n+1` (the paper's Theorem 5(i)).
+
+    Parameters
+    ----------
+    update : str
+        One of the paper's updates.
+    n : int
+        The steps to undo.
+    eta : float
+        The first weight.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If nothing is proved of that update.
+    """
+    spent = 2.0 * eta * (math.sqrt(n + 1.0) - 1.0)
+    if update == "di":
+        needed = min(1.0, spent)
+    elif update in ("ce", "mce"):
+        needed = 0.5 * math.log1p(spent)
+    elif update in ("pg-sm", "pg-es"):
+        return 3.0 * n - 4.0 * math.sqrt(n) + 1.0
+    else:
+        raise ValueError(f"update: no bound is proved of {update!r}.")
+    # 2 eta (sqrt(n + n') - sqrt(n)) >= needed, solved for n'
+    half = needed / (2.0 * eta)
+    return half * (half + 2.0 * math.sqrt(n))

@@ -46,15 +46,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.updates import Update, advantage, greedy_mask
+from pu_lib.updates import (
+    EscortPolicyGradient,
+    ModifiedCrossEntropy,
+    Update,
+    advantage,
+    as_update,
+    greedy_mask,
+    softmax,
+)
 
 __all__ = [
+    "GreedyAlone",
+    "Network",
     "complex_step",
+    "cross_entropy_leftover",
     "direct_greedy_weight",
     "escort_gradient",
     "escort_of",
     "escort_step",
-    "follow",
     "large_weight_limit",
     "middle_line",
     "softmax_gradient",
@@ -166,13 +176,43 @@ class Network:
         return np.asarray((self.output * slope @ self.hidden).T)
 
 
-# Conserved quantities and limits
+# What lowering the other parameters is for
+
+
+class GreedyAlone(ModifiedCrossEntropy):
+    r"""MCE that moves :math:`\theta_{a_q}` alone, by :math:`w(1-\pi(a_q))` (paper, section 2.4).
+
+    Its policies are those of MCE at the weight :math:`\frac{|A|-1}{|A|}w`; its parameters only ever
+    grow.
+    """
+
+    name = "mce, greedy action alone"
+
+    def advance(
+        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
+    ) -> Floats:
+        """Return the new parameters."""
+        mask = greedy_mask(q, self.ties, rng)
+        missing = np.sum(np.where(mask, 0.0, softmax(theta)), axis=-1, keepdims=True)
+        return np.asarray(theta + weight * np.where(mask, missing, 0.0))
+
+
+# Huge weights
 
 
 def direct_greedy_weight(pi: Floats, q: Floats) -> Floats:
     r"""Return the weight from which one `di` step is greedy, for a unique greedy action.
 
     It is :math:`\max_{b \ne a_q} (1 - \pi(a_q) + \pi(b)) / (q(a_q) - q(b))`.
+
+    Parameters
+    ----------
+    pi, q : ndarray, shape (..., n_actions)
+        Policies and values.
+
+    Returns
+    -------
+    ndarray, shape (...)
     """
     greedy = greedy_mask(q)
     best = np.where(greedy, pi, 0.0).sum(axis=-1, keepdims=True)
@@ -180,17 +220,49 @@ def direct_greedy_weight(pi: Floats, q: Floats) -> Floats:
     return np.asarray(np.max((1 - best + pi) / gap, axis=-1))
 
 
-def large_weight_limit(name: str, pi: Floats, q: Floats, p: float = 2.0) -> Floats:
-    r"""Return the policy to which one step of the update called `name` tends as :math:`w\to\infty`.
+def cross_entropy_leftover(update: str | Update, pi: Floats, q: Floats, weight: Floats) -> Floats:
+    r"""Return what one step of `ce` or `mce` leaves at most to each action that is not greedy.
+
+    It is :math:`\frac{\pi(b)}{\pi(a_q)}e^{-x}` with :math:`x=w(1-\pi(a_q)+\pi(b))` under `ce` and
+    :math:`x=w\frac{|A|}{|A|-1}(1-\pi(a_q))` under `mce`; infinite at the greedy action.
 
     Parameters
     ----------
-    name : str
-        The update.
+    update : str or Update
+        ``"ce"`` or ``"mce"``.
+    pi, q : ndarray, shape (..., n_actions)
+        Policies with full support, and values.
+    weight : ndarray, shape (...)
+        The weights of the steps.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+
+    Raises
+    ------
+    ValueError
+        For another update.
+    """
+    name = as_update(update).name
+    if name not in ("ce", "mce"):
+        raise ValueError(f"update: expected ce or mce, got {name!r}.")
+    greedy, n_actions = greedy_mask(q), pi.shape[-1]
+    best = np.where(greedy, pi, 0.0).sum(axis=-1, keepdims=True)
+    rate = 1 - best + pi if name == "ce" else n_actions / (n_actions - 1) * (1 - best)
+    bound = pi / best * np.exp(-np.asarray(weight)[..., np.newaxis] * rate)
+    return np.asarray(np.where(greedy, np.inf, bound))
+
+
+def large_weight_limit(update: str | Update, pi: Floats, q: Floats) -> Floats:
+    r"""Return the policy to which one step of an update tends as :math:`w\to\infty`.
+
+    Parameters
+    ----------
+    update : str or Update
+        One of the paper's five, or its name; `pg-es` with any exponent p.
     pi, q : ndarray, shape (..., n_actions)
         Policy with full support, and values.
-    p : float
-        The escort exponent.
 
     Returns
     -------
@@ -198,21 +270,18 @@ def large_weight_limit(name: str, pi: Floats, q: Floats, p: float = 2.0) -> Floa
         The greedy policy for `di`, `ce` and `mce`; the action of largest
         :math:`\pi\,\mathrm{adv}` for `pg-sm`; for `pg-es` the policy
         :math:`\propto \pi^{p-1}|\mathrm{adv}|^p`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such update, or its limit is not known here.
     """
-    if name == "pg-es":
-        limit = pi ** (p - 1) * np.abs(advantage(pi, q)) ** p
+    chosen = as_update(update)
+    if isinstance(chosen, EscortPolicyGradient):
+        limit = pi ** (chosen.p - 1) * np.abs(advantage(pi, q)) ** chosen.p
         return np.asarray(limit / limit.sum(axis=-1, keepdims=True))
-    score = pi * advantage(pi, q) if name == "pg-sm" else q
-    return np.asarray(greedy_mask(score), dtype=np.float64)
-
-
-# Paths
-
-
-def follow(update: Update, theta: Floats, q: Floats, weight: float, n_steps: int) -> Floats:
-    """Return the policies along updates with fixed values, shape (n_steps + 1, ..., A)."""
-    policies = [update.policy(theta)]
-    for _ in range(n_steps):
-        theta = update.step(theta, q, weight)
-        policies.append(update.policy(theta))
-    return np.asarray(policies)
+    if chosen.name == "pg-sm":
+        return np.asarray(greedy_mask(pi * advantage(pi, q)), dtype=np.float64)
+    if chosen.name in ("di", "ce", "mce"):
+        return np.asarray(greedy_mask(q), dtype=np.float64)
+    raise ValueError(f"update: no limit is known for {chosen.name!r}.")

@@ -207,8 +207,9 @@ def test_following_runs_the_same_mdp() -> None:
     followed = hunt.follow("three", 0, 0, 3, "constant", 2000)
     batch = hunt.draw("three", 0, 0)
     hunt._run(batch, np.array([3]), "constant", 2000)
-    gap = (hunt._optimum(batch) - hunt._values(batch))[3].max()
-    assert followed.largest_gap == pytest.approx(gap / np.abs(hunt._optimum(batch)[3]).max())
+    best = batch.mdps.optimum()
+    gap = (best - batch.mdps.values(batch.theta))[3].max()
+    assert followed.largest_gap == pytest.approx(gap / np.abs(best[3]).max())
     with pytest.raises(ValueError, match="weighting: expected one of"):
         hunt.follow("three", 0, 0, 3, "random", 2000)
 
@@ -224,15 +225,15 @@ def test_a_falsified_hunt_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_hunt_sees_a_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the three-state MDP and its periodic schedule in place of constant weights."""
     batch = hunt.draw("near", 0, 0, 2)
-    rewards, _, _ = THREE_STATES.padded()
-    batch.rewards[:] = rewards
-    batch.discounts[:] = 0.9
+    mdps = batch.mdps
+    mdps.rewards[:] = THREE_STATES.tables.rewards
+    mdps.discount[:] = 0.9
     for s, row in enumerate(THREE_STATES.start):
         batch.theta[:, s, : len(row)] = row
     late = ce.oscillation(
-        batch.rewards[0],
-        batch.successors[0],
-        batch.n_actions,
+        mdps.rewards[0],
+        mdps.successors[0],
+        mdps.n_actions,
         0.9,
         THREE_STATES.weights,
         batch.theta[0],

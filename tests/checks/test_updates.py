@@ -1,104 +1,99 @@
-"""The checks of the chapter on the updates hold, and catch what is broken."""
+"""The gradients, limits and paths of the updates, against cases solved by hand."""
 
 import numpy as np
 import pytest
 
 from pu_lib.checks import updates as checks
-from pu_lib.theory import updates as fam
-from pu_lib.updates import UPDATES, escort, softmax
+from pu_lib.theory import updates as up
+from pu_lib.updates import UPDATES, escort, make_update, softmax
 
 
 def test_the_printed_policies_are_those_of_the_library():
     f = np.random.default_rng(0).normal(size=(20, 4))
-    np.testing.assert_allclose(fam.softmax_of(f), softmax(f), rtol=1e-14)
+    np.testing.assert_allclose(up.softmax_of(f), softmax(f), rtol=1e-14)
     for p in (1.0, 2.0, 3.0):
-        np.testing.assert_allclose(fam.escort_of(f, p), escort(f, p), rtol=1e-13)
+        np.testing.assert_allclose(up.escort_of(f, p), escort(f, p), rtol=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("check", "status"),
-    [
-        (checks.check_softmax_gradient, "holds"),
-        (checks.check_escort_gradient, "holds with a correction"),
-        (checks.check_softmax_step, "holds with a correction"),
-        (checks.check_softmax_middle_line, "false as stated"),
-        (checks.check_escort_step, "holds"),
-        (checks.check_cross_entropy_gradient, "holds"),
-        (checks.check_policy_gradient, "holds"),
-        (checks.check_conserved_sum, "holds"),
-        (checks.check_greedy_limit, "holds"),
-        (checks.check_greedy_only, "holds"),
-        (checks.check_paths, "holds"),
-    ],
-)
-def test_what_the_chapter_says(check, status):
-    check().require(status)
+def test_softmax_gradient_of_two_uniform_actions():
+    expected = [[0.25, -0.25], [-0.25, 0.25]]
+    np.testing.assert_allclose(up.softmax_gradient(np.zeros(2), np.eye(2)), expected)
 
 
-def without_mean(f, grad_f):
-    """The gradient of the softmax policy without the normaliser's part."""
-    return fam.softmax_of(f) * grad_f
+def test_escort_gradient_by_the_quotient_rule():
+    # pi_1 = x^2 / (x^2 + y^2) at (3, -1): 2 x y^2 / 100 and -2 y x^2 / 100
+    gradient = up.escort_gradient(np.array([3.0, -1.0]), np.eye(2), p=2.0)
+    np.testing.assert_allclose(gradient[:, 0], [0.06, 0.18])
+    np.testing.assert_allclose(gradient.sum(axis=1), 0, atol=1e-16)
+    printed = up.escort_gradient(np.array([3.0, -1.0]), np.eye(2), p=2.0, signed=False)
+    np.testing.assert_allclose(printed[:, 0], [0.06, -0.18])
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        lambda: checks.check_softmax_gradient(without_mean),
-        lambda: checks.check_escort_gradient(signed=False),
-        lambda: checks.check_softmax_step(fam.middle_line),
-        lambda: checks.check_escort_step(signed=False),
-        lambda: checks.check_cross_entropy_gradient(UPDATES["mce"]),
-        lambda: checks.check_policy_gradient(normalised=True),
-        lambda: checks.check_conserved_sum(("ce", "pg-es")),
-        lambda: checks.check_greedy_limit(["pg-sm"]),
-        lambda: checks.check_greedy_limit(["pg-es"]),
-        lambda: checks.check_greedy_only(share=1.0),
-        lambda: checks.check_paths("ce"),
-    ],
-)
-def test_broken_claims_are_caught(broken):
-    verdict = broken()
-    assert verdict.margin < 0
-    with pytest.raises(AssertionError, match=verdict.claim):
-        verdict.require("holds", "holds with a correction")
+def test_complex_steps_differentiate_a_product():
+    jacobian = up.complex_step(lambda x: x[..., :1] * x[..., 1:], np.array([3.0, 5.0]))
+    np.testing.assert_allclose(jacobian, [[5.0], [3.0]])
 
 
-def test_a_right_middle_line_would_pass():
-    checks.check_softmax_middle_line(fam.softmax_step).require("holds")
-    checks.check_softmax_step(line=fam.softmax_step).require("holds")
+def test_the_middle_line_at_two_uniform_actions():
+    theta, q = np.zeros(2), np.array([1.0, 0.0])
+    np.testing.assert_allclose(up.middle_line(theta, q), [0.0, -0.5])
+    np.testing.assert_allclose(up.softmax_step(theta, q), [0.25, -0.25])
 
 
-def test_di_is_greedy_exactly_from_the_weight_that_is_said():
-    rng = np.random.default_rng(1)
-    pi, q = rng.dirichlet(np.ones(4), size=500), rng.random((500, 4))
-    limit = fam.direct_greedy_weight(pi, q)
-    best = q.argmax(axis=1)[:, np.newaxis]
-    above = UPDATES["di"].step(pi, q, limit * (1 + 1e-9))
-    below = UPDATES["di"].step(pi, q, limit * (1 - 1e-6))
-    np.testing.assert_allclose(np.take_along_axis(above, best, 1), 1, atol=1e-12)
-    assert np.all(np.take_along_axis(below, best, 1) < 1)
+def test_escort_step_by_hand():
+    # pi = (0.9, 0.1), v = 0.9: 2/sqrt(10) (sqrt(0.9) 0.1, sqrt(0.1) (-0.9)), sign of -1
+    step = up.escort_step(np.array([3.0, -1.0]), np.array([1.0, 0.0]), p=2.0)
+    np.testing.assert_allclose(step, [0.06, 0.18])
 
 
-@pytest.mark.parametrize("name", list(UPDATES))
-def test_huge_weights_lead_to_the_limit_that_is_said(name):
+def test_a_normalised_distribution_misses_the_factor_one_over_one_minus_gamma():
+    assert checks.check_policy_gradient(normalised=True).margin == pytest.approx(-0.9, abs=1e-5)
+
+
+def test_the_error_of_twice_the_escort_gradient_is_the_gradient():
     rng = np.random.default_rng(2)
-    pi, q = rng.dirichlet(np.full(3, 3.0), size=100), rng.random((100, 3))
-    theta = UPDATES[name].parameters(pi)
-    new = UPDATES[name].policy(UPDATES[name].step(theta, q, 1e9))
-    limit = fam.large_weight_limit(name, pi, q)
-    # two actions nearly tied need more than this weight: leave the closest out
-    gap = np.diff(np.sort(pi * (q - (pi * q).sum(1, keepdims=True)), axis=1), axis=1)[:, -1]
-    clear = (gap > 1e-4) & (np.diff(np.sort(q, axis=1), axis=1)[:, -1] > 1e-4)
-    np.testing.assert_allclose(new[clear], limit[clear], atol=1e-6)
+    p = float(rng.choice(checks.EXPONENTS))
+    network, theta = up.Network(rng, int(rng.integers(2, 7)), 5), rng.normal(size=5)
+    size = np.abs(up.escort_gradient(network.scores(theta), network.gradient(theta), p)).max()
+    margin = checks.check_escort_gradient(factor=2.0, n=1).margin
+    assert margin == pytest.approx(-size / (1 + size), rel=1e-9)
 
 
-def test_two_uniform_actions_come_back_under_a_huge_escort_step():
-    limit = fam.large_weight_limit("pg-es", np.array([0.9, 0.1]), np.array([1.0, 0.0]))
-    np.testing.assert_allclose(limit, [0.1, 0.9])
+def test_moving_the_greedy_action_alone():
+    np.testing.assert_allclose(up.GreedyAlone().step([0.0, 0.0], [0.0, 1.0], 1.0), [0.0, 0.5])
 
 
-def test_following_nothing_stays():
-    theta = np.zeros(3)
-    path = fam.follow(UPDATES["ce"], theta, np.array([0.0, 1.0, 0.0]), 1.0, 3)
-    assert path.shape == (4, 3)
-    assert np.all(np.diff(path[:, 1]) > 0)
+def test_di_is_greedy_from_a_weight_solved_by_hand():
+    # (1 - 0.2 + 0.5) / (1 - 0.5) = 2.6 for the second action, 1.1 / 1 for the third
+    pi, q = np.array([0.2, 0.5, 0.3]), np.array([1.0, 0.5, 0.0])
+    assert up.direct_greedy_weight(pi, q) == pytest.approx(2.6)
+    np.testing.assert_allclose(UPDATES["di"].step(pi, q, 2.6), [1, 0, 0], atol=1e-15)
+    assert UPDATES["di"].step(pi, q, 2.59)[0] < 1
+
+
+def test_what_cross_entropy_steps_leave_at_most():
+    pi, q, w = np.array([0.5, 0.25, 0.25]), np.array([1.0, 0.0, 0.0]), np.array(2.0)
+    ce = up.cross_entropy_leftover("ce", pi, q, w)
+    mce = up.cross_entropy_leftover("mce", pi, q, w)
+    np.testing.assert_allclose(ce, [np.inf, 0.5 * np.exp(-1.5), 0.5 * np.exp(-1.5)])
+    np.testing.assert_allclose(mce, [np.inf, 0.5 * np.exp(-1.5), 0.5 * np.exp(-1.5)])
+    with pytest.raises(ValueError, match="expected ce or mce"):
+        up.cross_entropy_leftover("di", pi, q, w)
+
+
+def test_limits_of_huge_steps_by_hand():
+    pi, q = np.array([0.9, 0.1]), np.array([1.0, 0.0])
+    # p = 2 swaps two actions; in general pi^(p-1) |adv|^p, with adv = (0.1, -0.9)
+    np.testing.assert_allclose(up.large_weight_limit("pg-es", pi, q), [0.1, 0.9])
+    cubic = up.large_weight_limit(make_update("pg-es", p=3), pi, q)
+    np.testing.assert_allclose(cubic[1] / cubic[0], (0.1 / 0.9) ** 2 * 9**3)
+    np.testing.assert_array_equal(up.large_weight_limit("pg-sm", pi, q), [1, 0])
+    np.testing.assert_array_equal(up.large_weight_limit("di", pi, q), [1, 0])
+
+
+def test_an_unknown_update_has_no_limit():
+    pi, q = np.array([0.9, 0.1]), np.array([1.0, 0.0])
+    with pytest.raises(ValueError, match="expected one of"):
+        up.large_weight_limit("typo", pi, q)
+    with pytest.raises(ValueError, match="no limit is known"):
+        up.large_weight_limit(up.GreedyAlone(), pi, q)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pu_lib.show.simplex_lab import PRESETS, SimplexLab
-from pu_lib.theory.updates import follow
+from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, escort, project_simplex, softmax
 
 RUNNER = """
@@ -101,7 +101,8 @@ def test_paths_and_effects_equal_those_of_the_library(lab, name):
             ["effect", name, pi.tolist(), q.tolist(), 0.2],
         ]
     )
-    expected = follow(UPDATES[name], UPDATES[name].parameters(pi), q, 0.2, 40)
+    update = UPDATES[name]
+    expected = update.policy(follow(update, q, 0.2, 40, update.parameters(pi)))
     np.testing.assert_allclose(path, expected, rtol=1e-11, atol=1e-12)
     gains = expected[1] - pi
     assert effect["change"] == pytest.approx(gains @ q, abs=1e-14)

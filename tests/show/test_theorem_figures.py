@@ -8,11 +8,11 @@ from pu_lib.show.style import BookFigure
 
 
 def test_convergence_figures_draw_what_they_say() -> None:
-    ties = convergence.figure_ties(100)
+    ties = convergence.draw_ties(100)
     labels = [text.get_text() for text in ties.axes[0].get_legend().get_texts()]
     assert labels == [*convergence.ADVERSARIES, "bound"]
-    assert len(convergence.figure_settled(300).axes) == 3
-    assert isinstance(convergence.figure_one_way(20), BookFigure)
+    assert len(convergence.draw_settled(300).axes) == 3
+    assert isinstance(convergence.draw_one_way(20), BookFigure)
 
 
 def test_cross_entropy_figures_draw_what_they_say() -> None:
@@ -25,11 +25,11 @@ def test_cross_entropy_figures_draw_what_they_say() -> None:
 
 
 def test_rates_figures_draw_what_they_say() -> None:
-    texts = [t.get_text() for t in rates.figure_exponents(300).axes[0].get_legend().get_texts()]
+    texts = [t.get_text() for t in rates.draw_exponents(300).axes[0].get_legend().get_texts()]
     assert any(text.startswith("MCE: 1.0") or text.startswith("MCE: 0.9") for text in texts)
-    limit = rates.figure_limit(200)
+    limit = rates.draw_limits(200)
     assert len(limit.axes[0].lines) == 8
-    assert isinstance(rates.figure_overtaking(), BookFigure)
+    assert isinstance(rates.draw_overtaking(), BookFigure)
 
 
 @pytest.mark.parametrize("step", [0, 5])

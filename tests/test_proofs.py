@@ -1,0 +1,108 @@
+"""What the proofs record, without Rocq; `make proofs` checks the proofs themselves."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import agreement
+import pytest
+
+import proofs
+from pu_lib.updates import make_update
+
+ROOT = Path(__file__).parent.parent
+RECORD = json.loads(proofs.RECORD.read_text("utf-8"))
+SOURCES = {name: (proofs.PROOFS / name).read_text("utf-8") for name in proofs.sources()}
+
+
+def test_the_record_is_that_of_the_sources() -> None:
+    assert RECORD["sources"] == proofs.digest(), "Run `make proofs` and commit proofs/checked.json."
+
+
+def test_every_source_is_listed() -> None:
+    assert set(SOURCES) == {path.name for path in proofs.PROOFS.glob("*.v")}
+
+
+def test_the_record_has_every_theorem_and_allowed_axioms_only() -> None:
+    listed = [(f"proofs/{x['file']}", x["name"], x["claims"]) for x in proofs.theorems()]
+    assert listed == [(x["file"], x["theorem"], x["claims"]) for x in RECORD["theorems"]]
+    for entry in RECORD["theorems"]:
+        assert not proofs.not_allowed(entry["assumptions"])
+        assert entry["statement"]
+
+
+def test_the_claims_are_in_the_ledger() -> None:
+    files = (ROOT / "pu_lib" / "ledger").glob("*.toml")
+    tables = [tomllib.loads(path.read_text("utf-8")) for path in files]
+    known = {claim["id"] for table in tables for claim in table.get("claim", [])}
+    assert {claim for entry in RECORD["theorems"] for claim in entry["claims"]} <= known
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_nothing_is_assumed(name: str) -> None:
+    assert proofs.forbidden(SOURCES[name]) == []
+    assert max(map(len, SOURCES[name].splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Lemma a : False. Admitted.", ["Admitted"]),
+        ("Axiom a : False.", ["Axiom"]),
+        ("Parameters a b : R.", ["Parameters"]),
+        ("Proof. admit. Qed.", ["admit"]),
+        ("Unset Guard Checking.", ["Unset Guard Checking"]),
+        ("(* an Axiom (* nested *) of choice *) Lemma a : True.", []),
+        ("Lemma a (* x *) : False. (* y *) Admitted.", ["Admitted"]),
+        ("Lemma admitted_fact : True.", []),
+    ],
+)
+def test_what_leaves_something_unproved_is_found(text: str, words: list[str]) -> None:
+    assert proofs.forbidden(text) == words
+
+
+def test_an_answer_about_axioms_is_read() -> None:
+    printed = (
+        "Axioms:\nClassical_Prop.classic : forall P : Prop, P \\/ ~ P\n"
+        "PrimFloat.compare\n  : PrimFloat.float -> PrimFloat.float\nMine.easy : False\n"
+    )
+    names = proofs.assumptions(printed)
+    assert names == ["Classical_Prop.classic", "Mine.easy", "PrimFloat.compare"]
+    assert proofs.not_allowed(names) == ["Mine.easy", "PrimFloat.compare"]
+    assert proofs.not_allowed(["Mine.classic", "Coq.Logic.Classical_Prop.classic"]) == [
+        "Mine.classic"
+    ]
+    assert proofs.assumptions("Closed under the global context\n") == []
+
+
+@pytest.mark.parametrize("key", ["statement", "assumptions", "claims"])
+def test_a_changed_record_is_noticed(key: str) -> None:
+    changed = json.loads(json.dumps(RECORD))
+    changed["theorems"][0][key] = []
+    name = RECORD["theorems"][0]["theorem"]
+    assert proofs.differences(RECORD, RECORD) == []
+    assert proofs.differences(RECORD, changed) == [f"{key} of {name}"]
+
+
+def test_another_version_may_print_statements_in_another_way() -> None:
+    other = json.loads(json.dumps(RECORD))
+    other["rocq"], other["theorems"][0]["statement"] = "9.0", "another way"
+    assert proofs.differences(RECORD, other) == []
+    other["theorems"].pop()
+    assert proofs.differences(RECORD, other) == ["the list of theorems"]
+
+
+def test_the_definitions_agree_with_the_library() -> None:
+    # `make proofs` proves these goals about the definitions in Rocq
+    message = "Run `python tools/agreement.py`, then `make proofs`."
+    assert agreement.TARGET.read_text("utf-8") == agreement.source(), message
+
+
+def test_another_update_would_not_agree() -> None:
+    for name, other in {
+        "pg-sm": make_update("ce"),
+        "pg-es": make_update("pg-es", factor="drop"),
+        "ce": make_update("mce"),
+        "mce": make_update("ce"),
+    }.items():
+        assert agreement.source({name: other}) != agreement.TARGET.read_text("utf-8")

@@ -1,0 +1,268 @@
+"""Check the proofs in ``proofs/`` by Rocq and record what was proved in ``proofs/checked.json``.
+
+Run as a program it installs Rocq by ``apt-get`` where that can be done without asking, compiles
+the files that have changed, and asks for the statement of each theorem listed in
+``proofs/theorems.toml`` and for the axioms it rests on. It fails if a file does not compile,
+leaves something unproved or declares an axiom, if a theorem rests on more than the axioms of the
+classical real numbers, and, where the variable CI is set, if the record differs from the committed
+one. It needs nothing but Python.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+PROOFS = ROOT / "proofs"
+RECORD = PROOFS / "checked.json"
+LIBRARY = "PolicyUpdates"
+
+PACKAGES = ["coq", "libcoq-interval"]
+ADVICE = (
+    "Rocq or its library of interval arithmetic was not found and could not be installed. "
+    "On Debian and Ubuntu:\n"
+    "    apt-get install coq libcoq-interval\n"
+    "elsewhere:\n"
+    "    opam repo add coq-released https://coq.inria.fr/opam/released\n"
+    "    opam install coq.8.16.1 coq-interval.4.6.1"
+)
+
+# The axioms by which Rocq's library makes real numbers of Dedekind cuts and reasons classically.
+ALLOWED = (
+    "ClassicalDedekindReals.sig_forall_dec",
+    "ClassicalDedekindReals.sig_not_dec",
+    "FunctionalExtensionality.functional_extensionality_dep",
+    "Classical_Prop.classic",
+)
+
+# Words that leave a proof open, declare an axiom, or switch a check of the kernel off.
+FORBIDDEN = re.compile(
+    r"\b(?:Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|Hypothes[ie]s|Variables?"
+    r"|bypass_check|Unset\s+(?:Guard|Positivity|Universe)\s+Checking)\b"
+)
+
+Record = dict[str, Any]
+
+
+def sources(folder: Path = PROOFS) -> list[str]:
+    """Return the names of the files in the order in which ``_CoqProject`` lists them."""
+    lines = (folder / "_CoqProject").read_text(encoding="utf-8").split("\n")
+    return [line for line in lines if line.endswith(".v")]
+
+
+def theorems(folder: Path = PROOFS) -> list[Record]:
+    """Return the entries of ``theorems.toml``."""
+    listed: list[Record] = tomllib.loads((folder / "theorems.toml").read_text("utf-8"))["theorem"]
+    return listed
+
+
+def digest(folder: Path = PROOFS) -> str:
+    """Return the SHA-256 of all sources, their names and the list of theorems."""
+    found = hashlib.sha256()
+    for name in ["theorems.toml", *sorted(sources(folder))]:
+        found.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
+    return found.hexdigest()
+
+
+def without_comments(text: str) -> str:
+    """Return a source without its comments, which may be nested, and its strings."""
+    kept, depth = [], 0
+    for token in re.findall(r'\(\*|\*\)|"[^"]*"|.', text, re.DOTALL):
+        if token == "(*":
+            depth += 1
+        elif token == "*)":
+            depth = max(0, depth - 1)
+        elif depth == 0 and len(token) == 1:
+            kept.append(token)
+    return "".join(kept)
+
+
+def forbidden(text: str) -> list[str]:
+    """Return the words of a source by which something would be assumed instead of proved."""
+    return FORBIDDEN.findall(without_comments(text))
+
+
+def assumptions(printed: str) -> list[str]:
+    """Return the names in the answer to ``Print Assumptions``."""
+    lines = printed.splitlines()
+    names = [line.split(":")[0].strip() for line in lines if line and not line[0].isspace()]
+    return sorted(name for name in names if name and name != "Axioms" and " " not in name)
+
+
+def not_allowed(names: list[str]) -> list[str]:
+    """Return the axioms that are not among those of the classical real numbers."""
+    return [name for name in names if not f".{name}".endswith(tuple(f".{x}" for x in ALLOWED))]
+
+
+def installed() -> bool:
+    """Whether Rocq and the library of interval arithmetic are there."""
+    if shutil.which("coqc") is None:
+        return False
+    where = subprocess.run(["coqc", "-where"], capture_output=True, text=True, check=True)
+    paths = [Path(where.stdout.strip()) / "user-contrib"]
+    paths += map(Path, filter(None, os.environ.get("COQPATH", "").split(os.pathsep)))
+    return any((path / "Interval").is_dir() for path in paths)
+
+
+def install() -> None:
+    """Install Rocq by apt-get, as root or where sudo asks no password."""
+    root = [] if os.geteuid() == 0 else ["sudo", "--non-interactive"]
+    if shutil.which("apt-get") is None or (root and shutil.which("sudo") is None):
+        return
+    print(f"Installing {' and '.join(PACKAGES)} by apt-get (about 160 MB) ...", flush=True)
+    update = [*root, "apt-get", "update"]
+    install = [*root, "apt-get", "install", "--yes", "--no-install-recommends", *PACKAGES]
+    for command in (update, install):
+        subprocess.run(command, capture_output=True, check=False)
+
+
+def version() -> str:
+    """Return the version of Rocq, such as 8.16.1."""
+    done = subprocess.run(["coqc", "--print-version"], capture_output=True, text=True, check=True)
+    return done.stdout.split()[0]
+
+
+def compile_all(build: Path) -> None:
+    """Compile what has changed, with one line a file.
+
+    Parameters
+    ----------
+    build : Path
+        Where the sources are copied to and compiled; what it holds from before is used again.
+
+    Raises
+    ------
+    SystemExit
+        If a file does not compile.
+    """
+    build.mkdir(parents=True, exist_ok=True)
+    for name in sources():
+        text, copy = (PROOFS / name).read_text(encoding="utf-8"), build / name
+        imports = " ".join(re.findall(r"Require (?:Import )?([^.]*)\.", text)).split()
+        used = [build / f"{word}.vo" for word in imports if f"{word}.v" in sources()]
+        compiled = copy.with_suffix(".vo")
+        if (
+            compiled.exists()
+            and copy.read_text(encoding="utf-8") == text
+            and all(other.stat().st_mtime <= compiled.stat().st_mtime for other in used)
+        ):
+            print(f"proofs/{name:24} as before", flush=True)
+            continue
+        compiled.unlink(missing_ok=True)
+        copy.write_text(text, encoding="utf-8")
+        start = time.perf_counter()
+        done = subprocess.run(["coqc", "-q", "-Q", ".", LIBRARY, name], cwd=build, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"proofs/{name} does not compile; the lines are those of the file.")
+        print(f"proofs/{name:24} {time.perf_counter() - start:6.1f} s", flush=True)
+
+
+def ask(build: Path, listed: list[Record]) -> list[tuple[str, list[str]]]:
+    """Return the statement of each theorem, as Rocq prints it, and the axioms it rests on."""
+    modules = sorted({Path(entry["file"]).stem for entry in listed})
+    lines = [
+        "Require Import Reals.",
+        f"From {LIBRARY} Require Import Definitions.",
+        f"From {LIBRARY} Require {' '.join(modules)}.",
+        "Open Scope R_scope.",
+        "Set Printing Width 90.",
+    ]
+    for number, entry in enumerate(listed):
+        name = f"{Path(entry['file']).stem}.{entry['name']}"
+        lines += [
+            f'Redirect "statement{number}" Check {name}.',
+            f'Redirect "axioms{number}" Print Assumptions {name}.',
+        ]
+    with tempfile.TemporaryDirectory() as folder:
+        query = Path(folder, "Query.v")
+        query.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        command = ["coqc", "-q", "-Q", str(build), LIBRARY, "Query.v"]
+        subprocess.run(command, cwd=folder, check=True)
+        answers = []
+        for number in range(len(listed)):
+            printed = Path(folder, f"statement{number}.out").read_text(encoding="utf-8")
+            axioms = Path(folder, f"axioms{number}.out").read_text(encoding="utf-8")
+            body = printed.split(":", 1)[1].rstrip("\n").split("\n")
+            statement = "\n".join(line.removeprefix("       ") for line in body).strip()
+            answers.append((statement, assumptions(axioms)))
+        return answers
+
+
+def differences(old: Record, new: Record) -> list[str]:
+    """Say in what the committed record differs from what was proved.
+
+    Statements are compared if both were printed by the same version of Rocq: versions differ in
+    how they print. That the statements are the same is then said by the hash of the sources.
+    """
+    found = [] if old.get("sources") == new["sources"] else ["the hash of the sources"]
+    known = {(entry["file"], entry["theorem"]): entry for entry in old.get("theorems", [])}
+    if known.keys() != {(entry["file"], entry["theorem"]) for entry in new["theorems"]}:
+        found.append("the list of theorems")
+    for entry in new["theorems"]:
+        before = known.get((entry["file"], entry["theorem"]), entry)
+        for key in entry:
+            if before.get(key) != entry[key] and not (
+                key == "statement" and old.get("rocq") != new["rocq"]
+            ):
+                found.append(f"{key} of {entry['theorem']}")
+    return found
+
+
+def main() -> None:
+    """Check everything; see the text above."""
+    listed, names = theorems(), sources()
+    stray = {path.name for path in PROOFS.glob("*.v")} ^ set(names)
+    if stray:
+        raise SystemExit(f"proofs/_CoqProject and the folder differ in {', '.join(sorted(stray))}.")
+    for name in names:
+        words = forbidden((PROOFS / name).read_text(encoding="utf-8"))
+        if words:
+            raise SystemExit(f"proofs/{name} must not say {', '.join(sorted(set(words)))}.")
+    if not installed():
+        install()
+    if not installed():
+        raise SystemExit(ADVICE)
+    build = ROOT / "_build" / "proofs" / version()
+    compile_all(build)
+    record: Record = {"rocq": version(), "sources": digest(), "theorems": []}
+    for entry, (statement, axioms) in zip(listed, ask(build, listed), strict=True):
+        print(f"\n{entry['name']} ({entry['file']}) rests on")
+        print("\n".join(f"    {axiom}" for axiom in axioms) or "    no axiom", flush=True)
+        if not_allowed(axioms):
+            raise SystemExit(f"{entry['name']} must not rest on {', '.join(not_allowed(axioms))}.")
+        record["theorems"].append(
+            {
+                "claims": entry["claims"],
+                "covers": entry["covers"],
+                "file": f"proofs/{entry['file']}",
+                "theorem": entry["name"],
+                "statement": statement,
+                "assumptions": axioms,
+            }
+        )
+    old = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    changes = differences(old, record)
+    if changes and os.environ.get("CI"):
+        raise SystemExit(
+            f"proofs/checked.json is not the record of what was proved: {'; '.join(changes)}. "
+            "Run `make proofs` and commit it."
+        )
+    if changes:
+        RECORD.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(
+        f"\n{len(listed)} theorems proved; {'wrote' if changes else 'as in'} proofs/checked.json."
+    )
+
+
+if __name__ == "__main__":
+    main()
