@@ -115,14 +115,12 @@ def check_lemma_8(
 ) -> Verdict:
     r"""Prove convergence of MCE on each instance by a finite run, and test the bounds along it.
 
-    Weights :math:`w_t(s)=(t+1)^{-x}`, which sum to infinity for :math:`x\le1`.
-
     Parameters
     ----------
     update : str or Update
         MCE in the lemma.
     exponent : float
-        :math:`x`.
+        :math:`x` in the weights :math:`w_t(s)=(t+1)^{-x}`, of infinite sum for :math:`x\le1`.
     constant : float
         The factor in the key lemma.
     n_steps : int

@@ -93,6 +93,15 @@ def structure(mdp: FiniteMDP) -> Structure:
 
     Two actions count as equally good if their optimal values differ by less than 1e-9 of the
     largest one: policy iteration is exact to about 1e-13 of it.
+
+    Parameters
+    ----------
+    mdp : FiniteMDP
+        The process.
+
+    Returns
+    -------
+    Structure
     """
     best = mdp.optimal()
     scale = max(1.0, float(np.abs(best.q).max()))
@@ -124,7 +133,15 @@ def instances() -> dict[str, FiniteMDP]:
 
 
 def looping_bandit(gap: float = 1.0, discount: float = 0.5) -> FiniteMDP:
-    """Return two arms, worth `gap` and 0, in one state that is entered again and again."""
+    """Return two arms, worth `gap` and 0, in one state that is entered again and again.
+
+    Parameters
+    ----------
+    gap : float
+        Reward of the better arm.
+    discount : float
+        The discount.
+    """
     return FiniteMDP(np.ones((1, 2, 1)), [[gap, 0.0]], [1.0], discount)
 
 
@@ -283,6 +300,17 @@ def settled(trajectory: Trajectory, facts: Structure) -> int | None:
 
     That is at every contested state; ``None`` if the run is too short to say. The margin asked
     for is well above rounding.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+        A run of MCE.
+    facts : Structure
+        Those of its process.
+
+    Returns
+    -------
+    int or None
     """
     s = facts.contested
     best_now = np.where(facts.optimal[s], trajectory.q[:, s], -np.inf).max(axis=-1)
@@ -300,6 +328,24 @@ def optimality_bounds(
     The first bound is :math:`\frac1{1-\gamma}\max_s\rho_s\pi_T(B_s|s)` with the measured masses of
     the suboptimal actions, :math:`\rho_s=\max_a(v_\star(s)-q_\star(s,a))`; the second replaces the
     masses by the key lemma's bound from :math:`t_0`, and holds for all later times.
+
+    Parameters
+    ----------
+    mdp : FiniteMDP
+        The process.
+    trajectory : Trajectory
+        A run of MCE.
+    facts : Structure
+        Those of the process.
+    constant : float
+        The factor in the key lemma.
+
+    Returns
+    -------
+    int
+        :math:`t_0`.
+    ndarray, shape (T + 1 - t_0,)
+        Three of them: the largest gap, the first bound, the second.
 
     Raises
     ------
