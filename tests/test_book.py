@@ -84,7 +84,8 @@ def test_every_page_is_listed_and_every_listed_page_exists() -> None:
 
 def test_the_table_of_contents_follows_the_ledger() -> None:
     assert (ROOT / "_toc.yml").read_text("utf-8") == toc.table(), "run tools/toc.py"
-    assert listed()[1 : 1 + len(chapters())] == [f"book/{name}" for name in chapters()]
+    judging = [name for name in listed() if name.removeprefix("book/") in chapters()]
+    assert judging == [f"book/{name}" for name in chapters()]
 
 
 def test_a_page_without_a_place_is_named(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from pu_lib.kernels import Kernel
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import UPDATES, Update
 
-__all__ = ["Timing", "as_text", "bench", "build_twin", "has_twin", "run_twin"]
+__all__ = ["Timing", "as_text", "bench", "build_twin", "has_twin", "out_of_reach", "run_twin"]
 
 TWIN = Path(__file__).with_name("twin.c")
 ETA = 1.0
@@ -89,12 +89,22 @@ def bench(steps: int = 300_000, plain_steps: int = 2_000, repetitions: int = 9) 
         Runs of which the fastest counts.
     """
     for name, (mdp, problem) in _domains().items():
-        # Out of reach, but only just, so that evaluations cost what they usually do.
-        problem = replace(problem, threshold=problem.optimal_performance * (1.0 + 1e-9))
+        problem = out_of_reach(problem)
         for update in UPDATES:
             if configured(update, PRESETS["paper"]).kernel is None:
                 continue
             yield _time(name, mdp, problem, update, steps, plain_steps, repetitions)
+
+
+def out_of_reach(problem: Problem) -> Problem:
+    """Put the threshold just out of reach, so that evaluations cost what they usually do.
+
+    Parameters
+    ----------
+    problem : Problem
+        Any problem with a positive optimal performance.
+    """
+    return replace(problem, threshold=problem.optimal_performance * (1.0 + 1e-9))
 
 
 def _time(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 from pu_lib.arrays import Floats
+from pu_lib.domains import DOMAINS
 from pu_lib.empirical.bootstrap import draws, interval, lower_quantile
 from pu_lib.updates import PAPER
 
@@ -62,6 +63,14 @@ STATISTICS = MappingProxyType(
     }
 )
 """The statistics of a panel, with their names in words."""
+
+
+_DOMAIN_OF = {
+    "chain-length": "chain",
+    "chain-compared": "chain",
+    "greedy-limit": "random-mdp",
+    "critic-rate": "random-mdp",
+}  # experiments that are not called as their domain
 
 
 @dataclass(frozen=True)
@@ -97,6 +106,18 @@ class Panel:
     n_actions: int | None = None
     fixed_rates: bool = False
     preset: str = "paper"
+
+    @property
+    def title(self) -> str:
+        """The group of panels it belongs to, in words: its domain, and what else grows in it."""
+        grows = " length" if self.axis == "n_states" else ""
+        return DOMAINS[_DOMAIN_OF.get(self.experiment, self.experiment)].title + grows
+
+    @property
+    def axis_words(self) -> str:
+        """What is on its axis, in words."""
+        domain = DOMAINS[_DOMAIN_OF.get(self.experiment, self.experiment)]
+        return {"eta": "learning rate η", **domain.axes}[self.axis]
 
     def rows(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the runs of this panel."""
@@ -280,6 +301,17 @@ class Results:
         except ValueError:
             return False
         return True
+
+    def ranks(self, name: str) -> dict[str, list[str]]:
+        """Return the updates of a panel from the fastest to the slowest at their best rates.
+
+        By each of `STATISTICS`.
+        """
+        curves, order = self.curves(name), {}
+        for statistic in STATISTICS:
+            best = curves.point(statistic).min(axis=1)
+            order[statistic] = [curves.updates[i] for i in np.argsort(best, kind="stable")]
+        return order
 
     def of(self, panel: Panel) -> Curves:
         """Return the curves of any panel; raises as `curves` does."""

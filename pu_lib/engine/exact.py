@@ -15,7 +15,7 @@ from pu_lib.engine.compiling import allocating, compiled, on_disk_allocating
 from pu_lib.engine.rows import advance
 from pu_lib.engine.values import solve
 
-__all__ = ["CHUNK", "follow", "scan"]
+__all__ = ["CHUNK", "process", "scan"]
 
 CHUNK = 1000
 """`scan` runs this many steps at a time."""
@@ -83,7 +83,7 @@ def _look_ahead(
     return greedy, best - second
 
 
-def follow(
+def process(
     update: Any,
     rewards: Any,
     successors: Any,
@@ -96,7 +96,7 @@ def follow(
     greedy: Any,
     gaps: Any,
 ) -> None:
-    """Run as many steps as `values` has rows; see `pu_lib.theory.cycles.follow_exactly`."""
+    """Run as many steps as `values` has rows; see `pu_lib.theory.deterministic.run_process`."""
     n = rewards.shape[0]
     pi, q = np.zeros(rewards.shape), np.zeros(rewards.shape[1])
     matrix, flow = np.zeros((n, n)), np.zeros((n, n))
@@ -118,8 +118,8 @@ def follow(
                 advance(update, theta[s], pi[s], q, best, weight, A)
 
 
-follow_kept = on_disk_allocating(follow)
-follow_fresh = allocating(follow)
+process_kept = on_disk_allocating(process)
+process_fresh = allocating(process)
 
 
 @on_disk_allocating
@@ -145,7 +145,7 @@ def scan(
             drop = 0.0
             high = np.full(states, -np.inf)
             for _ in range(steps // (2 * CHUNK)):
-                follow_kept(
+                process_kept(
                     update,
                     rewards[i],
                     successors[i],

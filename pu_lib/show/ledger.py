@@ -266,7 +266,7 @@ def _statement(claims: Sequence[Claim]) -> str:
 
 
 def _plain_counts(claims: Sequence[Claim]) -> str:
-    return ", ".join(f"{count} {status.value}" for status, count in status_counts(claims).items())
+    return ", ".join(f"{status.value} ({count})" for status, count in status_counts(claims).items())
 
 
 def _paper_order(number: str) -> tuple[int, int]:

@@ -22,6 +22,7 @@ from pu_lib.theory.unlearning_bounds import (
     bound_di,
 )
 from pu_lib.theory.walkers import alike
+from pu_lib.trajectories import follow
 from pu_lib.updates import label_of, look_of
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "draw_comparison",
     "draw_counts",
     "draw_escort_map",
+    "draw_polar_steps",
     "draw_races",
     "draw_schedules",
 ]
@@ -175,6 +177,28 @@ def draw_escort_map() -> Figure:
 
 def _patch(colour: Any) -> Any:
     return Rectangle((0, 0), 0, 0, facecolor=colour)
+
+
+@styled
+def draw_polar_steps(n: int = 4, back: int = 7, eta: float = 0.5) -> Figure:
+    """Draw updates of PG-ES in the plane of its parameters: perpendicular to them, so outward."""
+    there = follow("pg-es", [1.0, 0.0], eta, n, [1.0, 1.0])
+    home = follow("pg-es", [0.0, 1.0], eta, back, there[-1])
+    fig, ax = figure(width=5.0, height=3.9)
+    ends = ((there, look_of("pg-es").colour, "forward"), (home, look_of("mce").colour, "backward"))
+    for path_, colour, label in ends:
+        face = colour if label == "forward" else "white"
+        ax.plot(*path_.T, marker="o", color=colour, markerfacecolor=face, label=label)
+        for point in path_[1:]:
+            ax.plot(*zip((0, 0), point, strict=True), color=GREY, linewidth=0.6)
+    ax.plot([0, 2.2], [0, 2.2], color=INK, linewidth=0.9, linestyle=":")
+    ax.set_xlim(0, 2.4)
+    ax.set_ylim(0, 1.9)
+    ax.set_aspect("equal")
+    ax.set_xlabel(r"$\theta_1$")
+    ax.set_ylabel(r"$\theta_2$")
+    ax.legend(loc="upper left")
+    return fig
 
 
 @styled

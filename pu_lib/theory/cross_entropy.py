@@ -34,7 +34,7 @@ from pu_lib.theory.cycles import (
     CycleExample,
     simulate,
 )
-from pu_lib.theory.deterministic import DeterministicMDP, follow
+from pu_lib.theory.deterministic import DeterministicMDP, run_process
 from pu_lib.updates import Update
 
 __all__ = [
@@ -133,7 +133,7 @@ def oscillation(
     """
     steps = periods * len(weights)
     mdp = DeterministicMDP(example_rewards, successors, n_actions, discount)
-    values = follow(mdp, "ce", theta, weights, steps).values
+    values = run_process(mdp, "ce", theta, weights, steps).values
     return np.asarray(np.ptp(values[-(steps // 10) :], axis=0))
 
 

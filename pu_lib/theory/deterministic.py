@@ -2,7 +2,7 @@ r"""Deterministic MDPs whose states may have different numbers of actions, exact
 
 One representation for the cycles, the search for them, and certificates. Everything that evaluates
 a policy here works on floats, rationals and balls alike; the compiled process, in floats, is
-`follow`.
+`run_process`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pu_lib.exact import solve
 from pu_lib.updates import Update, as_update
 
-__all__ = ["DeterministicMDP", "Record", "action_values", "follow", "policy_values"]
+__all__ = ["DeterministicMDP", "Record", "action_values", "policy_values", "run_process"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -116,7 +116,7 @@ class Record:
     theta: Floats
 
 
-def follow(
+def run_process(
     mdp: DeterministicMDP,
     update: str | Update,
     theta: Floats,
@@ -154,7 +154,7 @@ def follow(
     shape = (steps, len(mdp.n_actions))
     values, gaps, greedy = np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.int64)
     theta = np.array(theta, dtype=np.float64)
-    run = exact.follow_kept if chosen.kernel in KERNELS else exact.follow_fresh
+    run = exact.process_kept if chosen.kernel in KERNELS else exact.process_fresh
     run(
         softmax_token(chosen),
         np.ascontiguousarray(mdp.rewards, dtype=np.float64),

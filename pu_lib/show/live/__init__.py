@@ -19,7 +19,7 @@ import traitlets
 
 from pu_lib.updates import PAPER, label_of, look_of
 
-__all__ = ["ChainPlay", "ChangeOfMind", "Dominoes", "Noise", "Symmetry", "module"]
+__all__ = ["ChainPlay", "ChangeOfMind", "Dominoes", "Noise", "Price", "Symmetry", "module"]
 
 _HERE = pathlib.Path(__file__).parent
 _NUMBERS = count(1)
@@ -162,3 +162,24 @@ class Noise(_Live):
 
     odds = traitlets.Float(0.4, min=0.05, max=0.95).tag(sync=True)
     sure = traitlets.Float(0.3, min=0.01, max=0.99).tag(sync=True)
+
+
+class Price(_Live):
+    """Three actions, of which the second is the best: one step of each update, and the value.
+
+    Attributes
+    ----------
+    value : float
+        The value of the first action, which is the likely one, from 0.5 to 0.99; the second is
+        worth 1 and the third nothing.
+    policy : list of three numbers
+        The policy before the step.
+    weight : float
+        The weight of the step.
+    """
+
+    _esm = module("price")
+
+    value = traitlets.Float(0.95, min=0.5, max=0.99).tag(sync=True)
+    policy = traitlets.List(traitlets.Float(), [0.8, 0.02, 0.18], read_only=True).tag(sync=True)
+    weight = traitlets.Float(1.0, read_only=True).tag(sync=True)

@@ -1,6 +1,6 @@
 // The chain, drawn as a chain: two updates learn it side by side, on one axis of time.
 
-const BOARD = 132;
+const BOARD = 146;
 const CURVES = 128;
 
 function render({ model, el }) {
@@ -17,12 +17,12 @@ function render({ model, el }) {
   const shown = () => [model.get("first"), model.get("second")];
   let now = 0;
 
+  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const time = slider("update t", 0, end, 1, 0, (x) => `${x}`, (x) => {
     run.set(x);
     show(x);
   });
-  const run = playback(time, () => end, 12, (t) => show(t));
-  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  const run = playback(time, () => end, 12, (t) => show(t), words);
   const boards = ["first", "second"].map((key) => {
     const choose = select("", names.map((name) => [name, labels[name]]), model.get(key), (name) => {
       model.set(key, name);
@@ -71,9 +71,11 @@ function render({ model, el }) {
       }
       svg("circle", { cx: x(s), cy: y, r: radius - 1.5, class: "pu-live-fill", opacity: policies[s][1] }, picture);
       const walk = q[s][1] > q[s][0];
-      svg("text", { x: x(s), y: y + radius + 17, "text-anchor": "middle", class: walk ? "" : "pu-live-faint" },
+      svg("text", { x: x(s), y: y + radius + 17, "text-anchor": "middle", class: "pu-live-sign" },
         picture, walk ? "→" : "↷");
     }
+    svg("text", { x: x(0), y: y + radius + 34, "text-anchor": "middle", class: "pu-live-faint" }, picture, "s₀");
+    svg("text", { x: x(last), y: y + radius + 34, "text-anchor": "middle", class: "pu-live-faint" }, picture, "end");
     told.textContent = `return ${performance.toFixed(3)}`;
   }
 

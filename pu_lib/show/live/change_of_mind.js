@@ -36,7 +36,7 @@ function render({ model, el }) {
     });
     const picture = svg("svg", { class: "pu-live-track", "aria-hidden": "true" });
     svg("line", { x1: `${START}%`, x2: `${START + LENGTH}%`, y1: "50%", y2: "50%", class: "pu-live-lane" }, picture);
-    svg("line", { x1: `${START}%`, x2: `${START}%`, y1: 3, y2: 31, class: "pu-live-line" }, picture);
+    svg("line", { x1: `${START}%`, x2: `${START}%`, y1: 0, y2: "100%", class: "pu-live-line" }, picture);
     const prints = svg("g", {}, picture);
     const runner = svg("circle", { r: 7, cy: "50%", class: "pu-live-runner" }, picture);
     const time = html("span", { class: "pu-live-time" });
@@ -73,10 +73,10 @@ function render({ model, el }) {
       tracks[name].drawn = key;
       prints.replaceChildren();
       const mark = (chance, y) => svg("line", {
-        x1: place(chance), x2: place(chance), y1: y, y2: y + 7, class: "pu-live-print",
+        x1: place(chance), x2: place(chance), y1: y, y2: y + 6, class: "pu-live-print",
       }, prints);
-      away.slice(1, Math.floor(out) + 1).forEach((chance) => mark(chance, 5));
-      back.slice(1, made + 1).forEach((chance) => mark(chance, 22));
+      away.slice(1, Math.floor(out) + 1).forEach((chance) => mark(chance, 3));
+      back.slice(1, made + 1).forEach((chance) => mark(chance, 21));
     }
     const isHome = ["running", "done"].includes(phase) && home >= count;
     row.classList.toggle("pu-live-home", isHome);
@@ -105,7 +105,6 @@ function render({ model, el }) {
       phase = next === "training" ? "trained" : "done";
       settle();
       names.forEach((name) => draw(name, get("n"), next === "training" ? 0 : steps));
-      if (next === "training") flip.focus({ preventScroll: true });
     });
   }
 
@@ -147,9 +146,11 @@ function render({ model, el }) {
     const [first, ...rest] = found;
     const story = `${called(first[1])} ${first[1].length > 1 ? "were" : "was"} first, after ${plural(first[0], "step")}${
       rest.length ? `; ${spoken(rest.map(([count, group]) => `${called(group)} took ${count}`))}` : ""
-    }. It had taken ${plural(get("n"), "step")} to learn.`;
+    }. The way out had ${plural(get("n"), "step")}.`;
     if (!guess) return story;
-    return `${first[1].includes(guess) ? `You guessed ${labels[guess]}, and right:` : `You guessed ${labels[guess]}, but`} ${story}`;
+    return first[1].includes(guess)
+      ? `Your guess, ${labels[guess]}, was right. ${story}`
+      : `Your guess was ${labels[guess]}, but ${story}`;
   }
 
   // With two actions CE and MCE are one update: their two tracks never differ.
@@ -184,7 +185,6 @@ function render({ model, el }) {
   reset("ready");
 }
 
-const fraction = (x) => ({ 0.125: "1/8", 0.25: "1/4", 0.5: "1/2" })[x] ?? `${x}`;
 const short = (x) => (x > 0.9995 && x < 1 ? "0.999…" : x === 1 ? "1" : x.toFixed(3));
 
 export default { render };

@@ -16,7 +16,8 @@ function render({ model, el }) {
   const picture = svg("svg", { height: ROW * names.length + 34, "aria-hidden": "true" });
   const room = html("div", {}, picture);
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
-  frame(el, "noise", html("div", { class: "pu-live-bar" }, control.row), room, words);
+  const key = html("p", { class: "pu-live-key" }, "Ring: the step for the expected values. Arrow: the mean of the steps for sampled ones.");
+  frame(el, "noise", html("div", { class: "pu-live-bar" }, control.row), key, room, words);
   const odds = () => Math.round(100 * model.get("odds")) / 100;
   const found = () => names.map((name) => [name, ...sampled(name, odds(), sure, WEIGHT)]);
 
@@ -24,7 +25,7 @@ function render({ model, el }) {
     picture.replaceChildren();
     const label = 62;
     const middle = label + (width - label) / 2;
-    const unit = (width - label) / 2 - 12;
+    const unit = 2 * ((width - label) / 2 - 12); // no step here exceeds one half
     const bottom = ROW * names.length + 4;
     svg("line", { x1: middle, x2: middle, y1: 0, y2: bottom, class: "pu-live-axis" }, picture);
     found().forEach(([name, exact, mean], i) => {
@@ -45,7 +46,7 @@ function render({ model, el }) {
     const wrong = found().filter(([, exact, mean]) => exact * mean < -1e-12).map(([name]) => labels[name]);
     const biased = found().filter(([, exact, mean]) => Math.abs(exact - mean) > 1e-12).map(([name]) => labels[name]);
     const fair = names.map((name) => labels[name]).filter((name) => !biased.includes(name));
-    words.textContent = `a₁ pays 1 in ${percent(odds())} of the tries, a₂ pays ${sure} every time. ${better}. ${spoken(fair)} step on average (arrow) as the expected values ask (ring). ${
+    words.textContent = `a₁ pays 1 in ${percent(odds())} of the tries, a₂ pays ${sure} every time. ${better}. From the uniform policy ${spoken(fair)} step on average as the expected values ask. ${
       biased.length === 0 ? "" : wrong.length
         ? `${spoken(wrong)} follow the winner of each sample, and go the wrong way.`
         : `${spoken(biased)} follow the winner of each sample, and miss the ring.`}`;

@@ -79,21 +79,27 @@ function clock(end, seconds, frame, finish, from = 0) {
   return () => { stopped = true; };
 }
 
-// A play button beside a slider of time.
-function playback(time, end, seconds, show) {
+// A play button beside a slider of time. While it plays, the words are not read out.
+function playback(time, end, seconds, show, words) {
   let stop = null;
   let now = 0;
   const play = button("Play", () => {
     if (stop) return halt();
     const from = now >= end() ? 0 : now;
     play.textContent = "Pause";
+    words.setAttribute("aria-live", "off");
     stop = clock(end(), seconds, (t) => move(t), halt, from);
     if (now >= end()) halt();
     return undefined;
   }, "pu-live-main");
   function halt() {
     stop?.();
-    stop = null;
+    if (stop) {
+      stop = null;
+      words.setAttribute("aria-live", "polite");
+      words.textContent = "";
+      show(Math.floor(now));
+    }
     play.textContent = now >= end() ? "Play again" : "Play";
   }
   function move(t) {
@@ -116,6 +122,8 @@ function fit(box, draw) {
   new ResizeObserver(again).observe(box); // which calls once at the start
   return () => { if (width > 0) draw(width); };
 }
+
+const fraction = (x) => ({ 0.125: "1/8", 0.25: "1/4", 0.5: "1/2" })[x] ?? `${x}`;
 
 // "A", "A and B", "A, B and C"
 const spoken = (words) =>

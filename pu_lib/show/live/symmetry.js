@@ -15,7 +15,8 @@ function render({ model, el }) {
   const picture = svg("svg", { height: ROW * names.length + 34, "aria-hidden": "true" });
   const room = html("div", {}, picture);
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
-  frame(el, "symmetry", html("div", { class: "pu-live-bar" }, control.row), room, words);
+  const key = html("p", { class: "pu-live-key" }, "Upper arrow: the step for q. Lower arrow: the step for −q. Bar: their sum, or a dot where it is zero.");
+  frame(el, "symmetry", html("div", { class: "pu-live-bar" }, control.row), key, room, words);
 
   const found = () => names.map((name) => [name, mirror(name, model.get("policy"), WEIGHT)]);
   const isZero = (steps) => Math.abs(steps[0] + steps[1]) < 1e-12;

@@ -293,8 +293,9 @@ export function sampled(name, odds, sure, w) {
   return [from(odds), odds * from(1) + (1 - odds) * from(0)];
 }
 
-// Three actions: the value of the policy before and after one step.
-export function values(name, pi, q, w) {
+// The policy after one step, and the change of its value at the given q.
+export function oneStep(name, pi, q, w) {
   const after = policy(name, step(name, parametersOf(name, pi), q, w));
-  return [pi, after].map((chances) => sum(chances.map((chance, a) => chance * q[a])));
+  const top = Math.max(...q);
+  return { after, change: sum(after.map((chance, a) => (chance - pi[a]) * (q[a] - top))) };
 }
