@@ -158,7 +158,6 @@ def check_lemma_8(
                 "settled at": start,
                 "gap at the end": float(gap[-1]),
                 "proved bound at the end": float(ahead[-1]),
-                "least bound / gap": slack,
             }
         )
     return judged(worst, evidence=rows)
@@ -457,8 +456,7 @@ def check_equivalence(dry: str = "uncontested") -> Verdict:
         raise ValueError(f"dry: expected 'uncontested', 'contested' or 'none', got {dry!r}.")
     trajectory = run(mdp, UPDATES["mce"], 600, weighting=weights)
     gaps = (facts.v - trajectory.v).max(axis=1)
-    idle = int((weights[~mdp.terminal] == 0).sum())
-    worst = Worst("the room")
+    worst, idle = Worst("the room"), int((weights[~mdp.terminal] == 0).sum())
     worst.add(0.01 - gaps[-1] / gaps[0], what="the share of the gap that is left", idle=idle)
     if settled(trajectory, facts) is not None:
         _, gap, now, ahead = optimality_bounds(mdp, trajectory, facts)
