@@ -552,21 +552,26 @@ def check_hunt(
         f"{committed['seconds']:g} s).{more} The sample run again agrees. Not proved."
         if not left
         else f"{len(left)} of the runs have not settled.",
-        tuple(
-            {
-                "family": name,
-                "MDPs": row["mdps"],
-                "with a drop": row["dropping"],
-                **{
-                    f"moving after {h}": n
-                    for h, n in zip(committed["horizons"], row["late"], strict=True)
-                },
-                "suspects": len(row["suspects"]),
-                "largest late drop": row["largest_drop"],
-            }
-            for name, row in committed["families"].items()
-        ),
+        _families(committed),
         {"unresolved": left} if left else None,
+    )
+
+
+def _families(committed: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """Return the table of a hunt, a row a family."""
+    return tuple(
+        {
+            "family": name,
+            "MDPs": row["mdps"],
+            "with a drop": row["dropping"],
+            **{
+                f"moving after {h}": n
+                for h, n in zip(committed["horizons"], row["late"], strict=True)
+            },
+            "suspects": len(row["suspects"]),
+            "largest late drop": row["largest_drop"],
+        }
+        for name, row in committed["families"].items()
     )
 
 
