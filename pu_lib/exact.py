@@ -8,9 +8,8 @@ Two kinds of arithmetic decide what a rounding error could get wrong:
   real number meant. A comparison of balls has three outcomes: true, false, and *undecided* when the
   intervals overlap.
 
-Nothing here rounds an undecided comparison to an answer. `sign`, `less` and `at_most` raise
-`Undecided`, and `certified` runs a computation again with twice the precision until every
-comparison in it is decided:
+Nothing here rounds an undecided comparison to an answer. `sign` raises `Undecided`, and `certified`
+runs a computation again with twice the precision until every comparison in it is decided:
 
 >>> certified(lambda: sign(ball("0.3") * 10 - ball(2).sqrt() ** 2))
 1
@@ -26,23 +25,22 @@ be settled by exact arithmetic first (see `root_sum`, for sums of square roots).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from numbers import Integral, Rational
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from flint import arb, ctx, fmpq
+from flint import arb, arb_mat, ctx, fmpq
 
 __all__ = [
     "Number",
     "Undecided",
-    "at_most",
     "ball",
     "certified",
     "exact",
-    "less",
     "root_sum",
     "sign",
+    "solve",
 ]
 
 Number: TypeAlias = "int | Fraction | str | float"
@@ -99,14 +97,34 @@ def sign(x: arb) -> int:
     raise Undecided(f"the sign of {x} is not decided at {ctx.prec} bits")
 
 
-def less(x: arb, y: arb) -> bool:
-    """Decide `x < y`, or raise `Undecided`."""
-    return sign(x - y) < 0
+def solve(matrix: Sequence[Sequence[Any]], right: Sequence[Any]) -> list[Any]:
+    r"""Solve a linear system by elimination, in floats, rationals or balls.
 
-
-def at_most(x: arb, y: arb) -> bool:
-    """Decide `x <= y`, or raise `Undecided`."""
-    return sign(x - y) <= 0
+    Parameters
+    ----------
+    matrix : sequence of sequences of numbers, shape (n, n)
+        Diagonally dominant by rows or columns, as :math:`I - \gamma P` and its transpose are: no
+        pivoting is needed.
+    right : sequence of numbers, shape (n,)
+        The right side.
+    """
+    if isinstance(right[0], arb):  # the same elimination, in C
+        solution = arb_mat([list(row) for row in matrix]).solve(arb_mat([[x] for x in right]))
+        return [solution[x, 0] for x in range(len(right))]
+    rows = [list(row) for row in matrix]
+    v = list(right)
+    n = len(v)
+    for x in range(n):
+        for y in range(x + 1, n):
+            factor = rows[y][x] / rows[x][x]
+            for z in range(x + 1, n):
+                rows[y][z] = rows[y][z] - factor * rows[x][z]
+            v[y] = v[y] - factor * v[x]
+    for x in reversed(range(n)):
+        for y in range(x + 1, n):
+            v[x] = v[x] - rows[x][y] * v[y]
+        v[x] = v[x] / rows[x][x]
+    return v
 
 
 def certified(compute: Callable[[], T], bits: int = 128, max_bits: int = 1 << 16) -> T:

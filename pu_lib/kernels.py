@@ -1,14 +1,19 @@
-r"""One step of each update at one state, in plain arithmetic.
+r"""One step of each update at one state, in plain arithmetic: the scalar form of the updates.
 
 A kernel changes the parameters of one state in place:
 
     kernel(theta, pi, q, best, weight, n_actions)
 
 `theta`, `pi` and `q` are rows (anything indexed by action), `best` is the greedy action and
-`weight` is :math:`w = \eta\,d(s)`. Nothing but ``+ - * /`` and comparisons is used, so that the
-same function runs on floats, on rationals and on balls (`pu_lib.exact`), and compiles with numba;
-what needs an exponential, the softmax policy, is left to the caller, which recomputes `pi` from the
-new parameters.
+`weight` is :math:`w = \eta\,d(s)`. Only ``+ - * /``, `max` and comparisons are used, so that the
+same function runs on floats, on rationals and on balls (`pu_lib.exact`), and is compiled for the
+experiments and for the search for cycles (`pu_lib.engine`). What
+needs an exponential, the softmax policy, is left to the caller, who recomputes `pi` from the new
+parameters.
+
+Sums start from the integer 0 and run from left to right: adding it changes no number of any kind,
+and the compiled loops give the same bits on every machine. On balls a comparison that is not
+decided counts as false; only `di` makes any, so that it is a proof on rationals and not on balls.
 
 These are the definitions of `pu_lib.updates` written a second time, on purpose: that module is
 vectorised and states the formulas, this one is what loops and certificates run. A test holds the
@@ -17,20 +22,21 @@ two equal.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Kernel", "ce", "di", "greedy", "mce", "mean", "pg_es", "pg_sm"]
+__all__ = ["KERNELS", "Kernel", "ce", "di", "greedy", "mce", "mean", "pg_es", "pg_es_drop", "pg_sm"]
 
 Kernel = Callable[[Any, Any, Any, int, Any, int], None]
 
 
 def mean(pi: Any, q: Any, n_actions: int) -> Any:
     r"""Return the value of a state, :math:`\sum_a \pi(a)\,q(a)`."""
-    total = pi[0] * q[0]
-    for a in range(1, n_actions):
-        total += pi[a] * q[a]
-    return total
+    v = 0
+    for a in range(n_actions):
+        v += pi[a] * q[a]
+    return v
 
 
 def greedy(q: Any, n_actions: int) -> int:
@@ -44,7 +50,9 @@ def greedy(q: Any, n_actions: int) -> int:
 
 def pg_sm(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
     r"""Softmax policy gradient: :math:`\theta_a + w\,\pi(a)\,\mathrm{adv}(a)`."""
-    v = mean(pi, q, n_actions)
+    v = 0
+    for a in range(n_actions):
+        v += pi[a] * q[a]
     for a in range(n_actions):
         theta[a] += weight * pi[a] * (q[a] - v)
 
@@ -54,11 +62,24 @@ def pg_es(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -
 
     For :math:`p = 2`, :math:`\mathrm{sign}(\theta_a)\,\pi(a)^{1/2} = \theta_a/\|\theta\|`.
     """
-    v = mean(pi, q, n_actions)
-    total = theta[0] * theta[0]
-    for a in range(1, n_actions):
-        total += theta[a] * theta[a]
-    scale = weight * 2 / total
+    v, square = 0, 0
+    for a in range(n_actions):
+        v += pi[a] * q[a]
+    for a in range(n_actions):
+        square += theta[a] * theta[a]
+    scale = weight * 2 / square
+    for a in range(n_actions):
+        theta[a] += scale * theta[a] * (q[a] - v)
+
+
+def pg_es_drop(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
+    r"""Take the step of `pg_es` without its factor :math:`2/\|\theta\|`; for floats only."""
+    v, square = 0, 0
+    for a in range(n_actions):
+        v += pi[a] * q[a]
+    for a in range(n_actions):
+        square += theta[a] * theta[a]
+    scale = weight / math.sqrt(square)
     for a in range(n_actions):
         theta[a] += scale * theta[a] * (q[a] - v)
 
@@ -69,41 +90,47 @@ def di(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> N
     Actions below the threshold are dropped until none is (Michelot). The largest value is
     subtracted first so that large weights do not swallow the 1.
     """
-    total = theta[0] * 0
+    top = q[0]
+    for a in range(1, n_actions):
+        top = max(top, q[a])
+    total = 0
     for a in range(n_actions):
-        theta[a] += weight * (q[a] - q[best])
+        theta[a] += weight * (q[a] - top)
         total += theta[a]
     kept = n_actions
     threshold = (total - 1) / n_actions
     while True:
-        count = 0
-        total = total * 0
+        count, total = 0, 0
         for a in range(n_actions):
-            if theta[a] > threshold:
-                count += 1
-                total += theta[a]
+            above = theta[a] > threshold
+            count += above
+            total += theta[a] if above else 0
         if count == kept:
             break
         kept = count
         # It only grows; rounding must not let a dropped action back, or the loop may never end.
         threshold = max(threshold, (total - 1) / count)
     for a in range(n_actions):
-        theta[a] = theta[a] - threshold if theta[a] > threshold else theta[a] * 0
+        theta[a] = max(theta[a] - threshold, 0)
 
 
 def ce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
     r"""Cross-entropy: :math:`\theta_a + w\,(\mathbb 1_{a=a_q} - \pi(a))`."""
     for a in range(n_actions):
-        theta[a] += weight * ((1 if a == best else 0) - pi[a])
+        aim = 1 if a == best else 0
+        theta[a] += weight * (aim - pi[a])
 
 
 def mce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
-    r"""Move by the modified cross-entropy: the greedy one gains what all others lose alike."""
-    missing = pi[0] * 0
+    r"""Move by the modified cross-entropy: the greedy action gains, all others lose alike."""
+    missing = 0
     for a in range(n_actions):
-        if a != best:
-            missing += pi[a]
+        missing += 0 if a == best else pi[a]
     gain = weight * missing
     loss = gain / (n_actions - 1)
     for a in range(n_actions):
         theta[a] += gain if a == best else -loss
+
+
+KERNELS: tuple[Kernel, ...] = (pg_sm, pg_es, pg_es_drop, di, ce, mce)
+"""The kernels above: those whose compiled form is kept on disk; others are compiled when used."""

@@ -36,11 +36,25 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pu_lib import kernels
-from pu_lib.arrays import Floats, first_index, numbers, require_distributions
+from pu_lib.arrays import Floats, first_index, require_distributions
 from pu_lib.kernels import Kernel
+from pu_lib.parametrizations import (
+    Ties,
+    advantage,
+    escort,
+    greedy_mask,
+    project_simplex,
+    require_escort,
+    rows,
+    softmax,
+    unchecked_escort,
+    unchecked_projection,
+    unchecked_softmax,
+    weights,
+)
 
 __all__ = [
     "PAPER",
@@ -50,7 +64,9 @@ __all__ = [
     "EscortPolicyGradient",
     "Look",
     "ModifiedCrossEntropy",
+    "Parametrization",
     "SoftmaxPolicyGradient",
+    "Ties",
     "Update",
     "advantage",
     "as_update",
@@ -64,161 +80,8 @@ __all__ = [
     "softmax",
 ]
 
-Ties = Literal["first", "random", "leave"]
 EscortFactor = Literal["keep", "drop"]
-
-
-# Parametrizations
-
-
-def softmax(theta: ArrayLike) -> Floats:
-    r"""Return :math:`\pi(a) = e^{\theta_a} / \sum_{a'} e^{\theta_{a'}}` (paper, eq. 4).
-
-    Parameters
-    ----------
-    theta : array_like, shape (..., n_actions)
-        Parameters; shifted by their maximum, so that any finite value is safe.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-
-    Raises
-    ------
-    ValueError
-        If `theta` is not an array of finite numbers.
-    """
-    return _softmax(_rows("theta", theta))
-
-
-def _softmax(theta: Floats) -> Floats:
-    with np.errstate(over="ignore"):  # a difference beyond 1.8e308 has exponential zero, rightly
-        weights = np.exp(theta - theta.max(axis=-1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
-
-
-def escort(theta: ArrayLike, p: float = 2.0) -> Floats:
-    r"""Return :math:`\pi(a) = |\theta_a|^p / \|\theta\|_p^p` (paper, section 2.1).
-
-    Parameters
-    ----------
-    theta : array_like, shape (..., n_actions)
-        Parameters, not all zero in any row; scaled by their largest modulus before the power is
-        taken, so that it neither overflows nor makes every term underflow.
-    p : float
-        The exponent of the escort transform, at least 1.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-
-    Raises
-    ------
-    ValueError
-        If `theta` is not an array of finite numbers, or a row is zero.
-    """
-    theta = _rows("theta", theta)
-    _require_escort(theta)
-    return _escort(theta, p)
-
-
-def _escort(theta: Floats, p: float) -> Floats:
-    modulus = np.abs(theta)
-    powers = (modulus / modulus.max(axis=-1, keepdims=True)) ** p
-    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
-
-
-def project_simplex(x: ArrayLike) -> Floats:
-    r"""Return the Euclidean projection of each row of `x` on the probability simplex.
-
-    The projection is :math:`\max(0, x_a - \lambda)` with the one :math:`\lambda` that makes the
-    row sum to one. With the entries sorted in decreasing order :math:`u_1 \ge u_2 \ge \dots`, it is
-    :math:`\lambda = (u_1 + \dots + u_k - 1)/k` for the largest :math:`k` such that
-    :math:`u_k > \lambda`.
-
-    Parameters
-    ----------
-    x : array_like, shape (..., n_actions)
-        Finite points.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-
-    Raises
-    ------
-    ValueError
-        If `x` is not an array of finite numbers.
-    """
-    return _project(_rows("x", x))
-
-
-def _project(points: Floats) -> Floats:
-    # A common shift of a row does not change its projection; without it, large entries would
-    # swallow the 1 in the sum below. With the largest entry at zero the threshold is at least -1:
-    # what is below -1 is not kept, wherever it is, and must not overflow the sum.
-    with np.errstate(over="ignore"):
-        points = np.maximum(points - points.max(axis=-1, keepdims=True), -2.0)
-    descending = -np.sort(-points, axis=-1)
-    counts = np.arange(1, points.shape[-1] + 1)
-    thresholds = (np.cumsum(descending, axis=-1) - 1.0) / counts
-    support = np.count_nonzero(descending > thresholds, axis=-1, keepdims=True)
-    threshold = np.take_along_axis(thresholds, support - 1, axis=-1)
-    return np.asarray(np.maximum(points - threshold, 0.0))
-
-
-# Quantities shared by the updates
-
-
-def advantage(pi: Floats, q: Floats) -> Floats:
-    r"""Return :math:`\mathrm{adv}(a) = q(a) - \sum_b \pi(b) q(b)`, shape (..., n_actions).
-
-    It is computed as :math:`\sum_b \pi(b)\,(q(a) - q(b))`, which keeps its digits where the policy
-    is nearly deterministic and the two terms of the definition nearly equal.
-    """
-    gaps = q[..., :, np.newaxis] - q[..., np.newaxis, :]
-    return np.asarray(np.sum(pi[..., np.newaxis, :] * gaps, axis=-1))
-
-
-def greedy_mask(
-    q: ArrayLike, ties: Ties = "first", rng: np.random.Generator | None = None
-) -> NDArray[np.bool_]:
-    r"""Mark the greedy action :math:`a_q = \arg\max_a q(a)` of each row.
-
-    Parameters
-    ----------
-    q : array_like, shape (..., n_actions)
-        Values.
-    ties : {"first", "random", "leave"}
-        Which action is greedy where several have the largest value: the first one, one drawn
-        uniformly with `rng`, or none (the row is left unmarked).
-    rng : numpy.random.Generator, optional
-        Needed when `ties` is ``"random"``.
-
-    Returns
-    -------
-    ndarray of bool, shape (..., n_actions)
-        At most one mark a row.
-
-    Raises
-    ------
-    ValueError
-        If `q` is not an array of finite numbers, if `ties` is unknown, or is ``"random"`` and `rng`
-        is missing.
-    """
-    q = _rows("q", q)
-    best = q == q.max(axis=-1, keepdims=True)
-    if ties == "leave":
-        return np.asarray(best & (best.sum(axis=-1, keepdims=True) == 1))
-    if ties == "first":
-        chosen = np.argmax(best, axis=-1)
-    elif ties == "random":
-        if rng is None:
-            raise ValueError("rng: ties='random' draws the greedy action; give a numpy Generator.")
-        chosen = np.argmax(np.where(best, rng.random(q.shape), -1.0), axis=-1)
-    else:
-        raise ValueError(f"ties: expected one of {get_args(Ties)}, got {ties!r}.")
-    return np.asarray(np.arange(q.shape[-1]) == chosen[..., np.newaxis])
+Parametrization = Literal["softmax", "escort", "direct"]
 
 
 # The updates
@@ -258,7 +121,7 @@ class Update(ABC):
     title: ClassVar[str] = ""
     label: ClassVar[str] = ""
     look: ClassVar[Look | None] = None
-    parametrization: ClassVar[Literal["softmax", "escort", "direct"] | None] = None
+    parametrization: ClassVar[Parametrization | None] = None
     in_paper: ClassVar[bool] = False
 
     @property
@@ -325,7 +188,7 @@ class Update(ABC):
         ValueError
             If `pi` is not a policy of this update.
         """
-        pi = _rows("pi", pi)
+        pi = rows("pi", pi)
         require_distributions("pi", pi)
         return self.to_parameters(pi)
 
@@ -360,23 +223,8 @@ class Update(ABC):
             step leaves the range of floats.
         """
         theta = self._checked(theta)
-        q = _rows("q", q)
-        weight = numbers("weight", weight)
-        if q.shape[-1] != theta.shape[-1]:
-            raise ValueError(
-                f"q: expected {theta.shape[-1]} actions on the last axis as theta has, "
-                f"got shape {q.shape}."
-            )
-        if np.any(weight < 0):
-            row = first_index(weight < 0)
-            raise ValueError(f"weight: expected eta * d(s) >= 0, got {weight[row]} at index {row}.")
-        try:
-            np.broadcast_shapes(theta.shape[:-1], q.shape[:-1], weight.shape)
-        except ValueError:
-            raise ValueError(
-                f"theta, q and weight do not broadcast: leading shapes {theta.shape[:-1]}, "
-                f"{q.shape[:-1]} and {weight.shape}."
-            ) from None
+        q = rows("q", q)
+        weight = weights("weight", weight, theta, q)
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
             new = self.advance(theta, q, weight[..., np.newaxis], rng)
         beyond = ~np.isfinite(new)
@@ -408,7 +256,7 @@ class Update(ABC):
 
     def _checked(self, theta: ArrayLike) -> Floats:
         """Return `theta` as floats, or raise `ValueError`."""
-        theta = _rows("theta", theta)
+        theta = rows("theta", theta)
         if theta.shape[-1] < 2:
             raise ValueError(f"theta: expected at least two actions, got shape {theta.shape}.")
         return theta
@@ -421,7 +269,7 @@ class _Softmax(Update):
 
     def to_policy(self, theta: Floats) -> Floats:
         """Return the policy of checked parameters."""
-        return _softmax(theta)
+        return unchecked_softmax(theta)
 
     def to_parameters(self, pi: Floats) -> Floats:
         """Return parameters of a checked policy."""
@@ -452,7 +300,7 @@ class SoftmaxPolicyGradient(_Softmax):
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
         """Return the new parameters."""
-        pi = _softmax(theta)
+        pi = unchecked_softmax(theta)
         return np.asarray(theta + weight * pi * advantage(pi, q))
 
 
@@ -484,8 +332,10 @@ class EscortPolicyGradient(Update):
 
     @property
     def kernel(self) -> Kernel | None:
-        """One step at one state for p = 2 with its factor; other settings need powers."""
-        return kernels.pg_es if (self.p, self.factor) == (2.0, "keep") else None
+        """One step at one state for p = 2; other exponents need powers."""
+        if self.p != 2.0:
+            return None
+        return kernels.pg_es if self.factor == "keep" else kernels.pg_es_drop
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.p) and self.p >= 1.0):
@@ -497,7 +347,7 @@ class EscortPolicyGradient(Update):
 
     def to_policy(self, theta: Floats) -> Floats:
         """Return the policy of checked parameters."""
-        return _escort(theta, self.p)
+        return unchecked_escort(theta, self.p)
 
     def to_parameters(self, pi: Floats) -> Floats:
         """Return parameters of a checked policy."""
@@ -507,7 +357,7 @@ class EscortPolicyGradient(Update):
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
         """Return the new parameters."""
-        pi = _escort(theta, self.p)
+        pi = unchecked_escort(theta, self.p)
         direction = np.sign(theta) * pi ** (1.0 - 1.0 / self.p) * advantage(pi, q)
         if self.factor == "keep":
             weight = weight * self.p / self._norm(theta)
@@ -525,7 +375,7 @@ class EscortPolicyGradient(Update):
 
     def _checked(self, theta: ArrayLike) -> Floats:
         theta = super()._checked(theta)
-        _require_escort(theta)
+        require_escort(theta)
         return theta
 
 
@@ -559,7 +409,7 @@ class Direct(Update):
         """Return the new parameters."""
         # The projection is the same for q shifted by a constant; with the largest value at zero
         # a huge weight sends the other actions far below instead of everything far above.
-        return _project(theta + weight * (q - q.max(axis=-1, keepdims=True)))
+        return unchecked_projection(theta + weight * (q - q.max(axis=-1, keepdims=True)))
 
     def uniform(self, n_actions: int) -> float:
         """Return the parameter which, given to every action, is the uniform policy."""
@@ -602,7 +452,7 @@ class CrossEntropy(_Softmax):
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
         """Return the new parameters."""
-        mask, pi = greedy_mask(q, self.ties, rng), _softmax(theta)
+        mask, pi = greedy_mask(q, self.ties, rng), unchecked_softmax(theta)
         # 1 - pi(a_q) as the sum of the others, which keeps its digits when it is small
         missing = np.sum(np.where(mask, 0.0, pi), axis=-1, keepdims=True)
         direction = np.where(mask, missing, -pi)
@@ -636,7 +486,7 @@ class ModifiedCrossEntropy(CrossEntropy):
     ) -> Floats:
         """Return the new parameters."""
         mask = greedy_mask(q, self.ties, rng)
-        missing = np.sum(np.where(mask, 0.0, _softmax(theta)), axis=-1, keepdims=True)
+        missing = np.sum(np.where(mask, 0.0, unchecked_softmax(theta)), axis=-1, keepdims=True)
         share = np.where(mask, 1.0, -1.0 / (theta.shape[-1] - 1))
         direction = np.where(mask.any(axis=-1, keepdims=True), share * missing, 0.0)
         return np.asarray(theta + weight * direction)
@@ -750,25 +600,3 @@ def make_update(name: str, **options: object) -> Update:
         raise ValueError(
             f"update {name!r} does not take the options {sorted(options)}; see its class."
         ) from None
-
-
-# Checks of arguments
-
-
-def _rows(name: str, value: ArrayLike) -> Floats:
-    """Return `value` as finite floats with an axis of actions, or raise `ValueError`."""
-    array = numbers(name, value)
-    if array.ndim == 0 or array.shape[-1] == 0:
-        got = f"the single number {array}" if array.ndim == 0 else f"shape {array.shape}"
-        raise ValueError(f"{name}: expected shape (..., n_actions), got {got}.")
-    return array
-
-
-def _require_escort(theta: Floats) -> None:
-    """Raise `ValueError` unless every row has a parameter that is not zero."""
-    dead = ~np.any(theta != 0.0, axis=-1)
-    if np.any(dead):
-        raise ValueError(
-            "theta: the escort policy is undefined where every parameter is zero, as at row "
-            f"{first_index(dead)}."
-        )

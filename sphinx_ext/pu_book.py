@@ -17,6 +17,8 @@ Each function below is one such wish:
 - `publish`: launch buttons, canonical and preview addresses follow from one setting, the
   repository's public address in ``_config.yml``; while it is empty there are none.
 - `explain_terms`: a link to a glossary term carries the first sentence of its definition.
+- `spare_excerpts_formulas`: excerpts in the search results leave formulas out, which would stand
+  there as LaTeX.
 - `LedgerDirective`: tables of `pu_lib.show.ledger` in Markdown pages.
 """
 
@@ -253,12 +255,40 @@ def forget_definitions(app: Sphinx, env: BuildEnvironment, docname: str) -> None
         del env.pu_definitions
 
 
+EXCERPTS = """
+document.addEventListener("DOMContentLoaded", () => {
+  const toText = Search.htmlToText;
+  Search.htmlToText = (text, anchor) => {
+    const page = new DOMParser().parseFromString(text, "text/html");
+    page.querySelectorAll(".math").forEach((formula) => formula.replaceWith("\u2026"));
+    return toText(page.documentElement.outerHTML, anchor);
+  };
+});
+"""
+
+
+def spare_excerpts_formulas(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Let the search page put an ellipsis for each formula of an excerpt."""
+    if pagename == "search":
+        app.add_js_file(None, body=EXCERPTS)
+
+
 class LedgerDirective(SphinxDirective):
     """A table of `pu_lib.show.ledger` by the name of its function: ``summary``, for instance."""
 
     required_arguments = 1
     optional_arguments = 1
-    tables: ClassVar = ("summary", "statement_index", "ledger_table", "errata_table", "table_1")
+    tables: ClassVar = (
+        "criteria",
+        "errata_table",
+        "ledger_table",
+        "power_table",
+        "statement_index",
+        "summary",
+        "table_1",
+    )
 
     def run(self) -> list[nodes.Node]:
         """Return the table as raw HTML."""
@@ -283,6 +313,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-read", tidy_statements)
     app.connect("doctree-resolved", explain_terms)
     app.connect("html-page-context", gather_widgets)
+    app.connect("html-page-context", spare_excerpts_formulas)
     app.connect("html-page-context", preview, priority=900)
     app.connect("build-finished", copy_assets)
     app.connect("build-finished", forget_after_warnings, priority=900)

@@ -208,6 +208,25 @@ def test_the_projection_leaves_the_simplex_alone_and_ignores_shifts():
     np.testing.assert_allclose(project_simplex(points + 1e3), points, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "x",
+    [[0.0, -700.0, -1e308, -1e308], [1e308, -1e308, 0.0], [-1e308] * 3, [1e308, 1e308]],
+    ids=["sums overflow", "differences overflow", "all lowest", "two largest"],
+)
+def test_the_projection_of_huge_entries_is_on_the_simplex(x):
+    y = project_simplex(x)
+    top = np.equal(x, max(x))
+    np.testing.assert_array_equal(y, top / top.sum())
+
+
+def test_huge_values_move_the_policy_as_large_ones_do():
+    for name in ("di", "ce", "mce"):
+        update = UPDATES[name]
+        start = update.initial(1, 3)[0]
+        huge, large = (update.step(start, [s, 0.0, -s]) for s in (1e308, 1e3))
+        np.testing.assert_array_equal(huge, large)
+
+
 # What the steps conserve, and how they relate
 
 
@@ -328,34 +347,69 @@ def test_a_tied_state_can_be_left_alone(name):
 # Bad input
 
 
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: make_update("sarsa"), "update: expected one of pg-sm"),
-        (lambda: make_update("pg-es", p=0.5), "p: the escort exponent"),
-        (lambda: make_update("pg-es", factor="maybe"), "factor: expected one of"),
-        (lambda: make_update("ce", ties="last"), "ties: expected one of"),
-        (lambda: make_update("di", p=2), "does not take the options"),
-        (lambda: greedy_mask([1.0, 1.0], "random"), "rng"),
-        (lambda: greedy_mask([1.0, 1.0], "last"), "ties: expected one of"),
-        (lambda: UPDATES["ce"].step([0, 0], [0, 1], -1.0), "weight: expected .* got -1.0"),
-        (lambda: UPDATES["ce"].step([0, np.nan], [0, 1], 1.0), r"theta: .*nan at index \(1,\)"),
-        (lambda: UPDATES["ce"].step([0, 0], [0, np.inf], 1.0), r"q: .*inf at index \(1,\)"),
-        (lambda: UPDATES["ce"].step([0, 0], [0, 1, 2], 1.0), "q: expected 2 actions"),
-        (lambda: UPDATES["ce"].step(np.zeros((2, 2)), np.zeros((3, 2)), 1.0), "do not broadcast"),
-        (lambda: UPDATES["ce"].step("no", [0, 1], 1.0), "theta: expected an array of numbers"),
-        (lambda: UPDATES["ce"].policy(3.0), "theta: .*single number"),
-        (lambda: UPDATES["ce"].policy([3.0]), "theta: expected at least two actions"),
-        (lambda: UPDATES["di"].policy([[0.5, 0.5], [0.7, 0.7]]), r"theta: .* at row \(1,\)"),
-        (lambda: UPDATES["di"].policy([1.5, -0.5]), "theta: .*simplex"),
-        (lambda: UPDATES["pg-es"].policy([0.0, 0.0]), "theta: the escort policy is undefined"),
-        (lambda: UPDATES["pg-es"].parameters([0.5, 0.4]), r"pi: .*sum 1.*at row \(\)"),
-        (lambda: UPDATES["ce"].parameters([1.5, -0.5]), "pi: expected probabilities"),
-        (lambda: UPDATES["mce"].parameters([[0.5, 0.5], [1, 0]]), r"pi: .*0 at index \(1, 1\)"),
-        (lambda: UPDATES["ce"].initial(0, 2), "n_states"),
-        (lambda: UPDATES["ce"].initial(2, 1), "n_actions"),
-    ],
-)
+STEP = UPDATES["ce"].step
+BAD_INPUT = {
+    "an unknown update": (lambda: make_update("sarsa"), "update: expected one of pg-sm"),
+    "a small exponent": (lambda: make_update("pg-es", p=0.5), "p: the escort exponent"),
+    "an unknown factor": (lambda: make_update("pg-es", factor="maybe"), "factor: expected one of"),
+    "an unknown rule for ties": (lambda: make_update("ce", ties="last"), "ties: expected one of"),
+    "an option of another": (lambda: make_update("di", p=2), "does not take the options"),
+    "ties without a generator": (lambda: greedy_mask([1.0, 1.0], "random"), "rng"),
+    "a mask with unknown ties": (lambda: greedy_mask([1, 1], "last"), "ties: expected one of"),
+    "a mask of text": (
+        lambda: greedy_mask(["1", "2"]),
+        "q: expected an array of numbers, got text",
+    ),
+    "a negative weight": (lambda: STEP([0, 0], [0, 1], -1.0), "weight: expected .* got -1.0"),
+    "a nan parameter": (lambda: STEP([0, np.nan], [0, 1]), r"theta: .*nan at index \(1,\)"),
+    "an infinite value": (lambda: STEP([0, 0], [0, np.inf]), r"q: .*inf at index \(1,\)"),
+    "a value too many": (lambda: STEP([0, 0], [0, 1, 2]), "q: expected 2 actions"),
+    "shapes apart": (lambda: STEP(np.zeros((2, 2)), np.zeros((3, 2))), "do not broadcast"),
+    "text": (lambda: STEP("no", [0, 1]), "theta: expected an array of numbers"),
+    "booleans": (lambda: STEP([0, 0], [True, False]), "q: .*booleans"),
+    "complex values": (lambda: STEP([0, 0], [1j, 0]), "q: .*complex"),
+    "masked values": (lambda: STEP([0, 0], np.ma.masked_array([0, 1], [0, 1])), "q: .*masked"),
+    "dates": (lambda: STEP([0, 0], np.array([0, 1], "M8[D]")), "q: .*dates"),
+    "a number": (lambda: UPDATES["ce"].policy(3.0), "theta: .*single number"),
+    "no action": (lambda: softmax(np.zeros((2, 0))), r"theta: .*shape \(2, 0\)"),
+    "one action": (lambda: UPDATES["ce"].policy([3.0]), "theta: expected at least two actions"),
+    "a row off the simplex": (
+        lambda: UPDATES["di"].policy([[0.5, 0.5], [0.7, 0.7]]),
+        r"theta: .* at row \(1,\)",
+    ),
+    "a negative probability": (lambda: UPDATES["di"].policy([1.5, -0.5]), "theta: .*simplex"),
+    "a zero row": (lambda: UPDATES["pg-es"].policy([0.0, 0.0]), "the escort policy is undefined"),
+    "a zero row among others": (
+        lambda: UPDATES["pg-es"].step([[1.0, 0.0], [0.0, 0.0]], [0.0, 1.0]),
+        r"the escort policy is undefined .* at row \(1,\)",
+    ),
+    "zeros as escort weights": (lambda: escort([0, 0]), r"theta: the escort policy .* row \(\)"),
+    "a policy that does not sum to one": (
+        lambda: UPDATES["pg-es"].parameters([0.5, 0.4]),
+        r"pi: .*sum 1.*at row \(\)",
+    ),
+    "a policy with a negative entry": (
+        lambda: UPDATES["ce"].parameters([1.5, -0.5]),
+        "pi: expected probabilities",
+    ),
+    "a softmax policy with a zero": (
+        lambda: UPDATES["mce"].parameters([[0.5, 0.5], [1, 0]]),
+        r"pi: .*0 at index \(1, 1\)",
+    ),
+    "no state": (lambda: UPDATES["ce"].initial(0, 2), "n_states"),
+    "a start with one action": (lambda: UPDATES["ce"].initial(2, 1), "n_actions"),
+    "a step beyond the range of floats": (
+        lambda: STEP([1.7e308] * 2, [0.0, 1.0], 1.7e308),
+        r"weight: the step leaves the range of floats \(1.8e308\) at index \(\d,\)",
+    ),
+    "values too far apart": (
+        lambda: UPDATES["pg-sm"].step([0.0, 0.0], [1e308, -1e308]),
+        "weight: the step leaves the range of floats",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "sentence"), BAD_INPUT.values(), ids=BAD_INPUT)
 def test_bad_input_is_named_in_a_sentence(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()

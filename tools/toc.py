@@ -15,7 +15,8 @@ import yaml
 from pu_lib.claims import chapters
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAD = "# Written by tools/toc.py: the first part from the ledger's order; edit the others here.\n"
+PART = "The paper, claim by claim"
+HEAD = f"# tools/toc.py writes the part '{PART}' from the ledger; edit the others here.\n"
 SUFFIXES = (".ipynb", ".md")
 
 
@@ -33,7 +34,8 @@ def table(root: Path = ROOT) -> str:
         If a page of the book has no place, or a place has no page.
     """
     contents = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
-    contents["parts"][0]["chapters"] = [{"file": f"book/{name}"} for name in chapters()]
+    (part,) = (part for part in contents["parts"] if part["caption"] == PART)
+    part["chapters"] = [{"file": f"book/{name}"} for name in chapters()]
     listed = [
         contents["root"],
         *(c["file"] for part in contents["parts"] for c in part["chapters"]),

@@ -12,7 +12,6 @@ import numpy as np
 from pu_lib.theory import hunt
 from pu_lib.theory.cross_entropy import (
     Floats,
-    Ints,
     Levels,
     certificate,
     contraction_margin,
@@ -35,11 +34,12 @@ from pu_lib.theory.cycles import (
     NotCertifiedError,
     Phase,
 )
+from pu_lib.theory.deterministic import DeterministicMDP
 from pu_lib.trajectories import follow
 from pu_lib.updates import Update, as_update
 from pu_lib.verdict import Status, Verdict, Worst, check, judged
 
-Draw = Callable[[np.random.Generator], tuple[Floats, Ints, Ints]]
+Draw = Callable[[np.random.Generator, float], DeterministicMDP]
 
 
 # The conjecture
@@ -255,11 +255,11 @@ def _least_window(weights: Floats, probabilities: Floats, floor: float) -> float
     return min(rooms, default=None)
 
 
-def _ring(rng: np.random.Generator) -> tuple[Floats, Ints, Ints]:
+def _ring(rng: np.random.Generator, discount: float) -> DeterministicMDP:
     """Draw three states in a ring: each action goes on to the next state or ends."""
     following = np.repeat(np.array([[1], [2], [0]]), 3, axis=1)
     successors = np.where(rng.random((3, 3)) < 0.7, following, -1)
-    return rng.uniform(-2.0, 2.0, (3, 3)), successors, np.full(3, 3)
+    return DeterministicMDP(rng.uniform(-2.0, 2.0, (3, 3)), successors, np.full(3, 3), discount)
 
 
 LATE = 3e-3
@@ -319,15 +319,15 @@ def check_attack(
     rng = np.random.default_rng(seed)
     ours = Worst(f"{LATE:g} less the late distance to the optimum, relative to the values' range,")
     for i in range(n_mdps):
-        rewards, successors, n_actions = draw(rng)
+        mdp = draw(rng, discount)
         weights = THREE_STATES.weights
         if i % 2:
-            weights = np.zeros((8, len(n_actions)))
-            order = rng.permutation(np.arange(8) % len(n_actions))
+            weights = np.zeros((8, len(mdp.n_actions)))
+            order = rng.permutation(np.arange(8) % len(mdp.n_actions))
             weights[np.arange(8), order] = rng.integers(1, 4, 8) * 10.0 ** rng.uniform(-0.5, 1)
-        theta = 15.0 * rng.standard_normal(rewards.shape)
-        late = late_run(rewards, successors, n_actions, discount, scale * weights, theta, periods)
-        unit = max(1.0, float(np.abs(rewards).max())) / (1.0 - discount)
+        theta = 15.0 * rng.standard_normal(mdp.rewards.shape)
+        late = late_run(mdp, scale * weights, theta, periods)
+        unit = max(1.0, float(np.abs(mdp.rewards).max())) / (1.0 - discount)
         ours.add(
             LATE - float(late.shortfall.max()) / unit, MDP=i, moving=float(late.span.max()) / unit
         )

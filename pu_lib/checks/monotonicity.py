@@ -14,11 +14,9 @@ from flint import arb, ctx
 
 from pu_lib.exact import Number, Undecided, ball
 from pu_lib.mdp import FiniteMDP
+from pu_lib.theory.certified import CertifiedStep, certified_changes, certified_step
 from pu_lib.theory.monotonicity import (
     ROUNDING,
-    CertifiedStep,
-    certified_changes,
-    certified_step,
     escort_safe_weight,
     mass_gained,
     mdp_with_equal_actions,

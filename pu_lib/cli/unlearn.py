@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from pu_lib.updates import UPDATES
+
 __all__ = ["add_parser"]
 
 
 def add_process(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that choose the update, shared with ``domino``."""
-    parser.add_argument("--update", required=True, choices=("pg-sm", "pg-es", "di", "ce", "mce"))
+    parser.add_argument("--update", required=True, choices=tuple(UPDATES))
     parser.add_argument(
         "--eta", required=True, help="the weight, read exactly: 0.3 or 3/10 is three tenths"
     )
@@ -30,7 +32,8 @@ def add_parser(subparsers: Any) -> None:
         help="count the opposite updates that undo n updates",
         description="Make n updates with q = (1, 0) and print the number of updates with "
         "q = (0, 1) until pi(a_1) is back at its start, or 'inf'. The count is that of exact "
-        "arithmetic.",
+        "arithmetic for the paper's updates, of floats for any other; one that is out of reach "
+        "ends in a sentence with what is proved of it.",
     )
     add_process(parser)
     parser.add_argument("--n", required=True, type=int, help="the number of updates to undo")
@@ -61,7 +64,7 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.start,
             arguments.strict,
         )
-    except (RuntimeError, ArithmeticError) as unfinished:
+    except ArithmeticError as unfinished:
         raise ValueError(str(unfinished)) from unfinished
     print(number)
     return 0

@@ -21,16 +21,21 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pu_lib import domains
-from pu_lib.empirical.jekyll_hyde import UPDATE_CODES, Memory, seed_state, simulate
+from pu_lib.empirical.actors import configured
+from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
 from pu_lib.empirical.options import PRESETS, SCHEMES
 from pu_lib.empirical.problem import Problem, make_problem
 from pu_lib.empirical.reference import run_reference
+from pu_lib.kernels import Kernel
 from pu_lib.mdp import FiniteMDP
+from pu_lib.updates import UPDATES, Update
 
-__all__ = ["Timing", "as_text", "bench"]
+__all__ = ["Timing", "as_text", "bench", "build_twin", "has_twin", "out_of_reach", "run_twin"]
 
+TWIN = Path(__file__).with_name("twin.c")
 ETA = 1.0
 SCHEME = SCHEMES["HiOffPol"]
 
@@ -84,10 +89,22 @@ def bench(steps: int = 300_000, plain_steps: int = 2_000, repetitions: int = 9) 
         Runs of which the fastest counts.
     """
     for name, (mdp, problem) in _domains().items():
-        # Out of reach, but only just, so that evaluations cost what they usually do.
-        problem = replace(problem, threshold=problem.optimal_performance * (1.0 + 1e-9))
-        for update in UPDATE_CODES:
+        problem = out_of_reach(problem)
+        for update in UPDATES:
+            if configured(update, PRESETS["paper"]).kernel is None:
+                continue
             yield _time(name, mdp, problem, update, steps, plain_steps, repetitions)
+
+
+def out_of_reach(problem: Problem) -> Problem:
+    """Put the threshold just out of reach, so that evaluations cost what they usually do.
+
+    Parameters
+    ----------
+    problem : Problem
+        Any problem with a positive optimal performance.
+    """
+    return replace(problem, threshold=problem.optimal_performance * (1.0 + 1e-9))
 
 
 def _time(
@@ -145,30 +162,17 @@ def _fastest(actions: list[Callable[[], None]], repetitions: int, steps: int) ->
 def _time_c(
     problem: Problem,
     update: str,
-    seeds: np.ndarray[tuple[int], np.dtype[np.uint64]],
+    seeds: NDArray[np.uint64],
     steps: int,
     repetitions: int,
     theta: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
 ) -> float:
     """Return the nanoseconds a step of the twin, after checking that it ends at `theta`."""
-    compiler = shutil.which("gcc")
-    if compiler is None:
+    if shutil.which("gcc") is None or not has_twin(configured(update, PRESETS["paper"])):
         return math.nan
-    with tempfile.TemporaryDirectory() as directory:
-        library = Path(directory) / "twin.so"
-        code = "uint16_t" if problem.code_type is np.uint16 else "uint32_t"
-        subprocess.run(
-            [
-                compiler, "-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC",
-                f"-DUPDATE={UPDATE_CODES[update]}", f"-DA={problem.n_actions}",
-                f"-DK={problem.n_successors}", f"-DCODE={code}",
-                str(Path(__file__).with_name("twin.c")), "-o", str(library), "-lm",
-            ],
-            check=True,
-        )  # fmt: skip
-        run = ctypes.CDLL(str(library)).run
-    run.restype = ctypes.c_int64
     memory = Memory()
+    with tempfile.TemporaryDirectory() as directory:
+        run = build_twin(problem, update, Path(directory))
 
     def twin() -> None:
         memory.prepare(problem, update, PRESETS["paper"], steps)
@@ -180,10 +184,84 @@ def _time_c(
     return fastest
 
 
+def has_twin(update: Update) -> bool:
+    """Return whether the update is one of those written in C.
+
+    Parameters
+    ----------
+    update : Update
+        An update with its settings.
+    """
+    source = TWIN.read_text(encoding="utf-8")
+    return f"KERNEL_{_kernel_name(update)}" in source
+
+
+def _kernel_name(update: Update) -> str:
+    kernel: Kernel | None = update.kernel
+    return "" if kernel is None else kernel.__name__
+
+
+def build_twin(problem: Problem, update: str, directory: Path) -> Callable[..., int]:
+    """Compile the twin in C for a problem and an update, and return its function `run`.
+
+    Parameters
+    ----------
+    problem : Problem
+        The process; its numbers of actions and successors are compiled in.
+    update : str
+        Name of an update that `has_twin`.
+    directory : Path
+        Where the library is written.
+    """
+    chosen = configured(update, PRESETS["paper"])
+    library = directory / f"twin-{update}-{problem.n_actions}-{problem.n_successors}.so"
+    code = "uint16_t" if problem.code_type is np.uint16 else "uint32_t"
+    subprocess.run(
+        [
+            "gcc", "-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC",
+            f"-DKERNEL_{_kernel_name(chosen)}", f"-DPOLICY_{chosen.parametrization}",
+            f"-DA={problem.n_actions}", f"-DK={problem.n_successors}", f"-DCODE={code}",
+            str(TWIN), "-o", str(library), "-lm",
+        ],
+        check=True,
+    )  # fmt: skip
+    run = ctypes.CDLL(str(library)).run
+    run.restype = ctypes.c_int64
+    return run
+
+
+def run_twin(
+    run: Callable[..., int],
+    problem: Problem,
+    update: str,
+    seeds: NDArray[np.uint64],
+    steps: int,
+) -> Memory:
+    """Run the twin and return the memory it ends with.
+
+    Parameters
+    ----------
+    run : callable
+        What `build_twin` returned for the problem and the update.
+    problem : Problem
+        The process.
+    update : str
+        The update's name.
+    seeds : ndarray of uint64, shape (4,)
+        Start of the random stream.
+    steps : int
+        Length of the run.
+    """
+    memory = Memory()
+    memory.prepare(problem, update, PRESETS["paper"], steps)
+    run(*_c_arguments(problem, memory, seeds, steps))
+    return memory
+
+
 def _c_arguments(
     problem: Problem,
     memory: Memory,
-    seeds: np.ndarray[tuple[int], np.dtype[np.uint64]],
+    seeds: NDArray[np.uint64],
     steps: int,
 ) -> list[object]:
     def address(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> ctypes.c_void_p:

@@ -18,17 +18,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pu_lib.empirical.bootstrap import draws, interval
 from pu_lib.empirical.panels import DETAIL_RATES
-from pu_lib.empirical.results import Results, results_of
+from pu_lib.empirical.results import Results, Runs, results_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["WORDS", "effects", "ranking"]
-
-Floats = NDArray[np.float64]
 
 WORDS = {
     "paper hyde_start=0.0": "Hyde starts at 0 (the paper's words)",
@@ -51,10 +49,9 @@ WORDS = {
 
 _BETA = "β = 0.7 instead of 0.8"
 _CELL = ["domain", "scheme", "update", "eta", "n_states", "n_actions"]
-RESAMPLES = 300
 
 
-def effects(table: pd.DataFrame | None = None) -> pd.DataFrame:
+def effects(table: Runs = None) -> pd.DataFrame:
     """Return the effect of each detail in each cell it was run in.
 
     Returns
@@ -120,13 +117,12 @@ def _ratio(
 ) -> dict[str, float]:
     """Return the ratio of two centres with its bootstrap interval, the same runs in both."""
     x, y = before.to_numpy(dtype=np.float64), after.to_numpy(dtype=np.float64)
-    draws = np.random.default_rng(0).integers(len(x), size=(RESAMPLES, len(x)))
-    ratios = centre(y[draws], axis=1) / reference(x[draws], axis=1)
-    low, high = np.quantile(ratios, [0.025, 0.975])
+    chosen = draws(len(x))
+    low, high = interval(centre(y[chosen], axis=1) / reference(x[chosen], axis=1))
     return {"ratio": centre(y) / reference(x), "low": low, "high": high}
 
 
-def ranking(table: pd.DataFrame | None = None, domain: str | None = None) -> pd.DataFrame:
+def ranking(table: Runs = None, domain: str | None = None) -> pd.DataFrame:
     """Return the details ranked by the geometric mean of the sizes of their effects.
 
     Returns

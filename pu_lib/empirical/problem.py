@@ -1,8 +1,4 @@
-r"""A decision process laid out for simulation, with the performance a run has to reach.
-
-The pair (s, a) has number :math:`i = s|A| + a`, and its k-th possible successor makes transition
-number :math:`i K + k`, with K the largest number of successors of any pair. This one number says
-everything about a transition, so that a replay buffer needs 2 bytes a step (4 for large processes).
+r"""A decision process with the performance a run has to reach.
 
 The threshold is :math:`\mathcal J_b + \text{target}\,(\mathcal J_\star - \mathcal J_b)`, where the
 baseline is the uniform policy (Random MDPs) or the policy that always takes action 0 (chains).
@@ -12,96 +8,44 @@ threshold has the same bits on every machine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, fields
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pu_lib.empirical.tables import Tables, lay_out
+from pu_lib.engine.rows import successor_token
+from pu_lib.engine.values import performance
 from pu_lib.mdp import FiniteMDP
 
-__all__ = ["Baseline", "Problem", "make_problem"]
+__all__ = ["Baseline", "Problem", "exact_performance", "make_problem"]
 
 Floats = NDArray[np.float64]
 Baseline = Literal["uniform", "first"]
 
 
 @dataclass(frozen=True)
-class Problem:
-    """A process as the simulation reads it.
+class Problem(Tables):
+    """A process laid out for simulation, and a goal.
 
     Attributes
     ----------
-    n_states, n_actions, n_successors : int
-        The numbers |S|, |A| and K.
-    discount : float
-        The discount factor.
-    cumulative : ndarray, shape (n_states * n_actions, n_successors)
-        Running sums of the probabilities of the successors.
-    probability : ndarray, shape (n_states * n_actions, n_successors)
-        Their probabilities; zero where a pair has fewer successors.
-    successor : ndarray of uint16 or uint32, shape (n_states * n_actions * n_successors,)
-        The state each transition enters.
-    reward : ndarray, shape (n_states * n_actions * n_successors,)
-        What it pays.
-    expected_reward : ndarray, shape (n_states * n_actions,)
-        Mean reward of each pair.
-    terminal : ndarray of uint8, shape (n_states,)
-        One where a trajectory ends.
-    starts : ndarray of uint16 or uint32
-        States a trajectory can begin in.
-    start_cumulative : ndarray
-        Running sums of their probabilities.
-    order : ndarray of uint16 or uint32
-        The states that are not terminal, successors first as far as possible.
-    acyclic : bool
-        Whether every successor of a state comes before it in `order`.
     threshold : float
         The performance to reach.
     baseline_performance, optimal_performance : float
         The ends of the scale of normalised performance.
+
+    The others are those of `Tables`.
     """
 
-    n_states: int
-    n_actions: int
-    n_successors: int
-    discount: float
-    cumulative: Floats
-    probability: Floats
-    successor: NDArray[np.unsignedinteger]
-    reward: Floats
-    expected_reward: Floats
-    terminal: NDArray[np.uint8]
-    starts: NDArray[np.unsignedinteger]
-    start_cumulative: Floats
-    order: NDArray[np.unsignedinteger]
-    acyclic: bool
     threshold: float
     baseline_performance: float
     optimal_performance: float
 
-    @property
-    def code_type(self) -> type[np.unsignedinteger]:
-        """The smallest type that numbers every transition."""
-        return np.uint16 if len(self.successor) <= 1 << 16 else np.uint32
-
-    @property
-    def process(self) -> tuple[Any, ...]:
-        """What an exact evaluation needs; the compiled functions unpack it by place."""
-        return (
-            self.probability,
-            self.successor,
-            self.expected_reward,
-            self.discount,
-            self.order,
-            self.acyclic,
-            self.starts,
-            self.start_cumulative,
-        )
-
 
 def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") -> Problem:
-    """Lay out a process for simulation.
+    """Lay out a process for simulation, and set its goal.
 
     Parameters
     ----------
@@ -115,18 +59,16 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
     Raises
     ------
     ValueError
-        If the target is out of range, or the baseline is optimal.
+        If the target is out of range, the baseline unknown, or optimal.
     """
     if not 0.0 < target <= 1.0:
         raise ValueError(f"target: expected a normalised performance in (0, 1], got {target}.")
-    tables = _tables(mdp)
+    if baseline not in get_args(Baseline):
+        raise ValueError(f"baseline: expected one of {get_args(Baseline)}, got {baseline!r}.")
+    tables = lay_out(mdp)
+    policy = np.full((mdp.n_states, mdp.n_actions), 1.0 / mdp.n_actions)
     if baseline == "first":
-        policy = np.tile(np.eye(mdp.n_actions)[0], (mdp.n_states, 1))
-    else:
-        policy = np.full((mdp.n_states, mdp.n_actions), 1.0 / mdp.n_actions)
-    # The engine reads problems, so it cannot be imported above.
-    from pu_lib.empirical.jekyll_hyde import exact_performance
-
+        policy[:] = np.eye(mdp.n_actions)[0]
     low = exact_performance(tables, policy)
     high = exact_performance(tables, mdp.optimal().policy)
     if not high - low > 1e-12 * max(1.0, abs(high)):
@@ -134,82 +76,30 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
             f"target: the baseline policy ({baseline}) already earns the optimal {high:.6g}; "
             "there is nothing to learn."
         )
-    return replace(
-        tables,
+    return Problem(
+        **{field.name: getattr(tables, field.name) for field in fields(Tables)},
         threshold=low + target * (high - low),
         baseline_performance=low,
         optimal_performance=high,
     )
 
 
-def _tables(mdp: FiniteMDP) -> Problem:
-    """Return the tables of a process, with the threshold still open."""
-    S, A = mdp.n_states, mdp.n_actions
-    transitions = mdp.transitions.reshape(S * A, S)
-    K = max(1, int(np.count_nonzero(transitions, axis=1).max()))
-    state_type = np.uint16 if S <= 1 << 16 else np.uint32
-    probability, successor = np.zeros((S * A, K)), np.zeros((S * A, K), dtype=state_type)
-    reward = np.zeros((S * A, K))
-    paid = mdp.transition_rewards
-    for i in range(S * A):
-        reached = np.flatnonzero(transitions[i])
-        probability[i, : len(reached)] = transitions[i, reached]
-        successor[i, : len(reached)] = reached
-        reward[i, : len(reached)] = (
-            mdp.rewards[i // A, i % A] if paid is None else paid[i // A, i % A, reached]
+def exact_performance(tables: Tables, policy: Floats) -> float:
+    """Return the exact performance of a policy, with the same bits on every machine.
+
+    Parameters
+    ----------
+    tables : Tables
+        The process.
+    policy : ndarray, shape (n_states, n_actions)
+        Probabilities.
+    """
+    return float(
+        performance(
+            np.ascontiguousarray(policy),
+            np.zeros(tables.n_states),
+            tables.process,
+            (0,) * tables.n_actions,
+            successor_token(tables.n_successors),
         )
-    cumulative = np.cumsum(probability, axis=1)
-    # The last successor takes what rounding left, and unused places are never drawn.
-    counts = np.count_nonzero(probability, axis=1)
-    cumulative[np.arange(K) >= np.maximum(counts, 1)[:, np.newaxis] - 1] = 1.0
-    expected = np.zeros(S * A)
-    for k in range(K):
-        expected += probability[:, k] * reward[:, k]
-    starts = np.flatnonzero(mdp.initial)
-    order, acyclic = _order(successor, probability > 0.0, mdp.terminal, A)
-    return Problem(
-        n_states=S,
-        n_actions=A,
-        n_successors=K,
-        discount=mdp.discount,
-        cumulative=cumulative,
-        probability=probability,
-        successor=successor.ravel(),
-        reward=reward.ravel(),
-        expected_reward=expected,
-        terminal=mdp.terminal.astype(np.uint8),
-        starts=starts.astype(state_type),
-        start_cumulative=np.cumsum(mdp.initial[starts]),
-        order=order.astype(state_type),
-        acyclic=acyclic,
-        threshold=np.nan,
-        baseline_performance=np.nan,
-        optimal_performance=np.nan,
     )
-
-
-def _order(
-    successor: NDArray[np.unsignedinteger],
-    reachable: NDArray[np.bool_],
-    terminal: NDArray[np.bool_],
-    n_actions: int,
-) -> tuple[NDArray[np.intp], bool]:
-    """Return the live states, each after all its successors if possible, else by distance."""
-    S = len(terminal)
-    ahead = [
-        set(successor[s * n_actions : (s + 1) * n_actions][reachable[s * n_actions :][:n_actions]])
-        for s in range(S)
-    ]
-    placed, order, waiting = set(np.flatnonzero(terminal)), [], set(np.flatnonzero(~terminal))
-    while ready := sorted(s for s in waiting if ahead[s] <= placed):
-        order += ready
-        placed.update(ready)
-        waiting.difference_update(ready)
-    acyclic = not waiting
-    # Where there are cycles, sweeps converge fastest when values flow back from the end.
-    while waiting:
-        near = sorted(s for s in waiting if ahead[s] & placed) or sorted(waiting)
-        order += near
-        placed.update(near)
-        waiting.difference_update(near)
-    return np.array(order, dtype=np.intp), acyclic

@@ -21,10 +21,10 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pu_lib.empirical.bootstrap import draws, interval
 from pu_lib.empirical.options import PRESETS
-from pu_lib.empirical.results import Results, results_of
+from pu_lib.empirical.results import Results, Runs, results_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,7 @@ def published() -> pd.DataFrame:
         return pd.read_csv(lines)
 
 
-def comparison(table: pd.DataFrame | None = None) -> pd.DataFrame:
+def comparison(table: Runs = None) -> pd.DataFrame:
     """Set our runs beside the published points.
 
     Returns
@@ -83,7 +83,7 @@ def _comparison(results: Results) -> pd.DataFrame:
 def _row(schedule: str, eta: float, theirs: float, mine: pd.DataFrame) -> dict[str, object]:
     episodes = np.minimum(mine["episodes"].to_numpy(dtype=np.float64), CAP)
     n, mean, deviation = len(episodes), episodes.mean(), episodes.std(ddof=1)
-    low, high = _interval(episodes)
+    low, high = interval(episodes[draws(n)].mean(axis=1))
     scale = np.sqrt(deviation**2 / n + deviation**2 / RUNS + READING**2)
     return {
         "schedule": schedule,
@@ -95,15 +95,3 @@ def _row(schedule: str, eta: float, theirs: float, mine: pd.DataFrame) -> dict[s
         "high": high,
         "z": (mean - theirs) / scale,
     }
-
-
-def _interval(sample: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the bootstrap interval of a mean, seeded."""
-    from scipy.stats import bootstrap
-
-    if np.ptp(sample) == 0.0:
-        return float(sample[0]), float(sample[0])
-    found = bootstrap(
-        (sample,), np.mean, n_resamples=400, method="percentile", rng=np.random.default_rng(0)
-    )
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)

@@ -20,7 +20,7 @@ import numpy as np
 
 from pu_lib.arrays import number, whole
 from pu_lib.domains import DOMAINS, read_domain
-from pu_lib.empirical.jekyll_hyde import UPDATE_CODES, seed_state
+from pu_lib.empirical.jekyll_hyde import seed_state
 from pu_lib.empirical.options import SCHEMES, describe, parse, scheme_of
 from pu_lib.empirical.processes import IN_COLUMNS, aims_of, domain_of, sized, stream_of
 from pu_lib.empirical.reference import run_reference
@@ -271,7 +271,7 @@ class _Running:
     def _compute(self, chunk: Chunk) -> Measured:
         update = self.updates[chunk.cell.update]
         # A name in the compiled loop stands for the update that is registered under it.
-        if update.name in UPDATE_CODES and update == UPDATES.get(update.name):
+        if update.kernel is not None and update == UPDATES.get(update.name):
             return run_chunk(chunk)
         return _plain_chunk(chunk, update)
 

@@ -15,13 +15,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pu_lib.empirical.actors import configured, start_of
 from pu_lib.empirical.options import PRESETS, Options, Schedule, Scheme
 from pu_lib.mdp import FiniteMDP
-from pu_lib.updates import Update
+from pu_lib.updates import (
+    CrossEntropy,
+    Direct,
+    EscortPolicyGradient,
+    ModifiedCrossEntropy,
+    SoftmaxPolicyGradient,
+    Ties,
+    Update,
+)
 
 __all__ = ["Reference", "Stream", "exponential", "run_reference"]
 
@@ -54,6 +64,10 @@ class Stream:
     def below(self, n: int) -> int:
         """Return an integer from 0 to n - 1."""
         return int(self.uniform() * n)
+
+    def generator(self) -> np.random.Generator:
+        """Return a generator of NumPy seeded by the state, for updates that draw by themselves."""
+        return np.random.default_rng(self._words)
 
     def choose(self, probabilities: Iterable[float]) -> int:
         """Return an index with the given probabilities."""
@@ -140,45 +154,79 @@ def _projection(point: Row) -> Row:
         kept = above
 
 
-_POLICIES: dict[str, Callable[[Row], Row]] = {
-    "pg-sm": _softmax,
-    "pg-es": _escort,
-    "di": list,
-    "ce": _softmax,
-    "mce": _softmax,
-}
+@dataclass(frozen=True)
+class _Actor:
+    """The two formulas of an update: its policy, and its step (theta, pi, q, weight, stream)."""
+
+    policy: Callable[[Row], Row]
+    step: Callable[[Row, Row, Row, float, Stream], Row]
 
 
-def _step(
-    update: str, theta: Row, pi: Row, q: Row, weight: float, options: Options, stream: Stream
-) -> Row:
-    """Return theta(s, .) after the expected update with q(s, .)."""
-    v = _total(p * x for p, x in zip(pi, q, strict=True))
-    advantage = [x - v for x in q]
-    if update == "pg-sm":
-        return [x + weight * p * y for x, p, y in zip(theta, pi, advantage, strict=True)]
-    if update == "pg-es":
-        square = _total(x * x for x in theta)
-        keep = options.escort_factor == "keep"
-        scale = weight * 2.0 / square if keep else weight / math.sqrt(square)
-        return [x + scale * x * y for x, y in zip(theta, advantage, strict=True)]
-    if update == "di":
-        return _projection([x + weight * (y - max(q)) for x, y in zip(theta, q, strict=True)])
-    best = [a for a, x in enumerate(q) if x == max(q)]
-    if len(best) > 1 and options.ties == "leave":
-        return theta
-    drawn = len(best) > 1 and options.ties == "random"
-    chosen = best[stream.below(len(best))] if drawn else best[0]
-    if update == "ce":
-        return [x + weight * ((a == chosen) - pi[a]) for a, x in enumerate(theta)]
+def _pg_sm(theta: Row, pi: Row, q: Row, weight: float, _: Stream) -> Row:
+    adv = _advantage(pi, q)
+    return [x + weight * p * y for x, p, y in zip(theta, pi, adv, strict=True)]
+
+
+def _pg_es(theta: Row, pi: Row, q: Row, weight: float, keep: bool) -> Row:
+    square = _total(x * x for x in theta)
+    scale = weight * 2.0 / square if keep else weight / math.sqrt(square)
+    return [x + scale * x * y for x, y in zip(theta, _advantage(pi, q), strict=True)]
+
+
+def _di(theta: Row, _: Row, q: Row, weight: float, __: Stream) -> Row:
+    return _projection([x + weight * (y - max(q)) for x, y in zip(theta, q, strict=True)])
+
+
+def _ce(theta: Row, pi: Row, weight: float, chosen: int) -> Row:
+    return [x + weight * ((a == chosen) - pi[a]) for a, x in enumerate(theta)]
+
+
+def _mce(theta: Row, pi: Row, weight: float, chosen: int) -> Row:
     gain = weight * _total(p for a, p in enumerate(pi) if a != chosen)
     loss = gain / (len(theta) - 1)
     return [x + gain if a == chosen else x - loss for a, x in enumerate(theta)]
 
 
-def _own_step(update: Update, theta: Row, q: Row, weight: float, rng: np.random.Generator) -> Row:
-    """Return the parameters of one state after a step of an update of the reader's own."""
-    return [float(x) for x in update.step(theta, q, weight, rng)]
+def _advantage(pi: Row, q: Row) -> Row:
+    v = _total(p * x for p, x in zip(pi, q, strict=True))
+    return [x - v for x in q]
+
+
+def _towards_greedy(formula: Callable[[Row, Row, float, int], Row], ties: Ties) -> _Actor:
+    """Return the actor of a cross-entropy update."""
+
+    def step(theta: Row, pi: Row, q: Row, weight: float, stream: Stream) -> Row:
+        best = [a for a, x in enumerate(q) if x == max(q)]
+        if len(best) > 1 and ties == "leave":
+            return theta
+        drawn = len(best) > 1 and ties == "random"
+        return formula(theta, pi, weight, best[stream.below(len(best))] if drawn else best[0])
+
+    return _Actor(_softmax, step)
+
+
+_SCALAR: dict[type[Update], Callable[[Any], _Actor]] = {
+    SoftmaxPolicyGradient: lambda _: _Actor(_softmax, _pg_sm),
+    EscortPolicyGradient: lambda update: _Actor(
+        _escort, lambda theta, pi, q, w, _: _pg_es(theta, pi, q, w, update.factor == "keep")
+    ),
+    Direct: lambda _: _Actor(list, _di),
+    CrossEntropy: lambda update: _towards_greedy(_ce, update.ties),
+    ModifiedCrossEntropy: lambda update: _towards_greedy(_mce, update.ties),
+}
+"""The paper's updates, written a third time: this loop checks the kernels of the compiled one."""
+
+
+def _actor(update: Update) -> _Actor:
+    """Return the formulas of an update: those above, or the hooks of one that is not there."""
+    if type(update) in _SCALAR and update.options.get("p", 2.0) == 2.0:
+        return _SCALAR[type(update)](update)
+    return _Actor(
+        lambda theta: [float(x) for x in update.policy(theta)],
+        lambda theta, _, q, w, stream: [
+            float(x) for x in update.step(theta, q, w, stream.generator())
+        ],
+    )
 
 
 def _probability(schedule: Schedule, t: int) -> float:
@@ -247,7 +295,8 @@ def run_reference(
     threshold : float
         Performance to reach (not normalised).
     update : str or Update
-        One of the paper's five by name, or any update as an object, by its own `step`.
+        Update of the actor, registered or not; one that is none of the paper's five, or has an
+        escort exponent other than 2, takes its steps through `pu_lib.updates.Update.step`.
     eta, scheme, seeds, options, max_steps
         As for `pu_lib.empirical.jekyll_hyde.simulate`.
     first_gap : int
@@ -255,13 +304,12 @@ def run_reference(
     """
     S, A, gamma = mdp.n_states, mdp.n_actions, mdp.discount
     stream = Stream(seeds)
-    own = update if isinstance(update, Update) else None
-    rng = np.random.default_rng(seeds)
-    start = {"pg-es": options.escort_start, "di": 1.0 / A}.get(str(update), 0.0)
+    chosen = configured(update, options)
+    actor, start = _actor(chosen), start_of(chosen, A, options)
     hyde_start = 1.0 / (1.0 - gamma) if options.hyde_start == "bound" else options.hyde_start
     live = [[0.0 if mdp.terminal[s] else 1.0] * A for s in range(S)]
     run = Reference(
-        theta=own.initial(S, A).tolist() if own else [[start] * A for _ in range(S)],
+        theta=[[start] * A for _ in range(S)],
         q=[[x * options.critic_start for x in row] for row in live],
         hyde=[[x * hyde_start for x in row] for row in live],
     )
@@ -316,13 +364,8 @@ def run_reference(
             factor = _power(gamma, length)
             factor_sum += factor
             weight = eta * (factor * (run.episodes / factor_sum))
-        if own:
-            run.theta[x] = _own_step(own, run.theta[x], run.q[x], weight, rng)
-            policy[x] = [float(p) for p in own.policy(run.theta[x])]
-        else:
-            name = str(update)
-            run.theta[x] = _step(name, run.theta[x], policy[x], run.q[x], weight, options, stream)
-            policy[x] = _POLICIES[name](run.theta[x])
+        run.theta[x] = actor.step(run.theta[x], policy[x], run.q[x], weight, stream)
+        policy[x] = actor.policy(run.theta[x])
 
         # End of the trajectory
         s, length = step.after, length + 1

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
+from pu_lib.arrays import Floats
+from pu_lib.domains import DOMAINS
+from pu_lib.empirical.bootstrap import draws, interval, lower_quantile
 from pu_lib.updates import PAPER
 
 __all__ = [
@@ -37,15 +40,16 @@ __all__ = [
     "PANELS",
     "PAPER_PANELS",
     "STATISTICS",
+    "Altered",
     "Curves",
     "Panel",
     "Results",
+    "Runs",
     "committed",
+    "exchanged",
     "results_of",
+    "slowed",
 ]
-
-Floats = NDArray[np.float64]
-
 
 FIXED_RATES = {"pg-sm": 10.0, "pg-es": 1.0, "di": 1.0, "ce": 1.0, "mce": 1.0}
 """The rates at which the paper lets the chain grow."""
@@ -60,8 +64,13 @@ STATISTICS = MappingProxyType(
 )
 """The statistics of a panel, with their names in words."""
 
-RESAMPLES = 300
-"""Bootstrap resamples; the ends of a 95 % interval are the 7th lowest and highest of them."""
+
+_DOMAIN_OF = {
+    "chain-length": "chain",
+    "chain-compared": "chain",
+    "greedy-limit": "random-mdp",
+    "critic-rate": "random-mdp",
+}  # experiments that are not called as their domain
 
 
 @dataclass(frozen=True)
@@ -97,6 +106,18 @@ class Panel:
     n_actions: int | None = None
     fixed_rates: bool = False
     preset: str = "paper"
+
+    @property
+    def title(self) -> str:
+        """The group of panels it belongs to, in words: its domain, and what else grows in it."""
+        grows = " length" if self.axis == "n_states" else ""
+        return DOMAINS[_DOMAIN_OF.get(self.experiment, self.experiment)].title + grows
+
+    @property
+    def axis_words(self) -> str:
+        """What is on its axis, in words."""
+        domain = DOMAINS[_DOMAIN_OF.get(self.experiment, self.experiment)]
+        return {"eta": "learning rate η", **domain.axes}[self.axis]
 
     def rows(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the runs of this panel."""
@@ -212,8 +233,7 @@ class Curves:
     @cached_property
     def draws(self) -> NDArray[np.int64]:
         """The runs of each bootstrap resample, the same for every panel with as many runs."""
-        rng = np.random.default_rng([2022, self.n_runs])
-        return rng.integers(self.n_runs, size=(RESAMPLES, self.n_runs))
+        return draws(self.n_runs)
 
     def point(self, statistic: str) -> Floats:
         """Return a statistic of every curve, shape (updates, positions)."""
@@ -233,10 +253,9 @@ class Curves:
         """Return the statistic and, after it on the first axis, all its resampled values."""
         return np.concatenate([self.point(statistic)[None], self.resampled(statistic)])
 
-    def interval(self, statistic: str, level: float = 0.95) -> Floats:
-        """Return the ends of the bootstrap interval, shape (2, updates, positions)."""
-        tail = 0.5 * (1.0 - level)
-        return np.asarray(np.quantile(self.resampled(statistic), [tail, 1.0 - tail], axis=0))
+    def interval(self, statistic: str) -> Floats:
+        """Return the ends of the 95 % bootstrap interval, shape (2, updates, positions)."""
+        return interval(self.resampled(statistic))
 
     def _of(self, statistic: str, runs: Any) -> Floats:
         if statistic == "censored":
@@ -244,13 +263,7 @@ class Curves:
         if statistic == "mean":
             return np.asarray(self.steps[runs].mean(axis=0))
         order = {"median": 0.5, "decile": 0.9}[statistic]
-        return _quantile(self.steps[runs], order)
-
-
-def _quantile(times: Floats, order: float) -> Floats:
-    """Return the smallest time with at least a share `order` of the runs at or below it."""
-    k = int(np.ceil(order * len(times))) - 1
-    return np.asarray(np.partition(times, k, axis=0)[k])
+        return lower_quantile(self.steps[runs], order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,6 +301,17 @@ class Results:
         except ValueError:
             return False
         return True
+
+    def ranks(self, name: str) -> dict[str, list[str]]:
+        """Return the updates of a panel from the fastest to the slowest at their best rates.
+
+        By each of `STATISTICS`.
+        """
+        curves, order = self.curves(name), {}
+        for statistic in STATISTICS:
+            best = curves.point(statistic).min(axis=1)
+            order[statistic] = [curves.updates[i] for i in np.argsort(best, kind="stable")]
+        return order
 
     def of(self, panel: Panel) -> Curves:
         """Return the curves of any panel; raises as `curves` does."""
@@ -329,6 +353,78 @@ def committed() -> Results:
     return Results(pd.read_parquet(str(file)))
 
 
-def results_of(table: pd.DataFrame | None) -> Results:
+@dataclass(frozen=True)
+class Altered:
+    """The committed runs with something changed, to see whether a verdict notices.
+
+    Attributes
+    ----------
+    column : str
+        A column of names.
+    names : tuple of pairs of str
+        Values of the column and what to call them instead.
+    slow : str
+        A value of the column whose runs take `factor` times as many steps and trajectories; empty
+        for none.
+    factor : float
+        How many times.
+    """
+
+    column: str
+    names: tuple[tuple[str, str], ...] = ()
+    slow: str = ""
+    factor: float = 1.0
+
+    def apply(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return a table with the change made."""
+        column = table[self.column]
+        if self.slow:
+            factor = np.where(column == self.slow, self.factor, 1.0)
+            longer = {name: table[name] * factor for name in ("steps", "episodes")}
+            return table.assign(**longer)
+        return table.assign(**{self.column: column.cat.rename_categories(dict(self.names))})
+
+
+def exchanged(column: str, names: Mapping[str, str]) -> Altered:
+    """Return the committed runs with values of a column exchanged, as a check takes them.
+
+    Parameters
+    ----------
+    column : str
+        A column of names: update, scheme...
+    names : mapping of str to str
+        Values and what to call them instead; each name is called something else by one other.
+    """
+    return Altered(column, names=tuple(names.items()))
+
+
+def slowed(column: str, value: str, factor: float) -> Altered:
+    """Return the committed runs with some made slower, as a check takes them.
+
+    Parameters
+    ----------
+    column, value : str
+        Which: those with this value in this column.
+    factor : float
+        How many times as many steps they take.
+    """
+    return Altered(column, slow=value, factor=factor)
+
+
+@lru_cache(maxsize=4)
+def _altered(change: Altered) -> Results:
+    return Results(change.apply(committed().table))
+
+
+def results_of(table: Runs) -> Results:
     """Return the results in a table of runs, by default those that come with the library."""
+    if isinstance(table, Altered):
+        return _altered(table)
     return committed() if table is None else Results(table)
+
+
+if TYPE_CHECKING:
+    Runs = pd.DataFrame | Altered | None
+    """What a check takes for its runs."""
+else:
+    Runs = object

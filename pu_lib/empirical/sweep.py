@@ -28,7 +28,7 @@ from tqdm import tqdm
 
 from pu_lib.arrays import number, whole
 from pu_lib.domains import DOMAINS, read_domain
-from pu_lib.empirical.jekyll_hyde import UPDATE_CODES, Memory, Run, seed_state, simulate
+from pu_lib.empirical.jekyll_hyde import Memory, Run, seed_state, simulate
 from pu_lib.empirical.options import describe, parse, scheme_of
 from pu_lib.empirical.panels import RATES
 from pu_lib.empirical.processes import (
@@ -44,7 +44,7 @@ from pu_lib.empirical.processes import (
 )
 from pu_lib.empirical.store import Cell, Chunk, Store
 from pu_lib.mdp import FiniteMDP
-from pu_lib.updates import as_update
+from pu_lib.updates import UPDATES, as_update
 
 __all__ = [
     "chunks_of",
@@ -121,9 +121,9 @@ def grid(
         out of range or given twice.
     """
     label = domain_of(process)
-    names = list(UPDATE_CODES) if updates is None else list(updates)
+    names = [u.name for u in UPDATES.values() if u.kernel] if updates is None else list(updates)
     for name in _once("update", names):
-        if as_update(name).name not in UPDATE_CODES:
+        if as_update(name).kernel is None:
             raise ValueError(f"update: {name} has no compiled kernel; `race` takes it, slowly.")
     for eta in _once("eta", rates):
         if not number("eta", eta) > 0.0:

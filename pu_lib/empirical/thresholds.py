@@ -22,7 +22,6 @@ values with the same one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,9 +29,10 @@ import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Comparison", "Summary", "compare", "quantile", "restricted_mean", "summarise"]
+from pu_lib.arrays import Floats, flags, number, numbers
+from pu_lib.empirical.bootstrap import LEVEL, draws, interval, lower_quantile
 
-Floats = NDArray[np.float64]
+__all__ = ["Comparison", "Summary", "compare", "quantile", "restricted_mean", "summarise"]
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def quantile(times: ArrayLike, censored: ArrayLike, probability: float = 0.5) ->
     ValueError
         If the arrays do not match, are empty, or the level is out of range.
     """
-    if not 0.0 < probability < 1.0:
+    if not 0.0 < number("probability", probability) < 1.0:
         raise ValueError(f"probability: expected a level in (0, 1), got {probability}.")
     curve = _distribution(*_checked(times, censored))
     # Products of survival fractions are off by a few ulp; one run in 10^9 is below any resolution.
@@ -138,19 +138,14 @@ def restricted_mean(times: ArrayLike, censored: ArrayLike, horizon: float | None
     """
     recorded, cut = _checked(times, censored)
     last = float(recorded.max())
-    tau = last if horizon is None else float(horizon)
+    tau = _horizon(recorded, horizon)
     if tau > last and np.all(cut[recorded == last]):
         raise ValueError(f"horizon: the survival curve is unknown from {last:g} to {tau:g}.")
     return _area(recorded, cut, tau)
 
 
 def summarise(
-    times: ArrayLike,
-    censored: ArrayLike,
-    horizon: float | None = None,
-    confidence: float = 0.95,
-    resamples: int = 1000,
-    seed: int = 0,
+    times: ArrayLike, censored: ArrayLike, horizon: float | None = None, confidence: float = LEVEL
 ) -> Summary:
     """Return the summaries of one setting with bootstrap intervals.
 
@@ -159,53 +154,33 @@ def summarise(
     times, censored, horizon
         As for `restricted_mean`.
     confidence : float
-        Level of the percentile intervals.
-    resamples : int
-        Bootstrap resamples.
-    seed : int
-        Seed of the bootstrap.
+        Level of the intervals, in (0, 1).
+
+    Raises
+    ------
+    ValueError
+        As for `restricted_mean`, or if the level is out of range.
     """
     recorded, cut = _checked(times, censored)
-    tau = float(recorded.max()) if horizon is None else float(horizon)
-
-    beyond = 2.0 * float(
-        recorded.max()
-    )  # stands for infinity in the bootstrap, which needs numbers
+    tau = _horizon(recorded, horizon)
+    index = draws(len(recorded))
     if np.all(recorded[cut] >= recorded.max()):
-        # One cap: Kaplan-Meier is the empirical distribution, and a whole batch of resamples is
-        # quick to evaluate.
-        known = np.where(cut, beyond, recorded)
-        middle = int(np.ceil(0.5 * len(recorded))) - 1
-
-        def medians(index: NDArray[np.intp], axis: int = -1) -> Floats:
-            return np.asarray(np.take(np.sort(known[index], axis=axis), middle, axis=axis))
-
-        def means(index: NDArray[np.intp], axis: int = -1) -> Floats:
-            return np.asarray(np.minimum(recorded, tau)[index].mean(axis=axis))
-
+        # One cap: Kaplan-Meier is the empirical distribution, and all resamples are quick.
+        known = np.where(cut, np.inf, recorded)
+        medians = lower_quantile(known[index].T, 0.5)
+        means = np.minimum(recorded, tau)[index].mean(axis=1)
     else:
-
-        def median(index: NDArray[np.intp]) -> float:
-            return min(quantile(recorded[index], cut[index], 0.5), beyond)
-
-        def mean(index: NDArray[np.intp]) -> float:
-            # A resample may end in censored runs, and the curve is then taken to stay level.
-            return _area(recorded[index], cut[index], tau)
-
-        def medians(index: NDArray[np.intp], axis: int = -1) -> Floats:
-            return np.asarray(np.apply_along_axis(median, axis, index))
-
-        def means(index: NDArray[np.intp], axis: int = -1) -> Floats:
-            return np.asarray(np.apply_along_axis(mean, axis, index))
-
-    low, high = _interval(len(recorded), medians, confidence, resamples, seed)
-    mean_low, mean_high = _interval(len(recorded), means, confidence, resamples, seed)
+        medians = np.array([quantile(recorded[i], cut[i]) for i in index])
+        # A resample may end in censored runs, and the curve is then taken to stay level.
+        means = np.array([_area(recorded[i], cut[i], tau) for i in index])
+    low, high = _ends(medians, len(recorded), confidence)
+    mean_low, mean_high = _ends(means, len(recorded), confidence)
     return Summary(
         runs=len(recorded),
         censored=float(np.mean(cut)),
         median=quantile(recorded, cut, 0.5),
-        median_low=low if low < beyond else np.inf,
-        median_high=high if high < beyond else np.inf,
+        median_low=low,
+        median_high=high,
         lower=quantile(recorded, cut, 0.1),
         upper=quantile(recorded, cut, 0.9),
         mean=restricted_mean(recorded, cut, tau),
@@ -220,9 +195,7 @@ def compare(
     first_censored: ArrayLike,
     second: ArrayLike,
     second_censored: ArrayLike,
-    confidence: float = 0.95,
-    resamples: int = 1000,
-    seed: int = 0,
+    confidence: float = LEVEL,
 ) -> Comparison:
     """Compare two settings run by run; entry i of both must be the same run.
 
@@ -230,23 +203,29 @@ def compare(
     ----------
     first, first_censored, second, second_censored : array_like, shape (runs,)
         Times and censoring of both settings, censored at one common cap.
-    confidence, resamples, seed
-        As for `summarise`.
+    confidence : float
+        Level of the interval, in (0, 1).
 
     Raises
     ------
     ValueError
-        If the numbers of runs differ.
+        If the numbers of runs differ, or a run is censored before the last time of all, so that
+        the restricted means are not the means of the times.
     """
     x, x_cut = _checked(first, first_censored)
     y, y_cut = _checked(second, second_censored)
     if len(x) != len(y):
         raise ValueError(f"second: expected {len(x)} runs as in the first, got {len(y)}.")
 
-    def ratios(index: NDArray[np.intp], axis: int = -1) -> Floats:
-        return np.asarray(x[index].mean(axis=axis) / y[index].mean(axis=axis))
-
-    low, high = _interval(len(x), ratios, confidence, resamples, seed)
+    last = max(x.max(), y.max())
+    for name, recorded, cut in (("first", x, x_cut), ("second", y, y_cut)):
+        if np.any(recorded[cut] < last):
+            raise ValueError(
+                f"{name}: a run is censored at {recorded[cut].min():g}, before {last:g}; give "
+                "both settings one cap."
+            )
+    index = draws(len(x))
+    low, high = _ends(x[index].mean(axis=1) / y[index].mean(axis=1), len(x), confidence)
     return Comparison(
         pairs=len(x),
         ratio=float(x.mean() / y.mean()),
@@ -266,30 +245,18 @@ def _area(recorded: Floats, cut: NDArray[np.bool_], tau: float) -> float:
     return float(np.sum(np.diff(corners) * survival))
 
 
-def _interval(
-    n: int,
-    statistic: Callable[..., Floats],
-    confidence: float,
-    resamples: int,
-    seed: int,
-) -> tuple[float, float]:
-    """Return a percentile bootstrap interval of a statistic of resampled indices."""
-    if n == 1:
-        return -np.inf, np.inf
-    result = scipy.stats.bootstrap(
-        (np.arange(n),),
-        lambda index, axis: statistic(index.astype(np.intp), axis),
-        n_resamples=resamples,
-        vectorized=True,
-        confidence_level=confidence,
-        method="percentile",
-        rng=np.random.default_rng(seed),
-    )
-    # Order statistics rather than interpolation, which would mix times with the stand-in.
-    ordered = np.sort(result.bootstrap_distribution)
-    tail = (1.0 - confidence) / 2.0
-    low = int(np.floor(tail * (resamples - 1)))
-    return float(ordered[low]), float(ordered[resamples - 1 - low])
+def _ends(resampled: Floats, n: int, confidence: float) -> tuple[float, float]:
+    """Return the ends of the interval of resampled values; one run says nothing of its spread."""
+    low, high = interval(resampled, confidence)
+    return (float(low), float(high)) if n > 1 else (-np.inf, np.inf)
+
+
+def _horizon(recorded: Floats, horizon: float | None) -> float:
+    """Return the horizon of a restricted mean, the last recorded time if there is none."""
+    tau = float(recorded.max()) if horizon is None else number("horizon", horizon)
+    if not tau > 0.0:
+        raise ValueError(f"horizon: expected a time > 0, got {tau}.")
+    return tau
 
 
 def _distribution(times: Floats, censored: NDArray[np.bool_]) -> Any:
@@ -298,13 +265,9 @@ def _distribution(times: Floats, censored: NDArray[np.bool_]) -> Any:
 
 
 def _checked(times: ArrayLike, censored: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
-    recorded = np.asarray(times, dtype=np.float64)
-    cut = np.asarray(censored, dtype=np.bool_)
-    if recorded.ndim != 1 or len(recorded) == 0 or cut.shape != recorded.shape:
-        raise ValueError(
-            f"times, censored: expected two rows of the same positive length, got shapes "
-            f"{recorded.shape} and {cut.shape}."
-        )
-    if not np.all(np.isfinite(recorded)) or np.any(recorded <= 0.0):
-        raise ValueError("times: expected finite positive times.")
-    return recorded, cut
+    recorded = numbers("times", times)
+    if recorded.ndim != 1 or len(recorded) == 0:
+        raise ValueError(f"times: expected a row of positive length, got shape {recorded.shape}.")
+    if np.any(recorded <= 0.0):
+        raise ValueError(f"times: expected positive times, got {recorded.min():g}.")
+    return recorded, flags("censored", censored, recorded.shape)

@@ -1,8 +1,9 @@
 /* The loop of pu_lib.empirical.jekyll_hyde with the paper's options, in C, for the benchmark.
  *
  * Compiled by pu_lib.empirical.bench with -O3 -march=native -ffp-contract=off and -D of
- * UPDATE (1 pg-sm, 2 pg-es, 3 di, 4 ce, 5 mce), A (actions), K (successors) and CODE (the type
- * that numbers transitions). It draws the same random numbers and rounds in the same places, so
+ * KERNEL_<name of a kernel>, POLICY_<parametrization>, A (actions), K (successors) and CODE (the
+ * type that numbers transitions). The kernels are written here a second time, on purpose: a test
+ * and the benchmark hold both loops to the same bits. It draws the same random numbers and rounds in the same places, so
  * that it ends after the same number of steps with the same parameters.
  */
 #include <math.h>
@@ -49,14 +50,14 @@ static inline double largest(const double *x) {
 }
 
 static inline void set_policy(double *theta, double *pi) {
-#if UPDATE == 2
+#if defined POLICY_escort
     double total = 0.0;
     for (int a = 0; a < A; a++) total += theta[a] * theta[a];
     double scale = 1.0 / total;
     for (int a = 0; a < A; a++) pi[a] = theta[a] * theta[a] * scale;
-#elif UPDATE == 3
+#elif defined POLICY_direct
     for (int a = 0; a < A; a++) pi[a] = theta[a];
-#else
+#elif defined POLICY_softmax
     double top = largest(theta), total = 0.0, e[A];
     for (int a = 0; a < A; a++) e[a] = exponential(theta[a] - top);
     for (int a = 0; a < A; a++) total += e[a];
@@ -66,18 +67,18 @@ static inline void set_policy(double *theta, double *pi) {
 }
 
 static inline void update(double *theta, double *pi, const double *q, double weight) {
-#if UPDATE <= 2
+#if defined KERNEL_pg_sm || defined KERNEL_pg_es_drop
     double v = 0.0;
     for (int a = 0; a < A; a++) v += pi[a] * q[a];
 #endif
-#if UPDATE == 1
+#if defined KERNEL_pg_sm
     for (int a = 0; a < A; a++) theta[a] += weight * pi[a] * (q[a] - v);
-#elif UPDATE == 2
+#elif defined KERNEL_pg_es_drop
     double square = 0.0;
     for (int a = 0; a < A; a++) square += theta[a] * theta[a];
     double scale = weight / sqrt(square);
     for (int a = 0; a < A; a++) theta[a] += scale * theta[a] * (q[a] - v);
-#elif UPDATE == 3
+#elif defined KERNEL_di
     double top = largest(q), total = 0.0, threshold;
     for (int a = 0; a < A; a++) { theta[a] += weight * (q[a] - top); total += theta[a]; }
     threshold = (total - 1.0) / A;
@@ -98,9 +99,9 @@ static inline void update(double *theta, double *pi, const double *q, double wei
     double top = largest(q);
     int best = 0;
     for (int a = A - 1; a >= 0; a--) best = q[a] == top ? a : best;
-#if UPDATE == 4
+#if defined KERNEL_ce
     for (int a = 0; a < A; a++) theta[a] += weight * ((a == best ? 1.0 : 0.0) - pi[a]);
-#else
+#elif defined KERNEL_mce
     double missing = 0.0;
     for (int a = 0; a < A; a++) missing += a == best ? 0.0 : pi[a];
     double gain = weight * missing, loss = gain / (A - 1);

@@ -14,7 +14,7 @@ import numpy as np
 
 from pu_lib.domains import chain
 from pu_lib.show.explorers import Explorer, Slider
-from pu_lib.show.style import GREY, INK, BookFigure, figure
+from pu_lib.show.style import GREY, INK, BookFigure, figure, styled
 from pu_lib.trajectories import Trajectory, mixture, run
 from pu_lib.updates import UPDATES, label_of, look_of
 
@@ -35,6 +35,7 @@ def _optimum() -> float:
     return chain(N_STATES).optimal().performance
 
 
+@styled
 def draw_chain(update: str, step: int) -> BookFigure:
     """Draw the probability to walk in each state after `step` updates."""
     trajectory = walk(update)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pu_lib.show.explorers import Explorer, Slider
-from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure
+from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, styled
 from pu_lib.theory.convergence import (
     ADVERSARIES,
     adversarial_run,
+    fading_run,
     instances,
     key_lemma_bound,
     necessity_floor,
@@ -25,19 +25,24 @@ from pu_lib.updates import UPDATES, look_of
 __all__ = [
     "EXPLORERS",
     "alt_weights",
+    "draw_one_way",
+    "draw_settled",
+    "draw_ties",
     "draw_weights",
-    "figure_one_way",
-    "figure_settled",
-    "figure_ties",
 ]
-
-Floats = NDArray[np.float64]
 
 SHOWN = ("chain", "duplicated chain", "random")
 
 
-def figure_settled(n_steps: int = 600) -> BookFigure:
-    """Draw gap and proved bound from the time when the greedy actions have settled."""
+@styled
+def draw_settled(n_steps: int = 600) -> BookFigure:
+    """Draw gap and proved bound from the time when the greedy actions have settled.
+
+    Parameters
+    ----------
+    n_steps : int
+        Number of updates.
+    """
     fig, axes = figure(1, 3, height=2.9, sharey=True)
     for ax, name in zip(axes, SHOWN, strict=True):
         mdp = instances()[name]
@@ -58,8 +63,15 @@ def figure_settled(n_steps: int = 600) -> BookFigure:
     return fig
 
 
-def figure_ties(n_steps: int = 1000) -> BookFigure:
-    """Draw the suboptimal mass, multiplied by t, under five ways to break ties."""
+@styled
+def draw_ties(n_steps: int = 1000) -> BookFigure:
+    """Draw the suboptimal mass, multiplied by t, under five ways to break ties.
+
+    Parameters
+    ----------
+    n_steps : int
+        Number of updates.
+    """
     fig, ax = figure(height=3.3)
     t = np.arange(n_steps + 1)
     styles = ("-", "--", (0, (1.2, 1.2)), "-.", (0, (6, 1.5, 1.2, 1.5)))
@@ -81,8 +93,15 @@ def figure_ties(n_steps: int = 1000) -> BookFigure:
     return fig
 
 
-def figure_one_way(n_steps: int = 300) -> BookFigure:
-    """Draw both gaps where the first state's weights sum to 2 and the second's to infinity."""
+@styled
+def draw_one_way(n_steps: int = 300) -> BookFigure:
+    """Draw both gaps where the first state's weights sum to 2 and the second's to infinity.
+
+    Parameters
+    ----------
+    n_steps : int
+        Number of updates.
+    """
     mdp = one_way_mdp()
     facts = structure(mdp)
     trajectory = run(
@@ -114,21 +133,21 @@ def figure_one_way(n_steps: int = 300) -> BookFigure:
 N_STEPS = 1500
 
 
-@cache
-def _weighted(x: float, best: int) -> tuple[Floats, Floats, Floats]:
-    """Return the suboptimal mass of a four-armed bandit, its bound and its floor."""
-    rewards = np.where(np.arange(4) < best, 1.0, 0.0)
-    weights = (np.arange(N_STEPS) + 1.0) ** -x
-    mass = adversarial_run(rewards, "first", weights)[:, best:].sum(axis=1)
-    spent = np.append(0.0, np.cumsum(weights))
-    bound = key_lemma_bound(1 - best / 4, best / 4 / best / (1 - best / 4), 4, spent)
-    floor = necessity_floor(1 - best / 4, 4, spent)
-    return mass, bound, floor
+_fading = cache(fading_run)
 
 
+@styled
 def draw_weights(x: float, best: int) -> BookFigure:
-    """Draw the suboptimal mass under weights that decay with exponent `x`."""
-    mass, bound, floor = _weighted(x, best)
+    """Draw the suboptimal mass under weights that decay with exponent `x`.
+
+    Parameters
+    ----------
+    x : float
+        The exponent of the weights.
+    best : int
+        How many of four arms are best.
+    """
+    mass, bound, floor = _fading(x, best, N_STEPS)
     t = np.arange(N_STEPS + 1) + 1
     fig, ax = figure(width=6.0, height=3.1)
     ax.plot(t, mass, color=look_of("mce").colour, label=r"$\pi_t$ (suboptimal)")
@@ -140,8 +159,16 @@ def draw_weights(x: float, best: int) -> BookFigure:
 
 
 def alt_weights(x: float, best: int) -> str:
-    """Say what a frame of the explorer shows."""
-    mass, bound, floor = _weighted(x, best)
+    """Say what a frame of the explorer shows.
+
+    Parameters
+    ----------
+    x : float
+        The exponent of the weights.
+    best : int
+        How many of four arms are best.
+    """
+    mass, bound, floor = _fading(x, best, N_STEPS)
     fate = "keeps falling" if x <= 1 else "levels off, because the weights sum to a finite value"
     return (
         f"Weights (t+1)^-{x:g}, {best} best of four arms: after {N_STEPS} updates the suboptimal "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from matplotlib.figure import Figure
 from pu_lib.exact import exact
 from pu_lib.show.explorers import Explorer, Slider
 from pu_lib.show.style import GREY, INK, figure, line, styled
+from pu_lib.show.unlearning import kinds
 from pu_lib.theory.domino import (
     board,
     bound_ce_sharp,
@@ -22,28 +24,24 @@ from pu_lib.theory.domino import (
     domino,
     log_bound_ce,
 )
-from pu_lib.updates import label_of, look_of
+from pu_lib.updates import look_of
 
-__all__ = ["EXPLORERS", "board_figure", "counts_figure", "line_figure"]
+__all__ = ["EXPLORERS", "draw_boards", "draw_counts", "draw_lines"]
 
-NAMES = ("pg-sm", "pg-es", "di", "mce")
-LONGEST = {"pg-sm": 13, "pg-es": 9, "di": 16, "mce": 16}
-
-
-def _label(name: str) -> str:
-    return "CE = MCE" if name == "mce" else label_of(name)
+MOST = 10_000
+"""The tallest count in the figure of counts."""
 
 
 @styled
-def counts_figure(eta: str = "0.5") -> Figure:
+def draw_counts(eta: str = "0.5") -> Figure:
     """Draw the steps that solve the domino setting against the number of states."""
     fig, ax = figure(height=4.6)
     weight, grid = exact(eta), range(1, 17)
     step = float(weight)
-    for name in NAMES:
-        states = range(1, LONGEST[name] + 1)
-        found = [domino(h, name, eta) for h in states]
-        ax.plot(states, found, look_of(name).marker, color=look_of(name).colour, label=_label(name))
+    for name, label in kinds().items():
+        found = list(takewhile(lambda steps: steps < MOST, (domino(h, name, eta) for h in grid)))
+        states = range(1, len(found) + 1)
+        ax.plot(states, found, look_of(name).marker, color=look_of(name).colour, label=label)
     printed: dict[str, Any] = {
         "pg-sm": [bound_pg(h) for h in grid],
         "di": [float(bound_di(h, weight)) for h in grid],
@@ -82,7 +80,7 @@ def _draw_board(ax: Any, states: int, update: str, eta: str) -> Any:
     ax.plot([t - 0.5 for t in times], range(1, states + 1), "k|", markersize=14, markeredgewidth=2)
     ax.set_yticks(range(1, states + 1), [f"$s_{{{k}}}$" for k in range(1, states + 1)])
     ax.annotate(
-        f"{_label(update)}: {times[0]} steps",
+        f"{kinds()[update]}: {times[0]} steps",
         (0.98, 0.06),
         xycoords="axes fraction",
         ha="right",
@@ -93,19 +91,23 @@ def _draw_board(ax: Any, states: int, update: str, eta: str) -> Any:
 
 
 @styled
-def board_figure(states: int = 6, eta: str = "0.5") -> Figure:
+def draw_boards(states: int = 6, eta: str = "0.5") -> Figure:
     """Draw pi_t(a_2) at every state over time, one panel an update, and mark the flips."""
-    fig, axes = figure(2, 2, height=5.4)
-    for ax, name in zip(axes.flat, NAMES, strict=True):
+    names = list(kinds())
+    rows = math.ceil(len(names) / 2)
+    fig, axes = figure(rows, 2, height=2.7 * rows)
+    for ax, name in zip(axes.flat, names, strict=False):
         image = _draw_board(ax, states, name, eta)
-    for ax in axes[1]:
+    for ax in axes.flat[len(names) :]:
+        ax.set_axis_off()
+    for ax in axes[-1]:
         ax.set_xlabel("step $t$")
     fig.colorbar(image, ax=axes, label=r"$\pi_t(a_2)$", shrink=0.7)
     return fig
 
 
 @styled
-def line_figure(states: int = 6, update: str = "pg-sm", eta: str = "0.5") -> Figure:
+def draw_lines(states: int = 6, update: str = "pg-sm", eta: str = "0.5") -> Figure:
     """Draw pi_t(a_2) of every state as a curve: each waits for the next, then turns."""
     _, history = _board(states, update, eta)
     fig, ax = figure(height=3.6)
@@ -124,6 +126,7 @@ def line_figure(states: int = 6, update: str = "pg-sm", eta: str = "0.5") -> Fig
     return fig
 
 
+@styled
 def draw_board(update: str, states: int) -> Figure:
     """Draw one frame of the board, weight 1/2."""
     fig, ax = figure(height=3.2)
@@ -139,7 +142,7 @@ def alt_board(update: str, states: int) -> str:
     flips = ", ".join(f"s_{k} at {t}" for k, t in enumerate(times, start=1))
     return (
         f"Colour map of the probability of the second action at {states} states over time under "
-        f"{_label(update)} with weight 0.5. Flips, last state first to turn: {flips}."
+        f"{kinds()[update]} with weight 0.5. Flips, last state first to turn: {flips}."
     )
 
 
@@ -148,7 +151,7 @@ EXPLORERS = {
         draw=draw_board,
         alt=alt_board,
         grid={
-            "update": Slider("update", list(NAMES)),
+            "update": Slider("update", list(kinds())),
             "states": Slider(r"$|\mathcal{S}|$", [2, 4, 6, 8], start=2),
         },
         kind="heatmap",

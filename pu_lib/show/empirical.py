@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from pu_lib.claims import judge, select
+from pu_lib.claims import confirm, select
 from pu_lib.empirical import details, published
 from pu_lib.empirical.results import PANELS, STATISTICS, Curves, Results, committed
 from pu_lib.show.ledger import Html, prose
@@ -171,12 +171,8 @@ def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigur
 
 def ranks(name: str, results: Results | None = None) -> dict[str, list[str]]:
     """Return the updates from the fastest to the slowest, by each statistic at its best rate."""
-    curves = _results(results).curves(name)
-    order = {}
-    for statistic in STATISTICS:
-        best = curves.point(statistic).min(axis=1)
-        order[statistic] = [label_of(curves.updates[i]) for i in np.argsort(best, kind="stable")]
-    return order
+    order = _results(results).ranks(name)
+    return {statistic: [label_of(name) for name in names] for statistic, names in order.items()}
 
 
 def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
@@ -275,7 +271,7 @@ def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> 
 @styled
 def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None) -> BookFigure:
     """Draw PG-ES's time by the rate, and the share of its parameters that jumped through zero."""
-    from pu_lib.checks.empirical import bounced_share
+    from pu_lib.empirical.policies import bounced_share
 
     curves = _results(results).curves("random-mdp/NoExplo")
     rates = 10.0 ** np.arange(-3, 4)
@@ -362,19 +358,17 @@ def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
 
 
 def verdicts(*ids: str) -> Html:
-    """Judge claims, with their parts, and show their boxes; each must be as the ledger records.
+    """Confirm claims, with their parts, and show their boxes.
 
     Raises
     ------
     AssertionError
         If a verdict has another status than the ledger records.
     """
-    boxes = []
-    for claim in select(list(ids)):
-        found = judge(claim).verdict.require(claim.status)
-        boxes.append(
-            f"<p><strong>{prose(claim.statement)}</strong></p>{_folded(found._repr_html_())}"
-        )
+    boxes = [
+        f"<p><strong>{prose(claim.statement)}</strong></p>{_folded(confirm(claim)._repr_html_())}"
+        for claim in select(list(ids))
+    ]
     return Html("\n".join(boxes))
 
 

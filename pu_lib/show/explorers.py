@@ -88,7 +88,10 @@ class Slider:
     def texts(self) -> list[str]:
         """The values as they are written beside the slider."""
         return [
-            label_of(value) if value in UPDATES else self.fmt.format(value) for value in self.values
+            label_of(value)
+            if isinstance(value, str) and value in UPDATES
+            else self.fmt.format(value)
+            for value in self.values
         ]
 
 
@@ -103,11 +106,18 @@ class Frame:
     height: int
 
     def html(self, kind: str) -> str:
-        """Return the frame as an image element."""
+        """Return the frame as an image with its words below it.
+
+        The words follow the sliders as the picture does. Who hears the page hears them once, as the
+        image's alternative text.
+        """
         source = base64.b64encode(self.data).decode("ascii")
+        words = html.escape(self.alt, quote=True)
+        sentence = words[:1].upper() + words[1:] + ("" if words.endswith(".") else ".")
         return (
-            f'<img class="{kind}" width="{self.width}" height="{self.height}" '
-            f'alt="{html.escape(self.alt, quote=True)}" src="data:image/png;base64,{source}">'
+            f'<img class="{kind}" width="{self.width}" height="{self.height}" alt="{words}" '
+            f'src="data:image/png;base64,{source}">'
+            f'<p class="pu-caption" aria-hidden="true">{sentence}</p>'
         )
 
 

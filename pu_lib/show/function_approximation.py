@@ -13,8 +13,9 @@ from pu_lib.theory.function_approximation import (
     learn,
     linear,
     neural,
+    reversal_paths,
 )
-from pu_lib.updates import UPDATES, look_of, project_simplex
+from pu_lib.updates import UPDATES, look_of
 
 __all__ = [
     "EXPLORERS",
@@ -25,17 +26,26 @@ __all__ = [
     "draw_reversal",
 ]
 
-LEARNERS = ("pg-sm", "pg-es", "ce", "mce")
-
 
 @styled
 def draw_learning(n_steps: int = 300, eta: float = 1.0) -> BookFigure:
-    """Draw the performance of four updates with a linear and a neural policy on the contexts."""
+    """Draw the gap of all updates of free scores with a linear and a neural policy on the contexts.
+
+    Parameters
+    ----------
+    n_steps : int
+        Number of updates.
+    eta : float
+        The rate.
+    """
     task = contexts()
     fig, axes = figure(1, 2, height=3.2, sharey=True)
-    for name in LEARNERS:
-        for ax, model in zip(axes, task.models(offset=float(name == "pg-es")), strict=True):
-            run = learn(UPDATES[name], task, model, n_steps, eta)
+    for name, update in UPDATES.items():
+        if update.parametrization == "direct":
+            continue
+        offset = float(update.parametrization == "escort")  # escort scores must not start at zero
+        for ax, model in zip(axes, task.models(offset), strict=True):
+            run = learn(update, task, model, n_steps, eta)
             ax.plot(np.arange(1, n_steps + 2), 1 - run.performance, **line(name))
             ax.set(
                 xscale="log", yscale="log", xlabel=f"update (counted from 1), {model.name} policy"
@@ -47,12 +57,22 @@ def draw_learning(n_steps: int = 300, eta: float = 1.0) -> BookFigure:
 
 @styled
 def draw_crossings(eta: float = 0.1, n_steps: int = 300, seed: int = 2) -> BookFigure:
-    """Draw one run of escort with a network: performance, and scores crossing zero."""
+    """Draw one run of escort with a network: performance, and scores crossing zero.
+
+    Parameters
+    ----------
+    eta : float
+        The rate.
+    n_steps : int
+        Number of updates.
+    seed : int
+        Seed of the network.
+    """
     task = contexts()
     fig, (top, bottom) = figure(2, 1, height=3.8, sharex=True)
     for name in ("pg-sm", "pg-es"):
         model = neural(task.features, 3, float(name == "pg-es"), seed=seed)
-        run = learn(UPDATES[name], task, model, n_steps, eta)
+        run = learn(name, task, model, n_steps, eta)
         top.plot(run.performance, **line(name))
         if name == "pg-es":
             bottom.vlines(np.arange(1, n_steps + 1), 0, run.crossings, color=look_of(name).colour)
@@ -64,12 +84,18 @@ def draw_crossings(eta: float = 0.1, n_steps: int = 300, seed: int = 2) -> BookF
 
 @styled
 def draw_reversal(reversed_steps: int = 100, n_steps: int = 400) -> BookFigure:
-    """Draw linear policies that see reversed values first and the right ones afterwards."""
+    """Draw linear policies that see reversed values first and the right ones afterwards.
+
+    Parameters
+    ----------
+    reversed_steps, n_steps : int
+        Number of updates with reversed values, and of all.
+    """
     task = contexts()
     model = linear(task.features, 3)
     fig, ax = figure(height=3.3)
     for name in ("pg-sm", "ce", "mce"):
-        run = learn(UPDATES[name], task, model, n_steps, 1.0, reversed_steps)
+        run = learn(name, task, model, n_steps, 1.0, reversed_steps)
         ax.plot(run.performance, **line(name))
     stuck = learn(SPARSEMAX, task, model, n_steps, 1.0, reversed_steps)
     ax.plot(stuck.performance, color=INK, label="sparsemax")
@@ -79,23 +105,6 @@ def draw_reversal(reversed_steps: int = 100, n_steps: int = 400) -> BookFigure:
     ax.set(xlabel="update", ylabel="performance (1 is the optimum)")
     ax.legend(ncols=2)
     return fig
-
-
-def _paths(n: int, eta: float, total: int = 60) -> dict[str, np.ndarray]:
-    """Return the probability of action 1 along n updates for it and the rest for action 2."""
-    paths = {}
-    for name, update in {
-        "sparsemax": SPARSEMAX,
-        "di": UPDATES["di"],
-        "mce": UPDATES["mce"],
-    }.items():
-        theta = np.full(2, 0.5) if name != "mce" else np.zeros(2)
-        path = []
-        for t in range(total + 1):
-            path.append(float((project_simplex if name != "mce" else update.policy)(theta)[0]))
-            theta = update.step(theta, [1.0, 0.0] if t < n else [0.0, 1.0], eta)
-        paths[name] = np.array(path)
-    return paths
 
 
 @styled
@@ -109,7 +118,7 @@ def draw_return(n: int = 20, eta: float = 0.1) -> BookFigure:
     eta : float
         The weight.
     """
-    paths = _paths(n, eta)
+    paths = reversal_paths(n, eta)
     fig, ax = figure(height=3.0)
     ax.plot(paths["sparsemax"], color=INK, label="sparsemax")
     for name in ("di", "mce"):
@@ -121,10 +130,10 @@ def draw_return(n: int = 20, eta: float = 0.1) -> BookFigure:
 
 
 def alt_return(n: int = 20, eta: float = 0.1) -> str:
-    """Say what `draw_return` shows."""
+    """Say what `draw_return` shows, for the same parameters."""
     names = {"sparsemax": "Sparsemax", "di": "DI", "mce": "MCE"}
     ends = []
-    for name, path in _paths(n, eta).items():
+    for name, path in reversal_paths(n, eta).items():
         below = np.flatnonzero(path[n:] < 0.5)
         ends.append(
             f"{names[name]} "

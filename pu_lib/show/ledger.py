@@ -239,7 +239,7 @@ def statement_index() -> Html:
     """
     heads: dict[str, list[Claim]] = {}
     for claim in ledger():
-        head = re.match(r"(Proposition|Theorem|Corollary|Lemma) \d+", claim.number)
+        head = re.search(r"(Proposition|Theorem|Corollary|Lemma) \d+", claim.number)
         if head:
             heads.setdefault(head.group(), []).append(claim)
     rows = [
@@ -266,7 +266,7 @@ def _statement(claims: Sequence[Claim]) -> str:
 
 
 def _plain_counts(claims: Sequence[Claim]) -> str:
-    return ", ".join(f"{count} {status.value}" for status, count in status_counts(claims).items())
+    return ", ".join(f"{status.value} ({count})" for status, count in status_counts(claims).items())
 
 
 def _paper_order(number: str) -> tuple[int, int]:
@@ -279,21 +279,30 @@ def _paper_order(number: str) -> tuple[int, int]:
 
 
 def table_1() -> Html:
-    """Return Table 1: what the paper prints and the recorded status; other updates are measured."""
+    """Return Table 1: what the paper prints and the recorded status; other updates are measured.
+
+    Below it stands what is true where an entry needs a correction.
+    """
     from pu_lib.theory.claims import COLUMNS, measure
 
     cells = {claim.id: claim for claim in ledger() if claim.scope is Scope.CELL}
-    rows = []
+    rows, notes = [], ""
     for update in UPDATES:
         row = [label_of(update)]
-        for column in COLUMNS:
-            claim = cells.get(f"tab:analysis/{update}/{column}")
-            row.append(_cell(claim) if claim else html.escape(measure(update, column).entry))
+        for column in COLUMNS.values():
+            claim = cells.get(f"tab:analysis/{update}/{column.name}")
+            if claim is None:
+                row.append(html.escape(measure(update, column.name).entry))
+                continue
+            row.append(f"{html.escape(_printed(claim))}<br>{_badge(claim.status)}")
+            if claim.correction:
+                head = html.escape(f"{label_of(update)}, {column.title}")
+                notes += f"<dt>{head}</dt><dd>{prose(claim.correction)}</dd>"
         rows.append(tuple(row))
     heads = ("Update", *(column.title for column in COLUMNS.values()))
-    return _table(
-        heads, rows, "Table 1: the paper's entries, and what the measurement says of each"
-    )
+    caption = "Table 1: the paper's entries, and what the measurement says of each"
+    table = _table(heads, rows, caption, kind="table-1")
+    return Html(f'{table}<dl class="table-1-notes">{notes}</dl>')
 
 
 def criteria() -> Html:
@@ -313,14 +322,6 @@ def criteria() -> Html:
         for column in COLUMNS.values()
     ]
     return _table(("Column", "What is measured, and when each entry is given"), rows, "Criteria")
-
-
-def _cell(claim: Claim) -> str:
-    corrected = f'<br><em class="correction">{prose(claim.correction)}</em>'
-    return (
-        f"{html.escape(_printed(claim))}<br>{_badge(claim.status)}"
-        f"{corrected if claim.correction else ''}"
-    )
 
 
 # Pieces
@@ -346,8 +347,9 @@ def _table(
     rows: Sequence[tuple[str, ...]],
     caption: str,
     marks: Sequence[str] | None = None,
+    kind: str = "ledger",
 ) -> Html:
-    """Return a table; `marks` are attributes of its rows."""
+    """Return a table of a kind that the style sheet knows; `marks` are attributes of its rows."""
     cells = "".join(f'<th scope="col">{name}</th>' for name in head)
     body = "".join(
         f"<tr{mark}>"
@@ -357,6 +359,6 @@ def _table(
         for row, mark in zip(rows, marks or [""] * len(rows), strict=True)
     )
     return Html(
-        f'<table class="ledger"><caption>{caption}</caption>'
+        f'<table class="{kind}"><caption>{caption}</caption>'
         f"<thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
     )

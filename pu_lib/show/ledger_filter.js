@@ -25,8 +25,10 @@ function render({ model, el }) {
   const found = document.createElement("p");
   found.setAttribute("aria-live", "polite");
 
-  Object.entries(controls).forEach(([key, control]) =>
-    control.addEventListener(key === "words" ? "input" : "change", () => { model.set(key, control.value); model.save_changes(); }));
+  Object.entries(controls).forEach(([key, control]) => {
+    control.name = key;
+    control.addEventListener(key === "words" ? "input" : "change", () => { model.set(key, control.value); model.save_changes(); });
+  });
 
   const refresh = () => {
     Object.entries(controls).forEach(([key, control]) => { if (control.value !== model.get(key)) control.value = model.get(key); });

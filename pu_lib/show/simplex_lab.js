@@ -4,9 +4,8 @@
 // random inputs and compares to 1e-12); the second half draws them. The page needs no kernel.
 
 // ---------------------------------------------------------------------------------------------
-// The updates. theta, q and pi are arrays of numbers of the same length; w = eta d(s).
-
-export const NAMES = ["pg-sm", "pg-es", "di", "ce", "mce"];
+// The updates, by the names of the library. theta, q and pi are arrays of numbers of the same
+// length; w = eta d(s).
 
 const sum = (xs) => xs.reduce((total, x) => total + x, 0);
 
@@ -192,6 +191,7 @@ function select(label, options, value, change) {
 
 function render({ model, el }) {
   const labels = model.get("labels");
+  const names = Object.keys(labels);
   const colours = model.get("colours");
   const get = (key) => model.get(key);
   const put = (changes) => {
@@ -277,11 +277,11 @@ function render({ model, el }) {
 
   const rows = {};
   const body = html("tbody");
-  NAMES.forEach((name) => {
+  names.forEach((name) => {
     const box = html("input", { type: "checkbox", "aria-label": `draw ${labels[name]}` });
     box.checked = get("shown").includes(name);
     box.addEventListener("change", () => put({
-      shown: NAMES.filter((other) => (other === name ? box.checked : get("shown").includes(other))),
+      shown: names.filter((other) => (other === name ? box.checked : get("shown").includes(other))),
     }));
     const swatch = html("span", { class: "pu-lab-swatch", style: `background:${colours[name]}` });
     const cells = [0, 1, 2, 3, 4].map(() => html("td"));
@@ -347,7 +347,7 @@ function render({ model, el }) {
     });
     paths.replaceChildren();
     const effects = {};
-    NAMES.forEach((name) => {
+    names.forEach((name) => {
       effects[name] = effect(name, now, q, w);
       if (!get("shown").includes(name)) return;
       const points = follow(name, now, q, w, get("steps")).map(place);
@@ -362,7 +362,7 @@ function render({ model, el }) {
     handle.setAttribute("aria-valuenow", now[0].toFixed(3));
     handle.setAttribute("aria-valuetext",
       now.map((chance, a) => `action ${a + 1}: ${percent(chance)}`).join(", "));
-    NAMES.forEach((name) => {
+    names.forEach((name) => {
       const { next, change, well } = effects[name];
       const { cells, box } = rows[name];
       box.checked = get("shown").includes(name);
@@ -380,8 +380,8 @@ function render({ model, el }) {
     shade.set(get("shade"));
     subject.set(get("subject"));
     ofUpdate.hidden = !["drop", "well"].includes(get("shade"));
-    const lower = NAMES.filter((name) => effects[name].change < -1e-12).map((name) => labels[name]);
-    const pulled = NAMES.filter((name) => effects[name].well).map((name) => labels[name]);
+    const lower = names.filter((name) => effects[name].change < -1e-12).map((name) => labels[name]);
+    const pulled = names.filter((name) => effects[name].well).map((name) => labels[name]);
     words.textContent = `The best action is a${"₁₂₃"[best]}. One step ${
       lower.length ? `lowers the value under ${lower.join(", ")}` : "lowers the value under none"
     }; another action than the best gains most under ${pulled.length ? pulled.join(", ") : "none"}.`;

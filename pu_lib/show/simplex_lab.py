@@ -13,7 +13,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from pu_lib.updates import UPDATES, label_of, look_of
+from pu_lib.updates import PAPER, label_of, look_of
 
 __all__ = ["PRESETS", "SimplexLab"]
 
@@ -64,7 +64,15 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Where the buttons of the lab lead."""
 
 START = PRESETS["An unbalanced start"]
-DASHES = {"pg-sm": "", "pg-es": "9 3", "di": "2 3", "ce": "8 3 2 3", "mce": "14 4"}
+
+
+def _dash(name: str) -> str:
+    """Return the dash pattern of an update as SVG takes it, in pixels."""
+    dash = look_of(name).dash
+    return "" if isinstance(dash, str) else " ".join(f"{1.6 * length:.2g}" for length in dash[1])
+
+
+DASHES = {name: _dash(name) for name in PAPER}
 
 
 class SimplexLab(anywidget.AnyWidget):
@@ -96,9 +104,9 @@ class SimplexLab(anywidget.AnyWidget):
     weight = traitlets.Float(0.1).tag(sync=True)
     steps = traitlets.Int(1000).tag(sync=True)
     shade = traitlets.Enum(("none", "value", "drop", "well"), "value").tag(sync=True)
-    subject = traitlets.Enum(tuple(UPDATES), "ce").tag(sync=True)
-    shown = traitlets.List(list(UPDATES)).tag(sync=True)
-    labels = traitlets.Dict({name: label_of(name) for name in UPDATES}).tag(sync=True)
-    colours = traitlets.Dict({name: look_of(name).colour for name in UPDATES}).tag(sync=True)
+    subject = traitlets.Enum(PAPER, "ce").tag(sync=True)
+    shown = traitlets.List(list(PAPER)).tag(sync=True)
+    labels = traitlets.Dict({name: label_of(name) for name in PAPER}).tag(sync=True)
+    colours = traitlets.Dict({name: look_of(name).colour for name in PAPER}).tag(sync=True)
     dashes = traitlets.Dict(dict(DASHES)).tag(sync=True)
     presets = traitlets.Dict(dict(PRESETS)).tag(sync=True)

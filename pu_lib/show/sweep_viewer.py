@@ -14,25 +14,11 @@ import traitlets
 
 from pu_lib.empirical.results import PANELS, STATISTICS, Curves, Results, committed
 from pu_lib.show.simplex_lab import DASHES
-from pu_lib.updates import UPDATES, label_of, look_of
+from pu_lib.updates import PAPER, label_of, look_of
 
 __all__ = ["SweepViewer", "panel_data"]
 
 _HERE = pathlib.Path(__file__).parent
-
-_DOMAINS = {
-    "random-mdp": "Random MDPs",
-    "chain": "Chain",
-    "chain-length": "Chain length",
-    "duplicated-chain": "Duplicated actions",
-    "cliff": "Cliff",
-    "chain-compared": "Chain",
-}
-_AXES = {
-    "eta": "learning rate η",
-    "n_states": "number of states |S|",
-    "n_actions": "number of actions |A|",
-}
 
 
 def panel_data(results: Results | None = None) -> dict[str, dict[str, Any]]:
@@ -44,10 +30,10 @@ def panel_data(results: Results | None = None) -> dict[str, dict[str, Any]]:
     held = committed() if results is None else results
     return {
         name: {
-            "domain": _DOMAINS[panel.experiment],
+            "domain": panel.title,
             "scheme_words": panel.words.split(", ", 1)[1],
             "words": panel.words,
-            "axis_words": _AXES[panel.axis],
+            "axis_words": panel.axis_words,
             "linear": panel.axis != "eta",
             "axis": held.curves(name).axis.tolist(),
             "runs": held.curves(name).n_runs,
@@ -89,11 +75,11 @@ class SweepViewer(anywidget.AnyWidget):
 
     panel = traitlets.Unicode().tag(sync=True)
     statistic = traitlets.Enum(tuple(STATISTICS), "median").tag(sync=True)
-    shown = traitlets.List(list(UPDATES)).tag(sync=True)
+    shown = traitlets.List(list(PAPER)).tag(sync=True)
     panels = traitlets.Dict().tag(sync=True)
     statistics = traitlets.Dict(dict(STATISTICS)).tag(sync=True)
-    labels = traitlets.Dict({name: label_of(name) for name in UPDATES}).tag(sync=True)
-    colours = traitlets.Dict({name: look_of(name).colour for name in UPDATES}).tag(sync=True)
+    labels = traitlets.Dict({name: label_of(name) for name in PAPER}).tag(sync=True)
+    colours = traitlets.Dict({name: look_of(name).colour for name in PAPER}).tag(sync=True)
     dashes = traitlets.Dict(dict(DASHES)).tag(sync=True)
 
     @classmethod

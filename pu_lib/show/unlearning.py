@@ -3,54 +3,54 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from pu_lib.exact import exact
 from pu_lib.show.explorers import Explorer, Slider
 from pu_lib.show.style import GREY, INK, figure, line, styled
-from pu_lib.theory.unlearning import (
+from pu_lib.theory.unlearning import comparison, count, counts, escort_differences, path
+from pu_lib.theory.unlearning_bounds import (
     bound_ce,
     bound_decaying_ce,
     bound_decaying_di,
     bound_decaying_pg,
     bound_di,
-    comparison,
-    count,
-    counts,
-    path,
 )
+from pu_lib.theory.walkers import alike
+from pu_lib.trajectories import follow
 from pu_lib.updates import label_of, look_of
 
 __all__ = [
     "EXPLORERS",
-    "comparison_figure",
-    "counts_figure",
-    "escort_map",
-    "race_figure",
-    "schedule_figure",
+    "draw_comparison",
+    "draw_counts",
+    "draw_escort_map",
+    "draw_polar_steps",
+    "draw_races",
+    "draw_schedules",
 ]
 
-NAMES = ("pg-sm", "pg-es", "di", "mce")
 NS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
-def _label(name: str) -> str:
-    return "CE = MCE" if name == "mce" else label_of(name)
+def kinds() -> dict[str, str]:
+    """Return the updates to draw, one of those that are alike with two actions, and their label."""
+    return {names[-1]: " = ".join(map(label_of, names)) for names in alike()}
 
 
 def _draw_race(ax: Any, n: int, eta: str, schedule: str = "constant", cut: float = 3.5) -> None:
     """Draw pi_t(a_1) of every update; the last point of each curve is its recovery."""
     horizon = max(4, int(cut * n))
-    for name in NAMES:
-        back = count(n, name, eta, schedule, max_steps=10**6)
+    for name, label in kinds().items():
+        back = count(n, name, eta, schedule)
         steps = int(min(back, horizon))
         values = path(n, steps, name, eta, schedule)
-        ax.plot(values, **(line(name) | {"label": f"{_label(name)}: {back}"}))
+        ax.plot(values, **(line(name) | {"label": f"{label}: {back}"}))
         if back <= horizon:
             ax.plot(
                 n + steps,
@@ -67,7 +67,7 @@ def _draw_race(ax: Any, n: int, eta: str, schedule: str = "constant", cut: float
 
 
 @styled
-def race_figure(n: int = 20, eta: str = "0.5") -> Figure:
+def draw_races(n: int = 20, eta: str = "0.5") -> Figure:
     """Draw the race with constant and with decaying weights, side by side."""
     fig, axes = figure(1, 2, height=3.9, sharey=True)
     for ax, schedule in zip(axes, ("constant", "inverse-sqrt"), strict=True):
@@ -80,7 +80,7 @@ def race_figure(n: int = 20, eta: str = "0.5") -> Figure:
 
 
 @styled
-def counts_figure(eta: str = "0.5") -> Figure:
+def draw_counts(eta: str = "0.5") -> Figure:
     """Draw the exact counts of every update and the paper's bounds, on logarithmic axes."""
     fig, axes = figure(1, 2, height=4.3, sharey=True)
     step = float(exact(eta))
@@ -98,9 +98,9 @@ def counts_figure(eta: str = "0.5") -> Figure:
         },
     }
     for ax, (schedule, bounds) in zip(axes, printed.items(), strict=True):
-        for name in NAMES:
+        for name, label in kinds().items():
             found = counts(NS, name, eta, schedule)
-            ax.plot(NS, found, look_of(name).marker, color=look_of(name).colour, label=_label(name))
+            ax.plot(NS, found, look_of(name).marker, color=look_of(name).colour, label=label)
         for name, values in bounds.items():
             positive = np.maximum(np.asarray(values, dtype=float), 0.5)
             ax.plot(grid, positive, **(line(name) | {"label": None, "linewidth": 1.2}))
@@ -114,15 +114,15 @@ def counts_figure(eta: str = "0.5") -> Figure:
 
 
 @styled
-def schedule_figure(n: int = 100) -> Figure:
+def draw_schedules(n: int = 100) -> Figure:
     """Draw n' against eta, for constant (filled) and for decaying (open) weights."""
     etas = [f"{eta:.4g}" for eta in np.geomspace(0.02, 5, 19)]
     x = [float(eta) for eta in etas]
     fig, ax = figure(height=4.0)
-    for name in NAMES:
+    for name, label in kinds().items():
         for schedule, face in (("constant", look_of(name).colour), ("inverse-sqrt", "white")):
             found = [count(n, name, eta, schedule) for eta in etas]
-            style = line(name) | {"label": _label(name) if face != "white" else None}
+            style = line(name) | {"label": label if face != "white" else None}
             ax.plot(
                 x, found, marker=look_of(name).marker, markerfacecolor=face, linewidth=1, **style
             )
@@ -137,28 +137,23 @@ def schedule_figure(n: int = 100) -> Figure:
     return fig
 
 
-@cache
-def _escort_differences(p: str, factor: str) -> tuple[list[float], list[int], Any]:
-    etas = [f"{eta:.3g}" for eta in np.geomspace(0.05, 50, 37)]
-    ns = sorted({round(n) for n in np.geomspace(1, 100, 16)})
-    table = np.array(
-        [np.subtract(counts(ns, "pg-es", eta, p=p, factor=factor), ns) for eta in etas]
-    )
-    return [float(eta) for eta in etas], ns, table.T
+MAP_ETAS = tuple(f"{eta:.3g}" for eta in np.geomspace(0.05, 50, 37))
+MAP_NS = tuple(sorted({round(n) for n in np.geomspace(1, 100, 16)}))
+"""The grid of the escort map."""
 
 
 @styled
-def escort_map() -> Figure:
+def draw_escort_map() -> Figure:
     """Draw where PG-ES unlearns in fewer steps than it learnt, over eta and n."""
     variants = (("2", "keep"), ("2", "drop"), ("3/2", "keep"), ("3", "drop"))
     fig, axes = figure(2, 2, height=5.6, sharex=True, sharey=True)
     edges = [-1e9, -0.5, 0.5, 10.5, 1e9]
     colours = ("#d0450f", "#f2e5c8", "#9fc7e3", "#0072b2")
     for ax, (p, factor) in zip(axes.flat, variants, strict=True):
-        etas, ns, table = _escort_differences(p, factor)
-        finite = np.where(np.isinf(table), 1e8, table)
-        norm = BoundaryNorm(edges, 4)
-        ax.pcolormesh(etas, ns, finite, cmap=ListedColormap(colours), norm=norm, shading="nearest")
+        table = escort_differences(p, factor, MAP_ETAS, MAP_NS)
+        finite, etas = np.where(np.isinf(table), 1e8, table), [float(eta) for eta in MAP_ETAS]
+        cmap, norm = ListedColormap(colours), BoundaryNorm(edges, 4)
+        ax.pcolormesh(etas, MAP_NS, finite, cmap=cmap, norm=norm, shading="nearest")
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.grid(False)
@@ -181,13 +176,33 @@ def escort_map() -> Figure:
 
 
 def _patch(colour: Any) -> Any:
-    from matplotlib.patches import Rectangle
-
     return Rectangle((0, 0), 0, 0, facecolor=colour)
 
 
 @styled
-def comparison_figure(n: int = 8, eta: str = "1", update: str = "pg-sm") -> Figure:
+def draw_polar_steps(n: int = 4, back: int = 7, eta: float = 0.5) -> Figure:
+    """Draw updates of PG-ES in the plane of its parameters: perpendicular to them, so outward."""
+    there = follow("pg-es", [1.0, 0.0], eta, n, [1.0, 1.0])
+    home = follow("pg-es", [0.0, 1.0], eta, back, there[-1])
+    fig, ax = figure(width=5.0, height=3.9)
+    ends = ((there, look_of("pg-es").colour, "forward"), (home, look_of("mce").colour, "backward"))
+    for path_, colour, label in ends:
+        face = colour if label == "forward" else "white"
+        ax.plot(*path_.T, marker="o", color=colour, markerfacecolor=face, label=label)
+        for point in path_[1:]:
+            ax.plot(*zip((0, 0), point, strict=True), color=GREY, linewidth=0.6)
+    ax.plot([0, 2.2], [0, 2.2], color=INK, linewidth=0.9, linestyle=":")
+    ax.set_xlim(0, 2.4)
+    ax.set_ylim(0, 1.9)
+    ax.set_aspect("equal")
+    ax.set_xlabel(r"$\theta_1$")
+    ax.set_ylabel(r"$\theta_2$")
+    ax.legend(loc="upper left")
+    return fig
+
+
+@styled
+def draw_comparison(n: int = 8, eta: str = "1", update: str = "pg-sm") -> Figure:
     """Draw, step by step, the weight of a step and the travel time it covers."""
     rows = comparison(n, eta, update)
     fig, ax = figure(height=3.4)
@@ -214,6 +229,7 @@ def comparison_figure(n: int = 8, eta: str = "1", update: str = "pg-sm") -> Figu
     return fig
 
 
+@styled
 def draw_race(n: int, eta: str) -> Figure:
     """Draw one frame of the race, constant weights."""
     fig, ax = figure(height=3.6)
@@ -225,7 +241,7 @@ def draw_race(n: int, eta: str) -> Figure:
 
 def alt_race(n: int, eta: str) -> str:
     """Describe one frame of the race."""
-    found = ", ".join(f"{_label(u)} {count(n, u, eta, max_steps=10**6)}" for u in NAMES)
+    found = ", ".join(f"{label} {count(n, name, eta)}" for name, label in kinds().items())
     return (
         f"The probability of the first action over {n} updates towards it and then back, with "
         f"weight {eta}. Updates needed to recover: {found}."

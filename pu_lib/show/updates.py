@@ -23,7 +23,17 @@ FLOW_Q = (0.6, 1.0, 0.0)
 
 
 def place(pi: Floats) -> tuple[Floats, Floats]:
-    """Return the plane coordinates of policies of three actions, shape (..., 3)."""
+    """Return the plane coordinates of policies of three actions, shape (..., 3).
+
+    Parameters
+    ----------
+    pi : ndarray, shape (..., 3)
+        The policies.
+
+    Returns
+    -------
+    two ndarrays, shape (...)
+    """
     points = pi @ CORNERS
     return points[..., 0], points[..., 1]
 
@@ -59,7 +69,17 @@ def simplex_axes(ax: Axes, q: Sequence[float] | None = None, size: float = 9.5) 
 
 
 def starts(rows: int = 7) -> Floats:
-    """Return policies inside the simplex, on a triangular grid of `rows` rows."""
+    """Return policies inside the simplex, on a triangular grid of `rows` rows.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows of the grid.
+
+    Returns
+    -------
+    ndarray, shape (rows (rows + 1) / 2, 3)
+    """
     grid = [
         (i + 1 / 3, j + 1 / 3, rows - 1 - i - j + 1 / 3)
         for i in range(rows)

@@ -411,7 +411,7 @@ def _undo(update: Update, weight: float) -> int:
 _SAMPLES = np.array([[1.0, 3.0], [1.0, 0.0]])
 _CHANCES = np.array([0.4, 0.6])
 BIAS = 1e-9
-RUNS, DRAWS = 40, 5000
+RUNS, DRAWS = 40, 20_000
 
 
 @_column(
@@ -450,11 +450,10 @@ def _bias(update: Update, weight: float = 0.5) -> float:
 
 def _sampled_run(update: Update) -> float:
     """Return the least final probability of the better action, with weights t^(-3/4)/2."""
-    rng = np.random.default_rng(1)
+    drawn = (np.random.default_rng(1).random((DRAWS, RUNS)) >= _CHANCES[0]).astype(int)
     theta = np.repeat(update.initial(1, 2), RUNS, axis=0)
-    for t in range(1, DRAWS + 1):
-        drawn = (rng.random(RUNS) >= _CHANCES[0]).astype(int)
-        theta = update.step(theta, _SAMPLES[drawn], 0.5 * t**-0.75)
+    for t, row in enumerate(drawn, start=1):
+        theta = update.step(theta, _SAMPLES[row], 0.5 * t**-0.75)
     return float(update.policy(theta)[:, 1].min())
 
 
@@ -487,12 +486,13 @@ def _deep(update: Update) -> Entry:
             step = _direction(update, features @ weights, values)
             weights = weights + RATE * np.swapaxes(features, 1, 2) @ step
     pi = _differentiable(update, features @ weights)
-    best = float(np.take_along_axis(pi, q.argmax(axis=2)[..., np.newaxis], axis=2).min())
+    best = np.take_along_axis(pi, q.argmax(axis=2)[..., np.newaxis], axis=2)[..., 0]
+    least, failed = float(best.min()), int(np.count_nonzero(best.min(axis=1) <= 0.5))
     return Entry(
-        "yes" if best > 0.5 else "no",
-        abs(best - 0.5),
-        f"The best action ends with probability {best:.3f} or more in all {STATES} states of "
-        f"{TASKS} tasks.",
+        "no" if failed else "yes",
+        abs(least - 0.5),
+        f"The best action ends with probability {least:.3f} or more in all {STATES} states; with "
+        f"half or less at some state in {failed} of {TASKS} tasks.",
     )
 
 

@@ -35,22 +35,27 @@ from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.domains import bandit, chain, cliff, duplicated_chain, random_mdp
 from pu_lib.mdp import FiniteMDP
-from pu_lib.trajectories import Trajectory
-from pu_lib.updates import UPDATES, Update
+from pu_lib.trajectories import Trajectory, Weighting, run
+from pu_lib.updates import Update, as_update
 
 __all__ = [
     "ADVERSARIES",
     "Structure",
     "adversarial_run",
+    "fading_run",
+    "fixed_weights",
     "instances",
     "key_lemma_bound",
     "lemma_8_lines",
+    "lemma_8_slack",
+    "looping_bandit",
     "necessity_floor",
     "one_way_mdp",
     "optimality_bounds",
     "settled",
     "structure",
     "tied_limit_mdp",
+    "uncontested_start",
 ]
 
 Floats = NDArray[np.float64]
@@ -88,6 +93,15 @@ def structure(mdp: FiniteMDP) -> Structure:
 
     Two actions count as equally good if their optimal values differ by less than 1e-9 of the
     largest one: policy iteration is exact to about 1e-13 of it.
+
+    Parameters
+    ----------
+    mdp : FiniteMDP
+        The process.
+
+    Returns
+    -------
+    Structure
     """
     best = mdp.optimal()
     scale = max(1.0, float(np.abs(best.q).max()))
@@ -118,6 +132,32 @@ def instances() -> dict[str, FiniteMDP]:
     }
 
 
+def looping_bandit(gap: float = 1.0, discount: float = 0.5) -> FiniteMDP:
+    """Return two arms, worth `gap` and 0, in one state that is entered again and again.
+
+    Parameters
+    ----------
+    gap : float
+        Reward of the better arm.
+    discount : float
+        The discount.
+    """
+    return FiniteMDP(np.ones((1, 2, 1)), [[gap, 0.0]], [1.0], discount)
+
+
+def uncontested_start() -> FiniteMDP:
+    """Return a chain behind a new first state whose three actions all enter it: all are optimal."""
+    base = duplicated_chain(4, n_actions=3, discount=0.8)
+    n = base.n_states + 1
+    transitions = np.zeros((n, base.n_actions, n))
+    transitions[1:, :, 1:] = base.transitions
+    transitions[0, :, 1] = 1.0
+    rewards = np.vstack([np.zeros(base.n_actions), base.rewards])
+    terminal = np.append(False, base.terminal)
+    transitions[terminal] = 0.0
+    return FiniteMDP(transitions, rewards, np.eye(n)[0], base.discount, terminal)
+
+
 def one_way_mdp() -> FiniteMDP:
     """Return two states: the first is left for good, the second stays; each pays 1 or 0."""
     transitions = np.zeros((2, 2, 2))
@@ -137,6 +177,18 @@ def tied_limit_mdp() -> FiniteMDP:
     transitions[1:, :, 2] = 1.0
     rewards = [[0.0, 0.25], [1.0, 0.0], [0.0, 0.0]]
     return FiniteMDP(transitions, rewards, [1.0, 0.0, 0.0], 0.5, np.array([False, False, True]))
+
+
+def fixed_weights(weights: ArrayLike) -> Weighting:
+    """Return the weighting of `run` that gives each step its row of weights.
+
+    Parameters
+    ----------
+    weights : array_like, shape (n_steps, n_states)
+        The weights.
+    """
+    rows = np.asarray(weights, dtype=np.float64)
+    return lambda t, _: np.asarray(rows[t])
 
 
 # The key lemma
@@ -181,13 +233,32 @@ def adversarial_run(
     adversary: str,
     weights: ArrayLike,
     theta0: ArrayLike | None = None,
-    update: Update = UPDATES["mce"],
+    update: str | Update = "mce",
 ) -> Floats:
-    """Run an update on a bandit with ties broken by an adversary; return the policies (T + 1, A).
+    """Run an update on a bandit with ties broken by an adversary.
 
-    The update sees only which action is greedy, so that it is given that action's indicator.
+    The adversary sees the policy, so that the values cannot be listed beforehand. The update sees
+    only which action is greedy: it is given that action's indicator.
+
+    Parameters
+    ----------
+    rewards : array_like, shape (n_actions,)
+        The values; the adversary chooses among the largest.
+    adversary : str
+        One of `ADVERSARIES`.
+    weights : array_like, shape (n_steps,)
+        The weights.
+    theta0 : array_like, shape (n_actions,), optional
+        Initial parameters; the uniform policy if missing.
+    update : str or Update
+        The update.
+
+    Returns
+    -------
+    ndarray, shape (n_steps + 1, n_actions)
+        The policies.
     """
-    q = np.asarray(rewards, dtype=np.float64)
+    q, update = np.asarray(rewards, dtype=np.float64), as_update(update)
     tied = q == q.max()
     theta = update.initial(1, len(q))[0] if theta0 is None else np.array(theta0, dtype=np.float64)
     policies = [update.policy(theta)]
@@ -198,6 +269,29 @@ def adversarial_run(
     return np.array(policies)
 
 
+def fading_run(exponent: float, best: int, n_steps: int) -> tuple[Floats, Floats, Floats]:
+    """Return the suboptimal mass of a four-armed bandit under fading weights, its bound and floor.
+
+    Parameters
+    ----------
+    exponent : float
+        The weights of MCE are (t + 1)^-exponent, from the uniform policy.
+    best : int
+        How many of the four arms are best; the first one is always taken.
+    n_steps : int
+        Number of updates.
+
+    Returns
+    -------
+    mass, bound, floor : ndarray, shape (n_steps + 1,)
+    """
+    weights = (np.arange(n_steps) + 1.0) ** -exponent
+    mass = adversarial_run(np.arange(4) < best, "first", weights)[:, best:].sum(axis=1)
+    spent = np.append(0.0, np.cumsum(weights))
+    bound = key_lemma_bound(1 - best / 4, 0.25 / (1 - best / 4), 4, spent)
+    return mass, bound, necessity_floor(1 - best / 4, 4, spent)
+
+
 # Sufficiency
 
 
@@ -206,6 +300,17 @@ def settled(trajectory: Trajectory, facts: Structure) -> int | None:
 
     That is at every contested state; ``None`` if the run is too short to say. The margin asked
     for is well above rounding.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+        A run of MCE.
+    facts : Structure
+        Those of its process.
+
+    Returns
+    -------
+    int or None
     """
     s = facts.contested
     best_now = np.where(facts.optimal[s], trajectory.q[:, s], -np.inf).max(axis=-1)
@@ -223,6 +328,24 @@ def optimality_bounds(
     The first bound is :math:`\frac1{1-\gamma}\max_s\rho_s\pi_T(B_s|s)` with the measured masses of
     the suboptimal actions, :math:`\rho_s=\max_a(v_\star(s)-q_\star(s,a))`; the second replaces the
     masses by the key lemma's bound from :math:`t_0`, and holds for all later times.
+
+    Parameters
+    ----------
+    mdp : FiniteMDP
+        The process.
+    trajectory : Trajectory
+        A run of MCE.
+    facts : Structure
+        Those of the process.
+    constant : float
+        The factor in the key lemma.
+
+    Returns
+    -------
+    int
+        :math:`t_0`.
+    ndarray, shape (T + 1 - t_0,)
+        Three of them: the largest gap, the first bound, the second.
 
     Raises
     ------
@@ -309,12 +432,53 @@ def lemma_8_lines(
     }
 
 
+def lemma_8_slack(update: str | Update = "mce") -> dict[str, float]:
+    r"""Return the least difference of the two sides of each line, over the contested states.
+
+    The weights :math:`w_t=3\cdot0.9^t` have a finite sum, which makes the hypothesis of the proof
+    true, and are about 1e-11 after 250 steps, so that the limit is known to rounding.
+
+    Parameters
+    ----------
+    update : str or Update
+        MCE in the proof.
+
+    Returns
+    -------
+    dict of str to float
+        By the names of `lemma_8_lines`; never negative if the line is right.
+    """
+    slack: dict[str, float] = {}
+    for mdp in instances().values():
+        trajectory = run(
+            mdp, as_update(update), 250, eta=3.0 * 0.9 ** np.arange(250), weighting="uniform"
+        )
+        for s in np.flatnonzero(structure(mdp).contested):
+            policies, q = trajectory.policies[:, s], trajectory.q[:, s]
+            lines = lemma_8_lines(policies, q, trajectory.weights[:, s], q[-1])
+            for name, values in lines.items():
+                slack[name] = min(slack.get(name, np.inf), float(values.min()))
+    return slack
+
+
 # Necessity
 
 
 def necessity_floor(
     pi0: ArrayLike, n_actions: int, total: ArrayLike, factor: float = 1.0
 ) -> Floats:
-    r"""Return :math:`\pi_0(a)e^{-cM}`, below which no probability falls if weights sum to M."""
+    r"""Return :math:`\pi_0(a)e^{-cM}`, below which no probability falls if weights sum to M.
+
+    Parameters
+    ----------
+    pi0 : array_like
+        Initial probabilities.
+    n_actions : int
+        :math:`|A|`, in :math:`c=|A|/(|A|-1)`.
+    total : array_like
+        M; broadcasts with `pi0`.
+    factor : float
+        1 in the lemma; multiplies the exponent.
+    """
     c = factor * n_actions / (n_actions - 1)
     return np.asarray(np.asarray(pi0) * np.exp(-c * np.asarray(total)))

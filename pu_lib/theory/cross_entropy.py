@@ -38,9 +38,9 @@ from pu_lib.theory.cycles import (
     Certificate,
     CycleExample,
     certify,
-    compiled_process,
     simulate,
 )
+from pu_lib.theory.deterministic import DeterministicMDP, action_values, run_process
 from pu_lib.trajectories import run
 from pu_lib.updates import Update, as_update, softmax
 
@@ -54,7 +54,6 @@ __all__ = [
     "late_run",
     "near_cycle",
     "one_period",
-    "optimal_values",
     "pattern_margin",
     "potential",
     "race",
@@ -211,78 +210,35 @@ class LateRun(NamedTuple):
 
 
 def late_run(
-    rewards: Floats,
-    successors: Ints,
-    n_actions: Ints,
-    discount: float,
+    mdp: DeterministicMDP,
     weights: Floats,
     theta: Floats,
     periods: int = 400,
+    update: str | Update = "ce",
 ) -> LateRun:
-    """Run CE with periodic weights and look at the last tenth of the run.
+    """Run an update with periodic weights and look at the last tenth of the run.
 
     Parameters
     ----------
-    rewards, successors, theta : ndarray, shape (S, A)
-        The MDP (successor -1 ends) and the start.
-    n_actions : ndarray, shape (S,)
-        Numbers of actions.
-    discount : float
-        The discount factor.
-    weights : ndarray, shape (period, S)
+    mdp : DeterministicMDP
+        The MDP.
+    weights : ndarray, shape (period, n_states)
         One period of the weights.
+    theta : ndarray, shape (n_states, most actions)
+        The start.
     periods : int
         How many periods to run.
+    update : str or Update
+        CE, or another softmax update with a kernel.
 
     Returns
     -------
     LateRun
     """
-    shape = (periods * len(weights), len(n_actions))
-    values, gaps, greedy = np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.int64)
-    compiled_process()(
-        rewards,
-        successors,
-        n_actions,
-        discount,
-        theta.copy(),
-        weights,
-        False,
-        False,
-        values,
-        greedy,
-        gaps,
-    )
+    values = run_process(mdp, update, theta, weights, periods * len(weights)).values
     late = values[-(len(values) // 10) :]
-    best = optimal_values(rewards, successors, n_actions, discount)
-    return LateRun(np.ptp(late, axis=0), best - late.min(axis=0))
-
-
-def optimal_values(rewards: Floats, successors: Ints, n_actions: Ints, discount: float) -> Floats:
-    """Return the optimal values of a deterministic MDP, by value iteration to rounding error.
-
-    Parameters
-    ----------
-    rewards, successors : ndarray, shape (S, A)
-        The MDP; successor -1 ends.
-    n_actions : ndarray, shape (S,)
-        Numbers of actions.
-    discount : float
-        The discount factor, below 1.
-
-    Returns
-    -------
-    ndarray, shape (S,)
-    """
-    real = np.arange(rewards.shape[1]) < np.asarray(n_actions)[:, np.newaxis]
-    v = np.zeros(len(rewards) + 1)
-    change = np.inf
-    while change > 1e-14 * max(1.0, float(np.abs(v).max())):
-        # The last entry stands for the end, which index -1 reaches; it stays zero.
-        new = np.where(real, rewards + discount * v[successors], -np.inf).max(axis=1)
-        change = float(np.abs(new - v[:-1]).max())
-        v[:-1] = new
-    return v[:-1]
+    # 250 sweeps leave an error of 4e-12 of the values at a discount of 9/10.
+    return LateRun(np.ptp(late, axis=0), mdp.optimum(250) - late.min(axis=0))
 
 
 def contraction_margin(certificate: Certificate, factor: float = 2.0) -> float:
@@ -310,21 +266,23 @@ def contraction_margin(certificate: Certificate, factor: float = 2.0) -> float:
     )
 
 
-def near_cycle(rng: np.random.Generator) -> tuple[Floats, Ints, Ints]:
+def near_cycle(rng: np.random.Generator, discount: float) -> DeterministicMDP:
     """Draw the cycle's transitions with rewards moved a little.
 
     Parameters
     ----------
     rng : numpy.random.Generator
         Where the draws come from.
+    discount : float
+        The discount factor.
 
     Returns
     -------
-    rewards, successors, n_actions : ndarray
-        As `late_run` takes them.
+    DeterministicMDP
     """
-    rewards, successors, n_actions = THREE_STATES.padded()
-    return rewards + 0.2 * rng.uniform(-1.0, 1.0, rewards.shape), successors, n_actions
+    tables = THREE_STATES.tables
+    rewards = tables.rewards + 0.2 * rng.uniform(-1.0, 1.0, tables.rewards.shape)
+    return replace(tables, rewards=rewards, discount=discount)
 
 
 # The large-weight limit
@@ -381,10 +339,7 @@ def hardened_run(
         v = table[policy]
         path.append((policy, max(x - y for x, y in zip(best, v, strict=True))))
         for s, weight in enumerate(weights):
-            q = [
-                reward + (0 if j is None else example.discount * v[j])
-                for reward, j in zip(example.rewards[s], example.successors[s], strict=True)
-            ]
+            q = action_values(example.rewards[s], example.successors[s], example.discount, v)
             # The first of tied actions, unless the one on top is among them.
             greedy = policy[s] if q[policy[s]] == max(q) else kernels.greedy(q, len(q))
             now[s] = hardened_step(now[s], greedy, weight)

@@ -21,24 +21,31 @@ action that was assumed must be the strict argmax. Every number is an Arb ball, 
 comparison that comes out true is true. The orbit attracts when the derivative of each state's
 period map at the fixed point has its eigenvalues inside the unit circle: for one free coordinate
 :math:`|J|<1`, for two the Jury conditions :math:`1\pm\mathrm{tr}J+\det J>0`, :math:`\det J<1`.
-
-States here may have different numbers of actions. `CycleExample.mdp` pads them to a common number
-with an action that is never the best and starts with a negligible probability.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from flint import arb, ctx
 from numpy.typing import NDArray
 
+from pu_lib.exact import ball
+from pu_lib.kernels import ce
+from pu_lib.theory.cycle_examples import FOUR_STATES, THREE_STATES, CycleExample, Phase
+from pu_lib.theory.deterministic import (
+    Record,
+    action_values,
+    policy_values,
+    run_process,
+)
+from pu_lib.updates import Update
+
 if TYPE_CHECKING:
-    from pu_lib.mdp import FiniteMDP
+    pass
 
 __all__ = [
     "FOUR_STATES",
@@ -49,7 +56,6 @@ __all__ = [
     "Orbit",
     "Phase",
     "certify",
-    "compiled_process",
     "simulate",
 ]
 
@@ -62,273 +68,19 @@ class NotCertifiedError(ValueError):
     """The ball computation could not prove what was asked of it."""
 
 
-# The two examples
+# The process in floating point
 
 
 @dataclass(frozen=True)
-class Phase:
-    """Consecutive updates of one state, with one weight and one (claimed) greedy action."""
-
-    state: int
-    weight: Fraction
-    greedy: int
-    updates: int = 1
-
-
-@dataclass(frozen=True)
-class CycleExample:
-    """A deterministic MDP, a periodic schedule, and parameters near a cycle of CE.
+class Orbit(Record):
+    """A run of the process, and how far it is from periodic.
 
     Attributes
     ----------
-    name : str
-        What the example is called in messages.
-    discount : Fraction
-        The discount factor.
-    rewards : tuple of tuple of int
-        One row a state, one entry an action.
-    successors : tuple of tuple of (int or None)
-        Where each action leads; ``None`` ends the episode with value 0.
-    phases : tuple of Phase
-        One period of the schedule.
-    start : tuple of tuple of float
-        Parameters near the cycle, before the first phase.
-    spread : Fraction
-        Weight given to every state at every step, on top of the schedule.
-    """
-
-    name: str
-    discount: Fraction
-    rewards: tuple[tuple[int, ...], ...]
-    successors: tuple[tuple[int | None, ...], ...]
-    phases: tuple[Phase, ...]
-    start: tuple[tuple[float, ...], ...]
-    spread: Fraction = Fraction(0)
-
-    @property
-    def n_states(self) -> int:
-        """The number of states, the end not counted."""
-        return len(self.rewards)
-
-    @property
-    def n_actions(self) -> tuple[int, ...]:
-        """The number of actions of each state."""
-        return tuple(len(row) for row in self.rewards)
-
-    @property
-    def period(self) -> int:
-        """The number of updates in one period."""
-        return sum(phase.updates for phase in self.phases)
-
-    @property
-    def weights(self) -> Floats:
-        """The weights of one period, shape (period, n_states)."""
-        rows = []
-        for phase in self.phases:
-            row = np.full(self.n_states, float(self.spread))
-            row[phase.state] += float(phase.weight)
-            rows += [row] * phase.updates
-        return np.array(rows)
-
-    @property
-    def updated(self) -> NDArray[np.int64]:
-        """The scheduled state of each step of one period."""
-        return np.repeat([p.state for p in self.phases], [p.updates for p in self.phases])
-
-    @property
-    def claimed(self) -> NDArray[np.int64]:
-        """The claimed greedy action of the scheduled state at each step of one period."""
-        return np.repeat([p.greedy for p in self.phases], [p.updates for p in self.phases])
-
-    def padded(self) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
-        """Return rewards (S, A), successors (S, A; -1 is the end) and numbers of actions (S,)."""
-        most = max(self.n_actions)
-        rewards = np.zeros((self.n_states, most))
-        successors = np.full((self.n_states, most), -1)
-        for s, (row, nexts) in enumerate(zip(self.rewards, self.successors, strict=True)):
-            rewards[s, : len(row)] = row
-            successors[s, : len(row)] = [-1 if j is None else j for j in nexts]
-        return rewards, successors, np.array(self.n_actions)
-
-    def parameters(self, missing: float = -60.0) -> Floats:
-        """Return the start padded to a common number of actions and to the terminal state.
-
-        Parameters
-        ----------
-        missing : float
-            The parameter of the padding actions; their probability is about its exponential.
-        """
-        theta = np.full((self.n_states + 1, max(self.n_actions)), missing)
-        for s, row in enumerate(self.start):
-            theta[s, : len(row)] = row
-        theta[-1] = 0.0
-        return theta
-
-    def mdp(self, missing_reward: float | None = None) -> FiniteMDP:
-        """Return the example as a `FiniteMDP` with one more, terminal, state.
-
-        Parameters
-        ----------
-        missing_reward : float, optional
-            The reward of the padding actions, which end the episode; by default 1 below the
-            smallest reward, so that they are never greedy where another action ends too.
-        """
-        from pu_lib.mdp import FiniteMDP
-
-        rewards, successors, n_actions = self.padded()
-        if missing_reward is None:
-            missing_reward = float(rewards.min()) - 1.0
-        n, most = rewards.shape
-        transitions = np.zeros((n + 1, most, n + 1))
-        for s, a in itertools.product(range(n), range(most)):
-            transitions[s, a, successors[s, a]] = 1.0
-            if a >= n_actions[s]:
-                rewards[s, a] = missing_reward
-        transitions[n, :, n] = 1.0
-        initial = np.zeros(n + 1)
-        initial[0] = 1.0
-        return FiniteMDP(
-            transitions,
-            np.vstack([rewards, np.zeros(most)]),
-            initial,
-            float(self.discount),
-            terminal=np.arange(n + 1) == n,
-        )
-
-    def deterministic_values(self) -> dict[tuple[int, ...], tuple[Fraction, ...]]:
-        """Return the exact values of every deterministic policy."""
-        return {
-            actions: _exact_values(self, actions)
-            for actions in itertools.product(*(range(n) for n in self.n_actions))
-        }
-
-    def optimum(self) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
-        """Return the unique optimal policy and its exact values.
-
-        Raises
-        ------
-        ValueError
-            If two deterministic policies are optimal.
-        """
-        table = self.deterministic_values()
-        best = tuple(max(v[s] for v in table.values()) for s in range(self.n_states))
-        optimal = [actions for actions, v in table.items() if v == best]
-        if len(optimal) != 1:
-            raise ValueError(f"{self.name}: expected one optimal policy, found {optimal}.")
-        return optimal[0], best
-
-    def with_spread(self, spread: Fraction | int | str) -> CycleExample:
-        """Return the example with `spread` added to all weights."""
-        spread = Fraction(spread)
-        return replace(self, spread=spread, name=f"{self.name}, spread {spread}")
-
-
-def _exact_values(example: CycleExample, actions: tuple[int, ...]) -> tuple[Fraction, ...]:
-    """Return the values of a deterministic policy by following it until it ends or repeats."""
-    values: list[Fraction | None] = [None] * example.n_states
-    for first in range(example.n_states):
-        path: list[int] = []
-        s: int | None = first
-        while s is not None and values[s] is None and s not in path:
-            path.append(s)
-            s = example.successors[s][actions[s]]
-        if s is None:
-            tail = Fraction(0)
-        elif values[s] is not None:
-            tail = values[s]  # type: ignore[assignment]
-        else:
-            loop = path[path.index(s) :]
-            total = sum(
-                example.discount**k * example.rewards[u][actions[u]] for k, u in enumerate(loop)
-            )
-            tail = total / (1 - example.discount ** len(loop))
-        for u in reversed(path):
-            tail = example.rewards[u][actions[u]] + example.discount * tail
-            values[u] = tail
-    return tuple(value for value in values if value is not None)
-
-
-_U = 4.999772907537697
-
-THREE_STATES = CycleExample(
-    name="three states",
-    discount=Fraction(9, 10),
-    rewards=((1, 0, 1), (2, -1), (2, -1)),
-    successors=((0, 2, 1), (0, None), (None, 0)),
-    phases=tuple(
-        Phase(state, Fraction(weight), greedy)
-        for state, weight, greedy in [
-            (2, 10, 0),
-            (0, 30, 1),
-            (0, 10, 0),
-            (2, 10, 1),
-            (1, 10, 0),
-            (0, 10, 2),
-            (1, 10, 1),
-            (0, 20, 2),
-        ]
-    ),
-    start=((0.5551179231, -13.9903199088, 13.4352019857), (-_U, _U), (-_U, _U)),
-)
-"""Bounded weights of period 8, one state a step; the unique optimum is never approached."""
-
-_B = 1.9481487330477392
-
-FOUR_STATES = CycleExample(
-    name="four states",
-    discount=Fraction(97, 100),
-    rewards=((-6, -5, 0), (-10, 10), (10, -10), (-10, 10)),
-    successors=((2, 3, 1), (None, 0), (1, 0), (None, 0)),
-    phases=tuple(
-        Phase(state, Fraction(1, 2), greedy, updates)
-        for state, greedy, updates in [
-            (0, 0, 109302),
-            (3, 1, 55),
-            (0, 1, 19),
-            (2, 1, 55),
-            (1, 1, 55),
-            (0, 2, 6),
-            (1, 0, 55),
-            (3, 0, 55),
-            (0, 2, 5),
-            (2, 0, 55),
-        ]
-    ),
-    start=((-0.4424847643, -0.2911896806, 0.7336744449), (_B, -_B), (_B, -_B), (_B, -_B)),
-)
-"""A constant step size of one half, one state a step, period 109 662."""
-
-
-# The process in floating point, compiled
-
-
-def compiled_process() -> Callable[..., None]:
-    """Return the compiled loop (numba is imported on the first call); see `_compiled.process`."""
-    from pu_lib.theory._compiled import process
-
-    return process
-
-
-@dataclass(frozen=True)
-class Orbit:
-    """A run of the process: what it looked like before each step, and where it ended.
-
-    Attributes
-    ----------
-    values : ndarray (T, S)
-    greedy : ndarray of int (T, S)
-    gaps : ndarray (T, S)
-        How far the greedy action was ahead of the second best.
-    theta : ndarray (S, A)
-        The parameters after the last step.
     drift : float
         The largest change of a parameter over the last period.
     """
 
-    values: Floats
-    greedy: NDArray[np.int64]
-    gaps: Floats
-    theta: Floats
     drift: float
 
 
@@ -336,9 +88,9 @@ def simulate(
     example: CycleExample,
     periods: int,
     start: Sequence[Sequence[float]] | None = None,
-    update: str = "ce",
+    update: str | Update = "ce",
 ) -> Orbit:
-    """Run CE (or MCE) on an example in floating point, with the greedy action of the exact values.
+    """Run CE (or another update) on an example in floating point, with exact values.
 
     Parameters
     ----------
@@ -348,34 +100,34 @@ def simulate(
         How many periods of the schedule.
     start : sequence of sequences of float, optional
         The parameters to start from; by default those of the example.
-    update : {"ce", "mce"}
-        Which update.
+    update : str or Update
+        An update of softmax parameters with a kernel.
 
     Returns
     -------
     Orbit
         Recorded over all periods.
+
+    Raises
+    ------
+    ValueError
+        If there is no period, or the update cannot be run; see `pu_lib.theory.deterministic`.
     """
-    if update not in ("ce", "mce"):
-        raise ValueError(f"update: the compiled process knows 'ce' and 'mce', got {update!r}.")
     if periods < 1:
         raise ValueError(f"periods: expected at least one period, got {periods}.")
-    rewards, successors, n_actions = example.padded()
-    theta = np.zeros_like(rewards)
+    mdp, weights = example.tables, example.weights
+    theta = np.zeros_like(mdp.rewards)
     for s, row in enumerate(example.start if start is None else start):
         theta[s, : len(row)] = row
-    weights = example.weights
-    period = len(weights)
-    steps = periods * period
-    values, gaps = np.empty((steps, example.n_states)), np.empty((steps, example.n_states))
-    greedy = np.empty((steps, example.n_states), dtype=np.int64)
-    process = compiled_process()
-    arguments = (rewards, successors, n_actions, float(example.discount), theta, weights)
-    cut = steps - period
-    process(*arguments, update == "mce", False, values[:cut], greedy[:cut], gaps[:cut])
-    before = theta.copy()
-    process(*arguments, update == "mce", False, values[cut:], greedy[cut:], gaps[cut:])
-    return Orbit(values, greedy, gaps, theta, float(np.abs(theta - before).max()))
+    whole = run_process(mdp, update, theta, weights, (periods - 1) * len(weights))
+    last = run_process(mdp, update, whole.theta, weights, len(weights))
+    return Orbit(
+        values=np.concatenate([whole.values, last.values]),
+        greedy=np.concatenate([whole.greedy, last.greedy]),
+        gaps=np.concatenate([whole.gaps, last.gaps]),
+        theta=last.theta,
+        drift=float(np.abs(last.theta - whole.theta).max()),
+    )
 
 
 # The certificate
@@ -450,8 +202,6 @@ def certify(
         If the orbit is not near, the Krawczyk test fails, or a greedy action is not the strict
         argmax of the exact values.
     """
-    from flint import ctx
-
     settle = max(3, 200_000 // example.period) if settle is None else settle
     orbit = simulate(example, settle)
     greedy = orbit.greedy[-example.period :]
@@ -492,8 +242,6 @@ def certify(
 
 def _moves(example: CycleExample, greedy: NDArray[np.int64]) -> list[Moves]:
     """Return the updates of each state over one period, equal neighbours merged."""
-    from flint import arb, fmpq
-
     moves: list[Moves] = [[] for _ in range(example.n_states)]
     spread = example.spread
     t = 0
@@ -502,19 +250,17 @@ def _moves(example: CycleExample, greedy: NDArray[np.int64]) -> list[Moves]:
             weight = spread + (phase.weight if s == phase.state else 0)
             if weight == 0:
                 continue
-            ball = arb(fmpq(weight.numerator, weight.denominator))
+            size = ball(weight)
             if s == phase.state:
-                moves[s].append((ball, phase.greedy, phase.updates))
+                moves[s].append((size, phase.greedy, phase.updates))
             else:
-                moves[s] += [(ball, int(greedy[t + k, s]), 1) for k in range(phase.updates)]
+                moves[s] += [(size, int(greedy[t + k, s]), 1) for k in range(phase.updates)]
         t += phase.updates
     return moves
 
 
 def _softmax(x: Sequence[Ball]) -> list[Ball]:
     """Return the softmax in balls; differences to the largest entry keep the radii small."""
-    from flint import arb
-
     top = max(range(len(x)), key=lambda i: float(x[i]))
     powers = [arb(1) if i == top else (y - x[top]).exp() for i, y in enumerate(x)]
     total = sum(powers[1:], powers[0])
@@ -528,8 +274,7 @@ def _period_map(
 
     The free coordinates are all but the first, which is minus their sum.
     """
-    from flint import arb
-
+    x = list(x)
     k = len(x)
     free = range(k - 1)
     J = [[arb(int(i == j)) for j in free] for i in free]
@@ -547,15 +292,12 @@ def _period_map(
                     for i in free
                 ]
                 J = [[sum((A[i][m] * J[m][j] for m in free), arb(0)) for j in free] for i in free]
-            rest = sum((p[i] for i in range(k) if i != greedy), arb(0))
-            x = [y + weight * rest if i == greedy else y - weight * p[i] for i, y in enumerate(x)]
+            ce(x, p, None, greedy, weight, k)
     return x, J
 
 
 def _full(free: Sequence[Ball]) -> list[Ball]:
     """Return all coordinates of a point given by its free ones."""
-    from flint import arb
-
     return [-sum(free, arb(0)), *free]
 
 
@@ -615,22 +357,20 @@ def _certified_run(
     example: CycleExample, greedy: NDArray[np.int64], boxes: Sequence[Sequence[Ball]]
 ) -> tuple[float, tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
     """Run one period from the boxes; every greedy action must be the strict argmax."""
-    from flint import arb, arb_mat, fmpq
-
     n = example.n_states
-    gamma = arb(fmpq(example.discount.numerator, example.discount.denominator))
+    gamma = ball(example.discount)
     _, best = example.optimum()
-    optimum = [arb(fmpq(v.numerator, v.denominator)) for v in best]
+    optimum = [ball(v) for v in best]
     theta = [list(box) for box in boxes]
     pi = [_softmax(row) for row in theta]
     gap = np.inf
     lowest, highest, shortfall = np.full(n, np.inf), np.full(n, -np.inf), np.full(n, np.inf)
-    spread = arb(fmpq(example.spread.numerator, example.spread.denominator))
+    spread = ball(example.spread)
     t = 0
     for phase in example.phases:
-        scheduled = arb(fmpq(phase.weight.numerator, phase.weight.denominator))
+        scheduled = ball(phase.weight)
         for _ in range(phase.updates):
-            values = _ball_values(example, pi, gamma, arb_mat)
+            values = policy_values(example.rewards, example.successors, gamma, pi)
             for s in range(n):
                 lowest[s] = min(lowest[s], float(values[s].lower()))
                 highest[s] = max(highest[s], float(values[s].upper()))
@@ -641,11 +381,7 @@ def _certified_run(
                 weight = spread + scheduled if s == phase.state else spread
                 g = int(greedy[t, s])
                 gap = min(gap, _certified_lead(example, s, g, values, gamma, t))
-                rest = sum((p for a, p in enumerate(pi[s]) if a != g), arb(0))
-                theta[s] = [
-                    y + weight * rest if a == g else y - weight * pi[s][a]
-                    for a, y in enumerate(theta[s])
-                ]
+                ce(theta[s], pi[s], None, g, weight, example.n_actions[s])
                 pi[s] = _softmax(theta[s])
             t += 1
     return (
@@ -656,33 +392,12 @@ def _certified_run(
     )
 
 
-def _ball_values(
-    example: CycleExample, pi: Sequence[Sequence[Ball]], gamma: Ball, arb_mat: Any
-) -> list[Ball]:
-    """Return the values of a policy, (I - gamma P)^-1 r, in balls."""
-    n = example.n_states
-    matrix: list[list[Ball]] = [[int(i == j) for j in range(n)] for i in range(n)]
-    right: list[list[Ball]] = [[0] for _ in range(n)]
-    for s in range(n):
-        for a, j in enumerate(example.successors[s]):
-            right[s][0] = right[s][0] + pi[s][a] * example.rewards[s][a]
-            if j is not None:
-                matrix[s][j] = matrix[s][j] - gamma * pi[s][a]
-    solution = arb_mat(matrix).solve(arb_mat(right))
-    return [solution[i, 0] for i in range(n)]
-
-
 def _certified_lead(
     example: CycleExample, s: int, g: int, values: Sequence[Ball], gamma: Ball, t: int
 ) -> float:
     """Return a lower bound of the lead of action `g` at state `s`, or raise."""
-
-    def q(a: int) -> Ball:
-        j = example.successors[s][a]
-        return example.rewards[s][a] + (0 if j is None else gamma * values[j])
-
-    best = q(g)
-    lead = min(float((best - q(a)).lower()) for a in range(example.n_actions[s]) if a != g)
+    q = action_values(example.rewards[s], example.successors[s], gamma, values)
+    lead = min(float((q[g] - x).lower()) for a, x in enumerate(q) if a != g)
     if not lead > 0:
         raise NotCertifiedError(
             f"{example.name}: at step {t} action {g} is not certified to be greedy at state {s}."

@@ -11,42 +11,88 @@ chapter for DI, PG-SM, CE, MCE and for PG-ES with :math:`p \ge 2`):
 
 .. math:: n_h = 1, \qquad n_k = n_{k+1} + n'_s(n_{k+1}),
 
-with the *strict* count :math:`n'_s` of `pu_lib.theory.unlearning`. The starts are
-uniform unless said otherwise.
+with the *strict* count :math:`n'_s` of `pu_lib.theory.unlearning`; where a count is too long to
+walk it is taken from a theorem (DI) or enclosed in blocks of steps (PG-SM). `domino` takes the
+recursion where it is proved and the simulation elsewhere: for PG-ES with :math:`p < 2`, and for an
+update registered by a user, in floats. The starts are uniform unless said otherwise.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from copy import copy
 from fractions import Fraction
 from itertools import count as count_from
 from itertools import islice
 
-from pu_lib.exact import Number, certified
-from pu_lib.theory.unlearning import MAX_STEPS, Setting, recover, setting
+from flint import arb
 
-__all__ = ["board", "domino", "recursion", "simulate"]
+from pu_lib.exact import Number, certified
+from pu_lib.theory.unlearning import (
+    FARTHEST,
+    MAX_STEPS,
+    QUICK,
+    is_known,
+    linked_count,
+    recover,
+    unwalked,
+)
+from pu_lib.theory.walkers import (
+    CrossEntropyWalker,
+    DirectWalker,
+    EscortWalker,
+    OutOfReach,
+    Setting,
+    SoftmaxWalker,
+    StepWalker,
+    setting,
+)
+from pu_lib.updates import Update
+
+__all__ = ["amplitude", "board", "domino", "linked_recursion", "recursion", "simulate"]
 
 
 def domino(
     states: int,
-    update: str = "pg-sm",
+    update: str | Update = "pg-sm",
     eta: Number = 1,
     p: Number = 2,
     factor: str = "keep",
     max_steps: int = MAX_STEPS,
 ) -> int | float:
-    """Return the number of steps that solve the domino setting, exactly (math.inf if none does).
+    """Return the number of steps that solve the domino setting (math.inf if none does).
+
+    It is exact for the paper's five updates, and that of floating point for any other.
 
     Parameters
     ----------
     states : int
         The number of states, at least 1.
-    update, eta, p, factor, max_steps :
-        As in `pu_lib.theory.unlearning.count`; `eta` is the weight eta * d of every state.
+    update, eta, p, factor
+        As for `pu_lib.theory.unlearning.count`; `eta` is the weight eta * d of every state.
+    max_steps : int
+        The most steps to walk.
+
+    Returns
+    -------
+    int or math.inf
+
+    Raises
+    ------
+    OutOfReach
+        A ValueError: if stepping would take longer, and no theorem gives the number.
+    ValueError
+        If an argument is unknown or out of range.
     """
-    proved = update != "pg-es" or setting(p=p).p >= 2
+    _check_states(states)
+    chosen = setting(update, eta, "constant", p, factor)
+    if chosen.kind is DirectWalker and solved_di(int(states), chosen.eta) > QUICK:
+        return solved_di(int(states), chosen.eta)  # the theorem is quicker than a long walk
+    if chosen.first_step_kills():
+        return math.inf if states > 1 else 1
+    _refuse_hopeless(int(states), chosen, max_steps)
+    proved = chosen.kind is not StepWalker and (chosen.kind is not EscortWalker or chosen.p >= 2)
     solve = recursion if proved else simulate
     return solve(states, update, eta, p, factor, max_steps)[0]
 
@@ -56,9 +102,36 @@ def _check_states(states: int) -> None:
         raise ValueError(f"states must be an integer, at least 1; it is {states!r}")
 
 
+def _refuse_hopeless(states: int, chosen: Setting, max_steps: int, solved: int = 1) -> None:
+    """Raise OutOfReach where the theorems say that the states left take too long to walk.
+
+    `solved` is the flip time of the state after the `states`-th from the front, 1 at the last.
+    """
+    name = chosen.update.name
+    retraces = chosen.kind is SoftmaxWalker or (
+        chosen.kind is EscortWalker and chosen.p >= 2 and chosen.factor == "keep"
+    )
+    # n_k + 1 doubles at least; the blocks of steps in which PG-SM is counted reach farther
+    most = FARTHEST if chosen.kind is SoftmaxWalker else max_steps
+    if retraces and states - 1 + math.log2(solved + 1) > math.log2(most):
+        least = f"2^{states} - 1" if solved == 1 else f"{(solved + 1) * 2 ** (states - 1) - 1}"
+        raise OutOfReach(
+            f"{name} takes at least {least} steps to solve this domino setting (Theorem 6(i), "
+            f"corrected); at most {most} are counted"
+        )
+    # every state but the last makes two steps at least, forward and back
+    if not retraces and 2 * states - 1 > max_steps:
+        bound = bound_ce_sharp(states, float(chosen.eta))
+        above = f" and at most {bound:.9g}" if chosen.kind is CrossEntropyWalker else ""
+        raise OutOfReach(
+            f"{name} takes at least {2 * states - 1}{above} steps to solve {states} states; at "
+            f"most {max_steps} are walked"
+        )
+
+
 def recursion(
     states: int,
-    update: str = "pg-sm",
+    update: str | Update = "pg-sm",
     eta: Number = 1,
     p: Number = 2,
     factor: str = "keep",
@@ -68,8 +141,23 @@ def recursion(
 ) -> list[int | float]:
     """Return [n_1, ..., n_h] from n_h = 1 and n_k = n_{k+1} + n'_s(n_{k+1}).
 
-    Every state starts at pi_0(a_1) = `start`. With ``strict=False`` the non-strict count is used,
-    as the paper's proof does.
+    Parameters
+    ----------
+    states, update, eta, p, factor, max_steps
+        As for `domino`.
+    start : int, Fraction, str or float
+        pi_0(a_1) at every state.
+    strict : bool
+        Whether the strict count is used; the paper's proof uses the other one.
+
+    Returns
+    -------
+    list of int or math.inf
+
+    Raises
+    ------
+    OutOfReach, ValueError
+        As for `domino`.
     """
     _check_states(states)
     chosen = setting(update, eta, "constant", p, factor, start)
@@ -81,26 +169,70 @@ def _recursion(states: int, chosen: Setting, max_steps: int, strict: bool) -> li
     forward, weights, made = chosen.walker(), chosen.weights(), 0
     times: list[int | float] = [1]
     while len(times) < states:
-        later = times[0]
+        later = times[-1]
         if isinstance(later, float) or chosen.first_step_kills():
-            times.insert(0, math.inf)
+            times.append(math.inf)
+            continue
+        _refuse_hopeless(states - len(times) + 1, chosen, max_steps, later)
+        if later > (QUICK if is_known(chosen) else max_steps):
+            times.append(later + unwalked(later, chosen, strict, max_steps))
             continue
         for w in islice(weights, later - made):
             forward.forward(w)
         made = later
-        times.insert(0, later + recover(copy(forward), chosen.weights(), strict, max_steps))
-    return times
+        times.append(later + recover(copy(forward), later, chosen, strict, max_steps))
+    return times[::-1]
+
+
+def linked_recursion(
+    states: int, eta: Number, density: Callable[[arb], arb], strict: bool = True
+) -> list[int | float]:
+    """Return [n_1, ..., n_h] for the policy gradient of a link with that density.
+
+    Parameters
+    ----------
+    states, eta
+        As for `domino`.
+    density : callable
+        The positive density F' on [0, infinity), of and to balls.
+    strict : bool
+        Whether the strict count is used.
+
+    Returns
+    -------
+    list of int or math.inf
+    """
+    times: list[int | float] = [1]
+    while len(times) < states:
+        later = int(times[-1])
+        times.append(later + linked_count(later, eta, density, strict=strict))
+    return times[::-1]
 
 
 def simulate(
     states: int,
-    update: str = "pg-sm",
+    update: str | Update = "pg-sm",
     eta: Number = 1,
     p: Number = 2,
     factor: str = "keep",
     max_steps: int = MAX_STEPS,
 ) -> list[int | float]:
-    """Return [n_1, ..., n_h] by updating every state at every step."""
+    """Return [n_1, ..., n_h] by updating every state at every step.
+
+    Parameters
+    ----------
+    states, update, eta, p, factor, max_steps
+        As for `domino`.
+
+    Returns
+    -------
+    list of int or math.inf
+
+    Raises
+    ------
+    OutOfReach, ValueError
+        As for `domino`.
+    """
     _check_states(states)
     chosen = setting(update, eta, "constant", p, factor)
     times, _ = certified(lambda: _simulate(states, chosen, max_steps))
@@ -108,9 +240,26 @@ def simulate(
 
 
 def board(
-    states: int, update: str = "pg-sm", eta: Number = 1, p: Number = 2, factor: str = "keep"
+    states: int,
+    update: str | Update = "pg-sm",
+    eta: Number = 1,
+    p: Number = 2,
+    factor: str = "keep",
 ) -> tuple[list[int | float], list[list[float]]]:
-    """Return the flip times and pi_t(a_2|s_k) for t = 0..n_1 (rows) and k = 1..h (columns)."""
+    """Return the flip times and pi_t(a_2|s_k) for t = 0..n_1 (rows) and k = 1..h (columns).
+
+    Parameters
+    ----------
+    states, update, eta, p, factor
+        As for `domino`.
+
+    Returns
+    -------
+    times : list of int or math.inf
+        n_1, ..., n_h.
+    history : list of list of float
+        The probabilities.
+    """
     _check_states(states)
     chosen = setting(update, eta, "constant", p, factor)
     return certified(lambda: _simulate(states, chosen, MAX_STEPS, record=True))
@@ -145,7 +294,7 @@ def _simulate(
                 walker.backward(weight)
             else:
                 walker.forward(weight)
-    raise RuntimeError(f"the domino setting is not solved after {max_steps} steps")
+    raise OutOfReach(f"the domino setting is not solved after {max_steps} steps")
 
 
 # The bounds
@@ -179,6 +328,14 @@ def exact_di(states: int, eta: Fraction) -> list[int]:
     return times
 
 
+def solved_di(states: int, eta: Fraction) -> int:
+    r"""Return :math:`n_1` of `exact_di` without a list: past the wall the terms are equal."""
+    wall, solved, made = math.floor(1 / eta), 1, 1
+    while made < states and solved < wall:
+        solved, made = 2 * solved + 1, made + 1
+    return solved + (states - made) * (wall + 1)
+
+
 def log_bound_ce(states: int, eta: float) -> float:
     r"""Return the logarithm of Theorem 6(iii)'s bound (it overflows from :math:`\eta = 90` on)."""
     m = states - 1
@@ -192,9 +349,6 @@ def bound_ce_sharp(states: int, eta: float) -> float:
     m = states - 1
     tail = 2 * m / eta * (math.log(4 * m) - 1) if m else 0.0
     return 4 * m + 2 + 1 / (2 * eta) + tail
-
-
-# The checks
 
 
 def bound_lemma_13(n: int, eta: float) -> float:

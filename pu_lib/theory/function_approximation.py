@@ -42,12 +42,16 @@ from typing import Any
 
 import autograd.numpy as anp
 import numpy as np
-from autograd import make_vjp
+from autograd import make_vjp, value_and_grad
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
 
+from pu_lib import kernels
 from pu_lib.domains import chain
+from pu_lib.kernels import Kernel
 from pu_lib.mdp import FiniteMDP
-from pu_lib.updates import UPDATES, Update, project_simplex
+from pu_lib.trajectories import follow
+from pu_lib.updates import Update, as_update, project_simplex
 
 __all__ = [
     "SPARSEMAX",
@@ -55,17 +59,18 @@ __all__ = [
     "Scores",
     "Sparsemax",
     "Task",
+    "best_linear",
     "contexts",
     "corridor",
-    "direct_step",
+    "exact_projection",
+    "exact_step",
     "fitted_direct",
     "learn",
     "linear",
     "neural",
+    "reversal_paths",
     "sparsemax",
-    "sparsemax_exact",
     "sparsemax_jacobian",
-    "sparsemax_step",
 ]
 
 Floats = NDArray[np.float64]
@@ -94,9 +99,16 @@ class Scores:
 
 
 def linear(features: Floats, n_actions: int, offset: float = 0.0) -> Scores:
-    """Return scores linear in `features` (n_states, n_features), one weight vector an action.
+    """Return scores linear in features, one weight vector an action.
 
-    A constant feature comes first, and its weights start at `offset`.
+    Parameters
+    ----------
+    features : ndarray, shape (n_states, n_features)
+        What the model sees of the states; a constant feature is put first.
+    n_actions : int
+        Number of scores a state.
+    offset : float
+        The initial weights of the constant feature, so that all scores start there.
     """
     inputs = np.column_stack([np.ones(len(features)), features])
     start = np.zeros((inputs.shape[1], n_actions))
@@ -111,9 +123,20 @@ def linear(features: Floats, n_actions: int, offset: float = 0.0) -> Scores:
 def neural(
     features: Floats, n_actions: int, offset: float = 0.0, hidden: int = 16, seed: int = 0
 ) -> Scores:
-    """Return the scores of a network with one hidden layer of `hidden` tanh units.
+    """Return the scores of a network with one hidden layer of tanh units.
 
-    The output weights start small, so that every score starts near `offset`.
+    Parameters
+    ----------
+    features : ndarray, shape (n_states, n_features)
+        What the network sees of the states.
+    n_actions : int
+        Number of scores a state.
+    offset : float
+        The initial output biases; the output weights start small, so that all scores are near it.
+    hidden : int
+        Number of hidden units.
+    seed : int
+        Seed of the initial weights.
     """
     k = features.shape[1]
     rng = np.random.default_rng(seed)
@@ -152,7 +175,13 @@ class Task:
     features: Floats
 
     def models(self, offset: float = 0.0) -> tuple[Scores, Scores]:
-        """Return a linear and a neural model for this task."""
+        """Return a linear and a neural model for this task.
+
+        Parameters
+        ----------
+        offset : float
+            Where all scores start.
+        """
         n = self.mdp.n_actions
         return linear(self.features, n, offset), neural(self.features, n, offset)
 
@@ -162,6 +191,13 @@ def contexts(n_contexts: int = 30, n_actions: int = 3, seed: int = 1) -> Task:
 
     Rewards are linear in the features, so that a linear policy can be optimal; the optimum is the
     mean of the largest reward.
+
+    Parameters
+    ----------
+    n_contexts, n_actions : int
+        Their numbers; the rewards point in `n_actions` directions spread evenly.
+    seed : int
+        Seed of the features.
     """
     rng = np.random.default_rng(seed)
     features = rng.uniform(-1, 1, (n_contexts, 2))
@@ -184,7 +220,17 @@ def contexts(n_contexts: int = 30, n_actions: int = 3, seed: int = 1) -> Task:
 
 
 def corridor(n_states: int = 6) -> Task:
-    """Return the chain of the paper with two features: the position and its square."""
+    """Return the chain of the paper with two features: the position and its square.
+
+    Parameters
+    ----------
+    n_states : int
+        Number of states, the last one terminal.
+
+    Returns
+    -------
+    Task
+    """
     position = np.linspace(-1, 1, n_states)
     return Task("chain", chain(n_states, discount=0.9), np.column_stack([position, position**2]))
 
@@ -212,9 +258,23 @@ class Learning:
         """The largest loss of performance in one step."""
         return float(np.max(-np.diff(self.performance), initial=0.0))
 
+    def losing(self, least: float = 1e-3) -> NDArray[np.bool_]:
+        """Mark the steps that lose performance.
+
+        Parameters
+        ----------
+        least : float
+            How much of the normalised performance a step must lose at least to be marked.
+
+        Returns
+        -------
+        ndarray of bool, shape (T,)
+        """
+        return np.asarray(-np.diff(self.performance) > least)
+
 
 def learn(
-    update: Update,
+    update: str | Update,
     task: Task,
     scores: Scores,
     n_steps: int = 300,
@@ -223,16 +283,35 @@ def learn(
 ) -> Learning:
     """Follow an update through a model of the scores, with exact values at every step.
 
-    Every state has weight eta / n_states. In the first `reversed_steps` updates the values are
-    those of the opposite rewards, as far as the update sees: it is given -q.
+    Parameters
+    ----------
+    update : str or Update
+        The update.
+    task : Task
+        What is learned.
+    scores : Scores
+        The model.
+    n_steps : int
+        Number of updates.
+    eta : float
+        The rate; every state has weight eta / n_states.
+    reversed_steps : int
+        In so many first updates the update is given -q, the values of the opposite rewards.
+
+    Returns
+    -------
+    Learning
 
     Raises
     ------
     ValueError
-        For `di`, whose parameters are no free scores: see `fitted_direct`.
+        For an update whose parameters are no free scores, as `di`: see `fitted_direct`.
     """
-    if update.name == "di":
-        raise ValueError("update: 'di' needs parameters on the simplex; see fitted_direct.")
+    update = as_update(update)
+    if update.parametrization == "direct":
+        raise ValueError(
+            f"update: {update.name!r} needs parameters on the simplex; see fitted_direct."
+        )
     theta, mdp = scores.initial.copy(), task.mdp
     weight = eta / mdp.n_states * ~mdp.terminal[:, np.newaxis]
     performance: list[float] = []
@@ -261,7 +340,24 @@ def fitted_direct(
     r"""Follow `di` by fitting a linear model to :math:`\mathrm{Proj}_\Delta(\pi + \eta q)`.
 
     The policy is the projection of the scores; the fit is least squares over the states, so that
-    with one-hot `features` this is the tabular `di`.
+    with one-hot features this is the tabular `di`.
+
+    Parameters
+    ----------
+    task : Task
+        What is learned.
+    n_steps : int
+        Number of updates.
+    eta : float
+        The weight of every state.
+    features : ndarray, shape (n_states, n_features), optional
+        What the linear model sees; those of the task if missing.
+    reversed_steps : int
+        In so many first updates the update is given -q.
+
+    Returns
+    -------
+    Learning
     """
     mdp, x = task.mdp, task.features if features is None else features
     inputs = np.column_stack([np.ones(len(x)), x])
@@ -273,7 +369,7 @@ def fitted_direct(
         performance.append(mdp.normalised_performance(pi))
         if t < n_steps:
             q = mdp.evaluate(pi).q * (-1.0 if t < reversed_steps else 1.0)
-            target = UPDATES["di"].step(pi, q, eta)
+            target = as_update("di").step(pi, q, eta)
             scores = inputs @ np.linalg.lstsq(inputs[live], target[live], rcond=None)[0]
     return Learning(np.array(performance), np.zeros(n_steps, dtype=int))
 
@@ -282,6 +378,11 @@ class Sparsemax(Update):
     """Gradient of the policy that projects its scores on the simplex (Martins and Astudillo)."""
 
     name = "sparsemax"
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """One step at one state in plain arithmetic."""
+        return _sparsemax_kernel
 
     def to_policy(self, theta: Floats) -> Floats:
         """Return the policy of checked parameters."""
@@ -300,17 +401,60 @@ class Sparsemax(Update):
         return np.asarray(theta + weight * np.where(support, q - mean, 0.0))
 
 
+def _sparsemax_kernel(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
+    support = [a for a in range(n_actions) if pi[a] > 0]
+    mean = sum(q[a] for a in support) / len(support)
+    for a in support:
+        theta[a] += weight * (q[a] - mean)
+
+
 SPARSEMAX = Sparsemax()
 
 
-# Checks
+# The best that linear scores can do
+
+
+def best_linear(task: Task, escort: bool = True, restarts: int = 20, seed: int = 0) -> float:
+    """Return the best normalised performance that a search finds among linear policies.
+
+    Parameters
+    ----------
+    task : Task
+        A task of one step, as `contexts`.
+    escort : bool
+        Whether the policies are escort policies with p = 2, or softmax policies.
+    restarts : int
+        Number of random starts of BFGS.
+    seed : int
+        Seed of the starts.
+    """
+    model, mdp = linear(task.features, task.mdp.n_actions), task.mdp
+    chances = mdp.initial[:, np.newaxis] * mdp.rewards
+
+    def loss(theta: Any) -> Any:
+        f = model.apply(theta)
+        powers = f**2 if escort else anp.exp(f - anp.max(f, axis=1, keepdims=True))
+        return -anp.sum(chances * powers / anp.sum(powers, axis=1, keepdims=True))
+
+    rng = np.random.default_rng(seed)
+    starts = rng.normal(size=(restarts, model.initial.size))
+    found = [minimize(value_and_grad(loss), start, jac=True).fun for start in starts]
+    uniform = mdp.performance(np.full((mdp.n_states, mdp.n_actions), 1 / mdp.n_actions))
+    optimum = float(mdp.initial @ mdp.optimal().v)
+    return (-float(min(found)) - uniform) / (optimum - uniform)
 
 
 # Sparsemax and the direct parametrization
 
 
 def sparsemax(z: Any) -> Any:
-    """Return the projection of `z` on the simplex, in operations that autograd differentiates."""
+    """Return the projection of `z` on the simplex, in operations that autograd differentiates.
+
+    Parameters
+    ----------
+    z : array, shape (n_actions,)
+        Scores, traced by autograd or not.
+    """
     descending = anp.sort(z)[::-1]
     thresholds = (anp.cumsum(descending) - 1.0) / np.arange(1, len(z) + 1)
     k = sum(1 for x, threshold in zip(descending, thresholds, strict=True) if x > threshold)
@@ -318,7 +462,17 @@ def sparsemax(z: Any) -> Any:
 
 
 def sparsemax_jacobian(z: ArrayLike) -> Floats:
-    r"""Return the closed form :math:`\mathrm{diag}(1_S) - 1_S 1_S^\top / |S|`."""
+    r"""Return the closed form :math:`\mathrm{diag}(1_S) - 1_S 1_S^\top / |S|`.
+
+    Parameters
+    ----------
+    z : array_like, shape (n_actions,)
+        Scores.
+
+    Returns
+    -------
+    ndarray, shape (n_actions, n_actions)
+    """
     support = (project_simplex(z) > 0.0).astype(np.float64)
     return np.asarray(np.diag(support) - np.outer(support, support) / support.sum())
 
@@ -326,23 +480,68 @@ def sparsemax_jacobian(z: ArrayLike) -> Floats:
 Rationals = list[Fraction]
 
 
-def sparsemax_exact(z: Rationals) -> Rationals:
-    """Return the projection of rational scores on the simplex, exactly."""
-    total, threshold = Fraction(0), Fraction(0)
-    for k, x in enumerate(sorted(z, reverse=True), start=1):
-        total += x
-        if k * x > total - 1:
-            threshold = (total - 1) / k
-    return [max(x - threshold, Fraction(0)) for x in z]
+def exact_projection(z: Rationals) -> Rationals:
+    """Return the projection of rational scores on the simplex: a `di` step of weight zero.
+
+    Parameters
+    ----------
+    z : list of Fraction
+        Scores.
+
+    Returns
+    -------
+    list of Fraction
+    """
+    point = list(z)
+    kernels.di(point, point, [Fraction(0)] * len(z), 0, Fraction(0), len(z))
+    return point
 
 
-def sparsemax_step(z: Rationals, q: Rationals, weight: Fraction) -> Rationals:
-    """Return the scores after a gradient step of the sparsemax policy, exactly."""
-    support = [a for a, x in enumerate(sparsemax_exact(z)) if x > 0]
-    mean = sum((q[a] for a in support), Fraction(0)) / len(support)
-    return [x + weight * (q[a] - mean) if a in support else x for a, x in enumerate(z)]
+def exact_step(update: str | Update, z: Rationals, q: Rationals, weight: Fraction) -> Rationals:
+    """Return the scores after a step from rational scores, by the update's kernel.
+
+    Parameters
+    ----------
+    update : str or Update
+        An update whose policy is the projection of its scores: `di` or sparsemax.
+    z, q : list of Fraction
+        Scores and values.
+    weight : Fraction
+        The weight.
+
+    Raises
+    ------
+    ValueError
+        If the update has no kernel.
+    """
+    chosen = as_update(update)
+    if chosen.kernel is None:
+        raise ValueError(f"update: {chosen.name!r} has no kernel to run on fractions.")
+    moved = list(z)
+    chosen.kernel(moved, exact_projection(z), q, q.index(max(q)), weight, len(z))
+    return moved
 
 
-def direct_step(z: Rationals, q: Rationals, weight: Fraction) -> Rationals:
-    """Return the policy after a step of `di` from the policy `z`, exactly."""
-    return sparsemax_exact([x + weight * y for x, y in zip(z, q, strict=True)])
+def reversal_paths(n: int, eta: float, total: int = 60) -> dict[str, Floats]:
+    """Return the probability of action 1 when the better action changes after n updates.
+
+    Parameters
+    ----------
+    n : int
+        Updates with q = (1, 0) before q = (0, 1).
+    eta : float
+        The weight.
+    total : int
+        Number of updates.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (total + 1,)
+        For sparsemax (its scores start at the uniform policy), `di` and `mce`.
+    """
+    q = np.where(np.arange(total)[:, np.newaxis] < n, [1.0, 0.0], [0.0, 1.0])
+    paths = {}
+    for update in (SPARSEMAX, as_update("di"), as_update("mce")):
+        start = update.parameters([0.5, 0.5])
+        paths[update.name] = update.policy(follow(update, q, eta, total, start))[:, 0]
+    return paths

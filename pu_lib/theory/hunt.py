@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from importlib import resources
 from typing import Any
 
@@ -37,6 +37,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.theory.cycles import THREE_STATES
+from pu_lib.theory.deterministic import DeterministicMDP, softmax_token
+from pu_lib.updates import UPDATES
 
 __all__ = [
     "BLOCK",
@@ -71,19 +73,15 @@ class Batch:
 
     Attributes
     ----------
-    rewards, theta : ndarray, shape (n, S, A)
-    successors : ndarray of int, shape (n, S, A)
-        -1 ends the episode.
-    n_actions : ndarray of int, shape (S,)
-    discounts : ndarray, shape (n,)
+    mdps : DeterministicMDP
+        The MDPs, n of them with S states and A actions.
+    theta : ndarray, shape (n, S, A)
+        Parameters; they move on with every run.
     weights : ndarray, shape (n, S)
     """
 
-    rewards: Floats
+    mdps: DeterministicMDP
     theta: Floats
-    successors: Ints
-    n_actions: Ints
-    discounts: Floats
     weights: Floats
 
 
@@ -129,10 +127,11 @@ def draw(family: str, seed: int, block: int, n: int = BLOCK) -> Batch:
         raise ValueError(f"family: expected one of {FAMILIES}, got {family!r}.")
     rng = np.random.default_rng([seed, FAMILIES.index(family), block])
     if family == "near":
-        rewards, successors, n_actions = THREE_STATES.padded()
-        real = np.arange(rewards.shape[1]) < n_actions[:, np.newaxis]
-        rewards = rewards + real * rng.integers(-1, 2, (n, *rewards.shape))
-        successors = np.broadcast_to(successors, rewards.shape).copy()
+        cycle = THREE_STATES.tables
+        shift = rng.integers(-1, 2, (n, *cycle.rewards.shape))
+        rewards = cycle.rewards + cycle.real * shift
+        successors = np.broadcast_to(cycle.successors, rewards.shape).copy()
+        n_actions = cycle.n_actions
     else:
         states = {"three": 3, "four": 4}[family]
         n_actions = np.full(states, 3)
@@ -140,14 +139,10 @@ def draw(family: str, seed: int, block: int, n: int = BLOCK) -> Batch:
         successors = rng.integers(-1, states, (n, states, 3))
     shape = rewards.shape
     scale = 10.0 ** rng.uniform(-1.0, np.log10(20.0), (n, 1, 1))
-    return Batch(
-        rewards=rewards,
-        theta=scale * rng.standard_normal(shape),
-        successors=successors,
-        n_actions=n_actions,
-        discounts=rng.choice([0.8, 0.9, 0.95, 0.99], n),
-        weights=10.0 ** rng.uniform(-1.0, 2.0, shape[:2]),
-    )
+    theta = scale * rng.standard_normal(shape)
+    discounts = rng.choice([0.8, 0.9, 0.95, 0.99], n)
+    mdps = DeterministicMDP(rewards, successors, n_actions, discounts)
+    return Batch(mdps, theta, 10.0 ** rng.uniform(-1.0, 2.0, shape[:2]))
 
 
 def _run(batch: Batch, rows: Ints, weighting: str, steps: int) -> tuple[Floats, Floats]:
@@ -157,13 +152,15 @@ def _run(batch: Batch, rows: Ints, weighting: str, steps: int) -> tuple[Floats, 
     """
     theta = batch.theta[rows]
     first, last = np.zeros(len(rows)), np.zeros(len(rows))
-    from pu_lib.theory._compiled import scan
+    from pu_lib.engine.exact import scan  # imports numba
 
+    mdps = batch.mdps[rows]
     scan(
-        batch.rewards[rows],
-        batch.successors[rows],
-        batch.n_actions,
-        batch.discounts[rows],
+        softmax_token(UPDATES["ce"]),
+        mdps.rewards,
+        mdps.successors,
+        mdps.n_actions,
+        mdps.discount,
         theta,
         batch.weights[rows],
         weighting == "on-policy",
@@ -194,7 +191,7 @@ def hunt_block(
     if weighting not in WEIGHTINGS:
         raise ValueError(f"weighting: expected one of {WEIGHTINGS}, got {weighting!r}.")
     batch = draw(family, seed, block, n)
-    best = _optimum(batch)
+    best = batch.mdps.optimum()
     scale = np.maximum(np.abs(best).max(axis=1), 1.0)
     rows = np.arange(n)
     dropping, late = 0, []
@@ -202,7 +199,7 @@ def hunt_block(
         first, last = (drop / scale[rows] for drop in _run(batch, rows, weighting, steps))
         if steps == HORIZONS[0]:
             dropping = int(np.count_nonzero(np.maximum(first, last) > TOLERANCE))
-        gap = (best - _values(batch)).max(axis=1) / scale
+        gap = (best - batch.mdps.values(batch.theta)).max(axis=1) / scale
         moving = (last > TOLERANCE) | (gap[rows] > FAR)
         rows, last = rows[moving], last[moving]
         late.append(len(rows))
@@ -225,18 +222,11 @@ def follow(family: str, seed: int, block: int, index: int, weighting: str, steps
         raise ValueError(f"weighting: expected one of {WEIGHTINGS}, got {weighting!r}.")
     whole = draw(family, seed, block)
     one = slice(index, index + 1)
-    batch = replace(
-        whole,
-        rewards=whole.rewards[one],
-        theta=whole.theta[one],
-        successors=whole.successors[one],
-        discounts=whole.discounts[one],
-        weights=whole.weights[one],
-    )
-    best = _optimum(batch)
+    batch = Batch(whole.mdps[one], whole.theta[one], whole.weights[one])
+    best = batch.mdps.optimum()
     scale = max(1.0, float(np.abs(best).max()))
     first, last = _run(batch, np.array([0]), weighting, steps)
-    drop, gap = float(last[0]) / scale, float((best - _values(batch)).max()) / scale
+    drop, gap = float(last[0]) / scale, float((best - batch.mdps.values(batch.theta)).max()) / scale
     moving = drop > TOLERANCE or gap > FAR
     suspect = drop > SUSPECT or gap > FAR
     return Record(
@@ -247,32 +237,6 @@ def follow(family: str, seed: int, block: int, index: int, weighting: str, steps
         largest_drop=drop,
         largest_gap=gap,
     )
-
-
-def _values(batch: Batch) -> Floats:
-    """Return the values of the current policies, shape (n, S)."""
-    states, actions = batch.rewards.shape[1:]
-    real = np.arange(actions) < batch.n_actions[:, np.newaxis]
-    theta = np.where(real, batch.theta, -np.inf)
-    pi = np.exp(theta - theta.max(axis=-1, keepdims=True))
-    pi /= pi.sum(axis=-1, keepdims=True)
-    onto = batch.successors[..., np.newaxis] == np.arange(states)
-    matrix = np.eye(states) - batch.discounts[:, None, None] * np.einsum("nsa,nsat->nst", pi, onto)
-    reward = (pi * batch.rewards).sum(axis=-1)
-    return np.asarray(np.linalg.solve(matrix, reward[..., np.newaxis])[..., 0])
-
-
-def _optimum(batch: Batch) -> Floats:
-    """Return the optimal values by value iteration to rounding error, shape (n, S)."""
-    n, states, actions = batch.rewards.shape
-    real = np.arange(actions) < batch.n_actions[:, np.newaxis]
-    v = np.zeros((n, states + 1))
-    rows = np.arange(n)[:, np.newaxis, np.newaxis]
-    for _ in range(3000):
-        # The last column stands for the end, which index -1 reaches; it stays zero.
-        q = batch.rewards + batch.discounts[:, None, None] * v[rows, batch.successors]
-        v[:, :-1] = np.where(real, q, -np.inf).max(axis=-1)
-    return v[:, :-1]
 
 
 def hunt(n_mdps: int, seed: int = 0, weighting: str = "constant") -> dict[str, Any]:

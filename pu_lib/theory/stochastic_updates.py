@@ -6,12 +6,20 @@ finite sum. The *bias* of an update is :math:`E[U(\theta, \hat q)] - U(\theta, q
 = P(a_{\hat q} = a)`, the law of the sampled greedy action. Robbins-Monro weights are :math:`w_t >
 0` with :math:`\sum w_t = \infty`, :math:`\sum w_t^2 < \infty`.
 
-**Policy gradients** are linear in q: no bias, whatever the law. With two actions, `pg-sm` and any
-constant weight, sampled values even suffice to converge: :math:`\delta = \theta_2 - \theta_1` moves
-by :math:`2 w g(\delta) \xi`, with :math:`g = \pi(1)\pi(2)` and :math:`\xi` bounded of mean
-:math:`\Delta > 0`. For small :math:`\lambda > 0` the variable :math:`M = e^{-\lambda\delta}` has
-:math:`E[M_{t+1}] \le M_t (1 - c\,w g(\delta_t))`, so it converges; its limit is zero, because a
-positive limit would keep g away from zero. Hence :math:`\pi_t(2) \to 1` almost surely.
+**Policy gradients** are linear in q: no bias, whatever the law. With two actions and a constant
+weight, sampled values even suffice to converge. Let :math:`\xi = \hat q(2) - \hat q(1)`, bounded,
+of mean :math:`\Delta > 0`.
+
+- `pg-sm`, any weight: :math:`\delta = \theta_2 - \theta_1` moves by :math:`2 w g(\delta) \xi`, with
+  :math:`g = \pi(1)\pi(2)`. For small :math:`\lambda > 0` the variable
+  :math:`M = e^{-\lambda\delta}` has :math:`E[M_{t+1}] \le M_t (1 - c\,w g(\delta_t))`, so it
+  converges; its limit is zero, because a positive limit would keep g away from zero. Hence
+  :math:`\pi_t(2) \to 1` almost surely.
+- `pg-es`, p = 2, up to a threshold: with :math:`k = 2w/\|\theta\|^2` the ratio
+  :math:`M = |\theta_1/\theta_2|` is multiplied by
+  :math:`|1 - k\pi(2)\xi| / |1 + k\pi(1)\xi|`, whose mean logarithm is largest at the wrong vertex,
+  there :math:`-E\log(1+k\xi)`. Where that is negative for the first k, a power of M is a
+  supermartingale and :math:`\pi_t(2) \to 1` almost surely (`escort_threshold`).
 
 **Cross-entropy updates** are biased: :math:`E[\hat a]` has coordinates m, so the mean step of `ce`
 is :math:`w(m - \pi)` and that of `mce` is :math:`w\frac{|A| g_a - \sum_b g_b}{|A|-1}` with
@@ -46,6 +54,7 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
 from scipy.stats import norm
 
 from pu_lib.exact import Number, exact
@@ -59,6 +68,10 @@ __all__ = [
     "Runs",
     "bias",
     "ce_limit",
+    "drift",
+    "drift_zero",
+    "escort_growth",
+    "escort_threshold",
     "gamble",
     "mce_limit",
     "mean_step",
@@ -314,4 +327,107 @@ def stuck_probability(
     return Fraction(0), max_steps
 
 
-# Are expected updates necessary?
+# Constant weights
+
+
+def escort_threshold(law: Law, radius: float = 2.0**0.5) -> float:
+    r"""Return the weight below which sampled PG-ES, p = 2, finds the better of two actions.
+
+    That is :math:`w^\star = k^\star r_0^2/2` with :math:`E\log(1 + k^\star\xi) = 0`, where
+    :math:`\xi = \hat q(2) - \hat q(1)` has a positive mean; at most the weight at which a step can
+    reach zero, :math:`k\max|\xi| = 1`.
+
+    Parameters
+    ----------
+    law : Law
+        Two actions, the second one better.
+    radius : float
+        :math:`r_0 = \|\theta_0\|_2`; that of the uniform start (1, 1) if missing.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If the law has not two actions, or the second one is not better.
+    """
+    gap, chance = _gap(law), law.probabilities
+    most = (1 - 1e-12) / float(np.abs(gap).max())
+
+    def growth(k: float) -> float:
+        return float(chance @ np.log1p(k * gap))
+
+    if growth(most) >= 0:
+        return most * radius**2 / 2
+    return float(brentq(growth, 1e-9 * most, most, xtol=1e-15)) * radius**2 / 2
+
+
+def _gap(law: Law) -> Floats:
+    """Return the outcomes of q(2) - q(1)."""
+    if law.outcomes.shape[1] != 2 or law.mean[1] <= law.mean[0]:
+        raise ValueError(f"law: expected two actions, the second one better, got {law.mean}.")
+    return np.asarray(law.outcomes[:, 1] - law.outcomes[:, 0])
+
+
+def escort_growth(law: Law, k: ArrayLike, pi: ArrayLike) -> Floats:
+    r"""Return :math:`E\log|\theta_2/\theta_1|`'s change in one step of sampled PG-ES, p = 2.
+
+    Parameters
+    ----------
+    law : Law
+        Two actions, the second one better.
+    k : array_like
+        :math:`2w/\|\theta\|^2`, small enough that no step reaches zero.
+    pi : array_like
+        :math:`\pi(2)`; broadcasts with `k`.
+
+    Returns
+    -------
+    ndarray
+        Positive where the better action gains in the mean of the logarithm.
+    """
+    gap, rate = _gap(law), np.asarray(k, dtype=np.float64)[..., np.newaxis]
+    second = np.asarray(pi, dtype=np.float64)[..., np.newaxis]
+    logs = np.log1p(rate * (1 - second) * gap) - np.log1p(-rate * second * gap)
+    return np.asarray(logs @ law.probabilities)
+
+
+def drift(update: Update, law: Law, weight: float, grid: ArrayLike) -> Floats:
+    r"""Return the mean change of the *policy*, :math:`E[\pi'(2)] - \pi(2)`, summed exactly.
+
+    Parameters
+    ----------
+    update : Update
+        The update.
+    law : Law
+        The law of the sampled values, two actions.
+    weight : float
+        The weight.
+    grid : array_like, shape (n,)
+        Values of :math:`\pi(2)` in (0, 1).
+
+    Returns
+    -------
+    ndarray, shape (n,)
+    """
+    second = np.asarray(grid, dtype=np.float64)
+    theta = parameters(update, np.column_stack([1 - second, second]))
+    after = update.policy(update.step(theta[:, np.newaxis], law.outcomes, weight))[..., 1]
+    return np.asarray(after @ law.probabilities - second)
+
+
+def drift_zero(update: Update, law: Law, weight: float) -> float:
+    """Return the probability of the second action at which `drift` changes sign.
+
+    Parameters
+    ----------
+    update, law, weight
+        As for `drift`; the drift must be positive near 0 and negative near 1.
+
+    Returns
+    -------
+    float
+    """
+    return float(brentq(lambda x: drift(update, law, weight, [x])[0], 1e-3, 1 - 1e-3, xtol=1e-12))

@@ -80,13 +80,35 @@ Policy = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 def softmax_of(f: NDArray[Any]) -> NDArray[Any]:
-    """Return the softmax policy of the scores `f` (paper, eq. 4)."""
+    """Return the softmax policy of the scores `f` (paper, eq. 4).
+
+    Parameters
+    ----------
+    f : ndarray, shape (..., n_actions)
+        Scores, real or complex.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+    """
     weights = np.exp(f)
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 def escort_of(f: NDArray[Any], p: float = 2.0) -> NDArray[Any]:
-    """Return the escort policy of the scores `f`, none of them zero (paper, section 2.1)."""
+    """Return the escort policy of the scores `f`, none of them zero (paper, section 2.1).
+
+    Parameters
+    ----------
+    f : ndarray, shape (..., n_actions)
+        Scores, real or complex.
+    p : float
+        The exponent, at least 1.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+    """
     weights = (np.sign(np.real(f)) * f) ** p
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
@@ -115,7 +137,19 @@ def complex_step(function: Policy, x: Floats, h: float = 1e-30) -> Floats:
 
 
 def softmax_gradient(f: Floats, grad_f: Floats) -> Floats:
-    r"""Return :math:`\nabla\pi`, shape (k, A), from :math:`\nabla f` of the same shape (eq. 5)."""
+    r"""Return :math:`\nabla\pi`, shape (k, A), from :math:`\nabla f` of the same shape (eq. 5).
+
+    Parameters
+    ----------
+    f : ndarray, shape (n_actions,)
+        Scores.
+    grad_f : ndarray, shape (n_parameters, n_actions)
+        Their gradients.
+
+    Returns
+    -------
+    ndarray, shape (n_parameters, n_actions)
+    """
     pi = softmax_of(f)
     return np.asarray(pi * (grad_f - (grad_f * pi).sum(axis=-1, keepdims=True)))
 
@@ -123,7 +157,20 @@ def softmax_gradient(f: Floats, grad_f: Floats) -> Floats:
 def escort_gradient(f: Floats, grad_f: Floats, p: float, signed: bool = True) -> Floats:
     r"""Return :math:`\nabla\pi` of the escort policy (eq. 7 with its factor, app. A.1.2).
 
-    Without `signed` the formula is the one printed, which supposes :math:`f \ge 0`.
+    Parameters
+    ----------
+    f : ndarray, shape (n_actions,)
+        Scores.
+    grad_f : ndarray, shape (n_parameters, n_actions)
+        Their gradients.
+    p : float
+        The exponent, at least 1.
+    signed : bool
+        Without it the formula is the one printed, which supposes :math:`f \ge 0`.
+
+    Returns
+    -------
+    ndarray, shape (n_parameters, n_actions)
     """
     pi = escort_of(f, p)
     grad = np.sign(f) * grad_f if signed else grad_f
@@ -133,19 +180,53 @@ def escort_gradient(f: Floats, grad_f: Floats, p: float, signed: bool = True) ->
 
 
 def softmax_step(theta: Floats, q: Floats) -> Floats:
-    r"""Return the last line of appendix A.1.1, :math:`\pi(a)\,\mathrm{adv}(a)`."""
+    r"""Return the last line of appendix A.1.1, :math:`\pi(a)\,\mathrm{adv}(a)`.
+
+    Parameters
+    ----------
+    theta, q : ndarray, shape (n_actions,)
+        Parameters and values.
+
+    Returns
+    -------
+    ndarray, shape (n_actions,)
+    """
     pi = softmax_of(theta)
     return np.asarray(pi * advantage(pi, q))
 
 
 def middle_line(theta: Floats, q: Floats) -> Floats:
-    r"""Return the line printed before it, :math:`\pi(a) q(a) - \sum_b \pi(b) q(b)`."""
+    r"""Return the line printed before it, :math:`\pi(a) q(a) - \sum_b \pi(b) q(b)`.
+
+    Parameters
+    ----------
+    theta, q : ndarray, shape (n_actions,)
+        Parameters and values.
+
+    Returns
+    -------
+    ndarray, shape (n_actions,)
+    """
     pi = softmax_of(theta)
     return np.asarray(pi * q - np.sum(pi * q, axis=-1, keepdims=True))
 
 
 def escort_step(theta: Floats, q: Floats, p: float, signed: bool = True) -> Floats:
-    r"""Return the last line of appendix A.1.2, with :math:`\mathrm{sign}(\theta_a)` if `signed`."""
+    r"""Return the last line of appendix A.1.2, with :math:`\mathrm{sign}(\theta_a)` if `signed`.
+
+    Parameters
+    ----------
+    theta, q : ndarray, shape (n_actions,)
+        Parameters and values.
+    p : float
+        The exponent, at least 1.
+    signed : bool
+        Whether the sign is there; the line is printed without it, for positive parameters.
+
+    Returns
+    -------
+    ndarray, shape (n_actions,)
+    """
     pi = escort_of(theta, p)
     norm = np.sum(np.abs(theta) ** p) ** (1 / p)
     step = p / norm * pi ** (1 - 1 / p) * advantage(pi, q)

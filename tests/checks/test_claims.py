@@ -11,7 +11,7 @@ from pu_lib.show.ledger import table_1
 from pu_lib.theory import claims as table
 from pu_lib.theory.claims import COLUMNS, LEARNT, WEIGHTS, measure, variants
 from pu_lib.theory.unlearning import count
-from pu_lib.updates import PAPER, UPDATES, ModifiedCrossEntropy, register
+from pu_lib.updates import PAPER, UPDATES, ModifiedCrossEntropy, make_update, register
 from pu_lib.verdict import Status
 
 CELLS = list(product(PRINTED, COLUMNS))
@@ -92,6 +92,19 @@ def test_the_deep_task_is_no_table_in_disguise() -> None:
     assert all(len(np.unique(task, axis=0)) > table.FEATURES for task in features)
     best = np.sort(q, axis=2)
     assert np.min(best[..., -1] - best[..., -2]) >= 0.125
+
+
+def test_the_sentences_of_the_ledger_on_the_escort_update_are_measured() -> None:
+    found = {column: measure("pg-es", column) for column in COLUMNS}
+    exceptions = {
+        column: {case.case: case.entry for case in entry.exceptions}
+        for column, entry in found.items()
+    }
+    assert exceptions["rates"] == {"p = 1.5": "slower"}
+    assert exceptions["unlearning"] == {"p = 1.5": "fast", "factor dropped": "between"}
+    assert exceptions["deep"] == {"p = 1.5": "no"}
+    assert "in 2 of 4 tasks" in table._deep(make_update("pg-es", p=1.5)).found
+    assert [case[:17] for case in exceptions["convergence"]] == ["exactly weight 64"]
 
 
 @pytest.fixture

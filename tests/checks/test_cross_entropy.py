@@ -17,6 +17,7 @@ from pu_lib.theory.cycles import (
     certify,
     simulate,
 )
+from pu_lib.theory.deterministic import DeterministicMDP
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES
 
@@ -142,32 +143,11 @@ def test_a_box_without_the_fixed_point_is_refused() -> None:
 # What holds
 
 
-def test_optimal_values_by_hand() -> None:
-    """A ring of two states: 3 on the way round twice, or 10 at once from the second one."""
-    rewards, successors = np.array([[1.0, 0.0], [2.0, 10.0]]), np.array([[1, -1], [0, -1]])
-    values = ce.optimal_values(rewards, successors, np.array([2, 2]), 0.5)
-    np.testing.assert_allclose(values, [6.0, 10.0])
-    # With the second action of the second state taken away: v1 = 1 + v2/2, v2 = 2 + v1/2.
-    values = ce.optimal_values(rewards, successors, np.array([2, 1]), 0.5)
-    np.testing.assert_allclose(values, [8 / 3, 10 / 3])
-
-
-def test_optimal_values_of_the_cycle_s_mdp() -> None:
-    values = ce.optimal_values(*THREE_STATES.padded(), 0.9)
-    np.testing.assert_allclose(values, [280 / 19, 290 / 19, 233 / 19])
-
-
 def test_a_late_run_of_a_policy_that_never_moves() -> None:
     """One state, uniform between 1 and 0: half a unit short, and no movement."""
-    late = ce.late_run(
-        np.array([[1.0, 0.0]]),
-        np.array([[-1, -1]]),
-        np.array([2]),
-        0.5,
-        np.zeros((1, 1)),
-        np.zeros((1, 2)),
-        10,
-    )
+    ends = np.array([[-1, -1]])
+    mdp = DeterministicMDP(np.array([[1.0, 0.0]]), ends, np.array([2]), 0.5)
+    late = ce.late_run(mdp, np.zeros((1, 1)), np.zeros((1, 2)), 10)
     assert late.span.tolist() == [0.0]
     assert late.shortfall.tolist() == [0.5]
 
@@ -258,8 +238,9 @@ def test_following_runs_the_same_mdp() -> None:
     followed = hunt.follow("three", 0, 0, 3, "constant", 2000)
     batch = hunt.draw("three", 0, 0)
     hunt._run(batch, np.array([3]), "constant", 2000)
-    gap = (hunt._optimum(batch) - hunt._values(batch))[3].max()
-    assert followed.largest_gap == pytest.approx(gap / np.abs(hunt._optimum(batch)[3]).max())
+    best = batch.mdps.optimum()
+    gap = (best - batch.mdps.values(batch.theta))[3].max()
+    assert followed.largest_gap == pytest.approx(gap / np.abs(best[3]).max())
     with pytest.raises(ValueError, match="weighting: expected one of"):
         hunt.follow("three", 0, 0, 3, "random", 2000)
 
@@ -275,18 +256,13 @@ def test_a_falsified_hunt_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_hunt_sees_a_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the three-state MDP and its periodic schedule in place of constant weights."""
     batch = hunt.draw("near", 0, 0, 2)
-    rewards, _, _ = THREE_STATES.padded()
-    batch.rewards[:] = rewards
-    batch.discounts[:] = 0.9
+    mdps = batch.mdps
+    mdps.rewards[:] = THREE_STATES.tables.rewards
+    mdps.discount[:] = 0.9
     for s, row in enumerate(THREE_STATES.start):
         batch.theta[:, s, : len(row)] = row
     late = ce.late_run(
-        batch.rewards[0],
-        batch.successors[0],
-        batch.n_actions,
-        0.9,
-        THREE_STATES.weights,
-        batch.theta[0],
+        replace(THREE_STATES.tables, discount=0.9), THREE_STATES.weights, batch.theta[0]
     )
     assert late.span[0] > 14.0
     monkeypatch.setattr(hunt, "draw", lambda *_: batch)

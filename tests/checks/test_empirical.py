@@ -4,23 +4,29 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pu_lib.checks import empirical as statements
-from pu_lib.checks.empirical import Part, bandwidth, judge_parts
-from pu_lib.claims import check_of, ledger
+from pu_lib.checks import empirical_chain, empirical_cliff, empirical_random_mdps
+from pu_lib.checks.parts import Part, judge_parts
+from pu_lib.claims import check_of, judge, ledger
+from pu_lib.empirical.bootstrap import RESAMPLES, draws, interval, lower_quantile
+from pu_lib.empirical.curves import after_shift, alike, bandwidth, factor_apart
 from pu_lib.empirical.details import ranking
+from pu_lib.empirical.policies import bounced_share, greedy_share
 from pu_lib.empirical.published import comparison
-from pu_lib.empirical.results import PANELS, PAPER_PANELS, STATISTICS, Results, committed
+from pu_lib.empirical.results import (
+    PANELS,
+    PAPER_PANELS,
+    STATISTICS,
+    Curves,
+    Results,
+    committed,
+    exchanged,
+    results_of,
+    slowed,
+)
 from pu_lib.empirical.thresholds import quantile, restricted_mean
 from pu_lib.verdict import Status
 
 TABLE = committed().table
-
-
-def relabelled(names):
-    """The committed runs with the updates renamed."""
-    table = TABLE.copy()
-    table["update"] = table["update"].astype(str).replace(names)
-    return table
 
 
 def values(point, *resamples):
@@ -31,14 +37,14 @@ def values(point, *resamples):
 
 
 def test_parts_hold_are_refuted_or_undecided_by_their_whole_interval():
-    assert Part("x", values(3, *np.linspace(2, 4, 50))).holds
-    assert Part("x", values(0.5, *np.linspace(0.4, 0.6, 50))).refuted
+    assert Part("x", values(3, *np.linspace(2, 4, 50))).holds()
+    assert Part("x", values(0.5, *np.linspace(0.4, 0.6, 50))).refuted()
     torn = Part("x", values(1.2, *np.linspace(0.5, 2, 50)))
-    assert not torn.holds
-    assert not torn.refuted
+    assert not torn.holds()
+    assert not torn.refuted()
     assert torn.margin > 0
     below = Part("x", values(0.5, *np.linspace(0.4, 0.6, 50)), at_least=False)
-    assert below.holds
+    assert below.holds()
     assert below.margin == pytest.approx(np.log10(2))
 
 
@@ -63,7 +69,67 @@ def test_bandwidth_is_measured_between_the_points_too():
     assert bandwidth(axis, np.array([[1.0, 9.0, 9.0]]), 9.0)[0] == pytest.approx(2.0)
 
 
+def test_a_verdict_says_when_it_rests_on_the_end_of_an_interval():
+    # 2 of 100 resamples below 1: inside with 95 %, outside with 99 %
+    near = Part("near", values(2, *([0.9] * 2), *([2.0] * 98)))
+    assert near.holds()
+    assert near.holds(0.90)
+    assert not near.holds(0.99)
+    verdict = judge_parts([near])
+    assert verdict.status is Status.REPRODUCED
+    assert "rests on intervals that end near their bound: partly" in verdict.summary
+    assert "rests" not in judge_parts([Part("far", values(2, *([2.0] * 100)))]).summary
+
+
+def test_the_close_verdicts_say_so():
+    assert "end near their bound" in judge("sec:chainexp/length-fast").verdict.summary
+    assert "end near their bound" not in judge("sec:cliff/best").verdict.summary
+
+
+# Numbers read off curves, by hand
+
+
+def test_factors_ranges_and_shifts_by_hand():
+    assert factor_apart(np.array([2.0, 1.0]), np.array([1.0, 4.0])).tolist() == [2.0, 4.0]
+    ce = np.array([[10.0, 1.0, 1.2, 1.5, 10.0, 10.0, 10.0, 10.0]])
+    di = np.roll(ce, 2, axis=1)
+    assert after_shift(ce, di) == pytest.approx([1.0])
+    assert after_shift(ce, di * 1.3) == pytest.approx([1.3])
+
+
+def test_curves_are_made_alike_by_position_and_run():
+    steps = np.arange(2 * 1 * 3, dtype=float).reshape(2, 1, 3)
+    long = Curves(np.array([0.1, 1.0, 10.0]), ("di",), steps, steps > 3)
+    short = Curves(np.array([1.0, 10.0]), ("di",), steps[:1, :, :2], steps[:1, :, :2] > 3)
+    found = alike(long, short)
+    assert found.axis.tolist() == [1.0, 10.0]
+    assert found.steps.tolist() == [[[1.0, 2.0]]]
+
+
 # Statistics
+
+
+def test_the_ends_of_an_interval_are_values_of_resamples():
+    assert interval(np.arange(1, 301)[::-1]).tolist() == [8.0, 293.0]
+    assert interval([1.0, 2.0, np.inf]).tolist() == [1.0, np.inf]
+    assert interval(np.arange(1, 1001), 0.9).tolist() == [50.0, 951.0]
+    assert interval(np.stack([np.arange(1, 301), np.arange(2, 602, 2)], axis=1)).shape == (2, 2)
+    for level in (0.0, 1.0):
+        with pytest.raises(ValueError, match="level"):
+            interval([1.0], level)
+
+
+def test_resamples_depend_on_the_number_of_runs_alone():
+    assert draws(7).shape == (RESAMPLES, 7)
+    assert np.array_equal(draws(7), np.random.default_rng([2022, 7]).integers(7, size=(300, 7)))
+    assert draws(7).max() == 6
+
+
+def test_quantiles_are_times_that_were_recorded():
+    assert lower_quantile(np.array([4.0, 1.0, 3.0, 2.0]), 0.5) == 2.0
+    assert lower_quantile(np.array([4.0, 1.0, 3.0, 2.0]), 0.51) == 3.0
+    assert lower_quantile(np.array([1.0, np.inf, np.inf]), 0.5) == np.inf
+    assert lower_quantile(np.array([5.0]), 0.1) == 5.0
 
 
 def test_medians_and_means_are_those_of_kaplan_and_meier():
@@ -104,95 +170,63 @@ def test_runs_that_a_curve_lacks_are_left_out_of_all():
 
 def test_a_table_without_a_panel_or_with_a_run_twice_is_refused():
     with pytest.raises(ValueError, match="there is no run of Cliff"):
-        statements.pg_sm_slow(TABLE[TABLE["experiment"] == "chain"])
+        empirical_cliff.pg_sm_slow(TABLE[TABLE["experiment"] == "chain"])
     rows = PANELS["cliff"].rows(TABLE)
     with pytest.raises(ValueError, match="more than once"):
-        statements.pg_sm_slow(pd.concat([rows, rows.head(1)]))
+        empirical_cliff.pg_sm_slow(pd.concat([rows, rows.head(1)]))
 
 
-# Controls: the same checks on tables in which the statement is made false, or true
-
-
-CYCLE = {"pg-sm": "di", "di": "pg-sm", "ce": "pg-es", "pg-es": "ce", "mce": "mce"}
-"""Policy gradients under the names of DI and CE, and the other way round."""
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        statements.ce_best,
-        statements.cliff_best,
-        statements.pg_es_wall,
-        statements.length_pg,
-        statements.as_efficient_as_di,
-    ],
-)
-def test_exchanging_the_names_of_the_updates_changes_the_verdict(statement):
-    found = statement()
-    broken = statement(relabelled(CYCLE))
-    assert broken.margin < found.margin
-    assert held(broken) < held(found)
-
-
-def test_a_quick_greedy_sarsa_is_not_beaten():
-    table = TABLE.copy()
-    greedy = table["experiment"] == "greedy-limit"
-    table.loc[greedy, "steps"] = table.loc[greedy, "steps"] // 20
-    assert statements.beat_sarsa(table).status is not Status.REPRODUCED
-    assert held(statements.beat_sarsa(table)) < held(statements.beat_sarsa())
+# The same checks on tables in which the statement is made false, beyond their own controls
 
 
 def held(verdict):
     return sum(row["holds"] == "yes" for row in verdict.evidence)
 
 
+def test_a_quick_greedy_sarsa_is_not_beaten():
+    quick = slowed("experiment", "greedy-limit", 0.05)
+    found = empirical_random_mdps.beat_sarsa(quick)
+    assert found.status is not Status.REPRODUCED
+    assert held(found) < held(empirical_random_mdps.beat_sarsa())
+
+
 def test_shuffled_names_leave_no_order():
     rng = np.random.default_rng(0)
     table = TABLE[TABLE["experiment"] == "cliff"].copy()
+    table["update"] = table["update"].astype(str)
     for _, index in table.groupby(["eta", "run", "beta", "preset"], observed=True).groups.items():
-        table.loc[index, "update"] = rng.permutation(table.loc[index, "update"].astype(str))
-    shuffled = statements.cliff_best(table)
+        table.loc[index, "update"] = rng.permutation(table.loc[index, "update"])
+    shuffled = empirical_cliff.cliff_best(table)
     assert shuffled.status is not Status.REPRODUCED
-    assert held(shuffled) < held(statements.cliff_best())
-
-
-def test_similarity_is_lost_when_one_scheme_is_slowed_down():
-    table = TABLE[TABLE["experiment"] == "random-mdp"].copy()
-    high = table["scheme"] == "HiOffPol"
-    table.loc[high, "steps"] = table.loc[high, "steps"] * 50
-    assert statements.pg_unchanged(table).status is Status.NOT_REPRODUCED
-
-
-def test_hioffpol_does_not_help_when_the_schemes_are_exchanged():
-    table = TABLE.copy()
-    names = {"HiOffPol": "NoExplo", "NoExplo": "HiOffPol"}
-    table["scheme"] = table["scheme"].astype(str).replace(names)
-    assert held(statements.hioffpol_helps(table)) < held(statements.hioffpol_helps())
+    assert held(shuffled) < held(empirical_cliff.cliff_best())
 
 
 def test_one_lost_run_is_enough_against_always_converging():
     table = TABLE[TABLE["experiment"] == "duplicated-chain"].copy()
-    assert statements.duplicates_converge(table).status is Status.REPRODUCED
+    assert empirical_chain.duplicates_converge(table).status is Status.REPRODUCED
     ours = (table["update"] == "ce") & (table["eta"] == 1.0) & (table["n_actions"] == 5)
     table.loc[ours & (table["run"] == 0), "censored"] = True
-    assert statements.duplicates_converge(table).status is Status.PARTLY
+    assert empirical_chain.duplicates_converge(table).status is Status.PARTLY
 
 
-def test_the_published_curve_is_missed_when_a_detail_is_wrong():
-    assert statements.published_curve().status is Status.REPRODUCED
-    table = TABLE[TABLE["experiment"] == "published-curve"].copy()
-    table["episodes"] = (table["episodes"] * 1.15).astype(int)
-    assert statements.published_curve(table).status is not Status.REPRODUCED
+def test_a_change_of_the_runs_is_what_it_says():
+    names = {"di": "ce", "ce": "di"}
+    changed, plain = (results_of(t).curves("cliff") for t in (exchanged("update", names), None))
+    assert np.array_equal(changed.steps[:, 2], plain.steps[:, 3])
+    assert np.array_equal(changed.steps[:, 0], plain.steps[:, 0])
+    slow = results_of(slowed("update", "mce", 3)).curves("cliff")
+    assert np.array_equal(slow.steps[:, 4], 3 * plain.steps[:, 4])
+    assert np.array_equal(slow.steps[:, 3], plain.steps[:, 3])
+
+
+def test_the_published_curve_has_all_its_points():
     assert len(comparison()) == 88
 
 
-def test_with_one_successor_random_mdps_are_not_connected():
-    assert statements.connected(branching=1, runs=6).status is Status.NOT_REPRODUCED
-
-
 def test_a_policy_gradient_does_not_become_greedy_sarsa():
-    assert statements.greedy_share("pg-sm", 1.0, runs=1) < 0.9
-    assert statements.greedy_share("ce", runs=1) > 0.999
+    assert greedy_share("pg-sm", 1.0, runs=1) < 0.9
+    assert greedy_share("ce", runs=1) > 0.999
+    assert bounced_share(1e-3, runs=1) < 0.01 < bounced_share(1e3, runs=1)
 
 
 def test_hyde_starting_at_zero_is_the_detail_that_matters():

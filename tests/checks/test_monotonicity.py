@@ -7,6 +7,7 @@ from flint import ctx
 
 from pu_lib.domains import bandit, chain
 from pu_lib.mdp import FiniteMDP
+from pu_lib.theory import certified
 from pu_lib.theory import monotonicity as mono
 from pu_lib.updates import UPDATES, make_update, softmax
 
@@ -25,7 +26,7 @@ def test_ball_steps_are_those_of_the_library(name):
     rng = np.random.default_rng(1)
     theta, q = np.round(rng.normal(size=4), 3), np.round(rng.random(4), 3)
     with ctx.workprec(128):
-        step = mono.certified_step(name, theta.tolist(), q.tolist(), "1.5")
+        step = certified.certified_step(name, theta.tolist(), q.tolist(), "1.5")
         balls = [float(p) for p in step.new_pi]
         change = float(step.change)
     new = softmax(UPDATES[name].step(theta, q, 1.5))
@@ -35,7 +36,7 @@ def test_ball_steps_are_those_of_the_library(name):
 
 def test_steps_on_balls_are_of_softmax_policies():
     with pytest.raises(ValueError, match="'di'"):
-        mono.certified_step("di", [0, 0], [0, 1], 1)
+        certified.certified_step("di", [0, 0], [0, 1], 1)
 
 
 def test_a_step_by_hand():
@@ -116,7 +117,7 @@ def test_certified_changes_of_a_chain():
     equal = np.array([True, False])
     with ctx.workprec(128):
         weight = np.array([1.0, 2.0])
-        change = mono.certified_changes("mce", mdp, np.zeros((2, 2)), weight, equal)
+        change = certified.certified_changes("mce", mdp, np.zeros((2, 2)), weight, equal)
         rise = [float(x) for x in change]
     # theta moves to (1, -1): pi = 1/(1 + e^-2), v(s1) = 2 pi, v(s0) = pi
     gain = 1 / (1 + np.exp(-2)) - 0.5

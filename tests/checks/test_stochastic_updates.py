@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from pu_lib.checks import stochastic_updates as checks
+from pu_lib.claims import errata
 from pu_lib.theory import stochastic_updates as st
-from pu_lib.updates import UPDATES
+from pu_lib.updates import UPDATES, make_update
 
 
 def test_law_of_the_gamble():
@@ -33,30 +34,73 @@ def test_limits_are_where_the_mean_step_vanishes():
     np.testing.assert_allclose(step, 0.0, atol=1e-15)
 
 
-def test_biased_updates_fail_where_unbiased_ones_are_expected():
-    assert checks.check_unbiased(["mce"], 1000).status == "false as stated"
-    assert checks.check_symmetric(["ce"]).status == "false as stated"
-    assert checks.check_asymmetric(["pg-sm"]).status == "false as stated"
-    assert checks.check_ignores_gaps(["pg-sm"]).status == "false as stated"
-
-
-def test_wrong_limits_are_caught():
-    assert checks.check_biased("ce", st.mce_limit, n_steps=500).status == "false as stated"
-    assert checks.check_biased("mce", st.ce_limit, n_steps=500).status == "false as stated"
-
-
-def test_direct_needs_decaying_weights_and_all_values():
-    assert checks.check_di(lambda t: 0.5, n_steps=500).status == "false as stated"
-    assert checks.check_sampled_action((1, "1/2")).status == "holds"
-
-
 def test_stuck_probability_is_exact():
     assert st.stuck_probability(("1/2", 1), lambda t: Fraction(1, t + 1)) == (Fraction(1, 2), 1)
     assert st.stuck_probability((0, 1), lambda t: Fraction(1, t + 1))[0] == 0
 
 
-def test_expected_updates_are_necessary_for_ce():
-    assert checks.check_necessary("ce", n_steps=500).status == "holds"
+COIN = st.Law.of((0.5, (0.0, 2.0)), (0.5, (1.0, 0.0)))
+"""xi = 2 or -1 with equal chances, mean 1/2."""
+
+
+def test_the_threshold_of_the_escort_update_by_hand():
+    # log(1 + 2k) + log(1 - k) = 0 at k = 1/2, where k max(xi) = 1 as well
+    assert st.escort_threshold(COIN) == pytest.approx(0.5)
+    # the gamble: 3 log(1 - k) + log(1 + 4k) = 0, a cubic in k
+    k = st.escort_threshold(st.GAMBLE)
+    assert (1 - k) ** 3 * (1 + 4 * k) == pytest.approx(1, abs=1e-12)
+    assert st.escort_threshold(st.GAMBLE, radius=2.0) == pytest.approx(2 * k)
+    # a gap that is never negative: the limit is that no step may reach zero
+    sure = st.Law.of((0.5, (0.0, 1.0)), (0.5, (0.0, 4.0)))
+    assert st.escort_threshold(sure) == pytest.approx(0.25)
+    # the simple bound of the theorem, Delta r0^2 / (4 B^2), is smaller
+    assert k > 0.25 * 2 / (4 * 16)
+    with pytest.raises(ValueError, match="second one better"):
+        st.escort_threshold(st.THREE)
+
+
+def test_the_mean_logarithm_is_that_of_the_update():
+    update, weight = UPDATES["pg-es"], 0.05
+    theta = np.array([0.8, 1.1])
+    k, second = 2 * weight / (theta @ theta), update.policy(theta)[1]
+    after = update.step(theta[np.newaxis], st.GAMBLE.outcomes, weight)
+    change = np.log(np.abs(after[:, 1] / after[:, 0])) - np.log(theta[1] / theta[0])
+    expected = st.GAMBLE.probabilities @ change
+    assert st.escort_growth(st.GAMBLE, k, second) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_drift_of_the_policy_by_hand():
+    # CE from one half, weight w: to sigma(w) with probability 1/4, to sigma(-w) with 3/4
+    up = 1 / (1 + np.exp(-0.4))
+    expected = 0.25 * up + 0.75 * (1 - up) - 0.5
+    assert st.drift(UPDATES["ce"], st.GAMBLE, 0.4, [0.5])[0] == pytest.approx(expected)
+    zero = st.drift_zero(UPDATES["ce"], st.GAMBLE, 0.4)
+    assert st.drift(UPDATES["ce"], st.GAMBLE, 0.4, [zero])[0] == pytest.approx(0, abs=1e-12)
+
+
+def test_the_policy_turns_later_than_the_parameters():
+    law = st.gamble(1.0)
+    np.testing.assert_allclose(st.mean_step(UPDATES["ce"], [0.75, 0.25], law), 0, atol=1e-15)
+    zeros = [st.drift_zero(UPDATES["ce"], law, eta) for eta in (0.1, 0.5, 2.0)]
+    np.testing.assert_allclose(zeros, [0.259, 0.286, 0.305], atol=5e-4)
+
+
+def test_the_number_in_the_erratum():
+    (row,) = (row for row in errata() if row.right == "within one step of the frontier")
+    size = st.bias(UPDATES["di"], [0.05, 0.05, 0.9], st.THREE, 0.2)
+    assert f"{size[np.argmax(np.abs(size))]:.3f}" in row.why
+
+
+def test_checks_take_updates_as_objects():
+    assert checks.check_symmetric([make_update("pg-es", p=3.0)]).status == "holds"
+    assert checks.check_ignores_gaps([UPDATES["ce"]]).margin == 0
+
+
+def test_a_check_reports_the_number_worked_out_by_hand():
+    # stuck with probability 1/2 where 3/4 are claimed
+    assert checks.check_sampled_action(claimed=Fraction(3, 4)).margin == -0.25
+    # CE, uniform over two actions: the steps for q and -q cancel
+    assert checks.check_asymmetric(["ce"]).margin == -1e-9
 
 
 def test_sampled_actions_leave_ce_without_a_mean_step():

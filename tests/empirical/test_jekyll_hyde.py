@@ -1,6 +1,5 @@
 """The compiled loop against the plain one, the library's updates and exact performance."""
 
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +12,12 @@ from pu_lib import domains
 from pu_lib.empirical import jekyll_hyde as jh
 from pu_lib.empirical.options import PRESETS, SCHEMES, Options
 from pu_lib.empirical.problem import make_problem
-from pu_lib.empirical.reference import Stream, _projection, exponential, run_reference
+from pu_lib.empirical.reference import Stream, exponential, run_reference
+from pu_lib.engine.arithmetic import exponential as compiled_exponential
+from pu_lib.engine.arithmetic import logarithm
+from pu_lib.engine.values import passes
 from pu_lib.mdp import FiniteMDP
-from pu_lib.updates import make_update, project_simplex
+from pu_lib.updates import UPDATES
 
 PAPER = PRESETS["paper"]
 PREDECESSOR = replace(PRESETS["predecessor"], max_episodes=150)
@@ -76,13 +78,13 @@ def assert_same_run(domain, update, scheme, options, eta=1.0, steps=700, seed=1)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
-@pytest.mark.parametrize("update", jh.UPDATE_CODES)
+@pytest.mark.parametrize("update", UPDATES)
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_same_run_as_the_reference(domain, update, scheme):
     assert_same_run(domain, update, scheme, PAPER)
 
 
-@pytest.mark.parametrize("update", jh.UPDATE_CODES)
+@pytest.mark.parametrize("update", UPDATES)
 @pytest.mark.parametrize("domain", ["random", "chain"])
 def test_same_run_under_the_predecessors_options(domain, update):
     assert_same_run(domain, update, SCHEMES["HiOffPol"], PREDECESSOR)
@@ -133,67 +135,17 @@ def test_the_comparison_sees_a_changed_option(monkeypatch):
         assert_same_run("random", "di", SCHEMES["HiOffPol"], PAPER)
 
 
-rows = st.lists(st.floats(-3.0, 3.0), min_size=3, max_size=3)
-
-
-@pytest.mark.parametrize("factor", ["keep", "drop"])
-@given(theta=rows, q=rows, weight=st.floats(1e-3, 1e3))
-@settings(max_examples=60, deadline=None)
-def test_row_kernels_are_the_librarys_updates(factor, theta, q, weight):
-    actions, q = (0, 0, 0), np.array([q])
-    for name in jh.UPDATE_CODES:
-        update = make_update(name, factor=factor) if name == "pg-es" else make_update(name)
-        start = np.array([theta])
-        if name == "pg-es":
-            start = np.where(np.abs(start) < 1e-3, 1e-3, start)
-        if name == "di":
-            start = make_update("pg-sm").policy(start)
-        compiled, pi, best = start.copy(), update.policy(start), int(np.argmax(q))
-        if name == "pg-sm":
-            jh._step_pg_sm(compiled, pi, q, 0, weight, actions)
-        elif name == "pg-es":
-            jh._step_pg_es(compiled, pi, q, 0, weight, factor == "keep", actions)
-        elif name == "di":
-            jh._step_di(compiled, pi, q, 0, weight, actions)
-        elif name == "ce":
-            jh._step_ce(compiled, pi, 0, best, weight, actions)
-        else:
-            jh._step_mce(compiled, pi, 0, best, weight, actions)
-        scale = max(1.0, weight)
-        assert_allclose(compiled, update.step(start, q, weight), rtol=1e-12, atol=1e-13 * scale)
-        assert_allclose(pi, update.policy(compiled), rtol=1e-9, atol=1e-13)
-
-
-@pytest.mark.parametrize(
-    "point",
-    [
-        [0.3697774328713505, 0.05712222648621329, 0.08383784832355562, -0.16308749743962686],
-        [-0.005334009858097552, 0.34341167548643026, 0.31189305279047397, -0.11667642719373111],
-        [0.36267832892052587, 0.07453767765907718, 0.510072762095722, -0.0175704104415583],
-    ],
-)
-def test_projection_ends_where_an_action_is_at_the_threshold(point):
-    # Without care an action at the threshold comes and goes with rounding, for ever.
-    theta, pi, q, actions = np.array([point]), np.empty((1, 4)), np.zeros((1, 4)), (0,) * 4
-    work = threading.Thread(target=jh._step_di, args=(theta, pi, q, 0, 1.0, actions), daemon=True)
-    work.start()
-    work.join(timeout=60)
-    assert not work.is_alive()
-    assert_allclose(pi[0], project_simplex(point), atol=1e-15)
-    assert pi[0].tolist() == _projection(point)
-
-
 @given(st.floats(-800.0, 0.0))
 @settings(deadline=None)
 def test_exponential(x):
-    assert jh._exp(x) == exponential(x)
-    assert_allclose(jh._exp(x), np.exp(max(x, -708.0)), rtol=2e-15)
+    assert compiled_exponential(x) == exponential(x)
+    assert_allclose(compiled_exponential(x), np.exp(max(x, -708.0)), rtol=2e-15)
 
 
 @given(st.integers(1, 10**9))
 @settings(deadline=None)
 def test_logarithm(n):
-    assert_allclose(jh._log(float(n)), np.log(n), rtol=1e-15, atol=1e-15)
+    assert_allclose(logarithm(float(n)), np.log(n), rtol=1e-15, atol=1e-15)
 
 
 def test_stream_is_xoshiro():
@@ -222,8 +174,8 @@ def test_sweeps_decide_as_elimination_does():
     for _ in range(20):
         policy = rng.dirichlet(np.full(4, 0.3), size=40)
         J = mdp.performance(policy)
-        for threshold, passes in ((J - 1e-9, True), (J + 1e-9, False)):
-            decided = jh._passes(
+        for threshold, expected in ((J - 1e-9, True), (J + 1e-9, False)):
+            decided = passes(
                 policy,
                 rng.random(40) * (problem.terminal == 0),
                 problem.process,
@@ -231,7 +183,7 @@ def test_sweeps_decide_as_elimination_does():
                 (0,) * 2,
                 threshold,
             )
-            assert decided == passes
+            assert decided == expected
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 import pu_lib.show.empirical as show
 from pu_lib.empirical.live import flip_times, rerun, twins
+from pu_lib.empirical.policies import vanished
 from pu_lib.empirical.results import PANELS, PAPER_PANELS, STATISTICS, committed
 from pu_lib.show.sweep_viewer import SweepViewer, panel_data
 from pu_lib.verdict import Status
@@ -63,10 +64,9 @@ def test_a_verdict_other_than_the_recorded_one_stops_the_chapter(monkeypatch):
     from pu_lib.verdict import Verdict
 
     def other(claim):
-        wrong = Verdict(claim.id, Status.OPEN, None, "nothing")
-        return Judgement(claim, wrong, 0.0)
+        return Judgement(claim, Verdict(Status.OPEN, None, "nothing", claim=claim.id), 0.0)
 
-    monkeypatch.setattr(show, "judge", other)
+    monkeypatch.setattr("pu_lib.claims.judge", other)
     with pytest.raises(AssertionError, match="sec:cliff/best should be"):
         show.verdicts("sec:cliff/best")
 
@@ -92,6 +92,20 @@ def test_flips_are_counted_in_their_order():
     assert np.isfinite(flips.times).all()
     assert 0.5 < flips.ordered_share <= 1.0
     assert flips.jumping > 4
+
+
+def test_where_pg_es_is_lost_a_parameter_has_vanished():
+    censored, at_zero = vanished("chain/HiOffPol", runs=6)
+    assert 0 < at_zero <= censored < 6
+    assert vanished("chain/HiOffPol", eta=1.0, runs=3) == (0, 0)
+
+
+def test_panels_are_titled_by_their_domain():
+    titles = {name: panel["domain"] for name, panel in panel_data().items()}
+    assert titles["random-mdp/NoExplo"] == "Random MDPs"
+    assert titles["length/HiOffPol"] == "Chain length"
+    assert titles["duplicates/3"] == "Duplicated actions"
+    assert panel_data()["duplicates"]["axis_words"] == "number of actions |A|"
 
 
 # The viewer

@@ -87,6 +87,13 @@ def test_frames_stand_where_the_sliders_expect_them() -> None:
             assert alt(n, eta) in view.children[i].children[j].value
 
 
+def test_the_words_of_a_frame_are_seen_and_heard_once() -> None:
+    frame = Explorer(draw, alt, GRID).frame(n=2, eta=1.0).html("lineplot")
+    assert frame.count("straight line to 8 and 4.0") == 2
+    assert 'alt="a straight line to 8 and 4.0"' in frame
+    assert '<p class="pu-caption" aria-hidden="true">A straight line to 8 and 4.0.</p>' in frame
+
+
 def test_one_slider_makes_one_stack() -> None:
     box = explorer(draw, alt, n=GRID["n"])
     assert len(box.children) == 2

@@ -9,11 +9,11 @@ from pu_lib.updates import UPDATES
 
 
 def test_convergence_figures_draw_what_they_say() -> None:
-    ties = convergence.figure_ties(100)
+    ties = convergence.draw_ties(100)
     labels = [text.get_text() for text in ties.axes[0].get_legend().get_texts()]
     assert labels == [*convergence.ADVERSARIES, "bound"]
-    assert len(convergence.figure_settled(300).axes) == 3
-    assert isinstance(convergence.figure_one_way(20), BookFigure)
+    assert len(convergence.draw_settled(300).axes) == 3
+    assert isinstance(convergence.draw_one_way(20), BookFigure)
 
 
 def test_cross_entropy_figures_draw_what_they_say() -> None:

@@ -5,16 +5,19 @@ import pytest
 from pu_lib.__main__ import main
 from pu_lib.show import domino, unlearning
 from pu_lib.show.explorers import frames
+from pu_lib.theory.unlearning import escort_differences
+from pu_lib.updates import UPDATES, SoftmaxPolicyGradient
 
 
 @pytest.mark.parametrize(
     "draw",
     [
-        unlearning.race_figure,
-        unlearning.counts_figure,
-        unlearning.comparison_figure,
-        domino.counts_figure,
-        domino.line_figure,
+        unlearning.draw_races,
+        unlearning.draw_counts,
+        unlearning.draw_comparison,
+        unlearning.draw_polar_steps,
+        domino.draw_counts,
+        domino.draw_lines,
     ],
 )
 def test_line_figures_draw(draw):
@@ -23,14 +26,14 @@ def test_line_figures_draw(draw):
 
 
 def test_the_race_legend_gives_the_counts_of_the_alt_text():
-    fig = unlearning.race_figure()
+    fig = unlearning.draw_races()
     texts = [[text.get_text() for text in ax.get_legend().get_texts()] for ax in fig.axes]
     assert texts[0] == ["PG-SM: 22", "PG-ES: 32", "DI: 2", "CE = MCE: 4"]
     assert texts[1] == ["PG-SM: 51", "PG-ES: 58", "DI: 11", "CE = MCE: 15"]
 
 
 def test_the_board_gives_the_counts_of_the_alt_text():
-    fig = domino.board_figure()
+    fig = domino.draw_boards()
     words = [ax.texts[0].get_text() for ax in fig.axes if ax.texts]
     assert words == [
         "PG-SM: 66 steps",
@@ -41,11 +44,30 @@ def test_the_board_gives_the_counts_of_the_alt_text():
 
 
 def test_the_escort_map_is_red_where_the_caption_says():
-    etas, ns, table = unlearning._escort_differences("2", "drop")
-    red = [eta for eta, column in zip(etas, table.T, strict=True) if column[ns.index(100)] < 0]
+    etas, ns = unlearning.MAP_ETAS, unlearning.MAP_NS
+    table = escort_differences("2", "drop", etas, ns)
+    red = [float(etas[i]) for i in range(len(etas)) if table[ns.index(100), i] < 0]
     assert 2.8 < min(red) < max(red) < 15.7
     for p, factor in (("2", "keep"), ("3", "drop")):
-        assert unlearning._escort_differences(p, factor)[2].min() >= 0
+        assert escort_differences(p, factor, etas, ns).min() >= 0
+
+
+class Lazy(SoftmaxPolicyGradient):
+    """The softmax policy gradient under another name."""
+
+    name = "lazy"
+    look = None
+
+
+def test_figures_and_commands_have_an_update_that_is_registered(monkeypatch, capsys):
+    monkeypatch.setitem(UPDATES, "lazy", Lazy())
+    label = unlearning.kinds()["lazy"]
+    legend = unlearning.draw_races(n=3).axes[0].get_legend()
+    assert legend.get_texts()[-1].get_text() == f"{label}: 4"
+    assert f"{label} 4" in unlearning.alt_race(3, "0.5")
+    assert len(domino.draw_boards(2).axes) >= 6
+    assert main(["unlearn", "--update", "lazy", "--eta", "0.3", "--n", "3"]) == 0
+    assert capsys.readouterr().out == "4\n"
 
 
 def test_a_frame_of_each_explorer():
@@ -78,6 +100,8 @@ def test_the_command_line_prints_the_number_alone(arguments, printed, capsys):
     [
         ("unlearn --update di --eta zero --n 1", "eta must be"),
         ("unlearn --update di --eta 1 --n -1", "n must be"),
+        ("unlearn --update ce --eta 1 --n 1000000000", "proved: n' is at least"),
+        ("domino --update pg-sm --eta 1 --states 1000000000", "at least 2^1000000000 - 1 steps"),
         ("domino --update di --eta 1 --states 0", "states must be"),
     ],
 )

@@ -1,0 +1,349 @@
+# ruff: noqa: D401  # a docstring here states a claim, then what is asked of the table
+"""What section 4.2 says it saw on the chain; the rule is that of `pu_lib.checks.parts`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pu_lib.checks.parts import (
+    CROSS,
+    DI_AND_CE_EXCHANGED,
+    FAST,
+    GRADIENTS_EXCHANGED,
+    GRADIENTS_FOR_OTHERS,
+    MUCH,
+    PG,
+    SCHEMES,
+    SIMILAR,
+    Part,
+    judge_parts,
+    slower,
+)
+from pu_lib.empirical.bootstrap import draws
+from pu_lib.empirical.curves import (
+    RANGE,
+    after_shift,
+    best_of,
+    bests,
+    betas,
+    both_centres,
+    curve_of,
+    factor_apart,
+    long_chains,
+    over_di,
+    value_at,
+)
+from pu_lib.empirical.results import (
+    FIXED_RATES,
+    PANELS,
+    Runs,
+    results_of,
+)
+from pu_lib.updates import PAPER, label_of
+from pu_lib.verdict import Verdict, check
+
+CHAINS = tuple(f"chain/{scheme}" for scheme in SCHEMES)
+LENGTHS = ("length/LowOffPol", "length/HiOffPol")
+
+
+@check(
+    "sec:chainexp/expected-order",
+    moved={"the other way round: first to walk, then flips from the start": {"reverse": True}},
+)
+def expected_order(
+    updates: Sequence[str] = PAPER, runs: int = 10, reverse: bool = False
+) -> Verdict:
+    """Policies first lead to a_1, then flip from the end of the chain to its start.
+
+    Live, on the chain with 10 states under HiOffPol at the paper's fixed rates. In more than nine
+    runs in ten there is a time when more than half of the states prefer a_1; and of the pairs of
+    states more than three in four come to prefer a_2 for good in the order that the paper expects,
+    the one nearer to the end no later than the other.
+    """
+    from pu_lib.empirical.live import flip_times
+
+    parts = []
+    for u in updates:
+        flips = [flip_times(u, run) for run in range(runs)]
+        jumped = np.array([[float(f.jumping > len(f.times) / 2) for f in flips]])
+        ordered = np.array([[f.ordered_share for f in flips]])
+        if reverse:
+            jumped, ordered = 1.0 - jumped, 1.0 - ordered
+        for words, share, needed in (
+            ("share of runs in which most states first jump", jumped, 0.9),
+            ("share of pairs flipped end first", ordered, 0.75),
+        ):
+            values = np.concatenate([share.mean(axis=1), share[0][draws(runs)].mean(axis=1)])
+            parts.append(Part(f"{label_of(u)}: {words}", values, needed, ratio=False))
+    return judge_parts(parts)
+
+
+@check(
+    "sec:chainexp/noexplo-stuck",
+    moved={"most runs never pass on a chain of 5 states": {"long": "chain/NoExplo"}},
+)
+def noexplo_stuck(table: Runs = None, long: str = "chain/NoExplo/10") -> Verdict:
+    """Without exploration most runs on 10 states never pass, whatever the update and the rate.
+
+    At the rate where it is smallest, the share of runs censored at a million steps is above one
+    half with 10 states and below it with 5.
+    """
+    results = results_of(table)
+    parts = []
+    for words, name, above in (("10", long, True), ("5", "chain/NoExplo", False)):
+        share = results.curves(name).estimates("censored")
+        parts += [
+            Part(
+                f"{label_of(u)}: smallest censored share, {words} states",
+                best_of(share, u),
+                0.5,
+                above,
+                ratio=False,
+            )
+            for u in PAPER
+        ]
+    return judge_parts(parts)
+
+
+@check("sec:chainexp/ce-best", moved=DI_AND_CE_EXCHANGED)
+def ce_best(table: Runs = None) -> Verdict:
+    """CE and MCE at their best rates are both faster than PG-SM, PG-ES and DI at theirs."""
+    parts = []
+    for panel in CHAINS:
+        for mark, name in betas(table, panel):
+            for s, _, (values,) in both_centres(table, name):
+                lead = bests(values, (*PG, "di")).min(axis=0) / bests(values, CROSS).max(axis=0)
+                words = PANELS[panel].scheme
+                parts.append(
+                    Part(f"{words}, {mark}{s}: best of the others over the slower of CE, MCE", lead)
+                )
+    return judge_parts(parts)
+
+
+@check("sec:chainexp/shift", moved=DI_AND_CE_EXCHANGED)
+def shift(table: Runs = None) -> Verdict:
+    """Under LowOffPol and HiOffPol the curves of CE and DI differ by a shift of the rate.
+
+    Moving DI's curve by some number of grid steps brings it within a factor 1.5 of CE's at every
+    rate in CE's range that both then cover.
+    """
+    parts = []
+    for panel in CHAINS[1:]:
+        for mark, name in betas(table, panel):
+            for s, _, (values,) in both_centres(table, name):
+                words = PANELS[panel].scheme
+                after = after_shift(curve_of(values, "ce"), curve_of(values, "di"))
+                parts.append(
+                    Part(
+                        f"{words}, {mark}{s}: CE against DI after the best shift", after, 1.5, False
+                    )
+                )
+    return judge_parts(parts)
+
+
+@check("sec:chainexp/noexplo-advantage", moved=DI_AND_CE_EXCHANGED | slower("update", "mce", 20))
+def noexplo_advantage(table: Runs = None) -> Verdict:
+    """Under NoExplo CE and MCE at their best rates are faster than DI at its own."""
+    parts = []
+    for mark, name in betas(table, "chain/NoExplo"):
+        for s, _, (values,) in both_centres(table, name):
+            for u in CROSS:
+                lead = best_of(values, "di") / best_of(values, u)
+                parts.append(Part(f"{mark}{s}: best of DI over {label_of(u)}", lead))
+    return judge_parts(parts)
+
+
+@check("sec:chainexp/di-like-pg", moved=slower("update", "di", 20))
+def di_like_pg(table: Runs = None) -> Verdict:
+    """Under NoExplo DI at its best rate is within a factor 2 of PG-SM and PG-ES at theirs."""
+    parts = []
+    for mark, name in betas(table, "chain/NoExplo"):
+        for s, _, (values,) in both_centres(table, name):
+            for u in PG:
+                far = factor_apart(best_of(values, "di"), best_of(values, u))
+                parts.append(Part(f"{mark}{s}: DI against {label_of(u)}", far, SIMILAR, False))
+    return judge_parts(parts)
+
+
+@check("sec:chainexp/di-dilemma", moved=GRADIENTS_FOR_OTHERS)
+def di_dilemma(table: Runs = None) -> Verdict:
+    """Under NoExplo DI is slow at small rates, and at large rates stops exploring for good.
+
+    At the lowest rate its time is more than 3 times its best; at the highest its censored share is
+    above one half, and larger than the smallest censored share of CE.
+    """
+    parts = []
+    for mark, name in betas(table, "chain/NoExplo"):
+        for s, (curves,), (values,) in both_centres(table, name):
+            slow = value_at(values, curves, "di", curves.axis[0]) / best_of(values, "di")
+            parts.append(Part(f"{mark}{s}: DI at the lowest rate over its best", slow, RANGE))
+        share = curves.estimates("censored")
+        stuck = value_at(share, curves, "di", curves.axis[-1])
+        parts.append(
+            Part(f"{mark}DI's censored share at the highest rate", stuck, 0.5, ratio=False)
+        )
+        gap = stuck - best_of(share, "ce")
+        parts.append(Part(f"{mark}this share less CE's smallest", gap, 0.0, ratio=False))
+    return judge_parts(parts)
+
+
+@check("sec:chainexp/best-rates", moved=GRADIENTS_EXCHANGED)
+def best_rates(table: Runs = None) -> Verdict:
+    """The paper's fixed rates are best: times there are within a factor 1.5 of the update's best.
+
+    LowOffPol with 7 states and HiOffPol with 10.
+    """
+    parts = []
+    for panel in CHAINS[1:]:
+        for s, (curves,), (values,) in both_centres(table, panel):
+            for u, eta in FIXED_RATES.items():
+                loss = value_at(values, curves, u, eta) / best_of(values, u)
+                words = PANELS[panel].scheme
+                parts.append(
+                    Part(
+                        f"{words}, {s}: {label_of(u)} at η = {eta:g} over its best",
+                        loss,
+                        1.5,
+                        False,
+                    )
+                )
+    return judge_parts(parts)
+
+
+@check(
+    "sec:chainexp/length-pg",
+    moved={
+        "alike within 1 %, and slower by more than a factor 50": {"similar": 1.01, "much": 50.0}
+    },
+)
+def length_pg(table: Runs = None, similar: float = SIMILAR, much: float = MUCH) -> Verdict:
+    """On long chains PG-SM and PG-ES are alike, and slower than DI, CE, MCE by more than 2.
+
+    Alike: within a factor 2 in the geometric mean over 10 to 25 states. Slower: the faster of both
+    over the slowest of DI, CE, MCE, in the same mean.
+    """
+    parts = []
+    for panel in LENGTHS:
+        for s, (curves,), (values,) in both_centres(table, panel):
+            slow, fast = (np.log10(long_chains(curves, values, group)) for group in (PG, FAST))
+            alike = 10 ** np.abs((slow[0] - slow[1]).mean(axis=-1))
+            behind = 10 ** (slow.min(axis=0) - fast.max(axis=0)).mean(axis=-1)
+            words = PANELS[panel].scheme
+            parts.append(Part(f"{words}, {s}: PG-ES against PG-SM", alike, similar, False))
+            parts.append(Part(f"{words}, {s}: faster of both over the slowest other", behind, much))
+    return judge_parts(parts)
+
+
+@check("sec:chainexp/length-es-variance", moved=GRADIENTS_EXCHANGED)
+def length_es_variance(table: Runs = None) -> Verdict:
+    """PG-ES varies more between runs than PG-SM, because it sometimes does not get there.
+
+    The standard deviation of log10 of the time, averaged over the lengths at which fewer than half
+    of the runs of either are censored, is larger for PG-ES; and so is the censored share there.
+    """
+    parts = []
+    results = results_of(table)
+    for panel in LENGTHS:
+        curves = results.curves(panel)
+        share = curves.point("censored")[:2]
+        reached = (share < 0.5).all(axis=0)
+        times = np.log10(curves.steps[:, :2][:, :, reached])
+        lost = curves.censored[:, :2][:, :, reached]
+        chosen = [slice(None), *curves.draws]
+        spread = np.stack([times[d].std(axis=0).mean(axis=-1) for d in chosen])
+        gone = np.stack([lost[d].mean(axis=(0, 2)) for d in chosen])
+        words = PANELS[panel].scheme
+        parts.append(
+            Part(
+                f"{words}: spread of PG-ES less PG-SM, decades",
+                spread @ [-1.0, 1.0],
+                0.0,
+                ratio=False,
+            )
+        )
+        parts.append(
+            Part(
+                f"{words}: censored share of PG-ES less PG-SM", gone @ [-1.0, 1.0], 0.0, ratio=False
+            )
+        )
+    return judge_parts(parts)
+
+
+@check("sec:chainexp/length-fast", moved=slower("update", "di", 20))
+def length_fast(table: Runs = None) -> Verdict:
+    """Under HiOffPol DI, CE and MCE are within a factor 2 of each other at every length."""
+    parts = []
+    for mark, name in betas(table, "length/HiOffPol"):
+        for s, _, (values,) in both_centres(table, name):
+            fast = np.stack([curve_of(values, u) for u in FAST])
+            worst = (fast.max(axis=0) / fast.min(axis=0)).max(axis=-1)
+            parts.append(
+                Part(f"{mark}{s}: slowest over fastest, worst length", worst, SIMILAR, False)
+            )
+    return judge_parts(parts)
+
+
+@check("sec:chainexp/length-di-slower", moved=DI_AND_CE_EXCHANGED | slower("update", "di", 20))
+def length_di_slower(table: Runs = None) -> Verdict:
+    """On long chains DI at rate 1 is a bit slower than CE and MCE, because its rate is too low.
+
+    Over the faster of CE and MCE, in the geometric mean over 10 to 25 states, by a factor between 1
+    and 2; and on 10 states DI is faster at some higher rate than at 1.
+    """
+    parts = []
+    for panel in LENGTHS:
+        for s, (curves,), (values,) in both_centres(table, panel):
+            di, ce, mce = np.log10(long_chains(curves, values, FAST))
+            behind = 10 ** (di - np.minimum(ce, mce)).mean(axis=-1)
+            words = PANELS[panel].scheme
+            parts.append(Part(f"{words}, {s}: DI over the faster of CE, MCE", behind))
+            parts.append(Part(f"{words}, {s}: the same ratio", behind, SIMILAR, False))
+    for s, (curves,), (values,) in both_centres(table, "chain/HiOffPol"):
+        higher = curve_of(values, "di")[:, curves.axis > 1.0].min(axis=1)
+        gain = value_at(values, curves, "di", 1.0) / higher
+        parts.append(Part(f"10 states, {s}: DI at rate 1 over its best higher rate", gain))
+    return judge_parts(parts)
+
+
+@check("sec:chainexp/duplicates-ce", moved=DI_AND_CE_EXCHANGED)
+def duplicates_ce(table: Runs = None) -> Verdict:
+    """With duplicates CE is not delayed: at most a factor 1.1 slower than DI."""
+    parts = [
+        Part(f"{copies:g} optimal actions, {s}: CE over DI", ratio, 1.1, False)
+        for s, copies, ratio in over_di(table, "ce")
+    ]
+    return judge_parts(parts)
+
+
+@check(
+    "sec:chainexp/duplicates-mce", moved=slower("update", "mce", 1.3, " (there it is reproduced)")
+)
+def duplicates_mce(table: Runs = None) -> Verdict:
+    """With duplicates MCE is slightly delayed: slower than CE by a factor between 1 and 2."""
+    parts = []
+    ratios = zip(over_di(table, "mce"), over_di(table, "ce"), strict=True)
+    for (s, copies, mce), (_, _, ce) in ratios:
+        parts.append(Part(f"{copies:g} optimal actions, {s}: MCE over CE", mce / ce))
+        parts.append(Part(f"{copies:g} optimal actions, {s}: the same ratio", mce / ce, 2.0, False))
+    return judge_parts(parts)
+
+
+@check("sec:chainexp/duplicates-conjecture", moved=GRADIENTS_FOR_OTHERS)
+def duplicates_converge(table: Runs = None) -> Verdict:
+    """With several optimal actions every run of CE and MCE at the paper's rates passes."""
+    curves = results_of(table).curves("duplicates")
+    share = curves.point("censored")
+    several = curves.axis > 2
+    parts = [
+        Part(
+            f"{label_of(u)}: largest censored share",
+            np.array([share[PAPER.index(u), several].max()]),
+            0.5 / curves.n_runs,
+            False,
+            ratio=False,
+        )
+        for u in CROSS
+    ]
+    return judge_parts(parts)

@@ -1,0 +1,157 @@
+# ruff: noqa: D401  # a docstring here states a claim, then what is asked of the table
+"""What section 4.3 says it saw on the cliff; the rule is that of `pu_lib.checks.parts`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pu_lib.checks.parts import (
+    DI_AND_CE_EXCHANGED,
+    FAST,
+    GRADIENTS_EXCHANGED,
+    GRADIENTS_FOR_OTHERS,
+    MUCH,
+    PG,
+    SIMILAR,
+    VERY,
+    Part,
+    judge_parts,
+    slower,
+)
+from pu_lib.empirical.curves import (
+    best_of,
+    bests,
+    betas,
+    both_centres,
+    curve_of,
+    factor_apart,
+    value_at,
+)
+from pu_lib.empirical.results import (
+    Runs,
+)
+from pu_lib.updates import PAPER, label_of
+from pu_lib.verdict import Verdict, check
+
+
+@check("sec:cliff/pg-sm-slow", moved=GRADIENTS_EXCHANGED)
+def pg_sm_slow(table: Runs = None) -> Verdict:
+    """On the cliff PG-SM at its best rate is more than 5 times slower than the best update."""
+    parts = []
+    for mark, name in betas(table, "cliff"):
+        for s, _, (values,) in both_centres(table, name):
+            behind = best_of(values, "pg-sm") / bests(values, PAPER).min(axis=0)
+            parts.append(Part(f"{mark}{s}: PG-SM over the best", behind, VERY))
+    return judge_parts(parts)
+
+
+@check("sec:cliff/gravity", moved=GRADIENTS_EXCHANGED)
+def cliff_gravity(table: Runs = None) -> Verdict:
+    """The third action slows PG-SM down more than it does every other update.
+
+    The slowdown is the best time on the cliff with 7 states over the best time on the chain with 7
+    states, both under HiOffPol with beta = 0.8.
+    """
+    parts = []
+    for s, _, (on_cliff, on_chain) in both_centres(table, "cliff", "chain/HiOffPol/7"):
+        slowdown = bests(on_cliff, PAPER) / bests(on_chain, PAPER)
+        parts += [
+            Part(f"{s}: slowdown of PG-SM over that of {label_of(u)}", slowdown[0] / slowdown[i])
+            for i, u in enumerate(PAPER)
+            if i
+        ]
+    return judge_parts(parts)
+
+
+@check(
+    "app:Domains/cliff-slowdown",
+    moved={"some are slowed down by the chain itself": {"cliff": "chain/HiOffPol/7"}},
+)
+def cliff_marginal(table: Runs = None, cliff: str = "cliff") -> Verdict:
+    """Some algorithms are slowed down by the third action by more than a factor 2, others by less.
+
+    The slowdown as in `cliff_gravity`: the largest over updates is above 2, the smallest below.
+    """
+    parts = []
+    for s, _, (on_cliff, on_chain) in both_centres(table, cliff, "chain/HiOffPol/7"):
+        slowdown = bests(on_cliff, PAPER) / bests(on_chain, PAPER)
+        parts.append(Part(f"{s}: largest slowdown", slowdown.max(axis=0), MUCH))
+        parts.append(Part(f"{s}: smallest slowdown", slowdown.min(axis=0), MUCH, False))
+    return judge_parts(parts)
+
+
+@check("sec:cliff/pg-es-better", moved=GRADIENTS_EXCHANGED)
+def pg_es_better(table: Runs = None) -> Verdict:
+    """On the cliff PG-ES at its best rate is faster than PG-SM at its own."""
+    parts = []
+    for mark, name in betas(table, "cliff"):
+        for s, _, (values,) in both_centres(table, name):
+            lead = best_of(values, "pg-sm") / best_of(values, "pg-es")
+            parts.append(Part(f"{mark}{s}: best of PG-SM over PG-ES", lead))
+    return judge_parts(parts)
+
+
+@check("sec:cliff/pg-es-wall", moved=GRADIENTS_FOR_OTHERS)
+def pg_es_wall(table: Runs = None) -> Verdict:
+    """On the cliff PG-ES at the highest rate is more than 5 times slower than at its best."""
+    parts = []
+    for mark, name in betas(table, "cliff"):
+        for s, (curves,), (values,) in both_centres(table, name):
+            wall = value_at(values, curves, "pg-es", curves.axis[-1]) / best_of(values, "pg-es")
+            parts.append(Part(f"{mark}{s}: time at the highest rate over the best", wall, VERY))
+    return judge_parts(parts)
+
+
+@check("sec:cliff/pg-es-gap", moved=GRADIENTS_EXCHANGED)
+def pg_es_gap(table: Runs = None) -> Verdict:
+    """PG-ES is behind the best update by the same factor on the cliff as on the chain.
+
+    Best times over the best of DI, CE, MCE; the two factors are within a factor 1.5, with the chain
+    of 10 states (the paper's panel) and of 7 (the cliff's length).
+    """
+    parts = []
+    for words, name in (("10", "chain/HiOffPol"), ("7", "chain/HiOffPol/7")):
+        for s, _, (on_cliff, on_chain) in both_centres(table, "cliff", name):
+            gaps = [best_of(v, "pg-es") / bests(v, FAST).min(axis=0) for v in (on_cliff, on_chain)]
+            parts.append(
+                Part(
+                    f"{s}: factor on the cliff against chain of {words}",
+                    factor_apart(*gaps),
+                    1.5,
+                    False,
+                )
+            )
+    return judge_parts(parts)
+
+
+@check("sec:cliff/best", moved=GRADIENTS_FOR_OTHERS)
+def cliff_best(table: Runs = None) -> Verdict:
+    """On the cliff DI, CE and MCE at their best rates are each faster than PG-SM and PG-ES."""
+    parts = []
+    for mark, name in betas(table, "cliff"):
+        for s, _, (values,) in both_centres(table, name):
+            lead = bests(values, PG).min(axis=0) / bests(values, FAST).max(axis=0)
+            parts.append(Part(f"{mark}{s}: faster PG over the slowest of DI, CE, MCE", lead))
+    return judge_parts(parts)
+
+
+@check("sec:cliff/mce-small-rates", moved=DI_AND_CE_EXCHANGED | slower("update", "mce", 20))
+def mce_small_rates(table: Runs = None) -> Verdict:
+    """On the cliff MCE is a bit faster than CE at small rates, and similar elsewhere.
+
+    Small rates are those up to 0.1; of them, at those where fewer than half of the runs of either
+    are censored, CE over MCE is above 1 in the geometric mean. At all other rates they are within a
+    factor 2.
+    """
+    parts = []
+    for mark, name in betas(table, "cliff"):
+        for s, (curves,), (values,) in both_centres(table, name):
+            share = curves.point("censored")[-2:].max(axis=0)
+            small, seen = curves.axis <= 0.1 * (1 + 1e-9), share < 0.5
+            ratio = curve_of(values, "ce") / curve_of(values, "mce")
+            if (small & seen).any():
+                lead = 10 ** np.log10(ratio[:, small & seen]).mean(axis=1)
+                parts.append(Part(f"{mark}{s}: CE over MCE up to η = 0.1", lead))
+            apart = np.maximum(ratio, 1.0 / ratio)[:, ~small].max(axis=1)
+            parts.append(Part(f"{mark}{s}: CE against MCE at higher rates", apart, SIMILAR, False))
+    return judge_parts(parts)

@@ -1,0 +1,289 @@
+# ruff: noqa: D401  # a docstring here states a claim, then what is asked of the table
+"""What section 4.1 says it saw on Random MDPs; the rule is that of `pu_lib.checks.parts`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pu_lib.checks.parts import (
+    CROSS,
+    DI_AND_CE_EXCHANGED,
+    FAST,
+    GRADIENTS_EXCHANGED,
+    GRADIENTS_FOR_OTHERS,
+    MUCH,
+    PG,
+    SCHEMES,
+    SCHEMES_EXCHANGED,
+    SIMILAR,
+    Part,
+    judge_parts,
+    slower,
+)
+from pu_lib.empirical.bootstrap import draws
+from pu_lib.empirical.curves import (
+    CENTRES,
+    RANGE,
+    alike,
+    apart_in_range,
+    bandwidth,
+    best_of,
+    bests,
+    both_centres,
+    curve_of,
+    factor_apart,
+    greedy_times,
+    value_at,
+)
+from pu_lib.empirical.policies import bounced_share, greedy_share
+from pu_lib.empirical.results import (
+    PANELS,
+    Runs,
+    results_of,
+    slowed,
+)
+from pu_lib.updates import PAPER, label_of
+from pu_lib.verdict import Verdict, check
+
+
+@check("sec:randommdps/exploration", moved=slower("scheme", "NoExplo", 50))
+def exploration(table: Runs = None) -> Verdict:
+    """NoExplo and LowOffPol are similar, each update in its range.
+
+    Within a factor 2 in the geometric mean over the rates that are in the update's range under
+    either scheme.
+    """
+    parts = []
+    for s, _, (no, low) in both_centres(table, "random-mdp/NoExplo", "random-mdp/LowOffPol"):
+        for u in PAPER:
+            apart = apart_in_range(curve_of(no, u), curve_of(low, u))
+            parts.append(
+                Part(f"{label_of(u)}, {s}: LowOffPol against NoExplo", apart, SIMILAR, False)
+            )
+    return judge_parts(parts)
+
+
+@check("sec:randommdps/pg-unchanged", moved=slower("scheme", "HiOffPol", 50))
+def pg_unchanged(table: Runs = None) -> Verdict:
+    """PG-SM and PG-ES at their best rates are within a factor 2 between NoExplo and HiOffPol."""
+    parts = []
+    for s, _, (no, high) in both_centres(table, "random-mdp/NoExplo", "random-mdp/HiOffPol"):
+        for u in PG:
+            change = factor_apart(best_of(no, u), best_of(high, u))
+            parts.append(
+                Part(
+                    f"{label_of(u)}, {s}: best under HiOffPol against NoExplo",
+                    change,
+                    SIMILAR,
+                    False,
+                )
+            )
+    return judge_parts(parts)
+
+
+@check("sec:randommdps/es-bandwidth", moved=GRADIENTS_FOR_OTHERS)
+def es_bandwidth(table: Runs = None) -> Verdict:
+    """The range of PG-ES is narrower than that of each other update, in each scheme."""
+    parts = []
+    for scheme in SCHEMES:
+        for s, (curves,), (values,) in both_centres(table, f"random-mdp/{scheme}"):
+            wide = np.stack([bandwidth(curves.axis, curve_of(values, u)) for u in PAPER])
+            es = PAPER.index("pg-es")
+            lead = np.delete(wide, es, axis=0).min(axis=0) - wide[es]
+            parts.append(
+                Part(
+                    f"{scheme}, {s}: decades more in the next narrowest range",
+                    lead,
+                    0.0,
+                    ratio=False,
+                )
+            )
+    return judge_parts(parts)
+
+
+@check("sec:randommdps/es-sides", moved=GRADIENTS_FOR_OTHERS)
+def es_sides(table: Runs = None) -> Verdict:
+    """PG-ES leaves its range on both sides, and above it parameters jump through zero.
+
+    At the lowest and at the highest rate the time is more than 3 times the best, in each scheme;
+    and of the parameters of visited states, all positive at first, more than 1 % are negative after
+    2000 steps at the highest rate, fewer than 1 % at the lowest.
+    """
+    parts = []
+    for scheme in SCHEMES:
+        for s, (curves,), (values,) in both_centres(table, f"random-mdp/{scheme}"):
+            for side, eta in (("lowest", curves.axis[0]), ("highest", curves.axis[-1])):
+                away = value_at(values, curves, "pg-es", eta) / best_of(values, "pg-es")
+                parts.append(
+                    Part(f"{scheme}, {s}: time at the {side} rate over the best", away, RANGE)
+                )
+    high, low = (np.array([bounced_share(eta)]) for eta in (1e3, 1e-3))
+    parts.append(Part("share of parameters gone through zero at η = 1000", high, 0.01, ratio=False))
+    parts.append(
+        Part("share of parameters gone through zero at η = 0.001", low, 0.01, False, ratio=False)
+    )
+    return judge_parts(parts)
+
+
+@check("sec:randommdps/di-best", moved=DI_AND_CE_EXCHANGED | slower("update", "di", 20))
+def di_best(table: Runs = None) -> Verdict:
+    """DI at its best rate is faster than every other update at its own, in each scheme."""
+    parts = []
+    for scheme in SCHEMES:
+        for s, _, (values,) in both_centres(table, f"random-mdp/{scheme}"):
+            others = bests(values, [u for u in PAPER if u != "di"]).min(axis=0)
+            parts.append(Part(f"{scheme}, {s}: best other over DI", others / best_of(values, "di")))
+    return judge_parts(parts)
+
+
+@check(
+    "sec:randommdps/sarsa-limit",
+    moved={
+        "MCE becomes greedy, and the curves meet with DI taking 20 times as long": {
+            "updates": ("mce",),
+            "table": slowed("update", "di", 20),
+        }
+    },
+)
+def sarsa_limit(table: Runs = None, updates: Sequence[str] = FAST) -> Verdict:
+    """DI, CE and MCE become greedy SARSA at huge rates, and their curves meet.
+
+    At eta = 10^9 the policy of each is greedy for the critic in every visited state with one best
+    action (a live run; share above 0.999); and in each scheme their times there are within a factor
+    1.25 of each other.
+    """
+    parts = [
+        Part(
+            f"{label_of(u)}: share of states with a greedy policy at η = 10⁹",
+            np.array([greedy_share(u)]),
+            0.999,
+            ratio=False,
+        )
+        for u in updates
+    ]
+    for scheme in SCHEMES:
+        for s, values in greedy_times(table, scheme):
+            spread = values.max(axis=1) / values.min(axis=1)
+            parts.append(
+                Part(f"{scheme}, {s}: slowest over fastest at η = 10⁹", spread, 1.25, False)
+            )
+    return judge_parts(parts)
+
+
+@check("sec:randommdps/beat-sarsa", moved=SCHEMES_EXCHANGED | slower("update", "mce", 20))
+def beat_sarsa(table: Runs = None) -> Verdict:
+    """Every update at its best rate is more than a factor 2 faster than greedy SARSA.
+
+    Greedy SARSA is DI at the rate 10^9, under the same scheme; NoExplo and LowOffPol. These runs
+    are fewer than those they are compared with, and resampled apart.
+    """
+    parts = []
+    for scheme in ("NoExplo", "LowOffPol"):
+        pairs = zip(
+            both_centres(table, f"random-mdp/{scheme}"), greedy_times(table, scheme), strict=True
+        )
+        for (s, _, (values,)), (_, greedy) in pairs:
+            for u in PAPER:
+                gain = greedy[:, 0] / best_of(values, u)
+                parts.append(Part(f"{scheme}, {s}: greedy SARSA over {label_of(u)}", gain, MUCH))
+    return judge_parts(parts)
+
+
+@check("sec:randommdps/ce-equals-mce", moved=DI_AND_CE_EXCHANGED)
+def ce_equals_mce(table: Runs = None) -> Verdict:
+    """CE and MCE are equal up to a factor 1.25, in each scheme.
+
+    In the geometric mean of the size of their ratio over the rates in the range of either.
+    """
+    parts = []
+    for scheme in SCHEMES:
+        for s, _, (values,) in both_centres(table, f"random-mdp/{scheme}"):
+            apart = apart_in_range(curve_of(values, "ce"), curve_of(values, "mce"))
+            parts.append(Part(f"{scheme}, {s}: MCE against CE", apart, 1.25, False))
+    return judge_parts(parts)
+
+
+@check("sec:randommdps/ce-worst", moved=DI_AND_CE_EXCHANGED)
+def ce_worst(table: Runs = None) -> Verdict:
+    """CE and MCE at their best rates are slower than each other update at its own.
+
+    Under NoExplo and under LowOffPol.
+    """
+    parts = []
+    for scheme in ("NoExplo", "LowOffPol"):
+        for s, _, (values,) in both_centres(table, f"random-mdp/{scheme}"):
+            lead = bests(values, CROSS).min(axis=0) / bests(values, (*PG, "di")).max(axis=0)
+            parts.append(
+                Part(f"{scheme}, {s}: better of CE, MCE over the slowest of the others", lead)
+            )
+    return judge_parts(parts)
+
+
+@check("sec:randommdps/hioffpol-helps", moved=SCHEMES_EXCHANGED)
+def hioffpol_helps(table: Runs = None) -> Verdict:
+    """Under HiOffPol CE and MCE are more than a factor 2 faster, over two decades of rate.
+
+    At its best rate each is more than a factor 2 faster than under NoExplo and under LowOffPol, and
+    its range is wider than 2 decades.
+    """
+    parts = []
+    panels = [f"random-mdp/{scheme}" for scheme in SCHEMES]
+    for s, curves, (no, low, high) in both_centres(table, *panels):
+        for u in CROSS:
+            for scheme, before in (("NoExplo", no), ("LowOffPol", low)):
+                gain = best_of(before, u) / best_of(high, u)
+                parts.append(
+                    Part(f"{label_of(u)}, {s}: best under {scheme} over HiOffPol", gain, MUCH)
+                )
+            wide = bandwidth(curves[2].axis, curve_of(high, u))
+            parts.append(Part(f"{label_of(u)}, {s}: decades in its range", wide, 2.0, ratio=False))
+    return judge_parts(parts)
+
+
+@check(
+    "sec:randommdps/connected", moved={"each state and action has one successor": {"branching": 1}}
+)
+def connected(branching: int = 2, runs: int = 12) -> Verdict:
+    """More than half of the Random MDPs are strongly connected, the goal leading to the start."""
+    from scipy.sparse.csgraph import connected_components
+
+    from pu_lib.domains import random_mdp
+
+    whole = []
+    for seed in range(runs):
+        mdp = random_mdp(seed, branching=branching)
+        links = mdp.transitions.sum(axis=1) > 0.0
+        links[mdp.terminal] |= mdp.initial > 0.0
+        whole.append(connected_components(links, connection="strong")[0] == 1)
+    found = np.array(whole, dtype=np.float64)
+    share = np.concatenate([[found.mean()], found[draws(runs)].mean(axis=1)])
+    part = Part(f"share of {runs} Random MDPs that is strongly connected", share, 0.5, ratio=False)
+    return judge_parts([part])
+
+
+@check("sec:randommdps/unstable-critic", moved=GRADIENTS_EXCHANGED)
+def unstable_critic(table: Runs = None) -> Verdict:
+    """A steadier critic helps CE and MCE more than PG-SM: noise in q is what holds them back.
+
+    Under NoExplo, the time at the critic's rate 0.1 over that at 0.01, each at the best of three
+    actor rates, is larger for CE and for MCE than for PG-SM. A slower critic costs every update
+    time, so that only what it does to one beside the other says anything about its noise.
+    """
+    results = results_of(table)
+    base = PANELS["random-mdp/NoExplo"]
+    slow = results.of(replace(base, experiment="critic-rate", preset="paper critic_rate=0.01"))
+    fast = alike(results.of(base), slow)
+    parts = []
+    for statistic, s in CENTRES.items():
+        gains = {
+            u: best_of(fast.estimates(statistic), u) / best_of(slow.estimates(statistic), u)
+            for u in PAPER
+        }
+        for u in CROSS:
+            lead = gains[u] / gains["pg-sm"]
+            words = f"{label_of(u)}, {s}: time at critic rate 0.1 over 0.01, over that of PG-SM"
+            parts.append(Part(words, lead))
+    return judge_parts(parts)

@@ -1,0 +1,88 @@
+"""The bootstrap over runs: one way to resample, one way to read off an interval.
+
+Resamples draw run numbers with replacement, seeded by the number of runs alone. Curves with as many
+runs are therefore resampled alike, and where their runs share random numbers, what they have in
+common drops out of a comparison. The ends of an interval are values of resamples, never between
+two of them: a resample may be infinite where its runs were censored, and a mean of a time and
+infinity says nothing.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pu_lib.arrays import Floats
+
+__all__ = ["LEVEL", "RESAMPLES", "draws", "interval", "lower_quantile"]
+
+RESAMPLES = 300
+"""Bootstrap resamples, everywhere in this library."""
+
+LEVEL = 0.95
+"""Level of every interval that does not say another."""
+
+_SEED = 2022
+
+
+@lru_cache(maxsize=32)
+def draws(n_runs: int) -> NDArray[np.int64]:
+    """Return the runs of each resample, shape (RESAMPLES, n_runs), read-only.
+
+    Parameters
+    ----------
+    n_runs : int
+        How many runs there are, at least one.
+    """
+    index = np.random.default_rng([_SEED, n_runs]).integers(n_runs, size=(RESAMPLES, n_runs))
+    index.setflags(write=False)
+    return index
+
+
+def interval(values: ArrayLike, level: float = LEVEL) -> Floats:
+    """Return the ends of the percentile interval of resampled values.
+
+    Parameters
+    ----------
+    values : array_like, shape (resamples, ...)
+        A statistic of each resample; infinite values are allowed.
+    level : float
+        Share of the resamples inside, in (0, 1).
+
+    Returns
+    -------
+    ndarray, shape (2, ...)
+        With n resamples and k the largest integer up to (n - 1)(1 - level)/2, the (k + 1)-th lowest
+        and the (k + 1)-th highest value.
+
+    Raises
+    ------
+    ValueError
+        If the level is out of range, or there is no value.
+
+    Examples
+    --------
+    >>> interval(range(1, 1001))
+    array([ 25., 976.])
+    """
+    ordered = np.sort(np.asarray(values, dtype=np.float64), axis=0)
+    if not 0.0 < level < 1.0 or not len(ordered):
+        raise ValueError(f"level: expected values and a share in (0, 1), got {level}.")
+    k = int((len(ordered) - 1) * (1.0 - level) / 2.0)
+    return np.stack([ordered[k], ordered[len(ordered) - 1 - k]])
+
+
+def lower_quantile(times: Floats, order: float) -> Floats:
+    """Return the smallest time with at least a share `order` of the runs at or below it.
+
+    Parameters
+    ----------
+    times : ndarray, shape (runs, ...)
+        Times; those of runs that never ended may be infinite.
+    order : float
+        Share, in (0, 1].
+    """
+    k = int(np.ceil(order * len(times))) - 1
+    return np.asarray(np.partition(times, k, axis=0)[k])

@@ -1,0 +1,161 @@
+"""Numbers read off the curves of a panel: best values, ranges of rates, factors between curves.
+
+The functions that take `values` want what `Curves.estimates` returns: a statistic on the axes
+(1 + resamples, updates, positions), the point estimate first. What they return has the resamples on
+its first axis again, so that a number read off curves comes with its interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pu_lib.arrays import Floats
+from pu_lib.empirical.results import PANELS, Curves, Runs, results_of
+from pu_lib.updates import PAPER
+
+__all__ = [
+    "CENTRES",
+    "LONG",
+    "RANGE",
+    "after_shift",
+    "alike",
+    "apart_in_range",
+    "bandwidth",
+    "best_of",
+    "bests",
+    "betas",
+    "both_centres",
+    "curve_of",
+    "factor_apart",
+    "greedy_times",
+    "in_range",
+    "long_chains",
+    "over_di",
+    "value_at",
+]
+
+RANGE = 3.0
+"""The range of an update is where its curve is within this factor of its best."""
+
+LONG = 10
+"""From this number of states a chain counts as long."""
+
+CENTRES = {"median": "median", "mean": "mean"}
+"""The statistics that a statement is asked of, with their names in words."""
+
+
+def both_centres(table: Runs, *panels: str) -> Iterator[tuple[str, list[Curves], list[Floats]]]:
+    """Yield, for each statistic, its name, the curves of the panels and their estimates."""
+    results = results_of(table)
+    curves = [results.curves(name) for name in panels]
+    for statistic, words in CENTRES.items():
+        yield words, curves, [c.estimates(statistic) for c in curves]
+
+
+def betas(table: Runs, panel: str) -> list[tuple[str, str]]:
+    """Return a panel, and its twin for beta = 0.7 if the table has it, with marks for the words."""
+    twins = [("β=0.8, ", panel), ("β=0.7, ", f"{panel}/beta=0.7")]
+    return twins if results_of(table).has(twins[1][1]) else twins[:1]
+
+
+def curve_of(values: Floats, update: str) -> Floats:
+    """Return the curves of one update, shape (1 + resamples, positions)."""
+    return np.asarray(values[:, PAPER.index(update)])
+
+
+def best_of(values: Floats, update: str) -> Floats:
+    """Return the smallest value of one update over the positions, shape (1 + resamples,)."""
+    return np.asarray(curve_of(values, update).min(axis=1))
+
+
+def bests(values: Floats, updates: Sequence[str]) -> Floats:
+    """Return the best of several updates, shape (updates, 1 + resamples)."""
+    return np.stack([best_of(values, update) for update in updates])
+
+
+def value_at(values: Floats, curves: Curves, update: str, position: float) -> Floats:
+    """Return an update's value at one position."""
+    x = int(np.argmin(np.abs(np.log(curves.axis / position))))
+    return np.asarray(curve_of(values, update)[:, x])
+
+
+def factor_apart(a: Floats, b: Floats) -> Floats:
+    """Return by what factor two curves differ, at least 1."""
+    return np.asarray(np.maximum(a / b, b / a))
+
+
+def bandwidth(axis: Floats, curve: Floats, factor: float = RANGE) -> Floats:
+    """Return the decades of rate over which curves are within `factor` of their own best.
+
+    Parameters
+    ----------
+    axis : ndarray, shape (positions,)
+        The rates, increasing.
+    curve : ndarray, shape (..., positions)
+        Values, positive.
+    factor : float
+        Where the range ends.
+    """
+    x, y = np.log10(axis), np.log10(curve)
+    wall = y.min(axis=-1, keepdims=True) + np.log10(factor)
+    low, high = np.minimum(y[..., 1:], y[..., :-1]), np.maximum(y[..., 1:], y[..., :-1])
+    rise = np.where(high > low, high - low, 1.0)
+    inside = np.where(high <= wall, 1.0, np.clip((wall - low) / rise, 0.0, 1.0))
+    return np.asarray((inside * np.diff(x)).sum(axis=-1))
+
+
+def in_range(curve: Floats, factor: float = RANGE) -> NDArray[np.bool_]:
+    """Return at which positions the point estimate of a curve is within `factor` of its best."""
+    return np.asarray(curve[0] <= factor * curve[0].min())
+
+
+def apart_in_range(one: Floats, other: Floats) -> Floats:
+    """Return the geometric mean of `factor_apart` over the rates in the range of either curve."""
+    near = in_range(one) | in_range(other)
+    return np.asarray(10 ** np.log10(factor_apart(one, other)[:, near]).mean(axis=1))
+
+
+def alike(curves: Curves, other: Curves) -> Curves:
+    """Return `curves` at the positions of `other`, and as many runs."""
+    n = min(curves.n_runs, other.n_runs)
+    at = [int(np.argmin(np.abs(curves.axis - x))) for x in other.axis]
+    return Curves(
+        curves.axis[at], curves.updates, curves.steps[:n, :, at], curves.censored[:n, :, at]
+    )
+
+
+def after_shift(ce: Floats, di: Floats) -> Floats:
+    """Return the worst factor between CE's range and DI's curve after the best shift."""
+    near, n = in_range(ce), ce.shape[1]
+    found = []
+    for k in range(n // 2):  # DI needs larger rates: at k steps higher it does what CE does
+        both = near[: n - k]
+        if both.sum() >= 3:
+            found.append(factor_apart(ce[:, : n - k], di[:, k:])[:, both].max(axis=1))
+    return np.asarray(np.min(found, axis=0))
+
+
+def long_chains(curves: Curves, values: Floats, updates: Sequence[str]) -> Floats:
+    """Return the values on long chains, shape (updates, 1 + resamples, lengths)."""
+    return np.stack([curve_of(values, u)[:, curves.axis >= LONG] for u in updates])
+
+
+def greedy_times(table: Runs, scheme: str) -> Iterator[tuple[str, Floats]]:
+    """Yield the statistics of DI, CE, MCE at the largest rate of the greedy-limit runs."""
+    panel = replace(PANELS[f"random-mdp/{scheme}"], experiment="greedy-limit")
+    curves = results_of(table).of(panel)
+    for statistic, words in CENTRES.items():
+        yield words, curves.estimates(statistic)[..., -1]
+
+
+def over_di(table: Runs, update: str) -> Iterator[tuple[str, float, Floats]]:
+    """Yield statistic, number of optimal actions and the update's time over DI's."""
+    for s, (curves,), (values,) in both_centres(table, "duplicates"):
+        for x, n_actions in enumerate(curves.axis):
+            if n_actions > 2:
+                ratio = curve_of(values, update)[:, x] / curve_of(values, "di")[:, x]
+                yield s, n_actions - 1, ratio

@@ -1,0 +1,116 @@
+r"""Random numbers and elementary functions with the same bits on every machine.
+
+All randomness of a run is one xoshiro256++ stream, carried along as a tuple of four words. Beyond
+:math:`+,-,\times,/,\sqrt{\ }`, which IEEE 754 fixes, the loop uses the exponential and the
+logarithm below. `pu_lib.empirical.reference` has all three a second time, for reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from pu_lib.engine.compiling import compiled
+
+__all__ = ["exponential", "logarithm", "uniform"]
+
+_R11, _R17, _R19, _R23, _R41, _R45 = (np.uint64(n) for n in (11, 17, 19, 23, 41, 45))
+_UNIT = 2.0**-53
+
+
+@compiled
+def uniform(stream: Any) -> Any:
+    """Draw from [0, 1) by xoshiro256++ (Blackman and Vigna); return the draw and the stream."""
+    x0, x1, x2, x3 = stream
+    total = x0 + x3
+    word = ((total << _R23) | (total >> _R41)) + x0
+    shifted = x1 << _R17
+    x2 ^= x0
+    x3 ^= x1
+    x1 ^= x2
+    x0 ^= x3
+    x2 ^= shifted
+    x3 = (x3 << _R45) | (x3 >> _R19)
+    return np.float64(np.int64(word >> _R11)) * _UNIT, (x0, x1, x2, x3)
+
+
+def _bitcast(source: Any, target: Any) -> Any:
+    """Return a compiled function that reinterprets 64 bits."""
+
+    def reinterpret(typing: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], context.get_value_type(target))
+
+        return target(source), generate
+
+    return intrinsic(reinterpret)
+
+
+_bits: Callable[[float], int] = _bitcast(types.float64, types.int64)
+_float: Callable[[int], float] = _bitcast(types.int64, types.float64)
+
+# Adding 1.5 * 2^52 rounds to an integer, which then stands in the low bits of the sum.
+_ROUND = 6755399441055744.0
+_ROUND_BITS = 0x4338000000000000
+_LOWEST = -708.0
+_BIAS = 1023 << 52
+# 64 / ln 2, and ln 2 / 64 in two parts, the first short enough for exact products.
+_PER_STEP = 92.33248261689366
+_STEP_HIGH, _STEP_LOW = 0.010830424695996044, 2.5310172166650877e-13
+_C2, _C3, _C4, _C5 = 1 / 2, 1 / 6, 1 / 24, 1 / 120
+
+
+def _binary_powers() -> NDArray[np.float64]:
+    """Return 2^(j/64) for j < 64 from square roots, which have the same bits everywhere."""
+    powers, root = np.ones(64), 2.0
+    for bit in (32, 16, 8, 4, 2, 1):
+        root = float(np.sqrt(root))
+        powers[(np.arange(64) & bit) != 0] *= root
+    return powers
+
+
+_POWERS = _binary_powers()
+
+
+@compiled
+def exponential(x: float) -> float:
+    """Return the exponential of x <= 0 to a few units in the last place; e^-708 if x is lower.
+
+    With x = (64 k + j) ln(2)/64 + r and |r| <= ln(2)/128: the Taylor polynomial of degree 5 in r,
+    times 2^(j/64) from a table, times 2^k.
+    """
+    if x < _LOWEST:
+        x = _LOWEST
+    rounded = x * _PER_STEP + _ROUND
+    n = _bits(rounded) - _ROUND_BITS
+    count = rounded - _ROUND
+    r = (x - count * _STEP_HIGH) - count * _STEP_LOW
+    r2 = r * r
+    value = (1.0 + r) + ((_C2 + _C3 * r) + (_C4 + _C5 * r) * r2) * r2
+    power: float = _POWERS[n & 63]
+    return value * power * _float(((n >> 6) << 52) + _BIAS)
+
+
+@compiled
+def logarithm(n: float) -> float:
+    """Return the logarithm of a number from 1 up.
+
+    It is the exponent times ln 2 plus 2 artanh((m - 1) / (m + 1)).
+    """
+    bits = _bits(n)
+    exponent = (bits >> 52) - 1023
+    mantissa = _float((bits & ((1 << 52) - 1)) | _BIAS)
+    if mantissa > 1.4142135623730951:
+        mantissa *= 0.5
+        exponent += 1
+    ratio = (mantissa - 1.0) / (mantissa + 1.0)
+    square = ratio * ratio
+    series = 0.0
+    for power in range(21, 0, -2):
+        series = series * square + 1.0 / power
+    return exponent * 0.6931471805599453 + 2.0 * ratio * series

@@ -1,0 +1,61 @@
+"""How functions are compiled, and how compiled code on disk is kept up to date.
+
+Numba keeps compiled code beside the source and throws it away when the time stamp of *that* file
+changes, whatever the function calls in others. Here the stamp is a digest of every file the
+compiled code is made from, so that it can be spread over modules; a changed kernel, or an older
+version checked out again, is never answered with code of another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+__all__ = ["allocating", "compiled", "inlined", "on_disk", "on_disk_allocating"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+# No product is fused with a sum and no sum is reordered: `fastmath` stays off. Arrays belong to
+# the caller for as long as compiled code runs: to count the references to them, which numba does
+# with atomic operations at every use in a group or as a row, makes the loop five times slower.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+
+compiled = cast(Callable[[_F], _F], numba.njit(**_OPTIONS))
+"""Compile a function in memory, when it is called first; it cannot make arrays."""
+
+inlined = cast(Callable[[_F], _F], numba.njit(forceinline=True, **_OPTIONS))
+"""Compile a function into its caller, as if its lines stood there."""
+
+_ALLOCATING = {**_OPTIONS, "_nrt": True}
+
+allocating = cast(Callable[[_F], _F], numba.njit(**_ALLOCATING))
+"""Compile a function that makes arrays of its own."""
+
+
+def on_disk(function: _F) -> _F:
+    """Compile a function, and keep its code on disk until a source of the engine changes."""
+    return cast(_F, _stamped(numba.njit(cache=True, **_OPTIONS)(function)))
+
+
+def on_disk_allocating(function: _F) -> _F:
+    """Do the same for a function that makes arrays of its own."""
+    return cast(_F, _stamped(numba.njit(cache=True, **_ALLOCATING)(function)))
+
+
+def _stamped(dispatcher: Any) -> Any:
+    dispatcher._cache._cache_file._source_stamp = _digest()
+    return dispatcher
+
+
+@cache
+def _digest() -> str:
+    """Return a digest of the sources of all compiled code."""
+    package = Path(__file__).parent
+    digest = hashlib.sha256()
+    for source in (package.parent / "kernels.py", *sorted(package.glob("*.py"))):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()

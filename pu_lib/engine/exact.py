@@ -1,0 +1,168 @@
+"""The exact process on deterministic MDPs, compiled.
+
+One step is one update of every state with the exact values of the policy. States may have
+different numbers of actions, and successor -1 is the end. The policy is the softmax with the
+exponential of the machine's mathematical library: nothing here needs the same bits everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pu_lib.engine.compiling import allocating, compiled, on_disk_allocating
+from pu_lib.engine.rows import advance
+from pu_lib.engine.values import solve
+
+__all__ = ["CHUNK", "process", "scan"]
+
+CHUNK = 1000
+"""`scan` runs this many steps at a time."""
+
+
+@compiled
+def _softmax(theta: Any, pi: Any, n_actions: int) -> None:
+    top = theta[0]
+    for a in range(1, n_actions):
+        top = max(top, theta[a])
+    total = 0.0
+    for a in range(n_actions):
+        pi[a] = np.exp(theta[a] - top)
+        total += pi[a]
+    for a in range(n_actions):
+        pi[a] /= total
+
+
+@compiled
+def _system(
+    rewards: Any, successors: Any, n_actions: Any, discount: float, pi: Any, matrix: Any, v: Any
+) -> None:
+    """Set the matrix I - gamma P and the right side r of the equation of the values."""
+    matrix[:] = 0.0
+    for s in range(len(v)):
+        matrix[s, s] += 1.0
+        v[s] = 0.0
+        for a in range(n_actions[s]):
+            v[s] += pi[s, a] * rewards[s, a]
+            if successors[s, a] >= 0:
+                matrix[s, successors[s, a]] -= discount * pi[s, a]
+
+
+@compiled
+def _occupancy(matrix: Any, flow: Any, visits: Any) -> None:
+    """Set the discounted occupancy from uniform starts, scaled to mean one."""
+    n = len(visits)
+    for s in range(n):
+        visits[s] = 1.0
+        for x in range(n):
+            flow[s, x] = matrix[x, s]
+    solve(flow, visits)
+    total = 0.0
+    for s in range(n):
+        total += visits[s]
+    scale = n / total
+    for s in range(n):
+        visits[s] *= scale
+
+
+@compiled
+def _look_ahead(
+    rewards: Any, successors: Any, discount: float, v: Any, q: Any, n_actions: int
+) -> Any:
+    """Set the values of the actions of one state; return the greedy one and its lead."""
+    best, second, greedy = -np.inf, -np.inf, 0
+    for a in range(n_actions):
+        q[a] = rewards[a]
+        if successors[a] >= 0:
+            q[a] += discount * v[successors[a]]
+        if q[a] > best:
+            best, second, greedy = q[a], best, a
+        elif q[a] > second:
+            second = q[a]
+    return greedy, best - second
+
+
+def process(
+    update: Any,
+    rewards: Any,
+    successors: Any,
+    n_actions: Any,
+    discount: float,
+    theta: Any,
+    weights: Any,
+    on_policy: bool,
+    values: Any,
+    greedy: Any,
+    gaps: Any,
+) -> None:
+    """Run as many steps as `values` has rows; see `pu_lib.theory.deterministic.run_process`."""
+    n = rewards.shape[0]
+    pi, q = np.zeros(rewards.shape), np.zeros(rewards.shape[1])
+    matrix, flow = np.zeros((n, n)), np.zeros((n, n))
+    v, visits = np.zeros(n), np.ones(n)
+    for t in range(values.shape[0]):
+        for s in range(n):
+            _softmax(theta[s], pi[s], n_actions[s])
+        _system(rewards, successors, n_actions, discount, pi, matrix, v)
+        if on_policy:
+            _occupancy(matrix, flow, visits)
+        solve(matrix, v)
+        for s in range(n):
+            A = n_actions[s]
+            values[t, s] = v[s]
+            best, gaps[t, s] = _look_ahead(rewards[s], successors[s], discount, v, q, A)
+            greedy[t, s] = best
+            weight = weights[t % weights.shape[0], s] * visits[s]
+            if weight > 0.0:
+                advance(update, theta[s], pi[s], q, best, weight, A)
+
+
+process_kept = on_disk_allocating(process)
+process_fresh = allocating(process)
+
+
+@on_disk_allocating
+def scan(
+    update: Any,
+    rewards: Any,
+    successors: Any,
+    n_actions: Any,
+    discounts: Any,
+    theta: Any,
+    weights: Any,
+    on_policy: bool,
+    steps: int,
+    first: Any,
+    last: Any,
+) -> None:
+    """Run a batch, and set the largest drop of a value in the first and in the last half."""
+    n, states = weights.shape
+    values, gaps = np.empty((CHUNK, states)), np.empty((CHUNK, states))
+    greedy = np.empty((CHUNK, states), dtype=np.int64)
+    for i in range(n):
+        for part in range(2):
+            drop = 0.0
+            high = np.full(states, -np.inf)
+            for _ in range(steps // (2 * CHUNK)):
+                process_kept(
+                    update,
+                    rewards[i],
+                    successors[i],
+                    n_actions,
+                    discounts[i],
+                    theta[i],
+                    weights[i : i + 1],
+                    on_policy,
+                    values,
+                    greedy,
+                    gaps,
+                )
+                for s in range(states):
+                    for t in range(CHUNK):
+                        high[s] = max(high[s], values[t, s])
+                        drop = max(drop, high[s] - values[t, s])
+            if part == 0:
+                first[i] = drop
+            else:
+                last[i] = drop

@@ -1,0 +1,382 @@
+r"""The loop of Jekyll & Hyde, compiled; `pu_lib.empirical.jekyll_hyde` says what it computes.
+
+Every function of a step is compiled into the loop as if its lines stood there. What they share
+comes in groups:
+
+- tokens (`pu_lib.engine.rows`): what is fixed when code is compiled;
+- `Process`, `Schedules`, `Rules`, `Limits`: what is fixed during a run;
+- `Arrays`: the memory of a run;
+- a stream of random numbers, which every function that draws returns moved on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pu_lib.engine.arithmetic import logarithm, uniform
+from pu_lib.engine.compiling import compiled, inlined, on_disk
+from pu_lib.engine.rows import advance, greedy, nth_best, set_policy
+from pu_lib.engine.values import passes, performance
+
+__all__ = ["Arrays", "Limits", "Process", "Rules", "Schedules", "Tokens", "run_fresh", "run_kept"]
+
+Floats = NDArray[np.float64]
+
+
+class Tokens(NamedTuple):
+    """What code is compiled for, as tuples of zeros; see `pu_lib.engine.rows`."""
+
+    actions: tuple[int, ...]
+    successors: tuple[int, ...]
+    update: tuple[int, ...]
+    policy: tuple[int, ...]
+    ties: tuple[int, ...]
+
+
+class Process(NamedTuple):
+    """The decision process; the fields are those of `pu_lib.empirical.tables.Tables`."""
+
+    probability: Floats
+    cumulative: Floats
+    successor: NDArray[np.unsignedinteger]
+    reward: Floats
+    expected_reward: Floats
+    gamma: float
+    terminal: NDArray[np.uint8]
+    order: NDArray[np.unsignedinteger]
+    acyclic: bool
+    starts: NDArray[np.unsignedinteger]
+    start_cumulative: Floats
+
+
+class Schedules(NamedTuple):
+    """The probabilities min(1, c / t^alpha) that Hyde acts next, and that hers is replayed."""
+
+    epsilon_c: float
+    epsilon_alpha: float
+    off_c: float
+    off_alpha: float
+
+
+class Rules(NamedTuple):
+    """Learning rates, and the details that `pu_lib.empirical.options` lists."""
+
+    eta: float
+    critic_rate: float
+    hyde_rate: float
+    hyde_clip: float
+    expected_sarsa: bool
+    log_bonus: bool
+    model: bool
+    discounted: bool
+
+
+class Limits(NamedTuple):
+    """When a run is evaluated and when it ends."""
+
+    threshold: float
+    max_steps: int
+    max_episodes: int  # 0 for no cap
+    every: int  # trajectories between evaluations; 0 to evaluate by steps
+    cut: int  # length at which a trajectory is cut; 0 never
+    gap: int  # steps between early evaluations
+
+
+class Arrays(NamedTuple):
+    """The memory of a run; see `pu_lib.empirical.jekyll_hyde.Memory`."""
+
+    theta: Floats
+    pi: Floats
+    running: Floats
+    q: Floats
+    hyde: Floats
+    visits: NDArray[np.int64]
+    bonus: Floats
+    seen: NDArray[np.int64]
+    v: Floats
+    v_hyde: Floats
+    greedy: Floats
+    buffer: NDArray[np.unsignedinteger]
+
+
+def run(
+    tokens: Any, process: Any, schedules: Any, rules: Any, limits: Any, memory: Any, seeds: Any
+) -> Any:
+    """Run until the threshold or a cap; return steps, episodes, whether passed, performance."""
+    actions, successors = tokens.actions, tokens.successors
+    _, cumulative, successor, reward, _, gamma, terminal, _, _, starts, start_shares = process
+    theta, pi, running, q, hyde, visits, bonus, seen, v, v_hyde, best_policy, buffer = memory
+    A, K = len(actions), cumulative.shape[1]
+    explores = schedules.epsilon_c > 0.0 or schedules.off_c > 0.0
+    n_jekyll, n_hyde = 0, 0
+    hyde_acts, length, episodes, passed = False, 0, 0, False
+    discounting, discounted_sum, log_episodes = 1.0, 0.0, 0.0
+    next_check = limits.gap
+    t = 0
+    s, stream = _start(starts, start_shares, (seeds[0], seeds[1], seeds[2], seeds[3]))
+
+    while t < limits.max_steps:
+        t += 1
+        # Act, and remember
+        a, stream = _act(s, hyde_acts, running, hyde, actions, stream)
+        code, stream = _enter(s * A + a, cumulative, successors, stream)
+        entered = np.int64(successor[code])
+        n_jekyll, n_hyde = _remember(code, hyde_acts, n_jekyll, n_hyde, buffer)
+        if explores or rules.model:
+            _count(s * A + a, code, explores, visits, bonus, seen, rules)
+
+        # Replay
+        code, stream = _replay(t, n_jekyll, n_hyde, buffer, explores, schedules, stream)
+        if rules.model and K > 1:
+            code, stream = _from_model(code // K, K, visits, seen, stream)
+        i = code // len(successors) if len(successors) > 0 else code // K
+        x, after = i // A, np.int64(successor[code])
+
+        # Learn
+        if explores:
+            _learn_hyde(i, after, hyde, visits, bonus, log_episodes, gamma, rules, actions)
+        ahead, stream = _ahead(after, q, pi, running, rules, actions, stream)
+        q[x, i - x * A] += rules.critic_rate * (reward[code] + gamma * ahead - q[x, i - x * A])
+        weight = rules.eta
+        if rules.discounted:
+            discounted_sum += discounting
+            weight = rules.eta * (discounting * (episodes / discounted_sum))
+            discounting *= gamma
+        stream = _improve(x, weight, theta, pi, q, tokens, stream)
+        _cumulate(pi, running, x, actions)
+
+        # End of the trajectory
+        s = entered
+        length += 1
+        ended = terminal[s] != 0 or length == limits.cut
+        if ended:
+            episodes, length, discounting = episodes + 1, 0, 1.0
+            if rules.log_bonus:
+                log_episodes = logarithm(episodes + 1.0)
+            s, stream = _start(starts, start_shares, stream)
+            if explores:
+                u, stream = uniform(stream)
+                hyde_acts = u < _epsilon(schedules, t)
+
+        # Evaluate
+        if limits.every == 0:
+            if t >= next_check or t == limits.max_steps:
+                next_check = t + max(limits.gap, np.int64(0.03 * t))
+                passed = passes(pi, v, process, actions, successors, limits.threshold)
+        elif ended and ((episodes - 1) % limits.every == 0 or episodes == limits.max_episodes):
+            J = performance(pi, v, process, actions, successors)
+            if J - limits.threshold > 0.0:
+                _set_greedy(hyde, best_policy, actions)
+                J_hyde = performance(best_policy, v_hyde, process, actions, successors)
+                share = _epsilon(schedules, t)
+                passed = (1.0 - share) * J + share * J_hyde > limits.threshold
+        if passed or (limits.max_episodes > 0 and episodes == limits.max_episodes):
+            break
+
+    return t, episodes, passed, performance(pi, v, process, actions, successors)
+
+
+# Acting
+
+
+@compiled
+def _start(starts: Any, cumulative: Any, stream: Any) -> Any:
+    """Draw the first state of a trajectory; a process with one start draws nothing."""
+    x = 0
+    if len(starts) > 1:
+        u, stream = uniform(stream)
+        while x < len(starts) - 1 and u >= cumulative[x]:
+            x += 1
+    return np.int64(starts[x]), stream
+
+
+@inlined
+def _act(s: Any, hyde_acts: Any, running: Any, hyde: Any, actions: Any, stream: Any) -> Any:
+    """Draw an action: from the policy, or among Hyde's best."""
+    u, stream = uniform(stream)
+    a = 0
+    if hyde_acts:
+        a, n_best = greedy(hyde, s, actions)
+        if n_best > 1:
+            a = nth_best(hyde, s, a, np.int64(u * n_best), actions)
+    else:
+        for b in range(len(actions) - 1):
+            a += u >= running[s, b]
+    return a, stream
+
+
+@inlined
+def _enter(i: Any, cumulative: Any, successors: Any, stream: Any) -> Any:
+    """Draw what follows the pair i; return the number of the transition."""
+    unrolled, K = len(successors), cumulative.shape[1]
+    k = 0
+    if K > 1:
+        u, stream = uniform(stream)
+        if unrolled > 0:
+            for j in range(unrolled - 1):
+                k += u >= cumulative[i, j]
+        else:
+            while k < K - 1 and u >= cumulative[i, k]:
+                k += 1
+    code = i * unrolled + k if unrolled > 0 else i * K + k
+    return code, stream
+
+
+@inlined
+def _remember(code: Any, hyde_acts: Any, n_jekyll: Any, n_hyde: Any, buffer: Any) -> Any:
+    """Store a transition: Jekyll's from the left, Hyde's from the right."""
+    if hyde_acts:
+        buffer[len(buffer) - 1 - n_hyde] = code
+        n_hyde += 1
+    else:
+        buffer[n_jekyll] = code
+        n_jekyll += 1
+    return n_jekyll, n_hyde
+
+
+@inlined
+def _count(
+    i: Any, code: Any, explores: Any, visits: Any, bonus: Any, seen: Any, rules: Any
+) -> None:
+    """Count the visits of a pair, and of a transition where there is a model."""
+    visits[i] += 1
+    if explores and not rules.log_bonus:
+        bonus[i] = 1.0 / np.sqrt(np.float64(visits[i]))
+    if rules.model:
+        seen[code] += 1
+
+
+# Learning
+
+
+@inlined
+def _replay(
+    t: Any, n_jekyll: Any, n_hyde: Any, buffer: Any, explores: Any, schedules: Any, stream: Any
+) -> Any:
+    """Draw a stored transition of one personality."""
+    from_hyde = False
+    if explores:
+        u, stream = uniform(stream)
+        share = _schedule(schedules.off_c, schedules.off_alpha, np.float64(t))
+        from_hyde = n_hyde > 0 and u < share
+    u, stream = uniform(stream)
+    place = np.int64(u * (n_hyde if from_hyde else n_jekyll))
+    return np.int64(buffer[len(buffer) - 1 - place if from_hyde else place]), stream
+
+
+@compiled
+def _from_model(i: Any, K: Any, visits: Any, seen: Any, stream: Any) -> Any:
+    """Draw one of all transitions seen after the pair i."""
+    u, stream = uniform(stream)
+    left = np.int64(u * visits[i])
+    code = i * K
+    while left >= seen[code]:
+        left -= seen[code]
+        code += 1
+    return code, stream
+
+
+@inlined
+def _learn_hyde(
+    i: Any,
+    after: Any,
+    hyde: Any,
+    visits: Any,
+    bonus: Any,
+    log_episodes: Any,
+    gamma: Any,
+    rules: Any,
+    actions: Any,
+) -> None:
+    """Update Hyde's value of the pair i by Q-learning on the bonus."""
+    x = i // len(actions)
+    a = i - x * len(actions)
+    top = hyde[after, 0]
+    for b in range(1, len(actions)):
+        top = max(top, hyde[after, b])
+    gift = np.sqrt(log_episodes / (0.001 + visits[i])) if rules.log_bonus else bonus[i]
+    hyde[x, a] += rules.hyde_rate * (gift + gamma * top - hyde[x, a])
+    hyde[x, a] = min(hyde[x, a], rules.hyde_clip)
+
+
+@inlined
+def _ahead(after: Any, q: Any, pi: Any, running: Any, rules: Any, actions: Any, stream: Any) -> Any:
+    """Return the critic's value of a successor, at an action drawn from the policy or its mean."""
+    ahead = 0.0
+    if rules.expected_sarsa:
+        for b in range(len(actions)):
+            ahead += pi[after, b] * q[after, b]
+    else:
+        u, stream = uniform(stream)
+        b = 0
+        for j in range(len(actions) - 1):
+            b += u >= running[after, j]
+        ahead = q[after, b]
+    return ahead, stream
+
+
+@inlined
+def _improve(
+    x: Any,
+    weight: Any,
+    theta: Any,
+    pi: Any,
+    q: Any,
+    tokens: Any,
+    stream: Any,
+) -> Any:
+    """Update the parameters of state x by one step of the kernel, and the policy from them."""
+    actions, ties = tokens.actions, len(tokens.ties)
+    best, n_best = greedy(q, x, actions)
+    if n_best > 1 and ties == 1:
+        u, stream = uniform(stream)
+        best = nth_best(q, x, best, np.int64(u * n_best), actions)
+    if n_best == 1 or ties != 2:
+        advance(tokens.update, theta[x], pi[x], q[x], best, weight, len(actions))
+        set_policy(theta, pi, x, tokens.policy, actions)
+    return stream
+
+
+@inlined
+def _cumulate(pi: Any, running: Any, x: Any, actions: Any) -> None:
+    total = 0.0
+    for a in range(len(actions)):
+        total += pi[x, a]
+        running[x, a] = total
+
+
+# Schedules and evaluations
+
+
+@compiled
+def _schedule(c: float, alpha: float, t: Any) -> Any:
+    """Return min(1, c / t^alpha) for alpha 0, 1/2 or 1."""
+    if alpha == 0.0:
+        return min(1.0, c)
+    if alpha == 0.5:
+        return min(1.0, c / np.sqrt(t))
+    return min(1.0, c / t)
+
+
+@inlined
+def _epsilon(schedules: Any, t: Any) -> Any:
+    return _schedule(schedules.epsilon_c, schedules.epsilon_alpha, np.float64(t))
+
+
+@compiled
+def _set_greedy(hyde: Any, policy: Any, actions: Any) -> None:
+    """Set `policy` to Hyde's greedy one."""
+    for s in range(len(policy)):
+        best, _ = greedy(hyde, s, actions)
+        for b in range(len(actions)):
+            policy[s, b] = 1.0 if b == best else 0.0
+
+
+run_kept = on_disk(run)
+"""The loop for kernels of the library, whose code is kept on disk."""
+
+run_fresh = compiled(run)
+"""The loop for other kernels, which may change from one session to the next."""

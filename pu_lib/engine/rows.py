@@ -1,0 +1,156 @@
+"""Policies and updates of one state, compiled.
+
+What is fixed when code is compiled comes as a *token*, a tuple of zeros of which only the length
+matters. A length is part of the type, so that each combination is compiled as code of its own,
+with every small loop unrolled:
+
+- `actions`: as many as there are actions;
+- `successors`: as many as every pair has, or none where a plain loop goes through them;
+- `update`: the number of a kernel, see `token`;
+- `policy`: the number of a parametrization, see `policy_token`;
+- `ties`: which action is greedy where several are best, see `ties_token`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numba
+from numba.extending import overload
+
+from pu_lib.engine.arithmetic import exponential
+from pu_lib.engine.compiling import compiled
+from pu_lib.kernels import KERNELS, Kernel
+
+if TYPE_CHECKING:
+    from pu_lib.updates import Parametrization, Ties
+
+__all__ = [
+    "advance",
+    "greedy",
+    "nth_best",
+    "policy_token",
+    "set_policy",
+    "successor_token",
+    "ties_token",
+    "token",
+]
+
+Token = tuple[int, ...]
+
+_kernels: list[Kernel] = list(KERNELS)
+_MAX_UNROLLED = 8
+_POLICIES = ("softmax", "escort", "direct")
+_TIES = ("first", "random", "leave")
+
+
+def token(kernel: Kernel) -> Token:
+    """Return the token of a kernel: those of the library come first, in a fixed order."""
+    if kernel not in _kernels:
+        _kernels.append(kernel)
+    return (0,) * (_kernels.index(kernel) + 1)
+
+
+def successor_token(n_successors: int) -> Token:
+    """Return the token of a number of successors."""
+    return (0,) * (n_successors if n_successors <= _MAX_UNROLLED else 0)
+
+
+def policy_token(parametrization: Parametrization) -> Token:
+    """Return the token of a parametrization."""
+    return (0,) * (_POLICIES.index(parametrization) + 1)
+
+
+def ties_token(ties: Ties) -> Token:
+    """Return the token of a rule for ties: the first, one drawn, or no update."""
+    return (0,) * _TIES.index(ties)
+
+
+def advance(
+    update: Token, theta: Any, pi: Any, q: Any, best: int, weight: float, n_actions: int
+) -> None:
+    """Call the kernel that `update` stands for; the other arguments are the kernel's."""
+    _kernels[len(update) - 1](theta, pi, q, best, weight, n_actions)
+
+
+@overload(advance, inline="always", strict=False)
+def _compile_advance(
+    update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, n_actions: Any
+) -> Any:
+    # Inlined, so that `n_actions` is a constant in the kernel wherever it is one for the caller.
+    kernel = numba.njit(inline="always")(_kernels[len(update) - 1])
+    return lambda update, theta, pi, q, best, weight, n_actions: kernel(
+        theta, pi, q, best, weight, n_actions
+    )
+
+
+@compiled
+def set_policy(theta: Any, pi: Any, s: Any, policy: Any, actions: Any) -> None:
+    """Set pi(s, .) to the policy of the parameters theta(s, .)."""
+    if len(policy) == 1:
+        _softmax(theta, pi, s, actions)
+    elif len(policy) == 2:
+        _escort(theta, pi, s, actions)
+    else:
+        for a in range(len(actions)):
+            pi[s, a] = theta[s, a]
+
+
+@compiled
+def _softmax(theta: Any, pi: Any, s: Any, actions: Any) -> None:
+    A = len(actions)
+    if A == 2:
+        # One exponential is enough, and gives the same bits: that of the larger one is 1.
+        difference = theta[s, 0] - theta[s, 1]
+        small = exponential(-abs(difference))
+        large_share = 1.0 / (1.0 + small)
+        small_share = small * large_share
+        pi[s, 0] = large_share if difference >= 0.0 else small_share
+        pi[s, 1] = small_share if difference >= 0.0 else large_share
+        return
+    top = theta[s, 0]
+    for a in range(1, A):
+        top = max(top, theta[s, a])
+    total = 0.0
+    for a in range(A):
+        pi[s, a] = exponential(theta[s, a] - top)
+    for a in range(A):
+        total += pi[s, a]
+    scale = 1.0 / total
+    for a in range(A):
+        pi[s, a] *= scale
+
+
+@compiled
+def _escort(theta: Any, pi: Any, s: Any, actions: Any) -> None:
+    """Set the escort policy with p = 2."""
+    total = 0.0
+    for a in range(len(actions)):
+        total += theta[s, a] * theta[s, a]
+    scale = 1.0 / total
+    for a in range(len(actions)):
+        pi[s, a] = theta[s, a] * theta[s, a] * scale
+
+
+@compiled
+def greedy(q: Any, s: Any, actions: Any) -> Any:
+    """Return the first best action and the number of best actions."""
+    best, ties = 0, 1
+    for a in range(1, len(actions)):
+        if q[s, a] > q[s, best]:
+            best, ties = a, 1
+        elif q[s, a] == q[s, best]:
+            ties += 1
+    return best, ties
+
+
+@compiled
+def nth_best(q: Any, s: Any, best: Any, n: Any, actions: Any) -> Any:
+    """Return the n-th action (from 0) whose value equals that of `best`."""
+    chosen = best
+    for a in range(len(actions)):
+        if q[s, a] == q[s, best]:
+            if n == 0:
+                chosen = a
+            n -= 1
+    return chosen

@@ -1,0 +1,158 @@
+r"""Exact values and performance, compiled.
+
+Where the states have an order, one backward sweep. Otherwise Gauss-Seidel sweeps from the last
+values: if a sweep moves no value up by more than u, nor down by more than d, then
+:math:`v_\pi \le v + \frac{\gamma}{1-\gamma}u` and :math:`v_\pi \ge v - \frac{\gamma}{1-\gamma}d`.
+The sweeps stop as soon as this decides on which side of the threshold the performance is;
+should they not, elimination decides.
+
+The argument `process` is a `pu_lib.engine.process.Process`; the length of `successors`, a tuple of
+zeros, is the number of successors of every pair, or zero where a plain loop goes through them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pu_lib.engine.compiling import allocating, compiled, inlined, on_disk
+
+__all__ = ["passes", "performance", "solve"]
+
+_MAX_SWEEPS = 100
+_MARGIN = 1e-12  # room for rounding when sweeps decide on a side
+
+
+@compiled
+def solve(matrix: Any, v: Any) -> None:
+    r"""Solve a linear system in place by elimination: `v` holds the right side, then the solution.
+
+    The matrix must be diagonally dominant by rows or columns, as :math:`I - \gamma P` and its
+    transpose are: no pivoting is needed.
+    """
+    n = len(v)
+    for x in range(n):
+        for y in range(x + 1, n):
+            factor = matrix[y, x] / matrix[x, x]
+            if factor != 0.0:
+                for z in range(x + 1, n):
+                    matrix[y, z] -= factor * matrix[x, z]
+                v[y] -= factor * v[x]
+    for x in range(n - 1, -1, -1):
+        total = v[x]
+        for y in range(x + 1, n):
+            total -= matrix[x, y] * v[y]
+        v[x] = total / matrix[x, x]
+
+
+@inlined
+def _backup(
+    s: Any,
+    pi: Any,
+    v: Any,
+    probability: Any,
+    successor: Any,
+    reward: Any,
+    gamma: float,
+    actions: Any,
+    successors: Any,
+) -> float:
+    """Return the mean over the policy of reward plus discounted next value."""
+    A, unrolled = len(actions), len(successors)
+    K = unrolled if unrolled > 0 else probability.shape[1]
+    total = 0.0
+    for a in range(A):
+        i = s * A + a
+        ahead = 0.0
+        for k in range(K):
+            ahead += probability[i, k] * v[successor[i * K + k]]
+        total += pi[s, a] * (reward[i] + gamma * ahead)
+    return total
+
+
+@allocating
+def _eliminate(
+    pi: Any, v: Any, probability: Any, successor: Any, reward: Any, gamma: float, order: Any, A: int
+) -> None:
+    """Set v to the solution of v = r + gamma P v at the states that are not terminal."""
+    K = probability.shape[1]
+    n = len(order)
+    row = np.full(len(v), -1, np.int64)
+    for x in range(n):
+        row[order[x]] = x
+    matrix, right = np.zeros((n, n)), np.zeros(n)
+    for x in range(n):
+        s = order[x]
+        matrix[x, x] = 1.0
+        for a in range(A):
+            i = s * A + a
+            right[x] += pi[s, a] * reward[i]
+            for k in range(K):
+                y = row[successor[i * K + k]]
+                if y >= 0:
+                    matrix[x, y] -= gamma * (pi[s, a] * probability[i, k])
+    solve(matrix, right)
+    for x in range(n):
+        v[order[x]] = right[x]
+
+
+@compiled
+def _sweep(
+    pi: Any,
+    v: Any,
+    probability: Any,
+    successor: Any,
+    reward: Any,
+    gamma: float,
+    order: Any,
+    actions: Any,
+    successors: Any,
+) -> Any:
+    """Back up every state once in place; return how far a value rose and fell at most."""
+    up, down = 0.0, 0.0
+    for x in range(len(order)):
+        s = order[x]
+        new = _backup(s, pi, v, probability, successor, reward, gamma, actions, successors)
+        up = max(up, new - v[s])
+        down = max(down, v[s] - new)
+        v[s] = new
+    return up, down
+
+
+@compiled
+def _from_starts(v: Any, starts: Any, cumulative: Any) -> float:
+    total, before = 0.0, 0.0
+    for x in range(len(starts)):
+        total += (cumulative[x] - before) * v[starts[x]]
+        before = cumulative[x]
+    return total
+
+
+@on_disk
+def performance(pi: Any, v: Any, process: Any, actions: Any, successors: Any) -> float:
+    """Return the exact performance of a policy; its values are left in `v`."""
+    probability, _, successor, _, reward, gamma, _, order, acyclic, starts, shares = process
+    if acyclic:
+        _sweep(pi, v, probability, successor, reward, gamma, order, actions, successors)
+    else:
+        _eliminate(pi, v, probability, successor, reward, gamma, order, len(actions))
+    return _from_starts(v, starts, shares)
+
+
+@compiled
+def passes(pi: Any, v: Any, process: Any, actions: Any, successors: Any, threshold: float) -> bool:
+    """Return whether the performance is at least the threshold; `v` is a start for sweeps."""
+    probability, _, successor, _, reward, gamma, _, order, acyclic, starts, shares = process
+    if not acyclic:
+        reach = gamma / (1.0 - gamma)
+        for _ in range(_MAX_SWEEPS):
+            up, down = _sweep(
+                pi, v, probability, successor, reward, gamma, order, actions, successors
+            )
+            estimate = _from_starts(v, starts, shares)
+            if estimate - reach * down > threshold + _MARGIN:
+                return True
+            if estimate + reach * up < threshold - _MARGIN:
+                return False
+    return bool(threshold <= performance(pi, v, process, actions, successors))

@@ -1,0 +1,227 @@
+r"""Parametrizations: how policies come from parameters, and what updates have in common.
+
+Arrays have shape ``(..., n_actions)``, and all leading axes broadcast. Functions check
+their arguments; those called ``unchecked_...`` are what the updates call on checked arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pu_lib.arrays import Floats, first_index, numbers
+
+__all__ = [
+    "Ties",
+    "advantage",
+    "escort",
+    "greedy_mask",
+    "project_simplex",
+    "require_escort",
+    "rows",
+    "softmax",
+    "unchecked_escort",
+    "unchecked_projection",
+    "unchecked_softmax",
+    "weights",
+]
+
+Ties = Literal["first", "random", "leave"]
+
+
+def softmax(theta: ArrayLike) -> Floats:
+    r"""Return :math:`\pi(a) = e^{\theta_a} / \sum_{a'} e^{\theta_{a'}}` (paper, eq. 4).
+
+    Parameters
+    ----------
+    theta : array_like, shape (..., n_actions)
+        Parameters; shifted by their maximum, so that any finite value is safe.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+
+    Raises
+    ------
+    ValueError
+        If `theta` is not an array of finite numbers.
+    """
+    return unchecked_softmax(rows("theta", theta))
+
+
+def unchecked_softmax(theta: Floats) -> Floats:
+    """Return the softmax of finite rows."""
+    with np.errstate(over="ignore"):  # a difference beyond 1.8e308 has exponential zero, rightly
+        weights = np.exp(theta - theta.max(axis=-1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def escort(theta: ArrayLike, p: float = 2.0) -> Floats:
+    r"""Return :math:`\pi(a) = |\theta_a|^p / \|\theta\|_p^p` (paper, section 2.1).
+
+    Parameters
+    ----------
+    theta : array_like, shape (..., n_actions)
+        Parameters, not all zero in any row; scaled by their largest modulus before the power is
+        taken, so that it neither overflows nor makes every term underflow.
+    p : float
+        The exponent of the escort transform, at least 1.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+
+    Raises
+    ------
+    ValueError
+        If `theta` is not an array of finite numbers, or a row is zero.
+    """
+    theta = rows("theta", theta)
+    require_escort(theta)
+    return unchecked_escort(theta, p)
+
+
+def unchecked_escort(theta: Floats, p: float) -> Floats:
+    """Return the escort transform of finite rows that are not zero."""
+    modulus = np.abs(theta)
+    powers = (modulus / modulus.max(axis=-1, keepdims=True)) ** p
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
+
+
+def project_simplex(x: ArrayLike) -> Floats:
+    r"""Return the Euclidean projection of each row of `x` on the probability simplex.
+
+    The projection is :math:`\max(0, x_a - \lambda)` with the one :math:`\lambda` that makes the
+    row sum to one. With the entries sorted in decreasing order :math:`u_1 \ge u_2 \ge \dots`, it is
+    :math:`\lambda = (u_1 + \dots + u_k - 1)/k` for the largest :math:`k` such that
+    :math:`u_k > \lambda`.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., n_actions)
+        Finite points.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+
+    Raises
+    ------
+    ValueError
+        If `x` is not an array of finite numbers.
+    """
+    return unchecked_projection(rows("x", x))
+
+
+def unchecked_projection(points: Floats) -> Floats:
+    """Return the projection of rows that are finite, or minus infinity in some entries."""
+    # A common shift of a row does not change its projection; without it, large entries would
+    # swallow the 1 in the sum below. With the largest entry at zero the threshold is at least -1:
+    # what is below -1 is not kept, wherever it is, and must not overflow the sum.
+    with np.errstate(over="ignore"):
+        points = np.maximum(points - points.max(axis=-1, keepdims=True), -2.0)
+    descending = -np.sort(-points, axis=-1)
+    counts = np.arange(1, points.shape[-1] + 1)
+    thresholds = (np.cumsum(descending, axis=-1) - 1.0) / counts
+    support = np.count_nonzero(descending > thresholds, axis=-1, keepdims=True)
+    threshold = np.take_along_axis(thresholds, support - 1, axis=-1)
+    return np.asarray(np.maximum(points - threshold, 0.0))
+
+
+# Quantities shared by the updates
+
+
+def advantage(pi: Floats, q: Floats) -> Floats:
+    r"""Return :math:`\mathrm{adv}(a) = q(a) - \sum_b \pi(b) q(b)`, shape (..., n_actions).
+
+    It is computed as :math:`\sum_b \pi(b)\,(q(a) - q(b))`, which keeps its digits where the policy
+    is nearly deterministic and the two terms of the definition nearly equal.
+    """
+    gaps = q[..., :, np.newaxis] - q[..., np.newaxis, :]
+    return np.asarray(np.sum(pi[..., np.newaxis, :] * gaps, axis=-1))
+
+
+def greedy_mask(
+    q: ArrayLike, ties: Ties = "first", rng: np.random.Generator | None = None
+) -> NDArray[np.bool_]:
+    r"""Mark the greedy action :math:`a_q = \arg\max_a q(a)` of each row.
+
+    Parameters
+    ----------
+    q : array_like, shape (..., n_actions)
+        Values.
+    ties : {"first", "random", "leave"}
+        Which action is greedy where several have the largest value: the first one, one drawn
+        uniformly with `rng`, or none (the row is left unmarked).
+    rng : numpy.random.Generator, optional
+        Needed when `ties` is ``"random"``.
+
+    Returns
+    -------
+    ndarray of bool, shape (..., n_actions)
+        At most one mark a row.
+
+    Raises
+    ------
+    ValueError
+        If `q` is not an array of finite numbers, if `ties` is unknown, or is ``"random"`` and `rng`
+        is missing.
+    """
+    q = rows("q", q)
+    best = q == q.max(axis=-1, keepdims=True)
+    if ties == "leave":
+        return np.asarray(best & (best.sum(axis=-1, keepdims=True) == 1))
+    if ties == "first":
+        chosen = np.argmax(best, axis=-1)
+    elif ties == "random":
+        if rng is None:
+            raise ValueError("rng: ties='random' draws the greedy action; give a numpy Generator.")
+        chosen = np.argmax(np.where(best, rng.random(q.shape), -1.0), axis=-1)
+    else:
+        raise ValueError(f"ties: expected one of {get_args(Ties)}, got {ties!r}.")
+    return np.asarray(np.arange(q.shape[-1]) == chosen[..., np.newaxis])
+
+
+# Checks of arguments
+
+
+def rows(name: str, value: ArrayLike) -> Floats:
+    """Return `value` as finite floats with an axis of actions, or raise `ValueError`."""
+    array = numbers(name, value)
+    if array.ndim == 0 or array.shape[-1] == 0:
+        got = f"the single number {array}" if array.ndim == 0 else f"shape {array.shape}"
+        raise ValueError(f"{name}: expected shape (..., n_actions), got {got}.")
+    return array
+
+
+def weights(name: str, value: ArrayLike, theta: Floats, q: Floats) -> Floats:
+    """Return the weights of a step, at least 0 and one a row, or raise `ValueError`."""
+    array = numbers(name, value)
+    if q.shape[-1] != theta.shape[-1]:
+        raise ValueError(
+            f"q: expected {theta.shape[-1]} actions on the last axis as theta has, "
+            f"got shape {q.shape}."
+        )
+    if np.any(array < 0):
+        row = first_index(array < 0)
+        raise ValueError(f"{name}: expected eta * d(s) >= 0, got {array[row]} at index {row}.")
+    try:
+        np.broadcast_shapes(theta.shape[:-1], q.shape[:-1], array.shape)
+    except ValueError:
+        raise ValueError(
+            f"theta, q and {name} do not broadcast: leading shapes {theta.shape[:-1]}, "
+            f"{q.shape[:-1]} and {array.shape}."
+        ) from None
+    return array
+
+
+def require_escort(theta: Floats) -> None:
+    """Raise `ValueError` unless every row has a parameter that is not zero."""
+    dead = ~np.any(theta != 0.0, axis=-1)
+    if np.any(dead):
+        raise ValueError(
+            "theta: the escort policy is undefined where every parameter is zero, as at row "
+            f"{first_index(dead)}."
+        )

@@ -1,0 +1,58 @@
+// Noise: the step for the expected values beside the mean of the steps for sampled ones.
+
+const WEIGHT = 0.5;
+const ROW = 36;
+
+function render({ model, el }) {
+  const names = model.get("updates");
+  const labels = model.get("labels");
+  const colours = model.get("colours");
+  const sure = model.get("sure");
+  const percent = (x) => `${Math.round(100 * x)} %`;
+  const control = slider("a₁ wins", 0.05, 0.95, 0.01, model.get("odds"), percent, (x) => {
+    model.set("odds", x);
+    model.save_changes();
+  });
+  const picture = svg("svg", { height: ROW * names.length + 34, "aria-hidden": "true" });
+  const room = html("div", {}, picture);
+  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  const key = html("p", { class: "pu-live-key" }, "Ring: the step for the expected values. Arrow: the mean of the steps for sampled ones.");
+  frame(el, "noise", html("div", { class: "pu-live-bar" }, control.row), key, room, words);
+  const odds = () => Math.round(100 * model.get("odds")) / 100;
+  const found = () => names.map((name) => [name, ...sampled(name, odds(), sure, WEIGHT)]);
+
+  const redraw = fit(room, (width) => {
+    picture.replaceChildren();
+    const label = 62;
+    const middle = label + (width - label) / 2;
+    const unit = 2 * ((width - label) / 2 - 12); // no step here exceeds one half
+    const bottom = ROW * names.length + 4;
+    svg("line", { x1: middle, x2: middle, y1: 0, y2: bottom, class: "pu-live-axis" }, picture);
+    found().forEach(([name, exact, mean], i) => {
+      const y = ROW * i + 19;
+      const row = svg("g", { style: `--tone:${colours[name]}` }, picture);
+      svg("text", { x: 0, y: y + 5, "font-weight": 600 }, row, labels[name]);
+      if (Math.abs(mean) > 1e-12) arrow(row, middle, y, middle + unit * mean, {});
+      svg("circle", { cx: middle + unit * exact, cy: y, r: 7.5, class: "pu-live-ring" }, row);
+    });
+    svg("text", { x: middle - 8, y: bottom + 18, "text-anchor": "end", class: "pu-live-faint" }, picture, "← towards a₂");
+    svg("text", { x: middle + 8, y: bottom + 18, class: "pu-live-faint" }, picture, "towards a₁ →");
+  });
+
+  function draw() {
+    control.set(model.get("odds"));
+    redraw();
+    const better = odds() === sure ? "The two actions are equally good" : `On average ${odds() > sure ? "a₁" : "a₂"} is better`;
+    const wrong = found().filter(([, exact, mean]) => exact * mean < -1e-12).map(([name]) => labels[name]);
+    const biased = found().filter(([, exact, mean]) => Math.abs(exact - mean) > 1e-12).map(([name]) => labels[name]);
+    const fair = names.map((name) => labels[name]).filter((name) => !biased.includes(name));
+    words.textContent = `a₁ pays 1 in ${percent(odds())} of the tries, a₂ pays ${sure} every time. ${better}. From the uniform policy ${spoken(fair)} step on average as the expected values ask. ${
+      biased.length === 0 ? "" : wrong.length
+        ? `${spoken(wrong)} follow the winner of each sample, and go the wrong way.`
+        : `${spoken(biased)} follow the winner of each sample, and miss the ring.`}`;
+  }
+  model.on("change:odds", draw);
+  draw();
+}
+
+export default { render };

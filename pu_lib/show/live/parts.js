@@ -1,0 +1,152 @@
+// What the live figures share: elements, controls, a clock, words. No figure of its own.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function svg(tag, attributes = {}, parent = null, text = null) {
+  const node = document.createElementNS(SVG, tag);
+  Object.entries(attributes).forEach(([key, value]) => node.setAttribute(key, value));
+  if (text !== null) node.textContent = text;
+  if (parent) parent.appendChild(node);
+  return node;
+}
+
+function html(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  Object.entries(attributes).forEach(([key, value]) => {
+    if (typeof value === "boolean") node[key] = value;
+    else node.setAttribute(key, value);
+  });
+  node.append(...children);
+  return node;
+}
+
+function slider(label, low, high, increment, value, show, change) {
+  const input = html("input", {
+    type: "range", min: `${low}`, max: `${high}`, step: `${increment}`, "aria-label": label,
+  });
+  const output = html("output", {}, show(value));
+  const set = (x) => {
+    input.value = x;
+    output.textContent = show(x);
+    input.setAttribute("aria-valuetext", show(x));
+  };
+  set(value);
+  input.addEventListener("input", () => {
+    set(Number(input.value));
+    change(Number(input.value));
+  });
+  const row = html("label", { class: "pu-live-slider" }, html("span", {}, label), input, output);
+  const bounds = (most, at) => {
+    input.max = most;
+    set(at);
+  };
+  return { row, set, bounds };
+}
+
+function select(label, options, value, change) {
+  const list = html("select", {},
+    ...options.map(([key, text]) => html("option", { value: `${key}` }, text)));
+  list.value = `${value}`;
+  list.addEventListener("change", () => change(list.value));
+  return html("label", { class: "pu-live-select" }, html("span", {}, label), list);
+}
+
+function button(text, action, kind = "") {
+  const node = html("button", { type: "button", class: kind }, text);
+  node.addEventListener("click", action);
+  return node;
+}
+
+const still = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+// A clock that runs from 0 to `end` in `seconds`, and calls frame(t) on the way; where the reader
+// asked for reduced motion it is at the end at once.
+function clock(end, seconds, frame, finish, from = 0) {
+  let stopped = false;
+  let started = null;
+  const tick = (now) => {
+    if (stopped) return;
+    started ??= now;
+    const t = Math.min(end, from + (end * (now - started)) / (1000 * seconds));
+    frame(t);
+    if (t < end) requestAnimationFrame(tick);
+    else finish();
+  };
+  if (still()) {
+    frame(end);
+    finish();
+  } else requestAnimationFrame(tick);
+  return () => { stopped = true; };
+}
+
+// A play button beside a slider of time. While it plays, the words are not read out.
+function playback(time, end, seconds, show, words) {
+  let stop = null;
+  let now = 0;
+  const play = button("Play", () => {
+    if (stop) return halt();
+    const from = now >= end() ? 0 : now;
+    play.textContent = "Pause";
+    words.setAttribute("aria-live", "off");
+    stop = clock(end(), seconds, (t) => move(t), halt, from);
+    if (now >= end()) halt();
+    return undefined;
+  }, "pu-live-main");
+  function halt() {
+    stop?.();
+    if (stop) {
+      stop = null;
+      words.setAttribute("aria-live", "polite");
+      words.textContent = "";
+      show(Math.floor(now));
+    }
+    play.textContent = now >= end() ? "Play again" : "Play";
+  }
+  function move(t) {
+    now = t;
+    time.set(Math.floor(t));
+    show(Math.floor(t));
+  }
+  return { play, halt, set: (t) => { now = t; halt(); } };
+}
+
+// Draw anew whenever the room changes: draw(width in pixels).
+function fit(box, draw) {
+  let width = 0;
+  const again = () => {
+    if (box.clientWidth > 0 && box.clientWidth !== width) {
+      width = box.clientWidth;
+      draw(width);
+    }
+  };
+  new ResizeObserver(again).observe(box); // which calls once at the start
+  return () => { if (width > 0) draw(width); };
+}
+
+const fraction = (x) => ({ 0.125: "1/8", 0.25: "1/4", 0.5: "1/2" })[x] ?? `${x}`;
+
+// "A", "A and B", "A, B and C"
+const spoken = (words) =>
+  words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+
+const plural = (count, word) => `${count.toLocaleString("en").replace(/,/g, " ")} ${word}${count === 1 ? "" : "s"}`;
+
+// The names grouped by what was found for them, in the order of `compare`.
+function grouped(names, found, compare) {
+  const groups = new Map();
+  names.forEach((name) => groups.set(found(name), [...(groups.get(found(name)) ?? []), name]));
+  return [...groups].sort(([a], [b]) => compare(a, b));
+}
+
+function frame(el, kind, ...children) {
+  el.append(html("div", { class: `pu-live pu-live-${kind}` }, ...children));
+}
+
+function arrow(parent, x1, y, x2, attributes) {
+  const size = Math.min(7, Math.abs(x2 - x1));
+  const back = x2 > x1 ? -size : size;
+  svg("line", { x1, y1: y, x2: x2 + back * 0.7, y2: y, class: "pu-live-shaft", ...attributes }, parent);
+  svg("path", {
+    d: `M${x2},${y} l${back},${-size * 0.6} v${size * 1.2} z`, class: "pu-live-head", ...attributes,
+  }, parent);
+}

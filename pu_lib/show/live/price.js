@@ -1,0 +1,69 @@
+// The price: three actions, one step of each update, and what becomes of the value.
+
+const ROW = 34;
+const SHADES = ["pu-live-likely", "pu-live-best", "pu-live-bad"];
+
+function render({ model, el }) {
+  const names = model.get("updates");
+  const labels = model.get("labels");
+  const colours = model.get("colours");
+  const [pi, weight] = [model.get("policy"), model.get("weight")];
+  const control = slider("value of a₁", 0.5, 0.99, 0.01, model.get("value"), (x) => x.toFixed(2), (x) => {
+    model.set("value", x);
+    model.save_changes();
+  });
+  const picture = svg("svg", { height: ROW * (names.length + 1) + 26, "aria-hidden": "true" });
+  const room = html("div", {}, picture);
+  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  const key = html("p", { class: "pu-live-key" }, "Each bar is a policy over three actions. a₂ is worth 1, a₃ nothing.");
+  frame(el, "price", html("div", { class: "pu-live-bar" }, control.row), key, room, words);
+
+  const q = () => [Math.round(100 * model.get("value")) / 100, 1, 0];
+  const found = (name) => oneStep(name, pi, q(), weight);
+  const signed = (x) => `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(3)}`;
+
+  const redraw = fit(room, (width) => {
+    picture.replaceChildren();
+    const [left, right] = [62, width - 66];
+    const bar = (chances, y) => {
+      let x = left;
+      chances.forEach((chance, a) => {
+        const wide = chance * (right - left);
+        svg("rect", { x, y, width: wide, height: 16, class: SHADES[a] }, picture);
+        x += wide;
+      });
+    };
+    [pi[0], pi[0] + pi[1]].map((edge) => left + edge * (right - left)).forEach((x) => svg("line", {
+      x1: x, x2: x, y1: 18, y2: ROW * (names.length + 1) + 14, class: "pu-live-edge",
+    }, picture));
+    const row = (text, chances, after, i, tone, bold = false) => {
+      const y = ROW * i + 22;
+      const group = svg("g", { style: `--tone:${tone}` }, picture);
+      svg("text", { x: 0, y: y + 13, "font-weight": i ? 600 : 400 }, group, text);
+      bar(chances, y);
+      svg("text", { x: width, y: y + 13, "text-anchor": "end", "font-weight": bold ? 700 : 400 }, group, after);
+      if (i) svg("rect", { x: left, y: y + 18, width: right - left, height: 3, class: "pu-live-fill" }, group);
+    };
+    [["a₁", pi[0] / 2], ["a₂", pi[0] + pi[1] / 2], ["a₃", 1 - pi[2] / 2]].forEach(([text, at]) =>
+      svg("text", { x: left + at * (right - left), y: 13, "text-anchor": "middle", class: "pu-live-faint" }, picture, text));
+    row("before", pi, "value", 0, "transparent");
+    names.forEach((name, i) => {
+      const { after, change } = found(name);
+      row(labels[name], after, signed(change), i + 1, colours[name], change < 0);
+    });
+  });
+
+  function draw() {
+    control.set(model.get("value"));
+    redraw();
+    const lower = names.filter((name) => found(name).change < -1e-12);
+    const say = (name) => `${labels[name]} lowers the value by ${Math.abs(found(name).change).toFixed(3)}: it lifts a₂ at the cost of a₁, and the share of the worthless a₃ goes from ${pi[2].toFixed(2)} to ${found(name).after[2].toFixed(2)}`;
+    words.textContent = lower.length
+      ? `One step. ${spoken(lower.map(say))}. ${spoken(names.filter((name) => !lower.includes(name)).map((name) => labels[name]))} raise the value.`
+      : "One step. All five raise the value. Make a₁ better, and look at CE.";
+  }
+  model.on("change:value", draw);
+  draw();
+}
+
+export default { render };

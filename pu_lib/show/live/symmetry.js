@@ -1,0 +1,69 @@
+// Symmetry: from one policy, the step for the values q and the step for the values -q.
+
+const WEIGHT = 0.5;
+const ROW = 46;
+
+function render({ model, el }) {
+  const names = model.get("updates");
+  const labels = model.get("labels");
+  const colours = model.get("colours");
+  const control = slider("policy π(a₁)", 0.02, 0.98, 0.01, model.get("policy"), (x) => x.toFixed(2),
+    (x) => {
+      model.set("policy", x);
+      model.save_changes();
+    });
+  const picture = svg("svg", { height: ROW * names.length + 34, "aria-hidden": "true" });
+  const room = html("div", {}, picture);
+  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  const key = html("p", { class: "pu-live-key" }, "Upper arrow: the step for q. Lower arrow: the step for −q. Bar: their sum, or a dot where it is zero.");
+  frame(el, "symmetry", html("div", { class: "pu-live-bar" }, control.row), key, room, words);
+
+  const found = () => names.map((name) => [name, mirror(name, model.get("policy"), WEIGHT)]);
+  const isZero = (steps) => Math.abs(steps[0] + steps[1]) < 1e-12;
+
+  const redraw = fit(room, (width) => {
+    picture.replaceChildren();
+    const label = 62;
+    const value = width < 480 ? 0 : 118;
+    const middle = label + (width - label - value) / 2;
+    const unit = (width - label - value) / 2 - 6;
+    const bottom = ROW * names.length + 4;
+    svg("line", { x1: middle, x2: middle, y1: 0, y2: bottom, class: "pu-live-axis" }, picture);
+    found().forEach(([name, steps], i) => {
+      const [away, home] = steps;
+      const y = ROW * i + 22;
+      const row = svg("g", { style: `--tone:${colours[name]}` }, picture);
+      if (i) svg("line", { x1: 0, x2: width, y1: y - 22, y2: y - 22, class: "pu-live-grid" }, row);
+      svg("text", { x: 0, y: y + 5, "font-weight": 600 }, row, labels[name]);
+      arrow(row, middle, y - 9, middle + unit * away, {});
+      arrow(row, middle, y + 3, middle + unit * home, {});
+      const rest = unit * (away + home);
+      if (isZero(steps)) svg("circle", { cx: middle, cy: y + 15, r: 3.5, class: "pu-live-rest" }, row);
+      else svg("line", { x1: middle, x2: middle + rest, y1: y + 15, y2: y + 15, class: "pu-live-left" }, row);
+      if (value) {
+        svg("text", { x: width, y: y + 5, "text-anchor": "end", class: "pu-live-faint" }, row,
+          isZero(steps) ? "they cancel" : `${Math.abs(away + home).toFixed(2)} left over`);
+      }
+    });
+    svg("text", { x: middle - 8, y: bottom + 18, "text-anchor": "end", class: "pu-live-faint" }, picture, "← towards a₂");
+    svg("text", { x: middle + 8, y: bottom + 18, class: "pu-live-faint" }, picture, "towards a₁ →");
+  });
+
+  function draw() {
+    control.set(model.get("policy"));
+    redraw();
+    const cancel = found().filter(([, steps]) => isZero(steps)).map(([name]) => labels[name]);
+    const others = grouped(found().filter(([, steps]) => !isZero(steps)).map(([name]) => name),
+      (name) => mirror(name, model.get("policy"), WEIGHT).map((x) => Math.abs(x).toFixed(2)).join(" against "),
+      () => 0);
+    const x = model.get("policy");
+    words.textContent = `At π(a₁) = ${x.toFixed(2)}, under ${spoken(cancel)} the step for −q is exactly the step for q turned round. ${
+      others.length
+        ? `Not so under ${spoken(others.map(([steps, group]) => `${spoken(group.map((name) => labels[name]))} (${steps})`))}.`
+        : "Here, and only here, CE and MCE cancel too."}`;
+  }
+  model.on("change:policy", draw);
+  draw();
+}
+
+export default { render };

@@ -1,0 +1,301 @@
+// The mathematics of the live figures: the five updates, the unlearning and the domino counts, and
+// finite decision processes solved exactly. Pure functions of numbers and arrays.
+//
+// The formulas are those of pu_lib/updates.py, pu_lib/theory/unlearning.py, pu_lib/theory/domino.py
+// and pu_lib/mdp.py. tests/show/test_live.py runs both sides: numbers agree to 1e-12, counts
+// exactly, over the whole range of every control that shows them.
+
+const sum = (xs) => xs.reduce((total, x) => total + x, 0);
+
+// ---------------------------------------------------------------------------------------------
+// One update of one state. theta, q and pi are arrays over the actions; w = eta d(s).
+
+export function softmax(theta) {
+  const top = Math.max(...theta);
+  const powers = theta.map((x) => Math.exp(x - top));
+  const total = sum(powers);
+  return powers.map((x) => x / total);
+}
+
+export function escort(theta) {
+  const top = Math.max(...theta.map(Math.abs));
+  const squares = theta.map((x) => (x / top) ** 2);
+  const total = sum(squares);
+  return squares.map((x) => x / total);
+}
+
+export function projectSimplex(x) {
+  const top = Math.max(...x);
+  const points = x.map((value) => value - top);
+  let total = 0;
+  let threshold = 0;
+  [...points].sort((a, b) => b - a).forEach((value, i) => {
+    total += value;
+    const candidate = (total - 1) / (i + 1);
+    if (value > candidate) threshold = candidate;
+  });
+  return points.map((value) => Math.max(value - threshold, 0));
+}
+
+export function advantage(pi, q) {
+  return q.map((value) => sum(pi.map((chance, b) => chance * (value - q[b]))));
+}
+
+export function greedy(q) {
+  return q.indexOf(Math.max(...q));
+}
+
+export function policy(name, theta) {
+  if (name === "di") return [...theta];
+  return name === "pg-es" ? escort(theta) : softmax(theta);
+}
+
+// Parameters of a policy with full support; escort parameters have the norm of (1, ..., 1).
+export function parametersOf(name, pi) {
+  if (name === "di") return [...pi];
+  if (name === "pg-es") return pi.map((x) => Math.sqrt(pi.length * x));
+  return pi.map(Math.log);
+}
+
+// Parameters of the uniform policy, without rounding wherever that is possible.
+export function initial(name, nActions) {
+  const uniform = { "pg-es": 1, di: 1 / nActions };
+  return Array(nActions).fill(uniform[name] ?? 0);
+}
+
+// What the actions other than the greedy one have: 1 - pi(a_q), with its digits where it is small.
+const missing = (pi, best) => sum(pi.filter((_, a) => a !== best));
+
+const steps = {
+  "pg-sm": (theta, q, w) => {
+    const pi = softmax(theta);
+    const adv = advantage(pi, q);
+    return theta.map((x, a) => x + w * pi[a] * adv[a]);
+  },
+  // p = 2: sign(theta_a) pi(a)^(1/2) p / |theta| is 2 theta_a / |theta|^2
+  "pg-es": (theta, q, w) => {
+    const adv = advantage(escort(theta), q);
+    const scale = (2 * w) / sum(theta.map((x) => x * x));
+    return theta.map((x, a) => x + scale * x * adv[a]);
+  },
+  // the largest value is taken off first, so that a large weight does not swallow the 1
+  di: (theta, q, w) => {
+    const top = Math.max(...q);
+    return projectSimplex(theta.map((x, a) => x + w * (q[a] - top)));
+  },
+  ce: (theta, q, w) => {
+    const [pi, best] = [softmax(theta), greedy(q)];
+    const gain = missing(pi, best);
+    return theta.map((x, a) => x + w * (a === best ? gain : -pi[a]));
+  },
+  mce: (theta, q, w) => {
+    const best = greedy(q);
+    const gain = w * missing(softmax(theta), best);
+    return theta.map((x, a) => x + (a === best ? gain : -gain / (theta.length - 1)));
+  },
+};
+
+export function step(name, theta, q, w) {
+  return steps[name](theta, q, w);
+}
+
+// The weight of update t = 1, 2, ...
+export function weightAt(eta, schedule, t) {
+  return schedule === "inverse-sqrt" ? eta / Math.sqrt(t) : eta;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Unlearning: two actions, n updates with q = (1, 0), then updates with q = (0, 1).
+
+const FORWARD = [1, 0];
+const BACKWARD = [0, 1];
+
+// A step of PG-ES multiplies theta_a by 1 + 2 w adv(a) / |theta|^2. Going out it can shrink a
+// parameter by a constant factor thousands of times, below the smallest number there is; so the
+// two parameters are kept as the logarithms of their moduli, on which the policy depends.
+const escortChance = ([first, second]) => 1 / (1 + Math.exp(2 * (second - first)));
+
+function escortWalk(logs, q, w) {
+  const first = escortChance(logs);
+  const second = escortChance([logs[1], logs[0]]);
+  const scale = (2 * w * (q[0] - q[1])) / (Math.exp(2 * logs[0]) + Math.exp(2 * logs[1]));
+  return [scale * second, -scale * first].map((x, a) =>
+    logs[a] + (x >= -1 ? Math.log1p(x) : Math.log(-1 - x)));
+}
+
+const origin = (name) => (name === "pg-es" ? [0, 0] : initial(name, 2));
+
+const walk = (name, state, q, w) =>
+  name === "pg-es" ? escortWalk(state, q, w) : step(name, state, q, w);
+
+const chanceOf = (name, state) => (name === "pg-es" ? escortChance(state) : policy(name, state)[0]);
+
+// Positive, zero or negative as pi(a_1) - 1/2 is.
+const ahead = (state) => state[0] - state[1];
+
+// An escort parameter that is exactly zero stays zero: its policy no longer moves.
+const stuck = (state) => state.includes(-Infinity);
+
+// pi(a_1) along n updates out and as many home as it takes until pi(a_1) <= 1/2, and their number:
+// `count`, which is Infinity where no number does.
+export function race(name, n, eta, schedule = "constant") {
+  let state = origin(name);
+  const chance = () => chanceOf(name, state);
+  const out = [chance()];
+  for (let t = 1; t <= n; t += 1) {
+    state = walk(name, state, FORWARD, weightAt(eta, schedule, t));
+    out.push(chance());
+  }
+  const home = [chance()];
+  while (ahead(state) > 0) {
+    if (stuck(state)) return { out, home, count: Infinity };
+    state = walk(name, state, BACKWARD, weightAt(eta, schedule, n + home.length));
+    home.push(chance());
+  }
+  return { out, home, count: home.length - 1 };
+}
+
+// ---------------------------------------------------------------------------------------------
+// Domino: state k flips once pi(a_2) exceeds its start; only then state k - 1 sees q = (0, 1).
+
+// The flip times [n_1, ..., n_h]: n_h = 1, and a state that learnt for n steps needs the strict
+// count of n more (all states walk the same way out, state k up to the flip of state k + 1).
+export function dominoTimes(name, states, eta) {
+  const times = [1];
+  let furthest = origin(name);
+  let made = 0;
+  while (times.length < states) {
+    const later = times[0];
+    for (; made < later; made += 1) furthest = walk(name, furthest, FORWARD, eta);
+    let state = furthest;
+    let count = 0;
+    while (ahead(state) >= 0) {
+      if (stuck(state)) return [...Array(states - times.length).fill(Infinity), ...times];
+      state = walk(name, state, BACKWARD, eta);
+      count += 1;
+    }
+    times.unshift(later + count);
+  }
+  return times;
+}
+
+// The whole process, every state updated at every step: the flip times and, row by row,
+// pi_t(a_2 | s_k) until the first state has flipped or `limit` steps are made.
+export function dominoProcess(name, states, eta, limit = 100000) {
+  let walkers = Array.from({ length: states }, () => origin(name));
+  const times = Array(states).fill(Infinity);
+  const rows = [];
+  for (let t = 0; t <= limit; t += 1) {
+    rows.push(walkers.map((state) => 1 - chanceOf(name, state)));
+    const flipped = walkers.map((state) => ahead(state) < 0);
+    flipped.forEach((yes, k) => { if (yes) times[k] = Math.min(times[k], t); });
+    if (flipped[0] || stuck(walkers[0])) break;
+    walkers = walkers.map((state, k) =>
+      walk(name, state, k === states - 1 || flipped[k + 1] ? BACKWARD : FORWARD, eta));
+  }
+  return { times, rows };
+}
+
+// ---------------------------------------------------------------------------------------------
+// Finite decision processes: {transitions[s][a][s'], rewards[s][a], initial[s], discount,
+// terminal[s]}. The rows of terminal states are zero.
+
+// Solve A x = b by elimination with the largest pivot of each column.
+export function solve(matrix, right) {
+  const rows = matrix.map((row, i) => [...row, right[i]]);
+  const n = rows.length;
+  for (let i = 0; i < n; i += 1) {
+    let pivot = i;
+    for (let j = i + 1; j < n; j += 1) {
+      if (Math.abs(rows[j][i]) > Math.abs(rows[pivot][i])) pivot = j;
+    }
+    [rows[i], rows[pivot]] = [rows[pivot], rows[i]];
+    for (let j = i + 1; j < n; j += 1) {
+      const factor = rows[j][i] / rows[i][i];
+      if (factor !== 0) for (let k = i; k <= n; k += 1) rows[j][k] -= factor * rows[i][k];
+    }
+  }
+  const x = Array(n).fill(0);
+  for (let i = n - 1; i >= 0; i -= 1) {
+    let rest = rows[i][n];
+    for (let k = i + 1; k < n; k += 1) rest -= rows[i][k] * x[k];
+    x[i] = rest / rows[i][i];
+  }
+  return x;
+}
+
+// The values of a policy, its performance and its discounted expected numbers of visits.
+export function evaluate(mdp, pi) {
+  const { transitions, rewards, discount, terminal } = mdp;
+  const states = rewards.map((_, s) => s);
+  const flow = states.map((s) => states.map((next) =>
+    terminal[s] ? 0 : discount * sum(pi[s].map((chance, a) => chance * transitions[s][a][next]))));
+  const reward = states.map((s) => (terminal[s] ? 0 : sum(pi[s].map((c, a) => c * rewards[s][a]))));
+  const identity = (s, next) => (s === next ? 1 : 0);
+  const v = solve(states.map((s) => states.map((next) => identity(s, next) - flow[s][next])), reward);
+  const q = states.map((s) => rewards[s].map((paid, a) =>
+    (terminal[s] ? 0 : paid + discount * sum(states.map((next) => transitions[s][a][next] * v[next])))));
+  const visits = solve(
+    states.map((s) => states.map((next) => identity(s, next) - flow[next][s])), mdp.initial);
+  const occupancy = visits.map((count, s) => (terminal[s] ? 0 : count));
+  return { v, q, occupancy, performance: sum(mdp.initial.map((chance, s) => chance * v[s])) };
+}
+
+// The chain of the paper's figure 1: action 0 jumps to the end, action 1 walks on.
+export function chain(nStates, beta = 0.8, discount = 0.99) {
+  const end = nStates - 1;
+  const unit = (to) => Array.from({ length: nStates }, (_, s) => (s === to ? 1 : 0));
+  const nothing = Array(nStates).fill(0);
+  const jump = beta * discount ** (nStates - 2);
+  return {
+    transitions: unit(0).map((_, s) => (s === end ? [nothing, nothing] : [unit(end), unit(s + 1)])),
+    rewards: unit(0).map((_, s) => (s === end ? [0, 0] : [jump, s === end - 1 ? 1 : 0])),
+    initial: unit(0),
+    discount,
+    terminal: unit(end).map(Boolean),
+  };
+}
+
+// The exact process from the uniform policy: `share` of each weight follows the visits of the
+// current policy, the rest is the same for every state. One entry before each update and one after
+// the last.
+export function learn(mdp, name, nSteps, eta, share, schedule = "constant") {
+  let theta = mdp.rewards.map((row) => initial(name, row.length));
+  const path = [];
+  for (let t = 1; ; t += 1) {
+    const policies = theta.map((row) => policy(name, row));
+    const { q, occupancy, performance } = evaluate(mdp, policies);
+    path.push({ policies, q, performance });
+    if (t > nSteps) return path;
+    theta = theta.map((row, s) => (mdp.terminal[s] ? row : step(name, row, q[s],
+      weightAt(eta, schedule, t) * (share * occupancy[s] + 1 - share))));
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Two actions and one step of weight w: the change of theta_1 - theta_2.
+
+const change = (name, pi, q, w) => {
+  const before = parametersOf(name, pi);
+  const after = step(name, before, q, w);
+  return after[0] - before[0] - (after[1] - before[1]);
+};
+
+// The steps for q = (1, 0) and for -q from the policy (x, 1 - x).
+export function mirror(name, x, w) {
+  return [change(name, [x, 1 - x], [1, 0], w), change(name, [x, 1 - x], [-1, 0], w)];
+}
+
+// Action 1 pays 1 with probability `odds` and else nothing, action 2 pays `sure`; the policy is
+// uniform. The step for the expected values, and the mean of the steps for sampled ones.
+export function sampled(name, odds, sure, w) {
+  const from = (paid) => change(name, [0.5, 0.5], [paid, sure], w);
+  return [from(odds), odds * from(1) + (1 - odds) * from(0)];
+}
+
+// The policy after one step, and the change of its value at the given q.
+export function oneStep(name, pi, q, w) {
+  const after = policy(name, step(name, parametersOf(name, pi), q, w));
+  const top = Math.max(...q);
+  return { after, change: sum(after.map((chance, a) => (chance - pi[a]) * (q[a] - top))) };
+}

@@ -1,0 +1,183 @@
+r"""The bounds of the chapter on unlearning: as the paper prints them, and as they are proved.
+
+Notation of `pu_lib.theory.unlearning`: n updates are undone by n' opposite ones, strictly by
+:math:`n'_s`; :math:`\eta` is the constant weight, :math:`\eta_1` the first of the decaying weights
+:math:`\eta_1/\sqrt t`; x is the first :math:`\pi(a_1)`.
+
+========================  ===========================================  ==========================
+bound                     on                                           source
+========================  ===========================================  ==========================
+`bound_di`, `strict_di`   DI, exact                                    Theorem 4(ii), any start
+`bound_ce`                CE and MCE, from above                       Theorem 4(iii)
+`bound_ce_sharp`          the same, also strict, from one half         this book
+`bound_ce_below`          CE and MCE, from below, from one half        this book
+`bound_decaying_pg`       PG, decaying weights, from below             Theorem 5(i)
+`bound_decaying_di`       DI, decaying weights, from above             Theorem 5(ii)
+`bound_decaying_ce`       CE and MCE, decaying weights, from above     Theorem 5(iii)
+`bound_decaying_*_below`  DI, CE and MCE, decaying weights, from below  this book
+`bound_lemma_11`, `_12`   the sequences of Lemmas 11 and 12            Lemmas 11 and 12
+========================  ===========================================  ==========================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+__all__ = [
+    "bound_ce",
+    "bound_ce_below",
+    "bound_ce_sharp",
+    "bound_decaying_ce",
+    "bound_decaying_ce_below",
+    "bound_decaying_ce_sharp",
+    "bound_decaying_di",
+    "bound_decaying_di_below",
+    "bound_decaying_pg",
+    "bound_di",
+    "bound_lemma_11",
+    "bound_lemma_11_sharp",
+    "bound_lemma_12",
+    "bound_lemma_12_sharp",
+    "small_step_deficit",
+    "strict_di",
+    "worst_sequence",
+]
+
+
+def bound_ce(n: int, eta: float) -> float:
+    r"""Return Theorem 4(iii)'s bound, :math:`2 + \frac1\eta\log(1 + 2\eta n)`."""
+    return 2 + math.log1p(2 * eta * n) / eta
+
+
+def bound_ce_sharp(n: int, eta: float) -> float:
+    r"""Return :math:`2 + \frac1\eta\log(1 + 2\eta(n-1))`, which also bounds strict recovery."""
+    return 2 + math.log1p(2 * eta * max(n - 1, 0)) / eta
+
+
+def bound_ce_below(n: int, eta: float) -> float:
+    r"""Return :math:`\frac1{2\eta}\log(1+\eta n)`, which CE needs at least from one half."""
+    return math.log1p(eta * n) / (2 * eta)
+
+
+def bound_di(n: int, eta: Fraction, start: Fraction = Fraction(1, 2)) -> int:
+    r"""Return DI's count :math:`\min\{n, \lceil 2(1-x)/\eta\rceil\}`; at 1/2, Theorem 4(ii)'s."""
+    return min(n, math.ceil(2 * (1 - start) / eta))
+
+
+def strict_di(n: int, eta: Fraction, start: Fraction = Fraction(1, 2)) -> int:
+    r"""Return DI's strict count :math:`\min\{n, \lfloor 2(1-x)/\eta\rfloor\} + 1`, for x > 0."""
+    return min(n, math.floor(2 * (1 - start) / eta)) + 1
+
+
+def bound_decaying_pg(n: int) -> float:
+    r"""Return Theorem 5(i)'s lower bound, :math:`3n - 4\sqrt n + 1`."""
+    return 3 * n - 4 * math.sqrt(n) + 1
+
+
+def bound_decaying_di(n: int, eta: float) -> float:
+    r"""Return Theorem 5(ii)'s bound."""
+    root = math.sqrt(n)
+    return min(3 * n + 4 * root + 1, (1 / eta + 1) ** 2 + root * (2 + 2 / eta))
+
+
+def bound_decaying_di_below(n: int, eta: float) -> float:
+    r"""Return a lower bound for DI with decaying weights, of order :math:`\sqrt n`.
+
+    That is :math:`2\sqrt n\,\frac E{2\eta_1} + (\frac E{2\eta_1})^2` with
+    :math:`E = \min\{2\eta_1(\sqrt{n+1}-1), 1\}`, from the uniform start.
+    """
+    weight = min(2 * eta * (math.sqrt(n + 1) - 1), 1.0) / (2 * eta)
+    return 2 * math.sqrt(n) * weight + weight**2
+
+
+def bound_decaying_ce(n: int, eta: float) -> float:
+    r"""Return Theorem 5(iii)'s bound, with :math:`L = \log(1 + 4\eta\sqrt n)`."""
+    root = math.sqrt(n)
+    log = math.log1p(4 * eta * root)
+    return (4 + log / (2 * eta)) ** 2 + root * (8 + log / eta)
+
+
+def bound_decaying_ce_sharp(n: int, eta: float) -> float:
+    r"""Return Theorem 5(iii)'s bound with 2 and 4 in the place of 4 and 8."""
+    root = math.sqrt(n)
+    log = math.log1p(4 * eta * root)
+    return (2 + log / (2 * eta)) ** 2 + root * (4 + log / eta)
+
+
+def bound_decaying_ce_below(n: int, eta: float) -> float:
+    r"""Return a lower bound for CE with decaying weights, of order :math:`\sqrt n\log n`.
+
+    That is :math:`2\sqrt n\,v + v^2` with
+    :math:`v = \frac1{4\eta_1}\log(1 + 2\eta_1(\sqrt{n+1}-1))`, from the uniform start.
+    """
+    weight = math.log1p(2 * eta * (math.sqrt(n + 1) - 1)) / (4 * eta)
+    return 2 * math.sqrt(n) * weight + weight**2
+
+
+def bound_lemma_11(n: int, c: float) -> float:
+    r"""Return :math:`c + \log(1 + cn)`."""
+    return c + math.log1p(c * n)
+
+
+def bound_lemma_11_sharp(n: int, c: float) -> float:
+    r"""Return :math:`c + \log(1 + c(n-1))`, for :math:`n \ge 1`."""
+    return c + math.log1p(c * (n - 1))
+
+
+def bound_lemma_12(n: int, c: float) -> float:
+    r"""Return :math:`c + \log(1 + 2c\sqrt n)`."""
+    return c + math.log1p(2 * c * math.sqrt(n))
+
+
+def bound_lemma_12_sharp(n: int, c: float) -> float:
+    r"""Return :math:`c + \log(1 - 2c + 2c\sqrt n)`, for :math:`n \ge 1`."""
+    return c + math.log1p(2 * c * (math.sqrt(n) - 1))
+
+
+def worst_sequence(n: int, c: float, decay: Callable[[int], float]) -> list[float]:
+    r"""Return the largest :math:`X_0, \dots, X_n \ge 0` that the recursion of a lemma allows.
+
+    Of :math:`X_{k+1} \le X_k + c\,r_k e^{-X_k}` the right-hand side is convex in :math:`X_k`, so
+    its maximum over :math:`0 \le X_k \le M_k` is taken at an end: :math:`M_{k+1} = \max(c\,r_k,
+    M_k + c\,r_k e^{-M_k})` is attained.
+
+    Parameters
+    ----------
+    n : int
+        The last index.
+    c : float
+        The constant, positive.
+    decay : callable
+        k to r_k: 1 in Lemma 11, (k + 1)^(-1/2) in Lemma 12.
+
+    Returns
+    -------
+    list of float
+        n + 1 terms.
+    """
+    largest = [0.0]
+    for k in range(n):
+        step = c * decay(k)
+        largest.append(max(step, largest[-1] + step * math.exp(-largest[-1])))
+    return largest
+
+
+def small_step_deficit(actions: int) -> float:
+    r"""Return :math:`\log\frac{K^2}{4(K-1)}`, what K actions gain on n with short steps.
+
+    By the expansion :math:`n' \approx n - \log(g_n/g_0)` as the weight goes to zero, with
+    :math:`g = \pi(1-\pi)` at the first action, which grows from :math:`(K-1)/K^2` to at most 1/4.
+    Fewer than n updates are enough where this exceeds 1.
+
+    Parameters
+    ----------
+    actions : int
+        The number K of actions, at least 2; the policy starts uniform.
+
+    Returns
+    -------
+    float
+    """
+    return math.log(actions**2 / (4 * (actions - 1)))

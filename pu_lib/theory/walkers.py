@@ -1,0 +1,454 @@
+r"""Two actions, forward and backward: the coordinates in which unlearning is counted exactly.
+
+With two actions and values (1, 0) or (0, 1) each of the paper's updates lives in one or two numbers
+that start at an exact point:
+
+- `pg-sm`, `ce`, `mce`: the excess :math:`y = \delta - \delta_0` of the log-odds
+  :math:`\delta = \theta_1 - \theta_2`, :math:`\pi(a_1) = \sigma(\delta)`. `pg-sm` moves it by
+  :math:`\pm 2w\,\sigma(\delta)\sigma(-\delta)`; `ce` and `mce`, one update when there are two
+  actions, by :math:`+2w\,\sigma(-\delta)` forward and :math:`-2w\,\sigma(\delta)` backward;
+- `di`: :math:`\pi(a_1)`, a rational number, moves by :math:`\pm w/2` and stops at 0 and at 1;
+- `pg-es`: the ratios :math:`u_a = \theta_a/\theta_{0,a}` (see `EscortWalker`).
+
+These are the updates of `pu_lib.updates` written a second time, on purpose: in coordinates in which
+a return to the start is the sign of one number, in exact arithmetic, and independently of the code
+that the other chapters run. A test holds the two equal.
+
+Any other update, registered by a user, is walked by its own `step` in floats (`StepWalker`): its
+counts are those of floating point, a policy within 1e-12 of its start being back at it.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import count as count_from
+from itertools import repeat
+from typing import Any, Literal, get_args
+
+import numpy as np
+from flint import arb
+
+from pu_lib import updates
+from pu_lib.exact import Number, ball, exact, sign
+from pu_lib.updates import EscortFactor, EscortPolicyGradient, Update, as_update
+
+__all__ = ["TIE", "WALKERS", "OutOfReach", "Setting", "Walker", "alike", "setting"]
+
+Schedule = Literal["constant", "inverse-sqrt"]
+TIE = 1e-12
+"""How near to its start a policy computed in floats counts as being back at it."""
+
+
+class OutOfReach(ValueError):  # noqa: N818 - says of a number that it is too large to count up to
+    """A count that stepping would not reach in reasonable time; the sentence says what is known."""
+
+
+# The settings
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The arguments of a count, read as exact numbers.
+
+    Attributes
+    ----------
+    update : Update
+        The policy update.
+    eta : Fraction
+        The (first) weight, positive.
+    schedule : {"constant", "inverse-sqrt"}
+        Weights eta, or eta / sqrt(t).
+    p : Fraction
+        Exponent of the escort update, at least 1.
+    factor : {"keep", "drop"}
+        Whether the escort gradient keeps its factor p / norm.
+    start : Fraction
+        The first pi(a_1).
+    """
+
+    update: Update
+    eta: Fraction
+    schedule: str
+    p: Fraction
+    factor: str
+    start: Fraction
+
+    @property
+    def kind(self) -> type[Walker]:
+        """The class that walks this update."""
+        return WALKERS.get(type(self.update), StepWalker)
+
+    def weights(self, first: int = 1) -> Iterator[Any]:
+        """Yield the weights of updates first, first + 1, ... in the arithmetic of the walker."""
+        if self.kind is StepWalker:
+            size = float(self.eta)
+            if self.schedule == "constant":
+                return repeat(size)
+            return (size / math.sqrt(t) for t in count_from(first))
+        if self.schedule == "constant":
+            return repeat(self.eta if self.kind is DirectWalker else ball(self.eta))
+        eta = ball(self.eta)
+        return (eta * arb(t).rsqrt() for t in count_from(first))
+
+    def walker(self) -> Walker:
+        """Return the process at its start, at the current precision."""
+        return self.kind.at_start(self)
+
+    def first_step_kills(self) -> bool:
+        r"""Decide by rational arithmetic whether the first forward update makes theta_2 zero.
+
+        Only an escort update can: it multiplies :math:`\theta_2` by :math:`1 - \eta\,p\,c_2\,x`
+        (factor kept; for the factor dropped, :math:`p` is replaced by :math:`2^{1/p}`). With
+        :math:`p = a/b`, the :math:`a`-th power of the subtracted number is rational.
+        """
+        if self.kind is not EscortWalker:
+            return False
+        a, b = self.p.numerator, self.p.denominator
+        x, y = self.start, 1 - self.start
+        if self.factor == "keep":
+            return bool((self.eta * self.p * x) ** a * y ** (a - 2 * b) == 4**b)
+        return bool((self.eta * x) ** a * y ** (a - 2 * b) == 2**b)
+
+
+def setting(
+    update: str | Update = "pg-sm",
+    eta: Number = 1,
+    schedule: str = "constant",
+    p: Number = 2,
+    factor: str = "keep",
+    start: Number = "1/2",
+) -> Setting:
+    """Read and check the arguments shared by everything that counts.
+
+    Parameters
+    ----------
+    update : str or Update
+        A registered name, or an update. An escort update given as an object brings its own `p` and
+        `factor`.
+    eta : int, Fraction, str or float
+        The (first) weight, positive, meaning exactly what it says: "0.3" and 0.3 are 3/10.
+    schedule : {"constant", "inverse-sqrt"}
+        Weights eta, or eta / sqrt(t) with one counter t = 1, 2, ... through both phases.
+    p : int, Fraction, str or float
+        Exponent of the escort update, at least 1.
+    factor : {"keep", "drop"}
+        Whether the escort gradient keeps its factor p / norm.
+    start : int, Fraction, str or float
+        The first pi(a_1), in (0, 1); for `di` in [0, 1].
+
+    Returns
+    -------
+    Setting
+
+    Raises
+    ------
+    ValueError
+        If an argument is unknown or out of range.
+    """
+    chosen = as_update(update)
+    if isinstance(chosen, EscortPolicyGradient) and not isinstance(update, str):
+        p, factor = chosen.p, chosen.factor
+    for name, value, allowed in (
+        ("schedule", schedule, get_args(Schedule)),
+        ("factor", factor, get_args(EscortFactor)),
+    ):
+        if value not in allowed:
+            raise ValueError(f"{name} must be one of {', '.join(allowed)}; it is {value!r}")
+    made = Setting(
+        chosen, exact(eta, "eta"), schedule, exact(p, "p"), factor, exact(start, "start")
+    )
+    if made.eta <= 0:
+        raise ValueError(f"eta must be positive; it is {made.eta}")
+    if made.p < 1:
+        raise ValueError(f"p must be at least 1; it is {made.p}")
+    closed = made.kind is DirectWalker
+    if not (0 <= made.start <= 1) or (not closed and made.start in (0, 1)):
+        raise ValueError(
+            f"start, the first pi(a_1), must lie in {'[0, 1]' if closed else '(0, 1)'} for "
+            f"{chosen.name}; it is {made.start}"
+        )
+    return made
+
+
+# The processes, one update at a time
+
+
+class Walker(ABC):
+    """A two-action policy under forward and backward updates."""
+
+    @classmethod
+    @abstractmethod
+    def at_start(cls, chosen: Setting) -> Walker:
+        """Return the process of `chosen` at its start."""
+
+    @abstractmethod
+    def forward(self, w: Any) -> None:
+        """Make one update with q = (1, 0) and weight `w`."""
+
+    @abstractmethod
+    def backward(self, w: Any) -> None:
+        """Make one update with q = (0, 1) and weight `w`."""
+
+    @abstractmethod
+    def side(self) -> int:
+        """Return the sign of pi(a_1) - pi_0(a_1); proved, but for `StepWalker`."""
+
+    @abstractmethod
+    def probability(self) -> float:
+        """Return pi(a_1), for pictures."""
+
+    def stuck(self) -> bool:
+        """Say whether no update moves the policy any more."""
+        return False
+
+    def weight_left(self) -> arb:
+        """Return a weight that the backward updates up to recovery are proved to sum to."""
+        return arb(0)
+
+
+class _OddsWalker(Walker):
+    """A softmax policy, by the excess y = delta - delta_0, which starts at exactly 0."""
+
+    def __init__(self, start: Fraction) -> None:
+        self.origin = (ball(start) / ball(1 - start)).log()
+        self.y = arb(0)
+
+    @classmethod
+    def at_start(cls, chosen: Setting) -> Walker:
+        return cls(chosen.start)
+
+    def side(self) -> int:
+        return sign(self.y)
+
+    def probability(self) -> float:
+        return float(1 / (1 + (-self.origin - self.y).exp()))
+
+
+class SoftmaxWalker(_OddsWalker):
+    r"""PG-SM: :math:`\delta \pm 2w\,\sigma(\delta)\sigma(-\delta)`."""
+
+    def _pull(self) -> arb:
+        odds = (self.origin + self.y).exp()
+        return 2 * odds / (1 + odds) ** 2
+
+    def forward(self, w: arb) -> None:
+        self.y += w * self._pull()
+
+    def backward(self, w: arb) -> None:
+        self.y -= w * self._pull()
+
+    def weight_left(self) -> arb:
+        r"""Return the travel time :math:`\int dx/2g` down to the start, or to one half if lower.
+
+        A backward step of weight w from :math:`\delta > 0` covers at most w of it (comparison
+        lemma).
+        """
+        here = self.origin + self.y
+        goal = self.origin if self.origin > 0 else arb(0)
+        return here + here.sinh() - goal - goal.sinh()
+
+
+class LinkWalker(_OddsWalker):
+    r"""The policy gradient of :math:`\pi_\theta(a_1) = F(\theta_1-\theta_2)`, from the median.
+
+    Parameters
+    ----------
+    density : callable
+        :math:`F'` on :math:`[0, \infty)`, of and to balls.
+    """
+
+    def __init__(self, density: Callable[[arb], arb]) -> None:
+        super().__init__(Fraction(1, 2))
+        self.density = density
+
+    def forward(self, w: arb) -> None:
+        self.y += 2 * w * self.density(self.y)
+
+    def backward(self, w: arb) -> None:
+        self.y -= 2 * w * self.density(self.y)
+
+
+class CrossEntropyWalker(_OddsWalker):
+    r"""CE and MCE: :math:`\delta + 2w\,\sigma(-\delta)`, :math:`\delta - 2w\,\sigma(\delta)`."""
+
+    def forward(self, w: arb) -> None:
+        self.y += 2 * w / (1 + (self.origin + self.y).exp())
+
+    def backward(self, w: arb) -> None:
+        self.y -= 2 * w / (1 + (-self.origin - self.y).exp())
+
+    def weight_left(self) -> arb:
+        r"""Return :math:`y / 2\sigma(\delta)`: no backward step is longer than the first."""
+        return self.y * (1 + (-self.origin - self.y).exp()) / 2
+
+
+class DirectWalker(Walker):
+    r"""DI: :math:`\pi(a_1)` moves by :math:`\pm w/2`, clipped to [0, 1]; rational weights only."""
+
+    def __init__(self, start: Fraction) -> None:
+        self.start = self.x = start
+
+    @classmethod
+    def at_start(cls, chosen: Setting) -> Walker:
+        return cls(chosen.start)
+
+    def forward(self, w: Any) -> None:
+        self.x = min(self.x + w / 2, Fraction(1))
+
+    def backward(self, w: Any) -> None:
+        self.x = max(self.x - w / 2, Fraction(0))
+
+    def side(self) -> int:
+        return (self.x > self.start) - (self.x < self.start)
+
+    def probability(self) -> float:
+        return float(self.x)
+
+    def stuck(self) -> bool:
+        return self.x == 0
+
+    def weight_left(self) -> arb:
+        return ball(2 * (self.x - self.start))
+
+
+class EscortWalker(Walker):
+    r"""PG-ES in the coordinates :math:`u_a = \theta_a / \theta_{0,a}`, which start at exactly 1.
+
+    With :math:`x_a = \pi_0(a)` and :math:`N = x_1|u_1|^p + x_2|u_2|^p`, the policy is
+    :math:`\pi(a) = x_a|u_a|^p/N`, it is above its start exactly when :math:`|u_1| > |u_2|`, and the
+    exact gradient moves :math:`u_a` by
+    :math:`w\,\mathrm{sign}(u_a)\,|u_a|^{p-1}\,\frac{p\,c_a}{N}\,\mathrm{adv}(a)` with
+    :math:`c_a = x_a^{1-2/p}\,4^{-1/p}`. The start is
+    :math:`\theta_0 = ((2x)^{1/p}, (2-2x)^{1/p})`, which is (1, 1) for x = 1/2. With
+    ``factor="drop"`` the factor :math:`p/\|\theta\|_p` is left out, as in the paper's appendix. A
+    parameter that becomes exactly 0 stays there: the policy is stuck.
+    """
+
+    def __init__(self, start: Fraction, p: Fraction, factor: str) -> None:
+        half = p / 2 - 1
+        self.half: Any = int(half) if half.denominator == 1 else ball(half)
+        self.p, self.drop = ball(p), factor == "drop"
+        self.x1, self.x2 = ball(start), ball(1 - start)
+        self.u1 = self.u2 = arb(1)
+        self.slow = start == Fraction(1, 2) and p > 2 and not self.drop
+        # p c_a, exact at the uniform start
+        if start == Fraction(1, 2):
+            self.k1 = self.k2 = self.p / 2
+        else:
+            scale, power = self.p * arb(4) ** ball(-1 / p), ball(1 - 2 / p)
+            self.k1, self.k2 = scale * self.x1**power, scale * self.x2**power
+
+    @classmethod
+    def at_start(cls, chosen: Setting) -> Walker:
+        return cls(chosen.start, chosen.p, chosen.factor)
+
+    def _move(self, w: arb) -> None:
+        # With |u_a|^(p-2) instead of sign(u_a) |u_a|^(p-1) a step is a product: it loses no
+        # relative accuracy where a parameter shrinks geometrically, and it needs no sign.
+        square1, square2 = self.u1 * self.u1, self.u2 * self.u2
+        slope1, slope2 = square1**self.half, square2**self.half
+        share1, share2 = self.x1 * slope1 * square1, self.x2 * slope2 * square2
+        norm = share1 + share2
+        pull = w / (norm * norm)
+        if self.drop:
+            pull *= (2 * norm) ** (1 / self.p) / self.p
+        # forward, adv(a_1) = pi(a_2) and adv(a_2) = -pi(a_1)
+        self.u1 *= 1 + pull * self.k1 * slope1 * share2
+        self.u2 *= 1 - pull * self.k2 * slope2 * share1
+
+    def forward(self, w: arb) -> None:
+        self._move(w)
+
+    def backward(self, w: arb) -> None:
+        self._move(-w)
+
+    def side(self) -> int:
+        return sign(abs(self.u1) - abs(self.u2))
+
+    def probability(self) -> float:
+        first, second = self.x1 * abs(self.u1) ** self.p, self.x2 * abs(self.u2) ** self.p
+        return float(first / (first + second))
+
+    def stuck(self) -> bool:
+        return bool(self.u1.is_zero() or self.u2.is_zero())
+
+    def weight_left(self) -> arb:
+        r"""For p > 2 from the uniform start, return a part of :math:`r^2\int d\psi/h`.
+
+        With :math:`x = \tan\psi \le 1` the integrand is at least :math:`x^{1-p}/4p` in x, so that
+        the integral up to 1 is at least :math:`(x^{2-p}-1)/4p(p-2)`.
+        """
+        if not self.slow:
+            return arb(0)
+        x, radius = abs(self.u2 / self.u1), self.u1**2 + self.u2**2
+        return radius * (x ** (2 - self.p) - 1) / (4 * self.p * (self.p - 2))
+
+
+class StepWalker(Walker):
+    """Any other update, by its own `step`, in floats; see `TIE`.
+
+    Parameters
+    ----------
+    update : Update
+        The update.
+    start : float
+        The first pi(a_1), in (0, 1).
+    """
+
+    def __init__(self, update: Update, start: float) -> None:
+        self.update, self.stalled = update, False
+        if start == 0.5:
+            self.theta = update.initial(1, 2)[0]
+        else:
+            self.theta = update.parameters([start, 1.0 - start])
+        self.start = self.probability()
+
+    @classmethod
+    def at_start(cls, chosen: Setting) -> Walker:
+        return cls(chosen.update, float(chosen.start))
+
+    def forward(self, w: float) -> None:
+        self.theta = self.update.step(self.theta, [1.0, 0.0], w)
+
+    def backward(self, w: float) -> None:
+        before = self.theta
+        self.theta = self.update.step(before, [0.0, 1.0], w)
+        self.stalled = np.array_equal(before, self.theta)
+
+    def side(self) -> int:
+        gap = self.probability() - self.start
+        return 0 if abs(gap) <= TIE else int(math.copysign(1, gap))
+
+    def probability(self) -> float:
+        return float(self.update.policy(self.theta)[0])
+
+    def stuck(self) -> bool:
+        return self.stalled
+
+
+WALKERS: Mapping[type[Update], type[Walker]] = {
+    updates.SoftmaxPolicyGradient: SoftmaxWalker,
+    updates.EscortPolicyGradient: EscortWalker,
+    updates.Direct: DirectWalker,
+    updates.CrossEntropy: CrossEntropyWalker,
+    updates.ModifiedCrossEntropy: CrossEntropyWalker,
+}
+"""The exact coordinates, by the very class of the update; a subclass is walked by its own step."""
+
+
+def alike() -> list[tuple[str, ...]]:
+    """Return the registered updates, those together that are one update with two actions.
+
+    Returns
+    -------
+    list of tuple of str
+        In the order of the registry; `ce` and `mce` share an entry.
+    """
+    groups: dict[Any, list[str]] = {}
+    for name, update in updates.UPDATES.items():
+        groups.setdefault(WALKERS.get(type(update), name), []).append(name)
+    return [tuple(names) for names in groups.values()]

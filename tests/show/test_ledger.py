@@ -1,0 +1,99 @@
+"""The ledger's page: one click from a status to what is wrong, how bad, and what is true."""
+
+import html
+import re
+
+import pytest
+
+from pu_lib.claims import Scope, chapters, errata, ledger
+from pu_lib.show.ledger import (
+    Html,
+    criteria,
+    errata_table,
+    ledger_table,
+    power_table,
+    prose,
+    scope_counts,
+    statement_index,
+    status_counts,
+    summary,
+    table_1,
+)
+from pu_lib.show.ledger_filter import LedgerFilter
+from pu_lib.theory.claims import COLUMNS
+from pu_lib.verdict import Status
+
+
+def rows(table: str) -> list[str]:
+    return re.findall(r"<tr data-.*?</tr>", table, re.DOTALL)
+
+
+@pytest.mark.parametrize("chapter", chapters())
+def test_a_status_opens_to_all_that_is_known(chapter: str) -> None:
+    claims = [claim for claim in ledger() if claim.chapter == chapter]
+    shown = rows(ledger_table(chapter))
+    assert len(shown) == len(claims)
+    for claim, row in zip(claims, shown, strict=True):
+        (details,) = re.findall(r"<details.*?</details>", row, re.DOTALL)
+        assert claim.status.value in details.split("</summary>")[0]
+        assert prose(claim.statement) in row
+        for said in (claim.wrong, claim.correction):
+            assert prose(said) in details
+        if claim.severity is not None:
+            assert claim.severity.value in details
+        if claim.scope is Scope.CELL:
+            assert "<dt>Printed</dt>" in details
+        assert f'data-scope="{claim.scope.name.lower()}"' in row
+
+
+def test_counts_go_by_scope_and_lead_to_the_claims() -> None:
+    counts = scope_counts()
+    assert sum(sum(by.values()) for by in counts.values()) == len(ledger())
+    assert counts[Scope.CELL][Status.HOLDS] == 25
+    for scope, by in counts.items():
+        for status, count in by.items():
+            link = f"scope={scope.name.lower()}&amp;status={status.name.lower()}"
+            assert re.search(rf"<li>{count} <a href=[^>]*{link}#the-ledger", summary())
+
+
+def test_the_filter_offers_what_is_in_use() -> None:
+    widget = LedgerFilter()
+    assert sum(count for _, count in widget.scopes.values()) == len(ledger())
+    assert widget.statuses == {s.name.lower(): [s.value, n] for s, n in status_counts().items()}
+
+
+def test_numbered_statements_stand_in_order_with_their_own_status() -> None:
+    index = statement_index()
+    numbers = re.findall(r">(\w+ \d+)</a></th>", index)
+    assert numbers[:3] == ["Proposition 1", "Proposition 2", "Theorem 1"]
+    assert numbers[-1] == "Lemma 13"
+    assert len(numbers) == 15
+    # the slip in the proof of Theorem 3 is counted below it and is no status of its own
+    (third,) = (row for row in index.split("<tr>") if ">Theorem 3</a>" in row)
+    assert "verdict-false" not in third
+    assert "Steps of its proofs" in third
+
+
+def test_each_check_says_what_it_refuses() -> None:
+    table = html.unescape(power_table("claims"))
+    assert table.count("<dt>refuses</dt>") == 30
+    assert "'fast' in place of 'slow'" in table
+
+
+def test_table_1_and_its_criteria_come_from_one_place() -> None:
+    told = html.unescape(criteria())
+    for column in COLUMNS.values():
+        assert column.title in html.unescape(table_1())
+        assert column.measured in told
+        assert all(words in told for words in column.criteria.values())
+
+
+def test_every_slip_stands_with_its_reason() -> None:
+    shown = errata_table()
+    assert isinstance(shown, Html)
+    assert shown.count("<article>") == shown.count("<dt>Why</dt>") == len(errata())
+
+
+def test_unknown_chapters_are_named() -> None:
+    with pytest.raises(ValueError, match=r"chapter: expected one of updates.*'poetry'"):
+        ledger_table("poetry")

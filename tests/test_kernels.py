@@ -1,0 +1,398 @@
+"""One matrix of agreement: every form in which an update is written, against the vectorised one.
+
+The rows are the updates, the columns the forms; each pair is compared on states with 2, 3, 4 and 7
+actions, of each kind in `KINDS`. A form that is added here is held to all of them.
+"""
+
+import math
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from flint import ctx
+from numpy.testing import assert_allclose, assert_array_equal
+
+from pu_lib import kernels
+from pu_lib.empirical import bench
+from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
+from pu_lib.empirical.options import PRESETS
+from pu_lib.empirical.reference import _actor, _projection, run_reference
+from pu_lib.engine.compiling import compiled
+from pu_lib.engine.rows import advance, policy_token, set_policy, token
+from pu_lib.exact import ball
+from pu_lib.mdp import FiniteMDP
+from pu_lib.theory import cycles
+from pu_lib.theory.deterministic import DeterministicMDP, action_values, policy_values, run_process
+from pu_lib.trajectories import run
+from pu_lib.updates import UPDATES, Update, make_update, project_simplex, softmax
+
+SIZES = (2, 3, 4, 7)
+KINDS = ("ordinary", "tied", "all equal", "large weight", "no weight", "boundary", "values apart")
+
+
+def double_kernel(theta, pi, q, best, weight, n_actions):
+    """Move twice as far as CE: an update that the library does not have."""
+    for a in range(n_actions):
+        theta[a] += 2 * weight * ((1 if a == best else 0) - pi[a])
+
+
+class Double(Update):
+    """CE with twice the weight, written as a user writes an update."""
+
+    name = "double"
+    parametrization: ClassVar = "softmax"
+
+    @property
+    def kernel(self):
+        return double_kernel
+
+    def to_policy(self, theta):
+        return softmax(theta)
+
+    def to_parameters(self, pi):
+        return np.log(pi)
+
+    def advance(self, theta, q, weight, rng):
+        return UPDATES["ce"].advance(theta, q, 2 * weight, rng)
+
+
+ROWS: dict[str, Update] = {
+    **{name: update for name, update in UPDATES.items() if update.kernel is not None},
+    "pg-es, factor dropped": make_update("pg-es", factor="drop"),
+    "an update of one's own": Double(),
+}
+
+
+@dataclass(frozen=True)
+class State:
+    """Parameters, values and a weight, and what the vectorised update makes of them."""
+
+    theta: np.ndarray
+    q: np.ndarray
+    weight: float
+    new: np.ndarray
+    pi: np.ndarray
+    best: int
+
+
+def states(update: Update, n_actions: int, kind: str, count: int = 6) -> list[State]:
+    rng = np.random.default_rng([n_actions, KINDS.index(kind)])
+    result = []
+    for _ in range(count):
+        theta = rng.normal(size=n_actions) * rng.choice([0.1, 1.0, 5.0])
+        q = rng.normal(size=n_actions)
+        weight = {"large weight": 1e6, "no weight": 0.0}.get(kind, float(10 ** rng.uniform(-3, 2)))
+        if kind == "boundary":  # a policy on, or within e^-30 of, an edge or a corner
+            theta = np.where(rng.random(n_actions) < 0.5, -30.0, theta)
+            theta[rng.integers(n_actions)] = 1.0
+        if update.parametrization == "direct":
+            theta = softmax(theta)
+            if kind == "boundary":
+                theta = np.where(theta < 1e-9, 0.0, theta)
+                theta /= theta.sum()
+        if update.parametrization == "escort" and kind == "boundary":
+            theta = np.where(theta == -30.0, 0.0, theta)
+        if kind == "tied":
+            q[rng.permutation(n_actions)[:2]] = q.max()
+        if kind == "all equal":
+            q[:] = q[0]
+        if kind == "values apart":
+            q *= 10.0 ** rng.integers(-6, 6, n_actions)
+        new = update.step(theta, q, weight)
+        best = kernels.greedy(q, n_actions)
+        result.append(State(theta, q, weight, new, update.policy(theta), best))
+    return result
+
+
+# The forms: each takes an update and a state, and returns the new parameters
+
+
+def on_floats(update: Update, state: State) -> list[float]:
+    theta = state.theta.tolist()
+    kernel = update.kernel
+    kernel(theta, state.pi.tolist(), state.q.tolist(), state.best, state.weight, len(theta))
+    return theta
+
+
+def exact_policy(update: Update, theta: list[Fraction], pi: np.ndarray) -> list[Fraction]:
+    """The policy in rationals: exact, or the float policy where it needs an exponential."""
+    if update.parametrization == "direct":
+        return list(theta)
+    if update.parametrization == "escort":
+        total = sum(x * x for x in theta)
+        return [x * x / total for x in theta]
+    return [Fraction(float(x)) for x in pi]
+
+
+def on_fractions(update: Update, state: State) -> list[float]:
+    theta = [Fraction(float(x)) for x in state.theta]
+    pi = exact_policy(update, theta, state.pi)
+    q = [Fraction(float(x)) for x in state.q]
+    update.kernel(theta, pi, q, state.best, Fraction(state.weight), len(theta))
+    assert all(isinstance(x, (Fraction, int)) for x in theta)
+    return [float(x) for x in theta]
+
+
+def on_balls(update: Update, state: State) -> list[float]:
+    with ctx.workprec(128):
+        theta = [ball(Fraction(float(x))) for x in state.theta]
+        pi = (
+            cycles._softmax(theta)
+            if update.parametrization == "softmax"
+            else [ball(x) for x in exact_policy(update, [Fraction(x) for x in state.theta], None)]
+        )
+        q = [ball(Fraction(float(x))) for x in state.q]
+        update.kernel(theta, pi, q, state.best, ball(Fraction(state.weight)), len(theta))
+        assert all(x.rad() < 1e-20 * (1 + abs(float(x))) for x in theta)
+        return [float(x) for x in theta]
+
+
+@compiled
+def _engine_row(update, policy, actions, theta, pi, q, best, weight):
+    advance(update, theta[0], pi[0], q[0], best, weight, len(actions))
+    set_policy(theta, pi, 0, policy, actions)
+
+
+def in_the_engine(update: Update, state: State) -> np.ndarray:
+    theta, pi, q = (np.array([x]) for x in (state.theta, state.pi, state.q))
+    tokens = token(update.kernel), policy_token(update.parametrization), (0,) * len(state.q)
+    _engine_row(*tokens, theta, pi, q, state.best, state.weight)
+    if np.any(theta):
+        assert_allclose(pi[0], update.policy(theta[0]), rtol=1e-9, atol=1e-13)
+    return theta[0]
+
+
+def in_the_process(update: Update, state: State, on_policy: bool = False) -> np.ndarray:
+    """One state whose actions all end the episode: its values are its rewards."""
+    n = len(state.q)
+    one = DeterministicMDP(state.q[np.newaxis], np.full((1, n), -1), np.array([n]), 0.9)
+    record = run_process(one, update, state.theta[np.newaxis], [[state.weight]], 1, on_policy)
+    assert record.greedy[0, 0] == state.best
+    assert record.values[0, 0] == pytest.approx(state.pi @ state.q, rel=1e-12, abs=1e-12)
+    return record.theta[0]
+
+
+def in_the_process_on_policy(update: Update, state: State) -> np.ndarray:
+    return in_the_process(update, state, on_policy=True)
+
+
+def in_the_certificate(update: Update, state: State) -> list[float]:
+    with ctx.workprec(128):
+        theta = [ball(Fraction(float(x))) for x in state.theta]
+        moves = [(ball(Fraction(state.weight)), state.best, 1)]
+        new, _ = cycles._period_map(moves, theta, derivative=False)
+        return [float(x) for x in new]
+
+
+def in_the_plain_loop(update: Update, state: State) -> list[float]:
+    actor = _actor(update)
+    theta = state.theta.tolist()
+    return actor.step(theta, actor.policy(theta), state.q.tolist(), state.weight, None)
+
+
+def softmax_only(update: Update) -> bool:
+    return update.parametrization == "softmax"
+
+
+FORMS: dict[str, tuple[Callable, Callable[[Update], bool]]] = {
+    "kernel on floats": (on_floats, lambda _: True),
+    "kernel on fractions": (on_fractions, lambda u: u.kernel is not kernels.pg_es_drop),
+    # Balls do not decide whether an action is at the threshold of a projection.
+    "kernel on balls": (
+        on_balls,
+        lambda u: u.kernel not in (kernels.pg_es_drop, kernels.di),
+    ),
+    "compiled engine": (in_the_engine, lambda _: True),
+    "compiled process": (in_the_process, softmax_only),
+    "compiled process, on policy": (in_the_process_on_policy, softmax_only),
+    "certificate of the cycles": (in_the_certificate, lambda u: u.kernel is kernels.ce),
+    "plain loop": (
+        in_the_plain_loop,
+        lambda u: type(u) is not Double,  # there it is the vectorised update itself
+    ),
+}
+PAIRS = [
+    pytest.param(update, form, id=f"{row}: {column}")
+    for column, (form, applies) in FORMS.items()
+    for row, update in ROWS.items()
+    if applies(update)
+]
+
+
+def assert_agrees(found, state: State) -> None:
+    size = max(1.0, state.weight * float(np.ptp(state.q)), float(np.abs(state.theta).max()))
+    assert_allclose(np.array(found, dtype=float), state.new, rtol=1e-11, atol=2e-14 * size)
+
+
+@pytest.mark.parametrize("n_actions", SIZES)
+@pytest.mark.parametrize(("update", "form"), PAIRS)
+def test_every_form_of_an_update_agrees_with_the_vectorised_one(update, form, n_actions):
+    for kind in KINDS:
+        for state in states(update, n_actions, kind):
+            assert_agrees(form(update, state), state)
+
+
+@pytest.mark.parametrize("n_actions", SIZES)
+@pytest.mark.parametrize("row", [row for row in ROWS if row in UPDATES and UPDATES[row].in_paper])
+def test_the_lab_s_javascript_agrees_with_the_vectorised_one(lab, row, n_actions):
+    given = [state for kind in KINDS for state in states(ROWS[row], n_actions, kind)]
+    steps = lab([["step", row, s.theta.tolist(), s.q.tolist(), s.weight] for s in given])
+    policies = lab([["policy", row, s.theta.tolist()] for s in given])
+    for state, step, policy in zip(given, steps, policies, strict=True):
+        assert_agrees(step, state)
+        assert_allclose(policy, state.pi, rtol=1e-12, atol=1e-15)
+
+
+def test_the_matrix_sees_a_wrong_kernel():
+    wrong = SimpleNamespace(parametrization="softmax", kernel=kernels.mce)
+    state = states(UPDATES["ce"], 3, "ordinary")[0]
+    for form in (on_floats, on_fractions, on_balls, in_the_engine):
+        wrong.policy = UPDATES["ce"].policy
+        with pytest.raises(AssertionError):
+            assert_agrees(form(wrong, state), state)
+
+
+# The process on several states, with values and occupancies of its own
+
+
+@pytest.mark.parametrize("on_policy", [False, True], ids=["given weights", "on-policy weights"])
+@pytest.mark.parametrize("row", [row for row, u in ROWS.items() if softmax_only(u)])
+def test_the_compiled_process_is_the_library_s_on_several_states(row, on_policy):
+    rng = np.random.default_rng(8)
+    rewards, successors = rng.normal(size=(4, 3)), rng.integers(-1, 4, (4, 3))
+    theta, weights = rng.normal(size=(4, 3)), rng.uniform(0.1, 3.0, (2, 4))
+    mdp = DeterministicMDP(rewards, successors, np.full(4, 3), 0.9)
+    transitions = np.zeros((5, 3, 5))
+    transitions[np.arange(4)[:, None], np.arange(3), successors] = 1.0
+    full = FiniteMDP(
+        transitions, np.vstack([rewards, np.zeros(3)]), [0.25] * 4 + [0.0], 0.9,
+        terminal=np.arange(5) == 4,
+    )  # fmt: skip
+
+    def weigh(t, evaluation):
+        occupancy = evaluation.occupancy[:4]
+        share = 4 * occupancy / occupancy.sum() if on_policy else 1.0
+        return np.append(weights[t % 2] * share, 0.0)
+
+    start = np.vstack([theta, np.zeros(3)])
+    theirs = run(full, ROWS[row], 30, weighting=weigh, theta0=start)
+    ours = run_process(mdp, ROWS[row], theta, weights, 30, on_policy)
+    assert_allclose(ours.values, theirs.v[:-1, :4], rtol=1e-9, atol=1e-9)
+    assert_allclose(ours.theta, theirs.theta[-1, :4], rtol=1e-9, atol=1e-9)
+    assert_allclose(mdp.values(ours.theta), theirs.v[-1, :4], rtol=1e-9, atol=1e-9)
+    assert_allclose(mdp.optimum(), full.optimal().v[:4], rtol=1e-9, atol=1e-9)
+    # The evaluator of the certificates, on rationals
+    pi = [[Fraction(float(x)) for x in policy] for policy in theirs.policies[-1, :4]]
+    table = [[None if j < 0 else int(j) for j in line] for line in successors]
+    exact = [[Fraction(float(x)) for x in line] for line in rewards]
+    v = policy_values(exact, table, Fraction(9, 10), pi)
+    assert_allclose([float(x) for x in v], theirs.v[-1, :4], rtol=1e-9, atol=1e-9)
+    for s in range(4):
+        q = action_values(exact[s], table[s], Fraction(9, 10), v)
+        assert_allclose([float(x) for x in q], theirs.q[-1, s], rtol=1e-9, atol=1e-9)
+
+
+def test_updates_that_the_process_cannot_run_are_refused():
+    one = DeterministicMDP(np.zeros((1, 2)), np.full((1, 2), -1), np.array([2]), 0.9)
+    for update in ("di", make_update("pg-es", p=3)):
+        with pytest.raises(ValueError, match="updates of softmax parameters with a kernel"):
+            run_process(one, update, np.zeros((1, 2)), np.ones((1, 1)), 1)
+
+
+# Whole runs
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
+@pytest.mark.parametrize("domain", ["random-mdp", "chain", "cliff"])
+@pytest.mark.parametrize("update", [name for name in UPDATES if UPDATES[name].kernel is not None])
+def test_the_twin_in_c_ends_with_the_same_bits(update, domain, tmp_path):
+    _, problem = bench._domains()[domain]
+    problem = bench.out_of_reach(problem)
+    seeds, memory = seed_state(3, domain, 0), Memory()
+    simulate(problem, update, bench.ETA, bench.SCHEME, seeds, max_steps=20_000, memory=memory)
+    twin = bench.run_twin(
+        bench.build_twin(problem, update, tmp_path), problem, update, seeds, 20_000
+    )
+    for name in ("theta", "pi", "q", "hyde", "buffer"):
+        assert_array_equal(getattr(twin, name), getattr(memory, name), err_msg=name)
+
+
+def test_an_update_of_one_s_own_runs_compiled_and_plain():
+    mdp, problem = bench._domains()["chain"]
+    seeds, memory = seed_state(0, "own", 0), Memory()
+    arguments = (1.0, bench.SCHEME, seeds, PRESETS["paper"], 400)
+    ours = simulate(bench.out_of_reach(problem), Double(), *arguments, memory)
+    plain = run_reference(mdp, math.inf, Double(), *arguments)
+    assert (ours.steps, ours.episodes) == (plain.steps, plain.episodes)
+    assert_allclose(memory.theta, plain.theta, rtol=1e-9, atol=1e-12)
+
+
+class Without(Double):
+    """An update without a kernel."""
+
+    name = "without"
+
+    @property
+    def kernel(self):
+        return None
+
+
+def nonsense(theta, pi, q, best, weight, n_actions):
+    """Do what cannot be compiled."""
+    theta.append(object())
+
+
+class Nonsense(Double):
+    """An update with a kernel that does not compile."""
+
+    name = "nonsense"
+
+    @property
+    def kernel(self):
+        return nonsense
+
+
+def test_an_update_without_a_kernel_runs_in_the_plain_loop_only():
+    mdp, problem = bench._domains()["chain"]
+    seeds = seed_state(0, "own", 0)
+    arguments = (1.0, bench.SCHEME, seeds, PRESETS["paper"], 60)
+    with pytest.raises(ValueError, match=r"has no kernel.*plain loop"):
+        simulate(problem, Without(), *arguments)
+    with pytest.raises(ValueError, match="the kernel of nonsense does not compile"):
+        simulate(problem, Nonsense(), *arguments)
+    plain = run_reference(mdp, math.inf, Without(), *arguments)
+    assert plain.theta == run_reference(mdp, math.inf, Double(), *arguments).theta
+
+
+# The projection
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        [0.3697774328713505, 0.05712222648621329, 0.08383784832355562, -0.16308749743962686],
+        [-0.005334009858097552, 0.34341167548643026, 0.31189305279047397, -0.11667642719373111],
+        [0.36267832892052587, 0.07453767765907718, 0.510072762095722, -0.0175704104415583],
+    ],
+    ids=["one action at the threshold", "another", "a third"],
+)
+def test_the_projection_ends_where_rounding_would_bring_an_action_back(point):
+    # Without care an action at the threshold comes and goes with rounding, for ever; this list
+    # counts how often it is read.
+    class Counted(list):
+        reads = 0
+
+        def __getitem__(self, a):
+            Counted.reads += 1
+            assert Counted.reads < 1000
+            return super().__getitem__(a)
+
+    theta = Counted(point)
+    kernels.di(theta, None, [0.0] * 4, 0, 1.0, 4)
+    assert_allclose(list(theta), project_simplex(point), atol=1e-15)
+    assert list(theta) == _projection(point)
