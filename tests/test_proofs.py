@@ -16,7 +16,7 @@ SOURCES = {name: (proofs.PROOFS / name).read_text("utf-8") for name in proofs.so
 
 
 def test_the_record_is_that_of_the_sources() -> None:
-    assert RECORD["sources"] == proofs.digest(), "Run `make proofs` and commit proofs/checked.json."
+    assert RECORD["sources"] == proofs.digest(), "run `make proofs`"
 
 
 def test_every_source_is_listed() -> None:

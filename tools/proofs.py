@@ -1,11 +1,11 @@
-"""Check the proofs in ``proofs/`` by Rocq and record what was proved in ``proofs/checked.json``.
+"""Check the proofs in ``proofs/`` by Rocq and record what was proved.
 
-Run as a program it installs Rocq by ``apt-get`` where that can be done without asking, compiles
-the files that have changed, and asks for the statement of each theorem listed in
-``proofs/theorems.toml`` and for the axioms it rests on. It fails if a file does not compile,
-leaves something unproved or declares an axiom, if a theorem rests on more than the axioms of the
-classical real numbers, and, where the variable CI is set, if the record differs from the committed
-one. It needs nothing but Python.
+The record is ``pu_lib/ledger/proofs.json``, which the book shows. Run as a program it installs Rocq
+by ``apt-get`` where that can be done without asking, compiles the files that have changed, and asks
+for the statement of each theorem listed in ``proofs/theorems.toml`` and for the axioms it rests on.
+It fails if a file does not compile, leaves something unproved or declares an axiom, if a theorem
+rests on more than the axioms of the classical real numbers, and, where the variable CI is set, if
+the record differs from the committed one. It needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PROOFS = ROOT / "proofs"
-RECORD = PROOFS / "checked.json"
+RECORD = ROOT / "pu_lib" / "ledger" / "proofs.json"
 LIBRARY = "PolicyUpdates"
 
 PACKAGES = ["coq", "libcoq-interval"]
@@ -254,14 +254,12 @@ def main() -> None:
     changes = differences(old, record)
     if changes and os.environ.get("CI"):
         raise SystemExit(
-            f"proofs/checked.json is not the record of what was proved: {'; '.join(changes)}. "
+            f"{RECORD.name} is not the record of what was proved: {'; '.join(changes)}. "
             "Run `make proofs` and commit it."
         )
     if changes:
         RECORD.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(
-        f"\n{len(listed)} theorems proved; {'wrote' if changes else 'as in'} proofs/checked.json."
-    )
+    print(f"\n{len(listed)} theorems proved; {'wrote' if changes else 'as in'} {RECORD.name}.")
 
 
 if __name__ == "__main__":
