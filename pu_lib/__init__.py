@@ -3,9 +3,83 @@
 The library behind the executable companion to Laroche and Tachet des Combes, *Beyond the
 Policy Gradient Theorem for Efficient Policy Updates in Actor-Critic Algorithms* (AISTATS 2022).
 
-The modules follow the paper: `updates` holds the five policy updates, `mdp` and `domains` the
-finite Markov decision processes, `trajectories` the exact process, `theory` the quantities and
-checks of each theorem, `empirical` the experiments, `claims` the ledger of all claims.
+The modules follow the paper: `updates` holds the policy updates, `mdp` and `domains` the finite
+Markov decision processes, `trajectories` the exact process, `theory` the quantities and `checks`
+the checks of each chapter, `empirical` the experiments, `claims` the ledger of all claims.
+
+What most programs need can be taken from here; it is imported at its first use, so that
+``import pu_lib`` costs nothing:
+
+>>> import pu_lib
+>>> print(pu_lib.run("chain", "mce", n_steps=100))
+MCE, 100 updates on 10 states and 2 actions: performance 0.7386 to 0.8889
 """
 
-__version__ = "0.1.0"
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pu_lib.claims import confirm, judge, ledger
+    from pu_lib.domains import DOMAINS, from_gymnasium
+    from pu_lib.empirical.race import race
+    from pu_lib.empirical.sweep import sweep
+    from pu_lib.mdp import FiniteMDP
+    from pu_lib.trajectories import Trajectory, follow, run
+    from pu_lib.updates import UPDATES, Update, make_update, register
+    from pu_lib.verdict import Verdict
+
+__version__ = "0.2.0"
+
+_HOMES = {
+    "DOMAINS": "domains",
+    "FiniteMDP": "mdp",
+    "Trajectory": "trajectories",
+    "UPDATES": "updates",
+    "Update": "updates",
+    "Verdict": "verdict",
+    "confirm": "claims",
+    "follow": "trajectories",
+    "from_gymnasium": "domains",
+    "judge": "claims",
+    "ledger": "claims",
+    "make_update": "updates",
+    "race": "empirical.race",
+    "register": "updates",
+    "run": "trajectories",
+    "sweep": "empirical.sweep",
+}
+_MODULES = ("claims", "domains", "exact", "mdp", "trajectories", "updates", "verdict")
+
+__all__ = [
+    "DOMAINS",
+    "UPDATES",
+    "FiniteMDP",
+    "Trajectory",
+    "Update",
+    "Verdict",
+    "confirm",
+    "follow",
+    "from_gymnasium",
+    "judge",
+    "ledger",
+    "make_update",
+    "race",
+    "register",
+    "run",
+    "sweep",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of the library, or one of its modules, at its first use."""
+    if name in _HOMES:
+        return getattr(import_module(f"pu_lib.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"pu_lib.{name}")
+    raise AttributeError(f"module 'pu_lib' has no attribute {name!r}; it offers {__all__}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_MODULES, "__version__"])

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
-from importlib import import_module
+from importlib import import_module, metadata
 
 COMMANDS = ("bench", "claims", "collect", "domino", "hunt", "race", "sweep", "unlearn")
 """The subcommands; each is a module of `pu_lib.cli` with a function `add_parser`."""
 
 
+INTERRUPTED = 130
+"""The exit code of a program ended by Ctrl-C."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a subcommand and return its exit code; bad input is one sentence and exit code 2."""
+    """Run a subcommand and return its exit code.
+
+    Bad input, a missing package, a full disk, too little memory: each is one sentence and exit
+    code 2. Ctrl-C is one line and exit code 130.
+    """
     parser = argparse.ArgumentParser(prog="python -m pu_lib", description=__doc__)
     subparsers = parser.add_subparsers(required=True, metavar="SUBCOMMAND")
     for command in COMMANDS:
@@ -20,9 +29,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         return int(arguments.run(arguments))
-    except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except ModuleNotFoundError as error:
+        message = _missing(error)
+    except MemoryError:
+        message = "this needs more memory than there is; make it smaller."
+    except (ValueError, OSError, RuntimeError) as error:
+        message = str(error)
+    print(f"error: {message}", file=sys.stderr)
+    return 2
+
+
+def _missing(error: ModuleNotFoundError) -> str:
+    """Say which extra brings a package; anything else than a known package is our own fault."""
+    package = str(error.name).partition(".")[0]
+    extras = [
+        requirement.partition("extra == ")[2].strip("'\" )")
+        for requirement in metadata.requires("pu-lib") or ()
+        if re.match(rf"{re.escape(package)}\b", requirement) and "extra == " in requirement
+    ]
+    if not extras:
+        raise error
+    return f"this needs the package {package}: pip install 'pu-lib[{extras[0]}]'."
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from os import PathLike, fspath
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -42,6 +44,7 @@ __all__ = [
     "DOMAINS",
     "Baseline",
     "Domain",
+    "as_process",
     "bandit",
     "chain",
     "cliff",
@@ -501,6 +504,45 @@ def read_domain(label: str) -> tuple[Domain, dict[str, Any]]:
     if name not in DOMAINS:
         raise ValueError(f"domain: expected one of {', '.join(DOMAINS)}, got {name!r}.")
     return DOMAINS[name], read_settings(name, rest, DOMAINS[name].parameters)
+
+
+def as_process(process: Any) -> FiniteMDP:
+    """Return the process that is meant.
+
+    Parameters
+    ----------
+    process : FiniteMDP, gymnasium.Env, str or path
+        A process; an environment or its id; a domain with its parameters, as in
+        ``chain beta=0.7``, drawn with seed 0 where it is drawn; or the path of an ``.npz`` file
+        of `FiniteMDP.save`.
+
+    Returns
+    -------
+    FiniteMDP
+        The process itself, or the one that was made, read or drawn.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these, or cannot be read.
+    """
+    if isinstance(process, FiniteMDP):
+        return process
+    if isinstance(process, PathLike) or (isinstance(process, str) and process.endswith(".npz")):
+        path = fspath(process)
+        if not Path(path).is_file():
+            raise ValueError(f"{path}: there is no such file.")
+        return FiniteMDP.load(path)
+    if isinstance(process, str) and process.split(" ")[0] in DOMAINS:
+        domain, parameters = read_domain(process)
+        return domain.make(0, **parameters) if domain.drawn else domain.make(**parameters)
+    try:
+        return from_gymnasium(process)
+    except ValueError as error:
+        if not isinstance(process, str):
+            raise
+        names = ", ".join(DOMAINS)
+        raise ValueError(f"{error} A process is one of {names}, an .npz file or an id.") from None
 
 
 _CHAIN_AXES = {"n_states": "number of states |S|", "n_actions": "number of actions |A|"}

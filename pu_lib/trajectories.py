@@ -15,12 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pu_lib.arrays import numbers, whole
+from pu_lib.domains import as_process
 from pu_lib.mdp import Evaluation, FiniteMDP
-from pu_lib.updates import Update, as_update
+from pu_lib.updates import Update, as_update, label_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Trajectory", "follow", "mixture", "run"]
 
@@ -42,6 +48,8 @@ class Trajectory:
         Expected discounted return.
     weights : ndarray, shape (T, n_states)
         The weight of each update; zero at terminal states.
+    label : str
+        The short name of the update.
     """
 
     theta: Floats
@@ -50,6 +58,48 @@ class Trajectory:
     v: Floats
     performance: Floats
     weights: Floats
+    label: str = ""
+
+    def __repr__(self) -> str:
+        steps, n_states, n_actions = len(self.weights), *self.policies.shape[1:]
+        return (
+            f"{self.label or 'Trajectory'}, {steps} updates on {n_states} states and {n_actions} "
+            f"actions: performance {self.performance[0]:.4g} to {self.performance[-1]:.4g}"
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with a row for each time, state and action.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``t``, ``state``, ``action``, ``theta``, ``policy``, ``q``, ``v`` and
+            ``performance``; ``weight`` is that of the update that follows, missing after the last.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            If pandas is not installed.
+        """
+        import pandas as pd
+
+        times, n_states, n_actions = self.policies.shape
+        weights = np.vstack([self.weights, np.full((1, n_states), np.nan)])
+        grid = np.indices((times, n_states, n_actions))
+        return pd.DataFrame(
+            {
+                **{name: axis.ravel() for name, axis in zip(_AXES, grid, strict=True)},
+                "theta": self.theta.ravel(),
+                "policy": self.policies.ravel(),
+                "q": self.q.ravel(),
+                "v": np.repeat(self.v, n_actions),
+                "performance": np.repeat(self.performance, n_states * n_actions),
+                "weight": np.repeat(weights, n_actions),
+            }
+        )
+
+
+_AXES = ("t", "state", "action")
 
 
 def mixture(share: float) -> Weighting:
@@ -66,8 +116,8 @@ def mixture(share: float) -> Weighting:
 
 
 def run(
-    mdp: FiniteMDP,
-    update: Update,
+    mdp: FiniteMDP | str | Any,
+    update: str | Update,
     n_steps: int,
     eta: float | Callable[[int], float] | ArrayLike = 1.0,
     weighting: str | Weighting | ArrayLike = "occupancy",
@@ -78,10 +128,10 @@ def run(
 
     Parameters
     ----------
-    mdp : FiniteMDP
-        The process.
-    update : Update
-        One of `pu_lib.updates.UPDATES`, or `make_update` with options.
+    mdp : FiniteMDP, str or gymnasium.Env
+        The process, or whatever stands for one: see `pu_lib.domains.as_process`.
+    update : str or Update
+        A name in `UPDATES`, or an update, such as `make_update` makes with options.
     n_steps : int
         Number of updates T.
     eta : float, callable or array_like, shape (T,)
@@ -93,13 +143,18 @@ def run(
     rng : numpy.random.Generator, optional
         For updates that draw among tied actions.
 
+    Returns
+    -------
+    Trajectory
+        Parameters, policies, values and weights at every time.
+
     Raises
     ------
     ValueError
         If an argument has a wrong shape or a value out of range.
     """
-    if n_steps < 0:
-        raise ValueError(f"n_steps: expected a number of updates >= 0, got {n_steps}.")
+    mdp, update = as_process(mdp), as_update(update)
+    n_steps = whole("n_steps", n_steps, low=0)
     rates = _rates(eta, n_steps)
     weigh = _weighting(weighting, mdp.n_states)
     theta = _start(theta0, update, mdp)
@@ -119,13 +174,14 @@ def run(
         v=np.stack([evaluation.v for _, _, evaluation in recorded]),
         performance=np.array([evaluation.performance for _, _, evaluation in recorded]),
         weights=weights,
+        label=label_of(update),
     )
 
 
 def _rates(eta: float | Callable[[int], float] | ArrayLike, n_steps: int) -> Floats:
     if callable(eta):
         return np.array([float(eta(t)) for t in range(n_steps)])
-    rates = np.asarray(eta, dtype=np.float64)
+    rates = numbers("eta", eta)
     if rates.shape not in ((), (n_steps,)):
         raise ValueError(f"eta: expected one number or {n_steps}, got shape {rates.shape}.")
     return np.asarray(np.broadcast_to(rates, n_steps))
@@ -139,23 +195,14 @@ def _weighting(weighting: str | Weighting | ArrayLike, n_states: int) -> Weighti
         return named[weighting]
     if callable(weighting):
         return weighting
-    constant = np.asarray(weighting, dtype=np.float64)
-    if constant.shape != (n_states,):
-        raise ValueError(f"weighting: expected {n_states} numbers, got shape {constant.shape}.")
+    constant = numbers("weighting", weighting, shape=(n_states,), low=0.0)
     return lambda _, __: constant
 
 
 def _start(theta0: ArrayLike | None, update: Update, mdp: FiniteMDP) -> Floats:
     if theta0 is None:
         return update.initial(mdp.n_states, mdp.n_actions)
-    shape = (mdp.n_states, mdp.n_actions)
-    try:
-        theta = np.array(theta0, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"theta0: expected numbers of shape {shape}, got {theta0!r}.") from None
-    if theta.shape != shape:
-        raise ValueError(f"theta0: expected shape {shape}, got {theta.shape}.")
-    return theta
+    return numbers("theta0", theta0, shape=(mdp.n_states, mdp.n_actions), copy=True)
 
 
 def follow(
@@ -195,9 +242,13 @@ def follow(
     """
     chosen = as_update(update)
     steps = np.size(weights) if n_steps is None else n_steps
-    rates = _rates(weights, steps)
-    values = np.asarray(q, dtype=np.float64)
-    theta = chosen.initial(1, values.shape[-1])[0] if theta0 is None else np.asarray(theta0)
+    rates = _rates(weights, whole("n_steps", steps, low=0))
+    values = numbers("q", q, axes=1)
+    theta = (
+        chosen.initial(1, values.shape[-1])[0]
+        if theta0 is None
+        else numbers("theta0", theta0, axes=1, copy=True)
+    )
     varying = values.ndim > theta.ndim and values.shape[0] == steps
     path = [theta]
     for t, rate in enumerate(rates):

@@ -33,7 +33,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from importlib import import_module
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -252,7 +253,7 @@ class Update(ABC):
 
     def uniform(self, n_actions: int) -> float:
         """Return the parameter which, given to every action, is the uniform policy."""
-        return 0.0
+        return float(self.to_parameters(np.full(n_actions, 1.0 / n_actions))[0])
 
     def _checked(self, theta: ArrayLike) -> Floats:
         """Return `theta` as floats, or raise `ValueError`."""
@@ -266,6 +267,10 @@ class _Softmax(Update):
     """The softmax parametrization, that of `pg-sm`, `ce` and `mce`."""
 
     parametrization = "softmax"
+
+    def uniform(self, n_actions: int) -> float:
+        """Return the parameter which, given to every action, is the uniform policy."""
+        return 0.0
 
     def to_policy(self, theta: Floats) -> Floats:
         """Return the policy of checked parameters."""
@@ -504,18 +509,22 @@ _SPARE_LOOKS = (
 )
 
 
-def register(update: Update) -> Update:
+_Registered = TypeVar("_Registered", bound="Update | type[Update]")
+
+
+def register(update: _Registered) -> _Registered:
     """Put an update beside the others, so that everything that goes through them has it.
 
     Parameters
     ----------
-    update : Update
-        An instance with the settings that its name stands for.
+    update : Update or subclass of Update
+        An instance with the settings that its name stands for; or a class whose default settings
+        these are, so that ``@register`` may stand above it.
 
     Returns
     -------
-    Update
-        The same update.
+    Update or subclass of Update
+        The same object.
 
     Raises
     ------
@@ -524,14 +533,15 @@ def register(update: Update) -> Update:
     ValueError
         If its name is missing, or taken by an update of another class.
     """
-    if not isinstance(update, Update):
-        raise TypeError(f"update: expected an instance of Update, got {update!r}.")
-    name = getattr(update, "name", "")
+    instance = update() if isinstance(update, type) else update
+    if not isinstance(instance, Update):
+        raise TypeError(f"update: expected an Update, an instance or a class, got {update!r}.")
+    kind, name = type(instance), getattr(instance, "name", "")
     if not name or not isinstance(name, str):
-        raise ValueError(f"update: {type(update).__name__} has no name; set `name = '...'` in it.")
-    if name in UPDATES and type(UPDATES[name]).__qualname__ != type(update).__qualname__:
+        raise ValueError(f"update: {kind.__name__} has no name; set `name = '...'` in it.")
+    if name in UPDATES and type(UPDATES[name]).__qualname__ != kind.__qualname__:
         raise ValueError(f"update: the name {name!r} is taken by {type(UPDATES[name]).__name__}.")
-    UPDATES[name] = update
+    UPDATES[name] = instance
     return update
 
 
@@ -551,6 +561,17 @@ PAPER = tuple(UPDATES)
 def as_update(update: str | Update) -> Update:
     """Return the update that is meant: itself, or the one of that name.
 
+    Parameters
+    ----------
+    update : str or Update
+        An update, a name in `UPDATES`, or ``module:NAME``: a class or an instance in a module of
+        one's own, which is registered.
+
+    Returns
+    -------
+    Update
+        The update.
+
     Raises
     ------
     ValueError
@@ -558,18 +579,33 @@ def as_update(update: str | Update) -> Update:
     """
     if isinstance(update, Update):
         return update
+    if isinstance(update, str) and ":" in update:
+        return _imported(update)
     if not isinstance(update, str) or update not in UPDATES:
         raise ValueError(f"update: expected one of {', '.join(UPDATES)}, got {update!r}.")
     return UPDATES[update]
 
 
-def label_of(name: str) -> str:
+def _imported(place: str) -> Update:
+    """Import and register the update at ``module:NAME``."""
+    module, _, name = place.partition(":")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"update: {place!r} cannot be imported: {error}") from None
+    if not (isinstance(found, Update) or (isinstance(found, type) and issubclass(found, Update))):
+        raise ValueError(f"update: {place!r} is neither an Update nor a class of them: {found!r}.")
+    registered = register(found)
+    return UPDATES[registered.name]
+
+
+def label_of(name: str | Update) -> str:
     """Return the short name of an update in figures and tables."""
     update = as_update(name)
     return update.label or update.name.upper()
 
 
-def look_of(name: str) -> Look:
+def look_of(name: str | Update) -> Look:
     """Return how an update is drawn; those that do not say share out the spare looks."""
     update = as_update(name)
     if update.look is not None:

@@ -92,7 +92,7 @@ def test_random_ties_are_reproducible():
         ({"eta": [1.0, 2.0]}, "eta: .*3"),
         ({"eta": -1.0}, "weight: .*-1.0"),
         ({"weighting": "visits"}, "weighting: .*'visits'"),
-        ({"weighting": np.ones(3)}, "weighting: expected 4"),
+        ({"weighting": np.ones(3)}, r"weighting: expected shape \(4,\)"),
         ({"theta0": np.zeros((2, 2))}, "theta0: expected shape"),
     ],
 )

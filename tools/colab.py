@@ -20,7 +20,7 @@ def main() -> None:
     parser.add_argument("repository", help="the repository's public address")
     parser.add_argument("target", type=Path, help="the folder to write to")
     arguments = parser.parse_args()
-    install = f'%pip install --quiet "pu-lib[book,empirical] @ git+{arguments.repository}"'
+    install = f'%pip install --quiet "pu-lib[notebook] @ git+{arguments.repository}"'
     for path in sorted((ROOT / "book").glob("*.ipynb")):
         notebook = nbformat.read(path, 4)
         notebook.cells.insert(0, nbformat.v4.new_code_cell(install))

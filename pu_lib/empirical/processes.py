@@ -19,14 +19,11 @@ import threading
 import zlib
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from os import PathLike, fspath
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pu_lib import domains
-from pu_lib.domains import DOMAINS, Baseline, read_domain
+from pu_lib.domains import DOMAINS, Baseline, as_process, read_domain
 from pu_lib.empirical.options import parse
 from pu_lib.empirical.problem import Problem, make_problem
 from pu_lib.empirical.store import Cell
@@ -78,34 +75,18 @@ def domain_of(process: Any) -> str:
     ValueError
         If it is none of these, or cannot be read.
     """
-    if isinstance(process, FiniteMDP):
-        return hold(process)
-    if isinstance(process, PathLike):
-        return hold(_from_file(fspath(process)))
-    if not isinstance(process, str):
-        return hold(domains.from_gymnasium(process))
-    if process.split(" ")[0] in DOMAINS:
-        domain, parameters = read_domain(process)
-        return domain.label(**parameters)
-    if process.endswith(".npz"):
-        return hold(_from_file(process))
-    try:
+    if isinstance(process, str) and not process.endswith(".npz"):
+        if process.split(" ")[0] in DOMAINS:
+            domain, parameters = read_domain(process)
+            return domain.label(**parameters)
         _environment(process)
-    except ValueError as error:
-        names = ", ".join(DOMAINS)
-        raise ValueError(f"{error} A process is one of {names}, an .npz file or an id.") from None
-    return process
-
-
-def _from_file(path: str) -> FiniteMDP:
-    if not Path(path).is_file():
-        raise ValueError(f"{path}: there is no such file.")
-    return FiniteMDP.load(path)
+        return process
+    return hold(as_process(process))
 
 
 @lru_cache(maxsize=64)
 def _environment(env_id: str) -> FiniteMDP:
-    return domains.from_gymnasium(env_id)
+    return as_process(env_id)
 
 
 def aims_of(label: str) -> tuple[Baseline, float]:

@@ -31,7 +31,7 @@ class Tables:
     Attributes
     ----------
     n_states, n_actions, n_successors : int
-        The numbers |S|, |A| and K.
+        The numbers of states, of actions, and K.
     discount : float
         The discount factor.
     cumulative : ndarray, shape (n_states * n_actions, n_successors)

@@ -14,7 +14,7 @@ bound                     on                                           source
 `bound_decaying_pg`       PG, decaying weights, from below             Theorem 5(i)
 `bound_decaying_di`       DI, decaying weights, from above             Theorem 5(ii)
 `bound_decaying_ce`       CE and MCE, decaying weights, from above     Theorem 5(iii)
-`bound_decaying_*_below`  DI, CE and MCE, decaying weights, from below  this book
+`bound_decaying_*_below`  all but PG, decaying weights, from below     this book
 `bound_lemma_11`, `_12`   the sequences of Lemmas 11 and 12            Lemmas 11 and 12
 ========================  ===========================================  ==========================
 """

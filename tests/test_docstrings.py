@@ -1,0 +1,118 @@
+"""Every public name says what it takes, what it returns and what it raises; examples run."""
+
+import ast
+import doctest
+import inspect
+import pkgutil
+import re
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+from numpydoc.validate import validate
+
+import pu_lib
+
+WANTED = {
+    "GL08",  # there is a docstring
+    "SS03",  # its summary is a sentence
+    "PR01",  # all parameters are described,
+    "PR02",  # and no others,
+    "PR03",  # in their order
+    "RT03",  # what is returned is described
+}
+
+
+def modules() -> list[str]:
+    found = pkgutil.walk_packages(pu_lib.__path__, "pu_lib.")
+    return ["pu_lib", *(module.name for module in found if "._" not in module.name)]
+
+
+def public(module: ModuleType) -> list[str]:
+    """Return the public functions, classes and methods that a module defines."""
+    names = []
+    for name in getattr(module, "__all__", ()):
+        thing = getattr(module, name)
+        if getattr(thing, "__module__", None) != module.__name__:
+            continue
+        if inspect.isfunction(thing):
+            names.append(name)
+        elif inspect.isclass(thing):
+            own = inspect.getmembers_static(thing, inspect.isfunction)
+            names.append(name)
+            names += [
+                f"{name}.{method}"
+                for method, function in own
+                if not method.startswith("_")
+                and function.__module__ == module.__name__
+                and not any(hasattr(base, method) for base in thing.__bases__)
+            ]
+    return names
+
+
+PUBLIC = [f"{name}.{member}" for name in modules() for member in public(import_module(name))]
+
+
+def resolve(name: str) -> object:
+    """Return the object of a dotted name below the longest module in it."""
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            thing: object = import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[cut:]:
+            thing = getattr(thing, part)
+        return thing
+    raise AssertionError(name)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_docstring_is_whole(name: str) -> None:
+    thing = resolve(name)
+    parameters = [p for p in inspect.signature(thing).parameters if p not in ("self", "cls")]
+    described = "Attributes\n" in (inspect.getdoc(thing) or "")  # of a class made of its fields
+    problems = [
+        f"{code}: {text}"
+        for code, text in validate(name)["errors"]
+        # one parameter that the summary names in backticks needs no section of its own
+        if code in WANTED
+        and not (code in ("PR01", "PR02") and (described or _told(thing, parameters)))
+    ]
+    if _raises(thing) and "Raises\n" not in (inspect.getdoc(thing) or ""):
+        problems.append("it raises an error and has no section Raises")
+    assert not problems, "\n".join([name, *problems])
+
+
+def _told(thing: object, parameters: list[str]) -> bool:
+    doc = inspect.getdoc(thing) or ""
+    return "Parameters\n" not in doc and len(parameters) <= 1
+
+
+def _raises(thing: object) -> bool:
+    """Return whether the body of a function raises an error of its own on bad input."""
+    if not inspect.isfunction(thing):
+        return False
+    tree = ast.parse(_source(thing))
+    return any(
+        isinstance(node, ast.Raise)
+        and node.exc is not None
+        and "AssertionError" not in ast.dump(node)
+        for node in ast.walk(tree)
+    )
+
+
+def _source(thing: object) -> str:
+    lines = inspect.getsource(thing).splitlines()  # type: ignore[arg-type]
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    return "\n".join(line[indent:] for line in lines)
+
+
+@pytest.mark.parametrize("name", modules())
+def test_examples_run(name: str) -> None:
+    module = import_module(name)
+    if not re.search(r"^\s*>>> ", inspect.getsource(module), re.MULTILINE):
+        pytest.skip("no example")
+    outcome = doctest.testmod(module)
+    assert outcome.attempted
+    assert not outcome.failed

@@ -1,0 +1,106 @@
+"""What ``import pu_lib`` offers, and how the command line says what it cannot do."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import pu_lib
+from pu_lib.__main__ import main
+from pu_lib.domains import chain
+from pu_lib.trajectories import run
+
+HEAVY = ("numpy", "scipy", "matplotlib", "numba", "pandas", "ipywidgets", "gymnasium", "flint")
+
+
+def test_importing_costs_nothing():
+    code = f"import sys, pu_lib; print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", pu_lib.__all__)
+def test_every_name_is_there_and_completed(name):
+    assert getattr(pu_lib, name) is not None
+    assert name in dir(pu_lib)
+
+
+def test_modules_are_found_without_being_imported_first():
+    code = "import pu_lib; print(pu_lib.updates.UPDATES['mce'].label)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "MCE"
+
+
+def test_a_wrong_name_is_a_sentence_that_lists_the_right_ones():
+    with pytest.raises(AttributeError, match=r"no attribute 'rnu'; it offers .*'run'"):
+        _ = pu_lib.rnu
+
+
+def test_names_stand_for_updates_and_domains():
+    by_name, by_object = run("chain", "mce", 5), run(chain(), pu_lib.UPDATES["mce"], 5)
+    np.testing.assert_array_equal(by_name.theta, by_object.theta)
+    with pytest.raises(ValueError, match=r"update: expected one of pg-sm, .*got 'mec'"):
+        run("chain", "mec", 5)
+    with pytest.raises(ValueError, match=r"chain.*got 'chian'|'chian'"):
+        run("chian", "mce", 5)
+
+
+def test_a_trajectory_prints_as_one_line_and_becomes_a_table():
+    path = run(chain(4), "mce", 3)
+    assert repr(path) == (
+        f"MCE, 3 updates on 4 states and 2 actions: performance {path.performance[0]:.4g} to "
+        f"{path.performance[-1]:.4g}"
+    )
+    table = path.to_frame()
+    assert len(table) == 4 * 4 * 2
+    row = table.query("t == 2 and state == 1 and action == 1").iloc[0]
+    assert (row.policy, row.theta) == (path.policies[2, 1, 1], path.theta[2, 1, 1])
+    assert (row.q, row.v, row.weight) == (path.q[2, 1, 1], path.v[2, 1], path.weights[2, 1])
+    assert table.query("t == 3").weight.isna().all()
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (MemoryError(), 2, "error: this needs more memory than there is; make it smaller."),
+        (OSError(28, "No space left on device"), 2, "error: [Errno 28] No space left on device"),
+        (
+            ModuleNotFoundError("No module named 'numba'", name="numba.core"),
+            2,
+            "error: this needs the package numba: pip install 'pu-lib[empirical]'.",
+        ),
+    ],
+    ids=["ctrl-c", "memory", "disk", "missing package"],
+)
+def test_what_ends_a_command_is_one_line(error, code, sentence, monkeypatch, capsys):
+    def ends(arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr("pu_lib.cli.unlearn._run", ends)
+    assert main(["unlearn", "--update", "mce", "--eta", "1", "--n", "5"]) == code
+    assert capsys.readouterr().err.strip() == sentence
+
+
+def test_a_package_that_no_extra_brings_is_our_own_fault(monkeypatch):
+    def ends(arguments: object) -> None:
+        raise ModuleNotFoundError("No module named 'nothing'", name="nothing")
+
+    monkeypatch.setattr("pu_lib.cli.unlearn._run", ends)
+    with pytest.raises(ModuleNotFoundError):
+        main(["unlearn", "--update", "mce", "--eta", "1", "--n", "5"])
+
+
+def test_an_update_of_a_module_of_ones_own_is_named_by_its_place(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(
+        "from pu_lib.updates import SoftmaxPolicyGradient\n\n\n"
+        "class Mine(SoftmaxPolicyGradient):\n    name = 'mine'\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("pu_lib.updates.UPDATES", dict(pu_lib.UPDATES))
+    assert run("chain", "mine:Mine", 5).performance[-1] == run("chain", "pg-sm", 5).performance[-1]
+    with pytest.raises(ValueError, match=r"'mine:Yours' cannot be imported: .*Yours"):
+        run("chain", "mine:Yours", 5)
+    with pytest.raises(ValueError, match=r"neither an Update nor a class"):
+        run("chain", "json:loads", 5)

@@ -1,0 +1,91 @@
+"""The package as others install it: the wheel, with its base dependencies and nothing else."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from pu_lib.__main__ import COMMANDS
+
+ROOT = Path(__file__).parent.parent
+SMALL = {
+    "claims": ["prop:non-monotonicity/example"],
+    "domino": ["--update", "pg-sm", "--eta", "1", "--states", "4"],
+    "unlearn": ["--update", "mce", "--eta", "1", "--n", "5"],
+    "race": ["chain", "--runs", "2"],
+    "sweep": ["chain", "--out", "runs", "--runs", "2"],
+    "collect": ["runs", "--out", "runs.parquet"],
+    "bench": [],
+    "hunt": ["--mdps", "1"],
+}
+"""Arguments with which each command is short; a new command needs an entry."""
+
+
+def lay(distribution: str, site: Path) -> None:
+    """Link an installed distribution into another environment."""
+    files = metadata.distribution(distribution).files or []
+    for top in {file.parts[0] for file in files if file.parts[0] not in ("..", "__pycache__")}:
+        source = Path(str(metadata.distribution(distribution).locate_file(top)))
+        if not (site / top).exists():
+            (site / top).symlink_to(source)
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the interpreter of an environment with the wheel and its base dependencies."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    ignored = shutil.ignore_patterns(".*", "node_modules", "_build", "__pycache__", "*.egg-info")
+    shutil.copytree(ROOT, source, ignore=ignored, symlinks=True)
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*build, "--wheel-dir", str(folder), str(source)], check=True)
+    venv.create(folder / "env", with_pip=False)
+    (site,) = (folder / "env").glob("lib/python*/site-packages")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for requirement in project["dependencies"]:
+        lay(re.split(r"[<>=]", requirement)[0], site)
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    return folder / "env" / "bin" / "python"
+
+
+def finish(python: Path, arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
+    return subprocess.run(
+        [str(python), *arguments], cwd=folder, env=environment, capture_output=True, text=True
+    )
+
+
+def test_the_first_example_of_the_readme_runs(python: Path, tmp_path: Path) -> None:
+    example = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert example is not None
+    done = finish(python, ["-c", example[1]], tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_works_or_names_the_extra_it_needs(
+    python: Path, tmp_path: Path, command: str
+) -> None:
+    done = finish(python, ["-m", "pu_lib", command, *SMALL[command]], tmp_path)
+    assert "Traceback" not in done.stderr
+    if done.returncode:
+        assert re.search(r"pip install 'pu-lib\[\w+\]'", done.stderr), done.stderr
+
+
+def test_without_a_name_all_claims_are_refused_before_the_work(
+    python: Path, tmp_path: Path
+) -> None:
+    done = finish(python, ["-m", "pu_lib", "claims"], tmp_path)
+    assert done.returncode == 2
+    assert "pip install 'pu-lib[empirical]'" in done.stderr
+    assert done.stdout == ""
