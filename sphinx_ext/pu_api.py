@@ -1,0 +1,126 @@
+"""The pages of reference: of the library (directive ``api``) and of the proofs (``proofs``).
+
+``{api} pu_lib.mdp`` in a page gives a table with a line for each public name (those in ``__all__``,
+in the order of their definition), the module's own text, then each name with its signature and its
+whole docstring. Names in the code cells of the chapters link here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+from sphinx_codeautolink.extension import block
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """Return the public names that a module defines, in the order of their definition."""
+    source = inspect.getsource(module)
+    names = [name for name in module.__all__ if _home(module, name) == module.__name__]
+    return sorted(names, key=lambda name: _place(source, name))
+
+
+def _home(module: ModuleType, name: str) -> str:
+    return getattr(getattr(module, name), "__module__", None) or module.__name__
+
+
+def _place(source: str, name: str) -> int:
+    """Return where a name is first defined: as a class, a function or a variable."""
+    starts = [f"\nclass {name}", f"\ndef {name}(", f"\n{name} =", f"\n{name}:"]
+    return min((place for start in starts if (place := source.find(start)) >= 0), default=0)
+
+
+class ApiDirective(SphinxDirective):
+    """The reference of one module."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Write the page in reStructuredText and have it parsed."""
+        name = self.arguments[0]
+        module = import_module(name)
+        members = public_names(module)
+        # a variable's docstring is what follows it in the source: autodoc finds it by itself
+        lines = [f".. py:currentmodule:: {name}", "", ".. autosummary::", "   :nosignatures:", ""]
+        lines += [f"   {member}" for member in members]
+        lines += ["", f".. automodule:: {name}", "   :no-members:", ""]
+        for member in members:
+            lines += [*_documented(module, member), ""]
+        root = nodes.Element()
+        self.env.note_dependency(str(inspect.getsourcefile(module)))
+        self.state.nested_parse(StringList(_as_rst(lines), source=name), 0, root)
+        return root.children
+
+
+class ProofsDirective(SphinxDirective):
+    """The machine-checked theorems beside the claims they prove."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return them as raw HTML."""
+        from pu_lib.show.proofs import proof_list
+
+        return [nodes.raw("", str(proof_list()), format="html")]
+
+
+def _documented(module: ModuleType, member: str) -> list[str]:
+    thing, full = getattr(module, member), f"{module.__name__}.{member}"
+    if inspect.isclass(thing):
+        return [f".. autoclass:: {full}", "   :members:", "   :show-inheritance:"]
+    kind = "autofunction" if callable(thing) and hasattr(thing, "__name__") else "autodata"
+    return [f".. {kind}:: {full}"] + (["   :no-value:"] if kind == "autodata" else [])
+
+
+def _as_rst(lines: list[str]) -> list[str]:
+    """Wrap for MyST, whose pages parse directives in Markdown."""
+    return ["```{eval-rst}", *lines, "```"]
+
+
+def quiet_titles(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]
+) -> None:
+    """Make rubrics of the titles in a module's text: they are no sections of the page."""
+    if what == "module":
+        for i in range(len(lines) - 1, 0, -1):
+            if lines[i] and set(lines[i]) == {"-"} and len(lines[i]) == len(lines[i - 1]):
+                lines[i - 1 : i + 1] = [f".. rubric:: {lines[i - 1]}", ""]
+
+
+class _Analyser(block.CodeBlockAnalyser):
+    """The analyser of code cells, which takes it that every section has a title.
+
+    The statements and proofs of the chapters are sections without one.
+    """
+
+    def visit_section(self, node: nodes.section) -> None:
+        """Enter a section."""
+        if _has_title(node):
+            super().visit_section(node)
+
+    def depart_section(self, node: nodes.section) -> None:
+        """Leave a section."""
+        if _has_title(node):
+            super().depart_section(node)
+
+
+def _has_title(node: nodes.section) -> bool:
+    return any(isinstance(child, nodes.title) for child in node.children)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Add the directive and what it stands on."""
+    for extension in ("sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"):
+        app.setup_extension(extension)
+    app.setup_extension("sphinx_codeautolink")
+    # the package hides its module of that name behind a string
+    sys.modules["sphinx_codeautolink.extension"].CodeBlockAnalyser = _Analyser
+    app.connect("autodoc-process-docstring", quiet_titles)
+    app.add_directive("api", ApiDirective)
+    app.add_directive("proofs", ProofsDirective)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
