@@ -1,8 +1,8 @@
 r"""The loop of Jekyll & Hyde, compiled; `pu_lib.empirical.jekyll_hyde` says what it computes.
 
 Which functions are compiled into the loop is left to the compiler: forcing all of them in made
-`mce` on chains a fifth slower. The loop itself is one function, because it reads best as the order of
-events it is. What the functions share comes in groups:
+`mce` on chains a fifth slower. The loop itself is one function, because it reads best as the order
+of events it is. What the functions share comes in groups:
 
 - tokens (`pu_lib.engine.rows`): what is fixed when code is compiled;
 - `Process`, `Schedules`, `Rules`, `Limits`: what is fixed during a run;
