@@ -117,8 +117,8 @@ def di(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> N
 def ce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
     r"""Cross-entropy: :math:`\theta_a + w\,(\mathbb 1_{a=a_q} - \pi(a))`."""
     for a in range(n_actions):
-        aim = 1 if a == best else 0
-        theta[a] += weight * (aim - pi[a])
+        gap = 1 - pi[a] if a == best else -pi[a]
+        theta[a] += weight * gap
 
 
 def mce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:

@@ -1,8 +1,8 @@
 r"""The loop of Jekyll & Hyde, compiled; `pu_lib.empirical.jekyll_hyde` says what it computes.
 
-Every function of a step is compiled into the loop as if its lines stood there; the loop itself is
-one function, because it reads best as the order of events it is. What the functions share comes in
-groups:
+Which functions are compiled into the loop is left to the compiler: forcing all of them in made
+`mce` on chains a fifth slower. The loop itself is one function, because it reads best as the order
+of events it is. What the functions share comes in groups:
 
 - tokens (`pu_lib.engine.rows`): what is fixed when code is compiled;
 - `Process`, `Schedules`, `Rules`, `Limits`: what is fixed during a run;
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.engine.arithmetic import logarithm, uniform
-from pu_lib.engine.compiling import compiled, inlined, on_disk
+from pu_lib.engine.compiling import compiled, on_disk
 from pu_lib.engine.rows import advance, greedy, nth_best, set_policy
 from pu_lib.engine.values import passes, performance
 
@@ -194,7 +194,7 @@ def _start(starts: Any, cumulative: Any, stream: Any) -> Any:
     return np.int64(starts[x]), stream
 
 
-@inlined
+@compiled
 def _act(s: Any, hyde_acts: Any, running: Any, hyde: Any, actions: Any, stream: Any) -> Any:
     """Draw an action: from the policy, or among Hyde's best."""
     u, stream = uniform(stream)
@@ -209,7 +209,7 @@ def _act(s: Any, hyde_acts: Any, running: Any, hyde: Any, actions: Any, stream: 
     return a, stream
 
 
-@inlined
+@compiled
 def _enter(i: Any, cumulative: Any, successors: Any, stream: Any) -> Any:
     """Draw what follows the pair i; return the number of the transition."""
     unrolled, K = len(successors), cumulative.shape[1]
@@ -226,7 +226,7 @@ def _enter(i: Any, cumulative: Any, successors: Any, stream: Any) -> Any:
     return code, stream
 
 
-@inlined
+@compiled
 def _remember(code: Any, hyde_acts: Any, n_jekyll: Any, n_hyde: Any, buffer: Any) -> Any:
     """Store a transition: Jekyll's from the left, Hyde's from the right."""
     if hyde_acts:
@@ -238,7 +238,7 @@ def _remember(code: Any, hyde_acts: Any, n_jekyll: Any, n_hyde: Any, buffer: Any
     return n_jekyll, n_hyde
 
 
-@inlined
+@compiled
 def _count(
     i: Any, code: Any, explores: Any, visits: Any, bonus: Any, seen: Any, rules: Any
 ) -> None:
@@ -253,7 +253,7 @@ def _count(
 # Learning
 
 
-@inlined
+@compiled
 def _replay(
     t: Any, n_jekyll: Any, n_hyde: Any, buffer: Any, explores: Any, schedules: Any, stream: Any
 ) -> Any:
@@ -280,7 +280,7 @@ def _from_model(i: Any, K: Any, visits: Any, seen: Any, stream: Any) -> Any:
     return code, stream
 
 
-@inlined
+@compiled
 def _learn_hyde(
     i: Any,
     after: Any,
@@ -303,7 +303,7 @@ def _learn_hyde(
     hyde[x, a] = min(hyde[x, a], rules.hyde_clip)
 
 
-@inlined
+@compiled
 def _ahead(after: Any, q: Any, pi: Any, running: Any, rules: Any, actions: Any, stream: Any) -> Any:
     """Return the critic's value of a successor, at an action drawn from the policy or its mean."""
     ahead = 0.0
@@ -319,7 +319,7 @@ def _ahead(after: Any, q: Any, pi: Any, running: Any, rules: Any, actions: Any, 
     return ahead, stream
 
 
-@inlined
+@compiled
 def _improve(
     x: Any,
     weight: Any,
@@ -341,7 +341,7 @@ def _improve(
     return stream
 
 
-@inlined
+@compiled
 def _cumulate(pi: Any, running: Any, x: Any, actions: Any) -> None:
     total = 0.0
     for a in range(len(actions)):
@@ -362,7 +362,7 @@ def _schedule(c: float, alpha: float, t: Any) -> Any:
     return min(1.0, c / t)
 
 
-@inlined
+@compiled
 def _epsilon(schedules: Any, t: Any) -> Any:
     return _schedule(schedules.epsilon_c, schedules.epsilon_alpha, np.float64(t))
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pu_lib.engine.compiling import allocating, compiled, inlined, on_disk
+from pu_lib.engine.compiling import allocating, compiled, on_disk
 
 __all__ = ["passes", "performance", "solve"]
 
@@ -46,7 +46,7 @@ def solve(matrix: Any, v: Any) -> None:
         v[x] = total / matrix[x, x]
 
 
-@inlined
+@compiled
 def _backup(
     s: Any,
     pi: Any,
