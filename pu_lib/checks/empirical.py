@@ -17,7 +17,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pu_lib.checks import empirical_chain, empirical_cliff, empirical_random_mdps
+from pu_lib.checks import (
+    empirical_chain,
+    empirical_cliff,
+    empirical_random_mdps,
+    empirical_setting,
+)
 from pu_lib.checks.parts import (
     CROSS,
     PG,
@@ -37,7 +42,7 @@ from pu_lib.empirical.results import (
 from pu_lib.updates import label_of
 from pu_lib.verdict import Verdict, check
 
-__all__ = ["empirical_chain", "empirical_cliff", "empirical_random_mdps"]
+__all__ = ["empirical_chain", "empirical_cliff", "empirical_random_mdps", "empirical_setting"]
 
 RATE_PANELS = (
     *(f"random-mdp/{scheme}" for scheme in SCHEMES), *empirical_chain.CHAINS, "cliff",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from pu_lib.claims import confirm, select
+from pu_lib.claims import Scope, confirm, select
 from pu_lib.empirical import details, published
 from pu_lib.empirical.results import PANELS, STATISTICS, Curves, Results, committed
 from pu_lib.show.ledger import Html, prose
@@ -380,7 +380,7 @@ def _folded(box: str) -> str:
 
 def tally() -> Html:
     """Return how many empirical statements have which verdict."""
-    claims = [c for c in select([]) if c.chapter == "empirical"]
+    claims = [c for c in select([]) if c.scope is Scope.EXPERIMENT]
     statuses = (Status.REPRODUCED, Status.PARTLY, Status.NOT_REPRODUCED)
     rows = [(s.value, str(sum(c.status is s for c in claims))) for s in statuses]
     return _table(("verdict", "statements"), rows, f"{len(claims)} empirical statements judged.")
