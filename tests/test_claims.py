@@ -1,6 +1,8 @@
 """The ledger is whole, and every check says again what is recorded."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +10,7 @@ from pu_lib.__main__ import main
 from pu_lib.checks.claims import PRINTED
 from pu_lib.claims import (
     Claim,
+    Judgement,
     Scope,
     chapters,
     check_of,
@@ -15,6 +18,7 @@ from pu_lib.claims import (
     errata,
     judge,
     ledger,
+    record,
     recorded,
     select,
 )
@@ -146,6 +150,27 @@ def test_a_verdict_that_is_not_the_recorded_one_exits_with_1(
     monkeypatch.setitem(CHECKS, "x", broken)
     assert main(["claims"]) == 1
     assert "recorded 'holds'" in capsys.readouterr().err
+
+
+def test_a_record_keeps_what_was_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "verdicts.json"
+    monkeypatch.setattr("pu_lib.claims._records", lambda: path)
+    recorded.cache_clear()
+    assert recorded() == {}
+    first, second, third = ledger()[:3]
+    record([Judgement(c, Verdict(Status.HOLDS, 1.0, "Old."), 0.5) for c in (second, first)])
+    new = Verdict(Status.HOLDS, 2.0, "New.")
+    pending = replace(third, status=Status.PENDING)
+    record([Judgement(second, new, 0.25), Judgement(pending, new, 0.0)])
+    # in the ledger's order, the pending one left out
+    assert list(recorded()) == [first.id, second.id]
+    kept = {name: (row["summary"], row["margin"]) for name, row in recorded().items()}
+    assert kept == {first.id: ("Old.", 1.0), second.id: ("New.", 2.0)}
+    assert json.loads(path.read_text("utf-8")) == list(recorded().values())
+    monkeypatch.undo()
+    recorded.cache_clear()
 
 
 def test_require_names_the_claim_and_the_counterexample() -> None:
