@@ -152,6 +152,17 @@ def test_a_late_run_of_a_policy_that_never_moves() -> None:
     assert late.shortfall.tolist() == [0.5]
 
 
+def test_the_rounding_of_two_actions_by_hand() -> None:
+    """The worst of all points: the difference of three actions outgrows what rounding allows."""
+    rng = np.random.default_rng(0)
+    theta, q = 5.0 * rng.standard_normal((50, 3)), rng.standard_normal((50, 3))
+    weight = 10.0 ** rng.uniform(-3, 2, 50)
+    steps = [UPDATES[name].step(theta, q, weight) for name in ("ce", "mce")]
+    largest = np.abs(steps[0] - steps[1]).max()
+    verdict = checks.check_two_actions(n_actions=3, n_points=50)
+    assert verdict.margin == pytest.approx(-largest, rel=1e-9)
+
+
 def test_the_least_window_by_hand() -> None:
     """Weights 1/2: a window is two steps, and takes (c + c/2)/2 of what it starts from."""
     probabilities = np.column_stack([np.zeros(11), *[2.0 ** -np.arange(11)] * 2])

@@ -142,3 +142,10 @@ def test_regret_of_a_sum_by_hand() -> None:
     masses = rates.bandit_masses("di", (1.0, 0.6, 0.2), 3)
     assert row["regret"] == pytest.approx(masses.sum())
     assert row["in the last decade"] == 0.0
+
+
+def test_the_table_of_ties_ends_where_the_run_does() -> None:
+    verdict = checks.check_ce_rate(n_runs=1)
+    assert verdict.counterexample is not None
+    assert verdict.counterexample["t"] == 42_846
+    assert verdict.evidence[-1]["(1 - pi) t"] == pytest.approx(24.625, abs=1e-3)
