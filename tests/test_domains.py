@@ -149,11 +149,11 @@ def test_random_mdps_have_the_bits_they_always_had(seed, sizes):
 def test_random_mdps_do_not_keep_all_their_candidates():
     random_mdp(0, n_states=20)  # what the first call imports is not counted
     tracemalloc.start()
-    random_mdp(0, n_states=150)
+    random_mdp(0, n_states=50)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    table = 150 * 150 * 4 * 8
-    assert most < 12 * table  # one after the other; 149 candidates at once took 300 tables
+    table = 50 * 50 * 4 * 8
+    assert most < 12 * table  # one after the other; 49 candidates at once take 107 tables
 
 
 # Gymnasium

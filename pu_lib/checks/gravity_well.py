@@ -1,4 +1,4 @@
-"""The checks of the chapter on the gravity well."""
+"""The checks of the chapter on the gravity well; those on PG-ES are in `gravity_well_escort`."""
 
 from __future__ import annotations
 
@@ -9,47 +9,41 @@ from typing import Any
 
 import numpy as np
 
+from pu_lib.checks import gravity_well_escort
 from pu_lib.exact import Number, ball, certified, exact, sign
 from pu_lib.theory.gravity_well import (
-    DEPTHS,
+    CE_CASE,
+    ESCORT_CASE,
+    SOFTMAX_CASE,
+    UNIFORM_CASE,
     Case,
     Integers,
     certified_increase,
     certified_margin,
     clip_and_renormalise,
     convexity_slope,
+    margin,
+    parameters,
+    project_integers,
+    signed_change,
+)
+from pu_lib.theory.gravity_well_escape import (
+    DEPTHS,
     corner_bound,
     escape_bound,
     escape_exponent,
     escape_steps,
-    escort_step_exact,
-    failing_share,
-    margin,
-    parameters,
-    project_integers,
     well,
 )
 from pu_lib.trajectories import follow
-from pu_lib.updates import PAPER, Update, as_update, make_update
+from pu_lib.updates import PAPER, Update, as_update
 from pu_lib.verdict import Status, Verdict, Worst, check, judged
+
+__all__ = ["gravity_well_escort"]
+"""Importing this module registers the checks of the other one as well."""
 
 Projection = Callable[[Integers, int], tuple[Integers, Integers]]
 Moves = Callable[[np.random.Generator, int, int], Integers]
-
-SOFTMAX_CASE = Case(("0.01", "0.6", "0.39"), (1, "0.9", 0))
-"""Under `pg-sm` the greedy action loses and the second best gains, whatever the weight."""
-
-ESCORT_CASE = Case(("0.01", "0.98", "0.01"), (0, "0.999999", 1))
-"""The construction in the paper's proof for `pg-es`, with numbers."""
-
-MANY_CASE = Case(("0.49", "0.01", "0.01", "0.01", "0.48"), (1, "0.99", "0.99", "0.99", 0))
-"""Three rare actions that are almost the best: `pg-es` with p = 1 feeds them at its expense."""
-
-CE_CASE = Case(("0.001", "0.3", "0.699"), (1, 0, 0))
-"""Under `ce` the most probable action pays, and the middle one gains more than the greedy one."""
-
-UNIFORM_CASE = Case(("1/3", "1/3", "1/3"), (1, "0.9", 0))
-"""No well at all."""
 
 PROPOSITION_1: tuple[tuple[Number, ...], tuple[Number, ...]] = ((10, 0, 0), ("0.99", 1, 0))
 """The paper's example that `ce` may decrease the value: parameters and values."""
@@ -120,13 +114,6 @@ def check_violation(
     return judged(ours, evidence=rows)
 
 
-def _signed_change(update: str | Update, case: Case, weight: Number) -> float:
-    """Return the change of the greedy action's probability, once its sign is proved."""
-    change = certified_increase(update, case, weight)[case.greedy]
-    sign(change)
-    return float(change)
-
-
 @check(
     "thm:gravitywell/pg-sm-decrease",
     moved={
@@ -149,7 +136,7 @@ def check_pg_sm_decrease(update: str | Update = "pg-sm", case: Case = SOFTMAX_CA
     ours = Worst("what the greedy action loses")
     rows = []
     for weight in WEIGHTS:
-        change = certified(partial(_signed_change, update, case, weight))
+        change = certified(partial(signed_change, update, case, weight))
         ours.add(-change or -np.finfo(float).tiny, weight=str(weight))
         rows.append({"weight": str(weight), "change of the greedy action": change})
     slope = convexity_slope(case)
@@ -286,190 +273,6 @@ def check_ce_example(
     ours.add(best - gain[greedy], theta=theta, q=q)
     rows = [{"action": a, "increase": x, "greedy": a == greedy} for a, x in enumerate(gain)]
     return judged(ours, evidence=rows)
-
-
-# PG-ES
-
-
-@check(
-    "sec:gravity/pg-es-p",
-    moved={"the uniform policy in the example's place": {"case": UNIFORM_CASE}},
-)
-def check_pg_es_only_p_above_one(
-    p: float = 1.0, weight: Number = "0.01", case: Case = ESCORT_CASE
-) -> Verdict:
-    """Section 3.3: `pg-es` is said to fail only when p > 1; it fails at p = 1 as well.
-
-    Parameters
-    ----------
-    p : float
-        The exponent.
-    weight : number
-        The weight; no parameter may cross zero, which would be another reason to fail.
-    case : Case
-        The policy and the values.
-    """
-    update = make_update("pg-es", p=p)
-    pi, q = case.floats()
-    if np.any(update.step(parameters(update, pi), q, float(exact(weight))) <= 0):
-        return Verdict(Status.OPEN, None, f"With p = {p:g} a parameter crosses zero.")
-    _, lead = certified_margin(update, case, weight)
-    ours = Worst("the margin of the condition")
-    ours.add(float(lead), p=p, pi=case.pi, q=case.q, weight=weight)
-    return judged(ours)
-
-
-@check(
-    "sec:gravity/pg-es-decrease",
-    moved={
-        "p = 2 beside them": {"exponents": (2.0, 3.0, 4.0)},
-        "p = 1 with the three actions of the other example": {"many": ESCORT_CASE},
-    },
-)
-def check_pg_es_decrease(
-    exponents: Sequence[float] = (3.0, 4.0), weight: Number = "0.1", many: Case = MANY_CASE
-) -> Verdict:
-    """Escort, too, may decrease the greedy action; the paper says so of `pg-sm` only.
-
-    Parameters
-    ----------
-    exponents : sequence of float
-        Exponents with which it does so with three actions, with and without the factor.
-    weight : number
-        The weight of the step.
-    many : Case
-        A policy and values at which it does so with p = 1.
-    """
-    ours = Worst("what the greedy action loses")
-    cases = [(p, factor, ESCORT_CASE) for p in exponents for factor in ("keep", "drop")]
-    rows = []
-    for p, factor, case in [*cases, (1.0, "keep", many)]:
-        update = make_update("pg-es", p=p, factor=factor)
-        change = certified(partial(_signed_change, update, case, weight))
-        row = {"p": p, "factor": factor, "actions": len(case.pi)}
-        ours.add(-change, **row)
-        rows.append(row | {"change of the greedy action": change})
-    return judged(ours, evidence=rows)
-
-
-@check(
-    "sec:gravity/pg-es-no-crossing",
-    moved={"steps that take a parameter across zero": {"allow_crossing": True}},
-)
-def check_pg_es_no_crossing(allow_crossing: bool = False, n_samples: int = 4_000) -> Verdict:
-    """With p = 2 and no parameter crossing zero, escort never decreases the greedy action.
-
-    Parameters
-    ----------
-    allow_crossing : bool
-        Also judge steps that take a parameter across zero, where the statement is false.
-    n_samples : int
-        Exact rational steps.
-    """
-    rng = np.random.default_rng(11)
-    ours = Worst("the change of the greedy action")
-    numbers = rng.integers(1, 100, (n_samples, 9)).tolist()
-    for i, row in enumerate(numbers):
-        n = 2 + i % 3
-        theta = [Fraction(x, 10) for x in row[:n]]
-        q = [Fraction(x, 10) for x in row[4 : 4 + n]]
-        greedy = q.index(max(q))
-        before = theta[greedy] ** 2 / sum(x * x for x in theta)
-        after, crossed = escort_step_exact(theta, q, Fraction(row[8], 5))
-        if crossed and not allow_crossing:
-            continue
-        ours.add(
-            float(after[greedy] - before),
-            theta=", ".join(map(str, theta)),
-            q=", ".join(map(str, q)),
-            weight=row[8] / 5,
-        )
-    return judged(ours)
-
-
-@check(
-    "sec:gravity/pg-es-restricted",
-    moved={
-        "more restricted by any factor at all, which holds as it stands": {"times": 1.0},
-        "PG-SM's set in the place of PG-ES's, and the other way round": {
-            "weaker": "pg-sm",
-            "stronger": "pg-es",
-        },
-    },
-)
-def check_pg_es_restricted(
-    weaker: str | Update = "pg-es",
-    stronger: str | Update = "pg-sm",
-    weight: float = 0.1,
-    times: float = 2.0,
-) -> Verdict:
-    """Section 3.3: the failing set of `pg-es` is said to be much more restricted than `pg-sm`'s.
-
-    Parameters
-    ----------
-    weaker, stronger : str or Update
-        The failing set of the first should be the smaller one.
-    weight : float
-        The weight of the step.
-    times : float
-        "Much more" is read as: by this factor of the simplex's area, at every q(b).
-    """
-    ours = Worst("the failing area relative to the other one, less 1,")
-    printed = Worst(f"the failing area relative to the other one, less {times:g},")
-    few, many = as_update(weaker).name, as_update(stronger).name
-    rows = []
-    for middle in (0.1, 0.3, 0.5, 0.7, 0.9, 0.99):
-        q = (1.0, middle, 0.0)
-        (fails, loses), (larger, sinks) = (failing_share(u, q, weight) for u in (weaker, stronger))
-        ratio = larger / max(fails, 1e-4)
-        ours.add(ratio - 1.0, middle=middle)
-        printed.add(ratio - times, middle=middle)
-        rows.append(
-            {
-                "q(b)": middle,
-                f"{few} fails": fails,
-                f"{many} fails": larger,
-                f"{few} loses": loses,
-                f"{many} loses": sinks,
-            }
-        )
-    return judged(ours, printed, evidence=rows)
-
-
-@check(
-    "sec:gravity/pg-es-contained",
-    moved={
-        "PG-SM's set in PG-ES's": {"inner": "pg-sm", "outer": "pg-es"},
-        "CE's set in PG-SM's": {"inner": "ce"},
-    },
-)
-def check_pg_es_contained(
-    inner: str | Update = "pg-es", outer: str | Update = "pg-sm", weight: float = 1e-3
-) -> Verdict:
-    """Where `pg-es` (p = 2) fails with a small weight, `pg-sm` fails as well.
-
-    Parameters
-    ----------
-    inner, outer : str or Update
-        The failing set of the first should lie in that of the second.
-    weight : float
-        The statement is about infinitesimal weights: a margin of the other update is allowed to
-        be positive by the square of the weight.
-    """
-    rng = np.random.default_rng(12)
-    pi = rng.dirichlet([0.6] * 4, 200_000)
-    pi = pi[pi.min(axis=1) > 1e-6]
-    q = rng.uniform(0.0, 1.0, pi.shape)
-    fails = margin(inner, pi, q, weight) < -1e-6 * weight
-    lead = margin(outer, pi, q, weight)[fails]
-    ours = Worst("by how much the other one fails there, relative to the weight,")
-    worst = int(np.argmax(lead))
-    ours.add(
-        float(weight - lead[worst] / weight),
-        pi=np.round(pi[fails][worst], 4).tolist(),
-        failing=int(lead.size),
-    )
-    return judged(ours)
 
 
 # Guarantees

@@ -6,14 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 
 import numpy as np
 
-from pu_lib.domains import bandit, chain, cliff, random_mdp
-from pu_lib.mdp import FiniteMDP
+from pu_lib.domains import chain
 from pu_lib.theory.convergence import (
-    Structure,
     instances,
     key_lemma_bound,
     optimality_bounds,
@@ -32,11 +29,12 @@ from pu_lib.theory.rates import (
     log_times,
     odds,
     overtaking_steps,
-    recovery_floor,
+    settled_run,
     taking_turns,
+    two_bandits,
+    unique_instances,
 )
-from pu_lib.theory.unlearning import counts
-from pu_lib.trajectories import Trajectory, mixture, run
+from pu_lib.trajectories import mixture, run
 from pu_lib.updates import PAPER, EscortPolicyGradient, Update, as_update, label_of, make_update
 from pu_lib.verdict import Status, Verdict, Worst, check, judged
 
@@ -124,35 +122,6 @@ def check_theorem_2(
     return judged(ours, printed, evidence=rows)
 
 
-def _unique_instances() -> dict[str, FiniteMDP]:
-    """Return MDPs with a unique optimal policy."""
-    return {
-        "bandit": bandit([1.0, 0.5, 0.0]),
-        "chain": chain(5, discount=0.9),
-        "cliff": cliff(5, discount=0.9),
-        "random": random_mdp(2, n_states=10, n_actions=3, discount=0.9),
-    }
-
-
-@cache
-def _mce_run(name: str, n_steps: int) -> tuple[FiniteMDP, Structure, Trajectory, int | None]:
-    """Run MCE on a problem with one optimum; also the time from which the proof's bound runs.
-
-    Before the greedy actions settle the best one may lose: the first time at which it has
-    probability 1/2 everywhere is taken after that.
-    """
-    mdp = _unique_instances()[name]
-    facts = structure(mdp)
-    trajectory = run(mdp, as_update("mce"), n_steps, weighting="uniform")
-    s = facts.contested
-    top = np.where(facts.optimal[s], trajectory.policies[:, s], 0.0).sum(axis=-1)
-    start = settled(trajectory, facts)
-    half = np.flatnonzero((top >= 0.5).all(axis=1))
-    if start is None or half[-1] < start:
-        return mdp, facts, trajectory, None
-    return mdp, facts, trajectory, int(half[half >= start][0])
-
-
 @check(
     "thm:rates/constants",
     moved={
@@ -176,8 +145,8 @@ def check_constants(factor: float = 0.5, n_steps: int = 600, reverse: bool = Fal
     ours = Worst("the room of the bounds, relative to them,")
     printed = Worst("the mass relative to its bound, less one,")
     rows = []
-    for name in _unique_instances():
-        mdp, facts, trajectory, start = _mce_run(name, n_steps)
+    for name in unique_instances():
+        mdp, facts, trajectory, start = settled_run(name, n_steps)
         if start is None:
             return Verdict(Status.OPEN, None, f"{name}: not settled.")
         s = facts.contested
@@ -226,15 +195,7 @@ def check_support(n_steps: int = 2000, factor: float = 1.0) -> Verdict:
     factor : float
         Multiplies the sums of the weights.
     """
-    transitions = np.zeros((3, 2, 3))
-    transitions[:2, :, 2] = 1.0
-    mdp = FiniteMDP(
-        transitions,
-        [[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]],
-        [0.0, 1.0, 0.0],
-        0.0,
-        np.array([False, False, True]),
-    )
+    mdp = two_bandits()
     trajectory = run(
         mdp,
         as_update("mce"),
@@ -572,7 +533,7 @@ def check_di_finite(
     """
     ours = Worst("proved less needed steps")
     rows = []
-    for name, mdp in (instances() | _unique_instances()).items():
+    for name, mdp in (instances() | unique_instances()).items():
         facts = structure(mdp)
         trajectory = run(mdp, as_update(update), n_steps, weighting="uniform")
         s = facts.contested
@@ -634,52 +595,3 @@ def check_fast_enough(
             **{"regret": float(regret[-1]), "in the last decade": float(last)},
         )
     return judged(ours)
-
-
-@check(
-    "sec:symmetry/decaying-weights",
-    moved={
-        "constant weights in the place of decaying ones": {"schedule": "constant"},
-        "at least three times as long": {"times": 3.0},
-    },
-)
-def check_decaying_recovery(
-    updates: Sequence[str] = PAPER,
-    eta: float = 0.5,
-    schedule: str = "inverse-sqrt",
-    times: float = 1.5,
-) -> Verdict:
-    r"""Count the steps that undo n = 25, 100, 400 steps with decaying and with constant weights.
-
-    "Severely" is read as: at least half as long again for all n, and above the proved floor
-    (`recovery_floor`), which for DI, CE and MCE is of a larger order in n than the whole count
-    with constant weights.
-
-    Parameters
-    ----------
-    updates : sequence of str
-        Which of the paper's updates.
-    eta : float
-        The first weight.
-    schedule : {"inverse-sqrt", "constant"}
-        The weights said to be decaying.
-    times : float
-        How many times as long as with constant weights it should take at least.
-    """
-    ours = Worst("the steps less what is claimed at least")
-    ns, rows = (25, 100, 400), []
-    for name in updates:
-        constant, decaying = counts(ns, name, eta), counts(ns, name, eta, schedule)
-        for n, few, many in zip(ns, constant, decaying, strict=True):
-            floor = recovery_floor(name, n, eta)
-            ours.add(float(many) - max(floor, times * few), update=label_of(name), n=n)
-            rows.append(
-                {
-                    "update": label_of(name),
-                    "n": n,
-                    "n' constant": few,
-                    "n' decaying": many,
-                    "proved at least": floor,
-                }
-            )
-    return judged(ours, evidence=rows)

@@ -19,6 +19,7 @@ from itertools import pairwise
 
 from pu_lib.domains import DOMAINS
 from pu_lib.empirical.options import PRESETS, PUBLISHED_SCHEMES, Options, describe
+from pu_lib.empirical.results import FIXED_RATES
 from pu_lib.empirical.store import Cell, Chunk
 from pu_lib.updates import PAPER
 
@@ -39,7 +40,6 @@ DETAIL_RATES = (0.1, 1.0, 10.0)
 """The rates at which a detail is changed."""
 
 _BETAS = (0.8, 0.7)
-_LENGTH_RATES = {"pg-sm": 10.0, "pg-es": 1.0, "di": 1.0, "ce": 1.0, "mce": 1.0}
 _PAPER = PRESETS["paper"]
 
 _HYDE = ("paper hyde_", "paper bonus=")
@@ -132,7 +132,7 @@ def _cliff(seed: int, beta: float) -> list[Cell]:
 
 def _lengths(seed: int, beta: float) -> list[Cell]:
     return [
-        _cell("chain-length", "chain", scheme, update, _LENGTH_RATES[update], n, 2, beta, o, seed)
+        _cell("chain-length", "chain", scheme, update, FIXED_RATES[update], n, 2, beta, o, seed)
         for scheme in ("LowOffPol", "HiOffPol")
         for n in range(3, 26)
         for update, o in _updates(beta)

@@ -9,11 +9,12 @@ threshold has the same bits on every machine.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pu_lib.domains import Baseline
 from pu_lib.empirical.tables import Tables, lay_out
 from pu_lib.engine.rows import successor_token
 from pu_lib.engine.values import performance
@@ -22,7 +23,6 @@ from pu_lib.mdp import FiniteMDP
 __all__ = ["Baseline", "Problem", "exact_performance", "make_problem"]
 
 Floats = NDArray[np.float64]
-Baseline = Literal["uniform", "first"]
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ one with the smallest restricted mean time to the target; choosing it from the s
 mean a little too small, for all updates alike. Where that rate is the lowest or the highest of the
 grid, the grid is made longer for that update; where it still is at the edge, a note says so.
 
-Updates with a kernel run in the compiled loop. Another one, an object of the reader's own class,
-runs in the plain loop of `pu_lib.empirical.reference`, some hundred times slower.
+Updates with a kernel run in the compiled loop, others in the plain one of
+`pu_lib.empirical.reference`, some hundred times slower.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from pu_lib.arrays import number, whole
 from pu_lib.domains import DOMAINS, read_domain
-from pu_lib.empirical.jekyll_hyde import seed_state
+from pu_lib.empirical.jekyll_hyde import seed_state, simulate
 from pu_lib.empirical.options import SCHEMES, describe, parse, scheme_of
 from pu_lib.empirical.processes import IN_COLUMNS, aims_of, domain_of, sized, stream_of
 from pu_lib.empirical.reference import run_reference
@@ -270,30 +270,29 @@ class _Running:
 
     def _compute(self, chunk: Chunk) -> Measured:
         update = self.updates[chunk.cell.update]
-        # A name in the compiled loop stands for the update that is registered under it.
+        # The registered ones have the settings that the preset says, others their own.
         if update.kernel is not None and update == UPDATES.get(update.name):
             return run_chunk(chunk)
-        return _plain_chunk(chunk, update)
+        return _own_chunk(chunk, update)
 
 
-def _plain_chunk(chunk: Chunk, update: Update) -> Measured:
-    """Compute the runs of a chunk by the plain loop."""
+def _own_chunk(chunk: Chunk, update: Update) -> Measured:
+    """Compute the runs of a chunk with an update as it is set, compiled if it has a kernel."""
     cell, steps, censored = chunk.cell, [], []
     for run in range(chunk.first, chunk.first + chunk.count):
         problem = problem_of(cell, run)
-        ended = run_reference(
-            process_of(cell, run),
-            problem.threshold,
-            update,
-            cell.eta,
-            scheme_of(cell.scheme),
-            seed_state(cell.seed, stream_of(cell), run),
-            parse(cell.preset),
-            cell.max_steps,
-            25 if problem.acyclic else 100,
-        )
-        steps.append(ended.steps)
-        censored.append(not ended.passed)
+        setting = (scheme_of(cell.scheme), seed_state(cell.seed, stream_of(cell), run))
+        options = parse(cell.preset)
+        if update.kernel is not None:
+            ended = simulate(problem, update, cell.eta, *setting, options, cell.max_steps)
+            steps.append(ended.steps)
+            censored.append(ended.censored)
+            continue
+        gap = 25 if problem.acyclic else 100
+        mdp, goal = process_of(cell, run), problem.threshold
+        plain = run_reference(mdp, goal, update, cell.eta, *setting, options, cell.max_steps, gap)
+        steps.append(plain.steps)
+        censored.append(not plain.passed)
     return {"steps": np.array(steps, np.int64), "censored": np.array(censored, np.bool_)}
 
 

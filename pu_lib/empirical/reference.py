@@ -6,6 +6,9 @@ and rounds in the same places, so that both give the same run to the last bit; t
 them. What differs is how: tables are read from the process itself, the policy is recomputed where
 it is needed, the performance is solved by LAPACK.
 
+The loop is one long function on purpose: it reads as the algorithm's order of events. The formulas
+of the paper's updates are written here once more, also on purpose, to check the compiled kernels.
+
 Sums are plain loops, left to right: NumPy's and Python's own sums may group or correct terms
 differently from one version to the next.
 """

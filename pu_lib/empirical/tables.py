@@ -8,6 +8,7 @@ everything about a transition, so that a replay buffer needs 2 bytes a step (4 f
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,7 +76,7 @@ class Tables:
         """The smallest type that numbers every transition."""
         return np.uint16 if len(self.successor) <= 1 << 16 else np.uint32
 
-    @property
+    @cached_property
     def process(self) -> Process:
         """The arrays as the compiled functions take them."""
         from pu_lib.engine.loop import Process  # imports numba

@@ -1,7 +1,8 @@
 r"""The loop of Jekyll & Hyde, compiled; `pu_lib.empirical.jekyll_hyde` says what it computes.
 
-Every function of a step is compiled into the loop as if its lines stood there. What they share
-comes in groups:
+Every function of a step is compiled into the loop as if its lines stood there; the loop itself is
+one function, because it reads best as the order of events it is. What the functions share comes in
+groups:
 
 - tokens (`pu_lib.engine.rows`): what is fixed when code is compiled;
 - `Process`, `Schedules`, `Rules`, `Limits`: what is fixed during a run;

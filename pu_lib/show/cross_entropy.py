@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,49 +9,40 @@ from matplotlib.patches import FancyArrowPatch
 from numpy.typing import NDArray
 
 from pu_lib.show.explorers import Explorer, Slider
-from pu_lib.show.style import GREY, INK, BookFigure, figure, line
-from pu_lib.theory.cross_entropy import pattern_margin, race
+from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
+from pu_lib.theory.cross_entropy import one_period, pattern_margin, race
 from pu_lib.theory.cycles import FOUR_STATES, THREE_STATES, simulate
-from pu_lib.updates import UPDATES, look_of, softmax
+from pu_lib.updates import PAPER, look_of, softmax
 
 __all__ = [
     "EXPLORERS",
     "alt_cycle_step",
+    "draw_cycle",
     "draw_cycle_step",
-    "figure_cycle",
-    "figure_four_states",
-    "figure_pattern",
-    "figure_race",
+    "draw_four_states",
+    "draw_pattern",
+    "draw_race",
 ]
 
 Floats = NDArray[np.float64]
 
-ACTIONS = (look_of("pg-sm").colour, look_of("mce").colour, look_of("di").colour)
-"""The colours of a_0, a_1 and a_2 in this chapter's figures."""
+ACTIONS = (INK, "#6f42c1", "#8c564b")
+"""The colours of a_0, a_1 and a_2 in this chapter's figures; none is that of an update."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)))
 ERROR = 5
 """The step of the period at which the worst action overtakes."""
 
 
-@cache
-def _one_period() -> tuple[list[list[Floats]], Floats, NDArray[np.int64], Floats]:
-    """Return parameters (9 times), values, greedy actions and gaps of the cycle, settled."""
-    settled = simulate(THREE_STATES, 20_000).theta
-    start = [settled[s, :n] for s, n in enumerate(THREE_STATES.n_actions)]
-    orbit = simulate(THREE_STATES, 1, start=[row.tolist() for row in start])
-    parameters = [[row.copy() for row in start]]
-    for phase in THREE_STATES.phases:
-        rows = [row.copy() for row in parameters[-1]]
-        row = rows[phase.state]
-        target = (np.arange(len(row)) == phase.greedy).astype(np.float64)
-        rows[phase.state] = row + float(phase.weight) * (target - softmax(row))
-        parameters.append(rows)
-    return parameters, orbit.values, orbit.greedy, orbit.gaps
+@styled
+def draw_cycle(periods: int = 3) -> BookFigure:
+    """Draw the value of the first state over some periods, and its parameters over one.
 
-
-def figure_cycle(periods: int = 3) -> BookFigure:
-    """Draw the value of the first state over some periods, and its parameters over one."""
-    parameters, values, _, _ = _one_period()
+    Parameters
+    ----------
+    periods : int
+        How many.
+    """
+    parameters, values, _ = one_period()
     best = float(THREE_STATES.optimum()[1][0])
     fig, (left, right) = figure(1, 2, height=3.6, gridspec_kw={"width_ratios": [1.15, 1]})
     steps = np.arange(8 * periods + 1)
@@ -82,12 +72,19 @@ def figure_cycle(periods: int = 3) -> BookFigure:
     return fig
 
 
-def figure_race(periods: int = 200) -> BookFigure:
-    """Draw how far each update stays from the optimum on the cycle's MDP and schedule."""
+@styled
+def draw_race(periods: int = 200) -> BookFigure:
+    """Draw how far each update stays from the optimum on the cycle's MDP and schedule.
+
+    Parameters
+    ----------
+    periods : int
+        How many periods of the schedule.
+    """
     best = np.array([float(v) for v in THREE_STATES.optimum()[1]])
     fig, ax = figure(height=3.4)
-    for name in ("ce", "mce", "pg-sm", "pg-es", "di"):
-        v, _ = race(THREE_STATES, UPDATES[name], periods)
+    for name in PAPER:
+        v, _ = race(THREE_STATES, name, periods)
         gap = (best - v).max(axis=1)
         ax.plot(np.arange(len(gap)) + 1, np.maximum(gap, 1e-6), **line(name), linewidth=1.5)
     ax.set(
@@ -97,11 +94,12 @@ def figure_race(periods: int = 200) -> BookFigure:
         ylabel=r"$\max_s\,v_\star(s)-v_t(s)$",
         ylim=(1e-4, 60),
     )
-    ax.legend(ncols=5, loc="lower left", columnspacing=1.2)
+    ax.legend(ncols=len(PAPER), loc="lower left", columnspacing=1.2)
     return fig
 
 
-def figure_pattern() -> BookFigure:
+@styled
+def draw_pattern() -> BookFigure:
     """Draw the largest margin with which rewards can make the pattern a cycle, by discount."""
     discounts = np.append(np.linspace(0.4, 0.74, 5), np.linspace(0.75, 0.99, 25))
     margins = [max(0.0, pattern_margin(float(g))) for g in discounts]
@@ -116,7 +114,8 @@ def figure_pattern() -> BookFigure:
     return fig
 
 
-def figure_four_states() -> BookFigure:
+@styled
+def draw_four_states() -> BookFigure:
     """Draw the value of the first state at the end of the constant-step cycle's period."""
     orbit = simulate(FOUR_STATES, 3)
     tail = orbit.values[-420:, 0]
@@ -128,7 +127,10 @@ def figure_four_states() -> BookFigure:
     edges = np.flatnonzero(np.diff(np.concatenate([[0], first.astype(np.int64), [0]])))
     for start, end in zip(edges[::2], edges[1::2], strict=True):
         ax.axvspan(t[0] + start, t[0] + end, color=GREY, alpha=0.18, linewidth=0)
-    ax.set(xlabel="step within the period of 109 662", ylabel="$v_t(s_0)$ under CE")
+    ax.set(
+        xlabel=f"step within the period of {FOUR_STATES.period:_}".replace("_", " "),
+        ylabel="$v_t(s_0)$ under CE",
+    )
     return fig
 
 
@@ -142,9 +144,16 @@ _PLACES: dict[int | None, tuple[float, float]] = {
 }
 
 
+@styled
 def draw_cycle_step(step: int) -> BookFigure:
-    """Draw the policy as arrows on the MDP, and the first state's parameters, before a step."""
-    parameters, values, greedy, _ = _one_period()
+    """Draw the policy as arrows on the MDP, and the first state's parameters, before a step.
+
+    Parameters
+    ----------
+    step : int
+        From 0, the start of the period, to 8, its end.
+    """
+    parameters, values, greedy = one_period()
     rows = parameters[step]
     t = step % 8
     updated = THREE_STATES.phases[t].state
@@ -208,14 +217,15 @@ def _arrow(ax: Any, s: int, j: int | None, a: int, probability: float, greedy: b
 
 def alt_cycle_step(step: int) -> str:
     """Say what a frame of the explorer shows."""
-    parameters, values, greedy, _ = _one_period()
+    parameters, values, greedy = one_period()
     t = step % 8
     phase = THREE_STATES.phases[t]
+    best = float(THREE_STATES.optimum()[1][0])
     policy = ", ".join(f"a{int(np.argmax(row))} at s{s}" for s, row in enumerate(parameters[step]))
     return (
         f"Step {step} of the cycle: the policy takes {policy}; the value of s0 is "
-        f"{values[t, 0]:.2f} where 14.74 is possible. Next, s{phase.state} is updated with weight "
-        f"{phase.weight} towards its greedy action a{greedy[t, phase.state]}."
+        f"{values[t, 0]:.2f} where {best:.2f} is possible. Next, s{phase.state} is updated with "
+        f"weight {phase.weight} towards its greedy action a{greedy[t, phase.state]}."
     )
 
 

@@ -8,13 +8,8 @@ from numpy.typing import NDArray
 
 from pu_lib.show.explorers import Explorer, Slider
 from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
-from pu_lib.theory.gravity_well import (
-    condition_map,
-    escape_steps,
-    failing_share,
-    greedy_path,
-    well,
-)
+from pu_lib.theory.gravity_well import condition_map, failing_share
+from pu_lib.theory.gravity_well_escape import escape_steps, greedy_path, well
 from pu_lib.updates import UPDATES, label_of, look_of, softmax
 
 __all__ = ["EXPLORERS", "alt_maps", "draw_escape", "draw_maps", "draw_published"]

@@ -38,20 +38,7 @@ sign, :math:`\pi(a_q)` never decreases: with :math:`k = 2w/\|\theta\|^2` and :ma
 **`ce`: fails** with three actions or more, but :math:`\pi(a_q)` never decreases, and the most
 probable action, if it is not :math:`a_q`, never gains.
 
-**How long a well holds.** Let :math:`r = \pi(a_q)/\pi(b)` for the second best action b, and R the
-range of q. Under `pg-sm` :math:`1/r` falls by at most :math:`2wR` a step, so leaving a well with
-:math:`\pi(a_q) = \varepsilon` takes of the order of :math:`1/\varepsilon` steps. Under `ce` and
-`mce` the odds against :math:`a_q` shrink by :math:`e^{-w/2}` a step while they exceed one:
-:math:`O(\log 1/\varepsilon)`. Under `di` :math:`\pi(a_q)` gains at least half of w times the gap
-:math:`\Delta` of q: a number of steps that does not depend on :math:`\varepsilon`. Under `pg-es`
-with p = 2, parameters of norm one and :math:`wR\le1/2`, no parameter crosses zero; with
-:math:`N=\|\theta\|^2` a step multiplies :math:`|\theta_{a_q}/\theta_b|` by
-:math:`1+\frac{k\,(\mathrm{adv}(a_q)-\mathrm{adv}(b))}{1+k\,\mathrm{adv}(b)}\ge1+w\Delta/N`, and
-:math:`N'=N+4w^2V/N` keeps :math:`N_t^2\le1+\frac94w^2R^2t`: :math:`O(\log^2 1/\varepsilon)`.
-
-**The condition keeps away from wrong corners.** If :math:`a_q` stays the same and gains most in
-each step, then :math:`\pi_T(b)-\pi_0(b)\le\pi_T(a_q)-\pi_0(a_q)`, so that :math:`\pi_T(b)` never
-exceeds :math:`(1+\pi_0(b)-\pi_0(a_q))/2`.
+How long a well holds is the subject of `pu_lib.theory.gravity_well_escape`.
 """
 
 from __future__ import annotations
@@ -66,31 +53,28 @@ from numpy.typing import ArrayLike, NDArray
 
 from pu_lib import kernels
 from pu_lib.exact import Number, ball, certified, exact, sign
-from pu_lib.trajectories import follow
-from pu_lib.updates import UPDATES, EscortPolicyGradient, Update, as_update, softmax
+from pu_lib.updates import EscortPolicyGradient, Update, as_update
 
 __all__ = [
-    "DEPTHS",
+    "CE_CASE",
+    "ESCORT_CASE",
+    "MANY_CASE",
+    "SOFTMAX_CASE",
+    "UNIFORM_CASE",
     "Case",
     "certified_increase",
     "certified_margin",
     "clip_and_renormalise",
     "condition_map",
     "convexity_slope",
-    "corner_bound",
-    "escape_bound",
-    "escape_exponent",
-    "escape_steps",
     "escort_step_exact",
     "failing_share",
-    "greedy_path",
     "increase",
-    "lost_steps",
     "margin",
     "parameters",
     "project_integers",
+    "signed_change",
     "simplex_grid",
-    "well",
 ]
 
 Floats = NDArray[np.float64]
@@ -137,7 +121,12 @@ class Case:
         return values.index(max(values))
 
     def floats(self) -> tuple[Floats, Floats]:
-        """Return the policy and the values in floating point."""
+        """Return the policy and the values in floating point.
+
+        Returns
+        -------
+        pi, q : ndarray, shape (n_actions,)
+        """
         return (
             np.array([float(exact(x)) for x in self.pi]),
             np.array([float(exact(x)) for x in self.q]),
@@ -210,6 +199,22 @@ def _margin(gain: Floats, q: Floats) -> Floats:
     greedy = np.arange(q.shape[-1]) == np.argmax(q, axis=-1)[..., np.newaxis]
     own = np.sum(np.where(greedy, gain, 0.0), axis=-1)
     return np.asarray(own - np.max(np.where(greedy, -np.inf, gain), axis=-1))
+
+
+SOFTMAX_CASE = Case(("0.01", "0.6", "0.39"), (1, "0.9", 0))
+"""Under `pg-sm` the greedy action loses and the second best gains, whatever the weight."""
+
+ESCORT_CASE = Case(("0.01", "0.98", "0.01"), (0, "0.999999", 1))
+"""The construction in the paper's proof for `pg-es`, with numbers."""
+
+MANY_CASE = Case(("0.49", "0.01", "0.01", "0.01", "0.48"), (1, "0.99", "0.99", "0.99", 0))
+"""Three rare actions that are almost the best: `pg-es` with p = 1 feeds them at its expense."""
+
+CE_CASE = Case(("0.001", "0.3", "0.699"), (1, 0, 0))
+"""Under `ce` the most probable action pays, and the middle one gains more than the greedy one."""
+
+UNIFORM_CASE = Case(("1/3", "1/3", "1/3"), (1, "0.9", 0))
+"""No well at all."""
 
 
 def certified_increase(update: str | Update, case: Case, weight: Number = 1) -> list[Ball]:
@@ -311,6 +316,32 @@ def certified_margin(update: str | Update, case: Case, weight: Number = 1) -> tu
     return certified(compute)
 
 
+def signed_change(update: str | Update, case: Case, weight: Number) -> float:
+    """Return the change of the greedy action's probability, once its sign is proved.
+
+    Parameters
+    ----------
+    update : str or Update
+        The update, or its name; see `certified_increase`.
+    case : Case
+        The policy and the values.
+    weight : number
+        The weight.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    Undecided
+        If the sign is not decided at the working precision; see `certified`.
+    """
+    change = certified_increase(update, case, weight)[case.greedy]
+    sign(change)
+    return float(change)
+
+
 def convexity_slope(case: Case) -> Fraction:
     r"""Return the exact slope of :math:`\pi(a_q)/\pi'(a_q)` in the weight, at weight zero.
 
@@ -369,8 +400,20 @@ def project_integers(points: Integers, unit: int) -> tuple[Integers, Integers]:
 def clip_and_renormalise(points: Integers, unit: int) -> tuple[Integers, Integers]:
     """Set negative entries to zero and scale the rest to sum one: *not* the projection.
 
-    A point without a positive entry goes to its largest coordinate. Same form as the result of
-    `project_integers`.
+    A point without a positive entry goes to its largest coordinate.
+
+    Parameters
+    ----------
+    points : ndarray of int64, shape (n, n_actions)
+        Numerators.
+    unit : int
+        Their common denominator.
+
+    Returns
+    -------
+    numerators : ndarray of int64, shape (n, n_actions)
+    totals : ndarray of int64, shape (n, 1)
+        The result is ``numerators / (totals * unit)``, as for `project_integers`.
     """
     clipped = np.maximum(points, 0)
     largest = np.arange(points.shape[1]) == np.argmax(points, axis=1)[:, np.newaxis]
@@ -411,7 +454,17 @@ def escort_step_exact(
 
 
 def simplex_grid(resolution: int) -> Floats:
-    """Return the interior points of the three-action simplex with denominator `resolution`."""
+    """Return the interior points of the three-action simplex with denominator `resolution`.
+
+    Parameters
+    ----------
+    resolution : int
+        The denominator, at least 3.
+
+    Returns
+    -------
+    ndarray, shape (n, 3)
+    """
     i, j = np.meshgrid(np.arange(1, resolution), np.arange(1, resolution), indexing="ij")
     inside = i + j < resolution
     first, second = i[inside], j[inside]
@@ -467,199 +520,3 @@ def failing_share(
     """
     labels = condition_map(update, simplex_grid(resolution), q, weight)
     return float(np.mean(labels > 0)), float(np.mean(labels == 2))
-
-
-# How long a well holds
-
-
-def well(epsilon: float) -> Floats:
-    r"""Return :math:`(\varepsilon, 1 - 2\varepsilon, \varepsilon)`, a policy in a well."""
-    if not 0.0 < epsilon < 0.5:
-        raise ValueError(f"epsilon: expected a number in (0, 1/2), got {epsilon}.")
-    return np.array([epsilon, 1.0 - 2.0 * epsilon, epsilon])
-
-
-def corner_bound(pi: ArrayLike, q: ArrayLike) -> Floats:
-    r"""Bound what other actions can reach where the condition holds at every step.
-
-    Parameters
-    ----------
-    pi, q : array_like, shape (..., n_actions)
-        The first policies, and values that do not change.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-        :math:`(1+\pi_0(b)-\pi_0(a_q))/2`; one for the greedy action.
-    """
-    policies, values = np.asarray(pi, dtype=np.float64), np.asarray(q, dtype=np.float64)
-    greedy = np.arange(values.shape[-1]) == np.argmax(values, axis=-1)[..., np.newaxis]
-    own = np.sum(np.where(greedy, policies, 0.0), axis=-1, keepdims=True)
-    return np.where(greedy, 1.0, (1.0 + policies - own) / 2.0)
-
-
-def escape_steps(
-    update: str | Update, pi: ArrayLike, q: ArrayLike, weight: float = 1.0, cap: int = 200_000
-) -> Floats:
-    """Return the steps until the greedy action has probability 1/2.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update, or its name.
-    pi, q : array_like, shape (..., n_actions)
-        The first policies and the values; as many of the one as of the other.
-    weight : float
-        The weight of each step.
-    cap : int
-        How many steps to make at most, rounded up to 64 times a power of two.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        Infinity where the cap was reached.
-    """
-    chosen = as_update(update)
-    values = np.asarray(q, dtype=np.float64)
-    greedy = np.argmax(values, axis=-1)[..., np.newaxis]
-    theta = parameters(chosen, pi)
-    steps, done, chunk = np.full(theta.shape[:-1], np.inf), 0, 64
-    while np.isinf(steps).any() and done <= cap:
-        path = follow(chosen, values, weight, chunk, theta)
-        own = np.take_along_axis(
-            chosen.policy(path), np.broadcast_to(greedy, path[..., :1].shape), -1
-        )
-        out = own[..., 0] >= 0.5
-        first = done + np.argmax(out, axis=0)
-        steps = np.where(np.isinf(steps) & out.any(axis=0), first, steps)
-        theta, done, chunk = path[-1], done + chunk, min(2 * chunk, 4096)
-    return np.asarray(steps)
-
-
-def greedy_path(
-    update: str | Update, pi: ArrayLike, q: ArrayLike, weight: float, n_steps: int
-) -> Floats:
-    """Return the probability of the greedy action along an update, until it is 0.99.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update, or its name.
-    pi, q : array_like, shape (n_actions,)
-        The first policy and the values.
-    weight : float
-        The weight of each step.
-    n_steps : int
-        How many steps to make at most.
-
-    Returns
-    -------
-    ndarray, shape (T,)
-        From the start on.
-    """
-    chosen = as_update(update)
-    path = chosen.policy(follow(chosen, q, weight, n_steps, parameters(chosen, pi)))
-    own = path[:, int(np.argmax(q))]
-    there = np.flatnonzero(own >= 0.99)
-    return np.asarray(own[: there[0] + 1] if len(there) else own)
-
-
-def lost_steps(
-    theta0: ArrayLike, q: ArrayLike, weight: float = 1.0
-) -> dict[str, tuple[float, float]]:
-    """Count, for each update, the steps to probability 1/2 from a well and from the uniform policy.
-
-    Parameters
-    ----------
-    theta0 : array_like
-        Softmax parameters of the start; the other updates start from the same policy.
-    q : array_like
-        Values.
-    weight : float
-        The weight.
-
-    Returns
-    -------
-    dict of str to (float, float)
-        By the update's name: from the well, and from the uniform policy.
-    """
-    pi = softmax(theta0)
-    starts = np.stack([pi, np.full(pi.shape, 1.0 / pi.size)])
-    values = np.broadcast_to(np.asarray(q, dtype=np.float64), starts.shape)
-    counts = {name: escape_steps(name, starts, values, weight) for name in UPDATES}
-    return {name: (float(lost), float(even)) for name, (lost, even) in counts.items()}
-
-
-def escape_bound(
-    update: str | Update, pi: ArrayLike, q: ArrayLike, weight: float
-) -> tuple[float, float]:
-    """Return proved lower and upper bounds on `escape_steps`, as in the module's text.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update, or its name: one of the paper's.
-    pi, q : array_like, shape (n_actions,)
-        The first policy and the values.
-    weight : float
-        The weight of each step.
-
-    Returns
-    -------
-    low, high : float
-        0 and infinity where nothing better is proved.
-
-    Raises
-    ------
-    ValueError
-        If the update is not one of which a bound is proved.
-    """
-    chosen = as_update(update)
-    policy, values = np.asarray(pi, dtype=np.float64), np.asarray(q, dtype=np.float64)
-    greedy = int(np.argmax(values))
-    second = int(np.argmax(np.where(np.arange(len(values)) == greedy, -np.inf, values)))
-    gap, span = float(values[greedy] - values[second]), float(np.ptp(values))
-    odds = float((1.0 - policy[greedy]) / policy[greedy])
-    if chosen.name == "pg-sm":
-        lead = float(policy[second] / policy[greedy])
-        return max(0.0, (lead - 1.0) / (2.0 * weight * span)), np.inf
-    if chosen.name in ("ce", "mce"):
-        return 0.0, float(np.ceil(2.0 * np.log(odds) / weight))
-    if chosen.name == "di":
-        return 0.0, float(np.ceil((1.0 - 2.0 * policy[greedy]) / (weight * gap)))
-    if chosen == UPDATES["pg-es"]:
-        return 0.0, _escort_escape(odds, weight * gap, weight * span)
-    raise ValueError(f"update: no escape bound is proved of {chosen.name!r} with {chosen.options}.")
-
-
-def _escort_escape(odds: float, lead: float, span: float) -> float:
-    """Bound the escape of `pg-es` where no parameter crosses zero: the weight times R <= 1/2."""
-    if span > 0.5:
-        return np.inf
-    steps, needed = 0, 0.5 * np.log(odds)
-    while needed > 0.0:
-        needed -= np.log1p(lead / np.sqrt(1.0 + 2.25 * span**2 * steps))
-        steps += 1
-    return float(steps)
-
-
-DEPTHS = (0.1, 0.03, 0.01, 0.003, 0.001)
-"""The probabilities of the greedy action in the wells that are measured."""
-
-
-def escape_exponent(steps: ArrayLike, depths: Sequence[float] = DEPTHS) -> float:
-    r"""Fit steps :math:`\propto \varepsilon^{-\text{exponent}}` to the three deepest wells.
-
-    Parameters
-    ----------
-    steps : array_like, shape (n,)
-        The steps from each well.
-    depths : sequence of float
-        The wells, n of them, the deepest last.
-
-    Returns
-    -------
-    float
-    """
-    counted = np.asarray(steps, dtype=np.float64)
-    return float(np.polyfit(-np.log(depths[-3:]), np.log(counted[-3:]), 1)[0])

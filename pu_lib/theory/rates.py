@@ -39,12 +39,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib import kernels
-from pu_lib.trajectories import follow
+from pu_lib.domains import bandit, chain, cliff, random_mdp
+from pu_lib.mdp import FiniteMDP
+from pu_lib.theory.convergence import Structure, settled, structure
+from pu_lib.trajectories import Trajectory, follow, run
 from pu_lib.updates import Update, as_update
 
 __all__ = [
@@ -58,8 +62,10 @@ __all__ = [
     "log_times",
     "odds",
     "overtaking_steps",
-    "recovery_floor",
+    "settled_run",
     "taking_turns",
+    "two_bandits",
+    "unique_instances",
 ]
 
 Floats = NDArray[np.float64]
@@ -202,6 +208,16 @@ def overtaking_steps(n_steps: int) -> tuple[Floats, Floats]:
 
     The odds follow :math:`\kappa_{t+1}=\kappa_te^{2\eta_t/(1+\kappa_t)}` from :math:`\kappa_0=1`
     and grow like :math:`e^{t^2}`; up to 25 steps they stay within floating point.
+
+    Parameters
+    ----------
+    n_steps : int
+        How many steps, at most 25.
+
+    Returns
+    -------
+    rates, masses : ndarray, shape (n_steps,)
+        Step sizes, and the mass outside the best arm before each.
     """
     kappa, rates, masses = 1.0, np.empty(n_steps), np.empty(n_steps)
     for t in range(n_steps):
@@ -209,6 +225,59 @@ def overtaking_steps(n_steps: int) -> tuple[Floats, Floats]:
         rates[t] = (t + 1) * kappa
         kappa *= np.exp(2.0 * rates[t] * masses[t])
     return rates, masses
+
+
+def unique_instances() -> dict[str, FiniteMDP]:
+    """Return MDPs with a unique optimal policy, by name."""
+    return {
+        "bandit": bandit([1.0, 0.5, 0.0]),
+        "chain": chain(5, discount=0.9),
+        "cliff": cliff(5, discount=0.9),
+        "random": random_mdp(2, n_states=10, n_actions=3, discount=0.9),
+    }
+
+
+def two_bandits() -> FiniteMDP:
+    """Return two bandits that never meet, each with arms 1 and 0; it starts in the second one."""
+    transitions = np.zeros((3, 2, 3))
+    transitions[:2, :, 2] = 1.0
+    rewards = [[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]
+    ends = np.array([False, False, True])
+    return FiniteMDP(transitions, rewards, [0.0, 1.0, 0.0], 0.0, ends)
+
+
+@cache
+def settled_run(name: str, n_steps: int) -> tuple[FiniteMDP, Structure, Trajectory, int | None]:
+    """Run MCE on a problem with one optimum; also the time from which the proof's bound runs.
+
+    Before the greedy actions settle the best one may lose: the first time at which it has
+    probability 1/2 everywhere is taken after that.
+
+    Parameters
+    ----------
+    name : str
+        Of one of `unique_instances`.
+    n_steps : int
+        Length of the run.
+
+    Returns
+    -------
+    mdp : FiniteMDP
+    facts : Structure
+    trajectory : Trajectory
+    start : int or None
+        None if the run is too short.
+    """
+    mdp = unique_instances()[name]
+    facts = structure(mdp)
+    trajectory = run(mdp, as_update("mce"), n_steps, weighting="uniform")
+    s = facts.contested
+    top = np.where(facts.optimal[s], trajectory.policies[:, s], 0.0).sum(axis=-1)
+    start = settled(trajectory, facts)
+    half = np.flatnonzero((top >= 0.5).all(axis=1))
+    if start is None or half[-1] < start:
+        return mdp, facts, trajectory, None
+    return mdp, facts, trajectory, int(half[half >= start][0])
 
 
 # The limit
@@ -234,16 +303,28 @@ def odds(n_actions: int, n_steps: int, weights: float | ArrayLike = 1.0) -> Floa
     ndarray, shape (T + 1,)
     """
     c = n_actions / (n_actions - 1)
-    w = np.broadcast_to(np.asarray(weights, dtype=np.float64), n_steps)
-    kappa = np.empty(n_steps + 1)
-    kappa[0] = 1.0 / (n_actions - 1)
-    for t in range(n_steps):
-        kappa[t + 1] = kappa[t] * np.exp(c * w[t] / (1.0 + kappa[t]))
-    return kappa
+    path = [1.0 / (n_actions - 1)]
+    for w in np.broadcast_to(np.asarray(weights, dtype=np.float64), n_steps).tolist():
+        path.append(path[-1] * math.exp(c * w / (1.0 + path[-1])))
+    return np.array(path)
 
 
 def limit_error_bound(kappa: Floats, n_actions: int, eta: float = 1.0) -> Floats:
-    r"""Bound :math:`|\kappa_T-\kappa_0-c\eta T|` for every T, as in the module's text."""
+    r"""Bound :math:`|\kappa_T-\kappa_0-c\eta T|` for every T, as in the module's text.
+
+    Parameters
+    ----------
+    kappa : ndarray, shape (T + 1,)
+        The odds, as `odds` returns them for constant weights.
+    n_actions : int
+        :math:`|A|`.
+    eta : float
+        The weight of each step.
+
+    Returns
+    -------
+    ndarray, shape (T + 1,)
+    """
     x = n_actions / (n_actions - 1) * eta
     start = x / (1.0 + kappa[0])
     return np.append(0.0, x * max(1.0, x * np.exp(start)) * np.cumsum(1.0 / (1.0 + kappa[:-1])))
@@ -360,50 +441,3 @@ def di_steps(rewards: Sequence[Fraction | int], weight: Fraction) -> int:
         kernels.di(theta, theta, rewards, best, weight, n)
         steps += 1
     return steps
-
-
-# Decaying weights
-
-
-def recovery_floor(update: str, n: int, eta: float) -> float:
-    r"""Bound from below the steps that undo n steps with weights :math:`\eta/\sqrt t`.
-
-    Two actions, the uniform policy, as in Theorem 5 of the paper; the n' steps back have total
-    weight at most :math:`2\eta(\sqrt{n+n'}-\sqrt n)`.
-
-    - DI: a step moves :math:`\pi` by at most :math:`w/2`, and
-      :math:`\min(\frac12,\frac12\sum_{t\le n}w_t)` has been learnt.
-    - CE and MCE: a step moves :math:`\log(\pi_1/\pi_2)` by at most :math:`2w`, and by the key lemma
-      :math:`\log(1+\sum_{t\le n}w_t)` at least has been learnt.
-    - PG-SM and PG-ES: :math:`3n-4\sqrt n+1` (the paper's Theorem 5(i)).
-
-    Parameters
-    ----------
-    update : str
-        One of the paper's updates.
-    n : int
-        The steps to undo.
-    eta : float
-        The first weight.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If nothing is proved of that update.
-    """
-    spent = 2.0 * eta * (math.sqrt(n + 1.0) - 1.0)
-    if update == "di":
-        needed = min(1.0, spent)
-    elif update in ("ce", "mce"):
-        needed = 0.5 * math.log1p(spent)
-    elif update in ("pg-sm", "pg-es"):
-        return 3.0 * n - 4.0 * math.sqrt(n) + 1.0
-    else:
-        raise ValueError(f"update: no bound is proved of {update!r}.")
-    # 2 eta (sqrt(n + n') - sqrt(n)) >= needed, solved for n'
-    half = needed / (2.0 * eta)
-    return half * (half + 2.0 * math.sqrt(n))

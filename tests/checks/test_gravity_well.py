@@ -7,34 +7,35 @@ import pytest
 
 from pu_lib.checks import gravity_well as checks
 from pu_lib.exact import certified
-from pu_lib.theory import gravity_well as well
+from pu_lib.theory import gravity_well as gravity
+from pu_lib.theory import gravity_well_escape as well
 from pu_lib.updates import PAPER, UPDATES, SoftmaxPolicyGradient, make_update, project_simplex
 
 
 @pytest.mark.parametrize("name", PAPER)
 def test_ball_and_float_increases_agree(name):
     """The kernels on balls (on rationals, for DI) and the vectorised updates."""
-    for case in (checks.SOFTMAX_CASE, checks.ESCORT_CASE, checks.CE_CASE):
+    for case in (gravity.SOFTMAX_CASE, gravity.ESCORT_CASE, gravity.CE_CASE):
         pi, q = case.floats()
-        balls = certified(lambda case=case: well.certified_increase(name, case, "0.1"))
+        balls = certified(lambda case=case: gravity.certified_increase(name, case, "0.1"))
         np.testing.assert_allclose(
-            [float(x) for x in balls], well.increase(name, pi, q, 0.1), atol=1e-12
+            [float(x) for x in balls], gravity.increase(name, pi, q, 0.1), atol=1e-12
         )
 
 
 @pytest.mark.parametrize(("p", "factor"), [(1.0, "keep"), (2.0, "drop"), (3.0, "keep")])
 def test_escort_without_a_kernel_agrees_with_the_library(p, factor):
     update = make_update("pg-es", p=p, factor=factor)
-    pi, q = checks.MANY_CASE.floats()
-    balls = certified(lambda: well.certified_increase(update, checks.MANY_CASE, "0.1"))
+    pi, q = gravity.MANY_CASE.floats()
+    balls = certified(lambda: gravity.certified_increase(update, gravity.MANY_CASE, "0.1"))
     np.testing.assert_allclose(
-        [float(x) for x in balls], well.increase(update, pi, q, 0.1), atol=1e-12
+        [float(x) for x in balls], gravity.increase(update, pi, q, 0.1), atol=1e-12
     )
 
 
 def test_integer_projection_is_the_projection():
     points = np.random.default_rng(0).integers(-90, 91, (500, 5))
-    numerators, support = well.project_integers(points, 60)
+    numerators, support = gravity.project_integers(points, 60)
     assert np.all(numerators.sum(axis=1) == 60 * support[:, 0])
     np.testing.assert_allclose(
         numerators / (60 * support), project_simplex(points / 60), atol=1e-12
@@ -44,15 +45,15 @@ def test_integer_projection_is_the_projection():
 def test_documented_digits():
     change = checks.check_pg_sm_decrease().evidence
     assert float(change[3]["change of the greedy action"]) == pytest.approx(-5.67629302977e-4)
-    rows = checks.check_violation("ce", checks.CE_CASE, checks.WEIGHTS[:4]).evidence
+    rows = checks.check_violation("ce", gravity.CE_CASE, checks.WEIGHTS[:4]).evidence
     assert rows[3]["increase of the greedy action"] == pytest.approx(3.74399575e-3)
     assert rows[3]["largest increase"] == pytest.approx(8.82549616e-2)
-    assert well.convexity_slope(checks.SOFTMAX_CASE) == Fraction(3789, 100000)
+    assert gravity.convexity_slope(gravity.SOFTMAX_CASE) == Fraction(3789, 100000)
 
 
 def test_the_ledger_s_shares():
     """What the correction of "much more restricted" quotes."""
-    shares = [well.failing_share(name, (1.0, 0.99, 0.0), 0.1)[0] for name in ("pg-es", "pg-sm")]
+    shares = [gravity.failing_share(name, (1.0, 0.99, 0.0), 0.1)[0] for name in ("pg-es", "pg-sm")]
     assert [round(100 * share, 1) for share in shares] == [47.6, 48.1]
 
 
@@ -65,7 +66,7 @@ def test_an_own_update_without_a_kernel_gets_a_sentence():
             return None
 
     with pytest.raises(ValueError, match="'mine' has no kernel"):
-        checks.check_violation(Mine(), checks.SOFTMAX_CASE)
+        checks.check_violation(Mine(), gravity.SOFTMAX_CASE)
     with pytest.raises(ValueError, match="'mine' has no kernel"):
         checks.check_condition(Mine(), n_samples=1)
     with pytest.raises(ValueError, match="no escape bound is proved of 'mine'"):
@@ -76,8 +77,8 @@ def test_an_own_update_with_a_kernel_is_judged():
     class Mine(SoftmaxPolicyGradient):
         name = "mine"
 
-    verdict = checks.check_violation(Mine(), checks.SOFTMAX_CASE)
-    assert verdict.margin == checks.check_violation("pg-sm", checks.SOFTMAX_CASE).margin
+    verdict = checks.check_violation(Mine(), gravity.SOFTMAX_CASE)
+    assert verdict.margin == checks.check_violation("pg-sm", gravity.SOFTMAX_CASE).margin
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_an_own_update_with_a_kernel_is_judged():
     [
         lambda: checks.check_escape(["npg"], [1.0]),
         lambda: checks.check_condition("npg", n_samples=1),
-        lambda: checks.check_violation("npg", checks.CE_CASE),
+        lambda: checks.check_violation("npg", gravity.CE_CASE),
         lambda: well.escape_bound("npg", well.well(0.1), [1.0, 0.9, 0.0], 1.0),
     ],
 )
@@ -172,7 +173,7 @@ def test_exact_escort_step_agrees_with_the_library():
         [Fraction(1), Fraction(3, 2), Fraction(1, 2)],
         [Fraction(1), Fraction(0), Fraction(2)],
     )
-    policy, crossed = well.escort_step_exact(theta, q, Fraction(1, 3))
+    policy, crossed = gravity.escort_step_exact(theta, q, Fraction(1, 3))
     update = UPDATES["pg-es"]
     floats = update.policy(update.step([1.0, 1.5, 0.5], [1.0, 0.0, 2.0], 1 / 3))
     np.testing.assert_allclose([float(x) for x in policy], floats, atol=1e-14)
@@ -181,7 +182,7 @@ def test_exact_escort_step_agrees_with_the_library():
 
 def test_errors_are_sentences():
     with pytest.raises(ValueError, match="sum to one"):
-        well.Case(("0.5", "0.4"), (1, 0))
+        gravity.Case(("0.5", "0.4"), (1, 0))
     with pytest.raises(ValueError, match="epsilon"):
         well.well(0.7)
     with pytest.raises(ValueError, match="softmax update with a kernel"):

@@ -121,16 +121,6 @@ def test_the_room_of_di_s_bound_by_hand() -> None:
     assert wider["two arms, weight 1/7"]["room"] == 7
 
 
-def test_recovery_floors_by_hand() -> None:
-    """DI, eta = 1/2: 1/2 is learnt in full, so 4 sqrt(n) / 2 + 1 at n = 16, 9."""
-    assert rates.recovery_floor("di", 16, 0.5) == pytest.approx(9.0)
-    learnt = np.log(1 + (np.sqrt(17) - 1))
-    assert rates.recovery_floor("mce", 16, 0.5) == pytest.approx(learnt * 4 + learnt**2 / 4)
-    assert rates.recovery_floor("pg-sm", 16, 0.5) == 33.0
-    with pytest.raises(ValueError, match="no bound is proved of 'npg'"):
-        rates.recovery_floor("npg", 16, 0.5)
-
-
 def test_the_theorem_s_table_by_hand() -> None:
     """On the bandit with three best arms of five the first step already has a settled policy."""
     rows = {row["problem"]: row for row in checks.check_theorem_2().evidence}

@@ -331,3 +331,30 @@ def test_a_process_without_a_gap_gets_a_sentence(tmp_path, capsys):
     flat.save(tmp_path / "flat.npz")
     assert main(["race", str(tmp_path / "flat.npz")]) == 2
     assert "nothing to learn" in capsys.readouterr().err
+
+
+@dataclass(frozen=True)
+class Compiled(Halving):
+    """The same with a kernel, which is compiled."""
+
+    name = "compiled"
+    parametrization = "softmax"
+
+    @property
+    def kernel(self):
+        return half_step
+
+
+def half_step(theta, pi, q, best, weight, n_actions):
+    v = 0
+    for a in range(n_actions):
+        v += pi[a] * q[a]
+    for a in range(n_actions):
+        theta[a] += 0.5 * weight * pi[a] * (q[a] - v)
+
+
+def test_an_update_with_a_kernel_of_its_own_is_compiled_in_a_race():
+    settings = {"rates": (2.0,), "runs": 2, "max_steps": 500, "target": 0.8}
+    bandit = domains.bandit([0.0, 1.0])
+    plain, fast = race(bandit, updates=[Halving(), Compiled()], **settings)
+    assert plain.best == fast.best

@@ -5,6 +5,7 @@ import pytest
 
 from pu_lib.show import convergence, cross_entropy, rates
 from pu_lib.show.style import BookFigure
+from pu_lib.updates import UPDATES
 
 
 def test_convergence_figures_draw_what_they_say() -> None:
@@ -16,12 +17,14 @@ def test_convergence_figures_draw_what_they_say() -> None:
 
 
 def test_cross_entropy_figures_draw_what_they_say() -> None:
-    cycle = cross_entropy.figure_cycle(2)
+    cycle = cross_entropy.draw_cycle(2)
     value = cycle.axes[0].lines[0].get_ydata()
     assert np.ptp(value) > 14.0
-    race = cross_entropy.figure_race(5)
+    looks = {update.look.colour for update in UPDATES.values() if update.look}
+    assert not looks & set(cross_entropy.ACTIONS)
+    race = cross_entropy.draw_race(5)
     assert len(race.axes[0].get_legend().get_texts()) == 5
-    assert isinstance(cross_entropy.figure_four_states(), BookFigure)
+    assert isinstance(cross_entropy.draw_four_states(), BookFigure)
 
 
 def test_rates_figures_draw_what_they_say() -> None:

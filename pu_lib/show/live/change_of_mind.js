@@ -81,7 +81,7 @@ function render({ model, el }) {
     const isHome = ["running", "done"].includes(phase) && home >= count;
     row.classList.toggle("pu-live-home", isHome);
     if (phase === "ready" || phase === "training") time.textContent = "";
-    else if (phase === "trained") time.textContent = `at ${short(now)}`;
+    else if (phase === "trained") time.textContent = short(now);
     else if (isHome) time.textContent = `back: ${count}`;
     else time.textContent = Number.isFinite(count) ? `${made}` : "never";
   }
