@@ -86,6 +86,9 @@ __all__ = [
 MAX_STEPS = 2_000_000
 """The most updates that are walked one by one; a few seconds."""
 
+FARTHEST = 10**15
+"""The largest n whose count of PG-SM is enclosed in blocks of steps."""
+
 QUICK = 50_000
 """Where a walk and a theorem lead to the same number: the most updates to walk."""
 
@@ -269,9 +272,10 @@ def _written(number: arb) -> str:
 def is_known(chosen: Setting) -> bool:
     """Say whether the count is known without walking, for every n in reach.
 
-    That is DI, and PG-SM from one half or above, with constant weights.
+    That is DI, and PG-SM from one half or above with a weight that is not tiny, both constant.
     """
-    retraces = chosen.kind is SoftmaxWalker and chosen.start >= Fraction(1, 2)
+    large = chosen.start >= Fraction(1, 2) and chosen.eta >= Fraction(1, 1000)
+    retraces = chosen.kind is SoftmaxWalker and large
     return chosen.schedule == "constant" and (retraces or chosen.kind is DirectWalker)
 
 
@@ -307,10 +311,6 @@ def unwalked(n: int, chosen: Setting, strict: bool, max_steps: int = MAX_STEPS) 
         f"undoing n = {n} updates of {chosen.update.name} takes more than the {max_steps} steps "
         f"that are walked; " + (f"proved: n' is {what}" if what else "no bound on n' is proved")
     )
-
-
-FARTHEST = 10**15
-"""The largest n whose count of PG-SM is enclosed in blocks of steps."""
 
 
 def proved_range(n: int, chosen: Setting) -> tuple[float, float]:

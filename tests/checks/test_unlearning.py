@@ -346,3 +346,8 @@ def test_more_actions_reduce_to_two_with_another_start():
         theta = update.step(theta, 1 - q, eta)
         steps += 1
     assert steps == count(n, "pg-sm", Fraction(5 * K, 2 * (K - 1)), start="1/10") == 2
+
+
+def test_tiny_weights_are_walked():
+    assert count(60_000, "pg-sm", "1e-30") == 60_001
+    assert count(60_000, "pg-sm", "0.001") == count(60_000, "pg-sm", "0.00099999999")
