@@ -11,8 +11,8 @@ What most programs need can be taken from here; it is imported at its first use,
 ``import pu_lib`` costs nothing:
 
 >>> import pu_lib
->>> print(pu_lib.run("chain", "mce", n_steps=100))
-MCE, 100 updates on 10 states and 2 actions: performance 0.7386 to 0.8889
+>>> print(pu_lib.run("chain", "mce", n_steps=100, weighting="uniform"))
+MCE, 100 updates on 10 states and 2 actions: performance 0.7314 to 0.9133
 """
 
 from __future__ import annotations

@@ -70,6 +70,8 @@ def numbers(
     Returns
     -------
     ndarray of float64
+        The numbers, in the shape they were given; it is `value` itself where that is an array of
+        floats and no copy is asked for.
 
     Raises
     ------
@@ -111,6 +113,11 @@ def number(name: str, value: Any, *, low: float = -np.inf, high: float = np.inf)
     low, high : float
         The range it must be in, ends included.
 
+    Returns
+    -------
+    float
+        The number.
+
     Raises
     ------
     ValueError
@@ -135,6 +142,11 @@ def whole(
         What was given; an integer of NumPy will do, a float or a boolean will not.
     low, high : int, optional
         The range it must be in, ends included.
+
+    Returns
+    -------
+    int
+        The integer.
 
     Raises
     ------
@@ -164,6 +176,11 @@ def flags(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.boo
         What was given; numbers are not taken for booleans.
     shape : tuple of int
         The shape it must have.
+
+    Returns
+    -------
+    ndarray of bool
+        A copy of what was given, of shape `shape`.
 
     Raises
     ------
@@ -212,8 +229,13 @@ def first_index(marks: NDArray[np.bool_]) -> tuple[int, ...]:
 
     Parameters
     ----------
-    marks : ndarray of bool
+    marks : ndarray of bool, shape (...)
         At least one of them is true.
+
+    Returns
+    -------
+    tuple of int
+        One entry an axis, in the order in which NumPy goes through an array.
     """
     return tuple(int(i) for i in np.argwhere(marks)[0])
 

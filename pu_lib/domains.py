@@ -102,6 +102,11 @@ def chain(
         If true both actions pay 1 in the last state before the end, as in the code that goes with
         the paper's predecessor; in the paper's figure jumping pays the same everywhere.
 
+    Returns
+    -------
+    FiniteMDP
+        The chain, with two actions: 0 jumps, 1 walks.
+
     Raises
     ------
     ValueError
@@ -113,9 +118,28 @@ def chain(
 def cliff(
     n_states: int = 7, beta: float = 0.8, discount: float = 0.99, last_state_tie: bool = False
 ) -> FiniteMDP:
-    """Return the chain with a third action that ends the trajectory and pays nothing.
+    r"""Return the chain with a third action that ends the trajectory and pays nothing.
 
-    The parameters are those of `chain`.
+    Parameters
+    ----------
+    n_states : int
+        :math:`|S| \ge 2`, the terminal state included.
+    beta : float
+        What jumping earns at :math:`s_0`, relative to walking to the end.
+    discount : float
+        Discount factor in (0, 1).
+    last_state_tie : bool
+        Whether jumping, like walking, pays 1 in the last state before the end.
+
+    Returns
+    -------
+    FiniteMDP
+        The chain, with three actions: jump, walk, and fall off the cliff.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
     return _walk(n_states, beta, discount, copies=1, cliff=True, last_state_tie=last_state_tie)
 
@@ -127,9 +151,30 @@ def duplicated_chain(
     discount: float = 0.99,
     last_state_tie: bool = False,
 ) -> FiniteMDP:
-    """Return the chain whose optimal action stands `n_actions` - 1 times.
+    r"""Return the chain whose optimal action stands `n_actions` - 1 times.
 
-    The other parameters are those of `chain`; with two actions it is the chain.
+    Parameters
+    ----------
+    n_states : int
+        :math:`|S| \ge 2`, the terminal state included.
+    n_actions : int
+        At least 2; with two actions it is the chain.
+    beta : float
+        What jumping earns at :math:`s_0`, relative to walking to the end.
+    discount : float
+        Discount factor in (0, 1).
+    last_state_tie : bool
+        Whether jumping, like walking, pays 1 in the last state before the end.
+
+    Returns
+    -------
+    FiniteMDP
+        The chain; action 0 jumps, all others walk.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
     copies = whole("n_actions", n_actions, low=2) - 1
     return _walk(n_states, beta, discount, copies, cliff=False, last_state_tie=last_state_tie)

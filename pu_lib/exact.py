@@ -61,6 +61,16 @@ def exact(x: Number, name: str = "the number") -> Fraction:
         the shortest decimal that prints it: ``0.3`` is 3/10, not the nearest binary fraction.
     name : str
         What the number is, for the error message.
+
+    Returns
+    -------
+    Fraction
+        The same number, in lowest terms.
+
+    Raises
+    ------
+    ValueError
+        If it is neither a number nor the text of one, or is infinite or not a number.
     """
     if isinstance(x, (Integral, Rational)):
         return Fraction(int(x)) if isinstance(x, Integral) else Fraction(x)
@@ -107,6 +117,11 @@ def solve(matrix: Sequence[Sequence[Any]], right: Sequence[Any]) -> list[Any]:
         pivoting is needed.
     right : sequence of numbers, shape (n,)
         The right side.
+
+    Returns
+    -------
+    list of numbers, length n
+        The solution, in the arithmetic of the arguments.
     """
     if isinstance(right[0], arb):  # the same elimination, in C
         solution = arb_mat([list(row) for row in matrix]).solve(arb_mat([[x] for x in right]))
@@ -136,6 +151,11 @@ def certified(compute: Callable[[], T], bits: int = 128, max_bits: int = 1 << 16
         Takes no argument and builds its balls anew from exact numbers each time it is called.
     bits, max_bits : int
         The first precision, doubled after every `Undecided`, and the largest one to try.
+
+    Returns
+    -------
+    object
+        What `compute` returns, at the first precision that decides everything.
 
     Raises
     ------

@@ -32,7 +32,22 @@ Kernel = Callable[[Any, Any, Any, int, Any, int], None]
 
 
 def mean(pi: Any, q: Any, n_actions: int) -> Any:
-    r"""Return the value of a state, :math:`\sum_a \pi(a)\,q(a)`."""
+    r"""Return the value of a state, :math:`\sum_a \pi(a)\,q(a)`.
+
+    Parameters
+    ----------
+    pi : sequence of numbers, length n_actions
+        The policy of the state.
+    q : sequence of numbers, length n_actions
+        The values of the actions.
+    n_actions : int
+        The number of actions.
+
+    Returns
+    -------
+    number
+        The value, in the arithmetic of the arguments.
+    """
     v = 0
     for a in range(n_actions):
         v += pi[a] * q[a]
@@ -40,7 +55,20 @@ def mean(pi: Any, q: Any, n_actions: int) -> Any:
 
 
 def greedy(q: Any, n_actions: int) -> int:
-    """Return the first action of largest value."""
+    """Return the first action of largest value.
+
+    Parameters
+    ----------
+    q : sequence of numbers, length n_actions
+        The values of the actions.
+    n_actions : int
+        The number of actions.
+
+    Returns
+    -------
+    int
+        The index of the action, from 0.
+    """
     best = 0
     for a in range(1, n_actions):
         if q[a] > q[best]:

@@ -42,6 +42,7 @@ def softmax(theta: ArrayLike) -> Floats:
     Returns
     -------
     ndarray, shape (..., n_actions)
+        The policy, summing to one along the last axis; what underflows is zero.
 
     Raises
     ------
@@ -72,6 +73,7 @@ def escort(theta: ArrayLike, p: float = 2.0) -> Floats:
     Returns
     -------
     ndarray, shape (..., n_actions)
+        The policy: non-negative, summing to one along the last axis.
 
     Raises
     ------
@@ -84,7 +86,20 @@ def escort(theta: ArrayLike, p: float = 2.0) -> Floats:
 
 
 def unchecked_escort(theta: Floats, p: float) -> Floats:
-    """Return the escort transform of finite rows that are not zero."""
+    """Return the escort transform of finite rows that are not zero.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (..., n_actions)
+        Finite parameters, not all zero in any row.
+    p : float
+        The exponent, at least 1.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+        The policy.
+    """
     modulus = np.abs(theta)
     powers = (modulus / modulus.max(axis=-1, keepdims=True)) ** p
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
@@ -106,6 +121,7 @@ def project_simplex(x: ArrayLike) -> Floats:
     Returns
     -------
     ndarray, shape (..., n_actions)
+        The projections: non-negative, summing to one along the last axis.
 
     Raises
     ------
@@ -134,10 +150,22 @@ def unchecked_projection(points: Floats) -> Floats:
 
 
 def advantage(pi: Floats, q: Floats) -> Floats:
-    r"""Return :math:`\mathrm{adv}(a) = q(a) - \sum_b \pi(b) q(b)`, shape (..., n_actions).
+    r"""Return the advantages :math:`\mathrm{adv}(a) = q(a) - \sum_b \pi(b) q(b)`.
 
-    It is computed as :math:`\sum_b \pi(b)\,(q(a) - q(b))`, which keeps its digits where the policy
-    is nearly deterministic and the two terms of the definition nearly equal.
+    They are computed as :math:`\sum_b \pi(b)\,(q(a) - q(b))`, which keeps its digits where the
+    policy is nearly deterministic and the two terms of the definition nearly equal.
+
+    Parameters
+    ----------
+    pi : ndarray, shape (..., n_actions)
+        Policies.
+    q : ndarray, shape (..., n_actions)
+        Values; the leading axes broadcast with those of `pi`.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+        The advantages, whose mean under `pi` is zero.
     """
     gaps = q[..., :, np.newaxis] - q[..., np.newaxis, :]
     return np.asarray(np.sum(pi[..., np.newaxis, :] * gaps, axis=-1))
@@ -188,7 +216,25 @@ def greedy_mask(
 
 
 def rows(name: str, value: ArrayLike) -> Floats:
-    """Return `value` as finite floats with an axis of actions, or raise `ValueError`."""
+    """Return an argument as an array of finite floats with an axis of actions.
+
+    Parameters
+    ----------
+    name : str
+        What the argument is called, for the sentence.
+    value : array_like, shape (..., n_actions)
+        What was given.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+        The numbers, at least one a row.
+
+    Raises
+    ------
+    ValueError
+        If it is a single number, has an empty last axis, or holds anything but finite real numbers.
+    """
     array = numbers(name, value)
     if array.ndim == 0 or array.shape[-1] == 0:
         got = f"the single number {array}" if array.ndim == 0 else f"shape {array.shape}"
@@ -197,7 +243,30 @@ def rows(name: str, value: ArrayLike) -> Floats:
 
 
 def weights(name: str, value: ArrayLike, theta: Floats, q: Floats) -> Floats:
-    """Return the weights of a step, at least 0 and one a row, or raise `ValueError`."""
+    r"""Return the weights of a step: at least 0, and one a row.
+
+    Parameters
+    ----------
+    name : str
+        What the argument is called, for the sentence.
+    value : array_like, shape (...)
+        The weights :math:`w = \eta\,d(s)`.
+    theta : ndarray, shape (..., n_actions)
+        The parameters that are to be moved.
+    q : ndarray, shape (..., n_actions)
+        The values.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        The weights; they broadcast with the leading axes of `theta` and `q`.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative or not finite, if `theta` and `q` differ in their numbers of
+        actions, or if the leading axes do not broadcast.
+    """
     array = numbers(name, value)
     if q.shape[-1] != theta.shape[-1]:
         raise ValueError(
@@ -218,7 +287,18 @@ def weights(name: str, value: ArrayLike, theta: Floats, q: Floats) -> Floats:
 
 
 def require_escort(theta: Floats) -> None:
-    """Raise `ValueError` unless every row has a parameter that is not zero."""
+    """Refuse escort parameters of which a whole row is zero.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (..., n_actions)
+        Escort parameters.
+
+    Raises
+    ------
+    ValueError
+        If every parameter of a row is zero.
+    """
     dead = ~np.any(theta != 0.0, axis=-1)
     if np.any(dead):
         raise ValueError(

@@ -26,6 +26,8 @@ def write_settings(name: str, values: Mapping[str, Any], usual: Mapping[str, Any
     usual : mapping
         The usual value of every setting.
 
+    Examples
+    --------
     >>> write_settings("chain", {"beta": 0.7, "n_states": 10}, {"n_states": 10, "beta": 0.8})
     'chain beta=0.7'
     """
@@ -50,6 +52,8 @@ def read_settings(what: str, text: str, usual: Mapping[str, Any]) -> dict[str, A
     ValueError
         If a setting is unknown or given twice, or its value is of another type.
 
+    Examples
+    --------
     >>> read_settings("domain", "beta=0.7", {"n_states": 10, "beta": 0.8})
     {'beta': 0.7}
     """

@@ -89,7 +89,17 @@ Parametrization = Literal["softmax", "escort", "direct"]
 
 
 class Look(NamedTuple):
-    """How an update is drawn: a colour, a dash pattern and a marker, as matplotlib takes them."""
+    """How an update is drawn: a colour, a dash pattern and a marker, as matplotlib takes them.
+
+    Attributes
+    ----------
+    colour : str
+        A colour as ``#rrggbb``.
+    dash : str or tuple
+        A line style: its short name, as in ``"-"``, or (offset, lengths of dashes and gaps).
+    marker : str
+        The character of a marker.
+    """
 
     colour: str
     dash: str | tuple[float, tuple[float, ...]]
@@ -142,7 +152,24 @@ class Update(ABC):
     def advance(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
-        """Return the new parameters; `weight` has a trailing axis of length one."""
+        r"""Return the new parameters after one step, from checked arrays that broadcast.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (..., n_actions)
+            Parameters of the update.
+        q : ndarray, shape (..., n_actions)
+            Values.
+        weight : ndarray, shape (..., 1)
+            :math:`w = \eta\,d(s) \ge 0`; the last axis has length one.
+        rng : numpy.random.Generator or None
+            What a random choice, such as that of a tied action, is drawn from.
+
+        Returns
+        -------
+        ndarray, shape (..., n_actions)
+            The new parameters.
+        """
 
     @property
     def options(self) -> dict[str, Any]:
@@ -183,6 +210,7 @@ class Update(ABC):
         Returns
         -------
         ndarray, shape (..., n_actions)
+            Parameters whose `policy` is `pi`, up to rounding.
 
         Raises
         ------
@@ -216,6 +244,7 @@ class Update(ABC):
         Returns
         -------
         ndarray, shape (..., n_actions)
+            The new parameters; the leading axes are those of `theta`, `q` and `weight` together.
 
         Raises
         ------
@@ -238,7 +267,19 @@ class Update(ABC):
         return new
 
     def initial(self, n_states: int, n_actions: int) -> Floats:
-        """Return parameters of the uniform policy, shape (n_states, n_actions).
+        """Return parameters of the uniform policy.
+
+        Parameters
+        ----------
+        n_states : int
+            The number of states, at least 1.
+        n_actions : int
+            The number of actions, at least 2.
+
+        Returns
+        -------
+        ndarray, shape (n_states, n_actions)
+            `uniform` in every entry.
 
         Raises
         ------
@@ -623,6 +664,11 @@ def make_update(name: str, **options: object) -> Update:
         A name in `UPDATES`.
     **options
         ``p`` and ``factor`` for `pg-es`, ``ties`` for `ce` and `mce`.
+
+    Returns
+    -------
+    Update
+        The update; `UPDATES` is left as it is.
 
     Raises
     ------

@@ -163,6 +163,13 @@ class Worst:
     def add(self, margin: float, **instance: Any) -> None:
         """Note an instance and how far it is from breaking the claim.
 
+        Parameters
+        ----------
+        margin : float
+            The distance: positive if the claim holds there, infinite where nothing can break it.
+        **instance
+            What the instance is, in values that evidence can hold.
+
         Raises
         ------
         ValueError

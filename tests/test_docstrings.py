@@ -12,6 +12,7 @@ import pytest
 from numpydoc.validate import validate
 
 import pu_lib
+from pu_lib.kernels import KERNELS
 
 WANTED = {
     "GL08",  # there is a docstring
@@ -70,23 +71,35 @@ def resolve(name: str) -> object:
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_docstring_is_whole(name: str) -> None:
     thing = resolve(name)
-    parameters = [p for p in inspect.signature(thing).parameters if p not in ("self", "cls")]
-    described = "Attributes\n" in (inspect.getdoc(thing) or "")  # of a class made of its fields
+    described = _told_elsewhere(thing) or _told_by_summary(thing)
     problems = [
         f"{code}: {text}"
         for code, text in validate(name)["errors"]
-        # one parameter that the summary names in backticks needs no section of its own
-        if code in WANTED
-        and not (code in ("PR01", "PR02") and (described or _told(thing, parameters)))
+        if code in WANTED and not (code in ("PR01", "PR02") and described)
     ]
     if _raises(thing) and "Raises\n" not in (inspect.getdoc(thing) or ""):
         problems.append("it raises an error and has no section Raises")
     assert not problems, "\n".join([name, *problems])
 
 
-def _told(thing: object, parameters: list[str]) -> bool:
-    doc = inspect.getdoc(thing) or ""
-    return "Parameters\n" not in doc and len(parameters) <= 1
+def _told_elsewhere(thing: object) -> bool:
+    """Return whether the parameters have their description in another place.
+
+    Those of a class made of its fields are its attributes; a class that takes over its constructor
+    (an exception, an enumeration) has none of its own; and the module's text says once what the
+    kernels, which all have one signature, are called with.
+    """
+    if inspect.isclass(thing):
+        return "Attributes\n" in (inspect.getdoc(thing) or "") or "__init__" not in vars(thing)
+    return thing in KERNELS
+
+
+def _told_by_summary(thing: object) -> bool:
+    """Return whether there is but one parameter, which the text without sections tells."""
+    if inspect.isclass(thing):
+        return False
+    taken = [name for name in inspect.signature(thing).parameters if name not in ("self", "cls")]  # type: ignore[arg-type]
+    return "Parameters\n" not in (inspect.getdoc(thing) or "") and len(taken) <= 1
 
 
 def _raises(thing: object) -> bool:

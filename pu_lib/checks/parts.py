@@ -81,7 +81,22 @@ SCHEMES_EXCHANGED: _Moved = {
 
 
 def slower(column: str, value: str, factor: float, note: str = "") -> _Moved:
-    """Return the control in which some runs take `factor` times as long."""
+    """Return the control in which some runs take several times as long.
+
+    Parameters
+    ----------
+    column, value : str
+        Which runs: those with this value in this column.
+    factor : float
+        How many times as many steps they take.
+    note : str
+        What to add to the words of the control.
+
+    Returns
+    -------
+    dict
+        One entry for `moved`: the control in words, and the argument `table` that makes it.
+    """
     name = label_of(value) if column == "update" else value
     words = f"{name} takes {factor:g} times as long{note}"
     return {words: {"table": slowed(column, value, factor)}}

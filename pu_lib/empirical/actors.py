@@ -30,7 +30,22 @@ def configured(update: str | Update, options: Options) -> Update:
 
 
 def start_of(update: Update, n_actions: int, options: Options) -> float:
-    """Return the parameter that every action of every state starts from."""
+    """Return the parameter that every action of every state starts from.
+
+    Parameters
+    ----------
+    update : Update
+        The actor's update.
+    n_actions : int
+        The number of actions.
+    options : Options
+        The open details, for the start of escort parameters.
+
+    Returns
+    -------
+    float
+        The parameter, which makes the first policy uniform.
+    """
     if update.parametrization == "escort":
         return options.escort_start
     return update.uniform(n_actions)

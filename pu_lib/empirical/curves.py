@@ -49,7 +49,24 @@ CENTRES = {"median": "median", "mean": "mean"}
 
 
 def both_centres(table: Runs, *panels: str) -> Iterator[tuple[str, list[Curves], list[Floats]]]:
-    """Yield, for each statistic, its name, the curves of the panels and their estimates."""
+    """Go through the median and the mean of the curves of some panels.
+
+    Parameters
+    ----------
+    table : Runs
+        The runs, or `None` for the committed ones.
+    *panels : str
+        Panels, by their names in `PANELS`.
+
+    Yields
+    ------
+    words : str
+        The statistic in words.
+    curves : list of Curves
+        One entry a panel.
+    values : list of ndarray, shape (1 + resamples, n_updates, n_positions)
+        The statistic of each panel's curves.
+    """
     results = results_of(table)
     curves = [results.curves(name) for name in panels]
     for statistic, words in CENTRES.items():
@@ -57,34 +74,114 @@ def both_centres(table: Runs, *panels: str) -> Iterator[tuple[str, list[Curves],
 
 
 def betas(table: Runs, panel: str) -> list[tuple[str, str]]:
-    """Return a panel, and its twin for beta = 0.7 if the table has it, with marks for the words."""
+    """Return a panel, and its twin for beta = 0.7 if the table has it, with marks for the words.
+
+    Parameters
+    ----------
+    table : Runs
+        The runs, or `None` for the committed ones.
+    panel : str
+        A panel of a chain, by its name in `PANELS`.
+
+    Returns
+    -------
+    list of (str, str)
+        One or two pairs of a mark, such as ``"β=0.8, "``, and the name of a panel.
+    """
     twins = [("β=0.8, ", panel), ("β=0.7, ", f"{panel}/beta=0.7")]
     return twins if results_of(table).has(twins[1][1]) else twins[:1]
 
 
 def curve_of(values: Floats, update: str) -> Floats:
-    """Return the curves of one update, shape (1 + resamples, positions)."""
+    """Return the curve of one update, with its resamples.
+
+    Parameters
+    ----------
+    values : ndarray, shape (1 + resamples, n_updates, n_positions)
+        A statistic of all updates.
+    update : str
+        One of the paper's five.
+
+    Returns
+    -------
+    ndarray, shape (1 + resamples, n_positions)
+        Its part of `values`.
+    """
     return np.asarray(values[:, PAPER.index(update)])
 
 
 def best_of(values: Floats, update: str) -> Floats:
-    """Return the smallest value of one update over the positions, shape (1 + resamples,)."""
+    """Return the smallest value of one update over the positions.
+
+    Parameters
+    ----------
+    values : ndarray, shape (1 + resamples, n_updates, n_positions)
+        A statistic of all updates.
+    update : str
+        One of the paper's five.
+
+    Returns
+    -------
+    ndarray, shape (1 + resamples,)
+        Its smallest value, in each resample.
+    """
     return np.asarray(curve_of(values, update).min(axis=1))
 
 
 def bests(values: Floats, updates: Sequence[str]) -> Floats:
-    """Return the best of several updates, shape (updates, 1 + resamples)."""
+    """Return the smallest values of several updates over the positions.
+
+    Parameters
+    ----------
+    values : ndarray, shape (1 + resamples, n_updates, n_positions)
+        A statistic of all updates.
+    updates : sequence of str
+        Some of the paper's five.
+
+    Returns
+    -------
+    ndarray, shape (len(updates), 1 + resamples)
+        What `best_of` returns, one row an update.
+    """
     return np.stack([best_of(values, update) for update in updates])
 
 
 def value_at(values: Floats, curves: Curves, update: str, position: float) -> Floats:
-    """Return an update's value at one position."""
+    """Return an update's value at one position.
+
+    Parameters
+    ----------
+    values : ndarray, shape (1 + resamples, n_updates, n_positions)
+        A statistic of `curves`.
+    curves : Curves
+        The curves, for their axis.
+    update : str
+        One of the paper's five.
+    position : float
+        A positive position; the nearest one in the logarithm is taken.
+
+    Returns
+    -------
+    ndarray, shape (1 + resamples,)
+        The values there.
+    """
     x = int(np.argmin(np.abs(np.log(curves.axis / position))))
     return np.asarray(curve_of(values, update)[:, x])
 
 
 def factor_apart(a: Floats, b: Floats) -> Floats:
-    """Return by what factor two curves differ, at least 1."""
+    """Return by what factor two curves differ, at least 1.
+
+    Parameters
+    ----------
+    a, b : ndarray, broadcastable
+        Positive values.
+
+    Returns
+    -------
+    ndarray
+        The larger of the two over the smaller one, entry by entry.
+    """
     return np.asarray(np.maximum(a / b, b / a))
 
 
@@ -109,18 +206,55 @@ def bandwidth(axis: Floats, curve: Floats, factor: float = RANGE) -> Floats:
 
 
 def in_range(curve: Floats, factor: float = RANGE) -> NDArray[np.bool_]:
-    """Return at which positions the point estimate of a curve is within `factor` of its best."""
+    """Return at which positions the point estimate of a curve is within `factor` of its best.
+
+    Parameters
+    ----------
+    curve : ndarray, shape (1 + resamples, n_positions)
+        Positive values, the point estimate first.
+    factor : float
+        How many times the best is still in range, at least 1.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_positions,)
+        Where it is in range.
+    """
     return np.asarray(curve[0] <= factor * curve[0].min())
 
 
 def apart_in_range(one: Floats, other: Floats) -> Floats:
-    """Return the geometric mean of `factor_apart` over the rates in the range of either curve."""
+    """Return the geometric mean of `factor_apart` over the rates in the range of either curve.
+
+    Parameters
+    ----------
+    one, other : ndarray, shape (1 + resamples, n_rates)
+        Two curves at the same rates.
+
+    Returns
+    -------
+    ndarray, shape (1 + resamples,)
+        The mean factor, at least 1.
+    """
     near = in_range(one) | in_range(other)
     return np.asarray(10 ** np.log10(factor_apart(one, other)[:, near]).mean(axis=1))
 
 
 def alike(curves: Curves, other: Curves) -> Curves:
-    """Return `curves` at the positions of `other`, and as many runs."""
+    """Return `curves` at the positions of `other`, and as many runs.
+
+    Parameters
+    ----------
+    curves : Curves
+        What is cut to size.
+    other : Curves
+        What sets the positions and the number of runs.
+
+    Returns
+    -------
+    Curves
+        The curves at the nearest of their positions, of the first runs.
+    """
     n = min(curves.n_runs, other.n_runs)
     at = [int(np.argmin(np.abs(curves.axis - x))) for x in other.axis]
     return Curves(
@@ -129,7 +263,18 @@ def alike(curves: Curves, other: Curves) -> Curves:
 
 
 def after_shift(ce: Floats, di: Floats) -> Floats:
-    """Return the worst factor between CE's range and DI's curve after the best shift."""
+    """Return the worst factor between CE's range and DI's curve after the best shift.
+
+    Parameters
+    ----------
+    ce, di : ndarray, shape (1 + resamples, n_rates)
+        The curves of CE and DI at the same rates, in increasing order.
+
+    Returns
+    -------
+    ndarray, shape (1 + resamples,)
+        The factor, at least 1, with the shift that makes it smallest.
+    """
     near, n = in_range(ce), ce.shape[1]
     found = []
     for k in range(n // 2):  # DI needs larger rates: at k steps higher it does what CE does
@@ -140,12 +285,42 @@ def after_shift(ce: Floats, di: Floats) -> Floats:
 
 
 def long_chains(curves: Curves, values: Floats, updates: Sequence[str]) -> Floats:
-    """Return the values on long chains, shape (updates, 1 + resamples, lengths)."""
+    """Return the values of some updates on long chains, those of `LONG` states or more.
+
+    Parameters
+    ----------
+    curves : Curves
+        The curves, for their axis of numbers of states.
+    values : ndarray, shape (1 + resamples, n_updates, n_positions)
+        A statistic of these curves.
+    updates : sequence of str
+        Some of the paper's five.
+
+    Returns
+    -------
+    ndarray, shape (len(updates), 1 + resamples, n_long)
+        The values, one row an update.
+    """
     return np.stack([curve_of(values, u)[:, curves.axis >= LONG] for u in updates])
 
 
 def greedy_times(table: Runs, scheme: str) -> Iterator[tuple[str, Floats]]:
-    """Yield the statistics of DI, CE, MCE at the largest rate of the greedy-limit runs."""
+    """Go through the median and the mean of DI, CE and MCE at the largest rate of the greedy limit.
+
+    Parameters
+    ----------
+    table : Runs
+        The runs, or `None` for the committed ones.
+    scheme : str
+        The exploration scheme, by its name, as in ``"NoExplo"``.
+
+    Yields
+    ------
+    words : str
+        The statistic in words.
+    values : ndarray, shape (1 + resamples, 3)
+        The statistic of each update's steps.
+    """
     panel = replace(PANELS[f"random-mdp/{scheme}"], experiment="greedy-limit")
     curves = results_of(table).of(panel)
     for statistic, words in CENTRES.items():
@@ -153,7 +328,24 @@ def greedy_times(table: Runs, scheme: str) -> Iterator[tuple[str, Floats]]:
 
 
 def over_di(table: Runs, update: str) -> Iterator[tuple[str, float, Floats]]:
-    """Yield statistic, number of optimal actions and the update's time over DI's."""
+    """Go through an update's time over DI's on chains with several optimal actions.
+
+    Parameters
+    ----------
+    table : Runs
+        The runs, or `None` for the committed ones.
+    update : str
+        One of the paper's five.
+
+    Yields
+    ------
+    words : str
+        The statistic in words: median or mean.
+    n_optimal : float
+        The number of optimal actions, at least 2.
+    ratio : ndarray, shape (1 + resamples,)
+        The update's time over DI's.
+    """
     for s, (curves,), (values,) in both_centres(table, "duplicates"):
         for x, n_actions in enumerate(curves.axis):
             if n_actions > 2:

@@ -125,6 +125,13 @@ def _ratio(
 def ranking(table: Runs = None, domain: str | None = None) -> pd.DataFrame:
     """Return the details ranked by the geometric mean of the sizes of their effects.
 
+    Parameters
+    ----------
+    table : Runs
+        The runs, or `None` for the committed ones.
+    domain : str, optional
+        The only domain that counts; all of them if missing.
+
     Returns
     -------
     pandas.DataFrame

@@ -68,6 +68,7 @@ def seed_state(root: int, experiment: str, run: int) -> NDArray[np.uint64]:
     Returns
     -------
     ndarray of uint64, shape (4,)
+        The words, a function of the three arguments only.
     """
     key = zlib.crc32(experiment.encode())
     words = np.random.SeedSequence(root, spawn_key=(key, run)).generate_state(4, np.uint64)

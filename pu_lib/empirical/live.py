@@ -74,9 +74,21 @@ def walking(update: str, run: int, caps: NDArray[np.int64], n_states: int = 10) 
 
     HiOffPol, at the paper's fixed rate of the update.
 
+    Parameters
+    ----------
+    update : str
+        One of the paper's five.
+    run : int
+        Number of the run, from 0.
+    caps : ndarray of int, shape (n_caps,)
+        The numbers of steps at which the policy is read.
+    n_states : int
+        Number of states, the terminal one included.
+
     Returns
     -------
-    ndarray, shape (caps, n_states - 1)
+    ndarray, shape (n_caps, n_states - 1)
+        One row a number of steps, one column a state that is not terminal.
     """
     memory, rows = Memory(), []
     for cap in caps:
@@ -113,6 +125,22 @@ def flip_times(update: str, run: int, last: int = 100_000, n_states: int = 10) -
     """Return when each state of the chain comes to prefer walking for good.
 
     Looked at on a grid of 50 numbers of steps, each about a sixth above the one before.
+
+    Parameters
+    ----------
+    update : str
+        One of the paper's five, at its fixed rate.
+    run : int
+        Number of the run, from 0.
+    last : int
+        The last number of steps looked at, above 30.
+    n_states : int
+        Number of states, the terminal one included.
+
+    Returns
+    -------
+    Flips
+        When each state flips, and how many preferred jumping at once.
     """
     caps = np.unique(np.geomspace(30, last, 50).astype(np.int64))
     probability = walking(update, run, caps, n_states)
@@ -163,11 +191,27 @@ def twins(
     Parameters
     ----------
     domain : {"chain", "random-mdp"}
-        The process.
-    update, eta, scheme, run
-        As in a `Cell`.
+        The process: a chain of 10 states, or a Random MDP of 100.
+    update : str
+        One of the paper's five.
+    eta : float
+        Learning rate of the actor, positive.
+    scheme : {"NoExplo", "LowOffPol", "HiOffPol"}
+        The exploration scheme.
     steps : int
         Length of the run.
+    run : int
+        Number of the run, from 0.
+
+    Returns
+    -------
+    reference, compiled : ndarray, shape (n_states, n_actions)
+        The parameters after either.
+
+    Raises
+    ------
+    ValueError
+        If the domain is another one.
     """
     if domain not in ("chain", "random-mdp"):
         raise ValueError(f"domain: expected 'chain' or 'random-mdp', got {domain!r}.")

@@ -17,6 +17,20 @@ def bounced_share(eta: float, runs: int = 4, steps: int = 2000) -> float:
     """Return the share of PG-ES's parameters that are negative after some steps, live.
 
     Counted over the states of Random MDPs visited under NoExplo; every parameter starts at 1.
+
+    Parameters
+    ----------
+    eta : float
+        Learning rate of the actor, positive.
+    runs : int
+        Number of runs, each on a Random MDP of its own.
+    steps : int
+        Length of each run.
+
+    Returns
+    -------
+    float
+        The share, between 0 and 1.
     """
     ends = final_memories("pg-es", eta, "NoExplo", runs, steps)
     return float(np.mean(np.concatenate([memory.theta[moved] for memory, moved in ends]) < 0.0))
@@ -27,6 +41,22 @@ def greedy_share(update: str, eta: float = 1e9, runs: int = 4, steps: int = 20_0
 
     Counted over the states of Random MDPs that were updated under LowOffPol and whose critic has
     one best action.
+
+    Parameters
+    ----------
+    update : str
+        One of the paper's five.
+    eta : float
+        Learning rate of the actor, positive.
+    runs : int
+        Number of runs, each on a Random MDP of its own.
+    steps : int
+        Length of each run.
+
+    Returns
+    -------
+    float
+        The share of states in which the critic's best action has a probability above 0.999.
     """
     hits = []
     for memory, moved in final_memories(update, eta, "LowOffPol", runs, steps):

@@ -127,6 +127,18 @@ def _key(cell: Cell, run: int) -> _Key:
 def process_of(cell: Cell, run: int) -> FiniteMDP:
     """Return the process of a run.
 
+    Parameters
+    ----------
+    cell : Cell
+        The setting.
+    run : int
+        Number of the run, from 0; where processes are drawn, it draws its own.
+
+    Returns
+    -------
+    FiniteMDP
+        The process.
+
     Raises
     ------
     ValueError
@@ -154,7 +166,20 @@ def _process(key: _Key) -> FiniteMDP:
 
 
 def problem_of(cell: Cell, run: int) -> Problem:
-    """Return the process of a run and the performance it has to reach."""
+    """Return the process of a run and the performance it has to reach.
+
+    Parameters
+    ----------
+    cell : Cell
+        The setting.
+    run : int
+        Number of the run, from 0; where processes are drawn, it draws its own.
+
+    Returns
+    -------
+    Problem
+        The process, as the compiled loop reads it, with its threshold.
+    """
     # One thread at a time, so that two threads do not draw the same process twice.
     with _lock:
         return _problem(_key(cell, run))

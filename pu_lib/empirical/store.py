@@ -110,7 +110,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class Chunk:
-    """The runs `first` to `first + count - 1` of a cell."""
+    """The runs `first` to `first + count - 1` of a cell.
+
+    Attributes
+    ----------
+    cell : Cell
+        The setting.
+    first : int
+        Number of its first run, from 0.
+    count : int
+        How many runs it has.
+    """
 
     cell: Cell
     first: int
@@ -136,7 +146,20 @@ _FILE = re.compile(r"part-([0-9a-f]{20})-([0-9]{6,})-([0-9]+)\.parquet")
 
 
 def table(chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> pa.Table:
-    """Return the rows of a chunk from its measured columns."""
+    """Return the rows of a chunk from its measured columns.
+
+    Parameters
+    ----------
+    chunk : Chunk
+        What was run.
+    measured : mapping of str to ndarray, shape (count,)
+        The measured columns, by name, one entry a run.
+
+    Returns
+    -------
+    pyarrow.Table
+        One row a run, with the columns of the dataset and the chunk's identity as metadata.
+    """
     constants = {**asdict(chunk.cell), "engine": ENGINE}
     columns = []
     for field in COLUMNS:
@@ -218,7 +241,20 @@ class Store:
         return wanted
 
     def write(self, chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> None:
-        """Write a chunk whole, or raise `StoreError` and leave nothing under its name."""
+        """Write a chunk whole, or leave nothing under its name.
+
+        Parameters
+        ----------
+        chunk : Chunk
+            What was run.
+        measured : mapping of str to ndarray, shape (count,)
+            The measured columns, by name, one entry a run.
+
+        Raises
+        ------
+        StoreError
+            If the file is there already, or cannot be written.
+        """
         final = self.directory / chunk.file
         temporary = self.directory / f"{_TEMPORARY}{chunk.file}"
         if final.exists():

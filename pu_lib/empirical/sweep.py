@@ -194,6 +194,22 @@ def chunks_of(cells: Iterable[Cell], runs: int, size: int, first: int = 0) -> li
 
     All cells' first chunks come first, so that an interrupted sweep has some runs of everything.
 
+    Parameters
+    ----------
+    cells : iterable of Cell
+        The settings.
+    runs : int
+        The number of runs of each cell, at least 1.
+    size : int
+        The largest number of runs in a chunk, at least 1.
+    first : int
+        The number of the first run.
+
+    Returns
+    -------
+    list of Chunk
+        The chunks, in the order in which they should be run.
+
     Raises
     ------
     ValueError
@@ -218,7 +234,22 @@ def chunks_of(cells: Iterable[Cell], runs: int, size: int, first: int = 0) -> li
 
 
 def run_cell(cell: Cell, run: int, memory: Memory | None = None) -> Run:
-    """Compute one run of a cell; `memory`, if given, holds its final state afterwards."""
+    """Compute one run of a cell.
+
+    Parameters
+    ----------
+    cell : Cell
+        The setting.
+    run : int
+        Number of the run, from 0.
+    memory : Memory, optional
+        If given, it holds the final state of the run afterwards.
+
+    Returns
+    -------
+    Run
+        Steps, trajectories, whether the run was censored, and the performance at its end.
+    """
     return simulate(
         problem_of(cell, run),
         cell.update,
@@ -341,6 +372,18 @@ def run_chunks(
         Threads; as many as there are processors if missing.
     compute : callable, optional
         What returns the measured columns of a chunk; `run_chunk` if missing.
+
+    Yields
+    ------
+    chunk : Chunk
+        A chunk, in the order in which they end.
+    measured : mapping of str to ndarray
+        Its measured columns.
+
+    Raises
+    ------
+    BaseException
+        Whatever `compute` raises, in the thread that waits for the result.
     """
     computing = run_chunk if compute is None else compute
     tasks: SimpleQueue[Chunk | None] = SimpleQueue()

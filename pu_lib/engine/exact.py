@@ -96,7 +96,33 @@ def process(
     greedy: Any,
     gaps: Any,
 ) -> None:
-    """Run as many steps as `values` has rows; see `pu_lib.theory.deterministic.run_process`."""
+    """Run as many steps as `values` has rows; see `pu_lib.theory.deterministic.run_process`.
+
+    Parameters
+    ----------
+    update : tuple of int
+        The token of a kernel (`pu_lib.engine.rows.token`).
+    rewards : ndarray, shape (n_states, most actions)
+        What each action pays.
+    successors : ndarray of int, shape (n_states, most actions)
+        Where it leads; -1 is the end.
+    n_actions : ndarray of int, shape (n_states,)
+        How many actions each state has.
+    discount : float
+        Discount factor in [0, 1).
+    theta : ndarray, shape (n_states, most actions)
+        Softmax parameters, which are moved.
+    weights : ndarray, shape (period, n_states)
+        One period of the weights.
+    on_policy : bool
+        Whether weights are multiplied by the occupancy, scaled to mean one.
+    values : ndarray, shape (n_steps, n_states)
+        Receives the values of the policy before each step.
+    greedy : ndarray of int, shape (n_steps, n_states)
+        Receives the greedy actions.
+    gaps : ndarray, shape (n_steps, n_states)
+        Receives the leads of the greedy actions over the others.
+    """
     n = rewards.shape[0]
     pi, q = np.zeros(rewards.shape), np.zeros(rewards.shape[1])
     matrix, flow = np.zeros((n, n)), np.zeros((n, n))

@@ -28,7 +28,21 @@ Floats = NDArray[np.float64]
 
 
 class Tokens(NamedTuple):
-    """What code is compiled for, as tuples of zeros; see `pu_lib.engine.rows`."""
+    """What code is compiled for, as tuples of zeros; see `pu_lib.engine.rows`.
+
+    Attributes
+    ----------
+    actions : tuple of int
+        One zero an action.
+    successors : tuple of int
+        One zero a successor, or none where there are too many to unroll.
+    update : tuple of int
+        The token of the actor's kernel.
+    policy : tuple of int
+        The token of its parametrization.
+    ties : tuple of int
+        The token of the rule for tied actions.
+    """
 
     actions: tuple[int, ...]
     successors: tuple[int, ...]
@@ -38,7 +52,33 @@ class Tokens(NamedTuple):
 
 
 class Process(NamedTuple):
-    """The decision process; the fields are those of `pu_lib.empirical.tables.Tables`."""
+    """The decision process; for S states and A actions with up to K successors each.
+
+    These are fields of `pu_lib.empirical.tables.Tables`, in the order in which the loop reads them.
+
+    Attributes
+    ----------
+    probability, cumulative : ndarray, shape (S * A, K)
+        Probabilities of the successors, and their running sums.
+    successor : ndarray of uint16 or uint32, shape (S * A * K,)
+        The states entered.
+    reward : ndarray, shape (S * A * K,)
+        What each transition pays.
+    expected_reward : ndarray, shape (S * A,)
+        Mean reward of each pair.
+    gamma : float
+        Discount factor.
+    terminal : ndarray of uint8, shape (S,)
+        One where a trajectory ends.
+    order : ndarray of uint16 or uint32
+        States that are not terminal, successors first as far as possible.
+    acyclic : bool
+        Whether every successor of a state comes before it in `order`.
+    starts : ndarray of uint16 or uint32
+        States in which a trajectory can begin.
+    start_cumulative : ndarray
+        Running sums of their probabilities.
+    """
 
     probability: Floats
     cumulative: Floats
@@ -54,7 +94,15 @@ class Process(NamedTuple):
 
 
 class Schedules(NamedTuple):
-    """The probabilities min(1, c / t^alpha) that Hyde acts next, and that hers is replayed."""
+    """The probabilities min(1, c / t^alpha) that Hyde acts next, and that hers is replayed.
+
+    Attributes
+    ----------
+    epsilon_c, epsilon_alpha : float
+        c and alpha of the probability that Hyde acts in the next trajectory.
+    off_c, off_alpha : float
+        c and alpha of the probability that one of Hyde's transitions is replayed.
+    """
 
     epsilon_c: float
     epsilon_alpha: float
@@ -63,7 +111,23 @@ class Schedules(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """Learning rates, and the details that `pu_lib.empirical.options` lists."""
+    """Learning rates, and the details that `pu_lib.empirical.options` lists.
+
+    Attributes
+    ----------
+    eta, critic_rate, hyde_rate : float
+        Learning rates of the actor, of the critic and of Hyde.
+    hyde_clip : float
+        Hyde's values are cut at this number; infinite for no cut.
+    expected_sarsa : bool
+        Whether the critic's target is the mean over the policy, not one drawn action.
+    log_bonus : bool
+        Whether Hyde's reward is the logarithmic one.
+    model : bool
+        Whether the successor of a replayed pair is drawn from all those seen.
+    discounted : bool
+        Whether the actor's steps are weighted by the discount.
+    """
 
     eta: float
     critic_rate: float
@@ -76,7 +140,23 @@ class Rules(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """When a run is evaluated and when it ends."""
+    """When a run is evaluated and when it ends.
+
+    Attributes
+    ----------
+    threshold : float
+        The performance at which a run ends.
+    max_steps : int
+        Cap on the steps.
+    max_episodes : int
+        Cap on the trajectories; 0 for none.
+    every : int
+        Trajectories between evaluations; 0 to evaluate by steps.
+    cut : int
+        Number of steps after which a trajectory is cut; 0 for never.
+    gap : int
+        Steps between early evaluations.
+    """
 
     threshold: float
     max_steps: int
@@ -87,7 +167,27 @@ class Limits(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """The memory of a run; see `pu_lib.empirical.jekyll_hyde.Memory`."""
+    """The memory of a run with S states and A actions; see `pu_lib.empirical.jekyll_hyde.Memory`.
+
+    Attributes
+    ----------
+    theta, pi, running : ndarray, shape (S, A)
+        Parameters, policy, and the policy's running sums, from which actions are drawn.
+    q, hyde : ndarray, shape (S, A)
+        Values of the critic, and of Hyde.
+    visits : ndarray of int64, shape (S * A,)
+        How often each pair was visited.
+    bonus : ndarray, shape (S * A,)
+        What Hyde is paid for each pair.
+    seen : ndarray of int64, shape (S * A * K,)
+        How often each transition was seen.
+    v, v_hyde : ndarray, shape (S,)
+        Room for the values of the policy, and of Hyde's greedy policy.
+    greedy : ndarray, shape (S, A)
+        Room for Hyde's greedy policy.
+    buffer : ndarray of uint16 or uint32, shape (max_steps,)
+        The replay buffer: Jekyll's transitions from the left, Hyde's from the right.
+    """
 
     theta: Floats
     pi: Floats

@@ -69,7 +69,21 @@ def ties_token(ties: Ties) -> Token:
 def advance(
     update: Token, theta: Any, pi: Any, q: Any, best: int, weight: float, n_actions: int
 ) -> None:
-    """Call the kernel that `update` stands for; the other arguments are the kernel's."""
+    """Call the kernel that a token stands for.
+
+    Parameters
+    ----------
+    update : tuple of int
+        The token, as `token` returns it.
+    theta, pi, q : ndarray, shape (n_actions,)
+        Parameters, which are moved, policy and values of one state.
+    best : int
+        The greedy action.
+    weight : float
+        The weight of the step.
+    n_actions : int
+        The number of actions.
+    """
     _kernels[len(update) - 1](theta, pi, q, best, weight, n_actions)
 
 

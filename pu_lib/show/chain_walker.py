@@ -37,7 +37,20 @@ def _optimum() -> float:
 
 @styled
 def draw_chain(update: str, step: int) -> BookFigure:
-    """Draw the probability to walk in each state after `step` updates."""
+    """Draw the probability to walk in each state after `step` updates.
+
+    Parameters
+    ----------
+    update : str
+        A registered update.
+    step : int
+        Number of updates made.
+
+    Returns
+    -------
+    BookFigure
+        The figure.
+    """
     trajectory = walk(update)
     walking = trajectory.policies[step, :-1, 1]
     q = trajectory.q[step, :-1]
@@ -66,7 +79,20 @@ def draw_chain(update: str, step: int) -> BookFigure:
 
 
 def alt_chain(update: str, step: int) -> str:
-    """Say what `draw_chain` shows."""
+    """Say what `draw_chain` shows.
+
+    Parameters
+    ----------
+    update : str
+        A registered update.
+    step : int
+        Number of updates made.
+
+    Returns
+    -------
+    str
+        A sentence for those who do not see the figure.
+    """
     trajectory = walk(update)
     walking = trajectory.policies[step, :-1, 1]
     awake = int(np.count_nonzero(walking > 0.5))

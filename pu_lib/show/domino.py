@@ -92,7 +92,20 @@ def _draw_board(ax: Any, states: int, update: str, eta: str) -> Any:
 
 @styled
 def draw_boards(states: int = 6, eta: str = "0.5") -> Figure:
-    """Draw pi_t(a_2) at every state over time, one panel an update, and mark the flips."""
+    """Draw pi_t(a_2) at every state over time, one panel an update, and mark the flips.
+
+    Parameters
+    ----------
+    states : int
+        Length of the chain, at least 1.
+    eta : str
+        The weight of every step, read exactly.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     names = list(kinds())
     rows = math.ceil(len(names) / 2)
     fig, axes = figure(rows, 2, height=2.7 * rows)
@@ -108,7 +121,22 @@ def draw_boards(states: int = 6, eta: str = "0.5") -> Figure:
 
 @styled
 def draw_lines(states: int = 6, update: str = "pg-sm", eta: str = "0.5") -> Figure:
-    """Draw pi_t(a_2) of every state as a curve: each waits for the next, then turns."""
+    """Draw pi_t(a_2) of every state as a curve: each waits for the next, then turns.
+
+    Parameters
+    ----------
+    states : int
+        Length of the chain, at least 1.
+    update : str
+        A registered update.
+    eta : str
+        The weight of every step, read exactly.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     _, history = _board(states, update, eta)
     fig, ax = figure(height=3.6)
     for k, values in enumerate(history, start=1):

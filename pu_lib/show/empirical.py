@@ -125,6 +125,18 @@ def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigur
 
     Where the three marks of an update are far apart, or stand in another order than those of its
     neighbour, the ranking depends on the statistic.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Panels, by their names in `PANELS`.
+    results : Results, optional
+        The runs; the committed ones if missing.
+
+    Returns
+    -------
+    BookFigure
+        The figure, one panel beside the other.
     """
     fig, axes = figure(1, len(names), height=2.7, width=max(4.6, 3.1 * len(names)), squeeze=False)
     marks = {"median": "o", "mean": "D", "decile": ">"}
@@ -170,7 +182,20 @@ def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigur
 
 
 def ranks(name: str, results: Results | None = None) -> dict[str, list[str]]:
-    """Return the updates from the fastest to the slowest, by each statistic at its best rate."""
+    """Return the updates from the fastest to the slowest, by each statistic at its best rate.
+
+    Parameters
+    ----------
+    name : str
+        A panel, by its name in `PANELS`.
+    results : Results, optional
+        The runs; the committed ones if missing.
+
+    Returns
+    -------
+    dict of str to list of str
+        The labels of the updates in order, by statistic.
+    """
     order = _results(results).ranks(name)
     return {statistic: [label_of(name) for name in names] for statistic, names in order.items()}
 
@@ -179,6 +204,18 @@ def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
     """Return a table of the orders of the updates by median and mean, and the censored shares.
 
     Panels in which the two orders differ come with a mark.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Panels, by their names in `PANELS`.
+    results : Results, optional
+        The runs; the committed ones if missing.
+
+    Returns
+    -------
+    Html
+        The table, one row a panel.
     """
     rows = []
     for name in names:
@@ -219,7 +256,20 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> 
 
 @styled
 def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookFigure:
-    """Draw DI, CE and MCE towards large rates, and their level at the rate 10^9 as a line."""
+    """Draw DI, CE and MCE towards large rates, and their level at the rate 10^9 as a line.
+
+    Parameters
+    ----------
+    results : Results, optional
+        The runs; the committed ones if missing.
+    statistic : {"mean", "median", "decile"}
+        What the curves show.
+
+    Returns
+    -------
+    BookFigure
+        The figure, one panel a scheme.
+    """
     from dataclasses import replace
 
     schemes = ("NoExplo", "LowOffPol", "HiOffPol")
@@ -250,7 +300,20 @@ def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookF
 
 @styled
 def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> BookFigure:
-    """Draw the probability of walking, state by state, along one run on the chain, live."""
+    """Draw the probability of walking, state by state, along one run on the chain, live.
+
+    Parameters
+    ----------
+    updates : sequence of str
+        Some of the paper's five, one panel each.
+    run : int
+        Number of the run, from 0.
+
+    Returns
+    -------
+    BookFigure
+        The figure.
+    """
     from pu_lib.empirical.live import walking
 
     caps = np.unique(np.geomspace(30, 30_000, 60).astype(np.int64))
@@ -270,7 +333,22 @@ def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> 
 
 @styled
 def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None) -> BookFigure:
-    """Draw PG-ES's time by the rate, and the share of its parameters that jumped through zero."""
+    """Draw PG-ES's time by the rate, and the share of its parameters that jumped through zero.
+
+    Parameters
+    ----------
+    runs : int
+        Number of live runs at each rate.
+    steps : int
+        Length of each live run.
+    results : Results, optional
+        The runs behind the curve; the committed ones if missing.
+
+    Returns
+    -------
+    BookFigure
+        The figure.
+    """
     from pu_lib.empirical.policies import bounced_share
 
     curves = _results(results).curves("random-mdp/NoExplo")
@@ -291,7 +369,20 @@ def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None
 
 @styled
 def draw_details(table: pd.DataFrame | None = None, at_most: int = 16) -> BookFigure:
-    """Draw the open details ranked by effect, with the ratio in every cell as a dot."""
+    """Draw the open details ranked by effect, with the ratio in every cell as a dot.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame, optional
+        The runs; the committed ones if missing.
+    at_most : int
+        How many details to show, those with the largest effects.
+
+    Returns
+    -------
+    BookFigure
+        The figure.
+    """
     found = details.effects(table)
     ranked = details.ranking(table).head(at_most)
     fig, ax = figure(height=0.33 * len(ranked) + 1.1, width=7.2)

@@ -97,7 +97,19 @@ class Slider:
 
 @dataclass(frozen=True)
 class Frame:
-    """One picture of an explorer: its parameters, its PNG file, its words, its size on screen."""
+    """One picture of an explorer.
+
+    Attributes
+    ----------
+    params : dict
+        The value of each slider, by its name.
+    data : bytes
+        The picture as a PNG file.
+    alt : str
+        What it shows, in words.
+    width, height : int
+        Its size on screen, in pixels.
+    """
 
     params: dict[str, Any]
     data: bytes
@@ -158,7 +170,23 @@ class Explorer:
             yield self.frame(**dict(zip(self.grid, values, strict=True)))
 
     def frame(self, **params: Any) -> Frame:
-        """Draw the frame of one choice of parameters."""
+        """Draw the frame of one choice of parameters.
+
+        Parameters
+        ----------
+        **params
+            A value for each slider, by its name.
+
+        Returns
+        -------
+        Frame
+            The picture and its words.
+
+        Raises
+        ------
+        ValueError
+            If `draw` returns no figure, or `alt` hardly a word.
+        """
         where = ", ".join(f"{name}={value!r}" for name, value in params.items())
         words = self.alt(**params)
         if len(words) < SHORTEST_ALT:

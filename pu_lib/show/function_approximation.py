@@ -130,7 +130,20 @@ def draw_return(n: int = 20, eta: float = 0.1) -> BookFigure:
 
 
 def alt_return(n: int = 20, eta: float = 0.1) -> str:
-    """Say what `draw_return` shows, for the same parameters."""
+    """Say what `draw_return` shows for the same parameters.
+
+    Parameters
+    ----------
+    n : int
+        Number of updates before the values are exchanged.
+    eta : float
+        The weight of every step.
+
+    Returns
+    -------
+    str
+        A sentence for those who do not see the figure.
+    """
     names = {"sparsemax": "Sparsemax", "di": "DI", "mce": "MCE"}
     ends = []
     for name, path in reversal_paths(n, eta).items():

@@ -67,7 +67,20 @@ def draw_maps(middle: float = 0.9, eta: float = 0.1) -> BookFigure:
 
 
 def alt_maps(middle: float = 0.9, eta: float = 0.1) -> str:
-    """Say what `draw_maps` shows."""
+    """Say what `draw_maps` shows for the same parameters.
+
+    Parameters
+    ----------
+    middle : float
+        The value of the second action, between 0 and 1.
+    eta : float
+        The weight of the step.
+
+    Returns
+    -------
+    str
+        A sentence for those who do not see the figure.
+    """
     parts = []
     for name, update in UPDATES.items():
         fails, loses = failing_share(update, (1.0, middle, 0.0), eta, 60)

@@ -166,7 +166,20 @@ def draw_counterexample(q1: float, eta: float) -> Figure:
 
 
 def alt_counterexample(q1: float, eta: float) -> str:
-    """Say what `draw_counterexample` shows, for the same parameters."""
+    """Say what `draw_counterexample` shows for the same parameters.
+
+    Parameters
+    ----------
+    q1 : float
+        The value of the first action; the others have 1 and 0.
+    eta : float
+        The weight of the step.
+
+    Returns
+    -------
+    str
+        A sentence for those who do not see the figure.
+    """
     change = _example(THETA_1, q1, eta, "ce")
     lower = THETA_1[change < 0]
     where = (

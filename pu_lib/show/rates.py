@@ -142,7 +142,20 @@ def draw_limit(n: int, eta: float) -> BookFigure:
 
 
 def alt_limit(n: int, eta: float) -> str:
-    """Say what a frame of the explorer shows."""
+    """Say what a frame of the explorer shows.
+
+    Parameters
+    ----------
+    n : int
+        Number of actions, at least 2.
+    eta : float
+        The weight of every step.
+
+    Returns
+    -------
+    str
+        A sentence for those who do not see the figure.
+    """
     product = eta * N_STEPS / (1.0 + odds(n, N_STEPS, eta)[-1])
     return (
         f"{n} actions, step size {eta:g}: after {N_STEPS} updates the suboptimal probability times "

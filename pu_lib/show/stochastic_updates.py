@@ -22,7 +22,20 @@ __all__ = ["EXPLORERS", "alt_drift", "draw_drift", "draw_runs"]
 
 @styled
 def draw_runs(n_steps: int = 1000, n_runs: int = 60) -> BookFigure:
-    """Draw the mean probability of the best action under sampled values, with its interval."""
+    """Draw the mean probability of the best action under sampled values, with its interval.
+
+    Parameters
+    ----------
+    n_steps : int
+        Length of each run.
+    n_runs : int
+        Number of runs of each update.
+
+    Returns
+    -------
+    BookFigure
+        The figure.
+    """
     fig, axes = figure(1, 2, height=3.3, sharey=True)
     for ax, law, caption in zip(
         axes, (GAMBLE, THREE), ("two actions", "three actions"), strict=True
@@ -69,7 +82,20 @@ def draw_drift(noise: float = 1.0, eta: float = 0.1) -> BookFigure:
 
 
 def alt_drift(noise: float = 1.0, eta: float = 0.1) -> str:
-    """Say what `draw_drift` shows."""
+    """Say what `draw_drift` shows for the same parameters.
+
+    Parameters
+    ----------
+    noise : float
+        How far the sampled values are from their mean, as `gamble` takes it.
+    eta : float
+        The weight of the step.
+
+    Returns
+    -------
+    str
+        A sentence for those who do not see the figure.
+    """
     law, grid = gamble(noise), np.linspace(0.005, 0.995, 199)
     parts, true = [], Law.of((1.0, tuple(law.mean)))
     rises = all(np.all(drift(update, true, eta, grid) >= 0) for update in UPDATES.values())

@@ -134,7 +134,22 @@ def line(name: str) -> dict[str, Any]:
 
 
 def png(fig: Figure, colours: int = 256, dpi: int = 2 * DPI) -> bytes:
-    """Render `fig` as a PNG file with a palette of `colours` entries."""
+    """Render a figure as a PNG file with a palette of few colours.
+
+    Parameters
+    ----------
+    fig : Figure
+        The figure; it is left as it was.
+    colours : int
+        Size of the palette, at most 256.
+    dpi : int
+        Pixels an inch.
+
+    Returns
+    -------
+    bytes
+        The content of the file.
+    """
     canvas: Any = FigureCanvasAgg(fig)
     screen = fig.dpi
     try:

@@ -68,7 +68,20 @@ def _draw_race(ax: Any, n: int, eta: str, schedule: str = "constant", cut: float
 
 @styled
 def draw_races(n: int = 20, eta: str = "0.5") -> Figure:
-    """Draw the race with constant and with decaying weights, side by side."""
+    """Draw the race with constant and with decaying weights, side by side.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates.
+    eta : str
+        The first weight, read exactly.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     fig, axes = figure(1, 2, height=3.9, sharey=True)
     for ax, schedule in zip(axes, ("constant", "inverse-sqrt"), strict=True):
         _draw_race(ax, n, eta, schedule)
@@ -181,7 +194,22 @@ def _patch(colour: Any) -> Any:
 
 @styled
 def draw_polar_steps(n: int = 4, back: int = 7, eta: float = 0.5) -> Figure:
-    """Draw updates of PG-ES in the plane of its parameters: perpendicular to them, so outward."""
+    """Draw updates of PG-ES in the plane of its parameters: perpendicular to them, so outward.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates.
+    back : int
+        The number of backward updates.
+    eta : float
+        The weight of every step.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     there = follow("pg-es", [1.0, 0.0], eta, n, [1.0, 1.0])
     home = follow("pg-es", [0.0, 1.0], eta, back, there[-1])
     fig, ax = figure(width=5.0, height=3.9)
@@ -203,7 +231,22 @@ def draw_polar_steps(n: int = 4, back: int = 7, eta: float = 0.5) -> Figure:
 
 @styled
 def draw_comparison(n: int = 8, eta: str = "1", update: str = "pg-sm") -> Figure:
-    """Draw, step by step, the weight of a step and the travel time it covers."""
+    """Draw, step by step, the weight of a step and the travel time it covers.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates.
+    eta : str
+        The weight of every step, read exactly.
+    update : {"pg-sm", "pg-es"}
+        The update.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     rows = comparison(n, eta, update)
     fig, ax = figure(height=3.4)
     t = [row["t"] for row in rows]

@@ -32,7 +32,8 @@ def place(pi: Floats) -> tuple[Floats, Floats]:
 
     Returns
     -------
-    two ndarrays, shape (...)
+    x, y : ndarray, shape (...)
+        The coordinates.
     """
     points = pi @ CORNERS
     return points[..., 0], points[..., 1]
@@ -79,6 +80,7 @@ def starts(rows: int = 7) -> Floats:
     Returns
     -------
     ndarray, shape (rows (rows + 1) / 2, 3)
+        The policies, all with positive entries.
     """
     grid = [
         (i + 1 / 3, j + 1 / 3, rows - 1 - i - j + 1 / 3)

@@ -26,7 +26,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CertifiedStep:
-    """One update of one state in ball arithmetic: values before and after, and both policies."""
+    """One update of one state in ball arithmetic.
+
+    Attributes
+    ----------
+    v, new_v : arb
+        The value before and after, for values of the actions that stay as they are.
+    pi, new_pi : list of arb
+        The policy before and after, one ball an action.
+    """
 
     v: arb
     new_v: arb
@@ -56,6 +64,7 @@ def certified_step(
     Returns
     -------
     CertifiedStep
+        Balls that contain the exact values and probabilities, before and after.
 
     Raises
     ------

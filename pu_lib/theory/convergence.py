@@ -102,6 +102,7 @@ def structure(mdp: FiniteMDP) -> Structure:
     Returns
     -------
     Structure
+        Optimal values, which actions are optimal, and which states are contested and entered.
     """
     best = mdp.optimal()
     scale = max(1.0, float(np.abs(best.q).max()))
@@ -284,6 +285,8 @@ def fading_run(exponent: float, best: int, n_steps: int) -> tuple[Floats, Floats
     Returns
     -------
     mass, bound, floor : ndarray, shape (n_steps + 1,)
+        The mass of all other arms before the first update and after each; the upper bound of the
+        key lemma; and the lower bound of any run that has spent so much weight.
     """
     weights = (np.arange(n_steps) + 1.0) ** -exponent
     mass = adversarial_run(np.arange(4) < best, "first", weights)[:, best:].sum(axis=1)
@@ -311,6 +314,7 @@ def settled(trajectory: Trajectory, facts: Structure) -> int | None:
     Returns
     -------
     int or None
+        The number of updates after which it holds, or `None`.
     """
     s = facts.contested
     best_now = np.where(facts.optimal[s], trajectory.q[:, s], -np.inf).max(axis=-1)

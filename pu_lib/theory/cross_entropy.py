@@ -234,6 +234,7 @@ def late_run(
     Returns
     -------
     LateRun
+        How far the values still move, and how far they are from the optimum.
     """
     values = run_process(mdp, update, theta, weights, periods * len(weights)).values
     late = values[-(len(values) // 10) :]
@@ -257,6 +258,7 @@ def contraction_margin(certificate: Certificate, factor: float = 2.0) -> float:
     Returns
     -------
     float
+        The margin, at least 0 where the inequality holds with this factor.
     """
     example = certificate.example
     D = [high - low for low, high in zip(certificate.lowest, certificate.highest, strict=True)]
@@ -279,6 +281,7 @@ def near_cycle(rng: np.random.Generator, discount: float) -> DeterministicMDP:
     Returns
     -------
     DeterministicMDP
+        The MDP; each reward is that of the cycle plus a uniform number in [-0.2, 0.2].
     """
     tables = THREE_STATES.tables
     rewards = tables.rewards + 0.2 * rng.uniform(-1.0, 1.0, tables.rewards.shape)
@@ -303,6 +306,7 @@ def hardened_step(levels: Levels, greedy: int, weight: Fraction | int) -> Levels
     Returns
     -------
     tuple of Fraction
+        The new parameters, exactly.
     """
     moved, top = list(levels), top_action(levels)
     policy = [int(a == top) for a in range(len(levels))]
@@ -359,6 +363,7 @@ def reduced_levels(levels: Levels, weight: Fraction | int) -> Levels:
     Returns
     -------
     tuple of Fraction
+        The reduced levels, one an action.
     """
     top = top_action(levels)
     return tuple(Fraction(level) / weight - (a == top) for a, level in enumerate(levels))
@@ -377,6 +382,7 @@ def potential(levels: Levels, weight: Fraction | int) -> Fraction:
     Returns
     -------
     Fraction
+        The potential, at least 0.
     """
     return sum((kappa**2 for kappa in reduced_levels(levels, weight)), Fraction(0))
 
@@ -392,6 +398,7 @@ def top_action(levels: Levels) -> int:
     Returns
     -------
     int
+        Its index, from 0.
 
     Raises
     ------
@@ -422,6 +429,7 @@ def pattern_margin(discount: float, example: CycleExample = THREE_STATES) -> flo
     Returns
     -------
     float
+        The largest possible value of the smallest lead.
     """
     from scipy.optimize import linprog
 
@@ -500,6 +508,7 @@ def without_variation(example: CycleExample = THREE_STATES) -> CycleExample:
     Returns
     -------
     CycleExample
+        The same MDP, schedule and start with weight 10 in every phase.
     """
     return replace(
         example,

@@ -26,7 +26,19 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Phase:
-    """Consecutive updates of one state, with one weight and one (claimed) greedy action."""
+    """Consecutive updates of one state.
+
+    Attributes
+    ----------
+    state : int
+        The state, from 0.
+    weight : Fraction
+        The weight of each of these updates.
+    greedy : int
+        The action that is claimed to be greedy at all of them.
+    updates : int
+        How many updates, at least 1.
+    """
 
     state: int
     weight: Fraction

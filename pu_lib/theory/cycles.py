@@ -195,6 +195,7 @@ def certify(
     Returns
     -------
     Certificate
+        Enclosures of the orbit, with what is proved of it.
 
     Raises
     ------

@@ -214,6 +214,7 @@ def policy_values(
     Returns
     -------
     list of numbers, one a state
+        The values of the states.
     """
     n = len(rewards)
     matrix: list[list[Number]] = [[int(s == j) for j in range(n)] for s in range(n)]

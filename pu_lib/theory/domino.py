@@ -77,6 +77,7 @@ def domino(
     Returns
     -------
     int or math.inf
+        The number of steps after which every state prefers :math:`a_2`.
 
     Raises
     ------
@@ -153,6 +154,7 @@ def recursion(
     Returns
     -------
     list of int or math.inf
+        When each state turns, the first state first.
 
     Raises
     ------
@@ -201,6 +203,7 @@ def linked_recursion(
     Returns
     -------
     list of int or math.inf
+        When each state turns, the first state first.
     """
     times: list[int | float] = [1]
     while len(times) < states:
@@ -227,6 +230,7 @@ def simulate(
     Returns
     -------
     list of int or math.inf
+        When each state turns, the first state first.
 
     Raises
     ------
@@ -372,6 +376,18 @@ def amplitude(states: int, start: Fraction = Fraction(1, 2)) -> Fraction:
     at :math:`s_k` turns when :math:`\pi(a_2|s_{k+1})` passes its start :math:`x` if and only if
     :math:`r_k = (1-x)\,r_{k+1} + xR`, once all later states have turned; :math:`r_h = 0`. The gap
     is :math:`R - r_1`.
+
+    Parameters
+    ----------
+    states : int
+        The number of states h, at least 1.
+    start : Fraction
+        The probability x of :math:`a_2` at every state, in (0, 1).
+
+    Returns
+    -------
+    Fraction
+        The reward R, with :math:`R - r_1 = 1`.
     """
     gap = Fraction(1)
     for _ in range(states - 1):

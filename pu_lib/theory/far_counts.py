@@ -49,6 +49,7 @@ def far_count(n: int, chosen: Setting, strict: bool = False) -> int:
     Returns
     -------
     int
+        The exact number of backward updates.
 
     Raises
     ------

@@ -230,6 +230,7 @@ def corridor(n_states: int = 6) -> Task:
     Returns
     -------
     Task
+        The chain, with discount 0.9 and features of shape (n_states, 2).
     """
     position = np.linspace(-1, 1, n_states)
     return Task("chain", chain(n_states, discount=0.9), np.column_stack([position, position**2]))
@@ -269,6 +270,7 @@ class Learning:
         Returns
         -------
         ndarray of bool, shape (T,)
+            True where the step loses more than `least`.
         """
         return np.asarray(-np.diff(self.performance) > least)
 
@@ -301,6 +303,7 @@ def learn(
     Returns
     -------
     Learning
+        The performance along the run, and how many scores cross zero at each step.
 
     Raises
     ------
@@ -358,6 +361,7 @@ def fitted_direct(
     Returns
     -------
     Learning
+        The performance along the run; crossings are not counted and stand as zeros.
     """
     mdp, x = task.mdp, task.features if features is None else features
     inputs = np.column_stack([np.ones(len(x)), x])
@@ -472,6 +476,7 @@ def sparsemax_jacobian(z: ArrayLike) -> Floats:
     Returns
     -------
     ndarray, shape (n_actions, n_actions)
+        The Jacobian; S is the support of the projection of `z`.
     """
     support = (project_simplex(z) > 0.0).astype(np.float64)
     return np.asarray(np.diag(support) - np.outer(support, support) / support.sum())
@@ -491,6 +496,7 @@ def exact_projection(z: Rationals) -> Rationals:
     Returns
     -------
     list of Fraction
+        The projection: non-negative, summing to one, exactly.
     """
     point = list(z)
     kernels.di(point, point, [Fraction(0)] * len(z), 0, Fraction(0), len(z))

@@ -126,6 +126,7 @@ class Case:
         Returns
         -------
         pi, q : ndarray, shape (n_actions,)
+            Each the float nearest to the exact number.
         """
         return (
             np.array([float(exact(x)) for x in self.pi]),
@@ -148,6 +149,7 @@ def parameters(update: Update, pi: ArrayLike) -> Floats:
     Returns
     -------
     ndarray, shape (..., n_actions)
+        Parameters whose policy is `pi`.
     """
     theta = update.parameters(pi)
     if isinstance(update, EscortPolicyGradient):
@@ -170,6 +172,7 @@ def increase(update: str | Update, pi: ArrayLike, q: ArrayLike, weight: ArrayLik
     Returns
     -------
     ndarray, shape (..., n_actions)
+        What each action gains; the rows sum to zero.
     """
     chosen = as_update(update)
     theta = parameters(chosen, pi)
@@ -191,6 +194,7 @@ def margin(update: str | Update, pi: ArrayLike, q: ArrayLike, weight: ArrayLike 
     Returns
     -------
     ndarray, shape (...)
+        The margin, negative where the paper's condition fails.
     """
     return _margin(increase(update, pi, q, weight), np.asarray(q, dtype=np.float64))
 
@@ -296,6 +300,7 @@ def certified_margin(update: str | Update, case: Case, weight: Number = 1) -> tu
     sign : int
         -1, 0 or 1.
     margin : ball
+        A ball that contains the exact margin.
 
     Raises
     ------
@@ -331,6 +336,7 @@ def signed_change(update: str | Update, case: Case, weight: Number) -> float:
     Returns
     -------
     float
+        The midpoint of the ball of the change; its sign is the proved one.
 
     Raises
     ------
@@ -356,6 +362,7 @@ def convexity_slope(case: Case) -> Fraction:
     Returns
     -------
     Fraction
+        The slope, a rational function of the policy and the values.
     """
     pi, q = [exact(x) for x in case.pi], [exact(x) for x in case.q]
     v = sum((x * y for x, y in zip(pi, q, strict=True)), Fraction(0))
@@ -382,6 +389,7 @@ def project_integers(points: Integers, unit: int) -> tuple[Integers, Integers]:
     Returns
     -------
     numerators : ndarray of int64, shape (n, n_actions)
+        Non-negative.
     support : ndarray of int64, shape (n, 1)
         The projection is ``numerators / (support * unit)``.
 
@@ -412,6 +420,7 @@ def clip_and_renormalise(points: Integers, unit: int) -> tuple[Integers, Integer
     Returns
     -------
     numerators : ndarray of int64, shape (n, n_actions)
+        Non-negative, with a positive entry in every row.
     totals : ndarray of int64, shape (n, 1)
         The result is ``numerators / (totals * unit)``, as for `project_integers`.
     """
@@ -439,6 +448,7 @@ def escort_step_exact(
     Returns
     -------
     policy : list of Fraction
+        The policy after the step.
     crossed : bool
         Whether a parameter is negative after the step.
     """
@@ -464,6 +474,7 @@ def simplex_grid(resolution: int) -> Floats:
     Returns
     -------
     ndarray, shape (n, 3)
+        The points, n = (resolution - 1)(resolution - 2)/2 of them.
     """
     i, j = np.meshgrid(np.arange(1, resolution), np.arange(1, resolution), indexing="ij")
     inside = i + j < resolution
@@ -490,6 +501,7 @@ def condition_map(
     Returns
     -------
     ndarray of int, shape (n,)
+        The labels 0, 1 and 2.
     """
     values = np.broadcast_to(np.asarray(q, dtype=np.float64), points.shape)
     gain = increase(update, points, values, weight)

@@ -53,6 +53,7 @@ def well(epsilon: float) -> Floats:
     Returns
     -------
     ndarray, shape (3,)
+        The policy.
 
     Raises
     ------
@@ -245,6 +246,7 @@ def escape_exponent(steps: ArrayLike, depths: Sequence[float] = DEPTHS) -> float
     Returns
     -------
     float
+        The exponent, by least squares in the logarithms.
     """
     counted = np.asarray(steps, dtype=np.float64)
     return float(np.polyfit(-np.log(depths[-3:]), np.log(counted[-3:]), 1)[0])

@@ -118,6 +118,22 @@ class Record:
 def draw(family: str, seed: int, block: int, n: int = BLOCK) -> Batch:
     """Draw the MDPs of a block.
 
+    Parameters
+    ----------
+    family : {"three", "four", "near"}
+        Where the MDPs come from; see the module's text.
+    seed : int
+        Seed of the hunt.
+    block : int
+        Number of the block, from 0.
+    n : int
+        How many MDPs; a block of the committed result has `BLOCK`.
+
+    Returns
+    -------
+    Batch
+        The MDPs, with their starts and weights.
+
     Raises
     ------
     ValueError
@@ -187,6 +203,16 @@ def hunt_block(
         Weights constant in time, or proportional to the occupancy of the current policy.
     n : int
         How many; a block of the committed result has `BLOCK`.
+
+    Returns
+    -------
+    Record
+        Counts over the block, and its suspects by their place in it.
+
+    Raises
+    ------
+    ValueError
+        If the family or the weighting is unknown.
     """
     if weighting not in WEIGHTINGS:
         raise ValueError(f"weighting: expected one of {WEIGHTINGS}, got {weighting!r}.")
@@ -217,6 +243,27 @@ def follow(family: str, seed: int, block: int, index: int, weighting: str, steps
     """Run one MDP of a block from its start for `steps` steps (rounded down to whole chunks).
 
     The record's drop is that of the second half: what a suspect does when it is given more time.
+
+    Parameters
+    ----------
+    family : {"three", "four", "near"}
+        Where the MDP comes from.
+    seed, block, index : int
+        Which one: seed of the hunt, number of the block, place in it.
+    weighting : {"constant", "on-policy"}
+        Weights constant in time, or proportional to the occupancy of the current policy.
+    steps : int
+        Number of updates of every state.
+
+    Returns
+    -------
+    Record
+        The record of this MDP alone.
+
+    Raises
+    ------
+    ValueError
+        If the family or the weighting is unknown.
     """
     if weighting not in WEIGHTINGS:
         raise ValueError(f"weighting: expected one of {WEIGHTINGS}, got {weighting!r}.")
@@ -242,10 +289,24 @@ def follow(family: str, seed: int, block: int, index: int, weighting: str, steps
 def hunt(n_mdps: int, seed: int = 0, weighting: str = "constant") -> dict[str, Any]:
     """Run a third of `n_mdps` MDPs of each family (rounded up to whole blocks) and sum up.
 
+    Parameters
+    ----------
+    n_mdps : int
+        How many MDPs, of all families together.
+    seed : int
+        Seed of the hunt.
+    weighting : {"constant", "on-policy"}
+        Weights constant in time, or proportional to the occupancy of the current policy.
+
     Returns
     -------
     dict
         With the provenance (seed, weighting, seconds), the counts by family and the blocks.
+
+    Raises
+    ------
+    ValueError
+        If the weighting is unknown.
     """
     start = time.perf_counter()
     blocks = -(-n_mdps // (BLOCK * len(FAMILIES)))

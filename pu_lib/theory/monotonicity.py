@@ -96,6 +96,7 @@ def step_advantage(pi: Floats, new: Floats, q: Floats) -> Floats:
     Returns
     -------
     ndarray, shape (...)
+        The change of the state's value while `q` stays as it is.
     """
     return np.asarray(np.sum((new - pi) * (q - q.max(axis=-1, keepdims=True)), axis=-1))
 
@@ -115,6 +116,7 @@ def value_change(update: str | Update, theta: Floats, q: Floats, weight: Floats 
     Returns
     -------
     ndarray, shape (...)
+        The change, negative where the value drops.
     """
     chosen = as_update(update)
     new = chosen.policy(chosen.step(theta, q, weight))
@@ -138,6 +140,7 @@ def mass_gained(pi: Floats, new: Floats, q: Floats) -> Floats:
     Returns
     -------
     ndarray, shape (...)
+        The mass, between 0 and 1.
     """
     gained = np.where(greedy_mask(q), 0.0, np.maximum(new - pi, 0.0))
     return np.asarray(gained.sum(axis=-1))
@@ -189,7 +192,17 @@ def _largest(exponent: Callable[[Floats], Floats]) -> float:
 
 @dataclass(frozen=True)
 class Drop:
-    """The largest decrease a search has found, and the policy and values where it happens."""
+    """The largest decrease of a state's value that a search has found.
+
+    Attributes
+    ----------
+    value : float
+        How much the value decreases.
+    policy : ndarray, shape (n_actions,)
+        The policy before the step.
+    q : ndarray, shape (n_actions,)
+        The values of the actions.
+    """
 
     value: float
     policy: Floats
@@ -225,6 +238,7 @@ def search_drop(
     Returns
     -------
     Drop
+        The decrease, with the policy and the values at which it happens.
     """
     chosen = as_update(update)
     floor = max(-30.0 - 2.0 * weight, -600.0)  # CE decreases most as pi(a_q) -> 0, e^-w and below
@@ -383,6 +397,7 @@ def reachable(mdp: FiniteMDP) -> NDArray[np.bool_]:
     Returns
     -------
     ndarray of bool, shape (n_states, n_states)
+        True at [s, s'] where s' can be reached from s.
     """
     reach = np.eye(mdp.n_states, dtype=bool)
     if mdp.discount == 0:

@@ -104,6 +104,7 @@ def log_times(n_steps: int, per_decade: int = 16) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of int, shape (n,)
+        The times, strictly increasing.
     """
     count = int(np.ceil(per_decade * np.log10(n_steps))) + 1
     return np.unique(np.geomspace(1, n_steps, count).round().astype(np.int64))
@@ -124,6 +125,8 @@ def exponent(times: ArrayLike, gaps: ArrayLike, pieces: int = 4, floor: float = 
     Returns
     -------
     Exponent
+        The exponent of the whole decade, with the smallest and the largest of its pieces; all
+        infinite where the gaps are below `floor`.
 
     Raises
     ------
@@ -180,7 +183,7 @@ def bandit_masses(
 
 
 def bandit_gaps(update: str | Update, rewards: ArrayLike, n_steps: int) -> Floats:
-    """Return how far the value of a bandit is from its optimum, at weight 1, shape (T + 1,).
+    r"""Return how far the value of a bandit is from its optimum, at weight 1.
 
     Parameters
     ----------
@@ -194,6 +197,7 @@ def bandit_gaps(update: str | Update, rewards: ArrayLike, n_steps: int) -> Float
     Returns
     -------
     ndarray, shape (T + 1,)
+        The gaps :math:`\max_a q(a) - \sum_a \pi_t(a) q(a)`, the start first.
     """
     q = np.asarray(rewards, dtype=np.float64)
     policies = as_update(update).policy(follow(update, q, 1.0, n_steps))
@@ -301,6 +305,7 @@ def odds(n_actions: int, n_steps: int, weights: float | ArrayLike = 1.0) -> Floa
     Returns
     -------
     ndarray, shape (T + 1,)
+        The odds, the start first: :math:`1/(|A|-1)`.
     """
     c = n_actions / (n_actions - 1)
     path = [1.0 / (n_actions - 1)]
@@ -324,6 +329,7 @@ def limit_error_bound(kappa: Floats, n_actions: int, eta: float = 1.0) -> Floats
     Returns
     -------
     ndarray, shape (T + 1,)
+        The bound for each T, zero at T = 0.
     """
     x = n_actions / (n_actions - 1) * eta
     start = x / (1.0 + kappa[0])
@@ -349,6 +355,7 @@ def escort_limit(p: float) -> float:
     Returns
     -------
     float
+        The limit, between 0 and :math:`8^{-1/2}`.
 
     Raises
     ------

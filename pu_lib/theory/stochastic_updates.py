@@ -129,11 +129,37 @@ class Law:
         )
 
     def sample(self, rng: np.random.Generator, n: int) -> Floats:
-        """Draw `n` values of all actions, shape (n, n_actions)."""
+        """Draw values of all actions.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            What they are drawn from.
+        n : int
+            How many times, independently.
+
+        Returns
+        -------
+        ndarray, shape (n, n_actions)
+            One outcome a row.
+        """
         return np.asarray(self.outcomes[self.indices(rng, n)])
 
     def indices(self, rng: np.random.Generator, n: int) -> NDArray[np.intp]:
-        """Draw `n` indices of outcomes."""
+        """Draw indices of outcomes.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            What they are drawn from.
+        n : int
+            How many, independently.
+
+        Returns
+        -------
+        ndarray of int, shape (n,)
+            The indices, from 0.
+        """
         cumulated = np.cumsum(self.probabilities)
         return np.minimum(np.searchsorted(cumulated, rng.random(n), "right"), len(cumulated) - 1)
 
@@ -155,6 +181,23 @@ def taken_law(pi: ArrayLike, rewards: ArrayLike) -> Law:
 
     Its mean is r for every policy with positive entries; with positive rewards the sampled greedy
     action is the action taken, so that the mean step of `ce` is zero whatever the rewards are.
+
+    Parameters
+    ----------
+    pi : array_like, shape (n_actions,)
+        The policy that takes the action A, with positive entries.
+    rewards : array_like, shape (n_actions,)
+        The reward r(a) of each action.
+
+    Returns
+    -------
+    Law
+        One outcome an action.
+
+    Raises
+    ------
+    ValueError
+        If an action has probability zero.
     """
     policy = np.asarray(pi, dtype=np.float64)
     if np.any(policy <= 0):
@@ -166,13 +209,47 @@ def taken_law(pi: ArrayLike, rewards: ArrayLike) -> Law:
 
 
 def bias(update: Update, theta: ArrayLike, law: Law, weight: float) -> Floats:
-    r"""Return :math:`E[U(\theta, \hat q)] - U(\theta, q)`, the expectation summed exactly."""
+    r"""Return :math:`E[U(\theta, \hat q)] - U(\theta, q)`, the expectation summed exactly.
+
+    Parameters
+    ----------
+    update : Update
+        The update.
+    theta : array_like, shape (n_actions,)
+        Its parameters.
+    law : Law
+        The law of the sampled values.
+    weight : float
+        The weight of the step.
+
+    Returns
+    -------
+    ndarray, shape (n_actions,)
+        The bias of each parameter.
+    """
     steps = update.step(np.asarray(theta, float)[np.newaxis], law.outcomes, weight)
     return np.asarray(law.probabilities @ steps - update.step(theta, law.mean, weight))
 
 
 def mean_step(update: Update, pi: ArrayLike, law: Law, weight: float = 1.0) -> Floats:
-    """Return the expected step of the parameters from the interior policy `pi`, summed exactly."""
+    """Return the expected step of the parameters from the interior policy `pi`, summed exactly.
+
+    Parameters
+    ----------
+    update : Update
+        The update.
+    pi : array_like, shape (n_actions,)
+        The policy, with positive entries.
+    law : Law
+        The law of the sampled values.
+    weight : float
+        The weight of the step.
+
+    Returns
+    -------
+    ndarray, shape (n_actions,)
+        The mean change of each parameter.
+    """
     theta = parameters(update, pi)
     steps = update.step(theta[np.newaxis], law.outcomes, weight)
     return np.asarray(law.probabilities @ steps - theta)
@@ -231,13 +308,34 @@ def mce_limit(m: ArrayLike) -> Floats:
 
 
 def power_schedule(scale: float = 1.0, power: float = 0.6) -> Schedule:
-    """Return the weights scale * (t + 1)^-power; Robbins-Monro for a power in (1/2, 1]."""
+    """Return the weights scale * (t + 1)^-power; Robbins-Monro for a power in (1/2, 1].
+
+    Parameters
+    ----------
+    scale : float
+        The first weight, positive.
+    power : float
+        The power by which weights decay, at least 0.
+
+    Returns
+    -------
+    callable
+        Takes the number t of updates made and returns the next weight.
+    """
     return lambda t: scale * (t + 1.0) ** -power
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Policies of independent runs at some times, shape (n_times, n_runs, n_actions)."""
+    """Policies of independent runs at some times.
+
+    Attributes
+    ----------
+    times : ndarray of int, shape (n_times,)
+        Numbers of updates made.
+    policies : ndarray, shape (n_times, n_runs, n_actions)
+        The policy of each run at each time.
+    """
 
     times: NDArray[np.int_]
     policies: Floats
@@ -311,6 +409,15 @@ def stuck_probability(
     steps with the probability returned; there the other action has probability zero and is never
     sampled.
 
+    Parameters
+    ----------
+    rewards : sequence of two numbers
+        What the actions pay, read exactly; the first is positive.
+    schedule : callable
+        Takes the number t of updates made and returns the next weight, a Fraction.
+    max_steps : int
+        How many steps are looked at.
+
     Returns
     -------
     probability : Fraction
@@ -347,6 +454,7 @@ def escort_threshold(law: Law, radius: float = 2.0**0.5) -> float:
     Returns
     -------
     float
+        The threshold :math:`w^\star`.
 
     Raises
     ------
@@ -411,6 +519,7 @@ def drift(update: Update, law: Law, weight: float, grid: ArrayLike) -> Floats:
     Returns
     -------
     ndarray, shape (n,)
+        The drift at each point of `grid`.
     """
     second = np.asarray(grid, dtype=np.float64)
     theta = parameters(update, np.column_stack([1 - second, second]))
@@ -429,5 +538,6 @@ def drift_zero(update: Update, law: Law, weight: float) -> float:
     Returns
     -------
     float
+        The probability, between 0.001 and 0.999.
     """
     return float(brentq(lambda x: drift(update, law, weight, [x])[0], 1e-3, 1 - 1e-3, xtol=1e-12))

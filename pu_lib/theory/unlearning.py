@@ -128,6 +128,7 @@ def count(
     Returns
     -------
     int or math.inf
+        The count; infinite where no number of updates is enough.
 
     Raises
     ------
@@ -222,6 +223,7 @@ def recover(
     Returns
     -------
     int or math.inf
+        The count; infinite where no number of updates is enough.
 
     Raises
     ------
@@ -290,6 +292,7 @@ def unwalked(n: int, chosen: Setting, strict: bool, max_steps: int = MAX_STEPS) 
     Returns
     -------
     int or math.inf
+        The count; infinite where no number of updates is enough.
 
     Raises
     ------
@@ -491,14 +494,19 @@ def linked_count(
     ----------
     n : int
         The number of forward updates.
-    eta, schedule, strict
-        As for `count`.
+    eta : number
+        The (first) weight, read exactly.
     density : callable
         The density F' of the link on [0, infinity), of and to balls.
+    schedule : {"constant", "inverse-sqrt"}
+        Constant or decaying weights, as for `count`.
+    strict : bool
+        Wait for pi(a_1) < pi_0(a_1) instead of <=.
 
     Returns
     -------
     int or math.inf
+        The count; infinite where no number of updates is enough.
     """
     chosen = setting("pg-sm", eta, schedule)
 

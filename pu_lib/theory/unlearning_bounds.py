@@ -47,27 +47,96 @@ __all__ = [
 
 
 def bound_ce(n: int, eta: float) -> float:
-    r"""Return Theorem 4(iii)'s bound, :math:`2 + \frac1\eta\log(1 + 2\eta n)`."""
+    r"""Return Theorem 4(iii)'s bound, :math:`2 + \frac1\eta\log(1 + 2\eta n)`.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates, at least 0.
+    eta : float
+        The constant weight, positive.
+
+    Returns
+    -------
+    float
+        An upper bound of n' for CE and MCE.
+    """
     return 2 + math.log1p(2 * eta * n) / eta
 
 
 def bound_ce_sharp(n: int, eta: float) -> float:
-    r"""Return :math:`2 + \frac1\eta\log(1 + 2\eta(n-1))`, which also bounds strict recovery."""
+    r"""Return :math:`2 + \frac1\eta\log(1 + 2\eta(n-1))`, which also bounds strict recovery.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates, at least 0.
+    eta : float
+        The constant weight, positive.
+
+    Returns
+    -------
+    float
+        An upper bound of n' and of the strict count, for CE and MCE from one half.
+    """
     return 2 + math.log1p(2 * eta * max(n - 1, 0)) / eta
 
 
 def bound_ce_below(n: int, eta: float) -> float:
-    r"""Return :math:`\frac1{2\eta}\log(1+\eta n)`, which CE needs at least from one half."""
+    r"""Return :math:`\frac1{2\eta}\log(1+\eta n)`, which CE needs at least from one half.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates, at least 0.
+    eta : float
+        The constant weight, positive.
+
+    Returns
+    -------
+    float
+        A lower bound of n' for CE and MCE.
+    """
     return math.log1p(eta * n) / (2 * eta)
 
 
 def bound_di(n: int, eta: Fraction, start: Fraction = Fraction(1, 2)) -> int:
-    r"""Return DI's count :math:`\min\{n, \lceil 2(1-x)/\eta\rceil\}`; at 1/2, Theorem 4(ii)'s."""
+    r"""Return DI's count :math:`\min\{n, \lceil 2(1-x)/\eta\rceil\}`; at 1/2, Theorem 4(ii)'s.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates, at least 0.
+    eta : Fraction
+        The constant weight, positive.
+    start : Fraction
+        The first probability x of :math:`a_1`, in [0, 1].
+
+    Returns
+    -------
+    int
+        The number of backward updates that DI needs.
+    """
     return min(n, math.ceil(2 * (1 - start) / eta))
 
 
 def strict_di(n: int, eta: Fraction, start: Fraction = Fraction(1, 2)) -> int:
-    r"""Return DI's strict count :math:`\min\{n, \lfloor 2(1-x)/\eta\rfloor\} + 1`, for x > 0."""
+    r"""Return DI's strict count :math:`\min\{n, \lfloor 2(1-x)/\eta\rfloor\} + 1`, for x > 0.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates, at least 0.
+    eta : Fraction
+        The constant weight, positive.
+    start : Fraction
+        The first probability x of :math:`a_1`, in (0, 1].
+
+    Returns
+    -------
+    int
+        The number of backward updates after which it is below x.
+    """
     return min(n, math.floor(2 * (1 - start) / eta)) + 1
 
 
@@ -77,7 +146,23 @@ def bound_decaying_pg(n: int) -> float:
 
 
 def bound_decaying_di(n: int, eta: float) -> float:
-    r"""Return Theorem 5(ii)'s bound."""
+    r"""Return Theorem 5(ii)'s bound.
+
+    It is the smaller one of :math:`3n + 4\sqrt n + 1` and :math:`(\frac1{\eta_1} + 1)^2 + \sqrt
+    n\,(2 + \frac2{\eta_1})`.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates, at least 0.
+    eta : float
+        The first weight :math:`\eta_1`, positive.
+
+    Returns
+    -------
+    float
+        An upper bound of n' for DI with decaying weights.
+    """
     root = math.sqrt(n)
     return min(3 * n + 4 * root + 1, (1 / eta + 1) ** 2 + root * (2 + 2 / eta))
 
@@ -87,20 +172,60 @@ def bound_decaying_di_below(n: int, eta: float) -> float:
 
     That is :math:`2\sqrt n\,\frac E{2\eta_1} + (\frac E{2\eta_1})^2` with
     :math:`E = \min\{2\eta_1(\sqrt{n+1}-1), 1\}`, from the uniform start.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates, at least 0.
+    eta : float
+        The first weight :math:`\eta_1`, positive.
+
+    Returns
+    -------
+    float
+        A lower bound of n' for DI with decaying weights.
     """
     weight = min(2 * eta * (math.sqrt(n + 1) - 1), 1.0) / (2 * eta)
     return 2 * math.sqrt(n) * weight + weight**2
 
 
 def bound_decaying_ce(n: int, eta: float) -> float:
-    r"""Return Theorem 5(iii)'s bound, with :math:`L = \log(1 + 4\eta\sqrt n)`."""
+    r"""Return Theorem 5(iii)'s bound, with :math:`L = \log(1 + 4\eta_1\sqrt n)`.
+
+    It is :math:`(4 + \frac L{2\eta_1})^2 + \sqrt n\,(8 + \frac L{\eta_1})`.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates, at least 0.
+    eta : float
+        The first weight :math:`\eta_1`, positive.
+
+    Returns
+    -------
+    float
+        An upper bound of n' for CE and MCE with decaying weights.
+    """
     root = math.sqrt(n)
     log = math.log1p(4 * eta * root)
     return (4 + log / (2 * eta)) ** 2 + root * (8 + log / eta)
 
 
 def bound_decaying_ce_sharp(n: int, eta: float) -> float:
-    r"""Return Theorem 5(iii)'s bound with 2 and 4 in the place of 4 and 8."""
+    r"""Return Theorem 5(iii)'s bound with 2 and 4 in the place of 4 and 8.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates, at least 0.
+    eta : float
+        The first weight :math:`\eta_1`, positive.
+
+    Returns
+    -------
+    float
+        An upper bound of n' for CE and MCE with decaying weights.
+    """
     root = math.sqrt(n)
     log = math.log1p(4 * eta * root)
     return (2 + log / (2 * eta)) ** 2 + root * (4 + log / eta)
@@ -111,28 +236,92 @@ def bound_decaying_ce_below(n: int, eta: float) -> float:
 
     That is :math:`2\sqrt n\,v + v^2` with
     :math:`v = \frac1{4\eta_1}\log(1 + 2\eta_1(\sqrt{n+1}-1))`, from the uniform start.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates, at least 0.
+    eta : float
+        The first weight :math:`\eta_1`, positive.
+
+    Returns
+    -------
+    float
+        A lower bound of n' for CE and MCE with decaying weights.
     """
     weight = math.log1p(2 * eta * (math.sqrt(n + 1) - 1)) / (4 * eta)
     return 2 * math.sqrt(n) * weight + weight**2
 
 
 def bound_lemma_11(n: int, c: float) -> float:
-    r"""Return :math:`c + \log(1 + cn)`."""
+    r"""Return :math:`c + \log(1 + cn)`, Lemma 11's bound.
+
+    Parameters
+    ----------
+    n : int
+        The index of the term, at least 0.
+    c : float
+        The constant of the recursion, positive.
+
+    Returns
+    -------
+    float
+        An upper bound of the n-th term.
+    """
     return c + math.log1p(c * n)
 
 
 def bound_lemma_11_sharp(n: int, c: float) -> float:
-    r"""Return :math:`c + \log(1 + c(n-1))`, for :math:`n \ge 1`."""
+    r"""Return :math:`c + \log(1 + c(n-1))`, Lemma 11's bound made sharper.
+
+    Parameters
+    ----------
+    n : int
+        The index of the term, at least 1.
+    c : float
+        The constant of the recursion, positive.
+
+    Returns
+    -------
+    float
+        An upper bound of the n-th term.
+    """
     return c + math.log1p(c * (n - 1))
 
 
 def bound_lemma_12(n: int, c: float) -> float:
-    r"""Return :math:`c + \log(1 + 2c\sqrt n)`."""
+    r"""Return :math:`c + \log(1 + 2c\sqrt n)`, Lemma 12's bound.
+
+    Parameters
+    ----------
+    n : int
+        The index of the term, at least 0.
+    c : float
+        The constant of the recursion, positive.
+
+    Returns
+    -------
+    float
+        An upper bound of the n-th term.
+    """
     return c + math.log1p(2 * c * math.sqrt(n))
 
 
 def bound_lemma_12_sharp(n: int, c: float) -> float:
-    r"""Return :math:`c + \log(1 - 2c + 2c\sqrt n)`, for :math:`n \ge 1`."""
+    r"""Return :math:`c + \log(1 - 2c + 2c\sqrt n)`, Lemma 12's bound made sharper.
+
+    Parameters
+    ----------
+    n : int
+        The index of the term, at least 1.
+    c : float
+        The constant of the recursion, positive.
+
+    Returns
+    -------
+    float
+        An upper bound of the n-th term.
+    """
     return c + math.log1p(2 * c * (math.sqrt(n) - 1))
 
 
@@ -179,5 +368,6 @@ def small_step_deficit(actions: int) -> float:
     Returns
     -------
     float
+        The deficit, zero for two actions and growing with K.
     """
     return math.log(actions**2 / (4 * (actions - 1)))

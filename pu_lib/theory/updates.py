@@ -90,6 +90,7 @@ def softmax_of(f: NDArray[Any]) -> NDArray[Any]:
     Returns
     -------
     ndarray, shape (..., n_actions)
+        The policy; complex where the scores are, for derivatives by complex steps.
     """
     weights = np.exp(f)
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
@@ -108,6 +109,7 @@ def escort_of(f: NDArray[Any], p: float = 2.0) -> NDArray[Any]:
     Returns
     -------
     ndarray, shape (..., n_actions)
+        The policy; complex where the scores are, for derivatives by complex steps.
     """
     weights = (np.sign(np.real(f)) * f) ** p
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
@@ -137,7 +139,7 @@ def complex_step(function: Policy, x: Floats, h: float = 1e-30) -> Floats:
 
 
 def softmax_gradient(f: Floats, grad_f: Floats) -> Floats:
-    r"""Return :math:`\nabla\pi`, shape (k, A), from :math:`\nabla f` of the same shape (eq. 5).
+    r"""Return :math:`\nabla\pi` of the softmax policy from :math:`\nabla f` (eq. 5).
 
     Parameters
     ----------
@@ -149,6 +151,7 @@ def softmax_gradient(f: Floats, grad_f: Floats) -> Floats:
     Returns
     -------
     ndarray, shape (n_parameters, n_actions)
+        The gradient of each action's probability, one column an action.
     """
     pi = softmax_of(f)
     return np.asarray(pi * (grad_f - (grad_f * pi).sum(axis=-1, keepdims=True)))
@@ -171,6 +174,7 @@ def escort_gradient(f: Floats, grad_f: Floats, p: float, signed: bool = True) ->
     Returns
     -------
     ndarray, shape (n_parameters, n_actions)
+        The gradient of each action's probability, one column an action.
     """
     pi = escort_of(f, p)
     grad = np.sign(f) * grad_f if signed else grad_f
@@ -190,13 +194,14 @@ def softmax_step(theta: Floats, q: Floats) -> Floats:
     Returns
     -------
     ndarray, shape (n_actions,)
+        The step, before it is multiplied by the weight.
     """
     pi = softmax_of(theta)
     return np.asarray(pi * advantage(pi, q))
 
 
 def middle_line(theta: Floats, q: Floats) -> Floats:
-    r"""Return the line printed before it, :math:`\pi(a) q(a) - \sum_b \pi(b) q(b)`.
+    r"""Return the line of appendix A.1.1 before the last, :math:`\pi(a) q(a) - \sum_b \pi(b) q(b)`.
 
     Parameters
     ----------
@@ -206,6 +211,7 @@ def middle_line(theta: Floats, q: Floats) -> Floats:
     Returns
     -------
     ndarray, shape (n_actions,)
+        What the line gives for each action; it is not the step.
     """
     pi = softmax_of(theta)
     return np.asarray(pi * q - np.sum(pi * q, axis=-1, keepdims=True))
@@ -226,6 +232,7 @@ def escort_step(theta: Floats, q: Floats, p: float, signed: bool = True) -> Floa
     Returns
     -------
     ndarray, shape (n_actions,)
+        The step, before it is multiplied by the weight.
     """
     pi = escort_of(theta, p)
     norm = np.sum(np.abs(theta) ** p) ** (1 / p)
@@ -237,7 +244,17 @@ def escort_step(theta: Floats, q: Floats, p: float, signed: bool = True) -> Floa
 
 
 class Network:
-    r"""Scores :math:`f_\theta = B\tanh(C\theta)`: one differentiable parametrization."""
+    r"""Scores :math:`f_\theta = B\tanh(C\theta)`: one differentiable parametrization.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        What B and C are drawn from: standard normal entries.
+    n_actions : int
+        The number of scores.
+    n_parameters : int
+        The number k of parameters.
+    """
 
     def __init__(self, rng: np.random.Generator, n_actions: int, n_parameters: int) -> None:
         self.output = rng.normal(size=(n_actions, 6))
@@ -294,6 +311,7 @@ def direct_greedy_weight(pi: Floats, q: Floats) -> Floats:
     Returns
     -------
     ndarray, shape (...)
+        The weights; any larger one gives the greedy policy as well.
     """
     greedy = greedy_mask(q)
     best = np.where(greedy, pi, 0.0).sum(axis=-1, keepdims=True)
@@ -319,6 +337,7 @@ def cross_entropy_leftover(update: str | Update, pi: Floats, q: Floats, weight: 
     Returns
     -------
     ndarray, shape (..., n_actions)
+        The bounds on the new probabilities.
 
     Raises
     ------

@@ -143,6 +143,7 @@ def setting(
     Returns
     -------
     Setting
+        The arguments, read exactly.
 
     Raises
     ------
