@@ -31,16 +31,16 @@ With a scalar `kernel` it also runs in the compiled experiments.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pu_lib import kernels
 from pu_lib.arrays import Floats, first_index, require_distributions
+from pu_lib.interface import Look, Parametrization, Update
 from pu_lib.kernels import Kernel
 from pu_lib.parametrizations import (
     Ties,
@@ -49,12 +49,10 @@ from pu_lib.parametrizations import (
     greedy_mask,
     project_simplex,
     require_escort,
-    rows,
     softmax,
     unchecked_escort,
     unchecked_projection,
     unchecked_softmax,
-    weights,
 )
 
 __all__ = [
@@ -82,226 +80,9 @@ __all__ = [
 ]
 
 EscortFactor = Literal["keep", "drop"]
-Parametrization = Literal["softmax", "escort", "direct"]
 
 
 # The updates
-
-
-class Look(NamedTuple):
-    """How an update is drawn: a colour, a dash pattern and a marker, as matplotlib takes them.
-
-    Attributes
-    ----------
-    colour : str
-        A colour as ``#rrggbb``.
-    dash : str or tuple
-        A line style: its short name, as in ``"-"``, or (offset, lengths of dashes and gaps).
-    marker : str
-        The character of a marker.
-    """
-
-    colour: str
-    dash: str | tuple[float, tuple[float, ...]]
-    marker: str
-
-
-class Update(ABC):
-    """A policy update: a parametrization and the step that moves its parameters.
-
-    A subclass defines the three hooks `to_policy`, `to_parameters` and `advance`, which get checked
-    float arrays; users call `policy`, `parameters` and `step`, which check their arguments first.
-
-    Attributes
-    ----------
-    name : str
-        The name in `UPDATES`, as in ``run(mdp, "pg-sm")``.
-    title : str
-        The name in full, as in "softmax policy gradient"; `name` if missing.
-    label : str
-        The short name in figures, as in "PG-SM"; `name` in capitals if missing.
-    look : Look, optional
-        How it is drawn; a look that no other update has if missing.
-    parametrization : {"softmax", "escort", "direct"} or None
-        How policies come from parameters, for the compiled loops; needed beside a kernel.
-    in_paper : bool
-        Whether it is one of the paper's five.
-    """
-
-    name: ClassVar[str]
-    title: ClassVar[str] = ""
-    label: ClassVar[str] = ""
-    look: ClassVar[Look | None] = None
-    parametrization: ClassVar[Parametrization | None] = None
-    in_paper: ClassVar[bool] = False
-
-    @property
-    def kernel(self) -> Kernel | None:
-        """One step at one state in plain arithmetic (`pu_lib.kernels`); None if there is none."""
-        return None
-
-    @abstractmethod
-    def to_policy(self, theta: Floats) -> Floats:
-        """Return the policy of checked parameters, shape (..., n_actions)."""
-
-    @abstractmethod
-    def to_parameters(self, pi: Floats) -> Floats:
-        """Return parameters of a checked policy, shape (..., n_actions)."""
-
-    @abstractmethod
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
-        r"""Return the new parameters after one step, from checked arrays that broadcast.
-
-        Parameters
-        ----------
-        theta : ndarray, shape (..., n_actions)
-            Parameters of the update.
-        q : ndarray, shape (..., n_actions)
-            Values.
-        weight : ndarray, shape (..., 1)
-            :math:`w = \eta\,d(s) \ge 0`; the last axis has length one.
-        rng : numpy.random.Generator or None
-            What a random choice, such as that of a tied action, is drawn from.
-
-        Returns
-        -------
-        ndarray, shape (..., n_actions)
-            The new parameters.
-        """
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of this update and their values, as `make_update` takes them."""
-        return {f.name: getattr(self, f.name) for f in fields(self)} if is_dataclass(self) else {}
-
-    def policy(self, theta: ArrayLike) -> Floats:
-        """Return the policy of parameters `theta`.
-
-        Parameters
-        ----------
-        theta : array_like, shape (..., n_actions)
-            Finite parameters; for `di` points of the simplex, for `pg-es` no all-zero row.
-
-        Returns
-        -------
-        ndarray, shape (..., n_actions)
-            Non-negative, summing to one along the last axis.
-
-        Raises
-        ------
-        ValueError
-            If `theta` is not an array of finite parameters of this update.
-        """
-        return self.to_policy(self._checked(theta))
-
-    def parameters(self, pi: ArrayLike) -> Floats:
-        r"""Return parameters whose policy is `pi`: the inverse of `policy`.
-
-        Softmax parameters are :math:`\log\pi`. Escort parameters, whose norm sets the size of a
-        step, get the norm they have in `initial`: :math:`(|A|\,\pi)^{1/p}`.
-
-        Parameters
-        ----------
-        pi : array_like, shape (..., n_actions)
-            Rows that sum to one; for `pg-sm`, `ce` and `mce` with positive entries.
-
-        Returns
-        -------
-        ndarray, shape (..., n_actions)
-            Parameters whose `policy` is `pi`, up to rounding.
-
-        Raises
-        ------
-        ValueError
-            If `pi` is not a policy of this update.
-        """
-        pi = rows("pi", pi)
-        require_distributions("pi", pi)
-        return self.to_parameters(pi)
-
-    def step(
-        self,
-        theta: ArrayLike,
-        q: ArrayLike,
-        weight: ArrayLike = 1.0,
-        rng: np.random.Generator | None = None,
-    ) -> Floats:
-        r"""Return the parameters after one update.
-
-        Parameters
-        ----------
-        theta : array_like, shape (..., n_actions)
-            Parameters.
-        q : array_like, shape (..., n_actions)
-            State-action values; broadcasts with `theta`.
-        weight : array_like, shape (...)
-            :math:`w = \eta\,d(s) \ge 0`, one a row; broadcasts with the leading axes.
-        rng : numpy.random.Generator, optional
-            Needed by `ce` and `mce` with ``ties="random"``.
-
-        Returns
-        -------
-        ndarray, shape (..., n_actions)
-            The new parameters; the leading axes are those of `theta`, `q` and `weight` together.
-
-        Raises
-        ------
-        ValueError
-            If an argument has a wrong shape, is not finite, or a weight is negative; or if the
-            step leaves the range of floats.
-        """
-        theta = self._checked(theta)
-        q = rows("q", q)
-        weight = weights("weight", weight, theta, q)
-        with np.errstate(over="ignore", invalid="ignore"):  # refused below
-            new = self.advance(theta, q, weight[..., np.newaxis], rng)
-        beyond = ~np.isfinite(new)
-        if np.any(beyond):
-            raise ValueError(
-                f"weight: the step leaves the range of floats (1.8e308) at index "
-                f"{first_index(beyond)}; the parameters, or weight times the differences of q, "
-                "are too large for it."
-            )
-        return new
-
-    def initial(self, n_states: int, n_actions: int) -> Floats:
-        """Return parameters of the uniform policy.
-
-        Parameters
-        ----------
-        n_states : int
-            The number of states, at least 1.
-        n_actions : int
-            The number of actions, at least 2.
-
-        Returns
-        -------
-        ndarray, shape (n_states, n_actions)
-            `uniform` in every entry.
-
-        Raises
-        ------
-        ValueError
-            If there is no state or fewer than two actions.
-        """
-        if n_states < 1:
-            raise ValueError(f"n_states: expected at least one state, got {n_states}.")
-        if n_actions < 2:
-            raise ValueError(f"n_actions: expected at least two actions, got {n_actions}.")
-        return np.full((n_states, n_actions), self.uniform(n_actions))
-
-    def uniform(self, n_actions: int) -> float:
-        """Return the parameter which, given to every action, is the uniform policy."""
-        return float(self.to_parameters(np.full(n_actions, 1.0 / n_actions))[0])
-
-    def _checked(self, theta: ArrayLike) -> Floats:
-        """Return `theta` as floats, or raise `ValueError`."""
-        theta = rows("theta", theta)
-        if theta.shape[-1] < 2:
-            raise ValueError(f"theta: expected at least two actions, got shape {theta.shape}.")
-        return theta
 
 
 class _Softmax(Update):

@@ -10,7 +10,8 @@ from typing import Any
 from pu_lib.checks.counting import ETAS, SMALL_NS, compare
 from pu_lib.exact import Number
 from pu_lib.theory import unlearning_bounds as bounds
-from pu_lib.theory.unlearning import comparison, counts, proved_range
+from pu_lib.theory.travel_times import comparison
+from pu_lib.theory.unlearning import counts, proved_range
 from pu_lib.theory.walkers import setting
 from pu_lib.updates import PAPER, Update
 from pu_lib.verdict import Verdict, Worst, check, judged

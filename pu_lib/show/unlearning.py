@@ -13,7 +13,8 @@ from matplotlib.patches import Rectangle
 from pu_lib.exact import exact
 from pu_lib.show.explorers import Explorer, Slider
 from pu_lib.show.style import GREY, INK, figure, line, styled
-from pu_lib.theory.unlearning import comparison, count, counts, escort_differences, path
+from pu_lib.theory.travel_times import comparison
+from pu_lib.theory.unlearning import count, counts, escort_differences, path
 from pu_lib.theory.unlearning_bounds import (
     bound_ce,
     bound_decaying_ce,

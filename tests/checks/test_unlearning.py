@@ -12,6 +12,7 @@ from pu_lib.checks import unlearning_decaying as decaying
 from pu_lib.checks.counting import UNIFORM, compare
 from pu_lib.claims import errata
 from pu_lib.exact import Undecided
+from pu_lib.theory import travel_times
 from pu_lib.theory import unlearning as un
 from pu_lib.theory import unlearning_bounds as bounds
 from pu_lib.theory.far_counts import far_count
@@ -265,19 +266,19 @@ def test_the_largest_sequence_of_a_lemma_by_hand():
 
 
 def test_travel_times_of_the_escort_update():
-    assert un.escort_travel(math.log(0.3), 2.0) == pytest.approx(-math.log(0.3) / 2)
+    assert travel_times.escort_travel(math.log(0.3), 2.0) == pytest.approx(-math.log(0.3) / 2)
     x = np.linspace(0.3, 1, 200_001)
     h = 3 * x**2 * (1 + x**2) / (1 + x**3) ** 2
     integral = np.trapezoid(1 / (1 + x**2) / h, x)
-    assert un.escort_travel(math.log(0.3), 3.0) == pytest.approx(integral, rel=1e-8)
+    assert travel_times.escort_travel(math.log(0.3), 3.0) == pytest.approx(integral, rel=1e-8)
 
 
 def test_a_comparison_worked_out_by_hand():
-    first, *_ = un.comparison(1, 1, "pg-sm")
+    first, *_ = travel_times.comparison(1, 1, "pg-sm")
     # from delta = 0 a step of weight 1 goes to 1/2
     assert first["travel time"] == pytest.approx(0.5 + math.sinh(0.5))
     with pytest.raises(ValueError, match="update must be pg-sm or pg-es"):
-        un.comparison(1, 1, "di")
+        travel_times.comparison(1, 1, "di")
 
 
 def test_numbers_in_the_errata():
@@ -324,7 +325,10 @@ def test_a_sentence_of_a_check_names_what_it_was_given():
 
 def test_the_comparison_of_travel_times_fails_for_a_wrong_clock(monkeypatch):
     # a clock that runs at constant speed: forward steps then cover no more than backward ones
-    monkeypatch.setattr(un, "_travel_clock", lambda chosen: lambda walker: 2 * float(walker.y))
+    def constant(chosen):
+        return lambda walker: 2 * float(walker.y)
+
+    monkeypatch.setattr(travel_times, "_travel_clock", constant)
     assert decaying.check_comparison(((20, "0.3", "pg-sm", "constant", 2),)).margin < 0
 
 

@@ -1,0 +1,107 @@
+"""Processes of other libraries: any tabular Gymnasium environment, read exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from pu_lib.arrays import number, numbers, whole
+from pu_lib.mdp import FiniteMDP
+
+__all__ = ["from_gymnasium"]
+
+
+def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
+    """Return the process of a Gymnasium environment that has a transition table.
+
+    Parameters
+    ----------
+    env : gymnasium.Env or str
+        An environment, wrapped or not, or its id (FrozenLake-v1, CliffWalking-v1, Taxi-v4, ...).
+    discount : float
+        Discount factor in [0, 1); Gymnasium has none.
+
+    Returns
+    -------
+    FiniteMDP
+        Outcomes with the same successor are merged: probabilities add, rewards are averaged.
+        Outcomes flagged as terminated lead to one extra, terminal state, the last one. Time limits
+        of wrappers cut trajectories without ending them, so they have no counterpart here.
+
+    Raises
+    ------
+    ValueError
+        If the id is unknown, the environment has no table of transitions or no distribution of
+        the initial state, or the table is not one of outcomes for each of its states and actions.
+    """
+    if isinstance(env, str):
+        env = _make(env)
+    inner = getattr(env, "unwrapped", env)
+    table, initial = getattr(inner, "P", None), getattr(inner, "initial_state_distrib", None)
+    if not isinstance(table, dict) or not table or initial is None:
+        raise ValueError(
+            f"env: {inner!r} has no transition table with an initial distribution "
+            "(attributes P and initial_state_distrib); its dynamics cannot be read exactly."
+        )
+    n_states, n_actions = len(table), _count_actions(table)
+    probability = np.zeros((n_states + 1, n_actions, n_states + 1))
+    earned = np.zeros_like(probability)
+    for state, action, outcome in _outcomes(table):
+        where = f"env: state {state}, action {action}"
+        try:
+            chance, successor, reward, terminated = outcome
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{where}: expected (probability, successor, reward, terminated), got {outcome!r}."
+            ) from None
+        after = whole(f"{where}: successor", successor, low=0, high=n_states - 1)
+        target = n_states if terminated else after
+        share = number(f"{where}: probability", chance, low=0.0, high=1.0)
+        probability[state, action, target] += share
+        earned[state, action, target] += share * number(f"{where}: reward", reward)
+    rewards = np.divide(earned, probability, out=np.zeros_like(earned), where=probability > 0.0)
+    return FiniteMDP(
+        probability,
+        rewards,
+        np.append(numbers("env: initial_state_distrib", initial, shape=(n_states,)), 0.0),
+        discount,
+        np.arange(n_states + 1) == n_states,
+    )
+
+
+def _count_actions(table: Mapping[Any, Any]) -> int:
+    """Return the number of actions; refuse a table whose states or actions are not 0, 1, 2..."""
+    n_actions = len(table[0]) if isinstance(table.get(0), dict) else 0
+    for state in range(len(table)):
+        actions = table.get(state)
+        if not isinstance(actions, dict) or set(actions) != set(range(max(n_actions, 1))):
+            raise ValueError(
+                f"env: the table of transitions has no actions 0 to {n_actions - 1} in state "
+                f"{state}; each of its {len(table)} states needs the same ones."
+            )
+    return n_actions
+
+
+def _outcomes(table: Mapping[Any, Any]) -> Iterator[tuple[int, int, Any]]:
+    """Yield each outcome of each state and action."""
+    for state, actions in table.items():
+        for action, outcomes in actions.items():
+            for outcome in outcomes:
+                yield state, action, outcome
+
+
+def _make(env_id: str) -> Any:
+    """Make an environment, or raise `ValueError` with Gymnasium's own reason."""
+    try:
+        import gymnasium
+    except ImportError:
+        raise ValueError(
+            "env: reading an environment by its id needs the package gymnasium "
+            "(pip install gymnasium)."
+        ) from None
+    try:
+        return gymnasium.make(env_id)
+    except (gymnasium.error.Error, ImportError) as error:
+        raise ValueError(f"env: {env_id!r} cannot be made: {error}") from None
