@@ -34,7 +34,7 @@ import numpy as np
 from pu_lib.arrays import Floats
 from pu_lib.empirical.bootstrap import LEVEL, interval
 from pu_lib.empirical.results import exchanged, slowed
-from pu_lib.updates import label_of
+from pu_lib.updates import PAPER, label_of
 from pu_lib.verdict import Status, Verdict
 
 __all__ = [
@@ -56,7 +56,9 @@ __all__ = [
 
 SIMILAR, MUCH, VERY = 2.0, 2.0, 5.0
 SCHEMES = ("NoExplo", "LowOffPol", "HiOffPol")
-PG, FAST, CROSS = ("pg-sm", "pg-es"), ("di", "ce", "mce"), ("ce", "mce")
+# The paper speaks of the policy gradients, of the others, and of the two cross-entropy updates.
+PG, CROSS = ("pg-sm", "pg-es"), ("ce", "mce")
+FAST = tuple(name for name in PAPER if name not in PG)
 
 _Moved = dict[str, dict[str, Any]]
 

@@ -28,10 +28,13 @@ from pu_lib.theory.stochastic_updates import (
     stuck_probability,
     taken_law,
 )
-from pu_lib.updates import Update, as_update
+from pu_lib.updates import PAPER, Update, as_update
 from pu_lib.verdict import Verdict, Worst, check, judged
 
 Updates = Sequence[str | Update]
+
+# The policy gradients: their steps are linear in the values.
+_LINEAR = ("pg-sm", "pg-es")
 
 ROUNDING = 1e-13
 """Allowed between two sums of a few numbers of order one."""
@@ -45,7 +48,7 @@ ROUNDING = 1e-13
         "DI, near the boundary": {"updates": ("di",)},
     },
 )
-def check_unbiased(updates: Updates = ("pg-sm", "pg-es"), n_samples: int = 200_000) -> Verdict:
+def check_unbiased(updates: Updates = _LINEAR, n_samples: int = 200_000) -> Verdict:
     """Check that the policy gradients are unbiased under sampled values.
 
     Exact sums over the outcomes of random laws, and 99.9 % intervals from sampled updates.
@@ -84,7 +87,7 @@ def _random_law(rng: np.random.Generator, n_actions: int) -> Law:
         "DI, which meets its wall": {"updates": ("di",)},
     },
 )
-def check_symmetric(updates: Updates = ("pg-sm", "pg-es")) -> Verdict:
+def check_symmetric(updates: Updates = _LINEAR) -> Verdict:
     """Check that the steps for q and for -q cancel.
 
     Parameters
@@ -408,8 +411,8 @@ def check_constant_escort(
     },
 )
 def check_necessary(
-    needing: Updates = ("di", "ce", "mce"),
-    without: Updates = ("pg-sm", "pg-es"),
+    needing: Updates = tuple(name for name in PAPER if name not in _LINEAR),
+    without: Updates = _LINEAR,
     weights: Sequence[float] = (0.05, 0.1),
     n_steps: int = 1500,
 ) -> Verdict:

@@ -210,6 +210,7 @@ def _compared_chains(seed: int) -> list[Cell]:
 def _greedy_limit(seed: int) -> list[Cell]:
     """Return runs with so large a rate that the policy is greedy: the limit of greedy SARSA."""
     rate, none = 1e9, math.nan
+    # Policy gradients do not become greedy: their limits depend on the policy that they leave.
     return [
         _cell("greedy-limit", "random-mdp", scheme, update, rate, 100, 4, none, _PAPER, seed)
         for scheme in ("NoExplo", "LowOffPol", "HiOffPol")
