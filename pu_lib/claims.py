@@ -289,6 +289,11 @@ def judge(claim: Claim | str) -> Judgement:
     claim : Claim or str
         A claim of `ledger`, or its identifier.
 
+    Returns
+    -------
+    Judgement
+        The claim with its verdict, pending if there is no check yet, and the seconds it took.
+
     Raises
     ------
     ValueError

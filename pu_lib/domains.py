@@ -69,6 +69,11 @@ def bandit(rewards: ArrayLike) -> FiniteMDP:
     rewards : array_like, shape (n_actions,)
         Reward of each action, at least two.
 
+    Returns
+    -------
+    FiniteMDP
+        Two states, the second one terminal; discount 0.
+
     Raises
     ------
     ValueError

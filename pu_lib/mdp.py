@@ -398,6 +398,11 @@ class FiniteMDP:
         pi : array_like, shape (n_states, n_actions)
             A policy; rows non-negative, summing to one.
 
+        Returns
+        -------
+        Evaluation
+            Values, performance and occupancy, with the residual of the solve.
+
         Raises
         ------
         ValueError
@@ -425,6 +430,11 @@ class FiniteMDP:
         ----------
         v : array_like, shape (n_states,)
             Values of the states.
+
+        Returns
+        -------
+        ndarray, shape (n_states, n_actions)
+            The values of the actions.
 
         Raises
         ------
@@ -457,6 +467,11 @@ class FiniteMDP:
             :math:`\mathcal J_b`; the performance of the uniform policy if missing, as in the
             paper's section 4.1.
 
+        Returns
+        -------
+        float
+            At most 1, up to rounding; negative for policies below the baseline.
+
         Raises
         ------
         ValueError
@@ -475,6 +490,11 @@ class FiniteMDP:
         ----------
         max_iterations : int
             Policy evaluations at the most, at least one; the result says whether they were enough.
+
+        Returns
+        -------
+        Optimum
+            Optimal values and a deterministic optimal policy.
 
         Raises
         ------

@@ -26,6 +26,11 @@ def write_settings(name: str, values: Mapping[str, Any], usual: Mapping[str, Any
     usual : mapping
         The usual value of every setting.
 
+    Returns
+    -------
+    str
+        The name, and ``key=value`` for each changed setting in the order of `usual`.
+
     Examples
     --------
     >>> write_settings("chain", {"beta": 0.7, "n_states": 10}, {"n_states": 10, "beta": 0.8})
@@ -46,6 +51,11 @@ def read_settings(what: str, text: str, usual: Mapping[str, Any]) -> dict[str, A
         The words, without the name.
     usual : mapping
         The usual value of every setting; a value is read as one of the same type.
+
+    Returns
+    -------
+    dict of str to object
+        The settings that the words name, each of the type of its usual value.
 
     Raises
     ------

@@ -306,6 +306,11 @@ def check(
     claim, moved, blind, **arguments
         See `Check`. A function may serve several claims: decorate it once for each.
 
+    Returns
+    -------
+    callable
+        The decorator, which returns the function as it is.
+
     Raises
     ------
     ValueError

@@ -77,6 +77,8 @@ def test_a_docstring_is_whole(name: str) -> None:
         for code, text in validate(name)["errors"]
         if code in WANTED and not (code in ("PR01", "PR02") and described)
     ]
+    if _keeps_its_result_to_itself(thing):
+        problems.append("it describes its parameters and not what it returns")
     if _raises(thing) and "Raises\n" not in (inspect.getdoc(thing) or ""):
         problems.append("it raises an error and has no section Raises")
     assert not problems, "\n".join([name, *problems])
@@ -100,6 +102,19 @@ def _told_by_summary(thing: object) -> bool:
         return False
     taken = [name for name in inspect.signature(thing).parameters if name not in ("self", "cls")]  # type: ignore[arg-type]
     return "Parameters\n" not in (inspect.getdoc(thing) or "") and len(taken) <= 1
+
+
+def _keeps_its_result_to_itself(thing: object) -> bool:
+    """Return whether a function describes its parameters, returns something and says not what.
+
+    A figure and a verdict, which many functions return, are described by their classes.
+    """
+    if not inspect.isfunction(thing):
+        return False
+    doc, returned = inspect.getdoc(thing) or "", thing.__annotations__.get("return")
+    if "Parameters\n" not in doc or returned in (None, "None", "Figure", "BookFigure", "Verdict"):
+        return False
+    return "Returns\n" not in doc and "Yields\n" not in doc
 
 
 def _raises(thing: object) -> bool:

@@ -20,6 +20,11 @@ def configured(update: str | Update, options: Options) -> Update:
         the options of the run.
     options : Options
         ``escort_factor`` is the setting ``factor`` of an update that has one, ``ties`` is ``ties``.
+
+    Returns
+    -------
+    Update
+        The update with the settings of this run.
     """
     if isinstance(update, Update):
         return update

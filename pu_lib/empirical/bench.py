@@ -87,6 +87,11 @@ def bench(steps: int = 300_000, plain_steps: int = 2_000, repetitions: int = 9) 
         Steps of a run in plain Python.
     repetitions : int
         Runs of which the fastest counts.
+
+    Yields
+    ------
+    Timing
+        One for each domain and each update that has a kernel.
     """
     for name, (mdp, problem) in _domains().items():
         problem = out_of_reach(problem)
@@ -103,6 +108,11 @@ def out_of_reach(problem: Problem) -> Problem:
     ----------
     problem : Problem
         Any problem with a positive optimal performance.
+
+    Returns
+    -------
+    Problem
+        The same process, with a threshold just above its optimal performance.
     """
     return replace(problem, threshold=problem.optimal_performance * (1.0 + 1e-9))
 
@@ -191,6 +201,11 @@ def has_twin(update: Update) -> bool:
     ----------
     update : Update
         An update with its settings.
+
+    Returns
+    -------
+    bool
+        True if C code of its kernel exists, with these settings.
     """
     source = TWIN.read_text(encoding="utf-8")
     return f"KERNEL_{_kernel_name(update)}" in source
@@ -212,6 +227,11 @@ def build_twin(problem: Problem, update: str, directory: Path) -> Callable[..., 
         Name of an update that `has_twin`.
     directory : Path
         Where the library is written.
+
+    Returns
+    -------
+    callable
+        The compiled function, for `run_twin`.
     """
     chosen = configured(update, PRESETS["paper"])
     library = directory / f"twin-{update}-{problem.n_actions}-{problem.n_successors}.so"
@@ -251,6 +271,11 @@ def run_twin(
         Start of the random stream.
     steps : int
         Length of the run.
+
+    Returns
+    -------
+    Memory
+        The final state of the run.
     """
     memory = Memory()
     memory.prepare(problem, update, PRESETS["paper"], steps)

@@ -83,6 +83,11 @@ def lower_quantile(times: Floats, order: float) -> Floats:
         Times; those of runs that never ended may be infinite.
     order : float
         Share, in (0, 1].
+
+    Returns
+    -------
+    ndarray, shape (...)
+        One of the times in each column, never a number between two.
     """
     k = int(np.ceil(order * len(times))) - 1
     return np.asarray(np.partition(times, k, axis=0)[k])

@@ -52,6 +52,11 @@ def collect(
     seconds : float
         Its wall time.
 
+    Returns
+    -------
+    str
+        Where the runs were written, how many they are, and the size of the file.
+
     Raises
     ------
     ValueError

@@ -196,6 +196,11 @@ def bandwidth(axis: Floats, curve: Floats, factor: float = RANGE) -> Floats:
         Values, positive.
     factor : float
         Where the range ends.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        Decades, with curves taken as straight between rates on logarithmic axes.
     """
     x, y = np.log10(axis), np.log10(curve)
     wall = y.min(axis=-1, keepdims=True) + np.log10(factor)

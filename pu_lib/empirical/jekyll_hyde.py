@@ -183,6 +183,11 @@ def simulate(
     memory : Memory, optional
         Arrays to use; holds the final state of the run afterwards.
 
+    Returns
+    -------
+    Run
+        How the run ended.
+
     Raises
     ------
     ValueError

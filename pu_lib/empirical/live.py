@@ -59,6 +59,13 @@ def final_memories(
         Number of runs, from run 0.
     steps : int
         Length of a run.
+
+    Yields
+    ------
+    memory : Memory
+        The state at the end of a run.
+    moved : ndarray of bool, shape (n_states,)
+        The states whose parameters differ from those at the start.
     """
     cell = _cell("random-mdp", update, eta, scheme, 100, steps)
     for run in range(runs):

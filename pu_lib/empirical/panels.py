@@ -239,6 +239,11 @@ def paper_chunks(seed: int = 0, scale: float = 1.0, random_runs: int = 1000) -> 
         Factor on all numbers of runs; at least one run each.
     random_runs : int
         Runs on Random MDPs; the paper has 1000.
+
+    Returns
+    -------
+    list of Chunk
+        The chunks, in the order in which they should be run.
     """
     panels = [
         (_published(seed), 100),

@@ -81,6 +81,11 @@ def vanished(panel: str, eta: float = 100.0, runs: int = 20) -> tuple[int, int]:
         A learning rate of the panel.
     runs : int
         How many runs.
+
+    Returns
+    -------
+    censored, at_zero : int
+        The numbers of runs.
     """
     table = PANELS[panel].rows(committed().table)
     rows = table[(table["update"] == "pg-es") & (table["eta"] == eta) & (table["run"] < runs)]

@@ -56,6 +56,11 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
     baseline : {"uniform", "first"}
         Normalised performance 0: the uniform policy, or always action 0.
 
+    Returns
+    -------
+    Problem
+        The tables of the process, its threshold, and the performances that normalise it.
+
     Raises
     ------
     ValueError
@@ -93,6 +98,11 @@ def exact_performance(tables: Tables, policy: Floats) -> float:
         The process.
     policy : ndarray, shape (n_states, n_actions)
         Probabilities.
+
+    Returns
+    -------
+    float
+        The performance, not normalised.
     """
     return float(
         performance(

@@ -70,6 +70,11 @@ def domain_of(process: Any) -> str:
         A process; an environment or its id; a domain with its parameters, as in
         ``chain beta=0.7``; or the path of an ``.npz`` file of `FiniteMDP.save`.
 
+    Returns
+    -------
+    str
+        The label of a domain, the id of an environment, or a word made from the content.
+
     Raises
     ------
     ValueError

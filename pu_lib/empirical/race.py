@@ -303,6 +303,11 @@ def as_text(entries: Sequence[Entry]) -> str:
     ----------
     entries : Race or sequence of Entry
         What `race` returned.
+
+    Returns
+    -------
+    str
+        Lines of text.
     """
     lines = [
         f"{'update':<8}{'best eta':>9}{'median steps':>14}{'95 %':>22}{'mean':>12}{'95 %':>22}"

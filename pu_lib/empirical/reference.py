@@ -304,6 +304,11 @@ def run_reference(
         As for `pu_lib.empirical.jekyll_hyde.simulate`.
     first_gap : int
         Steps between the early evaluations: 25 where the states have an order, else 100.
+
+    Returns
+    -------
+    Reference
+        The state at the end of the run, and how it ended.
     """
     S, A, gamma = mdp.n_states, mdp.n_actions, mdp.discount
     stream = Stream(seeds)

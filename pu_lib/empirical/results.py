@@ -394,6 +394,11 @@ def exchanged(column: str, names: Mapping[str, str]) -> Altered:
         A column of names: update, scheme...
     names : mapping of str to str
         Values and what to call them instead; each name is called something else by one other.
+
+    Returns
+    -------
+    Altered
+        What a check takes as its table.
     """
     return Altered(column, names=tuple(names.items()))
 
@@ -407,6 +412,11 @@ def slowed(column: str, value: str, factor: float) -> Altered:
         Which: those with this value in this column.
     factor : float
         How many times as many steps they take.
+
+    Returns
+    -------
+    Altered
+        What a check takes as its table.
     """
     return Altered(column, slow=value, factor=factor)
 

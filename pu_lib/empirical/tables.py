@@ -103,6 +103,11 @@ def lay_out(mdp: FiniteMDP) -> Tables:
     ----------
     mdp : FiniteMDP
         The process.
+
+    Returns
+    -------
+    Tables
+        The process as the simulation reads it.
     """
     S, A = mdp.n_states, mdp.n_actions
     transitions = mdp.transitions.reshape(S * A, S)

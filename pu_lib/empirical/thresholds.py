@@ -130,6 +130,11 @@ def restricted_mean(times: ArrayLike, censored: ArrayLike, horizon: float | None
     horizon : float, optional
         :math:`\tau`; the largest recorded time if missing.
 
+    Returns
+    -------
+    float
+        The area, in the unit of the times.
+
     Raises
     ------
     ValueError
@@ -155,6 +160,11 @@ def summarise(
         As for `restricted_mean`.
     confidence : float
         Level of the intervals, in (0, 1).
+
+    Returns
+    -------
+    Summary
+        The statistics of these runs.
 
     Raises
     ------
@@ -205,6 +215,11 @@ def compare(
         Times and censoring of both settings, censored at one common cap.
     confidence : float
         Level of the interval, in (0, 1).
+
+    Returns
+    -------
+    Comparison
+        The ratio of the restricted means with its interval, and the shares of wins and ties.
 
     Raises
     ------

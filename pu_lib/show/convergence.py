@@ -167,6 +167,11 @@ def alt_weights(x: float, best: int) -> str:
         The exponent of the weights.
     best : int
         How many of four arms are best.
+
+    Returns
+    -------
+    str
+        A sentence for those who do not see the figure.
     """
     mass, bound, floor = _fading(x, best, N_STEPS)
     fate = "keeps falling" if x <= 1 else "levels off, because the weights sum to a finite value"

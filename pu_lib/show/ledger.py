@@ -195,6 +195,11 @@ def power_table(chapter: str) -> Html:
     ----------
     chapter : str
         The chapter, one of `pu_lib.claims.chapters`.
+
+    Returns
+    -------
+    Html
+        The table.
     """
     judged = [c for c in ledger() if c.chapter == chapter and c.status is not Status.PENDING]
     rows = [(f"<code>{html.escape(c.id)}</code>", _power(check_of(c))) for c in judged]

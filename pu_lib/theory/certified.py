@@ -100,6 +100,11 @@ def ball_softmax(theta: Sequence[arb]) -> list[arb]:
     ----------
     theta : sequence of arb
         The parameters.
+
+    Returns
+    -------
+    list of arb
+        Balls that contain the exact probabilities.
     """
     top = max(theta, key=lambda x: float(x.mid())).mid()
     powers = [(x - top).exp() for x in theta]
@@ -124,6 +129,11 @@ def certified_changes(
         The weights; no update where they are zero.
     equal : ndarray of bool, shape (n_states,)
         Where all actions are the same; elsewhere one must be the best, provably.
+
+    Returns
+    -------
+    list of arb
+        One ball a state.
 
     Raises
     ------

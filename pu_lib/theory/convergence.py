@@ -142,6 +142,11 @@ def looping_bandit(gap: float = 1.0, discount: float = 0.5) -> FiniteMDP:
         Reward of the better arm.
     discount : float
         The discount.
+
+    Returns
+    -------
+    FiniteMDP
+        One state and two actions; no state is terminal.
     """
     return FiniteMDP(np.ones((1, 2, 1)), [[gap, 0.0]], [1.0], discount)
 
@@ -187,6 +192,11 @@ def fixed_weights(weights: ArrayLike) -> Weighting:
     ----------
     weights : array_like, shape (n_steps, n_states)
         The weights.
+
+    Returns
+    -------
+    callable
+        Takes the time and the current `Evaluation`, as `run` wants it.
     """
     rows = np.asarray(weights, dtype=np.float64)
     return lambda t, _: np.asarray(rows[t])
@@ -210,6 +220,11 @@ def key_lemma_bound(
         :math:`W`, the weight spent since the start.
     constant : float
         The factor 1/2 before :math:`c`.
+
+    Returns
+    -------
+    ndarray
+        The bound on the mass outside the set, with the axes of the arguments broadcast.
     """
     c = n_actions / (n_actions - 1)
     rise = constant * c * np.minimum(1.0, e0) * np.asarray(spent)
@@ -483,6 +498,11 @@ def necessity_floor(
         M; broadcasts with `pi0`.
     factor : float
         1 in the lemma; multiplies the exponent.
+
+    Returns
+    -------
+    ndarray
+        The lower bound of each probability, with the axes of the arguments broadcast.
     """
     c = factor * n_actions / (n_actions - 1)
     return np.asarray(np.asarray(pi0) * np.exp(-c * np.asarray(total)))

@@ -129,6 +129,11 @@ class CycleExample:
         ----------
         missing : float
             The parameter of the padding actions; their probability is about its exponential.
+
+        Returns
+        -------
+        ndarray, shape (n_states + 1, most actions)
+            Softmax parameters for `mdp`.
         """
         theta = np.full((self.n_states + 1, max(self.n_actions)), missing)
         for s, row in enumerate(self.start):
@@ -144,6 +149,12 @@ class CycleExample:
         missing_reward : float, optional
             The reward of the padding actions, which end the episode; by default 1 below the
             smallest reward, so that they are never greedy where another action ends too.
+
+        Returns
+        -------
+        FiniteMDP
+            The states of the example, padded to a common number of actions, and the terminal one
+            last.
         """
         from pu_lib.mdp import FiniteMDP
 

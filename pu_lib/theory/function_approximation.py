@@ -109,6 +109,11 @@ def linear(features: Floats, n_actions: int, offset: float = 0.0) -> Scores:
         Number of scores a state.
     offset : float
         The initial weights of the constant feature, so that all scores start there.
+
+    Returns
+    -------
+    Scores
+        The model, with its initial parameters.
     """
     inputs = np.column_stack([np.ones(len(features)), features])
     start = np.zeros((inputs.shape[1], n_actions))
@@ -137,6 +142,11 @@ def neural(
         Number of hidden units.
     seed : int
         Seed of the initial weights.
+
+    Returns
+    -------
+    Scores
+        The model, with its initial parameters.
     """
     k = features.shape[1]
     rng = np.random.default_rng(seed)
@@ -181,6 +191,11 @@ class Task:
         ----------
         offset : float
             Where all scores start.
+
+        Returns
+        -------
+        linear, neural : Scores
+            The models, with seed 0 for the network.
         """
         n = self.mdp.n_actions
         return linear(self.features, n, offset), neural(self.features, n, offset)
@@ -198,6 +213,11 @@ def contexts(n_contexts: int = 30, n_actions: int = 3, seed: int = 1) -> Task:
         Their numbers; the rewards point in `n_actions` directions spread evenly.
     seed : int
         Seed of the features.
+
+    Returns
+    -------
+    Task
+        The bandit with its features; all contexts are equally likely.
     """
     rng = np.random.default_rng(seed)
     features = rng.uniform(-1, 1, (n_contexts, 2))
@@ -431,6 +451,11 @@ def best_linear(task: Task, escort: bool = True, restarts: int = 20, seed: int =
         Number of random starts of BFGS.
     seed : int
         Seed of the starts.
+
+    Returns
+    -------
+    float
+        A lower bound of the best performance: 0 is the uniform policy, 1 the optimum.
     """
     model, mdp = linear(task.features, task.mdp.n_actions), task.mdp
     chances = mdp.initial[:, np.newaxis] * mdp.rewards
@@ -458,6 +483,11 @@ def sparsemax(z: Any) -> Any:
     ----------
     z : array, shape (n_actions,)
         Scores, traced by autograd or not.
+
+    Returns
+    -------
+    array, shape (n_actions,)
+        The projection, traced by autograd if `z` is.
     """
     descending = anp.sort(z)[::-1]
     thresholds = (anp.cumsum(descending) - 1.0) / np.arange(1, len(z) + 1)
@@ -514,6 +544,11 @@ def exact_step(update: str | Update, z: Rationals, q: Rationals, weight: Fractio
         Scores and values.
     weight : Fraction
         The weight.
+
+    Returns
+    -------
+    list of Fraction
+        The new scores.
 
     Raises
     ------

@@ -153,6 +153,11 @@ def worst_drop_three(w: float) -> float:
     ----------
     w : float
         The weight, at least 0.
+
+    Returns
+    -------
+    float
+        The supremum, for values of range one.
     """
     return _largest(lambda rest: w * (1 - 2 * rest))
 
@@ -164,6 +169,11 @@ def worst_drop_any(w: float) -> float:
     ----------
     w : float
         The weight, at least 0.
+
+    Returns
+    -------
+    float
+        The supremum, for values of range one.
     """
     return _largest(lambda rest: w * (1 - rest))
 
@@ -370,6 +380,11 @@ def small_mdp(rng: np.random.Generator) -> FiniteMDP:
     ----------
     rng : numpy.random.Generator
         Source of randomness.
+
+    Returns
+    -------
+    FiniteMDP
+        The process, with Gaussian rewards and uniform starts.
     """
     n_states, n_actions = int(rng.integers(1, 7)), int(rng.integers(2, 6))
     keep = rng.random((n_states, n_actions, n_states)) < rng.uniform(0.2, 1)
@@ -450,6 +465,11 @@ def strict_states(
         The states with a positive weight and values that are not all equal.
     only_moving : bool
         Mark only the moving states themselves: the condition without its second half.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_states,)
+        True where the value grows.
     """
     return moving if only_moving else np.asarray((reachable(mdp) & moving).any(axis=1))
 

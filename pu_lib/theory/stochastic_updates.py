@@ -276,6 +276,11 @@ def measured_bias(
         The source of the samples.
     level : float
         Confidence, one interval a coordinate, by the central limit theorem.
+
+    Returns
+    -------
+    bias, half_width : ndarray, shape (n_actions,)
+        The mean over the samples minus the step with true values, and its uncertainty.
     """
     outcomes = update.step(np.asarray(theta, float)[np.newaxis], law.outcomes, weight)
     steps = outcomes[law.indices(rng, n_samples)]
@@ -379,6 +384,11 @@ def sample_runs(
         Feed the update the mean of all samples so far, a critic, instead of the last sample.
     n_times : int
         How many times to record, evenly spaced in the logarithm.
+
+    Returns
+    -------
+    Runs
+        The policies at the recorded times.
     """
     rng = np.random.default_rng(seed)
     n_actions = law.outcomes.shape[1]
