@@ -29,12 +29,17 @@ _SEED = 2022
 
 @lru_cache(maxsize=32)
 def draws(n_runs: int) -> NDArray[np.int64]:
-    """Return the runs of each resample, shape (RESAMPLES, n_runs), read-only.
+    """Return the runs of each resample.
 
     Parameters
     ----------
     n_runs : int
         How many runs there are, at least one.
+
+    Returns
+    -------
+    ndarray of int64, shape (RESAMPLES, n_runs)
+        Numbers of runs, from 0; read-only.
     """
     index = np.random.default_rng([_SEED, n_runs]).integers(n_runs, size=(RESAMPLES, n_runs))
     index.setflags(write=False)

@@ -162,7 +162,31 @@ def scan(
     first: Any,
     last: Any,
 ) -> None:
-    """Run a batch, and set the largest drop of a value in the first and in the last half."""
+    """Run a batch, and set the largest drop of a value in the first and in the last half.
+
+    Parameters
+    ----------
+    update : tuple of int
+        The token of a kernel (`pu_lib.engine.rows.token`).
+    rewards : ndarray, shape (n, n_states, most actions)
+        What each action pays, MDP by MDP.
+    successors : ndarray of int, shape (n, n_states, most actions)
+        Where it leads; -1 is the end.
+    n_actions : ndarray of int, shape (n_states,)
+        How many actions each state has.
+    discounts : ndarray, shape (n,)
+        Discount factors in [0, 1).
+    theta : ndarray, shape (n, n_states, most actions)
+        Softmax parameters, which are moved.
+    weights : ndarray, shape (n, n_states)
+        Weights, constant in time.
+    on_policy : bool
+        Whether weights are multiplied by the occupancy, scaled to mean one.
+    steps : int
+        Number of updates; each half is rounded down to whole chunks of `CHUNK`.
+    first, last : ndarray, shape (n,)
+        Receive the largest drop in either half.
+    """
     n, states = weights.shape
     values, gaps = np.empty((CHUNK, states)), np.empty((CHUNK, states))
     greedy = np.empty((CHUNK, states), dtype=np.int64)

@@ -206,7 +206,34 @@ class Arrays(NamedTuple):
 def run(
     tokens: Any, process: Any, schedules: Any, rules: Any, limits: Any, memory: Any, seeds: Any
 ) -> Any:
-    """Run until the threshold or a cap; return steps, episodes, whether passed, performance."""
+    """Run until the threshold or a cap.
+
+    Parameters
+    ----------
+    tokens : Tokens
+        What code is compiled for.
+    process : Process
+        The decision process.
+    schedules : Schedules
+        Exploration, and replay of Hyde's transitions.
+    rules : Rules
+        Learning rates and details.
+    limits : Limits
+        When the policy is evaluated and when the run ends.
+    memory : Arrays
+        The memory, set to the start of a run; it holds the final state afterwards.
+    seeds : ndarray of uint64, shape (4,)
+        Start of the random stream.
+
+    Returns
+    -------
+    steps, episodes : int
+        Steps taken and trajectories finished.
+    passed : bool
+        Whether the threshold was reached.
+    performance : float
+        The exact performance of the last policy.
+    """
     actions, successors = tokens.actions, tokens.successors
     _, cumulative, successor, reward, _, gamma, terminal, _, _, starts, start_shares = process
     theta, pi, running, q, hyde, visits, bonus, seen, v, v_hyde, best_policy, buffer = memory

@@ -100,7 +100,21 @@ def _compile_advance(
 
 @compiled
 def set_policy(theta: Any, pi: Any, s: Any, policy: Any, actions: Any) -> None:
-    """Set pi(s, .) to the policy of the parameters theta(s, .)."""
+    """Set pi(s, .) to the policy of the parameters theta(s, .).
+
+    Parameters
+    ----------
+    theta : ndarray, shape (n_states, n_actions)
+        Parameters.
+    pi : ndarray, shape (n_states, n_actions)
+        The policy, of which one row is set.
+    s : int
+        The state.
+    policy : tuple of int
+        The token of the parametrization.
+    actions : tuple of int
+        The token of the number of actions.
+    """
     if len(policy) == 1:
         _softmax(theta, pi, s, actions)
     elif len(policy) == 2:
@@ -148,7 +162,22 @@ def _escort(theta: Any, pi: Any, s: Any, actions: Any) -> None:
 
 @compiled
 def greedy(q: Any, s: Any, actions: Any) -> Any:
-    """Return the first best action and the number of best actions."""
+    """Return the first best action and the number of best actions.
+
+    Parameters
+    ----------
+    q : ndarray, shape (n_states, n_actions)
+        Values.
+    s : int
+        The state.
+    actions : tuple of int
+        The token of the number of actions.
+
+    Returns
+    -------
+    best, ties : int
+        The action, and how many have its value, itself included.
+    """
     best, ties = 0, 1
     for a in range(1, len(actions)):
         if q[s, a] > q[s, best]:
@@ -160,7 +189,26 @@ def greedy(q: Any, s: Any, actions: Any) -> Any:
 
 @compiled
 def nth_best(q: Any, s: Any, best: Any, n: Any, actions: Any) -> Any:
-    """Return the n-th action (from 0) whose value equals that of `best`."""
+    """Return the n-th action (from 0) whose value equals that of `best`.
+
+    Parameters
+    ----------
+    q : ndarray, shape (n_states, n_actions)
+        Values.
+    s : int
+        The state.
+    best : int
+        One of its best actions.
+    n : int
+        Which of them, from 0.
+    actions : tuple of int
+        The token of the number of actions.
+
+    Returns
+    -------
+    int
+        The action.
+    """
     chosen = best
     for a in range(len(actions)):
         if q[s, a] == q[s, best]:

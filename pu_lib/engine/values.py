@@ -26,10 +26,15 @@ _MARGIN = 1e-12  # room for rounding when sweeps decide on a side
 
 @compiled
 def solve(matrix: Any, v: Any) -> None:
-    r"""Solve a linear system in place by elimination: `v` holds the right side, then the solution.
+    r"""Solve a linear system in place by elimination.
 
-    The matrix must be diagonally dominant by rows or columns, as :math:`I - \gamma P` and its
-    transpose are: no pivoting is needed.
+    Parameters
+    ----------
+    matrix : ndarray, shape (n, n)
+        Diagonally dominant by rows or columns, as :math:`I - \gamma P` and its transpose are: no
+        pivoting is needed. It is overwritten.
+    v : ndarray, shape (n,)
+        The right side, then the solution.
     """
     n = len(v)
     for x in range(n):
@@ -131,7 +136,24 @@ def _from_starts(v: Any, starts: Any, cumulative: Any) -> float:
 
 @on_disk
 def performance(pi: Any, v: Any, process: Any, actions: Any, successors: Any) -> float:
-    """Return the exact performance of a policy; its values are left in `v`."""
+    """Return the exact performance of a policy.
+
+    Parameters
+    ----------
+    pi : ndarray, shape (n_states, n_actions)
+        The policy.
+    v : ndarray, shape (n_states,)
+        Receives the values of the policy.
+    process : Process
+        The decision process (`pu_lib.engine.loop.Process`).
+    actions, successors : tuple of int
+        The tokens of the numbers of actions and of successors.
+
+    Returns
+    -------
+    float
+        The performance, not normalised.
+    """
     probability, _, successor, _, reward, gamma, _, order, acyclic, starts, shares = process
     if acyclic:
         _sweep(pi, v, probability, successor, reward, gamma, order, actions, successors)
@@ -142,7 +164,26 @@ def performance(pi: Any, v: Any, process: Any, actions: Any, successors: Any) ->
 
 @compiled
 def passes(pi: Any, v: Any, process: Any, actions: Any, successors: Any, threshold: float) -> bool:
-    """Return whether the performance is at least the threshold; `v` is a start for sweeps."""
+    """Return whether the performance of a policy is at least a threshold.
+
+    Parameters
+    ----------
+    pi : ndarray, shape (n_states, n_actions)
+        The policy.
+    v : ndarray, shape (n_states,)
+        Values from which sweeps start; it is overwritten.
+    process : Process
+        The decision process (`pu_lib.engine.loop.Process`).
+    actions, successors : tuple of int
+        The tokens of the numbers of actions and of successors.
+    threshold : float
+        The performance to reach, not normalised.
+
+    Returns
+    -------
+    bool
+        The answer.
+    """
     probability, _, successor, _, reward, gamma, _, order, acyclic, starts, shares = process
     if not acyclic:
         reach = gamma / (1.0 - gamma)
