@@ -23,12 +23,12 @@ from pu_lib.verdict import Verdict, Worst, check, judged
 def check_same_rate(
     updates: Sequence[str | Update] = ("mce", "pg-sm"),
     power: float = 1.0,
-    n_steps: int = 2_000,
+    n_steps: int = 4_000,
     tolerance: float = 0.05,
 ) -> Verdict:
     r"""Measure the exponent of the suboptimal mass in the sum of the weights.
 
-    Two and three arms, weights :math:`5(t+1)^{-x}` with x = 0 and 1/2.
+    Two and three arms, weights :math:`(t+1)^{-x}` with x = 0 and 1/4.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def check_same_rate(
     ours, rows = Worst(f"{tolerance:g} less the distance of the exponent from {power:g}"), []
     times = log_times(n_steps)
     for update in map(as_update, updates):
-        for x in (0.0, 0.5):
-            weights = 5.0 * (np.arange(n_steps) + 1.0) ** -x
+        for x in (0.0, 0.25):
+            weights = (np.arange(n_steps) + 1.0) ** -x
             spent = np.cumsum(weights)[times - 1]
             for rewards in ((1.0, 0.0), (1.0, 0.0, 0.0)):
                 mass = bandit_masses(update, rewards, n_steps, weights)[times]

@@ -64,9 +64,9 @@ def check_objective_converges(
 def check_wall(update: str | Update = "di", share: float = 0.5, n_steps: int = 80) -> Verdict:
     r"""Push a policy forward until it stands at the wall, then once more, then once backwards.
 
-    For the greedy vertex, the values negated and :math:`\Delta` the range of q, the projection
-    removes :math:`\lambda` from the top coordinate, and :math:`(1-\lambda)_++(w\Delta-\lambda)_+
-    \le1` gives :math:`\lambda\ge w\Delta/2`: the way back is :math:`\min(1,w\Delta/2)` at least,
+    For the greedy vertex, the values negated and :math:`R` the range of q, the projection
+    removes :math:`\lambda` from the top coordinate, and :math:`(1-\lambda)_++(wR-\lambda)_+
+    \le1` gives :math:`\lambda\ge wR/2`: the way back is :math:`\min(1,wR/2)` at least,
     however long the policy was pushed. With two actions it is exactly that.
 
     Parameters
@@ -74,7 +74,7 @@ def check_wall(update: str | Update = "di", share: float = 0.5, n_steps: int = 8
     update : str or Update
         The update whose parameters should stop.
     share : float
-        The factor on :math:`w\Delta` in the way back.
+        The factor on :math:`wR` in the way back.
     n_steps : int
         How many steps forward; more than the simplex is wide.
 

@@ -414,7 +414,7 @@ def halving_times(masses: Floats) -> Floats:
     Parameters
     ----------
     masses : ndarray, shape (T + 1,)
-        A positive mass that decreases, at the times 0 to T.
+        A mass that decreases, at the times 0 to T; where it has underflowed it is left out.
 
     Returns
     -------
@@ -422,5 +422,5 @@ def halving_times(masses: Floats) -> Floats:
         The steps from 1 to 1/2 of the first mass, from 1/2 to 1/4 and so on, as far as it gets;
         between two steps its logarithm is taken as linear.
     """
-    levels = -np.log2(masses / masses[0])
+    levels = -np.log2(masses[masses > 0.0] / masses[0])
     return np.diff(np.interp(np.arange(np.floor(levels[-1]) + 1), levels, np.arange(len(levels))))
