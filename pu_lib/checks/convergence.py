@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from pu_lib.checks import convergence_remarks
 from pu_lib.domains import bandit
 from pu_lib.mdp import FiniteMDP
 from pu_lib.theory.convergence import (
@@ -34,6 +35,9 @@ from pu_lib.theory.convergence import (
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, Update, as_update
 from pu_lib.verdict import Status, Verdict, Worst, check, judged
+
+__all__ = ["convergence_remarks"]
+"""Importing this module registers the checks of the other one as well."""
 
 ROUNDING = 1e-12
 """Relative tolerance for values that come from a linear solve of a few dozen states."""
@@ -462,49 +466,6 @@ def check_equivalence(dry: str = "uncontested") -> Verdict:
         _, gap, now, ahead = optimality_bounds(mdp, trajectory, facts)
         worst.add(float(min((now / gap).min(), (ahead / now).min())) - 1 + 1e-9, what="the bound")
     return judged(worst)
-
-
-@check(
-    "sec:conv/same-condition",
-    moved={"MCE in the place of DI": {"update": "mce"}},
-)
-def check_same_condition(update: str | Update = "di") -> Verdict:
-    r"""Ask whether PG-SM and DI need weights of infinite sum as well.
-
-    Two uniform arms, entered again and again, the weights of finite sum. PG-SM keeps
-    :math:`\pi_t(a)\ge\pi_0(a)e^{-2MR}` with R the range of the values. DI is optimal after one step
-    of weight 1; but no finite sum is enough for it in all MDPs: with a gap :math:`g<1/M` between
-    the arms it stays short.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update of which the printed condition is tried at the first bandit.
-
-    Returns
-    -------
-    Verdict
-    """
-    ours = Worst("what is left of the gap of q, minus its floor,")
-    printed = Worst("the gap of q at the end minus 1e-9")
-    total = 2.0
-    weights = total * 0.5 ** np.arange(1.0, 61.0)
-
-    def gap(name: str | Update, mdp: FiniteMDP) -> float:
-        end = run(mdp, as_update(name), len(weights), eta=weights, weighting="uniform")
-        return float((structure(mdp).q - end.q[-1]).max())
-
-    loop = looping_bandit()
-    values = structure(loop)
-    spread = float(np.ptp(values.q))
-    floor = loop.discount * 0.5 * np.exp(-2 * total * spread) * np.ptp(values.q)
-    ours.add(gap("pg-sm", loop) - floor, update="pg-sm", M=total)
-    close = looping_bandit(gap=0.9 / total)
-    # DI moves total * gap / 2 of the mass, from 1/2
-    left = close.discount / (1 - close.discount) * (0.5 - 0.45) * 0.9 / total
-    ours.add(gap("di", close) - left + 1e-9, update="di, arms that differ by 0.9/M", M=total)
-    printed.add(gap(update, loop) - 1e-9, update=as_update(update).name, M=total)
-    return judged(ours, printed)
 
 
 @check(

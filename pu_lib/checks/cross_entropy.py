@@ -98,7 +98,11 @@ def check_constant_step(example: CycleExample = FOUR_STATES) -> Verdict:
     if len(sizes) != 1:
         words = ", ".join(map(str, sorted(sizes)))
         return Verdict(Status.OPEN, None, f"The step sizes {words} are not constant.")
-    return _refuted([example])
+    verdict = _refuted([example])
+    if verdict.status is not Status.FALSE or verdict.margin is None:
+        return verdict
+    # a cycle refutes convergence, which is what the theorem says
+    return replace(verdict, status=Status.HOLDS, margin=-verdict.margin, counterexample=None)
 
 
 def _refuted(examples: Sequence[CycleExample]) -> Verdict:

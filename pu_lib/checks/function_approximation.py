@@ -324,6 +324,103 @@ def check_sparsemax(update: str | Update = SPARSEMAX, n_paths: int = 150) -> Ver
     return judged(worst)
 
 
+def _softmax_jacobian(z: Floats) -> Floats:
+    """Return the derivative of another policy, for a control."""
+    pi = softmax(z)
+    return np.asarray(np.diag(pi) - np.outer(pi, pi))
+
+
+@check(
+    "sec:intro/projection-gradient",
+    moved={"the derivative of softmax in the projection's place": {"formula": _softmax_jacobian}},
+)
+def check_projection_gradient(
+    formula: Callable[[Floats], Floats] = sparsemax_jacobian, n: int = 300, h: float = 1e-6
+) -> Verdict:
+    """Section 1: the projection "cannot be readily differentiated"; a closed form does it.
+
+    Parameters
+    ----------
+    formula : callable
+        The derivative of the projection, from the point.
+    n : int
+        Random points, in two to six dimensions; almost surely none is on a kink.
+    h : float
+        Step of the central differences, exact up to rounding as the projection is piecewise linear.
+
+    Returns
+    -------
+    Verdict
+        False if the closed form agrees, at every point, with central differences of the library's
+        projection and with autograd.
+    """
+    rng, errors = np.random.default_rng(8), []
+    for _ in range(n):
+        z = rng.normal(size=int(rng.integers(2, 7)))
+        nudge = h * np.eye(len(z))
+        central = (project_simplex(z + nudge) - project_simplex(z - nudge)).T / (2 * h)
+        claimed = formula(z)
+        traced = jacobian(sparsemax)(z)
+        errors.append(max(np.abs(claimed - central).max(), np.abs(claimed - traced).max()))
+    worst = Worst("the largest error of the closed form, at any point, minus 1e-8,")
+    worst.add(max(errors) - 1e-8, points=n, formula="diag(1_S) - 1_S 1_S^T / |S|")
+    return judged(worst)
+
+
+@check(
+    "sec:deepimpl/sparsemax-projection",
+    moved={
+        "a softmax policy, which is no projection": {"policy": softmax},
+        "DI in sparsemax's place, which turns round": {"update": "di"},
+        "without putting the projected point back, DI results as well": {"put_back": False},
+    },
+)
+def check_sparsemax_projection(
+    update: str | Update = SPARSEMAX,
+    policy: Callable[[Floats], Floats] = SPARSEMAX.policy,
+    put_back: bool = True,
+    n_paths: int = 60,
+) -> Verdict:
+    """Section 3.6: sparsemax "omits the projection step" and misses the asymmetry.
+
+    It misses the asymmetry: pushed against the wall it does not come back. But its policy is the
+    projection; what is omitted is to continue from the projected point, with the gradient taken
+    before the projection. Scores that do both are the parameters of DI.
+
+    Parameters
+    ----------
+    update : str or Update
+        The update that should be stuck at the wall.
+    policy : callable
+        Its policy, from scores.
+    put_back : bool
+        Whether the projected point is put back into the scores.
+    n_paths : int
+        Random paths of 30 steps with fresh values, in exact fractions.
+
+    Returns
+    -------
+    Verdict
+    """
+    rng, ours = np.random.default_rng(9), Worst("the room")
+    wall: Rationals = [Fraction(1), Fraction(0)]
+    back = exact_step(update, wall, [Fraction(0), Fraction(1)], Fraction(1, 10))
+    ours.add(-float(wall[0] - exact_projection(back)[0]), what="no way back from the wall")
+    for i in range(n_paths):
+        direct = scores = exact_projection([Fraction(int(x), 20) for x in rng.integers(0, 21, 4)])
+        for _ in range(30):
+            q = [Fraction(int(x), 10) for x in rng.integers(-10, 11, 4)]
+            direct = exact_step("di", direct, q, Fraction(1, 5))
+            scores = [x + value / 5 for x, value in zip(scores, q, strict=True)]
+            scores = exact_projection(scores) if put_back else scores
+        pairs = zip(exact_projection(scores), direct, strict=True)
+        ours.add(-float(max(abs(x - y) for x, y in pairs)), what="put back, it is DI", path=i)
+    z = rng.normal(size=(200, 4))
+    printed = Worst("the distance of the policy from the projection of its scores, minus 1e-12,")
+    printed.add(float(np.abs(policy(z) - project_simplex(z)).max()) - 1e-12, points=len(z))
+    return judged(ours, printed)
+
+
 @check(
     "sec:deepimpl/di",
     moved={

@@ -195,6 +195,17 @@ def check_pg_sm_sufficient(
         "a greedy action with probability 1/10": {"epsilon": 0.1},
     },
 )
+@check(
+    "sec:gravity/ce-easy",
+    update="ce",
+    moved={
+        "MCE in CE's place": {"update": "mce"},
+        "a greedy action with probability 1/10": {"epsilon": 0.1},
+    },
+    blind={
+        "PG-SM and PG-ES in CE's place: they violate it there as well": {"update": "pg-sm"},
+    },
+)
 def check_pg_sm_easy(
     update: str | Update = "pg-sm",
     epsilon: float = 1e-4,
@@ -203,8 +214,10 @@ def check_pg_sm_easy(
 ) -> Verdict:
     r"""Count how often the condition fails where the greedy action is rare.
 
-    As :math:`\pi(a_q)\to0` it fails at every other policy at which the others' :math:`h_b` are not
-    all equal: some b has :math:`h_b>\sum_j\pi(j)h_j`, gains, and :math:`a_q` gains nothing.
+    As :math:`\pi(a_q)\to0` it fails under `pg-sm` at every other policy at which the others'
+    :math:`h_b` are not all equal: some b has :math:`h_b>\sum_j\pi(j)h_j`, gains, and :math:`a_q`
+    gains nothing. Under `ce` the same is true with :math:`h_b=-\pi(b)`, wherever the others are not
+    equally probable.
 
     Parameters
     ----------

@@ -15,12 +15,14 @@ from pu_lib.theory.gravity_well import (
     UNIFORM_CASE,
     Case,
     certified_margin,
+    escort_remainders,
     escort_step_exact,
     failing_share,
     margin,
     parameters,
     signed_change,
 )
+from pu_lib.theory.gravity_well_escape import escape_steps, well
 from pu_lib.updates import Update, as_update, make_update
 from pu_lib.verdict import Status, Verdict, Worst, check, judged
 
@@ -204,3 +206,97 @@ def check_pg_es_contained(
         failing=int(lead.size),
     )
     return judged(ours)
+
+
+@check(
+    "sec:gravity/pg-es-dampened",
+    moved={
+        "the power 1 - 1/p in the place of its square": {"shift": 0.5},
+        "exponents p that are larger by half": {"factor": 1.5},
+        "PG-SM in PG-ES's place": {"update": "pg-sm"},
+    },
+)
+def check_pg_es_dampened(
+    update: str | Update | None = None,
+    exponents: Sequence[float] = (2.0, 3.0, 4.0, 6.0),
+    factor: float = 1.0,
+    shift: float = 0.0,
+    tolerance: float = 0.11,
+) -> Verdict:
+    r"""Measure how the time to leave a well grows with its depth: like a power 1 - 2/p.
+
+    Parameters
+    ----------
+    update : str or Update, optional
+        The update to follow; `pg-es` with each exponent if missing.
+    exponents : sequence of float
+        Values of p, at least 2.
+    factor, shift : float
+        Multiplies p in the claimed power; added to that power.
+    tolerance : float
+        How far the power measured between wells of depth 1e-4 and 1e-5 may be from the claimed
+        one; the logarithm of p = 2 is still worth 0.095 there.
+
+    Returns
+    -------
+    Verdict
+    """
+    ours, rows = Worst(f"{tolerance:g} less the distance from the claimed power"), []
+    depths = (1e-4, 1e-5) if update is None else (1e-2, 1e-3)
+    starts = np.array([well(depth) for depth in depths])
+    values = np.tile([1.0, 0.5, 0.0], (2, 1))
+    for p in exponents:
+        chosen = make_update("pg-es", p=p) if update is None else as_update(update)
+        steps = escape_steps(chosen, starts, values, 0.1)
+        power = float(np.log10(steps[1] / steps[0]))
+        claimed = 1.0 - 2.0 / (factor * p) + shift
+        ours.add(tolerance - abs(power - claimed), p=p, power=power)
+        rows.append({"p": p, "measured power": power, "1 - 2/p": 1.0 - 2.0 / p})
+    return judged(ours, evidence=rows)
+
+
+@check(
+    "thm:gravitywell/pg-es-expansion",
+    moved={
+        "half of the second terms": {"factor": 0.5},
+        "remainders of one order more": {"extra": 1.0},
+        "p = 3/2 and above, for which it holds as printed": {"below": (1.5,)},
+    },
+)
+def check_escort_expansion(
+    factor: float = 1.0, extra: float = 0.0, below: Sequence[float] = (1.1, 1.2, 1.4)
+) -> Verdict:
+    r"""Compare the remainders of the proof's expansions with the orders that it prints.
+
+    At c the next term of the binomial series is of order :math:`\varepsilon^{5-4/p}`, more than the
+    printed :math:`\varepsilon^{3-1/p}` for :math:`1<p<3/2`; at b it is of order
+    :math:`\varepsilon^2`, always less than the printed :math:`\varepsilon^{2-1/p}`.
+
+    Parameters
+    ----------
+    factor : float
+        On the second terms of the expansions.
+    extra : float
+        Added to the orders of the corrected remainders.
+    below : sequence of float
+        More values of p for which the printed order at c is tried.
+
+    Returns
+    -------
+    Verdict
+        A remainder is of the order of x if it is at most 10 x down to
+        :math:`\varepsilon=10^{-16}`.
+    """
+    ours = Worst("10 less the remainder relative to its order")
+    printed = Worst("10 less the remainder at c relative to its printed order")
+    for p in (1.0, *below, 1.5, 2.0, 3.0, 4.0):
+        for digits in (2, 4, 8, 16):
+            for times in (2, 6):
+                epsilon, delta = 10.0**-digits, 10.0 ** (-times * digits)
+                b, c = escort_remainders(p, f"1e-{digits}", f"1e-{times * digits}", factor)
+                row = {"p": p, "epsilon": epsilon, "delta": delta}
+                order = min(3.0 - 1.0 / p, 5.0 - 4.0 / p)
+                ours.add(10.0 - b / (epsilon ** (2.0 - 1.0 / p + extra) + delta), at="b", **row)
+                ours.add(10.0 - c / (epsilon ** (order + extra) + delta), at="c", **row)
+                printed.add(10.0 - c / (epsilon ** (3.0 - 1.0 / p) + delta), **row)
+    return judged(ours, printed)

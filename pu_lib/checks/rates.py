@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from pu_lib.checks import rates_remarks
 from pu_lib.domains import chain
 from pu_lib.theory.convergence import (
     instances,
@@ -23,7 +24,6 @@ from pu_lib.theory.rates import (
     bandit_gaps,
     bandit_masses,
     di_steps,
-    escort_limit,
     exponent,
     limit_error_bound,
     log_times,
@@ -37,6 +37,9 @@ from pu_lib.theory.rates import (
 from pu_lib.trajectories import mixture, run
 from pu_lib.updates import PAPER, EscortPolicyGradient, Update, as_update, label_of, make_update
 from pu_lib.verdict import Status, Verdict, Worst, check, judged
+
+__all__ = ["rates_remarks"]
+"""Importing this module registers the checks of the other one as well."""
 
 ROUNDING = 1e-9
 """Room given to the rounding of a run of some hundred updates, relative to the bound."""
@@ -404,51 +407,6 @@ def check_rates(
     printed.add(fit.value - at_least, update=label, domain="two arms")
     rows.append({"domain": "two arms", "update": label, **_fitted(fit)})
     return judged(ours, printed, evidence=rows)
-
-
-@check(
-    "sec:asymp/escort-rate",
-    moved={
-        "the limit for an exponent p that is larger by 0.05": {"shift": 0.05},
-        "a limit that is 5 % larger": {"factor": 1.05},
-    },
-)
-def check_escort_rate(
-    exponents: Sequence[float] = (1.2, 1.4, 1.5, 1.6),
-    weights: Sequence[float] = (1.0, 2.0),
-    n_steps: int = 4000,
-    shift: float = 0.0,
-    factor: float = 1.0,
-    tolerance: float = 0.02,
-) -> Verdict:
-    r"""Compare :math:`(1-\pi_t)\,t^{p/2}` with its limit for two arms and 1 < p < 2.
-
-    Parameters
-    ----------
-    exponents, weights : sequence of float
-        The values of p, and the weights of the steps.
-    n_steps : int
-        Length of the runs.
-    shift : float
-        Added to p in the limit.
-    factor : float
-        Multiplies the limit.
-    tolerance : float
-        How far the product may still be from its limit, relative to it.
-    """
-    ours = Worst(f"{tolerance:g} less the relative distance from the limit")
-    for p in exponents:
-        for weight in weights:
-            mass = bandit_masses(make_update("pg-es", p=p), (1.0, 0.0), n_steps, weight)
-            product = float(mass[-1]) * n_steps ** (p / 2.0)
-            limit = factor * escort_limit(p + shift)
-            ours.add(
-                tolerance - abs(product / limit - 1.0),
-                p=p,
-                weight=weight,
-                **{"(1 - pi) t^(p/2)": product, "limit": limit},
-            )
-    return judged(ours)
 
 
 @check(

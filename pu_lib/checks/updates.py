@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from pu_lib.checks import updates_remarks
 from pu_lib.domains import random_mdp
 from pu_lib.theory.updates import (
     Floats,
@@ -32,6 +33,9 @@ from pu_lib.theory.updates import (
 from pu_lib.trajectories import follow
 from pu_lib.updates import Update, advantage, as_update, greedy_mask, make_update, softmax
 from pu_lib.verdict import Verdict, Worst, check, judged
+
+__all__ = ["updates_remarks"]
+"""Importing this module registers the checks of the other one as well."""
 
 Step = Callable[[Floats, Floats], Floats]
 

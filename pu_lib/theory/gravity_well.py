@@ -45,6 +45,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -67,6 +68,7 @@ __all__ = [
     "clip_and_renormalise",
     "condition_map",
     "convexity_slope",
+    "escort_remainders",
     "escort_step_exact",
     "failing_share",
     "increase",
@@ -458,6 +460,46 @@ def escort_step_exact(
     kernels.pg_es(moved, pi, q, kernels.greedy(q, n), weight, n)
     total = sum((x * x for x in moved), Fraction(0))
     return [x * x / total for x in moved], min(moved) < 0
+
+
+def escort_remainders(
+    p: float, epsilon: str, delta: str, factor: float = 1.0
+) -> tuple[float, float]:
+    r"""Return what the expansions of the proof of theorem 3 (PG-ES) leave out at b and at c.
+
+    Three actions with :math:`\pi(a)=\pi(c)=\varepsilon`, :math:`q(a)=0`, :math:`q(c)=1`,
+    :math:`q(b)=1-\delta`; positive parameters with :math:`\lVert\theta\rVert_p=1`, and the step
+    :math:`\mathrm{adv}\,\pi^{1-1/p}` as printed. The numerators :math:`(\theta+\text{step})^p` are
+    compared with :math:`\theta_b^p+p\,\varepsilon\,\theta_b^{p-1}` and
+    :math:`\theta_c^p+p\,\varepsilon^{2-1/p}\theta_c^{p-1}`, in decimals of 80 digits.
+
+    Parameters
+    ----------
+    p : float
+        The exponent, at least 1.
+    epsilon, delta : str
+        Decimal numbers, small and smaller.
+    factor : float
+        Multiplies the second terms.
+
+    Returns
+    -------
+    b, c : float
+        The moduli of the remainders.
+    """
+    with localcontext() as context:
+        context.prec = 80
+        power, eps, one = Decimal(p), Decimal(epsilon), Decimal(1)
+        pi = {"b": 1 - 2 * eps, "c": eps}
+        q = {"b": 1 - Decimal(delta), "c": one}
+        v = sum(pi[x] * q[x] for x in pi)
+        first = {"b": eps, "c": eps ** (2 - one / power)}
+        left = []
+        for x, share in pi.items():
+            theta, step = share ** (one / power), (q[x] - v) * share ** (1 - one / power)
+            terms = theta**power + Decimal(factor) * power * first[x] * theta ** (power - 1)
+            left.append(float(abs((theta + step) ** power - terms)))
+    return left[0], left[1]
 
 
 # Condition maps

@@ -12,6 +12,12 @@ with p = 2, parameters of norm one and :math:`wR\le1/2`, no parameter crosses ze
 :math:`1+\frac{k\,(\mathrm{adv}(a_q)-\mathrm{adv}(b))}{1+k\,\mathrm{adv}(b)}\ge1+w\Delta/N`, and
 :math:`N'=N+4w^2V/N` keeps :math:`N_t^2\le1+\frac94w^2R^2t`: :math:`O(\log^2 1/\varepsilon)`.
 
+**What the power is for.** To first order :math:`\pi(a_q)` grows by its power :math:`2-2/p` times
+its advantage under `pg-es`, and by its square under `pg-sm`: the power :math:`1-1/p` of the
+gradient, squared. While it is small, :math:`\pi(a_q)^{-(1-2/p)}` therefore falls steadily for
+p > 2, and a well holds for about :math:`\varepsilon^{-(1-2/p)}` steps (measured, not proved); as
+:math:`p\to\infty` that is the :math:`1/\varepsilon` of `pg-sm`.
+
 **The condition keeps away from wrong corners.** If :math:`a_q` stays the same and gains most in
 each step, then :math:`\pi_T(b)-\pi_0(b)\le\pi_T(a_q)-\pi_0(a_q)`, so that :math:`\pi_T(b)` never
 exceeds :math:`(1+\pi_0(b)-\pi_0(a_q))/2`.

@@ -46,6 +46,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import (
     EscortPolicyGradient,
     ModifiedCrossEntropy,
@@ -65,11 +66,13 @@ __all__ = [
     "escort_gradient",
     "escort_of",
     "escort_step",
+    "halving_times",
     "large_weight_limit",
     "middle_line",
     "softmax_gradient",
     "softmax_of",
     "softmax_step",
+    "truncated_objective",
 ]
 
 Floats = NDArray[np.float64]
@@ -385,3 +388,58 @@ def large_weight_limit(update: str | Update, pi: Floats, q: Floats) -> Floats:
     if chosen.name in ("di", "ce", "mce"):
         return np.asarray(greedy_mask(q), dtype=np.float64)
     raise ValueError(f"update: no limit is known for {chosen.name!r}.")
+
+
+# The objective, and how long its last part takes
+
+
+def truncated_objective(
+    mdp: FiniteMDP, pi: Floats, n_steps: int, growth: float = 1.0
+) -> tuple[Floats, Floats]:
+    r"""Return the sums of the first rewards of the objective (eq. 1), and bounds on what is left.
+
+    Parameters
+    ----------
+    mdp : FiniteMDP
+        The process, with discount :math:`\gamma`.
+    pi : ndarray, shape (n_states, n_actions)
+        The policy.
+    n_steps : int
+        The largest number T of rewards that are summed.
+    growth : float
+        The reward at time t is multiplied by this number to the power t: one in the paper.
+
+    Returns
+    -------
+    sums : ndarray, shape (n_steps + 1,)
+        :math:`\mathbb E\sum_{t<T}\gamma^tR_t` for each T from 0 on.
+    bounds : ndarray, shape (n_steps + 1,)
+        :math:`\gamma^T\max|r|/(1-\gamma)`, an upper bound on the sum of all later terms.
+    """
+    chain = np.einsum("sa,sab->sb", pi, mdp.transitions)
+    rewards = np.sum(pi * mdp.rewards, axis=1)
+    state, terms = mdp.initial, [0.0]
+    for t in range(n_steps):
+        terms.append((growth * mdp.discount) ** t * float(state @ rewards))
+        state = state @ chain
+    largest = float(np.abs(mdp.rewards).max())
+    bounds = mdp.discount ** np.arange(n_steps + 1.0) * largest / (1.0 - mdp.discount)
+    return np.cumsum(terms), bounds
+
+
+def halving_times(masses: Floats) -> Floats:
+    """Return how long each halving of a decaying mass takes.
+
+    Parameters
+    ----------
+    masses : ndarray, shape (T + 1,)
+        A mass that decreases, at the times 0 to T; where it has underflowed it is left out.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        The steps from 1 to 1/2 of the first mass, from 1/2 to 1/4 and so on, as far as it gets;
+        between two steps its logarithm is taken as linear.
+    """
+    levels = -np.log2(masses[masses > 0.0] / masses[0])
+    return np.diff(np.interp(np.arange(np.floor(levels[-1]) + 1), levels, np.arange(len(levels))))

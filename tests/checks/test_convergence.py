@@ -146,3 +146,10 @@ def test_the_witness_of_the_gap_is_exact() -> None:
     dry = run(mdp, UPDATES["mce"], 20, weighting=np.array([1.0, 0.0, 0.0]))
     assert dry.q[-1, 0].tolist() == [0.25, 0.25]
     assert cv.structure(mdp).optimal.sum(axis=1).tolist()[:2] == [1, 1]
+
+
+def test_fading_weights_leave_what_their_sum_says() -> None:
+    """Weights (t + 1)^-1/2 add up to about 2 sqrt(t): with four arms, one best, 3/4 of 1/W."""
+    mass, _, _ = cv.fading_run(0.5, 1, 3000)
+    spent = float(np.sum(np.arange(1, 3001) ** -0.5))
+    assert mass[-1] * spent == pytest.approx(0.75, rel=0.1)

@@ -106,6 +106,7 @@ def test_the_conjecture_s_table() -> None:
 
 def test_the_constant_step_s_table() -> None:
     verdict = checks.check_constant_step()
+    assert verdict.status == "holds"
     assert verdict.evidence[0]["period"] == 109_662
     assert "period 109662" in verdict.summary
 

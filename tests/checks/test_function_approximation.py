@@ -132,3 +132,15 @@ def test_objectives_have_the_gradients_of_their_definitions() -> None:
 def test_learning_refuses_direct() -> None:
     with pytest.raises(ValueError, match="fitted_direct"):
         ap.learn("di", ap.contexts(4), ap.contexts(4).models()[0])
+
+
+def test_the_derivative_of_a_projection_by_hand() -> None:
+    # (1/2, 1/4, -2) projects to the first two coordinates: each loses half of what the other gains
+    expected = [[0.5, -0.5, 0.0], [-0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]
+    np.testing.assert_allclose(ap.sparsemax_jacobian([0.5, 0.25, -2.0]), expected)
+
+
+def test_sparsemax_stays_at_the_wall_and_di_leaves_it() -> None:
+    back = ap.exact_step(ap.SPARSEMAX, [ONE, ZERO], [ZERO, ONE], HALF)
+    assert back == [ONE, ZERO]
+    assert ap.exact_step("di", [ONE, ZERO], [ZERO, ONE], HALF) == [Fraction(3, 4), Fraction(1, 4)]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pu_lib.checks import gravity_well as checks
+from pu_lib.checks import gravity_well_escort as escort_checks
 from pu_lib.exact import certified
 from pu_lib.theory import gravity_well as gravity
 from pu_lib.theory import gravity_well_escape as well
@@ -187,3 +188,21 @@ def test_errors_are_sentences():
         well.well(0.7)
     with pytest.raises(ValueError, match="softmax update with a kernel"):
         checks.check_ce_example(update="di")
+
+
+def test_remainders_of_the_escort_expansion_by_hand():
+    """At p = 2 and with values that hardly differ the remainders are the squares of the steps."""
+    b, c = gravity.escort_remainders(2.0, "1e-2", "1e-40")
+    assert c == pytest.approx(1e-6, rel=1e-12)  # adv(c) = eps, squared, times pi(c) = eps
+    # b: (eps sqrt(1 - 2 eps))^2, less the 2 eps (eps theta_b)... that the first term has too much
+    theta = np.sqrt(0.98)
+    assert b == pytest.approx(abs((theta + 0.01 * theta) ** 2 - 0.98 - 0.02 * theta), rel=1e-9)
+
+
+def test_at_p_one_the_expansion_at_c_is_exact():
+    assert gravity.escort_remainders(1.0, "1e-2", "1e-40")[1] < 1e-40
+
+
+def test_a_deeper_well_of_escort_holds_as_much_longer_as_its_power_says():
+    rows = escort_checks.check_pg_es_dampened(exponents=(4.0,)).evidence
+    assert rows[0]["measured power"] == pytest.approx(0.51, abs=0.02)

@@ -149,3 +149,10 @@ def test_the_table_of_ties_ends_where_the_run_does() -> None:
     assert verdict.counterexample is not None
     assert verdict.counterexample["t"] == 42_846
     assert verdict.evidence[-1]["(1 - pi) t"] == pytest.approx(24.625, abs=1e-3)
+
+
+def test_softmax_and_mce_leave_the_same_mass_between_two_arms() -> None:
+    """Both have (1 - pi) W near 1/2 where the arms are worth 1 and 0."""
+    for update in ("pg-sm", "mce"):
+        mass = rates.bandit_masses(update, (1.0, 0.0), 4000)
+        assert mass[-1] * 4000 == pytest.approx(0.5, rel=0.01)

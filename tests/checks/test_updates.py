@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from pu_lib.checks import updates as checks
+from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import updates as up
+from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, escort, make_update, softmax
 
 
@@ -97,3 +99,33 @@ def test_an_unknown_update_has_no_limit():
         up.large_weight_limit("typo", pi, q)
     with pytest.raises(ValueError, match="no limit is known"):
         up.large_weight_limit(up.GreedyAlone(), pi, q)
+
+
+def test_truncated_sums_of_a_state_that_pays_one():
+    mdp = FiniteMDP(np.ones((1, 2, 1)), np.ones((1, 2)), [1.0], 0.5)
+    sums, bounds = up.truncated_objective(mdp, np.full((1, 2), 0.5), 3)
+    np.testing.assert_allclose(sums, [0, 1, 1.5, 1.75])
+    np.testing.assert_allclose(bounds, [2, 1, 0.5, 0.25])
+    grown, _ = up.truncated_objective(mdp, np.full((1, 2), 0.5), 3, growth=2.0)
+    np.testing.assert_allclose(grown, [0, 1, 2, 3])
+
+
+def test_halvings_of_an_exponential_and_of_a_hyperbola():
+    np.testing.assert_allclose(up.halving_times(0.3 * 2.0 ** (-np.arange(10) / 3)), [3, 3, 3])
+    np.testing.assert_allclose(up.halving_times(1 / np.arange(1.0, 10.0)), [1, 2, 4])
+
+
+def test_the_last_halving_under_the_escort_update_by_hand():
+    # a small bad parameter x is multiplied by 1 - 2 w / N, N the square of the norm
+    update = make_update("pg-es", p=2.0)
+    path = follow(update, [1.0, 0.0], 0.1, 160)
+    factor = 1 - 0.2 / np.sum(path[-1] ** 2)
+    last = up.halving_times(update.policy(path)[:, 1])[-1]
+    assert last == pytest.approx(np.log(2) / (-2 * np.log(factor)), rel=1e-6)
+
+
+def test_the_wall_of_two_actions_by_hand():
+    update = UPDATES["di"]
+    wall, q = np.array([1.0, 0.0]), np.array([1.0, 0.0])
+    np.testing.assert_array_equal(update.step(wall, q, 0.4), wall)
+    np.testing.assert_allclose(update.step(wall, -q, 0.4), [0.8, 0.2])
