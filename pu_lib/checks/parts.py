@@ -102,6 +102,7 @@ def over_runs(values: Floats) -> Floats:
     Returns
     -------
     ndarray, shape (1 + resamples,)
+        The mean and the resampled means.
     """
     return np.concatenate([[values.mean()], values[draws(len(values))].mean(axis=1)])
 

@@ -59,6 +59,7 @@ def wrong_share(scheme: str, update: str = "ce", eta: float = 0.0316, runs: int 
     Returns
     -------
     ndarray, shape (runs,)
+        Shares of the states, in [0, 1].
     """
     shares = []
     for run, (memory, _) in enumerate(final_memories(update, eta, scheme, runs, 10_000)):

@@ -110,6 +110,7 @@ def policies_along(
     Returns
     -------
     ndarray, shape (caps, n_states - 1, n_actions)
+        Probabilities, without the terminal state.
     """
     memory, rows = Memory(), []
     for cap in caps:
@@ -122,9 +123,15 @@ def policies_along(
 def walking(update: str, run: int, caps: NDArray[np.int64], n_states: int = 10) -> Floats:
     """Return the probability of walking in each state of the chain, see `policies_along`.
 
+    Parameters
+    ----------
+    update, run, caps, n_states
+        As for `policies_along`.
+
     Returns
     -------
     ndarray, shape (caps, n_states - 1)
+        Probabilities.
     """
     return np.asarray(policies_along("chain", update, run, caps, n_states)[:, :, 1])
 
