@@ -18,12 +18,13 @@ import json
 import math
 import time
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from importlib import import_module, resources
 from typing import Any
 
+from pu_lib.proved import proofs_of
 from pu_lib.verdict import CHECKS, Check, Status, Verdict
 
 __all__ = [
@@ -174,6 +175,7 @@ class Judgement:
             "status": self.verdict.status.value,
             "margin": margin if margin is not None and math.isfinite(margin) else None,
             "seconds": round(self.seconds, 3),
+            "machine_checked": list(self.verdict.theorems),
         }
 
 
@@ -304,7 +306,9 @@ def judge(claim: Claim | str) -> Judgement:
     check = check_of(claim)
     start = time.perf_counter()
     verdict = check.run()
-    return Judgement(claim, verdict, time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    theorems = tuple(proof.theorem for proof in proofs_of(claim.id))
+    return Judgement(claim, replace(verdict, theorems=theorems), seconds)
 
 
 def confirm(claim: Claim | str) -> Verdict:

@@ -69,6 +69,8 @@ class Verdict:
         The instance on which the claim as stated fails.
     claim : str
         The identifier of the claim in the ledger; filled in when the ledger runs the check.
+    theorems : tuple of str
+        The machine-checked theorems about it (`pu_lib.proved`); filled in by the ledger, too.
 
     Raises
     ------
@@ -82,6 +84,7 @@ class Verdict:
     evidence: tuple[dict[str, Any], ...] = ()
     counterexample: dict[str, Any] | None = field(default=None)
     claim: str = ""
+    theorems: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.margin is not None and math.isnan(self.margin):
@@ -116,6 +119,9 @@ class Verdict:
             + (f" <code>{html.escape(self.claim)}</code></p>" if self.claim else "</p>"),
             f"<p>{html.escape(self.summary)}</p>",
         ]
+        for name in map(html.escape, self.theorems):
+            link = f'<a href="machine-checked.html#{name}"><code>{name}</code></a>'
+            parts.append(f"<p>Machine-checked: {link}</p>")
         if self.margin is not None:
             parts.append(f"<p>Worst margin: {self.margin:.6g}</p>")
         if self.counterexample:

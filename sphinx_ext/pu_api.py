@@ -72,7 +72,9 @@ class ProofsDirective(SphinxDirective):
 def _documented(module: ModuleType, member: str) -> list[str]:
     thing, full = getattr(module, member), f"{module.__name__}.{member}"
     if inspect.isclass(thing):
-        return [f".. autoclass:: {full}", "   :members:", "   :show-inheritance:"]
+        # the fields of a named tuple are told in its text
+        members = [] if issubclass(thing, tuple) else ["   :members:"]
+        return [f".. autoclass:: {full}", *members, "   :show-inheritance:"]
     kind = "autofunction" if callable(thing) and hasattr(thing, "__name__") else "autodata"
     return [f".. {kind}:: {full}"] + (["   :no-value:"] if kind == "autodata" else [])
 

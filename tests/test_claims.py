@@ -14,6 +14,7 @@ from pu_lib.claims import (
     Scope,
     chapters,
     check_of,
+    confirm,
     controls,
     errata,
     judge,
@@ -138,7 +139,16 @@ def test_json_rows_have_the_promised_keys(capsys: pytest.CaptureFixture[str]) ->
         "status",
         "margin",
         "seconds",
+        "machine_checked",
     ]
+
+
+def test_machine_checked_claims_say_so(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["claims", "--json", "thm:unlearn/i/pg-sm", "prop:non-monotonicity/example"])
+    checked, other = json.loads(capsys.readouterr().out)
+    assert checked["machine_checked"] == ["theorem_4_i_pg_sm"]
+    assert other["machine_checked"] == []
+    assert "machine-checked.html#theorem_4_i_pg_sm" in confirm(checked["id"])._repr_html_()
 
 
 def test_a_verdict_that_is_not_the_recorded_one_exits_with_1(

@@ -148,7 +148,7 @@ print(json.dumps([count(10, "rep", 1), domino(3, "rep", 1), [e.update for e in r
 def test_an_update_is_found_by_figures_tables_counts_races_and_sweeps(copy: Path) -> None:
     titles, table, _ = json.loads(ask(copy, "-c", FIGURES))
     assert "REP" in titles
-    assert "rep" in table
+    assert "REP" in table
     count, domino, raced, chunks = json.loads(ask(copy, "-c", COUNTS))
     assert count >= 10
     assert domino >= 7

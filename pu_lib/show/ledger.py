@@ -21,6 +21,7 @@ from pu_lib.claims import (
     ledger,
     recorded,
 )
+from pu_lib.proved import Proof, proofs_of
 from pu_lib.updates import UPDATES, label_of
 from pu_lib.verdict import Check, Status
 
@@ -135,7 +136,7 @@ def ledger_table(chapter: str) -> Html:
 
 def _judgement(claim: Claim) -> str:
     """Return the status of a claim, which opens to all that is known of it."""
-    row = recorded().get(claim.id, {})
+    row, theorems = recorded().get(claim.id, {}), proofs_of(claim.id)
     margin, seconds = row.get("margin"), row.get("seconds")
     measured = [] if margin is None else [f"worst margin {margin:.3g}"]
     measured += [] if seconds is None else [f"{seconds:.2g} s"]
@@ -145,15 +146,23 @@ def _judgement(claim: Claim) -> str:
         "How bad it is": "" if claim.severity is None else html.escape(claim.severity.value),
         "What is true": prose(claim.correction),
         "What decides": html.escape(row.get("summary", "")),
+        "Machine-checked": ", ".join(_theorem(proof) for proof in theorems),
         "Last run": ", ".join(measured),
         "Where": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>, '
         f"on section {html.escape(claim.section)} of the paper",
     }
     listed = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items() if fact)
+    scope = claim.scope.value + (", machine-checked" if theorems else "")
     return (
-        f'<details class="claim"><summary>{_badge(claim.status)} '
-        f"<small>{claim.scope.value}</small></summary><dl>{listed}</dl></details>"
+        f'<details class="claim"><summary>{_badge(claim.status)} <small>{scope}</small></summary>'
+        f"<dl>{listed}</dl></details>"
     )
+
+
+def _theorem(proof: Proof) -> str:
+    """Return a theorem of Rocq as a link to where it stands beside the claim."""
+    name = html.escape(proof.theorem)
+    return f'<a href="machine-checked.html#{name}"><code>{name}</code></a>'
 
 
 def _printed(claim: Claim) -> str:
