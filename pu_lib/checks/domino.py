@@ -8,7 +8,10 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from pu_lib.checks.counting import LINKS, UNIFORM, Density
+from pu_lib.domains import chain
 from pu_lib.exact import Number, exact
 from pu_lib.theory.domino import (
     amplitude,
@@ -18,6 +21,7 @@ from pu_lib.theory.domino import (
     bound_lemma_13,
     bound_pg,
     bound_pg_sharp,
+    chain_flips,
     domino,
     exact_di,
     linked_recursion,
@@ -26,7 +30,7 @@ from pu_lib.theory.domino import (
     simulate,
     worst_sequence,
 )
-from pu_lib.updates import Update, as_update
+from pu_lib.updates import PAPER, Update, as_update
 from pu_lib.verdict import Verdict, Worst, check, judged
 
 ETAS = ("0.05", "0.3", "1", "2.5", "8")
@@ -387,3 +391,108 @@ def check_amplitude(
         apart = abs(R - claimed(h)) + abs(R - r[0] - 1)
         worst.add(0.0 - float(apart) if turns else -1.0, states=h, R=str(R))
     return judged(worst)
+
+
+@check(
+    "sec:domino/order",
+    moved={
+        "three steps after the next state": {"gap": 3},
+        "where the next state has almost converged to the other action": {"walks": 0.02},
+    },
+)
+def check_order(gap: int = 1, walks: float = 0.4) -> Verdict:
+    """Check that a state of the domino setting flips after the next one, and one of a chain before.
+
+    On the chain with four states the values at the first are asked which action they prefer, while
+    the second has not flipped.
+
+    Parameters
+    ----------
+    gap : int
+        The steps that are to lie between two flips.
+    walks : float
+        The probability of walking in the second state, at most one half.
+    """
+    ours = Worst("steps between two flips less the gap")
+    printed = Worst("what jumping is worth more than walking")
+    for update, eta, h in product(PAPER, ETAS, (2, 4, 6)):
+        times = simulate(h, update, eta)
+        for k in range(h - 1):
+            later = times[k + 1]
+            room = math.inf if math.isinf(times[k]) else times[k] - later - gap
+            ours.add(room, update=update, eta=eta, states=h, k=k + 1)
+    policy = np.array([[0.5, 0.5], [1 - walks, walks], [0.0, 1.0], [0.5, 0.5]])
+    jump, walk = chain(4).evaluate(policy).q[0]
+    printed.add(jump - walk, process="chain of 4 states", **{"pi(a_2|s_1)": walks})
+    return judged(ours, printed)
+
+
+PAPER_RATES = {update: 10 if update == "pg-sm" else 1 for update in PAPER}
+"""The rates of section 4.2."""
+
+
+@check(
+    "sec:domino/worse",
+    moved={
+        "at every rate: PG-SM at a thousandth of its own": {"rates": {"pg-sm": "0.01"}},
+        "by a factor of 20 for DI": {"factor": 20, "rates": {"di": 1}},
+    },
+)
+def check_worse(
+    rates: Mapping[str, Number] | None = None,
+    sizes: Sequence[int] = (4, 6, 9),
+    factor: float = 1.0,
+) -> Verdict:
+    """Check that true updates flip the chain in fewer steps than the domino setting takes.
+
+    Parameters
+    ----------
+    rates : mapping, optional
+        The updates and their rates; those of section 4.2, if not given.
+    sizes : sequence of int
+        Numbers of states in which to decide.
+    factor : float
+        How many times as many steps the domino setting is to take.
+    """
+    worst = Worst("steps of the domino setting less those of the chain")
+    for (update, eta), h in product((rates or PAPER_RATES).items(), sizes):
+        imagined, real = domino(h, update, eta), max(chain_flips(h, update, float(exact(eta))))
+        row = {"update": update, "states": h, "domino": imagined, "chain": real}
+        worst.add(imagined - factor * real - 1, **row)
+    return judged(worst)
+
+
+@check(
+    "lem:XXn</proof",
+    moved={
+        "at the rate 1 alone, where the two constants agree": {"etas": (1.0,)},
+        "the bound with exp(-2 eta) in place of exp(2 eta)": {"sign": -1.0},
+    },
+)
+def check_lemma_13_constants(
+    etas: Sequence[float] = (0.1, 0.5, 1.0, 2.0, 5.0), sign: float = 1.0
+) -> Verdict:
+    """Check the equation for z, as printed and with the eta cancelled, and the bound after it.
+
+    Parameters
+    ----------
+    etas : sequence of float
+        The weights.
+    sign : float
+        Of the exponent in the bound on X_n.
+    """
+    ours, printed = Worst("the room"), Worst("1e-9 less the relative error of the equation for z")
+    for eta in etas:
+        sequence = worst_sequence(1000, eta)
+        for n in (8, 20, 100, 1000):
+            eps = 1 / math.log(n)
+            y = sequence[n]
+            z, grow = 1 + 2 * eta * y, math.exp(2 * eta * eps) / eps
+            slope = 2 * eta * grow * (1 + 2 * eta * y) ** eps / eta
+            where = {"eta": eta, "n": n}
+            ours.add(1e-9 - abs(2 * grow * z**eps / slope - 1), what="equation for z", **where)
+            printed.add(1e-9 - abs(2 * grow / eta * z**eps / slope - 1), **where)
+            inner = (1 + 2 * eta) ** (1 - eps) + 2 * math.exp(sign * 2 * eta) / (eta * eps) * n
+            bound = inner ** (1 / (1 - eps)) / (2 * eta)
+            ours.add(math.log(bound / y), what="log(bound / X_n)", **where)
+    return judged(ours, printed)

@@ -19,6 +19,7 @@ from pu_lib.checks.parts import (
     SIMILAR,
     Part,
     judge_parts,
+    over_runs,
     slower,
 )
 from pu_lib.empirical.bootstrap import draws
@@ -35,6 +36,7 @@ from pu_lib.empirical.curves import (
     over_di,
     value_at,
 )
+from pu_lib.empirical.interventions import walled
 from pu_lib.empirical.results import (
     FIXED_RATES,
     PANELS,
@@ -346,4 +348,36 @@ def duplicates_converge(table: Runs = None) -> Verdict:
         )
         for u in CROSS
     ]
+    return judge_parts(parts)
+
+
+@check(
+    "sec:chainexp/projection",
+    moved={"at a hundred times the rate, where it meets the wall": {"eta": 0.316}},
+)
+def no_projection(eta: float = 0.00316) -> Verdict:
+    """Under NoExplo DI at its best rate never meets the wall of the simplex on its way.
+
+    Live, 20 runs of at most 50 000 steps on the chain of 5 states: in fewer than one run in twenty
+    a probability is zero at one of 20 times up to the goal.
+    """
+    met = over_runs(walled("di", eta)[0])
+    words = f"DI, η = {eta:g}: runs that met the wall"
+    return judge_parts([Part(words, met, 0.05, False, ratio=False)])
+
+
+@check("sec:chainexp/still-explores", moved={"DI and CE exchanged": {"one": "di", "other": "ce"}})
+def still_explores(one: str = "ce", other: str = "di", etas: Sequence[float] = (1.0,)) -> Verdict:
+    """Under NoExplo CE and MCE still explore at rates at which DI has stopped.
+
+    Live, at a large rate, as in `no_projection`: the probability of walking is exactly zero in some
+    state at the end in more than nine runs of DI in ten, and in none in ten of CE. That CE also
+    learns and unlearns fast is not asked here.
+    """
+    parts = []
+    for eta in etas:
+        for u, needed, above in ((one, 0.1, False), (other, 0.9, True)):
+            share = over_runs(walled(u, eta)[1])
+            words = f"{label_of(u)}, η = {eta:g}: runs that have stopped exploring"
+            parts.append(Part(words, share, needed, above, ratio=False))
     return judge_parts(parts)

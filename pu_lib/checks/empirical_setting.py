@@ -70,3 +70,22 @@ def expected_update(gradients: Sequence[str] = ("pg-sm", "pg-es")) -> Verdict:
 
 def _unit(direction: np.ndarray) -> np.ndarray:
     return np.asarray(direction / np.linalg.norm(direction))
+
+
+@check(
+    "fig:chain-env/walking",
+    moved={
+        "jumping pays 0.8 discounted nine times": {"power": 9},
+        "jumping pays 1.1 of it, so that jumping is optimal": {"beta": 1.1},
+    },
+)
+def walking_is_optimal(power: int = 8, beta: float = 0.8) -> Verdict:
+    """On the chain with ten states walking is optimal everywhere, and jumping pays 0.8 gamma^8."""
+    worst, mdp = Worst("room"), chain(10)
+    pays = beta * mdp.discount**power
+    optimum = mdp.optimal()
+    for s in range(9):
+        worst.add(1e-12 - abs(mdp.rewards[s, 0] - pays), state=s, what="1e-12 - error of r(s, a1)")
+        lead = float(optimum.q[s, 1] - optimum.q[s, 0])
+        worst.add(lead, state=s, what="walking over jumping")
+    return judged(worst)

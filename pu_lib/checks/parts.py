@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from pu_lib.arrays import Floats
-from pu_lib.empirical.bootstrap import LEVEL, interval
+from pu_lib.empirical.bootstrap import LEVEL, draws, interval
 from pu_lib.empirical.results import exchanged, slowed
 from pu_lib.updates import PAPER, label_of
 from pu_lib.verdict import Status, Verdict
@@ -51,6 +51,7 @@ __all__ = [
     "VERY",
     "Part",
     "judge_parts",
+    "over_runs",
     "slower",
 ]
 
@@ -105,6 +106,22 @@ def slower(column: str, value: str, factor: float, note: str = "") -> _Moved:
 
 
 _NARROW, _WIDE = 0.90, 0.99
+
+
+def over_runs(values: Floats) -> Floats:
+    """Return the mean of one number a run, and after it those of its resamples.
+
+    Parameters
+    ----------
+    values : ndarray, shape (runs,)
+        The numbers.
+
+    Returns
+    -------
+    ndarray, shape (1 + resamples,)
+        The mean and the resampled means.
+    """
+    return np.concatenate([[values.mean()], values[draws(len(values))].mean(axis=1)])
 
 
 @dataclass(frozen=True)

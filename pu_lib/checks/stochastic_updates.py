@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +29,7 @@ from pu_lib.theory.stochastic_updates import (
     stuck_probability,
     taken_law,
 )
+from pu_lib.theory.unlearning import counts
 from pu_lib.updates import PAPER, Update, as_update
 from pu_lib.verdict import Verdict, Worst, check, judged
 
@@ -437,3 +439,33 @@ def check_necessary(
                 least = _least(update, GAMBLE, weight, n_steps)
                 worst.add(0.9 - least, update=update.name, weight=weight, worst_run=least)
     return judged(ours, printed if printed.count else None)
+
+
+@check(
+    "sec:symmetry/argument",
+    moved={
+        "decaying weights in the place of constant ones": {"schedule": "inverse-sqrt"},
+        "constant weights save every update nine tenths": {"factor": 10.0},
+    },
+)
+def check_argument(schedule: str = "constant", factor: float = 1.0) -> Verdict:
+    """Check that every update recovers sooner at constant weights than at decaying ones.
+
+    A weight is the product of the learning rate and the state's share d of the updates: a rate kept
+    constant by expected updates, and a d kept up by off-policy updates, together keep it constant.
+
+    Parameters
+    ----------
+    schedule : {"constant", "inverse-sqrt"}
+        The weights that are to recover sooner than those that decay.
+    factor : float
+        How many times as many updates the decaying weights are to need, at least.
+    """
+    worst = Worst("updates more than the decaying weights have to take")
+    ns, etas = (10, 100, 1000), ("0.1", "0.5", "1")
+    for name, eta in product(PAPER, etas):
+        fast, slow = (counts(ns, name, eta, kind) for kind in (schedule, "inverse-sqrt"))
+        for n, few, many in zip(ns, fast, slow, strict=True):
+            where = {"update": name, "eta": eta, "n": n, "constant": few, "decaying": many}
+            worst.add(many - factor * few - 1, **where)
+    return judged(worst)

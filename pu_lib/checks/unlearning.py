@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pu_lib import kernels
-from pu_lib.checks import unlearning_decaying
+from pu_lib.checks import unlearning_decaying, unlearning_remarks
 from pu_lib.checks.counting import CONVEX, LINKS, SMALL_NS, UNIFORM, Density, compare
 from pu_lib.exact import Number, exact
 from pu_lib.theory import unlearning_bounds as bounds
@@ -29,7 +29,7 @@ from pu_lib.theory.unlearning import (
 from pu_lib.updates import Update, as_update
 from pu_lib.verdict import Verdict, Worst, check, judged
 
-__all__ = ["unlearning_decaying"]
+__all__ = ["unlearning_decaying", "unlearning_remarks"]
 
 # The introduction
 

@@ -18,7 +18,7 @@ from pu_lib.arrays import Floats
 
 __all__ = ["LEVEL", "RESAMPLES", "draws", "interval", "lower_quantile"]
 
-RESAMPLES = 300
+RESAMPLES = 1000
 """Bootstrap resamples, everywhere in this library."""
 
 LEVEL = 0.95

@@ -23,13 +23,33 @@ from pu_lib.empirical.sweep import problem_of, process_of, run_cell
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Flips", "final_memories", "flip_times", "rerun", "twins", "walking"]
+__all__ = [
+    "Flips",
+    "final_memories",
+    "flip_times",
+    "live_cell",
+    "policies_along",
+    "rerun",
+    "twins",
+    "walking",
+]
 
 Floats = NDArray[np.float64]
 
 
-def _cell(domain: str, update: str, eta: float, scheme: str, n_states: int, steps: int) -> Cell:
-    on_chain = domain != "random-mdp"
+def live_cell(domain: str, update: str, eta: float, scheme: str, n_states: int, steps: int) -> Cell:
+    """Return the setting of a run that goes on to its last step.
+
+    Parameters
+    ----------
+    domain : {"chain", "cliff", "random-mdp"}
+        The process.
+    update, eta, scheme, n_states
+        As in a `Cell`.
+    steps : int
+        Length of the run.
+    """
+    on_chain, n_actions = domain != "random-mdp", {"chain": 2, "cliff": 3, "random-mdp": 4}
     return Cell(
         experiment="live",
         domain=domain,
@@ -37,7 +57,7 @@ def _cell(domain: str, update: str, eta: float, scheme: str, n_states: int, step
         update=update,
         eta=eta,
         n_states=n_states,
-        n_actions=2 if on_chain else 4,
+        n_actions=n_actions[domain],
         beta=0.8 if on_chain else float("nan"),
         preset="paper",
         max_steps=steps,
@@ -67,7 +87,7 @@ def final_memories(
     moved : ndarray of bool, shape (n_states,)
         The states whose parameters differ from those at the start.
     """
-    cell = _cell("random-mdp", update, eta, scheme, 100, steps)
+    cell = live_cell("random-mdp", update, eta, scheme, 100, steps)
     for run in range(runs):
         memory = Memory()
         memory.prepare(problem_of(cell, run), update, PRESETS["paper"], steps)
@@ -76,33 +96,51 @@ def final_memories(
         yield memory, (memory.theta != start).any(axis=1)
 
 
-def walking(update: str, run: int, caps: NDArray[np.int64], n_states: int = 10) -> Floats:
-    """Return the probability of walking in each state of the chain at growing numbers of steps.
+def policies_along(
+    domain: str, update: str, run: int, caps: NDArray[np.int64], n_states: int
+) -> Floats:
+    """Return the policy on the chain or the cliff at growing numbers of steps.
 
     HiOffPol, at the paper's fixed rate of the update.
 
     Parameters
     ----------
-    update : str
-        One of the paper's five.
-    run : int
-        Number of the run, from 0.
-    caps : ndarray of int, shape (n_caps,)
-        The numbers of steps at which the policy is read.
+    domain : {"chain", "cliff"}
+        The process.
+    update, run
+        As in a `Cell`.
+    caps : ndarray, shape (caps,)
+        Numbers of steps, at least 1.
     n_states : int
-        Number of states, the terminal one included.
+        The terminal state included.
 
     Returns
     -------
-    ndarray, shape (n_caps, n_states - 1)
-        One row a number of steps, one column a state that is not terminal.
+    ndarray, shape (caps, n_states - 1, n_actions)
+        Probabilities, without the terminal state.
     """
     memory, rows = Memory(), []
     for cap in caps:
-        cell = _cell("chain", update, FIXED_RATES[update], "HiOffPol", n_states, int(cap))
+        cell = live_cell(domain, update, FIXED_RATES[update], "HiOffPol", n_states, int(cap))
         run_cell(cell, run, memory)
-        rows.append(memory.pi[:-1, 1].copy())
+        rows.append(memory.pi[:-1].copy())
     return np.stack(rows)
+
+
+def walking(update: str, run: int, caps: NDArray[np.int64], n_states: int = 10) -> Floats:
+    """Return the probability of walking in each state of the chain, see `policies_along`.
+
+    Parameters
+    ----------
+    update, run, caps, n_states
+        As for `policies_along`.
+
+    Returns
+    -------
+    ndarray, shape (caps, n_states - 1)
+        Probabilities.
+    """
+    return np.asarray(policies_along("chain", update, run, caps, n_states)[:, :, 1])
 
 
 @dataclass(frozen=True)
@@ -222,7 +260,7 @@ def twins(
     """
     if domain not in ("chain", "random-mdp"):
         raise ValueError(f"domain: expected 'chain' or 'random-mdp', got {domain!r}.")
-    cell = _cell(domain, update, eta, scheme, 10 if domain == "chain" else 100, steps)
+    cell = live_cell(domain, update, eta, scheme, 10 if domain == "chain" else 100, steps)
     memory = Memory()
     run_cell(cell, run, memory)
     reference = run_reference(

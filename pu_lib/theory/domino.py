@@ -26,8 +26,10 @@ from fractions import Fraction
 from itertools import count as count_from
 from itertools import islice
 
+import numpy as np
 from flint import arb
 
+from pu_lib.domains import chain
 from pu_lib.exact import Number, certified
 from pu_lib.theory.unlearning import (
     FARTHEST,
@@ -48,9 +50,17 @@ from pu_lib.theory.walkers import (
     StepWalker,
     setting,
 )
-from pu_lib.updates import Update
+from pu_lib.updates import Update, as_update
 
-__all__ = ["amplitude", "board", "domino", "linked_recursion", "recursion", "simulate"]
+__all__ = [
+    "amplitude",
+    "board",
+    "chain_flips",
+    "domino",
+    "linked_recursion",
+    "recursion",
+    "simulate",
+]
 
 
 def domino(
@@ -393,3 +403,43 @@ def amplitude(states: int, start: Fraction = Fraction(1, 2)) -> Fraction:
     for _ in range(states - 1):
         gap /= 1 - start
     return gap
+
+
+def chain_flips(
+    states: int, update: str | Update, eta: float, max_steps: int = 10_000
+) -> list[int]:
+    """Return when each state of the chain comes to prefer walking for good, with exact values.
+
+    The process of equation 2 with d = 1 everywhere, from the uniform policy.
+
+    Parameters
+    ----------
+    states : int
+        Number of states in which to decide, at least 1; the chain has one more, terminal.
+    update : str or Update
+        The update.
+    eta : float
+        The learning rate.
+    max_steps : int
+        Give up after so many.
+
+    Returns
+    -------
+    list of int
+        Steps, from the first state to the last.
+
+    Raises
+    ------
+    ValueError
+        If some state does not prefer walking by the end.
+    """
+    process, chosen = chain(states + 1), as_update(update)
+    theta = np.asarray(chosen.initial(states + 1, 2), dtype=np.float64)
+    times = np.zeros(states, dtype=np.int64)
+    for step in range(1, max_steps + 1):
+        theta = chosen.step(theta, process.evaluate(chosen.policy(theta)).q, eta)
+        walks = chosen.policy(theta)[:-1, 1] > 0.5
+        times = np.where(walks, np.where(times > 0, times, step), 0)
+        if walks.all():
+            return [int(t) for t in times]
+    raise ValueError(f"max_steps: {chosen.name} does not walk everywhere after {max_steps}.")

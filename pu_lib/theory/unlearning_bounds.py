@@ -40,6 +40,8 @@ __all__ = [
     "bound_lemma_11_sharp",
     "bound_lemma_12",
     "bound_lemma_12_sharp",
+    "equality_sequence",
+    "escort_components",
     "small_step_deficit",
     "strict_di",
     "worst_sequence",
@@ -351,6 +353,44 @@ def worst_sequence(n: int, c: float, decay: Callable[[int], float]) -> list[floa
         step = c * decay(k)
         largest.append(max(step, largest[-1] + step * math.exp(-largest[-1])))
     return largest
+
+
+def equality_sequence(n: int, c: float, decay: Callable[[int], float]) -> list[float]:
+    r"""Return :math:`Y_0, \dots, Y_n`, where the recursion of Lemma 11 or 12 is an equality.
+
+    Parameters
+    ----------
+    n, c, decay
+        As for `worst_sequence`.
+
+    Returns
+    -------
+    list of float
+        n + 1 terms.
+    """
+    terms = [0.0]
+    for k in range(n):
+        terms.append(terms[-1] + c * decay(k) * math.exp(-terms[-1]))
+    return terms
+
+
+def escort_components(pi: float, p: float) -> tuple[float, float]:
+    r"""Return PG-ES's gradient of :math:`\pi(a_1)` as the proof of Theorem 4(i) prints it.
+
+    Parameters
+    ----------
+    pi : float
+        :math:`\pi(a_1)`, in [0, 1].
+    p : float
+        The escort exponent, at least 1.
+
+    Returns
+    -------
+    pair of float
+        :math:`\pi^{1-1/p}(1-\pi)` and :math:`-\pi(1-\pi)^{1-1/p}`.
+    """
+    power = 1.0 - 1.0 / p
+    return pi**power * (1.0 - pi), -pi * (1.0 - pi) ** power
 
 
 def small_step_deficit(actions: int) -> float:

@@ -161,3 +161,19 @@ def test_chains_with_rewards_along_the_way_are_no_cheaper():
     for k in range(4, -1, -1):
         leaving, worth = along[k] + (leaving + worth) / 2, along[k] + worth
     assert worth - leaving == 1
+
+
+def test_two_states_walk_at_once_and_a_long_chain_flips_from_its_end():
+    # with one state left to walk, 1 beats 0.8 from the first step on
+    assert do.chain_flips(1, "ce", 1.0) == [1]
+    times = do.chain_flips(9, "di", 1.0)
+    assert times == sorted(times, reverse=True)
+    assert times[0] == 11
+    with pytest.raises(ValueError, match="after 3"):
+        do.chain_flips(9, "di", 1.0, max_steps=3)
+
+
+def test_a_state_of_the_chain_prefers_to_walk_before_the_next_one_does():
+    # jumping 0.8 g^2, g = 0.99; walking g (0.6 0.8 g^2 + 0.4 g)
+    walk = 0.99 * (0.6 * 0.8 * 0.99**2 + 0.4 * 0.99)
+    assert checks.check_order().margin == pytest.approx(0.8 * 0.99**2 - walk)

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from pu_lib.checks import empirical_chain, empirical_cliff, empirical_random_mdps
-from pu_lib.checks.parts import Part, judge_parts
+from pu_lib.checks.parts import Part, judge_parts, over_runs
 from pu_lib.claims import check_of, judge, ledger
+from pu_lib.empirical import interventions
 from pu_lib.empirical.bootstrap import RESAMPLES, draws, interval, lower_quantile
 from pu_lib.empirical.curves import after_shift, alike, bandwidth, factor_apart
 from pu_lib.empirical.details import ranking
@@ -121,7 +122,9 @@ def test_the_ends_of_an_interval_are_values_of_resamples():
 
 def test_resamples_depend_on_the_number_of_runs_alone():
     assert draws(7).shape == (RESAMPLES, 7)
-    assert np.array_equal(draws(7), np.random.default_rng([2022, 7]).integers(7, size=(300, 7)))
+    assert np.array_equal(
+        draws(7), np.random.default_rng([2022, 7]).integers(7, size=(RESAMPLES, 7))
+    )
     assert draws(7).max() == 6
 
 
@@ -241,3 +244,14 @@ def test_every_empirical_claim_is_judged():
     claims = [claim for claim in ledger() if claim.chapter == "empirical"]
     assert len(claims) >= 38
     assert all(check_of(claim) for claim in claims)
+
+
+def test_interventions_have_known_ends():
+    assert np.all(interventions.greedy_with_noise(0.0, runs=1) == pytest.approx(1.0))
+    # steps of next to nothing neither climb nor fall
+    assert interventions.climb_from_jumping("mce", 1e-9, max_steps=3) == (3, 0)
+    met, stuck = interventions.walled("ce", 1e-9, runs=2, last=60)
+    assert not met.any()
+    assert not stuck.any()
+    assert over_runs(np.array([0.0, 1.0]))[0] == 0.5
+    assert len(over_runs(np.zeros(4))) == RESAMPLES + 1

@@ -115,3 +115,9 @@ def test_errors_are_sentences():
         st.Law.of((0.5, (1.0, 0.0)), (0.6, (0.0, 1.0)))
     with pytest.raises(ValueError, match="never sampled"):
         st.taken_law([0.0, 1.0], [1, 1])
+
+
+def test_constant_weights_save_di_three_of_four_updates():
+    # eta = 1, n = 10: one step from the wall against weights 1/sqrt(11) and so on, four to sum to 1
+    row = next(r for r in checks.check_argument().evidence if r["n"] == 10 and r["update"] == "di")
+    assert (row["constant"], row["decaying"]) == (1, 4)

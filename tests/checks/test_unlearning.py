@@ -18,7 +18,7 @@ from pu_lib.theory import unlearning_bounds as bounds
 from pu_lib.theory.far_counts import far_count
 from pu_lib.theory.unlearning import count, counts, linked_count, path
 from pu_lib.theory.walkers import Setting, alike, setting
-from pu_lib.updates import PAPER, UPDATES, Direct, SoftmaxPolicyGradient, make_update
+from pu_lib.updates import PAPER, UPDATES, Direct, SoftmaxPolicyGradient, as_update, make_update
 from pu_lib.verdict import Worst
 
 THERE, BACK = np.array([1.0, 0.0]), np.array([0.0, 1.0])
@@ -355,3 +355,23 @@ def test_more_actions_reduce_to_two_with_another_start():
 def test_tiny_weights_are_walked():
     assert count(60_000, "pg-sm", "1e-30") == 60_001
     assert count(60_000, "pg-sm", "0.001") == count(60_000, "pg-sm", "0.00099999999")
+
+
+def test_the_symmetric_part_of_a_ce_step_is_constant():
+    for pi in ([0.5, 0.5], [0.9, 0.1]):
+        update = as_update("ce")
+        theta = update.parameters(pi)
+        up, down = (update.step(theta, [s, 0.0], 0.4) - theta for s in (1.0, -1.0))
+        np.testing.assert_allclose((up - down) / 2, [0.2, -0.2], atol=1e-12)
+
+
+def test_the_printed_components_of_the_escort_gradient():
+    assert bounds.escort_components(0.25, 2) == pytest.approx((0.375, -0.25 * 0.75**0.5))
+    assert bounds.escort_components(0.3, 1) == pytest.approx((0.7, -0.3))
+
+
+def test_the_first_terms_of_the_sequences_with_equality():
+    lemma_11 = bounds.equality_sequence(2, 1.0, lambda k: 1.0)
+    assert lemma_11 == pytest.approx([0.0, 1.0, 1.0 + math.exp(-1.0)])
+    lemma_12 = bounds.equality_sequence(2, 2.0, lambda k: (k + 1) ** -0.5)
+    assert lemma_12 == pytest.approx([0.0, 2.0, 2.0 + 2.0**0.5 * math.exp(-2.0)])
