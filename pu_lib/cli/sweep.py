@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from pu_lib.domains import DOMAINS
+from pu_lib.updates import UPDATES
 
 if TYPE_CHECKING:
     from pu_lib.empirical.store import Chunk
@@ -33,7 +34,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--out", required=True, metavar="DIR", help="directory of the dataset")
     parser.add_argument("--scheme", nargs="+", default=["HiOffPol"], help="exploration schemes")
-    parser.add_argument("--update", nargs="+", help="policy updates (default: all with a kernel)")
+    compiled = ", ".join(name for name, update in UPDATES.items() if update.kernel)
+    parser.add_argument("--update", nargs="+", help=f"policy updates (default: {compiled})")
     parser.add_argument("--eta", nargs="+", type=float, help="learning rates of the actor")
     parser.add_argument("--states", nargs="+", type=int, help="numbers of states")
     parser.add_argument("--actions", nargs="+", type=int, help="numbers of actions")

@@ -12,7 +12,9 @@ __all__ = ["add_parser"]
 
 def add_process(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that choose the update, shared with ``domino``."""
-    parser.add_argument("--update", required=True, choices=tuple(UPDATES))
+    parser.add_argument(
+        "--update", required=True, help=f"{', '.join(UPDATES)}, or module:NAME of an own one"
+    )
     parser.add_argument(
         "--eta", required=True, help="the weight, read exactly: 0.3 or 3/10 is three tenths"
     )
