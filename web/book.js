@@ -27,6 +27,11 @@
     }
   };
 
+  // The contents' toggles show an arrow only.
+  document.querySelectorAll("summary:has(> .toctree-toggle)").forEach((toggle) => {
+    toggle.setAttribute("aria-label", "Pages below this one");
+  });
+
   // A formula wider than its text gets a line of its own, which scrolls as displayed ones do.
   const unfold = () => {
     document.querySelectorAll("mjx-container:not([display])").forEach((formula) => {
