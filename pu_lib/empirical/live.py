@@ -48,6 +48,11 @@ def live_cell(domain: str, update: str, eta: float, scheme: str, n_states: int, 
         As in a `Cell`.
     steps : int
         Length of the run.
+
+    Returns
+    -------
+    Cell
+        With a target that is out of reach.
     """
     on_chain, n_actions = domain != "random-mdp", {"chain": 2, "cliff": 3, "random-mdp": 4}
     return Cell(
