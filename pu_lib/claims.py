@@ -283,6 +283,16 @@ def check_of(claim: Claim) -> Check:
     return CHECKS[claim.id]
 
 
+def _meant(claim: Claim | str) -> Claim:
+    """Return the claim itself, or the one of the ledger with that identifier."""
+    if isinstance(claim, Claim):
+        return claim
+    for known in select([claim]):
+        if known.id == claim:
+            return known
+    raise ValueError(f"claim: {claim!r} is the head of several claims; name one of them.")
+
+
 def judge(claim: Claim | str) -> Judgement:
     """Run the check of a claim.
 
@@ -301,11 +311,7 @@ def judge(claim: Claim | str) -> Judgement:
     ValueError
         If there is no such claim, or no check of it.
     """
-    if isinstance(claim, str):
-        found = {known.id: known for known in ledger()}
-        if claim not in found:
-            raise ValueError(f"claim: {claim!r} is not in the ledger; `claims` lists them all.")
-        claim = found[claim]
+    claim = _meant(claim)
     if claim.status is Status.PENDING:
         return Judgement(claim, Verdict(Status.PENDING, None, "No check yet.", claim=claim.id), 0.0)
     check = check_of(claim)
@@ -372,8 +378,7 @@ def controls(claim: Claim | str) -> Controls:
     ValueError
         If there is no such claim, or no check of it.
     """
-    if isinstance(claim, str):
-        (claim,) = (known for known in select([claim]) if known.id == claim)
+    claim = _meant(claim)
     judging = check_of(claim)
     refused = {words: judging.run_moved(words) for words in judging.moved}
     unnoticed = {words: judging.run_moved(words) for words in judging.blind}

@@ -1,6 +1,7 @@
 """The ledger is whole, and every check says again what is recorded."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,6 +113,14 @@ def test_a_control_that_passes_is_reported(monkeypatch: pytest.MonkeyPatch) -> N
         controls("x")
     monkeypatch.setitem(CHECKS, "x", Check("x", always, {}, {}, moved))
     assert "twice as much" in controls("x")._repr_html_()
+
+
+@pytest.mark.parametrize("ask", [confirm, controls], ids=["confirm", "controls"])
+def test_one_claim_is_asked_for_by_its_whole_identifier(ask: Callable[[str], object]) -> None:
+    with pytest.raises(ValueError, match="'thm:nothing' is not in the ledger"):
+        ask("thm:nothing")
+    with pytest.raises(ValueError, match="'thm:domino' is the head of several claims"):
+        ask("thm:domino")
 
 
 def test_a_part_is_found_by_its_head() -> None:
