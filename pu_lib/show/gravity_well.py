@@ -88,8 +88,8 @@ def alt_maps(middle: float = 0.9, eta: float = 0.1) -> str:
             f"{label_of(name)} {100 * fails:.0f} % (the best action loses on {100 * loses:.0f} %)"
         )
     return (
-        f"Five triangles of policies for values (1, {middle:g}, 0) and weight {eta:g}. The "
-        f"condition fails on this share of each: {', '.join(parts)}."
+        f"A triangle of policies for each update, for values (1, {middle:g}, 0) and weight "
+        f"{eta:g}. The condition fails on this share of each: {', '.join(parts)}."
     )
 
 

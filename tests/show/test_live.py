@@ -252,7 +252,7 @@ def test_a_domino_that_can_never_fall_is_said_to_take_for_ever(live: Call) -> No
         (Symmetry, {"policy": 1.0}),
         (Dominoes, {"states": 15}),
         (Dominoes, {"eta": 1.0}),
-        (ChainPlay, {"first": "npg"}),
+        (ChainPlay, {"first": "nope"}),
         (ChainPlay, {"share": 1.5}),
         (Noise, {"odds": 0.0}),
         (Price, {"value": 1.0}),
