@@ -57,6 +57,39 @@ function button(text, action, kind = "") {
   return node;
 }
 
+// A question that comes before the figure, with an answer to choose. `judge` says how the guess fared
+// once the answer is known, and nothing to who made none.
+function question(words, options, answered = () => {}) {
+  const name = `pu-guess-${Math.random().toString(36).slice(2)}`;
+  let guess = null;
+  const choices = options.map(([key, text, tone]) => {
+    const radio = html("input", { type: "radio", name, value: `${key}` });
+    radio.addEventListener("change", () => {
+      guess = key;
+      answered(key);
+    });
+    const swatch = tone ? [html("span", { class: "pu-live-swatch", style: `--tone:${tone}` })] : [];
+    return html("label", { class: "pu-live-choice" }, radio, ...swatch, text);
+  });
+  const legend = html("legend", {}, words);
+  const box = html("fieldset", { class: "pu-live-question" }, legend, ...choices);
+  const called = (key) => options.find(([other]) => other === key)[1];
+  return {
+    box,
+    guess: () => guess,
+    ask: (text) => { legend.textContent = text; },
+    judge(right) {
+      if (guess === null) return "";
+      return right.includes(guess)
+        ? `Your guess, “${called(guess)}”, was right. `
+        : `You guessed “${called(guess)}”. `;
+    },
+  };
+}
+
+// The updates that a figure shows and the page can compute.
+const shown = (model) => model.get("updates").filter(known);
+
 const still = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 // A clock that runs from 0 to `end` in `seconds`, and calls frame(t) on the way; where the reader
@@ -129,7 +162,10 @@ const fraction = (x) => ({ 0.125: "1/8", 0.25: "1/4", 0.5: "1/2" })[x] ?? `${x}`
 const spoken = (words) =>
   words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
 
-const plural = (count, word) => `${count.toLocaleString("en").replace(/,/g, " ")} ${word}${count === 1 ? "" : "s"}`;
+// 12 345 with thin spaces that do not break
+const digits = (x) => `${x}`.replace(/\B(?=(\d{3})+$)/g, "\u202f");
+
+const plural = (count, word) => `${digits(count)} ${word}${count === 1 ? "" : "s"}`;
 
 // The names grouped by what was found for them, in the order of `compare`.
 function grouped(names, found, compare) {

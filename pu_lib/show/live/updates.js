@@ -1,4 +1,4 @@
-// The mathematics of the live figures: the five updates, the unlearning and the domino counts, and
+// The mathematics of the live figures: the updates, the unlearning and the domino counts, and
 // finite decision processes solved exactly. Pure functions of numbers and arrays.
 //
 // The formulas are those of pu_lib/updates.py, pu_lib/theory/unlearning.py, pu_lib/theory/domino.py
@@ -95,6 +95,8 @@ const steps = {
   },
 };
 
+export const known = (name) => name in steps;
+
 export function step(name, theta, q, w) {
   return steps[name](theta, q, w);
 }
@@ -156,44 +158,40 @@ export function race(name, n, eta, schedule = "constant") {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Domino: state k flips once pi(a_2) exceeds its start; only then state k - 1 sees q = (0, 1).
+// Domino: state k flips once pi(a_2) exceeds its start; only then state k - 1 sees q = (0, 1). It
+// never flips back, so that its steps after the flip are not needed.
 
-// The flip times [n_1, ..., n_h]: n_h = 1, and a state that learnt for n steps needs the strict
-// count of n more (all states walk the same way out, state k up to the flip of state k + 1).
-export function dominoTimes(name, states, eta) {
-  const times = [1];
+// The flip times [n_1, ..., n_h] and pi_t(a_2 | s_k) on the way: all states walk the same way `out`,
+// state k up to the flip of state k + 1, and then its own way `home[k]` until it has flipped. The
+// last state makes no step out. A state that is stuck flips never, and none in front of it does.
+export function dominoPaths(name, states, eta) {
+  const chance = (state) => 1 - chanceOf(name, state);
   let furthest = origin(name);
-  let made = 0;
+  const out = [chance(furthest)];
+  const [times, home] = [[], []];
   while (times.length < states) {
-    const later = times[0];
-    for (; made < later; made += 1) furthest = walk(name, furthest, FORWARD, eta);
-    let state = furthest;
-    let count = 0;
-    while (ahead(state) >= 0) {
-      if (stuck(state)) return [...Array(states - times.length).fill(Infinity), ...times];
-      state = walk(name, state, BACKWARD, eta);
-      count += 1;
+    const later = times[0] ?? 0;
+    while (out.length <= later && Number.isFinite(later)) {
+      furthest = walk(name, furthest, FORWARD, eta);
+      out.push(chance(furthest));
     }
-    times.unshift(later + count);
+    let state = furthest;
+    const path = [chance(state)];
+    while (ahead(state) >= 0 && !stuck(state)) {
+      state = walk(name, state, BACKWARD, eta);
+      path.push(chance(state));
+    }
+    home.unshift(path);
+    times.unshift(ahead(state) < 0 ? later + path.length - 1 : Infinity);
   }
-  return times;
+  return { times, out, home };
 }
 
-// The whole process, every state updated at every step: the flip times and, row by row,
-// pi_t(a_2 | s_k) until the first state has flipped or `limit` steps are made.
-export function dominoProcess(name, states, eta, limit = 100000) {
-  let walkers = Array.from({ length: states }, () => origin(name));
-  const times = Array(states).fill(Infinity);
-  const rows = [];
-  for (let t = 0; t <= limit; t += 1) {
-    rows.push(walkers.map((state) => 1 - chanceOf(name, state)));
-    const flipped = walkers.map((state) => ahead(state) < 0);
-    flipped.forEach((yes, k) => { if (yes) times[k] = Math.min(times[k], t); });
-    if (flipped[0] || stuck(walkers[0])) break;
-    walkers = walkers.map((state, k) =>
-      walk(name, state, k === states - 1 || flipped[k + 1] ? BACKWARD : FORWARD, eta));
-  }
-  return { times, rows };
+// pi_t(a_2 | s_k) for t up to the flip of state k, which is counted from 0.
+export function dominoAt({ times, out, home }, k, t) {
+  const later = times[k + 1] ?? 0;
+  const path = t <= later ? out : home[k];
+  return path[Math.min(t <= later ? t : t - later, path.length - 1)];
 }
 
 // ---------------------------------------------------------------------------------------------
