@@ -14,20 +14,20 @@ __all__ = ["Live", "module"]
 _HERE = pathlib.Path(__file__).parent
 
 
-def module(name: str) -> str:
+def module(*names: str) -> str:
     """Return the JavaScript module of a figure: the mathematics, the parts, then the figure.
 
     Parameters
     ----------
-    name : str
-        A file of this folder, without its ending.
+    *names : str
+        Files of this folder, without their endings, the figure's own last.
 
     Returns
     -------
     str
         The text of one module, which imports nothing.
     """
-    texts = [_HERE / f"{part}.js" for part in ("updates", "parts", name)]
+    texts = [_HERE / f"{part}.js" for part in ("updates", "parts", *names)]
     return "\n".join(path.read_text(encoding="utf-8") for path in texts)
 
 

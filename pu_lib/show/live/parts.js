@@ -48,7 +48,9 @@ function select(label, options, value, change) {
     ...options.map(([key, text]) => html("option", { value: `${key}` }, text)));
   list.value = `${value}`;
   list.addEventListener("change", () => change(list.value));
-  return html("label", { class: "pu-live-select" }, html("span", {}, label), list);
+  const row = html("label", { class: "pu-live-select" }, html("span", {}, label), list);
+  row.set = (key) => { list.value = `${key}`; };
+  return row;
 }
 
 function button(text, action, kind = "") {
@@ -141,6 +143,26 @@ function playback(time, end, seconds, show, words) {
     show(Math.floor(t));
   }
   return { play, halt, set: (t) => { now = t; halt(); } };
+}
+
+// Whole steps from `from` to `end`: all of the first dozen, then about eight in a hundred apart.
+function moments(from, end) {
+  const steps = [];
+  for (let t = 0; t < end - from; t = Math.max(t + 1, Math.round(1.08 * t))) steps.push(from + t);
+  return [...steps, end];
+}
+
+// Run once for all changes that are made together.
+function later(action) {
+  let waiting = false;
+  return () => {
+    if (waiting) return;
+    waiting = true;
+    queueMicrotask(() => {
+      waiting = false;
+      action();
+    });
+  };
 }
 
 // Draw anew whenever the room changes: draw(width in pixels).

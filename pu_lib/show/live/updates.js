@@ -291,9 +291,43 @@ export function sampled(name, odds, sure, w) {
   return [from(odds), odds * from(1) + (1 - odds) * from(0)];
 }
 
-// The policy after one step, and the change of its value at the given q.
+// The policy after one step, the change of its value at the given q, and whether another action than
+// the greedy one gains most.
 export function oneStep(name, pi, q, w) {
   const after = policy(name, step(name, parametersOf(name, pi), q, w));
+  const gains = after.map((chance, a) => chance - pi[a]);
+  const [top, best] = [Math.max(...q), greedy(q)];
+  return {
+    after,
+    change: sum(gains.map((gain, a) => gain * (q[a] - top))),
+    well: gains.some((gain, a) => a !== best && gain > gains[best] + 1e-12),
+  };
+}
+
+// ---------------------------------------------------------------------------------------------
+// One state, step by step. `values(t)` are those of step t = 0, 1, ...; go(t) makes `path` hold the
+// policies up to step t.
+export function travel(name, pi, values, w, scale = 1) {
+  let theta = parametersOf(name, pi).map((x) => scale * x);
+  const path = [pi];
+  const go = (t) => {
+    for (let made = path.length - 1; made < t; made += 1) {
+      theta = step(name, theta, values(made), w);
+      path.push(policy(name, theta));
+    }
+  };
+  return { path, go };
+}
+
+// The steps from step `from` on until the best actions have each of the shares `goals`, in order;
+// Infinity where that takes more than `most`.
+export function arrive(runner, q, goals, from, most) {
   const top = Math.max(...q);
-  return { after, change: sum(after.map((chance, a) => (chance - pi[a]) * (q[a] - top))) };
+  const found = goals.map(() => Infinity);
+  for (let t = 0, k = 0; t <= most && k < goals.length; t += 1) {
+    runner.go(from + t);
+    const share = sum(runner.path[from + t].filter((_, a) => q[a] === top));
+    while (k < goals.length && share >= goals[k]) found[k++] = t;
+  }
+  return found;
 }
