@@ -13,16 +13,35 @@ from playwright.sync_api import Page
 
 from pu_lib.domains import chain
 from pu_lib.mdp import FiniteMDP
-from pu_lib.show.live import ChainPlay, ChangeOfMind, Dominoes, Noise, Price, Symmetry
+from pu_lib.show.live import (
+    ChainPlay,
+    ChangeOfMind,
+    Dominoes,
+    GravityWell,
+    Noise,
+    Price,
+    Symmetry,
+)
 from pu_lib.show.simplex_lab import SimplexLab
 from pu_lib.theory.cycles import THREE_STATES
 from pu_lib.theory.domino import board, domino, recursion
+from pu_lib.theory.gravity_well import condition_map
+from pu_lib.theory.gravity_well_escape import escape_steps
 from pu_lib.theory.unlearning import counts, path
 from pu_lib.trajectories import mixture, run
 from pu_lib.updates import PAPER, UPDATES, label_of
 
 AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
-FIGURES = (ChangeOfMind, Symmetry, Dominoes, ChainPlay, Noise, Price, SimplexLab)
+FIGURES = (
+    ChangeOfMind,
+    Symmetry,
+    Dominoes,
+    ChainPlay,
+    Noise,
+    Price,
+    SimplexLab,
+    GravityWell,
+)
 
 Call = Callable[[list[list[Any]]], Any]
 Opened = Callable[..., Page]
@@ -204,6 +223,30 @@ def test_the_dominoes_lean_as_the_process_says(live: Call, name: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.parametrize("weight", GravityWell.WEIGHTS)
+@pytest.mark.parametrize("name", UPDATES)
+def test_counts_of_the_gravity_well_are_exact(live: Call, name: str, weight: float) -> None:
+    middles = [round(0.05 * i, 2) for i in range(20)]
+    values = np.array([[1.0, middle, GravityWell().low] for middle in middles])
+    for start in GravityWell.STARTS.values():
+        found = live([["escape", name, start, q.tolist(), weight, 20_000] for q in values])
+        expected = escape_steps(name, np.tile(start, (20, 1)), values, weight, 20_000)
+        shown = np.array([number(x) for x in found], dtype=float)
+        np.testing.assert_array_equal(shown, np.where(expected > 20_000, np.inf, expected))
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.4, 10.0])
+@pytest.mark.parametrize("name", UPDATES)
+def test_the_shade_of_the_gravity_well_is_the_library_s(
+    live: Call, name: str, weight: float
+) -> None:
+    points = np.random.default_rng(4).dirichlet(np.ones(3), size=300)
+    for middle in (0.0, 0.5, 0.9):
+        q = [1.0, middle, 0.1]
+        found = live([["gravity", name, pi.tolist(), q, weight] for pi in points])
+        np.testing.assert_array_equal(found, condition_map(name, points, q, weight))
+
+
 # The widgets
 
 
@@ -220,6 +263,8 @@ def test_the_dominoes_lean_as_the_process_says(live: Call, name: str) -> None:
         (ChainPlay, {"first": "npg"}),
         (ChainPlay, {"share": 1.5}),
         (Noise, {"odds": 0.0}),
+        (GravityWell, {"policy": [0.5, 0.5, 0.5]}),
+        (GravityWell, {"middle": 1.0}),
         (Price, {"value": 1.0}),
     ],
 )
@@ -287,10 +332,10 @@ def test_the_race_is_played_by_keyboard_and_shows_the_exact_counts(
     assert ("never comes back" in caption(page)) == (math.inf in exact)
 
 
-@pytest.mark.parametrize("figure", [Dominoes, ChainPlay])
+@pytest.mark.parametrize("figure", [Dominoes, ChainPlay, SimplexLab, GravityWell])
 def test_what_plays_can_be_paused(opened: Opened, figure: Any) -> None:
     page = opened(figure())
-    time = page.locator("input[type=range]").last
+    time = page.get_by_role("slider", name=re.compile("^(step|step t|update t)$"))
     page.get_by_role("button", name="Play").press("Enter")
     page.wait_for_timeout(600)
     page.get_by_role("button", name="Pause").press("Enter")
@@ -318,3 +363,13 @@ def test_the_dominoes_judge_a_guess_when_a_state_is_added(opened: Opened) -> Non
     old, new = (domino(h, "pg-sm", "1/8") for h in (8, 9))
     assert "You guessed “a few”" in caption(page)
     assert f"PG-SM needs {new} instead of {old} steps" in caption(page)
+
+
+def test_the_gravity_well_tells_the_course_of_the_best_action(opened: Opened) -> None:
+    page = opened(GravityWell(), reduced_motion="reduce")
+    page.get_by_role("radio", name="it falls, then rises").press("Space")
+    page.get_by_role("button", name="Play").press("Enter")
+    told = caption(page).replace("\u202f", "")
+    assert "You guessed “it falls, then rises”" in told
+    assert "Under PG-SM it rises from 0.02 to 0.03, falls back to 0.0034" in told
+    assert "8452 steps. Under MCE it never falls on its way from 0.02 to one half, after 9" in told

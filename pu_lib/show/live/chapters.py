@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import traitlets
 
-from pu_lib.show.live.base import Live, module
-from pu_lib.updates import PAPER
+from pu_lib.show.live.base import Live, Policy, module
+from pu_lib.updates import PAPER, UPDATES, softmax
 
-__all__ = ["ChainPlay", "Dominoes"]
+__all__ = ["ChainPlay", "Dominoes", "GravityWell"]
 
 
 class Dominoes(Live):
@@ -60,3 +62,39 @@ class ChainPlay(Live):
     steps = traitlets.Int(640, min=1, max=2000).tag(sync=True)
     eta = traitlets.Float(1.0, min=1e-3, max=10.0).tag(sync=True)
     share = traitlets.Float(0.9, min=0.0, max=1.0).tag(sync=True)
+
+
+class GravityWell(Live):
+    """Two updates from one start with three actions, the first of which is the best.
+
+    Attributes
+    ----------
+    first, second : str
+        The updates.
+    policy : list of three numbers
+        The start, positive, summing to one.
+    middle : float
+        The value of the second action, in [0, 0.95]; the first is worth 1.
+    low : float
+        That of the third.
+    weight : float
+        The weight of every step, one of `WEIGHTS`. Escort parameters start with norm one.
+    """
+
+    WEIGHTS = (0.1, 0.2, 0.4, 1.0, 3.0, 10.0)
+    STARTS: ClassVar[dict[str, list[float]]] = {
+        "Start (1, 3, 5)": softmax([1.0, 3.0, 5.0]).tolist(),
+        "1 % for the best": [0.01, 0.98, 0.01],
+        "Uniform start": [1 / 3, 1 / 3, 1 / 3],
+    }
+    _esm = module("triangle", "gravity_well")
+
+    updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
+    first = traitlets.Enum(tuple(UPDATES), "pg-sm").tag(sync=True)
+    second = traitlets.Enum(tuple(UPDATES), "mce").tag(sync=True)
+    policy = Policy(STARTS["Start (1, 3, 5)"]).tag(sync=True)
+    middle = traitlets.Float(0.9, min=0.0, max=0.95).tag(sync=True)
+    low = traitlets.Float(0.1, read_only=True).tag(sync=True)
+    weight = traitlets.Enum(WEIGHTS, 0.4).tag(sync=True)
+    weights = traitlets.List(list(WEIGHTS), read_only=True).tag(sync=True)
+    starts = traitlets.Dict(dict(STARTS), read_only=True).tag(sync=True)

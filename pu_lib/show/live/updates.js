@@ -93,6 +93,11 @@ const steps = {
     const gain = w * missing(softmax(theta), best);
     return theta.map((x, a) => x + (a === best ? gain : -gain / (theta.length - 1)));
   },
+  // the natural policy gradient: the values themselves, up to a common shift
+  npg: (theta, q, w) => {
+    const top = Math.max(...q);
+    return theta.map((x, a) => x + w * (q[a] - top));
+  },
 };
 
 export const known = (name) => name in steps;
@@ -302,6 +307,19 @@ export function oneStep(name, pi, q, w) {
     change: sum(gains.map((gain, a) => gain * (q[a] - top))),
     well: gains.some((gain, a) => a !== best && gain > gains[best] + 1e-12),
   };
+}
+
+// The factor that gives escort parameters of `parametersOf` the norm one.
+export const normed = (name, nActions) => (name === "pg-es" ? 1 / Math.sqrt(nActions) : 1);
+
+// Where a policy lies under one step with parameters of norm one: 0 where the best action gains
+// most, 1 where another one does, 2 where the best action even loses.
+export function gravity(name, pi, q, w) {
+  const theta = parametersOf(name, pi).map((x) => normed(name, pi.length) * x);
+  const gains = policy(name, step(name, theta, q, w)).map((chance, a) => chance - pi[a]);
+  const best = greedy(q);
+  if (gains[best] < -1e-12) return 2;
+  return gains.some((gain, a) => a !== best && gain > gains[best] + 1e-12) ? 1 : 0;
 }
 
 // ---------------------------------------------------------------------------------------------
