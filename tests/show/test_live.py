@@ -16,6 +16,7 @@ from pu_lib.mdp import FiniteMDP
 from pu_lib.show.live import (
     ChainPlay,
     ChangeOfMind,
+    CycleComic,
     Dominoes,
     GravityWell,
     Noise,
@@ -23,7 +24,8 @@ from pu_lib.show.live import (
     Symmetry,
 )
 from pu_lib.show.simplex_lab import SimplexLab
-from pu_lib.theory.cycles import THREE_STATES
+from pu_lib.theory.cross_entropy import one_period
+from pu_lib.theory.cycles import THREE_STATES, simulate
 from pu_lib.theory.domino import board, domino, recursion
 from pu_lib.theory.gravity_well import condition_map
 from pu_lib.theory.gravity_well_escape import escape_steps
@@ -41,6 +43,7 @@ FIGURES = (
     Price,
     SimplexLab,
     GravityWell,
+    CycleComic,
 )
 
 Call = Callable[[list[list[Any]]], Any]
@@ -191,6 +194,44 @@ def test_the_price_of_one_step(live: Call, name: str) -> None:
     assert (found[-1]["change"] < 0) == (name == "ce")
 
 
+def cycle(live: Call, name: str) -> list[dict[str, Any]]:
+    example = CycleComic().example
+    return list(
+        live(
+            [
+                [
+                    "cycle",
+                    *(example[key] for key in ("rewards", "successors", "discount")),
+                    *(name, example["start"], example["phases"], CycleComic.MOST),
+                ]
+            ]
+        )[0]
+    )
+
+
+@pytest.mark.parametrize("name", CycleComic.SOFTMAX)
+def test_the_comic_shows_the_library_s_run_over_all_periods(live: Call, name: str) -> None:
+    frames = cycle(live, name)
+    orbit = simulate(THREE_STATES, CycleComic.MOST, update=name)
+    values = [frame["v"][:3] for frame in frames[:-1]]
+    np.testing.assert_allclose(values, orbit.values, rtol=1e-11, atol=1e-11)
+    greedy = [int(np.argmax(row)) for frame in frames[:-1] for row in frame["q"][:3]]
+    assert greedy == orbit.greedy.ravel().tolist()
+    for s, row in enumerate(frames[-1]["theta"]):
+        np.testing.assert_allclose(row, orbit.theta[s, : len(row)], rtol=1e-11, atol=1e-11)
+
+
+def test_every_period_of_the_comic_is_the_cycle_with_one_mistaken_step(live: Call) -> None:
+    frames = cycle(live, "ce")
+    expected = one_period()
+    for start in range(0, len(frames) - 1, 8):
+        for t, frame in enumerate(frames[start : start + 8]):
+            np.testing.assert_allclose(frame["v"][:3], expected.values[t], atol=1e-8)
+            assert frame["greedy"] == THREE_STATES.phases[t].greedy
+        tops = [(np.argmax(f["after"]), f["greedy"]) for f in frames[start : start + 8]]
+        assert [t for t, (top, target) in enumerate(tops) if top != target] == [5]
+
+
 # Counts, exactly, over the whole range of the controls
 
 
@@ -332,12 +373,12 @@ def test_the_race_is_played_by_keyboard_and_shows_the_exact_counts(
     assert ("never comes back" in caption(page)) == (math.inf in exact)
 
 
-@pytest.mark.parametrize("figure", [Dominoes, ChainPlay, SimplexLab, GravityWell])
+@pytest.mark.parametrize("figure", [Dominoes, ChainPlay, SimplexLab, GravityWell, CycleComic])
 def test_what_plays_can_be_paused(opened: Opened, figure: Any) -> None:
     page = opened(figure())
     time = page.get_by_role("slider", name=re.compile("^(step|step t|update t)$"))
     page.get_by_role("button", name="Play").press("Enter")
-    page.wait_for_timeout(600)
+    page.wait_for_function("(slider) => slider.value > 0", arg=time.element_handle())
     page.get_by_role("button", name="Pause").press("Enter")
     reached = time.input_value()
     assert 0 < int(reached) < int(time.get_attribute("max") or 0)
@@ -373,3 +414,19 @@ def test_the_gravity_well_tells_the_course_of_the_best_action(opened: Opened) ->
     assert "You guessed “it falls, then rises”" in told
     assert "Under PG-SM it rises from 0.02 to 0.03, falls back to 0.0034" in told
     assert "8452 steps. Under MCE it never falls on its way from 0.02 to one half, after 9" in told
+
+
+def test_the_comic_names_the_mistaken_step_and_where_it_ends(opened: Opened) -> None:
+    page = opened(CycleComic(), reduced_motion="reduce")
+    page.get_by_role("radio", name="at the best policy").press("Space")
+    page.get_by_role("button", name="Step 6").press("Enter")
+    assert "This is the mistaken step: a₁ is neither greedy nor was it on top" in caption(page)
+    assert page.get_by_text("mistaken", exact=False).count() == 2  # one panel, and the caption
+    page.get_by_role("button", name="Play").press("Enter")
+    assert "You guessed “at the best policy”" in caption(page)
+    assert "all parameters are what they were before step 1" in caption(page)
+    page.get_by_text("Another update").click()
+    page.get_by_role("combobox").select_option("mce")
+    page.get_by_role("slider", name="period").press("End")
+    page.wait_for_timeout(50)
+    assert "the policy is at the optimum" in caption(page)

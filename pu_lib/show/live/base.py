@@ -66,8 +66,8 @@ class Policy(traitlets.List[float]):
 
     def validate(self, obj: Any, value: Any) -> list[float]:
         """Return the policy, or refuse it."""
-        policy: list[float] = super().validate(obj, value)
-        if min(policy) <= 0.0 or not math.isclose(sum(policy), 1.0, abs_tol=1e-9):
+        policy = super().validate(obj, value)
+        if policy is None or min(policy) <= 0.0 or not math.isclose(sum(policy), 1.0, abs_tol=1e-9):
             raise traitlets.TraitError(
                 f"The '{self.name}' trait of a {type(obj).__name__} instance expected three "
                 f"positive numbers that sum to one, not {policy}."

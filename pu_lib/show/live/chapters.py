@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import traitlets
 
 from pu_lib.show.live.base import Live, Policy, module
+from pu_lib.theory.cycle_examples import THREE_STATES, CycleExample
 from pu_lib.updates import PAPER, UPDATES, softmax
 
-__all__ = ["ChainPlay", "Dominoes", "GravityWell"]
+__all__ = ["ChainPlay", "CycleComic", "Dominoes", "GravityWell"]
 
 
 class Dominoes(Live):
@@ -98,3 +99,39 @@ class GravityWell(Live):
     weight = traitlets.Enum(WEIGHTS, 0.4).tag(sync=True)
     weights = traitlets.List(list(WEIGHTS), read_only=True).tag(sync=True)
     starts = traitlets.Dict(dict(STARTS), read_only=True).tag(sync=True)
+
+
+def _plain(example: CycleExample) -> dict[str, Any]:
+    """Return an example as the page takes it, with its optimum."""
+    actions, values = example.optimum()
+    return {
+        "rewards": [list(row) for row in example.rewards],
+        "successors": [list(row) for row in example.successors],
+        "discount": float(example.discount),
+        "phases": [{"state": p.state, "weight": float(p.weight)} for p in example.phases],
+        "start": [list(row) for row in example.start],
+        "best": {"actions": list(actions), "v": [float(v) for v in values]},
+    }
+
+
+class CycleComic(Live):
+    """The eight steps of the cycle of CE with three states, and the same steps of other updates.
+
+    Attributes
+    ----------
+    update : str
+        The update that makes the steps, one with softmax parameters.
+    period : int
+        Which period of the schedule is shown, from 1 to 20.
+    """
+
+    MOST = 20
+    SOFTMAX = tuple(name for name, kind in UPDATES.items() if kind.parametrization == "softmax")
+    _esm = module("cycle_comic")
+
+    updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
+    update = traitlets.Enum(SOFTMAX, "ce").tag(sync=True)
+    period = traitlets.Int(1, min=1, max=MOST).tag(sync=True)
+    softmax = traitlets.List(list(SOFTMAX), read_only=True).tag(sync=True)
+    most = traitlets.Int(MOST, read_only=True).tag(sync=True)
+    example = traitlets.Dict(_plain(THREE_STATES), read_only=True).tag(sync=True)

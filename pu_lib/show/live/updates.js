@@ -275,6 +275,38 @@ export function learn(mdp, name, nSteps, eta, share, schedule = "constant") {
   }
 }
 
+// A deterministic process whose states may have different numbers of actions; null is the end, which
+// becomes a state of its own, the last.
+export function deterministic(rewards, successors, discount) {
+  const end = rewards.length;
+  const states = [...rewards.keys(), end];
+  const unit = (to) => states.map((s) => (s === (to ?? end) ? 1 : 0));
+  return {
+    transitions: [...successors.map((row) => row.map(unit)), [states.map(() => 0)]],
+    rewards: [...rewards, [0]],
+    initial: unit(0),
+    discount,
+    terminal: unit(end).map(Boolean),
+  };
+}
+
+// The process under a periodic schedule that updates one state a step, towards its greedy action.
+// One entry before each step, and one after the last, which says what the next step would be.
+export function followCycle(mdp, name, start, phases, periods) {
+  let theta = start.map((row) => [...row]);
+  const path = [];
+  for (let t = 0; t <= periods * phases.length; t += 1) {
+    const { state, weight } = phases[t % phases.length];
+    const policies = [...theta.map((row) => policy(name, row)), [1]];
+    const { v, q } = evaluate(mdp, policies);
+    const before = theta[state];
+    const after = step(name, before, q[state], weight);
+    path.push({ theta, policies, v, q, state, weight, greedy: greedy(q[state]), before, after });
+    theta = theta.map((row, s) => (s === state ? after : row));
+  }
+  return path;
+}
+
 // ---------------------------------------------------------------------------------------------
 // Two actions and one step of weight w: the change of theta_1 - theta_2.
 
