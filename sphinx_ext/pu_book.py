@@ -185,7 +185,7 @@ def _unwrap(title: nodes.title) -> None:
 
 
 def number_by_chapter(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Number the exercises of each chapter from one; Sphinx numbers them through the book."""
+    """Let the exercises of each chapter count from one; Sphinx counts through the book."""
     for kinds in env.toc_fignumbers.values():
         for count, label in enumerate(kinds.get("exercise", {}), start=1):
             kinds["exercise"][label] = (count,)
