@@ -1,14 +1,21 @@
 """What the book adds to Sphinx, and its tools."""
 
+import re
+import socket
 import stat
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import browser
+import licences
 import nbformat
 import pu_book
 import pytest
+import serve
+import yaml
+
+WORKFLOWS = Path(__file__).parent.parent / ".github" / "workflows"
 
 
 @pytest.fixture
@@ -111,6 +118,9 @@ def test_the_system_browser_is_found_or_named(
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("CHROMIUM", str(program))
     assert browser.chromium() == str(program)
+    monkeypatch.setenv("CHROMIUM", "/nonexistent")
+    with pytest.raises(SystemExit, match="CHROMIUM names /nonexistent"):
+        browser.chromium()
 
 
 def test_notebooks_for_colab_install_the_library_first(
@@ -124,4 +134,38 @@ def test_notebooks_for_colab_install_the_library_first(
     written = sorted((tmp_path / "book").glob("*.ipynb"))
     assert len(written) == len(list((colab.ROOT / "book").glob("*.ipynb")))
     for path in written:
-        assert address in nbformat.read(path, 4).cells[0].source
+        notebook = nbformat.read(path, 4)
+        nbformat.validate(notebook)
+        assert address in notebook.cells[0].source
+
+
+def test_a_taken_port_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("localhost", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(sys, "argv", ["serve.py", "--port", str(port)])
+        with pytest.raises(SystemExit, match=f"Port {port} cannot be used"):
+            serve.main()
+
+
+def test_every_package_has_a_licence_or_is_said_to_state_none() -> None:
+    listed = licences.python_packages() | licences.node_packages()
+    by_name = {name.rsplit(" ", 1)[0]: licence for name, licence in listed.items()}
+    assert by_name["numpy"].startswith("BSD-3-Clause")
+    assert by_name["quantecon"].endswith("MIT")  # stated in its file alone
+    assert by_name["mathjax"] == "Apache-2.0"
+    assert all(by_name.values())
+
+
+def test_workflows_pin_their_actions_and_ask_for_no_more_than_they_need() -> None:
+    workflows = [yaml.safe_load(path.read_text()) for path in WORKFLOWS.glob("*.yml")]
+    jobs = [job for workflow in workflows for job in workflow["jobs"].values()]
+    used = [step["uses"] for job in jobs for step in job["steps"] if "uses" in step]
+    assert used
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in used), used
+    pasted = [
+        step["run"] for job in jobs for step in job["steps"] if "${{ github" in step.get("run", "")
+    ]
+    assert not pasted  # what an outsider may name reaches a shell as a variable only
+    writing = {"contents", "pages", "id-token"}
+    assert all(set(job.get("permissions", {})) <= writing for job in jobs)
+    assert all(workflow["permissions"] in ({}, {"contents": "read"}) for workflow in workflows)
