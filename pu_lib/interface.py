@@ -138,7 +138,7 @@ class Update(ABC):
         Parameters
         ----------
         pi : array_like, shape (..., n_actions)
-            Rows that sum to one; for `pg-sm`, `ce` and `mce` with positive entries.
+            Rows that sum to one; with positive entries where parameters are those of softmax.
 
         Returns
         -------
