@@ -42,6 +42,12 @@ const live = {
     runner.go(steps);
     return runner.path;
   },
+  escape: (name, pi, q, w, most) => {
+    const runner = module.travel(name, pi, () => q, w, module.normed(name, 3));
+    return module.arrive(runner, q, [0.5], 0, most)[0];
+  },
+  cycle: (rewards, successors, discount, ...given) =>
+    module.followCycle(module.deterministic(rewards, successors, discount), ...given),
   arrivals: (name, pi, q, w, goals, most) =>
     module.arrive(module.travel(name, pi, () => q, w), q, goals, 0, most),
 };
