@@ -30,6 +30,7 @@ from pu_lib.wording import prose
 __all__ = [
     "SCOPES",
     "Html",
+    "answer",
     "chapter_title",
     "criteria",
     "errata_table",
@@ -240,6 +241,35 @@ def _erratum(erratum: Erratum) -> str:
         f"<article><p><strong>{prose(erratum.where)}</strong> <small>{html.escape(erratum.kind)}, "
         f'<a href="{erratum.chapter}.html">{title}</a></small></p><dl>{listed}</dl></article>'
     )
+
+
+# The answer of a chapter
+
+
+def answer(*lines: tuple[str, str]) -> Html:
+    """Return the answer of a chapter: lines with the badges of the claims they rest on.
+
+    Parameters
+    ----------
+    *lines : tuple of str
+        The identifier of a claim, and what is said, with formulas between dollars.
+
+    Returns
+    -------
+    Html
+        A list.
+
+    Raises
+    ------
+    ValueError
+        If there is no such claim.
+    """
+    status = {claim.id: claim.status for claim in ledger()}
+    for name, _ in lines:
+        if name not in status:
+            raise ValueError(f"claim: {name!r} is not in the ledger.")
+    items = "".join(f"<li>{badge(status[name])} {prose(said)}</li>" for name, said in lines)
+    return Html(f'<ul class="answer">{items}</ul>')
 
 
 # Statements by number
