@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from pu_lib.checks import empirical_chain, empirical_cliff, empirical_random_mdps
+from pu_lib.checks.empirical import stability
 from pu_lib.checks.parts import Part, judge_parts, over_runs
 from pu_lib.claims import check_of, judge, ledger
 from pu_lib.empirical import interventions
@@ -255,3 +256,11 @@ def test_interventions_have_known_ends():
     assert not stuck.any()
     assert over_runs(np.array([0.0, 1.0]))[0] == 0.5
     assert len(over_runs(np.zeros(4))) == RESAMPLES + 1
+
+
+def test_a_status_by_the_number_of_runs():
+    found = stability(empirical_cliff.pg_es_wall, (20, 100))
+    assert found == {20: "not reproduced", 100: "not reproduced"}
+    rare = stability(empirical_random_mdps.es_bandwidth, (20,))
+    first = TABLE[TABLE["run"] < 20]
+    assert rare == {20: empirical_random_mdps.es_bandwidth(first).status.value}
