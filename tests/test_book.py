@@ -59,8 +59,10 @@ def test_cells_that_only_check_are_known(source: str, verdict: bool) -> None:
 @pytest.mark.parametrize(
     "notebook", [p for p in NOTEBOOKS if p.stem in RETOLD], ids=lambda p: p.stem
 )
-def test_cells_that_only_check_show_what_they_found_and_not_the_call(chapter: str) -> None:
-    for cell in cells(ROOT / "book" / f"{chapter}.ipynb", "code"):
+def test_cells_that_only_check_show_what_they_found_and_not_the_call(
+    notebook: Path,
+) -> None:
+    for cell in cells(notebook, "code"):
         hidden = "remove-input" in cell.metadata.get("tags", [])
         assert hidden or not only_checks(cell.source), cell.source
         assert "controls(" not in cell.source, "the fold of a verdict says what the check refuses"
