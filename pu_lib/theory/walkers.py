@@ -86,7 +86,23 @@ class Setting:
         return WALKERS.get(type(self.update), StepWalker)
 
     def weights(self, first: int = 1) -> Iterator[Any]:
-        """Yield the weights of updates first, first + 1, ... in the arithmetic of the walker."""
+        """Return the weights of updates first, first + 1, ... in the arithmetic of the walker.
+
+        Parameters
+        ----------
+        first : int
+            The number of the first update, from 1.
+
+        Returns
+        -------
+        iterator
+            Weights without end.
+
+        Raises
+        ------
+        OutOfReach
+            If the first weight is beyond the range of floats, for an update walked in floats.
+        """
         floats, rational = self.kind is StepWalker, self.kind is DirectWalker
         if self.schedule == "inverse-sqrt":
             if floats:
