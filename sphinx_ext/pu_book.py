@@ -12,6 +12,7 @@ Each function below is one such wish:
 - `tidy_statements`: theorem boxes get index entries (the search finds "Theorem 5") and a title
   that does not say "Theorem" twice.
 - `keep_index_entries`: a page that is not written again keeps its entries in the search.
+- `number_by_chapter`: exercises are numbered by chapter, as the text refers to them.
 - `publish`: launch buttons, canonical and preview addresses follow from one setting, the
   repository's public address in ``_config.yml``; while it is empty there are none.
 - `explain_terms`: a link to a glossary term carries the first sentence of its definition.
@@ -186,6 +187,14 @@ def keep_index_entries(app: Sphinx) -> list[Any]:
     return []
 
 
+def number_by_chapter(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Let the exercises of each chapter count from one; Sphinx counts through the book."""
+    for kinds in env.toc_fignumbers.values():
+        for count, label in enumerate(kinds.get("exercise", {}), start=1):
+            kinds["exercise"][label] = (count,)
+    return []
+
+
 def publish(app: Sphinx, config: Config) -> None:
     """Derive every public address from the repository's, or leave them all out."""
     options = config.html_theme_options
@@ -313,6 +322,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", drop_thebe, priority=1)
     app.connect("builder-inited", let_one_page_hold_all)
     app.connect("env-purge-doc", forget_definitions)
+    app.connect("env-get-updated", number_by_chapter, priority=900)
     app.connect("doctree-read", tidy_statements)
     app.connect("doctree-resolved", explain_terms)
     app.connect("html-collect-pages", keep_index_entries)

@@ -1,8 +1,8 @@
 """What several tests use, and how they are run.
 
 - `KeptRun`: nbmake executes a notebook unless the book's build has, and leaves it for the build.
-- `node`, `lab`: the lab's module in Node.
 - The order of the tests and their distribution over processes; a report of the pages' tests.
+- `node`, `live`: the live figures' module in Node.
 """
 
 import json
@@ -112,9 +112,34 @@ nbmake.pytest_items.NotebookRun = KeptRun
 
 _RUNNER = """
 import { readFileSync } from "node:fs";
-import * as lab from "./lab.mjs";
+import * as module from "./live.mjs";
+const paths = new Map();
+const dominoes = (...given) => {
+  const key = given.join();
+  if (!paths.has(key)) paths.set(key, module.dominoPaths(...given));
+  return paths.get(key);
+};
+const live = {
+  ...module,
+  dominoTimes: (...given) => dominoes(...given).times,
+  dominoShare: (name, states, eta, k, t) => module.dominoAt(dominoes(name, states, eta), k, t),
+  path: (name, pi, q, w, steps, flip = Infinity, flipped = null) => {
+    const runner = module.travel(name, pi, (t) => (t >= flip ? flipped : q), w);
+    runner.go(steps);
+    return runner.path;
+  },
+  escape: (name, pi, q, w, most) => {
+    const runner = module.travel(name, pi, () => q, w, module.normed(name, 3));
+    return module.arrive(runner, q, [0.5], 0, most)[0];
+  },
+  cycle: (rewards, successors, discount, ...given) =>
+    module.followCycle(module.deterministic(rewards, successors, discount), ...given),
+  arrivals: (name, pi, q, w, goals, most) =>
+    module.arrive(module.travel(name, pi, () => q, w), q, goals, 0, most),
+};
 const cases = JSON.parse(readFileSync(0, "utf8"));
-console.log(JSON.stringify(cases.map(([name, ...given]) => lab[name](...given))));
+const plain = (_, x) => (x === Infinity ? "Infinity" : x);
+console.log(JSON.stringify(cases.map(([name, ...given]) => live[name](...given)), plain));
 """
 
 
@@ -132,15 +157,15 @@ def node() -> str | None:
 
 
 @pytest.fixture(scope="session")
-def lab(
+def live(
     tmp_path_factory: pytest.TempPathFactory, node: str | None
 ) -> Callable[[list[list[Any]]], list[Any]]:
-    """Call exports of the simplex lab's module: [[name, *arguments], ...] -> results."""
+    """Call functions of the live figures' module: [[name, *arguments], ...] -> results."""
     if node is None:
         pytest.skip("no node on the path")
-    folder = tmp_path_factory.mktemp("lab")
-    source = resources.files("pu_lib.show") / "simplex_lab.js"
-    (folder / "lab.mjs").write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    folder = tmp_path_factory.mktemp("live")
+    source = resources.files("pu_lib.show") / "live" / "updates.js"
+    (folder / "live.mjs").write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
     (folder / "run.mjs").write_text(_RUNNER, encoding="utf-8")
 
     def call(cases: list[list[Any]]) -> list[Any]:
