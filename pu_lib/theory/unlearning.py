@@ -7,13 +7,13 @@ One state, two actions. From :math:`\pi_0(a_1) = x`, make :math:`n` *forward* up
 
 with :math:`<` instead of :math:`\le` for *strict* recovery (:math:`n'_s`), and infinity if that
 never happens. The weight of update :math:`t = 1, 2, \dots` is :math:`w_t = \eta` (constant) or
-:math:`w_t = \eta/\sqrt t` (one counter through both phases).
+:math:`w_t = \eta/\sqrt t`, or :math:`w_t = \eta\,c^{t-1}` (one counter through both phases).
 
 Counts of the paper's updates are those of exact arithmetic, in the coordinates of
-`pu_lib.theory.walkers`: rationals for DI with constant weights, sums of square roots for DI with
-decaying weights (`pu_lib.exact.root_sum` settles its ties), Arb balls for the others, with the
-precision raised until the sign of every quantity that matters is proved. Any other registered
-update is counted in floats, by its own `step`.
+`pu_lib.theory.walkers`: rationals for DI with constant or geometric weights, sums of square roots
+for DI with decaying weights (`pu_lib.exact.root_sum` settles its ties), Arb balls for the others,
+with the precision raised until the sign of every quantity that matters is proved. Any other
+registered update is counted in floats, by its own `step`.
 
 Applicability and issues
 ------------------------
@@ -115,8 +115,8 @@ def count(
     update : str or Update
         The policy update, or its registered name.
     eta, schedule, p, factor, start
-        As for `pu_lib.theory.walkers.setting`: the (first) weight, read exactly; constant or
-        decaying weights; the escort update's exponent and factor; the first pi(a_1).
+        As for `pu_lib.theory.walkers.setting`: the (first) weight, read exactly; constant,
+        decaying or growing weights; the escort update's exponent and factor; the first pi(a_1).
     strict : bool
         Wait for pi(a_1) < pi_0(a_1) instead of <=.
     max_steps : int
@@ -256,7 +256,9 @@ def _fewest(walker: Walker, n: int, chosen: Setting) -> arb:
     """Return a number of backward updates that recovery is proved to take at least."""
     weight = walker.weight_left() / ball(chosen.eta)
     fewest = weight
-    if chosen.schedule != "constant":
+    if chosen.schedule == "geometric":
+        return arb(0)
+    if chosen.schedule == "inverse-sqrt":
         # sum of t^(-1/2) over n < t <= n + m is at most 2 sqrt(n + m) - 2 sqrt(n)
         fewest = (arb(n).sqrt() + weight / 2) ** 2 - n
     return arb(0) if not fewest.is_finite() else fewest.lower()
@@ -333,6 +335,8 @@ def proved_range(n: int, chosen: Setting) -> tuple[float, float]:
     size, uniform, decaying = float(chosen.eta), chosen.start == half, chosen.schedule != "constant"
     escort = chosen.kind is EscortWalker and chosen.p >= 2 and chosen.factor == "keep"
     low, high = 0.0, math.inf
+    if chosen.schedule == "geometric":
+        return low, high
     if n > 0 and ((escort and uniform) or (chosen.kind is SoftmaxWalker and chosen.start >= half)):
         low = bound_decaying_pg(n) if decaying else n + 1.0
     if chosen.kind is CrossEntropyWalker and chosen.start >= half:
