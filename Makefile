@@ -82,3 +82,15 @@ node_modules/.installed: package-lock.json | $(ENV)/.installed
 
 browser:
 	@$(PYTHON) tools/browser.py
+
+.PHONY: mutants fuzz
+MUTANTS ?= --seed 0 --each 8
+HOURS ?= 1
+
+mutants: $(ENV)/.installed  ## Put mistakes into the library, and see whether the tests notice
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/mutants.py $(MUTANTS)
+
+fuzz: $(ENV)/.installed  ## Pass the library what nobody would, for an hour
+	rm -f _build/fuzz.jsonl
+	end=$$(( $$(date +%s) + 3600 * $(HOURS) )); while [ $$(date +%s) -lt $$end ]; do \
+	  PU_LIB_FUZZ=10 $(BIN)/python -m pytest tests/fuzz -q -x --numprocesses=logical || exit 1; done
