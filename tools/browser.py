@@ -24,9 +24,12 @@ ARGUMENTS = [
 
 
 def chromium() -> str | None:
-    """Return the path of the browser, or None; the variable CHROMIUM takes precedence."""
-    candidates = (os.environ.get("CHROMIUM") or "", *NAMES)
-    return next((path for name in candidates if (path := shutil.which(name))), None)
+    """Return the path of the browser, or None; the variable CHROMIUM decides where it is set."""
+    if named := os.environ.get("CHROMIUM"):
+        if path := shutil.which(named):
+            return path
+        raise SystemExit(f"The variable CHROMIUM names {named}, which is no program.")
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 def install() -> None:

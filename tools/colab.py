@@ -7,9 +7,8 @@ notebooks that this program writes on the branch ``colab``, which the book's Col
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
-
-import nbformat
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -22,11 +21,12 @@ def main() -> None:
     arguments = parser.parse_args()
     install = f'%pip install --quiet "pu-lib[notebook] @ git+{arguments.repository}"'
     for path in sorted((ROOT / "book").glob("*.ipynb")):
-        notebook = nbformat.read(path, 4)
-        notebook.cells.insert(0, nbformat.v4.new_code_cell(install))
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        cell = {"cell_type": "code", "id": "install", "metadata": {}, "source": install}
+        notebook["cells"].insert(0, cell | {"execution_count": None, "outputs": []})
         copy = arguments.target / "book" / path.name
         copy.parent.mkdir(parents=True, exist_ok=True)
-        nbformat.write(notebook, copy)
+        copy.write_text(json.dumps(notebook, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
