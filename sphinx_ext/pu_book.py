@@ -297,6 +297,7 @@ class LedgerDirective(SphinxDirective):
         "statement_index",
         "summary",
         "table_1",
+        "what_stands",
     )
 
     def run(self) -> list[nodes.Node]:
