@@ -26,7 +26,19 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["KERNELS", "Kernel", "ce", "di", "greedy", "mce", "mean", "pg_es", "pg_es_drop", "pg_sm"]
+__all__ = [
+    "KERNELS",
+    "Kernel",
+    "ce",
+    "di",
+    "greedy",
+    "mce",
+    "mean",
+    "npg",
+    "pg_es",
+    "pg_es_drop",
+    "pg_sm",
+]
 
 Kernel = Callable[[Any, Any, Any, int, Any, int], None]
 
@@ -160,5 +172,17 @@ def mce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> 
         theta[a] += gain if a == best else -loss
 
 
-KERNELS: tuple[Kernel, ...] = (pg_sm, pg_es, pg_es_drop, di, ce, mce)
+def npg(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
+    r"""Natural policy gradient: :math:`\theta_a + w\,(q(a) - \max q)`.
+
+    Softmax ignores a common shift, and with this one the parameters do not drift upwards.
+    """
+    top = q[0]
+    for a in range(1, n_actions):
+        top = max(top, q[a])
+    for a in range(n_actions):
+        theta[a] += weight * (q[a] - top)
+
+
+KERNELS: tuple[Kernel, ...] = (pg_sm, pg_es, pg_es_drop, di, ce, mce, npg)
 """The kernels above: those whose compiled form is kept on disk; others are compiled when used."""

@@ -16,6 +16,10 @@ Every update maps the parameters :math:`\theta(s,\cdot)` of one state to new one
 - `mce`: policy :math:`\pi(a) \propto e^{\theta_a}`, step :math:`\theta_{a_q} + w\,(1-\pi(a_q))` and
   :math:`\theta_a - \frac{w}{|A|-1}(1-\pi(a_q))` for every other action.
 
+And one that came after:
+
+- `npg`: policy :math:`\pi(a) \propto e^{\theta_a}`, step :math:`\theta_a + w\,q(a)`.
+
 Arrays have shape ``(..., n_actions)`` and all leading axes broadcast, so that one call updates one
 state, all states of an MDP, or a batch of MDPs. Nothing is clipped or renormalised silently: a
 parameter that an update cannot take raises `ValueError` with a sentence, and so does a step whose
@@ -63,6 +67,7 @@ __all__ = [
     "EscortPolicyGradient",
     "Look",
     "ModifiedCrossEntropy",
+    "NaturalPolicyGradient",
     "Parametrization",
     "SoftmaxPolicyGradient",
     "Ties",
@@ -86,7 +91,7 @@ EscortFactor = Literal["keep", "drop"]
 
 
 class _Softmax(Update):
-    """The softmax parametrization, that of `pg-sm`, `ce` and `mce`."""
+    """The softmax parametrization, that of all updates but `pg-es` and `di`."""
 
     parametrization = "softmax"
 
@@ -378,6 +383,37 @@ for _kind in (
 
 PAPER = tuple(UPDATES)
 """The names of the paper's five updates."""
+
+
+# What came after
+
+
+@register
+@dataclass(frozen=True)
+class NaturalPolicyGradient(_Softmax):
+    r"""Natural policy gradient of the softmax parametrization, `npg`.
+
+    The gradient of `pg-sm`, multiplied by the pseudo-inverse of the Fisher information
+    :math:`\mathrm{diag}(\pi) - \pi\pi^\top`, is the advantage, that is the values up to a common
+    shift, which softmax ignores: the policy becomes proportional to :math:`\pi(a)\,e^{w q(a)}`.
+    The sum is taken with the largest value at zero, so that no weight overflows the policy.
+    """
+
+    name = "npg"
+    title = "natural policy gradient"
+    label = "NPG"
+    look = Look("#b0123b", (0, (3, 1.2, 1.2, 1.2, 1.2, 1.2)), "<")
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """One step at one state in plain arithmetic."""
+        return kernels.npg
+
+    def advance(
+        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
+    ) -> Floats:
+        """Return the new parameters."""
+        return np.asarray(theta + weight * (q - q.max(axis=-1, keepdims=True)))
 
 
 def as_update(update: str | Update) -> Update:

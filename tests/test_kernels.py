@@ -21,7 +21,7 @@ from pu_lib import kernels
 from pu_lib.empirical import bench
 from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
 from pu_lib.empirical.options import PRESETS
-from pu_lib.empirical.reference import _actor, _projection, run_reference
+from pu_lib.empirical.reference import _SCALAR, _actor, _projection, run_reference
 from pu_lib.engine.compiling import compiled
 from pu_lib.engine.rows import advance, policy_token, set_policy, token
 from pu_lib.exact import ball
@@ -213,7 +213,7 @@ FORMS: dict[str, tuple[Callable, Callable[[Update], bool]]] = {
     "certificate of the cycles": (in_the_certificate, lambda u: u.kernel is kernels.ce),
     "plain loop": (
         in_the_plain_loop,
-        lambda u: type(u) is not Double,  # there it is the vectorised update itself
+        lambda u: type(u) in _SCALAR,  # there any other is the vectorised update itself
     ),
 }
 PAIRS = [
@@ -309,7 +309,7 @@ def test_updates_that_the_process_cannot_run_are_refused():
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
 @pytest.mark.parametrize("domain", ["random-mdp", "chain", "cliff"])
-@pytest.mark.parametrize("update", [name for name in UPDATES if UPDATES[name].kernel is not None])
+@pytest.mark.parametrize("update", [name for name in UPDATES if bench.has_twin(UPDATES[name])])
 def test_the_twin_in_c_ends_with_the_same_bits(update, domain, tmp_path):
     _, problem = bench._domains()[domain]
     problem = bench.out_of_reach(problem)

@@ -7,7 +7,6 @@ and what is claimed of sparsemax for ever is followed in exact fractions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +14,7 @@ import autograd.numpy as anp
 import numpy as np
 from autograd import grad, jacobian, make_vjp
 
+from pu_lib.checks import function_approximation_fitted
 from pu_lib.theory.function_approximation import (
     SPARSEMAX,
     Floats,
@@ -27,15 +27,15 @@ from pu_lib.theory.function_approximation import (
     corridor,
     exact_projection,
     exact_step,
-    fitted_direct,
     learn,
-    linear,
     neural,
     sparsemax,
     sparsemax_jacobian,
 )
 from pu_lib.updates import Update, as_update, escort, project_simplex, softmax
-from pu_lib.verdict import Status, Verdict, Worst, check, judged
+from pu_lib.verdict import Verdict, Worst, check, judged
+
+__all__ = ["function_approximation_fitted"]
 
 
 def _log_softmax(f: Any) -> Any:
@@ -419,52 +419,3 @@ def check_sparsemax_projection(
     printed = Worst("the distance of the policy from the projection of its scores, minus 1e-12,")
     printed.add(float(np.abs(policy(z) - project_simplex(z)).max()) - 1e-12, points=len(z))
     return judged(ours, printed)
-
-
-@check(
-    "sec:deepimpl/di",
-    moved={
-        "a fit that does not move": {"eta": 0.0},
-        "without a reversal of the values, where sparsemax arrives": {"reversed_steps": 0},
-    },
-)
-def check_di_open(eta: float = 0.5, reversed_steps: int = 50, n_steps: int = 400) -> Verdict:
-    """Section 3.6: a direct parametrization with function approximation is an open problem.
-
-    What exists: sparsemax, stuck after a reversal of the values, and a projection in the space of
-    functions by least squares, which is `di` in a table and has no guarantee beyond it.
-
-    Parameters
-    ----------
-    eta : float
-        The weight of the fitted projection.
-    reversed_steps : int
-        In so many first updates the values are reversed.
-    n_steps : int
-        Updates of MCE and sparsemax; the fitted projection takes half as many.
-
-    Returns
-    -------
-    Verdict
-        "open" if the fit is optimal in a table, and neither it nor sparsemax comes as far with
-        linear models, on both tasks, as MCE does, nor to 0.99.
-    """
-    worst, ends, late = Worst("the room"), [], reversed_steps
-    for task in (contexts(), corridor()):
-        model = linear(task.features, task.mdp.n_actions)
-        table = np.eye(task.mdp.n_states)
-        runs = {
-            "softmax, linear, MCE": learn("mce", task, model, n_steps, 1.0, late),
-            "sparsemax, linear": learn(SPARSEMAX, task, model, n_steps, 1.0, late),
-            "fitted DI, table": fitted_direct(task, n_steps // 2, eta, table, late),
-            "fitted DI, linear": fitted_direct(task, n_steps // 2, eta, None, late),
-        }
-        ends.append({name: float(run.performance[-1]) for name, run in runs.items()})
-    least = {name: min(row[name] for row in ends) for name in ends[0]}
-    worst.add(least["fitted DI, table"] - 0.99, what="the fit is optimal in a table")
-    for method in ("sparsemax, linear", "fitted DI, linear"):
-        room = min(0.99, least["softmax, linear, MCE"]) - least[method]
-        worst.add(room, what=f"{method}, stops short")
-    rows = [{"task": name, **row} for name, row in zip(("contexts", "chain"), ends, strict=True)]
-    verdict = judged(worst, evidence=rows)
-    return replace(verdict, status=Status.OPEN) if verdict.status is Status.HOLDS else verdict

@@ -7,12 +7,11 @@ does, and can be set; what is no policy or has no control is refused.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import traitlets
 
-from pu_lib.show.live.base import Live, module
+from pu_lib.show.live.base import Live, Policy, module
 from pu_lib.updates import UPDATES, look_of, softmax
 
 __all__ = ["PRESETS", "SimplexLab"]
@@ -100,7 +99,7 @@ class SimplexLab(Live):
     _esm = module("triangle", "simplex_lab")
 
     updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
-    policy = traitlets.List(traitlets.Float(), START["policy"], minlen=3, maxlen=3).tag(sync=True)
+    policy = Policy(START["policy"]).tag(sync=True)
     q = traitlets.List(traitlets.Float(min=0, max=1), START["q"], minlen=3, maxlen=3).tag(sync=True)
     weight = traitlets.Enum(WEIGHTS, START["weight"]).tag(sync=True)
     weights = traitlets.List(list(WEIGHTS), read_only=True).tag(sync=True)
@@ -110,14 +109,3 @@ class SimplexLab(Live):
     shown = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES)).tag(sync=True)
     dashes = traitlets.Dict(dict(DASHES)).tag(sync=True)
     presets = traitlets.Dict(dict(PRESETS)).tag(sync=True)
-
-    @traitlets.validate("policy")
-    def _is_a_policy(self, proposal: Any) -> list[float]:
-        """Return the policy, or refuse it."""
-        policy: list[float] = proposal["value"]
-        if min(policy) <= 0.0 or not math.isclose(sum(policy), 1.0, abs_tol=1e-9):
-            raise traitlets.TraitError(
-                f"The 'policy' trait of a SimplexLab instance expected three positive numbers that "
-                f"sum to one, not {policy}."
-            )
-        return policy

@@ -29,8 +29,8 @@ With shared parameters scores off the support move when other states do, by acci
 
 **Direct parametrization.** What it needs is a projection *in the space of functions*: fit the
 scores to :math:`\mathrm{Proj}_\Delta(\pi + \eta d q)`, state by state. In a table the fit is exact
-and gives `di` back; `fitted_direct` does it by least squares for a linear model. Nothing is proved
-about it.
+and gives `di` back; `fitted_direct` does it by least squares for a linear model, which then misses
+its targets. `pu_lib.theory.fitted_direct` fits before the projection instead, with a bound.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from pu_lib.checks import function_approximation as checks
+from pu_lib.mdp import FiniteMDP
+from pu_lib.theory import fitted_direct as fitted
 from pu_lib.theory import function_approximation as ap
 from pu_lib.updates import UPDATES, make_update, project_simplex
 
@@ -93,15 +95,46 @@ def test_losing_steps_are_those_below_the_threshold() -> None:
     assert run.worst_drop == pytest.approx(0.1995)
 
 
-def test_the_open_problem_is_judged_at_the_end_of_the_runs() -> None:
-    verdict = checks.check_di_open()
+def test_a_fit_before_the_projection_by_hand() -> None:
+    """One context with a constant feature: nothing is missed, and the step is that of `di`."""
+    task = ap.Task("one", ap.contexts(1).mdp, np.zeros((2, 1)))
+    run = fitted.fitted_run(task, [0.25])
+    q = task.mdp.evaluate(np.full((2, 3), 1 / 3)).q
+    pi = project_simplex(1 / 3 + 0.25 * q)
+    assert run.performance[1] == pytest.approx(task.mdp.normalised_performance(pi), abs=1e-12)
+    assert run.errors[0] == pytest.approx(0.0, abs=1e-12)
+    # no discount: 1 / eta alone
+    assert run.bounds[1] == pytest.approx(4.0, abs=1e-12)
+
+
+def test_what_a_fit_misses_by_hand() -> None:
+    """Two contexts that look alike, values (1, 0) and (0, 1): the fit is (1/2, 1/2) at both."""
+    rewards = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    transitions = np.zeros((3, 2, 3))
+    transitions[:, :, 2] = 1.0
+    mdp = FiniteMDP(transitions, rewards, [0.5, 0.5, 0.0], 0.0, [False, False, True])
+    run = fitted.fitted_run(ap.Task("twins", mdp, np.zeros((3, 1))), [2.0])
+    # at the first, fitted minus wanted, over eta: (1/2, 1/2) - (1, 0)
+    assert run.errors[0] == pytest.approx(1.0)
+    assert run.performance[1] == pytest.approx(0.0, abs=1e-12)
+    assert run.gaps[1] == pytest.approx(0.5)
+    assert run.bounds[1] == pytest.approx(0.5 + 1.0)
+
+
+def test_the_fit_after_the_projection_is_the_one_of_the_explorer() -> None:
     task = ap.contexts()
-    model = ap.linear(task.features, 3)
-    run = ap.learn("mce", task, model, 400, 1.0, 50)
-    assert verdict.evidence[0]["softmax, linear, MCE"] == run.performance[-1]
-    stuck = ap.learn(ap.SPARSEMAX, task, model, 400, 1.0, 50)
-    assert verdict.evidence[0]["sparsemax, linear"] == stuck.performance[-1]
-    assert run.performance[-1] > 0.9 > 0.1 > stuck.performance[-1]
+    after = fitted.fitted_run(task, [0.5] * 20, "after", None, 5)
+    known = ap.fitted_direct(task, 20, 0.5, None, 5)
+    np.testing.assert_allclose(after.performance, known.performance, atol=1e-12)
+
+
+def test_the_floor_s_recursion_by_hand() -> None:
+    assert fitted.next_bound(2.0, 4.0, 0.3, 0.5) == pytest.approx(1.0 + 0.25 + 0.6)
+
+
+def test_a_place_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="place"):
+        fitted.fitted_run(ap.contexts(), [1.0], "beside")  # type: ignore[arg-type]
 
 
 def test_a_linear_escort_policy_of_two_contexts_can_be_optimal() -> None:

@@ -13,16 +13,38 @@ from playwright.sync_api import Page
 
 from pu_lib.domains import chain
 from pu_lib.mdp import FiniteMDP
-from pu_lib.show.live import ChainPlay, ChangeOfMind, Dominoes, Noise, Price, Symmetry
+from pu_lib.show.live import (
+    ChainPlay,
+    ChangeOfMind,
+    CycleComic,
+    Dominoes,
+    GravityWell,
+    Noise,
+    Price,
+    Symmetry,
+)
 from pu_lib.show.simplex_lab import SimplexLab
-from pu_lib.theory.cycles import THREE_STATES
+from pu_lib.theory.cross_entropy import one_period
+from pu_lib.theory.cycles import THREE_STATES, simulate
 from pu_lib.theory.domino import board, domino, recursion
+from pu_lib.theory.gravity_well import condition_map
+from pu_lib.theory.gravity_well_escape import escape_steps
 from pu_lib.theory.unlearning import counts, path
 from pu_lib.trajectories import mixture, run
 from pu_lib.updates import PAPER, UPDATES, label_of
 
 AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
-FIGURES = (ChangeOfMind, Symmetry, Dominoes, ChainPlay, Noise, Price, SimplexLab)
+FIGURES = (
+    ChangeOfMind,
+    Symmetry,
+    Dominoes,
+    ChainPlay,
+    Noise,
+    Price,
+    SimplexLab,
+    GravityWell,
+    CycleComic,
+)
 
 Call = Callable[[list[list[Any]]], Any]
 Opened = Callable[..., Page]
@@ -172,6 +194,44 @@ def test_the_price_of_one_step(live: Call, name: str) -> None:
     assert (found[-1]["change"] < 0) == (name == "ce")
 
 
+def cycle(live: Call, name: str) -> list[dict[str, Any]]:
+    example = CycleComic().example
+    return list(
+        live(
+            [
+                [
+                    "cycle",
+                    *(example[key] for key in ("rewards", "successors", "discount")),
+                    *(name, example["start"], example["phases"], CycleComic.MOST),
+                ]
+            ]
+        )[0]
+    )
+
+
+@pytest.mark.parametrize("name", CycleComic.SOFTMAX)
+def test_the_comic_shows_the_library_s_run_over_all_periods(live: Call, name: str) -> None:
+    frames = cycle(live, name)
+    orbit = simulate(THREE_STATES, CycleComic.MOST, update=name)
+    values = [frame["v"][:3] for frame in frames[:-1]]
+    np.testing.assert_allclose(values, orbit.values, rtol=1e-11, atol=1e-11)
+    greedy = [int(np.argmax(row)) for frame in frames[:-1] for row in frame["q"][:3]]
+    assert greedy == orbit.greedy.ravel().tolist()
+    for s, row in enumerate(frames[-1]["theta"]):
+        np.testing.assert_allclose(row, orbit.theta[s, : len(row)], rtol=1e-11, atol=1e-11)
+
+
+def test_every_period_of_the_comic_is_the_cycle_with_one_mistaken_step(live: Call) -> None:
+    frames = cycle(live, "ce")
+    expected = one_period()
+    for start in range(0, len(frames) - 1, 8):
+        for t, frame in enumerate(frames[start : start + 8]):
+            np.testing.assert_allclose(frame["v"][:3], expected.values[t], atol=1e-8)
+            assert frame["greedy"] == THREE_STATES.phases[t].greedy
+        tops = [(np.argmax(f["after"]), f["greedy"]) for f in frames[start : start + 8]]
+        assert [t for t, (top, target) in enumerate(tops) if top != target] == [5]
+
+
 # Counts, exactly, over the whole range of the controls
 
 
@@ -204,6 +264,30 @@ def test_the_dominoes_lean_as_the_process_says(live: Call, name: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.parametrize("weight", GravityWell.WEIGHTS)
+@pytest.mark.parametrize("name", UPDATES)
+def test_counts_of_the_gravity_well_are_exact(live: Call, name: str, weight: float) -> None:
+    middles = [round(0.05 * i, 2) for i in range(20)]
+    values = np.array([[1.0, middle, GravityWell().low] for middle in middles])
+    for start in GravityWell.STARTS.values():
+        found = live([["escape", name, start, q.tolist(), weight, 20_000] for q in values])
+        expected = escape_steps(name, np.tile(start, (20, 1)), values, weight, 20_000)
+        shown = np.array([number(x) for x in found], dtype=float)
+        np.testing.assert_array_equal(shown, np.where(expected > 20_000, np.inf, expected))
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.4, 10.0])
+@pytest.mark.parametrize("name", UPDATES)
+def test_the_shade_of_the_gravity_well_is_the_library_s(
+    live: Call, name: str, weight: float
+) -> None:
+    points = np.random.default_rng(4).dirichlet(np.ones(3), size=300)
+    for middle in (0.0, 0.5, 0.9):
+        q = [1.0, middle, 0.1]
+        found = live([["gravity", name, pi.tolist(), q, weight] for pi in points])
+        np.testing.assert_array_equal(found, condition_map(name, points, q, weight))
+
+
 # The widgets
 
 
@@ -217,9 +301,11 @@ def test_the_dominoes_lean_as_the_process_says(live: Call, name: str) -> None:
         (Symmetry, {"policy": 1.0}),
         (Dominoes, {"states": 15}),
         (Dominoes, {"eta": 1.0}),
-        (ChainPlay, {"first": "npg"}),
+        (ChainPlay, {"first": "nope"}),
         (ChainPlay, {"share": 1.5}),
         (Noise, {"odds": 0.0}),
+        (GravityWell, {"policy": [0.5, 0.5, 0.5]}),
+        (GravityWell, {"middle": 1.0}),
         (Price, {"value": 1.0}),
     ],
 )
@@ -287,12 +373,12 @@ def test_the_race_is_played_by_keyboard_and_shows_the_exact_counts(
     assert ("never comes back" in caption(page)) == (math.inf in exact)
 
 
-@pytest.mark.parametrize("figure", [Dominoes, ChainPlay])
+@pytest.mark.parametrize("figure", [Dominoes, ChainPlay, SimplexLab, GravityWell, CycleComic])
 def test_what_plays_can_be_paused(opened: Opened, figure: Any) -> None:
     page = opened(figure())
-    time = page.locator("input[type=range]").last
+    time = page.get_by_role("slider", name=re.compile("^(step|step t|update t)$"))
     page.get_by_role("button", name="Play").press("Enter")
-    page.wait_for_timeout(600)
+    page.wait_for_function("(slider) => slider.value > 0", arg=time.element_handle())
     page.get_by_role("button", name="Pause").press("Enter")
     reached = time.input_value()
     assert 0 < int(reached) < int(time.get_attribute("max") or 0)
@@ -318,3 +404,29 @@ def test_the_dominoes_judge_a_guess_when_a_state_is_added(opened: Opened) -> Non
     old, new = (domino(h, "pg-sm", "1/8") for h in (8, 9))
     assert "You guessed “a few”" in caption(page)
     assert f"PG-SM needs {new} instead of {old} steps" in caption(page)
+
+
+def test_the_gravity_well_tells_the_course_of_the_best_action(opened: Opened) -> None:
+    page = opened(GravityWell(), reduced_motion="reduce")
+    page.get_by_role("radio", name="it falls, then rises").press("Space")
+    page.get_by_role("button", name="Play").press("Enter")
+    told = caption(page).replace("\u202f", "")
+    assert "You guessed “it falls, then rises”" in told
+    assert "Under PG-SM it rises from 0.02 to 0.03, falls back to 0.0034" in told
+    assert "8452 steps. Under MCE it never falls on its way from 0.02 to one half, after 9" in told
+
+
+def test_the_comic_names_the_mistaken_step_and_where_it_ends(opened: Opened) -> None:
+    page = opened(CycleComic(), reduced_motion="reduce")
+    page.get_by_role("radio", name="at the best policy").press("Space")
+    page.get_by_role("button", name="Step 6").press("Enter")
+    assert "This is the mistaken step: a₁ is neither greedy nor was it on top" in caption(page)
+    assert page.get_by_text("mistaken", exact=False).count() == 2  # one panel, and the caption
+    page.get_by_role("button", name="Play").press("Enter")
+    assert "You guessed “at the best policy”" in caption(page)
+    assert "all parameters are what they were before step 1" in caption(page)
+    page.get_by_text("Another update").click()
+    page.get_by_role("combobox").select_option("mce")
+    page.get_by_role("slider", name="period").press("End")
+    page.wait_for_timeout(50)
+    assert "the policy is at the optimum" in caption(page)

@@ -11,6 +11,17 @@ own, so that each formula is still written once, also that of the simplex lab.
 
 from pu_lib.show.live.argument import ChangeOfMind, Noise, Price, Symmetry
 from pu_lib.show.live.base import Live, module
-from pu_lib.show.live.chapters import ChainPlay, Dominoes
+from pu_lib.show.live.chapters import ChainPlay, CycleComic, Dominoes, GravityWell
 
-__all__ = ["ChainPlay", "ChangeOfMind", "Dominoes", "Live", "Noise", "Price", "Symmetry", "module"]
+__all__ = [
+    "ChainPlay",
+    "ChangeOfMind",
+    "CycleComic",
+    "Dominoes",
+    "GravityWell",
+    "Live",
+    "Noise",
+    "Price",
+    "Symmetry",
+    "module",
+]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import pathlib
+from typing import Any
 
 import anywidget
 import traitlets
 
 from pu_lib.updates import PAPER, UPDATES, label_of, look_of
 
-__all__ = ["Live", "module"]
+__all__ = ["Live", "Policy", "module"]
 
 _HERE = pathlib.Path(__file__).parent
 
@@ -48,3 +50,26 @@ class Live(anywidget.AnyWidget):
     updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(PAPER), minlen=1).tag(sync=True)
     labels = traitlets.Dict({name: label_of(name) for name in UPDATES}).tag(sync=True)
     colours = traitlets.Dict({name: look_of(name).colour for name in UPDATES}).tag(sync=True)
+
+
+class Policy(traitlets.List[float]):
+    """A policy of three actions: positive numbers that sum to one.
+
+    Parameters
+    ----------
+    start : list of three numbers
+        The policy at first.
+    """
+
+    def __init__(self, start: list[float]) -> None:
+        super().__init__(traitlets.Float(), start, minlen=3, maxlen=3)
+
+    def validate(self, obj: Any, value: Any) -> list[float]:
+        """Return the policy, or refuse it."""
+        policy = super().validate(obj, value)
+        if policy is None or min(policy) <= 0.0 or not math.isclose(sum(policy), 1.0, abs_tol=1e-9):
+            raise traitlets.TraitError(
+                f"The '{self.name}' trait of a {type(obj).__name__} instance expected three "
+                f"positive numbers that sum to one, not {policy}."
+            )
+        return policy

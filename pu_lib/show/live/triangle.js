@@ -36,6 +36,7 @@ function triangle(label, get, move) {
     "text-anchor": ["start", "end", "middle"][a],
     class: "pu-live-corner",
   }, picture));
+  const thin = svg("g", {}, picture);
   const paths = svg("g", {}, picture);
   const handle = svg("g", {
     tabindex: 0, role: "slider", class: "pu-live-handle", "aria-valuemin": 0, "aria-valuemax": 1,
@@ -102,6 +103,16 @@ function triangle(label, get, move) {
     }
   }
 
+  // Whole paths, thin.
+  function streams(list, tone) {
+    thin.replaceChildren();
+    thin.setAttribute("style", `--tone:${tone}`);
+    list.forEach((path) => svg("polyline", {
+      points: path.map(place).map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" "),
+      class: "pu-live-stream",
+    }, thin));
+  }
+
   // One path from its start to step t, with a tick every ten steps and a dot at its end.
   function trace(path, t, tone, dash = "") {
     const group = svg("g", { style: `--tone:${tone}` }, paths);
@@ -129,7 +140,7 @@ function triangle(label, get, move) {
   }
 
   const box = html("div", { class: "pu-live-triangle" }, canvas, picture);
-  return { box, set, shade, trace, clear: () => paths.replaceChildren() };
+  return { box, set, shade, streams, trace, clear: () => paths.replaceChildren() };
 }
 
-const PALE = { drop: "rgba(214, 69, 80, 0.35)", well: "rgba(120, 120, 130, 0.42)" };
+const PALE = { drop: "rgba(214, 69, 80, 0.35)", well: "rgba(125, 125, 135, 0.3)", deep: "rgba(110, 110, 120, 0.65)" };

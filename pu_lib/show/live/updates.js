@@ -93,6 +93,11 @@ const steps = {
     const gain = w * missing(softmax(theta), best);
     return theta.map((x, a) => x + (a === best ? gain : -gain / (theta.length - 1)));
   },
+  // the natural policy gradient: the values themselves, up to a common shift
+  npg: (theta, q, w) => {
+    const top = Math.max(...q);
+    return theta.map((x, a) => x + w * (q[a] - top));
+  },
 };
 
 export const known = (name) => name in steps;
@@ -270,6 +275,38 @@ export function learn(mdp, name, nSteps, eta, share, schedule = "constant") {
   }
 }
 
+// A deterministic process whose states may have different numbers of actions; null is the end, which
+// becomes a state of its own, the last.
+export function deterministic(rewards, successors, discount) {
+  const end = rewards.length;
+  const states = [...rewards.keys(), end];
+  const unit = (to) => states.map((s) => (s === (to ?? end) ? 1 : 0));
+  return {
+    transitions: [...successors.map((row) => row.map(unit)), [states.map(() => 0)]],
+    rewards: [...rewards, [0]],
+    initial: unit(0),
+    discount,
+    terminal: unit(end).map(Boolean),
+  };
+}
+
+// The process under a periodic schedule that updates one state a step, towards its greedy action.
+// One entry before each step, and one after the last, which says what the next step would be.
+export function followCycle(mdp, name, start, phases, periods) {
+  let theta = start.map((row) => [...row]);
+  const path = [];
+  for (let t = 0; t <= periods * phases.length; t += 1) {
+    const { state, weight } = phases[t % phases.length];
+    const policies = [...theta.map((row) => policy(name, row)), [1]];
+    const { v, q } = evaluate(mdp, policies);
+    const before = theta[state];
+    const after = step(name, before, q[state], weight);
+    path.push({ theta, policies, v, q, state, weight, greedy: greedy(q[state]), before, after });
+    theta = theta.map((row, s) => (s === state ? after : row));
+  }
+  return path;
+}
+
 // ---------------------------------------------------------------------------------------------
 // Two actions and one step of weight w: the change of theta_1 - theta_2.
 
@@ -302,6 +339,19 @@ export function oneStep(name, pi, q, w) {
     change: sum(gains.map((gain, a) => gain * (q[a] - top))),
     well: gains.some((gain, a) => a !== best && gain > gains[best] + 1e-12),
   };
+}
+
+// The factor that gives escort parameters of `parametersOf` the norm one.
+export const normed = (name, nActions) => (name === "pg-es" ? 1 / Math.sqrt(nActions) : 1);
+
+// Where a policy lies under one step with parameters of norm one: 0 where the best action gains
+// most, 1 where another one does, 2 where the best action even loses.
+export function gravity(name, pi, q, w) {
+  const theta = parametersOf(name, pi).map((x) => normed(name, pi.length) * x);
+  const gains = policy(name, step(name, theta, q, w)).map((chance, a) => chance - pi[a]);
+  const best = greedy(q);
+  if (gains[best] < -1e-12) return 2;
+  return gains.some((gain, a) => a !== best && gain > gains[best] + 1e-12) ? 1 : 0;
 }
 
 // ---------------------------------------------------------------------------------------------
