@@ -285,7 +285,7 @@ def statement_index() -> Html:
     heads: dict[str, list[Claim]] = {}
     for claim in ledger():
         head = re.search(r"(Proposition|Theorem|Corollary|Lemma) \d+", claim.number)
-        if head:
+        if head and not re.search(r"\(\d{4}\)", claim.number):  # another paper's, with its year
             heads.setdefault(head.group(), []).append(claim)
     rows = [
         (f'<a href="{heads[number][0].chapter}.html">{number}</a>', _statement(heads[number]))
