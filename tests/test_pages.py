@@ -176,6 +176,7 @@ def test_page_over_http(server: str, browser: Browser, name: str) -> None:
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 700, "height": 990})
     _check_width(visit, 700)
+    _check_tables(visit)
     visit.close()
 
 
@@ -236,6 +237,21 @@ CUT = """() => [...document.querySelectorAll('main mjx-container:not([display], 
     return text && box.querySelector('mjx-math').getBoundingClientRect().right > text.right + 2;
   })
   .map((box) => box.closest('p, li, dd').textContent.trim().slice(0, 80))"""
+
+
+BROAD = """() => {
+  const page = document.querySelector('main').getBoundingClientRect().right;
+  return [...document.querySelectorAll('main table')]
+    .filter((table) => [...table.querySelectorAll('tr:first-child > *')]
+      .some((cell) => cell.getBoundingClientRect().right > page + 1))
+    .map((table) => table.textContent.trim().slice(0, 80));
+}"""
+
+
+def _check_tables(visit: Visit) -> None:
+    """A table that is broader than its page loses columns in print."""
+    for text in visit.page.evaluate(BROAD):
+        visit.fault(f"a table is broader than its page: {text}")
 
 
 def _check_width(visit: Visit, width: int) -> None:
