@@ -26,6 +26,8 @@ def cells(notebook: Path, kind: str) -> list:
 
 
 RETOLD = {
+    "updates",
+    "monotonicity",
     "unlearning",
     "domino",
     "gravity-well",
