@@ -43,7 +43,7 @@ def draw_settled(n_steps: int = 600) -> BookFigure:
     n_steps : int
         Number of updates.
     """
-    fig, axes = figure(1, 3, height=2.9, sharey=True)
+    fig, axes = figure(3, 1, height=6.6, sharex=True)
     for ax, name in zip(axes, SHOWN, strict=True):
         mdp = instances()[name]
         facts = structure(mdp)
@@ -56,9 +56,9 @@ def draw_settled(n_steps: int = 600) -> BookFigure:
         ax.plot(t, gap, color=look_of("mce").colour, label="gap")
         ax.plot(t[start:], ahead, color=INK, linestyle="--", linewidth=1.2, label="proved")
         ax.axvline(t[start], color=GREY, linestyle=":", linewidth=1)
-        ax.set(xscale="log", yscale="log", xlabel="$t+1$")
-        ax.text(0.5, 1.02, name, transform=ax.transAxes, ha="center", fontsize=9.5, color=GREY)
-    axes[0].set_ylabel(r"$\max_s\,v_\star(s)-v_t(s)$")
+        ax.set(xscale="log", yscale="log", ylabel=r"$\max_s\,v_\star(s)-v_t(s)$")
+        ax.text(0.98, 0.88, name, transform=ax.transAxes, ha="right", color=GREY)
+    axes[-1].set_xlabel("$t+1$")
     axes[0].legend(loc="lower left")
     return fig
 
