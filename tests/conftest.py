@@ -1,14 +1,25 @@
-"""What several tests use: the live figures' module in Node, and a report of the pages' tests."""
+"""What several tests use, and how they are run.
+
+- `KeptRun`: nbmake executes a notebook unless the book's build has, and leaves it for the build.
+- `node`, `live`: the live figures' module in Node.
+- A report of the tests of the pages.
+"""
 
 import json
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import nbformat
+import nbmake.pytest_items
 import pytest
+from nbmake.nb_result import NotebookResult
+from nbmake.nb_run import NotebookRun
 
 REPORT = Path(__file__).parent.parent / "_build" / "pages.txt"
 
@@ -22,6 +33,29 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if REPORT.exists():
         terminalreporter.section("pages")
         terminalreporter.write(REPORT.read_text())
+
+
+class KeptRun(NotebookRun):
+    """A run of a notebook that is shared with the book's build."""
+
+    def execute(self) -> NotebookResult:
+        """Execute the notebook, or find that it was executed for the same sources."""
+        from pu_notebooks import Execution, current  # Sphinx: no other test pays for its import
+
+        notebook = nbformat.read(self.filename, 4)
+        execution = Execution(self.filename, notebook, current())
+        with execution, TemporaryDirectory() as place:
+            if execution.is_kept:
+                return NotebookResult(notebook, None)
+            self.filename = Path(shutil.copy(self.filename, place))
+            start = time.monotonic()
+            result = super().execute()
+            if result.error is None:
+                execution.keep(result.nb, time.monotonic() - start)
+            return result
+
+
+nbmake.pytest_items.NotebookRun = KeptRun
 
 
 _RUNNER = """

@@ -67,9 +67,13 @@ def test_cells_that_only_check_are_known(source: str, verdict: bool) -> None:
     assert only_checks(source) is verdict
 
 
-@pytest.mark.parametrize("chapter", sorted(RETOLD))
-def test_cells_that_only_check_show_what_they_found_and_not_the_call(chapter: str) -> None:
-    for cell in cells(ROOT / "book" / f"{chapter}.ipynb", "code"):
+@pytest.mark.parametrize(
+    "notebook", [p for p in NOTEBOOKS if p.stem in RETOLD], ids=lambda p: p.stem
+)
+def test_cells_that_only_check_show_what_they_found_and_not_the_call(
+    notebook: Path,
+) -> None:
+    for cell in cells(notebook, "code"):
         hidden = "remove-input" in cell.metadata.get("tags", [])
         assert hidden or not only_checks(cell.source), cell.source
         assert "controls(" not in cell.source, "the fold of a verdict says what the check refuses"

@@ -301,7 +301,7 @@ def test_the_shade_of_the_gravity_well_is_the_library_s(
         (Symmetry, {"policy": 1.0}),
         (Dominoes, {"states": 15}),
         (Dominoes, {"eta": 1.0}),
-        (ChainPlay, {"first": "npg"}),
+        (ChainPlay, {"first": "nope"}),
         (ChainPlay, {"share": 1.5}),
         (Noise, {"odds": 0.0}),
         (GravityWell, {"policy": [0.5, 0.5, 0.5]}),

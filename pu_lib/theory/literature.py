@@ -1,0 +1,402 @@
+r"""What was proved since: the quantities of later papers, on this book's processes and updates.
+
+**The hard ladder** is a process with three actions on which each state can learn only after the one
+below it has, built after Li et al. (2021), whose published abstract states the theorem; the details
+of their construction could not be read there, so that what is said of this one is measured.
+
+**Committal** (Mei et al., 2021, definition 2): if action a is the sampled one for ever,
+:math:`1-\pi_t(a)` vanishes like :math:`t^{-\kappa}`. Never to sample another action has probability
+:math:`\prod_t\pi_t(a)`, which is positive where :math:`\kappa>1`.
+
+**Linear natural gradient.** With scores :math:`X\theta` and compatible values, a step adds
+:math:`\eta\,X^+r` to :math:`\theta`, and after t of them the scores are
+:math:`X\theta_0+\eta t\,\hat r` with :math:`\hat r=XX^+r` the projection of the rewards.
+*So the policy converges to the best action if and only if that is the only best action of*
+:math:`\hat r`. This is the criterion of Mei et al. (2023), and its proof.
+
+**Greedy samples.** Draw N actions from a proposal and raise the log-likelihood of the best of them.
+On average that is the step :math:`\sum_a\beta_N(a)(e_a-\pi)`, where :math:`\beta_N(a)` is the
+probability that a is the best drawn: :math:`F(a)^N-F(a^-)^N` with F the mass of the values up to
+that of a, and :math:`F(a^-)` of those below. As N grows :math:`\beta_N` tends to the greedy action,
+and the step to that of `ce`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pu_lib.arrays import Floats
+from pu_lib.mdp import FiniteMDP
+from pu_lib.updates import Update, as_update, softmax
+
+__all__ = [
+    "HardChain",
+    "best_of",
+    "committed",
+    "crossing_times",
+    "greedy_sample_step",
+    "hard_chain",
+    "ladder_times",
+    "linear_natural",
+    "linear_softmax",
+    "regret_bound",
+    "sampled_regret",
+    "visited_step",
+]
+
+
+# The chain on which softmax policy gradient is slow
+
+
+@dataclass(frozen=True)
+class HardChain:
+    r"""The process of `hard_chain`.
+
+    Attributes
+    ----------
+    mdp : FiniteMDP
+        The process.
+    rungs : ndarray of int, shape (height,)
+        The states 1, ..., height of the ladder, whose optimal values are :math:`\gamma^{2s}`.
+    copies : ndarray, shape (n_states,)
+        How many equal states each state stands for.
+    """
+
+    mdp: FiniteMDP
+    rungs: NDArray[np.int_]
+    copies: Floats
+
+
+def hard_chain(
+    height: int = 8, copies: float = 50.0, discount: float = 0.96, chance: float = 0.05
+) -> HardChain:
+    r"""Return a ladder on which each state learns only after the one below it has learnt.
+
+    Three actions, as in the construction of Li et al. (2021). State s of the ladder may stop
+    (action 0), step down towards s - 1 (action 1, the best one), or try for s - 2, which succeeds
+    with a small chance (action 2). Until s - 1 is known to be good, stopping is best. Each step
+    down passes an intermediate state, where one may stop for half of the value. The states 1 and 2
+    at the bottom stand for many copies, each visited so much less.
+
+    Parameters
+    ----------
+    height : int
+        The number of states of the ladder, at least 3.
+    copies : float
+        For how many states each of the two lowest stands, at least 1.
+    discount : float
+        The discount factor, in (0, 1).
+    chance : float
+        Of action 2, in (0, 1).
+
+    Returns
+    -------
+    HardChain
+        Its optimal values on the ladder are :math:`\gamma^{2s}`, while stopping is worth
+        :math:`\frac12\gamma^{2s/3}` and more.
+    """
+    n = 2 * height + 1
+    transitions, rewards = np.zeros((n, 3, n)), np.zeros((n, 3))
+    level = 0.5 * discount ** (2.0 * np.arange(height + 1) / 3.0)
+    for s in range(1, height + 1):
+        between = height + s
+        transitions[between, [0, 2], 0] = 1.0
+        transitions[between, 1, s] = 1.0
+        rewards[between, [0, 2]] = discount * level[s]
+        if s <= 2:
+            transitions[s, :, 0] = 1.0
+            rewards[s] = discount ** (2 * s) * np.array([-1.0, 1.0, -1.0])
+            continue
+        transitions[s, 0, 0] = transitions[s, 1, between - 1] = 1.0
+        transitions[s, 2, [0, between - 2]] = 1.0 - chance, chance
+        rewards[s, [0, 2]] = level[s] * discount ** (5.0 / 6.0)
+        rewards[s, 0] += discount**2 * chance * level[s - 2]
+    initial = np.r_[0.0, np.full(n - 1, 1.0 / (n - 1))]
+    many = np.ones(n)
+    many[[1, 2]] = copies
+    mdp = FiniteMDP(transitions, rewards, initial, discount, np.arange(n) == 0)
+    return HardChain(mdp, np.arange(1, height + 1), many)
+
+
+def crossing_times(
+    update: str | Update,
+    hard: HardChain,
+    eta: float = 5.0,
+    most: int = 100_000,
+    growth: float = 1.0,
+) -> Floats:
+    """Count the updates until each state of the ladder is worth nine tenths of what it can be.
+
+    The weight of a state is `eta` times its discounted visits, shared among its copies.
+
+    Parameters
+    ----------
+    update : str or Update
+        The update, from the uniform policy.
+    hard : HardChain
+        The ladder.
+    eta : float
+        The first weight, before the visits.
+    most : int
+        When to give up.
+    growth : float
+        The ratio of one weight to the one before.
+
+    Returns
+    -------
+    ndarray, shape (height,)
+        Numbers of updates; infinite where `most` were not enough.
+    """
+    update, mdp = as_update(update), hard.mdp
+    theta = update.initial(mdp.n_states, mdp.n_actions)
+    enough = 0.9 * mdp.optimal().v[hard.rungs]
+    times = np.full(len(hard.rungs), np.inf)
+    for t in range(most + 1):
+        evaluation = mdp.evaluate(update.policy(theta))
+        times = np.where(np.isinf(times) & (evaluation.v[hard.rungs] >= enough), t, times)
+        if np.all(np.isfinite(times)):
+            break
+        weight = eta * growth**t * evaluation.occupancy / hard.copies
+        theta = update.step(theta, evaluation.q, weight)
+    return times
+
+
+@cache
+def ladder_times(name: str, copies: float, growth: float = 1.0) -> tuple[float, ...]:
+    """Return the crossing times on the ladder of eight rungs with weight 40, and keep them.
+
+    Parameters
+    ----------
+    name : str
+        The update.
+    copies : float
+        For how many states each of the two lowest rungs stands.
+    growth : float
+        The ratio of one weight to the one before.
+
+    Returns
+    -------
+    tuple of float, length 8
+        Numbers of updates.
+    """
+    times = crossing_times(name, hard_chain(8, copies), 40.0, 40_000, growth)
+    return tuple(times.tolist())
+
+
+# Samples
+
+
+def committed(update: str | Update, rewards: ArrayLike, action: int, n_steps: int) -> Floats:
+    r"""Follow an update for which every sample is the same action.
+
+    The sampled values are :math:`\hat q=e_a\,r(a)/\pi(a)`, and the weight is 1.
+
+    Parameters
+    ----------
+    update : str or Update
+        The update, from the uniform policy.
+    rewards : array_like, shape (n_actions,)
+        The rewards, in (0, 1].
+    action : int
+        The action that is sampled.
+    n_steps : int
+        How often.
+
+    Returns
+    -------
+    ndarray, shape (n_steps + 1,)
+        What the policy leaves to the other actions, before the first update and after each.
+    """
+    update, reward = as_update(update), np.asarray(rewards, dtype=np.float64)
+    theta = update.initial(1, len(reward))[0]
+    others = np.arange(len(reward)) != action
+    left = []
+    for _ in range(n_steps + 1):
+        pi = update.policy(theta)
+        left.append(float(pi[others].sum()))
+        values = np.where(others, 0.0, reward / pi[action])
+        theta = update.step(theta, values, 1.0)
+    return np.array(left)
+
+
+def sampled_regret(eta: float, gap: float, n_steps: int, n_runs: int, seed: int = 0) -> Floats:
+    """Run the stochastic gradient bandit on two arms with rewards of plus or minus one.
+
+    Parameters
+    ----------
+    eta : float
+        The constant rate.
+    gap : float
+        The mean reward of the better arm, in (0, 1); that of the other one is zero.
+    n_steps, n_runs : int
+        Samples of each run, and the number of runs.
+    seed : int
+        Of the samples.
+
+    Returns
+    -------
+    ndarray, shape (n_runs,)
+        The regret of each run: `gap` times the probability given to the worse arm, added up.
+    """
+    rng = np.random.default_rng(seed)
+    theta, regret = np.zeros(n_runs), np.zeros(n_runs)
+    for _ in range(n_steps):
+        better = 1.0 / (1.0 + np.exp(-2.0 * theta))
+        regret += gap * (1.0 - better)
+        taken = rng.random(n_runs) < better
+        mean = np.where(taken, gap, 0.0)
+        reward = np.where(rng.random(n_runs) < (1.0 + mean) / 2.0, 1.0, -1.0)
+        theta += eta * reward * np.where(taken, 1.0 - better, -better)
+    return regret
+
+
+def regret_bound(eta: float, gap: float, n_steps: int) -> float:
+    r"""Return the bound of Baudry et al. (2025, theorem 1) for two arms.
+
+    Parameters
+    ----------
+    eta : float
+        The constant rate, so small that :math:`\eta C_\eta<\Delta`.
+    gap : float
+        The gap :math:`\Delta`, in (0, 1).
+    n_steps : int
+        The horizon.
+
+    Returns
+    -------
+    float
+        The bound of the expected regret.
+
+    Raises
+    ------
+    ValueError
+        If the rate is too large.
+    """
+    # C = 2 sum (2 eta)^n / (n + 2)!, that is (exp(x) - 1 - x) / (x^2 / 2) with x = 2 eta
+    factor = (np.expm1(2.0 * eta) - 2.0 * eta) / (2.0 * eta**2)
+    if eta * factor >= gap:
+        raise ValueError(f"eta: the bound needs eta C < {gap:g}, got {eta * factor:g}.")
+    return float(
+        np.log1p(4.0 * eta * gap * n_steps) / (2.0 * eta) + gap / (2.0 * eta * (gap - eta * factor))
+    )
+
+
+# Linear models, and greedy samples
+
+
+def linear_natural(features: Floats, rewards: Floats, eta: float, n_steps: int) -> Floats:
+    """Return the policy after natural gradient steps with linear scores, from the uniform policy.
+
+    Parameters
+    ----------
+    features : ndarray, shape (n_actions, n_features)
+        The features of the actions of one state.
+    rewards : ndarray, shape (n_actions,)
+        Their rewards.
+    eta : float
+        The constant weight.
+    n_steps : int
+        Number of updates.
+
+    Returns
+    -------
+    ndarray, shape (n_actions,)
+        The policy.
+    """
+    theta = np.zeros(features.shape[1])
+    for _ in range(n_steps):
+        theta = theta + eta * np.linalg.lstsq(features, rewards, rcond=None)[0]
+    return softmax(features @ theta)
+
+
+def linear_softmax(features: Floats, rewards: Floats, eta: float, n_steps: int) -> Floats:
+    """Return the policy after softmax policy gradient steps with linear scores.
+
+    Parameters
+    ----------
+    features, rewards, eta, n_steps
+        As for `linear_natural`.
+
+    Returns
+    -------
+    ndarray, shape (n_actions,)
+        The policy.
+    """
+    theta = np.zeros(features.shape[1])
+    for _ in range(n_steps):
+        pi = softmax(features @ theta)
+        theta = theta + eta * features.T @ (pi * (rewards - pi @ rewards))
+    return softmax(features @ theta)
+
+
+def best_of(proposal: ArrayLike, q: ArrayLike, n_samples: int) -> Floats:
+    """Return the probability of each action to be the best of several draws.
+
+    Parameters
+    ----------
+    proposal : array_like, shape (n_actions,)
+        The distribution of the draws.
+    q : array_like, shape (n_actions,)
+        The values, all different.
+    n_samples : int
+        The number of draws, at least 1.
+
+    Returns
+    -------
+    ndarray, shape (n_actions,)
+        The probabilities.
+    """
+    drawn, order = np.asarray(proposal, dtype=np.float64), np.argsort(np.asarray(q))
+    up_to = np.cumsum(drawn[order])
+    shares = np.empty(len(drawn))
+    shares[order] = np.diff(up_to**n_samples, prepend=0.0)
+    return shares
+
+
+def greedy_sample_step(proposal: ArrayLike, pi: ArrayLike, q: ArrayLike, n_samples: int) -> Floats:
+    """Return the mean step of softmax scores towards the best of several drawn actions.
+
+    Parameters
+    ----------
+    proposal, q, n_samples
+        As for `best_of`.
+    pi : array_like, shape (n_actions,)
+        The policy that is updated.
+
+    Returns
+    -------
+    ndarray, shape (n_actions,)
+        The step of weight 1.
+    """
+    return best_of(proposal, q, n_samples) - np.asarray(pi, dtype=np.float64)
+
+
+def visited_step(theta: Floats, q: Floats, visits: Floats, eta: float, pull: float) -> Floats:
+    """Return the mean step of the off-policy softmax actor of Zhang et al. (2022, algorithm 1).
+
+    Parameters
+    ----------
+    theta : ndarray, shape (n_states, n_actions)
+        The scores.
+    q : ndarray, shape (n_states, n_actions)
+        The values of their policy.
+    visits : ndarray, shape (n_states,)
+        The distribution of the states under the behaviour, with no ratio that would correct it.
+    eta : float
+        The rate.
+    pull : float
+        The weight of the divergence from the uniform policy, which keeps the policy inside.
+
+    Returns
+    -------
+    ndarray, shape (n_states, n_actions)
+        The new scores.
+    """
+    pi = softmax(theta)
+    step = as_update("pg-sm").step(theta, q, 1.0) - theta
+    back = pull * (1.0 / pi.shape[-1] - pi)
+    return np.asarray(theta + eta * visits[:, np.newaxis] * (step + back))

@@ -1,0 +1,289 @@
+r"""Policy mirror descent: its bounds since 2022, and the steps after which `di` is done.
+
+The step is :math:`\pi_{t+1}(\cdot|s)=\arg\max_p\{\eta_t\langle q_t(s,\cdot),p\rangle
+-D(p,\pi_t(\cdot|s))\}`. With half the squared Euclidean distance for D that is `di`, with the
+divergence of Kullback and Leibler `npg`, in either case with the weight :math:`\eta_t` at every
+state. The bounds are those of Xiao (2022, theorems 8 and 10), of Johnson, Pike-Burke and Rebeschini
+(2023) as Protopapas and Barakat (2024, theorem 4.1) restate it, and of Liu et al. (2025, theorems
+21 and 22). Rewards are in [0, 1].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pu_lib.arrays import Floats
+from pu_lib.mdp import FiniteMDP
+from pu_lib.updates import UPDATES, as_update
+
+__all__ = [
+    "DIVERGENCES",
+    "adaptive_bound",
+    "adaptive_run",
+    "advantage_gap",
+    "bounded_mdp",
+    "constant_bound",
+    "finite_bound",
+    "geometric_bound",
+    "mismatch",
+    "optimal_visits",
+    "steps_to_finish",
+]
+
+
+def _half_square(p: Floats, pi: Floats) -> Floats:
+    return np.asarray(0.5 * np.sum((p - pi) ** 2, axis=-1))
+
+
+def _relative_entropy(p: Floats, pi: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(p > 0.0, p * np.log(p / pi), 0.0)
+    return np.asarray(np.sum(terms, axis=-1))
+
+
+DIVERGENCES: dict[str, Callable[[Floats, Floats], Floats]] = {
+    name: divergence
+    for name, divergence in (("di", _half_square), ("npg", _relative_entropy))
+    if name in UPDATES
+}
+"""The updates that are policy mirror descent, with the divergence D(p, pi) of each."""
+
+
+def bounded_mdp(
+    seed: int, n_states: int = 5, n_actions: int = 3, discount: float = 0.8
+) -> FiniteMDP:
+    """Return a process with random dense transitions and rewards in [0, 1].
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the transitions and rewards.
+    n_states, n_actions : int
+        Their numbers.
+    discount : float
+        The discount factor, in [0, 1).
+
+    Returns
+    -------
+    FiniteMDP
+        It starts in every state with the same probability.
+    """
+    rng = np.random.default_rng(seed)
+    transitions = rng.dirichlet(np.full(n_states, 0.3), (n_states, n_actions))
+    rewards = rng.random((n_states, n_actions))
+    return FiniteMDP(transitions, rewards, np.full(n_states, 1.0 / n_states), discount)
+
+
+def optimal_visits(mdp: FiniteMDP) -> Floats:
+    """Return the share of its visits that an optimal policy pays to each state.
+
+    Parameters
+    ----------
+    mdp : FiniteMDP
+        The process.
+
+    Returns
+    -------
+    ndarray, shape (n_states,)
+        The normalised occupancy, which sums to one where no state is terminal.
+    """
+    return (1.0 - mdp.discount) * mdp.evaluate(mdp.optimal().policy).occupancy
+
+
+def mismatch(mdp: FiniteMDP) -> float:
+    """Return the coefficient of Xiao (2022, eq. 53).
+
+    Parameters
+    ----------
+    mdp : FiniteMDP
+        A process that may start in every state.
+
+    Returns
+    -------
+    float
+        The largest ratio of the optimal visits to the initial probability, over 1 - discount.
+    """
+    return float(np.max(optimal_visits(mdp) / mdp.initial) / (1.0 - mdp.discount))
+
+
+def constant_bound(mdp: FiniteMDP, name: str, pi: Floats, eta: float, k: int) -> float:
+    """Return the bound of Xiao (2022, theorem 8) for constant steps.
+
+    Parameters
+    ----------
+    mdp : FiniteMDP
+        A process with rewards in [0, 1].
+    name : str
+        One of `DIVERGENCES`.
+    pi : ndarray, shape (n_states, n_actions)
+        The first policy, positive everywhere.
+    eta : float
+        The step, positive.
+    k : int
+        The number of steps.
+
+    Returns
+    -------
+    float
+        What the performance lacks at most after k steps.
+    """
+    start = float(optimal_visits(mdp) @ DIVERGENCES[name](mdp.optimal().policy, pi))
+    horizon = 1.0 / (1.0 - mdp.discount)
+    return (start * horizon / eta + horizon**2) / (k + 1)
+
+
+def geometric_bound(mdp: FiniteMDP, name: str, pi: Floats, eta: float, k: int) -> float:
+    """Return the bound of Xiao (2022, theorem 10) for steps that grow by 1 / discount.
+
+    Parameters
+    ----------
+    mdp, name, pi, k
+        As for `constant_bound`; the discount is positive.
+    eta : float
+        The first step, positive.
+
+    Returns
+    -------
+    float
+        What the performance lacks at most after k steps.
+    """
+    start = float(optimal_visits(mdp) @ DIVERGENCES[name](mdp.optimal().policy, pi))
+    gap = mdp.optimal().performance - mdp.performance(pi)
+    return float((1.0 - 1.0 / mismatch(mdp)) ** k * (gap + start / (eta * mdp.discount)))
+
+
+def adaptive_run(mdp: FiniteMDP, name: str, n_steps: int, first: float = 1.0) -> Floats:
+    r"""Follow policy mirror descent with the adaptive steps of Johnson et al. (2023).
+
+    The step is :math:`\eta_k=\max_sD(p_s,\pi_k(\cdot|s))/c_k` with p greedy and
+    :math:`c_k=\gamma^{2(k+1)}c_0`, the choice of Protopapas and Barakat (2024).
+
+    Parameters
+    ----------
+    mdp : FiniteMDP
+        The process, with a positive discount.
+    name : str
+        One of `DIVERGENCES`.
+    n_steps : int
+        Number of updates.
+    first : float
+        :math:`c_0`, positive.
+
+    Returns
+    -------
+    ndarray, shape (n_steps + 1,)
+        The largest distance of the values from the optimal ones, before and after each step.
+    """
+    update = as_update(name)
+    theta = update.initial(mdp.n_states, mdp.n_actions)
+    gaps = []
+    for k in range(n_steps + 1):
+        pi = update.policy(theta)
+        evaluation = mdp.evaluate(pi)
+        gaps.append(float(np.max(mdp.optimal().v - evaluation.v)))
+        greedy = np.eye(mdp.n_actions)[np.argmax(evaluation.q, axis=1)]
+        distance = float(np.max(DIVERGENCES[name](greedy, pi)))
+        eta = distance / (first * mdp.discount ** (2 * (k + 1)))
+        theta = update.step(theta, evaluation.q, np.full(mdp.n_states, max(eta, 1e-300)))
+    return np.array(gaps)
+
+
+def adaptive_bound(gap: float, discount: float, k: int, first: float = 1.0) -> float:
+    r"""Return :math:`\gamma^k(g+c_0/(1-\gamma)^2)`, the bound for the adaptive steps.
+
+    Parameters
+    ----------
+    gap : float
+        The largest distance of the first values from the optimal ones.
+    discount : float
+        The discount factor, in (0, 1).
+    k : int
+        The number of steps.
+    first : float
+        :math:`c_0`, positive.
+
+    Returns
+    -------
+    float
+        The largest distance allowed after k steps.
+    """
+    return discount**k * (gap + first / (1.0 - discount) ** 2)
+
+
+# The projected gradient, in finitely many steps
+
+
+def advantage_gap(mdp: FiniteMDP) -> float:
+    """Return what the best of the suboptimal actions lacks, over all states that have one.
+
+    Parameters
+    ----------
+    mdp : FiniteMDP
+        A process with a suboptimal action.
+
+    Returns
+    -------
+    float
+        The gap of Liu et al. (2025, definition 1).
+    """
+    lacking = mdp.optimal().v[:, np.newaxis] - mdp.optimal().q
+    return float(np.min(lacking[lacking > 1e-10]))
+
+
+def steps_to_finish(mdp: FiniteMDP, eta: float, visits: bool, most: int = 200_000) -> int:
+    """Count the updates of `di` until the policy is optimal for good.
+
+    Parameters
+    ----------
+    mdp : FiniteMDP
+        The process, with one optimal policy.
+    eta : float
+        The weight of every state; times the occupancy, with `visits`.
+    visits : bool
+        Whether the weights follow the visits, as in the projected policy gradient.
+    most : int
+        When to give up.
+
+    Returns
+    -------
+    int
+        The number of updates; `most` if they were not enough.
+    """
+    update = as_update("di")
+    pi, best = update.initial(mdp.n_states, mdp.n_actions), mdp.optimal().policy
+    for t in range(most):
+        if np.max(np.abs(pi - best)) < 1e-12:
+            return t
+        evaluation = mdp.evaluate(pi)
+        weight = eta * (evaluation.occupancy if visits else np.ones(mdp.n_states))
+        pi = update.step(pi, evaluation.q, weight)
+    return most
+
+
+def finite_bound(mdp: FiniteMDP, eta: float, visits: bool) -> float:
+    """Return after how many updates `di` is done, by Liu et al. (2025, theorems 21 and 22).
+
+    Parameters
+    ----------
+    mdp : FiniteMDP
+        A process with rewards in [0, 1] that may start in every state.
+    eta : float
+        The weight of every state; times the occupancy, with `visits`.
+    visits : bool
+        Whether the weights follow the visits.
+
+    Returns
+    -------
+    float
+        The number of updates.
+    """
+    gap, horizon = advantage_gap(mdp), 1.0 / (1.0 - mdp.discount)
+    if not visits:
+        return float(2.0 / gap * (1.0 + 1.0 / (eta * gap)) * (horizon / eta + horizon**2) - 1.0)
+    least = float(mdp.initial.min())
+    ratio = float(np.max(optimal_visits(mdp) / mdp.initial))
+    spread = 1.0 + (2.0 + 5.0 * mdp.n_actions) / (eta * least)
+    first = 2.0 / gap * (1.0 + 1.0 / (eta * least * gap))
+    return float(first * horizon**2 * ratio * spread / least)

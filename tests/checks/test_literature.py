@@ -1,0 +1,131 @@
+"""The literature: bounds, criteria and the ladder against cases solved by hand."""
+
+import numpy as np
+import pytest
+
+from pu_lib.checks import literature as checks
+from pu_lib.mdp import FiniteMDP
+from pu_lib.theory import literature as lit
+from pu_lib.theory import mirror_descent as md
+from pu_lib.updates import UPDATES
+
+ONE_STATE = FiniteMDP(np.ones((1, 2, 1)), [[1.0, 0.0]], [1.0], 0.5)
+HALF = np.array([[0.5, 0.5]])
+
+
+def test_divergences_by_hand() -> None:
+    p, pi = np.array([1.0, 0.0]), np.array([0.25, 0.75])
+    assert md.DIVERGENCES["di"](p, pi) == pytest.approx(0.75**2)
+    assert md.DIVERGENCES["npg"](p, pi) == pytest.approx(np.log(4.0))
+
+
+def test_the_bounds_of_one_state_by_hand() -> None:
+    """Visits and start coincide, so that the coefficient is 1 / (1 - gamma) = 2; D = 1/4."""
+    assert md.mismatch(ONE_STATE) == pytest.approx(2.0)
+    assert md.constant_bound(ONE_STATE, "di", HALF, 0.5, 3) == pytest.approx((1.0 + 4.0) / 4)
+    # the uniform policy is worth 1 of 2
+    expected = 0.5**2 * (1.0 + 0.25 / (0.1 * 0.5))
+    assert md.geometric_bound(ONE_STATE, "di", HALF, 0.1, 2) == pytest.approx(expected)
+    assert md.adaptive_bound(1.0, 0.5, 2, 0.25) == pytest.approx(0.25 * 2.0)
+
+
+def test_the_projected_gradient_is_done_when_half_a_unit_has_moved() -> None:
+    """Weight 0.1, gap 1: a step moves 0.05, so that 10 updates lead from 1/2 to 1."""
+    assert md.advantage_gap(ONE_STATE) == pytest.approx(1.0)
+    assert md.steps_to_finish(ONE_STATE, 0.1, False) == 10
+    # occupancy 2
+    assert md.steps_to_finish(ONE_STATE, 0.1, True) == 5
+    assert md.steps_to_finish(ONE_STATE, 0.1, False, most=3) == 3
+    assert md.finite_bound(ONE_STATE, 1.0, False) == pytest.approx(2 * 2 * (2 + 4) - 1)
+    assert md.finite_bound(ONE_STATE, 1.0, True) == pytest.approx(2 * 2 * 4 * 1 * 13)
+
+
+def test_the_first_adaptive_step_by_hand() -> None:
+    """D = 1/4 and c = 1/4, so that the step is 1: the better action is reached at once."""
+    assert md.adaptive_run(ONE_STATE, "di", 1) == pytest.approx([1.0, 0.0])
+
+
+def test_the_ladder_has_the_values_it_is_said_to_have() -> None:
+    hard = lit.hard_chain(6, 10.0)
+    best = hard.mdp.optimal()
+    np.testing.assert_allclose(best.v[hard.rungs], 0.96 ** (2.0 * hard.rungs))
+    np.testing.assert_array_equal(np.argmax(best.policy[1:], axis=1), 1)
+    # stopping at rung 3: 0.5 * 0.96^(2 + 5/6) + 0.96^2 * 0.05 * 0.5 * 0.96^(2/3)
+    stop = 0.5 * 0.96 ** (2 + 5 / 6) + 0.96**2 * 0.05 * 0.5 * 0.96 ** (2 / 3)
+    assert best.q[3, 0] == pytest.approx(stop)
+    assert hard.copies.tolist() == [1.0, 10.0, 10.0, *[1.0] * 10]
+
+
+def test_policy_iteration_in_one_step_crosses_at_once() -> None:
+    """A huge weight of `di` is policy iteration: the bottom first, then every rung in turn."""
+    times = lit.crossing_times("di", lit.hard_chain(4, 1.0), 1e9, 10)
+    assert times[0] == times[1] == 1.0
+    assert np.all(np.diff(times[1:]) <= 2.0)
+    assert np.all(np.isinf(lit.crossing_times("di", lit.hard_chain(4, 1.0), 1e9, 0)[:2]))
+
+
+def test_commitment_by_hand() -> None:
+    # pg-sm: theta moves by w r (1 - pi) for the sampled, by -w r pi(other) for the other
+    left = lit.committed("pg-sm", [0.5, 1.0], 0, 1)
+    assert left[0] == 0.5
+    assert left[1] == pytest.approx(1.0 / (1.0 + np.exp(0.5)))
+    # npg: by r / pi = 1 for the sampled alone
+    assert lit.committed("npg", [0.5, 1.0], 0, 1)[1] == pytest.approx(1.0 / (1.0 + np.e))
+
+
+def test_every_registered_update_can_be_committed() -> None:
+    for name in UPDATES:
+        assert np.all(np.diff(lit.committed(name, [0.5, 1.0], 0, 5)) <= 1e-12), name
+
+
+def test_the_regret_bound_by_its_series() -> None:
+    eta, gap, horizon = 0.1, 0.3, 100
+    factor, term = 0.0, 2.0 / 2.0
+    for n in range(30):
+        factor += term
+        term *= 2 * eta / (n + 3)
+    expected = np.log(1 + 4 * eta * gap * horizon) / (2 * eta) + gap / (
+        2 * eta * (gap - eta * factor)
+    )
+    assert lit.regret_bound(eta, gap, horizon) == pytest.approx(expected)
+    with pytest.raises(ValueError, match="eta"):
+        lit.regret_bound(0.5, 0.3, horizon)
+
+
+def test_regret_of_one_sample_is_half_the_gap() -> None:
+    assert lit.sampled_regret(0.1, 0.4, 1, 5).tolist() == [0.2] * 5
+
+
+def test_linear_natural_gradient_by_hand() -> None:
+    """Features (1, 0, -1): the fit is (r1 - r3) / 2 times them, which hides the best arm."""
+    features, rewards = np.array([[1.0], [0.0], [-1.0]]), np.array([0.6, 1.0, 0.0])
+    pi = lit.linear_natural(features, rewards, 2.0, 5)
+    scores = 10 * 0.3 * features[:, 0]
+    np.testing.assert_allclose(pi, np.exp(scores) / np.exp(scores).sum())
+    assert lit.linear_softmax(features, rewards, 1.0, 0).tolist() == [1 / 3] * 3
+
+
+def test_the_best_of_two_draws_by_hand() -> None:
+    # values 2, 3, 1 with proposal 1/2, 1/4, 1/4: up to each 3/4, 1, 1/4
+    np.testing.assert_allclose(
+        lit.best_of([0.5, 0.25, 0.25], [2.0, 3.0, 1.0], 2), [1 / 2, 7 / 16, 1 / 16]
+    )
+    step = lit.greedy_sample_step([0.5, 0.25, 0.25], [1 / 3] * 3, [2.0, 3.0, 1.0], 1)
+    np.testing.assert_allclose(step, [1 / 6, -1 / 12, -1 / 12])
+
+
+def test_the_pull_keeps_the_uniform_policy() -> None:
+    theta = np.zeros((2, 3))
+    same = lit.visited_step(theta, np.ones((2, 3)), np.array([0.5, 0.5]), 1.0, 0.3)
+    np.testing.assert_allclose(same, theta, atol=1e-15)
+    away = lit.visited_step(np.array([[1.0, 0.0]]), np.zeros((1, 2)), np.ones(1), 2.0, 0.5)
+    pi = 1.0 / (1.0 + np.exp(-1.0))
+    np.testing.assert_allclose(away, [[1.0 + 0.5 - pi, pi - 0.5]])
+
+
+def test_the_escaping_are_judged_by_their_own_numbers() -> None:
+    verdict = checks.literature_measured.check_ladder()
+    slow = next(row for row in verdict.evidence if row["update"] == "PG-SM")
+    assert slow["rung 8, 200 copies"] == lit.ladder_times("pg-sm", 200.0)[-1]
+    assert slow["factor"] > 8.0
+    assert max(r["factor"] for r in verdict.evidence if r is not slow) < 4.1
