@@ -82,6 +82,7 @@ const live = {
   },
   cycle: (rewards, successors, discount, ...given) =>
     module.followCycle(module.deterministic(rewards, successors, discount), ...given),
+  sampledLaw: (name, noise, ...given) => module.sampledRuns(name, module.lawOf(noise), ...given),
   arrivals: (name, pi, q, w, goals, most) =>
     module.arrive(module.travel(name, pi, () => q, w), q, goals, 0, most),
 };
