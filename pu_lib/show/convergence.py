@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, styled
+from pu_lib.show.style import GREY, INK, BookFigure, figure, styled
 from pu_lib.theory.convergence import (
     ADVERSARIES,
     adversarial_run,
@@ -74,7 +74,7 @@ def draw_ties(n_steps: int = 1000) -> BookFigure:
         ax.plot(
             t[1:],
             np.maximum((mass * t)[1:], 1e-12),
-            color=PALETTE[k],
+            color=look_of("mce").colour,
             linestyle=styles[k],
             linewidth=width,
             label=name,
@@ -112,9 +112,7 @@ def draw_one_way(n_steps: int = 300) -> BookFigure:
         label=r"$v_\star-v_t$ at $s_0$",
     )
     q_gap = (facts.q - trajectory.q).max(axis=(1, 2))
-    ax.plot(
-        t, q_gap, color=look_of("pg-sm").colour, linestyle="--", label=r"$\max_{s,a}\,q_\star-q_t$"
-    )
+    ax.plot(t, q_gap, color=INK, linestyle="--", label=r"$\max_{s,a}\,q_\star-q_t$")
     ax.axhline(float(necessity_floor(0.5, 2, 2.0)), color=GREY, linestyle=":", label="floor")
     ax.set(xscale="log", yscale="log", xlabel="$t+1$", ylabel="gap")
     ax.legend(loc="lower left")

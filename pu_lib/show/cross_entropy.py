@@ -101,7 +101,7 @@ def draw_pattern() -> BookFigure:
     root = max(np.roots([1, 1, 0, -1]).real)
     fig, ax = figure(height=2.9)
     ax.plot(discounts, margins, color=look_of("ce").colour)
-    ax.axvspan(0.4, 0.5, color=look_of("di").colour, alpha=0.18, linewidth=0)
+    ax.axvspan(0.4, 0.5, color=GREY, alpha=0.18, linewidth=0)
     ax.text(0.405, 0.42, "convergence\nproved", fontsize=9.5)
     ax.axvline(root, color=GREY, linestyle=":")
     ax.text(root - 0.005, 0.5, r"$\gamma^3+\gamma^2=1$", ha="right", fontsize=9.5)
