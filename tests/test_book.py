@@ -25,7 +25,18 @@ def cells(notebook: Path, kind: str) -> list:
     return [cell for cell in nbformat.read(notebook, 4).cells if cell.cell_type == kind]
 
 
-RETOLD = {"unlearning", "domino", "updates", "monotonicity"}
+RETOLD = {
+    "updates",
+    "monotonicity",
+    "unlearning",
+    "domino",
+    "gravity-well",
+    "convergence",
+    "rates",
+    "cross-entropy",
+    "stochastic-updates",
+    "function-approximation",
+}
 """Chapters told first and checked behind."""
 
 
