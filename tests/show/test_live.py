@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from pu_lib.domains import chain
 from pu_lib.mdp import FiniteMDP
+from pu_lib.show.guide import Chooser
 from pu_lib.show.live import ChainPlay, ChangeOfMind, Dominoes, Noise, Price, Symmetry
 from pu_lib.theory.cycles import THREE_STATES
 from pu_lib.theory.domino import board, domino, recursion
@@ -395,5 +396,27 @@ def test_the_dominoes_say_when_all_have_fallen(browser: Browser, tmp_path: Path)
     told = caption(page).replace("\u202f", "")
     for name in PAPER:
         assert f"{domino(14, name, '1/8')}" in told
+    assert page.faults == []  # type: ignore[attr-defined]
+    page.close()
+
+
+def test_the_chooser_is_accessible_fits_a_phone_and_answers_the_keyboard(
+    browser: Browser, tmp_path: Path
+) -> None:
+    page = opened(browser, Chooser(), tmp_path, width=390)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.evaluate(AXE.read_text() + "; window.axe = window.axe || module.exports;")
+    found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa']})")
+    assert [v["id"] for v in found["violations"]] == []
+    for index, then in enumerate(("PG-SM", "PG-SM", "PG-SM")):
+        page.locator("select").nth(index).focus()
+        page.keyboard.press("ArrowDown")
+        page.wait_for_timeout(50)
+        assert caption(page).startswith(then)
+    page.locator("select").nth(0).focus()
+    page.keyboard.press("ArrowUp")
+    page.wait_for_timeout(50)
+    assert caption(page).startswith("DI")
+    assert page.locator(".pu-live-words a").get_attribute("href") == "function-approximation.html"
     assert page.faults == []  # type: ignore[attr-defined]
     page.close()
