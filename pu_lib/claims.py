@@ -18,6 +18,7 @@ import json
 import math
 import time
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -25,10 +26,14 @@ from importlib import import_module, resources
 from typing import Any
 
 from pu_lib.proved import proofs_of
+from pu_lib.spoken import Spoken, box, listed
 from pu_lib.verdict import CHECKS, Check, Status, Verdict
+from pu_lib.wording import figures_in, fill
+from pu_lib.wording import words as worded
 
 __all__ = [
     "Claim",
+    "Confirmed",
     "Controls",
     "Erratum",
     "Judgement",
@@ -44,6 +49,7 @@ __all__ = [
     "record",
     "recorded",
     "select",
+    "sentence_of",
 ]
 
 
@@ -95,6 +101,9 @@ class Claim:
         What is wrong, where the claim does not hold as stated; empty otherwise.
     correction : str
         What is right, where the claim does not hold as stated; empty otherwise.
+    sentence : str
+        What the book says of it in one sentence, with names in braces that the figures of its
+        verdict fill (`pu_lib.wording.fill`).
     """
 
     id: str
@@ -108,6 +117,7 @@ class Claim:
     severity: Severity | None = None
     wrong: str = ""
     correction: str = ""
+    sentence: str = ""
 
 
 @dataclass(frozen=True)
@@ -158,6 +168,36 @@ class Judgement:
         """Whether the verdict has the status that the ledger records."""
         return self.verdict.status == self.claim.status
 
+    @property
+    def figures(self) -> dict[str, str]:
+        """What fills the claim's sentence, in words.
+
+        Raises
+        ------
+        ValueError
+            If the verdict has no figure of that name.
+        """
+        names = figures_in(self.claim.sentence)
+        try:
+            return {name: worded(self.verdict.figure(name)) for name in names}
+        except KeyError as missing:
+            known = ", ".join(self.verdict.figures)
+            raise ValueError(
+                f"{self.claim.id}: its sentence names the figure {missing}, which its verdict "
+                f"does not have; it has {known or 'none'}, and '<column> of row <number>'."
+            ) from None
+
+    @property
+    def sentence(self) -> str:
+        """The claim's sentence with the figures of this verdict."""
+        return _spoken(self.claim, self.figures)
+
+    @property
+    def spoken(self) -> Spoken:
+        """What pages show of it."""
+        check = None if self.claim.status is Status.PENDING else check_of(self.claim)
+        return Spoken(self.claim.number, self.sentence, self.verdict, check)
+
     def row(self) -> dict[str, Any]:
         """Return the judgement as plain values for JSON.
 
@@ -177,6 +217,24 @@ class Judgement:
             "seconds": round(self.seconds, 3),
             "machine_checked": list(self.verdict.theorems),
         }
+
+
+def _spoken(claim: Claim, figures: Mapping[str, str]) -> str:
+    """Return the sentence of a claim; what else is said of it, as long as it has none."""
+    if not claim.sentence:
+        return f"{claim.wrong} {claim.correction}".strip() or claim.statement
+    return fill(claim.sentence, figures, claim.id)
+
+
+def sentence_of(claim: Claim) -> str:
+    """Return the sentence of a claim with the figures that its check last found.
+
+    Raises
+    ------
+    ValueError
+        If the sentence names a figure that was not recorded.
+    """
+    return _spoken(claim, recorded().get(claim.id, {}).get("figures", {}))
 
 
 @cache
@@ -322,18 +380,58 @@ def judge(claim: Claim | str) -> Judgement:
     return Judgement(claim, replace(verdict, theorems=theorems), seconds)
 
 
-def confirm(claim: Claim | str) -> Verdict:
-    """Run the check of a claim and return its verdict, if that is the recorded one.
+@dataclass(frozen=True)
+class Confirmed:
+    """Claims whose checks found what the ledger records, as notebooks display them.
+
+    Attributes
+    ----------
+    judgements : tuple of Judgement
+        The claims with their verdicts.
+    """
+
+    judgements: tuple[Judgement, ...]
+
+    @property
+    def evidence(self) -> tuple[dict[str, Any], ...]:
+        """The evidence of all verdicts, row by row."""
+        return tuple(row for judged in self.judgements for row in judged.verdict.evidence)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{judged.claim.number}: {judged.verdict.status.value}. {judged.sentence}"
+            for judged in self.judgements
+        )
+
+    def _repr_html_(self) -> str:
+        said = [judged.spoken for judged in self.judgements]
+        return box(*said) if len(said) == 1 else listed(said)
+
+
+def confirm(*claims: Claim | str) -> Confirmed:
+    """Run the checks of claims and show what they found, if it is what the ledger records.
+
+    Parameters
+    ----------
+    *claims : Claim or str
+        Claims of `ledger`, or their identifiers.
+
+    Returns
+    -------
+    Confirmed
+        Displayed as a badge with a sentence; how it was checked opens below.
 
     Raises
     ------
     AssertionError
-        If the verdict has another status than the ledger records.
+        If a verdict has another status than the ledger records.
     ValueError
         If there is no such claim, or no check of it.
     """
-    judgement = judge(claim)
-    return judgement.verdict.require(judgement.claim.status)
+    judgements = tuple(judge(claim) for claim in claims)
+    for judged in judgements:
+        judged.verdict.require(judged.claim.status)
+    return Confirmed(judgements)
 
 
 @dataclass(frozen=True)
@@ -399,7 +497,8 @@ def _records() -> Any:
 def recorded() -> dict[str, dict[str, Any]]:
     """Return what the checks last measured, by claim.
 
-    Each row is `Judgement.row` with the sentence that decided under ``summary``.
+    Each row is `Judgement.row` with the sentence that decided under ``summary``, the same for
+    people under ``found``, and under ``figures`` what fills the claim's own sentence.
     """
     path = _records()
     if not path.is_file():
@@ -412,7 +511,12 @@ def record(judgements: list[Judgement]) -> None:
     rows = dict(recorded())
     for judgement in judgements:
         if judgement.claim.status is not Status.PENDING:
-            rows[judgement.claim.id] = {**judgement.row(), "summary": judgement.verdict.summary}
+            rows[judgement.claim.id] = {
+                **judgement.row(),
+                "summary": judgement.verdict.summary,
+                "found": judgement.verdict.found,
+                "figures": judgement.figures,
+            }
     kept = [rows[claim.id] for claim in ledger() if claim.id in rows]
     _records().write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     recorded.cache_clear()

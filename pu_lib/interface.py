@@ -187,11 +187,16 @@ class Update(ABC):
         """
         theta = self._checked(theta)
         q = rows("q", q)
-        weight = weights("weight", weight, theta, q)
+        return self._moved(theta, q, weights("weight", weight, theta, q), rng)
+
+    def _moved(
+        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
+    ) -> Floats:
+        """Return the parameters after a step whose arguments have been checked."""
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
             new = self.advance(theta, q, weight[..., np.newaxis], rng)
         beyond = ~np.isfinite(new)
-        if np.any(beyond):
+        if beyond.any():
             raise ValueError(
                 f"weight: the step leaves the range of floats (1.8e308) at index "
                 f"{first_index(beyond)}; the parameters, or weight times the differences of q, "

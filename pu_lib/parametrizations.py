@@ -168,7 +168,7 @@ def advantage(pi: Floats, q: Floats) -> Floats:
         The advantages, whose mean under `pi` is zero.
     """
     gaps = q[..., :, np.newaxis] - q[..., np.newaxis, :]
-    return np.asarray(np.sum(pi[..., np.newaxis, :] * gaps, axis=-1))
+    return np.asarray((pi[..., np.newaxis, :] * gaps).sum(axis=-1))
 
 
 def greedy_mask(

@@ -161,12 +161,12 @@ def run(
     recorded: list[tuple[Floats, Floats, Evaluation]] = []
     weights = np.zeros((n_steps, mdp.n_states))
     for t in range(n_steps + 1):
-        policy = update.policy(theta)
-        evaluation = mdp.evaluate(policy)
+        policy = _policy(update, mdp, theta)
+        evaluation = mdp._evaluate(policy)
         recorded.append((theta, policy, evaluation))
         if t < n_steps:
             weights[t] = rates[t] * np.where(mdp.terminal, 0.0, weigh(t, evaluation))
-            theta = update.step(theta, evaluation.q, weights[t], rng)
+            theta = _moved(update, theta, evaluation.q, weights[t], rng)
     return Trajectory(
         theta=np.stack([theta for theta, _, _ in recorded]),
         policies=np.stack([policy for _, policy, _ in recorded]),
@@ -176,6 +176,22 @@ def run(
         weights=weights,
         label=label_of(update),
     )
+
+
+# Along a run everything but a caller's function is known to be an array of the right shape. What
+# can still go wrong is seen by two cheap tests; the public functions then say it in a sentence.
+
+
+def _policy(update: Update, mdp: FiniteMDP, theta: Floats) -> Floats:
+    policy = update.to_policy(theta)
+    return policy if mdp._is_policy(policy) else mdp._checked_policy(update.policy(theta))
+
+
+def _moved(
+    update: Update, theta: Floats, q: Floats, weights: Floats, rng: np.random.Generator | None
+) -> Floats:
+    sound = weights.min() >= 0.0 and weights.max() < np.inf
+    return (update._moved if sound else update.step)(theta, q, weights, rng)
 
 
 def _rates(eta: float | Callable[[int], float] | ArrayLike, n_steps: int) -> Floats:
@@ -202,7 +218,9 @@ def _weighting(weighting: str | Weighting | ArrayLike, n_states: int) -> Weighti
 def _start(theta0: ArrayLike | None, update: Update, mdp: FiniteMDP) -> Floats:
     if theta0 is None:
         return update.initial(mdp.n_states, mdp.n_actions)
-    return numbers("theta0", theta0, shape=(mdp.n_states, mdp.n_actions), copy=True)
+    theta = numbers("theta0", theta0, shape=(mdp.n_states, mdp.n_actions), copy=True)
+    update.policy(theta)  # refuses what is no parameter of this update
+    return theta
 
 
 def follow(

@@ -27,14 +27,16 @@ Three tools serve every check:
 
 from __future__ import annotations
 
-import html
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
-__all__ = ["CHECKS", "Check", "Status", "Verdict", "Worst", "check", "judged"]
+from pu_lib.wording import lined, number, prose, words
+
+__all__ = ["CHECKS", "Check", "Status", "Verdict", "Worst", "badge", "check", "judged"]
 
 
 class Status(StrEnum):
@@ -71,6 +73,9 @@ class Verdict:
         The identifier of the claim in the ledger; filled in when the ledger runs the check.
     theorems : tuple of str
         The machine-checked theorems about it (`pu_lib.proved`); filled in by the ledger, too.
+    figures : mapping of str to object
+        The numbers that a sentence about it may name: those of the deciding instance, ``margin``,
+        ``instances`` and what else the check has to say.
 
     Raises
     ------
@@ -85,6 +90,7 @@ class Verdict:
     counterexample: dict[str, Any] | None = field(default=None)
     claim: str = ""
     theorems: tuple[str, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.margin is not None and math.isnan(self.margin):
@@ -112,41 +118,71 @@ class Verdict:
         head = f"{self.claim}: " if self.claim else ""
         return f"{head}{self.status.value}{margin}. {self.summary}"
 
+    @property
+    def found(self) -> str:
+        """What was measured, for people: the quantity, its worst value, where, over how many."""
+        told = self.figures
+        if "quantity" not in told:
+            return self.summary
+        count = f"{words(told['instances'])} instance{'s' * (told['instances'] != 1)}"
+        over, worst = f"over {count}", _extreme(told["quantity"], told["margin"])
+        if self.status is Status.FALSE:
+            return f"{worst[0].upper()}{worst[1:]} in the worst of {count}."
+        if "corrected quantity" not in told:
+            return f"{over.capitalize()} {worst}."
+        kept = _extreme(told["corrected quantity"], told["corrected margin"])
+        return f"As printed, {worst}; corrected, {over} {kept}."
+
+    def figure(self, name: str) -> Any:
+        """Return a figure by its name: one of `figures`, or ``<column> of row <number>``.
+
+        Parameters
+        ----------
+        name : str
+            A key of `figures`, or a column of the evidence and a row, counted from one.
+
+        Returns
+        -------
+        object
+            The figure.
+
+        Raises
+        ------
+        KeyError
+            If there is no such figure.
+        """
+        if name in self.figures:
+            return self.figures[name]
+        column, _, row = name.rpartition(" of row ")
+        if row.isdigit() and 0 < int(row) <= len(self.evidence):
+            return self.evidence[int(row) - 1][column]
+        raise KeyError(name)
+
     def _repr_html_(self) -> str:
-        parts = [
-            f'<div class="verdict verdict-{self.status.name.lower()}">',
-            f'<p><strong class="verdict-status">{html.escape(self.status.value)}</strong>'
-            + (f" <code>{html.escape(self.claim)}</code></p>" if self.claim else "</p>"),
-            f"<p>{html.escape(self.summary)}</p>",
-        ]
-        for name in map(html.escape, self.theorems):
-            link = f'<a href="machine-checked.html#{name}"><code>{name}</code></a>'
-            parts.append(f"<p>Machine-checked: {link}</p>")
-        if self.margin is not None:
-            parts.append(f"<p>Worst margin: {self.margin:.6g}</p>")
-        if self.counterexample:
-            items = ", ".join(f"{k} = {_show(v)}" for k, v in self.counterexample.items())
-            parts.append(f"<p>Counterexample: {html.escape(items)}</p>")
-        if self.evidence:
-            parts.append(_table(self.evidence))
-        parts.append("</div>")
-        return "\n".join(parts)
+        return (
+            f'<div class="verdict verdict-{self.status.name.lower()}"><p>{badge(self.status)} '
+            f'{prose(self.found)}</p><details class="how"><summary>The numbers</summary>'
+            f"{self.measured()}</details></div>"
+        )
+
+    def measured(self) -> str:
+        """Return the counterexample and the evidence as HTML."""
+        against = f"<p>Counterexample: {prose(words(self.counterexample))}.</p>"
+        return (against if self.counterexample else "") + lined(self.evidence)
 
 
-def _show(value: Any) -> str:
-    """Format a table cell: short floats, everything else as it prints."""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def badge(status: Status) -> str:
+    """Return a status as the badge that pages show."""
+    return f'<span class="verdict-status verdict-{status.name.lower()}">{status.value}</span>'
 
 
-def _table(rows: tuple[dict[str, Any], ...]) -> str:
-    head = "".join(f'<th scope="col">{html.escape(str(key))}</th>' for key in rows[0])
-    body = "".join(
-        "<tr>"
-        + "".join(f"<td>{html.escape(_show(value))}</td>" for value in row.values())
-        + "</tr>"
-        for row in rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+def _extreme(quantity: str, margin: float) -> str:
+    """Say what the worst value of a quantity is; of an error, how large it gets and may get."""
+    error = re.match(r"(1e-\d+) minus (the .*)", quantity)
+    if error and margin >= 0:
+        allowed = float(error[1])
+        return f"{error[2]} is at most {number(allowed - margin)} (allowed: {number(allowed)})"
+    return f"{quantity} is {'at least ' if margin >= 0 else ''}{number(margin)}"
 
 
 class Worst:
@@ -220,6 +256,7 @@ def judged(
     printed: Worst | None = None,
     broken: Status = Status.CORRECTED,
     evidence: Sequence[Mapping[str, Any]] = (),
+    figures: Mapping[str, Any] | None = None,
 ) -> Verdict:
     """Turn worst cases into a verdict.
 
@@ -233,6 +270,8 @@ def judged(
         The status when an instance of `printed` has a negative margin.
     evidence : sequence of mappings
         The table to show; the worst instances, if it is empty.
+    figures : mapping, optional
+        More numbers for the sentence of the ledger, by name.
 
     Returns
     -------
@@ -241,21 +280,39 @@ def judged(
         holds.
     """
     table = tuple(dict(row) for row in evidence)
+    more = dict(figures or {})
     where = f" (at {_words(ours.instance)})" if ours.instance else ""
     if ours.margin < 0:
         also = ", also as corrected" if printed else ""
         summary = f"Violated{also}: {ours.unit} is {ours.margin:.4g}{where}."
-        return Verdict(Status.FALSE, ours.margin, summary, table or ours.rows, ours.instance)
+        told = {**_told(ours), **more}
+        return Verdict(
+            Status.FALSE, ours.margin, summary, table or ours.rows, ours.instance, figures=told
+        )
     instances = "1 instance" if ours.count == 1 else f"{ours.count} instances"
     found = f"over {instances} {ours.unit} is at least {ours.margin:.4g}{where}."
     if printed and printed.count and printed.margin < 0:
         summary = f"As printed, {printed.unit} is {printed.margin:.4g}; corrected, {found}"
-        return Verdict(broken, printed.margin, summary, table or printed.rows, printed.instance)
-    return Verdict(Status.HOLDS, ours.margin, found[0].upper() + found[1:], table or ours.rows)
+        kept = {"corrected quantity": ours.unit, "corrected margin": ours.margin}
+        told = {**_told(printed), **kept, "instances": ours.count, **more}
+        return Verdict(
+            broken, printed.margin, summary, table or printed.rows, printed.instance, figures=told
+        )
+    summary, told = found[0].upper() + found[1:], {**_told(ours), **more}
+    return Verdict(Status.HOLDS, ours.margin, summary, table or ours.rows, figures=told)
+
+
+def _told(worst: Worst) -> dict[str, Any]:
+    """Return the deciding instance with what was measured there."""
+    measured = {"quantity": worst.unit, "margin": worst.margin, "instances": worst.count}
+    return {**worst.instance, **measured}
 
 
 def _words(instance: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} = {_show(value)}" for key, value in instance.items())
+    return ", ".join(
+        f"{key} = {value:.6g}" if isinstance(value, float) else f"{key} = {value}"
+        for key, value in instance.items()
+    )
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,7 @@
 
 Each function below is one such wish:
 
-- `key_the_cache`: the execution cache knows the library, so that an edit of `pu_lib` or of the
-  pinned requirements executes every notebook again (Jupyter Book's cache knows the notebooks'
-  own code only and would serve numbers of yesterday's library), and an edit of the style sheets
-  and scripts writes every page again.
+- `key_the_assets`: an edit of the style sheets and scripts writes every page again.
 - `forget_after_warnings`: a build that warned forgets its environment, so that the next one warns
   again instead of passing.
 - `copy_assets`: MathJax, the widgets' front end and the typeface come from ``node_modules``; no
@@ -14,6 +11,8 @@ Each function below is one such wish:
 - `let_one_page_hold_all`, `gather_widgets`: the PDF is printed from one page with all chapters.
 - `tidy_statements`: theorem boxes get index entries (the search finds "Theorem 5") and a title
   that does not say "Theorem" twice.
+- `keep_index_entries`: a page that is not written again keeps its entries in the search.
+- `number_by_chapter`: exercises are numbered by chapter, as the text refers to them.
 - `publish`: launch buttons, canonical and preview addresses follow from one setting, the
   repository's public address in ``_config.yml``; while it is empty there are none.
 - `explain_terms`: a link to a glossary term carries the first sentence of its definition.
@@ -24,7 +23,6 @@ Each function below is one such wish:
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import sysconfig
@@ -34,15 +32,16 @@ from urllib.parse import urlsplit
 
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
+from pu_notebooks import ROOT, digest
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
+from sphinx.search import js_index
 from sphinx.util.docutils import SphinxDirective
 from sphinx_proof.nodes import NODE_TYPES, proof_node, unenumerable_node
 
-ROOT = Path(__file__).resolve().parent.parent
 MODULES = ROOT / "node_modules"
 
 ASSETS = {
@@ -62,24 +61,9 @@ KINDS = ("theorem", "proposition", "lemma", "corollary", "remark", "conjecture",
 """A title that begins with one of these says what its box is."""
 
 
-def key_the_cache(app: Sphinx, config: Config) -> None:
-    """Keep executed notebooks under a hash of all they compute with, pages under their assets'."""
-    caches = Path(app.outdir).parent / ".jupyter_cache"
-    cache = caches / _digest("requirements.txt", "pu_lib")
-    for stale in caches.glob("*") if caches.is_dir() else ():
-        if stale != cache:
-            shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
-    config.nb_execution_cache_path = str(cache)
-    config.pu_assets = _digest("package-lock.json", "web")
-
-
-def _digest(*names: str) -> str:
-    """Return a hash of files and folders of the repository."""
-    digest = hashlib.sha256()
-    for path in sorted(file for name in names for file in [ROOT / name, *(ROOT / name).rglob("*")]):
-        if path.is_file() and "__pycache__" not in path.parts and path.suffix[:3] != ".nb":
-            digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
+def key_the_assets(app: Sphinx, config: Config) -> None:
+    """Keep written pages under a hash of their style sheets and scripts."""
+    config.pu_assets = digest("package-lock.json", "web")
 
 
 def forget_after_warnings(app: Sphinx, exception: Exception | None) -> None:
@@ -181,6 +165,34 @@ def _unwrap(title: nodes.title) -> None:
         return
     first.parent.replace(first, nodes.Text(first.lstrip().removeprefix("(")))
     last.parent.replace(last, nodes.Text(last.rstrip().removesuffix(")")))
+
+
+def keep_index_entries(app: Sphinx) -> list[Any]:
+    """Fill up the search index from the one on disk, which is about to be replaced.
+
+    For pages that are not written again Sphinx takes words and titles from there, and forgets
+    the entries of the index, by which the search finds a theorem by its number.
+    """
+    indexer = getattr(app.builder, "indexer", None)
+    written = Path(app.outdir) / "searchindex.js"
+    if indexer is not None and written.exists():
+        fresh = set(indexer._index_entries)
+        found = js_index.loads(written.read_text("utf-8"))
+        for entry, places in found["indexentries"].items():
+            for page, target, is_main in places:
+                name = found["docnames"][page]
+                if name in indexer._titles and name not in fresh:
+                    kept = indexer._index_entries.setdefault(name, [])
+                    kept.append((entry, target, "main" if is_main else ""))
+    return []
+
+
+def number_by_chapter(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Let the exercises of each chapter count from one; Sphinx counts through the book."""
+    for kinds in env.toc_fignumbers.values():
+        for count, label in enumerate(kinds.get("exercise", {}), start=1):
+            kinds["exercise"][label] = (count,)
+    return []
 
 
 def publish(app: Sphinx, config: Config) -> None:
@@ -304,14 +316,16 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Connect everything."""
     app.add_config_value("pu_assets", "", "html", str)
     app.add_directive("ledger", LedgerDirective)
-    app.connect("config-inited", key_the_cache)
+    app.connect("config-inited", key_the_assets)
     app.connect("config-inited", publish, priority=900)
     app.connect("builder-inited", require_assets)
     app.connect("builder-inited", drop_thebe, priority=1)
     app.connect("builder-inited", let_one_page_hold_all)
     app.connect("env-purge-doc", forget_definitions)
+    app.connect("env-get-updated", number_by_chapter, priority=900)
     app.connect("doctree-read", tidy_statements)
     app.connect("doctree-resolved", explain_terms)
+    app.connect("html-collect-pages", keep_index_entries)
     app.connect("html-page-context", gather_widgets)
     app.connect("html-page-context", spare_excerpts_formulas)
     app.connect("html-page-context", preview, priority=900)

@@ -1,5 +1,6 @@
 """The notebooks as they are kept: stripped, listed, with pictures that say what they show."""
 
+import ast
 import re
 import shutil
 import subprocess
@@ -22,6 +23,49 @@ LONGEST_MEDIAN = 8
 
 def cells(notebook: Path, kind: str) -> list:
     return [cell for cell in nbformat.read(notebook, 4).cells if cell.cell_type == kind]
+
+
+RETOLD = {"unlearning", "domino", "updates", "monotonicity"}
+"""Chapters told first and checked behind."""
+
+
+def only_checks(source: str) -> bool:
+    """Return whether a cell only runs checks: it imports, confirms or requires, and no more."""
+    statements = [
+        node
+        for node in ast.parse(source).body
+        if not isinstance(node, (ast.Import, ast.ImportFrom))
+    ]
+    return bool(statements) and all(
+        isinstance(node, ast.Expr) and re.search(r"^confirm\(|\.require\(", ast.unparse(node))
+        for node in statements
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "verdict"),
+    [
+        ('from pu_lib.claims import confirm\nconfirm("a", "b")', True),
+        ('check_a().require("holds")', True),
+        ('print(count(5))\nconfirm("a")', False),
+        ("from pu_lib.mdp import chain", False),
+        ("n = 3", False),
+    ],
+)
+def test_cells_that_only_check_are_known(source: str, verdict: bool) -> None:
+    assert only_checks(source) is verdict
+
+
+@pytest.mark.parametrize(
+    "notebook", [p for p in NOTEBOOKS if p.stem in RETOLD], ids=lambda p: p.stem
+)
+def test_cells_that_only_check_show_what_they_found_and_not_the_call(
+    notebook: Path,
+) -> None:
+    for cell in cells(notebook, "code"):
+        hidden = "remove-input" in cell.metadata.get("tags", [])
+        assert hidden or not only_checks(cell.source), cell.source
+        assert "controls(" not in cell.source, "the fold of a verdict says what the check refuses"
 
 
 def figure_cells(notebook: Path) -> list:
@@ -53,10 +97,13 @@ def test_notebooks_are_valid_and_run_anywhere(notebook: Path) -> None:
 def test_notebooks_tell_and_the_library_computes(notebook: Path) -> None:
     lines = sorted(len(cell.source.splitlines()) for cell in cells(notebook, "code"))
     assert not lines or lines[len(lines) // 2] <= LONGEST_MEDIAN
-    for cell in cells(notebook, "code"):
-        defines = re.search(r"^\s*(def|class) ", cell.source, re.MULTILINE)
-        assert not defines or notebook.stem == "your-update", cell.source
-        assert "interact(" not in cell.source, "interact does nothing on a rendered page"
+    readers = False  # what follows "Change it" is the reader's to edit
+    for cell in nbformat.read(notebook, 4).cells:
+        readers = readers or bool(re.search(r"^## Change it", cell.source, re.MULTILINE))
+        if cell.cell_type == "code":
+            defines = re.search(r"^\s*(def|class) ", cell.source, re.MULTILINE)
+            assert not defines or readers or notebook.stem == "your-update", cell.source
+            assert "interact(" not in cell.source, "interact does nothing on a rendered page"
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)

@@ -1,6 +1,8 @@
 """The ledger is whole, and every check says again what is recorded."""
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +25,7 @@ from pu_lib.claims import (
     record,
     recorded,
     select,
+    sentence_of,
 )
 from pu_lib.theory.claims import COLUMNS
 from pu_lib.verdict import CHECKS, Check, Status, Verdict, Worst, judged
@@ -67,6 +70,37 @@ def test_the_book_asserts_nothing_that_is_false() -> None:
     assert set(own.values()) <= {Status.HOLDS, Status.OPEN}, own
 
 
+SPEAKING = {"updates", "monotonicity", "unlearning", "domino", "claims"}
+"""Chapters whose claims all have their sentences."""
+
+
+@pytest.mark.parametrize("chapter", sorted(SPEAKING))
+def test_every_claim_speaks(chapter: str) -> None:
+    claims = [claim for claim in ledger() if claim.chapter == chapter]
+    assert [claim.id for claim in claims if not claim.sentence] == []
+    told = Counter(claim.sentence for claim in claims)
+    assert [sentence for sentence, count in told.items() if count > 1] == []
+    for claim in claims:
+        said = sentence_of(claim)
+        assert said.endswith((".", ".$")), said
+        assert not re.search(r"np\.|Fraction\(|e-\d\d", said), said
+
+
+def test_a_sentence_with_a_place_that_nothing_fills_is_refused() -> None:
+    claim = replace(ledger()[0], sentence="It takes {no such thing} steps.")
+    judgement = Judgement(claim, Verdict(Status.HOLDS, 1.0, "x", figures={"n": 1}), 0.0)
+    with pytest.raises(ValueError, match=r"names the figure 'no such thing'.*it has n,"):
+        _ = judgement.sentence
+    with pytest.raises(ValueError, match="no figure 'no such thing'"):
+        sentence_of(claim)
+
+
+def test_a_claim_without_a_sentence_says_what_the_ledger_says() -> None:
+    claim = replace(ledger()[0], sentence="", statement="S.", wrong="", correction="")
+    assert sentence_of(claim) == "S."
+    assert sentence_of(replace(claim, wrong="W.", correction="C.")) == "W. C."
+
+
 def test_errata_belong_to_chapters_and_claims() -> None:
     ids = {claim.id for claim in ledger()}
     for erratum in errata():
@@ -87,6 +121,7 @@ def test_check_says_again_what_is_recorded(claim: Claim) -> None:
         assert judgement.verdict.counterexample is None
     assert "also as corrected" not in judgement.verdict.summary
     row = recorded().get(claim.id)
+    assert judgement.sentence == sentence_of(claim), "run `python -m pu_lib claims --record`"
     assert row is not None, "run `python -m pu_lib claims --record` for this claim"
     # Margins are floating-point results of deterministic checks; another version of the linear
     # algebra may change their last digits.
@@ -200,8 +235,8 @@ def test_require_names_the_claim_and_the_counterexample() -> None:
 
 
 def test_verdict_box_escapes_and_shows_its_table() -> None:
-    verdict = Verdict(Status.HOLDS, 1.0, "a < b", evidence=({"n": 1, "gap": 0.25},))
-    box = verdict._repr_html_()
+    rows = ({"n": 1, "gap": 0.25}, {"n": 2, "gap": 0.5})
+    box = Verdict(Status.HOLDS, 1.0, "a < b", evidence=rows)._repr_html_()
     assert "a &lt; b" in box
     assert "<td>0.25</td>" in box
 

@@ -239,10 +239,10 @@ def test_every_form_of_an_update_agrees_with_the_vectorised_one(update, form, n_
 
 @pytest.mark.parametrize("n_actions", SIZES)
 @pytest.mark.parametrize("row", [row for row in ROWS if row in UPDATES and UPDATES[row].in_paper])
-def test_the_lab_s_javascript_agrees_with_the_vectorised_one(lab, row, n_actions):
+def test_the_page_s_javascript_agrees_with_the_vectorised_one(live, row, n_actions):
     given = [state for kind in KINDS for state in states(ROWS[row], n_actions, kind)]
-    steps = lab([["step", row, s.theta.tolist(), s.q.tolist(), s.weight] for s in given])
-    policies = lab([["policy", row, s.theta.tolist()] for s in given])
+    steps = live([["step", row, s.theta.tolist(), s.q.tolist(), s.weight] for s in given])
+    policies = live([["policy", row, s.theta.tolist()] for s in given])
     for state, step, policy in zip(given, steps, policies, strict=True):
         assert_agrees(step, state)
         assert_allclose(policy, state.pi, rtol=1e-12, atol=1e-15)

@@ -156,6 +156,24 @@ def test_sparse_and_dense_agree():
     )
     np.testing.assert_allclose(sparse.optimal().v, dense.optimal().v, atol=1e-10)
     np.testing.assert_array_equal(sparse.transitions, dense.transitions)
+    assert "BiCGSTAB;" in sparse.evaluate(pi).message
+    assert sparse.evaluate(pi).residual < 1e-13 * np.abs(dense.evaluate(pi).v).max()
+
+
+def test_where_krylov_iterations_fail_the_factorisation_takes_over():
+    """A corridor of 600 states that pays 1 at its end: v(s) = 0.99^(599 - s), solved by hand."""
+    n = 600
+    steps = np.minimum(np.arange(n) + 1, n - 1)
+    flat = scipy.sparse.csr_array((np.ones(n), (np.arange(n), steps)), shape=(n, n))
+    rewards = np.zeros((n, 1))
+    rewards[-1] = 0.01
+    mdp = FiniteMDP(flat, rewards, np.eye(n)[0], 0.99)
+    evaluation = mdp.evaluate(np.ones((n, 1)))
+    np.testing.assert_allclose(evaluation.v, 0.99 ** np.arange(n - 1, -1, -1), rtol=1e-12)
+    visits = 0.99 ** np.arange(n)
+    visits[-1] *= 100
+    np.testing.assert_allclose(evaluation.occupancy, visits, rtol=1e-12)
+    assert "SuperLU" in evaluation.message
 
 
 def test_two_thousand_states_are_solved():

@@ -53,6 +53,7 @@ def check_cell(
     if entry not in entries:
         raise ValueError(f"printed: expected one of {', '.join(entries)}, got {entry!r}.")
     words = f"Printed: {entry}; measured: {found.entry}. {found.found}"
+    figures = {"why": found.found}
     if found.entry != entry:
         return Verdict(
             Status.FALSE,
@@ -61,10 +62,10 @@ def check_cell(
             counterexample={"update": label_of(measured or update), "measured": found.entry},
         )
     if not found.exceptions:
-        return Verdict(Status.HOLDS, found.margin, words)
+        return Verdict(Status.HOLDS, found.margin, words, figures=figures)
     listed = "; ".join(f"{other.entry} with {other.case}" for other in found.exceptions)
     margin = -max(other.margin for other in found.exceptions)
-    return Verdict(Status.CORRECTED, margin, f"{words} But: {listed}.")
+    return Verdict(Status.CORRECTED, margin, f"{words} But: {listed}.", figures=figures)
 
 
 for _update, _entries in PRINTED.items():

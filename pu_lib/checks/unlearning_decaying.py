@@ -261,8 +261,7 @@ def check_lemma(
             if n:
                 ours.add(bound(n, c) - largest + 1e-12, c=c, n=n, **{"largest X_n": largest})
     last = dip + decay(1) * math.exp(-dip)
-    sequence = f"0, {dip:g}, {last:.6f}"
-    printed.add(printed_bound(2, 1.0) - last, **{"c": 1.0, "n": 2, "X_0, X_1, X_2": sequence})
+    printed.add(printed_bound(2, 1.0) - last, **{"c": 1.0, "n": 2, "X_0, X_1, X_2": (0, dip, last)})
     return judged(ours, printed)
 
 

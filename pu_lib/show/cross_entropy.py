@@ -1,24 +1,19 @@
-"""Figures and explorer of the chapter on the cross-entropy update."""
+"""Figures of the chapter on the cross-entropy update."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from matplotlib.patches import FancyArrowPatch
 from numpy.typing import NDArray
 
-from pu_lib.show.explorers import Explorer, Slider
 from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
 from pu_lib.theory.cross_entropy import one_period, pattern_margin, race
 from pu_lib.theory.cycles import FOUR_STATES, THREE_STATES, simulate
-from pu_lib.updates import PAPER, look_of, softmax
+from pu_lib.updates import PAPER, look_of
 
 __all__ = [
-    "EXPLORERS",
-    "alt_cycle_step",
     "draw_cycle",
-    "draw_cycle_step",
     "draw_four_states",
     "draw_pattern",
     "draw_race",
@@ -132,107 +127,3 @@ def draw_four_states() -> BookFigure:
         ylabel="$v_t(s_0)$ under CE",
     )
     return fig
-
-
-# The explorer
-
-_PLACES: dict[int | None, tuple[float, float]] = {
-    0: (0.0, 0.0),
-    1: (2.2, 1.35),
-    2: (2.2, -1.35),
-    None: (4.2, 0.0),
-}
-
-
-@styled
-def draw_cycle_step(step: int) -> BookFigure:
-    """Draw the policy as arrows on the MDP, and the first state's parameters, before a step.
-
-    Parameters
-    ----------
-    step : int
-        From 0, the start of the period, to 8, its end.
-    """
-    parameters, values, greedy = one_period()
-    rows = parameters[step]
-    t = step % 8
-    updated = THREE_STATES.phases[t].state
-    fig, (left, right) = figure(1, 2, width=6.6, height=3.0, gridspec_kw={"width_ratios": [1.7, 1]})
-    left.set(xlim=(-1.5, 4.7), ylim=(-2.0, 2.0), aspect="equal")
-    left.axis("off")
-    for s, row in enumerate(rows):
-        pi = softmax(row)
-        for a, j in enumerate(THREE_STATES.successors[s]):
-            chosen = s == updated and a == greedy[t, s]
-            _arrow(left, s, j, a, float(pi[a]), chosen)
-    for place, (x, y) in _PLACES.items():
-        colour = look_of("mce").colour if place == updated else INK
-        left.scatter([x], [y], s=560, facecolor="white", edgecolor=colour, zorder=3, linewidth=1.8)
-        label = "end" if place is None else f"$s_{place}$\n{values[t, place]:.1f}"
-        left.text(x, y, label, ha="center", va="center", fontsize=8, zorder=4)
-    levels = rows[0]
-    right.bar(range(3), levels, color=ACTIONS, width=0.6)
-    right.axhline(0, color=GREY, linewidth=0.8)
-    right.set(ylim=(-22, 18), ylabel=r"$\theta(s_0,\cdot)$")
-    right.set_xticks(range(3), [f"$a_{a}$" for a in range(3)])
-    return fig
-
-
-def _arrow(ax: Any, s: int, j: int | None, a: int, probability: float, greedy: bool) -> None:
-    """Draw one action: its width is its probability, the greedy one is marked by its name."""
-    x0, x1 = np.array(_PLACES[s]), np.array(_PLACES[j])
-    bend = 0.25
-    style: dict[str, Any] = {
-        "arrowstyle": "-|>",
-        "mutation_scale": 9,
-        "color": ACTIONS[a],
-        "linewidth": 0.6 + 3.4 * probability,
-        "linestyle": "-" if probability > 0.02 else ":",
-    }
-    if s == j:
-        arrow = FancyArrowPatch(
-            (-0.26, 0.2), (-0.26, -0.2), connectionstyle="arc3,rad=2.0", **style
-        )
-        middle = np.array([-1.05, 0.0])
-    else:
-        style |= {"shrinkA": 13, "shrinkB": 13}
-        arrow = FancyArrowPatch(tuple(x0), tuple(x1), connectionstyle=f"arc3,rad={bend}", **style)
-        across = np.array([x1[1] - x0[1], x0[0] - x1[0]])
-        middle = (x0 + x1) / 2 + (bend / 2 + 0.09) * across
-    ax.add_patch(arrow)
-    name = f"$a_{a}$" + (" greedy" if greedy else "")
-    weight = "bold" if greedy else "normal"
-    ax.text(
-        *middle,
-        name,
-        color=ACTIONS[a],
-        fontsize=8,
-        ha="center",
-        va="center",
-        weight=weight,
-        zorder=5,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
-    )
-
-
-def alt_cycle_step(step: int) -> str:
-    """Say what a frame of the explorer shows."""
-    parameters, values, greedy = one_period()
-    t = step % 8
-    phase = THREE_STATES.phases[t]
-    best = float(THREE_STATES.optimum()[1][0])
-    policy = ", ".join(f"a{int(np.argmax(row))} at s{s}" for s, row in enumerate(parameters[step]))
-    return (
-        f"Step {step} of the cycle: the policy takes {policy}; the value of s0 is "
-        f"{values[t, 0]:.2f} where {best:.2f} is possible. Next, s{phase.state} is updated with "
-        f"weight {phase.weight} towards its greedy action a{greedy[t, phase.state]}."
-    )
-
-
-EXPLORERS = {
-    "cycle": Explorer(
-        draw=draw_cycle_step,
-        alt=alt_cycle_step,
-        grid={"step": Slider("step", list(range(9)))},
-    )
-}

@@ -1,4 +1,4 @@
-"""Figures and explorer of the domino chapter."""
+"""Figures of the domino chapter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pu_lib.exact import exact
-from pu_lib.show.explorers import Explorer, Slider
 from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.show.unlearning import kinds
 from pu_lib.theory.domino import (
@@ -26,7 +25,7 @@ from pu_lib.theory.domino import (
 )
 from pu_lib.updates import look_of
 
-__all__ = ["EXPLORERS", "draw_boards", "draw_counts", "draw_lines"]
+__all__ = ["draw_boards", "draw_counts", "draw_lines"]
 
 MOST = 10_000
 """The tallest count in the figure of counts."""
@@ -152,36 +151,3 @@ def draw_lines(states: int = 6, update: str = "pg-sm", eta: str = "0.5") -> Figu
     ax.set_xlabel("step $t$")
     ax.set_ylabel(r"$\pi_t(a_2)$")
     return fig
-
-
-@styled
-def draw_board(update: str, states: int) -> Figure:
-    """Draw one frame of the board, weight 1/2."""
-    fig, ax = figure(height=3.2)
-    image = _draw_board(ax, states, update, "0.5")
-    ax.set_xlabel("step $t$")
-    fig.colorbar(image, ax=ax, label=r"$\pi_t(a_2)$")
-    return fig
-
-
-def alt_board(update: str, states: int) -> str:
-    """Describe one frame of the board."""
-    times, _ = _board(states, update, "0.5")
-    flips = ", ".join(f"s_{k} at {t}" for k, t in enumerate(times, start=1))
-    return (
-        f"Colour map of the probability of the second action at {states} states over time under "
-        f"{kinds()[update]} with weight 0.5. Flips, last state first to turn: {flips}."
-    )
-
-
-EXPLORERS = {
-    "board": Explorer(
-        draw=draw_board,
-        alt=alt_board,
-        grid={
-            "update": Slider("update", list(kinds())),
-            "states": Slider(r"$|\mathcal{S}|$", [2, 4, 6, 8], start=2),
-        },
-        kind="heatmap",
-    ),
-}

@@ -17,7 +17,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from pu_lib.claims import Scope, confirm, select
 from pu_lib.empirical import details, published
 from pu_lib.empirical.results import PANELS, STATISTICS, Curves, Results, committed
-from pu_lib.show.ledger import Html, prose
+from pu_lib.show.ledger import Html
 from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, line, styled
 from pu_lib.updates import PAPER, label_of, look_of
 from pu_lib.verdict import Status
@@ -449,24 +449,14 @@ def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
 
 
 def verdicts(*ids: str) -> Html:
-    """Confirm claims, with their parts, and show their boxes.
+    """Confirm claims, with their parts, and show what was found.
 
     Raises
     ------
     AssertionError
         If a verdict has another status than the ledger records.
     """
-    boxes = [
-        f"<p><strong>{prose(claim.statement)}</strong></p>{_folded(confirm(claim)._repr_html_())}"
-        for claim in select(list(ids))
-    ]
-    return Html("\n".join(boxes))
-
-
-def _folded(box: str) -> str:
-    """Fold the table of a verdict's parts away."""
-    folded = box.replace("<table>", "<details><summary>its parts</summary><table>")
-    return folded.replace("</table>", "</table></details>")
+    return Html(confirm(*select(list(ids)))._repr_html_())
 
 
 def tally() -> Html:

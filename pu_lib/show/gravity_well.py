@@ -6,13 +6,12 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from numpy.typing import NDArray
 
-from pu_lib.show.explorers import Explorer, Slider
 from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
-from pu_lib.theory.gravity_well import condition_map, failing_share
+from pu_lib.theory.gravity_well import condition_map
 from pu_lib.theory.gravity_well_escape import escape_steps, greedy_path, well
 from pu_lib.updates import UPDATES, label_of, look_of, softmax
 
-__all__ = ["EXPLORERS", "alt_maps", "draw_escape", "draw_maps", "draw_published"]
+__all__ = ["draw_escape", "draw_maps", "draw_published"]
 
 COLOURS = ("#f4f5f7", "#e0a33e", "#9c2f2f")
 HEIGHT = np.sqrt(3) / 2
@@ -66,33 +65,6 @@ def draw_maps(middle: float = 0.9, eta: float = 0.1) -> BookFigure:
     return fig
 
 
-def alt_maps(middle: float = 0.9, eta: float = 0.1) -> str:
-    """Say what `draw_maps` shows for the same parameters.
-
-    Parameters
-    ----------
-    middle : float
-        The value of the second action, between 0 and 1.
-    eta : float
-        The weight of the step.
-
-    Returns
-    -------
-    str
-        A sentence for those who do not see the figure.
-    """
-    parts = []
-    for name, update in UPDATES.items():
-        fails, loses = failing_share(update, (1.0, middle, 0.0), eta, 60)
-        parts.append(
-            f"{label_of(name)} {100 * fails:.0f} % (the best action loses on {100 * loses:.0f} %)"
-        )
-    return (
-        f"Five triangles of policies for values (1, {middle:g}, 0) and weight {eta:g}. The "
-        f"condition fails on this share of each: {', '.join(parts)}."
-    )
-
-
 @styled
 def draw_escape(weight: float = 1.0, middle: float = 0.9) -> BookFigure:
     """Draw the number of steps needed to leave a well against its depth.
@@ -136,16 +108,3 @@ def draw_published(weight: float = 0.4, n_steps: int = 12_000) -> BookFigure:
     ax.set(xlabel="step (counted from 1)", ylabel=r"$\pi(a_q)$", ylim=(-0.02, 1.02))
     ax.legend(loc="upper left")
     return fig
-
-
-EXPLORERS = {
-    "condition-map": Explorer(
-        draw=draw_maps,
-        alt=alt_maps,
-        grid={
-            "middle": Slider("$q(b)$", [0.0, 0.3, 0.6, 0.9, 0.99], "{:g}", start=3),
-            "eta": Slider(r"$\eta$", [0.1, 1, 10], "{:g}"),
-        },
-        kind="heatmap",
-    )
-}

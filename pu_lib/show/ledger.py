@@ -20,14 +20,17 @@ from pu_lib.claims import (
     errata,
     ledger,
     recorded,
+    sentence_of,
 )
 from pu_lib.proved import Proof, proofs_of
 from pu_lib.updates import UPDATES, label_of
-from pu_lib.verdict import Check, Status
+from pu_lib.verdict import Check, Status, badge
+from pu_lib.wording import prose
 
 __all__ = [
     "SCOPES",
     "Html",
+    "answer",
     "chapter_title",
     "criteria",
     "errata_table",
@@ -97,7 +100,7 @@ def summary() -> Html:
 
 def _badges(scope: Scope, counts: Mapping[Status, int]) -> str:
     return "".join(
-        f'<li>{count} <a href="{_asking(scope, status)}">{_badge(status)}</a></li>'
+        f'<li>{count} <a href="{_asking(scope, status)}">{badge(status)}</a></li>'
         for status, count in counts.items()
     )
 
@@ -135,27 +138,25 @@ def ledger_table(chapter: str) -> Html:
 
 
 def _judgement(claim: Claim) -> str:
-    """Return the status of a claim, which opens to all that is known of it."""
+    """Return status and sentence of a claim, which open to all that is known of it."""
     row, theorems = recorded().get(claim.id, {}), proofs_of(claim.id)
-    margin, seconds = row.get("margin"), row.get("seconds")
-    measured = [] if margin is None else [f"worst margin {margin:.3g}"]
-    measured += [] if seconds is None else [f"{seconds:.2g} s"]
     facts = {
         "Printed": html.escape(_printed(claim)),
         "What is wrong": prose(claim.wrong),
         "How bad it is": "" if claim.severity is None else html.escape(claim.severity.value),
         "What is true": prose(claim.correction),
-        "What decides": html.escape(row.get("summary", "")),
+        "What was measured": prose(row.get("found", row.get("summary", ""))),
         "Machine-checked": ", ".join(_theorem(proof) for proof in theorems),
-        "Last run": ", ".join(measured),
+        "Last run": f"{row['seconds']:.2g} s" if row else "",
         "Where": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>, '
         f"on section {html.escape(claim.section)} of the paper",
     }
     listed = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items() if fact)
     scope = claim.scope.value + (", machine-checked" if theorems else "")
+    said = f" {prose(sentence_of(claim))}" if claim.sentence else ""
     return (
-        f'<details class="claim"><summary>{_badge(claim.status)} <small>{scope}</small></summary>'
-        f"<dl>{listed}</dl></details>"
+        f'<details class="claim"><summary>{badge(claim.status)} <small>{scope}</small>{said}'
+        f"</summary><dl>{listed}</dl></details>"
     )
 
 
@@ -242,6 +243,35 @@ def _erratum(erratum: Erratum) -> str:
     )
 
 
+# The answer of a chapter
+
+
+def answer(*lines: tuple[str, str]) -> Html:
+    """Return the answer of a chapter: lines with the badges of the claims they rest on.
+
+    Parameters
+    ----------
+    *lines : tuple of str
+        The identifier of a claim, and what is said, with formulas between dollars.
+
+    Returns
+    -------
+    Html
+        A list.
+
+    Raises
+    ------
+    ValueError
+        If there is no such claim.
+    """
+    status = {claim.id: claim.status for claim in ledger()}
+    for name, _ in lines:
+        if name not in status:
+            raise ValueError(f"claim: {name!r} is not in the ledger.")
+    items = "".join(f"<li>{badge(status[name])} {prose(said)}</li>" for name, said in lines)
+    return Html(f'<ul class="answer">{items}</ul>')
+
+
 # Statements by number
 
 
@@ -308,7 +338,7 @@ def table_1() -> Html:
             if claim is None:
                 row.append(html.escape(measure(update, column.name).entry))
                 continue
-            row.append(f"{html.escape(_printed(claim))}<br>{_badge(claim.status)}")
+            row.append(f"{html.escape(_printed(claim))}<br>{badge(claim.status)}")
             if claim.correction:
                 head = html.escape(f"{label_of(update)}, {column.title}")
                 notes += f"<dt>{head}</dt><dd>{prose(claim.correction)}</dd>"
@@ -339,21 +369,6 @@ def criteria() -> Html:
 
 
 # Pieces
-
-
-def _badge(status: Status) -> str:
-    return f'<span class="verdict-status verdict-{status.name.lower()}">{status.value}</span>'
-
-
-def prose(text: str) -> str:
-    """Return text as HTML, with the formulas between dollars as elements for MathJax."""
-    pieces = text.split("$")
-    return "".join(
-        f'<span class="math notranslate nohighlight">\\({html.escape(piece)}\\)</span>'
-        if index % 2
-        else html.escape(piece)
-        for index, piece in enumerate(pieces)
-    )
 
 
 def _table(

@@ -1,46 +1,45 @@
-"""The simplex lab: drag a policy of three actions and watch the five updates move it.
+"""The simplex lab: drag a policy of three actions and watch the updates move it, on one clock.
 
-The updates are computed by the page itself, in ``simplex_lab.js``, so that the lab works on the
-rendered book without a kernel; a test holds that code and `pu_lib.updates` equal to 1e-12. In a
-notebook the attributes of the widget follow what the reader does, and can be set.
+The page computes the updates itself, with the module of all live figures (`pu_lib.show.live`), so
+that the lab needs no kernel. In a notebook the attributes of the widget follow what the reader
+does, and can be set; what is no policy or has no control is refused.
 """
 
 from __future__ import annotations
 
-import pathlib
 from typing import Any
 
-import anywidget
 import traitlets
 
-from pu_lib.updates import PAPER, label_of, look_of
+from pu_lib.show.live.base import Live, Policy, module
+from pu_lib.updates import UPDATES, look_of, softmax
 
 __all__ = ["PRESETS", "SimplexLab"]
 
-_HERE = pathlib.Path(__file__).parent
-
 PRESETS: dict[str, dict[str, Any]] = {
-    "An unbalanced start": {
-        "policy": [0.55, 0.1, 0.35],
-        "q": [0.6, 1.0, 0.0],
-        "weight": 0.1,
-        "steps": 1000,
-        "shade": "value",
-        "subject": "ce",
-    },
     "Uniform start": {
         "policy": [1 / 3, 1 / 3, 1 / 3],
         "q": [0.2, 1.0, 0.6],
         "weight": 0.1,
-        "steps": 1000,
         "shade": "value",
-        "subject": "ce",
+    },
+    "An unbalanced start": {
+        "policy": [0.55, 0.1, 0.35],
+        "q": [0.6, 1.0, 0.0],
+        "weight": 0.1,
+        "shade": "value",
+    },
+    "The start (1, 3, 5)": {
+        "policy": softmax([1.0, 3.0, 5.0]).tolist(),
+        "q": [1.0, 0.9, 0.1],
+        "weight": 0.4,
+        "shade": "well",
+        "subject": "pg-sm",
     },
     "CE lowers the value": {
         "policy": [0.8, 0.02, 0.18],
         "q": [0.95, 1.0, 0.0],
         "weight": 1.0,
-        "steps": 30,
         "shade": "drop",
         "subject": "ce",
     },
@@ -48,7 +47,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "policy": [0.6, 0.01, 0.39],
         "q": [0.9, 1.0, 0.0],
         "weight": 1.0,
-        "steps": 400,
         "shade": "well",
         "subject": "pg-sm",
     },
@@ -56,14 +54,13 @@ PRESETS: dict[str, dict[str, Any]] = {
         "policy": [0.5, 0.2, 0.3],
         "q": [0.7, 1.0, 0.0],
         "weight": 100.0,
-        "steps": 1,
         "shade": "drop",
         "subject": "pg-es",
     },
 }
-"""Where the buttons of the lab lead."""
+"""Where the buttons of the lab lead; (1, 3, 5) are softmax parameters (Mei et al., 2020)."""
 
-START = PRESETS["An unbalanced start"]
+START = PRESETS["Uniform start"]
 
 
 def _dash(name: str) -> str:
@@ -72,41 +69,43 @@ def _dash(name: str) -> str:
     return "" if isinstance(dash, str) else " ".join(f"{1.6 * length:.2g}" for length in dash[1])
 
 
-DASHES = {name: _dash(name) for name in PAPER}
+DASHES = {name: _dash(name) for name in UPDATES}
 
 
-class SimplexLab(anywidget.AnyWidget):
+class SimplexLab(Live):
     """The lab as a widget; its state is what the reader sees.
 
     Attributes
     ----------
     policy : list of three numbers
-        The policy, positive, summing to one.
+        The policy at the start, positive, summing to one.
     q : list of three numbers
-        The values of the actions.
+        The values of the actions, in [0, 1].
     weight : float
-        The weight of a step.
-    steps : int
-        How many steps the paths show.
+        The weight of every step, one of `WEIGHTS`.
+    flip : int or None
+        The step from which on the values are turned round, the largest for the smallest; `None`
+        if they stay.
     shade : {"none", "value", "drop", "well"}
-        What is shaded: nothing, the value, where one step lowers the value, the gravity well.
+        What is shaded: nothing, the value, where one step lowers the value, where another action
+        gains more than the best.
     subject : str
         The update whose region is shaded.
     shown : list of str
         The updates whose paths are drawn.
     """
 
-    _esm = _HERE / "simplex_lab.js"
-    _css = _HERE / "simplex_lab.css"
+    WEIGHTS = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0, 2.0, 5.0, 10.0, 100.0)
+    _esm = module("triangle", "simplex_lab")
 
-    policy = traitlets.List(START["policy"]).tag(sync=True)
-    q = traitlets.List(START["q"]).tag(sync=True)
-    weight = traitlets.Float(0.1).tag(sync=True)
-    steps = traitlets.Int(1000).tag(sync=True)
-    shade = traitlets.Enum(("none", "value", "drop", "well"), "value").tag(sync=True)
-    subject = traitlets.Enum(PAPER, "ce").tag(sync=True)
-    shown = traitlets.List(list(PAPER)).tag(sync=True)
-    labels = traitlets.Dict({name: label_of(name) for name in PAPER}).tag(sync=True)
-    colours = traitlets.Dict({name: look_of(name).colour for name in PAPER}).tag(sync=True)
+    updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
+    policy = Policy(START["policy"]).tag(sync=True)
+    q = traitlets.List(traitlets.Float(min=0, max=1), START["q"], minlen=3, maxlen=3).tag(sync=True)
+    weight = traitlets.Enum(WEIGHTS, START["weight"]).tag(sync=True)
+    weights = traitlets.List(list(WEIGHTS), read_only=True).tag(sync=True)
+    flip = traitlets.Int(None, min=0, allow_none=True).tag(sync=True)
+    shade = traitlets.Enum(("none", "value", "drop", "well"), START["shade"]).tag(sync=True)
+    subject = traitlets.Enum(tuple(UPDATES), "ce").tag(sync=True)
+    shown = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES)).tag(sync=True)
     dashes = traitlets.Dict(dict(DASHES)).tag(sync=True)
     presets = traitlets.Dict(dict(PRESETS)).tag(sync=True)

@@ -26,6 +26,7 @@ from pu_lib.mdp import FiniteMDP
 from pu_lib.theory.cycles import THREE_STATES
 from pu_lib.trajectories import follow, run
 from pu_lib.updates import Update, as_update, make_update, project_simplex, softmax
+from pu_lib.wording import number
 
 __all__ = ["COLUMNS", "OPEN_OPTIONS", "Column", "Entry", "Exceptional", "measure", "variants"]
 
@@ -249,10 +250,11 @@ def _convergence(update: Update) -> Entry:
     }
     for course, least in nudged.items():
         if least > STALLED:
+            share = "all" if least > 0.995 else f"{least:.0%}"
             return Entry(
                 "no",
                 least - STALLED,
-                f"On {course.words} the gap keeps {least:.3g} of its size when t doubles.",
+                f"On {course.words} the gap keeps {share} of its size when $t$ doubles.",
             )
     free = [stall for course, stall in stalls.items() if course not in stuck]
     exceptions = tuple(
@@ -268,7 +270,8 @@ def _convergence(update: Update) -> Entry:
     return Entry(
         "yes",
         STALLED - rest,
-        f"When t doubles, every gap that is not small yet falls to {rest:.2g} of its size or less.",
+        f"When $t$ doubles, every gap that is not small yet falls to "
+        f"{number(round(rest, 2))} of its size or less.",
         exceptions,
     )
 
@@ -298,7 +301,7 @@ def _rates(update: Update) -> Entry:
         steps = int(np.argmax(gaps == 0.0)) + 1
         return Entry("exact", 1.0 - steps / ARRIVED, f"The optimum is reached in {steps} steps.")
     exponent = math.log2(gaps[STEPS // 2 - 1] / gaps[-1])
-    speed = "faster than any power of t" if exponent > 10.0 else f"like t^-{exponent:.2f}"
+    speed = "faster than any power of t" if exponent > 10.0 else f"like $t^{{-{exponent:.2f}}}$"
     return Entry(
         "O(1/t)" if exponent > SLOPE else "slower",
         abs(exponent - SLOPE),
@@ -330,12 +333,12 @@ _PULL = np.array([1.0, 0.9, 0.0])
 def _gravity_well(update: Update) -> Entry:
     pulled = max(_pulled(update, weight) for weight in (0.01, 1.0))
     if pulled < PULLED:
-        return Entry("none", PULLED - pulled, f"It happens in {pulled:.1%} of the states.")
+        return Entry("none", PULLED - pulled, f"The pull is felt in {pulled:.1%} of the states.")
     steps = [_escape(update, depth) for depth in DEPTHS]
     exponent = math.log(steps[1] / steps[0]) / math.log(DEPTHS[0] / DEPTHS[1])
     found = (
-        f"It happens in {pulled:.1%} of the states; from probability {DEPTHS[0]:.2g} the way out "
-        f"takes {steps[0]} steps, from {DEPTHS[1]:.2g} {steps[1]}."
+        f"The pull is felt in {pulled:.1%} of the states; from probability {DEPTHS[0]:.2g} "
+        f"the way out takes {number(steps[0])} steps, from {DEPTHS[1]:.2g} {number(steps[1])}."
     )
     if exponent > ESCAPE:
         return Entry("strong", exponent - ESCAPE, found)
@@ -428,8 +431,8 @@ RUNS, DRAWS = 40, 20_000
 def _stochastic(update: Update) -> Entry:
     bias, best = _bias(update), _sampled_run(update)
     found = (
-        f"The mean step with sampled values is off by up to {bias:.2g} times the weight; the "
-        f"better action ends with probability {best:.3f} or more in {RUNS} runs."
+        f"The mean step with sampled values is off by up to {number(float(f'{bias:.2g}'))} times "
+        f"the weight; the better action ends with probability {best:.3f} or more in {RUNS} runs."
     )
     if bias <= BIAS and best > 0.5:
         return Entry("yes", best - 0.5, found)

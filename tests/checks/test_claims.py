@@ -135,8 +135,8 @@ def test_a_sixth_update_gets_a_measured_row(sixth: str) -> None:
 
 
 def test_unknown_rows_columns_and_entries_are_named() -> None:
-    with pytest.raises(ValueError, match=r"update: expected one of pg-sm.*'npg'"):
-        check_cell("npg", "rates")
+    with pytest.raises(ValueError, match=r"update: expected one of pg-sm.*'nope'"):
+        check_cell("nope", "rates")
     with pytest.raises(ValueError, match=r"column: expected one of convergence.*'speed'"):
         check_cell("ce", "speed")
     with pytest.raises(ValueError, match=r"printed: expected one of slow.*'slowly'"):

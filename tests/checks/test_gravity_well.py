@@ -85,14 +85,14 @@ def test_an_own_update_with_a_kernel_is_judged():
 @pytest.mark.parametrize(
     "judge",
     [
-        lambda: checks.check_escape(["npg"], [1.0]),
-        lambda: checks.check_condition("npg", n_samples=1),
-        lambda: checks.check_violation("npg", gravity.CE_CASE),
-        lambda: well.escape_bound("npg", well.well(0.1), [1.0, 0.9, 0.0], 1.0),
+        lambda: checks.check_escape(["nope"], [1.0]),
+        lambda: checks.check_condition("nope", n_samples=1),
+        lambda: checks.check_violation("nope", gravity.CE_CASE),
+        lambda: well.escape_bound("nope", well.well(0.1), [1.0, 0.9, 0.0], 1.0),
     ],
 )
 def test_unknown_updates_are_refused(judge):
-    with pytest.raises(ValueError, match=r"update: expected one of pg-sm.*'npg'"):
+    with pytest.raises(ValueError, match=r"update: expected one of pg-sm.*'nope'"):
         judge()
 
 

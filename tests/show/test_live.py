@@ -1,64 +1,54 @@
 """The live figures: their mathematics in Node against the library, and the figures in a browser."""
 
-import json
 import math
 import re
-import subprocess
 from collections.abc import Callable, Iterator
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import traitlets
-from browser import ARGUMENTS, chromium
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Page
 
 from pu_lib.domains import chain
 from pu_lib.mdp import FiniteMDP
 from pu_lib.show.guide import Chooser
-from pu_lib.show.live import ChainPlay, ChangeOfMind, Dominoes, Noise, Price, Symmetry
-from pu_lib.theory.cycles import THREE_STATES
+from pu_lib.show.live import (
+    ChainPlay,
+    ChangeOfMind,
+    CycleComic,
+    Dominoes,
+    GravityWell,
+    Noise,
+    Price,
+    Symmetry,
+)
+from pu_lib.show.simplex_lab import SimplexLab
+from pu_lib.theory.cross_entropy import one_period
+from pu_lib.theory.cycles import THREE_STATES, simulate
 from pu_lib.theory.domino import board, domino, recursion
+from pu_lib.theory.gravity_well import condition_map
+from pu_lib.theory.gravity_well_escape import escape_steps
 from pu_lib.theory.unlearning import counts, path
 from pu_lib.trajectories import mixture, run
 from pu_lib.updates import PAPER, UPDATES, label_of
 
-FOLDER = resources.files("pu_lib.show") / "live"
 AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
-FIGURES = (ChangeOfMind, Symmetry, Dominoes, ChainPlay, Noise, Price)
-
-RUNNER = """
-import { readFileSync } from "node:fs";
-import * as live from "./live.mjs";
-const cases = JSON.parse(readFileSync(0, "utf8"));
-const plain = (_, x) => (x === Infinity ? "Infinity" : x);
-console.log(JSON.stringify(cases.map(([name, ...given]) => live[name](...given)), plain));
-"""
+FIGURES = (
+    ChangeOfMind,
+    Symmetry,
+    Dominoes,
+    ChainPlay,
+    Noise,
+    Price,
+    SimplexLab,
+    GravityWell,
+    CycleComic,
+)
 
 Call = Callable[[list[list[Any]]], Any]
-
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory, node: str | None) -> Call:
-    """A function that calls exports of updates.js: [[name, *arguments], ...] -> results."""
-    if node is None:
-        pytest.skip("no node on the path")
-    folder = tmp_path_factory.mktemp("live")
-    text = (FOLDER / "updates.js").read_text(encoding="utf-8")
-    (folder / "live.mjs").write_text(text, encoding="utf-8")
-    (folder / "run.mjs").write_text(RUNNER, encoding="utf-8")
-
-    def call(cases: list[list[Any]]) -> Any:
-        command = [node, "run.mjs"]
-        given = json.dumps(cases)
-        done = subprocess.run(
-            command, input=given, cwd=folder, capture_output=True, text=True, check=True
-        )
-        return json.loads(done.stdout)
-
-    return call
+Opened = Callable[..., Page]
 
 
 def number(found: Any) -> float:
@@ -205,6 +195,44 @@ def test_the_price_of_one_step(live: Call, name: str) -> None:
     assert (found[-1]["change"] < 0) == (name == "ce")
 
 
+def cycle(live: Call, name: str) -> list[dict[str, Any]]:
+    example = CycleComic().example
+    return list(
+        live(
+            [
+                [
+                    "cycle",
+                    *(example[key] for key in ("rewards", "successors", "discount")),
+                    *(name, example["start"], example["phases"], CycleComic.MOST),
+                ]
+            ]
+        )[0]
+    )
+
+
+@pytest.mark.parametrize("name", CycleComic.SOFTMAX)
+def test_the_comic_shows_the_library_s_run_over_all_periods(live: Call, name: str) -> None:
+    frames = cycle(live, name)
+    orbit = simulate(THREE_STATES, CycleComic.MOST, update=name)
+    values = [frame["v"][:3] for frame in frames[:-1]]
+    np.testing.assert_allclose(values, orbit.values, rtol=1e-11, atol=1e-11)
+    greedy = [int(np.argmax(row)) for frame in frames[:-1] for row in frame["q"][:3]]
+    assert greedy == orbit.greedy.ravel().tolist()
+    for s, row in enumerate(frames[-1]["theta"]):
+        np.testing.assert_allclose(row, orbit.theta[s, : len(row)], rtol=1e-11, atol=1e-11)
+
+
+def test_every_period_of_the_comic_is_the_cycle_with_one_mistaken_step(live: Call) -> None:
+    frames = cycle(live, "ce")
+    expected = one_period()
+    for start in range(0, len(frames) - 1, 8):
+        for t, frame in enumerate(frames[start : start + 8]):
+            np.testing.assert_allclose(frame["v"][:3], expected.values[t], atol=1e-8)
+            assert frame["greedy"] == THREE_STATES.phases[t].greedy
+        tops = [(np.argmax(f["after"]), f["greedy"]) for f in frames[start : start + 8]]
+        assert [t for t, (top, target) in enumerate(tops) if top != target] == [5]
+
+
 # Counts, exactly, over the whole range of the controls
 
 
@@ -224,20 +252,41 @@ def test_counts_of_the_dominoes_are_exact(live: Call, name: str, eta: float) -> 
     expected = recursion(Dominoes.MOST, name, eta)
     assert expected[0] == domino(Dominoes.MOST, name, eta)
     for h, times in enumerate(found, start=1):
-        assert times == expected[Dominoes.MOST - h :]
+        assert [number(t) for t in times] == expected[Dominoes.MOST - h :]
 
 
 @pytest.mark.parametrize("name", PAPER)
-def test_the_whole_domino_process_is_that_of_the_library(live: Call, name: str) -> None:
-    [found] = live([["dominoProcess", name, 6, 0.25]])
+def test_the_dominoes_lean_as_the_process_says(live: Call, name: str) -> None:
+    """Until it flips, each state has the probabilities of the library's process."""
     times, history = board(6, name, "1/4")
-    assert found["times"] == times
-    np.testing.assert_allclose(found["rows"], history, rtol=1e-11, atol=1e-12)
+    given = [[k, t] for k, flip in enumerate(times) for t in range(int(flip) + 1)]
+    found = live([["dominoShare", name, 6, 0.25, k, t] for k, t in given])
+    expected = [history[t][k] for k, t in given]
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
 
 
-def test_a_domino_that_can_never_fall_is_said_to_take_for_ever(live: Call) -> None:
-    [times] = live([["dominoTimes", "pg-es", 3, 2.0]])
-    assert [number(t) for t in times] == recursion(3, "pg-es", 2) == [math.inf, math.inf, 1]
+@pytest.mark.parametrize("weight", GravityWell.WEIGHTS)
+@pytest.mark.parametrize("name", UPDATES)
+def test_counts_of_the_gravity_well_are_exact(live: Call, name: str, weight: float) -> None:
+    middles = [round(0.05 * i, 2) for i in range(20)]
+    values = np.array([[1.0, middle, GravityWell().low] for middle in middles])
+    for start in GravityWell.STARTS.values():
+        found = live([["escape", name, start, q.tolist(), weight, 20_000] for q in values])
+        expected = escape_steps(name, np.tile(start, (20, 1)), values, weight, 20_000)
+        shown = np.array([number(x) for x in found], dtype=float)
+        np.testing.assert_array_equal(shown, np.where(expected > 20_000, np.inf, expected))
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.4, 10.0])
+@pytest.mark.parametrize("name", UPDATES)
+def test_the_shade_of_the_gravity_well_is_the_library_s(
+    live: Call, name: str, weight: float
+) -> None:
+    points = np.random.default_rng(4).dirichlet(np.ones(3), size=300)
+    for middle in (0.0, 0.5, 0.9):
+        q = [1.0, middle, 0.1]
+        found = live([["gravity", name, pi.tolist(), q, weight] for pi in points])
+        np.testing.assert_array_equal(found, condition_map(name, points, q, weight))
 
 
 # The widgets
@@ -253,9 +302,11 @@ def test_a_domino_that_can_never_fall_is_said_to_take_for_ever(live: Call) -> No
         (Symmetry, {"policy": 1.0}),
         (Dominoes, {"states": 15}),
         (Dominoes, {"eta": 1.0}),
-        (ChainPlay, {"first": "npg"}),
+        (ChainPlay, {"first": "nope"}),
         (ChainPlay, {"share": 1.5}),
         (Noise, {"odds": 0.0}),
+        (GravityWell, {"policy": [0.5, 0.5, 0.5]}),
+        (GravityWell, {"middle": 1.0}),
         (Price, {"value": 1.0}),
     ],
 )
@@ -266,62 +317,14 @@ def test_values_that_no_control_has_are_refused(figure: Any, wrong: dict[str, An
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_a_figure_shows_the_papers_updates_and_imports_nothing(figure: Any) -> None:
+def test_a_figure_knows_the_updates_and_imports_nothing(figure: Any) -> None:
     widget = figure()
-    assert widget.updates == list(PAPER)
-    assert widget.labels == {name: label_of(name) for name in PAPER}
+    assert set(PAPER) <= set(widget.updates) <= set(UPDATES)
+    assert widget.labels == {name: label_of(name) for name in UPDATES}
     text = str(figure._esm)
     assert text.count("export default") == 1
     assert not re.search(r"^\s*import\b", text, re.MULTILINE)
     assert "://" not in text.replace("http://www.w3.org/2000/svg", "")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    program = chromium()
-    if program is None:
-        pytest.skip("there is no Chromium; install it, or name it in the variable CHROMIUM")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
-        yield started
-        started.close()
-
-
-PAGE = """<!doctype html><html lang="en" data-theme="light"><title>A figure</title>
-<style>%s</style><main><h1>A figure</h1><div id="box"></div></main>
-<script type="module">
-%s
-const state = %s;
-const heard = {};
-const model = {
-  get: (key) => state[key],
-  set(key, value) {
-    state[key] = value;
-    (heard[`change:${key}`] ?? []).forEach((act) => act());
-  },
-  save_changes() {},
-  on: (event, act) => (heard[event] ??= []).push(act),
-};
-render({ model, el: document.getElementById("box") });
-</script>"""
-
-
-def opened(browser: Browser, widget: Any, tmp_path: Path, width: int = 800, **context: Any) -> Page:
-    """Open a page with the figure alone; whatever it asks for or complains of is a fault."""
-    shown = {k: v for k, v in widget.get_state().items() if k not in ("_esm", "_css")}
-    state = json.dumps(shown, default=lambda _: None)
-    file = tmp_path / "figure.html"
-    file.write_text(PAGE % (widget._css, widget._esm, state), encoding="utf-8")
-    page = browser.new_page(viewport={"width": width, "height": 844}, **context)
-    faults: list[str] = []
-    page.on("console", lambda m: m.type == "error" and faults.append(m.text))
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("request", lambda r: r.url != file.as_uri() and faults.append(r.url))
-    page.goto(file.as_uri())
-    page.wait_for_selector(".pu-live-words:not(:empty)")
-    page.wait_for_timeout(100)
-    page.faults = faults  # type: ignore[attr-defined]
-    return page
 
 
 def caption(page: Page) -> str:
@@ -330,9 +333,9 @@ def caption(page: Page) -> str:
 
 @pytest.mark.parametrize("figure", FIGURES)
 def test_figures_are_accessible_fit_a_phone_and_answer_the_keyboard(
-    browser: Browser, figure: Any, tmp_path: Path
+    opened: Opened, figure: Any
 ) -> None:
-    page = opened(browser, figure(), tmp_path, width=390)
+    page = opened(figure(), width=390)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.evaluate(AXE.read_text() + "; window.axe = window.axe || module.exports;")
     for theme in ("light", "dark"):
@@ -342,22 +345,22 @@ def test_figures_are_accessible_fit_a_phone_and_answer_the_keyboard(
             v["id"] for v in found["violations"] if theme == "light" or v["id"] != "color-contrast"
         ]
         assert bad == []
-    for index in range(page.locator("input[type=range]").count()):
+    for fold in page.locator("summary").all():
+        fold.click()
+    for control in page.locator("input[type=range]").all():
         before = page.locator(".pu-live").inner_html()
-        page.locator("input[type=range]").nth(index).focus()
-        page.keyboard.press("ArrowRight")
+        at_end = control.input_value() == control.get_attribute("max")
+        control.press("ArrowLeft" if at_end else "ArrowRight")
         page.wait_for_timeout(50)
         assert page.locator(".pu-live").inner_html() != before
         assert len(caption(page)) > 40
-    assert page.faults == []  # type: ignore[attr-defined]
-    page.close()
 
 
 @pytest.mark.parametrize(("eta", "n"), [(0.5, 20), (2.0, 7)])
 def test_the_race_is_played_by_keyboard_and_shows_the_exact_counts(
-    browser: Browser, tmp_path: Path, eta: float, n: int
+    opened: Opened, eta: float, n: int
 ) -> None:
-    page = opened(browser, ChangeOfMind(n=n, eta=eta), tmp_path, reduced_motion="reduce")
+    page = opened(ChangeOfMind(n=n, eta=eta), reduced_motion="reduce")
     assert page.get_by_role("button", name="Flip the values").is_disabled()
     page.get_by_role("button", name=f"Train {n} steps").press("Enter")
     assert "Who will be the first back" in caption(page)
@@ -369,16 +372,14 @@ def test_the_race_is_played_by_keyboard_and_shows_the_exact_counts(
     assert shown == ["never" if math.isinf(m) else f"back: {m}" for m in exact]
     assert f"Your guess was {label_of('pg-sm')}, but" in caption(page)
     assert ("never comes back" in caption(page)) == (math.inf in exact)
-    assert page.faults == []  # type: ignore[attr-defined]
-    page.close()
 
 
-@pytest.mark.parametrize("figure", [Dominoes, ChainPlay])
-def test_what_plays_can_be_paused(browser: Browser, tmp_path: Path, figure: Any) -> None:
-    page = opened(browser, figure(), tmp_path)
-    time = page.locator("input[type=range]").last
+@pytest.mark.parametrize("figure", [Dominoes, ChainPlay, SimplexLab, GravityWell, CycleComic])
+def test_what_plays_can_be_paused(opened: Opened, figure: Any) -> None:
+    page = opened(figure())
+    time = page.get_by_role("slider", name=re.compile("^(step|step t|update t)$"))
     page.get_by_role("button", name="Play").press("Enter")
-    page.wait_for_timeout(600)
+    page.wait_for_function("(slider) => slider.value > 0", arg=time.element_handle())
     page.get_by_role("button", name="Pause").press("Enter")
     reached = time.input_value()
     assert 0 < int(reached) < int(time.get_attribute("max") or 0)
@@ -386,16 +387,51 @@ def test_what_plays_can_be_paused(browser: Browser, tmp_path: Path, figure: Any)
     assert time.input_value() == reached
     assert page.locator(".pu-live-words").get_attribute("aria-live") == "polite"
     assert len(caption(page)) > 40
-    assert page.faults == []  # type: ignore[attr-defined]
-    page.close()
 
 
-def test_the_dominoes_say_when_all_have_fallen(browser: Browser, tmp_path: Path) -> None:
-    page = opened(browser, Dominoes(states=14), tmp_path, reduced_motion="reduce")
+def test_the_dominoes_say_when_all_have_fallen(opened: Opened) -> None:
+    page = opened(Dominoes(states=14), reduced_motion="reduce")
     page.get_by_role("button", name="Play").press("Enter")
     told = caption(page).replace("\u202f", "")
     for name in PAPER:
         assert f"{domino(14, name, '1/8')}" in told
+    assert "The rows of CE and MCE coincide" in told
+
+
+def test_the_dominoes_judge_a_guess_when_a_state_is_added(opened: Opened) -> None:
+    page = opened(Dominoes(states=8))
+    page.get_by_role("radio", name="a few").press("Space")
+    page.get_by_role("button", name="Add a state").press("Enter")
+    old, new = (domino(h, "pg-sm", "1/8") for h in (8, 9))
+    assert "You guessed “a few”" in caption(page)
+    assert f"PG-SM needs {new} instead of {old} steps" in caption(page)
+
+
+def test_the_gravity_well_tells_the_course_of_the_best_action(opened: Opened) -> None:
+    page = opened(GravityWell(), reduced_motion="reduce")
+    page.get_by_role("radio", name="it falls, then rises").press("Space")
+    page.get_by_role("button", name="Play").press("Enter")
+    told = caption(page).replace("\u202f", "")
+    assert "You guessed “it falls, then rises”" in told
+    assert "Under PG-SM it rises from 0.02 to 0.03, falls back to 0.0034" in told
+    assert "8452 steps. Under MCE it never falls on its way from 0.02 to one half, after 9" in told
+
+
+def test_the_comic_names_the_mistaken_step_and_where_it_ends(opened: Opened) -> None:
+    page = opened(CycleComic(), reduced_motion="reduce")
+    page.get_by_role("radio", name="at the best policy").press("Space")
+    page.get_by_role("button", name="Step 6").press("Enter")
+    assert "This is the mistaken step: a₁ is neither greedy nor was it on top" in caption(page)
+    assert page.get_by_text("mistaken", exact=False).count() == 2  # one panel, and the caption
+    page.get_by_role("button", name="Play").press("Enter")
+    assert "You guessed “at the best policy”" in caption(page)
+    assert "all parameters are what they were before step 1" in caption(page)
+    page.get_by_text("Another update").click()
+    page.get_by_role("combobox").select_option("mce")
+    page.get_by_role("slider", name="period").press("End")
+    page.wait_for_timeout(50)
+    assert "the policy is at the optimum" in caption(page)
+
     assert page.faults == []  # type: ignore[attr-defined]
     page.close()
 

@@ -1,14 +1,31 @@
-"""The updates of the simplex lab, run in Node, against those of the library."""
+"""The simplex lab: its paths and clocks in Node against the library, and its page."""
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
+import traitlets
+from playwright.sync_api import Page
 
 from pu_lib.show.simplex_lab import PRESETS, SimplexLab
+from pu_lib.theory.gravity_well_escape import lost_steps
 from pu_lib.trajectories import follow
-from pu_lib.updates import PAPER, UPDATES, escort, project_simplex, softmax
+from pu_lib.updates import UPDATES, escort, project_simplex, softmax
+
+Call = Callable[[list[list[Any]]], Any]
+Opened = Callable[..., Page]
+
+MOST = 10_000
+GOALS = (0.5, 0.95)
 
 
-def test_parametrizations_and_projection_equal_those_of_the_library(lab):
+def caption(page: Page) -> str:
+    return page.locator(".pu-live-words").inner_text().replace("\u202f", "")
+
+
+def test_parametrizations_and_projection_equal_those_of_the_library(live: Call) -> None:
     rng = np.random.default_rng(1)
     points = [3 * rng.normal(size=int(rng.integers(2, 7))) for _ in range(200)]
     for function, ours in (
@@ -16,33 +33,88 @@ def test_parametrizations_and_projection_equal_those_of_the_library(lab):
         ("escort", escort),
         ("projectSimplex", project_simplex),
     ):
-        theirs = lab([[function, x.tolist()] for x in points])
+        theirs = live([[function, x.tolist()] for x in points])
         for x, y in zip(points, theirs, strict=True):
             np.testing.assert_allclose(y, ours(x), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", PAPER)
-def test_paths_and_effects_equal_those_of_the_library(lab, name):
+@pytest.mark.parametrize("name", UPDATES)
+def test_paths_equal_those_of_the_library_also_where_the_values_flip(live: Call, name: str) -> None:
     rng = np.random.default_rng(2)
     pi, q = rng.dirichlet(np.full(3, 3.0)), rng.random(3)
-    [path, effect] = lab(
+    turned = q.max() + q.min() - q
+    values = [q if t < 25 else turned for t in range(60)]
+    [path] = live([["path", name, pi.tolist(), q.tolist(), 0.2, 60, 25, turned.tolist()]])
+    update = UPDATES[name]
+    expected = update.policy(follow(update, values, 0.2, 60, update.parameters(pi)))
+    np.testing.assert_allclose(path, expected, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_what_one_step_does_equals_the_library(live: Call, name: str) -> None:
+    rng, update = np.random.default_rng(3), UPDATES[name]
+    given = [
+        (rng.dirichlet(np.ones(3)), rng.random(3), 10 ** rng.uniform(-2, 2)) for _ in range(200)
+    ]
+    found = live([["oneStep", name, pi.tolist(), q.tolist(), w] for pi, q, w in given])
+    for (pi, q, w), step in zip(given, found, strict=True):
+        gains = update.policy(update.step(update.parameters(pi), q, w)) - pi
+        assert step["change"] == pytest.approx(gains @ q, abs=1e-12)
+        assert step["well"] == bool(gains.max() > gains[q.argmax()] + 1e-12)
+
+
+@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_clocks_are_those_of_the_library_over_the_range_of_both_sliders(
+    live: Call, preset: str, name: str
+) -> None:
+    """Every position of the two open sliders, from the start of every button."""
+    start, update = PRESETS[preset], UPDATES[name]
+    grid = list(product([round(0.05 * i, 2) for i in range(21)], SimplexLab.WEIGHTS))
+    values = np.array([[first, *start["q"][1:]] for first, _ in grid])
+    weights = np.array([w for _, w in grid])
+    found = live(
         [
-            ["follow", name, pi.tolist(), q.tolist(), 0.2, 40],
-            ["effect", name, pi.tolist(), q.tolist(), 0.2],
+            ["arrivals", name, start["policy"], q.tolist(), w, GOALS, MOST]
+            for q, w in zip(values, weights.tolist(), strict=True)
         ]
     )
-    update = UPDATES[name]
-    expected = update.policy(follow(update, q, 0.2, 40, update.parameters(pi)))
-    np.testing.assert_allclose(path, expected, rtol=1e-11, atol=1e-12)
-    gains = expected[1] - pi
-    assert effect["change"] == pytest.approx(gains @ q, abs=1e-14)
-    assert effect["well"] == bool(gains.argmax() != q.argmax())
+    expected = clocks(update, start["policy"], values, weights)
+    shown = np.array([[float(x) for x in pair] for pair in found])
+    np.testing.assert_array_equal(shown, expected)
 
 
-def test_presets_show_what_their_names_say(lab):
-    def effect(text, name):
+def clocks(update: Any, pi: list[float], q: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the steps to each goal, one row a setting; infinity beyond `MOST`."""
+    theta = np.tile(update.parameters(np.array(pi)), (len(q), 1))
+    best = q == q.max(axis=1, keepdims=True)
+    found = np.full((len(q), len(GOALS)), np.inf)
+    left = np.arange(len(q))
+    for t in range(MOST + 1):
+        share = np.where(best[left], update.policy(theta), 0.0).sum(axis=1)
+        for k, goal in enumerate(GOALS):
+            found[left[share >= goal], k] = np.minimum(found[left[share >= goal], k], t)
+        going = share < GOALS[-1]
+        left, theta = left[going], theta[going]
+        if not left.size:
+            break
+        theta = update.step(theta, q[left], weights[left])
+    return found
+
+
+def test_the_run_from_1_3_5_takes_8452_steps_against_16_and_9(live: Call) -> None:
+    start = PRESETS["The start (1, 3, 5)"]
+    uniform = [1 / 3] * 3
+    given = [("pg-sm", start["policy"]), ("pg-sm", uniform), ("mce", start["policy"])]
+    found = live([["arrivals", n, pi, start["q"], 0.4, GOALS, MOST] for n, pi in given])
+    exact = lost_steps([1.0, 3.0, 5.0], start["q"], 0.4)
+    assert [steps[0] for steps in found] == [*exact["pg-sm"], exact["mce"][0]] == [8452, 16, 9]
+
+
+def test_presets_show_what_their_names_say(live: Call) -> None:
+    def effect(text: str, name: str) -> Any:
         preset = PRESETS[text]
-        return lab([["effect", name, preset["policy"], preset["q"], preset["weight"]]])[0]
+        return live([["oneStep", name, preset["policy"], preset["q"], preset["weight"]]])[0]
 
     assert effect("CE lowers the value", "ce")["change"] < -1e-3
     assert effect("CE lowers the value", "mce")["change"] > 0
@@ -52,14 +124,45 @@ def test_presets_show_what_their_names_say(lab):
     assert effect("A huge step", "ce")["change"] > 0
 
 
-def test_presets_are_states_of_the_widget():
+def test_presets_are_states_of_the_widget() -> None:
     for preset in PRESETS.values():
         lab = SimplexLab(**preset)
         assert sum(lab.policy) == pytest.approx(1)
-        assert lab.get_state()["steps"] == preset["steps"]
+    assert len(set(lab.dashes.values())) == len(UPDATES)
 
 
-def test_the_lab_draws_each_of_the_papers_updates():
-    lab = SimplexLab()
-    assert list(lab.labels) == list(PAPER)
-    assert len(set(lab.dashes.values())) == len(PAPER)
+@pytest.mark.parametrize(
+    "wrong",
+    [{"policy": [2.0, 2.0, 2.0]}, {"q": [1.0, 2.0]}, {"q": [0.0, 1.0, 2.0]}, {"weight": 0.3}],
+)
+def test_what_is_no_state_of_the_lab_is_refused(wrong: dict[str, Any]) -> None:
+    [trait] = wrong
+    with pytest.raises(traitlets.TraitError, match=rf"'?{trait}'? trait|element of the '{trait}'"):
+        SimplexLab(**wrong)
+
+
+def test_the_lab_is_played_by_keyboard(opened: Opened) -> None:
+    page = opened(SimplexLab(), reduced_motion="reduce")
+    page.get_by_role("radio", name="MCE").press("Space")
+    assert "Your guess is MCE" in caption(page)
+    page.get_by_role("button", name="(1, 3, 5)").press("Enter")
+    page.wait_for_timeout(50)
+    page.get_by_role("button", name="Play").press("Enter")
+    told = caption(page)
+    assert "You guessed “MCE”. DI was the first" in told
+    assert "PG-SM needs 8452 steps from here and 16 from the uniform policy; MCE needs 9" in told
+    page.get_by_role("button", name="Flip the values").press("Enter")
+    page.wait_for_timeout(50)
+    assert "The values have flipped after 8756 steps: a₃ is the best" in caption(page)
+    handle = page.get_by_role("slider", name="The policy at the start")
+    before = handle.get_attribute("aria-valuetext")
+    handle.press("ArrowRight")
+    page.wait_for_timeout(50)
+    assert handle.get_attribute("aria-valuetext") != before
+
+
+def test_ties_are_named_and_paths_that_coincide(opened: Opened) -> None:
+    page = opened(SimplexLab(q=[1.0, 1.0, 0.0]), reduced_motion="reduce")
+    assert "a₁ and a₂ tie for the best; CE and MCE take a₁" in caption(page)
+    page.get_by_role("button", name="Play").press("Enter")
+    assert "The paths of CE and MCE coincide" in caption(page)

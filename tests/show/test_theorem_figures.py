@@ -1,7 +1,6 @@
 """The figures of the convergence, cross-entropy and rates chapters draw, and say what they show."""
 
 import numpy as np
-import pytest
 
 from pu_lib.show import convergence, cross_entropy, rates
 from pu_lib.show.style import BookFigure
@@ -33,14 +32,6 @@ def test_rates_figures_draw_what_they_say() -> None:
     limit = rates.draw_limits(200)
     assert len(limit.axes[0].lines) == 8
     assert isinstance(rates.draw_overtaking(), BookFigure)
-
-
-@pytest.mark.parametrize("step", [0, 5])
-def test_the_cycle_s_frames_say_what_is_updated(step: int) -> None:
-    words = cross_entropy.alt_cycle_step(step)
-    phase = cross_entropy.THREE_STATES.phases[step]
-    assert f"s{phase.state} is updated" in words
-    assert isinstance(cross_entropy.draw_cycle_step(step), BookFigure)
 
 
 def test_other_frames_say_where_it_ends() -> None:

@@ -25,7 +25,7 @@ def test_figures_draw_without_titles(draw):
     assert not any(ax.get_title() for ax in fig.axes)
 
 
-@pytest.mark.parametrize("module", [gravity_well, stochastic, approximation])
+@pytest.mark.parametrize("module", [stochastic, approximation])
 def test_every_frame_of_the_explorers(module):
     for explorer in module.EXPLORERS.values():
         frames = list(explorer.frames())

@@ -4,7 +4,7 @@ const BOARD = 146;
 const CURVES = 128;
 
 function render({ model, el }) {
-  const names = model.get("updates");
+  const names = shown(model);
   const labels = model.get("labels");
   const colours = model.get("colours");
   const mdp = chain(model.get("states"));
@@ -14,7 +14,7 @@ function render({ model, el }) {
   const jump = evaluate(mdp, mdp.rewards.map(() => [1, 0])).performance;
   const paths = {};
   const path = (name) => (paths[name] ??= learn(mdp, name, end, model.get("eta"), model.get("share")));
-  const shown = () => [model.get("first"), model.get("second")];
+  const played = () => [model.get("first"), model.get("second")];
   let now = 0;
 
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
@@ -89,7 +89,7 @@ function render({ model, el }) {
       svg("line", { x1: left, x2: right, y1: height(value), y2: height(value), class: "pu-live-grid" }, curves);
       svg("text", { x: left - 6, y: height(value) + 4, "text-anchor": "end", class: "pu-live-faint" }, curves, text);
     });
-    shown().forEach((name) => {
+    played().forEach((name) => {
       const points = path(name).map(({ performance }, t) => `${at(t).toFixed(1)},${height(performance).toFixed(1)}`);
       const group = svg("g", { style: `--tone:${colours[name]}` }, curves);
       svg("polyline", { points: points.join(" "), class: "pu-live-curve", opacity: 0.28 }, group);
@@ -123,7 +123,7 @@ function render({ model, el }) {
   }
 
   function say() {
-    const [first, second] = shown();
+    const [first, second] = played();
     let text = `After ${plural(now, "update")}: ${told(first)}`;
     if (first !== second) text += ` ${told(second)}`;
     if (now === 0) text = `Before the first update both policies toss a coin in each state. Then jumping is the better action in ${jumpers(first)} of the ${last} states. Press Play.`;

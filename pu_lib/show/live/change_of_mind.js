@@ -4,7 +4,7 @@ const START = 5; // where one half stands on the track, and how far it is to one
 const LENGTH = 90;
 
 function render({ model, el }) {
-  const names = model.get("updates");
+  const names = shown(model);
   const labels = model.get("labels");
   const colours = model.get("colours");
   const get = (key) => model.get(key);

@@ -1,10 +1,12 @@
-// Domino: a row of states for each update, and one axis of time for all of them.
+// Domino: a row of states for each update, and one axis of time for all of them. A domino leans to
+// the right by as much as its state has learnt of the wrong action, and falls to the left when it flips.
 
 const ROW = 62;
-const TOP = 14;
+const TOP = 18;
+const LEAN = 42; // degrees, for a state that is certain of the wrong action
 
 function render({ model, el }) {
-  const names = model.get("updates");
+  const names = shown(model);
   const labels = model.get("labels");
   const colours = model.get("colours");
   const get = (key) => model.get(key);
@@ -12,32 +14,36 @@ function render({ model, el }) {
     model.set(key, value);
     model.save_changes();
   };
-  let times = {};
+  let paths = {};
+  let before = null; // the number of states that stood here last, and what they took
   let end = 1;
   let now = 0;
+  const slow = names[0];
 
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  const asked = question(
+    `One more state in the row: how many more steps will ${labels[slow]} need?`,
+    [["few", "a few"], ["half", "half as many again"], ["all", "as many again, or more"]], say);
+  const more = button("Add a state", () => put("states", get("states") + 1), "pu-live-main");
   const states = slider("states", 1, get("most"), 1, get("states"), (x) => `${x}`, (x) => put("states", x));
-  const time = slider("step t", 0, 1, 1, 0, (x) => count(x), (x) => {
+  const time = slider("step t", 0, 1, 1, 0, digits, (x) => {
     run.set(x);
     show(x);
   });
   const run = playback(time, () => end, 9, (t) => show(t), words);
   const picture = svg("svg", { height: TOP + ROW * names.length + 26, "aria-hidden": "true" });
   const room = html("div", {}, picture);
-  frame(el, "domino",
-    html("div", { class: "pu-live-bar" }, states.row),
+  frame(el, "domino", asked.box,
+    html("div", { class: "pu-live-bar" }, more, states.row),
     html("div", { class: "pu-live-bar" }, run.play, time.row),
     room, words,
     html("details", { class: "pu-live-fold" }, html("summary", {}, "Step size"),
       select("step size", get("sizes").map((x) => [x, fraction(x)]), get("eta"),
         (x) => put("eta", Number(x)))));
 
-  function count(x) {
-    return `${x}`.replace(/\B(?=(\d{3})+$)/g, "\u202f");
-  }
-
   const subscript = (k) => [...`${k}`].map((digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]).join("");
+  const solved = (name) => paths[name].times[0];
+  const called = (group) => spoken(group.map((name) => labels[name]));
 
   const redraw = fit(room, (width) => {
     picture.replaceChildren();
@@ -54,28 +60,30 @@ function render({ model, el }) {
       const base = TOP + ROW * i + 36;
       const row = svg("g", { style: `--tone:${colours[name]}` }, picture);
       svg("text", { x: 0, y: base - 8, "font-weight": 600 }, row, labels[name]);
-      times[name].forEach((flip, k) => {
+      const { times } = paths[name];
+      times.forEach((flip, k) => {
         const x = label + tall + each * (k + 0.4);
         const fallen = flip <= now;
+        const lean = fallen ? 0 : LEAN * Math.max(0, 1 - 2 * dominoAt(paths[name], k, now));
         // a domino falls to the left, as the good news travels from the last state to the first
         svg("rect", {
           x: x - wide / 2, y: base - tall, width: wide, height: tall, rx: 1.2,
           class: fallen ? "pu-live-fallen" : "pu-live-standing",
-          transform: fallen ? `rotate(-68 ${x - wide / 2} ${base})` : "",
+          transform: fallen ? `rotate(-68 ${x - wide / 2} ${base})` : `rotate(${lean} ${x + wide / 2} ${base})`,
         }, row);
       });
-      const done = times[name][0] <= now;
+      const done = solved(name) <= now;
       svg("text", { x: width, y: base - 8, "text-anchor": "end", "font-weight": done ? 700 : 400 }, row,
-        done ? count(times[name][0]) : "…");
+        done ? digits(solved(name)) : "…");
       const lane = base + 8;
       svg("line", { x1: label, x2: width - 4, y1: lane, y2: lane, class: "pu-live-grid" }, row);
-      svg("line", { x1: label, x2: at(Math.min(now, times[name][0])), y1: lane, y2: lane, class: "pu-live-shaft" }, row);
-      times[name].filter((flip) => flip <= now).forEach((flip) =>
+      svg("line", { x1: label, x2: at(Math.min(now, solved(name))), y1: lane, y2: lane, class: "pu-live-shaft" }, row);
+      times.filter((flip) => flip <= now).forEach((flip) =>
         svg("line", { x1: at(flip), x2: at(flip), y1: lane - 5, y2: lane + 5, class: "pu-live-print" }, row));
     });
     const y = TOP + ROW * names.length + 16;
     svg("text", { x: label, y, class: "pu-live-faint" }, picture, "step 0");
-    svg("text", { x: width, y, "text-anchor": "end", class: "pu-live-faint" }, picture, `step ${count(end)}`);
+    svg("text", { x: width, y, "text-anchor": "end", class: "pu-live-faint" }, picture, `step ${digits(end)}`);
   });
 
   function show(t) {
@@ -85,27 +93,52 @@ function render({ model, el }) {
   }
 
   function say() {
-    const solved = names.filter((name) => times[name][0] <= now);
-    const waiting = names.filter((name) => times[name][0] > now);
-    const called = (group) => spoken(group.map((name) => labels[name]));
+    const done = names.filter((name) => solved(name) <= now);
+    const waiting = names.filter((name) => solved(name) > now);
     const h = get("states");
     let text;
-    if (now === 0) text = `${h === 1 ? "One state" : `${h} states`} in a row, and none has fallen yet. A state learns the right way only once the next one has fallen. Play.`;
-    else if (!waiting.length) {
-      const found = grouped(names, (name) => times[name][0], (a, b) => a - b);
-      text = `All have fallen: ${spoken(found.map(([steps, group]) => `${called(group)} after ${count(steps)}`))} ${end === 1 ? "step" : "steps"}. Neither policy gradient can do it in fewer than 2^${h} − 1 = ${count(2 ** h - 1)}.`;
+    if (now === 0) {
+      text = `${grown()}${h === 1 ? "One state" : `${h} states`} in a row, all undecided. Only the last one is told the truth; each of the others leans the wrong way until its right neighbour has fallen. Press Play.`;
+    } else if (!waiting.length) {
+      text = `${grown()}All have fallen: ${spoken(tally())}.${twins()} Neither policy gradient can do it in fewer than 2${superscript(h)} − 1 = ${digits(2 ** h - 1)} steps.`;
     } else {
-      const left = waiting.map((name) => `${times[name].filter((flip) => flip > now).length} under ${labels[name]}`);
-      text = `${solved.length ? `${called(solved)} ${solved.length > 1 ? "are" : "is"} done. ` : ""}Still standing: ${spoken(left)}.`;
+      const left = waiting.map((name) => `${paths[name].times.filter((flip) => flip > now).length} under ${labels[name]}`);
+      text = `After ${plural(now, "step")}: ${done.length ? `${called(done)} ${done.length > 1 ? "are" : "is"} done. ` : ""}Still standing: ${spoken(left)}.`;
     }
     if (words.textContent !== text) words.textContent = text;
   }
 
+  const superscript = (k) => [...`${k}`].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("");
+
+  const tally = () => grouped(names, solved, (a, b) => a - b)
+    .map(([steps, group]) => `${called(group)} after ${plural(steps, "step")}`);
+
+  // Rows whose states all flip at the same times.
+  function twins() {
+    const same = grouped(names, (name) => paths[name].times.join(), () => 0).map(([, group]) => group);
+    const pairs = same.filter((group) => group.length > 1 && get("states") > 1);
+    return pairs.length ? ` The rows of ${spoken(pairs.map(called))} coincide.` : "";
+  }
+
+  // What one more state has cost, if the last change was one more state.
+  function grown() {
+    if (!before || before.states + 1 !== get("states") || before.eta !== get("eta")) return "";
+    const [old, extra] = [before.steps, names.map((name, i) => solved(name) - before.steps[i])];
+    const right = extra[0] >= old[0] ? "all" : 2 * extra[0] >= old[0] ? "half" : "few";
+    const last = names.at(-1);
+    return `${asked.judge([right])}With ${get("states")} states, ${labels[slow]} needs ${digits(solved(slow))} instead of ${
+      plural(old[0], "step")}, and ${labels[last]} ${digits(solved(last))} instead of ${digits(old.at(-1))}. `;
+  }
+
   function compute() {
     run.halt();
-    times = Object.fromEntries(names.map((name) => [name, dominoTimes(name, get("states"), get("eta"))]));
-    end = Math.max(...names.map((name) => times[name][0]));
-    states.set(get("states"));
+    const [h, eta] = [get("states"), get("eta")];
+    before = compute.last ?? null;
+    paths = Object.fromEntries(names.map((name) => [name, dominoPaths(name, h, eta)]));
+    compute.last = { states: h, eta, steps: names.map(solved) };
+    end = Math.max(...names.map(solved));
+    states.set(h);
+    more.disabled = h === get("most");
     time.bounds(end, 0);
     run.set(0);
     show(0);

@@ -4,7 +4,7 @@ const WEIGHT = 0.5;
 const ROW = 36;
 
 function render({ model, el }) {
-  const names = model.get("updates");
+  const names = shown(model);
   const labels = model.get("labels");
   const colours = model.get("colours");
   const sure = model.get("sure");

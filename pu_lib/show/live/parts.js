@@ -48,7 +48,9 @@ function select(label, options, value, change) {
     ...options.map(([key, text]) => html("option", { value: `${key}` }, text)));
   list.value = `${value}`;
   list.addEventListener("change", () => change(list.value));
-  return html("label", { class: "pu-live-select" }, html("span", {}, label), list);
+  const row = html("label", { class: "pu-live-select" }, html("span", {}, label), list);
+  row.set = (key) => { list.value = `${key}`; };
+  return row;
 }
 
 function button(text, action, kind = "") {
@@ -56,6 +58,39 @@ function button(text, action, kind = "") {
   node.addEventListener("click", action);
   return node;
 }
+
+// A question that comes before the figure, with an answer to choose. `judge` says how the guess fared
+// once the answer is known, and nothing to who made none.
+function question(words, options, answered = () => {}) {
+  const name = `pu-guess-${Math.random().toString(36).slice(2)}`;
+  let guess = null;
+  const choices = options.map(([key, text, tone]) => {
+    const radio = html("input", { type: "radio", name, value: `${key}` });
+    radio.addEventListener("change", () => {
+      guess = key;
+      answered(key);
+    });
+    const swatch = tone ? [html("span", { class: "pu-live-swatch", style: `--tone:${tone}` })] : [];
+    return html("label", { class: "pu-live-choice" }, radio, ...swatch, text);
+  });
+  const legend = html("legend", {}, words);
+  const box = html("fieldset", { class: "pu-live-question" }, legend, ...choices);
+  const called = (key) => options.find(([other]) => other === key)[1];
+  return {
+    box,
+    guess: () => guess,
+    ask: (text) => { legend.textContent = text; },
+    judge(right) {
+      if (guess === null) return "";
+      return right.includes(guess)
+        ? `Your guess, “${called(guess)}”, was right. `
+        : `You guessed “${called(guess)}”. `;
+    },
+  };
+}
+
+// The updates that a figure shows and the page can compute.
+const shown = (model) => model.get("updates").filter(known);
 
 const still = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -110,6 +145,26 @@ function playback(time, end, seconds, show, words) {
   return { play, halt, set: (t) => { now = t; halt(); } };
 }
 
+// Whole steps from `from` to `end`: all of the first dozen, then about eight in a hundred apart.
+function moments(from, end) {
+  const steps = [];
+  for (let t = 0; t < end - from; t = Math.max(t + 1, Math.round(1.08 * t))) steps.push(from + t);
+  return [...steps, end];
+}
+
+// Run once for all changes that are made together.
+function later(action) {
+  let waiting = false;
+  return () => {
+    if (waiting) return;
+    waiting = true;
+    queueMicrotask(() => {
+      waiting = false;
+      action();
+    });
+  };
+}
+
 // Draw anew whenever the room changes: draw(width in pixels).
 function fit(box, draw) {
   let width = 0;
@@ -129,7 +184,10 @@ const fraction = (x) => ({ 0.125: "1/8", 0.25: "1/4", 0.5: "1/2" })[x] ?? `${x}`
 const spoken = (words) =>
   words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
 
-const plural = (count, word) => `${count.toLocaleString("en").replace(/,/g, " ")} ${word}${count === 1 ? "" : "s"}`;
+// 12 345 with thin spaces that do not break
+const digits = (x) => `${x}`.replace(/\B(?=(\d{3})+$)/g, "\u202f");
+
+const plural = (count, word) => `${digits(count)} ${word}${count === 1 ? "" : "s"}`;
 
 // The names grouped by what was found for them, in the order of `compare`.
 function grouped(names, found, compare) {

@@ -4,7 +4,7 @@ const ROW = 34;
 const SHADES = ["pu-live-likely", "pu-live-best", "pu-live-bad"];
 
 function render({ model, el }) {
-  const names = model.get("updates");
+  const names = shown(model);
   const labels = model.get("labels");
   const colours = model.get("colours");
   const [pi, weight] = [model.get("policy"), model.get("weight")];

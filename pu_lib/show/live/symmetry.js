@@ -4,7 +4,7 @@ const WEIGHT = 0.5;
 const ROW = 46;
 
 function render({ model, el }) {
-  const names = model.get("updates");
+  const names = shown(model);
   const labels = model.get("labels");
   const colours = model.get("colours");
   const control = slider("policy π(a₁)", 0.02, 0.98, 0.01, model.get("policy"), (x) => x.toFixed(2),

@@ -1,4 +1,4 @@
-// The mathematics of the live figures: the five updates, the unlearning and the domino counts, and
+// The mathematics of the live figures: the updates, the unlearning and the domino counts, and
 // finite decision processes solved exactly. Pure functions of numbers and arrays.
 //
 // The formulas are those of pu_lib/updates.py, pu_lib/theory/unlearning.py, pu_lib/theory/domino.py
@@ -93,7 +93,14 @@ const steps = {
     const gain = w * missing(softmax(theta), best);
     return theta.map((x, a) => x + (a === best ? gain : -gain / (theta.length - 1)));
   },
+  // the natural policy gradient: the values themselves, up to a common shift
+  npg: (theta, q, w) => {
+    const top = Math.max(...q);
+    return theta.map((x, a) => x + w * (q[a] - top));
+  },
 };
+
+export const known = (name) => name in steps;
 
 export function step(name, theta, q, w) {
   return steps[name](theta, q, w);
@@ -156,44 +163,40 @@ export function race(name, n, eta, schedule = "constant") {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Domino: state k flips once pi(a_2) exceeds its start; only then state k - 1 sees q = (0, 1).
+// Domino: state k flips once pi(a_2) exceeds its start; only then state k - 1 sees q = (0, 1). It
+// never flips back, so that its steps after the flip are not needed.
 
-// The flip times [n_1, ..., n_h]: n_h = 1, and a state that learnt for n steps needs the strict
-// count of n more (all states walk the same way out, state k up to the flip of state k + 1).
-export function dominoTimes(name, states, eta) {
-  const times = [1];
+// The flip times [n_1, ..., n_h] and pi_t(a_2 | s_k) on the way: all states walk the same way `out`,
+// state k up to the flip of state k + 1, and then its own way `home[k]` until it has flipped. The
+// last state makes no step out. A state that is stuck flips never, and none in front of it does.
+export function dominoPaths(name, states, eta) {
+  const chance = (state) => 1 - chanceOf(name, state);
   let furthest = origin(name);
-  let made = 0;
+  const out = [chance(furthest)];
+  const [times, home] = [[], []];
   while (times.length < states) {
-    const later = times[0];
-    for (; made < later; made += 1) furthest = walk(name, furthest, FORWARD, eta);
-    let state = furthest;
-    let count = 0;
-    while (ahead(state) >= 0) {
-      if (stuck(state)) return [...Array(states - times.length).fill(Infinity), ...times];
-      state = walk(name, state, BACKWARD, eta);
-      count += 1;
+    const later = times[0] ?? 0;
+    while (out.length <= later && Number.isFinite(later)) {
+      furthest = walk(name, furthest, FORWARD, eta);
+      out.push(chance(furthest));
     }
-    times.unshift(later + count);
+    let state = furthest;
+    const path = [chance(state)];
+    while (ahead(state) >= 0 && !stuck(state)) {
+      state = walk(name, state, BACKWARD, eta);
+      path.push(chance(state));
+    }
+    home.unshift(path);
+    times.unshift(ahead(state) < 0 ? later + path.length - 1 : Infinity);
   }
-  return times;
+  return { times, out, home };
 }
 
-// The whole process, every state updated at every step: the flip times and, row by row,
-// pi_t(a_2 | s_k) until the first state has flipped or `limit` steps are made.
-export function dominoProcess(name, states, eta, limit = 100000) {
-  let walkers = Array.from({ length: states }, () => origin(name));
-  const times = Array(states).fill(Infinity);
-  const rows = [];
-  for (let t = 0; t <= limit; t += 1) {
-    rows.push(walkers.map((state) => 1 - chanceOf(name, state)));
-    const flipped = walkers.map((state) => ahead(state) < 0);
-    flipped.forEach((yes, k) => { if (yes) times[k] = Math.min(times[k], t); });
-    if (flipped[0] || stuck(walkers[0])) break;
-    walkers = walkers.map((state, k) =>
-      walk(name, state, k === states - 1 || flipped[k + 1] ? BACKWARD : FORWARD, eta));
-  }
-  return { times, rows };
+// pi_t(a_2 | s_k) for t up to the flip of state k, which is counted from 0.
+export function dominoAt({ times, out, home }, k, t) {
+  const later = times[k + 1] ?? 0;
+  const path = t <= later ? out : home[k];
+  return path[Math.min(t <= later ? t : t - later, path.length - 1)];
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -272,6 +275,38 @@ export function learn(mdp, name, nSteps, eta, share, schedule = "constant") {
   }
 }
 
+// A deterministic process whose states may have different numbers of actions; null is the end, which
+// becomes a state of its own, the last.
+export function deterministic(rewards, successors, discount) {
+  const end = rewards.length;
+  const states = [...rewards.keys(), end];
+  const unit = (to) => states.map((s) => (s === (to ?? end) ? 1 : 0));
+  return {
+    transitions: [...successors.map((row) => row.map(unit)), [states.map(() => 0)]],
+    rewards: [...rewards, [0]],
+    initial: unit(0),
+    discount,
+    terminal: unit(end).map(Boolean),
+  };
+}
+
+// The process under a periodic schedule that updates one state a step, towards its greedy action.
+// One entry before each step, and one after the last, which says what the next step would be.
+export function followCycle(mdp, name, start, phases, periods) {
+  let theta = start.map((row) => [...row]);
+  const path = [];
+  for (let t = 0; t <= periods * phases.length; t += 1) {
+    const { state, weight } = phases[t % phases.length];
+    const policies = [...theta.map((row) => policy(name, row)), [1]];
+    const { v, q } = evaluate(mdp, policies);
+    const before = theta[state];
+    const after = step(name, before, q[state], weight);
+    path.push({ theta, policies, v, q, state, weight, greedy: greedy(q[state]), before, after });
+    theta = theta.map((row, s) => (s === state ? after : row));
+  }
+  return path;
+}
+
 // ---------------------------------------------------------------------------------------------
 // Two actions and one step of weight w: the change of theta_1 - theta_2.
 
@@ -293,9 +328,56 @@ export function sampled(name, odds, sure, w) {
   return [from(odds), odds * from(1) + (1 - odds) * from(0)];
 }
 
-// The policy after one step, and the change of its value at the given q.
+// The policy after one step, the change of its value at the given q, and whether another action than
+// the greedy one gains most.
 export function oneStep(name, pi, q, w) {
   const after = policy(name, step(name, parametersOf(name, pi), q, w));
+  const gains = after.map((chance, a) => chance - pi[a]);
+  const [top, best] = [Math.max(...q), greedy(q)];
+  return {
+    after,
+    change: sum(gains.map((gain, a) => gain * (q[a] - top))),
+    well: gains.some((gain, a) => a !== best && gain > gains[best] + 1e-12),
+  };
+}
+
+// The factor that gives escort parameters of `parametersOf` the norm one.
+export const normed = (name, nActions) => (name === "pg-es" ? 1 / Math.sqrt(nActions) : 1);
+
+// Where a policy lies under one step with parameters of norm one: 0 where the best action gains
+// most, 1 where another one does, 2 where the best action even loses.
+export function gravity(name, pi, q, w) {
+  const theta = parametersOf(name, pi).map((x) => normed(name, pi.length) * x);
+  const gains = policy(name, step(name, theta, q, w)).map((chance, a) => chance - pi[a]);
+  const best = greedy(q);
+  if (gains[best] < -1e-12) return 2;
+  return gains.some((gain, a) => a !== best && gain > gains[best] + 1e-12) ? 1 : 0;
+}
+
+// ---------------------------------------------------------------------------------------------
+// One state, step by step. `values(t)` are those of step t = 0, 1, ...; go(t) makes `path` hold the
+// policies up to step t.
+export function travel(name, pi, values, w, scale = 1) {
+  let theta = parametersOf(name, pi).map((x) => scale * x);
+  const path = [pi];
+  const go = (t) => {
+    for (let made = path.length - 1; made < t; made += 1) {
+      theta = step(name, theta, values(made), w);
+      path.push(policy(name, theta));
+    }
+  };
+  return { path, go };
+}
+
+// The steps from step `from` on until the best actions have each of the shares `goals`, in order;
+// Infinity where that takes more than `most`.
+export function arrive(runner, q, goals, from, most) {
   const top = Math.max(...q);
-  return { after, change: sum(after.map((chance, a) => (chance - pi[a]) * (q[a] - top))) };
+  const found = goals.map(() => Infinity);
+  for (let t = 0, k = 0; t <= most && k < goals.length; t += 1) {
+    runner.go(from + t);
+    const share = sum(runner.path[from + t].filter((_, a) => q[a] === top));
+    while (k < goals.length && share >= goals[k]) found[k++] = t;
+  }
+  return found;
 }

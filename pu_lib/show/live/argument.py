@@ -1,0 +1,97 @@
+"""The live figures of the argument: who changes its mind first, why, and at what price."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import traitlets
+
+from pu_lib.show.live.base import Live, module
+
+__all__ = ["ChangeOfMind", "Noise", "Price", "Symmetry"]
+
+_NUMBERS = count(1)
+
+
+class ChangeOfMind(Live):
+    """Two actions, one runner an update: n steps out, the values flip, and the race home.
+
+    Attributes
+    ----------
+    n : int
+        Steps of training, from 1 to 200.
+    eta : float
+        The step size, one of `SIZES`. At 2 the escort policy gradient never returns.
+    schedule : {"constant", "inverse-sqrt"}
+        Weights eta, or eta / sqrt(t) with one counter t = 1, 2, ... for both phases.
+    """
+
+    SIZES = (0.125, 0.25, 0.5, 1.0, 2.0, 3.0)
+    MOST = 200
+    _esm = module("change_of_mind")
+
+    n = traitlets.Int(20, min=1, max=MOST).tag(sync=True)
+    eta = traitlets.Enum(SIZES, 0.5).tag(sync=True)
+    schedule = traitlets.Enum(("constant", "inverse-sqrt"), "constant").tag(sync=True)
+    sizes = traitlets.List(list(SIZES), read_only=True).tag(sync=True)
+    most = traitlets.Int(MOST, read_only=True).tag(sync=True)
+    key = traitlets.Int(0).tag(sync=True)
+
+    @traitlets.default("key")
+    def _next_key(self) -> int:
+        """Return a number of its own, which keeps the guesses of two figures apart."""
+        return next(_NUMBERS)
+
+
+class Symmetry(Live):
+    """The step for the values q and the step for -q, from the same policy of two actions.
+
+    Attributes
+    ----------
+    policy : float
+        pi(a_1), from 0.02 to 0.98.
+    """
+
+    _esm = module("symmetry")
+
+    policy = traitlets.Float(0.9, min=0.02, max=0.98).tag(sync=True)
+
+
+class Noise(Live):
+    """One step from the uniform policy: for the expected values, and on average for sampled ones.
+
+    Action a_1 pays 1 with some probability and else nothing, a_2 pays a sure amount.
+
+    Attributes
+    ----------
+    odds : float
+        The probability that a_1 pays, from 0.05 to 0.95.
+    sure : float
+        What a_2 pays, in (0, 1).
+    """
+
+    _esm = module("noise")
+
+    odds = traitlets.Float(0.4, min=0.05, max=0.95).tag(sync=True)
+    sure = traitlets.Float(0.3, min=0.01, max=0.99).tag(sync=True)
+
+
+class Price(Live):
+    """Three actions, of which the second is the best: one step of each update, and the value.
+
+    Attributes
+    ----------
+    value : float
+        The value of the first action, which is the likely one, from 0.5 to 0.99; the second is
+        worth 1 and the third nothing.
+    policy : list of three numbers
+        The policy before the step.
+    weight : float
+        The weight of the step.
+    """
+
+    _esm = module("price")
+
+    value = traitlets.Float(0.95, min=0.5, max=0.99).tag(sync=True)
+    policy = traitlets.List(traitlets.Float(), [0.8, 0.02, 0.18], read_only=True).tag(sync=True)
+    weight = traitlets.Float(1.0, read_only=True).tag(sync=True)

@@ -1,0 +1,75 @@
+"""What the live figures share on the side of Python: their module, and the updates they show."""
+
+from __future__ import annotations
+
+import math
+import pathlib
+from typing import Any
+
+import anywidget
+import traitlets
+
+from pu_lib.updates import PAPER, UPDATES, label_of, look_of
+
+__all__ = ["Live", "Policy", "module"]
+
+_HERE = pathlib.Path(__file__).parent
+
+
+def module(*names: str) -> str:
+    """Return the JavaScript module of a figure: the mathematics, the parts, then the figure.
+
+    Parameters
+    ----------
+    *names : str
+        Files of this folder, without their endings, the figure's own last.
+
+    Returns
+    -------
+    str
+        The text of one module, which imports nothing.
+    """
+    texts = [_HERE / f"{part}.js" for part in ("updates", "parts", *names)]
+    return "\n".join(path.read_text(encoding="utf-8") for path in texts)
+
+
+class Live(anywidget.AnyWidget):
+    """A live figure: the updates that it shows, with their labels and colours.
+
+    Attributes
+    ----------
+    updates : list of str
+        The updates shown, by their names. The page leaves out those that it cannot compute, which
+        are those that a reader has registered.
+    labels, colours : dict of str to str
+        How each update is called and drawn.
+    """
+
+    _css = _HERE / "live.css"
+
+    updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(PAPER), minlen=1).tag(sync=True)
+    labels = traitlets.Dict({name: label_of(name) for name in UPDATES}).tag(sync=True)
+    colours = traitlets.Dict({name: look_of(name).colour for name in UPDATES}).tag(sync=True)
+
+
+class Policy(traitlets.List[float]):
+    """A policy of three actions: positive numbers that sum to one.
+
+    Parameters
+    ----------
+    start : list of three numbers
+        The policy at first.
+    """
+
+    def __init__(self, start: list[float]) -> None:
+        super().__init__(traitlets.Float(), start, minlen=3, maxlen=3)
+
+    def validate(self, obj: Any, value: Any) -> list[float]:
+        """Return the policy, or refuse it."""
+        policy = super().validate(obj, value)
+        if policy is None or min(policy) <= 0.0 or not math.isclose(sum(policy), 1.0, abs_tol=1e-9):
+            raise traitlets.TraitError(
+                f"The '{self.name}' trait of a {type(obj).__name__} instance expected three "
+                f"positive numbers that sum to one, not {policy}."
+            )
+        return policy

@@ -1,0 +1,137 @@
+"""The live figures of the chapters: each asks the reader first, then shows."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import traitlets
+
+from pu_lib.show.live.base import Live, Policy, module
+from pu_lib.theory.cycle_examples import THREE_STATES, CycleExample
+from pu_lib.updates import PAPER, UPDATES, softmax
+
+__all__ = ["ChainPlay", "CycleComic", "Dominoes", "GravityWell"]
+
+
+class Dominoes(Live):
+    """A row of states for each update, in which a state can turn once the next one has.
+
+    A state is a domino: it leans by as much as it has learnt of the wrong action, and falls when it
+    flips. All rows share one axis of time.
+
+    Attributes
+    ----------
+    states : int
+        The number of states, from 1 to 14.
+    eta : float
+        The weight of every update at every state, one of `SIZES`.
+    """
+
+    SIZES = (0.125, 0.25, 0.5)
+    MOST = 14
+    _esm = module("dominoes")
+
+    states = traitlets.Int(8, min=1, max=MOST).tag(sync=True)
+    eta = traitlets.Enum(SIZES, 0.125).tag(sync=True)
+    sizes = traitlets.List(list(SIZES), read_only=True).tag(sync=True)
+    most = traitlets.Int(MOST, read_only=True).tag(sync=True)
+
+
+class ChainPlay(Live):
+    """The paper's chain, learnt by two updates side by side.
+
+    Attributes
+    ----------
+    first, second : str
+        The updates that are played.
+    states : int
+        The number of states, the end included, from 3 to 12.
+    steps : int
+        How many updates are played, from 1 to 2000.
+    eta : float
+        The step size, positive.
+    share : float
+        The part of each weight that follows the visits of the policy, in [0, 1]; the rest is
+        spread evenly over the states.
+    """
+
+    _esm = module("chain_play")
+
+    first = traitlets.Enum(PAPER, "pg-sm").tag(sync=True)
+    second = traitlets.Enum(PAPER, "mce").tag(sync=True)
+    states = traitlets.Int(10, min=3, max=12).tag(sync=True)
+    steps = traitlets.Int(640, min=1, max=2000).tag(sync=True)
+    eta = traitlets.Float(1.0, min=1e-3, max=10.0).tag(sync=True)
+    share = traitlets.Float(0.9, min=0.0, max=1.0).tag(sync=True)
+
+
+class GravityWell(Live):
+    """Two updates from one start with three actions, the first of which is the best.
+
+    Attributes
+    ----------
+    first, second : str
+        The updates.
+    policy : list of three numbers
+        The start, positive, summing to one.
+    middle : float
+        The value of the second action, in [0, 0.95]; the first is worth 1.
+    low : float
+        That of the third.
+    weight : float
+        The weight of every step, one of `WEIGHTS`. Escort parameters start with norm one.
+    """
+
+    WEIGHTS = (0.1, 0.2, 0.4, 1.0, 3.0, 10.0)
+    STARTS: ClassVar[dict[str, list[float]]] = {
+        "Start (1, 3, 5)": softmax([1.0, 3.0, 5.0]).tolist(),
+        "1 % for the best": [0.01, 0.98, 0.01],
+        "Uniform start": [1 / 3, 1 / 3, 1 / 3],
+    }
+    _esm = module("triangle", "gravity_well")
+
+    updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
+    first = traitlets.Enum(tuple(UPDATES), "pg-sm").tag(sync=True)
+    second = traitlets.Enum(tuple(UPDATES), "mce").tag(sync=True)
+    policy = Policy(STARTS["Start (1, 3, 5)"]).tag(sync=True)
+    middle = traitlets.Float(0.9, min=0.0, max=0.95).tag(sync=True)
+    low = traitlets.Float(0.1, read_only=True).tag(sync=True)
+    weight = traitlets.Enum(WEIGHTS, 0.4).tag(sync=True)
+    weights = traitlets.List(list(WEIGHTS), read_only=True).tag(sync=True)
+    starts = traitlets.Dict(dict(STARTS), read_only=True).tag(sync=True)
+
+
+def _plain(example: CycleExample) -> dict[str, Any]:
+    """Return an example as the page takes it, with its optimum."""
+    actions, values = example.optimum()
+    return {
+        "rewards": [list(row) for row in example.rewards],
+        "successors": [list(row) for row in example.successors],
+        "discount": float(example.discount),
+        "phases": [{"state": p.state, "weight": float(p.weight)} for p in example.phases],
+        "start": [list(row) for row in example.start],
+        "best": {"actions": list(actions), "v": [float(v) for v in values]},
+    }
+
+
+class CycleComic(Live):
+    """The eight steps of the cycle of CE with three states, and the same steps of other updates.
+
+    Attributes
+    ----------
+    update : str
+        The update that makes the steps, one with softmax parameters.
+    period : int
+        Which period of the schedule is shown, from 1 to 20.
+    """
+
+    MOST = 20
+    SOFTMAX = tuple(name for name, kind in UPDATES.items() if kind.parametrization == "softmax")
+    _esm = module("cycle_comic")
+
+    updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
+    update = traitlets.Enum(SOFTMAX, "ce").tag(sync=True)
+    period = traitlets.Int(1, min=1, max=MOST).tag(sync=True)
+    softmax = traitlets.List(list(SOFTMAX), read_only=True).tag(sync=True)
+    most = traitlets.Int(MOST, read_only=True).tag(sync=True)
+    example = traitlets.Dict(_plain(THREE_STATES), read_only=True).tag(sync=True)

@@ -1,0 +1,176 @@
+// A cycle as a comic: the eight steps of its period, one of them open. Arrows are actions, the bolder
+// the likelier; they have the colour of the text, because colours are for updates.
+
+const BOX = [520, 300];
+const PLACES = [[120, 150], [320, 55], [320, 245], [465, 150]];
+const SUB = ["₀", "₁", "₂"];
+const a_ = (a) => `a${SUB[a]}`;
+const s_ = (s) => (s < 3 ? `s${SUB[s]}` : "end");
+const value = (x) => (x < 0 ? "−" : "") + Math.abs(x).toFixed(2);
+const reward = (x) => (x > 0 ? `+${x}` : x < 0 ? `−${-x}` : "0");
+const topOf = (row) => row.indexOf(Math.max(...row));
+
+function render({ model, el }) {
+  const names = shown(model).filter((name) => model.get("softmax").includes(name));
+  const [labels, colours] = ["labels", "colours"].map((key) => model.get(key));
+  const get = (key) => model.get(key);
+  const put = (key, x) => {
+    model.set(key, x);
+    model.save_changes();
+  };
+  const { rewards, successors, phases, discount, start, best } = get("example");
+  const mdp = deterministic(rewards, successors, discount);
+  let frames = [];
+  let now = 0;
+
+  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  const asked = question("CE always moves towards the action that is best now. Where is the policy after these eight steps?",
+    [["best", "at the best policy"], ["closer", "closer to it"], ["same", "where it began"]], () => say());
+  const choose = select("update", names.map((name) => [name, labels[name]]), get("update"), (name) => put("update", name));
+  const period = slider("period", 1, get("most"), 1, get("period"), (x) => `${x}`, (x) => put("period", x));
+  const time = slider("step", 0, 8, 1, 0, (x) => (x < 8 ? `${x + 1}` : "end"), (x) => {
+    run.set(x);
+    show(x);
+  });
+  const run = playback(time, () => 8, 20, (t) => show(t), words);
+  const panels = phases.map(({ state, weight }, t) => {
+    const picture = svg("svg", { viewBox: `0 0 ${BOX[0]} ${BOX[1]}`, "aria-hidden": "true" });
+    const note = html("span", { class: "pu-live-note" });
+    const node = button("", () => {
+      run.set(t);
+      time.set(t);
+      show(t);
+    }, "pu-live-panel");
+    node.append(picture, note);
+    node.setAttribute("aria-label", `Step ${t + 1}: ${s_(state)}, weight ${weight}`);
+    return { node, picture, note };
+  });
+  const big = svg("svg", { viewBox: `0 0 ${BOX[0]} ${BOX[1]}`, "aria-hidden": "true" });
+  const levels = svg("svg", { "aria-hidden": "true" });
+  frame(el, "comic", asked.box,
+    html("div", { class: "pu-live-strip" }, ...panels.map(({ node }) => node)),
+    html("div", { class: "pu-live-bar" }, run.play, time.row),
+    html("div", { class: "pu-live-columns" }, html("div", { class: "pu-live-stage" }, big), html("div", { class: "pu-live-side" }, levels)),
+    words,
+    html("details", { class: "pu-live-fold" }, html("summary", {}, "Another update, other periods"), choose, period.row));
+
+  // A curve from state to state, and the middle of it.
+  function curve(s, to) {
+    const [[x1, y1], [x2, y2]] = [PLACES[s], PLACES[to ?? 3]];
+    if (to === s) return { d: `M${x1 - 24},${y1 - 16} C${x1 - 90},${y1 - 62} ${x1 - 90},${y1 + 62} ${x1 - 26},${y1 + 18}`, at: [x1 - 88, y1 + 5], end: [x1 - 26, y1 + 18], way: [46, -32] };
+    const [dx, dy] = [x2 - x1, y2 - y1];
+    const far = Math.hypot(dx, dy);
+    const [nx, ny] = [dy / far, -dx / far];
+    const bend = 26;
+    const middle = [(x1 + x2) / 2 + nx * bend, (y1 + y2) / 2 + ny * bend];
+    const from = [middle[0] - x1, middle[1] - y1].map((x, i, all) => [x1, y1][i] + (x * 27) / Math.hypot(...all));
+    const end = [middle[0] - x2, middle[1] - y2].map((x, i, all) => [x2, y2][i] + (x * 31) / Math.hypot(...all));
+    return { d: `M${from.join()} Q${middle.join()} ${end.join()}`, at: [middle[0] + nx * 6, middle[1] + ny * 6 + 4], end, way: [x2 - end[0], y2 - end[1]] };
+  }
+
+  function draw(picture, frame, large) {
+    picture.replaceChildren();
+    const { policies, state, greedy: target, v, after } = frame;
+    successors.forEach((row, s) => row.forEach((to, a) => {
+      const { d, at, end, way } = curve(s, to);
+      const chance = policies[s][a];
+      const chosen = s === state && a === target;
+      const lead = s === state && a === topOf(after);
+      const opacity = large && (chosen || lead) ? 1 : 0.25 + 0.75 * chance;
+      svg("path", { d, class: "pu-live-action", "stroke-width": (large ? 1.2 : 3) + (large ? 4.5 : 9) * chance, opacity, "stroke-dasharray": chance < 0.02 ? "3 4" : "" }, picture);
+      const turn = (Math.atan2(way[1], way[0]) * 180) / Math.PI;
+      const size = large ? 11 : 18;
+      svg("path", { d: `M0,0 l${-size},${-size * 0.6} v${size * 1.2} z`, transform: `translate(${end.join()}) rotate(${turn})`, class: "pu-live-tip", opacity }, picture);
+      if (!large) return;
+      const tags = [`${a_(a)} ${reward(rewards[s][a])}`, chosen ? "greedy" : "", lead ? "on top" : ""].filter(Boolean);
+      tags.forEach((text, i) => svg("text", {
+        x: at[0], y: at[1] + 14 * i - 7 * (tags.length - 1), "text-anchor": "middle", class: i ? "pu-live-tag" : "pu-live-mark",
+      }, picture, text));
+    }));
+    PLACES.forEach(([cx, cy], s) => {
+      svg("circle", { cx, cy, r: 24, class: "pu-live-state" }, picture);
+      if (s === state) svg("circle", { cx, cy, r: 29, class: "pu-live-now" }, picture);
+      svg("text", { x: cx, y: cy + (large && s < 3 ? -2 : 5), "text-anchor": "middle", "font-weight": 600 }, picture, s_(s));
+      if (large && s < 3) svg("text", { x: cx, y: cy + 13, "text-anchor": "middle", class: "pu-live-faint" }, picture, value(v[s]));
+    });
+  }
+
+  // The parameters of the updated state, before and after the step.
+  function drawLevels({ state, before, after, greedy: target }) {
+    levels.replaceChildren();
+    const [left, right, row] = [30, 250, 44];
+    levels.setAttribute("viewBox", `0 0 280 ${row * before.length + 40}`);
+    const at = (x) => left + ((right - left) * (x + 22)) / 44;
+    svg("text", { x: 0, y: 14, class: "pu-live-faint" }, levels, `parameters of ${s_(state)}, before ○ and after ●`);
+    svg("line", { x1: at(0), x2: at(0), y1: 22, y2: row * before.length + 26, class: "pu-live-grid" }, levels);
+    before.forEach((x, a) => {
+      const y = 44 + row * a;
+      const tags = [a === target ? "greedy" : "", a === topOf(after) ? "on top" : ""].filter(Boolean).join(", ");
+      svg("text", { x: 0, y: y + 5, "font-weight": 600 }, levels, a_(a));
+      svg("line", { x1: at(x), x2: at(after[a]), y1: y, y2: y, class: "pu-live-action", "stroke-width": 2 }, levels);
+      svg("circle", { cx: at(x), cy: y, r: 5.5, class: "pu-live-state" }, levels);
+      svg("circle", { cx: at(after[a]), cy: y, r: 5.5, class: "pu-live-goal" }, levels);
+      if (tags) svg("text", { x: at(after[a]), y: y - 11, "text-anchor": "middle", class: "pu-live-tag" }, levels, tags);
+    });
+  }
+
+  // A step is mistaken if it brings an action on top that is neither greedy nor was on top before.
+  const mistaken = ({ before, after, greedy: target }) =>
+    topOf(after) !== target && topOf(after) !== topOf(before);
+
+  function compute() {
+    run.halt();
+    frames = followCycle(mdp, get("update"), start, phases, get("most"));
+    el.querySelector(".pu-live").style.setProperty("--tone", colours[get("update")]);
+    choose.set(get("update"));
+    period.set(get("period"));
+    open().slice(0, 8).forEach((frame, t) => {
+      const { node, picture, note } = panels[t];
+      draw(picture, frame, false);
+      note.textContent = mistaken(frame) ? `${t + 1}. mistaken` : `${t + 1}. ${s_(frame.state)} → ${a_(frame.greedy)}`;
+      node.classList.toggle("pu-live-fault", mistaken(frame));
+    });
+    show(Math.min(now, 8));
+  }
+
+  const open = () => frames.slice(8 * (get("period") - 1), 8 * get("period") + 1);
+
+  function show(t) {
+    now = t;
+    const frame = open()[t];
+    draw(big, frame, true);
+    drawLevels(frame);
+    panels.forEach(({ node }, i) => node.setAttribute("aria-pressed", `${i === t}`));
+    say();
+  }
+
+  const taken = ({ policies }) => policies.slice(0, 3).map((row, s) => `${a_(topOf(row))} in ${s_(s)}`);
+
+  function say() {
+    const frame = open()[now];
+    const { state, weight, greedy: target, before, after, v, q } = frame;
+    const name = labels[get("update")];
+    let text;
+    if (now === 8) {
+      const moved = Math.max(...open()[0].theta.flatMap((row, s) => row.map((x, a) => Math.abs(x - frame.theta[s][a]))));
+      const same = moved < 1e-6;
+      const arrived = best.v[0] - v[0] < 0.05;
+      const [kind, ended] = arrived ? ["best", "the policy is at the optimum, or close to it"]
+        : same ? ["same", "all parameters are what they were before step 1, and the same eight steps follow for ever"]
+          : ["closer", "the parameters have moved on from where they were before step 1"];
+      text = `${get("update") === "ce" ? asked.judge([kind]) : ""}After the eight steps, under ${name}, ${ended}. ${s_(0)} is worth ${value(v[0])}, and could be worth ${value(best.v[0])}.`;
+    } else {
+      const gone = topOf(before) === topOf(after) ? `${a_(topOf(after))} stays on top` : `${a_(topOf(after))} takes the place of ${a_(topOf(before))} on top`;
+      const fault = mistaken(frame)
+        ? ` This is the mistaken step: ${a_(topOf(after))} is neither greedy nor was it on top. ${name} takes from ${a_(topOf(before))}, which was likely, what it gives to ${a_(target)}, and ${a_(topOf(after))} overtakes both of them; with it ${s_(state)} is worth ${value(open()[now + 1].v[state])}.`
+        : "";
+      text = `Step ${now + 1} of 8. The policy takes ${spoken(taken(frame))}; ${s_(0)} is worth ${value(v[0])} of ${value(best.v[0])}. Now ${s_(state)} is updated with weight ${weight} towards ${a_(target)}, which is greedy (q = ${value(q[state][target])}): ${gone}.${fault}`;
+    }
+    if (words.textContent !== text) words.textContent = text;
+  }
+
+  ["update", "period"].forEach((key) => model.on(`change:${key}`, later(compute)));
+  compute();
+}
+
+export default { render };

@@ -1,0 +1,184 @@
+r"""Numbers and formulas for people: how a value reads, how a sentence is filled, how it is drawn.
+
+A sentence of the ledger has places in braces, which the figures of a verdict fill; formulas stand
+between dollars, where braces are LaTeX's own:
+
+>>> fill(r"From $\frac14$ it takes {n'} updates, not {bound}.", {"n'": 5, "bound": 3.9512})
+'From $\\frac14$ it takes 5 updates, not 3.951.'
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+__all__ = ["figures_in", "fill", "lined", "number", "prose", "words"]
+
+DIGITS = 4
+"""How many digits a measured number shows."""
+
+_PLACE = re.compile(r"{([^{}]+)}")
+_THIN = "\N{NARROW NO-BREAK SPACE}"
+
+
+def number(value: Real | float) -> str:
+    """Return a number as people write it.
+
+    Parameters
+    ----------
+    value : number
+        An integer keeps its digits, in groups of three from five digits on; anything else has at
+        most four; the very small and the very large are written with a power of ten.
+
+    Returns
+    -------
+    str
+        Text, with a formula between dollars where a power of ten is needed.
+    """
+    if isinstance(value, Integral):
+        return _grouped(f"{int(value):,}").replace("-", "\N{MINUS SIGN}")
+    value = float(value)
+    if not math.isfinite(value):
+        return "not a number" if math.isnan(value) else f"{'-' * (value < 0)}$\\infty$"
+    if value == int(value) and abs(value) < 10**6:
+        return number(int(value))
+    short = f"{value:.{DIGITS}g}"
+    if "e" not in short:
+        return short.replace("-", "\N{MINUS SIGN}")
+    digits, _, power = f"{value:.1e}".partition("e")
+    digits = digits.removesuffix(".0")
+    factor = digits.removesuffix("1") if digits in ("1", "-1") else rf"{digits}\cdot"
+    return f"${factor}10^{{{int(power)}}}$"
+
+
+def _grouped(digits: str) -> str:
+    """Return an integer with its groups of three apart, if it has five digits or more."""
+    return digits.replace(",", _THIN if len(digits.lstrip("-")) > 5 else "")
+
+
+def words(value: Any) -> str:
+    """Return any value of a verdict as people write it.
+
+    Parameters
+    ----------
+    value : object
+        A number, a truth value, the name of an update (written as its label), a sequence of such
+        things, or anything that prints.
+
+    Returns
+    -------
+    str
+        Text with formulas between dollars.
+    """
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        value = value.item()
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        return number(value)
+    if isinstance(value, str):
+        return _labelled(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} = {words(entry)}" for key, entry in value.items())
+    if isinstance(value, Sequence) or getattr(value, "ndim", 0) > 0:
+        return f"({', '.join(words(entry) for entry in value)})"
+    return str(value)
+
+
+def _labelled(text: str) -> str:
+    """Return the label of an update in the place of its name; other text as it is."""
+    from pu_lib.updates import UPDATES
+
+    return UPDATES[text].label if text in UPDATES else text
+
+
+def figures_in(sentence: str) -> list[str]:
+    """Return the names in the places of a sentence, in their order, formulas left out."""
+    return [name for part in sentence.split("$")[::2] for name in _PLACE.findall(part)]
+
+
+def fill(sentence: str, figures: Mapping[str, Any], where: str = "sentence") -> str:
+    """Return a sentence with its places filled.
+
+    Parameters
+    ----------
+    sentence : str
+        With names in braces outside the formulas.
+    figures : mapping
+        What each name stands for; strings are taken as they are.
+    where : str
+        Whose sentence it is, for the error.
+
+    Returns
+    -------
+    str
+        The sentence, with formulas between dollars.
+
+    Raises
+    ------
+    ValueError
+        If there is no figure for one of the names.
+    """
+
+    def filled(place: re.Match[str]) -> str:
+        if place[1] not in figures:
+            known = ", ".join(figures) or "none"
+            raise ValueError(
+                f"{where}: no figure {place[1]!r} to fill the sentence; there are: {known}."
+            )
+        return words(figures[place[1]])
+
+    parts = sentence.split("$")
+    parts[::2] = [_PLACE.sub(filled, part) for part in parts[::2]]
+    return "$".join(parts)
+
+
+# Drawn as HTML
+
+
+def prose(text: str) -> str:
+    """Return text as HTML, with the formulas between dollars as elements for MathJax."""
+    pieces = text.split("$")
+    return "".join(
+        f'<span class="math notranslate nohighlight">\\({html.escape(piece)}\\)</span>'
+        if index % 2
+        else html.escape(piece)
+        for index, piece in enumerate(pieces)
+    )
+
+
+def lined(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as an HTML table; what is the same in all stands below, and no row twice.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        All with the same keys.
+
+    Returns
+    -------
+    str
+        The table; a sentence alone where there is a single row; nothing where there is none.
+    """
+    if not rows:
+        return ""
+    cells = [{str(key): words(value) for key, value in row.items()} for row in rows]
+    cells = [row for index, row in enumerate(cells) if row not in cells[:index]]
+    same = {key for key in cells[0] if len({row.get(key) for row in cells}) == 1}
+    once = ", ".join(f"{key} = {cells[0][key]}" for key in cells[0] if key in same)
+    keys = [key for key in cells[0] if key not in same]
+    if not keys:
+        return f"<p>There {prose(once)}.</p>"
+    head = "".join(f'<th scope="col">{prose(key)}</th>' for key in keys)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{prose(row.get(key, ''))}</td>" for key in keys) + "</tr>"
+        for row in cells
+    )
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return table + (f"<p>In every row {prose(once)}.</p>" if once else "")
