@@ -498,6 +498,7 @@ def test_the_comic_names_the_mistaken_step_and_where_it_ends(opened: Opened) -> 
     page.wait_for_timeout(50)
     assert "the policy is at the optimum" in caption(page)
 
+
 def test_the_chain_asks_who_is_first(opened: Opened) -> None:
     page = opened(ChainPlay(), reduced_motion="reduce")
     page.get_by_role("radio", name="the upper one").press("Space")
