@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, styled
+from pu_lib.show.style import GREY, INK, BookFigure, figure, styled
 from pu_lib.theory.convergence import (
     ADVERSARIES,
     adversarial_run,
@@ -36,7 +36,7 @@ def draw_settled(n_steps: int = 600) -> BookFigure:
     n_steps : int
         Number of updates.
     """
-    fig, axes = figure(1, 3, height=2.9, sharey=True)
+    fig, axes = figure(3, 1, height=6.6, sharex=True)
     for ax, name in zip(axes, SHOWN, strict=True):
         mdp = instances()[name]
         facts = structure(mdp)
@@ -49,9 +49,9 @@ def draw_settled(n_steps: int = 600) -> BookFigure:
         ax.plot(t, gap, color=look_of("mce").colour, label="gap")
         ax.plot(t[start:], ahead, color=INK, linestyle="--", linewidth=1.2, label="proved")
         ax.axvline(t[start], color=GREY, linestyle=":", linewidth=1)
-        ax.set(xscale="log", yscale="log", xlabel="$t+1$")
-        ax.text(0.5, 1.02, name, transform=ax.transAxes, ha="center", fontsize=9.5, color=GREY)
-    axes[0].set_ylabel(r"$\max_s\,v_\star(s)-v_t(s)$")
+        ax.set(xscale="log", yscale="log", ylabel=r"$\max_s\,v_\star(s)-v_t(s)$")
+        ax.text(0.98, 0.88, name, transform=ax.transAxes, ha="right", color=GREY)
+    axes[-1].set_xlabel("$t+1$")
     axes[0].legend(loc="lower left")
     return fig
 
@@ -74,7 +74,7 @@ def draw_ties(n_steps: int = 1000) -> BookFigure:
         ax.plot(
             t[1:],
             np.maximum((mass * t)[1:], 1e-12),
-            color=PALETTE[k],
+            color=look_of("mce").colour,
             linestyle=styles[k],
             linewidth=width,
             label=name,
@@ -112,9 +112,7 @@ def draw_one_way(n_steps: int = 300) -> BookFigure:
         label=r"$v_\star-v_t$ at $s_0$",
     )
     q_gap = (facts.q - trajectory.q).max(axis=(1, 2))
-    ax.plot(
-        t, q_gap, color=look_of("pg-sm").colour, linestyle="--", label=r"$\max_{s,a}\,q_\star-q_t$"
-    )
+    ax.plot(t, q_gap, color=INK, linestyle="--", label=r"$\max_{s,a}\,q_\star-q_t$")
     ax.axhline(float(necessity_floor(0.5, 2, 2.0)), color=GREY, linestyle=":", label="floor")
     ax.set(xscale="log", yscale="log", xlabel="$t+1$", ylabel="gap")
     ax.legend(loc="lower left")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pu_lib.show.style import GREY, PALETTE, BookFigure, figure, line, styled
+from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
 from pu_lib.theory.rates import (
     bandit_gaps,
     exponent,
@@ -63,11 +63,11 @@ def draw_limits(n_steps: int = 3000) -> BookFigure:
     """
     fig, ax = figure(height=3.2)
     t = np.arange(1, n_steps + 1)
-    styles = ("-", "--", "-.", (0, (1.2, 1.2)))
+    styles, colour = ("-", "--", "-.", (0, (1.2, 1.2))), look_of("mce").colour
     for k, n in enumerate((2, 3, 5, 10)):
         product = t / (1.0 + odds(n, n_steps)[1:])
-        ax.plot(t, product, color=PALETTE[k], linestyle=styles[k], label=f"$|A|={n}$")
-        ax.plot([n_steps * 1.1], [(n - 1) / n], marker="<", color=PALETTE[k])
+        ax.plot(t, product, color=colour, linestyle=styles[k], label=f"$|A|={n}$")
+        ax.plot([n_steps * 1.1], [(n - 1) / n], marker="<", color=colour)
     ax.set(xscale="log", xlabel="$t$", ylabel=r"$(1-\pi_t)\,t$", ylim=(0, 2.4))
     ax.legend(ncols=4, loc="upper right")
     return fig
@@ -92,7 +92,7 @@ def draw_overtaking(n_steps: int = 20) -> BookFigure:
     ax.plot(
         t,
         masses * np.append(0.0, total[:-1]),
-        color=look_of("pg-sm").colour,
+        color=INK,
         marker="s",
         linestyle="--",
         label="sum before $t$",

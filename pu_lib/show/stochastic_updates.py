@@ -32,7 +32,7 @@ def draw_runs(n_steps: int = 1000, n_runs: int = 60) -> BookFigure:
     BookFigure
         The figure.
     """
-    fig, axes = figure(1, 2, height=3.3, sharey=True)
+    fig, axes = figure(2, 1, height=5.6, sharex=True)
     for ax, law, caption in zip(
         axes, (GAMBLE, THREE), ("two actions", "three actions"), strict=True
     ):
@@ -44,7 +44,7 @@ def draw_runs(n_steps: int = 1000, n_runs: int = 60) -> BookFigure:
             ax.fill_between(
                 runs.times[1:], mean - half, mean + half, color=line(name)["color"], alpha=0.15
             )
-        ax.set(xscale="log", xlabel=f"step ({caption})", ylim=(-0.02, 1.02))
-    axes[0].set_ylabel("mean probability of the best action")
+        ax.set(xscale="log", ylim=(-0.02, 1.02), ylabel=f"best of {caption}")
+    axes[-1].set_xlabel("step")
     axes[0].legend(loc="upper left", ncols=2, fontsize=8.5)
     return fig
