@@ -48,6 +48,7 @@ from pu_lib.theory.walkers import (
     Setting,
     SoftmaxWalker,
     StepWalker,
+    require_count,
     setting,
 )
 from pu_lib.updates import Update, as_update
@@ -116,8 +117,7 @@ def domino(
 
 
 def _check_states(states: int) -> None:
-    if states != int(states) or states < 1:
-        raise ValueError(f"states must be an integer, at least 1; it is {states!r}")
+    require_count("states", states, 1)
 
 
 def _refuse_hopeless(states: int, chosen: Setting, max_steps: int, solved: int = 1) -> None:
@@ -141,8 +141,9 @@ def _refuse_hopeless(states: int, chosen: Setting, max_steps: int, solved: int =
         )
     # every state but the last makes two steps at least, forward and back
     if not retraces and 2 * states - 1 > max_steps:
-        bound = bound_ce_sharp(states, float(chosen.eta))
-        above = f" and at most {bound:.9g}" if chosen.kind is CrossEntropyWalker else ""
+        above = ""
+        if chosen.kind is CrossEntropyWalker and chosen.has_float_size:
+            above = f" and at most {bound_ce_sharp(states, float(chosen.eta)):.9g}"
         raise OutOfReach(
             f"{name} takes at least {2 * states - 1}{above} steps to solve {states} states; at "
             f"most {max_steps} are walked"

@@ -61,6 +61,7 @@ from pu_lib.theory.walkers import (
     Setting,
     SoftmaxWalker,
     Walker,
+    require_count,
     setting,
 )
 from pu_lib.updates import Update
@@ -170,8 +171,7 @@ def counts(
     """
     chosen = setting(update, eta, schedule, p, factor, start)
     for n in ns:
-        if n != int(n) or n < 0:
-            raise ValueError(f"n must be an integer, at least 0; it is {n!r}")
+        require_count("n", n, 0)
     walkable = min(max_steps, QUICK) if is_known(chosen) else max_steps
     if chosen.kind is DirectWalker and schedule != "constant":
         walkable = max_steps // 4  # the way back takes up to 3n steps and more
@@ -332,6 +332,8 @@ def proved_range(n: int, chosen: Setting) -> tuple[float, float]:
         except that of DI.
     """
     half = Fraction(1, 2)
+    if not chosen.has_float_size:
+        return 0.0, math.inf
     size, uniform, decaying = float(chosen.eta), chosen.start == half, chosen.schedule != "constant"
     escort = chosen.kind is EscortWalker and chosen.p >= 2 and chosen.factor == "keep"
     low, high = 0.0, math.inf

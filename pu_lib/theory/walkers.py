@@ -33,14 +33,47 @@ import numpy as np
 from flint import arb
 
 from pu_lib import updates
+from pu_lib.arrays import shown
 from pu_lib.exact import Number, ball, exact, sign
 from pu_lib.updates import EscortFactor, EscortPolicyGradient, Update, as_update
 
-__all__ = ["TIE", "WALKERS", "OutOfReach", "Setting", "Walker", "alike", "setting"]
+__all__ = ["TIE", "WALKERS", "OutOfReach", "Setting", "Walker", "alike", "require_count", "setting"]
 
 Schedule = Literal["constant", "inverse-sqrt", "geometric"]
 TIE = 1e-12
 """How near to its start a policy computed in floats counts as being back at it."""
+
+
+LARGEST = 10**300
+"""The largest number of updates or states that is read."""
+
+
+def require_count(name: str, value: Any, low: int) -> None:
+    """Refuse what is not a number of updates or of states.
+
+    Parameters
+    ----------
+    name : str
+        What the argument is called.
+    value : int
+        What was given; a float will do if it is an integer.
+    low : int
+        The smallest number that makes sense.
+
+    Raises
+    ------
+    ValueError
+        If it is no integer from `low` to `LARGEST`.
+    """
+    try:
+        right = not isinstance(value, (bool, str, bytes)) and value == int(value)
+        right = bool(right and low <= value <= LARGEST)
+    except (TypeError, ValueError, OverflowError):
+        right = False
+    if not right:
+        raise ValueError(
+            f"{name} must be an integer, at least {low} and at most 10^300; it is {shown(value)}"
+        )
 
 
 class OutOfReach(ValueError):  # noqa: N818 - says of a number that it is too large to count up to
@@ -84,6 +117,11 @@ class Setting:
     def kind(self) -> type[Walker]:
         """The class that walks this update."""
         return WALKERS.get(type(self.update), StepWalker)
+
+    @property
+    def has_float_size(self) -> bool:
+        """Whether eta is of a size that the bounds, which are floats, can be computed with."""
+        return Fraction(1, 10**150) <= self.eta <= 10**150
 
     def weights(self, first: int = 1) -> Iterator[Any]:
         """Return the weights of updates first, first + 1, ... in the arithmetic of the walker.
