@@ -181,7 +181,7 @@ def check_well(steps: int = 139, power: float = 0.0, update: str = "npg") -> Ver
     for weight in (0.1, 1.0, 10.0):
         for depth in (1e-1, 1e-2, 1e-4, 1e-6, 1e-9):
             pi = well(depth)
-            found = float(escape_steps(update, pi, q, weight, cap=5_000))
+            found = float(escape_steps(update, pi, q, weight, cap=2_100))
             low, high = after.escape_bounds(pi, q, weight)
             low = max(low, 0.01 * depth**-power / weight if power else low)
             worst.add(min(found - low, high - found), weight=weight, depth=depth)
@@ -273,7 +273,7 @@ def check_samples(
         gap = float(law_gap(GAMBLE))
         spread = float(np.sqrt(GAMBLE.probabilities @ (np.ptp(GAMBLE.outcomes, axis=1)) ** 2))
         rows = rng.choice(len(GAMBLE.probabilities), (n_steps, n_runs), p=GAMBLE.probabilities)
-        theta = follow(chosen, GAMBLE.outcomes[rows], 1.0, n_steps, np.zeros((n_runs, 2)))[-1]
+        theta = follow(chosen, GAMBLE.outcomes[rows], 1.0, n_steps, chosen.initial(n_runs, 2))[-1]
         slopes = (theta[:, 1] - theta[:, 0]) / n_steps
         off = np.abs(slopes - gap).max()
         worst.add(5.0 * spread / np.sqrt(n_steps) - float(off), runs=n_runs)
