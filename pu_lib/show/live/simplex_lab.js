@@ -43,7 +43,7 @@ function render({ model, el }) {
   const shade = select("shade", SHADES, get("shade"), (key) => put({ shade: key }));
   const subject = select("of the update", names.map((name) => [name, labels[name]]), get("subject"),
     (key) => put({ subject: key }));
-  const presets = Object.entries(get("presets")).map(([text, given]) =>
+  const presets = get("presets").map(([text, given]) =>
     button(text, () => put({ ...given, flip: null }), "pu-live-small"));
 
   const rows = Object.fromEntries(names.map((name) => {
