@@ -362,10 +362,12 @@ def greedy_sample_step(proposal: ArrayLike, pi: ArrayLike, q: ArrayLike, n_sampl
 
     Parameters
     ----------
-    proposal, q, n_samples
-        As for `best_of`.
+    proposal : array_like, shape (n_actions,)
+        The distribution of the draws.
     pi : array_like, shape (n_actions,)
         The policy that is updated.
+    q, n_samples
+        As for `best_of`.
 
     Returns
     -------

@@ -80,6 +80,9 @@ def test_figures_and_commands_have_an_update_that_is_registered(monkeypatch, cap
         ("unlearn --update ce --eta 1 --n 30 --schedule inverse-sqrt --start 1/150", "1951"),
         ("domino --update di --eta 0.5 --states 3", "6"),
         ("domino --update pg-es --eta 1 --states 5 --p 1.5", "15"),
+        ("unlearn --update npg --eta 1/3 --n 100 --schedule geometric:1.1", "8"),
+        ("domino --update npg --eta 1 --states 7", "127"),
+        ("domino --update npg --eta 1 --states 20 --schedule geometric:2", "20"),
     ],
 )
 def test_the_command_line_prints_the_number_alone(arguments, printed, capsys):
