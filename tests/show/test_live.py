@@ -464,12 +464,14 @@ def test_the_dominoes_say_when_all_have_fallen(opened: Opened) -> None:
 
 
 def test_the_dominoes_judge_a_guess_when_a_state_is_added(opened: Opened) -> None:
-    page = opened(Dominoes(states=8))
+    page = opened(Dominoes(states=8, updates=list(UPDATES)))
     page.get_by_role("radio", name="a few").press("Space")
     page.get_by_role("button", name="Add a state").press("Enter")
     old, new = (domino(h, "pg-sm", "1/8") for h in (8, 9))
     assert "You guessed “a few”" in caption(page)
     assert f"PG-SM needs {new} instead of {old} steps" in caption(page)
+    old, new = (domino(h, "mce", "1/8") for h in (8, 9))
+    assert f"MCE {new} instead of {old}" in caption(page)
 
 
 def test_the_gravity_well_tells_the_course_of_the_best_action(opened: Opened) -> None:

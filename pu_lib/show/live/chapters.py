@@ -107,7 +107,7 @@ class GravityWell(Live):
     low = traitlets.Float(0.1, read_only=True).tag(sync=True)
     weight = traitlets.Enum(WEIGHTS, 0.4).tag(sync=True)
     weights = traitlets.List(list(WEIGHTS), read_only=True).tag(sync=True)
-    starts = traitlets.Dict(dict(STARTS), read_only=True).tag(sync=True)
+    starts = traitlets.List([list(pair) for pair in STARTS.items()], read_only=True).tag(sync=True)
 
 
 def _plain(example: CycleExample) -> dict[str, Any]:

@@ -130,9 +130,9 @@ function render({ model, el }) {
     if (!before || before.states + 1 !== get("states") || before.eta !== get("eta")) return "";
     const [old, extra] = [before.steps, names.map((name, i) => solved(name) - before.steps[i])];
     const right = extra[0] >= old[0] ? "all" : 2 * extra[0] >= old[0] ? "half" : "few";
-    const last = names.at(-1);
+    const last = foil(names);
     return `${asked.judge([right])}With ${get("states")} states, ${labels[slow]} needs ${digits(solved(slow))} instead of ${
-      plural(old[0], "step")}, and ${labels[last]} ${digits(solved(last))} instead of ${digits(old.at(-1))}. `;
+      plural(old[0], "step")}, and ${labels[last]} ${digits(solved(last))} instead of ${digits(old[names.indexOf(last)])}. `;
   }
 
   function compute() {
