@@ -86,6 +86,7 @@ class Scheduling(LoadFileScheduling):
         return nodeid if nodeid.startswith(PAGES) else super()._split_scope(nodeid)
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling | None:
     config.option.loadscopereorder = False
     return Scheduling(config, log) if config.option.dist == "loadfile" else None
@@ -120,7 +121,7 @@ def controlled(request: pytest.FixtureRequest) -> set[str]:
 
     ``controls`` returns something to show only if the check refused every wrong claim.
     """
-    if not request.config.option.nbmake:
+    if not request.config.getoption("nbmake", False):
         return set()
     from pu_notebooks import alone, current
 

@@ -98,9 +98,8 @@ status = "holds"
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the repository to which one of each has been added."""
     root = tmp_path_factory.mktemp("rooms") / "copy"
-    # compiled code comes along: its stamp tells whether it is still that of the sources
-    left = shutil.ignore_patterns(".*", "node_modules", "_build", "*.egg-info", "*.pyc")
-    shutil.copytree(ROOT, root, ignore=left, symlinks=True)
+    kept = shutil.ignore_patterns(".*", "node_modules", "_build", "__pycache__", "*.egg-info")
+    shutil.copytree(ROOT, root, ignore=kept, symlinks=True)
     append(root / "pu_lib" / "updates.py", UPDATE)
     append(root / "pu_lib" / "domains.py", DOMAIN)
     append(root / "pu_lib" / "checks" / "rates.py", CHECK)

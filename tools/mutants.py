@@ -59,8 +59,10 @@ NOT_RUN = (
     "tests/test_book.py", "tests/test_proofs.py", "tests/test_docstrings.py",
     "tests/test_readme.py", "tests/test_style.py", "tests/test_compiling.py",
 )  # fmt: skip
-HEAVY = ("scipy.sparse.linalg", "scipy.stats", "scipy.optimize", "flint", "numba", "pandas",
-         "pyarrow.parquet", "hypothesis", "matplotlib.pyplot", "gymnasium")  # fmt: skip
+# What the tests import again and again; the last ones only beside the experiments.
+HEAVY = ("scipy.sparse.linalg", "scipy.stats", "scipy.optimize", "flint", "hypothesis")
+_IDLE = 60.0  # seconds without a sign of work
+HEAVIER = ("numba", "pandas", "pyarrow.parquet", "matplotlib.pyplot", "gymnasium")
 
 _COLLECTED = """
 REACHED = set()
@@ -111,7 +113,7 @@ def modules() -> list[str]:
     return [path for path in paths if not _matches(path, LEFT_OUT)]
 
 
-def sample(module: str, seed: int, each: int | None) -> list[Mutant]:
+def sample(module: str, seed: int, each: int | None, root: Path = ROOT) -> list[Mutant]:
     """Return the mutants of a module to try: the named, and a sample that grows with `each`.
 
     Parameters
@@ -122,8 +124,10 @@ def sample(module: str, seed: int, each: int | None) -> list[Mutant]:
         Which ones.
     each : int or None
         How many: three times as many in the core; None for all.
+    root : Path
+        The repository or a copy of it.
     """
-    found = sorted(mutants(ROOT, module), key=lambda mutant: mutant.rank(seed))
+    found = sorted(mutants(root, module), key=lambda mutant: mutant.rank(seed))
     if each is None:
         return found
     named = set(told_beside()["named"])
@@ -234,7 +238,7 @@ def attempt(mutant: Mutant, names: list[str], seconds: float) -> str:
     if not names:
         return "unreached"
     path = COPY / mutant.module
-    source = (ROOT / mutant.module).read_bytes()
+    source = path.read_bytes()
     path.write_bytes(mutant.apply(source))
     try:
         files = list(dict.fromkeys(name.split("::")[0] for name in names))
@@ -266,17 +270,35 @@ def _forked(work: Any, seconds: float) -> int | None:
             code = work()
         finally:
             os._exit(code)
-    # Processor time does not pass while a test waits for ever; the clock on the wall does.
-    deadline = time.monotonic() + 6 * seconds
-    while time.monotonic() < deadline:
+    # Processor time does not pass while a test waits for ever: then nothing of it can be seen at
+    # work. On a busy machine it may wait for the processor, too, which is no reason to end it.
+    last, looked = time.monotonic(), time.monotonic()
+    while time.monotonic() - last < _IDLE:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
             _end(pid)
             return os.waitstatus_to_exitcode(status) if not os.WIFSIGNALED(status) else None
         time.sleep(0.02)
+        if time.monotonic() - looked > 1.0:
+            looked = time.monotonic()
+            last = looked if _at_work(pid) else last
     _end(pid)
     os.waitpid(pid, 0)
     return None
+
+
+def _at_work(session: int) -> bool:
+    """Return whether a process of a session runs, or waits for the processor or the disk."""
+    if not Path("/proc/self/stat").exists():  # then the limit of processor time has to do
+        return True
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, found = entry.read_text().rpartition(")")[2].split()[:4]
+        except (OSError, ValueError):
+            continue
+        if int(found) == session and state in "RD":
+            return True
+    return False
 
 
 def _end(pid: int) -> None:
@@ -293,14 +315,27 @@ def results() -> dict[str, str]:
     return {line["mutant"]: line["outcome"] for line in lines}
 
 
-def try_all(chosen: list[Mutant], again: bool, cap: float) -> None:
-    """Try those whose outcome is not known yet, and with `again` those that survived."""
+def try_all(chosen: list[str], seed: int, each: int | None, again: bool, cap: float) -> None:
+    """Try the mutants of some modules whose outcome is not known yet.
+
+    Parameters
+    ----------
+    chosen : list of str
+        Paths of the modules.
+    seed, each
+        As for `sample`.
+    again : bool
+        Whether those that survived are tried again.
+    cap : float
+        As for `tests_of`.
+    """
+    make_copy(COPY)  # what is edited meanwhile is of no concern
     known = results()
     alive = ("survived", "unreached")
-    todo = [m for m in chosen if m.name not in known or (again and known[m.name] in alive)]
+    found = [mutant for module in chosen for mutant in sample(module, seed, each, COPY)]
+    todo = [m for m in found if m.name not in known or (again and known[m.name] in alive)]
     reach = json.loads(REACH.read_text())
     tests = tests_of(reach, cap)
-    make_copy(COPY)
     killed = 0
     with tqdm(todo, unit="mutant") as bar, RESULTS.open("a") as out:
         for i, mutant in enumerate(bar):
@@ -375,6 +410,10 @@ def _matches(path: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatch.fnmatch(path, pattern) for pattern in patterns)
 
 
+def _all_match(paths: list[str], patterns: tuple[str, ...]) -> bool:
+    return all(_matches(path, patterns) for path in paths)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__.split("\n")[0])
@@ -389,18 +428,14 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     each = None if given.all else given.each
     WORK.mkdir(parents=True, exist_ok=True)
-    for name in HEAVY:
+    chosen = [module for module in modules() if _matches(module, tuple(given.only))]
+    light = _all_match(chosen, ("pu_lib/theory/*", "pu_lib/checks/*", "pu_lib/*.py"))
+    for name in HEAVY if light and given.as_mapped else HEAVY + HEAVIER:
         import_module(name)
     if not given.as_mapped:
         map_tests(given.map)
-    chosen = [
-        mutant
-        for module in modules()
-        if _matches(module, tuple(given.only))
-        for mutant in sample(module, given.seed, each)
-    ]
     try:
-        try_all(chosen, given.again, given.cap)
+        try_all(chosen, given.seed, each, given.again, given.cap)
     except KeyboardInterrupt:
         print("Stopped; the same command goes on from here.", file=sys.stderr)
         return 130

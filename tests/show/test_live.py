@@ -13,7 +13,6 @@ from playwright.sync_api import Page
 
 from pu_lib.domains import chain
 from pu_lib.mdp import FiniteMDP
-from pu_lib.show.guide import Chooser
 from pu_lib.show.live import (
     ChainPlay,
     ChangeOfMind,
@@ -395,7 +394,7 @@ def caption(page: Page) -> str:
     return page.locator(".pu-live-words").inner_text()
 
 
-@pytest.mark.parametrize("figure", [*FIGURES, Chooser])
+@pytest.mark.parametrize("figure", FIGURES)
 def test_figures_are_accessible_fit_a_phone_and_answer_the_keyboard(
     opened: Opened, figure: Any
 ) -> None:
@@ -537,17 +536,3 @@ def test_sampled_values_lead_astray_only_where_the_gamble_looks_worse(opened: Op
     page.wait_for_timeout(300)
     page.get_by_role("button", name="Play").press("Enter")
     assert "“all of them”, was right" in caption(page)
-
-
-def test_the_chooser_answers_the_keyboard(opened: Opened) -> None:
-    page = opened(Chooser())
-    for select in page.locator("select").all():
-        select.focus()
-        page.keyboard.press("ArrowDown")
-        page.wait_for_timeout(50)
-        assert caption(page).startswith("PG-SM")
-    page.locator("select").nth(0).focus()
-    page.keyboard.press("ArrowUp")
-    page.wait_for_timeout(50)
-    assert caption(page).startswith("DI")
-    assert page.locator(".pu-live-words a").get_attribute("href") == "function-approximation.html"
