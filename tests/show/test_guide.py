@@ -2,10 +2,12 @@
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import traitlets
+from playwright.sync_api import Page
 
 from pu_lib.show import guide
 from pu_lib.show.live import module
@@ -98,3 +100,23 @@ def test_the_table_shows_every_recommendation() -> None:
 def test_an_answer_that_there_is_not_is_refused() -> None:
     with pytest.raises(traitlets.TraitError, match="need"):
         guide.Chooser(need="coffee")
+
+
+def test_the_chooser_is_accessible_fits_a_phone_and_answers_the_keyboard(
+    opened: Callable[..., Page],
+) -> None:
+    page = opened(guide.Chooser(), width=390)
+    words = page.locator(".pu-live-words")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    axe = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+    page.evaluate(axe.read_text() + "; window.axe = window.axe || module.exports;")
+    found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa']})")
+    assert [v["id"] for v in found["violations"]] == []
+    for index in range(3):
+        page.locator("select").nth(index).press("ArrowDown")
+        page.wait_for_timeout(50)
+        assert words.inner_text().startswith("PG-SM")
+    page.locator("select").nth(0).press("ArrowUp")
+    page.wait_for_timeout(50)
+    assert words.inner_text().startswith("DI")
+    assert words.locator("a").get_attribute("href") == "function-approximation.html"
