@@ -161,15 +161,21 @@ def _instrumented(path: str) -> str:
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
+def test_files() -> list[str]:
+    """Return the files of tests that mutants are tried with, the longest last."""
+    paths = (str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
+    late = ("tests/test_claims.py", "tests/empirical/*")
+    chosen = [path for path in paths if not _matches(path, NOT_RUN)]
+    return sorted(chosen, key=lambda path: (_matches(path, late), path))
+
+
 def map_tests(again: bool) -> None:
     """Run all tests once, each file in a process of its own, and note what each test enters."""
     known: dict[str, Any] = {}
     if REACH.exists() and not again:
         known = json.loads(REACH.read_text())
-    paths = (path.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py"))
-    late = ("tests/test_claims.py", "tests/empirical/*")  # the longest
-    files = sorted(map(str, paths), key=lambda name: (_matches(name, late), name))
-    todo = [name for name in files if name not in known and not _matches(name, NOT_RUN)]
+    files = test_files()
+    todo = [name for name in files if name not in known]
     if not todo:
         return
     make_copy(INSTRUMENTED)
@@ -357,6 +363,7 @@ def try_all(chosen: list[str], seed: int, each: int | None, again: bool, cap: fl
 def table(seed: int, each: int | None, command: str) -> dict[str, Any]:
     """Return what `pu_lib/ledger/mutants.json` holds: the outcome of the whole sample."""
     known, reasons = results(), equivalent()
+    mapped = json.loads(REACH.read_text())
     rows, survivors = {}, []
     for module in modules():
         names = [m.name for m in sample(module, seed, each)]
@@ -374,6 +381,7 @@ def table(seed: int, each: int | None, command: str) -> dict[str, Any]:
     return {
         "command": command,
         "seed": seed,
+        "test_files": f"{len(mapped)} of {len(test_files())}",
         "modules": rows,
         "survivors": survivors,
         "equivalent": {name: reasons[name] for name in sorted(reasons) if name in known},
