@@ -12,7 +12,7 @@ COMPILE = uv pip compile --quiet --universal --fork-strategy fewest --generate-h
   --python-version 3.11 --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help bench book test proofs serve lab pdf clean pins browser licences audit versions wheel
+.PHONY: help bench book test proofs serve lab pdf clean pins browser licences audit versions wheel report
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ wheel: $(ENV)/.installed  ## Build the package and test it as others install it
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	$(BIN)/python -m pytest --quiet tests/test_wheel.py
 
+report: $(ENV)/.installed node_modules/.installed browser  ## Measure how far to trust this, and write the page
+	$(BIN)/python tools/report.py
+
 $(ENV)/bin/python:
 	$(PYTHON) -c "import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and 'Python 3.11, 3.12 or 3.13 is needed: make PYTHON=python3.11 ...')"
 	$(PYTHON) -m venv $(ENV)
@@ -82,3 +85,15 @@ node_modules/.installed: package-lock.json | $(ENV)/.installed
 
 browser:
 	@$(PYTHON) tools/browser.py
+
+.PHONY: mutants fuzz
+MUTANTS ?= --seed 0 --each 8
+HOURS ?= 1
+
+mutants: $(ENV)/.installed  ## Put mistakes into the library, and see whether the tests notice
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/mutants.py $(MUTANTS)
+
+fuzz: $(ENV)/.installed  ## Pass the library what nobody would, for an hour
+	rm -f _build/fuzz.jsonl
+	end=$$(( $$(date +%s) + 3600 * $(HOURS) )); while [ $$(date +%s) -lt $$end ]; do \
+	  PU_LIB_FUZZ=10 $(BIN)/python -m pytest tests/fuzz -q -x --numprocesses=logical || exit 1; done

@@ -36,7 +36,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from pu_lib.arrays import Floats, number, numbers, whole
+from pu_lib.arrays import Floats, number, numbers, shown, whole
 from pu_lib.environments import from_gymnasium
 from pu_lib.mdp import FiniteMDP
 from pu_lib.settings import read_settings, write_settings
@@ -59,6 +59,8 @@ __all__ = [
 Baseline = Literal["uniform", "first"]
 IfNone = Literal["redraw", "last", "raise"]
 _REDRAWS = 100
+# A table of this size has 1.6 GB, and is copied a few times on its way.
+_MOST_ENTRIES = 200_000_000
 
 
 def bandit(rewards: ArrayLike) -> FiniteMDP:
@@ -194,11 +196,13 @@ def _walk(
     number("beta", beta)
     discount = _open_unit("discount", discount)
     end, n_actions = n_states - 1, 1 + copies + int(cliff)
+    _check_size(n_states, n_actions)
     transitions = np.zeros((n_states, n_actions, n_states))
     rewards = np.zeros((n_states, n_actions))
     for state in range(end):
         transitions[state, :, end] = 1.0
-        transitions[state, 1 : 1 + copies] = np.eye(n_states)[state + 1]
+        transitions[state, 1 : 1 + copies] = 0.0
+        transitions[state, 1 : 1 + copies, state + 1] = 1.0
     rewards[:end, 0] = beta * _power(discount, n_states - 2)
     rewards[end - 1, 1 : 1 + copies] = 1.0
     if last_state_tie:
@@ -206,6 +210,16 @@ def _walk(
     return FiniteMDP(
         transitions, rewards, np.eye(n_states)[0], discount, np.arange(n_states) == end
     )
+
+
+def _check_size(n_states: int, n_actions: int) -> None:
+    """Refuse a process whose table of transitions is beyond the memory of usual machines."""
+    entries = n_states * n_actions * n_states
+    if entries > _MOST_ENTRIES:
+        raise ValueError(
+            f"n_states: {n_states} states and {n_actions} actions make {entries} transition "
+            f"probabilities; at most {_MOST_ENTRIES} are stored."
+        )
 
 
 def _open_unit(name: str, value: float) -> float:
@@ -259,6 +273,7 @@ def random_mdp(
     n_states = whole("n_states", n_states, low=2)
     n_actions = whole("n_actions", n_actions, low=1)
     branching = whole("branching", branching, low=1, high=n_states)
+    _check_size(n_states, n_actions)
     discount = _open_unit("discount", discount)
     if not number("horizon", horizon) > 0.0:
         raise ValueError(f"horizon: expected a number of steps > 0, got {horizon}.")
@@ -457,6 +472,8 @@ def read_domain(label: str) -> tuple[Domain, dict[str, Any]]:
     ValueError
         If the domain or a parameter is unknown.
     """
+    if not isinstance(label, str):
+        raise ValueError(f"domain: expected a name and parameters, got {shown(label)}.")
     name, _, rest = label.strip().partition(" ")
     if name not in DOMAINS:
         raise ValueError(f"domain: expected one of {', '.join(DOMAINS)}, got {name!r}.")

@@ -47,7 +47,7 @@ Number: TypeAlias = "int | Fraction | str | float"
 T = TypeVar("T")
 
 
-class Undecided(ArithmeticError):  # noqa: N818 - a state of knowledge, not an error of the caller
+class Undecided(ArithmeticError, ValueError):  # noqa: N818 - a state of knowledge
     """A comparison that the balls at hand, at this precision, do not decide."""
 
 

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import Floats, first_index, numbers
+from pu_lib.arrays import Floats, first_index, number, numbers
 
 __all__ = [
     "Ties",
@@ -78,11 +78,11 @@ def escort(theta: ArrayLike, p: float = 2.0) -> Floats:
     Raises
     ------
     ValueError
-        If `theta` is not an array of finite numbers, or a row is zero.
+        If `theta` is not an array of finite numbers, a row is zero, or p is below 1.
     """
     theta = rows("theta", theta)
     require_escort(theta)
-    return unchecked_escort(theta, p)
+    return unchecked_escort(theta, number("p", p, low=1.0))
 
 
 def unchecked_escort(theta: Floats, p: float) -> Floats:

@@ -67,6 +67,8 @@ def read_settings(what: str, text: str, usual: Mapping[str, Any]) -> dict[str, A
     >>> read_settings("domain", "beta=0.7", {"n_states": 10, "beta": 0.8})
     {'beta': 0.7}
     """
+    if not isinstance(text, str):
+        raise ValueError(f"{what}: expected words such as 'option=value', got {text!r}.")
     values: dict[str, Any] = {}
     for word in text.split():
         key, equals, value = word.partition("=")

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["Trajectory", "follow", "mixture", "run"]
 
 Floats = NDArray[np.float64]
+# What a run records of this size has 1.6 GB, for each of the parameters, policies and values.
+_MOST_RECORDED = 200_000_000
 Weighting = Callable[[int, Evaluation], ArrayLike]
 
 
@@ -154,7 +156,7 @@ def run(
         If an argument has a wrong shape or a value out of range.
     """
     mdp, update = as_process(mdp), as_update(update)
-    n_steps = whole("n_steps", n_steps, low=0)
+    n_steps = _recorded("n_steps", n_steps, mdp.n_states * mdp.n_actions)
     rates = _rates(eta, n_steps)
     weigh = _weighting(weighting, mdp.n_states)
     theta = _start(theta0, update, mdp)
@@ -176,6 +178,17 @@ def run(
         weights=weights,
         label=label_of(update),
     )
+
+
+def _recorded(name: str, n_steps: int, size: int) -> int:
+    """Read a number of steps; refuse it if what is recorded of them would not fit into memory."""
+    steps = whole(name, n_steps, low=0)
+    if steps * size > _MOST_RECORDED:
+        raise ValueError(
+            f"{name}: {steps} steps of {size} parameters are more than the {_MOST_RECORDED} "
+            "numbers that are recorded at most."
+        )
+    return steps
 
 
 # Along a run everything but a caller's function is known to be an array of the right shape. What
@@ -260,8 +273,8 @@ def follow(
     """
     chosen = as_update(update)
     steps = np.size(weights) if n_steps is None else n_steps
-    rates = _rates(weights, whole("n_steps", steps, low=0))
     values = numbers("q", q, axes=1)
+    rates = _rates(weights, _recorded("n_steps", steps, values.shape[-1]))
     theta = (
         chosen.initial(1, values.shape[-1])[0]
         if theta0 is None

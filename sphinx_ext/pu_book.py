@@ -12,6 +12,7 @@ Each function below is one such wish:
 - `tidy_statements`: theorem boxes get index entries (the search finds "Theorem 5") and a title
   that does not say "Theorem" twice.
 - `keep_index_entries`: a page that is not written again keeps its entries in the search.
+- `list_titles`: the index of statements lists them by chapter and title, not by label.
 - `number_by_chapter`: exercises are numbered by chapter, as the text refers to them.
 - `publish`: launch buttons, canonical and preview addresses follow from one setting, the
   repository's public address in ``_config.yml``; while it is empty there are none.
@@ -40,6 +41,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.search import js_index
 from sphinx.util.docutils import SphinxDirective
+from sphinx_proof.domain import ProofIndex
 from sphinx_proof.nodes import NODE_TYPES, proof_node, unenumerable_node
 
 MODULES = ROOT / "node_modules"
@@ -140,6 +142,7 @@ def tidy_statements(app: Sphinx, document: nodes.document) -> None:
         name = re.sub(r"^\s*\((.*)\)\s*$", r"\1", title.astext()) if title else ""
         if not name:
             continue
+        _titles(app.env)[node.get("label", "")] = name.replace("$", "")
         entries = [("single", name, node["ids"][0], "main", None)]
         number = re.match(r"(Theorem|Proposition|Lemma|Corollary) \d+", name)
         if number and number.group() != name:
@@ -150,6 +153,24 @@ def tidy_statements(app: Sphinx, document: nodes.document) -> None:
         if name.split()[0].lower() in KINDS:
             _unwrap(title)
             node["classes"].append("named")
+
+
+def _titles(env: BuildEnvironment) -> dict[str, str]:
+    """Return the titles of the statements by label."""
+    if not hasattr(env, "pu_titles"):
+        env.pu_titles = {}
+    return env.pu_titles
+
+
+def list_titles(index: ProofIndex, docnames: Any = None) -> tuple[list[tuple[str, Any]], bool]:
+    """List the statements by chapter and title, where `sphinx_proof` lists labels."""
+    env = index.domain.env
+    chapters: dict[str, list[tuple[Any, ...]]] = {}
+    for label, found in getattr(env, "proof_list", {}).items():
+        kind, docname = found["realtype"], found["docname"]
+        row = (_titles(env).get(label, kind.title()), 0, docname, label, "", "", kind)
+        chapters.setdefault(env.titles[docname].astext(), []).append(row)
+    return list(chapters.items()), True
 
 
 def _is_statement(node: nodes.Node) -> bool:
@@ -300,6 +321,7 @@ class LedgerDirective(SphinxDirective):
         "statement_index",
         "summary",
         "table_1",
+        "what_stands",
     )
 
     def run(self) -> list[nodes.Node]:
@@ -314,6 +336,8 @@ class LedgerDirective(SphinxDirective):
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect everything."""
+    ProofIndex.generate = list_titles
+    ProofIndex.localname = "Statements by chapter"
     app.add_config_value("pu_assets", "", "html", str)
     app.add_directive("ledger", LedgerDirective)
     app.connect("config-inited", key_the_assets)

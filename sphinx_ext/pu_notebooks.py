@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -38,6 +39,7 @@ from sphinx.util import logging
 ROOT = Path(__file__).resolve().parent.parent
 CACHES = ROOT / "_build" / ".jupyter_cache"
 TIMES = CACHES / "seconds"
+WIDGETS = "application/vnd.jupyter.widget-state+json"
 LONGEST_WAIT = 3600.0
 """Seconds after which to give up waiting for another process that executes a notebook."""
 
@@ -65,6 +67,34 @@ def alone(lock: Path) -> Iterator[None]:
     with closing(sqlite3.connect(lock, timeout=LONGEST_WAIT, isolation_level=None)) as database:
         database.execute("BEGIN EXCLUSIVE")
         yield
+
+
+def settled(executed: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
+    """Return an executed notebook without what differs from one execution to the next.
+
+    Parameters
+    ----------
+    executed : NotebookNode
+        The notebook with its outputs.
+    name : str
+        What it is called; its widgets, whose names are drawn at random, are numbered below it.
+
+    Returns
+    -------
+    NotebookNode
+        The notebook with settled names of widgets, without addresses in memory and nbmake's times.
+    """
+    for cell in executed.cells:
+        cell.metadata.pop("execution", None)
+    widgets = executed.metadata.get("widgets", {}).get(WIDGETS, {}).get("state", {})
+    names = {
+        drawn: hashlib.sha256(f"{name} {count}".encode()).hexdigest()[:32]
+        for count, drawn in enumerate(widgets)
+    }
+    text = re.sub(
+        r"[0-9a-f]{32}", lambda found: names.get(found[0], found[0]), nbformat.writes(executed)
+    )
+    return nbformat.reads(re.sub(r" at 0x[0-9a-f]+", "", text), 4)
 
 
 class Execution:
@@ -105,8 +135,7 @@ class Execution:
 
     def keep(self, executed: nbformat.NotebookNode, seconds: float) -> None:
         """Put the executed notebook into the cache, unless a source has changed meanwhile."""
-        for cell in executed.cells:
-            cell.metadata.pop("execution", None)  # nbmake's times; a notebook is known without them
+        executed = settled(executed, self.path.stem)
         if current() == self.folder:
             bundle = CacheBundleIn(
                 executed, str(self.path), data={"execution_seconds": round(seconds, 2)}

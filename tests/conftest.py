@@ -1,14 +1,19 @@
 """What several tests use, and how they are run.
 
 - `KeptRun`: nbmake executes a notebook unless the book's build has, and leaves it for the build.
+- `controlled`: what the notebooks have put to the test need not be computed again.
+- The order of the tests and their distribution over processes; a report of the pages' tests.
 - `node`, `live`: the live figures' module in Node.
-- A report of the tests of the pages.
 """
 
+import html
 import json
+import re
 import shutil
+import statistics
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
@@ -20,19 +25,71 @@ import nbmake.pytest_items
 import pytest
 from nbmake.nb_result import NotebookResult
 from nbmake.nb_run import NotebookRun
+from xdist.scheduler import LoadFileScheduling
 
-REPORT = Path(__file__).parent.parent / "_build" / "pages.txt"
+CONTROLS = re.compile(r"Controls of <code>(.*?)</code>")
+REPORTS = Path(__file__).parent.parent / "_build" / "pages"
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     if not hasattr(session.config, "workerinput"):  # the main process, not one of xdist's workers
-        REPORT.unlink(missing_ok=True)
+        shutil.rmtree(REPORTS, ignore_errors=True)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if REPORT.exists():
-        terminalreporter.section("pages")
-        terminalreporter.write(REPORT.read_text())
+    reports = [json.loads(path.read_text()) for path in sorted(REPORTS.glob("*.json"))]
+    if not reports:
+        return
+    counts, violations, seconds = zip(*reports, strict=True)
+    total = sum(map(Counter, counts), Counter())
+    times = [each for found in seconds for each in found] or [0.0]
+    lines = [line for found in violations for line in found]
+    terminalreporter.section("pages")
+    terminalreporter.write_line(
+        ", ".join(f"{name} {total[name]}" for name in counts[0])
+        + f", axe violations {len(lines)}, seconds until a page from disk stands: "
+        + f"{statistics.median(times):.1f} (longest {max(times):.1f})"
+    )
+    for line in lines:
+        terminalreporter.write_line(f"  {line}")
+
+
+PAGES = "tests/test_pages.py"
+BUILD = f"{PAGES}::test_the_book_builds"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the notebooks first, then the build that needs them, and last the pages it makes.
+
+    Of the notebooks the longest comes first, of the files that with most tests. The pages are
+    visited one by one by whichever process is free, so that all processes end together.
+    """
+    tests = Counter(item.path for item in items)
+
+    def place(item: pytest.Item) -> tuple[int, float]:
+        if item.path.suffix == ".ipynb":
+            from pu_notebooks import expected
+
+            return 0, -expected(item.path)
+        if item.nodeid.startswith(PAGES):
+            return (1 if item.nodeid == BUILD else 3), 0
+        return 2, -tests[item.path]
+
+    items.sort(key=place)
+
+
+class Scheduling(LoadFileScheduling):
+    """A file to a process, in the order of the tests; the build and each page for themselves."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if nodeid.startswith(PAGES) else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling | None:
+    config.option.loadscopereorder = False
+    return Scheduling(config, log) if config.option.dist == "loadfile" else None
 
 
 class KeptRun(NotebookRun):
@@ -56,6 +113,24 @@ class KeptRun(NotebookRun):
 
 
 nbmake.pytest_items.NotebookRun = KeptRun
+
+
+@pytest.fixture(scope="session")
+def controlled(request: pytest.FixtureRequest) -> set[str]:
+    """Return the claims whose controls the notebooks show, where these are tested, too.
+
+    ``controls`` returns something to show only if the check refused every wrong claim.
+    """
+    if not request.config.getoption("nbmake", False):
+        return set()
+    from pu_notebooks import alone, current
+
+    folder = current()
+    with alone(folder / "locks" / "cache"):
+        notebooks = [nbformat.read(path, 4) for path in folder.glob("executed/*/*.ipynb")]
+    cells = [cell for notebook in notebooks for cell in notebook.cells]
+    shown = [output.get("data", {}).get("text/html", "") for c in cells for output in c.outputs]
+    return {html.unescape(claim) for text in shown for claim in CONTROLS.findall(text)}
 
 
 _RUNNER = """
@@ -82,6 +157,7 @@ const live = {
   },
   cycle: (rewards, successors, discount, ...given) =>
     module.followCycle(module.deterministic(rewards, successors, discount), ...given),
+  sampledLaw: (name, noise, ...given) => module.sampledRuns(name, module.lawOf(noise), ...given),
   arrivals: (name, pi, q, w, goals, most) =>
     module.arrive(module.travel(name, pi, () => q, w), q, goals, 0, most),
 };

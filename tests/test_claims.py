@@ -70,11 +70,11 @@ def test_the_book_asserts_nothing_that_is_false() -> None:
     assert set(own.values()) <= {Status.HOLDS, Status.OPEN}, own
 
 
-SPEAKING = {"updates", "monotonicity", "unlearning", "domino", "claims"}
-"""Chapters whose claims all have their sentences."""
+SILENT = {"empirical"}
+"""Chapters whose claims have no sentences yet."""
 
 
-@pytest.mark.parametrize("chapter", sorted(SPEAKING))
+@pytest.mark.parametrize("chapter", [name for name in chapters() if name not in SILENT])
 def test_every_claim_speaks(chapter: str) -> None:
     claims = [claim for claim in ledger() if claim.chapter == chapter]
     assert [claim.id for claim in claims if not claim.sentence] == []
@@ -131,8 +131,9 @@ def test_check_says_again_what_is_recorded(claim: Claim) -> None:
 @pytest.mark.parametrize(
     "claim", [c for c in ledger() if check_of(c).moved or check_of(c).blind], ids=lambda c: c.id
 )
-def test_check_refuses_the_claim_moved(claim: Claim) -> None:
-    controls(claim)
+def test_check_refuses_the_claim_moved(claim: Claim, controlled: set[str]) -> None:
+    if claim.id not in controlled:
+        controls(claim)
 
 
 def test_a_control_that_passes_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -359,3 +359,91 @@ def test_an_empty_process_is_refused(shape):
 def test_a_backup_needs_a_value_of_each_state():
     with pytest.raises(ValueError, match=r"v: expected shape \(2,\), got \(3,\)"):
         FiniteMDP(**arguments()).backup([1.0, 2.0, 3.0])
+
+
+# Known answers
+
+
+def crossroads():
+    """s0 pays 1 for staying and nothing for going to s1, which pays 3 for ever; half a discount."""
+    transitions = np.zeros((2, 2, 2))
+    transitions[0, 0, 0] = transitions[0, 1, 1] = transitions[1, :, 1] = 1.0
+    return FiniteMDP(transitions, [[1.0, 0.0], [3.0, 3.0]], [1.0, 0.0], 0.5)
+
+
+def test_policy_iteration_by_hand():
+    # staying at s0 is worth 2, going 0 + 1/2 x 6: one more, so within 1/(1 - 1/2) of the optimum
+    mdp = crossroads()
+    cut = mdp.optimal(max_iterations=1)
+    assert (cut.iterations, cut.converged, cut.performance) == (1, False, 2.0)
+    np.testing.assert_allclose(cut.v, [2.0, 6.0])
+    assert cut.message.endswith("stopped after 1 evaluations; values within 2.0e+00 of the "
+                                "optimal ones.")  # fmt: skip
+    best = mdp.optimal()
+    assert (best.iterations, best.converged, best.performance) == (2, True, 3.0)
+    np.testing.assert_allclose(best.q, [[2.5, 3.0], [6.0, 6.0]])
+    np.testing.assert_array_equal(best.policy, [[0, 1], [1, 0]])
+    assert mdp.optimal(max_iterations=1) is best
+    assert mdp.normalised_performance([[1, 0], [1, 0]], baseline=1.0) == 0.5
+
+
+@pytest.mark.parametrize(("gain", "iterations"), [(1e-15, 1), (1e-10, 2)])
+def test_an_action_better_by_less_than_rounding_is_not_taken(gain, iterations):
+    # staying is worth 3; going pays `gain` less, and leads to what is worth 3 + 4 `gain`
+    rewards = [[1.5, 1.5 - gain], [1.5 + 2 * gain] * 2]
+    mdp = FiniteMDP(crossroads().transitions, rewards, [1, 0], 0.5)
+    assert mdp.optimal().iterations == iterations
+
+
+@pytest.mark.parametrize(("off", "taken"), [(0.9e-9, True), (-0.9e-9, True), (1.1e-9, False)])
+def test_sums_may_be_off_by_a_billionth(off, taken):
+    def build():
+        FiniteMDP(**spoiled("transitions", (1, 1, 1), 0.5 + off))
+        FiniteMDP(**spoiled("initial", 0, 1.0 + off))
+        FiniteMDP(**arguments()).evaluate([[0.5, 0.5], [0.5 + off, 0.5]])
+
+    if taken:
+        build()
+    for name, index, value in (("transitions", (1, 1, 1), 0.5), ("initial", 0, 1.0)):
+        if not taken:
+            with pytest.raises(ValueError, match=name):
+                FiniteMDP(**spoiled(name, index, value + off))
+    if not taken:
+        with pytest.raises(ValueError, match=r"pi: .* at state 1"):
+            FiniteMDP(**arguments()).evaluate([[0.5, 0.5], [0.5 + off, 0.5]])
+
+
+def test_an_entry_of_a_sparse_matrix_is_named_by_its_place():
+    flat = np.full((4, 2), 0.5)
+    flat[3] = [-0.5, 1.5]
+    with pytest.raises(ValueError, match=r"got -0\.5 at state 1, action 1"):
+        FiniteMDP(**(arguments() | {"transitions": scipy.sparse.csr_array(flat)}))
+    flat[3] = [0.5, 0.25]
+    with pytest.raises(ValueError, match=r"at state 1, action 1 sum to 0.75"):
+        FiniteMDP(**(arguments() | {"transitions": scipy.sparse.csr_array(flat)}))
+    with pytest.raises(ValueError, match="sparse matrix of numbers, got bool"):
+        FiniteMDP(**(arguments() | {"transitions": scipy.sparse.csr_array(flat > 0)}))
+
+
+@pytest.mark.parametrize("last", [[0.0, 0.0, 0.5], [0.0, 1e-6, 1.0 - 1e-6], [1.0, 0.0, 0.0]])
+def test_a_terminal_state_is_left_by_nothing(last):
+    with pytest.raises(ValueError, match=r"transitions: .*state 2, action"):
+        two_steps(last)
+
+
+def test_the_largest_rewards_there_may_be():
+    for discount, most in ((0.0, 1e150), (0.9, 1e149)):
+        given = arguments() | {"discount": discount}
+        FiniteMDP(**(given | {"rewards": np.full((2, 2), -0.99 * most)}))
+        with pytest.raises(ValueError, match="make values beyond"):
+            FiniteMDP(**(given | {"rewards": np.full((2, 2), -1.01 * most)}))
+
+
+def test_rewards_of_transitions_survive_a_file(tmp_path):
+    paid = np.arange(8.0).reshape(2, 2, 2)
+    mdp = FiniteMDP(**(arguments() | {"rewards": paid}))
+    mdp.save(tmp_path / "paid.npz")
+    again = FiniteMDP.load(tmp_path / "paid.npz")
+    np.testing.assert_array_equal(again.transition_rewards, paid)
+    np.testing.assert_array_equal(again.rewards, [[0.5, 2.5], [4.5, 6.5]])
+    assert repr(again) == "FiniteMDP(2 states, 2 actions, discount 0.9, 0 terminal)"

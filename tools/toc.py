@@ -1,8 +1,9 @@
 """Write the chapters into ``_toc.yml``: their order stands in the ledger, and nowhere else.
 
 A chapter is a notebook ``book/<name>.ipynb`` and a ledger file ``pu_lib/ledger/<name>.toml`` with
-its ``title`` and ``order``. ``make book`` runs this program first; it stops with a sentence where a
-page is in neither place, or a ledger file has no notebook.
+its ``title`` and ``order``. One that stands in another part stays there. ``make book`` runs this
+program first; it stops with a sentence where a page is in neither place, or a ledger file has no
+notebook.
 """
 
 from __future__ import annotations
@@ -35,7 +36,14 @@ def table(root: Path = ROOT) -> str:
     """
     contents = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
     (part,) = (part for part in contents["parts"] if part["caption"] == PART)
-    part["chapters"] = [{"file": f"book/{name}"} for name in chapters()]
+    elsewhere = {
+        chapter["file"]
+        for other in contents["parts"]
+        if other is not part
+        for chapter in other["chapters"]
+    }
+    ours = [f"book/{name}" for name in chapters()]
+    part["chapters"] = [{"file": file} for file in ours if file not in elsewhere]
     listed = [
         contents["root"],
         *(c["file"] for part in contents["parts"] for c in part["chapters"]),

@@ -37,7 +37,8 @@
     document.querySelectorAll("mjx-container:not([display])").forEach((formula) => {
       const width = formula.querySelector("mjx-math")?.getBoundingClientRect().width ?? 0;
       const text = formula.closest("p, li, dd, td, th");
-      formula.classList.toggle("pu-long", text?.matches("p, li, dd") && width > text.clientWidth);
+      const long = Boolean(text?.matches("p, li, dd")) && width > text.clientWidth;
+      formula.classList.toggle("pu-long", long); // without a second value it would go to and fro
     });
   };
 

@@ -34,6 +34,7 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.eta,
             arguments.p,
             arguments.escort_factor,
+            schedule=arguments.schedule,
         )
     except ArithmeticError as unfinished:
         raise ValueError(str(unfinished)) from unfinished

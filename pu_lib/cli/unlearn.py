@@ -18,6 +18,13 @@ def add_process(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--eta", required=True, help="the weight, read exactly: 0.3 or 3/10 is three tenths"
     )
+    parser.add_argument(
+        "--schedule",
+        default="constant",
+        metavar="{constant, inverse-sqrt, geometric:C}",
+        help="weights eta, eta / sqrt(t), or eta C^(t-1) with a number C above 1, as in "
+        "geometric:1.1; t counts all updates (default: constant)",
+    )
     parser.add_argument("--p", default="2", help="exponent of the escort update (default: 2)")
     parser.add_argument(
         "--escort-factor",
@@ -39,12 +46,6 @@ def add_parser(subparsers: Any) -> None:
     )
     add_process(parser)
     parser.add_argument("--n", required=True, type=int, help="the number of updates to undo")
-    parser.add_argument(
-        "--schedule",
-        choices=("constant", "inverse-sqrt"),
-        default="constant",
-        help="weights eta, or eta / sqrt(t) through both phases (default: constant)",
-    )
     parser.add_argument("--start", default="1/2", help="the first pi(a_1) (default: 1/2)")
     parser.add_argument(
         "--strict", action="store_true", help="wait until pi(a_1) is below its start"

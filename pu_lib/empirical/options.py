@@ -279,6 +279,8 @@ def parse(label: str) -> Options:
     ValueError
         If the preset, an option or its value is unknown or out of range.
     """
+    if not isinstance(label, str):
+        raise ValueError(f"preset: expected a name and changes, got {label!r}.")
     name, _, changes = label.strip().partition(" ")
     if name not in PRESETS:
         raise ValueError(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}.")

@@ -1,17 +1,13 @@
-"""Figures and explorer of the chapter on convergence and optimality."""
+"""Figures of the chapter on convergence and optimality."""
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
-from pu_lib.show.explorers import Explorer, Slider
-from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, styled
+from pu_lib.show.style import GREY, INK, BookFigure, figure, styled
 from pu_lib.theory.convergence import (
     ADVERSARIES,
     adversarial_run,
-    fading_run,
     instances,
     key_lemma_bound,
     necessity_floor,
@@ -23,12 +19,9 @@ from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, look_of
 
 __all__ = [
-    "EXPLORERS",
-    "alt_weights",
     "draw_one_way",
     "draw_settled",
     "draw_ties",
-    "draw_weights",
 ]
 
 SHOWN = ("chain", "duplicated chain", "random")
@@ -43,7 +36,7 @@ def draw_settled(n_steps: int = 600) -> BookFigure:
     n_steps : int
         Number of updates.
     """
-    fig, axes = figure(1, 3, height=2.9, sharey=True)
+    fig, axes = figure(3, 1, height=6.6, sharex=True)
     for ax, name in zip(axes, SHOWN, strict=True):
         mdp = instances()[name]
         facts = structure(mdp)
@@ -56,9 +49,9 @@ def draw_settled(n_steps: int = 600) -> BookFigure:
         ax.plot(t, gap, color=look_of("mce").colour, label="gap")
         ax.plot(t[start:], ahead, color=INK, linestyle="--", linewidth=1.2, label="proved")
         ax.axvline(t[start], color=GREY, linestyle=":", linewidth=1)
-        ax.set(xscale="log", yscale="log", xlabel="$t+1$")
-        ax.text(0.5, 1.02, name, transform=ax.transAxes, ha="center", fontsize=9.5, color=GREY)
-    axes[0].set_ylabel(r"$\max_s\,v_\star(s)-v_t(s)$")
+        ax.set(xscale="log", yscale="log", ylabel=r"$\max_s\,v_\star(s)-v_t(s)$")
+        ax.text(0.98, 0.88, name, transform=ax.transAxes, ha="right", color=GREY)
+    axes[-1].set_xlabel("$t+1$")
     axes[0].legend(loc="lower left")
     return fig
 
@@ -81,7 +74,7 @@ def draw_ties(n_steps: int = 1000) -> BookFigure:
         ax.plot(
             t[1:],
             np.maximum((mass * t)[1:], 1e-12),
-            color=PALETTE[k],
+            color=look_of("mce").colour,
             linestyle=styles[k],
             linewidth=width,
             label=name,
@@ -119,76 +112,8 @@ def draw_one_way(n_steps: int = 300) -> BookFigure:
         label=r"$v_\star-v_t$ at $s_0$",
     )
     q_gap = (facts.q - trajectory.q).max(axis=(1, 2))
-    ax.plot(
-        t, q_gap, color=look_of("pg-sm").colour, linestyle="--", label=r"$\max_{s,a}\,q_\star-q_t$"
-    )
+    ax.plot(t, q_gap, color=INK, linestyle="--", label=r"$\max_{s,a}\,q_\star-q_t$")
     ax.axhline(float(necessity_floor(0.5, 2, 2.0)), color=GREY, linestyle=":", label="floor")
     ax.set(xscale="log", yscale="log", xlabel="$t+1$", ylabel="gap")
     ax.legend(loc="lower left")
     return fig
-
-
-# The explorer
-
-N_STEPS = 1500
-
-
-_fading = cache(fading_run)
-
-
-@styled
-def draw_weights(x: float, best: int) -> BookFigure:
-    """Draw the suboptimal mass under weights that decay with exponent `x`.
-
-    Parameters
-    ----------
-    x : float
-        The exponent of the weights.
-    best : int
-        How many of four arms are best.
-    """
-    mass, bound, floor = _fading(x, best, N_STEPS)
-    t = np.arange(N_STEPS + 1) + 1
-    fig, ax = figure(width=6.0, height=3.1)
-    ax.plot(t, mass, color=look_of("mce").colour, label=r"$\pi_t$ (suboptimal)")
-    ax.plot(t, bound, color=INK, linestyle="--", linewidth=1.2, label="key lemma")
-    ax.plot(t, floor, color=GREY, linestyle=":", linewidth=1.4, label="floor")
-    ax.set(xscale="log", yscale="log", xlabel="$t+1$", ylim=(3e-5, 1.3), ylabel="probability")
-    ax.legend(loc="lower left")
-    return fig
-
-
-def alt_weights(x: float, best: int) -> str:
-    """Say what a frame of the explorer shows.
-
-    Parameters
-    ----------
-    x : float
-        The exponent of the weights.
-    best : int
-        How many of four arms are best.
-
-    Returns
-    -------
-    str
-        A sentence for those who do not see the figure.
-    """
-    mass, bound, floor = _fading(x, best, N_STEPS)
-    fate = "keeps falling" if x <= 1 else "levels off, because the weights sum to a finite value"
-    return (
-        f"Weights (t+1)^-{x:g}, {best} best of four arms: after {N_STEPS} updates the suboptimal "
-        f"probability is {mass[-1]:.2g}, between the floor {floor[-1]:.2g} and the bound "
-        f"{bound[-1]:.2g}; it {fate}."
-    )
-
-
-EXPLORERS = {
-    "weights": Explorer(
-        draw=draw_weights,
-        alt=alt_weights,
-        grid={
-            "best": Slider("best arms", [1, 3]),
-            "x": Slider("exponent $x$", [0.0, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0]),
-        },
-    )
-}

@@ -39,21 +39,21 @@ def draw_cycle(periods: int = 3) -> BookFigure:
     """
     parameters, values, _ = one_period()
     best = float(THREE_STATES.optimum()[1][0])
-    fig, (left, right) = figure(1, 2, height=3.6, gridspec_kw={"width_ratios": [1.15, 1]})
+    fig, (top, bottom) = figure(2, 1, height=6.0)
     steps = np.arange(8 * periods + 1)
-    left.step(steps, np.tile(values[:, 0], periods + 1)[: len(steps)], where="post", **line("ce"))
-    left.axhline(best, color=INK, linewidth=1, linestyle=(0, (4, 2)))
-    left.text(0.3, best - 0.3, r"$v_\star(s_0)$", va="top")
+    top.step(steps, np.tile(values[:, 0], periods + 1)[: len(steps)], where="post", **line("ce"))
+    top.axhline(best, color=INK, linewidth=1, linestyle=(0, (4, 2)))
+    top.text(0.3, best - 0.3, r"$v_\star(s_0)$", va="top")
     for k in range(periods):
-        left.axvline(8 * k + ERROR + 1, color=GREY, linewidth=0.8, linestyle=":")
-    left.set(xlabel="step", ylabel="$v_t(s_0)$ under CE", ylim=(-7, 17), xticks=steps[::4])
+        top.axvline(8 * k + ERROR + 1, color=GREY, linewidth=0.8, linestyle=":")
+    top.set(xlabel="step", ylabel="$v_t(s_0)$ under CE", ylim=(-7, 17), xticks=steps[::4])
     levels = np.array([rows[0] for rows in parameters])
     for a in range(3):
-        right.plot(
+        bottom.plot(
             levels[:, a], color=ACTIONS[a], linestyle=DASHES[a], marker="o", label=f"$a_{a}$"
         )
-    right.axvspan(ERROR, ERROR + 1, color=GREY, alpha=0.18, linewidth=0)
-    right.annotate(
+    bottom.axvspan(ERROR, ERROR + 1, color=GREY, alpha=0.18, linewidth=0)
+    bottom.annotate(
         "greedy: $a_2$\non top: $a_1$",
         (ERROR + 1, levels[ERROR + 1, 1]),
         (2.2, -4.0),
@@ -61,9 +61,9 @@ def draw_cycle(periods: int = 3) -> BookFigure:
         arrowprops={"arrowstyle": "-", "color": GREY},
         va="top",
     )
-    right.set(xlabel="step within the period", ylabel=r"$\theta_t(s_0,\cdot)$", xticks=range(9))
-    right.legend(ncols=3, loc="lower center", columnspacing=1.2, handlelength=2.6)
-    right.set_ylim(-24, 20)
+    bottom.set(xlabel="step within the period", ylabel=r"$\theta_t(s_0,\cdot)$", xticks=range(9))
+    bottom.legend(ncols=3, loc="lower center", columnspacing=1.2, handlelength=2.6)
+    bottom.set_ylim(-24, 20)
     return fig
 
 
@@ -101,7 +101,7 @@ def draw_pattern() -> BookFigure:
     root = max(np.roots([1, 1, 0, -1]).real)
     fig, ax = figure(height=2.9)
     ax.plot(discounts, margins, color=look_of("ce").colour)
-    ax.axvspan(0.4, 0.5, color=look_of("di").colour, alpha=0.18, linewidth=0)
+    ax.axvspan(0.4, 0.5, color=GREY, alpha=0.18, linewidth=0)
     ax.text(0.405, 0.42, "convergence\nproved", fontsize=9.5)
     ax.axvline(root, color=GREY, linestyle=":")
     ax.text(root - 0.005, 0.5, r"$\gamma^3+\gamma^2=1$", ha="right", fontsize=9.5)

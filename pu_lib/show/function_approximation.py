@@ -39,7 +39,7 @@ def draw_learning(n_steps: int = 300, eta: float = 1.0) -> BookFigure:
         The rate.
     """
     task = contexts()
-    fig, axes = figure(1, 2, height=3.2, sharey=True)
+    fig, axes = figure(2, 1, height=5.8)
     for name, update in UPDATES.items():
         if update.parametrization == "direct":
             continue
@@ -47,10 +47,8 @@ def draw_learning(n_steps: int = 300, eta: float = 1.0) -> BookFigure:
         for ax, model in zip(axes, task.models(offset), strict=True):
             run = learn(update, task, model, n_steps, eta)
             ax.plot(np.arange(1, n_steps + 2), 1 - run.performance, **line(name))
-            ax.set(
-                xscale="log", yscale="log", xlabel=f"update (counted from 1), {model.name} policy"
-            )
-    axes[0].set_ylabel("gap to the optimum")
+            ax.set(xscale="log", yscale="log", ylabel=f"gap, {model.name} policy")
+    axes[-1].set_xlabel("update (counted from 1)")
     axes[0].legend()
     return fig
 

@@ -42,8 +42,11 @@ def draw_maps(middle: float = 0.9, eta: float = 0.1) -> BookFigure:
         The weight of the step.
     """
     points, inside = _raster()
-    fig, axes = figure(1, len(UPDATES), height=1.9)
-    for ax, (name, update) in zip(axes, UPDATES.items(), strict=True):
+    rows = -(-len(UPDATES) // 3)
+    fig, axes = figure(rows, 3, height=2.5 * rows)
+    for ax in axes.flat[len(UPDATES) :]:
+        ax.axis("off")
+    for ax, (name, update) in zip(axes.flat, UPDATES.items(), strict=False):
         picture = np.full(inside.shape, np.nan)
         picture[inside] = condition_map(update, points[inside], (1.0, middle, 0.0), eta)
         ax.imshow(

@@ -42,6 +42,7 @@ __all__ = [
     "status_counts",
     "summary",
     "table_1",
+    "what_stands",
 ]
 
 SCOPES = {
@@ -284,13 +285,54 @@ def statement_index() -> Html:
     heads: dict[str, list[Claim]] = {}
     for claim in ledger():
         head = re.search(r"(Proposition|Theorem|Corollary|Lemma) \d+", claim.number)
-        if head:
+        if head and not re.search(r"\(\d{4}\)", claim.number):  # another paper's, with its year
             heads.setdefault(head.group(), []).append(claim)
     rows = [
         (f'<a href="{heads[number][0].chapter}.html">{number}</a>', _statement(heads[number]))
         for number in sorted(heads, key=_paper_order)
     ]
     return _table(("Number", "Statement and status"), rows, "Statements by number")
+
+
+def what_stands() -> Html:
+    """Return what became of each statement of the paper: printed, judged, repaired, proved."""
+    stated = [claim for claim in ledger() if claim.scope is Scope.STATEMENT]
+    rows = [
+        (f"{html.escape(claim.number)}<br>{_how_bad(claim)}", _standing(claim))
+        for claim in sorted(stated, key=_by_number)
+    ]
+    cells = [claim for claim in ledger() if claim.scope is Scope.CELL]
+    counted = f"<p>Its {len(cells)} entries, each measured: {_plain_counts(cells)}.</p>"
+    table = '<p><a href="claims.html#table-1-recomputed">All entries</a></p>'
+    head = ("Statement", "What it says, and what stands")
+    return _table(head, [*rows, ("Table 1", counted + table)], "What stands", kind="ledger stands")
+
+
+def _how_bad(claim: Claim) -> str:
+    bad = (
+        "" if claim.severity is None else f"<br><small>{html.escape(claim.severity.value)}</small>"
+    )
+    return badge(claim.status) + bad
+
+
+def _standing(claim: Claim) -> str:
+    """Return a statement as printed, the sentence on it, and its repair."""
+    said = prose(sentence_of(claim)) if claim.sentence else prose(claim.wrong)
+    facts = {
+        "Printed": prose(claim.statement),
+        "Found": said,
+        "Repaired": prose(claim.correction),
+        "Proved": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>'
+        + "".join(f", by machine as {_theorem(proof)}" for proof in proofs_of(claim.id)),
+    }
+    listed = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items() if fact)
+    return f"<dl>{listed}</dl>"
+
+
+def _by_number(claim: Claim) -> tuple[int, int, str]:
+    """Order statements as the paper numbers them; those without a number come last."""
+    head = re.match(r"(Proposition|Theorem|Corollary|Lemma) \d+", claim.number)
+    return (*(_paper_order(head.group()) if head else (2, 0)), claim.id)
 
 
 def _statement(claims: Sequence[Claim]) -> str:

@@ -88,7 +88,7 @@ EXPLORERS = {
         alt=alt_fit,
         grid={
             "growth": Slider("growth of the weights", [1.0, 1.05, 1.1, 1.2, 1.4], "{:g}", start=0),
-            "place": Slider("fit", ["before", "after"], "{}", start=1),
+            "place": Slider("fit", ["before", "after"], "{}", start=0),
         },
     )
 }

@@ -108,4 +108,6 @@ class SimplexLab(Live):
     subject = traitlets.Enum(tuple(UPDATES), "ce").tag(sync=True)
     shown = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES)).tag(sync=True)
     dashes = traitlets.Dict(dict(DASHES)).tag(sync=True)
-    presets = traitlets.Dict(dict(PRESETS)).tag(sync=True)
+    presets = traitlets.List([list(pair) for pair in PRESETS.items()], read_only=True).tag(
+        sync=True
+    )

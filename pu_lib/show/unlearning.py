@@ -1,4 +1,4 @@
-"""Figures and explorer of the unlearning chapter."""
+"""Figures of the unlearning chapter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from pu_lib.exact import exact
-from pu_lib.show.explorers import Explorer, Slider
 from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.theory.travel_times import comparison
 from pu_lib.theory.unlearning import count, counts, escort_differences, path
@@ -27,7 +26,6 @@ from pu_lib.trajectories import follow
 from pu_lib.updates import label_of, look_of
 
 __all__ = [
-    "EXPLORERS",
     "draw_comparison",
     "draw_counts",
     "draw_escort_map",
@@ -271,34 +269,3 @@ def draw_comparison(n: int = 8, eta: str = "1", update: str = "pg-sm") -> Figure
     ax.legend(loc="upper right")
     ax.set_ylim(0, 1.35 * max(row["travel time"] for row in rows))
     return fig
-
-
-@styled
-def draw_race(n: int, eta: str) -> Figure:
-    """Draw one frame of the race, constant weights."""
-    fig, ax = figure(height=3.6)
-    _draw_race(ax, n, eta)
-    ax.set_ylabel(r"$\pi_t(a_1)$")
-    ax.legend(title="$n'$", loc="lower right")
-    return fig
-
-
-def alt_race(n: int, eta: str) -> str:
-    """Describe one frame of the race."""
-    found = ", ".join(f"{label} {count(n, name, eta)}" for name, label in kinds().items())
-    return (
-        f"The probability of the first action over {n} updates towards it and then back, with "
-        f"weight {eta}. Updates needed to recover: {found}."
-    )
-
-
-EXPLORERS = {
-    "race": Explorer(
-        draw=draw_race,
-        alt=alt_race,
-        grid={
-            "n": Slider("$n$", [1, 5, 20, 50], start=2),
-            "eta": Slider(r"$\eta$", ["0.1", "0.5", "2", "5"], start=1),
-        },
-    ),
-}

@@ -48,6 +48,7 @@ from pu_lib.theory.walkers import (
     Setting,
     SoftmaxWalker,
     StepWalker,
+    require_count,
     setting,
 )
 from pu_lib.updates import Update, as_update
@@ -70,6 +71,7 @@ def domino(
     p: Number = 2,
     factor: str = "keep",
     max_steps: int = MAX_STEPS,
+    schedule: str = "constant",
 ) -> int | float:
     """Return the number of steps that solve the domino setting (math.inf if none does).
 
@@ -83,6 +85,8 @@ def domino(
         As for `pu_lib.theory.unlearning.count`; `eta` is the weight eta * d of every state.
     max_steps : int
         The most steps to walk.
+    schedule : str
+        As for `pu_lib.theory.unlearning.count`.
 
     Returns
     -------
@@ -97,20 +101,23 @@ def domino(
         If an argument is unknown or out of range.
     """
     _check_states(states)
-    chosen = setting(update, eta, "constant", p, factor)
-    if chosen.kind is DirectWalker and solved_di(int(states), chosen.eta) > QUICK:
+    chosen = setting(update, eta, schedule, p, factor)
+    constant = chosen.schedule == "constant"
+    if constant and chosen.kind is DirectWalker and solved_di(int(states), chosen.eta) > QUICK:
         return solved_di(int(states), chosen.eta)  # the theorem is quicker than a long walk
     if chosen.first_step_kills():
         return math.inf if states > 1 else 1
     _refuse_hopeless(int(states), chosen, max_steps)
-    proved = chosen.kind is not StepWalker and (chosen.kind is not EscortWalker or chosen.p >= 2)
-    solve = recursion if proved else simulate
-    return solve(states, update, eta, p, factor, max_steps)[0]
+    proved = chosen.kind is not StepWalker and (
+        chosen.kind is not EscortWalker or (chosen.p >= 2 and constant)
+    )
+    if proved:
+        return recursion(states, update, eta, p, factor, max_steps, schedule=schedule)[0]
+    return simulate(states, update, eta, p, factor, max_steps, schedule)[0]
 
 
 def _check_states(states: int) -> None:
-    if states != int(states) or states < 1:
-        raise ValueError(f"states must be an integer, at least 1; it is {states!r}")
+    require_count("states", states, 1)
 
 
 def _refuse_hopeless(states: int, chosen: Setting, max_steps: int, solved: int = 1) -> None:
@@ -119,6 +126,8 @@ def _refuse_hopeless(states: int, chosen: Setting, max_steps: int, solved: int =
     `solved` is the flip time of the state after the `states`-th from the front, 1 at the last.
     """
     name = chosen.update.name
+    if chosen.schedule != "constant":
+        return
     retraces = chosen.kind is SoftmaxWalker or (
         chosen.kind is EscortWalker and chosen.p >= 2 and chosen.factor == "keep"
     )
@@ -132,8 +141,9 @@ def _refuse_hopeless(states: int, chosen: Setting, max_steps: int, solved: int =
         )
     # every state but the last makes two steps at least, forward and back
     if not retraces and 2 * states - 1 > max_steps:
-        bound = bound_ce_sharp(states, float(chosen.eta))
-        above = f" and at most {bound:.9g}" if chosen.kind is CrossEntropyWalker else ""
+        above = ""
+        if chosen.kind is CrossEntropyWalker and chosen.has_float_size:
+            above = f" and at most {bound_ce_sharp(states, float(chosen.eta)):.9g}"
         raise OutOfReach(
             f"{name} takes at least {2 * states - 1}{above} steps to solve {states} states; at "
             f"most {max_steps} are walked"
@@ -149,6 +159,7 @@ def recursion(
     max_steps: int = MAX_STEPS,
     start: Number = "1/2",
     strict: bool = True,
+    schedule: str = "constant",
 ) -> list[int | float]:
     """Return [n_1, ..., n_h] from n_h = 1 and n_k = n_{k+1} + n'_s(n_{k+1}).
 
@@ -160,6 +171,8 @@ def recursion(
         pi_0(a_1) at every state.
     strict : bool
         Whether the strict count is used; the paper's proof uses the other one.
+    schedule : str
+        As for `domino`; no state un-flips with any weights, but for PG-ES.
 
     Returns
     -------
@@ -172,7 +185,7 @@ def recursion(
         As for `domino`.
     """
     _check_states(states)
-    chosen = setting(update, eta, "constant", p, factor, start)
+    chosen = setting(update, eta, schedule, p, factor, start)
     return certified(lambda: _recursion(states, chosen, max_steps, strict))
 
 
@@ -229,12 +242,13 @@ def simulate(
     p: Number = 2,
     factor: str = "keep",
     max_steps: int = MAX_STEPS,
+    schedule: str = "constant",
 ) -> list[int | float]:
     """Return [n_1, ..., n_h] by updating every state at every step.
 
     Parameters
     ----------
-    states, update, eta, p, factor, max_steps
+    states, update, eta, p, factor, max_steps, schedule
         As for `domino`.
 
     Returns
@@ -248,7 +262,7 @@ def simulate(
         As for `domino`.
     """
     _check_states(states)
-    chosen = setting(update, eta, "constant", p, factor)
+    chosen = setting(update, eta, schedule, p, factor)
     times, _ = certified(lambda: _simulate(states, chosen, max_steps))
     return times
 
@@ -283,7 +297,7 @@ def _simulate(
     states: int, chosen: Setting, max_steps: int, record: bool = False
 ) -> tuple[list[int | float], list[list[float]]]:
     walkers = [chosen.walker() for _ in range(states)]
-    weight = next(chosen.weights())
+    weights = chosen.weights()
     kills = chosen.first_step_kills()
     times: list[int | float] = [math.inf] * states
     history: list[list[float]] = []
@@ -303,6 +317,7 @@ def _simulate(
             return times, history
         if t == max_steps:
             break
+        weight = next(weights)
         for k, walker in enumerate(walkers):
             if k == states - 1 or flipped[k + 1]:
                 walker.backward(weight)

@@ -30,6 +30,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pu_lib.arrays import number, numbers, require_distributions
 from pu_lib.theory.gravity_well import parameters
 from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, Update, as_update, softmax
@@ -204,32 +205,51 @@ def escape_bound(
     Raises
     ------
     ValueError
-        If the update is not one of which a bound is proved.
+        If the update is not one of which a bound is proved, no action is alone the best, or an
+        argument is out of range.
     """
     chosen = as_update(update)
-    policy, values = np.asarray(pi, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    policy = numbers("pi", pi, axes=1)
+    values = numbers("q", q, shape=policy.shape)
+    if policy.ndim != 1 or len(policy) < 2:
+        raise ValueError(f"pi: expected a policy of at least two actions, got {policy.shape}.")
+    require_distributions("pi", policy)
+    if not number("weight", weight) > 0.0:
+        raise ValueError(f"weight: expected a number > 0, got {weight}.")
     greedy = int(np.argmax(values))
     second = int(np.argmax(np.where(np.arange(len(values)) == greedy, -np.inf, values)))
     gap, span = float(values[greedy] - values[second]), float(np.ptp(values))
-    odds = float((1.0 - policy[greedy]) / policy[greedy])
+    weight = float(weight)
+    if not 0.0 < weight * gap <= weight * span < np.inf:
+        raise ValueError(f"q: expected one best action, by a gap that floats hold, got {values}.")
+    if policy[greedy] == 0.0 and chosen.name != "di":
+        raise ValueError(f"pi: expected a chance for the best action, got {policy}.")
+    if policy[greedy] >= 0.5:
+        return 0.0, 0.0
+    odds = (1.0 - policy[greedy]) / policy[greedy] if policy[greedy] > 0.0 else np.inf
     if chosen.name == "pg-sm":
         lead = float(policy[second] / policy[greedy])
         return max(0.0, (lead - 1.0) / (2.0 * weight * span)), np.inf
     if chosen.name in ("ce", "mce"):
-        return 0.0, float(np.ceil(2.0 * np.log(odds) / weight))
+        return 0.0, float(np.ceil(2.0 * float(np.log(odds)) / weight))
     if chosen.name == "di":
-        return 0.0, float(np.ceil((1.0 - 2.0 * policy[greedy]) / (weight * gap)))
+        return 0.0, float(np.ceil(float(1.0 - 2.0 * policy[greedy]) / (weight * gap)))
     if chosen == UPDATES["pg-es"]:
         return 0.0, _escort_escape(odds, weight * gap, weight * span)
     raise ValueError(f"update: no escape bound is proved of {chosen.name!r} with {chosen.options}.")
 
 
 def _escort_escape(odds: float, lead: float, span: float) -> float:
-    """Bound the escape of `pg-es` where no parameter crosses zero: the weight times R <= 1/2."""
+    """Bound the escape of `pg-es` where no parameter crosses zero: the weight times R <= 1/2.
+
+    The sum of the bound is not followed for more than a million steps.
+    """
     if span > 0.5:
         return np.inf
     steps, needed = 0, 0.5 * np.log(odds)
     while needed > 0.0:
+        if steps == 1_000_000:
+            return np.inf
         needed -= np.log1p(lead / np.sqrt(1.0 + 2.25 * span**2 * steps))
         steps += 1
     return float(steps)

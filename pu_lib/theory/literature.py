@@ -1,8 +1,8 @@
 r"""What was proved since: the quantities of later papers, on this book's processes and updates.
 
 **The hard ladder** is a process with three actions on which each state can learn only after the one
-below it has, built after Li et al. (2021), whose published abstract states the theorem; the details
-of their construction could not be read there, so that what is said of this one is measured.
+below it has, built after Li et al. (2021), whose published abstract states the theorem. The details
+of their construction are known from a summary by others: what is said of this one is measured.
 
 **Committal** (Mei et al., 2021, definition 2): if action a is the sampled one for ever,
 :math:`1-\pi_t(a)` vanishes like :math:`t^{-\kappa}`. Never to sample another action has probability
@@ -362,10 +362,12 @@ def greedy_sample_step(proposal: ArrayLike, pi: ArrayLike, q: ArrayLike, n_sampl
 
     Parameters
     ----------
-    proposal, q, n_samples
-        As for `best_of`.
+    proposal : array_like, shape (n_actions,)
+        The distribution of the draws.
     pi : array_like, shape (n_actions,)
         The policy that is updated.
+    q, n_samples
+        As for `best_of`.
 
     Returns
     -------

@@ -139,10 +139,12 @@ def geometric_bound(mdp: FiniteMDP, name: str, pi: Floats, eta: float, k: int) -
 
     Parameters
     ----------
-    mdp, name, pi, k
+    mdp, name, pi
         As for `constant_bound`; the discount is positive.
     eta : float
         The first step, positive.
+    k : int
+        The number of steps.
 
     Returns
     -------

@@ -7,13 +7,13 @@ One state, two actions. From :math:`\pi_0(a_1) = x`, make :math:`n` *forward* up
 
 with :math:`<` instead of :math:`\le` for *strict* recovery (:math:`n'_s`), and infinity if that
 never happens. The weight of update :math:`t = 1, 2, \dots` is :math:`w_t = \eta` (constant) or
-:math:`w_t = \eta/\sqrt t` (one counter through both phases).
+:math:`w_t = \eta/\sqrt t`, or :math:`w_t = \eta\,c^{t-1}` (one counter through both phases).
 
 Counts of the paper's updates are those of exact arithmetic, in the coordinates of
-`pu_lib.theory.walkers`: rationals for DI with constant weights, sums of square roots for DI with
-decaying weights (`pu_lib.exact.root_sum` settles its ties), Arb balls for the others, with the
-precision raised until the sign of every quantity that matters is proved. Any other registered
-update is counted in floats, by its own `step`.
+`pu_lib.theory.walkers`: rationals for DI with constant or geometric weights, sums of square roots
+for DI with decaying weights (`pu_lib.exact.root_sum` settles its ties), Arb balls for the others,
+with the precision raised until the sign of every quantity that matters is proved. Any other
+registered update is counted in floats, by its own `step`.
 
 Applicability and issues
 ------------------------
@@ -61,6 +61,7 @@ from pu_lib.theory.walkers import (
     Setting,
     SoftmaxWalker,
     Walker,
+    require_count,
     setting,
 )
 from pu_lib.updates import Update
@@ -115,8 +116,8 @@ def count(
     update : str or Update
         The policy update, or its registered name.
     eta, schedule, p, factor, start
-        As for `pu_lib.theory.walkers.setting`: the (first) weight, read exactly; constant or
-        decaying weights; the escort update's exponent and factor; the first pi(a_1).
+        As for `pu_lib.theory.walkers.setting`: the (first) weight, read exactly; constant,
+        decaying or growing weights; the escort update's exponent and factor; the first pi(a_1).
     strict : bool
         Wait for pi(a_1) < pi_0(a_1) instead of <=.
     max_steps : int
@@ -170,8 +171,7 @@ def counts(
     """
     chosen = setting(update, eta, schedule, p, factor, start)
     for n in ns:
-        if n != int(n) or n < 0:
-            raise ValueError(f"n must be an integer, at least 0; it is {n!r}")
+        require_count("n", n, 0)
     walkable = min(max_steps, QUICK) if is_known(chosen) else max_steps
     if chosen.kind is DirectWalker and schedule != "constant":
         walkable = max_steps // 4  # the way back takes up to 3n steps and more
@@ -256,7 +256,9 @@ def _fewest(walker: Walker, n: int, chosen: Setting) -> arb:
     """Return a number of backward updates that recovery is proved to take at least."""
     weight = walker.weight_left() / ball(chosen.eta)
     fewest = weight
-    if chosen.schedule != "constant":
+    if chosen.schedule == "geometric":
+        return arb(0)
+    if chosen.schedule == "inverse-sqrt":
         # sum of t^(-1/2) over n < t <= n + m is at most 2 sqrt(n + m) - 2 sqrt(n)
         fewest = (arb(n).sqrt() + weight / 2) ** 2 - n
     return arb(0) if not fewest.is_finite() else fewest.lower()
@@ -330,9 +332,13 @@ def proved_range(n: int, chosen: Setting) -> tuple[float, float]:
         except that of DI.
     """
     half = Fraction(1, 2)
+    if not chosen.has_float_size:
+        return 0.0, math.inf
     size, uniform, decaying = float(chosen.eta), chosen.start == half, chosen.schedule != "constant"
     escort = chosen.kind is EscortWalker and chosen.p >= 2 and chosen.factor == "keep"
     low, high = 0.0, math.inf
+    if chosen.schedule == "geometric":
+        return low, high
     if n > 0 and ((escort and uniform) or (chosen.kind is SoftmaxWalker and chosen.start >= half)):
         low = bound_decaying_pg(n) if decaying else n + 1.0
     if chosen.kind is CrossEntropyWalker and chosen.start >= half:

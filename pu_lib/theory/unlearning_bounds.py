@@ -25,6 +25,8 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+from pu_lib.arrays import number
+
 __all__ = [
     "bound_ce",
     "bound_ce_below",
@@ -48,6 +50,11 @@ __all__ = [
 ]
 
 
+def _read(n: float, size: float, name: str) -> tuple[float, float]:
+    """Read the arguments of a bound; beyond these ranges it could not be computed in floats."""
+    return number("n", n, low=0.0, high=1e300), number(name, size, low=1e-150, high=1e150)
+
+
 def bound_ce(n: int, eta: float) -> float:
     r"""Return Theorem 4(iii)'s bound, :math:`2 + \frac1\eta\log(1 + 2\eta n)`.
 
@@ -63,7 +70,8 @@ def bound_ce(n: int, eta: float) -> float:
     float
         An upper bound of n' for CE and MCE.
     """
-    return 2 + math.log1p(2 * eta * n) / eta
+    times, eta = _read(n, eta, "eta")
+    return 2 + math.log1p(2 * eta * times) / eta
 
 
 def bound_ce_sharp(n: int, eta: float) -> float:
@@ -81,7 +89,8 @@ def bound_ce_sharp(n: int, eta: float) -> float:
     float
         An upper bound of n' and of the strict count, for CE and MCE from one half.
     """
-    return 2 + math.log1p(2 * eta * max(n - 1, 0)) / eta
+    times, eta = _read(n, eta, "eta")
+    return 2 + math.log1p(2 * eta * max(times - 1, 0)) / eta
 
 
 def bound_ce_below(n: int, eta: float) -> float:
@@ -99,7 +108,8 @@ def bound_ce_below(n: int, eta: float) -> float:
     float
         A lower bound of n' for CE and MCE.
     """
-    return math.log1p(eta * n) / (2 * eta)
+    times, eta = _read(n, eta, "eta")
+    return math.log1p(eta * times) / (2 * eta)
 
 
 def bound_di(n: int, eta: Fraction, start: Fraction = Fraction(1, 2)) -> int:
@@ -144,7 +154,8 @@ def strict_di(n: int, eta: Fraction, start: Fraction = Fraction(1, 2)) -> int:
 
 def bound_decaying_pg(n: int) -> float:
     r"""Return Theorem 5(i)'s lower bound, :math:`3n - 4\sqrt n + 1`."""
-    return 3 * n - 4 * math.sqrt(n) + 1
+    times, _ = _read(n, 1.0, "")
+    return 3 * times - 4 * math.sqrt(times) + 1
 
 
 def bound_decaying_di(n: int, eta: float) -> float:
@@ -165,8 +176,9 @@ def bound_decaying_di(n: int, eta: float) -> float:
     float
         An upper bound of n' for DI with decaying weights.
     """
-    root = math.sqrt(n)
-    return min(3 * n + 4 * root + 1, (1 / eta + 1) ** 2 + root * (2 + 2 / eta))
+    times, eta = _read(n, eta, "eta")
+    root = math.sqrt(times)
+    return min(3 * times + 4 * root + 1, (1 / eta + 1) * (1 / eta + 1) + root * (2 + 2 / eta))
 
 
 def bound_decaying_di_below(n: int, eta: float) -> float:
@@ -187,8 +199,9 @@ def bound_decaying_di_below(n: int, eta: float) -> float:
     float
         A lower bound of n' for DI with decaying weights.
     """
-    weight = min(2 * eta * (math.sqrt(n + 1) - 1), 1.0) / (2 * eta)
-    return 2 * math.sqrt(n) * weight + weight**2
+    times, eta = _read(n, eta, "eta")
+    weight = min(2 * eta * (math.sqrt(times + 1) - 1), 1.0) / (2 * eta)
+    return 2 * math.sqrt(times) * weight + weight**2
 
 
 def bound_decaying_ce(n: int, eta: float) -> float:
@@ -208,7 +221,8 @@ def bound_decaying_ce(n: int, eta: float) -> float:
     float
         An upper bound of n' for CE and MCE with decaying weights.
     """
-    root = math.sqrt(n)
+    times, eta = _read(n, eta, "eta")
+    root = math.sqrt(times)
     log = math.log1p(4 * eta * root)
     return (4 + log / (2 * eta)) ** 2 + root * (8 + log / eta)
 
@@ -228,7 +242,8 @@ def bound_decaying_ce_sharp(n: int, eta: float) -> float:
     float
         An upper bound of n' for CE and MCE with decaying weights.
     """
-    root = math.sqrt(n)
+    times, eta = _read(n, eta, "eta")
+    root = math.sqrt(times)
     log = math.log1p(4 * eta * root)
     return (2 + log / (2 * eta)) ** 2 + root * (4 + log / eta)
 
@@ -251,8 +266,9 @@ def bound_decaying_ce_below(n: int, eta: float) -> float:
     float
         A lower bound of n' for CE and MCE with decaying weights.
     """
-    weight = math.log1p(2 * eta * (math.sqrt(n + 1) - 1)) / (4 * eta)
-    return 2 * math.sqrt(n) * weight + weight**2
+    times, eta = _read(n, eta, "eta")
+    weight = math.log1p(2 * eta * (math.sqrt(times + 1) - 1)) / (4 * eta)
+    return 2 * math.sqrt(times) * weight + weight**2
 
 
 def bound_lemma_11(n: int, c: float) -> float:
@@ -270,7 +286,8 @@ def bound_lemma_11(n: int, c: float) -> float:
     float
         An upper bound of the n-th term.
     """
-    return c + math.log1p(c * n)
+    times, c = _read(n, c, "c")
+    return c + math.log1p(c * times)
 
 
 def bound_lemma_11_sharp(n: int, c: float) -> float:
@@ -288,7 +305,8 @@ def bound_lemma_11_sharp(n: int, c: float) -> float:
     float
         An upper bound of the n-th term.
     """
-    return c + math.log1p(c * (n - 1))
+    times, c = _read(n, c, "c")
+    return c + math.log1p(c * (times - 1))
 
 
 def bound_lemma_12(n: int, c: float) -> float:
@@ -306,7 +324,8 @@ def bound_lemma_12(n: int, c: float) -> float:
     float
         An upper bound of the n-th term.
     """
-    return c + math.log1p(2 * c * math.sqrt(n))
+    times, c = _read(n, c, "c")
+    return c + math.log1p(2 * c * math.sqrt(times))
 
 
 def bound_lemma_12_sharp(n: int, c: float) -> float:
@@ -324,7 +343,8 @@ def bound_lemma_12_sharp(n: int, c: float) -> float:
     float
         An upper bound of the n-th term.
     """
-    return c + math.log1p(2 * c * (math.sqrt(n) - 1))
+    times, c = _read(n, c, "c")
+    return c + math.log1p(2 * c * (math.sqrt(times) - 1))
 
 
 def worst_sequence(n: int, c: float, decay: Callable[[int], float]) -> list[float]:

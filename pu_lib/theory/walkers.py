@@ -33,14 +33,47 @@ import numpy as np
 from flint import arb
 
 from pu_lib import updates
+from pu_lib.arrays import shown
 from pu_lib.exact import Number, ball, exact, sign
 from pu_lib.updates import EscortFactor, EscortPolicyGradient, Update, as_update
 
-__all__ = ["TIE", "WALKERS", "OutOfReach", "Setting", "Walker", "alike", "setting"]
+__all__ = ["TIE", "WALKERS", "OutOfReach", "Setting", "Walker", "alike", "require_count", "setting"]
 
-Schedule = Literal["constant", "inverse-sqrt"]
+Schedule = Literal["constant", "inverse-sqrt", "geometric"]
 TIE = 1e-12
 """How near to its start a policy computed in floats counts as being back at it."""
+
+
+LARGEST = 10**300
+"""The largest number of updates or states that is read."""
+
+
+def require_count(name: str, value: Any, low: int) -> None:
+    """Refuse what is not a number of updates or of states.
+
+    Parameters
+    ----------
+    name : str
+        What the argument is called.
+    value : int
+        What was given; a float will do if it is an integer.
+    low : int
+        The smallest number that makes sense.
+
+    Raises
+    ------
+    ValueError
+        If it is no integer from `low` to `LARGEST`.
+    """
+    try:
+        right = not isinstance(value, (bool, str, bytes)) and value == int(value)
+        right = bool(right and low <= value <= LARGEST)
+    except (TypeError, ValueError, OverflowError):
+        right = False
+    if not right:
+        raise ValueError(
+            f"{name} must be an integer, at least {low} and at most 10^300; it is {shown(value)}"
+        )
 
 
 class OutOfReach(ValueError):  # noqa: N818 - says of a number that it is too large to count up to
@@ -60,14 +93,16 @@ class Setting:
         The policy update.
     eta : Fraction
         The (first) weight, positive.
-    schedule : {"constant", "inverse-sqrt"}
-        Weights eta, or eta / sqrt(t).
+    schedule : {"constant", "inverse-sqrt", "geometric"}
+        Weights eta, eta / sqrt(t), or eta * ratio^(t - 1).
     p : Fraction
         Exponent of the escort update, at least 1.
     factor : {"keep", "drop"}
         Whether the escort gradient keeps its factor p / norm.
     start : Fraction
         The first pi(a_1).
+    ratio : Fraction
+        The ratio of geometric weights, above 1; 1 for the other schedules.
     """
 
     update: Update
@@ -76,23 +111,47 @@ class Setting:
     p: Fraction
     factor: str
     start: Fraction
+    ratio: Fraction = Fraction(1)
 
     @property
     def kind(self) -> type[Walker]:
         """The class that walks this update."""
         return WALKERS.get(type(self.update), StepWalker)
 
+    @property
+    def has_float_size(self) -> bool:
+        """Whether eta is of a size that the bounds, which are floats, can be computed with."""
+        return Fraction(1, 10**150) <= self.eta <= 10**150
+
     def weights(self, first: int = 1) -> Iterator[Any]:
-        """Yield the weights of updates first, first + 1, ... in the arithmetic of the walker."""
-        if self.kind is StepWalker:
-            size = float(self.eta)
-            if self.schedule == "constant":
-                return repeat(size)
-            return (size / math.sqrt(t) for t in count_from(first))
+        """Return the weights of updates first, first + 1, ... in the arithmetic of the walker.
+
+        Parameters
+        ----------
+        first : int
+            The number of the first update, from 1.
+
+        Returns
+        -------
+        iterator
+            Weights without end.
+
+        Raises
+        ------
+        OutOfReach
+            If the first weight is beyond the range of floats, for an update walked in floats.
+        """
+        floats, rational = self.kind is StepWalker, self.kind is DirectWalker
+        if self.schedule == "inverse-sqrt":
+            if floats:
+                return (float(self.eta) / math.sqrt(t) for t in count_from(first))
+            return (ball(self.eta) * arb(t).rsqrt() for t in count_from(first))
+        read: Any = float if floats else (Fraction if rational else ball)
         if self.schedule == "constant":
-            return repeat(self.eta if self.kind is DirectWalker else ball(self.eta))
-        eta = ball(self.eta)
-        return (eta * arb(t).rsqrt() for t in count_from(first))
+            return repeat(read(self.eta))
+        if floats and math.log(self.eta) + first * math.log(self.ratio) > 700:
+            raise OutOfReach(f"weight {first} is beyond the range of floats (1.8e308)")
+        return _geometric(read(self.eta) * read(self.ratio) ** (first - 1), read(self.ratio))
 
     def walker(self) -> Walker:
         """Return the process at its start, at the current precision."""
@@ -114,6 +173,13 @@ class Setting:
         return bool((self.eta * x) ** a * y ** (a - 2 * b) == 2**b)
 
 
+def _geometric(weight: Any, ratio: Any) -> Iterator[Any]:
+    """Yield the weight, times one more ratio each time; floats end at infinity."""
+    while True:
+        yield weight
+        weight = weight * ratio
+
+
 def setting(
     update: str | Update = "pg-sm",
     eta: Number = 1,
@@ -131,8 +197,9 @@ def setting(
         `factor`.
     eta : int, Fraction, str or float
         The (first) weight, positive, meaning exactly what it says: "0.3" and 0.3 are 3/10.
-    schedule : {"constant", "inverse-sqrt"}
-        Weights eta, or eta / sqrt(t) with one counter t = 1, 2, ... through both phases.
+    schedule : {"constant", "inverse-sqrt", "geometric:c"}
+        Weights eta, eta / sqrt(t), or eta * c^(t - 1) with a number c > 1, read exactly, as in
+        "geometric:1.1"; one counter t = 1, 2, ... through both phases.
     p : int, Fraction, str or float
         Exponent of the escort update, at least 1.
     factor : {"keep", "drop"}
@@ -153,6 +220,13 @@ def setting(
     chosen = as_update(update)
     if isinstance(chosen, EscortPolicyGradient) and not isinstance(update, str):
         p, factor = chosen.p, chosen.factor
+    schedule, _, ratio = schedule.partition(":")
+    growth = exact(ratio, "schedule") if schedule == "geometric" and ratio else Fraction(1)
+    if (schedule == "geometric" and growth <= 1) or (ratio and schedule != "geometric"):
+        raise ValueError(
+            "schedule: geometric weights have a ratio above 1, as in 'geometric:1.1'; others have "
+            f"none; it is {schedule + (':' + ratio if ratio else '')!r}"
+        )
     for name, value, allowed in (
         ("schedule", schedule, get_args(Schedule)),
         ("factor", factor, get_args(EscortFactor)),
@@ -160,7 +234,7 @@ def setting(
         if value not in allowed:
             raise ValueError(f"{name} must be one of {', '.join(allowed)}; it is {value!r}")
     made = Setting(
-        chosen, exact(eta, "eta"), schedule, exact(p, "p"), factor, exact(start, "start")
+        chosen, exact(eta, "eta"), schedule, exact(p, "p"), factor, exact(start, "start"), growth
     )
     if made.eta <= 0:
         raise ValueError(f"eta must be positive; it is {made.eta}")

@@ -153,3 +153,19 @@ def test_fading_weights_leave_what_their_sum_says() -> None:
     mass, _, _ = cv.fading_run(0.5, 1, 3000)
     spent = float(np.sum(np.arange(1, 3001) ** -0.5))
     assert mass[-1] * spent == pytest.approx(0.75, rel=0.1)
+
+
+@pytest.mark.parametrize("least", ["gap", "room"])
+def test_the_bound_of_the_equivalence_is_judged_where_it_is_nearest(
+    least: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bounds at three times; one is half of the gap, all others are far above it."""
+    gap = np.array([1.0, 0.5, 0.25])
+    low, high = gap * [4.0, 0.5, 9.0], gap * 9.0
+    now, ahead = (low, high) if least == "gap" else (high, low * 9.0)
+    monkeypatch.setattr(checks, "optimality_bounds", lambda *_: (0, gap, now, ahead))
+    verdict = checks.check_equivalence()
+    # half less one; or 9 x 1/4 over 9 x 1/2, less one
+    nearest = {"gap": 0.5, "room": 0.5}[least]
+    assert verdict.margin == pytest.approx(nearest - 1.0)
+    assert verdict.status == "false as stated"

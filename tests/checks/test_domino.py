@@ -11,7 +11,7 @@ from pu_lib.checks.counting import UNIFORM
 from pu_lib.theory import domino as do
 from pu_lib.theory.domino import domino, linked_recursion, recursion, simulate
 from pu_lib.theory.walkers import OutOfReach
-from pu_lib.updates import SoftmaxPolicyGradient
+from pu_lib.updates import PAPER, SoftmaxPolicyGradient
 from pu_lib.verdict import Worst
 
 
@@ -177,3 +177,9 @@ def test_a_state_of_the_chain_prefers_to_walk_before_the_next_one_does():
     # jumping 0.8 g^2, g = 0.99; walking g (0.6 0.8 g^2 + 0.4 g)
     walk = 0.99 * (0.6 * 0.8 * 0.99**2 + 0.4 * 0.99)
     assert checks.check_order().margin == pytest.approx(0.8 * 0.99**2 - walk)
+
+
+@pytest.mark.parametrize("update", PAPER)
+def test_dominoes_with_growing_weights_fall_as_a_simulation_says(update):
+    found = [domino(h, update, "0.4", schedule="geometric:1.2") for h in (1, 2, 4)]
+    assert found == [simulate(h, update, "0.4", schedule="geometric:1.2")[0] for h in (1, 2, 4)]

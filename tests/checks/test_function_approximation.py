@@ -177,3 +177,26 @@ def test_sparsemax_stays_at_the_wall_and_di_leaves_it() -> None:
     back = ap.exact_step(ap.SPARSEMAX, [ONE, ZERO], [ZERO, ONE], HALF)
     assert back == [ONE, ZERO]
     assert ap.exact_step("di", [ONE, ZERO], [ZERO, ONE], HALF) == [Fraction(3, 4), Fraction(1, 4)]
+
+
+def test_an_unstable_update_is_judged_at_the_end_of_its_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """PG-ES loses once, as its scores cross zero, and ends at 0.93; PG-SM never loses."""
+    crossed = ap.Learning(np.array([0.0, 0.5, 0.4, 0.93]), np.array([0, 2, 0]))
+    calm = ap.Learning(np.array([0.0, 0.5, 0.6, 0.9]), np.array([1, 0, 0]))
+    monkeypatch.setattr(
+        checks, "_network_run", lambda update, *_: crossed if update.name == "pg-es" else calm
+    )
+    verdict = checks.check_pg_es(seeds=(0,), etas=(1.0,))
+    # some steps lose: 1 - 1; all of them cross zero: 1 - 1; softmax: 0; it learns: 0.03
+    assert verdict.status == "holds"
+    assert verdict.margin == 0.0
+    row, other = verdict.evidence
+    assert (row["performance"], row["losing steps"], row["of these crossing zero"]) == (0.93, 1, 1)
+    assert (other["performance"], other["losing steps"]) == (0.9, 0)
+    below = ap.Learning(np.array([0.0, 0.99, 0.89]), np.array([0, 1]))
+    monkeypatch.setattr(
+        checks, "_network_run", lambda update, *_: below if update.name == "pg-es" else calm
+    )
+    assert checks.check_pg_es(seeds=(0,), etas=(1.0,)).margin == pytest.approx(-0.01)

@@ -156,3 +156,11 @@ def test_softmax_and_mce_leave_the_same_mass_between_two_arms() -> None:
     for update in ("pg-sm", "mce"):
         mass = rates.bandit_masses(update, (1.0, 0.0), 4000)
         assert mass[-1] * 4000 == pytest.approx(0.5, rel=0.01)
+
+
+def test_the_room_of_di_s_bound_is_the_least_over_the_problems(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With two arms that need no step at all, the bandit of three, which has none to spare."""
+    monkeypatch.setattr(checks, "di_steps", lambda *_: 0)
+    assert checks.check_di_finite().margin == 0.0

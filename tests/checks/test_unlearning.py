@@ -375,3 +375,28 @@ def test_the_first_terms_of_the_sequences_with_equality():
     assert lemma_11 == pytest.approx([0.0, 1.0, 1.0 + math.exp(-1.0)])
     lemma_12 = bounds.equality_sequence(2, 2.0, lambda k: (k + 1) ** -0.5)
     assert lemma_12 == pytest.approx([0.0, 2.0, 2.0 + 2.0**0.5 * math.exp(-2.0)])
+
+
+@pytest.mark.parametrize("update", [*PAPER, "npg"])
+def test_growing_weights_are_counted_as_a_loop_over_steps_counts_them(update):
+    chosen, ratio, n = as_update(update), 1.25, 12
+    theta, start = chosen.initial(1, 2)[0], 0.5
+    for t in range(n):
+        theta = chosen.step(theta, [1.0, 0.0], 0.3 * ratio**t)
+    back = 0
+    while chosen.policy(theta)[0] > start + 1e-12:
+        theta = chosen.step(theta, [0.0, 1.0], 0.3 * ratio ** (n + back))
+        back += 1
+    assert count(n, update, "0.3", "geometric:5/4") == back
+
+
+@pytest.mark.parametrize("wrong", ["geometric", "geometric:1", "geometric:0.9", "constant:2"])
+def test_growing_weights_need_a_ratio_above_one(wrong):
+    with pytest.raises(ValueError, match="schedule: geometric weights have a ratio above 1"):
+        count(3, "npg", 1, wrong)
+
+
+def test_weights_beyond_floats_are_refused():
+    with pytest.raises(ValueError, match="range of floats"):
+        count(5000, "npg", 1, "geometric:2")
+    assert count(5000, "di", 1, "geometric:2") == 1

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from pu_lib.empirical.bootstrap import LEVEL, draws, interval
 from pu_lib.empirical.thresholds import compare, quantile, restricted_mean, summarise
 
 times = st.lists(st.integers(1, 50), min_size=1, max_size=30)
@@ -171,6 +172,27 @@ def test_mixed_caps_take_the_general_way():
     assert_allclose(summary.mean, 1 + 2 * 0.75 + 0.375)
     assert summary.censored == 0.5
     assert summary.median_high == np.inf
+
+
+def area_by_products(times, cut, horizon):
+    """Kaplan and Meier's estimate, factor by factor; level after the last time."""
+    survival, area, last = 1.0, 0.0, 0.0
+    for time in np.unique(times):
+        area += survival * (time - last)
+        survival *= 1.0 - np.sum((times == time) & ~cut) / np.sum(times >= time)
+        last = time
+    return area + survival * (horizon - last)
+
+
+def test_the_interval_of_mixed_caps_is_that_of_the_products():
+    recorded = np.array([1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 9.0])
+    cut = np.array([False, True, True, False, True, False, False, True])
+    summary = summarise(recorded, cut)
+    means = [area_by_products(recorded[i], cut[i], 9.0) for i in draws(8)]
+    assert_allclose([summary.mean_low, summary.mean_high], interval(means, LEVEL))
+    # and not that of the recorded times, as if all had one cap
+    wrong = interval(recorded[draws(8)].mean(axis=1), LEVEL)
+    assert abs(summary.mean_high - wrong[1]) > 0.5
 
 
 def test_one_run_has_no_interval():

@@ -8,6 +8,7 @@ import pytest
 from pu_lib.claims import Scope, chapters, errata, ledger
 from pu_lib.show.ledger import (
     Html,
+    answer,
     criteria,
     errata_table,
     ledger_table,
@@ -18,6 +19,7 @@ from pu_lib.show.ledger import (
     status_counts,
     summary,
     table_1,
+    what_stands,
 )
 from pu_lib.show.ledger_filter import LedgerFilter
 from pu_lib.theory.claims import COLUMNS
@@ -97,3 +99,25 @@ def test_every_slip_stands_with_its_reason() -> None:
 def test_unknown_chapters_are_named() -> None:
     with pytest.raises(ValueError, match=r"chapter: expected one of updates.*'poetry'"):
         ledger_table("poetry")
+
+
+def test_an_answer_wears_the_badges_of_its_claims() -> None:
+    drawn = answer(("thm:unlearn/i/pg-es", "It is $n$ at most."), ("prop:monotonicity", "Never."))
+    assert drawn.count("<li>") == 2
+    assert "false as stated" in drawn
+    assert r"\(n\)" in drawn
+    with pytest.raises(ValueError, match="'thm:nothing' is not in the ledger"):
+        answer(("thm:nothing", "Nothing."))
+
+
+def test_what_stands_has_a_row_for_every_statement_in_the_papers_order() -> None:
+    table = what_stands()
+    stated = [claim for claim in ledger() if claim.scope is Scope.STATEMENT]
+    heads = re.findall(r'<th scope="row">(.*?)<br>', table)
+    assert sorted(heads) == sorted(html.escape(claim.number) for claim in stated)
+    assert heads[:3] == ["Proposition 1", "Proposition 2", "Theorem 1"]
+    assert table.count("<dt>Printed</dt>") == len(stated)
+    wanting = [claim for claim in stated if claim.correction]
+    assert table.count("<dt>Repaired</dt>") == len(wanting)
+    assert table.count("<small>") == len(wanting), "how bad each is"
+    assert '<th scope="row">Table 1</th>' in table

@@ -32,9 +32,3 @@ def test_rates_figures_draw_what_they_say() -> None:
     limit = rates.draw_limits(200)
     assert len(limit.axes[0].lines) == 8
     assert isinstance(rates.draw_overtaking(), BookFigure)
-
-
-def test_other_frames_say_where_it_ends() -> None:
-    assert "levels off" in convergence.alt_weights(2.0, 1)
-    assert "keeps falling" in convergence.alt_weights(1.0, 1)
-    assert "0.6667" in rates.alt_limit(3, 1.0)

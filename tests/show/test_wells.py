@@ -8,7 +8,6 @@ from pu_lib.show import stochastic_updates as stochastic
 
 DRAWS = [
     gravity_well.draw_maps,
-    stochastic.draw_drift,
     approximation.draw_return,
     lambda: gravity_well.draw_published(n_steps=50),
     lambda: stochastic.draw_runs(n_steps=20, n_runs=5),
@@ -25,7 +24,7 @@ def test_figures_draw_without_titles(draw):
     assert not any(ax.get_title() for ax in fig.axes)
 
 
-@pytest.mark.parametrize("module", [stochastic, approximation])
+@pytest.mark.parametrize("module", [approximation])
 def test_every_frame_of_the_explorers(module):
     for explorer in module.EXPLORERS.values():
         frames = list(explorer.frames())

@@ -11,17 +11,28 @@ own, so that each formula is still written once, also that of the simplex lab.
 
 from pu_lib.show.live.argument import ChangeOfMind, Noise, Price, Symmetry
 from pu_lib.show.live.base import Live, module
-from pu_lib.show.live.chapters import ChainPlay, CycleComic, Dominoes, GravityWell
+from pu_lib.show.live.chapters import (
+    ChainPlay,
+    CycleComic,
+    Dominoes,
+    FadingWeights,
+    GravityWell,
+    RateLimit,
+    SampledValues,
+)
 
 __all__ = [
     "ChainPlay",
     "ChangeOfMind",
     "CycleComic",
     "Dominoes",
+    "FadingWeights",
     "GravityWell",
     "Live",
     "Noise",
     "Price",
+    "RateLimit",
+    "SampledValues",
     "Symmetry",
     "module",
 ]

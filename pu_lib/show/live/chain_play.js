@@ -16,6 +16,7 @@ function render({ model, el }) {
   const path = (name) => (paths[name] ??= learn(mdp, name, end, model.get("eta"), model.get("share")));
   const played = () => [model.get("first"), model.get("second")];
   let now = 0;
+  let seen = false; // whether the run has been shown to its end
 
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const time = slider("update t", 0, end, 1, 0, (x) => `${x}`, (x) => {
@@ -38,7 +39,9 @@ function render({ model, el }) {
   });
   const curves = svg("svg", { height: CURVES, "aria-hidden": "true" });
   const plot = html("div", {}, curves);
-  frame(el, "chain", html("div", { class: "pu-live-bar" }, run.play, time.row),
+  const asked = question("Which of the two is the first to have 95 % of the best return?",
+    [["first", "the upper one"], ["second", "the lower one"], ["both", "both at once"]], () => say());
+  frame(el, "chain", asked.box, html("div", { class: "pu-live-bar" }, run.play, time.row),
     ...boards.map((board) => board.room), plot, words);
 
   function drawBoard({ picture, told, room }, name, width) {
@@ -92,7 +95,7 @@ function render({ model, el }) {
     played().forEach((name) => {
       const points = path(name).map(({ performance }, t) => `${at(t).toFixed(1)},${height(performance).toFixed(1)}`);
       const group = svg("g", { style: `--tone:${colours[name]}` }, curves);
-      svg("polyline", { points: points.join(" "), class: "pu-live-curve", opacity: 0.28 }, group);
+      if (seen) svg("polyline", { points: points.join(" "), class: "pu-live-curve", opacity: 0.28 }, group);
       svg("polyline", { points: points.slice(0, now + 1).join(" "), class: "pu-live-curve" }, group);
       svg("circle", { cx: at(now), cy: height(path(name)[now].performance), r: 4.5, class: "pu-live-fill" }, group);
     });
@@ -106,6 +109,7 @@ function render({ model, el }) {
 
   function show(t) {
     now = t;
+    seen ||= t === end;
     redraws.forEach((redraw) => redraw());
     redrawCurves();
     say();
@@ -126,21 +130,31 @@ function render({ model, el }) {
     const [first, second] = played();
     let text = `After ${plural(now, "update")}: ${told(first)}`;
     if (first !== second) text += ` ${told(second)}`;
-    if (now === 0) text = `Before the first update both policies toss a coin in each state. Then jumping is the better action in ${jumpers(first)} of the ${last} states. Press Play.`;
-    else if (now === end) text = `${arrival(first)}${first === second ? "" : ` ${arrival(second)}`}`;
+    if (now === 0) text = `Before the first update both policies toss a coin in each state. Then jumping is the better action in ${jumpers(first)} of the ${last} states. ${asked.guess() ? "Press" : "Make a guess, then press"} Play.`;
+    else if (now === end) text = `${asked.judge(winner(first, second))}${arrival(first)}${first === second ? "" : ` ${arrival(second)}`}`;
     if (words.textContent !== text) words.textContent = text;
   }
 
   const jumpers = (name) => path(name)[0].q.slice(0, last).filter(([a, b]) => a > b).length;
 
+  const reached = (name) => path(name).findIndex(({ performance }) => performance >= 0.95 * best);
+
+  function winner(first, second) {
+    const [one, other] = [first, second].map(reached).map((t) => (t < 0 ? Infinity : t));
+    return [one < other ? "first" : other < one ? "second" : "both"];
+  }
+
   function arrival(name) {
-    const steps = path(name).findIndex(({ performance }) => performance >= 0.95 * best);
+    const steps = reached(name);
     return steps < 0
       ? `${labels[name]} has not reached 95 % of the best return in ${end} updates.`
       : `${labels[name]} reached 95 % of the best return after ${plural(steps, "update")}.`;
   }
 
-  ["first", "second"].forEach((key) => model.on(`change:${key}`, () => show(now)));
+  ["first", "second"].forEach((key) => model.on(`change:${key}`, () => {
+    seen = false;
+    show(now);
+  }));
   show(0);
 }
 

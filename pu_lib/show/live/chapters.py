@@ -8,9 +8,17 @@ import traitlets
 
 from pu_lib.show.live.base import Live, Policy, module
 from pu_lib.theory.cycle_examples import THREE_STATES, CycleExample
-from pu_lib.updates import PAPER, UPDATES, softmax
+from pu_lib.updates import UPDATES, softmax
 
-__all__ = ["ChainPlay", "CycleComic", "Dominoes", "GravityWell"]
+__all__ = [
+    "ChainPlay",
+    "CycleComic",
+    "Dominoes",
+    "FadingWeights",
+    "GravityWell",
+    "RateLimit",
+    "SampledValues",
+]
 
 
 class Dominoes(Live):
@@ -57,8 +65,9 @@ class ChainPlay(Live):
 
     _esm = module("chain_play")
 
-    first = traitlets.Enum(PAPER, "pg-sm").tag(sync=True)
-    second = traitlets.Enum(PAPER, "mce").tag(sync=True)
+    updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
+    first = traitlets.Enum(tuple(UPDATES), "pg-sm").tag(sync=True)
+    second = traitlets.Enum(tuple(UPDATES), "mce").tag(sync=True)
     states = traitlets.Int(10, min=3, max=12).tag(sync=True)
     steps = traitlets.Int(640, min=1, max=2000).tag(sync=True)
     eta = traitlets.Float(1.0, min=1e-3, max=10.0).tag(sync=True)
@@ -98,7 +107,7 @@ class GravityWell(Live):
     low = traitlets.Float(0.1, read_only=True).tag(sync=True)
     weight = traitlets.Enum(WEIGHTS, 0.4).tag(sync=True)
     weights = traitlets.List(list(WEIGHTS), read_only=True).tag(sync=True)
-    starts = traitlets.Dict(dict(STARTS), read_only=True).tag(sync=True)
+    starts = traitlets.List([list(pair) for pair in STARTS.items()], read_only=True).tag(sync=True)
 
 
 def _plain(example: CycleExample) -> dict[str, Any]:
@@ -135,3 +144,65 @@ class CycleComic(Live):
     softmax = traitlets.List(list(SOFTMAX), read_only=True).tag(sync=True)
     most = traitlets.Int(MOST, read_only=True).tag(sync=True)
     example = traitlets.Dict(_plain(THREE_STATES), read_only=True).tag(sync=True)
+
+
+class FadingWeights(Live):
+    """Four actions, and MCE with weights that fade like a power of time.
+
+    Attributes
+    ----------
+    exponent : float
+        The weights are eta (t + 1)^-exponent; from 0 to 3.
+    eta : float
+        The first weight, one of `SIZES`.
+    """
+
+    SIZES = (0.1, 1.0, 10.0)
+    _esm = module("plot", "fading_weights")
+
+    exponent = traitlets.Float(0.5, min=0.0, max=3.0).tag(sync=True)
+    eta = traitlets.Enum(SIZES, 1.0).tag(sync=True)
+    sizes = traitlets.List(list(SIZES), read_only=True).tag(sync=True)
+
+
+class RateLimit(Live):
+    """How many updates MCE needs until the best of n actions has 99.9 %.
+
+    Attributes
+    ----------
+    actions : int
+        The number of actions, one of `COUNTS`.
+    eta : float
+        The weight of every step, one of `SIZES`.
+    """
+
+    COUNTS = (2, 3, 5, 10, 30, 100, 300, 1000)
+    SIZES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+    _esm = module("plot", "rate_limit")
+
+    actions = traitlets.Enum(COUNTS, 2).tag(sync=True)
+    eta = traitlets.Enum(SIZES, 1.0).tag(sync=True)
+    counts = traitlets.List(list(COUNTS), read_only=True).tag(sync=True)
+    sizes = traitlets.List(list(SIZES), read_only=True).tag(sync=True)
+
+
+class SampledValues(Live):
+    """A sure action against a gamble that is better on average; each step sees one sample.
+
+    Attributes
+    ----------
+    noise : float
+        How far the samples of the second action lie from their mean, from 0 to 1, as
+        `pu_lib.theory.stochastic_updates.gamble` takes it.
+    seed : int
+        What the samples are drawn from.
+    power : float
+        The weights are (t + 1)^-power.
+    """
+
+    _esm = module("plot", "sampled_values")
+
+    updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
+    noise = traitlets.Float(1.0, min=0.0, max=1.0).tag(sync=True)
+    seed = traitlets.Int(1, min=0).tag(sync=True)
+    power = traitlets.Float(0.6, read_only=True).tag(sync=True)

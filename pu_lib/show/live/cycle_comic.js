@@ -22,6 +22,7 @@ function render({ model, el }) {
   const mdp = deterministic(rewards, successors, discount);
   let frames = [];
   let now = 0;
+  const told = new Set(); // the steps that have been open
 
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const asked = question("CE always moves towards the action that is best now. Where is the policy after these eight steps?",
@@ -124,12 +125,8 @@ function render({ model, el }) {
     el.querySelector(".pu-live").style.setProperty("--tone", colours[get("update")]);
     choose.set(get("update"));
     period.set(get("period"));
-    open().slice(0, 8).forEach((frame, t) => {
-      const { node, picture, note } = panels[t];
-      draw(picture, frame, false);
-      note.textContent = mistaken(frame) ? `${t + 1}. mistaken` : `${t + 1}. ${s_(frame.state)} → ${a_(frame.greedy)}`;
-      node.classList.toggle("pu-live-fault", mistaken(frame));
-    });
+    told.clear();
+    open().slice(0, 8).forEach((frame, t) => draw(panels[t].picture, frame, false));
     show(Math.min(now, 8));
   }
 
@@ -140,7 +137,14 @@ function render({ model, el }) {
     const frame = open()[t];
     draw(big, frame, true);
     drawLevels(frame);
-    panels.forEach(({ node }, i) => node.setAttribute("aria-pressed", `${i === t}`));
+    told.add(t);
+    panels.forEach(({ node, note }, i) => {
+      const { state, greedy: target } = open()[i];
+      const fault = told.has(i) && mistaken(open()[i]); // not before the reader has been there
+      node.setAttribute("aria-pressed", `${i === t}`);
+      node.classList.toggle("pu-live-fault", fault);
+      note.textContent = `${i + 1}. ${fault ? "mistaken" : `${s_(state)} → ${a_(target)}`}`;
+    });
     say();
   }
 

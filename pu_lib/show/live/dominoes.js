@@ -100,7 +100,7 @@ function render({ model, el }) {
     if (now === 0) {
       text = `${grown()}${h === 1 ? "One state" : `${h} states`} in a row, all undecided. Only the last one is told the truth; each of the others leans the wrong way until its right neighbour has fallen. Press Play.`;
     } else if (!waiting.length) {
-      text = `${grown()}All have fallen: ${spoken(tally())}.${twins()} Neither policy gradient can do it in fewer than 2${superscript(h)} − 1 = ${digits(2 ** h - 1)} steps.`;
+      text = `${grown()}All have fallen: ${spoken(tally())}.${twins()} No policy gradient can do it in fewer than 2${superscript(h)} − 1 = ${digits(2 ** h - 1)} steps${exactly(2 ** h - 1)}.`;
     } else {
       const left = waiting.map((name) => `${paths[name].times.filter((flip) => flip > now).length} under ${labels[name]}`);
       text = `After ${plural(now, "step")}: ${done.length ? `${called(done)} ${done.length > 1 ? "are" : "is"} done. ` : ""}Still standing: ${spoken(left)}.`;
@@ -112,6 +112,11 @@ function render({ model, el }) {
 
   const tally = () => grouped(names, solved, (a, b) => a - b)
     .map(([steps, group]) => `${called(group)} after ${plural(steps, "step")}`);
+
+  const exactly = (count) => {
+    const tight = names.filter((name) => solved(name) === count);
+    return get("states") > 3 && tight.length ? `, which is what ${called(tight)} ${tight.length > 1 ? "take" : "takes"}` : "";
+  };
 
   // Rows whose states all flip at the same times.
   function twins() {
@@ -125,9 +130,9 @@ function render({ model, el }) {
     if (!before || before.states + 1 !== get("states") || before.eta !== get("eta")) return "";
     const [old, extra] = [before.steps, names.map((name, i) => solved(name) - before.steps[i])];
     const right = extra[0] >= old[0] ? "all" : 2 * extra[0] >= old[0] ? "half" : "few";
-    const last = names.at(-1);
+    const last = foil(names);
     return `${asked.judge([right])}With ${get("states")} states, ${labels[slow]} needs ${digits(solved(slow))} instead of ${
-      plural(old[0], "step")}, and ${labels[last]} ${digits(solved(last))} instead of ${digits(old.at(-1))}. `;
+      plural(old[0], "step")}, and ${labels[last]} ${digits(solved(last))} instead of ${digits(old[names.indexOf(last)])}. `;
   }
 
   function compute() {

@@ -35,7 +35,7 @@ function render({ model, el }) {
   const sizes = get("weights");
   const weight = slider("step size", 0, sizes.length - 1, 1, sizes.indexOf(get("weight")),
     (i) => `${sizes[i]}`, (i) => put({ weight: sizes[i] }));
-  const starts = Object.entries(get("starts")).map(([text, policy]) =>
+  const starts = get("starts").map(([text, policy]) =>
     button(text, () => put({ policy }), "pu-live-small"));
   const panels = sides.map((key) => {
     const picture = triangle(`The simplex under the ${key} update`, () => get("policy"), (policy) => put({ policy }));

@@ -89,8 +89,9 @@ function question(words, options, answered = () => {}) {
   };
 }
 
-// The updates that a figure shows and the page can compute.
+// The updates that a figure shows and the page can compute, and the one that others are set against.
 const shown = (model) => model.get("updates").filter(known);
+const foil = (names) => (names.includes("mce") ? "mce" : names.at(-1));
 
 const still = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 

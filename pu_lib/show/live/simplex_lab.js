@@ -43,7 +43,7 @@ function render({ model, el }) {
   const shade = select("shade", SHADES, get("shade"), (key) => put({ shade: key }));
   const subject = select("of the update", names.map((name) => [name, labels[name]]), get("subject"),
     (key) => put({ subject: key }));
-  const presets = Object.entries(get("presets")).map(([text, given]) =>
+  const presets = get("presets").map(([text, given]) =>
     button(text, () => put({ ...given, flip: null }), "pu-live-small"));
 
   const rows = Object.fromEntries(names.map((name) => {
@@ -191,7 +191,7 @@ function render({ model, el }) {
     const even = Object.fromEntries(names.map((name) =>
       [name, arrive(travel(name, [1 / 3, 1 / 3, 1 / 3], at, get("weight")), aim(), GOALS, 0, MOST)[0]]));
     const slow = names.filter((name) => arrivals[name][0] > 20 * Math.max(1, even[name]));
-    const quick = names.at(-1);
+    const quick = foil(names);
     return slow.map((name) => `To one half ${labels[name]} needs ${plural(arrivals[name][0], "step").replace("Infinity", `more than ${digits(MOST)}`)} from here and ${
       digits(even[name])} from the uniform policy; ${labels[quick]} needs ${digits(arrivals[quick][0])} from here. `).join("");
   }

@@ -381,3 +381,89 @@ export function arrive(runner, q, goals, from, most) {
   }
   return found;
 }
+
+// ---------------------------------------------------------------------------------------------
+// MCE on a bandit with one best arm, from the uniform policy: the odds kappa of the best arm follow
+// kappa' = kappa exp(c w / (1 + kappa)) with c = |A| / (|A| - 1).
+const nextOdds = (kappa, nActions, w) =>
+  kappa * Math.exp((nActions / (nActions - 1)) * (w / (1 + kappa)));
+
+// Weights eta (t + 1)^-x: the weight spent, the mass outside the best arm, its upper bound (the key
+// lemma) and its floor, at times that are dense on a logarithmic axis.
+export function fading(exponent, eta, nActions, end) {
+  const c = nActions / (nActions - 1);
+  const start = 1 - 1 / nActions;
+  const found = { times: [], spent: [], mass: [], bound: [], floor: [] };
+  let kappa = 1 / (nActions - 1);
+  let spent = 0;
+  for (let t = 0, next = 0; t <= end; t += 1) {
+    if (t === next || t === end) {
+      found.times.push(t);
+      found.spent.push(spent);
+      found.mass.push(1 / (1 + kappa));
+      found.bound.push(1 / (1 / start + (c / 2) * Math.min(1, 1 / (nActions - 1)) * spent));
+      found.floor.push(start * Math.exp(-c * spent));
+      next = Math.max(t + 1, Math.round(1.08 * t));
+    }
+    const w = eta * (t + 1) ** -exponent;
+    kappa = nextOdds(kappa, nActions, w);
+    spent += w;
+  }
+  return found;
+}
+
+// The mass outside the best arm at weight eta, to half again as many updates as it takes to fall to
+// `goal`, which is `count`; Infinity where that is more than `most`.
+export function rateRun(nActions, eta, goal, most) {
+  const found = { times: [], mass: [], count: Infinity };
+  let kappa = 1 / (nActions - 1);
+  for (let t = 0, next = 0; t <= Math.min(most, 1.5 * found.count); t += 1) {
+    const mass = 1 / (1 + kappa);
+    if (mass <= goal && t < found.count) found.count = t;
+    if (t === next) {
+      found.times.push(t);
+      found.mass.push(mass);
+      next = Math.max(t + 1, Math.round(1.08 * t));
+    }
+    kappa = nextOdds(kappa, nActions, eta);
+  }
+  return found;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Sampled values.
+
+// A sure 1 against 5/4 plus or minus a noise of mean zero: pairs of a probability and the values.
+export function lawOf(noise) {
+  return [
+    [0.75, [1, 1.25 * (1 - noise)]],
+    [0.25, [1, 1.25 * (1 + 3 * noise)]],
+  ];
+}
+
+// Numbers in [0, 1) from a seed (mulberry32).
+export function random(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let x = Math.imul(state ^ (state >>> 15), state | 1);
+    x ^= x + Math.imul(x ^ (x >>> 7), x | 61);
+    return ((x ^ (x >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+// The mean probability of the second of two actions over runs that see one sample of the values a
+// step, with weights (t + 1)^-power. All updates see the same samples.
+export function sampledRuns(name, law, fall, steps, runs, seed) {
+  const draw = random(seed);
+  const mean = Array(steps + 1).fill(0);
+  for (let run = 0; run < runs; run += 1) {
+    let theta = initial(name, 2);
+    for (let t = 0; t <= steps; t += 1) {
+      mean[t] += policy(name, theta)[1] / runs;
+      const values = draw() < law[0][0] ? law[0][1] : law[1][1];
+      theta = step(name, theta, values, (t + 1) ** -fall);
+    }
+  }
+  return mean;
+}

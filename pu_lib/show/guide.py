@@ -1,0 +1,290 @@
+"""The guide: a recommendation for each situation, with its number, as a table and as a chooser.
+
+The numbers are those that `pu_lib.theory.guide` keeps. Nothing is recommended without one.
+"""
+
+from __future__ import annotations
+
+import html
+import pathlib
+from dataclasses import dataclass
+from typing import Any
+
+import anywidget
+import traitlets
+
+from pu_lib.show.live import module
+from pu_lib.theory.guide import Numbers, kept
+from pu_lib.updates import label_of
+
+__all__ = ["ADVICE", "RULES", "Advice", "Chooser", "choose", "recommendations"]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What is recommended in a situation, and why.
+
+    Attributes
+    ----------
+    update : str
+        The name of the update.
+    title : str
+        The situation, for the table.
+    more : bool
+        Whether large numbers are good.
+    why : str
+        The sentence, with ``{own}``, ``{other}`` and ``{rival}`` for the number of the update, that
+        of the best of the others and the label of that one; ``{pg}`` is the number of PG-SM.
+    scope : str
+        Where it was measured.
+    link, page : str
+        The page that has the argument, and its title.
+    """
+
+    update: str
+    title: str
+    more: bool
+    why: str
+    scope: str
+    link: str
+    page: str
+
+    def sentence(self, numbers: Numbers) -> str:
+        """Return the sentence with its numbers.
+
+        Parameters
+        ----------
+        numbers : dict of str to float
+            What was measured, by the name of the update.
+
+        Returns
+        -------
+        str
+            Plain words.
+        """
+        others = {name: value for name, value in numbers.items() if name != self.update}
+        rival = (max if self.more else min)(others, key=others.__getitem__)
+        return self.why.format(
+            own=self._plain(numbers[self.update]),
+            other=self._plain(others[rival]),
+            rival=label_of(rival),
+            pg=self._plain(numbers["pg-sm"]),
+        )
+
+    def _plain(self, value: float) -> str:
+        """Return a number as one says it: shares in percent, counts whole, small ones in words."""
+        if self.more:
+            return f"{100 * value:.1f} %"
+        if value and abs(value) < 1e-3:
+            return f"{value * 1e6:.2g} millionths"
+        return f"{value:.2g}" if value != int(value) else f"{int(value)}"
+
+
+ADVICE = {
+    "exact": Advice(
+        "di",
+        "a table, exact values",
+        False,
+        "On the hard ladder it takes {own} updates, {rival} {other} and PG-SM {pg}.",
+        "With exact values, in a table, constant weights.",
+        "literature.html",
+        "The literature since 2022",
+    ),
+    "sampled": Advice(
+        "pg-sm",
+        "samples of the action taken",
+        True,
+        "It finds the best of four arms in {own} of its runs; the next best, {rival}, in {other}.",
+        "On a bandit with constant weight 1 and no baseline; not measured with a model.",
+        "stochastic-updates.html",
+        "Stochastic or expected updates",
+    ),
+    "off-policy": Advice(
+        "di",
+        "off the policy",
+        False,
+        "On Random MDPs its median run takes {own} steps at the best rate, {rival} {other}, "
+        "PG-SM {pg}.",
+        "In the paper's experiments; on the chain and the cliff CE and MCE are as fast.",
+        "empirical.html",
+        "The experiments",
+    ),
+    "changing": Advice(
+        "di",
+        "values that change",
+        False,
+        "It undoes a hundred updates in {own}, {rival} in {other}, PG-SM in {pg}.",
+        "With two actions, exact values and weight 1.",
+        "unlearning.html",
+        "Unlearning what was learnt",
+    ),
+    "linear": Advice(
+        "di",
+        "linear scores",
+        True,
+        "Fitted before the projection, with growing weights, it comes {own} of the way to the "
+        "optimum after a reversal of the values; {rival} comes {other}.",
+        "On the contexts, whose values the model can represent.",
+        "function-approximation.html",
+        "Function approximation",
+    ),
+    "network": Advice(
+        "ce",
+        "a network",
+        True,
+        "After a reversal of the values it comes {own} of the way to the optimum; {rival} comes "
+        "{other}, PG-SM {pg}.",
+        "On the contexts, with 16 hidden units and exact values. CE has a loss, MCE has none.",
+        "function-approximation.html",
+        "Function approximation",
+    ),
+    "many": Advice(
+        "di",
+        "many actions",
+        False,
+        "With a hundred actions it takes {own} updates, {rival} {other} and PG-SM {pg}.",
+        "In a table, a gap of 0.1, weight 1. A step sorts the actions.",
+        "gravity-well.html",
+        "Gravity well",
+    ),
+    "ties": Advice(
+        "npg",
+        "near ties",
+        False,
+        "Where two actions are best in turn its policy moves by {own}; that of {rival} by {other}.",
+        "In a table with exact values. CE and MCE jump by more than 0.2 there.",
+        "updates.html",
+        "The updates",
+    ),
+}
+"""The recommendations, by situation of `pu_lib.theory.guide.MEASURES`."""
+
+QUESTIONS = (
+    (
+        "values",
+        "What is known of the values?",
+        (("all", "the values of all actions"), ("taken", "a sample of the action taken")),
+    ),
+    (
+        "policy",
+        "What is the policy?",
+        (("table", "a table"), ("linear", "a linear model"), ("network", "a network")),
+    ),
+    (
+        "need",
+        "What is hard about it?",
+        (
+            ("exact", "nothing in particular"),
+            ("off-policy", "the data come from another policy"),
+            ("changing", "the values change"),
+            ("many", "there are many actions"),
+            ("ties", "there are ties, or nearly"),
+        ),
+    ),
+)
+
+RULES: tuple[tuple[tuple[str | None, ...], str], ...] = (
+    (("taken", None, None), "sampled"),
+    ((None, "linear", None), "linear"),
+    ((None, "network", None), "network"),
+    *(((None, None, key), key) for key, _ in QUESTIONS[2][2]),
+)
+"""What the answers lead to: the first rule that they meet, with None for any answer."""
+
+
+def choose(values: str, policy: str, need: str) -> str:
+    """Return the situation that three answers describe.
+
+    Parameters
+    ----------
+    values : {"all", "taken"}
+        What is known of the values.
+    policy : {"table", "linear", "network"}
+        What the policy is.
+    need : {"exact", "off-policy", "changing", "many", "ties"}
+        What is hard about it.
+
+    Returns
+    -------
+    str
+        A key of `ADVICE`.
+    """
+    given = (values, policy, need)
+    return next(
+        situation
+        for asked, situation in RULES
+        if all(want in (None, answer) for want, answer in zip(asked, given, strict=True))
+    )
+
+
+def _told() -> dict[str, dict[str, str]]:
+    numbers = kept()
+    return {
+        situation: {
+            "update": f"{label_of(advice.update)}.",
+            "why": advice.sentence(numbers[situation]),
+            "scope": advice.scope,
+            "link": advice.link,
+            "page": advice.page,
+        }
+        for situation, advice in ADVICE.items()
+    }
+
+
+class Chooser(anywidget.AnyWidget):
+    """Three questions, and the recommendation that they lead to.
+
+    Attributes
+    ----------
+    values, policy, need : str
+        The answers; see `choose`.
+    """
+
+    _esm = module("chooser")
+    _css = pathlib.Path(__file__).parent / "live" / "live.css"
+
+    values = traitlets.Enum([key for key, _ in QUESTIONS[0][2]], "all").tag(sync=True)
+    policy = traitlets.Enum([key for key, _ in QUESTIONS[1][2]], "table").tag(sync=True)
+    need = traitlets.Enum([key for key, _ in QUESTIONS[2][2]], "exact").tag(sync=True)
+    questions = traitlets.List(
+        [[key, label, [list(option) for option in options]] for key, label, options in QUESTIONS],
+        read_only=True,
+    ).tag(sync=True)
+    rules = traitlets.List(
+        [[list(asked), situation] for asked, situation in RULES], read_only=True
+    ).tag(sync=True)
+    advice = traitlets.Dict(read_only=True).tag(sync=True)
+
+    @traitlets.default("advice")
+    def _kept_advice(self) -> dict[str, dict[str, str]]:
+        """Return the recommendations in words."""
+        return _told()
+
+
+class _Table:
+    """A table that the page shows."""
+
+    def __init__(self, markup: str) -> None:
+        self._markup = markup
+
+    def _repr_html_(self) -> str:
+        return self._markup
+
+
+def recommendations() -> Any:
+    """Return the table of all recommendations, each with its number and a link.
+
+    Returns
+    -------
+    object
+        What a notebook shows as a table.
+    """
+    rows = "".join(
+        f"<tr><th scope='row'>{html.escape(ADVICE[key].title)}</th>"
+        f"<td><strong>{html.escape(told['update'].rstrip('.'))}</strong></td>"
+        f"<td>{html.escape(told['why'])} {html.escape(told['scope'])} "
+        f"<a href='{told['link']}'>{html.escape(told['page'])}</a></td></tr>"
+        for key, told in _told().items()
+    )
+    head = "<tr><th scope='col'>situation</th><th scope='col'>use</th><th scope='col'>why</th></tr>"
+    return _Table(f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>")

@@ -1,0 +1,33 @@
+// Chooser: three questions, one recommendation with the number it rests on.
+
+// The first rule that the answers meet; a rule asks for nothing where it holds null.
+export function chosen(rules, answers) {
+  const meets = ([asked]) => asked.every((want, i) => want === null || want === answers[i]);
+  return rules.find(meets)[1];
+}
+
+function render({ model, el }) {
+  const questions = model.get("questions");
+  const answers = () => questions.map(([key]) => model.get(key));
+  const ask = ([key, label, options]) => select(label, options, model.get(key), (value) => {
+    model.set(key, value);
+    model.save_changes();
+  });
+  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  const asked = html("div", { class: "pu-live-bar" }, ...questions.map(ask));
+  frame(el, "chooser", asked, words);
+
+  function draw() {
+    const { update, why, scope, link, page } = model.get("advice")[chosen(model.get("rules"), answers())];
+    words.replaceChildren(
+      html("strong", {}, update), ` ${why} ${scope} `, html("a", { href: link }, page),
+    );
+  }
+  questions.forEach(([key], i) => model.on(`change:${key}`, () => {
+    el.querySelectorAll("select")[i].value = model.get(key);
+    draw();
+  }));
+  draw();
+}
+
+export default { render };

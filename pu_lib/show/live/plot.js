@@ -1,0 +1,44 @@
+// Two axes, each linear or logarithmic, and curves over them.
+
+const powers = (low, high) => {
+  const found = [];
+  for (let k = Math.ceil(Math.log10(low) - 1e-9); 10 ** k <= high * 1.0001; k += 1) found.push(10 ** k);
+  return found;
+};
+
+const raised = (k) => [...`${k}`].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");
+
+const power = (x) => (x === 0 || (x >= 0.001 && x <= 10000) ? digits(x) : `10${raised(Math.round(Math.log10(x)))}`);
+
+// Three digits, with a power of ten where the number is small.
+function brief(x) {
+  if (x === 0 || x >= 0.001) return x.toPrecision(3);
+  const [digit, exponent] = x.toExponential(1).split("e");
+  return `${digit} · 10${raised(Number(exponent))}`;
+}
+
+// x and y are { from, to, log, ticks, title }.
+function axes(picture, width, height, x, y) {
+  picture.replaceChildren();
+  picture.setAttribute("height", height);
+  const [left, right, top, bottom] = [46, width - 12, 20, height - 34];
+  const part = ({ from, to, log }, value) => (log
+    ? Math.log(Math.min(Math.max(value, from), to) / from) / Math.log(to / from)
+    : (Math.min(Math.max(value, from), to) - from) / (to - from));
+  const at = (value) => left + (right - left) * part(x, value);
+  const up = (value) => bottom - (bottom - top) * part(y, value);
+  (y.ticks ?? powers(y.from, y.to)).forEach((value) => {
+    svg("line", { x1: left, x2: right, y1: up(value), y2: up(value), class: "pu-live-grid" }, picture);
+    svg("text", { x: left - 6, y: up(value) + 4, "text-anchor": "end", class: "pu-live-faint" }, picture, power(value));
+  });
+  const marks = x.ticks ?? powers(x.from, x.to);
+  const every = Math.ceil(marks.length / ((right - left) / 48));
+  marks.filter((_, i) => i % every === 0).forEach((value) =>
+    svg("text", { x: at(value), y: bottom + 15, "text-anchor": "middle", class: "pu-live-faint" }, picture, power(value)));
+  svg("text", { x: right, y: height - 4, "text-anchor": "end", class: "pu-live-faint" }, picture, x.title);
+  svg("text", { x: 0, y: 11, class: "pu-live-faint" }, picture, y.title);
+  const line = (points, attributes, parent = picture) => svg("polyline", {
+    points: points.filter(([, b]) => !y.log || b >= y.from).map(([a, b]) => `${at(a).toFixed(1)},${up(b).toFixed(1)}`).join(" "), fill: "none", ...attributes,
+  }, parent);
+  return { at, up, line };
+}

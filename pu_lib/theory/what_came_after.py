@@ -1,0 +1,404 @@
+r"""What came after the paper: natural policy gradient, mirror descent and growing weights.
+
+**Mirror descent.** With a divergence :math:`D` of policies, its step at one state is
+
+.. math:: \pi' = \arg\max_{p\in\Delta}\; w\,\langle q, p\rangle - D(p, \pi).
+
+With the KL divergence that is NPG, with half of the squared Euclidean distance DI. The divergences
+of the Tsallis entropies, :math:`\varphi_\alpha(x) = \frac{x^\alpha - x}{\alpha(\alpha-1)}` summed
+over the actions, lead from one (:math:`\alpha\to1`) to the other (:math:`\alpha = 2`):
+
+.. math::
+   \pi'_a = \big[\pi_a^{\alpha-1} + (\alpha-1)(w\,q_a - \lambda)\big]_+^{1/(\alpha-1)},
+
+with the one :math:`\lambda` that makes the sum 1.
+
+**Unlearning.** Two actions, gap :math:`\Delta`, the uniform start. A step moves
+:math:`y = \varphi'(\pi(a_1)) - \varphi'(\pi(a_2))` by :math:`\pm w\Delta`, and :math:`y` cannot
+exceed :math:`\frac1{\alpha-1}`, where :math:`\pi(a_1) = 1`. After n steps forward it is
+:math:`\min\{n w\Delta, \frac1{\alpha-1}\}`, hence :math:`n' = \min\{n,
+\lceil\frac1{(\alpha-1)w\Delta}\rceil\}` with constant weights: bounded for every
+:math:`\alpha > 1`, and n for NPG. With weights :math:`w\,c^t` NPG needs
+:math:`c^n(c^m - 1) \ge c^n - 1`, that is the least m with :math:`c^m \ge 2 - c^{-n}`. Equality is
+impossible for a rational c > 1: it would be a root of :math:`c^{n+m} - 2c^n + 1`, whose rational
+roots can only be 1 and -1. So strict recovery takes as long.
+
+**Wells.** NPG depends on the weights only through their sum W:
+:math:`\pi_W(a) \propto \pi_0(a)\,e^{W q(a)}`. The best action has one half when
+:math:`\sum_{a\ne a_q}\pi_0(a)\,e^{-W(q(a_q) - q(a))} \le \pi_0(a_q)`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pu_lib.arrays import Floats, require_distributions
+from pu_lib.exact import Number, exact
+from pu_lib.interface import Update
+from pu_lib.parametrizations import rows
+
+__all__ = [
+    "Counted",
+    "TsallisDescent",
+    "compatible_direction",
+    "cost",
+    "escape_bounds",
+    "family_count",
+    "geometric_bound",
+    "geometric_count",
+    "mirror_step",
+    "natural_count",
+    "natural_policy",
+]
+
+# Mirror descent
+
+
+def mirror_step(pi: ArrayLike, q: ArrayLike, weight: ArrayLike, alpha: float) -> Floats:
+    r"""Return the step of mirror descent with the Tsallis entropy of index :math:`\alpha`.
+
+    The equation for :math:`\lambda` is convex and decreasing; Newton's method from its left end
+    climbs to the root without overshooting.
+
+    Parameters
+    ----------
+    pi : array_like, shape (..., n_actions)
+        Policies.
+    q : array_like, shape (..., n_actions)
+        Values.
+    weight : array_like
+        Weights, at least 0; broadcasts with the rows, with a last axis of length one.
+    alpha : float
+        The index, above 1 and at most 2.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+        The new policies; they sum to one up to rounding.
+
+    Raises
+    ------
+    ValueError
+        If the index is out of range, or `pi` is no policy.
+    """
+    if not 1.0 < alpha <= 2.0:
+        raise ValueError(f"alpha: expected a number in (1, 2], got {alpha}.")
+    policy, values = rows("pi", pi), rows("q", q)
+    require_distributions("pi", policy)
+    power, slope = 1.0 / (alpha - 1.0), (alpha - 1.0) * np.asarray(weight, dtype=np.float64)
+    levels = policy ** (alpha - 1.0) + slope * (values - values.max(axis=-1, keepdims=True))
+    threshold = levels.max(axis=-1, keepdims=True) - 1.0
+    for _ in range(200):
+        above = np.maximum(levels - threshold, 0.0)
+        excess = np.sum(above**power, axis=-1, keepdims=True) - 1.0
+        decline = power * np.sum(above ** (power - 1.0) * (above > 0.0), axis=-1, keepdims=True)
+        new = threshold + np.maximum(excess, 0.0) / decline
+        if np.array_equal(new, threshold):
+            break
+        threshold = new
+    return np.asarray(np.maximum(levels - threshold, 0.0) ** power)
+
+
+@dataclass(frozen=True)
+class TsallisDescent(Update):
+    r"""Mirror descent between NPG and DI, an update for every index :math:`\alpha`.
+
+    Parameters
+    ----------
+    alpha : float
+        The index of the entropy, above 1 (the limit is NPG) and at most 2 (DI).
+    """
+
+    name = "tsallis"
+    title = "mirror descent with a Tsallis entropy"
+    label = "Tsallis"
+    parametrization = "direct"
+    alpha: float = 1.5
+
+    def to_policy(self, theta: Floats) -> Floats:
+        """Return the policy of checked parameters."""
+        return theta.copy()
+
+    def to_parameters(self, pi: Floats) -> Floats:
+        """Return parameters of a checked policy."""
+        return pi.copy()
+
+    def advance(
+        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
+    ) -> Floats:
+        """Return the new parameters."""
+        return mirror_step(theta, q, weight, self.alpha)
+
+
+# Counts, exactly
+
+
+def family_count(n: int, weight: Number, alpha: Number, strict: bool = False) -> int:
+    r"""Return :math:`n'` of the family: constant weights, a unit gap, the uniform start.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates, at least 0.
+    weight : int, Fraction, str or float
+        The weight of a step, positive, read exactly.
+    alpha : int, Fraction, str or float
+        The index, at least 1; 1 is NPG and 2 is DI.
+    strict : bool
+        Count until the policy is below its start.
+
+    Returns
+    -------
+    int
+        The number of backward updates.
+    """
+    step, rest = exact(weight, "weight"), exact(alpha, "alpha") - 1
+    learnt = n * step if rest == 0 else min(n * step, 1 / rest)
+    return math.floor(learnt / step) + 1 if strict else math.ceil(learnt / step)
+
+
+def natural_count(n: int, weights: Iterable[Fraction], strict: bool = False) -> int:
+    """Count the backward steps of NPG by summing rational weights, one after the other.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates, at least 0.
+    weights : iterable of Fraction
+        The weights of all updates, forward and backward, times the gap; positive.
+    strict : bool
+        Count until the policy is below its start.
+
+    Returns
+    -------
+    int
+        The number of backward updates.
+    """
+    left, walk = Fraction(0), iter(weights)
+    for _ in range(n):
+        left += next(walk)
+    back = 0
+    while left > 0 or (left == 0 and strict):
+        left, back = left - next(walk), back + 1
+    return back
+
+
+def geometric_count(n: int, ratio: Number) -> int:
+    r"""Return the least m with :math:`c^m \ge 2 - c^{-n}`, by rational comparisons.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates, at least 0.
+    ratio : int, Fraction, str or float
+        The ratio c of the weights, above 1, read exactly.
+
+    Returns
+    -------
+    int
+        The number of backward updates, whatever the first weight and the gap are.
+    """
+    c = exact(ratio, "ratio")
+    goal, power, m = 2 - c**-n, Fraction(1), 0
+    while power < goal:
+        power, m = power * c, m + 1
+    return m
+
+
+def geometric_bound(ratio: Number) -> int:
+    r"""Return :math:`\lceil\log 2/\log c\rceil`, the least m with :math:`c^m \ge 2`.
+
+    Parameters
+    ----------
+    ratio : int, Fraction, str or float
+        The ratio c of the weights, above 1, read exactly.
+
+    Returns
+    -------
+    int
+        What no count exceeds, for any n.
+    """
+    c, power, m = exact(ratio, "ratio"), Fraction(1), 0
+    while power < 2:
+        power, m = power * c, m + 1
+    return m
+
+
+# Paths and wells
+
+
+def natural_policy(pi: ArrayLike, q: ArrayLike, spent: float) -> Floats:
+    r"""Return NPG's policy with constant values, :math:`\propto \pi_0(a)\,e^{Wq(a)}`.
+
+    Parameters
+    ----------
+    pi, q : array_like, shape (..., n_actions)
+        The first policy and the values.
+    spent : float
+        The sum W of the weights so far.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+        The policy.
+    """
+    values = np.asarray(q, dtype=np.float64)
+    share = np.asarray(pi) * np.exp(spent * (values - values.max(axis=-1, keepdims=True)))
+    return np.asarray(share / share.sum(axis=-1, keepdims=True))
+
+
+def escape_bounds(pi: ArrayLike, q: ArrayLike, weight: float) -> tuple[int, int]:
+    r"""Return proved bounds on NPG's steps until the best action has probability one half.
+
+    With odds :math:`o=(1-\pi_0(a_q))/\pi_0(a_q)` against it, at least
+    :math:`\log o/(w\,\Delta_{\max})` and at most :math:`\log o/(w\,\Delta_{\min})`, rounded up.
+
+    Parameters
+    ----------
+    pi, q : array_like, shape (n_actions,)
+        The first policy and the values, of which one is the largest.
+    weight : float
+        The weight of each step, positive.
+
+    Returns
+    -------
+    low, high : int
+        The bounds.
+    """
+    policy, values = np.asarray(pi, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    best = int(values.argmax())
+    gaps = np.delete(values[best] - values, best)
+    needed = max(0.0, math.log((1.0 - policy[best]) / policy[best]))
+    return math.ceil(needed / (weight * gaps.max())), math.ceil(needed / (weight * gaps.min()))
+
+
+# Function approximation
+
+
+def compatible_direction(features: ArrayLike, pi: ArrayLike, q: ArrayLike) -> Floats:
+    r"""Return the natural gradient of :math:`\sum_a\pi(a)q(a)` for scores :math:`X u`.
+
+    It is :math:`F^+g` with :math:`F = X^\top(\mathrm{diag}\,\pi-\pi\pi^\top)X` and the gradient
+    :math:`g = X^\top(\pi\cdot\mathrm{adv})`.
+
+    Parameters
+    ----------
+    features : array_like, shape (n_actions, n_features)
+        The features X of the actions.
+    pi, q : array_like, shape (n_actions,)
+        The policy and the values.
+
+    Returns
+    -------
+    ndarray, shape (n_features,)
+        The direction in the parameters u.
+    """
+    X, p = np.asarray(features, dtype=np.float64), np.asarray(pi, dtype=np.float64)
+    centred = np.diag(p) - np.outer(p, p)
+    return np.asarray(np.linalg.pinv(X.T @ centred @ X) @ X.T @ centred @ np.asarray(q))
+
+
+# What a step costs
+
+
+class Counted:
+    """A number that counts the operations made with its kind.
+
+    Parameters
+    ----------
+    value : float
+        The number.
+    tally : list of int
+        One entry, to which every addition, multiplication, division and comparison adds one.
+    """
+
+    def __init__(self, value: float, tally: list[int]) -> None:
+        self.value, self.tally = value, tally
+
+    def _with(self, value: float) -> Counted:
+        self.tally[0] += 1
+        return Counted(value, self.tally)
+
+    def __add__(self, other: Any) -> Counted:
+        return self._with(self.value + _plain(other))
+
+    def __sub__(self, other: Any) -> Counted:
+        return self._with(self.value - _plain(other))
+
+    def __rsub__(self, other: Any) -> Counted:
+        return self._with(_plain(other) - self.value)
+
+    def __mul__(self, other: Any) -> Counted:
+        return self._with(self.value * _plain(other))
+
+    def __truediv__(self, other: Any) -> Counted:
+        return self._with(self.value / _plain(other))
+
+    def __rtruediv__(self, other: Any) -> Counted:
+        return self._with(_plain(other) / self.value)
+
+    def __neg__(self) -> Counted:
+        return Counted(-self.value, self.tally)
+
+    def __gt__(self, other: Any) -> bool:
+        return bool(self._with(self.value).value > _plain(other))
+
+    def __lt__(self, other: Any) -> bool:
+        return bool(self._with(self.value).value < _plain(other))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def _plain(number: Any) -> float:
+    return number.value if isinstance(number, Counted) else float(number)
+
+
+def cost(update: Update, n_actions: int) -> dict[str, Any]:
+    """Measure what one step of an update with a kernel costs at one state.
+
+    Parameters
+    ----------
+    update : Update
+        The update.
+    n_actions : int
+        The number of actions, at least 3.
+
+    Returns
+    -------
+    dict
+        ``operations`` of the kernel on a random state, the greedy action being found beforehand;
+        ``exponentials`` of the policy; numbers kept in ``memory``; whether the step ``sees`` all
+        values or the greedy action alone; and whether it treats tied actions alike.
+
+    Raises
+    ------
+    ValueError
+        If the update has no kernel.
+    """
+    if update.kernel is None:
+        raise ValueError(f"update: {update.name!r} has no kernel to count in.")
+    rng = np.random.default_rng(n_actions)
+    pi, q = rng.dirichlet(np.ones(n_actions)), rng.random(n_actions)
+    theta, tally = update.parameters(pi), [0]
+    scores, shares, values = ([Counted(float(x), tally) for x in row] for row in (theta, pi, q))
+    update.kernel(scores, shares, values, int(q.argmax()), Counted(0.5, tally), n_actions)
+    squeezed = np.where(q == q.max(), q, q / 2.0)
+    tied = np.where(np.arange(n_actions) < 2, 1.0, 0.0)
+    after = update.policy(update.step(update.initial(1, n_actions)[0], tied, 0.1))
+    return {
+        "update": update.name,
+        "operations": tally[0],
+        "exponentials": n_actions if update.parametrization == "softmax" else 0,
+        "memory": n_actions,
+        "sees": "the greedy action"
+        if np.array_equal(update.step(theta, q, 0.5), update.step(theta, squeezed, 0.5))
+        else "all values",
+        "tied actions": "alike" if abs(after[0] - after[1]) < 1e-12 else "one of them",
+    }

@@ -1,0 +1,92 @@
+"""What came after: counts, steps and costs against cases solved by hand."""
+
+import math
+from fractions import Fraction
+from itertools import repeat
+
+import numpy as np
+import pytest
+
+from pu_lib.theory import late_drawdown as late
+from pu_lib.theory import what_came_after as after
+from pu_lib.theory.gravity_well_escape import escape_steps, well
+from pu_lib.updates import UPDATES, make_update
+
+
+def test_three_steps_are_undone_by_three_and_passed_by_four() -> None:
+    assert after.natural_count(3, repeat(Fraction(1, 3))) == 3
+    assert after.natural_count(3, repeat(Fraction(1, 3)), strict=True) == 4
+    assert after.natural_count(0, repeat(Fraction(1))) == 0
+
+
+def test_doubled_weights_undo_anything_in_one_step() -> None:
+    """Forward 1 + 2 + 4 = 7, then back by 8."""
+    assert [after.geometric_count(n, 2) for n in (1, 2, 3, 50)] == [1, 1, 1, 1]
+    assert after.geometric_bound(2) == 1
+    assert after.natural_count(3, [Fraction(2) ** t for t in range(5)]) == 1
+
+
+@pytest.mark.parametrize("n", [1, 4, 20, 100])
+def test_the_formula_with_logarithms(n: int) -> None:
+    assert after.geometric_count(n, "1.1") == math.ceil(math.log(2 - 1.1**-n) / math.log(1.1))
+    assert after.geometric_bound("1.1") == math.ceil(math.log(2) / math.log(1.1)) == 8
+
+
+def test_the_well_of_the_chapter() -> None:
+    q = np.array([1.0, 0.9, 0.0])
+    assert escape_steps("npg", well(1e-6), q) == 139
+    assert after.escape_bounds(well(1e-6), q, 1.0) == (14, 139)
+
+
+def test_the_family_s_step_by_hand() -> None:
+    """Index 3/2 from one half, weight 1: the roots differ by 1/2, so that y^2 + (y+1/2)^2 = 1."""
+    y = (math.sqrt(7.0) - 1.0) / 4.0
+    found = after.mirror_step([0.5, 0.5], [1.0, 0.0], 1.0, 1.5)
+    np.testing.assert_allclose(found, [(y + 0.5) ** 2, y**2], rtol=1e-14)
+    np.testing.assert_array_equal(after.mirror_step([0.5, 0.5], [9.0, 0.0], 1.0, 1.5), [1.0, 0.0])
+
+
+def test_the_family_s_counts_by_hand() -> None:
+    """Weight 1/4 and index 3/2: the corner is eight steps away."""
+    assert [after.family_count(n, "1/4", "3/2") for n in (1, 8, 9, 100)] == [1, 8, 8, 8]
+    assert after.family_count(100, "1/4", 2) == 4
+    assert after.family_count(100, "1/4", 1) == 100
+    assert after.family_count(100, "1/4", "3/2", strict=True) == 9
+    with pytest.raises(ValueError, match="alpha: expected a number in"):
+        after.mirror_step([0.5, 0.5], [1.0, 0.0], 1.0, 1.0)
+
+
+def test_the_natural_gradient_of_free_scores_is_the_advantage() -> None:
+    pi, q = np.array([0.2, 0.3, 0.5]), np.array([1.0, 0.0, 2.0])
+    found = after.compatible_direction(np.eye(3), pi, q)
+    np.testing.assert_allclose(found - found[0], q - q[0], atol=1e-12)
+
+
+def test_a_ladder_of_features_misleads_natural_gradient() -> None:
+    """Features 1, 0, -1 and values 0.6, 1, 0: from the uniform policy the fit has slope 0.3."""
+    found = after.compatible_direction([[1.0], [0.0], [-1.0]], np.full(3, 1 / 3), [0.6, 1.0, 0.0])
+    assert found[0] == pytest.approx(0.3)
+
+
+def test_operations_are_counted() -> None:
+    """CE with three actions: one subtraction, three products and three sums."""
+    assert after.cost(UPDATES["ce"], 3)["operations"] == 7
+    assert after.cost(UPDATES["npg"], 3)["operations"] == 2 + 3 * 3
+    with pytest.raises(ValueError, match="no kernel to count in"):
+        after.cost(make_update("pg-es", p=3), 3)
+
+
+def test_candidates_are_read_as_they_are_written() -> None:
+    box = np.array(late.bounds(2))
+    point = np.r_[np.arange(6) / 6, [-1.0, 0.0, 1.9, -0.5, 0.3, 1.2], np.zeros(6), [0.0, 1.0], 0.9]
+    assert point.shape == (len(box),)
+    bred = late.candidates(point[np.newaxis], 2)
+    np.testing.assert_array_equal(bred.mdps.successors[0], [[-1, 0, 1], [-1, 0, 1]])
+    np.testing.assert_allclose(bred.weights, [[1.0, 10.0]])
+    assert bred.mdps.discount[0] == 0.9
+    np.testing.assert_allclose(bred.mdps.rewards[0, 1], [3 / 6, 4 / 6, 5 / 6])
+
+
+def test_a_run_at_its_optimum_does_not_fall() -> None:
+    point = np.r_[[1.0, 0.0, 0.0] * 2, [-1.0] * 6, [30.0, 0.0, 0.0] * 2, [0.0, 0.0], 0.9]
+    assert late.late_drawdown(point, 2, 2000)[0] < 1e-12

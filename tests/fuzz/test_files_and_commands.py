@@ -1,0 +1,330 @@
+"""Damaged files, full disks and whatever is typed: the right answer, or one sentence.
+
+A process read from a damaged file is the process that was written, or none. A chunk of runs is read
+as it was written, or refused. The command line ends with 0, or with 2 and one line.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import io
+import json
+import os
+import shlex
+import threading
+import zipfile
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from pu_lib import domains
+from pu_lib.__main__ import main
+from pu_lib.empirical.store import Store, StoreError
+from pu_lib.empirical.sweep import grid, sweep
+from pu_lib.mdp import FiniteMDP
+from pu_lib.theory import domino, unlearning
+
+BUDGET = int(os.environ.get("PU_LIB_FUZZ", "1"))
+QUIET = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+GRID = {"runs": 2, "rates": [1.0], "updates": ["di"], "max_steps": 500}
+met: Counter[str] = Counter()
+
+
+def few(examples: int) -> Any:
+    """The budget of one test: the same few inputs each time, or many new ones."""
+    return settings(
+        max_examples=examples * BUDGET,
+        derandomize=BUDGET == 1,
+        deadline=None,
+        database=None,
+        suppress_health_check=QUIET,
+    )
+
+
+@atexit.register
+def note() -> None:
+    """Leave for the report how many inputs there were."""
+    if BUDGET > 1 and met:
+        path = Path(__file__).parents[2] / "_build" / "fuzz.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        with path.open("a") as out:
+            out.write(json.dumps({"of": "files and commands", **met}) + "\n")
+
+
+@st.composite
+def damage(draw: st.DrawFn) -> Any:
+    """A change of a file's bytes: cut, flipped, repeated, overwritten or replaced."""
+    where, much = draw(st.floats(0, 1)), draw(st.integers(1, 40))
+    bit, kind = draw(st.integers(0, 7)), draw(st.sampled_from(["cut", "flip", "twice", "zeros"]))
+    if draw(st.integers(0, 9)) == 0:
+        content = draw(st.binary(max_size=200))
+        return lambda _: content
+
+    def change(content: bytes) -> bytes:
+        at = int(where * (len(content) - 1))
+        if kind == "cut":
+            return content[:at]
+        if kind == "flip":
+            return content[:at] + bytes([content[at] ^ 1 << bit]) + content[at + 1 :]
+        if kind == "twice":
+            return content[:at] + content[at : at + much] + content[at:]
+        return content[:at] + bytes(much) + content[at + much :]
+
+    return change
+
+
+# A process in a file
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A process in a file whose name has a space and letters of several alphabets."""
+    path = tmp_path_factory.mktemp("mit Leerzeichen") / "проц é 漢.npz"
+    domains.random_mdp(3, 4, 2).save(path)
+    return path
+
+
+@few(60)
+@given(change=damage())
+def test_a_damaged_process_is_the_same_one_or_none(change: Any, saved: Path) -> None:
+    content, whole = saved.read_bytes(), FiniteMDP.load(saved)
+    victim = saved.with_name("damaged.npz")
+    victim.write_bytes(change(content))
+    met["processes"] += 1
+    try:
+        found = FiniteMDP.load(victim).digest
+    except ValueError as refusal:
+        found = str(refusal)
+        met["refused"] += 1
+    assert found == whole.digest or found.startswith(str(victim))
+
+
+class Loaded:
+    """Something that would run code when it is unpickled."""
+
+    def __reduce__(self) -> Any:
+        return (os.system, ("exit 1",))
+
+
+def promised(shape: tuple[int, ...]) -> bytes:
+    """An array's header that promises more numbers than follow it."""
+    out = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        out, {"descr": "<f8", "fortran_order": False, "shape": shape}
+    )
+    return out.getvalue() + bytes(64)
+
+
+@pytest.mark.parametrize("kind", ["pickle", "lacking", "billion", "other", "twice", "folder"])
+def test_an_archive_that_is_no_process_is_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{kind}.npz"
+    whole: dict[str, Any] = {
+        "transitions": np.ones((1, 2, 1)), "rewards": np.zeros((1, 2)), "initial": np.ones(1),
+        "discount": 0.5,
+    }  # fmt: skip
+    if kind == "pickle":
+        np.savez(path, **(whole | {"rewards": np.array([[Loaded()]], dtype=object)}))
+    elif kind == "lacking":
+        np.savez(path, **{key: whole[key] for key in ("transitions", "initial")})
+    elif kind == "billion":
+        np.savez(path, **{key: whole[key] for key in ("transitions", "initial", "discount")})
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr("rewards.npy", promised((10**9, 2)))
+    elif kind == "other":
+        np.savez(path, **{key: np.zeros((3,) * 5) for key in whole})
+    elif kind == "twice":
+        np.savez(path, **whole)
+        with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+            archive.writestr("rewards.npy", b"\x93NUMPY")
+    else:
+        path.mkdir()
+    with pytest.raises(ValueError, match=path.name):
+        domains.as_process(path)
+
+
+# Runs in files
+
+
+@pytest.fixture(scope="module")
+def chunk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A chunk of two runs, in a folder whose name has a space and letters of several alphabets."""
+    folder = tmp_path_factory.mktemp("Läufe 漢 und mehr")
+    sweep("chain n_states=3", folder, **GRID)
+    (path,) = folder.iterdir()
+    return path
+
+
+@few(60)
+@given(change=damage())
+def test_a_damaged_chunk_is_read_as_it_was_written_or_refused(change: Any, chunk: Path) -> None:
+    content, whole = chunk.read_bytes(), Store(chunk.parent).read()
+    met["chunks"] += 1
+    found, words = None, ""
+    try:
+        chunk.write_bytes(change(content))
+        found = Store(chunk.parent).read()
+    except StoreError as refusal:
+        words = str(refusal)
+        met["refused"] += 1
+    finally:
+        chunk.write_bytes(content)
+    if found is None:
+        assert chunk.name in words
+    else:
+        pd.testing.assert_frame_equal(found.to_pandas(), whole.to_pandas())
+
+
+FOREIGN = st.dictionaries(
+    st.sampled_from(["run", "steps", "eta", "x", "é ü"]),
+    st.lists(st.integers(0, 9) | st.none(), min_size=2, max_size=2),
+    max_size=3,
+)
+
+
+@few(15)
+@given(columns=FOREIGN, note=st.none() | st.binary(max_size=40) | st.text(max_size=40))
+@example(columns={"run": [0, 1]}, note='{"cell": {}, "first": 0, "count": 2, "engine": "1"}')
+def test_a_foreign_table_is_refused(columns: Any, note: Any, tmp_path: Path) -> None:
+    table = pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})
+    if note is not None:
+        table = table.replace_schema_metadata({b"pu_lib.chunk": note})
+    pq.write_table(table, tmp_path / "part-foreign.parquet")
+    met["chunks"] += 1
+    with pytest.raises(StoreError, match="part-foreign"):
+        Store(tmp_path)
+
+
+def test_two_sweeps_in_one_folder_make_one_table(tmp_path: Path) -> None:
+    chunks = grid("chain n_states=4", runs=60, rates=[1.0], updates=["di"], max_steps=2000)
+    sweep(chunks, tmp_path / "alone", workers=1)
+    refused: list[str] = []
+
+    def work() -> None:
+        try:
+            sweep(chunks, tmp_path / "both", workers=1)
+        except ValueError as error:  # the other one was first with a chunk
+            refused.append(str(error))
+
+    both = [threading.Thread(target=work) for _ in range(2)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    # one may be too late with a chunk, or find that the other one has cleared its half-written one
+    assert all("appeared while" in words or "can be resumed" in words for words in refused)
+    sweep(chunks, tmp_path / "both", workers=1)
+    tables = [Store(tmp_path / name).read().to_pandas() for name in ("alone", "both")]
+    pd.testing.assert_frame_equal(*tables)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
+@pytest.mark.parametrize("command", ["sweep", "collect", "race"])
+def test_a_disk_that_takes_nothing_gets_a_sentence(
+    code: int, command: str, chunk: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("pyarrow.parquet.write_table", refuse)
+    monkeypatch.setattr("pandas.DataFrame.to_parquet", refuse)
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", refuse)
+    small = "--runs 2 --eta 1 --update di --max-steps 300"
+    typed = {
+        "sweep": f"sweep 'chain n_states=3' {small} --out {shlex.quote(str(tmp_path / 'a b'))}",
+        "collect": f"collect {shlex.quote(str(chunk.parent))} --out {shlex.quote(str(tmp_path))}",
+        "race": f"race 'chain n_states=3' {small} --figure {shlex.quote(str(tmp_path))}/é.png",
+    }
+    assert main(shlex.split(typed[command])) == 2
+    written = capsys.readouterr().err.strip().splitlines()
+    assert os.strerror(code) in written[-1]
+
+
+# What is typed
+
+NUMBER = st.sampled_from(
+    ["0", "1", "2", "-1", "0.3", "3/10", "1e-400", "1e400", "nan", "inf", "x", "", "1e12", "٣"]
+)
+WHOLE = st.sampled_from(["0", "1", "7", "-3", "1.5", "1e9", "x", "", "9" * 30, "9" * 400])
+NAME = st.sampled_from(["pg-sm", "pg-es", "di", "ce", "mce", "sgd", "", "json:dumps", "os:nope"])
+OUT = "{out}"
+TYPED: dict[str, dict[str, Any]] = {
+    "unlearn": {
+        "--update": NAME, "--eta": NUMBER, "--p": NUMBER, "--n": WHOLE, "--start": NUMBER,
+        "--schedule": st.sampled_from(["constant", "inverse-sqrt", "x"]), "--strict": None,
+        "--escort-factor": st.sampled_from(["keep", "drop", "x"]),
+    },
+    "domino": {"--update": NAME, "--eta": NUMBER, "--p": NUMBER, "--states": WHOLE},
+    "claims": {"": st.sampled_from(["thm:nothing", "", "é", "-x", "thm:domino/ii"])},
+    "race": {
+        "": st.sampled_from(["nowhere.npz", "chain n_states=x", "Nothing-v0", "", "chain b=1"]),
+        "--eta": NUMBER, "--runs": WHOLE, "--target": NUMBER, "--figure": st.just("{out}/a.png"),
+    },
+    "sweep": {
+        "": st.sampled_from(["chain n_states=3", "chain n_states=1", "x.npz", "", "paper é"]),
+        "--out": st.just(OUT), "--runs": st.sampled_from(["0", "-1", "1", "x", "9" * 30]),
+        "--eta": NUMBER, "--update": NAME, "--max-steps": st.sampled_from(["0", "9", "x", "1e3"]),
+        "--target": NUMBER, "--seed": WHOLE, "--workers": st.sampled_from(["0", "1", "-1", "x"]),
+        "--preset": st.sampled_from(["paper", "", "paper cut=x", "paper cut=-1", "é"]),
+        "--scheme": st.sampled_from(["HiOffPol", "x", ""]),
+    },
+    "collect": {"": st.sampled_from(["/nowhere", "", "/dev/null", OUT]), "--out": st.just(OUT)},
+    "hunt": {"--mdps": st.sampled_from(["0", "-5", "x"]), "--weighting": NAME},
+    "bench": {"--steps": st.sampled_from(["0", "1", "-5", "x"])},
+    "nonsense": {"--eta": NUMBER},
+}  # fmt: skip
+
+
+@st.composite
+def line(draw: st.DrawFn) -> list[str]:
+    """What could be typed: a subcommand, most of what it needs, and a few options."""
+    command = draw(st.sampled_from(list(TYPED)))
+    typed = [command]
+    for option, values in TYPED[command].items():
+        if draw(st.integers(0, 3)) < 3:
+            typed += [option] * bool(option) + ([] if values is None else [draw(values)])
+    return typed
+
+
+@pytest.fixture
+def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the small budget counts walk a little way only before they say that it is too far."""
+    if BUDGET == 1:
+        monkeypatch.setattr(unlearning, "count", partial(unlearning.count, max_steps=2000))
+        monkeypatch.setattr(domino, "domino", partial(domino.domino, max_steps=2000))
+
+
+@few(25)
+@given(typed=line())
+@example(typed=["unlearn", "--update", "pg-sm", "--n", "9" * 400, "--eta", "1"])
+@example(typed=["domino", "--update", "ce", "--states", "9" * 30, "--eta", "1e-400"])
+@example(typed=["sweep", "chain", "--out", OUT, "--runs", "9" * 30])
+def test_whatever_is_typed_ends_with_an_answer_or_a_sentence(
+    typed: list[str],
+    short_walks: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    capsys.readouterr()
+    folder = str(tmp_path_factory.mktemp("typed in"))
+    met["commands"] += 1
+    try:
+        code = main([word.replace(OUT, folder) for word in typed])
+    except SystemExit as usage:  # what argparse says of words that it does not know
+        code = int(usage.code or 0)
+        assert "error: " in capsys.readouterr().err
+    else:
+        err = capsys.readouterr().err
+        assert code == 0 or err.startswith("error: ") or "\nerror: " in err, err
+    met["refused"] += code == 2
+    assert code in (0, 2)

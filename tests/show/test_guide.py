@@ -1,0 +1,122 @@
+"""The guide: recommendations are held against the committed numbers, and these against a run."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import traitlets
+from playwright.sync_api import Page
+
+from pu_lib.show import guide
+from pu_lib.show.live import module
+from pu_lib.theory import guide as measures
+from pu_lib.updates import UPDATES
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("situation", measures.MEASURES)
+def test_what_is_recommended_has_the_best_of_the_committed_numbers(situation: str) -> None:
+    advice, numbers = guide.ADVICE[situation], measures.kept()[situation]
+    best = (max if advice.more else min)(numbers, key=numbers.__getitem__)
+    assert advice.update == best, numbers
+
+
+def test_what_the_page_says_beside_its_table() -> None:
+    numbers = measures.kept()
+    first = [key for key, advice in guide.ADVICE.items() if advice.update == "di"]
+    counted = [key for key in first if not guide.ADVICE[key].more]
+    assert max(numbers[key]["ce"] / numbers[key]["di"] for key in counted) <= 4.0
+    assert numbers["changing"]["npg"] == 100
+    assert numbers["changing"]["pg-sm"] == 104
+    assert 0.6 < 1.0 - numbers["sampled"]["di"] < 0.7
+    assert min(numbers["ties"]["ce"], numbers["ties"]["mce"]) > 0.2
+    assert [key for key, advice in guide.ADVICE.items() if advice.update == "pg-sm"] == ["sampled"]
+
+
+@pytest.mark.parametrize("situation", measures.MEASURES)
+def test_the_committed_numbers_are_those_of_a_run(situation: str) -> None:
+    again = measures.MEASURES[situation]()
+    assert again == pytest.approx(measures.kept()[situation], rel=2e-5, abs=1e-9)
+
+
+def test_there_is_a_recommendation_for_every_situation_and_a_way_to_it() -> None:
+    assert guide.ADVICE.keys() == measures.MEASURES.keys() == measures.kept().keys()
+    assert {situation for _, situation in guide.RULES} == guide.ADVICE.keys()
+    assert all(advice.update in UPDATES for advice in guide.ADVICE.values())
+
+
+def test_the_links_lead_to_pages_of_the_book() -> None:
+    book = ROOT / "book"
+    for advice in guide.ADVICE.values():
+        assert (book / advice.link).with_suffix(".ipynb").exists(), advice.link
+
+
+def test_the_sentences_hold_their_numbers() -> None:
+    advice = guide.ADVICE["many"]
+    words = advice.sentence({"pg-sm": 70.0, "di": 9.0, "ce": 15.5})
+    assert words == "With a hundred actions it takes 9 updates, CE 16 and PG-SM 70."
+    ties = guide.ADVICE["ties"].sentence({"pg-sm": 1e-5, "npg": 5e-7, "ce": 0.3})
+    assert "moves by 0.5 millionths; that of PG-SM by 10 millionths" in ties
+    share = guide.ADVICE["sampled"].sentence({"pg-sm": 0.975, "npg": 0.5})
+    assert "97.5 %" in share
+    for situation, advice in guide.ADVICE.items():
+        assert any(x.isdigit() for x in advice.sentence(measures.kept()[situation]))
+
+
+def test_the_first_rule_that_is_met_decides() -> None:
+    assert guide.choose("taken", "network", "ties") == "sampled"
+    assert guide.choose("all", "network", "ties") == "network"
+    assert guide.choose("all", "table", "ties") == "ties"
+
+
+def test_the_page_chooses_as_the_library_does(node: str | None, tmp_path: Path) -> None:
+    if node is None:
+        pytest.skip("no node on the path")
+    (tmp_path / "chooser.mjs").write_text(module("chooser"), encoding="utf-8")
+    (tmp_path / "run.mjs").write_text(
+        'import { readFileSync } from "node:fs";\n'
+        'import { chosen } from "./chooser.mjs";\n'
+        'const [rules, all] = JSON.parse(readFileSync(0, "utf8"));\n'
+        "console.log(JSON.stringify(all.map((answers) => chosen(rules, answers))));\n"
+    )
+    options = [[key for key, _ in answers] for _, _, answers in guide.QUESTIONS]
+    answers = [[a, b, c] for a in options[0] for b in options[1] for c in options[2]]
+    given = json.dumps([[[list(asked), to] for asked, to in guide.RULES], answers])
+    done = subprocess.run(
+        [node, "run.mjs"], input=given, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout) == [guide.choose(*three) for three in answers]
+
+
+def test_the_table_shows_every_recommendation() -> None:
+    markup = guide.recommendations()._repr_html_()
+    assert markup.count("<tr>") == len(guide.ADVICE) + 1
+    assert all(advice.link in markup for advice in guide.ADVICE.values())
+
+
+def test_an_answer_that_there_is_not_is_refused() -> None:
+    with pytest.raises(traitlets.TraitError, match="need"):
+        guide.Chooser(need="coffee")
+
+
+def test_the_chooser_is_accessible_fits_a_phone_and_answers_the_keyboard(
+    opened: Callable[..., Page],
+) -> None:
+    page = opened(guide.Chooser(), width=390)
+    words = page.locator(".pu-live-words")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    axe = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+    page.evaluate(axe.read_text() + "; window.axe = window.axe || module.exports;")
+    found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa']})")
+    assert [v["id"] for v in found["violations"]] == []
+    for index in range(3):
+        page.locator("select").nth(index).press("ArrowDown")
+        page.wait_for_timeout(50)
+        assert words.inner_text().startswith("PG-SM")
+    page.locator("select").nth(0).press("ArrowUp")
+    page.wait_for_timeout(50)
+    assert words.inner_text().startswith("DI")
+    assert words.locator("a").get_attribute("href") == "function-approximation.html"

@@ -1,0 +1,111 @@
+"""The mistakes that `make mutants` puts into a module, and the tests it tries them with."""
+
+import ast
+from pathlib import Path
+
+import mutants as tool
+import pytest
+from mutation import functions, mutants
+
+MODULE = '''
+"""Words, which are left alone: 1 + 1."""
+
+SIZE = 3
+
+
+def count(rows, least=2):
+    """More words."""
+    if not rows and least > 0:
+        raise ValueError(f"rows: expected {least + 1}")
+    total = 0
+    for row in rows:
+        total += abs(row) - 1
+    rows.sort()
+    return min(total, SIZE), "a" + "b", np.all(rows), rng(default_rng(5))
+'''
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    (tmp_path / "é.py").write_text(MODULE, encoding="utf-8")
+    return tmp_path
+
+
+def changes(found) -> set[str]:
+    return {mutant.change for mutant in found}
+
+
+def test_the_mistakes_are_those_of_the_list(module):
+    assert changes(mutants(module, "é.py")) == {
+        "3 -> 4", "2 -> 3",
+        "not rows and least > 0 -> not rows or least > 0", "not rows -> rows",
+        "least > 0 -> least >= 0", "least > 0 -> least <= 0", "0 -> 1",
+        "total += abs(row) - 1 -> total -= abs(row) - 1", "abs(row) - 1 -> abs(row) + 1",
+        "abs(row) -> row", "1 -> 2", "rows.sort() -> pass",
+        "min(total, SIZE) -> max(total, SIZE)", "np.all(rows) -> np.any(rows)",
+    }  # fmt: skip
+
+
+def test_each_mistake_is_one_change_of_a_module_that_still_parses(module):
+    source = (module / "é.py").read_bytes()
+    found = mutants(module, "é.py")
+    assert len({mutant.name for mutant in found}) == len(found)
+    for mutant in found:
+        changed = mutant.apply(source)
+        assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source))
+        after = mutant.change.split(" -> ")[1]
+        assert after in ast.unparse(ast.parse(changed))
+
+
+def test_equal_changes_of_a_function_are_numbered(module):
+    zeros = [m for m in mutants(module, "é.py") if m.change == "0 -> 1"]
+    assert [m.name for m in zeros] == ["é.py:count: 0 -> 1", "é.py:count: 0 -> 1 #1"]
+    assert zeros[0].line < zeros[1].line
+
+
+def test_what_a_check_looks_at_is_left_alone(tmp_path):
+    (tmp_path / "pu_lib" / "checks").mkdir(parents=True)
+    (tmp_path / "pu_lib/checks/x.py").write_text(
+        "@check('x', moved={'y': {'n': 3}}, n=4)\ndef f(n=5) -> Tuple[1, 2]:\n    return n\n"
+    )
+    assert mutants(tmp_path, "pu_lib/checks/x.py") == []
+
+
+def test_a_sample_depends_on_the_seed_and_grows(module):
+    few, more = (tool.sample("é.py", 0, size, module) for size in (3, 6))
+    assert [m.name for m in more[:3]] == [m.name for m in few]
+    assert [m.name for m in tool.sample("é.py", 1, 3, module)] != [m.name for m in few]
+    assert len(tool.sample("é.py", 0, None, module)) == len(mutants(module, "é.py"))
+
+
+def test_functions_are_found_wherever_they_stand():
+    tree = ast.parse("def f():\n def g(): pass\nclass A:\n if x:\n  def h(self): pass\n")
+    assert [name for name, _ in functions(tree)] == ["f", "f.g", "A.h"]
+
+
+def test_a_mutant_is_tried_with_the_tests_that_enter_its_function(module):
+    def entry(seconds: float, *reached: str, passed: bool = True) -> dict:
+        return {"passed": passed, "seconds": seconds, "reached": list(reached)}
+
+    reach = {
+        "tests/a.py": {
+            "tests/a.py::slow": entry(9.0, "é.py:count"),
+            "tests/a.py::quick": entry(0.1, "é.py:count"),
+            "tests/a.py::other": entry(0.1, "é.py:else"),
+            "tests/a.py::broken": entry(0.1, "é.py:count", passed=False),
+        },
+        "tests/test_é.py": {"tests/test_é.py::own": entry(1.0, "é.py:count")},
+    }
+    inside, *_ = (m for m in mutants(module, "é.py") if m.function)
+    outside, *_ = (m for m in mutants(module, "é.py") if not m.function)
+    own, quick, slow = "tests/test_é.py::own", "tests/a.py::quick", "tests/a.py::slow"
+    assert tool.tests_of(reach, 40.0)(inside) == ([own, quick, slow], pytest.approx(10.1))
+    assert tool.tests_of(reach, 5.0)(inside) == ([own, quick], pytest.approx(1.1))
+    assert set(tool.tests_of(reach, 40.0)(outside)[0]) == {own, quick, slow, "tests/a.py::other"}
+
+
+def test_every_named_mutant_and_every_reason_is_one_of_today():
+    """A name that no longer fits has to be given anew."""
+    known = {m.name for module in tool.modules() for m in mutants(tool.ROOT, module)}
+    assert set(tool.told_beside()["named"]) <= known
+    assert set(tool.equivalent()) <= known

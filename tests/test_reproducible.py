@@ -1,0 +1,58 @@
+"""Two builds in different folders give the same bytes."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+PARTS = (
+    "_config.yml", "book", "pu_lib", "proofs", "sphinx_ext", "tools", "web", "requirements.txt",
+    "package-lock.json", "pyproject.toml",
+)  # fmt: skip
+PAGES = ["book/argument", "book/domino"]
+"""Live figures, explorers, theorems, verdicts and plots: what a chapter is made of."""
+
+EXCEPTIONS: dict[str, str] = {}
+"""Files that may differ from build to build, each with the reason."""
+
+
+def build(folder: Path) -> dict[str, bytes]:
+    """Build two chapters in a folder of their own, executing them there; return the files."""
+    folder.mkdir()
+    for name in PARTS:
+        source = ROOT / name
+        copy = shutil.copytree if source.is_dir() else shutil.copy
+        copy(source, folder / name)
+    (folder / "node_modules").symlink_to(ROOT / "node_modules")
+    toc = {"format": "jb-book", "root": "book/index", "chapters": [{"file": p} for p in PAGES]}
+    (folder / "_toc.yml").write_text(yaml.safe_dump(toc))
+    program = Path(sys.executable).parent / "jupyter-book"
+    done = subprocess.run([str(program), "build", "."], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    html = folder / "_build" / "html"
+    return {
+        str(path.relative_to(html)): path.read_bytes() for path in html.rglob("*") if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, bytes]]:
+    folder = tmp_path_factory.mktemp("builds")
+    return [build(folder / name) for name in ("one", "another")]
+
+
+def test_two_builds_give_the_same_bytes(builds: list[dict[str, bytes]]) -> None:
+    one, another = builds
+    assert one.keys() == another.keys()
+    differ = {name for name in one if one[name] != another[name]}
+    assert differ <= EXCEPTIONS.keys()
+    assert sum(name.endswith(".html") for name in one) > len(PAGES)
+
+
+def test_pages_do_not_name_the_folder_they_were_built_in(builds: list[dict[str, bytes]]) -> None:
+    for name, content in builds[0].items():
+        assert b"/builds" not in content or b"pytest-of" not in content, name

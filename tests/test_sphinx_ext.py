@@ -1,0 +1,28 @@
+"""What the book asks of Sphinx, on small environments."""
+
+from types import SimpleNamespace
+
+from sphinx_ext.pu_book import list_titles, number_by_chapter
+
+
+def test_exercises_are_numbered_by_chapter() -> None:
+    numbers = {
+        "a": {"exercise": {"ex-a1": (1,), "ex-a2": (2,)}, "figure": {"fig-a": (1,)}},
+        "b": {"exercise": {"ex-b1": (3,), "ex-b2": (4,)}, "figure": {"fig-b": (2,)}},
+    }
+    assert number_by_chapter(SimpleNamespace(), SimpleNamespace(toc_fignumbers=numbers)) == []
+    assert numbers["b"]["exercise"] == {"ex-b1": (1,), "ex-b2": (2,)}
+    assert numbers["b"]["figure"] == {"fig-b": (2,)}, "figures count through the book"
+
+
+def test_statements_are_listed_by_title() -> None:
+    title = SimpleNamespace(astext=lambda: "Unlearning")
+    found = {
+        "thm-x": {"docname": "unlearning", "realtype": "theorem"},
+        "lem-y": {"docname": "unlearning", "realtype": "lemma"},
+    }
+    env = SimpleNamespace(titles={"unlearning": title}, proof_list=found, pu_titles={"thm-x": "T"})
+    listed, _ = list_titles(SimpleNamespace(domain=SimpleNamespace(env=env)))
+    ((chapter, rows),) = listed
+    assert chapter == "Unlearning"
+    assert [(row[0], row[3]) for row in rows] == [("T", "thm-x"), ("Lemma", "lem-y")]
