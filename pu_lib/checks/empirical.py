@@ -35,14 +35,17 @@ from pu_lib.checks.parts import (
 from pu_lib.empirical.curves import best_of, both_centres
 from pu_lib.empirical.results import (
     PANELS,
+    TIED,
     Runs,
     exchanged,
     results_of,
+    with_ties_drawn,
 )
 from pu_lib.updates import label_of
 from pu_lib.verdict import Verdict, check
 
 __all__ = [
+    "both_rules",
     "empirical_chain",
     "empirical_cliff",
     "empirical_random_mdps",
@@ -190,3 +193,26 @@ def stability(
     """
     table = results_of(None).table
     return {n: judge(table[table["run"] < n]).status.value for n in runs}
+
+
+def both_rules(judge: Callable[[Runs], Verdict]) -> dict[str, str]:
+    """Return the status that a check finds with each rule for tied actions on Random MDPs.
+
+    Parameters
+    ----------
+    judge : callable
+        A check of this package that takes a table of runs.
+
+    Returns
+    -------
+    dict of str to str
+        The status with the first of tied actions and with one drawn, both from as many runs as
+        there are with ties drawn.
+    """
+    drawn = with_ties_drawn()
+    tied = results_of(None).table
+    tied = tied[tied["experiment"] == TIED]
+    n = int(tied.groupby(["scheme", "update", "eta"], observed=True)["run"].count().min())
+    table = results_of(None).table
+    tables = {"first": table[table["run"] < n], "drawn": drawn[drawn["run"] < n]}
+    return {rule: judge(rows).status.value for rule, rows in tables.items()} | {"runs": str(n)}

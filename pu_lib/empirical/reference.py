@@ -151,7 +151,18 @@ class Wide:
     exponent: int = 0
 
     def times(self, factor: float, other: float) -> Wide:
-        """Return x + factor x other, rounded as floats of any size are."""
+        """Return x + factor x other, rounded as floats of any size are.
+
+        Parameters
+        ----------
+        factor, other : float
+            What x is multiplied by, from left to right.
+
+        Returns
+        -------
+        Wide
+            The sum, with its mantissa between 1/2 and 1 in modulus.
+        """
         digits = self.mantissa + factor * self.mantissa * other
         mantissa, shift = math.frexp(digits)
         return Wide(mantissa, self.exponent + shift)

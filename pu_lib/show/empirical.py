@@ -81,12 +81,15 @@ def draw_panels(
         panel = PANELS[name]
         curves = _results(results).curves(name)
         _draw_curves(ax, curves, statistic)
+        runs = f"{curves.n_runs} runs"
         for more in _beside(panel, _results(results)):
-            _draw_beside(ax, more, statistic, tied=more.updates[0] in PAPER)
+            tied = more.updates[0] in PAPER
+            _draw_beside(ax, more, statistic, tied)
+            if more.n_runs < curves.n_runs:
+                who = "ties drawn" if tied else ", ".join(map(label_of, more.updates))
+                runs += f"; {who}: {more.n_runs}"
         ax.set(xlabel=_AXES[panel.axis])
-        ax.text(
-            0.03, 1.02, f"{panel.words}\n{curves.n_runs} runs", transform=ax.transAxes, fontsize=8.5
-        )
+        ax.text(0.03, 1.02, f"{panel.words}\n{runs}", transform=ax.transAxes, fontsize=8.5)
         if panel.axis == "eta":
             ax.set_xscale("log")
     axes[0, 0].set_ylabel(_vertical(statistic))
