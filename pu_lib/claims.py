@@ -403,6 +403,8 @@ class Confirmed:
             for judged in self.judgements
         )
 
+    __repr__ = __str__  # what an editor that shows no HTML puts below the cell
+
     def _repr_html_(self) -> str:
         said = [judged.spoken for judged in self.judgements]
         return box(*said) if len(said) == 1 else listed(said)
