@@ -95,7 +95,7 @@ def pg_es_better(table: Runs = None) -> Verdict:
     return judge_parts(parts)
 
 
-@check("sec:cliff/pg-es-wall", moved=GRADIENTS_FOR_OTHERS)
+@check("sec:cliff/pg-es-wall", moved=GRADIENTS_EXCHANGED)
 def pg_es_wall(table: Runs = None) -> Verdict:
     """On the cliff PG-ES at the highest rate is more than 5 times slower than at its best."""
     parts = []

@@ -86,8 +86,11 @@ def pg_unchanged(table: Runs = None) -> Verdict:
     return judge_parts(parts)
 
 
-@check("sec:randommdps/es-bandwidth", moved=GRADIENTS_FOR_OTHERS)
-def es_bandwidth(table: Runs = None) -> Verdict:
+@check(
+    "sec:randommdps/es-bandwidth",
+    moved={"or wider than the narrowest by no more than a decade": {"needed": -1.0}},
+)
+def es_bandwidth(table: Runs = None, needed: float = 0.0) -> Verdict:
     """The range of PG-ES is narrower than that of each other update, in each scheme."""
     parts = []
     for scheme in SCHEMES:
@@ -99,7 +102,7 @@ def es_bandwidth(table: Runs = None) -> Verdict:
                 Part(
                     f"{scheme}, {s}: decades more in the next narrowest range",
                     lead,
-                    0.0,
+                    needed,
                     ratio=False,
                 )
             )

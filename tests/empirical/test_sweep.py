@@ -434,7 +434,7 @@ def test_a_renamed_chunk_is_foreign(tmp_path):
 
 
 def test_another_engines_chunk_is_not_mixed_in(tmp_path, monkeypatch):
-    monkeypatch.setattr("pu_lib.empirical.store.engine_of", lambda update: "0")
+    monkeypatch.setattr("pu_lib.empirical.store.engine_of", lambda update, preset: "0")
     sweep(small_chunks()[:1], tmp_path)
     monkeypatch.undo()
     with pytest.raises(StoreError, match="made by engine 0"):
