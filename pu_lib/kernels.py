@@ -28,6 +28,7 @@ from typing import Any
 
 __all__ = [
     "KERNELS",
+    "MULTIPLICATIVE",
     "Kernel",
     "ce",
     "di",
@@ -186,3 +187,7 @@ def npg(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> 
 
 KERNELS: tuple[Kernel, ...] = (pg_sm, pg_es, pg_es_drop, di, ce, mce, npg)
 """The kernels above: those whose compiled form is kept on disk; others are compiled when used."""
+
+MULTIPLICATIVE: tuple[Kernel, ...] = (pg_es, pg_es_drop)
+"""Kernels that multiply each parameter by a number of its own: powers of two commute with them, so
+that a parameter can be kept as a mantissa and an exponent (`pu_lib.engine.rows.rescale`)."""

@@ -196,7 +196,9 @@ def judge_parts(parts: Sequence[Part]) -> Verdict:
         f"{'more' if worst.at_least else 'less'} than {worst.needed:g}.{_near(parts)}"
     )
     rows = tuple(part.row() for part in parts)
-    return Verdict(_status(parts, LEVEL), worst.margin, summary, rows)
+    told = {"held": held, "parts": len(parts), "value": float(worst.values[0]), "low": low}
+    figures = {**told, "high": high, "needed": worst.needed}
+    return Verdict(_status(parts, LEVEL), worst.margin, summary, rows, figures=figures)
 
 
 def _status(parts: Sequence[Part], level: float) -> Status:

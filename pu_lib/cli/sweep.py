@@ -10,6 +10,8 @@ from pu_lib.domains import DOMAINS
 from pu_lib.updates import UPDATES
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from pu_lib.empirical.store import Chunk
 
 __all__ = ["add_parser"]
@@ -46,6 +48,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--seed", type=int, default=0, help="root of all randomness")
     parser.add_argument("--preset", default="paper", help="paper or predecessor, 'paper cut=0'...")
     parser.add_argument("--workers", type=int, help="threads (default: one a processor)")
+    parser.add_argument(
+        "--known",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="take over the runs of a table that need no computing again (default: the book's)",
+    )
     parser.add_argument("--scheduler", metavar="ADDRESS", help="running Dask scheduler to use")
     parser.set_defaults(run=_run)
 
@@ -61,6 +70,7 @@ def _run(arguments: argparse.Namespace) -> int:
             workers=arguments.workers,
             scheduler=arguments.scheduler,
             progress=True,
+            known=_known(arguments.known),
         )
     except KeyboardInterrupt:
         print("Stopped; the same command goes on from here.", file=sys.stderr)
@@ -68,6 +78,20 @@ def _run(arguments: argparse.Namespace) -> int:
     rows = sum(chunk.count for chunk in chunks)
     print(f"{arguments.out}: {rows} runs, {computed} of {len(chunks)} chunks computed now.")
     return 0
+
+
+def _known(file: str | None) -> pd.DataFrame | None:
+    """Return the table of runs to take over, if one is meant."""
+    import pandas as pd
+
+    from pu_lib.empirical.results import committed
+
+    if not file:
+        return None if file is None else committed().table
+    try:
+        return pd.read_parquet(file)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--known: {file} cannot be read ({error}).") from None
 
 
 def _chunks(arguments: argparse.Namespace) -> list[Chunk]:

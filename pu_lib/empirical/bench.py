@@ -307,6 +307,7 @@ def _c_arguments(
         ctypes.c_int64(PRESETS["paper"].cut),
         address(seeds),
         address(memory.theta),
+        address(memory.exponent),
         address(memory.pi),
         address(memory.running),
         address(memory.q),

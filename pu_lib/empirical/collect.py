@@ -20,7 +20,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pu_lib.empirical.jekyll_hyde import ENGINE
 from pu_lib.empirical.panels import paper_chunks
 from pu_lib.empirical.store import COLUMNS, Cell, Store
 
@@ -144,7 +143,7 @@ def _provenance(runs: pd.DataFrame, command: str, seconds: float) -> dict[str, A
     panels = counts.groupby(["experiment", "scheme", "beta"], dropna=False)["runs"]
     return {
         "command": command,
-        "engine": ENGINE,
+        "engines": _engines(runs),
         "seed": sorted(int(seed) for seed in runs["seed"].unique()),
         "runs": len(runs),
         "steps": int(runs["steps"].sum()),
@@ -163,3 +162,9 @@ def _provenance(runs: pd.DataFrame, command: str, seconds: float) -> dict[str, A
             for (experiment, scheme, beta), group in panels
         ],
     }
+
+
+def _engines(runs: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the versions of each update's results that stand in a table."""
+    found = runs.groupby("update", observed=True)["engine"].unique()
+    return {str(update): sorted(map(str, engines)) for update, engines in found.items()}

@@ -41,16 +41,34 @@ from pu_lib.empirical.actors import configured, start_of
 from pu_lib.empirical.options import PRESETS, Options, Scheme
 from pu_lib.empirical.problem import Problem, exact_performance
 from pu_lib.engine import loop
-from pu_lib.engine.rows import policy_token, successor_token, ties_token, token
-from pu_lib.kernels import KERNELS
+from pu_lib.engine.rows import UNIT, policy_token, scaled_token, successor_token, ties_token, token
+from pu_lib.kernels import KERNELS, MULTIPLICATIVE
 from pu_lib.updates import Update
 
-__all__ = ["ENGINE", "Memory", "Run", "exact_performance", "seed_state", "simulate"]
-
-ENGINE = "1"
-"""Version of the results: changes whenever the same seed gives a different run."""
+__all__ = ["Memory", "Run", "engine_of", "exact_performance", "seed_state", "simulate"]
 
 _FIRST_GAP = (100, 25)  # steps between early evaluations: with cycles, without
+
+
+def engine_of(update: str, preset: str = "paper") -> str:
+    """Return the version of the results of an update.
+
+    It changes whenever the same seed gives a different run: the escort update has its second since
+    its parameters have exponents of their own, and its first where they are plain floats.
+
+    Parameters
+    ----------
+    update : str
+        The update's name.
+    preset : str
+        The open details, as `pu_lib.empirical.options.describe` writes them.
+
+    Returns
+    -------
+    str
+        The version, which stands in the column ``engine`` of tables of runs.
+    """
+    return "2" if update == "pg-es" and "precision=float64" not in preset else "1"
 
 
 def seed_state(root: int, experiment: str, run: int) -> NDArray[np.uint64]:
@@ -99,7 +117,8 @@ class Memory:
     """The arrays of one run; reusable, one object a thread.
 
     After a run they hold its final state: `theta`, `pi`, `q`, `hyde`, `visits` and the replay
-    `buffer` (Jekyll's transitions from the left, Hyde's from the right).
+    `buffer` (Jekyll's transitions from the left, Hyde's from the right). Parameters that have an
+    exponent are `theta` times :math:`2^{-256e}` with the exponents e of `exponent`.
     """
 
     def __init__(self) -> None:
@@ -127,6 +146,7 @@ class Memory:
             self.theta, self.pi, self.running, self.q, self.hyde, self.greedy = (
                 np.empty((S, A)) for _ in range(6)
             )
+            self.exponent = np.empty((S, A), np.int64)
             self.visits, self.bonus = np.empty(S * A, np.int64), np.empty(S * A)
             self.seen = np.empty(S * A * problem.n_successors, np.int64)
             self.v, self.v_hyde = np.empty(S), np.empty(S)
@@ -140,8 +160,15 @@ class Memory:
         self.hyde.fill(bound if options.hyde_start == "bound" else options.hyde_start)
         self.q[problem.terminal != 0] = 0.0
         self.hyde[problem.terminal != 0] = 0.0
-        for array in (self.visits, self.bonus, self.seen, self.v, self.v_hyde):
+        for array in (self.exponent, self.visits, self.bonus, self.seen, self.v, self.v_hyde):
             array.fill(0)
+
+    @property
+    def log_modulus(self) -> NDArray[np.float64]:
+        """The logarithms, to base 10, of the moduli of the parameters; minus infinity for 0."""
+        with np.errstate(divide="ignore"):
+            mantissas = np.log10(np.abs(self.theta))
+        return np.asarray(mantissas - self.exponent * (UNIT * np.log10(2.0)))
 
     @property
     def arrays(self) -> loop.Arrays:
@@ -194,7 +221,7 @@ def simulate(
         If the update is unknown or has no kernel that compiles, or a number is out of range.
     """
     chosen = configured(update, options)
-    tokens = _tokens(problem, chosen)
+    tokens = _tokens(problem, chosen, options)
     if not (np.isfinite(eta) and eta > 0.0):
         raise ValueError(f"eta: expected a finite number > 0, got {eta}.")
     if max_steps < 1:
@@ -219,7 +246,7 @@ def simulate(
     return Run(int(steps), int(episodes), not passed, (J - low) / (high - low))
 
 
-def _tokens(problem: Problem, update: Update) -> loop.Tokens:
+def _tokens(problem: Problem, update: Update, options: Options) -> loop.Tokens:
     """Return what the loop is compiled for."""
     if update.kernel is None or update.parametrization is None:
         raise ValueError(
@@ -232,6 +259,7 @@ def _tokens(problem: Problem, update: Update) -> loop.Tokens:
         update=token(update.kernel),
         policy=policy_token(update.parametrization),
         ties=ties_token(update.options.get("ties", "first")),
+        scaled=scaled_token(update.kernel in MULTIPLICATIVE and options.precision == "scaled"),
     )
 
 

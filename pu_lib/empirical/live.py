@@ -278,4 +278,4 @@ def twins(
         PRESETS["paper"],
         steps,
     )
-    return np.array(reference.theta), memory.theta.copy()
+    return np.array(reference.theta, np.float64), memory.theta.copy()

@@ -119,6 +119,10 @@ def scheme_of(name: str) -> Scheme:
     return known[name]
 
 
+# The norm of escort parameters never falls (`pu_lib.engine.rows.rescale` counts on it).
+_SMALLEST_START = 1e-10
+
+
 @dataclass(frozen=True)
 class Options:
     r"""The open details of a run.
@@ -147,7 +151,7 @@ class Options:
         Whether the escort step carries the factor :math:`p/\|\theta\|_p` of the exact gradient.
         The paper prints its gradient up to this factor.
     escort_start : float
-        Initial value of every escort parameter.
+        Initial value of every escort parameter, of modulus between 1e-10 and 1e10.
     cut : int
         Trajectories are cut after this many steps, without ending: the critic bootstraps. Zero
         for no cut.
@@ -160,6 +164,10 @@ class Options:
         no cap.
     last_state_tie : bool
         Whether on chains both actions pay 1 in the last state before the end.
+    precision : {"scaled", "float64"}
+        ``"scaled"``: a parameter of the escort update, which a step multiplies, has an exponent of
+        its own, so that no number of steps rounds it to 0. ``"float64"``: it is a plain float, as
+        in any program that does nothing about it.
     critic_rate, hyde_rate, critic_start : float
         Learning rates of the critic and of Hyde, initial values of the critic.
     """
@@ -177,6 +185,7 @@ class Options:
     stop: Literal["steps", "episodes"] = "steps"
     max_episodes: int = 0
     last_state_tie: bool = False
+    precision: Literal["scaled", "float64"] = "scaled"
     critic_rate: float = 0.1
     hyde_rate: float = 0.1
     critic_start: float = 0.0
@@ -199,6 +208,11 @@ class Options:
             raise ValueError("max_episodes: stop='episodes' needs a cap on the episodes.")
         if self.escort_start == 0.0:
             raise ValueError("escort_start: the escort policy is undefined at all-zero parameters.")
+        if not _SMALLEST_START <= abs(self.escort_start) <= 1.0 / _SMALLEST_START:
+            raise ValueError(
+                f"escort_start: expected a modulus from {_SMALLEST_START:g} to "
+                f"{1.0 / _SMALLEST_START:g}, got {self.escort_start:g}."
+            )
 
 
 def _check_kind(name: str, hint: Any, value: object) -> None:

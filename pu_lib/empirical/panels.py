@@ -8,6 +8,11 @@ that some sentences need something to compare with.
 Learning rates are two a decade from 10^-3 to 10^3. The paper leaves :math:`\beta` at 0.7 (appendix)
 or 0.8 (caption of its figure 1): both are run on chains. The escort update is run without the
 factor that the paper's gradient hides and, on Random MDPs and at :math:`\beta = 0.8`, with it too.
+
+Registered updates that are not the paper's are run wherever the paper's are; the cross-entropy
+updates on Random MDPs also with ties broken at random; the escort update also in plain floats.
+These are experiments of their own, so that the paper's panels are whole without them; runs of one
+number still share their random stream.
 """
 
 from __future__ import annotations
@@ -19,9 +24,9 @@ from itertools import pairwise
 
 from pu_lib.domains import DOMAINS
 from pu_lib.empirical.options import PRESETS, PUBLISHED_SCHEMES, Options, describe
-from pu_lib.empirical.results import FIXED_RATES
+from pu_lib.empirical.results import IN_FLOATS, MORE, TIED, fixed_rate
 from pu_lib.empirical.store import Cell, Chunk
-from pu_lib.updates import PAPER
+from pu_lib.updates import PAPER, UPDATES
 
 __all__ = ["ABLATIONS", "DETAIL_RATES", "PUBLISHED_RATES", "RATES", "paper_chunks"]
 
@@ -132,7 +137,7 @@ def _cliff(seed: int, beta: float) -> list[Cell]:
 
 def _lengths(seed: int, beta: float) -> list[Cell]:
     return [
-        _cell("chain-length", "chain", scheme, update, FIXED_RATES[update], n, 2, beta, o, seed)
+        _cell("chain-length", "chain", scheme, update, fixed_rate(update), n, 2, beta, o, seed)
         for scheme in ("LowOffPol", "HiOffPol")
         for n in range(3, 26)
         for update, o in _updates(beta)
@@ -228,8 +233,48 @@ def _slow_critic(seed: int) -> list[Cell]:
     ]
 
 
+def _tied(seed: int) -> list[Cell]:
+    """Return the cross-entropy updates on Random MDPs with ties broken at random."""
+    random = replace(_PAPER, ties="random")
+    return [
+        _cell(TIED, "random-mdp", scheme, update, eta, 100, 4, math.nan, random, seed)
+        for scheme in ("HiOffPol", "NoExplo", "LowOffPol")
+        for eta in RATES
+        for update in PAPER
+        if _touches(random, update)
+    ]
+
+
+def _more(cells: list[Cell]) -> list[Cell]:
+    """Return some cells of the paper's updates once for each other registered update."""
+    model = "ce"  # any of them: one cell a position
+    return [
+        replace(
+            cell,
+            experiment=cell.experiment + MORE,
+            update=name,
+            eta=fixed_rate(name) if cell.experiment == "chain-length" else cell.eta,
+        )
+        for cell in cells
+        for name, update in UPDATES.items()
+        if cell.update == model and name not in PAPER and update.kernel is not None
+    ]
+
+
+def _in_floats(cells: list[Cell]) -> list[Cell]:
+    """Return the cells of the escort update with parameters that are plain floats."""
+    floats = describe(replace(_PAPER, precision="float64"))
+    return [
+        replace(cell, experiment=cell.experiment + IN_FLOATS, preset=floats)
+        for cell in cells
+        if cell.update == "pg-es" and cell.preset == "paper"
+    ]
+
+
 def paper_chunks(seed: int = 0, scale: float = 1.0, random_runs: int = 1000) -> list[Chunk]:
     """Return everything, in rounds: the first 20 runs of all panels, then up to 40, 100, 200...
+
+    What goes beyond the paper, other rules for ties and other updates, comes after the rest.
 
     Parameters
     ----------
@@ -245,20 +290,33 @@ def paper_chunks(seed: int = 0, scale: float = 1.0, random_runs: int = 1000) -> 
     list of Chunk
         The chunks, in the order in which they should be run.
     """
-    panels = [
-        (_published(seed), 100),
+    shown = [
         (_random(seed), random_runs),
         (_cliff(seed, 0.8) + _chain(seed, 0.8), 100),
         (_lengths(seed, 0.8) + _duplicates(seed), 40),
-        (_ablations(seed), 40),
-        (_compared_chains(seed) + _greedy_limit(seed) + _slow_critic(seed), 100),
     ]
     for beta in _BETAS[1:]:
-        panels += [
+        shown += [
             (_cliff(seed, beta) + _chain(seed, beta), 100),
             (_lengths(seed, beta), 40),
         ]
-    bounds = [0, 20, 40, *range(100, max(100, random_runs) + 100, 100)]
+    others = [
+        (_ablations(seed), 40),
+        (_compared_chains(seed) + _greedy_limit(seed) + _slow_critic(seed), 100),
+    ]
+    floats = [(_in_floats(cells), runs) for cells, runs in shown]
+    more = [(_more(cells), runs) for cells, runs in shown]
+    return [
+        *_rounds([(_published(seed), 100), *shown, *others], scale),
+        *_rounds(floats, scale),
+        *_rounds([(_tied(seed), random_runs), *more], scale),
+    ]
+
+
+def _rounds(panels: list[tuple[list[Cell], int]], scale: float) -> list[Chunk]:
+    """Return the runs of some cells, with the number of runs of each group, in rounds."""
+    most = max(runs for _, runs in panels)
+    bounds = [0, 20, 40, *range(100, max(100, most) + 100, 100)]
     return [
         Chunk(cell, first, min(last, count) - first)
         for first, last in pairwise(bounds)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,9 +36,9 @@ from pu_lib.updates import (
     Update,
 )
 
-__all__ = ["Reference", "Stream", "exponential", "run_reference"]
+__all__ = ["Actor", "Reference", "Stream", "Wide", "exponential", "run_reference"]
 
-Row = list[float]
+Row = list[Any]
 _MASK = (1 << 64) - 1
 
 
@@ -135,6 +135,43 @@ def _logarithm(n: int) -> float:
 # Policies and updates of one state
 
 
+@dataclass(frozen=True)
+class Wide:
+    """A number with the digits of a float and an exponent without bounds.
+
+    Attributes
+    ----------
+    mantissa : float
+        Its digits.
+    exponent : int
+        The power of 2 that multiplies them.
+    """
+
+    mantissa: float
+    exponent: int = 0
+
+    def times(self, factor: float, other: float) -> Wide:
+        """Return x + factor x other, rounded as floats of any size are.
+
+        Parameters
+        ----------
+        factor, other : float
+            What x is multiplied by, from left to right.
+
+        Returns
+        -------
+        Wide
+            The sum, with its mantissa between 1/2 and 1 in modulus.
+        """
+        digits = self.mantissa + factor * self.mantissa * other
+        mantissa, shift = math.frexp(digits)
+        return Wide(mantissa, self.exponent + shift)
+
+    def __float__(self) -> float:
+        """Return the float next to it: 0 where it is too small for any."""
+        return math.ldexp(self.mantissa, self.exponent)
+
+
 def _softmax(theta: Row) -> Row:
     weights = [exponential(x - max(theta)) for x in theta]
     scale = 1.0 / _total(weights)
@@ -142,6 +179,7 @@ def _softmax(theta: Row) -> Row:
 
 
 def _escort(theta: Row) -> Row:
+    theta = [float(x) for x in theta]
     scale = 1.0 / _total(x * x for x in theta)
     return [x * x * scale for x in theta]
 
@@ -158,11 +196,22 @@ def _projection(point: Row) -> Row:
 
 
 @dataclass(frozen=True)
-class _Actor:
-    """The two formulas of an update: its policy, and its step (theta, pi, q, weight, stream)."""
+class Actor:
+    """The formulas of an update.
+
+    Attributes
+    ----------
+    policy : callable
+        Returns the policy of parameters.
+    step : callable
+        Returns the parameters after a step, from (theta, pi, q, weight, stream).
+    start : callable
+        Returns a parameter as the two above take it, from the float that a run starts from.
+    """
 
     policy: Callable[[Row], Row]
     step: Callable[[Row, Row, Row, float, Stream], Row]
+    start: Callable[[float], Any] = float
 
 
 def _pg_sm(theta: Row, pi: Row, q: Row, weight: float, _: Stream) -> Row:
@@ -171,9 +220,12 @@ def _pg_sm(theta: Row, pi: Row, q: Row, weight: float, _: Stream) -> Row:
 
 
 def _pg_es(theta: Row, pi: Row, q: Row, weight: float, keep: bool) -> Row:
-    square = _total(x * x for x in theta)
+    square = _total(float(x) * float(x) for x in theta)
     scale = weight * 2.0 / square if keep else weight / math.sqrt(square)
-    return [x + scale * x * y for x, y in zip(theta, _advantage(pi, q), strict=True)]
+    return [
+        x.times(scale, y) if isinstance(x, Wide) else x + scale * x * y
+        for x, y in zip(theta, _advantage(pi, q), strict=True)
+    ]
 
 
 def _di(theta: Row, _: Row, q: Row, weight: float, __: Stream) -> Row:
@@ -195,7 +247,7 @@ def _advantage(pi: Row, q: Row) -> Row:
     return [x - v for x in q]
 
 
-def _towards_greedy(formula: Callable[[Row, Row, float, int], Row], ties: Ties) -> _Actor:
+def _towards_greedy(formula: Callable[[Row, Row, float, int], Row], ties: Ties) -> Actor:
     """Return the actor of a cross-entropy update."""
 
     def step(theta: Row, pi: Row, q: Row, weight: float, stream: Stream) -> Row:
@@ -205,26 +257,27 @@ def _towards_greedy(formula: Callable[[Row, Row, float, int], Row], ties: Ties) 
         drawn = len(best) > 1 and ties == "random"
         return formula(theta, pi, weight, best[stream.below(len(best))] if drawn else best[0])
 
-    return _Actor(_softmax, step)
+    return Actor(_softmax, step)
 
 
-_SCALAR: dict[type[Update], Callable[[Any], _Actor]] = {
-    SoftmaxPolicyGradient: lambda _: _Actor(_softmax, _pg_sm),
-    EscortPolicyGradient: lambda update: _Actor(
-        _escort, lambda theta, pi, q, w, _: _pg_es(theta, pi, q, w, update.factor == "keep")
+_SCALAR: dict[type[Update], Callable[[Any], Actor]] = {
+    SoftmaxPolicyGradient: lambda _: Actor(_softmax, _pg_sm),
+    EscortPolicyGradient: lambda update: Actor(
+        _escort, lambda theta, pi, q, w, _: _pg_es(theta, pi, q, w, update.factor == "keep"), Wide
     ),
-    Direct: lambda _: _Actor(list, _di),
+    Direct: lambda _: Actor(list, _di),
     CrossEntropy: lambda update: _towards_greedy(_ce, update.ties),
     ModifiedCrossEntropy: lambda update: _towards_greedy(_mce, update.ties),
 }
 """The paper's updates, written a third time: this loop checks the kernels of the compiled one."""
 
 
-def _actor(update: Update) -> _Actor:
+def _actor(update: Update, options: Options = PRESETS["paper"]) -> Actor:
     """Return the formulas of an update: those above, or the hooks of one that is not there."""
     if type(update) in _SCALAR and update.options.get("p", 2.0) == 2.0:
-        return _SCALAR[type(update)](update)
-    return _Actor(
+        actor = _SCALAR[type(update)](update)
+        return replace(actor, start=float) if options.precision == "float64" else actor
+    return Actor(
         lambda theta: [float(x) for x in update.policy(theta)],
         lambda theta, _, q, w, stream: [
             float(x) for x in update.step(theta, q, w, stream.generator())
@@ -256,8 +309,9 @@ class Reference:
 
     Attributes
     ----------
-    theta, q, hyde : ndarray, shape (n_states, n_actions)
-        Parameters of Jekyll's policy, his critic, Hyde's values.
+    theta, q, hyde : list of lists, shape (n_states, n_actions)
+        Parameters of Jekyll's policy, which are `Wide` for the escort update, his critic, Hyde's
+        values.
     steps, episodes : int
         Steps taken and trajectories finished.
     passed : bool
@@ -288,6 +342,7 @@ def run_reference(
     options: Options = PRESETS["paper"],
     max_steps: int = 1000,
     first_gap: int = 100,
+    actor: Actor | None = None,
 ) -> Reference:
     """Run Jekyll & Hyde until the policy's performance reaches `threshold`.
 
@@ -304,6 +359,8 @@ def run_reference(
         As for `pu_lib.empirical.jekyll_hyde.simulate`.
     first_gap : int
         Steps between the early evaluations: 25 where the states have an order, else 100.
+    actor : Actor, optional
+        Formulas to use instead of those of the update, such as its own in another arithmetic.
 
     Returns
     -------
@@ -313,7 +370,8 @@ def run_reference(
     S, A, gamma = mdp.n_states, mdp.n_actions, mdp.discount
     stream = Stream(seeds)
     chosen = configured(update, options)
-    actor, start = _actor(chosen), start_of(chosen, A, options)
+    actor = _actor(chosen, options) if actor is None else actor
+    start = actor.start(start_of(chosen, A, options))
     hyde_start = 1.0 / (1.0 - gamma) if options.hyde_start == "bound" else options.hyde_start
     live = [[0.0 if mdp.terminal[s] else 1.0] * A for s in range(S)]
     run = Reference(
@@ -325,6 +383,7 @@ def run_reference(
     uniform = [1.0 / A] * A
     policy = [list(uniform) for _ in range(S)]
     visits = np.zeros((S, A), dtype=int)
+    branching = _branching(mdp)
     control, length, next_check = "jekyll", 0, first_gap
     factor_sum = 0.0
     s = _first_state(mdp, stream)
@@ -333,7 +392,7 @@ def run_reference(
         # Act, and remember
         u = stream.uniform()
         a = _index(u, policy[s]) if control == "jekyll" else _greedy_action(run.hyde[s], u)
-        step = _transition(mdp, s, a, stream)
+        step = _transition(mdp, s, a, branching, stream)
         run.buffers[control].append(step)
         visits[s, a] += 1
 
@@ -344,7 +403,7 @@ def run_reference(
             if run.buffers["hyde"] and u < _probability(scheme.off_policy, t):
                 buffer = run.buffers["hyde"]
         sample = buffer[stream.below(len(buffer))]
-        if options.replay == "model" and _branching(mdp) > 1:
+        if options.replay == "model" and branching > 1:
             sample = _from_model(run.buffers, sample, stream)
         x, b, after = sample.state, sample.action, sample.after
 
@@ -422,11 +481,11 @@ def _branching(mdp: FiniteMDP) -> int:
     return int(np.count_nonzero(mdp.transitions, axis=2).max())
 
 
-def _transition(mdp: FiniteMDP, s: int, a: int, stream: Stream) -> Transition:
+def _transition(mdp: FiniteMDP, s: int, a: int, branching: int, stream: Stream) -> Transition:
     """Draw the successor of (s, a); processes without chance draw nothing."""
     probabilities = mdp.transitions[s, a]
     reached = np.flatnonzero(probabilities)
-    k = stream.choose(float(p) for p in probabilities[reached]) if _branching(mdp) > 1 else 0
+    k = stream.choose(float(p) for p in probabilities[reached]) if branching > 1 else 0
     after = int(reached[k])
     table = mdp.transition_rewards
     reward = float(mdp.rewards[s, a] if table is None else table[s, a, after])

@@ -33,13 +33,16 @@ if TYPE_CHECKING:
 from pu_lib.arrays import Floats
 from pu_lib.domains import DOMAINS
 from pu_lib.empirical.bootstrap import draws, interval, lower_quantile
-from pu_lib.updates import PAPER
+from pu_lib.updates import PAPER, UPDATES
 
 __all__ = [
     "FIXED_RATES",
+    "IN_FLOATS",
+    "MORE",
     "PANELS",
     "PAPER_PANELS",
     "STATISTICS",
+    "TIED",
     "Altered",
     "Curves",
     "Panel",
@@ -47,12 +50,40 @@ __all__ = [
     "Runs",
     "committed",
     "exchanged",
+    "fixed_rate",
     "results_of",
     "slowed",
+    "with_ties_drawn",
 ]
 
 FIXED_RATES = {"pg-sm": 10.0, "pg-es": 1.0, "di": 1.0, "ce": 1.0, "mce": 1.0}
 """The rates at which the paper lets the chain grow."""
+
+MORE = " more"
+"""What an experiment's name ends with where its updates are not the paper's."""
+
+IN_FLOATS = " in floats"
+"""What an experiment's name ends with where the escort update's parameters are plain floats."""
+
+TIED = "random-ties"
+"""The experiment on Random MDPs in which tied actions are drawn at random."""
+
+
+def fixed_rate(update: str) -> float:
+    """Return the rate at which the chain grows: the paper's, or 1 for another update.
+
+    Parameters
+    ----------
+    update : str
+        The update's name.
+
+    Returns
+    -------
+    float
+        The learning rate.
+    """
+    return FIXED_RATES.get(update, 1.0)
+
 
 STATISTICS = MappingProxyType(
     {
@@ -70,6 +101,7 @@ _DOMAIN_OF = {
     "chain-compared": "chain",
     "greedy-limit": "random-mdp",
     "critic-rate": "random-mdp",
+    TIED: "random-mdp",
 }  # experiments that are not called as their domain
 
 
@@ -111,13 +143,34 @@ class Panel:
     def title(self) -> str:
         """The group of panels it belongs to, in words: its domain, and what else grows in it."""
         grows = " length" if self.axis == "n_states" else ""
-        return DOMAINS[_DOMAIN_OF.get(self.experiment, self.experiment)].title + grows
+        return DOMAINS[self._domain].title + grows
 
     @property
     def axis_words(self) -> str:
         """What is on its axis, in words."""
-        domain = DOMAINS[_DOMAIN_OF.get(self.experiment, self.experiment)]
+        domain = DOMAINS[self._domain]
         return {"eta": "learning rate η", **domain.axes}[self.axis]
+
+    @property
+    def _domain(self) -> str:
+        plain = self.experiment.removesuffix(MORE).removesuffix(IN_FLOATS)
+        return _DOMAIN_OF.get(plain, plain)
+
+    @property
+    def in_floats(self) -> Panel:
+        """The same panel with the escort update in plain floats."""
+        floats = f"{self.preset} precision=float64"
+        return replace(self, experiment=self.experiment + IN_FLOATS, preset=floats)
+
+    @property
+    def more(self) -> Panel:
+        """The same panel with the updates that are not the paper's."""
+        return replace(self, experiment=self.experiment + MORE)
+
+    @property
+    def tied(self) -> Panel:
+        """The same panel of Random MDPs with ties broken at random."""
+        return replace(self, experiment=TIED, preset=f"{self.preset} ties=random")
 
     def rows(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the runs of this panel."""
@@ -131,7 +184,7 @@ class Panel:
                 chosen &= table[column] == getattr(self, column)
         rows = table[chosen]
         if self.fixed_rates:
-            rows = rows[rows["eta"] == rows["update"].astype(str).map(FIXED_RATES)]
+            rows = rows[rows["eta"] == rows["update"].astype(str).map(fixed_rate)]
         return rows
 
 
@@ -325,7 +378,7 @@ def _curves(panel: Panel, rows: pd.DataFrame) -> Curves:
     if rows.empty:
         raise ValueError(f"table: there is no run of {panel.words}.")
     names = rows["update"].astype(str).to_numpy()
-    updates = tuple(u for u in PAPER if u in set(names))
+    updates = tuple(u for u in UPDATES if u in set(names))
     axis, x = np.unique(rows[panel.axis].to_numpy(dtype=np.float64), return_inverse=True)
     runs, r = np.unique(rows["run"].to_numpy(), return_inverse=True)
     u = np.searchsorted(np.array(sorted(updates)), names)
@@ -438,3 +491,24 @@ if TYPE_CHECKING:
     """What a check takes for its runs."""
 else:
     Runs = object
+
+
+def with_ties_drawn() -> pd.DataFrame:
+    """Return the committed runs with ties of the cross-entropy updates drawn on Random MDPs.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The table, in which these runs take the place of those with the first of tied actions; they
+        are fewer.
+    """
+    import pandas as pd
+
+    words = ["experiment", "update", "preset"]
+    table = committed().table
+    table = table.astype(dict.fromkeys(words, str))
+    drawn = table[table["experiment"] == TIED].assign(experiment="random-mdp", preset="paper")
+    replaced = table["update"].isin(drawn["update"].unique())
+    replaced &= (table["experiment"] == "random-mdp") & (table["preset"] == "paper")
+    together = pd.concat([table[~replaced], drawn], ignore_index=True)
+    return together.astype(dict.fromkeys(words, "category"))

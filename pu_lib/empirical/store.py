@@ -18,17 +18,20 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pu_lib.empirical.jekyll_hyde import ENGINE
+from pu_lib.empirical.jekyll_hyde import engine_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["COLUMNS", "Cell", "Chunk", "Store", "StoreError", "table"]
 
@@ -128,7 +131,7 @@ class Chunk:
 
     def identity(self) -> str:
         """Return what the chunk holds, as text."""
-        return json.dumps({**asdict(self), "engine": ENGINE}, sort_keys=True)
+        return json.dumps({**asdict(self), "engine": _engine(self.cell)}, sort_keys=True)
 
     @property
     def file(self) -> str:
@@ -136,9 +139,13 @@ class Chunk:
         return f"part-{_digest(self.cell)}-{self.first:06d}-{self.count}.parquet"
 
 
+def _engine(cell: Cell) -> str:
+    return engine_of(cell.update, cell.preset)
+
+
 @lru_cache(maxsize=4096)
 def _digest(cell: Cell) -> str:
-    text = json.dumps({**asdict(cell), "engine": ENGINE}, sort_keys=True)
+    text = json.dumps({**asdict(cell), "engine": _engine(cell)}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
@@ -160,7 +167,7 @@ def table(chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> pa.Table:
     pyarrow.Table
         One row a run, with the columns of the dataset and the chunk's identity as metadata.
     """
-    constants = {**asdict(chunk.cell), "engine": ENGINE}
+    constants = {**asdict(chunk.cell), "engine": _engine(chunk.cell)}
     columns = []
     for field in COLUMNS:
         if field.name in _MEASURED:
@@ -275,6 +282,39 @@ class Store:
                 "the runs so far are safe and the sweep can be resumed."
             ) from None
 
+    def take_over(self, runs: pd.DataFrame, cells: Iterable[Cell]) -> int:
+        """Write the runs of some cells that a table holds and the directory lacks.
+
+        Only runs of the present engine are taken: the others would come out differently today.
+
+        Parameters
+        ----------
+        runs : pandas.DataFrame
+            A table with the columns of the dataset, such as ``runs.parquet``.
+        cells : iterable of Cell
+            The settings to take.
+
+        Returns
+        -------
+        int
+            The number of runs that were written.
+        """
+        names = [field.name for field in fields(Cell)]
+        wanted = {_words(astuple(cell)): cell for cell in cells}
+        held, taken = self._held(), 0
+        for values, group in runs.groupby(names, dropna=False, observed=True):
+            cell = wanted.get(_words(values))
+            if cell is None:
+                continue
+            rows = group[group["engine"] == _engine(cell)].set_index("run", drop=False)
+            rows = rows.sort_index()
+            rows = rows.drop(index=list(held.get(_digest(cell), set())), errors="ignore")
+            for chunk in _stretches(cell, sorted(rows.index)):
+                chosen = rows.loc[chunk.first : chunk.first + chunk.count - 1]
+                self.write(chunk, {name: chosen[name].to_numpy() for name in _MEASURED})
+                taken += chunk.count
+        return taken
+
     def read(self) -> pa.Table:
         """Return all rows, in the order of the file names."""
         files = sorted(self.directory.glob("part-*.parquet"))
@@ -289,13 +329,20 @@ def _pieces(chunk: Chunk, held: set[int]) -> list[Chunk]:
     """Return the parts of a chunk, each as long as possible, of which no run is held."""
     runs = range(chunk.first, chunk.first + chunk.count)
     lacking = [run for run in runs if run not in held]
-    if len(lacking) == chunk.count:
-        return [chunk]
-    starts = [run for run in lacking if run == chunk.first or run - 1 in held]
-    ends = [run + 1 for run in lacking if run + 1 == runs.stop or run + 1 in held]
-    return [
-        Chunk(chunk.cell, first, last - first) for first, last in zip(starts, ends, strict=True)
-    ]
+    return [chunk] if len(lacking) == chunk.count else _stretches(chunk.cell, lacking)
+
+
+def _stretches(cell: Cell, runs: list[int]) -> list[Chunk]:
+    """Return runs of a cell, in rising order, as chunks without gaps, as long as possible."""
+    here = set(runs)
+    starts = [run for run in runs if run - 1 not in here]
+    ends = [run + 1 for run in runs if run + 1 not in here]
+    return [Chunk(cell, first, end - first) for first, end in zip(starts, ends, strict=True)]
+
+
+def _words(values: Iterable[object]) -> tuple[str, ...]:
+    """Return the values of a cell as words, in which something that is no number equals itself."""
+    return tuple(map(str, values))
 
 
 def _defect(path: Path) -> str:
@@ -311,8 +358,8 @@ def _defect(path: Path) -> str:
         chunk, engine = _read_identity(text)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return "its note of what it holds cannot be read"
-    if engine != ENGINE:
-        return f"made by engine {engine}, this is {ENGINE}"
+    if engine != _engine(chunk.cell):
+        return f"made by engine {engine}, this is {_engine(chunk.cell)}"
     if chunk.file != path.name or not _holds(content, chunk):
         return "holds other runs than its name says"
     return ""
@@ -338,7 +385,7 @@ def _holds(content: pa.Table, chunk: Chunk) -> bool:
         return False
     if any(content[name].null_count for name in COLUMNS.names):
         return False
-    constants = {**asdict(chunk.cell), "engine": ENGINE}
+    constants = {**asdict(chunk.cell), "engine": _engine(chunk.cell)}
     for name, value in constants.items():
         column = content[name].unique().to_pylist()
         if len(column) != 1 or not _same(column[0], value):

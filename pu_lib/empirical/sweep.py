@@ -20,7 +20,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,9 @@ from pu_lib.empirical.processes import (
 from pu_lib.empirical.store import Cell, Chunk, Store
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import UPDATES, as_update
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "chunks_of",
@@ -297,6 +300,7 @@ def sweep(
     workers: int | None = None,
     scheduler: str | None = None,
     progress: bool = False,
+    known: pd.DataFrame | None = None,
     **settings: Any,
 ) -> int:
     """Compute the runs that a directory lacks; return how many chunks there were.
@@ -314,6 +318,9 @@ def sweep(
         Address of a running Dask scheduler to use instead.
     progress : bool
         Whether to show progress and the time left on standard error.
+    known : pandas.DataFrame, optional
+        A table of runs, such as the committed one: those of the present engine are taken over and
+        not computed again.
     **settings
         Updates, rates and so on, for `grid`, where `what` is a process.
 
@@ -338,6 +345,8 @@ def sweep(
         chunks = grid(what, **settings)
     threads = _threads(workers)
     store = Store(directory)
+    if known is not None:
+        store.take_over(known, {chunk.cell for chunk in chunks})
     todo = store.missing(chunks)
     computed = sum(chunk.count for chunk in todo)
     done = sum(chunk.count for chunk in chunks) - computed

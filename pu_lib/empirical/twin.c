@@ -66,7 +66,23 @@ static inline void set_policy(double *theta, double *pi) {
 #endif
 }
 
-static inline void update(double *theta, double *pi, const double *q, double weight) {
+#if defined KERNEL_pg_es_drop
+/* Keep the mantissas m of parameters m 2^(-256 e) clear of the smallest numbers. */
+static inline void rescale(double *theta, int64_t *exponent) {
+    int due = 0;
+    for (int a = 0; a < A; a++) {
+        double size = fabs(theta[a]);
+        due |= (size < 0x1p-480) | ((exponent[a] > 0) & (size >= 0x1p-120));
+    }
+    if (due) for (int a = 0; a < A; a++) {
+        double size = fabs(theta[a]);
+        if (size > 0.0 && size < 0x1p-480) { theta[a] *= 0x1p256; exponent[a]++; }
+        else if (size >= 0x1p-120 && exponent[a] > 0) { theta[a] *= 0x1p-256; exponent[a]--; }
+    }
+}
+#endif
+
+static inline void update(double *theta, int64_t *exponent, double *pi, const double *q, double weight) {
 #if defined KERNEL_pg_sm || defined KERNEL_pg_es_drop
     double v = 0.0;
     for (int a = 0; a < A; a++) v += pi[a] * q[a];
@@ -78,6 +94,7 @@ static inline void update(double *theta, double *pi, const double *q, double wei
     for (int a = 0; a < A; a++) square += theta[a] * theta[a];
     double scale = weight / sqrt(square);
     for (int a = 0; a < A; a++) theta[a] += scale * theta[a] * (q[a] - v);
+    rescale(theta, exponent);
 #elif defined KERNEL_di
     double top = largest(q), total = 0.0, threshold;
     for (int a = 0; a < A; a++) { theta[a] += weight * (q[a] - top); total += theta[a]; }
@@ -115,7 +132,7 @@ static inline void update(double *theta, double *pi, const double *q, double wei
 int64_t run(int64_t steps, const double *cumulative, const uint16_t *successor,
             const double *reward, const uint8_t *terminal, double eta, double gamma, int explores,
             double off_c, int off_alpha, double epsilon_c, int64_t cut, uint64_t *seeds,
-            double *theta, double *pi, double *running, double *q, double *hyde, int64_t *visits,
+            double *theta, int64_t *exponent, double *pi, double *running, double *q, double *hyde, int64_t *visits,
             double *bonus, CODE *buffer, int64_t start) {
     stream r;
     memcpy(r.w, seeds, sizeof r.w);
@@ -167,7 +184,7 @@ int64_t run(int64_t steps, const double *cumulative, const uint16_t *successor,
         int64_t b = 0;
         for (int j = 0; j < A - 1; j++) b += u >= running[after * A + j];
         q[i] += 0.1 * (reward[code] + gamma * q[after * A + b] - q[i]);
-        update(theta + x * A, pi + x * A, q + x * A, eta);
+        update(theta + x * A, exponent + x * A, pi + x * A, q + x * A, eta);
         double total = 0.0;
         for (int j = 0; j < A; j++) running[x * A + j] = total += pi[x * A + j];
         s = entered;

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pu_lib.engine.arithmetic import logarithm, uniform
 from pu_lib.engine.compiling import compiled, on_disk
-from pu_lib.engine.rows import advance, greedy, nth_best, set_policy
+from pu_lib.engine.rows import advance, greedy, nth_best, rescale, set_policy
 from pu_lib.engine.values import passes, performance
 
 __all__ = ["Arrays", "Limits", "Process", "Rules", "Schedules", "Tokens", "run_fresh", "run_kept"]
@@ -42,6 +42,8 @@ class Tokens(NamedTuple):
         The token of its parametrization.
     ties : tuple of int
         The token of the rule for tied actions.
+    scaled : tuple of int
+        The token of parameters with an exponent of their own.
     """
 
     actions: tuple[int, ...]
@@ -49,6 +51,7 @@ class Tokens(NamedTuple):
     update: tuple[int, ...]
     policy: tuple[int, ...]
     ties: tuple[int, ...]
+    scaled: tuple[int, ...]
 
 
 class Process(NamedTuple):
@@ -171,8 +174,12 @@ class Arrays(NamedTuple):
 
     Attributes
     ----------
-    theta, pi, running : ndarray, shape (S, A)
-        Parameters, policy, and the policy's running sums, from which actions are drawn.
+    theta : ndarray, shape (S, A)
+        Parameters, or their mantissas.
+    exponent : ndarray of int64, shape (S, A)
+        Their exponents, see `pu_lib.engine.rows.rescale`.
+    pi, running : ndarray, shape (S, A)
+        Policy, and its running sums, from which actions are drawn.
     q, hyde : ndarray, shape (S, A)
         Values of the critic, and of Hyde.
     visits : ndarray of int64, shape (S * A,)
@@ -190,6 +197,7 @@ class Arrays(NamedTuple):
     """
 
     theta: Floats
+    exponent: NDArray[np.int64]
     pi: Floats
     running: Floats
     q: Floats
@@ -236,7 +244,9 @@ def run(
     """
     actions, successors = tokens.actions, tokens.successors
     _, cumulative, successor, reward, _, gamma, terminal, _, _, starts, start_shares = process
-    theta, pi, running, q, hyde, visits, bonus, seen, v, v_hyde, best_policy, buffer = memory
+    theta, exponent, pi, running, q, hyde, visits, bonus, seen, v, v_hyde, best_policy, buffer = (
+        memory
+    )
     A, K = len(actions), cumulative.shape[1]
     explores = schedules.epsilon_c > 0.0 or schedules.off_c > 0.0
     n_jekyll, n_hyde = 0, 0
@@ -273,7 +283,7 @@ def run(
             discounted_sum += discounting
             weight = rules.eta * (discounting * (episodes / discounted_sum))
             discounting *= gamma
-        stream = _improve(x, weight, theta, pi, q, tokens, stream)
+        stream = _improve(x, weight, theta, exponent, pi, q, tokens, stream)
         _cumulate(pi, running, x, actions)
 
         # End of the trajectory
@@ -451,6 +461,7 @@ def _improve(
     x: Any,
     weight: Any,
     theta: Any,
+    exponent: Any,
     pi: Any,
     q: Any,
     tokens: Any,
@@ -464,6 +475,8 @@ def _improve(
         best = nth_best(q, x, best, np.int64(u * n_best), actions)
     if n_best == 1 or ties != 2:
         advance(tokens.update, theta[x], pi[x], q[x], best, weight, len(actions))
+        if len(tokens.scaled) > 0:
+            rescale(theta, exponent, x, actions)
         set_policy(theta, pi, x, tokens.policy, actions)
     return stream
 

@@ -8,7 +8,8 @@ with every small loop unrolled:
 - `successors`: as many as every pair has, or none where a plain loop goes through them;
 - `update`: the number of a kernel, see `token`;
 - `policy`: the number of a parametrization, see `policy_token`;
-- `ties`: which action is greedy where several are best, see `ties_token`.
+- `ties`: which action is greedy where several are best, see `ties_token`;
+- `scaled`: whether parameters have an exponent of their own, see `rescale`.
 """
 
 from __future__ import annotations
@@ -26,10 +27,13 @@ if TYPE_CHECKING:
     from pu_lib.updates import Parametrization, Ties
 
 __all__ = [
+    "UNIT",
     "advance",
     "greedy",
     "nth_best",
     "policy_token",
+    "rescale",
+    "scaled_token",
     "set_policy",
     "successor_token",
     "ties_token",
@@ -42,6 +46,12 @@ _kernels: list[Kernel] = list(KERNELS)
 _MAX_UNROLLED = 8
 _POLICIES = ("softmax", "escort", "direct")
 _TIES = ("first", "random", "leave")
+
+UNIT = 256
+"""An exponent of 1 stands for the factor 2^-256."""
+
+_LOWEST, _HIGHEST = 2.0**-480, 2.0**-120  # of a mantissa whose exponent is not 0
+_DOWN, _UP = 2.0**-UNIT, 2.0**UNIT
 
 
 def token(kernel: Kernel) -> Token:
@@ -64,6 +74,11 @@ def policy_token(parametrization: Parametrization) -> Token:
 def ties_token(ties: Ties) -> Token:
     """Return the token of a rule for ties: the first, one drawn, or no update."""
     return (0,) * _TIES.index(ties)
+
+
+def scaled_token(scaled: bool) -> Token:
+    """Return the token of parameters with an exponent of their own, or of plain ones."""
+    return (0,) * scaled
 
 
 def advance(
@@ -158,6 +173,43 @@ def _escort(theta: Any, pi: Any, s: Any, actions: Any) -> None:
     scale = 1.0 / total
     for a in range(len(actions)):
         pi[s, a] = theta[s, a] * theta[s, a] * scale
+
+
+@compiled
+def rescale(theta: Any, exponent: Any, s: Any, actions: Any) -> None:
+    r"""Keep the parameters of state s, which a step has multiplied, clear of the smallest floats.
+
+    A parameter is :math:`m\,2^{-256e}` with a float m and an integer e, which is 0 until the
+    parameter is below :math:`2^{-480}`. While e > 0, m stays between :math:`2^{-480}` and
+    :math:`2^{-120}`: its square, like that of the parameter, is too small to count in a sum over
+    actions, none of which need know of e; and it is large enough to be computed at full speed,
+    which the smallest floats are not. Multiplying by a power of two rounds nothing.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (n_states, n_actions)
+        The mantissas.
+    exponent : ndarray of int64, shape (n_states, n_actions)
+        The exponents.
+    s : int
+        The state.
+    actions : tuple of int
+        The token of the number of actions.
+    """
+    # All at once first: one branch that is hardly ever taken costs less than one an action.
+    due = False
+    for a in range(len(actions)):
+        size = abs(theta[s, a])
+        due |= (size < _LOWEST) | ((exponent[s, a] > 0) & (size >= _HIGHEST))
+    if due:
+        for a in range(len(actions)):
+            size = abs(theta[s, a])
+            if 0.0 < size < _LOWEST:
+                theta[s, a] *= _UP
+                exponent[s, a] += 1
+            elif size >= _HIGHEST and exponent[s, a] > 0:
+                theta[s, a] *= _DOWN
+                exponent[s, a] -= 1
 
 
 @compiled

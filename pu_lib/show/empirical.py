@@ -8,7 +8,7 @@ the median is only known to be at least the cap.
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,15 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from pu_lib.claims import Scope, confirm, select
 from pu_lib.empirical import details, published
-from pu_lib.empirical.results import PANELS, STATISTICS, Curves, Results, committed
+from pu_lib.empirical.results import (
+    PANELS,
+    STATISTICS,
+    TIED,
+    Curves,
+    Panel,
+    Results,
+    committed,
+)
 from pu_lib.show.ledger import Html
 from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, line, styled
 from pu_lib.updates import PAPER, label_of, look_of
@@ -73,17 +81,22 @@ def draw_panels(
         panel = PANELS[name]
         curves = _results(results).curves(name)
         _draw_curves(ax, curves, statistic)
+        runs = f"{curves.n_runs} runs"
+        for more in _beside(panel, _results(results)):
+            tied = more.updates[0] in PAPER
+            _draw_beside(ax, more, statistic, tied)
+            if more.n_runs < curves.n_runs:
+                who = "ties drawn" if tied else ", ".join(map(label_of, more.updates))
+                runs += f"; {who}: {more.n_runs}"
         ax.set(xlabel=_AXES[panel.axis])
-        ax.text(
-            0.03, 1.02, f"{panel.words}\n{curves.n_runs} runs", transform=ax.transAxes, fontsize=8.5
-        )
+        ax.text(0.03, 1.02, f"{panel.words}\n{runs}", transform=ax.transAxes, fontsize=8.5)
         if panel.axis == "eta":
             ax.set_xscale("log")
     axes[0, 0].set_ylabel(_vertical(statistic))
     if statistic != "censored":
         axes[0, 0].set_yscale("log")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    fig.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6))
     return fig
 
 
@@ -103,6 +116,25 @@ def _draw_curves(ax: Axes, curves: Curves, statistic: str) -> None:
         _mark(ax, curves.axis, point[i], share[i], update)
     if np.isfinite(curves.cap) and statistic != "censored":
         ax.axhline(curves.cap, color=GREY, linewidth=0.8, linestyle=":")
+
+
+def _beside(panel: Panel, results: Results) -> Iterator[Curves]:
+    """Yield what a table has beside a panel: other updates, and ties broken at random."""
+    for other in (panel.more, panel.tied):
+        if other.experiment != TIED or panel.experiment == "random-mdp":
+            try:
+                yield results.of(other)
+            except ValueError:  # no such runs
+                continue
+
+
+def _draw_beside(ax: Axes, curves: Curves, statistic: str, tied: bool) -> None:
+    """Draw curves that are not the paper's own: thin, and without marks."""
+    for i, update in enumerate(curves.updates):
+        style = line(update)
+        if tied:
+            style |= {"label": f"{label_of(update)}, ties drawn", "linestyle": (0, (1, 1))}
+        ax.plot(curves.axis, curves.point(statistic)[i], **style, linewidth=1.1)
 
 
 def _mark(ax: Axes, x: Any, y: Any, share: Any, update: str) -> None:

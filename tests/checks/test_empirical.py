@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from pu_lib.checks import empirical_chain, empirical_cliff, empirical_random_mdps
+from pu_lib.checks.empirical import both_rules, stability
 from pu_lib.checks.parts import Part, judge_parts, over_runs
 from pu_lib.claims import check_of, judge, ledger
 from pu_lib.empirical import interventions
@@ -23,6 +24,7 @@ from pu_lib.empirical.results import (
     exchanged,
     results_of,
     slowed,
+    with_ties_drawn,
 )
 from pu_lib.empirical.thresholds import quantile, restricted_mean
 from pu_lib.verdict import Status
@@ -255,3 +257,30 @@ def test_interventions_have_known_ends():
     assert not stuck.any()
     assert over_runs(np.array([0.0, 1.0]))[0] == 0.5
     assert len(over_runs(np.zeros(4))) == RESAMPLES + 1
+
+
+def test_a_status_by_the_number_of_runs():
+    found = stability(empirical_cliff.pg_es_wall, (20, 100))
+    assert found == {20: "not reproduced", 100: "not reproduced"}
+    rare = stability(empirical_random_mdps.es_bandwidth, (20,))
+    first = TABLE[TABLE["run"] < 20]
+    assert rare == {20: empirical_random_mdps.es_bandwidth(first).status.value}
+
+
+def test_ties_drawn_take_the_place_of_the_first_and_of_nothing_else():
+    table = with_ties_drawn()
+    chosen = (table["experiment"] == "random-mdp") & (table["preset"] == "paper")
+    drawn = table[chosen & (table["update"] == "ce")]
+    original = TABLE[TABLE["experiment"] == "random-ties"]
+    assert len(drawn) == (original["update"] == "ce").sum()
+    assert set(drawn["steps"]) == set(original[original["update"] == "ce"]["steps"])
+    others = ["pg-sm", "pg-es", "di"]
+    before = TABLE[(TABLE["experiment"] == "random-mdp") & (TABLE["preset"] == "paper")]
+    kept = before["update"].isin(others).sum()
+    assert (chosen & table["update"].isin(others)).sum() == kept
+    found = both_rules(empirical_random_mdps.ce_worst)
+    assert found["first"] == judge_first(int(found["runs"]))
+
+
+def judge_first(n):
+    return empirical_random_mdps.ce_worst(TABLE[TABLE["run"] < n]).status.value

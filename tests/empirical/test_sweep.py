@@ -396,6 +396,23 @@ def test_an_interrupt_does_not_wait_for_the_runs(tmp_path):
     assert "goes on from here" in process.stderr.read()
 
 
+def test_known_runs_are_taken_over_and_only_the_others_computed(whole, tmp_path):
+    chunks = small_chunks()
+    known = whole.to_pandas()
+    known = known[~((known["domain"] == "random-mdp") & (known["run"].isin([2, 3, 7])))]
+    stale = known["update"] == "ce"
+    known["engine"] = known["engine"].astype(str).mask(stale, "0")
+    computed = sweep(chunks, tmp_path, known=known)
+    pieces = 2 * 3 + 2  # both cells of CE in three chunks each; runs 2 and 3, and run 7
+    assert computed == pieces
+    columns = [*Cell.__dataclass_fields__, "run"]
+    tables = [
+        table.to_pandas().astype({"update": str}).sort_values(columns).reset_index(drop=True)
+        for table in (Store(tmp_path).read(), whole)
+    ]
+    pd.testing.assert_frame_equal(*tables, check_exact=True, check_categorical=False)
+
+
 @pytest.mark.parametrize("name", ["notes.txt", "part-0.parquet"])
 def test_a_foreign_file_is_named_and_kept(tmp_path, name):
     if name.endswith("parquet"):
@@ -417,7 +434,7 @@ def test_a_renamed_chunk_is_foreign(tmp_path):
 
 
 def test_another_engines_chunk_is_not_mixed_in(tmp_path, monkeypatch):
-    monkeypatch.setattr("pu_lib.empirical.store.ENGINE", "0")
+    monkeypatch.setattr("pu_lib.empirical.store.engine_of", lambda update: "0")
     sweep(small_chunks()[:1], tmp_path)
     monkeypatch.undo()
     with pytest.raises(StoreError, match="made by engine 0"):

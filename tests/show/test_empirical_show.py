@@ -11,8 +11,10 @@ from matplotlib.figure import Figure
 
 import pu_lib.show.empirical as show
 from pu_lib.empirical.live import flip_times, rerun, twins
-from pu_lib.empirical.policies import vanished
 from pu_lib.empirical.results import PANELS, PAPER_PANELS, STATISTICS, committed
+from pu_lib.empirical.rounding import pair, passed_without, shares
+from pu_lib.show.experiments import draw_domains
+from pu_lib.show.rounding import draw_lost_run, draw_lost_shares
 from pu_lib.show.sweep_viewer import SweepViewer, panel_data
 from pu_lib.verdict import Status
 
@@ -94,10 +96,33 @@ def test_flips_are_counted_in_their_order():
     assert flips.jumping > 4
 
 
-def test_where_pg_es_is_lost_a_parameter_has_vanished():
-    censored, at_zero = vanished("chain/HiOffPol", runs=6)
-    assert 0 < at_zero <= censored < 6
-    assert vanished("chain/HiOffPol", eta=1.0, runs=3) == (0, 0)
+def test_a_run_lost_to_rounding_passes_without():
+    both = pair("chain/HiOffPol", eta=100.0, run=0)
+    assert both.floats.censored
+    assert both.zeros > 0
+    assert not both.scaled.censored
+    assert both.smallest < -324
+    # at a small rate nothing is lost, and both runs are one
+    same = pair("chain/HiOffPol", eta=1.0, run=0)
+    assert same.floats == same.scaled
+    assert same.zeros == 0
+
+
+def test_shares_lost_in_floats_and_without():
+    rates, floats, scaled = shares("cliff")
+    assert (floats[rates > 3] > 0.5).all()
+    assert (scaled[rates > 3] == 0.0).all()
+    assert (floats[rates < 1] == scaled[rates < 1]).all()
+    assert passed_without("cliff")[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [lambda: draw_lost_run(points=5), lambda: draw_lost_shares(("cliff",)), draw_domains],
+    ids=["lost run", "lost shares", "domains"],
+)
+def test_pictures_of_rounding_and_of_the_domains(draw):
+    assert len(draw()._repr_png_()[0]) > 5000
 
 
 def test_panels_are_titled_by_their_domain():

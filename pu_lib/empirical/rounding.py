@@ -1,0 +1,181 @@
+"""What rounding does to the escort update: a run in plain floats beside the same run without.
+
+A step of PG-ES multiplies each parameter by a number. Numbers below 1 that follow each other take a
+parameter of floats below the smallest of them, 4.9e-324, and then it is 0 and stays 0, whatever it
+is multiplied by. The process itself has no such end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pu_lib.arrays import Floats
+from pu_lib.empirical.bootstrap import draws
+from pu_lib.empirical.jekyll_hyde import Memory, Run
+from pu_lib.empirical.results import PANELS, Results, Runs, results_of
+from pu_lib.empirical.store import Cell
+from pu_lib.empirical.sweep import run_cell
+
+__all__ = ["ROUNDED_PANELS", "Pair", "pair", "passed_without", "shares", "smallest_along"]
+
+ROUNDED_PANELS = (
+    "random-mdp/NoExplo",
+    "random-mdp/LowOffPol",
+    "random-mdp/HiOffPol",
+    "chain/NoExplo",
+    "chain/LowOffPol",
+    "chain/HiOffPol",
+    "cliff",
+)
+"""The panels of the paper with the learning rate on their axis."""
+
+
+def _cell(panel: str, eta: float, precision: str, results: Results) -> Cell:
+    """Return the setting of PG-ES in a panel, with its parameters kept in a way."""
+    table = PANELS[panel].rows(results.table)
+    rows = table[(table["update"] == "pg-es") & (table["eta"] == eta)]
+    if rows.empty:
+        raise ValueError(f"eta: {PANELS[panel].words} has no runs of PG-ES at {eta:g}.")
+    row = rows.iloc[0].to_dict()
+    cell = Cell(**{name: row[name] for name in Cell.__dataclass_fields__})
+    label = cell.preset if precision == "scaled" else f"{cell.preset} precision={precision}"
+    return replace(cell, preset=label)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One run of PG-ES twice: with parameters that are plain floats, and with exponents.
+
+    Attributes
+    ----------
+    floats, scaled : Run
+        How the run ended.
+    zeros : int
+        Parameters that are 0 at the end in plain floats; with exponents there are none.
+    smallest : float
+        The logarithm, to base 10, of the smallest modulus at the end with exponents.
+    """
+
+    floats: Run
+    scaled: Run
+    zeros: int
+    smallest: float
+
+
+def pair(panel: str, eta: float = 100.0, run: int = 0) -> Pair:
+    """Compute one run of PG-ES in a panel twice, now.
+
+    Parameters
+    ----------
+    panel : str
+        A key of `PANELS` with the learning rate on its axis.
+    eta : float
+        A learning rate of the panel.
+    run : int
+        Number of the run, from 0.
+
+    Returns
+    -------
+    Pair
+        The run in plain floats and without rounding to 0.
+
+    Raises
+    ------
+    ValueError
+        If the panel has no such rate.
+    """
+    results, memory = results_of(None), Memory()
+    floats = run_cell(_cell(panel, eta, "float64", results), run, memory)
+    zeros = int((memory.theta == 0.0).sum())
+    scaled = run_cell(_cell(panel, eta, "scaled", results), run, memory)
+    return Pair(floats, scaled, zeros, float(memory.log_modulus.min()))
+
+
+def smallest_along(
+    panel: str, eta: float = 100.0, run: int = 0, points: int = 60
+) -> tuple[Floats, Floats, Floats]:
+    """Return the smallest parameter of the states along a run, in floats and with exponents.
+
+    Parameters
+    ----------
+    panel, eta, run
+        As for `pair`.
+    points : int
+        How many times, evenly spaced up to the end of the run with exponents.
+
+    Returns
+    -------
+    steps : ndarray, shape (points,)
+        The times.
+    floats, scaled : ndarray, shape (points, n_states - 1)
+        The logarithm, to base 10, of the smallest modulus in each state; minus infinity for 0.
+    """
+    results, memory = results_of(None), Memory()
+    cells = [_cell(panel, eta, precision, results) for precision in ("float64", "scaled")]
+    end = run_cell(cells[1], run, memory).steps
+    steps = np.unique(np.linspace(1, end, points).astype(np.int64))
+    rows: list[list[Floats]] = [[], []]
+    for kept, cell in zip(rows, cells, strict=True):
+        for cap in steps:
+            run_cell(replace(cell, max_steps=int(cap), target=1.0), run, memory)
+            kept.append(memory.log_modulus[:-1].min(axis=1))
+    return steps.astype(np.float64), np.array(rows[0]), np.array(rows[1])
+
+
+def shares(panel: str, table: Runs = None) -> tuple[Floats, Floats, Floats]:
+    """Return the censored shares of PG-ES in a panel, in floats and with exponents.
+
+    Parameters
+    ----------
+    panel : str
+        One of `ROUNDED_PANELS`.
+    table : Runs
+        The runs, or `None` for the committed ones.
+
+    Returns
+    -------
+    axis : ndarray
+        The learning rates.
+    floats, scaled : ndarray, shape (rates,)
+        The shares, over the runs that both have.
+    """
+    axis, floats, scaled = _pairs(panel, table)
+    return axis, floats.mean(axis=0), scaled.mean(axis=0)
+
+
+def passed_without(panel: str, table: Runs = None, eta: float = 3.0) -> Floats:
+    """Return the share of the runs lost in floats at large rates that pass with exponents.
+
+    Parameters
+    ----------
+    panel : str
+        One of `ROUNDED_PANELS`.
+    table : Runs
+        The runs, or `None` for the committed ones.
+    eta : float
+        From where a rate counts as large.
+
+    Returns
+    -------
+    ndarray, shape (1 + resamples,)
+        The share, and after it its bootstrap resamples over runs.
+    """
+    axis, floats, scaled = _pairs(panel, table)
+    lost = floats & (axis >= eta)
+    counts = np.stack([(lost & ~scaled).sum(axis=1), lost.sum(axis=1)])
+    chosen = [np.arange(len(floats)), *draws(len(floats))]
+    saved, all_lost = np.stack([counts[:, runs].sum(axis=1) for runs in chosen], axis=1)
+    return np.asarray(saved / np.maximum(all_lost, 1))
+
+
+def _pairs(panel: str, table: Runs) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return rates, and which runs were censored in floats and with exponents, run by rate."""
+    results = results_of(table)
+    with_exponents = results.curves(panel)
+    floats = results.of(PANELS[panel].in_floats)
+    n = min(with_exponents.n_runs, floats.n_runs)
+    row = with_exponents.updates.index("pg-es")
+    return floats.axis, floats.censored[:n, 0], with_exponents.censored[:n, row]

@@ -1,0 +1,104 @@
+"""Figures of what rounding does to the escort update."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pu_lib.empirical.results import PANELS, Results
+from pu_lib.empirical.rounding import ROUNDED_PANELS, shares, smallest_along
+from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
+from pu_lib.updates import look_of
+
+__all__ = ["draw_lost_run", "draw_lost_shares"]
+
+_SMALLEST = float(np.log10(5e-324))
+
+
+@styled
+def draw_lost_run(
+    panel: str = "chain/HiOffPol", eta: float = 100.0, run: int = 0, points: int = 40
+) -> BookFigure:
+    """Draw the smallest parameter of each state along one run, in floats and with exponents, live.
+
+    A line that ends was rounded to 0.
+
+    Parameters
+    ----------
+    panel : str
+        A key of `PANELS` with the learning rate on its axis.
+    eta : float
+        A learning rate of the panel.
+    run : int
+        Number of the run, from 0.
+    points : int
+        How many times along the run.
+
+    Returns
+    -------
+    BookFigure
+        The figure: plain floats on the left, exponents on the right.
+    """
+    steps, floats, scaled = smallest_along(panel, eta, run, points)
+    fig, axes = figure(1, 2, height=3.0, width=7.2, sharey=True)
+    for ax, rows, words in zip(
+        axes, (floats, scaled), ("in plain floats", "with exponents"), strict=True
+    ):
+        for row in rows.T:
+            there = np.isfinite(row)
+            ax.plot(steps[there], row[there], color=look_of("pg-es").colour, linewidth=1.2)
+            if not there.all():
+                last = np.flatnonzero(there)[-1]
+                ax.plot(steps[last], row[last], "X", color=INK, markersize=7)
+        ax.axhline(_SMALLEST, color=GREY, linewidth=0.9, linestyle=":")
+        ax.set(xlabel="steps")
+        ax.text(0.0, 1.03, words, transform=ax.transAxes, fontsize=9.5)
+    axes[0].set_ylabel(r"$\log_{10}$ of the smaller $|\theta|$")
+    axes[0].annotate(
+        "the smallest float", (0.02, _SMALLEST - 8.0), xycoords=("axes fraction", "data"),
+        va="top", fontsize=8.5, color=INK,
+    )  # fmt: skip
+    return fig
+
+
+@styled
+def draw_lost_shares(
+    panels: Sequence[str] = ROUNDED_PANELS, results: Results | None = None
+) -> BookFigure:
+    """Draw the share of PG-ES's runs that never pass, in floats and with exponents.
+
+    What lies between the two lines is rounding; what is left below the lower one is the update.
+
+    Parameters
+    ----------
+    panels : sequence of str
+        Panels with the learning rate on their axis.
+    results : Results, optional
+        The committed ones if missing.
+
+    Returns
+    -------
+    BookFigure
+        The figure, two panels a row.
+    """
+    n_rows = (len(panels) + 1) // 2
+    fig, axes = figure(n_rows, 2, height=1.9 * n_rows + 0.7, width=7.2, sharey=True, squeeze=False)
+    table = None if results is None else results.table
+    for ax, name in zip(axes.flat, panels, strict=False):
+        rates, floats, scaled = shares(name, table)
+        ax.plot(rates, floats, color=INK, linestyle=":", marker="x", label="in plain floats")
+        ax.plot(rates, scaled, **{**line("pg-es"), "label": "with exponents"}, marker="s")
+        between = {"color": look_of("pg-es").colour, "alpha": 0.16, "linewidth": 0}
+        ax.fill_between(rates, scaled, floats, **between)
+        ax.set(xscale="log", ylim=(-0.04, 1.04))
+        ax.text(0.0, 1.03, PANELS[name].words, transform=ax.transAxes, fontsize=8.5)
+    for ax in axes.flat[len(panels) :]:
+        ax.set_axis_off()
+    for ax in axes[:, 0]:
+        ax.set_ylabel("never pass")
+    for ax in axes.flat[max(0, len(panels) - 2) : len(panels)]:
+        ax.set_xlabel(r"learning rate $\eta$")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside lower center", ncols=2)
+    return fig
