@@ -36,6 +36,8 @@ RETOLD = {
     "cross-entropy",
     "stochastic-updates",
     "function-approximation",
+    "what-came-after",
+    "literature",
 }
 """Chapters told first and checked behind."""
 
