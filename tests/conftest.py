@@ -3,18 +3,20 @@
 - `KeptRun`: nbmake executes a notebook unless the book's build has, and leaves it for the build.
 - `controlled`: what the notebooks have put to the test need not be computed again.
 - The order of the tests and their distribution over processes; a report of the pages' tests.
+- `browser`: a browser for the pages and for the live figures.
 - `node`, `live`: the live figures' module in Node.
 """
 
 import html
 import json
+import os
 import re
 import shutil
 import statistics
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,8 +25,10 @@ from typing import Any
 import nbformat
 import nbmake.pytest_items
 import pytest
+from browser import ARGUMENTS, chromium
 from nbmake.nb_result import NotebookResult
 from nbmake.nb_run import NotebookRun
+from playwright.sync_api import Browser, sync_playwright
 from xdist.scheduler import LoadFileScheduling
 
 CONTROLS = re.compile(r"Controls of <code>(.*?)</code>")
@@ -165,6 +169,19 @@ const cases = JSON.parse(readFileSync(0, "utf8"));
 const plain = (_, x) => (x === Infinity ? "Infinity" : x);
 console.log(JSON.stringify(cases.map(([name, ...given]) => live[name](...given)), plain));
 """
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Return the one browser of this process: playwright runs a loop that admits no second."""
+    program = chromium()
+    if program is None and "CI" not in os.environ:
+        pytest.skip("there is no Chromium; install it, or name it in the variable CHROMIUM")
+    assert program, "there is no Chromium, and in continuous integration the pages are not skipped"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        yield started
+        started.close()
 
 
 @pytest.fixture(scope="session")

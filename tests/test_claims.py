@@ -208,13 +208,15 @@ def test_a_verdict_that_is_not_the_recorded_one_exits_with_1(
 
 
 def test_a_record_keeps_what_was_not_run_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     path = tmp_path / "verdicts.json"
+    request.addfinalizer(recorded.cache_clear)  # whatever happens: other tests read the true record
+    request.addfinalizer(monkeypatch.undo)
     monkeypatch.setattr("pu_lib.claims._records", lambda: path)
     recorded.cache_clear()
     assert recorded() == {}
-    first, second, third = ledger()[:3]
+    first, second, third = (replace(claim, sentence="") for claim in ledger()[:3])
     record([Judgement(c, Verdict(Status.HOLDS, 1.0, "Old."), 0.5) for c in (second, first)])
     new = Verdict(Status.HOLDS, 2.0, "New.")
     pending = replace(third, status=Status.PENDING)
@@ -224,8 +226,6 @@ def test_a_record_keeps_what_was_not_run_again(
     kept = {name: (row["summary"], row["margin"]) for name, row in recorded().items()}
     assert kept == {first.id: ("Old.", 1.0), second.id: ("New.", 2.0)}
     assert json.loads(path.read_text("utf-8")) == list(recorded().values())
-    monkeypatch.undo()
-    recorded.cache_clear()
 
 
 def test_require_names_the_claim_and_the_counterexample() -> None:

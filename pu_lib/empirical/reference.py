@@ -277,8 +277,10 @@ def _actor(update: Update, options: Options = PRESETS["paper"]) -> Actor:
     if type(update) in _SCALAR and update.options.get("p", 2.0) == 2.0:
         actor = _SCALAR[type(update)](update)
         return replace(actor, start=float) if options.precision == "float64" else actor
+    # the exponential of the machine's library may differ from the engine's in its last bit
+    known = _softmax if update.parametrization == "softmax" else None
     return Actor(
-        lambda theta: [float(x) for x in update.policy(theta)],
+        known or (lambda theta: [float(x) for x in update.policy(theta)]),
         lambda theta, _, q, w, stream: [
             float(x) for x in update.step(theta, q, w, stream.generator())
         ],

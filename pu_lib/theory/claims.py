@@ -430,9 +430,11 @@ RUNS, DRAWS = 40, 20_000
 )
 def _stochastic(update: Update) -> Entry:
     bias, best = _bias(update), _sampled_run(update)
+    # the last digits of rounding differ from processor to processor and say nothing
+    size = f"up to {number(float(f'{bias:.2g}'))} times the weight"
     found = (
-        f"The mean step with sampled values is off by up to {number(float(f'{bias:.2g}'))} times "
-        f"the weight; the better action ends with probability {best:.3f} or more in {RUNS} runs."
+        f"The mean step with sampled values is off by {size if bias > 1e-12 else 'rounding alone'};"
+        f" the better action ends with probability {best:.3f} or more in {RUNS} runs."
     )
     if bias <= BIAS and best > 0.5:
         return Entry("yes", best - 0.5, found)

@@ -1,4 +1,4 @@
-"""A browser for the live figures: a page with one figure alone, whose every fault is a failure."""
+"""A page with one figure alone, whose every fault is a failure."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import ARGUMENTS, chromium
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 PAGE = """<!doctype html><html lang="en" data-theme="light"><title>A figure</title>
 <style>%s</style><main><h1>A figure</h1><div id="box"></div></main>
@@ -26,17 +25,6 @@ const model = {
 };
 render({ model, el: document.getElementById("box") });
 </script>"""
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    program = chromium()
-    if program is None:
-        pytest.skip("there is no Chromium; install it, or name it in the variable CHROMIUM")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
-        yield started
-        started.close()
 
 
 @pytest.fixture
