@@ -211,7 +211,7 @@ class Actor:
 
     policy: Callable[[Row], Row]
     step: Callable[[Row, Row, Row, float, Stream], Row]
-    start: Callable[[float], Any] = float
+    start: Callable[[float], Any] = field(default_factory=lambda: float)
 
 
 def _pg_sm(theta: Row, pi: Row, q: Row, weight: float, _: Stream) -> Row:
