@@ -261,3 +261,10 @@ def test_requirements_name_no_host() -> None:
         text = (ROOT / name).read_text()
         assert "://" not in text
         assert "--hash=sha256:" in text
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_formula_lost_its_backslash(notebook: Path) -> None:
+    """A backslash read as an escape leaves a control character: a bell of what was approx."""
+    for cell in nbformat.read(notebook, 4).cells:
+        assert not re.search(r"[\x00-\x09\x0b-\x1f]", cell.source), cell.source

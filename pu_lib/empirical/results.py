@@ -434,7 +434,9 @@ class Altered:
         if self.slow:
             factor = np.where(column == self.slow, self.factor, 1.0)
             longer = {name: table[name] * factor for name in ("steps", "episodes")}
-            return table.assign(**longer)
+            return table.assign(
+                **longer | {"censored": table["censored"] | (longer["steps"] > table["max_steps"])}
+            )
         return table.assign(**{self.column: column.cat.rename_categories(dict(self.names))})
 
 
@@ -464,7 +466,7 @@ def slowed(column: str, value: str, factor: float) -> Altered:
     column, value : str
         Which: those with this value in this column.
     factor : float
-        How many times as many steps they take.
+        How many times as many steps they take; those that would pass the cap are lost.
 
     Returns
     -------
