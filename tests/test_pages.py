@@ -315,7 +315,8 @@ REMEMBER = """(handle) => {
     ...[...box.querySelectorAll('svg')].map((drawing) => drawing.innerHTML),
     ...[...box.querySelectorAll('canvas')].map((canvas) => canvas.toDataURL()),
     // what a live figure says of its picture, in words and in numbers
-    ...[...box.querySelectorAll('.pu-live-words, .pu-live td')].map((words) => words.innerText),
+    ...[...box.querySelectorAll('.pu-live-words, .pu-live-key, .pu-live td')]
+      .map((words) => words.innerText),
   ].join();
   window.puBefore = window.puPicture();
 }"""
