@@ -1,16 +1,13 @@
 """What several tests use, and how they are run.
 
 - `KeptRun`: nbmake executes a notebook unless the book's build has, and leaves it for the build.
-- `controlled`: what the notebooks have put to the test need not be computed again.
 - The order of the tests and their distribution over processes; a report of the pages' tests.
 - `browser`: a browser for the pages and for the live figures.
 - `node`, `live`: the live figures' module in Node.
 """
 
-import html
 import json
 import os
-import re
 import shutil
 import statistics
 import subprocess
@@ -31,7 +28,6 @@ from nbmake.nb_run import NotebookRun
 from playwright.sync_api import Browser, sync_playwright
 from xdist.scheduler import LoadFileScheduling
 
-CONTROLS = re.compile(r"Controls of <code>(.*?)</code>")
 REPORTS = Path(__file__).parent.parent / "_build" / "pages"
 
 
@@ -117,24 +113,6 @@ class KeptRun(NotebookRun):
 
 
 nbmake.pytest_items.NotebookRun = KeptRun
-
-
-@pytest.fixture(scope="session")
-def controlled(request: pytest.FixtureRequest) -> set[str]:
-    """Return the claims whose controls the notebooks show, where these are tested, too.
-
-    ``controls`` returns something to show only if the check refused every wrong claim.
-    """
-    if not request.config.getoption("nbmake", False):
-        return set()
-    from pu_notebooks import alone, current
-
-    folder = current()
-    with alone(folder / "locks" / "cache"):
-        notebooks = [nbformat.read(path, 4) for path in folder.glob("executed/*/*.ipynb")]
-    cells = [cell for notebook in notebooks for cell in notebook.cells]
-    shown = [output.get("data", {}).get("text/html", "") for c in cells for output in c.outputs]
-    return {html.unescape(claim) for text in shown for claim in CONTROLS.findall(text)}
 
 
 _RUNNER = """
