@@ -6,25 +6,24 @@ as it was written, or refused. The command line ends with 0, or with 2 and one l
 
 from __future__ import annotations
 
-import atexit
 import errno
 import io
-import json
 import os
 import shlex
 import threading
 import zipfile
-from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import budget
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from budget import BUDGET, counted
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from pu_lib import domains
@@ -34,31 +33,10 @@ from pu_lib.empirical.sweep import grid, sweep
 from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import domino, unlearning
 
-BUDGET = int(os.environ.get("PU_LIB_FUZZ", "1"))
 QUIET = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 GRID = {"runs": 2, "rates": [1.0], "updates": ["di"], "max_steps": 500}
-met: Counter[str] = Counter()
-
-
-def few(examples: int) -> Any:
-    """The budget of one test: the same few inputs each time, or many new ones."""
-    return settings(
-        max_examples=examples * BUDGET,
-        derandomize=BUDGET == 1,
-        deadline=None,
-        database=None,
-        suppress_health_check=QUIET,
-    )
-
-
-@atexit.register
-def note() -> None:
-    """Leave for the report how many inputs there were."""
-    if BUDGET > 1 and met:
-        path = Path(__file__).parents[2] / "_build" / "fuzz.jsonl"
-        path.parent.mkdir(exist_ok=True)
-        with path.open("a") as out:
-            out.write(json.dumps({"of": "files and commands", **met}) + "\n")
+met = counted("files and commands")
+few = partial(budget.few, quiet=QUIET)
 
 
 @st.composite

@@ -7,24 +7,22 @@ for an hour with new inputs; here the inputs are few and always the same.
 
 from __future__ import annotations
 
-import atexit
 import inspect
-import json
 import math
-import os
 import signal
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple
 
+import budget
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from budget import BUDGET, counted
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from pu_lib import claims, domains, exact, parametrizations, trajectories
@@ -34,33 +32,12 @@ from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import domino, gravity_well_escape, unlearning, unlearning_bounds
 from pu_lib.updates import PAPER, UPDATES, as_update, make_update
 
-BUDGET = int(os.environ.get("PU_LIB_FUZZ", "1"))
 SECONDS = 300.0 if BUDGET > 1 else 30.0  # of processor time, for one call
 # The counts walk up to two million steps before they give up: too long for a few minutes of tests.
 WALKED = 2_000_000 if BUDGET > 1 else 2_000
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-met: Counter[str] = Counter()
-
-
-def few(examples: int) -> Any:
-    """The budget of one test: the same few inputs each time, or many new ones."""
-    return settings(
-        max_examples=examples * BUDGET,
-        derandomize=BUDGET == 1,
-        deadline=None,
-        database=None,
-        suppress_health_check=QUIET,
-    )
-
-
-@atexit.register
-def note() -> None:
-    """Leave for the report how many calls there were."""
-    if BUDGET > 1 and met:
-        path = Path(__file__).parents[2] / "_build" / "fuzz.jsonl"
-        path.parent.mkdir(exist_ok=True)
-        with path.open("a") as out:
-            out.write(json.dumps({"of": "functions", **met}) + "\n")
+met = counted("functions")
+few = partial(budget.few, quiet=QUIET)
 
 
 class Endless(BaseException):
