@@ -166,6 +166,7 @@ def test_page_over_http(server: str, browser: Browser, name: str) -> None:
     _move_sliders(visit)
     page.set_viewport_size({"width": 390, "height": 800})
     _check_width(visit, 390)
+    _check_figures(visit)
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 700, "height": 990})
     _check_width(visit, 700)
@@ -245,6 +246,24 @@ def _check_tables(visit: Visit) -> None:
     """A table that is broader than its page loses columns in print."""
     for text in visit.page.evaluate(BROAD):
         visit.fault(f"a table is broader than its page: {text}")
+
+
+LARGE = """() => [...document.querySelectorAll('main :is(img, svg, canvas, figure, .pu-live)')]
+  .filter((box) => box.checkVisibility() && box.getBoundingClientRect().right > innerWidth + 1)
+  .map((box) => box.outerHTML.slice(0, 120))"""
+
+
+SHRUNK = """() => [...document.querySelectorAll('main figure img')]
+  .filter((image) => parseFloat(image.style.width) > 560 && !image.closest('picture'))
+  .map((image) => image.alt)"""
+
+
+def _check_figures(visit: Visit) -> None:
+    """On a phone no figure is broader than the screen, or shrunk until it cannot be read."""
+    for text in visit.page.evaluate(LARGE):
+        visit.fault(f"broader than a phone: {text}")
+    for text in visit.page.evaluate(SHRUNK):
+        visit.fault(f"has no picture for a phone: {text}")
 
 
 def _check_width(visit: Visit, width: int) -> None:
