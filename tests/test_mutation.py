@@ -71,7 +71,8 @@ def test_equal_changes_of_a_function_are_numbered(module):
 def test_what_a_check_looks_at_is_left_alone(tmp_path):
     (tmp_path / "pu_lib" / "checks").mkdir(parents=True)
     (tmp_path / "pu_lib/checks/x.py").write_text(
-        "@check('x', moved={'y': {'n': 3}}, n=4)\ndef f(n=5) -> Tuple[1, 2]:\n    return n\n"
+        "@check('x', moved={'y': {'n': 3}}, n=4)\ndef f(n=5) -> Tuple[1, 2]:\n"
+        "    return rng.normal(size=6)\n"
     )
     assert mutants(tmp_path, "pu_lib/checks/x.py") == []
 

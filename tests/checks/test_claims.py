@@ -141,3 +141,13 @@ def test_unknown_rows_columns_and_entries_are_named() -> None:
         check_cell("ce", "speed")
     with pytest.raises(ValueError, match=r"printed: expected one of slow.*'slowly'"):
         check_cell("ce", "unlearning", printed="slowly")
+
+
+@pytest.mark.parametrize(("best", "word", "margin"), [(0.5, "no", 0.0), (0.75, "yes", 0.25)])
+def test_to_end_at_one_half_is_not_to_learn(
+    monkeypatch: pytest.MonkeyPatch, best: float, word: str, margin: float
+) -> None:
+    monkeypatch.setattr(table, "_bias", lambda _: 0.0)
+    monkeypatch.setattr(table, "_sampled_run", lambda _: best)
+    found = table._stochastic(UPDATES["pg-sm"])
+    assert (found.entry, found.margin) == (word, margin)

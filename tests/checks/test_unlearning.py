@@ -400,3 +400,12 @@ def test_weights_beyond_floats_are_refused():
     with pytest.raises(ValueError, match="range of floats"):
         count(5000, "npg", 1, "geometric:2")
     assert count(5000, "di", 1, "geometric:2") == 1
+
+
+def test_weights_that_decay_need_room_for_the_way_back_of_di_only() -> None:
+    """With 9 steps allowed PG-SM walks n = 3; DI, whose way back may take 3 n, does not start."""
+    assert un.counts([3], "pg-sm", 1, "inverse-sqrt", max_steps=9) == un.counts(
+        [3], "pg-sm", 1, "inverse-sqrt"
+    )
+    with pytest.raises(un.OutOfReach):
+        un.counts([3], "di", "0.1", "inverse-sqrt", max_steps=9)
