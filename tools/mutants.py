@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import ast
 import fnmatch
-import hashlib
 import json
 import math
 import os
@@ -69,7 +68,7 @@ NOT_RUN = (
     "tests/test_mutation.py", "tests/test_solutions.py", "tests/test_sphinx_ext.py",
     "tests/test_paper_items.py", "tests/test_book.py", "tests/test_proofs.py",
     "tests/test_docstrings.py",
-    "tests/test_readme.py", "tests/test_style.py", "tests/test_compiling.py",
+    "tests/test_readme.py", "tests/test_style.py", "tests/test_numbers.py", "tests/test_compiling.py",
 )  # fmt: skip
 # What the library and the tests import of others, before a mutant is imported in a fork.
 HEAVY = (
@@ -145,26 +144,20 @@ def test_files(chosen: tuple[str, ...]) -> list[str]:
     return sorted(found, key=lambda path: (_matches(path, late), path))
 
 
-def reach(files: list[str]) -> dict[str, Any]:
-    """Return what is known of the tests of some files as they are today, by test.
+def reach() -> dict[str, Any]:
+    """Return what is known of the tests, by name.
 
     ``reached`` are the functions it enters, ``seconds`` its processor time, ``passed`` whether it
-    passes, in the time that one test may take.
+    passes, in the time that one test may take, ``code`` stands for its source.
     """
     if not REACH.exists():
         return {}
-    digests = {name: _digest(name) for name in files}
     entries = [json.loads(line) for line in REACH.read_text().splitlines()]
-    today = [e for e in entries if digests.get(_file(e["test"])) == e["file"]]
-    return {entry.pop("test"): entry for entry in today}
+    return {entry.pop("test"): entry for entry in entries}
 
 
 def _file(test: str) -> str:
     return test.split("::")[0]
-
-
-def _digest(name: str) -> str:
-    return hashlib.sha256((ROOT / name).read_bytes()).hexdigest()[:16]
 
 
 def map_tests(tests: Collected, todo: list[str]) -> None:
@@ -208,7 +201,7 @@ def map_tests(tests: Collected, todo: list[str]) -> None:
                 row = {"passed": False, "seconds": LONGEST, "reached": []}
                 if forked(lambda name=name: one(name), LONGEST) is not None:
                     row = json.loads(found.read_text())
-                row = {"test": name, "file": _digest(_file(name)), **row}
+                row = {"test": name, "code": tests.digests[name], **row}
                 out.write(json.dumps(row) + "\n")
                 out.flush()
         return False
@@ -398,21 +391,22 @@ def try_all(found: list[Mutant], files: list[str], given: argparse.Namespace) ->
         What the command line says: `again`, `map`, `cap`.
     """
     make_copy()  # what is edited meanwhile is of no concern
-    before, known = len(results()), outcomes()
-    todo = [m for m in found if m.name not in known or (given.again and known[m.name] in ALIVE)]
+    before, known, same = len(results()), outcomes(), equivalent()
+    again = {m for m, end in known.items() if given.again and end in ALIVE and m not in same}
+    todo = [m for m in found if m.name not in known or m.name in again]
 
     def work(tests: Collected) -> None:
-        mapped = {} if given.map else reach(files)
+        mapped = {} if given.map else {name: test["code"] for name, test in reach().items()}
         if not given.as_mapped:
-            map_tests(tests, [name for name in tests.names if name not in mapped])
-        order = Order(reach(files), given.cap)
+            map_tests(tests, [n for n, code in tests.digests.items() if mapped.get(n) != code])
+        order = Order({n: t for n, t in reach().items() if n in tests.digests}, given.cap)
         try_each(todo, order, in_memory(tests, order))
 
     code = hold(COPY, files, work)
     done = {row["mutant"] for row in results()[before:]}
     if code == 0:
         left = [mutant for mutant in todo if mutant.name not in done]
-        try_each(left, Order(reach(files), given.cap), on_disk)
+        try_each(left, Order(reach(), given.cap), on_disk)
     return code
 
 

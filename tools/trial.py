@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import functools
 import gc
+import hashlib
+import inspect
 import math
 import mmap
 import os
@@ -21,7 +23,6 @@ import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -91,8 +92,8 @@ class Collected:
 
     Attributes
     ----------
-    names : tuple of str
-        The tests, as pytest names them.
+    digests : dict of str to str
+        The tests, as pytest names them, and what stands for the source of each.
     """
 
     def __init__(self, session: pytest.Session, folder: Path) -> None:
@@ -108,7 +109,7 @@ class Collected:
                     self._functions[_place(thing.__code__)].append(thing)
             elif type(thing) is functools._lru_cache_wrapper:
                 self._caches.append(thing)
-        self.names = tuple(self._items)
+        self.digests = {name: _digest(item) for name, item in self._items.items()}
 
     def exchange(self, module: str, source: bytes) -> bool:
         """Give the functions of a module the code of another source.
@@ -169,6 +170,14 @@ class Collected:
         return int.from_bytes(self._failing[:], "little")
 
 
+def _digest(item: pytest.Item) -> str:
+    try:
+        source = inspect.getsource(inspect.unwrap(item.obj))
+    except OSError:  # made by a tool
+        source = item.nodeid
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
+
+
 def _place(code: CodeType) -> _Place:
     return code.co_filename, code.co_qualname, code.co_firstlineno
 
@@ -189,7 +198,7 @@ def _codes(code: CodeType) -> dict[str, list[CodeType]]:
     def walk(code: CodeType) -> None:
         for constant in code.co_consts:
             if isinstance(constant, CodeType):
-                if constant.co_flags & CO_OPTIMIZED:  # not the body of a class
+                if constant.co_flags & inspect.CO_OPTIMIZED:  # not the body of a class
                     found[constant.co_qualname].append(constant)
                 walk(constant)
 
