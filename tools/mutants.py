@@ -67,8 +67,8 @@ NOT_RUN = (
     "tests/test_rooms.py", "tests/test_extension.py", "tests/test_reproducible.py",
     "tests/test_mutation.py", "tests/test_solutions.py", "tests/test_sphinx_ext.py",
     "tests/test_paper_items.py", "tests/test_book.py", "tests/test_proofs.py",
-    "tests/test_docstrings.py",
-    "tests/test_readme.py", "tests/test_style.py", "tests/test_numbers.py", "tests/test_compiling.py",
+    "tests/test_docstrings.py", "tests/test_readme.py", "tests/test_style.py",
+    "tests/test_numbers.py", "tests/test_compiling.py",
 )  # fmt: skip
 # What the library and the tests import of others, before a mutant is imported in a fork.
 HEAVY = (

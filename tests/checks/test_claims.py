@@ -151,3 +151,10 @@ def test_to_end_at_one_half_is_not_to_learn(
     monkeypatch.setattr(table, "_sampled_run", lambda _: best)
     found = table._stochastic(UPDATES["pg-sm"])
     assert (found.entry, found.margin) == (word, margin)
+
+
+def test_the_direction_of_a_direct_update_is_the_gradient_through_the_projection() -> None:
+    """Supports {1, 2} and {3}: the values less their mean there, zero elsewhere."""
+    outputs = np.array([[0.5, 0.25, -2.0], [-1.0, -1.0, 3.0]])
+    found = table._direction(UPDATES["di"], outputs, np.array([[0.0, 1.0, 9.0], [4.0, 5.0, 6.0]]))
+    np.testing.assert_allclose(found, [[-0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
