@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse
 from quantecon.markov import DiscreteDP
 
+from pu_lib.domains import as_process
 from pu_lib.mdp import FiniteMDP, _largest
 
 
@@ -451,3 +452,22 @@ def test_rewards_of_transitions_survive_a_file(tmp_path):
 
 def test_the_residual_is_the_largest_error_in_either_direction():
     assert _largest(np.array([1.0, -3.0, 2.0])) == 3.0
+
+
+@pytest.mark.parametrize(("n", "sparse"), [(600, True), (30, False)])
+def test_a_large_process_with_few_successors_is_kept_sparse(n, sparse):
+    transitions = np.zeros((n, 2, n))
+    transitions[np.arange(n), :, (np.arange(n) + 1) % n] = 1.0
+    start = np.eye(n)[0]
+    for given in (transitions, scipy.sparse.csr_array(transitions.reshape(2 * n, n))):
+        mdp = FiniteMDP(given, np.ones((n, 2)), start, 0.5)
+        assert scipy.sparse.issparse(mdp._matrix) is sparse
+    full = FiniteMDP(np.full((n, 1, n), 1 / n), np.ones((n, 1)), start, 0.5)
+    assert not scipy.sparse.issparse(full._matrix)
+
+
+def test_a_process_is_read_from_its_file_by_name(tmp_path):
+    path = tmp_path / "own.npz"
+    FiniteMDP([[[1.0], [1.0]]], [[1.0, 0.0]], [1.0], 0.9).save(path)
+    for name in (path, str(path)):
+        assert as_process(name).rewards.tolist() == [[1.0, 0.0]]
