@@ -5,8 +5,12 @@ import pytest
 import scipy.sparse
 from quantecon.markov import DiscreteDP
 
-from pu_lib.domains import as_process
+from pu_lib.domains import as_process, chain
+from pu_lib.environments import _count_actions
 from pu_lib.mdp import FiniteMDP, _largest
+from pu_lib.settings import _read
+from pu_lib.trajectories import run
+from pu_lib.updates import UPDATES
 
 
 def draw(rng, n_states=20, n_actions=3, discount=0.95, successors=None):
@@ -471,3 +475,22 @@ def test_a_process_is_read_from_its_file_by_name(tmp_path):
     FiniteMDP([[[1.0], [1.0]]], [[1.0, 0.0]], [1.0], 0.9).save(path)
     for name in (path, str(path)):
         assert as_process(name).rewards.tolist() == [[1.0, 0.0]]
+
+
+def test_the_actions_of_a_table_are_counted():
+    assert _count_actions({0: {0: [], 1: []}, 1: {0: [], 1: []}}) == 2
+    assert _count_actions({0: {0: []}, 1: {0: []}}) == 1
+    assert _count_actions({}) == 0
+    with pytest.raises(ValueError, match="no actions 0 to 1 in state 1"):
+        _count_actions({0: {0: [], 1: []}, 1: {0: []}})
+
+
+def test_settings_are_read_by_the_type_of_what_they_replace():
+    assert [_read("x", text, False) for text in ("True", "False")] == [True, False]
+    assert [_read("x", "3", like) for like in (1, 1.0, "word")] == [3, 3.0, 3.0]
+
+
+@pytest.mark.parametrize("weight", [np.inf, -1.0])
+def test_a_weighting_that_is_no_weight_is_refused_on_the_way(weight):
+    with pytest.raises(ValueError, match="weight: expected"):
+        run(chain(3), UPDATES["pg-sm"], 3, weighting=lambda *_: np.full(3, weight))
