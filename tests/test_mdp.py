@@ -1,12 +1,14 @@
 """Exact evaluation and optimal values against QuantEcon's solver, and the sentences of errors."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse
 from quantecon.markov import DiscreteDP
 
 from pu_lib.domains import as_process, chain
-from pu_lib.environments import _count_actions
+from pu_lib.environments import _count_actions, from_gymnasium
 from pu_lib.mdp import FiniteMDP, _largest
 from pu_lib.settings import _read
 from pu_lib.trajectories import run
@@ -494,3 +496,23 @@ def test_settings_are_read_by_the_type_of_what_they_replace():
 def test_a_weighting_that_is_no_weight_is_refused_on_the_way(weight):
     with pytest.raises(ValueError, match="weight: expected"):
         run(chain(3), UPDATES["pg-sm"], 3, weighting=lambda *_: np.full(3, weight))
+
+
+def test_an_environment_needs_its_table_and_its_start():
+    table = {0: {0: [(1.0, 0, 1.0, True)]}}
+    start = np.ones(1)
+    whole = from_gymnasium(SimpleNamespace(P=table, initial_state_distrib=start), 0.9)
+    assert whole.rewards[0, 0] == 1.0
+    for lacking in (
+        {"P": table},
+        {"initial_state_distrib": start},
+        {"P": {}, "initial_state_distrib": start},
+    ):
+        with pytest.raises(ValueError, match="has no transition table with an initial"):
+            from_gymnasium(SimpleNamespace(**lacking), 0.9)
+
+
+def test_processes_that_start_almost_alike_have_names_of_their_own():
+    starts = ([1.0, 0.0], [1.0, 1e-20])
+    names = {FiniteMDP(np.full((2, 1, 2), 0.5), np.ones((2, 1)), s, 0.5).digest for s in starts}
+    assert len(names) == 2

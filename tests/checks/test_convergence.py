@@ -6,6 +6,7 @@ import pytest
 from pu_lib.checks import convergence as checks
 from pu_lib.checks import convergence_remarks as remarks
 from pu_lib.domains import bandit, chain
+from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import convergence as cv
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES
@@ -210,3 +211,15 @@ def test_what_pg_sm_leaves_under_weights_of_sum_two(noted: Noted) -> None:
     left = 0.5 * 2 / (1 + np.exp(log_odds))
     # pi_0 e^(-2MR) with M = 2, R = 1, and the range 1
     assert noted[0][0] == pytest.approx(left - 0.5 * 0.5 * np.exp(-4.0))
+
+
+def test_rounding_is_allowed_in_proportion_to_the_largest_modulus(
+    noted: Noted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One state, rewards -1 and -3, gamma = 1/2: the values are -2 and -4."""
+    loss = FiniteMDP(np.ones((1, 2, 1)), [[-1.0, -3.0]], [1.0], 0.5)
+    monkeypatch.setattr(checks, "instances", lambda: {"losses": loss})
+    (row,) = checks.check_corollary_7().evidence
+    allowed = checks.ROUNDING * 4 / 0.5
+    assert noted[0][0] == pytest.approx(row["least change of q"] + allowed, abs=allowed / 100)
+    assert noted[1][0] == pytest.approx(row["least q* - q"] + allowed, abs=allowed / 100)

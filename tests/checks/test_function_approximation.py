@@ -228,3 +228,21 @@ def test_one_probability_that_scaling_changes_is_enough(monkeypatch: pytest.Monk
     monkeypatch.setattr(checks, "best_linear", lambda *_, escort, **__: 0.86 if escort else 1.0)
     verdict = checks.check_escort_scale()
     assert verdict.margin == pytest.approx(1e-12 - 1e-3)
+
+
+@pytest.mark.parametrize("error", [1e-3, -1e-3])
+def test_a_derivative_is_compared_in_either_direction(error: float) -> None:
+    def formula(z: np.ndarray) -> np.ndarray:
+        return checks.sparsemax_jacobian(z) + error
+
+    verdict = checks.check_projection_gradient(formula, n=3)
+    assert verdict.margin == pytest.approx(1e-3 - 1e-8, rel=1e-4)
+
+
+@pytest.mark.parametrize("error", [1e-3, -1e-3])
+def test_the_tracing_is_compared_with_the_formula_too(
+    monkeypatch: pytest.MonkeyPatch, error: float
+) -> None:
+    traced = lambda _: lambda z: checks.sparsemax_jacobian(z) + error  # noqa: E731
+    monkeypatch.setattr(checks, "jacobian", traced)
+    assert checks.check_projection_gradient(n=3).margin == pytest.approx(1e-3 - 1e-8, rel=1e-4)
