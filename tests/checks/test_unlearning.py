@@ -430,3 +430,12 @@ def test_blocks_of_steps_enclose_the_steps_one_by_one(eta: str) -> None:
 
 def test_the_dozen_nearest_cases_are_shown() -> None:
     assert len(checks.check_intro().evidence) == 12
+
+
+def test_at_the_threshold_of_the_escape_no_ratio_is_left() -> None:
+    """Before the first step kappa = eta / (2 sqrt 2), which is 1/2 at eta = sqrt 2."""
+    root = Fraction(math.isqrt(2 * 10**80), 10**40)
+    assert un.escape_ratio(root, 0) == (0.5, math.inf)
+    kappa, ratio = un.escape_ratio(2, 0)
+    assert kappa == pytest.approx(2**-0.5)
+    assert ratio == pytest.approx(-math.log(2**0.5 - 1) / math.log(2**0.5 + 1))
