@@ -7,6 +7,8 @@ BIN := $(ENV)/bin
 # Node of the machine, or the one that requirements-node.txt puts into the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Compiled modules are kept even where the machine says otherwise: a kernel a notebook imports them all.
+export PYTHONDONTWRITEBYTECODE :=
 
 COMPILE = uv pip compile --quiet --universal --fork-strategy fewest --generate-hashes \
   --python-version 3.11 --no-emit-index-url --no-annotate --no-header

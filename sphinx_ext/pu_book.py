@@ -17,6 +17,7 @@ Each function below is one such wish:
 - `publish`: launch buttons, canonical and preview addresses follow from one setting, the
   repository's public address in ``_config.yml``; while it is empty there are none.
 - `explain_terms`: a link to a glossary term carries the first sentence of its definition.
+- `offer_narrow_pictures`, `unpack_pictures`: figures have a second picture for narrow screens.
 - `spare_excerpts_formulas`: excerpts in the search results leave formulas out, which would stand
   there as LaTeX.
 - `LedgerDirective`: tables of `pu_lib.show.ledger` in Markdown pages.
@@ -308,6 +309,41 @@ def spare_excerpts_formulas(
         app.add_js_file(None, body=EXCERPTS)
 
 
+PICTURE = re.compile(r'<img\b[^>]*?\bsrc="([^"]*?_images/([^"/]+))\.png"[^>]*>')
+
+
+def offer_narrow_pictures(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Let narrow screens take the picture that a figure has brought for them."""
+    from pu_lib.show.narrow import unpack
+
+    places = {name: path for path, (_, name) in app.env.images.items()}
+
+    def both(found: re.Match[str]) -> str:
+        path = Path(app.srcdir) / places.get(f"{found[2]}.png", "")
+        if not path.is_file() or unpack(path.read_bytes())[1] is None:
+            return found[0]
+        narrow = f'<source media="screen and (max-width: 36rem)" srcset="{found[1]}-narrow.png">'
+        return f"<picture>{narrow}{found[0]}</picture>"
+
+    if "body" in context:
+        context["body"] = PICTURE.sub(both, context["body"])
+
+
+def unpack_pictures(app: Sphinx, exception: Exception | None) -> None:
+    """Write the pictures for narrow screens beside those that brought them."""
+    from pu_lib.show.narrow import unpack
+
+    if exception is not None or app.builder.format != "html":
+        return
+    for path in (Path(app.outdir) / "_images").glob("*.png"):
+        wide, narrow = unpack(path.read_bytes())
+        if narrow is not None:
+            path.write_bytes(wide)
+            path.with_name(f"{path.stem}-narrow.png").write_bytes(narrow)
+
+
 class LedgerDirective(SphinxDirective):
     """A table of `pu_lib.show.ledger` by the name of its function: ``summary``, for instance."""
 
@@ -352,8 +388,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-collect-pages", keep_index_entries)
     app.connect("html-page-context", gather_widgets)
     app.connect("html-page-context", spare_excerpts_formulas)
+    app.connect("html-page-context", offer_narrow_pictures)
     app.connect("html-page-context", preview, priority=900)
     app.connect("build-finished", copy_assets)
+    app.connect("build-finished", unpack_pictures)
     app.connect("build-finished", forget_after_warnings, priority=900)
     app.set_html_assets_policy("always")  # sliders' labels and the ledger hold formulas, too
     app.add_js_file("early.js", priority=1)

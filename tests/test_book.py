@@ -135,8 +135,7 @@ def test_pictures_have_words_captions_and_names(notebook: Path) -> None:
         image, figure = cell.metadata.mystnb.image, cell.metadata.mystnb.figure
         where = f"{notebook.name}: {cell.source!r}"
         assert len(image.alt) >= 40, f"the words of the picture are too few in {where}"
-        kinds = [f"{kind}{wide}" for kind in ("lineplot", "heatmap") for wide in ("", " wide")]
-        assert image.get("classes") in kinds, f"no class in {where}"
+        assert image.get("classes") in ("lineplot", "heatmap"), f"no class in {where}"
         assert figure.caption, f"no caption in {where}"
         assert figure.name.startswith("fig-"), f"{figure.name} in {where}"
 
