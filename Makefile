@@ -36,7 +36,7 @@ serve: book  ## Serve the book at http://localhost:8000 (PORT names another)
 	@$(BIN)/python tools/serve.py --port $(PORT)
 
 lab: $(ENV)/.installed  ## Open the chapters as notebooks
-	$(BIN)/jupyter lab --notebook-dir=book
+	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) start.ipynb
 
 pdf: book browser  ## Print the whole book to _build/book.pdf
 	$(BIN)/python tools/pdf.py
