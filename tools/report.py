@@ -68,7 +68,8 @@ def covered(environment: Mapping[str, str]) -> dict[str, Any]:
     """Return the lines and branches that the pieces run so far have entered."""
     coverage = [sys.executable, "-m", "coverage"]
     data = {**environment, "COVERAGE_FILE": str(COVER / "combined")}
-    combine = [*coverage, "combine", "--quiet", "--keep", str(COVER)]
+    found = [str(path) for path in sorted(COVER.glob("data.*"))]
+    combine = [*coverage, "combine", "--quiet", "--keep", *found]
     subprocess.run(combine, cwd=ROOT, env=data, check=True)
     told = COVER / "coverage.json"
     subprocess.run([*coverage, "json", "--quiet", "-o", told], cwd=ROOT, env=data, check=True)
