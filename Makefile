@@ -7,6 +7,8 @@ BIN := $(ENV)/bin
 # Node of the machine, or the one that requirements-node.txt puts into the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Compiled modules are kept even where the machine says otherwise: a kernel a notebook imports them all.
+export PYTHONDONTWRITEBYTECODE :=
 
 COMPILE = uv pip compile --quiet --universal --fork-strategy fewest --generate-hashes \
   --python-version 3.11 --no-emit-index-url --no-annotate --no-header
@@ -34,7 +36,7 @@ serve: book  ## Serve the book at http://localhost:8000 (PORT names another)
 	@$(BIN)/python tools/serve.py --port $(PORT)
 
 lab: $(ENV)/.installed  ## Open the chapters as notebooks
-	$(BIN)/jupyter lab --notebook-dir=book
+	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) start.ipynb
 
 pdf: book browser  ## Print the whole book to _build/book.pdf
 	$(BIN)/python tools/pdf.py

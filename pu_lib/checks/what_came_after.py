@@ -185,7 +185,8 @@ def check_well(steps: int = 139, power: float = 0.0, update: str = "npg") -> Ver
             low, high = after.escape_bounds(pi, q, weight)
             low = max(low, 0.01 * depth**-power / weight if power else low)
             worst.add(min(found - low, high - found), weight=weight, depth=depth)
-    worst.add(-abs(float(escape_steps(update, well(1e-6), q)) - steps), counted="one")
+    counted = float(escape_steps(update, well(1e-6), q, cap=2_100))
+    worst.add(-abs(counted - steps), counted="one")
     pi = well(1e-2)
     gain = (after.natural_policy(pi, q, 1.0) - pi)[:2]
     worst.add(float(gain[1] - gain[0]) + 1e-12 if update == "npg" else 0.0, pulled="to the second")

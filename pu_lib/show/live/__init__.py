@@ -13,6 +13,7 @@ from pu_lib.show.live.argument import ChangeOfMind, Noise, Price, Symmetry
 from pu_lib.show.live.base import Live, module
 from pu_lib.show.live.chapters import (
     ChainPlay,
+    Counterexample,
     CycleComic,
     Dominoes,
     FadingWeights,
@@ -24,6 +25,7 @@ from pu_lib.show.live.chapters import (
 __all__ = [
     "ChainPlay",
     "ChangeOfMind",
+    "Counterexample",
     "CycleComic",
     "Dominoes",
     "FadingWeights",

@@ -8,10 +8,12 @@ import traitlets
 
 from pu_lib.show.live.base import Live, Policy, module
 from pu_lib.theory.cycle_examples import THREE_STATES, CycleExample
+from pu_lib.theory.monotonicity import worst_drop_three
 from pu_lib.updates import UPDATES, softmax
 
 __all__ = [
     "ChainPlay",
+    "Counterexample",
     "CycleComic",
     "Dominoes",
     "FadingWeights",
@@ -108,6 +110,29 @@ class GravityWell(Live):
     weight = traitlets.Enum(WEIGHTS, 0.4).tag(sync=True)
     weights = traitlets.List(list(WEIGHTS), read_only=True).tag(sync=True)
     starts = traitlets.List([list(pair) for pair in STARTS.items()], read_only=True).tag(sync=True)
+
+
+class Counterexample(Live):
+    """One step of CE and of MCE from theta = (top, 0, 0) with the values (first, 1, 0).
+
+    Attributes
+    ----------
+    first : float
+        The value of the likeliest action, in [0, 0.99]; the paper's is 0.99.
+    top : float
+        The parameter of the likeliest action, in [0, 20]; the paper's is 10.
+    eta : float
+        The weight of the step, one of `SIZES`; the paper's is 1.
+    """
+
+    SIZES = (0.1, 0.3, 1.0, 3.0, 10.0)
+    _esm = module("plot", "counterexample")
+
+    first = traitlets.Float(0.99, min=0.0, max=0.99).tag(sync=True)
+    top = traitlets.Float(10.0, min=0.0, max=20.0).tag(sync=True)
+    eta = traitlets.Enum(SIZES, 1.0).tag(sync=True)
+    sizes = traitlets.List(list(SIZES), read_only=True).tag(sync=True)
+    worst = traitlets.List([worst_drop_three(w) for w in SIZES], read_only=True).tag(sync=True)
 
 
 def _plain(example: CycleExample) -> dict[str, Any]:

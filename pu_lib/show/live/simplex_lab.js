@@ -10,13 +10,9 @@ const SHADES = [
 ];
 
 function render({ model, el }) {
+  const { get, put } = attributes(model);
   const names = shown(model);
-  const [labels, colours, dashes] = ["labels", "colours", "dashes"].map((key) => model.get(key));
-  const get = (key) => model.get(key);
-  const put = (changes) => {
-    Object.entries(changes).forEach(([key, value]) => model.set(key, value));
-    model.save_changes();
-  };
+  const [labels, colours, dashes] = ["labels", "colours", "dashes"].map(get);
   const called = (group) => spoken(group.map((name) => labels[name]));
   let runners = {};
   let arrivals = {};

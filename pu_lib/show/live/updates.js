@@ -341,6 +341,11 @@ export function oneStep(name, pi, q, w) {
   };
 }
 
+// What one step adds to the value of theta = (x, 0, 0) at q = (first, 1, 0), for each x of `tops`.
+export function lowering(name, first, w, tops) {
+  return tops.map((x) => oneStep(name, softmax([x, 0, 0]), [first, 1, 0], w).change);
+}
+
 // The factor that gives escort parameters of `parametersOf` the norm one.
 export const normed = (name, nActions) => (name === "pg-es" ? 1 / Math.sqrt(nActions) : 1);
 
