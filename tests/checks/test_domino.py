@@ -169,6 +169,7 @@ def test_two_states_walk_at_once_and_a_long_chain_flips_from_its_end():
     times = do.chain_flips(9, "di", 1.0)
     assert times == sorted(times, reverse=True)
     assert (times[0], times[-1]) == (11, 1)
+    assert do.chain_flips(9, "di", 1.0, max_steps=11) == times
     with pytest.raises(ValueError, match="after 3"):
         do.chain_flips(9, "di", 1.0, max_steps=3)
 

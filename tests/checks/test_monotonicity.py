@@ -174,3 +174,10 @@ def test_an_error_of_the_change_is_measured_by_the_values(noted, monkeypatch):
     before, after = mdp.evaluate(pi).v, mdp.evaluate(new).v
     expected = 1e-11 - np.abs(after - before).max() / (1 + np.abs(before).max())
     assert noted[0][0] == pytest.approx(expected)
+
+
+def test_small_processes_are_of_every_size():
+    drawn = [mono.small_mdp(np.random.default_rng(seed)) for seed in range(300)]
+    assert {mdp.n_states for mdp in drawn} == {1, 2, 3, 4, 5, 6}
+    assert {mdp.n_actions for mdp in drawn} == {2, 3, 4, 5}
+    assert {mdp.discount for mdp in drawn} == {0.0, 0.5, 0.9, 0.99}

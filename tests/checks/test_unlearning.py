@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import ctx
+from flint import arb, ctx
 
 from pu_lib.checks import unlearning as checks
 from pu_lib.checks import unlearning_decaying as decaying
-from pu_lib.checks.counting import UNIFORM, compare
+from pu_lib.checks.counting import CONVEX, LINKS, UNIFORM, compare
 from pu_lib.claims import errata
 from pu_lib.exact import Undecided, ball
 from pu_lib.theory import far_counts, travel_times
@@ -439,3 +439,19 @@ def test_at_the_threshold_of_the_escape_no_ratio_is_left() -> None:
     kappa, ratio = un.escape_ratio(2, 0)
     assert kappa == pytest.approx(2**-0.5)
     assert ratio == pytest.approx(-math.log(2**0.5 - 1) / math.log(2**0.5 + 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "at_zero", "at_one"),
+    [
+        ("logistic", 1 / 4, math.e / (1 + math.e) ** 2),
+        ("normal", (2 * math.pi) ** -0.5, (2 * math.pi * math.e) ** -0.5),
+        ("Cauchy", 1 / math.pi, 1 / (2 * math.pi)),
+        ("Laplace", 1 / 2, 1 / (2 * math.e)),
+        ("uniform", 1 / 4, 1 / 4),
+        ("convex", 1 / 10, 1 / 5),
+    ],
+)
+def test_densities_by_hand(name: str, at_zero: float, at_one: float) -> None:
+    density = (LINKS | UNIFORM | CONVEX)[name]
+    assert [float(density(arb(x))) for x in (0, 1)] == pytest.approx([at_zero, at_one])
