@@ -204,3 +204,16 @@ def test_the_bound_of_ce_is_asked_from_one_state_on(noted):
     first = [margin for margin, row in noted if (row["states"], row["eta"]) == (1, "1")]
     # one step is needed; the bound is 2.5 - 2/8 at weight 1, the printed one is nothing
     assert first[0] == pytest.approx(do.bound_ce_sharp(1, 1.0) - 1)
+
+
+def test_the_bound_after_the_constants_of_lemma_13_by_hand(noted):
+    checks.check_lemma_13_constants()
+    found = {(row["eta"], row["n"], row.get("what")): margin for margin, row in noted}
+    for eta, n in ((1.0, 8), (0.5, 100)):
+        eps, largest = 1 / math.log(n), do.worst_sequence(n, eta)[n]
+        power = (1 + 2 * eta) ** (1 - eps) + 2 * math.exp(2 * eta) * n / (eta * eps)
+        bound = math.log(power) / (1 - eps) - math.log(2 * eta)
+        expected = pytest.approx(bound - math.log(largest))
+        assert found[eta, n, "log(bound / X_n)"] == expected
+        assert found[eta, n, "equation for z"] == pytest.approx(1e-9, abs=1e-12)
+        assert found[eta, n, None] == pytest.approx(1e-9 - abs(1 / eta - 1), abs=1e-12)

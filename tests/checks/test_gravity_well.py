@@ -228,3 +228,10 @@ def test_escapes_are_bounded_by_logarithms_and_by_the_gap() -> None:
     assert well.escape_bound("di", [0.1, 0.9], [1.0, 0.0], 0.5) == (0.0, 2.0)
     # PG-SM: (9 - 1) / (2 w) at least
     assert well.escape_bound("pg-sm", [0.1, 0.9], [1.0, 0.0], 0.5) == (pytest.approx(8.0), np.inf)
+
+
+def test_a_lead_that_is_not_certain_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "certified_margin", lambda *_: (False, 1.0))
+    verdict = checks.check_violation("pg-sm", gravity.SOFTMAX_CASE, weights=(1,))
+    assert verdict.status == "false as stated"
+    assert verdict.margin == -np.finfo(float).tiny
