@@ -217,3 +217,9 @@ def test_the_bound_after_the_constants_of_lemma_13_by_hand(noted):
         assert found[eta, n, "log(bound / X_n)"] == expected
         assert found[eta, n, "equation for z"] == pytest.approx(1e-9, abs=1e-12)
         assert found[eta, n, None] == pytest.approx(1e-9 - abs(1 / eta - 1), abs=1e-12)
+
+
+def test_a_long_chain_of_di_is_answered_by_its_theorem(monkeypatch):
+    monkeypatch.setattr(do, "QUICK", 10)
+    monkeypatch.setattr(do, "recursion", lambda *_, **__: pytest.fail("it was walked"))
+    assert domino(8, "di", "0.3") == do.solved_di(8, Fraction("0.3")) > 10

@@ -455,3 +455,19 @@ def test_at_the_threshold_of_the_escape_no_ratio_is_left() -> None:
 def test_densities_by_hand(name: str, at_zero: float, at_one: float) -> None:
     density = (LINKS | UNIFORM | CONVEX)[name]
     assert [float(density(arb(x))) for x in (0, 1)] == pytest.approx([at_zero, at_one])
+
+
+@pytest.mark.parametrize("eta", ["1/100", "1/2", "5"])
+def test_blocks_back_enclose_the_steps_one_by_one(eta: str) -> None:
+    with ctx.workprec(128):
+        w, walker, times = ball(Fraction(eta)), SoftmaxWalker(Fraction(1, 2)), []
+        for _ in range(90):
+            walker.forward(w)
+            times.append(far_counts._travel(walker.origin + walker.y))
+        reached, made = far_counts._backward(times[-1], times[39], w, Fraction(1, 1000))
+        assert made in (50, 51, 52)
+        for _ in range(made):
+            walker.backward(w)
+        there = far_counts._travel(walker.origin + walker.y)
+        assert reached.overlaps(there)
+        assert reached.rad() < 1e-3 * there
