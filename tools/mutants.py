@@ -68,7 +68,7 @@ NOT_RUN = (
     "tests/test_mutation.py", "tests/test_solutions.py", "tests/test_sphinx_ext.py",
     "tests/test_paper_items.py", "tests/test_book.py", "tests/test_proofs.py",
     "tests/test_docstrings.py", "tests/test_readme.py", "tests/test_style.py",
-    "tests/test_numbers.py", "tests/test_compiling.py",
+    "tests/test_numbers.py", "tests/test_report.py", "tests/test_compiling.py",
 )  # fmt: skip
 # What the library and the tests import of others, before a mutant is imported in a fork.
 HEAVY = (
@@ -76,7 +76,7 @@ HEAVY = (
     "pandas", "pyarrow.parquet", "matplotlib.pyplot", "gymnasium", "nbmake.pytest_items",
     "playwright.sync_api", "xdist.scheduler", "quantecon",
 )  # fmt: skip
-LONGEST = 6.0  # seconds that a test may take to be run for every mutant
+LONGEST = 3.0  # seconds that a test may take to be run for every mutant
 FILES = 3  # files of tests that are imported for a mutant that is
 ALIVE = ("survived", "unreached")
 _NOT_HERE = 77

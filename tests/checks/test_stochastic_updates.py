@@ -133,3 +133,11 @@ def test_two_steps_that_do_not_cancel_may_both_go_down(monkeypatch: pytest.Monke
     verdict = checks.check_asymmetric((Down(),))
     assert verdict.status == "holds"
     assert verdict.margin == pytest.approx(2.0 - 1e-9)
+
+
+@pytest.mark.parametrize(("share", "parts"), [(0.5, 2), (1.0, 1)])
+def test_the_inequality_is_asked_below_the_threshold_only(noted, monkeypatch, share, parts) -> None:
+    monkeypatch.setattr(checks, "_least", lambda *_: 1.0)
+    checks.check_constant_escort(shares=(share,), laws=checks.LAWS[:1])
+    assert len(noted) == parts
+    assert noted[0][0] == pytest.approx(0.1)
