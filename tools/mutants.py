@@ -405,7 +405,7 @@ def try_all(found: list[Mutant], files: list[str], given: argparse.Namespace) ->
         order = Order({n: t for n, t in reach().items() if n in tests.digests}, given.cap)
         try_each(todo, order, in_memory(tests, order))
 
-    code = hold(COPY, files, work)
+    code = hold(COPY, files, modules(), work)
     done = {row["mutant"] for row in results()[before:]}
     if code == 0:
         left = [mutant for mutant in todo if mutant.name not in done]

@@ -23,6 +23,7 @@ import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -36,7 +37,9 @@ _FIXED = ["-q", "-p", "no:cacheprovider", "-p", "no:nbmake", "-p", "no:xdist", "
 _Place = tuple[str, str, int]
 
 
-def hold(folder: Path, files: list[str], work: Callable[[Collected], None]) -> int:
+def hold(
+    folder: Path, files: list[str], modules: list[str], work: Callable[[Collected], None]
+) -> int:
     """Collect tests in a process of its own, and do something with them there.
 
     Parameters
@@ -45,6 +48,8 @@ def hold(folder: Path, files: list[str], work: Callable[[Collected], None]) -> i
         A copy of the repository.
     files : list of str
         Files of tests, from there.
+    modules : list of str
+        Modules of the library, from there; those that no test imports at once are imported, too.
     work : callable
         Is given the collected tests.
 
@@ -61,6 +66,10 @@ def hold(folder: Path, files: list[str], work: Callable[[Collected], None]) -> i
         def pytest_runtestloop(self, session: pytest.Session) -> bool:
             """Do the work."""
             try:
+                for path in modules:
+                    import_module(
+                        path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+                    )
                 tests = Collected(session, folder)
                 gc.freeze()
                 work(tests)
