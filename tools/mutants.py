@@ -507,6 +507,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("Stopped; the same command goes on from here.", file=sys.stderr)
         return code
     size = "--all" if given.all else f"--each {given.each}"
+    size += f" --only {' '.join(given.only)}" if given.only != ["*"] else ""
     content = table(given.seed, each, f"make mutants MUTANTS='--seed {given.seed} {size}'")
     write(content)
     print(told(content))
