@@ -20,6 +20,7 @@ from pu_lib.theory.cycles import (
 from pu_lib.theory.deterministic import DeterministicMDP
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES
+from pu_lib.verdict import Status, Verdict
 
 # The process and its cycle
 
@@ -317,3 +318,13 @@ def test_late_is_the_last_tenth() -> None:
     late = ce.late_run(mdp, THREE_STATES.weights, theta, 160)
     values = simulate(THREE_STATES, 160, start=theta.tolist()).values[-128:]
     np.testing.assert_allclose(late.span, np.ptp(values, axis=0))
+
+
+@pytest.mark.parametrize(
+    ("found", "told"), [(("false as stated", -3.0), ("holds", 3.0)), (("open", None),) * 2]
+)
+def test_a_cycle_of_equal_steps_is_what_the_theorem_says(monkeypatch, found, told) -> None:
+    verdict = Verdict(Status(found[0]), found[1], "Found.", counterexample={"n": 1})
+    monkeypatch.setattr(checks, "_refuted", lambda _: verdict)
+    answer = checks.check_constant_step()
+    assert (answer.status.value, answer.margin) == told

@@ -195,3 +195,11 @@ def test_what_the_recursion_is_proved_for_is_not_simulated(monkeypatch, update, 
 def test_what_it_is_not_proved_for_is(monkeypatch, p, schedule):
     monkeypatch.setattr(do, "recursion", lambda *_: pytest.fail("it was not simulated"))
     assert domino(2, "pg-es", "0.4", p=p, schedule=schedule) >= 2
+
+
+def test_the_bound_of_ce_is_asked_from_one_state_on(noted):
+    checks.check_theorem_6_iii()
+    assert {row["states"] for _, row in noted} == {1, 2, 3, 5, 9, 20, 60}
+    first = [margin for margin, row in noted if (row["states"], row["eta"]) == (1, "1")]
+    # one step is needed; the bound is 2.5 - 2/8 at weight 1, the printed one is nothing
+    assert first[0] == pytest.approx(do.bound_ce_sharp(1, 1.0) - 1)

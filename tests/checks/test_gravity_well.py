@@ -206,3 +206,17 @@ def test_at_p_one_the_expansion_at_c_is_exact():
 def test_a_deeper_well_of_escort_holds_as_much_longer_as_its_power_says():
     rows = escort_checks.check_pg_es_dampened(exponents=(4.0,)).evidence
     assert rows[0]["measured power"] == pytest.approx(0.51, abs=0.02)
+
+
+def test_remainders_are_measured_in_powers_of_epsilon(noted) -> None:
+    """p = 2, epsilon = 1/100, delta = 1/10000: orders 3/2 at b, and 5/2 at c, below 3."""
+    escort_checks.check_escort_expansion()
+    b, c = gravity.escort_remainders(2.0, "1e-2", "1e-4", 1.0)
+    here = {
+        row.get("at", "printed"): margin
+        for margin, row in noted
+        if (row["p"], row["epsilon"], row["delta"]) == (2.0, 1e-2, 1e-4)
+    }
+    assert here["b"] == pytest.approx(10 - b / (1e-3 + 1e-4))
+    assert here["c"] == pytest.approx(10 - c / (1e-5 + 1e-4))
+    assert here["printed"] == pytest.approx(10 - c / (1e-5 + 1e-4))

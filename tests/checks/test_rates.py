@@ -199,3 +199,10 @@ def test_the_exponents_of_two_updates_by_another_fit() -> None:
     assert verdict.margin == pytest.approx(
         min(0.5 - abs(row["exponent"] - 1.0) for row in verdict.evidence)
     )
+
+
+def test_the_regret_of_two_decades_by_hand() -> None:
+    """Of 500 steps: from 50 on, and from 5 to 49."""
+    mass = rates.bandit_masses("mce", (1.0, 0.6, 0.2), 500)
+    verdict = checks.check_fast_enough(["mce"], n_steps=500)
+    assert verdict.margin == pytest.approx(1.05 - mass[50:500].sum() / mass[5:50].sum())

@@ -426,3 +426,7 @@ def test_blocks_of_steps_enclose_the_steps_one_by_one(eta: str) -> None:
             blocks = far_counts._forward(time, w, 50, part)
             assert blocks.overlaps(there)
             assert blocks.rad() < 1e-3 * there
+
+
+def test_the_dozen_nearest_cases_are_shown() -> None:
+    assert len(checks.check_intro().evidence) == 12
