@@ -47,6 +47,7 @@ class Taken(Nameless):
         (lambda: read_settings("preset", 3, {}), "preset: expected words such as"),
         (lambda: read_settings("preset", "cut", {"cut": 1}), "'cut' is not 'option=value' of cut"),
         (lambda: pu_lib.run("chain", "mce", 10**9), "n_steps: 1000000000 steps of"),
+        (lambda: pu_lib.UPDATES["ce"].initial(10**12, 2), "n_states: 1000000000000 states and 2"),
         (lambda: register(Nameless), "Nameless has no name; set"),
         (lambda: register(Taken), "the name 'mce' is taken by"),
         (lambda: Worst().add(math.nan, at=3), "margin: expected a number, got nan at at = 3"),
