@@ -54,11 +54,13 @@ def measure_coverage() -> dict[str, Any]:
     done = COVER / "done.txt"
     done.touch()
     environment = {**os.environ, "COVERAGE_FILE": str(COVER / "data"), "PYTHONPATH": str(ROOT)}
-    coverage = [sys.executable, "-m", "coverage"]
-    run = [*coverage, "run", f"--source={ROOT / 'pu_lib'}", "-m", "pytest", "--quiet", "--nbmake"]
+    run = [sys.executable, "-m", "coverage", "run", f"--source={ROOT / 'pu_lib'}", "-m"]
+    # not as a test of pytest, which does not execute what was executed before
+    execute = ["jupyter", "nbconvert", "--execute", "--to=notebook", f"--output-dir={COVER}"]
     for piece in pieces():
         if piece not in done.read_text("utf-8").split():
-            subprocess.run([*run, piece], cwd=ROOT, env=environment, check=True)
+            program = execute if piece.endswith(".ipynb") else ["pytest", "--quiet"]
+            subprocess.run([*run, *program, piece], cwd=ROOT, env=environment, check=True)
             with done.open("a", encoding="utf-8") as out:
                 out.write(f"{piece}\n")
     return covered(environment)
