@@ -151,6 +151,8 @@ def tidy_statements(app: Sphinx, document: nodes.document) -> None:
         node.parent.insert(
             node.parent.index(node), addnodes.index(entries=entries, docname=docname)
         )
+        # the domain has gathered the page's entries before; the general index prints what it knows
+        app.env.get_domain("index").entries.setdefault(docname, []).extend(entries)
         if name.split()[0].lower() in KINDS:
             _unwrap(title)
             node["classes"].append("named")
@@ -168,10 +170,12 @@ def list_titles(index: ProofIndex, docnames: Any = None) -> tuple[list[tuple[str
     env = index.domain.env
     chapters: dict[str, list[tuple[Any, ...]]] = {}
     for label, found in getattr(env, "proof_list", {}).items():
-        kind, docname = found["realtype"], found["docname"]
-        row = (_titles(env).get(label, kind.title()), 0, docname, label, "", "", kind)
-        chapters.setdefault(env.titles[docname].astext(), []).append(row)
-    return list(chapters.items()), True
+        title = _titles(env).get(label, found["realtype"].title())
+        row = (title, 0, found["docname"], label, "", "", "")
+        chapters.setdefault(found["docname"], []).append(row)
+    order = [page for pages in env.toctree_includes.values() for page in pages]
+    known = sorted(chapters, key=lambda page: order.index(page) if page in order else len(order))
+    return [(env.titles[page].astext(), chapters[page]) for page in known], True
 
 
 def _is_statement(node: nodes.Node) -> bool:

@@ -172,6 +172,21 @@ def test_the_table_of_contents_follows_the_ledger() -> None:
     assert judging == [f"book/{name}" for name in chapters()]
 
 
+def test_the_notebook_that_jupyterlab_opens_lists_the_chapters_and_runs() -> None:
+    text = (ROOT / "start.ipynb").read_text("utf-8")
+    assert text == toc.start(), "run tools/toc.py"
+    notebook = nbformat.reads(text, 4)
+    nbformat.validate(notebook)
+    words = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert re.findall(r"\(book/([a-z-]+)\.ipynb\)", words) == [
+        name.removeprefix("book/") for name in listed() if (ROOT / f"{name}.ipynb").exists()
+    ]
+    # nothing that JupyterLab does not typeset by itself
+    assert not re.search(r"^:::|^```\{|\{[a-z:]+\}`", words, re.MULTILINE)
+    (code,) = (cell.source for cell in notebook.cells if cell.cell_type == "code")
+    exec(code, {})
+
+
 def test_a_page_without_a_place_is_named(tmp_path: Path) -> None:
     shutil.copy(ROOT / "_toc.yml", tmp_path)
     (tmp_path / "book").mkdir()

@@ -117,7 +117,7 @@ def draw_return(n: int = 20, eta: float = 0.1) -> BookFigure:
         The weight.
     """
     paths = reversal_paths(n, eta)
-    fig, ax = figure(height=3.0)
+    fig, ax = figure(height=3.0, width=5.4)
     ax.plot(paths["sparsemax"], color=INK, label="sparsemax")
     for name in ("di", "mce"):
         ax.plot(paths[name], **line(name))
