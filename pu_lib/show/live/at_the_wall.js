@@ -29,9 +29,9 @@ function render({ model, el }) {
     const { line, at, up } = axes(picture, width, HIGH, { from: 0, to: TOTAL, ticks: [0, 20, 40, 60, 80], title: "update" },
       { from: 0, to: 1, ticks: [0, 0.5, 1], title: "probability of a₁" });
     svg("line", { x1: at(get("n")), x2: at(get("n")), y1: up(0), y2: up(1), class: "pu-live-axis" }, picture);
-    kinds.forEach(([name, , tone], i) => {
+    [...kinds].reverse().forEach(([name, , tone]) => {
       const group = svg("g", { style: `--tone:${tone}` }, picture);
-      line(paths[name].map((chance, t) => [t, chance]), { class: "pu-live-curve", ...(i ? {} : { "stroke-dasharray": "7 5" }) }, group);
+      line(paths[name].map((chance, t) => [t, chance]), { class: "pu-live-curve", ...(name === "sparsemax" ? { "stroke-dasharray": "7 5" } : {}) }, group);
     });
   });
 
