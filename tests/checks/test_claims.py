@@ -167,3 +167,12 @@ def test_of_several_exceptions_the_farthest_decides(monkeypatch: pytest.MonkeyPa
     verdict = check_cell("pg-sm", "convergence")
     assert (verdict.status, verdict.margin) == (Status.CORRECTED, -0.2)
     assert verdict.summary.endswith("But: no with one; no with another.")
+
+
+def test_a_state_shares_a_quarter_of_its_features() -> None:
+    features, values = table._shared_features()
+    np.testing.assert_allclose(features.sum(axis=2), 1.0)
+    assert {tuple(sorted(row[row != 0.0])) for row in features.reshape(-1, table.FEATURES)} == {
+        (0.25, 0.75)
+    }
+    assert values.shape == (table.TASKS, table.STATES, 3)

@@ -211,6 +211,8 @@ def test_what_pg_sm_leaves_under_weights_of_sum_two(noted: Noted) -> None:
     left = 0.5 * 2 / (1 + np.exp(log_odds))
     # pi_0 e^(-2MR) with M = 2, R = 1, and the range 1
     assert noted[0][0] == pytest.approx(left - 0.5 * 0.5 * np.exp(-4.0))
+    # DI moves 0.45 from 1/2 where the gap is 0.45: what is worked out there is what is left
+    assert noted[1][0] == pytest.approx(1e-9, abs=1e-12)
 
 
 def test_rounding_is_allowed_in_proportion_to_the_largest_modulus(

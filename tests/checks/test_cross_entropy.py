@@ -186,6 +186,7 @@ def test_the_potential_by_hand() -> None:
     """Levels (2, 1/2, 0): kappa = (1, 1/2, 0), Psi = 5/4; one unit from the top to the last."""
     levels = (Fraction(2), Fraction(1, 2), Fraction(0))
     assert ce.reduced_levels(levels, 1) == (1, Fraction(1, 2), 0)
+    assert ce.reduced_levels((Fraction(3), Fraction(1), Fraction(0)), 2) == (0.5, 0.5, 0)
     assert ce.potential(levels, 1) == Fraction(5, 4)
     assert ce.hardened_step((Fraction(1), Fraction(1, 2), Fraction(-1)), 2, 1) == (
         0,
