@@ -263,10 +263,6 @@ def mutant_table(found: Mapping[str, Any]) -> str:
     """Return a table with a row a folder of the library, its modules and the survivors folded."""
     if not found:
         return f"This is {MISSING}: `make mutants`."
-    rows = [
-        (name, {**n, "tried": n["tried"] if "tried" in n else n["sampled"]})
-        for name, n in found["modules"].items()
-    ]
     head = [
         "| part | possible | tried | equivalent | killed of the others |",
         "| --- | --- | --- | --- | --- |",
@@ -279,11 +275,11 @@ def mutant_table(found: Mapping[str, Any]) -> str:
     return "\n".join(
         [
             *head,
-            *(line(part, n) for part, n in summed(rows)),
+            *(line(part, n) for part, n in summed(found["modules"].items())),
             f"\nAgain by `{found['command']}`.\n",
             ":::{dropdown} Module by module",
             *head,
-            *(line(f"`{name}`", n) for name, n in rows),
+            *(line(f"`{name}`", n) for name, n in found["modules"].items()),
             ":::\n",
             f":::{{dropdown}} The survivors ({len(found['survivors'])})",
             *[f"- `` {name} ``" for name in found["survivors"]],
