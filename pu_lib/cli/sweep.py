@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser"]
 
+_BEYOND = 100  # runs of what goes beyond the paper, in an adaptive sweep of it
 _PARAMETERS = {"states": "n_states", "actions": "n_actions", "beta": "beta"}
 
 
@@ -26,7 +27,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="run a grid of settings into a Parquet dataset",
         description="Run Jekyll & Hyde over a grid of settings. The dataset in --out has one row "
         "a run; an interrupted sweep resumes where it was, and one with more --runs adds them.",
-        epilog="`sweep paper --out DIR` runs the whole empirical section.",
+        epilog="`sweep paper --out DIR` runs the whole empirical section, without the runs that no "
+        "verdict needs; `sweep paper --full --out DIR` makes the book's own table.",
     )
     parser.add_argument(
         "domain",
@@ -55,6 +57,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="FILE",
         help="take over the runs of a table that need no computing again (default: the book's)",
     )
+    work = parser.add_mutually_exclusive_group()
+    work.add_argument(
+        "--adaptive",
+        action="store_true",
+        default=None,
+        help="no more runs where an update is far from its best (default for `paper`)",
+    )
+    work.add_argument(
+        "--full",
+        action="store_false",
+        dest="adaptive",
+        help="all runs of all settings (default elsewhere)",
+    )
     parser.add_argument("--scheduler", metavar="ADDRESS", help="running Dask scheduler to use")
     parser.set_defaults(run=_run)
 
@@ -62,6 +77,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _run(arguments: argparse.Namespace) -> int:
     from pu_lib.empirical.sweep import sweep
 
+    if arguments.adaptive is None:
+        arguments.adaptive = arguments.domain == "paper"
     chunks = _chunks(arguments)
     try:
         computed = sweep(
@@ -71,12 +88,14 @@ def _run(arguments: argparse.Namespace) -> int:
             scheduler=arguments.scheduler,
             progress=True,
             known=_known(arguments.known),
+            adaptive=arguments.adaptive,
         )
     except KeyboardInterrupt:
         print("Stopped; the same command goes on from here.", file=sys.stderr)
         return 130
     rows = sum(chunk.count for chunk in chunks)
-    print(f"{arguments.out}: {rows} runs, {computed} of {len(chunks)} chunks computed now.")
+    least = ", less those that the rule left out" if arguments.adaptive else ""
+    print(f"{arguments.out}: {rows} runs{least}; {computed} of {len(chunks)} chunks computed now.")
     return 0
 
 
@@ -100,7 +119,8 @@ def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
 
     runs = 20 if arguments.runs is None else arguments.runs
     if arguments.domain == "paper":
-        return paper_chunks(arguments.seed, random_runs=arguments.runs or 1000)
+        beyond = _BEYOND if arguments.adaptive else None
+        return paper_chunks(arguments.seed, random_runs=arguments.runs or 1000, beyond=beyond)
     return grid(
         arguments.domain,
         updates=arguments.update,

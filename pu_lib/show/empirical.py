@@ -81,7 +81,7 @@ def draw_panels(
         panel = PANELS[name]
         curves = _results(results).curves(name)
         _draw_curves(ax, curves, statistic)
-        runs = f"{curves.n_runs} runs"
+        runs = f"{curves.runs_in_words} runs"
         for more in _beside(panel, _results(results)):
             tied = more.updates[0] in PAPER
             _draw_beside(ax, more, statistic, tied)
