@@ -104,9 +104,13 @@ def _label(ax: Axes, first: Axes) -> None:
 def _fold(legend: Any, fig: Figure, share: float) -> None:
     """Let a legend have as many columns as there is room for in a share of the figure's width."""
     canvas: Any = FigureCanvasAgg(fig)
-    renderer = canvas.get_renderer()
+    renderer, title = canvas.get_renderer(), legend.get_title().get_text()
     while legend._ncols > 1 and legend.get_window_extent(renderer).width > share * fig.bbox.width:
         legend.set_ncols(legend._ncols - 1)
+        # matplotlib fills the columns when it makes a legend, and not again
+        legend._init_legend_box(legend.legend_handles, [text.get_text() for text in legend.texts])
+        legend._set_loc(legend._loc_real)
+        legend.set_title(title or None)
 
 
 def _chunks(picture: bytes) -> Iterator[tuple[bytes, bytes]]:

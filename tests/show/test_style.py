@@ -91,6 +91,7 @@ def test_on_a_narrow_screen_panels_stand_one_below_the_other_with_their_labels()
     assert second.yaxis.get_tick_params()["labelleft"]
     assert not third.get_visible()
     assert copy.legends[0]._ncols == 1
+    assert copy.legends[0].get_window_extent().width <= copy.bbox.width
     assert (fig.get_figwidth(), axes[1].get_ylabel(), fig.legends[0]._ncols) == (9, "", 2)
 
 
