@@ -20,10 +20,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec, SubplotSpec
 
-__all__ = ["NARROW", "narrowed", "pack", "unpack"]
+__all__ = ["FINE", "NARROW", "narrowed", "pack", "unpack"]
 
 NARROW = 4.5
 """The width of the second picture, in inches."""
+
+FINE = 160
+"""Its pixels an inch: two for each of the 360 that a phone's text column has."""
 
 SHRUNK = 5.6
 """Figures up to this width, in inches, can be read on a phone as they are."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pu_lib.show.narrow import NARROW, narrowed, pack, unpack
+from pu_lib.show.narrow import FINE, NARROW, narrowed, pack, unpack
 from pu_lib.show.style import GREY, INK, figure, line, png
 from pu_lib.updates import UPDATES, label_of, look_of
 
@@ -69,7 +69,7 @@ def test_a_wide_figure_brings_a_narrow_one() -> None:
     assert Image.open(io.BytesIO(data)).size == (1440, 400)  # programs skip what is inside
     assert wide == png(fig)
     assert narrow is not None
-    assert Image.open(io.BytesIO(narrow)).size == (2 * 100 * NARROW, 2 * 400)
+    assert Image.open(io.BytesIO(narrow)).size == (FINE * NARROW, 2 * 2 * FINE)
     assert unpack(pack(wide, narrow)) == (wide, narrow)
     assert unpack(wide) == (wide, None)
 
