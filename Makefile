@@ -14,7 +14,7 @@ COMPILE = uv pip compile --quiet --universal --fork-strategy fewest --generate-h
   --python-version 3.11 --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help bench book test proofs serve lab pdf clean pins browser licences audit versions wheel
+.PHONY: help bench book test proofs serve lab pdf clean pins browser licences audit versions wheel report
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ versions: $(ENV)/bin/python  ## Install other versions than the pinned: RESOLUTI
 wheel: $(ENV)/.installed  ## Build the package and test it as others install it
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	$(BIN)/python -m pytest --quiet tests/test_wheel.py
+
+report: $(ENV)/.installed  ## Write the page of figures; MEASURE="coverage kills" takes some of them anew
+	$(BIN)/python tools/report.py $(MEASURE)
 
 $(ENV)/bin/python:
 	$(PYTHON) -c "import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and 'Python 3.11, 3.12 or 3.13 is needed: make PYTHON=python3.11 ...')"

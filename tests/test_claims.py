@@ -117,6 +117,9 @@ def confirmed(path: Path) -> dict[str, dict[str, Any]]:
     return {row["id"]: row for row in rows}
 
 
+COUNTS = re.compile(r"\d+ instances?\b|\d+ of \d+ parts hold, \d+ are refuted")
+
+
 @pytest.mark.parametrize(
     "claim", [c for c in ledger() if c.status is not Status.PENDING], ids=lambda claim: claim.id
 )
@@ -137,6 +140,8 @@ def test_check_says_again_what_is_recorded(claim: Claim) -> None:
     # Margins are floating-point results of deterministic checks; another version of the linear
     # algebra may change their last digits.
     assert found["margin"] == pytest.approx(row["margin"], rel=1e-6, abs=1e-9)
+    # How much was looked at is the same everywhere, and so is how much of it held.
+    assert COUNTS.findall(found["summary"]) == COUNTS.findall(row["summary"])
 
 
 def test_a_notebook_holds_its_verdicts_as_data() -> None:

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 from quantecon.markov import DiscreteDP
 
-from pu_lib.mdp import FiniteMDP
+from pu_lib.mdp import FiniteMDP, _largest
 
 
 def draw(rng, n_states=20, n_actions=3, discount=0.95, successors=None):
@@ -447,3 +447,7 @@ def test_rewards_of_transitions_survive_a_file(tmp_path):
     np.testing.assert_array_equal(again.transition_rewards, paid)
     np.testing.assert_array_equal(again.rewards, [[0.5, 2.5], [4.5, 6.5]])
     assert repr(again) == "FiniteMDP(2 states, 2 actions, discount 0.9, 0 terminal)"
+
+
+def test_the_residual_is_the_largest_error_in_either_direction():
+    assert _largest(np.array([1.0, -3.0, 2.0])) == 3.0

@@ -20,7 +20,12 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([*(ROOT / "book").glob("*.ipynb"), *(ROOT / "book").glob("*.md")])
+MADE = {"trust"}  # of figures, by tools/report.py
+PAGES = sorted(
+    path
+    for path in (ROOT / "book").iterdir()
+    if path.suffix in (".ipynb", ".md") and path.stem not in MADE
+)
 LEDGER = ROOT / "pu_lib" / "ledger"
 LISTED = tomllib.loads((Path(__file__).parent / "numbers.toml").read_text("utf-8"))["number"]
 
@@ -33,7 +38,7 @@ NUMBER = re.compile(
 )
 # No numbers of anything: code, addresses, options of directives, parts of the paper, exponents.
 SKIPPED = re.compile(
-    r"`[^`]*`|\]\([^)]*\)|https?://\S+|arXiv:\S+|^:[\w-]+:.*$|\^\{[^{}]*\}|_\{[^{}]*\}|[\^_]."
+    r"`[^`]*`|\]\([^)]*\)|https?://\S+|arXiv:\S+|^:[\w-]+:.*$|x86-64|\d+-bit|\^\{[^{}]*\}|_\{[^{}]*\}|[\^_]."
     r"|\b(?:[Ss]ections?|[Ss]ec\.|[Ee]quations?|[Ee]q\.|[Aa]ppendix|Theorems?|Figures?|Tables?|Python)"
     r" \d[\d.–]*(?: (?:and|to) \d[\d.]*)?",
     re.MULTILINE,
@@ -188,12 +193,17 @@ def known_to(page: Path) -> set[float]:
     )
 
 
+def flat(text: str) -> str:
+    """Return a text without its line breaks, which move when a word is changed."""
+    return " ".join(text.split())
+
+
 def listed(place: str, text: str) -> set[float]:
     """Return the numbers in a paragraph of a page or a claim that come from elsewhere."""
     given: set[float] = set()
     for entry in LISTED:
         words = entry.get("paragraph", entry.get("text"))
-        if entry["at"] == place and words in text:
+        if entry["at"] == place and flat(words) in flat(text):
             given |= {n.value for n in numbers(text if "paragraph" in entry else words)}
     return given
 
@@ -228,7 +238,7 @@ def test_what_is_listed_is_still_told_and_has_a_source() -> None:
         words = entry.get("paragraph", entry.get("text"))
         assert len(entry) == 3
         assert len(entry["source"]) > 10
-        assert words in places[entry["at"]], f"drop or mend it: {words}"
+        assert flat(words) in flat(places[entry["at"]]), f"drop or mend it: {words}"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import nbformat
 import pu_notebooks
 import pytest
 import yaml
-from playwright.sync_api import Browser, Page, Route
+from playwright.sync_api import Browser, BrowserContext, Page, Route
 
 from pu_lib.claims import Scope, ledger
 from pu_lib.show.ledger import scope_counts, status_counts
@@ -91,13 +91,32 @@ def report() -> Iterator[None]:
     (REPORTS / f"{os.getpid()}.json").write_text(json.dumps([COUNTS, VIOLATIONS, SECONDS]))
 
 
+@pytest.fixture(scope="module")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """Return what the visits share: a cache of scripts, and the size of the screen."""
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as shared:
+        shared.add_init_script(AT_ONCE)
+        yield shared
+
+
+AT_ONCE = """addEventListener('DOMContentLoaded', () => {
+  const still = new CSSStyleSheet();
+  still.replaceSync('*, *::before, *::after { transition: none !important; }');
+  document.adoptedStyleSheets.push(still);
+})"""
+"""A colour that changes is there at once."""
+
+SETTLED = "() => new Promise((done) => setTimeout(() => requestAnimationFrame(done), 50))"
+"""What follows from a change of the page has happened."""
+
+
 class Visit:
     """A page that was opened with every other host out of reach, and what went wrong on it."""
 
-    def __init__(self, browser: Browser, address: str, home: str) -> None:
+    def __init__(self, context: BrowserContext, address: str, home: str) -> None:
         self.faults: list[str] = []
         self.home = home
-        self.page = browser.new_page(viewport={"width": 1280, "height": 900})
+        self.page = context.new_page()
         self.page.route("**/*", self._route)
         self.page.on("console", lambda m: m.type == "error" and self.fault(f"console: {m.text}"))
         self.page.on("pageerror", lambda error: self.fault(f"script: {error}"))
@@ -152,8 +171,8 @@ STRAY = """() => {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page_over_http(server: str, browser: Browser, name: str) -> None:
-    visit = Visit(browser, f"{server}{name}.html", server)
+def test_page_over_http(server: str, context: BrowserContext, name: str) -> None:
+    visit = Visit(context, f"{server}{name}.html", server)
     page = visit.page
     COUNTS["pages"] += 1
     COUNTS["formulas"] += page.locator("mjx-container").count()
@@ -177,8 +196,8 @@ def test_page_over_http(server: str, browser: Browser, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page_from_disk(book: Path, browser: Browser, name: str) -> None:
-    visit = Visit(browser, (book / f"{name}.html").as_uri(), book.as_uri())
+def test_page_from_disk(book: Path, context: BrowserContext, name: str) -> None:
+    visit = Visit(context, (book / f"{name}.html").as_uri(), book.as_uri())
     SECONDS.append(visit.seconds)
     _check_mathematics(visit)
     visit.close()
@@ -186,10 +205,10 @@ def test_page_from_disk(book: Path, browser: Browser, name: str) -> None:
 
 @pytest.mark.parametrize("disk", [False, True], ids=["http", "disk"])
 def test_search_finds_a_theorem_by_its_number(
-    server: str, book: Path, browser: Browser, disk: bool
+    server: str, book: Path, context: BrowserContext, disk: bool
 ) -> None:
     home = book.as_uri() + "/" if disk else server
-    visit = Visit(browser, f"{home}search.html?q=Theorem+5", home)
+    visit = Visit(context, f"{home}search.html?q=Theorem+5", home)
     visit.page.wait_for_selector("#search-results li a")
     titles = visit.page.locator("#search-results li a").all_inner_texts()
     if "book/unlearning" in PAGES:
@@ -202,8 +221,8 @@ def test_search_finds_a_theorem_by_its_number(
     visit.close()
 
 
-def test_the_ledger_shows_what_is_asked_for(server: str, browser: Browser) -> None:
-    visit = Visit(browser, f"{server}book/claims.html?status=open", server)
+def test_the_ledger_shows_what_is_asked_for(server: str, context: BrowserContext) -> None:
+    visit = Visit(context, f"{server}book/claims.html?status=open", server)
     shown = visit.page.locator("table.ledger tr[data-status]:not([hidden])")
     scope, status = (
         visit.page.locator(f".pu-ledger-filter [name={k}]") for k in ("scope", "status")
@@ -269,7 +288,7 @@ def _check_figures(visit: Visit) -> None:
 
 
 def _check_width(visit: Visit, width: int) -> None:
-    visit.page.wait_for_timeout(200)
+    visit.page.evaluate(SETTLED)
     for text in visit.page.evaluate(CUT):
         visit.fault(f"a formula is cut on a screen of {width}: {text}")
     wide = visit.page.evaluate("document.documentElement.scrollWidth")
@@ -326,7 +345,7 @@ CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
 
 def _check_accessibility(visit: Visit, name: str, mode: str) -> None:
     page = visit.page
-    page.wait_for_timeout(350)  # transitions of colour end
+    page.evaluate(SETTLED)
     found = _axe(page, "html", STRUCTURE) if mode == "light" else []
     page.evaluate(KINDS)
     for violation in found + _axe(page, "[data-pu-kind]", CONTRAST):

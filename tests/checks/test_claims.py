@@ -141,3 +141,20 @@ def test_unknown_rows_columns_and_entries_are_named() -> None:
         check_cell("ce", "speed")
     with pytest.raises(ValueError, match=r"printed: expected one of slow.*'slowly'"):
         check_cell("ce", "unlearning", printed="slowly")
+
+
+@pytest.mark.parametrize(("best", "word", "margin"), [(0.5, "no", 0.0), (0.75, "yes", 0.25)])
+def test_to_end_at_one_half_is_not_to_learn(
+    monkeypatch: pytest.MonkeyPatch, best: float, word: str, margin: float
+) -> None:
+    monkeypatch.setattr(table, "_bias", lambda _: 0.0)
+    monkeypatch.setattr(table, "_sampled_run", lambda _: best)
+    found = table._stochastic(UPDATES["pg-sm"])
+    assert (found.entry, found.margin) == (word, margin)
+
+
+def test_the_direction_of_a_direct_update_is_the_gradient_through_the_projection() -> None:
+    """Supports {1, 2} and {3}: the values less their mean there, zero elsewhere."""
+    outputs = np.array([[0.5, 0.25, -2.0], [-1.0, -1.0, 3.0]])
+    found = table._direction(UPDATES["di"], outputs, np.array([[0.0, 1.0, 9.0], [4.0, 5.0, 6.0]]))
+    np.testing.assert_allclose(found, [[-0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])

@@ -169,3 +169,11 @@ def test_the_bound_of_the_equivalence_is_judged_where_it_is_nearest(
     nearest = {"gap": 0.5, "room": 0.5}[least]
     assert verdict.margin == pytest.approx(nearest - 1.0)
     assert verdict.status == "false as stated"
+
+
+def test_the_lines_start_where_all_values_are_within_half_the_gap() -> None:
+    """The best value is away from its limit by exactly half of the gap at first."""
+    pi = np.array([[0.5, 0.5], [0.6, 0.4]])
+    q = np.array([[0.5, 0.0], [1.0, 0.0]])
+    lines = cv.lemma_8_lines(pi, q, np.array([1.0]), np.array([1.0, 0.0]))
+    assert {len(line) for line in lines.values()} == {1}

@@ -296,3 +296,24 @@ def test_the_command_prints_the_hunt(capsys: pytest.CaptureFixture[str]) -> None
 
     assert main(["hunt", "--mdps", "0"]) == 2
     assert "--mdps: expected at least one MDP" in capsys.readouterr().err
+
+
+def test_a_race_tells_of_the_states_that_are_updated() -> None:
+    v, weights = ce.race(THREE_STATES, UPDATES["ce"], 2)
+    assert (v.shape, weights.shape) == ((17, 3), (16, 3))
+    np.testing.assert_array_equal(weights[8:], THREE_STATES.weights)
+
+
+def test_the_drift_is_the_largest_change_of_a_parameter_in_a_period() -> None:
+    start = [[0.0, -15.0, 15.0], [-5.0, 5.0], [-5.0, 5.0]]
+    moved = simulate(THREE_STATES, 1, start=start)
+    by_hand = [abs(moved.theta[s, a] - x) for s, row in enumerate(start) for a, x in enumerate(row)]
+    assert moved.drift == max(by_hand) > min(by_hand)
+
+
+def test_late_is_the_last_tenth() -> None:
+    """Of 160 periods of eight steps; the cycle's values span 14.4 in the first state."""
+    mdp, theta = THREE_STATES.tables, np.zeros((3, 3))
+    late = ce.late_run(mdp, THREE_STATES.weights, theta, 160)
+    values = simulate(THREE_STATES, 160, start=theta.tolist()).values[-128:]
+    np.testing.assert_allclose(late.span, np.ptp(values, axis=0))

@@ -168,7 +168,7 @@ def test_two_states_walk_at_once_and_a_long_chain_flips_from_its_end():
     assert do.chain_flips(1, "ce", 1.0) == [1]
     times = do.chain_flips(9, "di", 1.0)
     assert times == sorted(times, reverse=True)
-    assert times[0] == 11
+    assert (times[0], times[-1]) == (11, 1)
     with pytest.raises(ValueError, match="after 3"):
         do.chain_flips(9, "di", 1.0, max_steps=3)
 
@@ -183,3 +183,15 @@ def test_a_state_of_the_chain_prefers_to_walk_before_the_next_one_does():
 def test_dominoes_with_growing_weights_fall_as_a_simulation_says(update):
     found = [domino(h, update, "0.4", schedule="geometric:1.2") for h in (1, 2, 4)]
     assert found == [simulate(h, update, "0.4", schedule="geometric:1.2")[0] for h in (1, 2, 4)]
+
+
+@pytest.mark.parametrize(("update", "p"), [("pg-sm", 2), ("di", 2), ("ce", 2), ("pg-es", 3)])
+def test_what_the_recursion_is_proved_for_is_not_simulated(monkeypatch, update, p):
+    monkeypatch.setattr(do, "simulate", lambda *_: pytest.fail("it was simulated"))
+    assert domino(3, update, "0.4", p=p) == recursion(3, update, "0.4", p)[0]
+
+
+@pytest.mark.parametrize(("p", "schedule"), [("3/2", "constant"), (2, "inverse-sqrt")])
+def test_what_it_is_not_proved_for_is(monkeypatch, p, schedule):
+    monkeypatch.setattr(do, "recursion", lambda *_: pytest.fail("it was not simulated"))
+    assert domino(2, "pg-es", "0.4", p=p, schedule=schedule) >= 2

@@ -156,3 +156,8 @@ def test_direct_updates_raise_by_the_squared_distance():
     new = UPDATES["di"].step(pi, q, w)
     rise = w * mono.step_advantage(pi, new, q)
     assert np.all(rise >= np.sum((new - pi) ** 2, axis=1) - 1e-12)
+
+
+def test_what_does_not_change_is_not_lowered():
+    (row,) = mono.decreases_in_random_mdps("ce", etas=(0.0,), scales=(0.0,), n=1, steps=2)
+    assert (row["updates that lower J"], row["lower v somewhere"]) == (0.0, 0.0)
