@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ERROR", "Needed", "Setting", "far_from_best", "limits", "rounds", "setting_of"]
 
-ERROR = 1.5e-6
+ERROR = 2e-6
 """Largest probability that an interval misses on one side."""
 
 Setting = tuple[tuple[str, ...], float]
@@ -153,7 +153,15 @@ class Needed:
             self._note(setting_of(values), group)
 
     def note(self, chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> None:
-        """Take in the measured columns of a chunk."""
+        """Take in the measured columns of a chunk.
+
+        Parameters
+        ----------
+        chunk : Chunk
+            Runs of one setting.
+        measured : mapping of str to ndarray, shape (runs,)
+            Their columns, of which the numbers of the runs and their steps are used.
+        """
         self._note(setting_of(astuple(chunk.cell)), measured)
 
     def _note(self, setting: Setting, measured: Mapping[str, Any] | pd.DataFrame) -> None:
