@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser"]
 
-_BEYOND = 100  # runs of what goes beyond the paper, in an adaptive sweep of it
+_BEYOND = 40  # runs of what goes beyond the paper, in an adaptive sweep of it
 _PARAMETERS = {"states": "n_states", "actions": "n_actions", "beta": "beta"}
 
 

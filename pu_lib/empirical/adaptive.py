@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ERROR", "Needed", "Setting", "far_from_best", "limits", "rounds", "setting_of"]
 
-ERROR = 1.5e-6
+ERROR = 2e-6
 """Largest probability that an interval misses on one side."""
 
 Setting = tuple[tuple[str, ...], float]

@@ -156,6 +156,7 @@ def _ablations(seed: int) -> list[Cell]:
     settings = (
         ("random-mdp", 100, 4, math.nan, "HiOffPol"),
         ("random-mdp", 100, 4, math.nan, "NoExplo"),
+        ("random-mdp", 100, 4, math.nan, "LowOffPol"),
         ("chain", 10, 2, 0.8, "HiOffPol"),
         ("chain", 7, 2, 0.8, "LowOffPol"),
     )

@@ -524,13 +524,15 @@ def _altered(change: Altered) -> Results:
 
 def results_of(table: Runs) -> Results:
     """Return the results in a table of runs, by default those that come with the library."""
+    if isinstance(table, Results):
+        return table
     if isinstance(table, Altered):
         return _altered(table)
     return committed() if table is None else Results(table)
 
 
 if TYPE_CHECKING:
-    Runs = pd.DataFrame | Altered | None
+    Runs = pd.DataFrame | Results | Altered | None
     """What a check takes for its runs."""
 else:
     Runs = object
