@@ -153,7 +153,15 @@ class Needed:
             self._note(setting_of(values), group)
 
     def note(self, chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> None:
-        """Take in the measured columns of a chunk."""
+        """Take in the measured columns of a chunk.
+
+        Parameters
+        ----------
+        chunk : Chunk
+            Runs of one setting.
+        measured : mapping of str to ndarray, shape (runs,)
+            Their columns, of which the numbers of the runs and their steps are used.
+        """
         self._note(setting_of(astuple(chunk.cell)), measured)
 
     def _note(self, setting: Setting, measured: Mapping[str, Any] | pd.DataFrame) -> None:
