@@ -151,6 +151,9 @@ def test_a_notebook_holds_its_verdicts_as_data() -> None:
         "thm:unlearn/i/pg-sm",
     ]
     assert json.loads(json.dumps(shown)) == shown
+    both = confirm("prop:non-monotonicity/example", "thm:unlearn/i/pg-sm")._repr_html_()
+    assert 'class="verdicts"' in both
+    assert "</code> in <code>pu_lib/checks/monotonicity.py</code>" in both
 
 
 @pytest.mark.parametrize(
@@ -217,7 +220,9 @@ def test_machine_checked_claims_say_so(capsys: pytest.CaptureFixture[str]) -> No
     checked, other = json.loads(capsys.readouterr().out)
     assert checked["machine_checked"] == ["theorem_4_i_pg_sm"]
     assert other["machine_checked"] == []
-    assert "machine-checked.html#theorem_4_i_pg_sm" in confirm(checked["id"])._repr_html_()
+    shown = confirm(checked["id"])._repr_html_()
+    assert "machine-checked.html#theorem_4_i_pg_sm" in shown
+    assert 'class="verdicts"' not in shown
 
 
 def test_a_verdict_that_is_not_the_recorded_one_exits_with_1(
@@ -249,7 +254,8 @@ def test_a_record_keeps_what_was_not_run_again(
     assert list(recorded()) == [first.id, second.id]
     kept = {name: (row["summary"], row["margin"]) for name, row in recorded().items()}
     assert kept == {first.id: ("Old.", 1.0), second.id: ("New.", 2.0)}
-    assert json.loads(path.read_text("utf-8")) == list(recorded().values())
+    text = json.dumps(list(recorded().values()), indent=1, ensure_ascii=False)
+    assert path.read_text("utf-8") == text + "\n"
 
 
 def test_require_names_the_claim_and_the_counterexample() -> None:

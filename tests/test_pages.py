@@ -269,7 +269,7 @@ def _check_tables(visit: Visit) -> None:
         visit.fault(f"a table is broader than its page: {text}")
 
 
-LARGE = """() => [...document.querySelectorAll('main :is(img, svg, canvas, figure, .pu-live)')]
+LARGE = """() => [...document.querySelectorAll('.bd-article :is(img, svg, figure, .pu-live)')]
   .filter((box) => box.checkVisibility() && box.getBoundingClientRect().right > innerWidth + 1)
   .map((box) => box.outerHTML.slice(0, 120))"""
 

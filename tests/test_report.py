@@ -89,3 +89,9 @@ def test_what_was_fuzzed_is_summed(tmp_path, monkeypatch) -> None:
     lines = [{"of": "files", "inputs": 3}, {"of": "files", "inputs": 4, "refused": 1}]
     (tmp_path / "fuzz.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert report.measure_fuzz() == {"met": {"files": {"inputs": 7, "refused": 1}}}
+
+
+def test_coverage_is_measured_of_tests_and_notebooks() -> None:
+    pieces = report.pieces()
+    assert {"tests/test_report.py", "book/domino.ipynb"} <= set(pieces)
+    assert all((report.ROOT / piece).is_file() for piece in pieces)

@@ -438,3 +438,8 @@ def test_bad_input_is_named_in_a_sentence(call, sentence):
 def test_the_advantage_has_mean_zero():
     pi, q = np.array([0.2, 0.3, 0.5]), np.array([1.0, -1.0, 4.0])
     assert abs(np.sum(pi * advantage(pi, q))) < 1e-15
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_escort_policies_of_parameters_of_any_size(size):
+    np.testing.assert_allclose(escort(np.array([size, -2 * size])), [0.2, 0.8])

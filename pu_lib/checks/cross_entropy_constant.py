@@ -14,6 +14,7 @@ from pu_lib.theory.cross_entropy_constant import (
     Constants,
     Course,
     Floats,
+    chatter,
     constants,
     excess_bound,
     excess_entropy,
@@ -351,3 +352,46 @@ def check_late_fall(
         on_time = 0.5 * horizon < when < 1.5 * horizon and below[-1] <= 0
         ours.add(room if len(begins) == falls and on_time else -1.0, horizon=horizon, when=when)
     return judged(ours)
+
+
+@check(
+    "sec:conv/ce-constant/chatter",
+    moved={
+        "one of the two actions pays a hundredth more": {"extra": 0.01},
+        "falls that shrink with the square of the time": {"power": 2.0},
+        "the greedy action changes at every other step": {"share": 0.5},
+    },
+)
+def check_chatter(
+    extra: float = 0.0, share: float = 0.3, power: float = 1.0, n_steps: int = 500_000
+) -> Verdict:
+    """Follow a run that chatters between two optimal actions.
+
+    In the second half of each horizon the greedy action must go on changing, the policy stay
+    mixed, and the values fall by no more than 30 over the horizon.
+
+    Parameters
+    ----------
+    extra : float
+        What one of the two actions pays more; 0 for the tie.
+    share : float
+        In how many of the steps the greedy action must change, at least.
+    power : float
+        Of the horizon that bounds the falls; 1 in the claim.
+    n_steps : int
+        The longest horizon.
+    """
+    mdp, theta, weights = chatter(extra)
+    run = run_process(mdp, "ce", theta, weights, n_steps)
+    ours, shown = Worst("the room of the share of changes, of the falls and of the mixture"), []
+    for horizon in (n_steps // 500, n_steps // 50, n_steps // 5, n_steps):
+        half = slice(horizon // 2, horizon)
+        changes = float((np.diff(run.greedy[half, 2]) != 0).mean())
+        value = run.values[half]
+        fall = float((np.maximum.accumulate(value) - value).max())
+        ours.add(changes - share, what="changes", horizon=horizon)
+        ours.add((30.0 / horizon**power - fall) * horizon / 30.0, what="falls", horizon=horizon)
+        shown.append({"horizon": horizon, "share of changes": changes, "largest fall": fall})
+    mixed = float(excess_entropy(run.theta[2], np.array(1.0)))
+    ours.add(mixed - 0.1, what="mixture", horizon=n_steps)
+    return judged(ours, evidence=shown)

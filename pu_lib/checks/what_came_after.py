@@ -446,12 +446,18 @@ def check_late_drawdown(lasting: bool = False, short: int = 0) -> Verdict:
         replayed = float(
             hunt.late_drawdown(np.array([stage["point"]]), restart["states"], stage["steps"])[0]
         )
-        where = {"seed": restart["seed"], "states": restart["states"]}
+        where = {
+            "seed": restart["seed"],
+            "states": restart["states"],
+            "starts within": restart["start"],
+        }
         worst.add(0.01 - abs(replayed / stage["drawdown"] - 1.0), **where)
         last = restart["stages"][-1]["drawdown"]
         worst.add(last - 0.1 if lasting else 0.1 - last, **where)
-        falls = {f"{s['steps']} steps": s["drawdown"] for s in restart["stages"]}
-        shown.append({**where, **falls, "runs": sum(s["runs"] for s in restart["stages"])})
+        names = ("first stage", "second stage", "last stage")
+        falls = dict(zip(names, (s["drawdown"] for s in restart["stages"]), strict=True))
+        size = {"runs": sum(s["runs"] for s in restart["stages"])}
+        shown.append({**where, **falls, "last horizon": restart["stages"][-1]["steps"], **size})
     found = judged(worst, evidence=shown)
     return found if found.status is not Status.HOLDS else _open(found)
 

@@ -154,14 +154,14 @@ class Needed:
             self._note(setting_of(values), group)
 
     def note(self, chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> None:
-        """Take in what was run.
+        """Take in the measured columns of a chunk.
 
         Parameters
         ----------
         chunk : Chunk
-            Some runs of a cell.
-        measured : mapping of str to ndarray, shape (count,)
-            Their measured columns, by name.
+            Runs of one setting.
+        measured : mapping of str to ndarray, shape (runs,)
+            Their columns, of which the numbers of the runs and their steps are used.
         """
         self._note(setting_of(astuple(chunk.cell)), measured)
 

@@ -20,13 +20,19 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec, SubplotSpec
 
-__all__ = ["NARROW", "narrowed", "pack", "unpack"]
+__all__ = ["FINE", "NARROW", "narrowed", "pack", "unpack"]
 
 NARROW = 4.5
 """The width of the second picture, in inches."""
 
+FINE = 160
+"""Its pixels an inch: two for each of the 360 that a phone's text column has."""
+
 SHRUNK = 5.6
 """Figures up to this width, in inches, can be read on a phone as they are."""
+
+ROOM = 0.86
+"""The share of its width that a legend may take; drawn finer, text is somewhat wider."""
 
 CHUNK = b"puNa"
 """The chunk's name; by its letters' case a private one that editing programs may copy."""
@@ -60,7 +66,10 @@ def narrowed(fig: Figure) -> Figure | None:
         height = _stack(copy, panels)
     copy.set_size_inches(NARROW, height)
     for legend in copy.legends:
-        _fold(legend, copy)
+        _fold(legend, copy, ROOM)
+    for ax in panels:
+        if (own := ax.get_legend()) is not None:
+            _fold(own, copy, 0.85 * ROOM)
     if len(panels) < len(copy.axes):  # colour bars find their places in a second round
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -95,12 +104,16 @@ def _label(ax: Axes, first: Axes) -> None:
             ax.tick_params(axis="y", labelleft=True)
 
 
-def _fold(legend: Any, fig: Figure) -> None:
-    """Let a legend have as many columns as the figure has room for."""
+def _fold(legend: Any, fig: Figure, share: float) -> None:
+    """Let a legend have as many columns as there is room for in a share of the figure's width."""
     canvas: Any = FigureCanvasAgg(fig)
-    renderer, room = canvas.get_renderer(), 0.94 * fig.bbox.width
-    while legend._ncols > 1 and legend.get_window_extent(renderer).width > room:
+    renderer, title = canvas.get_renderer(), legend.get_title().get_text()
+    while legend._ncols > 1 and legend.get_window_extent(renderer).width > share * fig.bbox.width:
         legend.set_ncols(legend._ncols - 1)
+        # matplotlib fills the columns when it makes a legend, and not again
+        legend._init_legend_box(legend.legend_handles, [text.get_text() for text in legend.texts])
+        legend._set_loc(legend._loc_real)
+        legend.set_title(title or None)
 
 
 def _chunks(picture: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -24,7 +24,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from pu_lib.show.narrow import narrowed, pack
+from pu_lib.show.narrow import FINE, narrowed, pack
 from pu_lib.updates import UPDATES, label_of, look_of
 
 __all__ = [
@@ -84,7 +84,7 @@ class BookFigure(Figure):
         width, height = (round(side * DPI) for side in self.get_size_inches())
         picture, narrow = png(self), narrowed(self)
         if narrow is not None:
-            picture = pack(picture, png(narrow))
+            picture = pack(picture, png(narrow, dpi=FINE))
         return picture, {"width": width, "height": height}
 
 

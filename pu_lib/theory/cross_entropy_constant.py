@@ -31,6 +31,7 @@ from pu_lib.updates import UPDATES
 __all__ = [
     "Constants",
     "Course",
+    "chatter",
     "constants",
     "excess_bound",
     "excess_entropy",
@@ -310,3 +311,29 @@ def late_fall(horizon: int) -> tuple[DeterministicMDP, Floats, Floats]:
         discount,
     )
     return mdp, np.array([[0.0, -90.0, -4.0], [0.0, 0.0, 0.0]]), np.array([[28.0, 1.0]])
+
+
+def chatter(extra: float = 0.0) -> tuple[DeterministicMDP, Floats, Floats]:
+    """Return an MDP on which CE goes on changing its mind between two optimal actions.
+
+    In the last state one action pays 2 and stays, another pays 2 and leads to the first state,
+    where the best action pays 2 and leads back: both are worth 10. Which one looks better depends
+    on which of the two states lacks more of that, and the update changes it.
+
+    Parameters
+    ----------
+    extra : float
+        What the action that stays pays beyond 2; 0 for the tie.
+
+    Returns
+    -------
+    mdp, theta, weights : DeterministicMDP, ndarray of shape (3, 3), ndarray of shape (1, 3)
+        The MDP, the uniform start and weights of 1.
+    """
+    mdp = DeterministicMDP(
+        np.array([[1.0, 2.0, 2.0], [1.0, 1.0, 0.0], [2.0, 2.0 + extra, -1.0]]),
+        np.array([[-1, 2, -1], [1, 0, 1], [0, 2, -1]]),
+        np.full(3, 3),
+        0.8,
+    )
+    return mdp, np.zeros((3, 3)), np.ones((1, 3))

@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 ACTIONS = 3
 START = 30.0
 """How far the parameters of a bred start may be from zero; at 0 every run starts at the uniform
-policy, which has nothing to pay with (`pu_lib.theory.cross_entropy_constant`)."""
+policy, which can pay for little (`pu_lib.theory.cross_entropy_constant`)."""
 STAGES = ((2_000, 4, 80), (20_000, 1, 30), (200_000, 1, 6))
 """Of each stage: the steps of a run, the population as a multiple of the coordinates, and the
 generations."""

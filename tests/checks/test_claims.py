@@ -9,7 +9,7 @@ import pytest
 from pu_lib.checks.claims import PRINTED, check_cell
 from pu_lib.show.ledger import table_1
 from pu_lib.theory import claims as table
-from pu_lib.theory.claims import COLUMNS, LEARNT, WEIGHTS, measure, variants
+from pu_lib.theory.claims import COLUMNS, LEARNT, WEIGHTS, Exceptional, measure, variants
 from pu_lib.theory.unlearning import count
 from pu_lib.updates import PAPER, UPDATES, ModifiedCrossEntropy, make_update, register
 from pu_lib.verdict import Status
@@ -158,3 +158,21 @@ def test_the_direction_of_a_direct_update_is_the_gradient_through_the_projection
     outputs = np.array([[0.5, 0.25, -2.0], [-1.0, -1.0, 3.0]])
     found = table._direction(UPDATES["di"], outputs, np.array([[0.0, 1.0, 9.0], [4.0, 5.0, 6.0]]))
     np.testing.assert_allclose(found, [[-0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
+
+
+def test_of_several_exceptions_the_farthest_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = (Exceptional("one", "no", 0.1), Exceptional("another", "no", 0.2))
+    entry = table.Entry("yes", 0.3, "Found.", others)
+    monkeypatch.setattr("pu_lib.checks.claims.measure", lambda *_: entry)
+    verdict = check_cell("pg-sm", "convergence")
+    assert (verdict.status, verdict.margin) == (Status.CORRECTED, -0.2)
+    assert verdict.summary.endswith("But: no with one; no with another.")
+
+
+def test_a_state_shares_a_quarter_of_its_features() -> None:
+    features, values = table._shared_features()
+    np.testing.assert_allclose(features.sum(axis=2), 1.0)
+    assert {tuple(sorted(row[row != 0.0])) for row in features.reshape(-1, table.FEATURES)} == {
+        (0.25, 0.75)
+    }
+    assert values.shape == (table.TASKS, table.STATES, 3)

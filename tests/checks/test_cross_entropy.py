@@ -20,6 +20,7 @@ from pu_lib.theory.cycles import (
 from pu_lib.theory.deterministic import DeterministicMDP
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES
+from pu_lib.verdict import Status, Verdict
 
 # The process and its cycle
 
@@ -185,6 +186,7 @@ def test_the_potential_by_hand() -> None:
     """Levels (2, 1/2, 0): kappa = (1, 1/2, 0), Psi = 5/4; one unit from the top to the last."""
     levels = (Fraction(2), Fraction(1, 2), Fraction(0))
     assert ce.reduced_levels(levels, 1) == (1, Fraction(1, 2), 0)
+    assert ce.reduced_levels((Fraction(3), Fraction(1), Fraction(0)), 2) == (0.5, 0.5, 0)
     assert ce.potential(levels, 1) == Fraction(5, 4)
     assert ce.hardened_step((Fraction(1), Fraction(1, 2), Fraction(-1)), 2, 1) == (
         0,
@@ -317,3 +319,13 @@ def test_late_is_the_last_tenth() -> None:
     late = ce.late_run(mdp, THREE_STATES.weights, theta, 160)
     values = simulate(THREE_STATES, 160, start=theta.tolist()).values[-128:]
     np.testing.assert_allclose(late.span, np.ptp(values, axis=0))
+
+
+@pytest.mark.parametrize(
+    ("found", "told"), [(("false as stated", -3.0), ("holds", 3.0)), (("open", None),) * 2]
+)
+def test_a_cycle_of_equal_steps_is_what_the_theorem_says(monkeypatch, found, told) -> None:
+    verdict = Verdict(Status(found[0]), found[1], "Found.", counterexample={"n": 1})
+    monkeypatch.setattr(checks, "_refuted", lambda _: verdict)
+    answer = checks.check_constant_step()
+    assert (answer.status.value, answer.margin) == told

@@ -96,3 +96,11 @@ def test_the_fall_by_hand() -> None:
     assert 900 < when < 1100
     assert value[when] == pytest.approx(-1.0, abs=1e-3)
     assert value[when + 5 :].min() > 0.89
+
+
+def test_the_chattering_states_are_worth_ten() -> None:
+    """2 / (1 - 0.8) either way, and 1 + 0.8 * 10 in the state between."""
+    mdp, _, _ = constant.chatter()
+    np.testing.assert_allclose(mdp.optimum(), [10.0, 9.0, 10.0])
+    assert constant.constants(mdp).lead == pytest.approx(0.0, abs=1e-12)
+    assert constant.constants(constant.chatter(0.01)[0]).lead > 0.0

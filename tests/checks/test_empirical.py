@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from pu_lib.checks import empirical_chain, empirical_cliff, empirical_random_mdps
-from pu_lib.checks.empirical import both_rules, stability
+from pu_lib.checks.empirical import as_efficient_as_di, both_rules, stability
 from pu_lib.checks.parts import Part, judge_parts, over_runs
 from pu_lib.claims import check_of, judge, ledger
 from pu_lib.empirical import interventions
@@ -286,3 +286,27 @@ def test_ties_drawn_take_the_place_of_the_first_and_of_nothing_else():
 
 def judge_first(n):
     return empirical_random_mdps.ce_worst(TABLE[TABLE["run"] < n]).status.value
+
+
+def test_as_efficient_is_within_a_quarter_and_far_is_a_factor_of_five():
+    rows = as_efficient_as_di().evidence
+    assert {row["needed"] for row in rows if "CE" in row["part"]} == {"< 1.25"}
+    assert {row["needed"] for row in rows if "PG" in row["part"]} == {"> 5"}
+
+
+def test_a_rate_at_which_either_update_is_lost_is_left_out():
+    """Where CE is lost as where both are: the other rates decide."""
+    cliff = TABLE[TABLE["experiment"] == "cliff"].copy()
+    small = cliff["eta"] == 0.1
+    found = []
+    for lost in (["ce"], ["ce", "mce"]):
+        table = cliff.copy()
+        table.loc[small & table["update"].isin(lost), "censored"] = True
+        rows = empirical_cliff.mce_small_rates(table).evidence
+        found.append([row["value"] for row in rows if "up to" in row["part"]])
+    assert found[0] == found[1] != []
+    assert found[0] != [
+        row["value"]
+        for row in empirical_cliff.mce_small_rates(cliff).evidence
+        if "up to" in row["part"]
+    ]

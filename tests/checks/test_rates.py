@@ -199,3 +199,21 @@ def test_the_exponents_of_two_updates_by_another_fit() -> None:
     assert verdict.margin == pytest.approx(
         min(0.5 - abs(row["exponent"] - 1.0) for row in verdict.evidence)
     )
+
+
+def test_the_regret_of_two_decades_by_hand() -> None:
+    """Of 500 steps: from 50 on, and from 5 to 49."""
+    mass = rates.bandit_masses("mce", (1.0, 0.6, 0.2), 500)
+    verdict = checks.check_fast_enough(["mce"], n_steps=500)
+    assert verdict.margin == pytest.approx(1.05 - mass[50:500].sum() / mass[5:50].sum())
+
+
+def test_the_difference_from_the_limit_by_hand() -> None:
+    """Two arms at weight 1: the log-odds grow by 2 / (1 + e^y), and (1 - pi) t tends to 1/2."""
+    row = next(r for r in checks.check_limit(sizes=(2,), n_steps=300).evidence if r["|A|"] == 2)
+    log_odds = 0.0
+    for _ in range(300):
+        log_odds += 2 / (1 + np.exp(log_odds))
+    product = 300 / (1 + np.exp(log_odds))
+    assert row["(1 - pi) t"] == pytest.approx(product)
+    assert (row["limit"], row["difference"]) == (0.5, pytest.approx(product - 0.5))

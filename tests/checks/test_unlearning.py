@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import ctx
+from flint import arb, ctx
 
 from pu_lib.checks import unlearning as checks
 from pu_lib.checks import unlearning_decaying as decaying
-from pu_lib.checks.counting import UNIFORM, compare
+from pu_lib.checks.counting import CONVEX, LINKS, UNIFORM, compare
 from pu_lib.claims import errata
 from pu_lib.exact import Undecided, ball
 from pu_lib.theory import far_counts, travel_times
@@ -426,3 +426,48 @@ def test_blocks_of_steps_enclose_the_steps_one_by_one(eta: str) -> None:
             blocks = far_counts._forward(time, w, 50, part)
             assert blocks.overlaps(there)
             assert blocks.rad() < 1e-3 * there
+
+
+def test_the_dozen_nearest_cases_are_shown() -> None:
+    assert len(checks.check_intro().evidence) == 12
+
+
+def test_at_the_threshold_of_the_escape_no_ratio_is_left() -> None:
+    """Before the first step kappa = eta / (2 sqrt 2), which is 1/2 at eta = sqrt 2."""
+    root = Fraction(math.isqrt(2 * 10**80), 10**40)
+    assert un.escape_ratio(root, 0) == (0.5, math.inf)
+    kappa, ratio = un.escape_ratio(2, 0)
+    assert kappa == pytest.approx(2**-0.5)
+    assert ratio == pytest.approx(-math.log(2**0.5 - 1) / math.log(2**0.5 + 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "at_zero", "at_one"),
+    [
+        ("logistic", 1 / 4, math.e / (1 + math.e) ** 2),
+        ("normal", (2 * math.pi) ** -0.5, (2 * math.pi * math.e) ** -0.5),
+        ("Cauchy", 1 / math.pi, 1 / (2 * math.pi)),
+        ("Laplace", 1 / 2, 1 / (2 * math.e)),
+        ("uniform", 1 / 4, 1 / 4),
+        ("convex", 1 / 10, 1 / 5),
+    ],
+)
+def test_densities_by_hand(name: str, at_zero: float, at_one: float) -> None:
+    density = (LINKS | UNIFORM | CONVEX)[name]
+    assert [float(density(arb(x))) for x in (0, 1)] == pytest.approx([at_zero, at_one])
+
+
+@pytest.mark.parametrize("eta", ["1/100", "1/2", "5"])
+def test_blocks_back_enclose_the_steps_one_by_one(eta: str) -> None:
+    with ctx.workprec(128):
+        w, walker, times = ball(Fraction(eta)), SoftmaxWalker(Fraction(1, 2)), []
+        for _ in range(90):
+            walker.forward(w)
+            times.append(far_counts._travel(walker.origin + walker.y))
+        reached, made = far_counts._backward(times[-1], times[39], w, Fraction(1, 1000))
+        assert made in (50, 51, 52)
+        for _ in range(made):
+            walker.backward(w)
+        there = far_counts._travel(walker.origin + walker.y)
+        assert reached.overlaps(there)
+        assert reached.rad() < 1e-3 * there

@@ -14,6 +14,7 @@ from playwright.sync_api import Page
 from pu_lib.domains import chain
 from pu_lib.mdp import FiniteMDP
 from pu_lib.show.live import (
+    AtTheWall,
     ChainPlay,
     ChangeOfMind,
     Counterexample,
@@ -32,6 +33,7 @@ from pu_lib.theory.convergence import fading_run
 from pu_lib.theory.cross_entropy import one_period
 from pu_lib.theory.cycles import THREE_STATES, simulate
 from pu_lib.theory.domino import board, domino, recursion
+from pu_lib.theory.function_approximation import reversal_paths
 from pu_lib.theory.gravity_well import condition_map
 from pu_lib.theory.gravity_well_escape import escape_steps
 from pu_lib.theory.monotonicity import value_change
@@ -56,6 +58,7 @@ FIGURES = (
     RateLimit,
     SampledValues,
     Counterexample,
+    AtTheWall,
 )
 
 Call = Callable[[list[list[Any]]], Any]
@@ -221,6 +224,15 @@ def test_the_counterexample_is_that_of_the_library(live: Call, name: str, eta: f
     # the dashed line is never crossed, and approached by CE alone
     assert np.min(found) > -Counterexample().worst[Counterexample.SIZES.index(eta)]
     assert (np.min(found) < -1e-12) == (name == "ce" and eta < 10)
+
+
+@pytest.mark.parametrize("eta", AtTheWall.SIZES)
+def test_what_happens_at_the_wall_is_that_of_the_library(live: Call, eta: float) -> None:
+    lengths = range(1, 41)
+    for name in ("sparsemax", "di", "mce"):
+        found = live([["reversal", name, n, eta, 80] for n in lengths])
+        expected = [reversal_paths(n, eta, 80)[name] for n in lengths]
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
 def cycle(live: Call, name: str) -> list[dict[str, Any]]:
@@ -390,6 +402,7 @@ def test_the_shade_of_the_gravity_well_is_the_library_s(
         (Price, {"value": 1.0}),
         (Counterexample, {"first": 1.0}),
         (Counterexample, {"eta": 2.0}),
+        (AtTheWall, {"n": 41}),
     ],
 )
 def test_values_that_no_control_has_are_refused(figure: Any, wrong: dict[str, Any]) -> None:
@@ -556,6 +569,16 @@ def test_the_counterexample_shows_the_paper_s_numbers_and_judges_a_guess(opened:
     page.wait_for_timeout(200)
     assert "You guessed “more”" in caption(page)
     assert "With q(a₁) = 0.00 and this step size no θ₁ makes CE lower it" in caption(page)
+
+
+def test_at_the_wall_sparsemax_is_stuck(opened: Opened) -> None:
+    page = opened(AtTheWall())
+    page.get_by_role("radio", name="both together").press("Space")
+    assert "They walk home together, in 5 updates" in caption(page)
+    page.get_by_role("slider", name="updates n").press("End")
+    page.wait_for_timeout(200)
+    assert "You guessed “both together”. After 40 updates a₁ has 1.00" in caption(page)
+    assert "DI is back at one half after 15 updates" in caption(page)
 
 
 def test_sampled_values_lead_astray_only_where_the_gamble_looks_worse(opened: Opened) -> None:

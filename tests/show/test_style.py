@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pu_lib.show.narrow import NARROW, narrowed, pack, unpack
+from pu_lib.show.narrow import FINE, NARROW, narrowed, pack, unpack
 from pu_lib.show.style import GREY, INK, figure, line, png
 from pu_lib.updates import UPDATES, label_of, look_of
 
@@ -69,7 +69,7 @@ def test_a_wide_figure_brings_a_narrow_one() -> None:
     assert Image.open(io.BytesIO(data)).size == (1440, 400)  # programs skip what is inside
     assert wide == png(fig)
     assert narrow is not None
-    assert Image.open(io.BytesIO(narrow)).size == (2 * 100 * NARROW, 2 * 400)
+    assert Image.open(io.BytesIO(narrow)).size == (FINE * NARROW, 2 * 2 * FINE)
     assert unpack(pack(wide, narrow)) == (wide, narrow)
     assert unpack(wide) == (wide, None)
 
@@ -91,6 +91,7 @@ def test_on_a_narrow_screen_panels_stand_one_below_the_other_with_their_labels()
     assert second.yaxis.get_tick_params()["labelleft"]
     assert not third.get_visible()
     assert copy.legends[0]._ncols == 1
+    assert copy.legends[0].get_window_extent().width <= copy.bbox.width
     assert (fig.get_figwidth(), axes[1].get_ylabel(), fig.legends[0]._ncols) == (9, "", 2)
 
 

@@ -12,6 +12,7 @@ from pu_lib.theory.monotonicity import worst_drop_three
 from pu_lib.updates import UPDATES, softmax
 
 __all__ = [
+    "AtTheWall",
     "ChainPlay",
     "Counterexample",
     "CycleComic",
@@ -231,3 +232,23 @@ class SampledValues(Live):
     noise = traitlets.Float(1.0, min=0.0, max=1.0).tag(sync=True)
     seed = traitlets.Int(1, min=0).tag(sync=True)
     power = traitlets.Float(0.6, read_only=True).tag(sync=True)
+
+
+class AtTheWall(Live):
+    """Sparsemax, DI and MCE when the better of two actions changes after n updates.
+
+    Attributes
+    ----------
+    n : int
+        The number of updates before the values are exchanged, from 1 to 40.
+    eta : float
+        The weight of every update, one of `SIZES`; none is the inverse of an integer, with which
+        rounding would decide whether the wall is reached.
+    """
+
+    SIZES = (0.03, 0.07, 0.15, 0.3, 0.6)
+    _esm = module("plot", "at_the_wall")
+
+    n = traitlets.Int(5, min=1, max=40).tag(sync=True)
+    eta = traitlets.Enum(SIZES, 0.07).tag(sync=True)
+    sizes = traitlets.List(list(SIZES), read_only=True).tag(sync=True)

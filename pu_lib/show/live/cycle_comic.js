@@ -81,7 +81,7 @@ function render({ model, el }) {
       if (!large) return;
       const tags = [`${a_(a)} ${reward(rewards[s][a])}`, chosen ? "greedy" : "", lead ? "on top" : ""].filter(Boolean);
       tags.forEach((text, i) => svg("text", {
-        x: at[0], y: at[1] + 14 * i - 7 * (tags.length - 1), "text-anchor": "middle", class: i ? "pu-live-tag" : "pu-live-mark",
+        x: at[0], y: at[1], dy: `${1.05 * (i - (tags.length - 1) / 2)}em`, "text-anchor": "middle", class: i ? "pu-live-tag" : "pu-live-mark",
       }, picture, text));
     }));
     PLACES.forEach(([cx, cy], s) => {

@@ -52,7 +52,7 @@ function render({ model, el }) {
     const row = html("tr", {}, html("th", { scope: "row" }, html("label", {}, box, swatch, labels[name])), ...cells);
     return [name, { box, cells, row }];
   }));
-  const heads = ["update", "steps to 50 %", "to 95 %", "now", "first step’s gain"];
+  const heads = ["update", "steps to 50\u00a0%", "to 95\u00a0%", "now", "first step’s gain"];
   const table = html("table", {},
     html("thead", {}, html("tr", {}, ...heads.map((text) => html("th", { scope: "col" }, text)))),
     html("tbody", {}, ...names.map((name) => rows[name].row)));
