@@ -7,18 +7,21 @@ BIN := $(ENV)/bin
 # Node of the machine, or the one that requirements-node.txt puts into the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Compiled modules are kept even where the machine says otherwise: a kernel a notebook imports them all.
+export PYTHONDONTWRITEBYTECODE :=
 
 COMPILE = uv pip compile --quiet --universal --fork-strategy fewest --generate-hashes \
   --python-version 3.11 --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help bench book test proofs serve lab pdf clean pins browser licences audit versions wheel
+.PHONY: help bench book test proofs serve lab pdf clean pins browser licences audit versions wheel report
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
 
 book: $(ENV)/.installed node_modules/.installed  ## Execute every notebook and render the book
 	$(BIN)/python tools/toc.py
+	$(BIN)/python tools/report.py
 	$(BIN)/jupyter-book build . -W -n --keep-going
 
 test: $(ENV)/.installed node_modules/.installed browser  ## Test everything
@@ -34,7 +37,7 @@ serve: book  ## Serve the book at http://localhost:8000 (PORT names another)
 	@$(BIN)/python tools/serve.py --port $(PORT)
 
 lab: $(ENV)/.installed  ## Open the chapters as notebooks
-	$(BIN)/jupyter lab --notebook-dir=book
+	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) start.ipynb
 
 pdf: book browser  ## Print the whole book to _build/book.pdf
 	$(BIN)/python tools/pdf.py
@@ -65,6 +68,9 @@ versions: $(ENV)/bin/python  ## Install other versions than the pinned: RESOLUTI
 wheel: $(ENV)/.installed  ## Build the package and test it as others install it
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	$(BIN)/python -m pytest --quiet tests/test_wheel.py
+
+report: $(ENV)/.installed  ## Write the page of figures; MEASURE="coverage kills" takes some of them anew
+	$(BIN)/python tools/report.py $(MEASURE)
 
 $(ENV)/bin/python:
 	$(PYTHON) -c "import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and 'Python 3.11, 3.12 or 3.13 is needed: make PYTHON=python3.11 ...')"

@@ -32,6 +32,7 @@ from pu_lib.wording import figures_in, fill
 from pu_lib.wording import words as worded
 
 __all__ = [
+    "VERDICTS",
     "Claim",
     "Confirmed",
     "Controls",
@@ -51,6 +52,9 @@ __all__ = [
     "select",
     "sentence_of",
 ]
+
+VERDICTS = "application/vnd.pu-lib.verdicts+json"
+"""The kind of data under which an executed notebook holds its verdicts."""
 
 
 class Scope(StrEnum):
@@ -197,6 +201,19 @@ class Judgement:
         """What pages show of it."""
         check = None if self.claim.status is Status.PENDING else check_of(self.claim)
         return Spoken(self.claim.number, self.sentence, self.verdict, check)
+
+    @property
+    def found(self) -> dict[str, Any]:
+        """What the check found, in plain values that do not differ from run to run."""
+        verdict = self.verdict
+        return {
+            "id": self.claim.id,
+            "status": verdict.status.value,
+            "margin": self.row()["margin"],
+            "summary": verdict.summary,
+            "sentence": self.sentence,
+            "counterexample": verdict.counterexample is not None,
+        }
 
     def row(self) -> dict[str, Any]:
         """Return the judgement as plain values for JSON.
@@ -408,6 +425,10 @@ class Confirmed:
     def _repr_html_(self) -> str:
         said = [judged.spoken for judged in self.judgements]
         return box(*said) if len(said) == 1 else listed(said)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        """Return the verdicts as data, which a program finds in the executed notebook."""
+        return {VERDICTS: [judged.found for judged in self.judgements]}
 
 
 def confirm(*claims: Claim | str) -> Confirmed:

@@ -19,6 +19,7 @@ from pu_lib.parametrizations import rows, weights
 __all__ = ["Look", "Parametrization", "Update"]
 
 Parametrization = Literal["softmax", "escort", "direct"]
+_MOST_PARAMETERS = 200_000_000
 
 
 class Look(NamedTuple):
@@ -222,12 +223,17 @@ class Update(ABC):
         Raises
         ------
         ValueError
-            If there is no state or fewer than two actions.
+            If there is no state, fewer than two actions, or too many of both to be stored.
         """
         if n_states < 1:
             raise ValueError(f"n_states: expected at least one state, got {n_states}.")
         if n_actions < 2:
             raise ValueError(f"n_actions: expected at least two actions, got {n_actions}.")
+        if n_states * n_actions > _MOST_PARAMETERS:
+            raise ValueError(
+                f"n_states: {n_states} states and {n_actions} actions have more than the "
+                f"{_MOST_PARAMETERS} parameters that are stored at most."
+            )
         return np.full((n_states, n_actions), self.uniform(n_actions))
 
     def uniform(self, n_actions: int) -> float:

@@ -17,6 +17,7 @@ Each function below is one such wish:
 - `publish`: launch buttons, canonical and preview addresses follow from one setting, the
   repository's public address in ``_config.yml``; while it is empty there are none.
 - `explain_terms`: a link to a glossary term carries the first sentence of its definition.
+- `offer_narrow_pictures`, `unpack_pictures`: figures have a second picture for narrow screens.
 - `spare_excerpts_formulas`: excerpts in the search results leave formulas out, which would stand
   there as LaTeX.
 - `LedgerDirective`: tables of `pu_lib.show.ledger` in Markdown pages.
@@ -150,6 +151,8 @@ def tidy_statements(app: Sphinx, document: nodes.document) -> None:
         node.parent.insert(
             node.parent.index(node), addnodes.index(entries=entries, docname=docname)
         )
+        # the domain has gathered the page's entries before; the general index prints what it knows
+        app.env.get_domain("index").entries.setdefault(docname, []).extend(entries)
         if name.split()[0].lower() in KINDS:
             _unwrap(title)
             node["classes"].append("named")
@@ -167,10 +170,12 @@ def list_titles(index: ProofIndex, docnames: Any = None) -> tuple[list[tuple[str
     env = index.domain.env
     chapters: dict[str, list[tuple[Any, ...]]] = {}
     for label, found in getattr(env, "proof_list", {}).items():
-        kind, docname = found["realtype"], found["docname"]
-        row = (_titles(env).get(label, kind.title()), 0, docname, label, "", "", kind)
-        chapters.setdefault(env.titles[docname].astext(), []).append(row)
-    return list(chapters.items()), True
+        title = _titles(env).get(label, found["realtype"].title())
+        row = (title, 0, found["docname"], label, "", "", "")
+        chapters.setdefault(found["docname"], []).append(row)
+    order = [page for pages in env.toctree_includes.values() for page in pages]
+    known = sorted(chapters, key=lambda page: order.index(page) if page in order else len(order))
+    return [(env.titles[page].astext(), chapters[page]) for page in known], True
 
 
 def _is_statement(node: nodes.Node) -> bool:
@@ -308,6 +313,41 @@ def spare_excerpts_formulas(
         app.add_js_file(None, body=EXCERPTS)
 
 
+PICTURE = re.compile(r'<img\b[^>]*?\bsrc="([^"]*?_images/([^"/]+))\.png"[^>]*>')
+
+
+def offer_narrow_pictures(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Let narrow screens take the picture that a figure has brought for them."""
+    from pu_lib.show.narrow import unpack
+
+    places = {name: path for path, (_, name) in app.env.images.items()}
+
+    def both(found: re.Match[str]) -> str:
+        path = Path(app.srcdir) / places.get(f"{found[2]}.png", "")
+        if not path.is_file() or unpack(path.read_bytes())[1] is None:
+            return found[0]
+        narrow = f'<source media="screen and (max-width: 36rem)" srcset="{found[1]}-narrow.png">'
+        return f"<picture>{narrow}{found[0]}</picture>"
+
+    if "body" in context:
+        context["body"] = PICTURE.sub(both, context["body"])
+
+
+def unpack_pictures(app: Sphinx, exception: Exception | None) -> None:
+    """Write the pictures for narrow screens beside those that brought them."""
+    from pu_lib.show.narrow import unpack
+
+    if exception is not None or app.builder.format != "html":
+        return
+    for path in (Path(app.outdir) / "_images").glob("*.png"):
+        wide, narrow = unpack(path.read_bytes())
+        if narrow is not None:
+            path.write_bytes(wide)
+            path.with_name(f"{path.stem}-narrow.png").write_bytes(narrow)
+
+
 class LedgerDirective(SphinxDirective):
     """A table of `pu_lib.show.ledger` by the name of its function: ``summary``, for instance."""
 
@@ -352,8 +392,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-collect-pages", keep_index_entries)
     app.connect("html-page-context", gather_widgets)
     app.connect("html-page-context", spare_excerpts_formulas)
+    app.connect("html-page-context", offer_narrow_pictures)
     app.connect("html-page-context", preview, priority=900)
     app.connect("build-finished", copy_assets)
+    app.connect("build-finished", unpack_pictures)
     app.connect("build-finished", forget_after_warnings, priority=900)
     app.set_html_assets_policy("always")  # sliders' labels and the ledger hold formulas, too
     app.add_js_file("early.js", priority=1)

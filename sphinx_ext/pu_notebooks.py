@@ -147,6 +147,17 @@ class Execution:
             (TIMES / self.path.stem).write_text(str(seconds))
 
 
+def kept(path: Path) -> list[nbformat.NotebookNode]:
+    """Return the cells of a notebook with what they put out, none if the cache has them not."""
+    execution = Execution(path, nbformat.read(path, 4), current())
+    if not execution.is_kept:
+        return []
+    with alone(execution.folder / "locks" / "cache"):
+        cache = get_cache(str(execution.folder))
+        _, merged = cache.merge_match_into_notebook(execution.notebook)
+    return list(merged.cells)
+
+
 def expected(path: Path) -> float:
     """Return how long a notebook took when it was executed last, else a guess from its size."""
     try:

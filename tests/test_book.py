@@ -135,8 +135,7 @@ def test_pictures_have_words_captions_and_names(notebook: Path) -> None:
         image, figure = cell.metadata.mystnb.image, cell.metadata.mystnb.figure
         where = f"{notebook.name}: {cell.source!r}"
         assert len(image.alt) >= 40, f"the words of the picture are too few in {where}"
-        kinds = [f"{kind}{wide}" for kind in ("lineplot", "heatmap") for wide in ("", " wide")]
-        assert image.get("classes") in kinds, f"no class in {where}"
+        assert image.get("classes") in ("lineplot", "heatmap"), f"no class in {where}"
         assert figure.caption, f"no caption in {where}"
         assert figure.name.startswith("fig-"), f"{figure.name} in {where}"
 
@@ -171,6 +170,21 @@ def test_the_table_of_contents_follows_the_ledger() -> None:
     assert (ROOT / "_toc.yml").read_text("utf-8") == toc.table(), "run tools/toc.py"
     judging = [name for name in listed() if name.removeprefix("book/") in chapters()]
     assert judging == [f"book/{name}" for name in chapters()]
+
+
+def test_the_notebook_that_jupyterlab_opens_lists_the_chapters_and_runs() -> None:
+    text = (ROOT / "start.ipynb").read_text("utf-8")
+    assert text == toc.start(), "run tools/toc.py"
+    notebook = nbformat.reads(text, 4)
+    nbformat.validate(notebook)
+    words = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert re.findall(r"\(book/([a-z-]+)\.ipynb\)", words) == [
+        name.removeprefix("book/") for name in listed() if (ROOT / f"{name}.ipynb").exists()
+    ]
+    # nothing that JupyterLab does not typeset by itself
+    assert not re.search(r"^:::|^```\{|\{[a-z:]+\}`", words, re.MULTILINE)
+    (code,) = (cell.source for cell in notebook.cells if cell.cell_type == "code")
+    exec(code, {})
 
 
 def test_a_page_without_a_place_is_named(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ def test_an_exact_tie_of_irrationals_is_never_given_an_answer():
 def test_root_sum_finds_cancellations_and_only_those():
     assert root_sum([(Fraction(2), 4), (Fraction(-1), 1)]) == {}
     assert root_sum([(Fraction(1), 2), (Fraction(1), 8)]) == {2: Fraction(3, 4)}
+    assert root_sum([(Fraction(1), 27), (Fraction(1), 12)]) == {3: Fraction(5, 18)}
 
 
 @given(st.lists(st.tuples(st.fractions(-9, 9, max_denominator=9), st.integers(1, 500)), max_size=8))
@@ -89,3 +90,28 @@ def test_a_linear_system_is_solved_in_every_arithmetic():
         assert y == pytest.approx(float(x), rel=1e-14)
         assert z.contains(ball(x))
         assert z.rad() < 1e-10
+
+
+def test_one_equation_is_solved_too():
+    assert solve([[Fraction(2)]], [Fraction(3)]) == [Fraction(3, 2)]
+    assert solve([[arb(2)]], [arb(3)])[0] == arb(3) / 2
+
+
+@pytest.mark.parametrize(
+    ("limits", "tried"),
+    [
+        ({"bits": 64, "max_bits": 300}, [64, 128, 256]),
+        ({"bits": 64, "max_bits": 256}, [64, 128, 256]),
+        ({}, [2**k for k in range(7, 17)]),
+    ],
+)
+def test_the_precision_is_doubled_as_long_as_it_may_be(limits, tried):
+    used = []
+
+    def undecided():
+        used.append(ctx.prec)
+        raise Undecided("too near")
+
+    with pytest.raises(Undecided, match="too near: two of the numbers"):
+        certified(undecided, **limits)
+    assert used == tried

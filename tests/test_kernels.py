@@ -299,6 +299,11 @@ def test_the_compiled_process_is_the_library_s_on_several_states(row, on_policy)
         assert_allclose([float(x) for x in q], theirs.q[-1, s], rtol=1e-9, atol=1e-9)
 
 
+def test_the_value_and_the_greedy_action_of_a_state_by_hand():
+    assert kernels.mean([Fraction(1, 4), Fraction(3, 4)], [4, 8], 2) == 7
+    assert [kernels.greedy(q, 3) for q in ([1, 3, 3], [5, 3, 3], [1, 1, 2])] == [1, 0, 2]
+
+
 def test_updates_that_the_process_cannot_run_are_refused():
     one = DeterministicMDP(np.zeros((1, 2)), np.full((1, 2), -1), np.array([2]), 0.9)
     for update in ("di", make_update("pg-es", p=3)):

@@ -104,3 +104,10 @@ def test_an_update_of_a_module_of_ones_own_is_named_by_its_place(tmp_path, monke
         run("chain", "mine:Yours", 5)
     with pytest.raises(ValueError, match=r"neither an Update nor a class"):
         run("chain", "json:loads", 5)
+
+
+def test_without_a_subcommand_it_asks_for_one(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 2
+    assert "required: SUBCOMMAND" in capsys.readouterr().err

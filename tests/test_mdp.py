@@ -1,11 +1,18 @@
 """Exact evaluation and optimal values against QuantEcon's solver, and the sentences of errors."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse
 from quantecon.markov import DiscreteDP
 
-from pu_lib.mdp import FiniteMDP
+from pu_lib.domains import as_process, chain
+from pu_lib.environments import _count_actions, from_gymnasium
+from pu_lib.mdp import FiniteMDP, _largest
+from pu_lib.settings import _read
+from pu_lib.trajectories import run
+from pu_lib.updates import UPDATES
 
 
 def draw(rng, n_states=20, n_actions=3, discount=0.95, successors=None):
@@ -447,3 +454,65 @@ def test_rewards_of_transitions_survive_a_file(tmp_path):
     np.testing.assert_array_equal(again.transition_rewards, paid)
     np.testing.assert_array_equal(again.rewards, [[0.5, 2.5], [4.5, 6.5]])
     assert repr(again) == "FiniteMDP(2 states, 2 actions, discount 0.9, 0 terminal)"
+
+
+def test_the_residual_is_the_largest_error_in_either_direction():
+    assert _largest(np.array([1.0, -3.0, 2.0])) == 3.0
+
+
+@pytest.mark.parametrize(("n", "sparse"), [(600, True), (30, False)])
+def test_a_large_process_with_few_successors_is_kept_sparse(n, sparse):
+    transitions = np.zeros((n, 2, n))
+    transitions[np.arange(n), :, (np.arange(n) + 1) % n] = 1.0
+    start = np.eye(n)[0]
+    for given in (transitions, scipy.sparse.csr_array(transitions.reshape(2 * n, n))):
+        mdp = FiniteMDP(given, np.ones((n, 2)), start, 0.5)
+        assert scipy.sparse.issparse(mdp._matrix) is sparse
+    full = FiniteMDP(np.full((n, 1, n), 1 / n), np.ones((n, 1)), start, 0.5)
+    assert not scipy.sparse.issparse(full._matrix)
+
+
+def test_a_process_is_read_from_its_file_by_name(tmp_path):
+    path = tmp_path / "own.npz"
+    FiniteMDP([[[1.0], [1.0]]], [[1.0, 0.0]], [1.0], 0.9).save(path)
+    for name in (path, str(path)):
+        assert as_process(name).rewards.tolist() == [[1.0, 0.0]]
+
+
+def test_the_actions_of_a_table_are_counted():
+    assert _count_actions({0: {0: [], 1: []}, 1: {0: [], 1: []}}) == 2
+    assert _count_actions({0: {0: []}, 1: {0: []}}) == 1
+    assert _count_actions({}) == 0
+    with pytest.raises(ValueError, match="no actions 0 to 1 in state 1"):
+        _count_actions({0: {0: [], 1: []}, 1: {0: []}})
+
+
+def test_settings_are_read_by_the_type_of_what_they_replace():
+    assert [_read("x", text, False) for text in ("True", "False")] == [True, False]
+    assert [_read("x", "3", like) for like in (1, 1.0, "word")] == [3, 3.0, 3.0]
+
+
+@pytest.mark.parametrize("weight", [np.inf, -1.0])
+def test_a_weighting_that_is_no_weight_is_refused_on_the_way(weight):
+    with pytest.raises(ValueError, match="weight: expected"):
+        run(chain(3), UPDATES["pg-sm"], 3, weighting=lambda *_: np.full(3, weight))
+
+
+def test_an_environment_needs_its_table_and_its_start():
+    table = {0: {0: [(1.0, 0, 1.0, True)]}}
+    start = np.ones(1)
+    whole = from_gymnasium(SimpleNamespace(P=table, initial_state_distrib=start), 0.9)
+    assert whole.rewards[0, 0] == 1.0
+    for lacking in (
+        {"P": table},
+        {"initial_state_distrib": start},
+        {"P": {}, "initial_state_distrib": start},
+    ):
+        with pytest.raises(ValueError, match="has no transition table with an initial"):
+            from_gymnasium(SimpleNamespace(**lacking), 0.9)
+
+
+def test_processes_that_start_almost_alike_have_names_of_their_own():
+    starts = ([1.0, 0.0], [1.0, 1e-20])
+    names = {FiniteMDP(np.full((2, 1, 2), 0.5), np.ones((2, 1)), s, 0.5).digest for s in starts}
+    assert len(names) == 2

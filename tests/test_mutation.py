@@ -1,11 +1,16 @@
 """The mistakes that `make mutants` puts into a module, and the tests it tries them with."""
 
 import ast
+import json
+from collections import Counter
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import mutants as tool
 import pytest
 from mutation import functions, mutants
+from trial import Collected, forked
 
 MODULE = '''
 """Words, which are left alone: 1 + 1."""
@@ -66,7 +71,8 @@ def test_equal_changes_of_a_function_are_numbered(module):
 def test_what_a_check_looks_at_is_left_alone(tmp_path):
     (tmp_path / "pu_lib" / "checks").mkdir(parents=True)
     (tmp_path / "pu_lib/checks/x.py").write_text(
-        "@check('x', moved={'y': {'n': 3}}, n=4)\ndef f(n=5) -> Tuple[1, 2]:\n    return n\n"
+        "@check('x', moved={'y': {'n': 3}}, n=4)\ndef f(n=5) -> Tuple[1, 2]:\n"
+        "    return rng.normal(size=6)\n"
     )
     assert mutants(tmp_path, "pu_lib/checks/x.py") == []
 
@@ -88,20 +94,101 @@ def test_a_mutant_is_tried_with_the_tests_that_enter_its_function(module):
         return {"passed": passed, "seconds": seconds, "reached": list(reached)}
 
     reach = {
-        "tests/a.py": {
-            "tests/a.py::slow": entry(9.0, "é.py:count"),
-            "tests/a.py::quick": entry(0.1, "é.py:count"),
-            "tests/a.py::other": entry(0.1, "é.py:else"),
-            "tests/a.py::broken": entry(0.1, "é.py:count", passed=False),
-        },
-        "tests/test_é.py": {"tests/test_é.py::own": entry(1.0, "é.py:count")},
+        "tests/a.py::slow": entry(9.0, "é.py:count"),
+        "tests/a.py::quick": entry(0.1, "é.py:count"),
+        "tests/a.py::other": entry(0.1, "é.py:else"),
+        "tests/a.py::broken": entry(0.1, "é.py:count", passed=False),
+        "tests/test_é.py::own": entry(0.11, "é.py:count"),
     }
     inside, *_ = (m for m in mutants(module, "é.py") if m.function)
     outside, *_ = (m for m in mutants(module, "é.py") if not m.function)
     own, quick, slow = "tests/test_é.py::own", "tests/a.py::quick", "tests/a.py::slow"
-    assert tool.tests_of(reach, 40.0)(inside) == ([own, quick, slow], pytest.approx(10.1))
-    assert tool.tests_of(reach, 5.0)(inside) == ([own, quick], pytest.approx(1.1))
-    assert set(tool.tests_of(reach, 40.0)(outside)[0]) == {own, quick, slow, "tests/a.py::other"}
+    order = tool.Order(reach, 40.0)
+    assert order.of(inside) == ([own, quick, slow], pytest.approx(9.21))
+    assert tool.Order(reach, 5.0).of(inside) == ([own, quick], pytest.approx(0.21))
+    assert set(order.of(outside)[0]) == {own, quick, slow, "tests/a.py::other"}
+    assert (order.is_entered(inside), order.is_entered(outside)) == (True, False)
+    order.note(inside, quick)
+    assert order.of(inside)[0] == [quick, own, slow]
+
+
+TRIED = """
+from functools import cache, partial
+
+@cache
+def twice(x):
+    return x + x
+
+class A:
+    def grown(self, x):
+        return [y + twice(1) for y in x]
+
+def made(x):
+    def inner():
+        return x * 3
+    return inner
+
+KEPT = made(2)
+EARLY = twice(5) + 1
+"""
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> tuple[Collected, ModuleType]:
+    """A small library in memory, with tests that were collected."""
+    (tmp_path / "pu_lib").mkdir()
+    path = tmp_path / "pu_lib" / "tried.py"
+    path.write_text(TRIED)
+    spec = spec_from_file_location("tried", path)
+    library = module_from_spec(spec)
+    spec.loader.exec_module(library)
+    return Collected(SimpleNamespace(items=[]), tmp_path), library
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "results"),
+    [
+        ("x + x", "x - x", (0, [4], 6)),
+        ("y + twice", "y - twice", (4, [2], 6)),
+        ("x * 3", "x / 2", (4, [6], 1)),
+    ],
+)
+def test_functions_in_memory_take_the_code_of_the_mutant(held, before, after, results):
+    tests, library = held
+    assert (library.twice(2), library.A().grown([4]), library.KEPT()) == (4, [6], 6)
+    assert tests.exchange("pu_lib/tried.py", TRIED.replace(before, after).encode())
+    assert (library.twice(2), library.A().grown([4]), library.KEPT()) == results
+    assert library.EARLY == 11
+
+
+@pytest.mark.parametrize(("before", "after"), [("5) + 1", "5) - 1"), ("made(2)", "made(3)")])
+def test_what_is_done_at_import_is_not_done_again(held, before, after):
+    tests, _ = held
+    assert not tests.exchange("pu_lib/tried.py", TRIED.replace(before, after).encode())
+
+
+def test_what_is_forked_ends_with_its_code_or_in_its_time():
+    assert [forked(lambda code=code: code, 5.0) for code in (0, 3)] == [0, 3]
+
+    def forever() -> int:
+        while True:
+            pass
+
+    assert forked(forever, 0.0) is None
+
+
+def test_the_recorded_table_is_that_of_its_own_figures():
+    """Whatever has gone from the source since is marked: `tools/mutants.py --mark`."""
+    content = json.loads(tool.TABLE.read_text("utf-8"))
+    assert content == tool.marked(content), "run `python tools/mutants.py --mark`"
+    assert set(content["modules"]) <= set(tool.modules())
+    known = tool.equivalent()
+    assert content["equivalent"].keys() - set(content["stale"]) <= known.keys()
+    surviving = Counter(name.split(":")[0] for name in content["survivors"])
+    same = Counter(name.split(":")[0] for name in content["equivalent"])
+    for module, row in content["modules"].items():
+        assert row["tried"] == row["killed"] + row["equivalent"] + row["surviving"], module
+        assert (row["equivalent"], row["surviving"]) == (same[module], surviving[module]), module
 
 
 def test_every_named_mutant_and_every_reason_is_one_of_today():

@@ -13,7 +13,7 @@ PARTS = (
     "_config.yml", "book", "pu_lib", "proofs", "sphinx_ext", "tools", "web", "requirements.txt",
     "package-lock.json", "pyproject.toml",
 )  # fmt: skip
-PAGES = ["book/argument", "book/domino"]
+PAGES = ["book/argument", "book/updates"]
 """Live figures, explorers, theorems, verdicts and plots: what a chapter is made of."""
 
 EXCEPTIONS: dict[str, str] = {}

@@ -15,14 +15,21 @@ def test_exercises_are_numbered_by_chapter() -> None:
     assert numbers["b"]["figure"] == {"fig-b": (2,)}, "figures count through the book"
 
 
-def test_statements_are_listed_by_title() -> None:
-    title = SimpleNamespace(astext=lambda: "Unlearning")
+def test_statements_are_listed_by_title_in_the_order_of_the_chapters() -> None:
+    titles = {name: SimpleNamespace(astext=name.title) for name in ("domino", "unlearning")}
     found = {
+        "thm-z": {"docname": "domino", "realtype": "theorem"},
         "thm-x": {"docname": "unlearning", "realtype": "theorem"},
         "lem-y": {"docname": "unlearning", "realtype": "lemma"},
     }
-    env = SimpleNamespace(titles={"unlearning": title}, proof_list=found, pu_titles={"thm-x": "T"})
+    env = SimpleNamespace(
+        titles=titles,
+        proof_list=found,
+        pu_titles={"thm-x": "X", "thm-z": "Z"},
+        toctree_includes={"index": ["unlearning", "domino"]},
+    )
     listed, _ = list_titles(SimpleNamespace(domain=SimpleNamespace(env=env)))
-    ((chapter, rows),) = listed
-    assert chapter == "Unlearning"
-    assert [(row[0], row[3]) for row in rows] == [("T", "thm-x"), ("Lemma", "lem-y")]
+    assert [(chapter, [(row[0], row[3]) for row in rows]) for chapter, rows in listed] == [
+        ("Unlearning", [("X", "thm-x"), ("Lemma", "lem-y")]),
+        ("Domino", [("Z", "thm-z")]),
+    ]

@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from pu_lib.updates import (
     UPDATES,
+    Update,
     advantage,
     escort,
     greedy_mask,
@@ -112,6 +113,25 @@ def test_parameters_of_a_thousand_and_weights_of_a_million_are_safe():
     np.testing.assert_array_equal(
         UPDATES["di"].step([[0.2, 0.3, 0.5]], q[:1], 1e6), [[0.0, 1.0, 0.0]]
     )
+
+
+class Renamed(Update):
+    """An update of one's own that does not say what its uniform parameters are."""
+
+    name, parametrization = "renamed", "direct"
+
+    def to_policy(self, theta):
+        return theta.copy()
+
+    def to_parameters(self, pi):
+        return pi.copy()
+
+    def advance(self, theta, q, weight, rng):
+        return theta
+
+
+def test_an_update_that_does_not_say_so_starts_from_the_parameters_of_the_uniform_policy():
+    np.testing.assert_array_equal(Renamed().initial(2, 4), np.full((2, 4), 0.25))
 
 
 # Gradients
@@ -418,3 +438,8 @@ def test_bad_input_is_named_in_a_sentence(call, sentence):
 def test_the_advantage_has_mean_zero():
     pi, q = np.array([0.2, 0.3, 0.5]), np.array([1.0, -1.0, 4.0])
     assert abs(np.sum(pi * advantage(pi, q))) < 1e-15
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_escort_policies_of_parameters_of_any_size(size):
+    np.testing.assert_allclose(escort(np.array([size, -2 * size])), [0.2, 0.8])

@@ -89,3 +89,4 @@ def test_without_a_name_all_claims_are_refused_before_the_work(
     assert done.returncode == 2
     assert "pip install 'pu-lib[empirical]'" in done.stderr
     assert done.stdout == ""
+    assert "claim/s" not in done.stderr, "it was found missing only on the way"

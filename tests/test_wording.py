@@ -26,6 +26,7 @@ THIN = "\N{NARROW NO-BREAK SPACE}"
         (1e-12, "$10^{-12}$"),
         (math.inf, r"$\infty$"),
         (12.0, "12"),
+        (1e6, "$10^{6}$"),
     ],
 )
 def test_numbers_have_four_digits_and_no_exponents(value: float, text: str) -> None:

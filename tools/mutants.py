@@ -2,12 +2,14 @@
 
 A sample of every module by seed, or all with ``--all``. The tests run once, instrumented, so that
 it is known which test enters which function; then each mutant is tried with the tests that enter
-the function it is in, the module's own tests first, and the first failure kills it. It all happens
-in a copy of the repository under ``_build/mutants``, where an interrupted run goes on.
+the function it is in, what killed there before and what is quick first, and the first failure
+kills it. It all happens in a copy of the repository under ``_build/mutants``, where an interrupted
+run goes on.
 
 Of the tools there are, mutmut leaves decorated functions alone, which all checks are, and
 Cosmic Ray starts Python anew for every mutant, with all it imports. Here a process that has
-imported the third-party libraries is forked instead.
+collected the tests is forked (`trial`), and only what is done at import, and what is compiled, is
+tried in a process that has to import the library.
 
 The table is written to ``pu_lib/ledger/mutants.json``. A survivor that changes nothing that could
 be observed stands, with the reason, in ``tools/mutants.toml``, and so do mutants that are tried
@@ -20,6 +22,7 @@ import argparse
 import ast
 import fnmatch
 import json
+import math
 import os
 import resource
 import shutil
@@ -27,84 +30,56 @@ import signal
 import sys
 import time
 import tomllib
-from collections import defaultdict
-from contextlib import suppress
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from mutation import Mutant, functions, mutants
 from tqdm import tqdm
+from trial import Collected, forked, hold, run_pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "_build" / "mutants"
-COPY, INSTRUMENTED = WORK / f"mutated-{os.getpid()}", WORK / "instrumented"
-REACH, RESULTS = WORK / "reach.json", WORK / "results.jsonl"
+COPY = WORK / f"mutated-{os.getpid()}"
+REACH, RESULTS = WORK / "reach.jsonl", WORK / "results.jsonl"
 TABLE = ROOT / "pu_lib" / "ledger" / "mutants.json"
 SETTINGS = ROOT / "tools" / "mutants.toml"
 
 # Figures are looked at by the tests of the pages, which a mutant is not worth the time of.
 LEFT_OUT = ("pu_lib/show/*", "pu_lib/empirical/bench.py", "pu_lib/cli/bench.py")
 # Whatever everything else stands on is sampled more than the rest.
-CORE = ("pu_lib/updates.py", "pu_lib/kernels.py", "pu_lib/mdp.py", "pu_lib/exact.py")
-# Sources that are compiled cannot be instrumented: which tests run them is written here.
-COMPILED = ("pu_lib/engine/*", "pu_lib/kernels.py")
+CORE = (
+    "pu_lib/updates.py", "pu_lib/parametrizations.py", "pu_lib/kernels.py", "pu_lib/mdp.py",
+    "pu_lib/exact.py",
+)  # fmt: skip
+# Sources that are compiled cannot be instrumented: which tests run them is written here. Those
+# whose compiled code is kept on disk are imported anew.
+COMPILED, KEPT = ("pu_lib/engine/*", "pu_lib/kernels.py"), ("pu_lib/engine/*",)
 COMPILED_TESTS = ("tests/test_kernels.py", "tests/empirical/test_jekyll_hyde.py")
 # These look at files, pages or copies of the repository, not at what the library computes.
 NOT_RUN = (
-    "tests/show/*", "tests/fuzz/*", "tests/test_pages.py", "tests/test_wheel.py",
-    "tests/test_rooms.py",
-    "tests/test_book.py", "tests/test_proofs.py", "tests/test_docstrings.py",
-    "tests/test_readme.py", "tests/test_style.py", "tests/test_compiling.py",
+    "tests/show/test_[!g]*", "tests/fuzz/*", "tests/test_pages.py", "tests/test_wheel.py",
+    "tests/test_rooms.py", "tests/test_extension.py", "tests/test_reproducible.py",
+    "tests/test_mutation.py", "tests/test_solutions.py", "tests/test_sphinx_ext.py",
+    "tests/test_paper_items.py", "tests/test_book.py", "tests/test_proofs.py",
+    "tests/test_docstrings.py", "tests/test_readme.py", "tests/test_style.py",
+    "tests/test_numbers.py", "tests/test_report.py", "tests/test_compiling.py",
 )  # fmt: skip
-# What the tests import again and again; the last ones only beside the experiments.
-HEAVY = ("scipy.sparse.linalg", "scipy.stats", "scipy.optimize", "flint", "hypothesis")
-_IDLE = 60.0  # seconds without a sign of work
-HEAVIER = ("numba", "pandas", "pyarrow.parquet", "matplotlib.pyplot", "gymnasium")
-
-_COLLECTED = """
-REACHED = set()
-
-
-def reached(name):
-    REACHED.add(name)
-"""
-
-
-class Reach:
-    """A plugin of pytest: which functions of the library each test enters, and its seconds."""
-
-    def __init__(self) -> None:
-        self.tests: dict[str, Any] = {}
-
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        """Note what the test enters, and how long it takes."""
-        names: set[str] = import_module("_reach").REACHED
-        names.clear()
-        start = time.process_time()
-        self.tests[item.nodeid] = entry = {"passed": True}
-        yield
-        entry.update(seconds=round(time.process_time() - start, 2), reached=sorted(names))
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note whether it passed."""
-        if not report.passed:
-            self.tests[report.nodeid]["passed"] = False
-
-
-class Chosen:
-    """A plugin of pytest: only the named tests, in that order."""
-
-    def __init__(self, names: list[str]) -> None:
-        self.order = {name: i for i, name in enumerate(names)}
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep the chosen tests."""
-        chosen = [item for item in items if item.nodeid in self.order]
-        items[:] = sorted(chosen, key=lambda item: self.order[item.nodeid])
+# What the library and the tests import of others, before a mutant is imported in a fork.
+HEAVY = (
+    "scipy.sparse.linalg", "scipy.stats", "scipy.optimize", "flint", "hypothesis", "numba",
+    "pandas", "pyarrow.parquet", "matplotlib.pyplot", "gymnasium", "nbmake.pytest_items",
+    "playwright.sync_api", "xdist.scheduler", "quantecon",
+)  # fmt: skip
+LONGEST = 3.0  # seconds that a test may take to be run for every mutant
+FILES = 3  # files of tests that are imported for a mutant that is
+ALIVE = ("survived", "unreached")
+_NOT_HERE = 77
 
 
 def modules() -> list[str]:
@@ -136,225 +111,306 @@ def sample(module: str, seed: int, each: int | None, root: Path = ROOT) -> list[
     return chosen + found[: 3 * each if module in CORE else each]
 
 
+def in_turn(samples: list[list[Mutant]]) -> list[Mutant]:
+    """Return the mutants of several samples so that all are tried to the same share at any time."""
+    placed = [(i / len(found), m) for found in samples for i, m in enumerate(found)]
+    return [mutant for _, mutant in sorted(placed, key=lambda pair: pair[0])]
+
+
 # The copy, and what the tests reach in it
 
 
-def make_copy(copy: Path) -> None:
+def make_copy() -> None:
     """Copy what the tests need, and the compiled code of the engine, which knows its sources."""
-    shutil.rmtree(copy, ignore_errors=True)
+    shutil.rmtree(COPY, ignore_errors=True)
     skipped = shutil.ignore_patterns("*.pyc", ".*", "_build", "node_modules", "*.egg-info")
-    shutil.copytree(ROOT, copy, ignore=skipped)
-    if copy == INSTRUMENTED:
-        (copy / "_reach.py").write_text(_COLLECTED)
-        for path in modules():
-            if not _matches(path, COMPILED):
-                (copy / path).write_text(_instrumented(path))
+    shutil.copytree(ROOT, COPY, ignore=skipped)
 
 
-def _instrumented(path: str) -> str:
+def instrumented(source: bytes, path: str) -> bytes:
     """Return the source of a module whose functions say that they were entered."""
-    tree = ast.parse((ROOT / path).read_bytes())
+    tree = ast.parse(source)
     for name, node in list(functions(tree)):
-        call = ast.parse(f"__import__('_reach').reached({path + ':' + name!r})").body
+        call = ast.parse(f"__import__('_reach').entered({path + ':' + name!r})").body
         documented = ast.get_docstring(node) is not None
         node.body[documented:documented] = call
-    return ast.unparse(ast.fix_missing_locations(tree))
+    return ast.unparse(ast.fix_missing_locations(tree)).encode()
 
 
-def test_files() -> list[str]:
+def test_files(chosen: tuple[str, ...]) -> list[str]:
     """Return the files of tests that mutants are tried with, the longest last."""
     paths = (str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
     late = ("tests/test_claims.py", "tests/empirical/*")
-    chosen = [path for path in paths if not _matches(path, NOT_RUN)]
-    return sorted(chosen, key=lambda path: (_matches(path, late), path))
+    found = [path for path in paths if not _matches(path, NOT_RUN) and _matches(path, chosen)]
+    return sorted(found, key=lambda path: (_matches(path, late), path))
 
 
-def map_tests(again: bool) -> None:
-    """Run all tests once, each file in a process of its own, and note what each test enters."""
-    known: dict[str, Any] = {}
-    if REACH.exists() and not again:
-        known = json.loads(REACH.read_text())
-    files = test_files()
-    todo = [name for name in files if name not in known]
-    if not todo:
-        return
-    make_copy(INSTRUMENTED)
-    found = WORK / "found.json"
-    for name in tqdm(todo, desc="what the tests reach", unit="file"):
-        reach = Reach()
+def reach() -> dict[str, Any]:
+    """Return what is known of the tests, by name.
 
-        def run(name: str = name, reach: Reach = reach) -> int:
-            code = _pytest(INSTRUMENTED, [name], [reach])
-            found.write_text(json.dumps(reach.tests))
-            return code
-
-        if _forked(run, seconds=3600) is not None:
-            known[name] = json.loads(found.read_text())
-            REACH.write_text(json.dumps(known, indent=0))
+    ``reached`` are the functions it enters, ``seconds`` its processor time, ``passed`` whether it
+    passes, in the time that one test may take, ``code`` stands for its source.
+    """
+    if not REACH.exists():
+        return {}
+    entries = [json.loads(line) for line in REACH.read_text().splitlines()]
+    return {entry.pop("test"): entry for entry in entries}
 
 
-def tests_of(reach: dict[str, Any], cap: float) -> Any:
-    """Return a function: the tests to try a mutant with, and the seconds they usually take.
+def _file(test: str) -> str:
+    return test.split("::")[0]
 
-    The tests of the module's own name come first, then the quick ones.
+
+def map_tests(tests: Collected, todo: list[str]) -> None:
+    """Note what each test enters, as soon as it is known.
 
     Parameters
     ----------
-    reach : dict
-        What `map_tests` wrote.
+    tests : Collected
+        Collected tests.
+    todo : list of str
+        Which of them.
+    """
+    entered: set[str] = set()
+    collector = ModuleType("_reach")
+    collector.entered = entered.add  # type: ignore[attr-defined]
+    found = WORK / "found.json"
+
+    def one(name: str) -> bool:
+        start = time.process_time()
+
+        def note(passed: bool) -> None:
+            seconds = round(time.process_time() - start, 2)
+            row = {"passed": passed, "seconds": seconds, "reached": sorted(entered)}
+            found.write_text(json.dumps(row))
+
+        def give_up(*_: object) -> None:
+            note(False)
+            os._exit(0)
+
+        signal.signal(signal.SIGXCPU, give_up)
+        note(tests.run([name]))
+        return False
+
+    def every() -> bool:
+        sys.modules["_reach"] = collector
+        for path in modules():
+            if not _matches(path, COMPILED):
+                tests.exchange(path, instrumented((COPY / path).read_bytes(), path))
+        with REACH.open("a") as out:
+            for name in tqdm(todo, desc="what the tests reach", unit="test"):
+                row = {"passed": False, "seconds": LONGEST, "reached": []}
+                if forked(lambda name=name: one(name), LONGEST) is not None:
+                    row = json.loads(found.read_text())
+                row = {"test": name, "code": tests.digests[name], **row}
+                out.write(json.dumps(row) + "\n")
+                out.flush()
+        return False
+
+    forked(every, None)
+
+
+class Order:
+    """Which tests to try a mutant with.
+
+    Parameters
+    ----------
+    tests : mapping
+        What `reach` returns.
     cap : float
         Seconds that the tests of one mutant may take when nothing is wrong.
     """
-    entering: dict[str, set[str]] = defaultdict(set)
-    tests = {name: test for file in reach.values() for name, test in file.items()}
-    for name, test in tests.items():
-        if test["passed"]:
-            for function in test["reached"]:
-                entering[function].add(name)
-                entering[function.split(":")[0]].add(name)
-            if _matches(name.split("::")[0], COMPILED_TESTS):
-                entering["compiled"].add(name)
 
-    def chosen(mutant: Mutant) -> tuple[list[str], float]:
-        if _matches(mutant.module, COMPILED):
-            names = entering["compiled"]
-        else:
-            function = mutant.function
-            names = entering[f"{mutant.module}:{function}"]
-            while not names and "." in function:  # a class's body, or a function inside another
-                function = function.rpartition(".")[0]
-                names = entering[f"{mutant.module}:{function}"]
-            names = names or entering[mutant.module]
+    def __init__(self, tests: dict[str, Any], cap: float) -> None:
+        self._tests, self._cap = tests, cap
+        self._killed: Counter[tuple[str, str]] = Counter()
+        self._entering: dict[str, set[str]] = defaultdict(set)
+        self._entered: set[str] = set()
+        for name, test in tests.items():
+            self._entered.update(test["reached"])
+            if test["passed"]:
+                for function in test["reached"]:
+                    self._entering[function].add(name)
+                    self._entering[function.split(":")[0]].add(name)
+                if _matches(_file(name), COMPILED_TESTS):
+                    self._entering["compiled"].add(name)
+
+    def of(self, mutant: Mutant) -> tuple[list[str], float]:
+        """Return the tests to try a mutant with, and the seconds they usually take.
+
+        What killed in that function before comes first; then what is quick, and of that the
+        tests of the module's own name.
+        """
         own = f"test_{Path(mutant.module).stem}"
+
+        def rank(name: str) -> tuple[object, ...]:
+            seconds = self.seconds(name)
+            killed = self._killed[f"{mutant.module}:{mutant.function}", name]
+            if not self.is_entered(mutant):
+                return own not in name, seconds, name
+            dear = max(0, math.ceil(2 * math.log10(max(seconds, 0.01) / 0.05)))
+            return -killed if seconds < 1.0 else 0, dear, -killed, own not in name, seconds, name
+
         picked, total = [], 0.0
-        for name in sorted(names, key=lambda n: (own not in n, tests[n]["seconds"], n)):
-            if not picked or total + tests[name]["seconds"] <= cap:
+        for name in sorted(self._found(mutant), key=rank):
+            if not picked or total + self.seconds(name) <= self._cap:
                 picked.append(name)
-                total += tests[name]["seconds"]
+                total += self.seconds(name)
         return picked, total
 
-    return chosen
+    def _found(self, mutant: Mutant) -> set[str]:
+        if _matches(mutant.module, COMPILED):
+            return self._entering["compiled"]
+        if self.is_entered(mutant):
+            return self._entering[f"{mutant.module}:{mutant.function}"]
+        return self._entering[mutant.module]
+
+    def is_entered(self, mutant: Mutant) -> bool:
+        """Whether a test runs the function: else it is run at import, or not at all."""
+        compiled = _matches(mutant.module, COMPILED)
+        return compiled or f"{mutant.module}:{mutant.function}" in self._entered
+
+    def seconds(self, name: str) -> float:
+        """Return the processor time that a test usually takes."""
+        return float(self._tests[name]["seconds"])
+
+    def note(self, mutant: Mutant, name: str) -> None:
+        """Note that a test killed a mutant."""
+        self._killed[f"{mutant.module}:{mutant.function}", name] += 1
 
 
 # Trying
 
 
-def attempt(mutant: Mutant, names: list[str], seconds: float) -> str:
-    """Return how a mutant ended: killed, timeout, survived or unreached."""
-    if not names:
-        return "unreached"
-    path = COPY / mutant.module
-    source = path.read_bytes()
-    path.write_bytes(mutant.apply(source))
-    try:
-        files = list(dict.fromkeys(name.split("::")[0] for name in names))
-        code = _forked(lambda: _pytest(COPY, ["-x", *files], [Chosen(names)]), seconds)
-    finally:
-        path.write_bytes(source)
-    return {0: "survived", None: "timeout", 5: "unreached"}.get(code, "killed")
+Attempt = Callable[[Mutant, list[str], float], tuple[str, str]]
 
 
-def _pytest(folder: Path, arguments: list[str], plugins: list[object]) -> int:
-    os.chdir(folder)
-    os.environ["PYTHONPATH"] = str(folder)
-    sys.path[:] = [str(folder), *(p for p in sys.path if not p.startswith(str(ROOT / "tools")))]
-    fixed = ["-q", "-p", "no:cacheprovider", "-p", "no:nbmake", "-p", "no:xdist", "--no-header"]
-    return int(pytest.main([*fixed, f"--rootdir={folder}", *arguments], plugins))
-
-
-def _forked(work: Any, seconds: float) -> int | None:
-    """Return the exit code of `work` in a forked process, or None past its processor time."""
-    pid = os.fork()
-    if pid == 0:
-        os.setsid()
-        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
-        resource.setrlimit(resource.RLIMIT_DATA, (6 << 30, 6 << 30))
-        code = 1
-        try:
-            for stream in (1, 2):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
-            code = work()
-        finally:
-            os._exit(code)
-    # Processor time does not pass while a test waits for ever: then nothing of it can be seen at
-    # work. On a busy machine it may wait for the processor, too, which is no reason to end it.
-    last, looked = time.monotonic(), time.monotonic()
-    while time.monotonic() - last < _IDLE:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            _end(pid)
-            return os.waitstatus_to_exitcode(status) if not os.WIFSIGNALED(status) else None
-        time.sleep(0.02)
-        if time.monotonic() - looked > 1.0:
-            looked = time.monotonic()
-            last = looked if _at_work(pid) else last
-    _end(pid)
-    os.waitpid(pid, 0)
-    return None
-
-
-def _at_work(session: int) -> bool:
-    """Return whether a process of a session runs, or waits for the processor or the disk."""
-    if not Path("/proc/self/stat").exists():  # then the limit of processor time has to do
-        return True
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, _, found = entry.read_text().rpartition(")")[2].split()[:4]
-        except (OSError, ValueError):
-            continue
-        if int(found) == session and state in "RD":
-            return True
-    return False
-
-
-def _end(pid: int) -> None:
-    """End what a forked process has left behind in its own session."""
-    with suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
-
-
-def results() -> dict[str, str]:
-    """Return what is known: a mutant's name, and how it ended."""
-    if not RESULTS.exists():
-        return {}
-    lines = [json.loads(line) for line in RESULTS.read_text().splitlines()]
-    return {line["mutant"]: line["outcome"] for line in lines}
-
-
-def try_all(chosen: list[str], seed: int, each: int | None, again: bool, cap: float) -> None:
-    """Try the mutants of some modules whose outcome is not known yet.
+def try_each(todo: list[Mutant], order: Order, attempt: Attempt) -> None:
+    """Try mutants, and write down one by one how they end.
 
     Parameters
     ----------
-    chosen : list of str
-        Paths of the modules.
-    seed, each
-        As for `sample`.
-    again : bool
-        Whether those that survived are tried again.
-    cap : float
-        As for `tests_of`.
+    todo : list of Mutant
+        The mutants.
+    order : Order
+        Which tests to try them with.
+    attempt : callable
+        Takes a mutant, its tests and the seconds they may take; returns the outcome and the test
+        that brought it.
     """
-    make_copy(COPY)  # what is edited meanwhile is of no concern
-    known = results()
-    alive = ("survived", "unreached")
-    found = [mutant for module in chosen for mutant in sample(module, seed, each, COPY)]
-    todo = [m for m in found if m.name not in known or (again and known[m.name] in alive)]
-    reach = json.loads(REACH.read_text())
-    tests = tests_of(reach, cap)
-    killed = 0
+    killed = count = 0
     with tqdm(todo, unit="mutant") as bar, RESULTS.open("a") as out:
-        for i, mutant in enumerate(bar):
-            names, usual = tests(mutant)
-            start = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-            outcome = attempt(mutant, names, 20 + 3 * usual)
-            seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - start
-            row = {"mutant": mutant.name, "outcome": outcome, "line": mutant.line,
-                   "tests": len(names), "seconds": round(seconds, 1)}  # fmt: skip
+        for mutant in bar:
+            names, usual = order.of(mutant)
+            start = _processor_time()
+            outcome, by = attempt(mutant, names, 2 + 3 * usual) if names else ("unreached", "")
+            if outcome == "not here":
+                continue
+            if by:
+                order.note(mutant, by)
+            row = {"mutant": mutant.name, "outcome": outcome, "line": mutant.line, "by": by,
+                   "tests": len(names), "seconds": round(_processor_time() - start, 2)}  # fmt: skip
             out.write(json.dumps(row) + "\n")
             out.flush()
-            killed += outcome not in alive
-            bar.set_postfix_str(f"{killed} of {i + 1} killed")
+            count, killed = count + 1, killed + (outcome not in ALIVE)
+            bar.set_postfix_str(f"{killed} of {count} killed")
+
+
+def _processor_time() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def in_memory(tests: Collected, order: Order) -> Attempt:
+    """Return what tries mutants in forks of the process that holds the tests."""
+
+    def attempt(mutant: Mutant, names: list[str], seconds: float) -> tuple[str, str]:
+        if _matches(mutant.module, KEPT) or not order.is_entered(mutant):
+            return "not here", ""
+
+        def work() -> int:
+            source = mutant.apply((COPY / mutant.module).read_bytes())
+            if not tests.exchange(mutant.module, source):
+                return _NOT_HERE
+            return 0 if tests.run(names, [2 + 3 * order.seconds(name) for name in names]) else 1
+
+        code = forked(work, seconds)
+        if code == _NOT_HERE:
+            return "not here", ""
+        outcome = {0: "survived", None: "timeout"}.get(code, "killed")
+        return outcome, names[tests.last] if outcome == "killed" else ""
+
+    return attempt
+
+
+def on_disk(mutant: Mutant, names: list[str], seconds: float) -> tuple[str, str]:
+    """Try a mutant in a process that imports the library with it, with tests of few files."""
+    path = COPY / mutant.module
+    source = path.read_bytes()
+    path.write_bytes(mutant.apply(source))
+    files = list(dict.fromkeys(_file(name) for name in names))[:FILES]
+    try:
+        code = forked(lambda: run_pytest(COPY, ["-x", *files], [Chosen(names)]), seconds + 60)
+    finally:
+        path.write_bytes(source)
+    return {0: "survived", None: "timeout", 5: "unreached"}.get(code, "killed"), ""
+
+
+class Chosen:
+    """A plugin of pytest: only the named tests, in that order."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.order = {name: i for i, name in enumerate(names)}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Keep the chosen tests."""
+        chosen = [item for item in items if item.nodeid in self.order]
+        items[:] = sorted(chosen, key=lambda item: self.order[item.nodeid])
+
+
+def results() -> list[dict[str, Any]]:
+    """Return what was tried, the latest last."""
+    if not RESULTS.exists():
+        return []
+    return [json.loads(line) for line in RESULTS.read_text().splitlines()]
+
+
+def outcomes() -> dict[str, str]:
+    """Return how each mutant ended that was tried."""
+    return {row["mutant"]: row["outcome"] for row in results()}
+
+
+def try_all(found: list[Mutant], files: list[str], given: argparse.Namespace) -> int:
+    """Try the mutants whose outcome is not known yet; return 0 if none is left.
+
+    Parameters
+    ----------
+    found : list of Mutant
+        The sample.
+    files : list of str
+        The tests.
+    given : namespace
+        What the command line says: `again`, `map`, `cap`.
+    """
+    make_copy()  # what is edited meanwhile is of no concern
+    before, known, same = len(results()), outcomes(), equivalent()
+    again = {m for m, end in known.items() if given.again and end in ALIVE and m not in same}
+    todo = [m for m in found if m.name not in known or m.name in again]
+
+    def work(tests: Collected) -> None:
+        mapped = {} if given.map else {name: test["code"] for name, test in reach().items()}
+        if not given.as_mapped:
+            map_tests(tests, [n for n, code in tests.digests.items() if mapped.get(n) != code])
+        order = Order({n: t for n, t in reach().items() if n in tests.digests}, given.cap)
+        try_each(todo, order, in_memory(tests, order))
+
+    code = hold(COPY, files, modules(), work)
+    done = {row["mutant"] for row in results()[before:]}
+    if code == 0:
+        left = [mutant for mutant in todo if mutant.name not in done]
+        try_each(left, Order(reach(), given.cap), on_disk)
+    return code
 
 
 # The table
@@ -362,30 +418,37 @@ def try_all(chosen: list[str], seed: int, each: int | None, again: bool, cap: fl
 
 def table(seed: int, each: int | None, command: str) -> dict[str, Any]:
     """Return what `pu_lib/ledger/mutants.json` holds: the outcome of the whole sample."""
-    known, reasons = results(), equivalent()
-    mapped = json.loads(REACH.read_text())
-    rows, survivors = {}, []
+    known, reasons = outcomes(), equivalent()
+    rows, survivors, same = {}, [], []
     for module in modules():
-        names = [m.name for m in sample(module, seed, each)]
-        tried = [name for name in names if name in known]
-        alive = [name for name in tried if known[name] in ("survived", "unreached")]
-        same = [name for name in alive if name in reasons]
+        tried = [m.name for m in sample(module, seed, each) if m.name in known]
+        alive = [name for name in tried if known[name] in ALIVE]
+        surviving = [name for name in alive if name not in reasons]
         if tried:
             rows[module] = {
                 "mutants": len(mutants(ROOT, module)),
-                "sampled": len(tried),
+                "tried": len(tried),
                 "killed": len(tried) - len(alive),
-                "equivalent": len(same),
+                "equivalent": len(alive) - len(surviving),
+                "surviving": len(surviving),
             }
-        survivors += [name for name in alive if name not in reasons]
+        survivors += surviving
+        same += [name for name in alive if name in reasons]
     return {
         "command": command,
         "seed": seed,
-        "test_files": f"{len(mapped)} of {len(test_files())}",
         "modules": rows,
         "survivors": survivors,
-        "equivalent": {name: reasons[name] for name in sorted(reasons) if name in known},
+        "equivalent": {name: reasons[name] for name in same},
+        "stale": [],
     }
+
+
+def marked(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the table with the names under ``stale`` of what stands in no module any more."""
+    today = {mutant.name for module in modules() for mutant in mutants(ROOT, module)}
+    named = [*content["survivors"], *content["equivalent"]]
+    return {**content, "stale": [name for name in named if name not in today]}
 
 
 @cache
@@ -401,59 +464,69 @@ def equivalent() -> dict[str, str]:
 
 def told(content: dict[str, Any]) -> str:
     """Return the table as a person reads it."""
-    groups: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    groups: dict[str, Counter[str]] = defaultdict(Counter)
     for module, row in content["modules"].items():
         part = Path(module).relative_to("pu_lib")
-        group = part.parts[0] if len(part.parts) > 1 else part.stem
-        for i, key in enumerate(("sampled", "killed", "equivalent")):
-            groups[group][i] += row[key]
-    lines = [f"{'':16}{'sampled':>9}{'killed':>9}{'equivalent':>12}{'rate':>8}"]
-    for group, (sampled, killed, same) in groups.items():
-        rate = f"{killed / max(1, sampled - same):.0%}"
-        lines.append(f"{group:16}{sampled:9}{killed:9}{same:12}{rate:>8}")
+        groups[part.parts[0] if len(part.parts) > 1 else part.stem].update(row)
+    keys = ("mutants", "tried", "killed", "equivalent", "surviving")
+    lines = [f"{'':16}" + "".join(f"{key:>12}" for key in (*keys, "rate"))]
+    for group, row in groups.items():
+        rate = f"{row['killed'] / max(1, row['tried'] - row['equivalent']):.0%}"
+        lines.append(f"{group:16}" + "".join(f"{row[key]:12}" for key in keys) + f"{rate:>12}")
     return "\n".join([*lines, "", "Survivors:", *content["survivors"]])
+
+
+def write(content: dict[str, Any]) -> None:
+    """Write the table."""
+    TABLE.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def _matches(path: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatch.fnmatch(path, pattern) for pattern in patterns)
 
 
-def _all_match(paths: list[str], patterns: tuple[str, ...]) -> bool:
-    return all(_matches(path, patterns) for path in paths)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line."""
+    given = _parser().parse_args(arguments)
+    if given.mark:
+        write(marked(json.loads(TABLE.read_text("utf-8"))))
+        return 0
+    each = None if given.all else given.each
+    WORK.mkdir(parents=True, exist_ok=True)
+    for name in HEAVY:
+        import_module(name)
+    chosen = [module for module in modules() if _matches(module, tuple(given.only))]
+    found = in_turn([sample(module, given.seed, each) for module in chosen])
+    try:
+        code = try_all(found, test_files(tuple(given.tests)), given)
+    except KeyboardInterrupt:
+        code = 130
+    finally:
+        shutil.rmtree(COPY, ignore_errors=True)
+    if code:
+        print("Stopped; the same command goes on from here.", file=sys.stderr)
+        return code
+    size = "--all" if given.all else f"--each {given.each}"
+    size += f" --only {' '.join(given.only)}" if given.only != ["*"] else ""
+    content = table(given.seed, each, f"make mutants MUTANTS='--seed {given.seed} {size}'")
+    write(content)
+    print(told(content))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=0, help="which sample (default: 0)")
     parser.add_argument("--each", type=int, default=8, help="mutants a module (default: 8)")
     parser.add_argument("--all", action="store_true", help="every mutant there is")
     parser.add_argument("--only", nargs="+", default=["*"], help="modules, as 'pu_lib/theory/*'")
-    parser.add_argument("--cap", type=float, default=40.0, help="seconds of tests a mutant")
+    parser.add_argument("--tests", nargs="+", default=["*"], help="tests, as 'tests/checks/*'")
+    parser.add_argument("--cap", type=float, default=12.0, help="seconds of tests a mutant")
     parser.add_argument("--again", action="store_true", help="try survivors again")
     parser.add_argument("--map", action="store_true", help="see anew what the tests reach")
     parser.add_argument("--as-mapped", action="store_true", help="with what is known of that")
-    given = parser.parse_args(arguments)
-    each = None if given.all else given.each
-    WORK.mkdir(parents=True, exist_ok=True)
-    chosen = [module for module in modules() if _matches(module, tuple(given.only))]
-    light = _all_match(chosen, ("pu_lib/theory/*", "pu_lib/checks/*", "pu_lib/*.py"))
-    for name in HEAVY if light and given.as_mapped else HEAVY + HEAVIER:
-        import_module(name)
-    if not given.as_mapped:
-        map_tests(given.map)
-    try:
-        try_all(chosen, given.seed, each, given.again, given.cap)
-    except KeyboardInterrupt:
-        print("Stopped; the same command goes on from here.", file=sys.stderr)
-        return 130
-    finally:
-        shutil.rmtree(COPY, ignore_errors=True)
-    size = "--all" if given.all else f"--each {given.each}"
-    content = table(given.seed, each, f"make mutants MUTANTS='--seed {given.seed} {size}'")
-    TABLE.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    print(told(content))
-    return 0
+    parser.add_argument("--mark", action="store_true", help="only mark what is out of date")
+    return parser
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 A mistake is one that a person could make and a reader could miss: a neighbouring comparison, a plus
 for a minus, a number that is one larger, ``any`` for ``all``, a statement left out. Not mutated are
 words (documentation, annotations, messages of errors, formatted text), the looks of curves, the
-seeds of random generators, and the arguments of decorators and defaults of checks, which say how
-much a check looks at and not what it concludes.
+seeds of random generators, and of checks the arguments of decorators, the defaults and what is
+drawn by `rng`, which say how much a check looks at and not what it concludes.
 """
 
 from __future__ import annotations
@@ -193,6 +193,8 @@ class _Places:
         elif isinstance(value, ast.AST):
             if isinstance(value, ast.JoinedStr) or _is_left_alone(value):
                 return
+            if not self.defaults and _is_drawn(value):
+                return
             if isinstance(value, ast.expr):
                 for after in _changes(value):
                     yield value, function, after
@@ -213,6 +215,10 @@ def _is_words(node: ast.stmt) -> bool:
 
 def _is_left_alone(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in _LEFT_ALONE
+
+
+def _is_drawn(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func).startswith("rng.")
 
 
 def _changes(node: ast.expr) -> Iterator[str]:

@@ -1,15 +1,18 @@
-"""Write the chapters into ``_toc.yml``: their order stands in the ledger, and nowhere else.
+"""Write the chapters into ``_toc.yml`` and ``start.ipynb``: the ledger alone has their order.
 
 A chapter is a notebook ``book/<name>.ipynb`` and a ledger file ``pu_lib/ledger/<name>.toml`` with
 its ``title`` and ``order``. One that stands in another part stays there. ``make book`` runs this
 program first; it stops with a sentence where a page is in neither place, or a ledger file has no
-notebook.
+notebook. ``start.ipynb``, which JupyterLab opens first, lists the pages that are notebooks.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -59,17 +62,81 @@ def table(root: Path = ROOT) -> str:
     return HEAD + yaml.safe_dump(contents, sort_keys=False, allow_unicode=True)
 
 
+WELCOME = """# Beyond the policy gradient theorem, as notebooks
+
+Every claim of Laroche and Tachet des Combes, *Beyond the Policy Gradient Theorem for Efficient
+Policy Updates in Actor-Critic Algorithms* (AISTATS 2022), restated, run, attacked and judged: the
+chapters of the book, to run and to change.
+
+**How to start.** Run the cell below by Shift+Enter. A sentence with a badge means that all is
+installed; if it fails, `pip install -e '.[notebook]'` in this folder brings what is missing. Then
+open a chapter and choose *Run All Cells* from the menu *Run*.
+
+The pages of the book, which `make book` writes to `_build/html`, show the same without Python."""
+
+TRY = """from pu_lib.claims import confirm
+
+confirm("prop:non-monotonicity")"""
+
+CLOSE = """Each chapter ends with *Change it*, cells that are made to be edited, and with exercises.
+What you change stays yours: `git diff` shows it, `git restore book` brings the chapters back."""
+
+
+def start(root: Path = ROOT) -> str:
+    """Return the text of ``start.ipynb``: what this is, how to start, and the chapters as links.
+
+    Parameters
+    ----------
+    root : Path
+        The folder that holds ``_toc.yml`` and ``book``.
+    """
+    contents = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
+    lines: list[str] = []
+    for part in contents["parts"]:
+        files = [root / f"{chapter['file']}.ipynb" for chapter in part["chapters"]]
+        items = [_item(file) for file in files if file.exists()]
+        lines += [f"## {part['caption']}", "", *items, ""] if items else []
+    cells = [_cell("markdown", WELCOME), _cell("code", TRY), _cell("markdown", "\n".join(lines))]
+    notebook = {
+        "cells": [*cells, _cell("markdown", CLOSE)],
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    for count, cell in enumerate(notebook["cells"]):
+        cell["id"] = f"start-{count}"
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def _item(file: Path) -> str:
+    """Return the title of a notebook as a link, and the question with which it opens."""
+    opening = "".join(json.loads(file.read_text("utf-8"))["cells"][0]["source"])
+    (title,) = re.findall(r"^# (.+)$", opening, re.MULTILINE)
+    asked = re.findall(r"\*\*([^*]+\?)\*\*", opening)
+    question = f". {' '.join(asked[0].split())}" if asked else ""
+    return f"- [{title}](book/{file.name}){question}"
+
+
+def _cell(kind: str, source: str) -> dict[str, Any]:
+    code = {"execution_count": None, "outputs": []} if kind == "code" else {}
+    lines = source.strip().splitlines(keepends=True)
+    return {"cell_type": kind, "metadata": {}, "source": lines, **code}
+
+
 def main() -> int:
-    """Write the file anew if it is not in step."""
+    """Write the files anew if they are not in step."""
     try:
         text = table()
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
-    path = ROOT / "_toc.yml"
-    if path.read_text("utf-8") != text:
-        path.write_text(text, "utf-8")
-        print("_toc.yml follows the ledger again.")
+    for name, write in (("_toc.yml", lambda: text), ("start.ipynb", start)):
+        path, new = ROOT / name, write()
+        if not path.exists() or path.read_text("utf-8") != new:
+            path.write_text(new, "utf-8")
+            print(f"{name} follows the ledger again.")
     return 0
 
 

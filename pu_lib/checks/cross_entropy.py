@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pu_lib.checks import cross_entropy_constant
 from pu_lib.theory import hunt
 from pu_lib.theory.cross_entropy import (
     Floats,
@@ -38,6 +39,8 @@ from pu_lib.theory.deterministic import DeterministicMDP
 from pu_lib.trajectories import follow
 from pu_lib.updates import Update, as_update
 from pu_lib.verdict import Status, Verdict, Worst, check, judged
+
+__all__ = ["cross_entropy_constant"]
 
 Draw = Callable[[np.random.Generator, float], DeterministicMDP]
 

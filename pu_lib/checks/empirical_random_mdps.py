@@ -46,6 +46,7 @@ from pu_lib.empirical.results import (
     Runs,
     results_of,
     slowed,
+    with_ties_drawn,
 )
 from pu_lib.updates import PAPER, label_of
 from pu_lib.verdict import Status, Verdict, check
@@ -215,8 +216,16 @@ def ce_equals_mce(table: Runs = None) -> Verdict:
 def ce_worst(table: Runs = None) -> Verdict:
     """CE and MCE at their best rates are slower than each other update at its own.
 
-    Under NoExplo and under LowOffPol.
+    Under NoExplo and under LowOffPol. The committed runs are asked again with ties drawn at random;
+    what holds then is told, and does not count for the status.
     """
+    verdict = judge_parts(_behind_the_others(table))
+    again = verdict if table is not None else judge_parts(_behind_the_others(with_ties_drawn()))
+    return replace(verdict, figures={**verdict.figures, "drawn": again.figures["held"]})
+
+
+def _behind_the_others(table: Runs) -> list[Part]:
+    """Return by what factor the better of CE and MCE is behind the slowest of the others."""
     parts = []
     for scheme in ("NoExplo", "LowOffPol"):
         for s, _, (values,) in both_centres(table, f"random-mdp/{scheme}"):
@@ -224,7 +233,7 @@ def ce_worst(table: Runs = None) -> Verdict:
             parts.append(
                 Part(f"{scheme}, {s}: better of CE, MCE over the slowest of the others", lead)
             )
-    return judge_parts(parts)
+    return parts
 
 
 @check("sec:randommdps/hioffpol-helps", moved=SCHEMES_EXCHANGED)

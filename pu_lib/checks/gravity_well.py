@@ -496,8 +496,8 @@ WELL_VALUES = ((1.0, 0.9, 0.0), (1.0, 0.5, 0.0), (1.0, 0.8, 0.6))
 @check(
     "sec:gravity/escape",
     moved={
-        "lower bounds three times as large": {"low": 3.0},
-        "upper bounds half as large": {"high": 0.5},
+        "lower bounds three times as large": {"low": 3.0, "weights": (1.0,)},
+        "upper bounds half as large": {"high": 0.5, "weights": (1.0,)},
     },
     updates=tuple(name for name in PAPER if name != "pg-es"),
     weights=(1.0, 3.0),

@@ -211,8 +211,8 @@ def check_pg_es_contained(
 @check(
     "sec:gravity/pg-es-dampened",
     moved={
-        "the power 1 - 1/p in the place of its square": {"shift": 0.5},
-        "exponents p that are larger by half": {"factor": 1.5},
+        "the power 1 - 1/p in the place of its square": {"shift": 0.5, "exponents": (4.0,)},
+        "exponents p that are larger by half": {"factor": 1.5, "exponents": (4.0,)},
         "PG-SM in PG-ES's place": {"update": "pg-sm"},
     },
 )

@@ -357,7 +357,7 @@ def _variants(update: str | Update) -> dict[str, Update]:
 @check(
     "sec:asymp/rates",
     moved={
-        "order t^-1.1 for all": {"at_least": 1.07},
+        "order t^-1.1 for all": {"at_least": 1.07, "updates": ("mce",)},
         "order 1/t for p = 3/2 as well": {"escorts": (2.0, 1.5)},
         "p = 2 beside p >= 2, as if that were the exception": {"slow": 2.0},
     },

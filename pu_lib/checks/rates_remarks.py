@@ -63,8 +63,8 @@ def check_same_rate(
 @check(
     "sec:asymp/escort-rate",
     moved={
-        "the limit for an exponent p that is larger by 0.05": {"shift": 0.05},
-        "a limit that is 5 % larger": {"factor": 1.05},
+        "the limit for an exponent p that is larger by 0.05": {"shift": 0.05, "exponents": (1.4,)},
+        "a limit that is 5 % larger": {"factor": 1.05, "exponents": (1.4,)},
     },
 )
 def check_escort_rate(

@@ -321,8 +321,8 @@ def _least(update: Update, law: Law, weight: float, n_steps: int, n_runs: int = 
 @check(
     "book:constant-rate/pg-sm",
     moved={
-        "CE in the place of PG-SM": {"update": "ce"},
-        "DI in the place of PG-SM": {"update": "di"},
+        "CE in the place of PG-SM": {"update": "ce", "n_steps": 400},
+        "DI in the place of PG-SM": {"update": "di", "n_steps": 400},
     },
 )
 def check_constant_softmax(

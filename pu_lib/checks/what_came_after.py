@@ -185,7 +185,8 @@ def check_well(steps: int = 139, power: float = 0.0, update: str = "npg") -> Ver
             low, high = after.escape_bounds(pi, q, weight)
             low = max(low, 0.01 * depth**-power / weight if power else low)
             worst.add(min(found - low, high - found), weight=weight, depth=depth)
-    worst.add(-abs(float(escape_steps(update, well(1e-6), q)) - steps), counted="one")
+    counted = float(escape_steps(update, well(1e-6), q, cap=2_100))
+    worst.add(-abs(counted - steps), counted="one")
     pi = well(1e-2)
     gain = (after.natural_policy(pi, q, 1.0) - pi)[:2]
     worst.add(float(gain[1] - gain[0]) + 1e-12 if update == "npg" else 0.0, pulled="to the second")
@@ -445,12 +446,18 @@ def check_late_drawdown(lasting: bool = False, short: int = 0) -> Verdict:
         replayed = float(
             hunt.late_drawdown(np.array([stage["point"]]), restart["states"], stage["steps"])[0]
         )
-        where = {"seed": restart["seed"], "states": restart["states"]}
+        where = {
+            "seed": restart["seed"],
+            "states": restart["states"],
+            "starts within": restart["start"],
+        }
         worst.add(0.01 - abs(replayed / stage["drawdown"] - 1.0), **where)
         last = restart["stages"][-1]["drawdown"]
         worst.add(last - 0.1 if lasting else 0.1 - last, **where)
-        falls = {f"{s['steps']} steps": s["drawdown"] for s in restart["stages"]}
-        shown.append({**where, **falls, "runs": sum(s["runs"] for s in restart["stages"])})
+        names = ("first stage", "second stage", "last stage")
+        falls = dict(zip(names, (s["drawdown"] for s in restart["stages"]), strict=True))
+        size = {"runs": sum(s["runs"] for s in restart["stages"])}
+        shown.append({**where, **falls, "last horizon": restart["stages"][-1]["steps"], **size})
     found = judged(worst, evidence=shown)
     return found if found.status is not Status.HOLDS else _open(found)
 

@@ -8,7 +8,8 @@ import sys
 
 from tqdm import tqdm
 
-from pu_lib.claims import Judgement, judge, record, select
+from pu_lib.claims import Judgement, check_of, judge, record, select
+from pu_lib.verdict import Status
 
 __all__ = ["add_parser"]
 
@@ -32,6 +33,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Judge the chosen claims, print them, and return the exit code."""
     claims = select(arguments.ids)
+    for claim in claims:
+        if claim.status is not Status.PENDING:
+            check_of(claim)  # a package that is missing is missed here, before the work
     judgements = []
     with tqdm(claims, file=sys.stderr, unit="claim") as progress:
         for claim in progress:

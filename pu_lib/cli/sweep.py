@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser"]
 
+_BEYOND = 40  # runs of what goes beyond the paper, in an adaptive sweep of it
 _PARAMETERS = {"states": "n_states", "actions": "n_actions", "beta": "beta"}
+_DEFAULTS = {"scheme": ["HiOffPol"], "max_steps": 1_000_000, "preset": "paper"}
+_FIXED = ("scheme", "eta", "max_steps", "target", "preset", *_PARAMETERS)  # by section 4
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -26,7 +29,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="run a grid of settings into a Parquet dataset",
         description="Run Jekyll & Hyde over a grid of settings. The dataset in --out has one row "
         "a run; an interrupted sweep resumes where it was, and one with more --runs adds them.",
-        epilog="`sweep paper --out DIR` runs the whole empirical section.",
+        epilog="`sweep paper --out DIR` runs the whole empirical section, without the runs that no "
+        "verdict needs; `sweep paper --full --out DIR` makes the book's own table.",
     )
     parser.add_argument(
         "domain",
@@ -35,7 +39,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "a .npz file, or `paper` for everything in section 4",
     )
     parser.add_argument("--out", required=True, metavar="DIR", help="directory of the dataset")
-    parser.add_argument("--scheme", nargs="+", default=["HiOffPol"], help="exploration schemes")
+    parser.add_argument("--scheme", nargs="+", help="exploration schemes (default: HiOffPol)")
     compiled = ", ".join(name for name, update in UPDATES.items() if update.kernel)
     parser.add_argument("--update", nargs="+", help=f"policy updates (default: {compiled})")
     parser.add_argument("--eta", nargs="+", type=float, help="learning rates of the actor")
@@ -43,10 +47,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--actions", nargs="+", type=int, help="numbers of actions")
     parser.add_argument("--beta", nargs="+", type=float, help="what jumping earns on chains")
     parser.add_argument("--runs", type=int, help="runs of each setting (default: 20)")
-    parser.add_argument("--max-steps", type=int, default=1_000_000, help="cap of a run")
+    parser.add_argument("--max-steps", type=int, help="cap of a run (default: 1000000)")
     parser.add_argument("--target", type=float, help="normalised performance to reach")
     parser.add_argument("--seed", type=int, default=0, help="root of all randomness")
-    parser.add_argument("--preset", default="paper", help="paper or predecessor, 'paper cut=0'...")
+    parser.add_argument("--preset", help="paper (default) or predecessor, 'paper cut=0'...")
     parser.add_argument("--workers", type=int, help="threads (default: one a processor)")
     parser.add_argument(
         "--known",
@@ -55,6 +59,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="FILE",
         help="take over the runs of a table that need no computing again (default: the book's)",
     )
+    work = parser.add_mutually_exclusive_group()
+    work.add_argument(
+        "--adaptive",
+        action="store_true",
+        default=None,
+        help="no more runs where an update is far from its best (default for `paper`)",
+    )
+    work.add_argument(
+        "--full",
+        action="store_false",
+        dest="adaptive",
+        help="all runs of all settings (default elsewhere)",
+    )
     parser.add_argument("--scheduler", metavar="ADDRESS", help="running Dask scheduler to use")
     parser.set_defaults(run=_run)
 
@@ -62,6 +79,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _run(arguments: argparse.Namespace) -> int:
     from pu_lib.empirical.sweep import sweep
 
+    if arguments.adaptive is None:
+        arguments.adaptive = arguments.domain == "paper"
     chunks = _chunks(arguments)
     try:
         computed = sweep(
@@ -71,12 +90,14 @@ def _run(arguments: argparse.Namespace) -> int:
             scheduler=arguments.scheduler,
             progress=True,
             known=_known(arguments.known),
+            adaptive=arguments.adaptive,
         )
     except KeyboardInterrupt:
         print("Stopped; the same command goes on from here.", file=sys.stderr)
         return 130
     rows = sum(chunk.count for chunk in chunks)
-    print(f"{arguments.out}: {rows} runs, {computed} of {len(chunks)} chunks computed now.")
+    least = ", less those that the rule left out" if arguments.adaptive else ""
+    print(f"{arguments.out}: {rows} runs{least}; {computed} of {len(chunks)} chunks computed now.")
     return 0
 
 
@@ -95,12 +116,15 @@ def _known(file: str | None) -> pd.DataFrame | None:
 
 
 def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
-    from pu_lib.empirical.panels import RATES, paper_chunks
+    from pu_lib.empirical.panels import RATES
     from pu_lib.empirical.sweep import grid
 
     runs = 20 if arguments.runs is None else arguments.runs
     if arguments.domain == "paper":
-        return paper_chunks(arguments.seed, random_runs=arguments.runs or 1000)
+        return _paper_chunks(arguments)
+    for option, value in _DEFAULTS.items():
+        if getattr(arguments, option) is None:
+            setattr(arguments, option, value)
     return grid(
         arguments.domain,
         updates=arguments.update,
@@ -117,3 +141,20 @@ def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
             if getattr(arguments, option) is not None
         },
     )
+
+
+def _paper_chunks(arguments: argparse.Namespace) -> list[Chunk]:
+    from pu_lib.empirical.panels import paper_chunks
+
+    given = [name for name in _FIXED if getattr(arguments, name) is not None]
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ValueError(f"{options}: section 4 fixes it; leave it out, or name a domain.")
+    beyond = _BEYOND if arguments.adaptive else None
+    chunks = paper_chunks(arguments.seed, random_runs=arguments.runs or 1000, beyond=beyond)
+    if arguments.update is None:
+        return chunks
+    names = {chunk.cell.update for chunk in chunks}
+    if unknown := sorted(set(arguments.update) - names):
+        raise ValueError(f"--update: {unknown[0]!r} is none of {', '.join(sorted(names))}.")
+    return [chunk for chunk in chunks if chunk.cell.update in arguments.update]

@@ -1,8 +1,9 @@
 """From a dataset of many files to one compact, sorted file with a note of its origin.
 
 A sweep that was interrupted has more runs of some settings than of others. A panel (an experiment
-with its domain, scheme, beta and, for the open details, its options) keeps only the runs that all
-of its settings have, so that every comparison inside a panel is between the same runs.
+with its domain, scheme, beta and open details) keeps only the runs that all of its settings have,
+so that every comparison inside a panel is between the same runs. Settings that an adaptive sweep
+left early are no reason to leave out runs of the others.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pu_lib.empirical.adaptive import Needed, setting_of
 from pu_lib.empirical.panels import paper_chunks
 from pu_lib.empirical.store import COLUMNS, Cell, Store
 
 __all__ = ["collect"]
 
-_PANEL = ["experiment", "domain", "scheme", "beta"]
+_PANEL = ["experiment", "domain", "scheme", "beta", "preset"]
 _ORDER = [
     "experiment", "domain", "scheme", "beta", "n_states", "n_actions", "preset", "update", "eta",
     "seed", "run",
@@ -107,11 +109,13 @@ def _write(runs: pd.DataFrame, target: Path, note: dict[str, Any]) -> None:
 
 
 def _complete(rows: pd.DataFrame) -> pd.DataFrame:
-    """Keep, in each panel, the first runs that every one of its settings has."""
+    """Keep, in each panel, the first runs of every setting that was not left early."""
     cells = [field.name for field in fields(Cell)]
     counts = rows.groupby(cells, dropna=False)["run"].count().rename("runs").reset_index()
     counts["panel"] = _panels(counts)
-    shared = counts.groupby("panel")["runs"].min().to_dict()
+    early = Needed(rows).left_early()
+    went_on = [setting_of(values) not in early for values in counts[cells].to_numpy().tolist()]
+    shared = counts[went_on].groupby("panel")["runs"].min().to_dict()
     planned: dict[str, set[str]] = {}
     for cell in {chunk.cell for chunk in paper_chunks()}:
         planned.setdefault(_panel(asdict(cell)), set()).add(str(astuple(cell)))
@@ -125,15 +129,14 @@ def _complete(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _panels(rows: pd.DataFrame) -> pd.Series[Any]:
     """Return the panel of each row."""
-    kinds = rows[[*_PANEL, "preset"]].drop_duplicates()
+    kinds = rows[_PANEL].drop_duplicates()
     names = {tuple(map(str, kind.values())): _panel(kind) for kind in kinds.to_dict("records")}
-    keys = zip(*(rows[name].map(str) for name in [*_PANEL, "preset"]), strict=True)
+    keys = zip(*(rows[name].map(str) for name in _PANEL), strict=True)
     return pd.Series([names[key] for key in keys], index=rows.index)
 
 
 def _panel(cell: Mapping[Any, Any]) -> str:
-    own = cell["preset"] if cell["experiment"] == "open-details" else ""
-    return "|".join([*(str(cell[name]) for name in _PANEL), own])
+    return "|".join(str(cell[name]) for name in _PANEL)
 
 
 def _provenance(runs: pd.DataFrame, command: str, seconds: float) -> dict[str, Any]:

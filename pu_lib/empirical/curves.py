@@ -262,8 +262,13 @@ def alike(curves: Curves, other: Curves) -> Curves:
     """
     n = min(curves.n_runs, other.n_runs)
     at = [int(np.argmin(np.abs(curves.axis - x))) for x in other.axis]
+    counts = curves.made[:n, :, at].sum(axis=0)
     return Curves(
-        curves.axis[at], curves.updates, curves.steps[:n, :, at], curves.censored[:n, :, at]
+        curves.axis[at],
+        curves.updates,
+        curves.steps[:n, :, at],
+        curves.censored[:n, :, at],
+        counts,
     )
 
 

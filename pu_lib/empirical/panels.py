@@ -156,6 +156,7 @@ def _ablations(seed: int) -> list[Cell]:
     settings = (
         ("random-mdp", 100, 4, math.nan, "HiOffPol"),
         ("random-mdp", 100, 4, math.nan, "NoExplo"),
+        ("random-mdp", 100, 4, math.nan, "LowOffPol"),
         ("chain", 10, 2, 0.8, "HiOffPol"),
         ("chain", 7, 2, 0.8, "LowOffPol"),
     )
@@ -271,7 +272,9 @@ def _in_floats(cells: list[Cell]) -> list[Cell]:
     ]
 
 
-def paper_chunks(seed: int = 0, scale: float = 1.0, random_runs: int = 1000) -> list[Chunk]:
+def paper_chunks(
+    seed: int = 0, scale: float = 1.0, random_runs: int = 1000, beyond: int | None = None
+) -> list[Chunk]:
     """Return everything, in rounds: the first 20 runs of all panels, then up to 40, 100, 200...
 
     What goes beyond the paper, other rules for ties and other updates, comes after the rest.
@@ -284,6 +287,9 @@ def paper_chunks(seed: int = 0, scale: float = 1.0, random_runs: int = 1000) -> 
         Factor on all numbers of runs; at least one run each.
     random_runs : int
         Runs on Random MDPs; the paper has 1000.
+    beyond : int, optional
+        Runs at most of a setting that goes beyond the paper: other rules for ties, other updates,
+        the escort update's factor and its plain floats. As many as the paper has if missing.
 
     Returns
     -------
@@ -304,12 +310,18 @@ def paper_chunks(seed: int = 0, scale: float = 1.0, random_runs: int = 1000) -> 
         (_ablations(seed), 40),
         (_compared_chains(seed) + _greedy_limit(seed) + _slow_critic(seed), 100),
     ]
-    floats = [(_in_floats(cells), runs) for cells, runs in shown]
-    more = [(_more(cells), runs) for cells, runs in shown]
+    most = random_runs if beyond is None else beyond
+    own = [([cell for cell in cells if cell.preset == "paper"], runs) for cells, runs in shown]
+    factor = [
+        ([cell for cell in cells if cell.preset != "paper"], min(runs, most))
+        for cells, runs in shown
+    ]
+    floats = [(_in_floats(cells), min(runs, most)) for cells, runs in shown]
+    more = [(_more(cells), min(runs, most)) for cells, runs in shown]
     return [
-        *_rounds([(_published(seed), 100), *shown, *others], scale),
+        *_rounds([(_published(seed), 100), *own, *factor, *others], scale),
         *_rounds(floats, scale),
-        *_rounds([(_tied(seed), random_runs), *more], scale),
+        *_rounds([(_tied(seed), min(random_runs, most)), *more], scale),
     ]
 
 

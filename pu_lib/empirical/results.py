@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from importlib import resources
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 from pu_lib.arrays import Floats
 from pu_lib.domains import DOMAINS
-from pu_lib.empirical.bootstrap import draws, interval, lower_quantile
+from pu_lib.empirical.bootstrap import RESAMPLES, draws, interval, lower_quantile
 from pu_lib.updates import PAPER, UPDATES
 
 __all__ = [
@@ -266,17 +266,33 @@ class Curves:
         Recorded times.
     censored : ndarray of bool, same shape
         Whether the cap ended the run.
+    counts : ndarray of int, shape (updates, positions), optional
+        How many runs a point has, the first ones; all of them if missing. An adaptive sweep makes
+        fewer far from the best.
     """
 
     axis: Floats
     updates: tuple[str, ...]
     steps: Floats
     censored: NDArray[np.bool_]
+    counts: NDArray[np.int64] | None = None
 
     @property
     def n_runs(self) -> int:
-        """The number of runs behind each point."""
+        """The largest number of runs behind a point."""
         return len(self.steps)
+
+    @property
+    def runs_in_words(self) -> str:
+        """The number of runs behind each point, or the least and the largest."""
+        least = self.n_runs if self.counts is None else int(self.counts.min())
+        return f"{self.n_runs}" if least == self.n_runs else f"{least} to {self.n_runs}"
+
+    @property
+    def made(self) -> NDArray[np.bool_]:
+        """Whether a run is there, in the shape of `steps`."""
+        counts = np.full(self.steps.shape[1:], self.n_runs) if self.counts is None else self.counts
+        return np.asarray(np.arange(self.n_runs)[:, np.newaxis, np.newaxis] < counts)
 
     @property
     def cap(self) -> float:
@@ -290,7 +306,7 @@ class Curves:
 
     def point(self, statistic: str) -> Floats:
         """Return a statistic of every curve, shape (updates, positions)."""
-        return self._of(statistic, slice(None))
+        return self._of(statistic, None)
 
     @cached_property
     def _resampled(self) -> dict[str, Floats]:
@@ -299,7 +315,8 @@ class Curves:
     def resampled(self, statistic: str) -> Floats:
         """Return it for every bootstrap resample, shape (resamples, updates, positions)."""
         if statistic not in self._resampled:
-            self._resampled[statistic] = np.stack([self._of(statistic, d) for d in self.draws])
+            found = np.stack([self._of(statistic, number) for number in range(RESAMPLES)])
+            self._resampled[statistic] = found
         return self._resampled[statistic]
 
     def estimates(self, statistic: str) -> Floats:
@@ -310,13 +327,32 @@ class Curves:
         """Return the ends of the 95 % bootstrap interval, shape (2, updates, positions)."""
         return interval(self.resampled(statistic))
 
-    def _of(self, statistic: str, runs: Any) -> Floats:
-        if statistic == "censored":
-            return np.asarray(self.censored[runs].mean(axis=0), dtype=np.float64)
-        if statistic == "mean":
-            return np.asarray(self.steps[runs].mean(axis=0))
-        order = {"median": 0.5, "decile": 0.9}[statistic]
-        return lower_quantile(self.steps[runs], order)
+    @cached_property
+    def _alike(self) -> list[tuple[NDArray[np.bool_], Floats, NDArray[np.bool_]]]:
+        """The points with as many runs each: where they are, and their runs, one column a point."""
+        counts = self.made.sum(axis=0)
+        return [
+            (here, self.steps[:n, here], self.censored[:n, here])
+            for n in np.unique(counts)
+            for here in [counts == n]
+        ]
+
+    def _of(self, statistic: str, resample: int | None) -> Floats:
+        """Return a statistic of all runs, or of those of one resample."""
+        found = np.empty(self.steps.shape[1:])
+        for here, steps, censored in self._alike:
+            runs = slice(None) if resample is None else draws(len(steps))[resample]
+            found[here] = _statistic(statistic, steps[runs], censored[runs])
+        return found
+
+
+def _statistic(statistic: str, steps: Floats, censored: NDArray[np.bool_]) -> Floats:
+    """Return a statistic of each column of runs."""
+    if statistic == "censored":
+        return np.asarray(censored.mean(axis=0), dtype=np.float64)
+    if statistic == "mean":
+        return np.asarray(steps.mean(axis=0))
+    return lower_quantile(steps, {"median": 0.5, "decile": 0.9}[statistic])
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,7 +410,10 @@ class Results:
 
 
 def _curves(panel: Panel, rows: pd.DataFrame) -> Curves:
-    """Arrange the runs that every update has at every position; others are left out."""
+    """Arrange the first runs of each update at each position.
+
+    A run that is lacking somewhere, though later ones are there, is left out everywhere.
+    """
     if rows.empty:
         raise ValueError(f"table: there is no run of {panel.words}.")
     names = rows["update"].astype(str).to_numpy()
@@ -391,10 +430,12 @@ def _curves(panel: Panel, rows: pd.DataFrame) -> Curves:
     steps, censored = np.zeros(shape), np.zeros(shape, dtype=np.bool_)
     steps[r, u, x] = rows["steps"].to_numpy()
     censored[r, u, x] = rows["censored"].to_numpy()
-    whole = held.all(axis=(1, 2))
-    if not whole.any():
+    later = np.maximum.accumulate(held[::-1])[::-1]
+    whole = (held == later).all(axis=(1, 2))
+    counts = held[whole].sum(axis=0)
+    if not counts.all():
         raise ValueError(f"table: no run of {panel.words} has all updates at all positions.")
-    return Curves(axis, updates, steps[whole], censored[whole])
+    return Curves(axis, updates, steps[whole], censored[whole], counts)
 
 
 @cache
@@ -483,13 +524,15 @@ def _altered(change: Altered) -> Results:
 
 def results_of(table: Runs) -> Results:
     """Return the results in a table of runs, by default those that come with the library."""
+    if isinstance(table, Results):
+        return table
     if isinstance(table, Altered):
         return _altered(table)
     return committed() if table is None else Results(table)
 
 
 if TYPE_CHECKING:
-    Runs = pd.DataFrame | Altered | None
+    Runs = pd.DataFrame | Results | Altered | None
     """What a check takes for its runs."""
 else:
     Runs = object

@@ -142,8 +142,8 @@ def shares(panel: str, table: Runs = None) -> tuple[Floats, Floats, Floats]:
     floats, scaled : ndarray, shape (rates,)
         The shares, over the runs that both have.
     """
-    axis, floats, scaled = _pairs(panel, table)
-    return axis, floats.mean(axis=0), scaled.mean(axis=0)
+    axis, floats, scaled, both = _pairs(panel, table)
+    return axis, floats.sum(axis=0) / both.sum(axis=0), scaled.sum(axis=0) / both.sum(axis=0)
 
 
 def passed_without(panel: str, table: Runs = None, eta: float = 3.0) -> Floats:
@@ -163,7 +163,7 @@ def passed_without(panel: str, table: Runs = None, eta: float = 3.0) -> Floats:
     ndarray, shape (1 + resamples,)
         The share, and after it its bootstrap resamples over runs.
     """
-    axis, floats, scaled = _pairs(panel, table)
+    axis, floats, scaled, _ = _pairs(panel, table)
     lost = floats & (axis >= eta)
     counts = np.stack([(lost & ~scaled).sum(axis=1), lost.sum(axis=1)])
     chosen = [np.arange(len(floats)), *draws(len(floats))]
@@ -171,11 +171,20 @@ def passed_without(panel: str, table: Runs = None, eta: float = 3.0) -> Floats:
     return np.asarray(saved / np.maximum(all_lost, 1))
 
 
-def _pairs(panel: str, table: Runs) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return rates, and which runs were censored in floats and with exponents, run by rate."""
+_Flags = NDArray[np.bool_]
+
+
+def _pairs(panel: str, table: Runs) -> tuple[Floats, _Flags, _Flags, _Flags]:
+    """Return rates and, run by rate, which are lost in floats, with exponents, and made in both."""
     results = results_of(table)
     with_exponents = results.curves(panel)
     floats = results.of(PANELS[panel].in_floats)
     n = min(with_exponents.n_runs, floats.n_runs)
     row = with_exponents.updates.index("pg-es")
-    return floats.axis, floats.censored[:n, 0], with_exponents.censored[:n, row]
+    both = floats.made[:n, 0] & with_exponents.made[:n, row]
+    return (
+        floats.axis,
+        floats.censored[:n, 0] & both,
+        with_exponents.censored[:n, row] & both,
+        both,
+    )

@@ -1,7 +1,8 @@
 """A dataset of runs: a directory of Parquet files, one a chunk of runs, each written whole or not.
 
 A chunk is written to a hidden temporary file, flushed to the disk and renamed, so that a file under
-its final name is complete, whatever happens to the process or the machine. Each file carries, in
+its final name is complete, whatever happens to the process or the machine. No two writers share a
+temporary file, and none is cleared that another may still be writing. Each file carries, in
 its metadata, the cell and the runs that it holds; its pages have checksums. On opening a directory
 every file is read: one that is torn, or is not a chunk of runs, is reported by name and left alone.
 The names decide the order of the rows, so the same chunks give the same table whoever wrote them in
@@ -17,7 +18,10 @@ import hashlib
 import json
 import os
 import re
+import secrets
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -63,6 +67,7 @@ COLUMNS = pa.schema(
 _MEASURED = ("run", "steps", "episodes", "censored", "final_performance")
 _KEY = b"pu_lib.chunk"
 _TEMPORARY = ".writing-"
+_ABANDONED = 3600.0  # seconds; a chunk is written in far less, also to a slow disk
 
 
 class StoreError(ValueError):
@@ -210,7 +215,7 @@ class Store:
         bad = []
         for path in sorted(self.directory.iterdir()):
             if path.name.startswith(_TEMPORARY):
-                path.unlink()
+                _clear(path)
             elif reason := _defect(path):
                 bad.append(f"{path.name} ({reason})")
         if bad:
@@ -263,7 +268,7 @@ class Store:
             If the file is there already, or cannot be written.
         """
         final = self.directory / chunk.file
-        temporary = self.directory / f"{_TEMPORARY}{chunk.file}"
+        temporary = self.directory / f"{_TEMPORARY}{secrets.token_hex(8)}-{chunk.file}"
         if final.exists():
             raise StoreError(f"{final}: appeared while it was computed; not overwritten.")
         try:
@@ -400,6 +405,13 @@ def _holds(content: pa.Table, chunk: Chunk) -> bool:
 def _same(x: object, y: object) -> bool:
     """Return whether two values are equal, or neither is a number."""
     return x == y or (x != x and y != y)
+
+
+def _clear(temporary: Path) -> None:
+    """Remove what an interrupted write left, unless it may be another sweep's, still at work."""
+    with suppress(FileNotFoundError):  # that other sweep has just renamed it
+        if time.time() - temporary.lstat().st_mtime > _ABANDONED:
+            temporary.unlink()
 
 
 def _flush_directory(directory: Path) -> None:

@@ -28,6 +28,7 @@ from tqdm import tqdm
 
 from pu_lib.arrays import number, whole
 from pu_lib.domains import DOMAINS, read_domain
+from pu_lib.empirical.adaptive import Needed, rounds
 from pu_lib.empirical.jekyll_hyde import Memory, Run, seed_state, simulate
 from pu_lib.empirical.options import describe, parse, scheme_of
 from pu_lib.empirical.panels import RATES
@@ -301,6 +302,7 @@ def sweep(
     scheduler: str | None = None,
     progress: bool = False,
     known: pd.DataFrame | None = None,
+    adaptive: bool = False,
     **settings: Any,
 ) -> int:
     """Compute the runs that a directory lacks; return how many chunks there were.
@@ -321,6 +323,9 @@ def sweep(
     known : pandas.DataFrame, optional
         A table of runs, such as the committed one: those of the present engine are taken over and
         not computed again.
+    adaptive : bool
+        Whether to make no more runs of settings that are certainly far from their update's best;
+        the rule, and how often it errs, stand in `pu_lib.empirical.adaptive`.
     **settings
         Updates, rates and so on, for `grid`, where `what` is a process.
 
@@ -347,22 +352,27 @@ def sweep(
     store = Store(directory)
     if known is not None:
         store.take_over(known, {chunk.cell for chunk in chunks})
-    todo = store.missing(chunks)
-    computed = sum(chunk.count for chunk in todo)
-    done = sum(chunk.count for chunk in chunks) - computed
-    results = run_chunks(todo, threads) if scheduler is None else _on_cluster(scheduler, todo)
-    bar = tqdm(
-        total=done + computed,
-        initial=done,
-        unit="run",
-        disable=not progress,
-        smoothing=0.02,
-    )
-    with bar:
-        for chunk, measured in results:
-            store.write(chunk, measured)
-            bar.update(chunk.count)
-    return len(todo)
+    needed = Needed(store.read().to_pandas()) if adaptive else None
+    total, computed = sum(chunk.count for chunk in chunks), 0
+    with tqdm(total=total, unit="run", disable=not progress, smoothing=0.02) as bar:
+        for part in [chunks] if needed is None else rounds(chunks):
+            todo = store.missing(part if needed is None else needed.of(part))
+            computed += len(todo)
+            done = sum(chunk.count for chunk in part) - sum(chunk.count for chunk in todo)
+            bar.n += done
+            for chunk, measured in _computing(todo, threads, scheduler):
+                store.write(chunk, measured)
+                if needed is not None:
+                    needed.note(chunk, measured)
+                bar.update(chunk.count)
+    return computed
+
+
+def _computing(
+    todo: Sequence[Chunk], threads: int, scheduler: str | None
+) -> Iterator[tuple[Chunk, Measured]]:
+    """Yield chunks with what was measured, from threads or from a cluster."""
+    return run_chunks(todo, threads) if scheduler is None else _on_cluster(scheduler, todo)
 
 
 def _threads(workers: int | None) -> int:

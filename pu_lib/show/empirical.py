@@ -81,7 +81,7 @@ def draw_panels(
         panel = PANELS[name]
         curves = _results(results).curves(name)
         _draw_curves(ax, curves, statistic)
-        runs = f"{curves.n_runs} runs"
+        runs = f"{curves.runs_in_words} runs"
         for more in _beside(panel, _results(results)):
             tied = more.updates[0] in PAPER
             _draw_beside(ax, more, statistic, tied)
@@ -151,6 +151,10 @@ def _mark(ax: Axes, x: Any, y: Any, share: Any, update: str) -> None:
         ax.plot(x[chosen], y[chosen], color=colour, linestyle="none", **style)
 
 
+def _thousands(x: float, _: int) -> str:
+    return f"{x / 1000:g}k" if x < 1e6 else f"{x / 1e6:g}M"
+
+
 @styled
 def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigure:
     """Draw, for each update at its best rate by the median: median, mean, 90 % quantile, censored.
@@ -199,7 +203,7 @@ def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigur
             yticklabels=[label_of(u) for u in curves.updates],
         )
         ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
-        ax.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x < 1e6 else f"{x / 1e6:g}M")
+        ax.xaxis.set_major_formatter(_thousands)
         ax.tick_params(axis="x", labelsize=8)
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.invert_yaxis()

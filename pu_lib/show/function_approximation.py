@@ -1,10 +1,9 @@
-"""Figures of the chapter on function approximation: learning curves, sparsemax beside DI."""
+"""Figures of the chapter on function approximation: learning curves."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from pu_lib.show.explorers import Explorer, Slider
 from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
 from pu_lib.theory.function_approximation import (
     SPARSEMAX,
@@ -13,16 +12,12 @@ from pu_lib.theory.function_approximation import (
     learn,
     linear,
     neural,
-    reversal_paths,
 )
 from pu_lib.updates import UPDATES, look_of
 
 __all__ = [
-    "EXPLORERS",
-    "alt_return",
     "draw_crossings",
     "draw_learning",
-    "draw_return",
     "draw_reversal",
 ]
 
@@ -103,70 +98,3 @@ def draw_reversal(reversed_steps: int = 100, n_steps: int = 400) -> BookFigure:
     ax.set(xlabel="update", ylabel="performance (1 is the optimum)")
     ax.legend(ncols=2)
     return fig
-
-
-@styled
-def draw_return(n: int = 20, eta: float = 0.1) -> BookFigure:
-    """Draw the probability of action 1 when the better action changes after n updates.
-
-    Parameters
-    ----------
-    n : int
-        Updates with q = (1, 0) before q = (0, 1).
-    eta : float
-        The weight.
-    """
-    paths = reversal_paths(n, eta)
-    fig, ax = figure(height=3.0)
-    ax.plot(paths["sparsemax"], color=INK, label="sparsemax")
-    for name in ("di", "mce"):
-        ax.plot(paths[name], **line(name))
-    ax.axvline(n, color=GREY, linewidth=1)
-    ax.set(xlabel="update", ylabel="probability of action 1", ylim=(-0.03, 1.03))
-    ax.legend(loc="lower left", ncols=3)
-    return fig
-
-
-def alt_return(n: int = 20, eta: float = 0.1) -> str:
-    """Say what `draw_return` shows for the same parameters.
-
-    Parameters
-    ----------
-    n : int
-        Number of updates before the values are exchanged.
-    eta : float
-        The weight of every step.
-
-    Returns
-    -------
-    str
-        A sentence for those who do not see the figure.
-    """
-    names = {"sparsemax": "Sparsemax", "di": "DI", "mce": "MCE"}
-    ends = []
-    for name, path in reversal_paths(n, eta).items():
-        below = np.flatnonzero(path[n:] < 0.5)
-        ends.append(
-            f"{names[name]} "
-            + (
-                f"is below one half {below[0]} updates later"
-                if below.size
-                else "does not come back"
-            )
-        )
-    return (
-        f"Probability of action 1 over 60 updates at weight {eta:g}; after update {n} the other "
-        f"action is the better one. {', '.join(ends)}."
-    )
-
-
-EXPLORERS = {
-    "sparsemax": Explorer(
-        draw=draw_return,
-        alt=alt_return,
-        grid={
-            "n": Slider("$n$", [1, 3, 5, 10, 20], "{}", start=4),
-            "eta": Slider(r"$\eta$", [0.03, 0.1, 0.5], "{:g}", start=1),
-        },
-    )
-}

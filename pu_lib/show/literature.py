@@ -50,7 +50,7 @@ def draw_fit(growth: float = 1.0, place: str = "before") -> BookFigure:
         Where the fit stands.
     """
     run = _fit(place, growth)
-    fig, ax = figure(height=3.0)
+    fig, ax = figure(height=3.0, width=5.4)
     times = np.arange(len(run.gaps))
     ax.plot(times, np.maximum(run.gaps, 1e-3), **(line("di") | {"label": "linear DI"}))
     ax.plot(times[1:], np.maximum(run.bounds[1:], 1e-3), color=INK, label="allowed by the theorem")

@@ -1,16 +1,14 @@
-"""Figures and the explorer of the chapter on monotonicity."""
+"""Figures of the chapter on monotonicity."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from pu_lib.show.explorers import Explorer, Slider
-from pu_lib.show.style import GREY, INK, figure, line, styled
+from pu_lib.show.style import GREY, INK, figure, styled
 from pu_lib.show.updates import place, simplex_axes, starts
 from pu_lib.theory.monotonicity import (
     decrease_frequency,
@@ -22,9 +20,6 @@ from pu_lib.theory.monotonicity import (
 from pu_lib.updates import UPDATES, label_of, look_of, softmax
 
 __all__ = [
-    "EXPLORERS",
-    "alt_counterexample",
-    "draw_counterexample",
     "draw_decrease_region",
     "draw_frequency",
     "draw_mass_moved",
@@ -123,86 +118,3 @@ def draw_frequency(
     axes[0].set_ylabel("share of CE steps that lower $v$")
     axes[0].legend()
     return fig
-
-
-# The counterexample lab
-
-THETA_1 = np.linspace(0, 20, 401)
-
-
-def _example(theta1: Floats | float, q1: float, eta: float, name: str) -> Floats:
-    """Return v' - v at theta = (theta1, 0, 0), q = (q1, 1, 0)."""
-    top = np.atleast_1d(np.asarray(theta1, dtype=np.float64))
-    theta = np.stack([top, np.zeros_like(top), np.zeros_like(top)], axis=-1)
-    q = np.array([q1, 1.0, 0.0])
-    return value_change(name, theta, q, eta)
-
-
-@styled
-def draw_counterexample(q1: float, eta: float) -> Figure:
-    """Draw v' - v against theta_1 for theta = (theta_1, 0, 0) and q = (q_1, 1, 0).
-
-    Parameters
-    ----------
-    q1 : float
-        The value of the first action, below 1.
-    eta : float
-        The weight of the step.
-    """
-    fig, ax = figure(height=3.6)
-    for name in ("ce", "mce"):
-        ax.plot(THETA_1, _example(THETA_1, q1, eta, name), **line(name))
-    if (q1, eta) == (0.99, 1.0):
-        ax.plot(10, _example(10.0, q1, eta, "ce")[0], "o", color=INK, label="the paper's example")
-    ax.axhline(0, color=INK, lw=0.9)
-    ax.axhline(-worst_drop_three(eta), color=GREY, ls="--", lw=1.2, label=r"$-D_3(\eta)$")
-    ax.set_yscale("symlog", linthresh=1e-5)
-    ax.set(xlabel=r"$\theta_1$", ylim=(-2, 60))
-    ax.set_yticks([-1, -1e-2, -1e-4, 0, 1e-4, 1e-2, 1])
-    ax.minorticks_off()
-    ax.set_ylabel("$v' - v$")
-    ax.legend(loc="upper right", ncols=2)
-    return fig
-
-
-def alt_counterexample(q1: float, eta: float) -> str:
-    """Say what `draw_counterexample` shows for the same parameters.
-
-    Parameters
-    ----------
-    q1 : float
-        The value of the first action; the others have 1 and 0.
-    eta : float
-        The weight of the step.
-
-    Returns
-    -------
-    str
-        A sentence for those who do not see the figure.
-    """
-    change = _example(THETA_1, q1, eta, "ce")
-    lower = THETA_1[change < 0]
-    where = (
-        f"CE lowers the value for theta_1 from {lower[0]:.1f} to {lower[-1]:.1f}, "
-        f"by up to {-change.min():.2g}"
-        if len(lower)
-        else "CE lowers the value for no theta_1 between 0 and 20"
-    )
-    return (
-        f"Change of the value after one step against theta_1, for q_1 = {q1:g} and eta = {eta:g}: "
-        f"{where}; MCE never lowers it."
-    )
-
-
-ETAS: list[Any] = [0.1, 0.3, 1.0, 3.0, 10.0]
-
-EXPLORERS = {
-    "counterexample": Explorer(
-        draw=draw_counterexample,
-        alt=alt_counterexample,
-        grid={
-            "q1": Slider("$q(a_1)$", [0.0, 0.5, 0.9, 0.99], fmt="{:g}", start=3),
-            "eta": Slider(r"$\eta$", ETAS, fmt="{:g}", start=2),
-        },
-    ),
-}

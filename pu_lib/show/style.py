@@ -24,6 +24,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+from pu_lib.show.narrow import FINE, narrowed, pack
 from pu_lib.updates import UPDATES, label_of, look_of
 
 __all__ = [
@@ -77,11 +78,14 @@ R = TypeVar("R")
 
 
 class BookFigure(Figure):
-    """A figure that shows itself, once, as the value of its cell."""
+    """A figure that shows itself, once, as the value of its cell: for wide and narrow screens."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         width, height = (round(side * DPI) for side in self.get_size_inches())
-        return png(self, colours=256), {"width": width, "height": height}
+        picture, narrow = png(self), narrowed(self)
+        if narrow is not None:
+            picture = pack(picture, png(narrow, dpi=FINE))
+        return picture, {"width": width, "height": height}
 
 
 def styled(draw: Callable[P, R]) -> Callable[P, R]:

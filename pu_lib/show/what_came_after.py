@@ -44,7 +44,7 @@ def draw_family(alpha: str = "3/2", eta: str = "1/4") -> BookFigure:
     eta : str
         The weight, read exactly.
     """
-    fig, ax = figure(height=3.4)
+    fig, ax = figure(height=3.4, width=5.4)
     grid = range(1, 41)
     for name, end in (("npg", 1), ("di", 2)):
         ax.plot(grid, [family_count(n, eta, end) for n in grid], **line(name))

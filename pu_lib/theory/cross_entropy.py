@@ -18,7 +18,8 @@ optimum. Proved in the chapter, and evaluated here:
   hardened system (not CE itself) is optimal after finitely many steps, if no two levels of a state
   differ by a multiple of its weight (*generic* levels).
 
-Open: the true update with weights constant in time and every state updated (`hunt`).
+The true update with weights constant in time and every state updated converges for large weights
+(`cross_entropy_constant`). For small ones the question is open (`hunt`, `late_drawdown`).
 """
 
 from __future__ import annotations

@@ -10,6 +10,10 @@ What falls late within a short horizon is easy to breed: the start only has to b
 horizon is *staged*. The best of a stage are the first population of the next, which runs ten times
 as long, and a family of runs that merely postpones its fall dies out there unless it can
 postpone it again. Each restart has a seed of its own.
+
+A start far from the uniform policy can pay for falls (`pu_lib.theory.cross_entropy_constant`). So
+there are restarts of a second kind, whose runs all begin at the uniform policy. Whatever falls late
+there has been earned on the way.
 """
 
 from __future__ import annotations
@@ -31,6 +35,9 @@ __all__ = ["STAGES", "Candidates", "breed", "candidates", "late_drawdown", "load
 Floats = NDArray[np.float64]
 
 ACTIONS = 3
+START = 30.0
+"""How far the parameters of a bred start may be from zero; at 0 every run starts at the uniform
+policy, which can pay for little (`pu_lib.theory.cross_entropy_constant`)."""
 STAGES = ((2_000, 4, 80), (20_000, 1, 30), (200_000, 1, 6))
 """Of each stage: the steps of a run, the population as a multiple of the coordinates, and the
 generations."""
@@ -55,13 +62,13 @@ class Candidates:
     theta: Floats
 
 
-def bounds(states: int) -> list[tuple[float, float]]:
+def bounds(states: int, start: float = START) -> list[tuple[float, float]]:
     """Return the box: rewards, successors, starts, logarithms of the weights, and the discount."""
     pairs = states * ACTIONS
     return [
         *[(-1.0, 1.0)] * pairs,
         *[(-1.0, states - 1e-9)] * pairs,
-        *[(-30.0, 30.0)] * pairs,
+        *[(-start, start)] * pairs,
         *[(-1.0, 2.0)] * states,
         (0.5, 0.99),
     ]
@@ -145,7 +152,10 @@ class _Cost:
 
 
 def breed(
-    seed: int, states: int = 3, stages: tuple[tuple[int, int, int], ...] = STAGES
+    seed: int,
+    states: int = 3,
+    stages: tuple[tuple[int, int, int], ...] = STAGES,
+    start: float = START,
 ) -> list[dict[str, Any]]:
     """Breed runs that fall late, by differential evolution through the stages.
 
@@ -157,6 +167,8 @@ def breed(
         The number of states, at least 2.
     stages : tuple of (int, int, int)
         Horizon, population as a multiple of the coordinates, and generations, stage by stage.
+    start : float
+        How far the parameters of a start may be from zero.
 
     Returns
     -------
@@ -164,7 +176,7 @@ def breed(
         For each stage its ``steps``, the number of ``runs``, the best ``drawdown`` and its
         ``point``.
     """
-    rng, box = np.random.default_rng(seed), np.array(bounds(states))
+    rng, box = np.random.default_rng(seed), np.array(bounds(states, start))
     population, found = None, []
     for steps, multiple, generations in stages:
         size = multiple * len(box)

@@ -33,7 +33,7 @@ import numpy as np
 from flint import arb
 
 from pu_lib import updates
-from pu_lib.arrays import shown
+from pu_lib.arrays import Floats, shown
 from pu_lib.exact import Number, ball, exact, sign
 from pu_lib.updates import EscortFactor, EscortPolicyGradient, Update, as_update
 
@@ -220,7 +220,9 @@ def setting(
     chosen = as_update(update)
     if isinstance(chosen, EscortPolicyGradient) and not isinstance(update, str):
         p, factor = chosen.p, chosen.factor
-    schedule, _, ratio = schedule.partition(":")
+    schedule, _, ratio = (
+        schedule.partition(":") if isinstance(schedule, str) else (schedule, "", "")
+    )
     growth = exact(ratio, "schedule") if schedule == "geometric" and ratio else Fraction(1)
     if (schedule == "geometric" and growth <= 1) or (ratio and schedule != "geometric"):
         raise ValueError(
@@ -463,6 +465,9 @@ class EscortWalker(Walker):
         return radius * (x ** (2 - self.p) - 1) / (4 * self.p * (self.p - 2))
 
 
+_VALUES = np.array([[1.0, 0.0], [0.0, 1.0]])
+
+
 class StepWalker(Walker):
     """Any other update, by its own `step`, in floats; see `TIE`.
 
@@ -487,19 +492,23 @@ class StepWalker(Walker):
         return cls(chosen.update, float(chosen.start))
 
     def forward(self, w: float) -> None:
-        self.theta = self.update.step(self.theta, [1.0, 0.0], w)
+        self.theta = self._moved(0, w)
 
     def backward(self, w: float) -> None:
         before = self.theta
-        self.theta = self.update.step(before, [0.0, 1.0], w)
+        self.theta = self._moved(1, w)
         self.stalled = np.array_equal(before, self.theta)
+
+    def _moved(self, best: int, w: float) -> Floats:
+        # a walk makes up to a million steps, whose arguments need no check
+        return self.update._moved(self.theta, _VALUES[best], np.asarray(w, np.float64), None)
 
     def side(self) -> int:
         gap = self.probability() - self.start
         return 0 if abs(gap) <= TIE else int(math.copysign(1, gap))
 
     def probability(self) -> float:
-        return float(self.update.policy(self.theta)[0])
+        return float(self.update.to_policy(self.theta)[0])
 
     def stuck(self) -> bool:
         return self.stalled

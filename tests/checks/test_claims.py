@@ -9,7 +9,7 @@ import pytest
 from pu_lib.checks.claims import PRINTED, check_cell
 from pu_lib.show.ledger import table_1
 from pu_lib.theory import claims as table
-from pu_lib.theory.claims import COLUMNS, LEARNT, WEIGHTS, measure, variants
+from pu_lib.theory.claims import COLUMNS, LEARNT, WEIGHTS, Exceptional, measure, variants
 from pu_lib.theory.unlearning import count
 from pu_lib.updates import PAPER, UPDATES, ModifiedCrossEntropy, make_update, register
 from pu_lib.verdict import Status
@@ -141,3 +141,38 @@ def test_unknown_rows_columns_and_entries_are_named() -> None:
         check_cell("ce", "speed")
     with pytest.raises(ValueError, match=r"printed: expected one of slow.*'slowly'"):
         check_cell("ce", "unlearning", printed="slowly")
+
+
+@pytest.mark.parametrize(("best", "word", "margin"), [(0.5, "no", 0.0), (0.75, "yes", 0.25)])
+def test_to_end_at_one_half_is_not_to_learn(
+    monkeypatch: pytest.MonkeyPatch, best: float, word: str, margin: float
+) -> None:
+    monkeypatch.setattr(table, "_bias", lambda _: 0.0)
+    monkeypatch.setattr(table, "_sampled_run", lambda _: best)
+    found = table._stochastic(UPDATES["pg-sm"])
+    assert (found.entry, found.margin) == (word, margin)
+
+
+def test_the_direction_of_a_direct_update_is_the_gradient_through_the_projection() -> None:
+    """Supports {1, 2} and {3}: the values less their mean there, zero elsewhere."""
+    outputs = np.array([[0.5, 0.25, -2.0], [-1.0, -1.0, 3.0]])
+    found = table._direction(UPDATES["di"], outputs, np.array([[0.0, 1.0, 9.0], [4.0, 5.0, 6.0]]))
+    np.testing.assert_allclose(found, [[-0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
+
+
+def test_of_several_exceptions_the_farthest_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = (Exceptional("one", "no", 0.1), Exceptional("another", "no", 0.2))
+    entry = table.Entry("yes", 0.3, "Found.", others)
+    monkeypatch.setattr("pu_lib.checks.claims.measure", lambda *_: entry)
+    verdict = check_cell("pg-sm", "convergence")
+    assert (verdict.status, verdict.margin) == (Status.CORRECTED, -0.2)
+    assert verdict.summary.endswith("But: no with one; no with another.")
+
+
+def test_a_state_shares_a_quarter_of_its_features() -> None:
+    features, values = table._shared_features()
+    np.testing.assert_allclose(features.sum(axis=2), 1.0)
+    assert {tuple(sorted(row[row != 0.0])) for row in features.reshape(-1, table.FEATURES)} == {
+        (0.25, 0.75)
+    }
+    assert values.shape == (table.TASKS, table.STATES, 3)

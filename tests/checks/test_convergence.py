@@ -4,10 +4,15 @@ import numpy as np
 import pytest
 
 from pu_lib.checks import convergence as checks
+from pu_lib.checks import convergence_remarks as remarks
 from pu_lib.domains import bandit, chain
+from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import convergence as cv
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES
+from pu_lib.verdict import Status, Verdict
+
+Noted = list[tuple[float, dict[str, object]]]
 
 
 def test_the_key_lemma_s_bound_by_hand() -> None:
@@ -169,3 +174,54 @@ def test_the_bound_of_the_equivalence_is_judged_where_it_is_nearest(
     nearest = {"gap": 0.5, "room": 0.5}[least]
     assert verdict.margin == pytest.approx(nearest - 1.0)
     assert verdict.status == "false as stated"
+
+
+def test_the_lines_start_where_all_values_are_within_half_the_gap() -> None:
+    """The best value is away from its limit by exactly half of the gap at first."""
+    pi = np.array([[0.5, 0.5], [0.6, 0.4]])
+    q = np.array([[0.5, 0.0], [1.0, 0.0]])
+    lines = cv.lemma_8_lines(pi, q, np.array([1.0]), np.array([1.0, 0.0]))
+    assert {len(line) for line in lines.values()} == {1}
+
+
+def test_ties_are_tried_among_two_and_three_best_arms(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def adversarial_run(rewards: list[float], *_: object) -> None:
+        tried.append(rewards.count(max(rewards)))
+
+    monkeypatch.setattr(checks, "adversarial_run", adversarial_run)
+    monkeypatch.setattr(checks, "_note_key_lemma", lambda *_, **__: None)
+    monkeypatch.setattr(checks, "check_lemma_8", lambda *_, **__: Verdict(Status.HOLDS, 1.0, ""))
+    checks.check_uniqueness()
+    each = len(cv.ADVERSARIES)
+    assert tried == [2] * each + [3] * each + [2] * each
+
+
+def test_what_pg_sm_leaves_under_weights_of_sum_two(noted: Noted) -> None:
+    """Two arms worth 2 and 1 for good: the log-odds grow by 2 w pi (1 - pi); the floor is proved.
+
+    What is left of the gap is gamma times the value that the second arm's probability costs.
+    """
+    remarks.check_same_condition()
+    log_odds = 0.0
+    for k in range(1, 61):
+        pi = 1 / (1 + np.exp(-log_odds))
+        log_odds += 2 * 2 * 0.5**k * pi * (1 - pi)
+    left = 0.5 * 2 / (1 + np.exp(log_odds))
+    # pi_0 e^(-2MR) with M = 2, R = 1, and the range 1
+    assert noted[0][0] == pytest.approx(left - 0.5 * 0.5 * np.exp(-4.0))
+    # DI moves 0.45 from 1/2 where the gap is 0.45: what is worked out there is what is left
+    assert noted[1][0] == pytest.approx(1e-9, abs=1e-12)
+
+
+def test_rounding_is_allowed_in_proportion_to_the_largest_modulus(
+    noted: Noted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One state, rewards -1 and -3, gamma = 1/2: the values are -2 and -4."""
+    loss = FiniteMDP(np.ones((1, 2, 1)), [[-1.0, -3.0]], [1.0], 0.5)
+    monkeypatch.setattr(checks, "instances", lambda: {"losses": loss})
+    (row,) = checks.check_corollary_7().evidence
+    allowed = checks.ROUNDING * 4 / 0.5
+    assert noted[0][0] == pytest.approx(row["least change of q"] + allowed, abs=allowed / 100)
+    assert noted[1][0] == pytest.approx(row["least q* - q"] + allowed, abs=allowed / 100)

@@ -20,6 +20,7 @@ from pu_lib.theory.cycles import (
 from pu_lib.theory.deterministic import DeterministicMDP
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES
+from pu_lib.verdict import Status, Verdict
 
 # The process and its cycle
 
@@ -185,6 +186,7 @@ def test_the_potential_by_hand() -> None:
     """Levels (2, 1/2, 0): kappa = (1, 1/2, 0), Psi = 5/4; one unit from the top to the last."""
     levels = (Fraction(2), Fraction(1, 2), Fraction(0))
     assert ce.reduced_levels(levels, 1) == (1, Fraction(1, 2), 0)
+    assert ce.reduced_levels((Fraction(3), Fraction(1), Fraction(0)), 2) == (0.5, 0.5, 0)
     assert ce.potential(levels, 1) == Fraction(5, 4)
     assert ce.hardened_step((Fraction(1), Fraction(1, 2), Fraction(-1)), 2, 1) == (
         0,
@@ -296,3 +298,34 @@ def test_the_command_prints_the_hunt(capsys: pytest.CaptureFixture[str]) -> None
 
     assert main(["hunt", "--mdps", "0"]) == 2
     assert "--mdps: expected at least one MDP" in capsys.readouterr().err
+
+
+def test_a_race_tells_of_the_states_that_are_updated() -> None:
+    v, weights = ce.race(THREE_STATES, UPDATES["ce"], 2)
+    assert (v.shape, weights.shape) == ((17, 3), (16, 3))
+    np.testing.assert_array_equal(weights[8:], THREE_STATES.weights)
+
+
+def test_the_drift_is_the_largest_change_of_a_parameter_in_a_period() -> None:
+    start = [[0.0, -15.0, 15.0], [-5.0, 5.0], [-5.0, 5.0]]
+    moved = simulate(THREE_STATES, 1, start=start)
+    by_hand = [abs(moved.theta[s, a] - x) for s, row in enumerate(start) for a, x in enumerate(row)]
+    assert moved.drift == max(by_hand) > min(by_hand)
+
+
+def test_late_is_the_last_tenth() -> None:
+    """Of 160 periods of eight steps; the cycle's values span 14.4 in the first state."""
+    mdp, theta = THREE_STATES.tables, np.zeros((3, 3))
+    late = ce.late_run(mdp, THREE_STATES.weights, theta, 160)
+    values = simulate(THREE_STATES, 160, start=theta.tolist()).values[-128:]
+    np.testing.assert_allclose(late.span, np.ptp(values, axis=0))
+
+
+@pytest.mark.parametrize(
+    ("found", "told"), [(("false as stated", -3.0), ("holds", 3.0)), (("open", None),) * 2]
+)
+def test_a_cycle_of_equal_steps_is_what_the_theorem_says(monkeypatch, found, told) -> None:
+    verdict = Verdict(Status(found[0]), found[1], "Found.", counterexample={"n": 1})
+    monkeypatch.setattr(checks, "_refuted", lambda _: verdict)
+    answer = checks.check_constant_step()
+    assert (answer.status.value, answer.margin) == told

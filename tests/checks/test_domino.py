@@ -168,7 +168,8 @@ def test_two_states_walk_at_once_and_a_long_chain_flips_from_its_end():
     assert do.chain_flips(1, "ce", 1.0) == [1]
     times = do.chain_flips(9, "di", 1.0)
     assert times == sorted(times, reverse=True)
-    assert times[0] == 11
+    assert (times[0], times[-1]) == (11, 1)
+    assert do.chain_flips(9, "di", 1.0, max_steps=11) == times
     with pytest.raises(ValueError, match="after 3"):
         do.chain_flips(9, "di", 1.0, max_steps=3)
 
@@ -183,3 +184,42 @@ def test_a_state_of_the_chain_prefers_to_walk_before_the_next_one_does():
 def test_dominoes_with_growing_weights_fall_as_a_simulation_says(update):
     found = [domino(h, update, "0.4", schedule="geometric:1.2") for h in (1, 2, 4)]
     assert found == [simulate(h, update, "0.4", schedule="geometric:1.2")[0] for h in (1, 2, 4)]
+
+
+@pytest.mark.parametrize(("update", "p"), [("pg-sm", 2), ("di", 2), ("ce", 2), ("pg-es", 3)])
+def test_what_the_recursion_is_proved_for_is_not_simulated(monkeypatch, update, p):
+    monkeypatch.setattr(do, "simulate", lambda *_: pytest.fail("it was simulated"))
+    assert domino(3, update, "0.4", p=p) == recursion(3, update, "0.4", p)[0]
+
+
+@pytest.mark.parametrize(("p", "schedule"), [("3/2", "constant"), (2, "inverse-sqrt")])
+def test_what_it_is_not_proved_for_is(monkeypatch, p, schedule):
+    monkeypatch.setattr(do, "recursion", lambda *_: pytest.fail("it was not simulated"))
+    assert domino(2, "pg-es", "0.4", p=p, schedule=schedule) >= 2
+
+
+def test_the_bound_of_ce_is_asked_from_one_state_on(noted):
+    checks.check_theorem_6_iii()
+    assert {row["states"] for _, row in noted} == {1, 2, 3, 5, 9, 20, 60}
+    first = [margin for margin, row in noted if (row["states"], row["eta"]) == (1, "1")]
+    # one step is needed; the bound is 2.5 - 2/8 at weight 1, the printed one is nothing
+    assert first[0] == pytest.approx(do.bound_ce_sharp(1, 1.0) - 1)
+
+
+def test_the_bound_after_the_constants_of_lemma_13_by_hand(noted):
+    checks.check_lemma_13_constants()
+    found = {(row["eta"], row["n"], row.get("what")): margin for margin, row in noted}
+    for eta, n in ((1.0, 8), (0.5, 100)):
+        eps, largest = 1 / math.log(n), do.worst_sequence(n, eta)[n]
+        power = (1 + 2 * eta) ** (1 - eps) + 2 * math.exp(2 * eta) * n / (eta * eps)
+        bound = math.log(power) / (1 - eps) - math.log(2 * eta)
+        expected = pytest.approx(bound - math.log(largest))
+        assert found[eta, n, "log(bound / X_n)"] == expected
+        assert found[eta, n, "equation for z"] == pytest.approx(1e-9, abs=1e-12)
+        assert found[eta, n, None] == pytest.approx(1e-9 - abs(1 / eta - 1), abs=1e-12)
+
+
+def test_a_long_chain_of_di_is_answered_by_its_theorem(monkeypatch):
+    monkeypatch.setattr(do, "QUICK", 10)
+    monkeypatch.setattr(do, "recursion", lambda *_, **__: pytest.fail("it was walked"))
+    assert domino(8, "di", "0.3") == do.solved_di(8, Fraction("0.3")) > 10

@@ -1,17 +1,21 @@
 """The judging of empirical statements, and tables on which the verdicts must change."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from pu_lib.checks import empirical_chain, empirical_cliff, empirical_random_mdps
-from pu_lib.checks.empirical import both_rules, stability
+from pu_lib.checks.empirical import as_efficient_as_di, both_rules, stability
 from pu_lib.checks.parts import Part, judge_parts, over_runs
 from pu_lib.claims import check_of, judge, ledger
-from pu_lib.empirical import interventions
+from pu_lib.empirical import details, interventions, panels
+from pu_lib.empirical.actors import start_of
 from pu_lib.empirical.bootstrap import RESAMPLES, draws, interval, lower_quantile
 from pu_lib.empirical.curves import after_shift, alike, bandwidth, factor_apart
 from pu_lib.empirical.details import ranking
+from pu_lib.empirical.options import PRESETS, Schedule
 from pu_lib.empirical.policies import bounced_share, greedy_share
 from pu_lib.empirical.published import comparison
 from pu_lib.empirical.results import (
@@ -27,6 +31,7 @@ from pu_lib.empirical.results import (
     with_ties_drawn,
 )
 from pu_lib.empirical.thresholds import quantile, restricted_mean
+from pu_lib.updates import UPDATES
 from pu_lib.verdict import Status
 
 TABLE = committed().table
@@ -279,8 +284,81 @@ def test_ties_drawn_take_the_place_of_the_first_and_of_nothing_else():
     kept = before["update"].isin(others).sum()
     assert (chosen & table["update"].isin(others)).sum() == kept
     found = both_rules(empirical_random_mdps.ce_worst)
-    assert found["first"] == judge_first(int(found["runs"]))
+    assert found["first"] == judge_first(int(found["runs"])) == "reproduced"
+    assert found["drawn"] == "partly reproduced"
+    assert empirical_random_mdps.ce_worst().figures["drawn"] == 2  # by the medians
 
 
 def judge_first(n):
     return empirical_random_mdps.ce_worst(TABLE[TABLE["run"] < n]).status.value
+
+
+def test_as_efficient_is_within_a_quarter_and_far_is_a_factor_of_five():
+    rows = as_efficient_as_di().evidence
+    assert {row["needed"] for row in rows if "CE" in row["part"]} == {"< 1.25"}
+    assert {row["needed"] for row in rows if "PG" in row["part"]} == {"> 5"}
+
+
+def test_a_rate_at_which_either_update_is_lost_is_left_out():
+    """Where CE is lost as where both are: the other rates decide."""
+    cliff = TABLE[TABLE["experiment"] == "cliff"].copy()
+    small = cliff["eta"] == 0.1
+    found = []
+    for lost in (["ce"], ["ce", "mce"]):
+        table = cliff.copy()
+        table.loc[small & table["update"].isin(lost), "censored"] = True
+        rows = empirical_cliff.mce_small_rates(table).evidence
+        found.append([row["value"] for row in rows if "up to" in row["part"]])
+    assert found[0] == found[1] != []
+    assert found[0] != [
+        row["value"]
+        for row in empirical_cliff.mce_small_rates(cliff).evidence
+        if "up to" in row["part"]
+    ]
+
+
+# What the experiments run
+
+
+def test_where_the_parameters_of_actors_start():
+    options = replace(PRESETS["paper"], escort_start=1.5)
+    starts = [start_of(UPDATES[name], 4, options) for name in ("pg-es", "pg-sm", "di")]
+    assert starts == [1.5, 0.0, 0.25]
+
+
+def test_schedules_are_finite_and_decay_in_one_of_three_ways():
+    assert Schedule(0.0, 1.0).c == 0.0
+    for wrong in ((np.inf, 0.5), (-0.1, 0.5), (1.0, 0.25)):
+        with pytest.raises(ValueError, match="expected"):
+            Schedule(*wrong)
+
+
+def test_chains_of_every_length_are_run_and_at_least_once():
+    cells = panels._lengths(0, 0.8)
+    assert {cell.n_states for cell in cells} == set(range(3, 26))
+    assert {cell.n_actions for cell in cells} == {2}
+    (once,) = panels._rounds([(cells[:1], 20)], 0.001)
+    assert (once.first, once.count) == (0, 1)
+    rounds = panels._rounds([(cells[:1], 150)], 1.0)
+    assert [(chunk.first, chunk.count) for chunk in rounds] == [
+        (0, 20),
+        (20, 20),
+        (40, 60),
+        (100, 50),
+    ]
+
+
+def test_a_detail_is_clear_where_its_interval_leaves_one_out(monkeypatch):
+    """Ratios 10, 1/10 and 1: a mean effect of 10^(2/3), clear in the first two of three cells."""
+    cells = pd.DataFrame(
+        {
+            "detail": "a",
+            "ratio": [10.0, 0.1, 1.0],
+            "low": [5.0, 0.05, 0.9],
+            "high": [20.0, 0.2, 1.1],
+        }
+    ).assign(domain="chain", scheme="NoExplo", update="ce", eta=1.0)
+    monkeypatch.setattr(details, "effects", lambda _: cells)
+    (row,) = ranking(None).to_dict("records")
+    assert (row["cells"], row["clear"]) == (3, pytest.approx(2 / 3))
+    assert (row["effect"], row["largest"]) == (pytest.approx(10 ** (2 / 3)), pytest.approx(10.0))

@@ -200,3 +200,49 @@ def test_an_unstable_update_is_judged_at_the_end_of_its_run(
         checks, "_network_run", lambda update, *_: below if update.name == "pg-es" else calm
     )
     assert checks.check_pg_es(seeds=(0,), etas=(1.0,)).margin == pytest.approx(-0.01)
+
+
+@pytest.mark.parametrize("error", [1e-3, -1e-3])
+def test_a_gradient_is_compared_in_either_direction(
+    monkeypatch: pytest.MonkeyPatch, error: float
+) -> None:
+    right = checks._chained
+
+    def chained(*arguments: object) -> np.ndarray:
+        found = right(*arguments).copy()
+        found.flat[0] += error
+        return found
+
+    monkeypatch.setattr(checks, "_chained", chained)
+    assert checks.check_chain_rule(("pg-sm",), ("pg-sm",)).margin < -1e-5
+
+
+def test_one_probability_that_scaling_changes_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def spoilt(f: np.ndarray) -> np.ndarray:
+        calls.append(f)
+        return UPDATES["pg-es"].policy(f) + (1e-3 * np.eye(100, 4) if len(calls) == 1 else 0.0)
+
+    monkeypatch.setattr(checks, "escort", spoilt)
+    monkeypatch.setattr(checks, "best_linear", lambda *_, escort, **__: 0.86 if escort else 1.0)
+    verdict = checks.check_escort_scale()
+    assert verdict.margin == pytest.approx(1e-12 - 1e-3)
+
+
+@pytest.mark.parametrize("error", [1e-3, -1e-3])
+def test_a_derivative_is_compared_in_either_direction(error: float) -> None:
+    def formula(z: np.ndarray) -> np.ndarray:
+        return checks.sparsemax_jacobian(z) + error
+
+    verdict = checks.check_projection_gradient(formula, n=3)
+    assert verdict.margin == pytest.approx(1e-3 - 1e-8, rel=1e-4)
+
+
+@pytest.mark.parametrize("error", [1e-3, -1e-3])
+def test_the_tracing_is_compared_with_the_formula_too(
+    monkeypatch: pytest.MonkeyPatch, error: float
+) -> None:
+    traced = lambda _: lambda z: checks.sparsemax_jacobian(z) + error  # noqa: E731
+    monkeypatch.setattr(checks, "jacobian", traced)
+    assert checks.check_projection_gradient(n=3).margin == pytest.approx(1e-3 - 1e-8, rel=1e-4)

@@ -206,3 +206,32 @@ def test_at_p_one_the_expansion_at_c_is_exact():
 def test_a_deeper_well_of_escort_holds_as_much_longer_as_its_power_says():
     rows = escort_checks.check_pg_es_dampened(exponents=(4.0,)).evidence
     assert rows[0]["measured power"] == pytest.approx(0.51, abs=0.02)
+
+
+def test_remainders_are_measured_in_powers_of_epsilon(noted) -> None:
+    """p = 2, epsilon = 1/100, delta = 1/10000: orders 3/2 at b, and 5/2 at c, below 3."""
+    escort_checks.check_escort_expansion()
+    b, c = gravity.escort_remainders(2.0, "1e-2", "1e-4", 1.0)
+    here = {
+        row.get("at", "printed"): margin
+        for margin, row in noted
+        if (row["p"], row["epsilon"], row["delta"]) == (2.0, 1e-2, 1e-4)
+    }
+    assert here["b"] == pytest.approx(10 - b / (1e-3 + 1e-4))
+    assert here["c"] == pytest.approx(10 - c / (1e-5 + 1e-4))
+    assert here["printed"] == pytest.approx(10 - c / (1e-5 + 1e-4))
+
+
+def test_escapes_are_bounded_by_logarithms_and_by_the_gap() -> None:
+    """Odds 9 to 1 and weight 1/2: 4 log 9 = 8.8 for CE; 0.8 over 1/2 for DI."""
+    assert well.escape_bound("ce", [0.1, 0.9], [1.0, 0.0], 0.5) == (0.0, 9.0)
+    assert well.escape_bound("di", [0.1, 0.9], [1.0, 0.0], 0.5) == (0.0, 2.0)
+    # PG-SM: (9 - 1) / (2 w) at least
+    assert well.escape_bound("pg-sm", [0.1, 0.9], [1.0, 0.0], 0.5) == (pytest.approx(8.0), np.inf)
+
+
+def test_a_lead_that_is_not_certain_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "certified_margin", lambda *_: (False, 1.0))
+    verdict = checks.check_violation("pg-sm", gravity.SOFTMAX_CASE, weights=(1,))
+    assert verdict.status == "false as stated"
+    assert verdict.margin == -np.finfo(float).tiny

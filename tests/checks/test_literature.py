@@ -129,3 +129,27 @@ def test_the_escaping_are_judged_by_their_own_numbers() -> None:
     assert slow["rung 8, 200 copies"] == lit.ladder_times("pg-sm", 200.0)[-1]
     assert slow["factor"] > 8.0
     assert max(r["factor"] for r in verdict.evidence if r is not slow) < 4.1
+
+
+def test_the_ladder_has_eight_rungs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def crossing_times(name: str, hard: lit.HardChain, *more: float) -> np.ndarray:
+        asked.append((name, len(hard.rungs), hard.copies.max(), *more))
+        return np.arange(8)
+
+    monkeypatch.setattr(lit, "crossing_times", crossing_times)
+    assert lit.ladder_times("a name", 3.0, 1.5) == tuple(range(8))
+    assert asked == [("a name", 8, 3.0, 40.0, 40_000, 1.5)]
+
+
+class Short(type(UPDATES["pg-es"])):
+    """The escort update, with a first parameter that is too small by a millionth."""
+
+    def step(self, theta, q, weight=1.0, rng=None):
+        return super().step(theta, q, weight, rng) - 1e-6 * np.eye(len(theta))[0]
+
+
+def test_two_steps_are_compared_in_either_direction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "make_update", lambda *_, **__: Short())
+    assert checks.check_hadamard().margin == pytest.approx(1e-12 - 1e-6, rel=1e-6)

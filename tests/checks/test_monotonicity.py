@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from flint import ctx
 
+from pu_lib.checks import monotonicity as checks
 from pu_lib.domains import bandit, chain
 from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import certified
@@ -156,3 +157,49 @@ def test_direct_updates_raise_by_the_squared_distance():
     new = UPDATES["di"].step(pi, q, w)
     rise = w * mono.step_advantage(pi, new, q)
     assert np.all(rise >= np.sum((new - pi) ** 2, axis=1) - 1e-12)
+
+
+def test_what_does_not_change_is_not_lowered():
+    (row,) = mono.decreases_in_random_mdps("ce", etas=(0.0,), scales=(0.0,), n=1, steps=2)
+    assert (row["updates that lower J"], row["lower v somewhere"]) == (0.0, 0.0)
+
+
+def test_an_error_of_the_change_is_measured_by_the_values(noted, monkeypatch):
+    """Without its right side the formula says that nothing changes."""
+    monkeypatch.setattr(checks, "step_advantage", lambda pi, new, q: 0.0 * q[:, 0])
+    checks.check_step_advantage()
+    rng = np.random.default_rng(4)
+    mdp = mono.small_mdp(rng)
+    pi, new = rng.dirichlet(np.ones(mdp.n_actions), size=(2, mdp.n_states))
+    before, after = mdp.evaluate(pi).v, mdp.evaluate(new).v
+    expected = 1e-11 - np.abs(after - before).max() / (1 + np.abs(before).max())
+    assert noted[0][0] == pytest.approx(expected)
+
+
+def test_small_processes_are_of_every_size():
+    drawn = [mono.small_mdp(np.random.default_rng(seed)) for seed in range(300)]
+    assert {mdp.n_states for mdp in drawn} == {1, 2, 3, 4, 5, 6}
+    assert {mdp.n_actions for mdp in drawn} == {2, 3, 4, 5}
+    assert {mdp.discount for mdp in drawn} == {0.0, 0.5, 0.9, 0.99}
+
+
+class Away(type(UPDATES["ce"])):
+    """CE for the opposite values."""
+
+    def step(self, theta, q, weight=1.0, rng=None):
+        return super().step(theta, -np.asarray(q), weight, rng)
+
+
+@pytest.mark.parametrize("update", [UPDATES["mce"], Away()])
+def test_a_sum_that_lacks_a_term_is_seen_in_either_direction(noted, monkeypatch, update):
+    right = checks.greedy_mask
+
+    def two(q):
+        mask = right(q).copy()
+        mask[int(np.argmax(mask)) - 1] |= len(q) > 2
+        return mask
+
+    monkeypatch.setattr(checks, "greedy_mask", two)
+    checks.check_advantage(update, n=40)
+    sums = [margin for margin, row in noted if row["what"] == "the sum"]
+    assert sum(margin < 0 for margin in sums) > 20

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pu_lib.checks import rates as checks
+from pu_lib.checks import rates_remarks as remarks
 from pu_lib.theory import rates
 from pu_lib.updates import make_update
 
@@ -164,3 +165,55 @@ def test_the_room_of_di_s_bound_is_the_least_over_the_problems(
     """With two arms that need no step at all, the bandit of three, which has none to spare."""
     monkeypatch.setattr(checks, "di_steps", lambda *_: 0)
     assert checks.check_di_finite().margin == 0.0
+
+
+def escort_mass(p: float, weight: float, steps: int) -> float:
+    """The bad arm's probability under PG-ES with two arms worth 1 and 0, written for itself."""
+    x, y = 1.0, 1.0  # the parameters of the good and of the bad arm
+    for _ in range(steps):
+        total = abs(x) ** p + abs(y) ** p
+        good, bad, scale = abs(x) ** p / total, abs(y) ** p / total, weight * p / total ** (1 / p)
+        x += scale * np.sign(x) * good ** (1 - 1 / p) * bad
+        y -= scale * np.sign(y) * bad ** (1 - 1 / p) * good
+    return abs(y) ** p / (abs(x) ** p + abs(y) ** p)
+
+
+def test_the_distance_to_the_escort_limit_by_another_loop() -> None:
+    verdict = remarks.check_escort_rate(exponents=(1.5,), weights=(2.0,), n_steps=500)
+    product = escort_mass(1.5, 2.0, 500) * 500**0.75
+    expected = 0.02 - abs(product / rates.escort_limit(1.5) - 1)
+    assert verdict.margin == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_exponents_of_two_updates_by_another_fit() -> None:
+    """Least squares of the logarithms over the last decade of the sum of the weights."""
+    rows = remarks.check_same_rate(updates=("pg-sm",), n_steps=600).evidence
+    assert [(row["x"], row["arms"]) for row in rows] == [(0.0, 2), (0.0, 3), (0.25, 2), (0.25, 3)]
+    for row in rows:
+        weights = np.array([(t + 1.0) ** -row["x"] for t in range(600)])
+        mass = rates.bandit_masses("pg-sm", (1.0, 0.0, 0.0)[: row["arms"]], 600, weights)
+        spent, times = weights.cumsum(), rates.log_times(600)
+        again = rates.exponent(spent[times - 1], mass[times]).value
+        assert row["exponent"] == pytest.approx(again, rel=1e-12)
+    verdict = remarks.check_same_rate(updates=("pg-sm",), n_steps=600, tolerance=0.5)
+    assert verdict.margin == pytest.approx(
+        min(0.5 - abs(row["exponent"] - 1.0) for row in verdict.evidence)
+    )
+
+
+def test_the_regret_of_two_decades_by_hand() -> None:
+    """Of 500 steps: from 50 on, and from 5 to 49."""
+    mass = rates.bandit_masses("mce", (1.0, 0.6, 0.2), 500)
+    verdict = checks.check_fast_enough(["mce"], n_steps=500)
+    assert verdict.margin == pytest.approx(1.05 - mass[50:500].sum() / mass[5:50].sum())
+
+
+def test_the_difference_from_the_limit_by_hand() -> None:
+    """Two arms at weight 1: the log-odds grow by 2 / (1 + e^y), and (1 - pi) t tends to 1/2."""
+    row = next(r for r in checks.check_limit(sizes=(2,), n_steps=300).evidence if r["|A|"] == 2)
+    log_odds = 0.0
+    for _ in range(300):
+        log_odds += 2 / (1 + np.exp(log_odds))
+    product = 300 / (1 + np.exp(log_odds))
+    assert row["(1 - pi) t"] == pytest.approx(product)
+    assert (row["limit"], row["difference"]) == (0.5, pytest.approx(product - 0.5))

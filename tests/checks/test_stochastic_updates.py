@@ -121,3 +121,23 @@ def test_constant_weights_save_di_three_of_four_updates():
     # eta = 1, n = 10: one step from the wall against weights 1/sqrt(11) and so on, four to sum to 1
     row = next(r for r in checks.check_argument().evidence if r["n"] == 10 and r["update"] == "di")
     assert (row["constant"], row["decaying"]) == (1, 4)
+
+
+def test_two_steps_that_do_not_cancel_may_both_go_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step loses 1 at each action: the steps for q and -q sum to -2."""
+
+    class Down(type(UPDATES["ce"])):
+        def step(self, theta, q, weight=1.0, rng=None):
+            return np.asarray(theta) - 1.0
+
+    verdict = checks.check_asymmetric((Down(),))
+    assert verdict.status == "holds"
+    assert verdict.margin == pytest.approx(2.0 - 1e-9)
+
+
+@pytest.mark.parametrize(("share", "parts"), [(0.5, 2), (1.0, 1)])
+def test_the_inequality_is_asked_below_the_threshold_only(noted, monkeypatch, share, parts) -> None:
+    monkeypatch.setattr(checks, "_least", lambda *_: 1.0)
+    checks.check_constant_escort(shares=(share,), laws=checks.LAWS[:1])
+    assert len(noted) == parts
+    assert noted[0][0] == pytest.approx(0.1)

@@ -6,18 +6,19 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 
 from pu_lib.checks import unlearning as checks
 from pu_lib.checks import unlearning_decaying as decaying
-from pu_lib.checks.counting import UNIFORM, compare
+from pu_lib.checks.counting import CONVEX, LINKS, UNIFORM, compare
 from pu_lib.claims import errata
-from pu_lib.exact import Undecided
-from pu_lib.theory import travel_times
+from pu_lib.exact import Undecided, ball
+from pu_lib.theory import far_counts, travel_times
 from pu_lib.theory import unlearning as un
 from pu_lib.theory import unlearning_bounds as bounds
 from pu_lib.theory.far_counts import far_count
 from pu_lib.theory.unlearning import count, counts, linked_count, path
-from pu_lib.theory.walkers import Setting, alike, setting
+from pu_lib.theory.walkers import Setting, SoftmaxWalker, alike, setting
 from pu_lib.updates import PAPER, UPDATES, Direct, SoftmaxPolicyGradient, as_update, make_update
 from pu_lib.verdict import Worst
 
@@ -400,3 +401,73 @@ def test_weights_beyond_floats_are_refused():
     with pytest.raises(ValueError, match="range of floats"):
         count(5000, "npg", 1, "geometric:2")
     assert count(5000, "di", 1, "geometric:2") == 1
+
+
+def test_weights_that_decay_need_room_for_the_way_back_of_di_only() -> None:
+    """With 9 steps allowed PG-SM walks n = 3; DI, whose way back may take 3 n, does not start."""
+    assert un.counts([3], "pg-sm", 1, "inverse-sqrt", max_steps=9) == un.counts(
+        [3], "pg-sm", 1, "inverse-sqrt"
+    )
+    with pytest.raises(un.OutOfReach):
+        un.counts([3], "di", "0.1", "inverse-sqrt", max_steps=9)
+
+
+@pytest.mark.parametrize("eta", ["1/100", "1/2", "5"])
+def test_blocks_of_steps_enclose_the_steps_one_by_one(eta: str) -> None:
+    with ctx.workprec(128):
+        w, walker = ball(Fraction(eta)), SoftmaxWalker(Fraction(1, 2))
+        for _ in range(40):
+            walker.forward(w)
+        time = far_counts._travel(walker.origin + walker.y)
+        for _ in range(50):
+            walker.forward(w)
+        there = far_counts._travel(walker.origin + walker.y)
+        for part in (Fraction(1, 1000), Fraction(1, 20)):
+            blocks = far_counts._forward(time, w, 50, part)
+            assert blocks.overlaps(there)
+            assert blocks.rad() < 1e-3 * there
+
+
+def test_the_dozen_nearest_cases_are_shown() -> None:
+    assert len(checks.check_intro().evidence) == 12
+
+
+def test_at_the_threshold_of_the_escape_no_ratio_is_left() -> None:
+    """Before the first step kappa = eta / (2 sqrt 2), which is 1/2 at eta = sqrt 2."""
+    root = Fraction(math.isqrt(2 * 10**80), 10**40)
+    assert un.escape_ratio(root, 0) == (0.5, math.inf)
+    kappa, ratio = un.escape_ratio(2, 0)
+    assert kappa == pytest.approx(2**-0.5)
+    assert ratio == pytest.approx(-math.log(2**0.5 - 1) / math.log(2**0.5 + 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "at_zero", "at_one"),
+    [
+        ("logistic", 1 / 4, math.e / (1 + math.e) ** 2),
+        ("normal", (2 * math.pi) ** -0.5, (2 * math.pi * math.e) ** -0.5),
+        ("Cauchy", 1 / math.pi, 1 / (2 * math.pi)),
+        ("Laplace", 1 / 2, 1 / (2 * math.e)),
+        ("uniform", 1 / 4, 1 / 4),
+        ("convex", 1 / 10, 1 / 5),
+    ],
+)
+def test_densities_by_hand(name: str, at_zero: float, at_one: float) -> None:
+    density = (LINKS | UNIFORM | CONVEX)[name]
+    assert [float(density(arb(x))) for x in (0, 1)] == pytest.approx([at_zero, at_one])
+
+
+@pytest.mark.parametrize("eta", ["1/100", "1/2", "5"])
+def test_blocks_back_enclose_the_steps_one_by_one(eta: str) -> None:
+    with ctx.workprec(128):
+        w, walker, times = ball(Fraction(eta)), SoftmaxWalker(Fraction(1, 2)), []
+        for _ in range(90):
+            walker.forward(w)
+            times.append(far_counts._travel(walker.origin + walker.y))
+        reached, made = far_counts._backward(times[-1], times[39], w, Fraction(1, 1000))
+        assert made in (50, 51, 52)
+        for _ in range(made):
+            walker.backward(w)
+        there = far_counts._travel(walker.origin + walker.y)
+        assert reached.overlaps(there)
+        assert reached.rad() < 1e-3 * there

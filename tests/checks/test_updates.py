@@ -129,3 +129,11 @@ def test_the_wall_of_two_actions_by_hand():
     wall, q = np.array([1.0, 0.0]), np.array([1.0, 0.0])
     np.testing.assert_array_equal(update.step(wall, q, 0.4), wall)
     np.testing.assert_allclose(update.step(wall, -q, 0.4), [0.8, 0.2])
+
+
+def test_what_has_underflowed_is_left_out_of_the_halvings():
+    np.testing.assert_allclose(up.halving_times(np.array([1.0, 0.5, 0.25, 0.0])), [1.0, 1.0])
+    # a quarter of the way in the logarithm takes a quarter of the step
+    np.testing.assert_allclose(
+        up.halving_times(np.array([1.0, 1 / 16, 1 / 64])), [0.25] * 4 + [0.5] * 2
+    )

@@ -90,3 +90,11 @@ def test_candidates_are_read_as_they_are_written() -> None:
 def test_a_run_at_its_optimum_does_not_fall() -> None:
     point = np.r_[[1.0, 0.0, 0.0] * 2, [-1.0] * 6, [30.0, 0.0, 0.0] * 2, [0.0, 0.0], 0.9]
     assert late.late_drawdown(point, 2, 2000)[0] < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("update", "sees"),
+    [("ce", "the greedy action"), ("mce", "the greedy action"), ("npg", "all values")],
+)
+def test_who_sees_the_greedy_action_alone(update: str, sees: str) -> None:
+    assert {after.cost(UPDATES[update], n)["sees"] for n in range(3, 12)} == {sees}

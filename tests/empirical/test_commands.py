@@ -37,6 +37,29 @@ def own_process(tmp_path):
     return str(path)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--eta", "1"], "--eta: section 4 fixes it"),
+        (["--scheme", "NoExplo", "--max-steps", "5"], "--scheme, --max-steps: section 4 fixes it"),
+        (["--update", "none"], "--update: 'none' is none of ce, di"),
+    ],
+)
+def test_what_the_papers_sweep_cannot_heed_is_refused(tmp_path, capsys, given, said):
+    assert main(["sweep", "paper", "--out", str(tmp_path), *given]) == 2
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_papers_sweep_of_one_update_makes_its_runs_alone(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "pu_lib.empirical.sweep.sweep", lambda chunks, *_, **__: asked.append(chunks)
+    )
+    assert main(["sweep", "paper", "--out", str(tmp_path), "--update", "npg"]) == 0
+    assert {chunk.cell.update for chunk in asked[0]} == {"npg"}
+
+
 def test_sweep_makes_a_dataset_and_resumes_it(tmp_path, capsys):
     assert main(["sweep", "chain", *SMALL, "--out", str(tmp_path)]) == 0
     assert "4 of 4 chunks computed now" in capsys.readouterr().out

@@ -452,14 +452,43 @@ def test_a_full_disk_is_an_error(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not os.access("/dev/full", os.W_OK), reason="needs /dev/full")
-def test_a_device_without_space_is_an_error(tmp_path):
-    chunk = small_chunks()[0]
-    (tmp_path / f".writing-{chunk.file}").symlink_to("/dev/full")
-    store = Store.__new__(Store)  # opening would clear the link
-    store.directory = tmp_path
+def test_a_device_without_space_is_an_error(tmp_path, monkeypatch):
+    chunk, store = small_chunks()[0], Store(tmp_path)
+    monkeypatch.setattr("secrets.token_hex", lambda length: "known")
+    (tmp_path / f".writing-known-{chunk.file}").symlink_to("/dev/full")
     with pytest.raises(StoreError, match="No space left"):
         store.write(chunk, run_chunk(chunk))
     assert not list(tmp_path.glob("part-*"))
+
+
+def test_two_sweeps_in_one_folder_do_not_touch_each_others_files(tmp_path, monkeypatch):
+    """A second sweep opens the folder, and writes the same chunk, while the first one is at it."""
+    chunk, first = small_chunks()[0], Store(tmp_path)
+    measured, flush, met = run_chunk(chunk), os.fsync, []
+
+    def meanwhile(descriptor):
+        monkeypatch.setattr(os, "fsync", flush)
+        (under_way,) = tmp_path.iterdir()
+        content = under_way.read_bytes()
+        Store(tmp_path).write(chunk, measured)
+        met.append((under_way.read_bytes(), content))
+        flush(descriptor)
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    first.write(chunk, measured)
+    ((after, before),) = met
+    assert after == before, "the second sweep wrote into the file of the first"
+    assert [path.name for path in tmp_path.iterdir()] == [chunk.file]
+    assert Store(tmp_path).read()["run"].to_pylist() == list(range(chunk.count))
+
+
+def test_only_what_was_abandoned_is_cleared(tmp_path):
+    for name, age in (("new", 0), ("old", 7200)):
+        path = tmp_path / f".writing-{name}"
+        path.write_bytes(b"PAR1 half")
+        os.utime(path, (time.time() - age,) * 2)
+    assert len(Store(tmp_path).read()) == 0
+    assert [path.name for path in tmp_path.iterdir()] == [".writing-new"]
 
 
 def test_a_directory_that_cannot_be_made(tmp_path):

@@ -344,6 +344,8 @@ TARGETS = {
 def same(x: object, y: object) -> bool:
     if isinstance(x, np.ndarray):
         return isinstance(y, np.ndarray) and x.tobytes() == y.tobytes()
+    if isinstance(x, int):  # some have more digits than Python writes
+        return type(x) is type(y) and x == y
     return repr(x) == repr(y)
 
 

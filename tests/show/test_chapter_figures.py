@@ -6,7 +6,6 @@ from matplotlib.figure import Figure
 
 from pu_lib.show import monotonicity as mono
 from pu_lib.show import updates as fam
-from pu_lib.updates import look_of
 
 
 @pytest.mark.parametrize(
@@ -40,22 +39,3 @@ def test_the_figure_of_the_example_shows_the_paper_s_masses():
     heights = [bar.get_height() for bar in ce.patches]
     np.testing.assert_allclose(heights, [-3.678079, 2.898673, 0.779406], atol=1e-5)
     assert abs(sum(bar.get_height() for bar in mce.patches)) < 1e-10
-
-
-def test_the_words_of_the_counterexample_say_what_its_picture_shows():
-    alt = mono.alt_counterexample(0.99, 1.0)
-    ax = mono.draw_counterexample(0.99, 1.0).axes[0]
-    curve = next(line for line in ax.lines if line.get_color() == look_of("ce").colour)
-    lowest = curve.get_ydata().min()
-    assert f"by up to {-lowest:.2g}" in alt
-    [point] = [line for line in ax.lines if line.get_label() == "the paper's example"]
-    assert point.get_ydata()[0] == pytest.approx(-7.426252338776e-5, rel=1e-9)
-    assert "for no theta_1" in mono.alt_counterexample(0.5, 10.0)
-
-
-def test_every_frame_of_the_counterexample_lab():
-    frames = list(mono.EXPLORERS["counterexample"].frames())
-    assert len(frames) == 20
-    for frame in frames:
-        assert frame.data.startswith(b"\x89PNG")
-        assert "MCE never lowers it" in frame.alt

@@ -14,8 +14,10 @@ from playwright.sync_api import Page
 from pu_lib.domains import chain
 from pu_lib.mdp import FiniteMDP
 from pu_lib.show.live import (
+    AtTheWall,
     ChainPlay,
     ChangeOfMind,
+    Counterexample,
     CycleComic,
     Dominoes,
     FadingWeights,
@@ -31,8 +33,10 @@ from pu_lib.theory.convergence import fading_run
 from pu_lib.theory.cross_entropy import one_period
 from pu_lib.theory.cycles import THREE_STATES, simulate
 from pu_lib.theory.domino import board, domino, recursion
+from pu_lib.theory.function_approximation import reversal_paths
 from pu_lib.theory.gravity_well import condition_map
 from pu_lib.theory.gravity_well_escape import escape_steps
+from pu_lib.theory.monotonicity import value_change
 from pu_lib.theory.rates import odds
 from pu_lib.theory.stochastic_updates import gamble
 from pu_lib.theory.unlearning import counts, path
@@ -53,6 +57,8 @@ FIGURES = (
     FadingWeights,
     RateLimit,
     SampledValues,
+    Counterexample,
+    AtTheWall,
 )
 
 Call = Callable[[list[list[Any]]], Any]
@@ -204,6 +210,29 @@ def test_the_price_of_one_step(live: Call, name: str) -> None:
         # what the page says: of the five only CE lowers the value, where a_1 is good enough
         assert step["change"] > 0 or name == "ce"
     assert (found[-1]["change"] < 0) == (name == "ce")
+
+
+@pytest.mark.parametrize("eta", Counterexample.SIZES)
+@pytest.mark.parametrize("name", ["ce", "mce"])
+def test_the_counterexample_is_that_of_the_library(live: Call, name: str, eta: float) -> None:
+    tops = np.arange(201) / 10
+    theta = np.stack([tops, np.zeros(201), np.zeros(201)], axis=-1)
+    values = [round(0.01 * i, 2) for i in range(100)]
+    found = live([["lowering", name, first, eta, tops.tolist()] for first in values])
+    expected = [value_change(name, theta, np.array([first, 1.0, 0.0]), eta) for first in values]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    # the dashed line is never crossed, and approached by CE alone
+    assert np.min(found) > -Counterexample().worst[Counterexample.SIZES.index(eta)]
+    assert (np.min(found) < -1e-12) == (name == "ce" and eta < 10)
+
+
+@pytest.mark.parametrize("eta", AtTheWall.SIZES)
+def test_what_happens_at_the_wall_is_that_of_the_library(live: Call, eta: float) -> None:
+    lengths = range(1, 41)
+    for name in ("sparsemax", "di", "mce"):
+        found = live([["reversal", name, n, eta, 80] for n in lengths])
+        expected = [reversal_paths(n, eta, 80)[name] for n in lengths]
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
 def cycle(live: Call, name: str) -> list[dict[str, Any]]:
@@ -371,6 +400,9 @@ def test_the_shade_of_the_gravity_well_is_the_library_s(
         (GravityWell, {"policy": [0.5, 0.5, 0.5]}),
         (GravityWell, {"middle": 1.0}),
         (Price, {"value": 1.0}),
+        (Counterexample, {"first": 1.0}),
+        (Counterexample, {"eta": 2.0}),
+        (AtTheWall, {"n": 41}),
     ],
 )
 def test_values_that_no_control_has_are_refused(figure: Any, wrong: dict[str, Any]) -> None:
@@ -526,6 +558,27 @@ def test_a_guess_is_judged_when_the_slider_moves(
         page.locator("input[type=range]").first.press(key)
     page.wait_for_timeout(200)
     assert told in caption(page)
+
+
+def test_the_counterexample_shows_the_paper_s_numbers_and_judges_a_guess(opened: Opened) -> None:
+    page = opened(Counterexample())
+    assert "At θ₁ = 10.0 one step of CE adds −7.4 · 10⁻⁵ to the value" in caption(page)
+    page.get_by_role("radio", name="more").press("Space")
+    assert "Now lower q(a₁)" in caption(page)
+    page.get_by_role("slider", name="q(a₁)").press("Home")
+    page.wait_for_timeout(200)
+    assert "You guessed “more”" in caption(page)
+    assert "With q(a₁) = 0.00 and this step size no θ₁ makes CE lower it" in caption(page)
+
+
+def test_at_the_wall_sparsemax_is_stuck(opened: Opened) -> None:
+    page = opened(AtTheWall())
+    page.get_by_role("radio", name="both together").press("Space")
+    assert "They walk home together, in 5 updates" in caption(page)
+    page.get_by_role("slider", name="updates n").press("End")
+    page.wait_for_timeout(200)
+    assert "You guessed “both together”. After 40 updates a₁ has 1.00" in caption(page)
+    assert "DI is back at one half after 15 updates" in caption(page)
 
 
 def test_sampled_values_lead_astray_only_where_the_gamble_looks_worse(opened: Opened) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from pu_lib.show.narrow import FINE, NARROW, narrowed, pack, unpack
 from pu_lib.show.style import GREY, INK, figure, line, png
 from pu_lib.updates import UPDATES, label_of, look_of
 
@@ -57,6 +58,61 @@ def test_a_figure_shows_itself_without_a_window() -> None:
     assert size == {"width": 400, "height": 200}
     assert Image.open(io.BytesIO(data)).size == (800, 400)
     assert plt.get_fignums() == []
+
+
+def test_a_wide_figure_brings_a_narrow_one() -> None:
+    fig, axes = figure(1, 2, height=2, sharey=True)
+    axes[0].set_ylabel("value")
+    data, size = fig._repr_png_()
+    wide, narrow = unpack(data)
+    assert size == {"width": 720, "height": 200}
+    assert Image.open(io.BytesIO(data)).size == (1440, 400)  # programs skip what is inside
+    assert wide == png(fig)
+    assert narrow is not None
+    assert Image.open(io.BytesIO(narrow)).size == (FINE * NARROW, 2 * 2 * FINE)
+    assert unpack(pack(wide, narrow)) == (wide, narrow)
+    assert unpack(wide) == (wide, None)
+
+
+def test_on_a_narrow_screen_panels_stand_one_below_the_other_with_their_labels() -> None:
+    fig, axes = figure(1, 3, height=2, width=9, sharey=True)
+    axes[0].set_ylabel("value")
+    for number, ax in enumerate(axes[:2]):
+        ax.plot([0, number], label="a long name of what this line shows")
+    axes[2].set_axis_off()
+    fig.legend(loc="outside lower center", ncols=2)
+    copy = narrowed(fig)
+    assert copy is not None
+    png(copy)
+    first, second, third = copy.axes
+    assert first.get_position().y0 > second.get_position().y1
+    assert first.get_position().x0 == pytest.approx(second.get_position().x0)
+    assert [ax.get_ylabel() for ax in (first, second)] == ["value"] * 2
+    assert second.yaxis.get_tick_params()["labelleft"]
+    assert not third.get_visible()
+    assert copy.legends[0]._ncols == 1
+    assert copy.legends[0].get_window_extent().width <= copy.bbox.width
+    assert (fig.get_figwidth(), axes[1].get_ylabel(), fig.legends[0]._ncols) == (9, "", 2)
+
+
+def test_panels_of_one_scale_stand_in_pairs() -> None:
+    fig, axes = figure(1, 3, height=2)
+    for ax in axes:
+        ax.set_aspect("equal")
+    copy = narrowed(fig)
+    assert copy is not None
+    png(copy)
+    first, second, third = (ax.get_position() for ax in copy.axes)
+    assert first.y0 == pytest.approx(second.y0)
+    assert third.y1 < first.y0
+
+
+def test_small_figures_and_those_that_cannot_be_copied_stay_alone() -> None:
+    small, _ = figure(width=5)
+    fig, ax = figure()
+    ax.xaxis.set_major_formatter(lambda x, _: f"{x}")
+    assert narrowed(small) is None
+    assert narrowed(fig) is None
 
 
 def test_a_palette_keeps_the_colours() -> None:

@@ -1,4 +1,4 @@
-"""Figures and explorers of the chapters on wells, stochastic updates and approximation."""
+"""Figures of the chapters on wells, stochastic updates and approximation."""
 
 import pytest
 
@@ -8,7 +8,6 @@ from pu_lib.show import stochastic_updates as stochastic
 
 DRAWS = [
     gravity_well.draw_maps,
-    approximation.draw_return,
     lambda: gravity_well.draw_published(n_steps=50),
     lambda: stochastic.draw_runs(n_steps=20, n_runs=5),
     lambda: approximation.draw_learning(n_steps=3),
@@ -22,10 +21,3 @@ def test_figures_draw_without_titles(draw):
     fig = draw()
     assert fig.axes
     assert not any(ax.get_title() for ax in fig.axes)
-
-
-@pytest.mark.parametrize("module", [approximation])
-def test_every_frame_of_the_explorers(module):
-    for explorer in module.EXPLORERS.values():
-        frames = list(explorer.frames())
-        assert len({frame.alt for frame in frames}) > len(frames) / 2

@@ -12,7 +12,9 @@ own, so that each formula is still written once, also that of the simplex lab.
 from pu_lib.show.live.argument import ChangeOfMind, Noise, Price, Symmetry
 from pu_lib.show.live.base import Live, module
 from pu_lib.show.live.chapters import (
+    AtTheWall,
     ChainPlay,
+    Counterexample,
     CycleComic,
     Dominoes,
     FadingWeights,
@@ -22,8 +24,10 @@ from pu_lib.show.live.chapters import (
 )
 
 __all__ = [
+    "AtTheWall",
     "ChainPlay",
     "ChangeOfMind",
+    "Counterexample",
     "CycleComic",
     "Dominoes",
     "FadingWeights",

@@ -4,17 +4,18 @@ const BOARD = 146;
 const CURVES = 128;
 
 function render({ model, el }) {
+  const { get, put } = attributes(model);
   const names = shown(model);
-  const labels = model.get("labels");
-  const colours = model.get("colours");
-  const mdp = chain(model.get("states"));
-  const last = model.get("states") - 1;
-  const end = model.get("steps");
+  const labels = get("labels");
+  const colours = get("colours");
+  const mdp = chain(get("states"));
+  const last = get("states") - 1;
+  const end = get("steps");
   const best = evaluate(mdp, mdp.rewards.map(() => [0, 1])).performance;
   const jump = evaluate(mdp, mdp.rewards.map(() => [1, 0])).performance;
   const paths = {};
-  const path = (name) => (paths[name] ??= learn(mdp, name, end, model.get("eta"), model.get("share")));
-  const played = () => [model.get("first"), model.get("second")];
+  const path = (name) => (paths[name] ??= learn(mdp, name, end, get("eta"), get("share")));
+  const played = () => [get("first"), get("second")];
   let now = 0;
   let seen = false; // whether the run has been shown to its end
 
@@ -25,10 +26,7 @@ function render({ model, el }) {
   });
   const run = playback(time, () => end, 12, (t) => show(t), words);
   const boards = ["first", "second"].map((key) => {
-    const choose = select("", names.map((name) => [name, labels[name]]), model.get(key), (name) => {
-      model.set(key, name);
-      model.save_changes();
-    });
+    const choose = select("", names.map((name) => [name, labels[name]]), get(key), (name) => put({ [key]: name }));
     choose.querySelector("select").setAttribute("aria-label", `${key} update`);
     const swatch = html("span", { class: "pu-live-swatch" });
     const told = html("span", { class: "pu-live-told" });
@@ -104,7 +102,7 @@ function render({ model, el }) {
     svg("text", { x: right, y: CURVES - 5, "text-anchor": "end", class: "pu-live-faint" }, curves, `${end} updates`);
   }
 
-  const redraws = boards.map((board) => fit(board.room, (width) => drawBoard(board, model.get(board.key), width)));
+  const redraws = boards.map((board) => fit(board.room, (width) => drawBoard(board, get(board.key), width)));
   const redrawCurves = fit(plot, drawCurves);
 
   function show(t) {

@@ -4,14 +4,10 @@ const START = 5; // where one half stands on the track, and how far it is to one
 const LENGTH = 90;
 
 function render({ model, el }) {
+  const { get, put } = attributes(model);
   const names = shown(model);
-  const labels = model.get("labels");
-  const colours = model.get("colours");
-  const get = (key) => model.get(key);
-  const put = (key, value) => {
-    model.set(key, value);
-    model.save_changes();
-  };
+  const labels = get("labels");
+  const colours = get("colours");
   let phase = "ready"; // ready, training, trained, running, done
   let guess = null;
   let stop = () => {};
@@ -19,17 +15,17 @@ function render({ model, el }) {
 
   const train = button("", () => begin("training"), "pu-live-main");
   const flip = button("Flip the values", () => begin("running"));
-  const length = slider("steps n", 1, get("most"), 1, get("n"), (x) => `${x}`, (x) => put("n", x));
+  const length = slider("steps n", 1, get("most"), 1, get("n"), (x) => `${x}`, (x) => put({ n: x }));
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const fold = html("details", { class: "pu-live-fold" },
     html("summary", {}, "Step size"),
     select("step size", get("sizes").map((x) => [x, fraction(x)]), get("eta"),
-      (x) => put("eta", Number(x))),
+      (x) => put({ eta: Number(x) })),
     select("schedule", [["constant", "constant"], ["inverse-sqrt", "shrinking, η/√t"]],
-      get("schedule"), (x) => put("schedule", x)));
+      get("schedule"), (x) => put({ schedule: x })));
 
   const tracks = Object.fromEntries(names.map((name) => {
-    const radio = html("input", { type: "radio", name: `guess-${model.get("key")}`, value: name });
+    const radio = html("input", { type: "radio", name: `guess-${get("key")}`, value: name });
     radio.addEventListener("change", () => {
       guess = name;
       say();

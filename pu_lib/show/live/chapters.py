@@ -8,10 +8,13 @@ import traitlets
 
 from pu_lib.show.live.base import Live, Policy, module
 from pu_lib.theory.cycle_examples import THREE_STATES, CycleExample
+from pu_lib.theory.monotonicity import worst_drop_three
 from pu_lib.updates import UPDATES, softmax
 
 __all__ = [
+    "AtTheWall",
     "ChainPlay",
+    "Counterexample",
     "CycleComic",
     "Dominoes",
     "FadingWeights",
@@ -110,6 +113,29 @@ class GravityWell(Live):
     starts = traitlets.List([list(pair) for pair in STARTS.items()], read_only=True).tag(sync=True)
 
 
+class Counterexample(Live):
+    """One step of CE and of MCE from theta = (top, 0, 0) with the values (first, 1, 0).
+
+    Attributes
+    ----------
+    first : float
+        The value of the likeliest action, in [0, 0.99]; the paper's is 0.99.
+    top : float
+        The parameter of the likeliest action, in [0, 20]; the paper's is 10.
+    eta : float
+        The weight of the step, one of `SIZES`; the paper's is 1.
+    """
+
+    SIZES = (0.1, 0.3, 1.0, 3.0, 10.0)
+    _esm = module("plot", "counterexample")
+
+    first = traitlets.Float(0.99, min=0.0, max=0.99).tag(sync=True)
+    top = traitlets.Float(10.0, min=0.0, max=20.0).tag(sync=True)
+    eta = traitlets.Enum(SIZES, 1.0).tag(sync=True)
+    sizes = traitlets.List(list(SIZES), read_only=True).tag(sync=True)
+    worst = traitlets.List([worst_drop_three(w) for w in SIZES], read_only=True).tag(sync=True)
+
+
 def _plain(example: CycleExample) -> dict[str, Any]:
     """Return an example as the page takes it, with its optimum."""
     actions, values = example.optimum()
@@ -206,3 +232,23 @@ class SampledValues(Live):
     noise = traitlets.Float(1.0, min=0.0, max=1.0).tag(sync=True)
     seed = traitlets.Int(1, min=0).tag(sync=True)
     power = traitlets.Float(0.6, read_only=True).tag(sync=True)
+
+
+class AtTheWall(Live):
+    """Sparsemax, DI and MCE when the better of two actions changes after n updates.
+
+    Attributes
+    ----------
+    n : int
+        The number of updates before the values are exchanged, from 1 to 40.
+    eta : float
+        The weight of every update, one of `SIZES`; none is the inverse of an integer, with which
+        rounding would decide whether the wall is reached.
+    """
+
+    SIZES = (0.03, 0.07, 0.15, 0.3, 0.6)
+    _esm = module("plot", "at_the_wall")
+
+    n = traitlets.Int(5, min=1, max=40).tag(sync=True)
+    eta = traitlets.Enum(SIZES, 0.07).tag(sync=True)
+    sizes = traitlets.List(list(SIZES), read_only=True).tag(sync=True)

@@ -7,24 +7,22 @@ export function chosen(rules, answers) {
 }
 
 function render({ model, el }) {
-  const questions = model.get("questions");
-  const answers = () => questions.map(([key]) => model.get(key));
-  const ask = ([key, label, options]) => select(label, options, model.get(key), (value) => {
-    model.set(key, value);
-    model.save_changes();
-  });
+  const { get, put } = attributes(model);
+  const questions = get("questions");
+  const answers = () => questions.map(([key]) => get(key));
+  const ask = ([key, label, options]) => select(label, options, get(key), (value) => put({ [key]: value }));
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const asked = html("div", { class: "pu-live-bar" }, ...questions.map(ask));
   frame(el, "chooser", asked, words);
 
   function draw() {
-    const { update, why, scope, link, page } = model.get("advice")[chosen(model.get("rules"), answers())];
+    const { update, why, scope, link, page } = get("advice")[chosen(get("rules"), answers())];
     words.replaceChildren(
       html("strong", {}, update), ` ${why} ${scope} `, html("a", { href: link }, page),
     );
   }
   questions.forEach(([key], i) => model.on(`change:${key}`, () => {
-    el.querySelectorAll("select")[i].value = model.get(key);
+    el.querySelectorAll("select")[i].value = get(key);
     draw();
   }));
   draw();

@@ -11,13 +11,9 @@ const reward = (x) => (x > 0 ? `+${x}` : x < 0 ? `−${-x}` : "0");
 const topOf = (row) => row.indexOf(Math.max(...row));
 
 function render({ model, el }) {
-  const names = shown(model).filter((name) => model.get("softmax").includes(name));
-  const [labels, colours] = ["labels", "colours"].map((key) => model.get(key));
-  const get = (key) => model.get(key);
-  const put = (key, x) => {
-    model.set(key, x);
-    model.save_changes();
-  };
+  const { get, put } = attributes(model);
+  const names = shown(model).filter((name) => get("softmax").includes(name));
+  const [labels, colours] = ["labels", "colours"].map(get);
   const { rewards, successors, phases, discount, start, best } = get("example");
   const mdp = deterministic(rewards, successors, discount);
   let frames = [];
@@ -27,8 +23,8 @@ function render({ model, el }) {
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const asked = question("CE always moves towards the action that is best now. Where is the policy after these eight steps?",
     [["best", "at the best policy"], ["closer", "closer to it"], ["same", "where it began"]], () => say());
-  const choose = select("update", names.map((name) => [name, labels[name]]), get("update"), (name) => put("update", name));
-  const period = slider("period", 1, get("most"), 1, get("period"), (x) => `${x}`, (x) => put("period", x));
+  const choose = select("update", names.map((name) => [name, labels[name]]), get("update"), (name) => put({ update: name }));
+  const period = slider("period", 1, get("most"), 1, get("period"), (x) => `${x}`, (x) => put({ period: x }));
   const time = slider("step", 0, 8, 1, 0, (x) => (x < 8 ? `${x + 1}` : "end"), (x) => {
     run.set(x);
     show(x);
@@ -85,7 +81,7 @@ function render({ model, el }) {
       if (!large) return;
       const tags = [`${a_(a)} ${reward(rewards[s][a])}`, chosen ? "greedy" : "", lead ? "on top" : ""].filter(Boolean);
       tags.forEach((text, i) => svg("text", {
-        x: at[0], y: at[1] + 14 * i - 7 * (tags.length - 1), "text-anchor": "middle", class: i ? "pu-live-tag" : "pu-live-mark",
+        x: at[0], y: at[1], dy: `${1.05 * (i - (tags.length - 1) / 2)}em`, "text-anchor": "middle", class: i ? "pu-live-tag" : "pu-live-mark",
       }, picture, text));
     }));
     PLACES.forEach(([cx, cy], s) => {

@@ -6,14 +6,10 @@ const TOP = 18;
 const LEAN = 42; // degrees, for a state that is certain of the wrong action
 
 function render({ model, el }) {
+  const { get, put } = attributes(model);
   const names = shown(model);
-  const labels = model.get("labels");
-  const colours = model.get("colours");
-  const get = (key) => model.get(key);
-  const put = (key, value) => {
-    model.set(key, value);
-    model.save_changes();
-  };
+  const labels = get("labels");
+  const colours = get("colours");
   let paths = {};
   let before = null; // the number of states that stood here last, and what they took
   let end = 1;
@@ -24,8 +20,8 @@ function render({ model, el }) {
   const asked = question(
     `One more state in the row: how many more steps will ${labels[slow]} need?`,
     [["few", "a few"], ["half", "half as many again"], ["all", "as many again, or more"]], say);
-  const more = button("Add a state", () => put("states", get("states") + 1), "pu-live-main");
-  const states = slider("states", 1, get("most"), 1, get("states"), (x) => `${x}`, (x) => put("states", x));
+  const more = button("Add a state", () => put({ states: get("states") + 1 }), "pu-live-main");
+  const states = slider("states", 1, get("most"), 1, get("states"), (x) => `${x}`, (x) => put({ states: x }));
   const time = slider("step t", 0, 1, 1, 0, digits, (x) => {
     run.set(x);
     show(x);
@@ -39,7 +35,7 @@ function render({ model, el }) {
     room, words,
     html("details", { class: "pu-live-fold" }, html("summary", {}, "Step size"),
       select("step size", get("sizes").map((x) => [x, fraction(x)]), get("eta"),
-        (x) => put("eta", Number(x)))));
+        (x) => put({ eta: Number(x) }))));
 
   const subscript = (k) => [...`${k}`].map((digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]).join("");
   const solved = (name) => paths[name].times[0];

@@ -5,22 +5,18 @@ const END = 1000000;
 const HIGH = 270;
 
 function render({ model, el }) {
-  const labels = model.get("labels");
-  const tone = model.get("colours").mce;
-  const get = (key) => model.get(key);
-  const put = (key, x) => {
-    model.set(key, x);
-    model.save_changes();
-  };
+  const { get, put } = attributes(model);
+  const labels = get("labels");
+  const tone = get("colours").mce;
   let tried = false; // whether the reader has moved the exponent
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const asked = question(`Weights that fade like 1/tˣ. Up to which x does ${labels.mce} still get to the best action?`,
     [["0", "only x = 0"], ["half", "up to ½"], ["one", "up to 1"], ["all", "for every x"]], () => say());
   const exponent = slider("exponent x", 0, 3, 0.05, get("exponent"), (x) => x.toFixed(2), (x) => {
     tried = true;
-    put("exponent", x);
+    put({ exponent: x });
   });
-  const size = select("first weight", get("sizes").map((x) => [x, `${x}`]), get("eta"), (x) => put("eta", Number(x)));
+  const size = select("first weight", get("sizes").map((x) => [x, `${x}`]), get("eta"), (x) => put({ eta: Number(x) }));
   const picture = svg("svg", { "aria-hidden": "true" });
   const room = html("div", {}, picture);
   frame(el, "fading", asked.box,

@@ -7,13 +7,9 @@ const STREAMS = [[1, 1, 8], [1, 4, 5], [1, 8, 1], [4, 1, 5], [5, 4, 1], [3, 3, 4
   .map((parts) => parts.map((x) => x / sum(parts)));
 
 function render({ model, el }) {
+  const { get, put } = attributes(model);
   const names = shown(model);
-  const [labels, colours] = ["labels", "colours"].map((key) => model.get(key));
-  const get = (key) => model.get(key);
-  const put = (changes) => {
-    Object.entries(changes).forEach(([key, value]) => model.set(key, value));
-    model.save_changes();
-  };
+  const [labels, colours] = ["labels", "colours"].map(get);
   const sides = ["first", "second"];
   const q = () => [1, get("middle"), get("low")];
   let runs = {};

@@ -4,21 +4,19 @@ const WEIGHT = 0.5;
 const ROW = 36;
 
 function render({ model, el }) {
+  const { get, put } = attributes(model);
   const names = shown(model);
-  const labels = model.get("labels");
-  const colours = model.get("colours");
-  const sure = model.get("sure");
+  const labels = get("labels");
+  const colours = get("colours");
+  const sure = get("sure");
   const percent = (x) => `${Math.round(100 * x)} %`;
-  const control = slider("a₁ wins", 0.05, 0.95, 0.01, model.get("odds"), percent, (x) => {
-    model.set("odds", x);
-    model.save_changes();
-  });
+  const control = slider("a₁ wins", 0.05, 0.95, 0.01, get("odds"), percent, (x) => put({ odds: x }));
   const picture = svg("svg", { height: ROW * names.length + 34, "aria-hidden": "true" });
   const room = html("div", {}, picture);
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const key = html("p", { class: "pu-live-key" }, "Ring: the step for the expected values. Arrow: the mean of the steps for sampled ones.");
   frame(el, "noise", html("div", { class: "pu-live-bar" }, control.row), key, room, words);
-  const odds = () => Math.round(100 * model.get("odds")) / 100;
+  const odds = () => Math.round(100 * get("odds")) / 100;
   const found = () => names.map((name) => [name, ...sampled(name, odds(), sure, WEIGHT)]);
 
   const redraw = fit(room, (width) => {
@@ -40,7 +38,7 @@ function render({ model, el }) {
   });
 
   function draw() {
-    control.set(model.get("odds"));
+    control.set(get("odds"));
     redraw();
     const better = odds() === sure ? "The two actions are equally good" : `On average ${odds() > sure ? "a₁" : "a₂"} is better`;
     const wrong = found().filter(([, exact, mean]) => exact * mean < -1e-12).map(([name]) => labels[name]);

@@ -89,6 +89,15 @@ function question(words, options, answered = () => {}) {
   };
 }
 
+// The attributes of a figure: `get` reads one, `put` changes some and tells a kernel, if there is one.
+const attributes = (model) => ({
+  get: (key) => model.get(key),
+  put(changes) {
+    Object.entries(changes).forEach(([key, value]) => model.set(key, value));
+    model.save_changes();
+  },
+});
+
 // The updates that a figure shows and the page can compute, and the one that others are set against.
 const shown = (model) => model.get("updates").filter(known);
 const foil = (names) => (names.includes("mce") ? "mce" : names.at(-1));

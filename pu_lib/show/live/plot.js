@@ -1,4 +1,4 @@
-// Two axes, each linear or logarithmic, and curves over them.
+// Two axes, each linear, logarithmic, or logarithmic to both sides of zero, and curves over them.
 
 const powers = (low, high) => {
   const found = [];
@@ -8,7 +8,7 @@ const powers = (low, high) => {
 
 const raised = (k) => [...`${k}`].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");
 
-const power = (x) => (x === 0 || (x >= 0.001 && x <= 10000) ? digits(x) : `10${raised(Math.round(Math.log10(x)))}`);
+const power = (x) => (x < 0 ? `−${power(-x)}` : x === 0 || (x >= 0.001 && x <= 10000) ? digits(x) : `10${raised(Math.round(Math.log10(x)))}`);
 
 // Three digits, with a power of ten where the number is small.
 function brief(x) {
@@ -17,14 +17,19 @@ function brief(x) {
   return `${digit} · 10${raised(Number(exponent))}`;
 }
 
-// x and y are { from, to, log, ticks, title }.
+// An axis with a `bend` is linear for numbers far smaller than that, and logarithmic for larger ones.
+const bent = (bend) => (x) => Math.sign(x) * Math.log1p(Math.abs(x) / bend);
+
+// x and y are { from, to, log, bend, ticks, title }.
 function axes(picture, width, height, x, y) {
   picture.replaceChildren();
   picture.setAttribute("height", height);
   const [left, right, top, bottom] = [46, width - 12, 20, height - 34];
-  const part = ({ from, to, log }, value) => (log
-    ? Math.log(Math.min(Math.max(value, from), to) / from) / Math.log(to / from)
-    : (Math.min(Math.max(value, from), to) - from) / (to - from));
+  const part = ({ from, to, log, bend }, value) => {
+    const [low, here, high] = [from, Math.min(Math.max(value, from), to), to]
+      .map(log ? Math.log : bend ? bent(bend) : (z) => z);
+    return (here - low) / (high - low);
+  };
   const at = (value) => left + (right - left) * part(x, value);
   const up = (value) => bottom - (bottom - top) * part(y, value);
   (y.ticks ?? powers(y.from, y.to)).forEach((value) => {

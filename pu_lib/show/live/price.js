@@ -4,21 +4,19 @@ const ROW = 34;
 const SHADES = ["pu-live-likely", "pu-live-best", "pu-live-bad"];
 
 function render({ model, el }) {
+  const { get, put } = attributes(model);
   const names = shown(model);
-  const labels = model.get("labels");
-  const colours = model.get("colours");
-  const [pi, weight] = [model.get("policy"), model.get("weight")];
-  const control = slider("value of a₁", 0.5, 0.99, 0.01, model.get("value"), (x) => x.toFixed(2), (x) => {
-    model.set("value", x);
-    model.save_changes();
-  });
+  const labels = get("labels");
+  const colours = get("colours");
+  const [pi, weight] = [get("policy"), get("weight")];
+  const control = slider("value of a₁", 0.5, 0.99, 0.01, get("value"), (x) => x.toFixed(2), (x) => put({ value: x }));
   const picture = svg("svg", { height: ROW * (names.length + 1) + 26, "aria-hidden": "true" });
   const room = html("div", {}, picture);
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const key = html("p", { class: "pu-live-key" }, "Each bar is a policy over three actions. a₂ is worth 1, a₃ nothing.");
   frame(el, "price", html("div", { class: "pu-live-bar" }, control.row), key, room, words);
 
-  const q = () => [Math.round(100 * model.get("value")) / 100, 1, 0];
+  const q = () => [Math.round(100 * get("value")) / 100, 1, 0];
   const found = (name) => oneStep(name, pi, q(), weight);
   const signed = (x) => `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(3)}`;
 
@@ -54,7 +52,7 @@ function render({ model, el }) {
   });
 
   function draw() {
-    control.set(model.get("value"));
+    control.set(get("value"));
     redraw();
     const lower = names.filter((name) => found(name).change < -1e-12);
     const say = (name) => `${labels[name]} lowers the value by ${Math.abs(found(name).change).toFixed(3)}: it lifts a₂ at the cost of a₁, and the share of the worthless a₃ goes from ${pi[2].toFixed(2)} to ${found(name).after[2].toFixed(2)}`;

@@ -5,13 +5,9 @@ const GOAL = 0.001;
 const HIGH = 270;
 
 function render({ model, el }) {
-  const labels = model.get("labels");
-  const tone = model.get("colours").mce;
-  const get = (key) => model.get(key);
-  const put = (key, x) => {
-    model.set(key, x);
-    model.save_changes();
-  };
+  const { get, put } = attributes(model);
+  const labels = get("labels");
+  const tone = get("colours").mce;
   const [few, many] = [2, 100];
   let tried = false;
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
@@ -20,10 +16,10 @@ function render({ model, el }) {
   const counts = get("counts");
   const actions = slider("actions", 0, counts.length - 1, 1, counts.indexOf(get("actions")), (i) => digits(counts[i]), (i) => {
     tried = true;
-    put("actions", counts[i]);
+    put({ actions: counts[i] });
   });
   const sizes = get("sizes");
-  const size = slider("step size", 0, sizes.length - 1, 1, sizes.indexOf(get("eta")), (i) => `${sizes[i]}`, (i) => put("eta", sizes[i]));
+  const size = slider("step size", 0, sizes.length - 1, 1, sizes.indexOf(get("eta")), (i) => `${sizes[i]}`, (i) => put({ eta: sizes[i] }));
   const picture = svg("svg", { "aria-hidden": "true" });
   const room = html("div", {}, picture);
   frame(el, "rate", asked.box,

@@ -10,13 +10,9 @@ const SHADES = [
 ];
 
 function render({ model, el }) {
+  const { get, put } = attributes(model);
   const names = shown(model);
-  const [labels, colours, dashes] = ["labels", "colours", "dashes"].map((key) => model.get(key));
-  const get = (key) => model.get(key);
-  const put = (changes) => {
-    Object.entries(changes).forEach(([key, value]) => model.set(key, value));
-    model.save_changes();
-  };
+  const [labels, colours, dashes] = ["labels", "colours", "dashes"].map(get);
   const called = (group) => spoken(group.map((name) => labels[name]));
   let runners = {};
   let arrivals = {};
@@ -56,7 +52,7 @@ function render({ model, el }) {
     const row = html("tr", {}, html("th", { scope: "row" }, html("label", {}, box, swatch, labels[name])), ...cells);
     return [name, { box, cells, row }];
   }));
-  const heads = ["update", "steps to 50 %", "to 95 %", "now", "first step’s gain"];
+  const heads = ["update", "steps to 50\u00a0%", "to 95\u00a0%", "now", "first step’s gain"];
   const table = html("table", {},
     html("thead", {}, html("tr", {}, ...heads.map((text) => html("th", { scope: "col" }, text)))),
     html("tbody", {}, ...names.map((name) => rows[name].row)));

@@ -4,21 +4,19 @@ const WEIGHT = 0.5;
 const ROW = 46;
 
 function render({ model, el }) {
+  const { get, put } = attributes(model);
   const names = shown(model);
-  const labels = model.get("labels");
-  const colours = model.get("colours");
-  const control = slider("policy π(a₁)", 0.02, 0.98, 0.01, model.get("policy"), (x) => x.toFixed(2),
-    (x) => {
-      model.set("policy", x);
-      model.save_changes();
-    });
+  const labels = get("labels");
+  const colours = get("colours");
+  const control = slider("policy π(a₁)", 0.02, 0.98, 0.01, get("policy"), (x) => x.toFixed(2),
+    (x) => put({ policy: x }));
   const picture = svg("svg", { height: ROW * names.length + 34, "aria-hidden": "true" });
   const room = html("div", {}, picture);
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const key = html("p", { class: "pu-live-key" }, "Upper arrow: the step for q. Lower arrow: the step for −q. Bar: their sum, or a dot where it is zero.");
   frame(el, "symmetry", html("div", { class: "pu-live-bar" }, control.row), key, room, words);
 
-  const found = () => names.map((name) => [name, mirror(name, model.get("policy"), WEIGHT)]);
+  const found = () => names.map((name) => [name, mirror(name, get("policy"), WEIGHT)]);
   const isZero = (steps) => Math.abs(steps[0] + steps[1]) < 1e-12;
 
   const redraw = fit(room, (width) => {
@@ -50,13 +48,13 @@ function render({ model, el }) {
   });
 
   function draw() {
-    control.set(model.get("policy"));
+    control.set(get("policy"));
     redraw();
     const cancel = found().filter(([, steps]) => isZero(steps)).map(([name]) => labels[name]);
     const others = grouped(found().filter(([, steps]) => !isZero(steps)).map(([name]) => name),
-      (name) => mirror(name, model.get("policy"), WEIGHT).map((x) => Math.abs(x).toFixed(2)).join(" against "),
+      (name) => mirror(name, get("policy"), WEIGHT).map((x) => Math.abs(x).toFixed(2)).join(" against "),
       () => 0);
-    const x = model.get("policy");
+    const x = get("policy");
     words.textContent = `At π(a₁) = ${x.toFixed(2)}, under ${spoken(cancel)} the step for −q is exactly the step for q turned round. ${
       others.length
         ? `Not so under ${spoken(others.map(([steps, group]) => `${spoken(group.map((name) => labels[name]))} (${steps})`))}.`

@@ -341,6 +341,32 @@ export function oneStep(name, pi, q, w) {
   };
 }
 
+// One gradient step of a policy that projects its scores: only the scores of its support move.
+function sparsemaxStep(theta, q, w) {
+  const inside = projectSimplex(theta).map((chance) => chance > 0);
+  const mean = sum(q.filter((_, a) => inside[a])) / inside.filter(Boolean).length;
+  return theta.map((x, a) => (inside[a] ? x + w * (q[a] - mean) : x));
+}
+
+// pi(a_1) along n updates out and then updates home, `total` in all, from the uniform policy.
+export function reversal(name, n, eta, total) {
+  const projected = name === "sparsemax";
+  const chance = (state) => (projected ? projectSimplex(state) : policy(name, state))[0];
+  let state = projected ? [0.5, 0.5] : initial(name, 2);
+  const path = [chance(state)];
+  for (let t = 0; t < total; t += 1) {
+    const q = t < n ? FORWARD : BACKWARD;
+    state = projected ? sparsemaxStep(state, q, eta) : step(name, state, q, eta);
+    path.push(chance(state));
+  }
+  return path;
+}
+
+// What one step adds to the value of theta = (x, 0, 0) at q = (first, 1, 0), for each x of `tops`.
+export function lowering(name, first, w, tops) {
+  return tops.map((x) => oneStep(name, softmax([x, 0, 0]), [first, 1, 0], w).change);
+}
+
 // The factor that gives escort parameters of `parametersOf` the norm one.
 export const normed = (name, nActions) => (name === "pg-es" ? 1 / Math.sqrt(nActions) : 1);
 

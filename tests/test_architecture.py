@@ -1,0 +1,192 @@
+"""A seed gives the same bits on another processor.
+
+Everything else is +, -, *, / and square roots, which IEEE 754 fixes, in an order that no compiler
+may change. That none does is tried here on ARM, in an emulator, with two compilers. LLVM
+translates the engine's own code of the random stream, the exponential and the logarithm; GCC
+translates the twin in C, whole runs of which end with the bits of the compiled loop.
+"""
+
+import ctypes
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+
+import llvmlite.binding as llvm
+import numba
+import numpy as np
+import pytest
+from numba import types
+from numpy.testing import assert_array_equal
+
+from pu_lib.empirical import bench
+from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
+from pu_lib.empirical.options import PRESETS
+from pu_lib.engine.arithmetic import exponential, logarithm, uniform
+
+ARM = "aarch64-linux-gnu"
+CROSS, EMULATOR = f"{ARM}-gcc", "qemu-aarch64"
+DRIVER = Path(__file__).with_name("other_processor.c")
+
+emulated = pytest.mark.skipif(
+    not (shutil.which(CROSS) and shutil.which(EMULATOR)),
+    reason=f"needs {CROSS} and {EMULATOR} (Debian: gcc-{ARM}, libc6-dev-arm64-cross, qemu-user)",
+)
+
+
+def draw(w0, w1, w2, w3, n):
+    """Return the n-th number of a stream, from 0."""
+    u, stream = uniform((w0, w1, w2, w3))
+    for _ in range(n):
+        u, stream = uniform(stream)
+    return u
+
+
+@cache
+def compiled():
+    """Return the engine's functions as numba compiles them for callers in C."""
+    real, word = types.float64, types.uint64
+    given = {
+        "exponential": (exponential.py_func, real(real)),
+        "logarithm": (logarithm.py_func, real(real)),
+        "draw": (draw, real(word, word, word, word, types.int64)),
+    }
+    found = {}
+    for name, (function, signature) in given.items():
+        found[name] = numba.cfunc(signature, error_model="numpy", _nrt=False)(function)
+    return found
+
+
+def inputs():
+    """Return the start of a stream, and numbers of all sizes that the engine meets."""
+    rng = np.random.default_rng(5)
+    sizes = [rng.uniform(0, 800, 3000), 10.0 ** rng.uniform(-18, 9, 3000), np.arange(2000) / 64]
+    return seed_state(1, "elsewhere", 0), np.concatenate([np.zeros(1), *sizes])
+
+
+def here(words, x):
+    """Return what the engine makes of the inputs on this processor."""
+    function = {name: found.ctypes for name, found in compiled().items()}
+    w = [int(word) for word in words]
+    draws = [function["draw"](*w, n) for n in range(500)]
+    return np.array(
+        [
+            (function["exponential"](-v), function["logarithm"](1.0 + v), draws[i % 500])
+            for i, v in enumerate(x)
+        ]
+    )
+
+
+def on_arm(folder, change=str):
+    """Have LLVM translate the engine's code, after a change of it, and run it in the emulator."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple(ARM).create_target_machine(opt=3, reloc="static")
+    arguments = [str(DRIVER)]
+    for name, function in compiled().items():
+        module = llvm.parse_assembly(change(function.inspect_llvm()))
+        module.triple, module.data_layout = ARM, str(machine.target_data)
+        (folder / f"{name}.o").write_bytes(machine.emit_object(module))
+        # how numba would raise errors in Python is not linked: there is no Python, and no error
+        arguments += [
+            "-Wl,--unresolved-symbols=ignore-all",
+            f'-D{name.upper()}="{function.native_name}"',
+            str(folder / f"{name}.o"),
+        ]
+    return np.frombuffer(emulate(build(folder, arguments), *inputs())).reshape(-1, 3)
+
+
+def build(folder, arguments):
+    program = folder / "elsewhere"
+    command = [CROSS, "-O3", "-ffp-contract=off", "-static", *arguments, "-lm", "-o", str(program)]
+    subprocess.run(command, check=True)
+    return program
+
+
+def emulate(program, *given):
+    blob = b"".join(np.asarray(part).tobytes() for part in given)
+    done = subprocess.run([EMULATOR, str(program)], input=blob, capture_output=True, check=True)
+    return done.stdout
+
+
+@emulated
+def test_the_engines_own_arithmetic_has_the_same_bits_on_arm(tmp_path):
+    found = on_arm(tmp_path)
+    assert_array_equal(found.view(np.uint64), here(*inputs()).view(np.uint64))
+
+
+@emulated
+def test_a_fused_product_would_be_noticed(tmp_path):
+    """The control: LLVM is allowed to fuse, as processors with such an instruction invite it to.
+
+    The logarithm shows it. In the exponential the products are small beside what they are added
+    to, and the stream is made of integers.
+    """
+
+    def fusing(code):
+        return re.sub(r"= f(mul|add|sub) ", r"= f\1 contract ", code)
+
+    found, expected = on_arm(tmp_path, fusing), here(*inputs())
+    assert (found[:, 1] != expected[:, 1]).mean() > 0.01
+    assert_array_equal(found[:, 2], expected[:, 2])
+
+
+# Whole runs, by the twin in C
+
+
+def translated(problem, update, folder, monkeypatch):
+    """Return the options with which the twin is compiled for a problem and an update."""
+    commands = []
+    with monkeypatch.context() as patched:
+        patched.setattr(bench.subprocess, "run", lambda command, check: commands.append(command))
+        patched.setattr(bench.ctypes, "CDLL", lambda path: SimpleNamespace(run=SimpleNamespace()))
+        bench.build_twin(problem, update, folder)
+    return [option for option in commands[0] if option.startswith("-D")]
+
+
+def in_c(problem, memory, given):
+    """Return a program in C that calls the twin with some arguments, and the arrays it reads."""
+    arrays = [a for o in (problem, memory) for a in vars(o).values() if isinstance(a, np.ndarray)]
+    lines, names, read = [], [], []
+    for i, argument in enumerate(given):
+        names.append(f"a{i}")
+        if isinstance(argument, ctypes.c_void_p):
+            array = next(a for a in arrays if a.ctypes.data == argument.value)
+            lines.append(
+                f"void *a{i} = malloc({array.nbytes}); fread(a{i}, 1, {array.nbytes}, stdin);"
+            )
+            read.append((f"a{i}", array))
+        else:
+            kind = "double" if isinstance(argument, ctypes.c_double) else "int64_t"
+            value = argument.value.hex() if kind == "double" else argument.value
+            lines.append(f"{kind} a{i} = {value};")
+    lines.append(f"run({', '.join(names)});")
+    lines += [f"fwrite({name}, 1, {array.nbytes}, stdout);" for name, array in read]
+    body = "\n    ".join(lines)
+    includes = f'#include <stdio.h>\n#include <stdlib.h>\n#include "{bench.TWIN}"\n'
+    return f"{includes}int main(void) {{\n    {body}\n    return 0;\n}}\n", [a for _, a in read]
+
+
+@emulated
+@pytest.mark.parametrize(
+    ("domain", "update"),
+    [("chain", "pg-sm"), ("chain", "pg-es"), ("cliff", "di"), ("random-mdp", "mce")],
+)
+def test_a_whole_run_ends_with_the_same_bits_on_arm(domain, update, tmp_path, monkeypatch):
+    steps, seeds = 3000, seed_state(3, domain, 0)
+    problem = bench.out_of_reach(bench._domains()[domain][1])
+    memory, expected = Memory(), Memory()
+    simulate(problem, update, bench.ETA, bench.SCHEME, seeds, max_steps=steps, memory=expected)
+    memory.prepare(problem, update, PRESETS["paper"], steps)
+    memory.seeds = seeds
+    source, arrays = in_c(problem, memory, bench._c_arguments(problem, memory, seeds, steps))
+    (tmp_path / "run.c").write_text(source)
+    options = translated(problem, update, tmp_path, monkeypatch)
+    told = emulate(build(tmp_path, [*options, str(tmp_path / "run.c")]), *arrays)
+    ends = np.cumsum([array.nbytes for array in arrays])
+    for array, end in zip(arrays, ends, strict=True):
+        array[...] = np.frombuffer(told[end - array.nbytes : end], array.dtype).reshape(array.shape)
+    for name in ("theta", "pi", "q", "hyde", "buffer"):
+        assert_array_equal(getattr(memory, name), getattr(expected, name), err_msg=name)

@@ -1,0 +1,86 @@
+"""What nobody else asks for: each wrong argument here is refused by a sentence that names it."""
+
+import math
+
+import numpy as np
+import pytest
+
+import pu_lib
+from pu_lib import domains
+from pu_lib.domains import Domain, as_process, read_domain, register_domain
+from pu_lib.exact import ball
+from pu_lib.settings import read_settings
+from pu_lib.theory.unlearning import count
+from pu_lib.updates import Update, register
+from pu_lib.verdict import Status, Verdict, Worst
+
+
+class Nameless(Update):
+    """Holds still; only its name matters here."""
+
+    parametrization = "direct"
+
+    def to_policy(self, theta):
+        return theta.copy()
+
+    def to_parameters(self, pi):
+        return pi.copy()
+
+    def advance(self, theta, q, weight, rng):
+        return theta.copy()
+
+
+class Taken(Nameless):
+    """Wants the name of another update."""
+
+    name, label = "mce", "Taken"
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: domains.random_mdp(0, n_states=100_000), "n_states: 100000 states"),
+        (lambda: domains.DOMAINS["chain"].label(gamma=1), "gamma: chain has no such parameter"),
+        (lambda: register_domain(Domain("odd", lambda n=None: None)), "n: a parameter is a"),
+        (lambda: read_domain(7), "domain: expected a name and parameters, got 7"),
+        (lambda: as_process("nowhere.npz"), r"nowhere\.npz: there is no such file"),
+        (lambda: as_process("Nowhere-v0"), "A process is one of"),
+        (lambda: read_settings("preset", 3, {}), "preset: expected words such as"),
+        (lambda: read_settings("preset", "cut", {"cut": 1}), "'cut' is not 'option=value' of cut"),
+        (lambda: pu_lib.run("chain", "mce", 10**9), "n_steps: 1000000000 steps of"),
+        (lambda: pu_lib.UPDATES["ce"].initial(10**12, 2), "n_states: 1000000000000 states and 2"),
+        (lambda: count(1, "pg-sm", schedule=None), "schedule must be one of .* it is None"),
+        (lambda: register(Nameless), "Nameless has no name; set"),
+        (lambda: register(Taken), "the name 'mce' is taken by"),
+        (lambda: Worst().add(math.nan, at=3), "margin: expected a number, got nan at at = 3"),
+        (lambda: Worst().margin, "a check that tried no instance has no margin"),
+        (lambda: Verdict(Status.HOLDS, math.nan, "Odd."), "got nan, where 'Odd.'"),
+    ],
+)
+def test_a_sentence_names_what_is_wrong(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()
+
+
+def test_something_else_than_an_update_is_no_update():
+    with pytest.raises(TypeError, match="update: expected an Update, an instance or a class"):
+        register(3)
+
+
+def test_a_verdict_that_is_another_says_what_was_found():
+    verdict = Verdict(Status.FALSE, -1.0, "It fails.", counterexample={"n": 3}, claim="thm:x")
+    assert verdict.require("false as stated") is verdict
+    assert str(verdict) == "thm:x: false as stated (margin -1). It fails."
+    with pytest.raises(
+        AssertionError, match=r"thm:x should be 'holds' .* Counterexample: {'n': 3}"
+    ):
+        verdict.require("holds")
+
+
+def test_what_is_a_ball_stays_one_and_an_update_without_a_kernel_has_none():
+    third = ball("1/3")
+    assert ball(third) is third
+    still = Nameless()
+    assert still.kernel is None
+    assert still.uniform(4) == 0.25
+    assert np.array_equal(still.initial(2, 4), np.full((2, 4), 0.25))
