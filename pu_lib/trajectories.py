@@ -170,7 +170,8 @@ def run(
         q, v, performance, weight = evaluate(t, policy, t == n_steps)
         recorded.append((theta, policy, q, v, performance))
         if t < n_steps:
-            weights[t] = rates[t] * np.where(mdp.terminal, 0.0, weight)
+            with np.errstate(over="ignore"):  # the update refuses a weight that is infinite
+                weights[t] = rates[t] * np.where(mdp.terminal, 0.0, weight)
             theta = _moved(update, theta, q, weights[t], rng)
     thetas, policies, qs, vs, performances = zip(*recorded, strict=True)
     return Trajectory(

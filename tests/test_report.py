@@ -66,7 +66,7 @@ def test_mutants_are_counted_without_those_that_change_nothing() -> None:
 def test_a_whole_measurement_has_nearly_every_line() -> None:
     found = FIGURES.get("coverage", {})
     if found.get("of") != report.WHOLE:
-        pytest.skip("coverage was measured with some of the tests only, as the page says")
+        pytest.skip("the coverage of all tests and notebooks was not measured, as the page says")
     lines = [sum(column) for column in zip(*found["files"].values(), strict=True)]
     assert lines[0] >= 0.97 * lines[1]
 
