@@ -21,6 +21,7 @@ help:  ## Show this list
 
 book: $(ENV)/.installed node_modules/.installed  ## Execute every notebook and render the book
 	$(BIN)/python tools/toc.py
+	$(BIN)/python tools/report.py
 	$(BIN)/jupyter-book build . -W -n --keep-going
 
 test: $(ENV)/.installed node_modules/.installed browser  ## Test everything

@@ -27,10 +27,12 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = [
+    "GREEDY",
     "KERNELS",
     "MULTIPLICATIVE",
     "Kernel",
     "ce",
+    "choose",
     "di",
     "greedy",
     "mce",
@@ -42,6 +44,24 @@ __all__ = [
 ]
 
 Kernel = Callable[[Any, Any, Any, int, Any, int], None]
+
+
+def choose(condition: Any, one: Any, other: Any) -> Any:
+    """Return one of two numbers; compiled, both are computed and no branch is taken.
+
+    Parameters
+    ----------
+    condition : bool
+        Which.
+    one, other : number
+        What is returned if it holds, and if not.
+
+    Returns
+    -------
+    number
+        `one` or `other`.
+    """
+    return one if condition else other
 
 
 def mean(pi: Any, q: Any, n_actions: int) -> Any:
@@ -138,19 +158,22 @@ def di(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> N
     for a in range(n_actions):
         theta[a] += weight * (q[a] - top)
         total += theta[a]
-    kept = n_actions
     threshold = (total - 1) / n_actions
-    while True:
-        count, total = 0, 0
+    kept = 0
+    for a in range(n_actions):
+        kept += theta[a] > threshold
+    while kept < n_actions:
+        total = 0
         for a in range(n_actions):
-            above = theta[a] > threshold
-            count += above
-            total += theta[a] if above else 0
-        if count == kept:
-            break
-        kept = count
+            total += choose(theta[a] > threshold, theta[a], 0)
         # It only grows; rounding must not let a dropped action back, or the loop may never end.
-        threshold = max(threshold, (total - 1) / count)
+        threshold = max(threshold, (total - 1) / kept)
+        n_above = 0
+        for a in range(n_actions):
+            n_above += theta[a] > threshold
+        if n_above == kept:
+            break
+        kept = n_above
     for a in range(n_actions):
         theta[a] = max(theta[a] - threshold, 0)
 
@@ -158,19 +181,18 @@ def di(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> N
 def ce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
     r"""Cross-entropy: :math:`\theta_a + w\,(\mathbb 1_{a=a_q} - \pi(a))`."""
     for a in range(n_actions):
-        gap = 1 - pi[a] if a == best else -pi[a]
-        theta[a] += weight * gap
+        theta[a] += weight * choose(a == best, 1 - pi[a], -pi[a])
 
 
 def mce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
     r"""Move by the modified cross-entropy: the greedy action gains, all others lose alike."""
     missing = 0
     for a in range(n_actions):
-        missing += 0 if a == best else pi[a]
+        missing += choose(a == best, 0, pi[a])
     gain = weight * missing
     loss = gain / (n_actions - 1)
     for a in range(n_actions):
-        theta[a] += gain if a == best else -loss
+        theta[a] += choose(a == best, gain, -loss)
 
 
 def npg(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
@@ -187,6 +209,9 @@ def npg(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> 
 
 KERNELS: tuple[Kernel, ...] = (pg_sm, pg_es, pg_es_drop, di, ce, mce, npg)
 """The kernels above: those whose compiled form is kept on disk; others are compiled when used."""
+
+GREEDY: tuple[Kernel, ...] = (ce, mce)
+"""Kernels that move the greedy action in another way than the others."""
 
 MULTIPLICATIVE: tuple[Kernel, ...] = (pg_es, pg_es_drop)
 """Kernels that multiply each parameter by a number of its own: powers of two commute with them, so

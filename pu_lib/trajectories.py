@@ -34,6 +34,9 @@ Floats = NDArray[np.float64]
 # What a run records of this size has 1.6 GB, for each of the parameters, policies and values.
 _MOST_RECORDED = 200_000_000
 Weighting = Callable[[int, Evaluation], ArrayLike]
+Evaluating = Callable[[int, Floats, bool], tuple[Floats, Floats, float, ArrayLike]]
+# The share of the occupancy in each weighting that has a name.
+_SHARES = {"occupancy": 1.0, "uniform": 0.0}
 
 
 @dataclass(frozen=True)
@@ -158,23 +161,24 @@ def run(
     mdp, update = as_process(mdp), as_update(update)
     n_steps = _recorded("n_steps", n_steps, mdp.n_states * mdp.n_actions)
     rates = _rates(eta, n_steps)
-    weigh = _weighting(weighting, mdp.n_states)
+    evaluate = _evaluating(weighting, mdp)
     theta = _start(theta0, update, mdp)
-    recorded: list[tuple[Floats, Floats, Evaluation]] = []
+    recorded: list[tuple[Floats, Floats, Floats, Floats, float]] = []
     weights = np.zeros((n_steps, mdp.n_states))
     for t in range(n_steps + 1):
         policy = _policy(update, mdp, theta)
-        evaluation = mdp._evaluate(policy)
-        recorded.append((theta, policy, evaluation))
+        q, v, performance, weight = evaluate(t, policy, t == n_steps)
+        recorded.append((theta, policy, q, v, performance))
         if t < n_steps:
-            weights[t] = rates[t] * np.where(mdp.terminal, 0.0, weigh(t, evaluation))
-            theta = _moved(update, theta, evaluation.q, weights[t], rng)
+            weights[t] = rates[t] * np.where(mdp.terminal, 0.0, weight)
+            theta = _moved(update, theta, q, weights[t], rng)
+    thetas, policies, qs, vs, performances = zip(*recorded, strict=True)
     return Trajectory(
-        theta=np.stack([theta for theta, _, _ in recorded]),
-        policies=np.stack([policy for _, policy, _ in recorded]),
-        q=np.stack([evaluation.q for _, _, evaluation in recorded]),
-        v=np.stack([evaluation.v for _, _, evaluation in recorded]),
-        performance=np.array([evaluation.performance for _, _, evaluation in recorded]),
+        theta=np.stack(thetas),
+        policies=np.stack(policies),
+        q=np.stack(qs),
+        v=np.stack(vs),
+        performance=np.array(performances),
         weights=weights,
         label=label_of(update),
     )
@@ -203,7 +207,7 @@ def _policy(update: Update, mdp: FiniteMDP, theta: Floats) -> Floats:
 def _moved(
     update: Update, theta: Floats, q: Floats, weights: Floats, rng: np.random.Generator | None
 ) -> Floats:
-    sound = weights.min() >= 0.0 and weights.max() < np.inf
+    sound = np.minimum.reduce(weights) >= 0.0 and np.maximum.reduce(weights) < np.inf
     return (update._moved if sound else update.step)(theta, q, weights, rng)
 
 
@@ -216,16 +220,33 @@ def _rates(eta: float | Callable[[int], float] | ArrayLike, n_steps: int) -> Flo
     return np.asarray(np.broadcast_to(rates, n_steps))
 
 
-def _weighting(weighting: str | Weighting | ArrayLike, n_states: int) -> Weighting:
-    if isinstance(weighting, str):
-        named = {"occupancy": mixture(1.0), "uniform": mixture(0.0)}
-        if weighting not in named:
-            raise ValueError(f"weighting: expected one of {list(named)}, got {weighting!r}.")
-        return named[weighting]
+def _evaluating(weighting: str | Weighting | ArrayLike, mdp: FiniteMDP) -> Evaluating:
+    """Return what evaluates a policy at a time and weighs the update that follows, if one does."""
+    if isinstance(weighting, str) and weighting not in _SHARES:
+        raise ValueError(f"weighting: expected one of {list(_SHARES)}, got {weighting!r}.")
     if callable(weighting):
-        return weighting
-    constant = numbers("weighting", weighting, shape=(n_states,), low=0.0)
-    return lambda _, __: constant
+        return lambda t, policy, last: _evaluated(mdp._evaluate(policy), weighting, t, last)
+    share = _SHARES[weighting] if isinstance(weighting, str) else 0.0
+    constant = (
+        None
+        if isinstance(weighting, str)
+        else numbers("weighting", weighting, shape=(mdp.n_states,), low=0.0)
+    )
+
+    def evaluate(t: int, policy: Floats, last: bool) -> tuple[Floats, Floats, float, ArrayLike]:
+        # What only a caller's function could ask for, such as the residual, is left out.
+        v, visits, _ = mdp._solve(*mdp._under(policy))
+        weight = share * visits + (1.0 - share) if constant is None else constant
+        return mdp._backup(v), v, float(mdp.initial @ v), weight
+
+    return evaluate
+
+
+def _evaluated(
+    evaluation: Evaluation, weighting: Weighting, t: int, last: bool
+) -> tuple[Floats, Floats, float, ArrayLike]:
+    weight = 0.0 if last else weighting(t, evaluation)
+    return evaluation.q, evaluation.v, evaluation.performance, weight
 
 
 def _start(theta0: ArrayLike | None, update: Update, mdp: FiniteMDP) -> Floats:

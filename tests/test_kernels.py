@@ -22,6 +22,8 @@ from pu_lib.empirical import bench
 from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
 from pu_lib.empirical.options import PRESETS
 from pu_lib.empirical.reference import _SCALAR, _actor, _projection, run_reference
+from pu_lib.empirical.reference import exponential as reference_exponential
+from pu_lib.engine.arithmetic import exponential, exponentials
 from pu_lib.engine.compiling import compiled
 from pu_lib.engine.rows import advance, policy_token, set_policy, token
 from pu_lib.exact import ball
@@ -309,6 +311,37 @@ def test_updates_that_the_process_cannot_run_are_refused():
             run_process(one, update, np.zeros((1, 2)), np.ones((1, 1)), 1)
 
 
+# Exponentials
+
+
+@compiled
+def _one_by_one(xs, ys):
+    for i in range(len(xs)):
+        ys[i] = exponential(xs[i])
+
+
+@compiled
+def _three_at_a_time(xs, ys):
+    for i in range(len(xs) - 2):
+        ys[i : i + 3] = exponentials((xs[i], xs[i + 1], xs[i + 2]))
+
+
+@compiled
+def _four_at_a_time(xs, ys):
+    for i in range(len(xs) - 3):
+        ys[i : i + 4] = exponentials((xs[i], xs[i + 1], xs[i + 2], xs[i + 3]))
+
+
+@pytest.mark.parametrize("several", [_one_by_one, _three_at_a_time, _four_at_a_time])
+def test_exponentials_have_the_bits_of_the_plain_loop_s_however_many_are_taken_at_once(several):
+    halfway = (np.arange(-70000, 0, 1001) + 0.5) * (math.log(2.0) / 64.0)
+    xs = np.concatenate([[0.0, -0.0, -1e-320, -1e-17, -707.9, -708.0, -709.0, -1e308], halfway,
+                         -np.random.default_rng(4).exponential(50.0, 500)])  # fmt: skip
+    ys = np.empty_like(xs)
+    several(xs, ys)
+    assert ys.tolist() == [reference_exponential(x) for x in xs.tolist()]
+
+
 # Whole runs
 
 
@@ -320,11 +353,11 @@ def test_the_twin_in_c_ends_with_the_same_bits(update, domain, tmp_path):
     problem = bench.out_of_reach(problem)
     seeds, memory = seed_state(3, domain, 0), Memory()
     simulate(problem, update, bench.ETA, bench.SCHEME, seeds, max_steps=20_000, memory=memory)
-    twin = bench.run_twin(
-        bench.build_twin(problem, update, tmp_path), problem, update, seeds, 20_000
-    )
-    for name in ("theta", "pi", "q", "hyde", "buffer"):
-        assert_array_equal(getattr(twin, name), getattr(memory, name), err_msg=name)
+    for way in bench.WAYS[-2:]:  # with a branch on the greedy action, and without
+        run_c = bench.build_twin(problem, update, tmp_path, way)
+        twin = bench.run_twin(run_c, problem, update, seeds, 20_000)
+        for name in ("theta", "exponent", "pi", "running", "q", "hyde", "visits", "buffer"):
+            assert_array_equal(getattr(twin, name), getattr(memory, name), err_msg=name)
 
 
 def test_an_update_of_one_s_own_runs_compiled_and_plain():

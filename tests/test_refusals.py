@@ -10,6 +10,7 @@ from pu_lib import domains
 from pu_lib.domains import Domain, as_process, read_domain, register_domain
 from pu_lib.exact import ball
 from pu_lib.settings import read_settings
+from pu_lib.theory.unlearning import count
 from pu_lib.updates import Update, register
 from pu_lib.verdict import Status, Verdict, Worst
 
@@ -48,6 +49,7 @@ class Taken(Nameless):
         (lambda: read_settings("preset", "cut", {"cut": 1}), "'cut' is not 'option=value' of cut"),
         (lambda: pu_lib.run("chain", "mce", 10**9), "n_steps: 1000000000 steps of"),
         (lambda: pu_lib.UPDATES["ce"].initial(10**12, 2), "n_states: 1000000000000 states and 2"),
+        (lambda: count(1, "pg-sm", schedule=None), "schedule must be one of .* it is None"),
         (lambda: register(Nameless), "Nameless has no name; set"),
         (lambda: register(Taken), "the name 'mce' is taken by"),
         (lambda: Worst().add(math.nan, at=3), "margin: expected a number, got nan at at = 3"),

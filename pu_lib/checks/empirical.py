@@ -14,6 +14,7 @@ experiments together, and the curve of the predecessor.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -36,6 +37,7 @@ from pu_lib.empirical.curves import best_of, both_centres
 from pu_lib.empirical.results import (
     PANELS,
     TIED,
+    Results,
     Runs,
     exchanged,
     results_of,
@@ -209,10 +211,14 @@ def both_rules(judge: Callable[[Runs], Verdict]) -> dict[str, str]:
         The status with the first of tied actions and with one drawn, both from as many runs as
         there are with ties drawn.
     """
-    drawn = with_ties_drawn()
-    tied = results_of(None).table
-    tied = tied[tied["experiment"] == TIED]
+    n, tables = _by_rule()
+    return {rule: judge(runs).status.value for rule, runs in tables.items()} | {"runs": str(n)}
+
+
+@cache
+def _by_rule() -> tuple[int, dict[str, Results]]:
+    """Return how many runs there are with ties drawn, and as many under either rule."""
+    table, drawn = results_of(None).table, with_ties_drawn()
+    tied = table[table["experiment"] == TIED]
     n = int(tied.groupby(["scheme", "update", "eta"], observed=True)["run"].count().min())
-    table = results_of(None).table
-    tables = {"first": table[table["run"] < n], "drawn": drawn[drawn["run"] < n]}
-    return {rule: judge(rows).status.value for rule, rows in tables.items()} | {"runs": str(n)}
+    return n, {rule: Results(t[t["run"] < n]) for rule, t in (("first", table), ("drawn", drawn))}

@@ -12,15 +12,16 @@ settings that belong to it: it is outside its update's range, whichever of the t
 **Its error.** As long as no interval misses, no setting is left whose median or whose mean is
 within `RANGE` times its update's smallest. A sweep decides once a round on every setting, from four
 ends of intervals, so that the probability that it leaves any wrongly is at most four times `ERROR`
-times the number of decisions: below 5 % for all of section 4 (`paper_chunks`). Intervals of medians
-are those of order statistics, which hold for any distribution. Those of means are Student's, which
-hold in the limit only; runs that are lost at the cap are rare where an update does well, and might
-not have been met yet. To the upper end one lost run is therefore added, and to the lower end one
-that takes no step. Tests resample the committed table and count wrong decisions.
+times the number of decisions: below 5 % for ``sweep paper``. Intervals of medians are those of
+order statistics, which hold for any distribution. Those of means are Student's, which hold in the
+limit only; runs that are lost at the cap are rare where an update does well, and might not have
+been met yet. To the upper end one lost run is therefore added, and to the lower end one that takes
+no step. Tests resample the committed table and count wrong decisions.
 
 **What it changes.** Runs are numbered, and depend on their number alone: the runs of an adaptive
 sweep are among those of the full one. Statistics of settings that are left come from fewer runs and
-have wider intervals; the others are what they are in the full table.
+have wider intervals; the others are what they are in the full table. CE and MCE are both run where
+there are two actions: they end after the same steps, but not with the same last bits.
 """
 
 from __future__ import annotations
@@ -169,7 +170,18 @@ class Needed:
         times.update(zip(np.asarray(measured["run"]), np.asarray(measured["steps"]), strict=True))
 
     def of(self, chunks: Sequence[Chunk]) -> list[Chunk]:
-        """Return the chunks of a round whose settings have not been left."""
+        """Return the chunks of a round whose settings have not been left.
+
+        Parameters
+        ----------
+        chunks : sequence of Chunk
+            A round: all begin with the same run.
+
+        Returns
+        -------
+        list of Chunk
+            Those to run.
+        """
         settings = [setting_of(astuple(chunk.cell)) for chunk in chunks]
         for others in {setting[0] for setting in settings}:
             self._left |= self._far(others, chunks[0].first)

@@ -1,10 +1,12 @@
 """How fast the loop is: nanoseconds a step, beside plain Python and the same loop in C.
 
-The three are timed in one process, one after the other, on the same runs; each number is the best
-of several repetitions of processor time, not wall time, so that other programs disturb it as little
-as they can. The compiled loop is timed with its exact evaluations and without: the difference is
-their share. The twin in C (``twin.c``, gcc -O3 -march=native) makes no evaluations; it must end
-with the same parameters to the last bit, or the comparison is refused.
+All are timed in one process on the same runs, in turn, so that what else the machine does meets
+all alike; each number is the smallest processor time of several repetitions. The compiled loop is
+timed with its exact evaluations and without: the difference is their share. The twin in C
+(``twin.c``) makes no evaluations. It is compiled in each of `WAYS`, and the fastest counts; each
+must end with the same parameters to the last bit, or the comparison is refused. `FUSED` lets the
+compiler round products and sums together; bits then differ, and what is asked instead is that
+parameters agree to 1e-9 after the first 1000 steps.
 """
 
 from __future__ import annotations
@@ -33,11 +35,34 @@ from pu_lib.kernels import Kernel
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import UPDATES, Update
 
-__all__ = ["Timing", "as_text", "bench", "build_twin", "has_twin", "out_of_reach", "run_twin"]
+__all__ = [
+    "FUSED",
+    "WAYS",
+    "Timing",
+    "as_text",
+    "bench",
+    "build_twin",
+    "has_twin",
+    "out_of_reach",
+    "run_twin",
+]
 
 TWIN = Path(__file__).with_name("twin.c")
 ETA = 1.0
 SCHEME = SCHEMES["HiOffPol"]
+
+_SAME_BITS = ("-ffp-contract=off", "-fno-math-errno")
+_SCALARS = "-fno-tree-slp-vectorize"
+
+WAYS: tuple[tuple[str, ...], ...] = tuple(
+    (*level, *_SAME_BITS, f"-DBRANCH={branch}")
+    for level in (("-O2",), ("-O3",), ("-O3", _SCALARS))
+    for branch in (0, 1)
+)
+"""Options with which gcc compiles the twin, besides -march=native."""
+
+FUSED = ("-O3", _SCALARS, "-ffp-contract=fast", "-fno-math-errno", "-DBRANCH=1")
+"""Options under which products and sums may be rounded together."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +78,12 @@ class Timing:
     checks : float
         Share of the time that goes to the evaluations.
     c : float
-        The twin in C, without evaluations; not a number where there is no compiler.
+        The twin in C, without evaluations, in the fastest of its ways; not a number where there is
+        no compiler.
+    way : tuple of str
+        Which that is.
+    fused : float
+        The twin with products and sums rounded together, and other bits.
     plain : float
         The plain Python and NumPy loop.
     """
@@ -63,7 +93,14 @@ class Timing:
     compiled: float
     checks: float
     c: float
+    way: tuple[str, ...]
+    fused: float
     plain: float
+
+    @property
+    def ratio(self) -> float:
+        """The compiled loop without its evaluations, over the fastest twin of the same bits."""
+        return self.compiled * (1.0 - self.checks) / self.c
 
 
 @lru_cache(maxsize=1)
@@ -145,16 +182,20 @@ def _time(
         )
 
     compiled(problem)
-    with_checks, without = _fastest(
-        [lambda: compiled(problem), lambda: compiled(far)], repetitions, steps
-    )
+    actions = [lambda: compiled(problem), lambda: compiled(far)]
+    with tempfile.TemporaryDirectory() as directory:
+        twins = _twins(problem, update, seeds, steps, memory, Path(directory))
+        with_checks, without, *c = _fastest([*actions, *twins.values()], repetitions, steps)
+    *same_bits, fused = c or [math.nan, math.nan]
     return Timing(
         domain=name,
         update=update,
         compiled=with_checks,
         checks=max(0.0, 1.0 - without / with_checks),
-        c=_time_c(problem, update, seeds, steps, repetitions, memory.theta),
-        plain=_fastest([plain], 1, plain_steps)[0],
+        c=min(same_bits),
+        way=[*twins, ()][int(np.argmin(same_bits))],
+        fused=fused,
+        plain=_fastest([plain], max(1, repetitions // 2), plain_steps)[0],
     )
 
 
@@ -169,29 +210,37 @@ def _fastest(actions: list[Callable[[], None]], repetitions: int, steps: int) ->
     return [float(least) for least in times.min(axis=0) / steps]
 
 
-def _time_c(
+def _twins(
     problem: Problem,
     update: str,
     seeds: NDArray[np.uint64],
     steps: int,
-    repetitions: int,
-    theta: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
-) -> float:
-    """Return the nanoseconds a step of the twin, after checking that it ends at `theta`."""
+    ours: Memory,
+    directory: Path,
+) -> dict[tuple[str, ...], Callable[[], None]]:
+    """Return the runs of the twin in each way, after checking that each ends where it must."""
     if shutil.which("gcc") is None or not has_twin(configured(update, PRESETS["paper"])):
-        return math.nan
-    memory = Memory()
-    with tempfile.TemporaryDirectory() as directory:
-        run = build_twin(problem, update, Path(directory))
+        return {}
+    early = Memory()
+    simulate(problem, update, ETA, SCHEME, seeds, max_steps=1000, memory=early)
+    twins: dict[tuple[str, ...], Callable[[], None]] = {}
+    for way in (*WAYS, FUSED):
+        run, memory = build_twin(problem, update, directory, way), Memory()
 
-    def twin() -> None:
-        memory.prepare(problem, update, PRESETS["paper"], steps)
-        run(*_c_arguments(problem, memory, seeds, steps))
+        def twin(run: Callable[..., int] = run, memory: Memory = memory) -> None:
+            memory.prepare(problem, update, PRESETS["paper"], steps)
+            run(*_c_arguments(problem, memory, seeds, steps))
 
-    (fastest,) = _fastest([twin], repetitions, steps)
-    if not np.array_equal(memory.theta, theta):
-        raise RuntimeError(f"twin.c: {update} ends at other parameters than the compiled loop.")
-    return fastest
+        twin()
+        agrees = (
+            np.allclose(run_twin(run, problem, update, seeds, 1000).theta, early.theta, 1e-9, 1e-12)
+            if way == FUSED
+            else np.array_equal(memory.theta, ours.theta)
+        )
+        if not agrees:
+            raise RuntimeError(f"twin.c: {update} ends at other parameters than the compiled loop.")
+        twins[way] = twin
+    return twins
 
 
 def has_twin(update: Update) -> bool:
@@ -216,7 +265,9 @@ def _kernel_name(update: Update) -> str:
     return "" if kernel is None else kernel.__name__
 
 
-def build_twin(problem: Problem, update: str, directory: Path) -> Callable[..., int]:
+def build_twin(
+    problem: Problem, update: str, directory: Path, way: tuple[str, ...] = WAYS[-1]
+) -> Callable[..., int]:
     """Compile the twin in C for a problem and an update, and return its function `run`.
 
     Parameters
@@ -227,6 +278,8 @@ def build_twin(problem: Problem, update: str, directory: Path) -> Callable[..., 
         Name of an update that `has_twin`.
     directory : Path
         Where the library is written.
+    way : tuple of str
+        Options of gcc.
 
     Returns
     -------
@@ -234,11 +287,12 @@ def build_twin(problem: Problem, update: str, directory: Path) -> Callable[..., 
         The compiled function, for `run_twin`.
     """
     chosen = configured(update, PRESETS["paper"])
-    library = directory / f"twin-{update}-{problem.n_actions}-{problem.n_successors}.so"
+    name = "".join(option[1:] for option in way)
+    library = directory / f"{update}-{problem.n_actions}-{problem.n_successors}-{name}.so"
     code = "uint16_t" if problem.code_type is np.uint16 else "uint32_t"
     subprocess.run(
         [
-            "gcc", "-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC",
+            "gcc", *way, "-march=native", "-shared", "-fPIC",
             f"-DKERNEL_{_kernel_name(chosen)}", f"-DPOLICY_{chosen.parametrization}",
             f"-DA={problem.n_actions}", f"-DK={problem.n_successors}", f"-DCODE={code}",
             str(TWIN), "-o", str(library), "-lm",
@@ -322,11 +376,12 @@ def _c_arguments(
 def as_text(timings: Iterator[Timing]) -> Iterator[str]:
     """Yield the lines of the table as they are measured."""
     yield (
-        f"{'domain':<12}{'update':<8}{'ns a step':>10}{'checks':>8}{'in C':>8}"
-        f"{'plain Python':>14}{'times faster':>14}"
+        f"{'domain':<12}{'update':<8}{'ns a step':>10}{'checks':>8}{'in C':>8}{'ratio':>7}"
+        f"{'fused C':>9}{'plain Python':>14}{'times faster':>14}  fastest C"
     )
     for timing in timings:
         yield (
             f"{timing.domain:<12}{timing.update:<8}{timing.compiled:>10.1f}{timing.checks:>8.0%}"
-            f"{timing.c:>8.1f}{timing.plain:>14,.0f}{timing.plain / timing.compiled:>14.0f}"
+            f"{timing.c:>8.1f}{timing.ratio:>7.2f}{timing.fused:>9.1f}"
+            f"{timing.plain:>14,.0f}{timing.plain / timing.compiled:>14.0f}  {' '.join(timing.way)}"
         )

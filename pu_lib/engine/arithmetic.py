@@ -11,14 +11,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from pu_lib.engine.compiling import compiled
 
-__all__ = ["exponential", "logarithm", "uniform"]
+__all__ = ["exponential", "exponentials", "logarithm", "uniform"]
 
+_llvm: Any = cgutils
 _R11, _R17, _R19, _R23, _R41, _R45 = (np.uint64(n) for n in (11, 17, 19, 23, 41, 45))
 _UNIT = 2.0**-53
 
@@ -56,7 +59,6 @@ _float: Callable[[int], float] = _bitcast(types.int64, types.float64)
 
 # Adding 1.5 * 2^52 rounds to an integer, which then stands in the low bits of the sum.
 _ROUND = 6755399441055744.0
-_ROUND_BITS = 0x4338000000000000
 _LOWEST = -708.0
 _BIAS = 1023 << 52
 # 64 / ln 2, and ln 2 / 64 in two parts, the first short enough for exact products.
@@ -65,13 +67,16 @@ _STEP_HIGH, _STEP_LOW = 0.010830424695996044, 2.5310172166650877e-13
 _C2, _C3, _C4, _C5 = 1 / 2, 1 / 6, 1 / 24, 1 / 120
 
 
-def _binary_powers() -> NDArray[np.float64]:
-    """Return 2^(j/64) for j < 64 from square roots, which have the same bits everywhere."""
+def _binary_powers() -> NDArray[np.int64]:
+    """Return the bits of 2^(j/64) for j < 64, less those that n << 46 adds for n = 64 k + j.
+
+    The sum is then 2^(n/64). Square roots have the same bits everywhere.
+    """
     powers, root = np.ones(64), 2.0
     for bit in (32, 16, 8, 4, 2, 1):
         root = float(np.sqrt(root))
         powers[(np.arange(64) & bit) != 0] *= root
-    return powers
+    return np.asarray(powers.view(np.int64) - (np.arange(64) << 46))
 
 
 _POWERS = _binary_powers()
@@ -81,19 +86,82 @@ _POWERS = _binary_powers()
 def exponential(x: float) -> float:
     """Return the exponential of x <= 0 to a few units in the last place; e^-708 if x is lower.
 
-    With x = (64 k + j) ln(2)/64 + r and |r| <= ln(2)/128: the Taylor polynomial of degree 5 in r,
-    times 2^(j/64) from a table, times 2^k.
+    With x = n ln(2)/64 + r and |r| <= ln(2)/128: the Taylor polynomial of degree 5 in r, times
+    2^(n/64), whose bits are put together from a table and n.
     """
     if x < _LOWEST:
         x = _LOWEST
     rounded = x * _PER_STEP + _ROUND
-    n = _bits(rounded) - _ROUND_BITS
+    n = _bits(rounded)
     count = rounded - _ROUND
     r = (x - count * _STEP_HIGH) - count * _STEP_LOW
     r2 = r * r
     value = (1.0 + r) + ((_C2 + _C3 * r) + (_C4 + _C5 * r) * r2) * r2
-    power: float = _POWERS[n & 63]
-    return value * power * _float(((n >> 6) << 52) + _BIAS)
+    return value * _float(_POWERS[n & 63] + (n << 46))
+
+
+def _side_by_side(typing: Any, xs: Any) -> Any:
+    """Type and generate `exponentials`: the steps of `exponential` on a vector of the processor."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        floats, integers = (ir.VectorType(t, xs.count) for t in (ir.DoubleType(), ir.IntType(64)))
+        multiply, add, subtract = builder.fmul, builder.fadd, builder.fsub
+
+        def each(value: float, kind: Any = floats) -> Any:
+            return ir.Constant(kind, [value] * xs.count)
+
+        x = floats(ir.Undefined)
+        for k, entry in enumerate(_llvm.unpack_tuple(builder, arguments[0])):
+            x = builder.insert_element(x, entry, ir.IntType(32)(k))
+        low = builder.fcmp_ordered("<", x, each(_LOWEST))
+        x = builder.select(low, each(_LOWEST), x)
+        rounded = add(multiply(x, each(_PER_STEP)), each(_ROUND))
+        n = builder.bitcast(rounded, integers)
+        count = subtract(rounded, each(_ROUND))
+        r = subtract(x, multiply(count, each(_STEP_HIGH)))
+        r = subtract(r, multiply(count, each(_STEP_LOW)))
+        r2 = multiply(r, r)
+        upper = multiply(add(each(_C4), multiply(each(_C5), r)), r2)
+        series = multiply(add(add(each(_C2), multiply(each(_C3), r)), upper), r2)
+        value = add(add(each(1.0), r), series)
+        places = builder.and_(n, each(63, integers))
+        kind = ir.ArrayType(ir.IntType(64), len(_POWERS))
+        table = _llvm.global_constant(
+            builder.module, "binary_powers", ir.Constant(kind, _POWERS.tolist())
+        )
+        powers = integers(ir.Undefined)
+        for k in range(xs.count):
+            lane = ir.IntType(32)(k)
+            place = builder.extract_element(places, lane)
+            entry = builder.load(_llvm.gep_inbounds(builder, table, 0, place))
+            powers = builder.insert_element(powers, entry, lane)
+        scale = builder.add(powers, builder.shl(n, each(46, integers)))
+        value = multiply(value, builder.bitcast(scale, floats))
+        found = [builder.extract_element(value, ir.IntType(32)(k)) for k in range(xs.count)]
+        return context.make_tuple(builder, signature.return_type, found)
+
+    return xs(xs), generate
+
+
+_exponentials: Any = intrinsic(_side_by_side)
+
+
+@compiled
+def exponentials(xs: tuple[float, ...]) -> tuple[float, ...]:
+    """Return what `exponential` returns of each of several numbers, computed side by side.
+
+    Parameters
+    ----------
+    xs : tuple of float
+        Numbers that are not positive.
+
+    Returns
+    -------
+    tuple of float
+        Their exponentials.
+    """
+    found: tuple[float, ...] = _exponentials(xs)
+    return found
 
 
 @compiled

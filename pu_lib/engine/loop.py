@@ -26,6 +26,9 @@ __all__ = ["Arrays", "Limits", "Process", "Rules", "Schedules", "Tokens", "run_f
 
 Floats = NDArray[np.float64]
 
+# What is known not to be negative needs no test for a place counted from the end.
+_POSITIVE = (1 << 62) - 1
+
 
 class Tokens(NamedTuple):
     """What code is compiled for, as tuples of zeros; see `pu_lib.engine.rows`.
@@ -241,13 +244,24 @@ def run(
         Whether the threshold was reached.
     performance : float
         The exact performance of the last policy.
+
+    Raises
+    ------
+    ValueError
+        If the memory or the process has another shape than the tokens say.
     """
     actions, successors = tokens.actions, tokens.successors
     _, cumulative, successor, reward, _, gamma, terminal, _, _, starts, start_shares = process
     theta, exponent, pi, running, q, hyde, visits, bonus, seen, v, v_hyde, best_policy, buffer = (
         memory
     )
-    A, K = len(actions), cumulative.shape[1]
+    A, K = len(actions), len(successors) if len(successors) > 0 else cumulative.shape[1]
+    # The compiler learns from these tests how long rows are, and need not multiply by it.
+    for rows in (theta, pi, running, q, hyde):
+        if rows.shape[1] != A:
+            raise ValueError("memory: not for this number of actions.")
+    if cumulative.shape[1] != K:
+        raise ValueError("process: not for this number of successors.")
     explores = schedules.epsilon_c > 0.0 or schedules.off_c > 0.0
     n_jekyll, n_hyde = 0, 0
     hyde_acts, length, episodes, passed = False, 0, 0, False
@@ -270,14 +284,14 @@ def run(
         code, stream = _replay(t, n_jekyll, n_hyde, buffer, explores, schedules, stream)
         if rules.model and K > 1:
             code, stream = _from_model(code // K, K, visits, seen, stream)
-        i = code // len(successors) if len(successors) > 0 else code // K
-        x, after = i // A, np.int64(successor[code])
+        i = (code & _POSITIVE) // K
+        x, b, after = i // A, i % A, np.int64(successor[code])
 
         # Learn
         if explores:
             _learn_hyde(i, after, hyde, visits, bonus, log_episodes, gamma, rules, actions)
         ahead, stream = _ahead(after, q, pi, running, rules, actions, stream)
-        q[x, i - x * A] += rules.critic_rate * (reward[code] + gamma * ahead - q[x, i - x * A])
+        q[x, b] += rules.critic_rate * (reward[code] + gamma * ahead - q[x, b])
         weight = rules.eta
         if rules.discounted:
             discounted_sum += discounting
@@ -349,18 +363,17 @@ def _act(s: Any, hyde_acts: Any, running: Any, hyde: Any, actions: Any, stream: 
 @compiled
 def _enter(i: Any, cumulative: Any, successors: Any, stream: Any) -> Any:
     """Draw what follows the pair i; return the number of the transition."""
-    unrolled, K = len(successors), cumulative.shape[1]
+    K = len(successors) if len(successors) > 0 else cumulative.shape[1]
     k = 0
     if K > 1:
         u, stream = uniform(stream)
-        if unrolled > 0:
-            for j in range(unrolled - 1):
+        if len(successors) > 0:
+            for j in range(K - 1):
                 k += u >= cumulative[i, j]
         else:
             while k < K - 1 and u >= cumulative[i, k]:
                 k += 1
-    code = i * unrolled + k if unrolled > 0 else i * K + k
-    return code, stream
+    return i * K + k, stream
 
 
 @compiled
@@ -401,8 +414,11 @@ def _replay(
         share = _schedule(schedules.off_c, schedules.off_alpha, np.float64(t))
         from_hyde = n_hyde > 0 and u < share
     u, stream = uniform(stream)
-    place = np.int64(u * (n_hyde if from_hyde else n_jekyll))
-    return np.int64(buffer[len(buffer) - 1 - place if from_hyde else place]), stream
+    # Which buffer it is cannot be predicted, and a branch that is predicted wrongly costs as much
+    # as all this: with a mask of zeros, or of ones for Hyde, there is none.
+    mask = -np.int64(from_hyde)
+    place = np.int64(u * (n_jekyll ^ ((n_jekyll ^ n_hyde) & mask)))
+    return np.int64(buffer[((place ^ mask) + (len(buffer) & mask)) & _POSITIVE]), stream
 
 
 @compiled
@@ -483,8 +499,9 @@ def _improve(
 
 @compiled
 def _cumulate(pi: Any, running: Any, x: Any, actions: Any) -> None:
-    total = 0.0
-    for a in range(len(actions)):
+    total = pi[x, 0]
+    running[x, 0] = total
+    for a in range(1, len(actions)):
         total += pi[x, a]
         running[x, a] = total
 

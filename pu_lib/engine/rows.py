@@ -17,11 +17,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numba
-from numba.extending import overload
+from numba import types
+from numba.extending import intrinsic, overload
 
-from pu_lib.engine.arithmetic import exponential
+from pu_lib.engine.arithmetic import exponential, exponentials
 from pu_lib.engine.compiling import compiled
-from pu_lib.kernels import KERNELS, Kernel
+from pu_lib.kernels import GREEDY, KERNELS, Kernel, choose
 
 if TYPE_CHECKING:
     from pu_lib.updates import Parametrization, Ties
@@ -44,6 +45,7 @@ Token = tuple[int, ...]
 
 _kernels: list[Kernel] = list(KERNELS)
 _MAX_UNROLLED = 8
+_FORESEEN = 3
 _POLICIES = ("softmax", "escort", "direct")
 _TIES = ("first", "random", "leave")
 
@@ -107,10 +109,44 @@ def _compile_advance(
     update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, n_actions: Any
 ) -> Any:
     # Inlined, so that `n_actions` is a constant in the kernel wherever it is one for the caller.
-    kernel = numba.njit(inline="always")(_kernels[len(update) - 1])
-    return lambda update, theta, pi, q, best, weight, n_actions: kernel(
-        theta, pi, q, best, weight, n_actions
-    )
+    chosen = _kernels[len(update) - 1]
+    kernel = numba.njit(inline="always")(chosen)
+    if chosen not in GREEDY:
+        return lambda update, theta, pi, q, best, weight, n_actions: kernel(
+            theta, pi, q, best, weight, n_actions
+        )
+
+    def by_action(
+        update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, n_actions: Any
+    ) -> None:
+        # Few states with few actions: the processor foresees which is best, and need not wait.
+        if n_actions > _FORESEEN:
+            kernel(theta, pi, q, best, weight, n_actions)
+        elif best == 0:
+            kernel(theta, pi, q, 0, weight, n_actions)
+        elif best == 1:
+            kernel(theta, pi, q, 1, weight, n_actions)
+        else:
+            kernel(theta, pi, q, 2, weight, n_actions)
+
+    return by_action
+
+
+def _select(typing: Any, condition: Any, one: Any, other: Any) -> Any:
+    """Type and generate a choice between two floats by an instruction of the processor."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.select(*arguments)
+
+    return types.float64(types.boolean, types.float64, types.float64), generate
+
+
+_selected: Any = intrinsic(_select)
+
+
+@overload(choose, inline="always", strict=False)
+def _compile_choose(condition: Any, one: Any, other: Any) -> Any:
+    return lambda condition, one, other: _selected(condition, one, other)
 
 
 @compiled
@@ -154,6 +190,19 @@ def _softmax(theta: Any, pi: Any, s: Any, actions: Any) -> None:
     top = theta[s, 0]
     for a in range(1, A):
         top = max(top, theta[s, a])
+    if A == 3:
+        x0, x1, x2 = theta[s, 0] - top, theta[s, 1] - top, theta[s, 2] - top
+        e0, e1, e2 = exponentials((x0, x1, x2))
+        scale = 1.0 / (e0 + e1 + e2)
+        pi[s, 0], pi[s, 1], pi[s, 2] = e0 * scale, e1 * scale, e2 * scale
+        return
+    if A == 4:
+        x0, x1 = theta[s, 0] - top, theta[s, 1] - top
+        x2, x3 = theta[s, 2] - top, theta[s, 3] - top
+        e0, e1, e2, e3 = exponentials((x0, x1, x2, x3))
+        scale = 1.0 / (e0 + e1 + e2 + e3)
+        pi[s, 0], pi[s, 1], pi[s, 2], pi[s, 3] = e0 * scale, e1 * scale, e2 * scale, e3 * scale
+        return
     total = 0.0
     for a in range(A):
         pi[s, a] = exponential(theta[s, a] - top)
@@ -230,12 +279,13 @@ def greedy(q: Any, s: Any, actions: Any) -> Any:
     best, ties : int
         The action, and how many have its value, itself included.
     """
-    best, ties = 0, 1
-    for a in range(1, len(actions)):
-        if q[s, a] > q[s, best]:
-            best, ties = a, 1
-        elif q[s, a] == q[s, best]:
-            ties += 1
+    best, top, ties = 0, q[s, 0], 0
+    for a in range(1, len(actions)):  # selections, not branches: which action it is has no pattern
+        better = q[s, a] > top
+        best = a if better else best
+        top = q[s, a] if better else top
+    for a in range(len(actions)):
+        ties += q[s, a] == top
     return best, ties
 
 

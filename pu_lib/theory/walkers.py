@@ -220,7 +220,9 @@ def setting(
     chosen = as_update(update)
     if isinstance(chosen, EscortPolicyGradient) and not isinstance(update, str):
         p, factor = chosen.p, chosen.factor
-    schedule, _, ratio = schedule.partition(":")
+    schedule, _, ratio = (
+        schedule.partition(":") if isinstance(schedule, str) else (schedule, "", "")
+    )
     growth = exact(ratio, "schedule") if schedule == "geometric" and ratio else Fraction(1)
     if (schedule == "geometric" and growth <= 1) or (ratio and schedule != "geometric"):
         raise ValueError(
