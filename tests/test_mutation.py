@@ -187,6 +187,7 @@ def test_the_recorded_table_is_that_of_its_own_figures():
     surviving = Counter(name.split(":")[0] for name in content["survivors"])
     same = Counter(name.split(":")[0] for name in content["equivalent"])
     for module, row in content["modules"].items():
+        assert row["tried"] <= row["sampled"] <= row["mutants"], module
         assert row["tried"] == row["killed"] + row["equivalent"] + row["surviving"], module
         assert (row["equivalent"], row["surviving"]) == (same[module], surviving[module]), module
 

@@ -76,7 +76,7 @@ HEAVY = (
     "pandas", "pyarrow.parquet", "matplotlib.pyplot", "gymnasium", "nbmake.pytest_items",
     "playwright.sync_api", "xdist.scheduler", "quantecon",
 )  # fmt: skip
-LONGEST = 3.0  # seconds that a test may take to be run for every mutant
+LONGEST = 6.0  # seconds that a test may take to be run for every mutant
 FILES = 3  # files of tests that are imported for a mutant that is
 ALIVE = ("survived", "unreached")
 _NOT_HERE = 77
@@ -421,12 +421,14 @@ def table(seed: int, each: int | None, command: str) -> dict[str, Any]:
     known, reasons = outcomes(), equivalent()
     rows, survivors, same = {}, [], []
     for module in modules():
-        tried = [m.name for m in sample(module, seed, each) if m.name in known]
+        sampled = [mutant.name for mutant in sample(module, seed, each)]
+        tried = [name for name in sampled if name in known]
         alive = [name for name in tried if known[name] in ALIVE]
         surviving = [name for name in alive if name not in reasons]
         if tried:
             rows[module] = {
                 "mutants": len(mutants(ROOT, module)),
+                "sampled": len(sampled),
                 "tried": len(tried),
                 "killed": len(tried) - len(alive),
                 "equivalent": len(alive) - len(surviving),
@@ -468,7 +470,7 @@ def told(content: dict[str, Any]) -> str:
     for module, row in content["modules"].items():
         part = Path(module).relative_to("pu_lib")
         groups[part.parts[0] if len(part.parts) > 1 else part.stem].update(row)
-    keys = ("mutants", "tried", "killed", "equivalent", "surviving")
+    keys = ("mutants", "sampled", "tried", "killed", "equivalent", "surviving")
     lines = [f"{'':16}" + "".join(f"{key:>12}" for key in (*keys, "rate"))]
     for group, row in groups.items():
         rate = f"{row['killed'] / max(1, row['tried'] - row['equivalent']):.0%}"
@@ -507,7 +509,6 @@ def main(arguments: list[str] | None = None) -> int:
         print("Stopped; the same command goes on from here.", file=sys.stderr)
         return code
     size = "--all" if given.all else f"--each {given.each}"
-    size += f" --only {' '.join(given.only)}" if given.only != ["*"] else ""
     content = table(given.seed, each, f"make mutants MUTANTS='--seed {given.seed} {size}'")
     write(content)
     print(told(content))
