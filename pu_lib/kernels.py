@@ -12,8 +12,8 @@ needs an exponential, the softmax policy, is left to the caller, who recomputes 
 parameters.
 
 Sums start from the integer 0 and run from left to right: adding it changes no number of any kind,
-and the compiled loops give the same bits on every machine. On balls a comparison that is not
-decided counts as false; only `di` makes any, so that it is a proof on rationals and not on balls.
+and the compiled loops give the same bits on x86-64 and 64-bit ARM. On balls a comparison that is
+not decided counts as false; only `di` makes any, so that it is a proof on rationals and not on balls.
 
 These are the definitions of `pu_lib.updates` written a second time, on purpose: that module is
 vectorised and states the formulas, this one is what loops and certificates run. A test holds the

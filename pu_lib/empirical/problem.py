@@ -3,7 +3,7 @@ r"""A decision process with the performance a run has to reach.
 The threshold is :math:`\mathcal J_b + \text{target}\,(\mathcal J_\star - \mathcal J_b)`, where the
 baseline is the uniform policy (Random MDPs) or the policy that always takes action 0 (chains).
 Both performances are computed with plain loops in a fixed order, not with LAPACK, so that the
-threshold has the same bits on every machine.
+threshold has the same bits on x86-64 and on 64-bit ARM.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
 
 
 def exact_performance(tables: Tables, policy: Floats) -> float:
-    """Return the exact performance of a policy, with the same bits on every machine.
+    """Return the exact performance of a policy, with the same bits on x86-64 and ARM.
 
     Parameters
     ----------
