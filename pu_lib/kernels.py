@@ -13,7 +13,8 @@ parameters.
 
 Sums start from the integer 0 and run from left to right: adding it changes no number of any kind,
 and the compiled loops give the same bits on x86-64 and 64-bit ARM. On balls a comparison that is
-not decided counts as false; only `di` makes any, so that it is a proof on rationals and not on balls.
+not decided counts as false; only `di` makes any, so that it is a proof on rationals and not on
+balls.
 
 These are the definitions of `pu_lib.updates` written a second time, on purpose: that module is
 vectorised and states the formulas, this one is what loops and certificates run. A test holds the
