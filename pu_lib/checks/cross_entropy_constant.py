@@ -39,10 +39,10 @@ ROUNDING = 1e-9
         "weights that alternate between w and 2w": {"factors": (1.0, 2.0)},
         "the probability before the update in the place of the one after it": {"after": False},
         "a start that can pay nothing": {"account": 0.0},
-        r"a bound of $(|\mathcal A|-1)e^{-w}$ in the place of $e^{-w/2}$": {"rate": 1.0},
+        "a bound with e^-w in the place of e^(-w/2)": {"rate": 1.0},
     },
     blind={
-        r"a bound with $e^{-0.6w}$: the proof gives away a little": {"rate": 0.6},
+        "a bound with e^(-0.6 w): the proof gives away a little": {"rate": 0.6},
     },
 )
 def check_balance(

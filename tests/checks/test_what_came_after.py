@@ -69,8 +69,8 @@ def test_a_ladder_of_features_misleads_natural_gradient() -> None:
 
 
 def test_operations_are_counted() -> None:
-    """CE with three actions: one subtraction, three products and three sums."""
-    assert after.cost(UPDATES["ce"], 3)["operations"] == 7
+    """CE with three actions: three differences, of which it needs one, products and sums."""
+    assert after.cost(UPDATES["ce"], 3)["operations"] == 9
     assert after.cost(UPDATES["npg"], 3)["operations"] == 2 + 3 * 3
     with pytest.raises(ValueError, match="no kernel to count in"):
         after.cost(make_update("pg-es", p=3), 3)
