@@ -264,19 +264,26 @@ def mutant_table(found: Mapping[str, Any]) -> str:
     if not found:
         return f"This is {MISSING}: `make mutants`."
     head = [
-        "| part | possible | tried | equivalent | killed of the others |",
-        "| --- | --- | --- | --- | --- |",
+        "| part | possible | sampled | tried | equivalent | killed of the others |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
 
     def line(name: str, n: Mapping[str, int]) -> str:
         killed = share(n["killed"], n["tried"] - n["equivalent"])
-        return f"| {name} | {n['mutants']} | {n['tried']} | {n['equivalent']} | {killed} |"
+        counts = (n[key] for key in ("mutants", "sampled", "tried", "equivalent"))
+        return f"| {name} | {' | '.join(map(str, counts))} | {killed} |"
 
+    sources = (str(path.relative_to(ROOT)) for path in (ROOT / "pu_lib").rglob("*.py"))
+    untried = {*map(part_of, sources)} - {*map(part_of, found["modules"])}
     return "\n".join(
         [
             *head,
             *(line(part, n) for part, n in summed(found["modules"].items())),
             f"\nAgain by `{found['command']}`.\n",
+            "What was sampled and not tried stands mostly where only long tests come by, so that",
+            "the rates lean towards what quick tests see.",
+            *([f"Not tried at all: {', '.join(sorted(untried))}."] if untried else []),
+            "",
             ":::{dropdown} Module by module",
             *head,
             *(line(f"`{name}`", n) for name, n in found["modules"].items()),
