@@ -74,7 +74,10 @@ def off_policy() -> Numbers:
     import pandas as pd
 
     with resources.as_file(resources.files("pu_lib.empirical") / "data" / "runs.parquet") as path:
-        wanted = [("experiment", "==", "random-mdp"), ("scheme", "==", "HiOffPol")]
+        wanted = [
+            ("experiment", "in", ["random-mdp", "random-mdp more"]),
+            ("scheme", "==", "HiOffPol"),
+        ]
         table = pd.read_parquet(path, columns=["update", "eta", "steps"], filters=wanted)
     medians = table.groupby(["update", "eta"]).steps.median().groupby("update").min()
     return {name: float(medians[name]) for name in UPDATES if name in medians.index}
