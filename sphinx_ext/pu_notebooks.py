@@ -149,12 +149,12 @@ class Execution:
 
 def kept(path: Path) -> list[nbformat.NotebookNode]:
     """Return the cells of a notebook with what they put out, none if the cache has them not."""
-    execution = Execution(path, nbformat.read(path, 4), current())
-    if not execution.is_kept:
-        return []
-    with alone(execution.folder / "locks" / "cache"):
-        cache = get_cache(str(execution.folder))
-        _, merged = cache.merge_match_into_notebook(execution.notebook)
+    folder = current()
+    with alone(folder / "locks" / "cache"):
+        try:
+            _, merged = get_cache(str(folder)).merge_match_into_notebook(nbformat.read(path, 4))
+        except KeyError:
+            return []
     return list(merged.cells)
 
 
