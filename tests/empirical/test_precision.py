@@ -68,6 +68,30 @@ def run(domain, eta, options, steps, number=0, scheme="HiOffPol", update="pg-es"
     return ended, memory
 
 
+def assert_same_end(domain, update, eta, options, actor):
+    """Run the compiled loop, and the plain one with other numbers; return what both end with."""
+    ended, memory = run(domain, eta, options, 6_000, number=1, update=update)
+    mdp, target, baseline = MAKE[domain]()
+    exact = run_reference(
+        mdp,
+        make_problem(mdp, target, baseline).threshold,
+        update,
+        eta,
+        SCHEMES["HiOffPol"],
+        seed_state(0, domain, 1),
+        options,
+        6_000,
+        first_gap=100 if domain == "random-mdp" else 25,
+        actor=actor,
+    )
+    assert (ended.steps, ended.episodes, ended.censored) == (
+        exact.steps,
+        exact.episodes,
+        not exact.passed,
+    )
+    return memory, exact
+
+
 @pytest.mark.parametrize("options", [SCALED, KEEP], ids=["drop", "keep"])
 @pytest.mark.parametrize(
     ("domain", "eta", "depth"),
@@ -82,25 +106,8 @@ def run(domain, eta, options, steps, number=0, scheme="HiOffPol", update="pg-es"
     ],
 )
 def test_the_same_run_in_256_bits(domain, eta, depth, options, many_digits):
-    ended, memory = run(domain, eta, options, 6_000, number=1)
-    mdp, target, baseline = MAKE[domain]()
-    exact = run_reference(
-        mdp,
-        make_problem(mdp, target, baseline).threshold,
-        "pg-es",
-        eta,
-        SCHEMES["HiOffPol"],
-        seed_state(0, domain, 1),
-        options,
-        6_000,
-        first_gap=100 if domain == "random-mdp" else 25,
-        actor=Actor(policy, stepping(options is KEEP), arb),
-    )
-    assert (ended.steps, ended.episodes, ended.censored) == (
-        exact.steps,
-        exact.episodes,
-        not exact.passed,
-    )
+    actor = Actor(policy, stepping(options is KEEP), arb)
+    memory, exact = assert_same_end(domain, "pg-es", eta, options, actor)
     size = [[float((abs(x).log() / arb(10).log()).mid()) for x in row] for row in exact.theta]
     assert_allclose(memory.log_modulus, size, rtol=0.0, atol=1e-8)
     assert_array_equal(np.sign(memory.theta), [[float(x.sgn()) for x in r] for r in exact.theta])
@@ -166,25 +173,7 @@ EXACT = {
 @pytest.mark.parametrize("domain", ["random-mdp", "chain", "cliff"])
 @pytest.mark.parametrize("update", EXACT)
 def test_rounding_neither_freezes_nor_frees_another_update(update, domain, eta, many_digits):
-    ended, memory = run(domain, eta, SCALED, 6_000, number=1, update=update)
-    mdp, target, baseline = MAKE[domain]()
-    exact = run_reference(
-        mdp,
-        make_problem(mdp, target, baseline).threshold,
-        update,
-        eta,
-        SCHEMES["HiOffPol"],
-        seed_state(0, domain, 1),
-        SCALED,
-        6_000,
-        first_gap=100 if domain == "random-mdp" else 25,
-        actor=EXACT[update],
-    )
-    assert (ended.steps, ended.episodes, ended.censored) == (
-        exact.steps,
-        exact.episodes,
-        not exact.passed,
-    )
+    memory, exact = assert_same_end(domain, update, eta, SCALED, EXACT[update])
     policies = [EXACT[update].policy(row) for row in exact.theta]
     assert_allclose(memory.pi, policies, rtol=0.0, atol=1e-9)
     if update == "di":  # zeros are the projection's own, and stand in the same places
