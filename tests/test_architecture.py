@@ -7,9 +7,12 @@ translates the twin in C, whole runs of which end with the bits of the compiled 
 """
 
 import ctypes
+import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,12 +22,15 @@ import numba
 import numpy as np
 import pytest
 from numba import types
+from numpy._core import _multiarray_umath as umath
 from numpy.testing import assert_array_equal
 
+from pu_lib.claims import ledger, sentence_of
 from pu_lib.empirical import bench
 from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
 from pu_lib.empirical.options import PRESETS
 from pu_lib.engine.arithmetic import exponential, logarithm, uniform
+from pu_lib.theory.guide import kept
 
 ARM = "aarch64-linux-gnu"
 CROSS, EMULATOR = f"{ARM}-gcc", "qemu-aarch64"
@@ -190,3 +196,29 @@ def test_a_whole_run_ends_with_the_same_bits_on_arm(domain, update, tmp_path, mo
         array[...] = np.frombuffer(told[end - array.nbytes : end], array.dtype).reshape(array.shape)
     for name in ("theta", "pi", "q", "hyde", "buffer"):
         assert_array_equal(getattr(memory, name), getattr(expected, name), err_msg=name)
+
+
+LEARNT = """
+import json
+from pu_lib.claims import judge, ledger
+from pu_lib.theory.guide import network
+claim = next(claim for claim in ledger() if claim.id == "sec:deepimpl/pg-es")
+print(json.dumps([judge(claim).found["sentence"], network()]))
+"""
+
+
+def test_networks_learn_the_same_without_the_vectors_of_this_processor() -> None:
+    """Escort's runs are chaotic; those committed have to be found again wherever they are made."""
+    older = {
+        "NPY_DISABLE_CPU_FEATURES": " ".join(
+            name for name in umath.__cpu_dispatch__ if umath.__cpu_features__[name]
+        ),
+        "OPENBLAS_CORETYPE": "Sandybridge",
+        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F",
+    }
+    command = [sys.executable, "-c", LEARNT]
+    said = subprocess.run(command, env=os.environ | older, capture_output=True, check=True).stdout
+    sentence, numbers = json.loads(said)
+    claim = next(claim for claim in ledger() if claim.id == "sec:deepimpl/pg-es")
+    assert sentence == sentence_of(claim)
+    assert numbers == pytest.approx(kept()["network"], rel=2e-5)

@@ -162,6 +162,13 @@ def test_objectives_have_the_gradients_of_their_definitions() -> None:
     assert slope == pytest.approx({"pg-sm": 0.25, "pg-es": 0.5, "ce": 0.5, "sparsemax": 0.5})
 
 
+def test_the_units_of_a_network_are_those_of_tanh() -> None:
+    x = np.r_[np.linspace(-30, 30, 2001), np.logspace(-12, 1, 100)]
+    np.testing.assert_allclose(ap._tanh(x), np.tanh(x), rtol=1e-14)
+    # its derivative at artanh(1/2) is 1 - 1/4
+    assert autograd.grad(ap._tanh)(np.log(3) / 2) == pytest.approx(0.75, rel=1e-14)
+
+
 def test_learning_refuses_direct() -> None:
     with pytest.raises(ValueError, match="fitted_direct"):
         ap.learn("di", ap.contexts(4), ap.contexts(4).models()[0])
@@ -188,18 +195,18 @@ def test_an_unstable_update_is_judged_at_the_end_of_its_run(
     monkeypatch.setattr(
         checks, "_network_run", lambda update, *_: crossed if update.name == "pg-es" else calm
     )
-    verdict = checks.check_pg_es(seeds=(0,), etas=(1.0,))
+    verdict = checks.check_pg_es(networks=1, etas=(1.0,))
     # some steps lose: 1 - 1; all of them cross zero: 1 - 1; softmax: 0; it learns: 0.03
     assert verdict.status == "holds"
     assert verdict.margin == 0.0
-    row, other = verdict.evidence
-    assert (row["performance"], row["losing steps"], row["of these crossing zero"]) == (0.93, 1, 1)
-    assert (other["performance"], other["losing steps"]) == (0.9, 0)
+    (row,) = verdict.evidence
+    assert (row["losing steps"], row["of these crossing zero"]) == (1, 1)
+    assert (row["largest one-step loss"], row["losing steps of pg-sm"]) == (pytest.approx(0.1), 0)
     below = ap.Learning(np.array([0.0, 0.99, 0.89]), np.array([0, 1]))
     monkeypatch.setattr(
         checks, "_network_run", lambda update, *_: below if update.name == "pg-es" else calm
     )
-    assert checks.check_pg_es(seeds=(0,), etas=(1.0,)).margin == pytest.approx(-0.01)
+    assert checks.check_pg_es(networks=1, etas=(1.0,)).margin == pytest.approx(-0.01)
 
 
 @pytest.mark.parametrize("error", [1e-3, -1e-3])
