@@ -44,7 +44,7 @@ from pu_lib.empirical.results import (
     with_ties_drawn,
 )
 from pu_lib.updates import label_of
-from pu_lib.verdict import Verdict, check
+from pu_lib.verdict import Verdict, Worst, check, judged
 
 __all__ = [
     "both_rules",
@@ -114,7 +114,7 @@ def as_efficient_as_di(table: Runs = None) -> Verdict:
 
 
 @check(
-    "sec:cliff/rounding",
+    "book:wall-is-rounding",
     moved={
         "on Random MDPs too": {"panels": tuple(f"random-mdp/{scheme}" for scheme in SCHEMES)},
     },
@@ -135,16 +135,12 @@ def wall_is_rounding(
     """
     from pu_lib.empirical.rounding import passed_without
 
-    parts = [
-        Part(
-            f"{PANELS[name].words}: lost in floats, of which pass without rounding to 0",
-            passed_without(name, table),
-            0.9,
-            ratio=False,
-        )
-        for name in panels
-    ]
-    return judge_parts(parts)
+    worst, least = Worst("the share of the lost runs that pass minus 0.9"), 1.0
+    for name in panels:
+        share = float(passed_without(name, table)[0])
+        least = min(least, share)
+        worst.add(share - 0.9, panel=PANELS[name].words)
+    return judged(worst, evidence=[{"least share": f"{100 * least:.0f} %"}])
 
 
 @check(

@@ -77,7 +77,7 @@ class Advice:
             return f"{100 * value:.1f} %"
         if value and abs(value) < 1e-3:
             return f"{value * 1e6:.2g} millionths"
-        return f"{value:.2g}" if value != int(value) else f"{int(value)}"
+        return f"{value:.2g}" if abs(value) < 10 and value != int(value) else f"{value:.0f}"
 
 
 ADVICE = {
@@ -85,7 +85,8 @@ ADVICE = {
         "di",
         "a table, exact values",
         False,
-        "On the hard ladder it takes {own} updates, {rival} {other} and PG-SM {pg}.",
+        "On a ladder of states that change their mind in turn it takes {own} updates, {rival} "
+        "{other} and PG-SM {pg}.",
         "With exact values, in a table, constant weights.",
         "literature.html",
         "The literature since 2022",
@@ -122,8 +123,8 @@ ADVICE = {
         "di",
         "linear scores",
         True,
-        "Fitted before the projection, with growing weights, it comes {own} of the way to the "
-        "optimum after a reversal of the values; {rival} comes {other}.",
+        "Fitted before the projection, with growing weights, it closes {own} of the gap to the "
+        "optimum after a reversal of the values; {rival} closes {other}.",
         "On the contexts, whose values the model can represent.",
         "function-approximation.html",
         "Function approximation",
@@ -132,8 +133,8 @@ ADVICE = {
         "ce",
         "a network",
         True,
-        "After a reversal of the values it comes {own} of the way to the optimum; {rival} comes "
-        "{other}, PG-SM {pg}.",
+        "After a reversal of the values it closes {own} of the gap to the optimum; {rival} closes "
+        "{other}. PG-SM ends at {pg}, where 0 % is the uniform policy.",
         "On the contexts, with 16 hidden units and exact values. CE has a loss, MCE has none.",
         "function-approximation.html",
         "Function approximation",
@@ -152,7 +153,8 @@ ADVICE = {
         "near ties",
         False,
         "Where two actions are best in turn its policy moves by {own}; that of {rival} by {other}.",
-        "In a table with exact values. CE and MCE jump by more than 0.2 there.",
+        "In a table with exact values. Any update but CE and MCE will do; these jump by more than "
+        "0.2 there.",
         "updates.html",
         "The updates",
     ),

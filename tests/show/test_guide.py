@@ -102,6 +102,9 @@ def test_an_answer_that_there_is_not_is_refused() -> None:
         guide.Chooser(need="coffee")
 
 
+PALE = "(questions) => questions.map((question) => question.disabled)"
+
+
 def test_the_chooser_is_accessible_fits_a_phone_and_answers_the_keyboard(
     opened: Callable[..., Page],
 ) -> None:
@@ -112,11 +115,15 @@ def test_the_chooser_is_accessible_fits_a_phone_and_answers_the_keyboard(
     page.evaluate(axe.read_text() + "; window.axe = window.axe || module.exports;")
     found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa']})")
     assert [v["id"] for v in found["violations"]] == []
-    for index in range(3):
-        page.locator("select").nth(index).press("ArrowDown")
-        page.wait_for_timeout(50)
-        assert words.inner_text().startswith("PG-SM")
-    page.locator("select").nth(0).press("ArrowUp")
+    questions = page.locator("select")
+    assert questions.evaluate_all(PALE) == [False, False, False]
+    questions.nth(0).press("ArrowDown")
+    page.wait_for_timeout(50)
+    assert words.inner_text().startswith("PG-SM")
+    assert questions.evaluate_all(PALE) == [False, True, True]
+    questions.nth(0).press("ArrowUp")
+    questions.nth(1).press("ArrowDown")
     page.wait_for_timeout(50)
     assert words.inner_text().startswith("DI")
     assert words.locator("a").get_attribute("href") == "function-approximation.html"
+    assert questions.evaluate_all(PALE) == [False, False, True]

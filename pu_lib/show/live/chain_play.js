@@ -82,11 +82,11 @@ function render({ model, el }) {
 
   function drawCurves(width) {
     curves.replaceChildren();
-    const [left, right, top, bottom] = [40, width - 6, 8, CURVES - 22];
+    const [left, right, top, bottom] = [76, width - 6, 8, CURVES - 22];
     const low = 0.7;
     const at = (t) => left + ((right - left) * t) / end;
     const height = (value) => bottom - ((bottom - top) * (value - low)) / (best + 0.01 - low);
-    [[best, "walk"], [jump, "jump"]].forEach(([value, text]) => {
+    [[best, `walk ${best.toFixed(3)}`], [jump, `jump ${jump.toFixed(3)}`]].forEach(([value, text]) => {
       svg("line", { x1: left, x2: right, y1: height(value), y2: height(value), class: "pu-live-grid" }, curves);
       svg("text", { x: left - 6, y: height(value) + 4, "text-anchor": "end", class: "pu-live-faint" }, curves, text);
     });
@@ -98,7 +98,7 @@ function render({ model, el }) {
       svg("circle", { cx: at(now), cy: height(path(name)[now].performance), r: 4.5, class: "pu-live-fill" }, group);
     });
     svg("line", { x1: at(now), x2: at(now), y1: top, y2: bottom, class: "pu-live-axis" }, curves);
-    svg("text", { x: left, y: CURVES - 5, class: "pu-live-faint" }, curves, "t = 0");
+    svg("text", { x: left, y: CURVES - 5, class: "pu-live-faint" }, curves, "return, t = 0");
     svg("text", { x: right, y: CURVES - 5, "text-anchor": "end", class: "pu-live-faint" }, curves, `${end} updates`);
   }
 

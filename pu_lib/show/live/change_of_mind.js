@@ -77,7 +77,7 @@ function render({ model, el }) {
     const isHome = ["running", "done"].includes(phase) && home >= count;
     row.classList.toggle("pu-live-home", isHome);
     if (phase === "ready" || phase === "training") time.textContent = "";
-    else if (phase === "trained") time.textContent = short(now);
+    else if (phase === "trained") time.textContent = short(now, name);
     else if (isHome) time.textContent = `back: ${count}`;
     else time.textContent = Number.isFinite(count) ? `${made}` : "never";
   }
@@ -181,6 +181,7 @@ function render({ model, el }) {
   reset("ready");
 }
 
-const short = (x) => (x > 0.9995 && x < 1 ? "0.999…" : x === 1 ? "1" : x.toFixed(3));
+// Only DI arrives at its wall; what is 1 for another update is a number that was rounded.
+const short = (x, name) => (x === 1 && name === "di" ? "1" : x > 0.9995 ? "0.999…" : x.toFixed(3));
 
 export default { render };

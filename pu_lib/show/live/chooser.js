@@ -15,11 +15,15 @@ function render({ model, el }) {
   const asked = html("div", { class: "pu-live-bar" }, ...questions.map(ask));
   frame(el, "chooser", asked, words);
 
+  // Whether every answer to question i leads to the same recommendation.
+  const idle = (i) => new Set(questions[i][2].map(([value]) => chosen(get("rules"), answers().with(i, value)))).size === 1;
+
   function draw() {
     const { update, why, scope, link, page } = get("advice")[chosen(get("rules"), answers())];
     words.replaceChildren(
       html("strong", {}, update), ` ${why} ${scope} `, html("a", { href: link }, page),
     );
+    el.querySelectorAll("select").forEach((choice, i) => { choice.disabled = idle(i); });
   }
   questions.forEach(([key], i) => model.on(`change:${key}`, () => {
     el.querySelectorAll("select")[i].value = get(key);

@@ -96,7 +96,7 @@ function render({ model, el }) {
     if (now === 0) {
       text = `${grown()}${h === 1 ? "One state" : `${h} states`} in a row, all undecided. Only the last one is told the truth; each of the others leans the wrong way until its right neighbour has fallen. Press Play.`;
     } else if (!waiting.length) {
-      text = `${grown()}All have fallen: ${spoken(tally())}.${twins()} No policy gradient can do it in fewer than 2${superscript(h)} − 1 = ${digits(2 ** h - 1)} steps${exactly(2 ** h - 1)}.`;
+      text = `${grown()}All have fallen: ${spoken(tally())}.${twins()} From this start neither PG-SM nor PG-ES can do it in fewer than 2${superscript(h)} − 1 = ${digits(2 ** h - 1)} steps${exactly(2 ** h - 1)}.`;
     } else {
       const left = waiting.map((name) => `${paths[name].times.filter((flip) => flip > now).length} under ${labels[name]}`);
       text = `After ${plural(now, "step")}: ${done.length ? `${called(done)} ${done.length > 1 ? "are" : "is"} done. ` : ""}Still standing: ${spoken(left)}.`;
