@@ -173,8 +173,7 @@ def _product(rows: Any, matrix: Any) -> Any:
     return anp.sum(rows[:, :, np.newaxis] * matrix, axis=1)
 
 
-@primitive
-def _tanh(x: Floats) -> Floats:
+def _doubled(x: Floats) -> Floats:
     """Return tanh x to 1e-14, by twelve times tanh 2y = 2 tanh y / (1 + tanh^2 y)."""
     y = x / 4096
     t = y * (1 - y * y / 3)
@@ -183,6 +182,7 @@ def _tanh(x: Floats) -> Floats:
     return t
 
 
+_tanh: Callable[[Any], Any] = primitive(_doubled)
 defvjp(_tanh, lambda t, _: lambda pulled: pulled * (1 - t * t))
 
 
