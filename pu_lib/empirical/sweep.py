@@ -350,6 +350,7 @@ def sweep(
         chunks = grid(what, **settings)
     threads = _threads(workers)
     store = Store(directory)
+    store.merge()
     if known is not None:
         store.take_over(known, {chunk.cell for chunk in chunks})
     needed = Needed(store.read().to_pandas()) if adaptive else None
