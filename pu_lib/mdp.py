@@ -439,8 +439,11 @@ class FiniteMDP:
     ) -> tuple[Floats, Floats, str]:
         """Return the values of a chain, its visits, those of terminal states included, and how."""
         if isinstance(chain, np.ndarray):
-            return *_solve_dense(chain, rewards, self.initial, self.discount), "directly"
-        return _solve_sparse(chain, rewards, self.initial, self.discount)
+            v, visits = _solve_dense(chain, rewards, self.initial, self.discount)
+            method = "directly"
+        else:
+            v, visits, method = _solve_sparse(chain, rewards, self.initial, self.discount)
+        return v, np.maximum(visits, 0.0), method  # rounding makes less than none of no visits
 
     def backup(self, v: ArrayLike) -> Floats:
         r"""Return :math:`q(s,a) = r(s,a) + \gamma\sum_{s'}p(s'|s,a)v(s')`.
@@ -463,7 +466,7 @@ class FiniteMDP:
         return self._backup(numbers("v", v, shape=(self.n_states,)))
 
     def _backup(self, v: Floats) -> Floats:
-        ahead = np.asarray(self._matrix @ v).reshape(self.n_states, self.n_actions)
+        ahead = np.asarray(self._matrix.dot(v)).reshape(self.n_states, self.n_actions)
         return np.asarray(self.rewards + self.discount * ahead)
 
     def performance(self, pi: ArrayLike) -> float:
@@ -582,8 +585,8 @@ class FiniteMDP:
     def _is_policy(self, policy: Floats) -> bool:
         """Say whether an array of the right shape holds distributions (and no NaN)."""
         # Loops ask at every step: squares of all gaps that small together are the cheaper test.
-        gaps = policy @ self._ones - 1.0
-        small = gaps @ gaps <= _SUM_TOLERANCE**2 or np.abs(gaps).max() <= _SUM_TOLERANCE
+        gaps = policy.dot(self._ones) - 1.0
+        small = gaps.dot(gaps) <= _SUM_TOLERANCE**2 or np.abs(gaps).max() <= _SUM_TOLERANCE
         return bool(small and np.minimum.reduce(policy, axis=None) >= 0.0)
 
     def _checked_policy(self, pi: ArrayLike) -> Floats:
@@ -606,10 +609,10 @@ def _solve_dense(
     chain: Floats, rewards: Floats, initial: Floats, discount: float
 ) -> tuple[Floats, Floats]:
     """Solve (I - discount P) x = rewards and the transposed system, by one factorisation."""
-    system = np.empty(chain.shape, order="F")  # LAPACK's order, so that nothing is copied
-    np.multiply(chain, -discount, out=system)
-    system.reshape(-1, order="F")[:: len(chain) + 1] += 1.0
-    factors, pivots, _ = dgetrf(system, overwrite_a=True)
+    columns = np.multiply(chain.T, -discount, order="C")  # LAPACK's order: nothing is copied
+    diagonal = columns.reshape(-1)[:: len(chain) + 1]
+    diagonal += 1.0
+    factors, pivots, _ = dgetrf(columns.T, overwrite_a=True)
     v, _ = dgetrs(factors, pivots, rewards)
     visits, _ = dgetrs(factors, pivots, initial, trans=1)
     return v, visits

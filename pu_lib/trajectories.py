@@ -165,20 +165,21 @@ def run(
     theta = _start(theta0, update, mdp)
     recorded: list[tuple[Floats, Floats, Floats, Floats, float]] = []
     weights = np.zeros((n_steps, mdp.n_states))
-    for t in range(n_steps + 1):
-        policy = _policy(update, mdp, theta)
-        q, v, performance, weight = evaluate(t, policy, t == n_steps)
-        recorded.append((theta, policy, q, v, performance))
-        if t < n_steps:
-            with np.errstate(over="ignore"):  # the update refuses a weight that is infinite
+    with np.errstate(over="ignore"):  # what is infinite is refused: a weight, a policy, a step
+        for t in range(n_steps + 1):
+            policy = _policy(update, mdp, theta)
+            q, v, performance, weight = evaluate(t, policy, t == n_steps)
+            recorded.append((theta, policy, q, v, performance))
+            if t < n_steps:
                 weights[t] = rates[t] * np.where(mdp.terminal, 0.0, weight)
-            theta = _moved(update, theta, q, weights[t], rng)
+                theta = _moved(update, theta, q, weights[t], rng)
     thetas, policies, qs, vs, performances = zip(*recorded, strict=True)
+    shape = n_steps + 1, mdp.n_states, mdp.n_actions
     return Trajectory(
-        theta=np.stack(thetas),
-        policies=np.stack(policies),
-        q=np.stack(qs),
-        v=np.stack(vs),
+        theta=np.concatenate(thetas).reshape(shape),
+        policies=np.concatenate(policies).reshape(shape),
+        q=np.concatenate(qs).reshape(shape),
+        v=np.concatenate(vs).reshape(shape[:2]),
         performance=np.array(performances),
         weights=weights,
         label=label_of(update),
@@ -208,7 +209,7 @@ def _policy(update: Update, mdp: FiniteMDP, theta: Floats) -> Floats:
 def _moved(
     update: Update, theta: Floats, q: Floats, weights: Floats, rng: np.random.Generator | None
 ) -> Floats:
-    sound = np.minimum.reduce(weights) >= 0.0 and np.maximum.reduce(weights) < np.inf
+    sound = np.minimum.reduce(weights) >= 0.0 and weights.dot(weights) < np.inf
     return (update._moved if sound else update.step)(theta, q, weights, rng)
 
 
@@ -238,7 +239,7 @@ def _evaluating(weighting: str | Weighting | ArrayLike, mdp: FiniteMDP) -> Evalu
         # What only a caller's function could ask for, such as the residual, is left out.
         v, visits, _ = mdp._solve(*mdp._under(policy))
         weight = share * visits + (1.0 - share) if constant is None else constant
-        return mdp._backup(v), v, float(mdp.initial @ v), weight
+        return mdp._backup(v), v, float(mdp.initial.dot(v)), weight
 
     return evaluate
 

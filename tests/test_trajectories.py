@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from pu_lib.domains import bandit, chain, random_mdp
+from pu_lib.domains import bandit, chain, from_gymnasium, random_mdp
+from pu_lib.mdp import _solve_dense
 from pu_lib.trajectories import mixture, run
 from pu_lib.updates import UPDATES, make_update
 
@@ -66,6 +67,20 @@ def test_weightings_have_names_numbers_and_functions():
     np.testing.assert_allclose(half.weights[0], (true.weights[0] + uniform.weights[0]) / 2)
     alternating = run(mdp, update, 4, weighting=lambda t, ev: np.eye(4)[t % 3] + 0 * ev.v)
     np.testing.assert_array_equal(alternating.weights.argmax(axis=1), [0, 1, 2, 0])
+
+
+def test_a_state_that_rounding_visits_less_than_never_is_not_visited():
+    """In CliffWalking the solve gives -2e-16 visits of a state, which no update takes as weight."""
+    mdp = from_gymnasium("CliffWalking-v1")
+    uniform = UPDATES["ce"].policy(np.zeros((mdp.n_states, mdp.n_actions)))
+    v, visits = _solve_dense(*mdp._under(uniform), mdp.initial, mdp.discount)
+    assert -1e-12 < visits.min() < 0.0
+    ev = mdp.evaluate(uniform)
+    np.testing.assert_array_equal(ev.occupancy, np.where(mdp.terminal | (visits < 0), 0, visits))
+    np.testing.assert_array_equal(ev.v, v)
+    path = run(mdp, "ce", 3)
+    assert path.weights.min() == 0.0
+    assert path.performance[-1] > path.performance[0]
 
 
 def test_runs_start_where_they_are_told():

@@ -8,20 +8,28 @@ every file is read: one that is torn, or is not a chunk of runs, is reported by 
 The names decide the order of the rows, so the same chunks give the same table whoever wrote them in
 whatever order.
 
+Many small files are slow to open, so that chunks are merged, `MANY` at a time, into one file. It is
+written like a chunk, its name is the hash of its bytes, and its metadata list the chunks that it
+has; only when it is on the disk are their own files removed. A chunk that is found in both places,
+because a sweep was killed in between, is read from the merged file, and the next sweep removes the
+other. Two sweeps in one directory may merge the same chunk into different files. `Store.read` takes
+every chunk once; who reads the files without it should let a sweep end first.
+
 No run is in a dataset twice: a sweep with more runs than before computes only those that no file
-of the same cell holds, and a directory in which two files hold the same run is refused.
+of the same cell holds, and a directory in which two chunks hold the same run is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
 import secrets
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -37,7 +45,7 @@ from pu_lib.empirical.jekyll_hyde import engine_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Cell", "Chunk", "Store", "StoreError", "table"]
+__all__ = ["COLUMNS", "MANY", "Cell", "Chunk", "Store", "StoreError", "table"]
 
 _WORDS = pa.dictionary(pa.int16(), pa.string())
 COLUMNS = pa.schema(
@@ -64,14 +72,28 @@ COLUMNS = pa.schema(
 )
 """The columns of the dataset."""
 
+MANY = 256
+"""Chunks that are merged into one file, once there are so many."""
+
+_IN_WORDS = pa.schema(
+    [field.with_type(pa.string()) if field.type == _WORDS else field for field in COLUMNS]
+)
 _MEASURED = ("run", "steps", "episodes", "censored", "final_performance")
-_KEY = b"pu_lib.chunk"
+_KEY, _MERGED_KEY = b"pu_lib.chunk", b"pu_lib.merged"
 _TEMPORARY = ".writing-"
 _ABANDONED = 3600.0  # seconds; a chunk is written in far less, also to a slow disk
 
 
 class StoreError(ValueError):
     """A dataset that cannot be continued or written; the sentence names the file."""
+
+
+class _DefectError(StoreError):
+    """A file that cannot be trusted."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}.")
+        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -155,6 +177,19 @@ def _digest(cell: Cell) -> str:
 
 
 _FILE = re.compile(r"part-([0-9a-f]{20})-([0-9]{6,})-([0-9]+)\.parquet")
+_MERGED_FILE = re.compile(r"runs-([0-9a-f]{64})\.parquet")
+
+
+def _runs(name: str) -> tuple[str, range]:
+    """Return the digest of the cell and the runs of the chunk with this name."""
+    if (match := _FILE.fullmatch(name)) is None:
+        raise ValueError(name)
+    return match[1], range(int(match[2]), int(match[2]) + int(match[3]))
+
+
+def _size(name: str) -> int:
+    """Return the number of runs of the chunk with this name."""
+    return len(_runs(name)[1])
 
 
 def table(chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> pa.Table:
@@ -208,6 +243,7 @@ class Store:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"{self.directory}: cannot be made ({error.strerror}).") from None
+        self._merged: dict[str, dict[str, int]] = {}
         self._check()
 
     def _check(self) -> None:
@@ -216,7 +252,7 @@ class Store:
         for path in sorted(self.directory.iterdir()):
             if path.name.startswith(_TEMPORARY):
                 _clear(path)
-            elif reason := _defect(path):
+            elif reason := self._defect(path):
                 bad.append(f"{path.name} ({reason})")
         if bad:
             raise StoreError(
@@ -225,19 +261,44 @@ class Store:
             )
         self._held()
 
+    def _defect(self, path: Path) -> str:
+        """Return what is wrong with a file, or nothing."""
+        try:
+            if _MERGED_FILE.fullmatch(path.name):
+                self._merged[path.name] = _read_merged(path)
+            else:
+                _read_chunk(path)
+        except FileNotFoundError:  # another sweep has merged it into a file that is listed next
+            return ""
+        except _DefectError as defect:
+            return defect.reason
+        return ""
+
+    def _listed(self) -> tuple[set[str], dict[str, dict[str, int]]]:
+        """Return the chunks with a file of their own, and those in each merged file, with sizes."""
+        # In this order: a chunk that another sweep merges in between is in either or in both.
+        own = set(filter(_FILE.fullmatch, os.listdir(self.directory)))
+        names = sorted(filter(_MERGED_FILE.fullmatch, os.listdir(self.directory)))
+        for name in names:
+            if name not in self._merged:  # a name stands for its content, for ever
+                self._merged[name] = _read_merged(self.directory / name)
+        return own, {name: self._merged[name] for name in names}
+
     def _held(self) -> dict[str, set[int]]:
         """Return the runs of each cell that the directory holds, by the digest of the cell."""
+        own, merged = self._listed()
+        files = {chunk: file for file, chunks in merged.items() for chunk in chunks}
+        files |= {chunk: chunk for chunk in sorted(own - files.keys())}
         held: dict[str, set[int]] = {}
-        for path in sorted(self.directory.glob("part-*.parquet")):
-            if match := _FILE.fullmatch(path.name):
-                runs = held.setdefault(match[1], set())
-                here = range(int(match[2]), int(match[2]) + int(match[3]))
-                if not runs.isdisjoint(here):
-                    raise StoreError(
-                        f"{path}: holds runs that another file of the same setting holds too; "
-                        "move one of them away to go on."
-                    )
-                runs.update(here)
+        for chunk, file in files.items():  # own files last: if one is in the way, it is named
+            digest, here = _runs(chunk)
+            runs = held.setdefault(digest, set())
+            if not runs.isdisjoint(here):
+                raise StoreError(
+                    f"{self.directory / file}: holds runs that another file of the same setting "
+                    "holds too; move one of them away to go on."
+                )
+            runs.update(here)
         return held
 
     def missing(self, chunks: Iterable[Chunk]) -> list[Chunk]:
@@ -253,7 +314,7 @@ class Store:
         return wanted
 
     def write(self, chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> None:
-        """Write a chunk whole, or leave nothing under its name.
+        """Write a chunk whole, or leave nothing under its name; merge, if there are many now.
 
         Parameters
         ----------
@@ -267,25 +328,62 @@ class Store:
         StoreError
             If the file is there already, or cannot be written.
         """
-        final = self.directory / chunk.file
-        temporary = self.directory / f"{_TEMPORARY}{secrets.token_hex(8)}-{chunk.file}"
-        if final.exists():
-            raise StoreError(f"{final}: appeared while it was computed; not overwritten.")
+        own, merged = self._listed()
+        if chunk.file in own or any(chunk.file in chunks for chunks in merged.values()):
+            raise StoreError(
+                f"{self.directory / chunk.file}: appeared while it was computed; not overwritten."
+            )
+        self._put(chunk.file, _encoded(table(chunk, measured)))
+        if len(own) + 1 >= MANY:
+            self.merge()
+
+    def _put(self, name: str, content: bytes) -> None:
+        """Write a file whole, or leave nothing under its name."""
+        final = self.directory / name
+        temporary = self.directory / f"{_TEMPORARY}{secrets.token_hex(8)}-{name}"
         try:
             with open(temporary, "wb") as sink:
-                pq.write_table(
-                    table(chunk, measured), sink, compression="zstd", write_page_checksum=True
-                )
+                sink.write(content)
                 sink.flush()
                 os.fsync(sink.fileno())
             os.replace(temporary, final)
             _flush_directory(self.directory)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
             raise StoreError(
                 f"{final}: could not be written ({error.strerror or error}); "
                 "the runs so far are safe and the sweep can be resumed."
             ) from None
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def merge(self) -> None:
+        """Merge chunks, as long as there are `MANY` to be merged, and remove their own files.
+
+        Raises
+        ------
+        StoreError
+            If a chunk has been damaged since the directory was opened, or the file cannot be
+            written. No chunk is removed before the file that has it is whole and on the disk.
+        """
+        own, merged = self._listed()
+        merged_already = set[str]().union(*merged.values())
+        self._remove(own & merged_already)
+        loose = sorted(own - merged_already)
+        while len(loose) >= MANY:
+            names, loose = loose[:MANY], loose[MANY:]
+            try:
+                content = _encoded(_merged([_read_chunk(self.directory / name) for name in names]))
+            except FileNotFoundError:
+                return  # another sweep is merging them
+            self._put(_named(content), content)
+            self._remove(names)
+
+    def _remove(self, names: Collection[str]) -> None:
+        """Remove chunks that merged files have."""
+        if names:
+            _flush_directory(self.directory)  # another sweep may have put such a file there
+        for name in names:
+            (self.directory / name).unlink(missing_ok=True)
 
     def take_over(self, runs: pd.DataFrame, cells: Iterable[Cell]) -> int:
         """Write the runs of some cells that a table holds and the directory lacks.
@@ -321,13 +419,29 @@ class Store:
         return taken
 
     def read(self) -> pa.Table:
-        """Return all rows, in the order of the file names."""
-        files = sorted(self.directory.glob("part-*.parquet"))
-        if not files:
-            return COLUMNS.empty_table()
-        tables = [pq.read_table(path, partitioning=None) for path in files]
-        rows = pa.concat_tables([part.replace_schema_metadata(None) for part in tables])
-        return rows.unify_dictionaries()
+        """Return all rows, in the order of the names of their chunks."""
+        while True:
+            own, merged = self._listed()
+            with suppress(FileNotFoundError):  # another sweep has just merged a chunk
+                return self._rows(
+                    {**merged, **{chunk: {chunk: _size(chunk)} for chunk in sorted(own)}}
+                )
+
+    def _rows(self, files: Mapping[str, Mapping[str, int]]) -> pa.Table:
+        """Return the rows of the chunks in some files, each chunk once."""
+        tables, places, row = [COLUMNS.empty_table()], dict[str, range](), 0
+        for file, chunks in files.items():
+            path = self.directory / file
+            with _reading(path):
+                tables.append(_parsed(path.read_bytes()).replace_schema_metadata(None))
+            for chunk, count in chunks.items():
+                places.setdefault(chunk, range(row, row + count))
+                row += count
+        order = [np.arange(here.start, here.stop) for _, here in sorted(places.items())]
+        rows = pa.concat_tables(tables).unify_dictionaries()
+        rows = rows.take(np.concatenate([np.arange(0), *order]))
+        # Words are numbered anew, so that their numbers do not tell which chunks were merged.
+        return rows.cast(_IN_WORDS).cast(COLUMNS)
 
 
 def _pieces(chunk: Chunk, held: set[int]) -> list[Chunk]:
@@ -350,24 +464,80 @@ def _words(values: Iterable[object]) -> tuple[str, ...]:
     return tuple(map(str, values))
 
 
-def _defect(path: Path) -> str:
-    """Return what is wrong with a file, or nothing."""
+def _encoded(rows: pa.Table) -> bytes:
+    """Return the bytes of a file with these rows."""
+    sink = io.BytesIO()
+    pq.write_table(rows, sink, compression="zstd", write_page_checksum=True)
+    return sink.getvalue()
+
+
+def _named(content: bytes) -> str:
+    """Return the name of a merged file with these bytes."""
+    return f"runs-{hashlib.sha256(content).hexdigest()}.parquet"
+
+
+def _merged(chunks: list[tuple[Chunk, pa.Table]]) -> pa.Table:
+    """Return the rows of chunks in one table, whose metadata list the chunks."""
+    rows = pa.concat_tables([table.replace_schema_metadata(None) for _, table in chunks])
+    note = json.dumps([chunk.file for chunk, _ in chunks]).encode()
+    return rows.unify_dictionaries().combine_chunks().replace_schema_metadata({_MERGED_KEY: note})
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Say in a sentence what is wrong with a file, unless it is gone."""
     try:
-        content = pq.read_table(path, page_checksum_verification=True, partitioning=None)
-        text = (content.schema.metadata or {}).get(_KEY)
-    except (OSError, ValueError, TypeError, pa.ArrowException):
-        return "torn, or not Parquet"
+        yield
+    except (OSError, ValueError, TypeError, pa.ArrowException) as error:
+        if isinstance(error, FileNotFoundError) and not path.is_symlink():
+            raise
+        raise _DefectError(path, "torn, or not Parquet") from None
+
+
+def _parsed(content: bytes, columns: list[str] | None = None) -> pa.Table:
+    """Return the rows in the bytes of a file."""
+    file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+    return file.read(columns, use_threads=False)
+
+
+def _read_chunk(path: Path) -> tuple[Chunk, pa.Table]:
+    """Return the chunk in a file of its own; refuse it if it is not what its name says."""
+    with _reading(path):
+        content = _parsed(path.read_bytes())
+    text = (content.schema.metadata or {}).get(_KEY)
     if text is None:
-        return "not written by a sweep"
+        raise _DefectError(path, "not written by a sweep")
     try:
         chunk, engine = _read_identity(text)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return "its note of what it holds cannot be read"
+        raise _DefectError(path, "its note of what it holds cannot be read") from None
     if engine != _engine(chunk.cell):
-        return f"made by engine {engine}, this is {_engine(chunk.cell)}"
+        raise _DefectError(path, f"made by engine {engine}, this is {_engine(chunk.cell)}")
     if chunk.file != path.name or not _holds(content, chunk):
-        return "holds other runs than its name says"
-    return ""
+        raise _DefectError(path, "holds other runs than its name says")
+    return chunk, content
+
+
+def _read_merged(path: Path) -> dict[str, int]:
+    """Return the chunks in a merged file, with sizes; refuse it if it is not as it was written."""
+    with _reading(path):
+        content = path.read_bytes()
+    if path.name != _named(content):
+        raise _DefectError(path, "torn, or changed since it was written")
+    with _reading(path):
+        rows = _parsed(content, ["update", "preset", "engine"])
+        kinds = rows.group_by(rows.schema.names, use_threads=False).aggregate([]).to_pylist()
+    try:
+        names = json.loads((rows.schema.metadata or {})[_MERGED_KEY])
+        chunks = {name: _size(name) for name in names}
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise _DefectError(path, "its note of what it holds cannot be read") from None
+    for kind in kinds:
+        if kind["engine"] != (ours := engine_of(kind["update"], kind["preset"])):
+            raise _DefectError(path, f"made by engine {kind['engine']}, this is {ours}")
+    if rows.num_rows != sum(chunks.values()):
+        raise _DefectError(path, "holds other runs than its note says")
+    return chunks
 
 
 def _read_identity(text: bytes) -> tuple[Chunk, str]:

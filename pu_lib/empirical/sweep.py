@@ -17,7 +17,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -350,6 +350,7 @@ def sweep(
         chunks = grid(what, **settings)
     threads = _threads(workers)
     store = Store(directory)
+    store.merge()
     if known is not None:
         store.take_over(known, {chunk.cell for chunk in chunks})
     needed = Needed(store.read().to_pandas()) if adaptive else None
@@ -424,19 +425,23 @@ def run_chunks(
     threads = [threading.Thread(target=work, daemon=True) for _ in range(_threads(workers))]
     for thread in threads:
         thread.start()
-    waiting, running = iter(chunks), 0
+    waiting = iter(chunks)
+
+    def hand_out(count: int) -> int:
+        given = list(islice(waiting, count))
+        for chunk in given:
+            tasks.put(chunk)
+        return len(given)
+
     try:
-        while True:
-            # Only as much in flight as there are threads: an error or a kill loses no more.
-            while running < len(threads) and (chunk := next(waiting, None)) is not None:
-                tasks.put(chunk)
-                running += 1
-            if not running:
-                return
+        # Only as much in flight as there are threads, and what is being written: an error or a
+        # kill loses no more.
+        running = hand_out(len(threads))
+        while running:
             done, measured = finished.get()
-            running -= 1
             if isinstance(measured, BaseException):
                 raise measured
+            running += hand_out(1) - 1  # at once: no thread waits for the disk
             yield done, measured
     finally:
         for _ in threads:

@@ -27,7 +27,15 @@ from pu_lib.empirical.options import PRESETS, describe, parse
 from pu_lib.empirical.panels import ABLATIONS, paper_chunks
 from pu_lib.empirical.processes import domain_of, stream_of
 from pu_lib.empirical.store import COLUMNS, Cell, Chunk, Store, StoreError
-from pu_lib.empirical.sweep import chunks_of, grid, problem_of, process_of, run_chunk, sweep
+from pu_lib.empirical.sweep import (
+    chunks_of,
+    grid,
+    problem_of,
+    process_of,
+    run_chunk,
+    run_chunks,
+    sweep,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -87,6 +95,17 @@ def test_pandas_reads_the_dataset(whole, tmp_path):
     assert frame["steps"].to_numpy().tolist() == whole["steps"].to_pylist()
     assert frame["eta"].dtype == np.float64
     assert (frame["final_performance"][~frame["censored"]] >= 0.5).all()
+
+
+def test_a_thread_goes_on_while_its_last_chunk_is_written():
+    begun, chunks = threading.Semaphore(0), small_chunks()[:3]
+    results = run_chunks(chunks, workers=1, compute=lambda _: begun.release() or {})
+    assert next(results) == (chunks[0], {})
+    assert begun.acquire(timeout=10)
+    assert begun.acquire(timeout=10), "the second chunk waits for the first to be written"
+    time.sleep(0.1)
+    assert not begun.acquire(blocking=False), "the third did not wait"
+    assert [chunk for chunk, _ in results] == chunks[1:]
 
 
 def test_runs_do_not_depend_on_their_chunk(whole):
