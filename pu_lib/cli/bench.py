@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pu_lib.empirical.speeds import Timing
 
 __all__ = ["add_parser"]
 
@@ -17,14 +22,28 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "and in plain Python.",
     )
     parser.add_argument("--steps", type=int, default=300_000, help="steps of a compiled run")
+    parser.add_argument(
+        "--record", action="store_true", help="keep what was measured for the book's table"
+    )
     parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if arguments.steps < 1000:
-        raise ValueError(f"--steps: expected at least 1000, got {arguments.steps}.")
-    from pu_lib.empirical.bench import as_text, bench
+    steps = arguments.steps
+    if steps < 1000:
+        raise ValueError(f"--steps: expected at least 1000, got {steps}.")
+    from pu_lib.empirical.bench import PLAIN_STEPS, REPETITIONS, as_text, bench
+    from pu_lib.empirical.speeds import record
 
-    for line in as_text(bench(arguments.steps)):
+    measured: list[Timing] = []
+
+    def kept() -> Iterator[Timing]:
+        for timing in bench(steps):
+            measured.append(timing)
+            yield timing
+
+    for line in as_text(kept()):
         print(line, flush=True)
+    if arguments.record:
+        record(measured, steps, PLAIN_STEPS, REPETITIONS)
     return 0

@@ -3,10 +3,10 @@
 All are timed in one process on the same runs, in turn, so that what else the machine does meets
 all alike; each number is the smallest processor time of several repetitions. The compiled loop is
 timed with its exact evaluations and without: the difference is their share. The twin in C
-(``twin.c``) makes no evaluations. It is compiled in each of `WAYS`, and the fastest counts; each
-must end with the same parameters to the last bit, or the comparison is refused. `FUSED` lets the
-compiler round products and sums together; bits then differ, and what is asked instead is that
-parameters agree to 1e-9 after the first 1000 steps.
+(``twin.c``) makes no evaluations, and is compared with the loop that makes none. It is compiled in
+each of `WAYS`, and the fastest counts; each must end with the same parameters to the last bit, or
+the comparison is refused. `FUSED` lets the compiler round products and sums together; bits then
+differ, and what is asked instead is that parameters agree to 1e-9 after the first 1000 steps.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -31,14 +31,17 @@ from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
 from pu_lib.empirical.options import PRESETS, SCHEMES
 from pu_lib.empirical.problem import Problem, make_problem
 from pu_lib.empirical.reference import run_reference
+from pu_lib.empirical.speeds import Timing
 from pu_lib.kernels import Kernel
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import UPDATES, Update
 
 __all__ = [
     "FUSED",
+    "PLAIN_STEPS",
+    "REPETITIONS",
+    "STEPS",
     "WAYS",
-    "Timing",
     "as_text",
     "bench",
     "build_twin",
@@ -64,43 +67,8 @@ WAYS: tuple[tuple[str, ...], ...] = tuple(
 FUSED = ("-O3", _SCALARS, "-ffp-contract=fast", "-fno-math-errno", "-DBRANCH=1")
 """Options under which products and sums may be rounded together."""
 
-
-@dataclass(frozen=True)
-class Timing:
-    """Nanoseconds a step for one domain and update.
-
-    Attributes
-    ----------
-    domain, update : str
-        What was run.
-    compiled : float
-        The compiled loop, evaluations included.
-    checks : float
-        Share of the time that goes to the evaluations.
-    c : float
-        The twin in C, without evaluations, in the fastest of its ways; not a number where there is
-        no compiler.
-    way : tuple of str
-        Which that is.
-    fused : float
-        The twin with products and sums rounded together, and other bits.
-    plain : float
-        The plain Python and NumPy loop.
-    """
-
-    domain: str
-    update: str
-    compiled: float
-    checks: float
-    c: float
-    way: tuple[str, ...]
-    fused: float
-    plain: float
-
-    @property
-    def ratio(self) -> float:
-        """The compiled loop without its evaluations, over the fastest twin of the same bits."""
-        return self.compiled * (1.0 - self.checks) / self.c
+STEPS, PLAIN_STEPS, REPETITIONS = 300_000, 2_000, 9
+"""Steps of a compiled run and of a plain one; runs of which the fastest counts."""
 
 
 @lru_cache(maxsize=1)
@@ -113,7 +81,9 @@ def _domains() -> dict[str, tuple[FiniteMDP, Problem]]:
     }
 
 
-def bench(steps: int = 300_000, plain_steps: int = 2_000, repetitions: int = 9) -> Iterator[Timing]:
+def bench(
+    steps: int = STEPS, plain_steps: int = PLAIN_STEPS, repetitions: int = REPETITIONS
+) -> Iterator[Timing]:
     """Time every domain and update.
 
     Parameters
@@ -191,7 +161,7 @@ def _time(
         domain=name,
         update=update,
         compiled=with_checks,
-        checks=max(0.0, 1.0 - without / with_checks),
+        alone=without,
         c=min(same_bits),
         way=[*twins, ()][int(np.argmin(same_bits))],
         fused=fused,

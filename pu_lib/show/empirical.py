@@ -25,6 +25,7 @@ from pu_lib.empirical.results import (
     Results,
     committed,
 )
+from pu_lib.empirical.speeds import Speeds, recorded, sources
 from pu_lib.show.ledger import Html
 from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, line, styled
 from pu_lib.updates import PAPER, label_of, look_of
@@ -45,6 +46,7 @@ __all__ = [
     "draw_sarsa",
     "provenance",
     "ranks",
+    "speeds",
     "tally",
     "verdicts",
 ]
@@ -519,3 +521,40 @@ def provenance(results: Results | None = None) -> Html:
     ]
     head = ("experiment", "runs", "run numbers", "steps", "censored", "engine")
     return _table(head, rows, "The committed results.")
+
+
+def speeds(measured: Speeds | None = None) -> Html:
+    """Return a table of the recorded speeds, with what they were measured on.
+
+    Parameters
+    ----------
+    measured : Speeds, optional
+        Other ones than those recorded.
+
+    Returns
+    -------
+    Html
+        A row an update and a column a domain: nanoseconds a step of the compiled loop; in brackets
+        without evaluations, and of the same loop in C; how many times faster than plain Python.
+    """
+    measured = recorded() if measured is None else measured
+    told = {(timing.update, timing.domain): timing for timing in measured.timings}
+    updates, domains = (list(dict.fromkeys(names)) for names in zip(*told, strict=True))
+    rows = [
+        (
+            label_of(update),
+            *(
+                f"{t.compiled:.0f} ({t.alone:.0f}, {t.c:.0f}), {t.plain / t.compiled:.0f}"
+                for t in (told[update, domain] for domain in domains)
+            ),
+        )
+        for update in updates
+    ]
+    versions = [f"{name} {version}" for name, version in measured.machine.items()]
+    versions[0] = measured.machine["processor"]
+    which = "as it is" if measured.sources == sources() else "before its last change"
+    caption = (
+        f"Measured on one core ({', '.join(versions)}) of the loop {which}: the smallest processor "
+        f"time of {measured.repetitions} runs of {measured.steps:,} steps."
+    )
+    return _table(("update", *domains), rows, caption)

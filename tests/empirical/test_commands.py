@@ -1,10 +1,12 @@
 """The command line of the empirical section, and the figures and tables behind it."""
 
 import json
+import math
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -17,7 +19,10 @@ import pytest
 from pu_lib import domains
 from pu_lib.__main__ import main
 from pu_lib.empirical import bench as benching
+from pu_lib.empirical import speeds
+from pu_lib.empirical.actors import configured
 from pu_lib.empirical.collect import collect
+from pu_lib.empirical.options import PRESETS
 from pu_lib.empirical.panels import paper_chunks
 from pu_lib.empirical.race import Entry, Race, race
 from pu_lib.empirical.store import Store
@@ -323,6 +328,39 @@ def test_bench_measures_and_the_twin_agrees():
         assert 0.0 <= timing.checks < 1.0
         if shutil.which("gcc"):
             assert timing.c > 0
+
+
+def test_the_recorded_speeds_are_those_of_every_domain_and_update():
+    told = speeds.recorded()
+    timed = [name for name in UPDATES if configured(name, PRESETS["paper"]).kernel is not None]
+    expected = {(domain, update) for domain in benching._domains() for update in timed}
+    assert {(t.domain, t.update) for t in told.timings} == expected
+    assert len(told.timings) == len(expected)
+    assert {"processor", "Python", "numba", "gcc"} == {*told.machine}
+    assert all(told.machine.values())
+    for timing in told.timings:
+        assert timing.plain > 20 * timing.compiled > 0
+        assert timing.alone > 0
+        assert timing.c > 0
+        assert timing.way in benching.WAYS
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_bench_records_what_it_prints(tmp_path, monkeypatch, capsys):
+    measured = replace(speeds.recorded().timings[0], compiled=12.34)
+    path = tmp_path / "speeds.json"
+    monkeypatch.setattr(benching, "bench", lambda steps: iter([measured]))
+    monkeypatch.setattr(speeds, "record", partial(speeds.record, path=path))
+    assert main(["bench", "--steps", "1000"]) == 0
+    assert not path.exists()
+    assert main(["bench", "--steps", "1000", "--record"]) == 0
+    assert "12.3" in capsys.readouterr().out
+    told = speeds.recorded(path)
+    assert told.timings == (measured,)
+    assert (told.steps, told.sources, told.machine) == (1000, speeds.sources(), speeds.machine())
+    with pytest.raises(ValueError, match="needs the twin in C"):
+        speeds.record([replace(measured, c=math.nan)], 1, 1, 1)
+    assert speeds.recorded(path) == told
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")

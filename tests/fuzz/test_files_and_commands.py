@@ -258,7 +258,9 @@ TYPED: dict[str, dict[str, Any]] = {
     },
     "collect": {"": st.sampled_from(["/nowhere", "", "/dev/null", OUT]), "--out": st.just(OUT)},
     "hunt": {"--mdps": st.sampled_from(["0", "-5", "x"]), "--weighting": NAME},
-    "bench": {"--steps": st.sampled_from(["0", "-5", "x"])},  # a right one takes half a minute
+    "bench": {  # a right one takes half a minute
+        "--steps": st.sampled_from(["0", "-5", "x"]), "--record": None,
+    },
     "nonsense": {"--eta": NUMBER},
 }  # fmt: skip
 

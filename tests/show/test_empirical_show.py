@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from importlib import resources
 
 import numpy as np
@@ -13,6 +14,7 @@ import pu_lib.show.empirical as show
 from pu_lib.empirical.live import flip_times, rerun, twins
 from pu_lib.empirical.results import PANELS, PAPER_PANELS, STATISTICS, committed
 from pu_lib.empirical.rounding import pair, passed_without, shares
+from pu_lib.empirical.speeds import recorded, sources
 from pu_lib.show.experiments import draw_domains
 from pu_lib.show.rounding import draw_lost_run, draw_lost_shares
 from pu_lib.show.sweep_viewer import SweepViewer, panel_data
@@ -59,6 +61,18 @@ def test_tables_say_where_median_and_mean_disagree():
     ]
     assert found.count("<td>differ</td>") == len(differ)
     assert "random-mdp" in show.provenance()
+
+
+def test_the_table_of_speeds_says_what_was_measured_and_on_what():
+    told = recorded()
+    timing = next(t for t in told.timings if (t.update, t.domain) == ("di", "cliff"))
+    other = replace(timing, compiled=1234.0, alone=1000.4, c=999.6, plain=12340.0)
+    timings = tuple(other if t == timing else t for t in told.timings)
+    text = show.speeds(replace(told, timings=timings, sources=sources()))
+    assert "<td>1234 (1000, 1000), 10</td>" in text
+    assert told.machine["processor"] in text
+    assert "the loop as it is" in text
+    assert "the loop before its last change" in show.speeds(replace(told, sources="another"))
 
 
 def test_a_verdict_other_than_the_recorded_one_stops_the_chapter(monkeypatch):
