@@ -163,11 +163,13 @@ def di(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> N
     kept = 0
     for a in range(n_actions):
         kept += theta[a] > threshold
-    while kept < n_actions:
+    # A turn drops an action or is the last, and where one is left there is a closed form below. None
+    # is tested for beforehand: with three actions a wrong guess costs more than the only turn.
+    for _ in range(n_actions - 2):
         total = 0
         for a in range(n_actions):
             total += choose(theta[a] > threshold, theta[a], 0)
-        # It only grows; rounding must not let a dropped action back, or the loop may never end.
+        # It only grows; rounding must not let a dropped action back.
         threshold = max(threshold, (total - 1) / kept)
         n_above = 0
         for a in range(n_actions):
@@ -175,6 +177,11 @@ def di(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> N
         if n_above == kept:
             break
         kept = n_above
+    if kept == 1:
+        largest = theta[0]
+        for a in range(1, n_actions):
+            largest = max(largest, theta[a])
+        threshold = max(threshold, largest - 1)
     for a in range(n_actions):
         theta[a] = max(theta[a] - threshold, 0)
 

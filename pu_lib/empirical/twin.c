@@ -152,14 +152,13 @@ INLINE void project(double *x) {
     for (int a = 0; a < A; a++) kept += x[a] > threshold;
     if (kept == 1) {
         threshold = larger(largest(x) - 1.0, threshold);
-    } else if (A > 2 && kept < A) for (;;) {
+    } else for (int again = 2; again < A; again++) { /* a turn without effect costs less than a test */
         double above[A];
         for (int a = 0; a < A; a++) above[a] = x[a] > threshold ? x[a] : 0.0;
         threshold = larger((sum(above) - 1.0) / kept, threshold);
-        int left = 0;
-        for (int a = 0; a < A; a++) left += x[a] > threshold;
-        if (left == kept) break;
-        kept = left;
+        kept = 0;
+        for (int a = 0; a < A; a++) kept += x[a] > threshold;
+        if (kept == 1) threshold = larger(largest(x) - 1.0, threshold);
     }
     for (int a = 0; a < A; a++) x[a] = larger(x[a] - threshold, 0.0);
 }

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pu_lib.engine.compiling import compiled
 
-__all__ = ["exponential", "exponentials", "logarithm", "uniform"]
+__all__ = ["LOWEST", "exponential", "exponentials", "logarithm", "uniform"]
 
 _llvm: Any = cgutils
 _R11, _R17, _R19, _R23, _R41, _R45 = (np.uint64(n) for n in (11, 17, 19, 23, 41, 45))
@@ -59,7 +59,8 @@ _float: Callable[[int], float] = _bitcast(types.int64, types.float64)
 
 # Adding 1.5 * 2^52 rounds to an integer, which then stands in the low bits of the sum.
 _ROUND = 6755399441055744.0
-_LOWEST = -708.0
+LOWEST = -708.0
+"""Exponentials are those of this number where they would be less."""
 _BIAS = 1023 << 52
 # 64 / ln 2, and ln 2 / 64 in two parts, the first short enough for exact products.
 _PER_STEP = 92.33248261689366
@@ -89,8 +90,8 @@ def exponential(x: float) -> float:
     With x = n ln(2)/64 + r and |r| <= ln(2)/128: the Taylor polynomial of degree 5 in r, times
     2^(n/64), whose bits are put together from a table and n.
     """
-    if x < _LOWEST:
-        x = _LOWEST
+    if x < LOWEST:
+        x = LOWEST
     rounded = x * _PER_STEP + _ROUND
     n = _bits(rounded)
     count = rounded - _ROUND
@@ -113,8 +114,8 @@ def _side_by_side(typing: Any, xs: Any) -> Any:
         x = floats(ir.Undefined)
         for k, entry in enumerate(_llvm.unpack_tuple(builder, arguments[0])):
             x = builder.insert_element(x, entry, ir.IntType(32)(k))
-        low = builder.fcmp_ordered("<", x, each(_LOWEST))
-        x = builder.select(low, each(_LOWEST), x)
+        low = builder.fcmp_ordered("<", x, each(LOWEST))
+        x = builder.select(low, each(LOWEST), x)
         rounded = add(multiply(x, each(_PER_STEP)), each(_ROUND))
         n = builder.bitcast(rounded, integers)
         count = subtract(rounded, each(_ROUND))

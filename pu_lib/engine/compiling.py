@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-__all__ = ["allocating", "compiled", "on_disk", "on_disk_allocating"]
+__all__ = ["allocating", "compiled", "inlined", "on_disk", "on_disk_allocating"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 # No product is fused with a sum and no sum is reordered: `fastmath` stays off. Arrays belong to
@@ -26,6 +26,9 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False
 
 compiled = cast(Callable[[_F], _F], numba.njit(**_OPTIONS))
 """Compile a function in memory, when it is called first; it cannot make arrays."""
+
+inlined = cast(Callable[[_F], _F], numba.njit(forceinline=True, **_OPTIONS))
+"""Compile a function into those that call it, whatever its size."""
 
 _ALLOCATING = {**_OPTIONS, "_nrt": True}
 
