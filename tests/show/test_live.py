@@ -229,10 +229,10 @@ def test_the_counterexample_is_that_of_the_library(live: Call, name: str, eta: f
 @pytest.mark.parametrize("eta", AtTheWall.SIZES)
 def test_what_happens_at_the_wall_is_that_of_the_library(live: Call, eta: float) -> None:
     lengths = range(1, 41)
+    expected = [reversal_paths(n, eta, 80) for n in lengths]
     for name in ("sparsemax", "di", "mce"):
         found = live([["reversal", name, n, eta, 80] for n in lengths])
-        expected = [reversal_paths(n, eta, 80)[name] for n in lengths]
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found, [paths[name] for paths in expected], rtol=0, atol=1e-12)
 
 
 def cycle(live: Call, name: str) -> list[dict[str, Any]]:
@@ -352,12 +352,13 @@ def test_the_dominoes_lean_as_the_process_says(live: Call, name: str) -> None:
 @pytest.mark.parametrize("name", UPDATES)
 def test_counts_of_the_gravity_well_are_exact(live: Call, name: str, weight: float) -> None:
     middles = [round(0.05 * i, 2) for i in range(20)]
-    values = np.array([[1.0, middle, GravityWell().low] for middle in middles])
-    for start in GravityWell.STARTS.values():
-        found = live([["escape", name, start, q.tolist(), weight, 20_000] for q in values])
-        expected = escape_steps(name, np.tile(start, (20, 1)), values, weight, 20_000)
-        shown = np.array([number(x) for x in found], dtype=float)
-        np.testing.assert_array_equal(shown, np.where(expected > 20_000, np.inf, expected))
+    low, starts = GravityWell().low, GravityWell.STARTS.values()
+    given = [(start, [1.0, middle, low]) for start in starts for middle in middles]
+    found = live([["escape", name, start, q, weight, 20_000] for start, q in given])
+    policies, values = (np.array(part) for part in zip(*given, strict=True))
+    expected = escape_steps(name, policies, values, weight, 20_000)
+    shown = np.array([number(x) for x in found], dtype=float)
+    np.testing.assert_array_equal(shown, np.where(expected > 20_000, np.inf, expected))
 
 
 @pytest.mark.parametrize("eta", RateLimit.SIZES)
