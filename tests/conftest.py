@@ -127,6 +127,7 @@ const dominoes = (...given) => {
 };
 const live = {
   ...module,
+  raceCount: (...given) => module.race(...given).count,
   dominoTimes: (...given) => dominoes(...given).times,
   dominoShare: (name, states, eta, k, t) => module.dominoAt(dominoes(name, states, eta), k, t),
   path: (name, pi, q, w, steps, flip = Infinity, flipped = null) => {
