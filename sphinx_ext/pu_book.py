@@ -7,7 +7,8 @@ Each function below is one such wish:
   again instead of passing.
 - `copy_assets`: MathJax, the widgets' front end and the typeface come from ``node_modules``; no
   page asks another host for anything.
-- `drop_thebe`: Jupyter Book's live-code extension names a host in every page.
+- `drop_scripts`: Jupyter Book's live-code extension names a host in every page, and Sphinx has
+  each page typeset its formulas, which `pu_formulas` has done.
 - `let_one_page_hold_all`, `gather_widgets`: the PDF is printed from one page with all chapters.
 - `tidy_statements`: theorem boxes get index entries (the search finds "Theorem 5") and a title
   that does not say "Theorem" twice.
@@ -66,7 +67,7 @@ KINDS = ("theorem", "proposition", "lemma", "corollary", "remark", "conjecture",
 
 def key_the_assets(app: Sphinx, config: Config) -> None:
     """Keep written pages under a hash of their style sheets and scripts."""
-    config.pu_assets = digest("package-lock.json", "web")
+    config.pu_assets = digest("package-lock.json", "web", "sphinx_ext/typeset.cjs")
 
 
 def forget_after_warnings(app: Sphinx, exception: Exception | None) -> None:
@@ -101,13 +102,13 @@ def copy_assets(app: Sphinx, exception: Exception | None) -> None:
     shutil.copy2(nbextensions / "anywidget" / "index.js", vendor / "anywidget.js")
 
 
-def drop_thebe(app: Sphinx) -> None:
-    """Disconnect sphinx-thebe, which Jupyter Book always loads."""
+def drop_scripts(app: Sphinx) -> None:
+    """Disconnect two extensions that Jupyter Book always loads."""
     for event in app.events.listeners.values():
         event[:] = [
             listener
             for listener in event
-            if not listener.handler.__module__.startswith("sphinx_thebe")
+            if not listener.handler.__module__.startswith(("sphinx_thebe", "sphinx.ext.mathjax"))
         ]
 
 
@@ -383,7 +384,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", key_the_assets)
     app.connect("config-inited", publish, priority=900)
     app.connect("builder-inited", require_assets)
-    app.connect("builder-inited", drop_thebe, priority=1)
+    app.connect("builder-inited", drop_scripts, priority=1)
     app.connect("builder-inited", let_one_page_hold_all)
     app.connect("env-purge-doc", forget_definitions)
     app.connect("env-get-updated", number_by_chapter, priority=900)
@@ -397,7 +398,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("build-finished", copy_assets)
     app.connect("build-finished", unpack_pictures)
     app.connect("build-finished", forget_after_warnings, priority=900)
-    app.set_html_assets_policy("always")  # sliders' labels and the ledger hold formulas, too
     app.add_js_file("early.js", priority=1)
     app.add_js_file("book.js", loading_method="defer")
     for sheet in ("vendor/serif/wght.css", "vendor/serif/wght-italic.css", "book.css"):

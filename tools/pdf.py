@@ -39,7 +39,6 @@ def main() -> int:
         browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         page = browser.new_page(color_scheme="light")
         page.goto(page_file.as_uri(), timeout=120_000)
-        page.evaluate("window.MathJax.startup.promise")
         page.wait_for_timeout(3000)  # the widgets draw their first frames
         page.pdf(
             path=PDF,

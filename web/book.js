@@ -32,23 +32,27 @@
     toggle.setAttribute("aria-label", "Pages below this one");
   });
 
-  // A formula wider than its text gets a line of its own, which scrolls as displayed ones do.
+  // A formula wider than its text gets a line of its own, which scrolls as displayed ones do. All are
+  // measured before the first is changed: else the page would be laid out anew for each.
   const unfold = () => {
-    document.querySelectorAll("mjx-container:not([display])").forEach((formula) => {
+    const formulas = [...document.querySelectorAll("mjx-container:not([display])")];
+    const long = formulas.map((formula) => {
       const width = formula.querySelector("mjx-math")?.getBoundingClientRect().width ?? 0;
       const text = formula.closest("p, li, dd, td, th");
-      const long = Boolean(text?.matches("p, li, dd")) && width > text.clientWidth;
-      formula.classList.toggle("pu-long", long); // without a second value it would go to and fro
+      return Boolean(text?.matches("p, li, dd")) && width > text.clientWidth;
     });
+    // without a second value it would go to and fro
+    formulas.forEach((formula, index) => formula.classList.toggle("pu-long", long[index]));
   };
 
   // Whatever scrolls sideways can be reached by the keyboard.
   const scrollers = "mjx-container:is([display], .pu-long), div.math, table, pre, .cell_output, .verdict";
   const reach = () => {
-    document.querySelectorAll(scrollers).forEach((box) => {
-      const wide = box.scrollWidth > box.clientWidth + 1;
-      const scrolls = ["auto", "scroll"].includes(getComputedStyle(box).overflowX);
-      if (wide && scrolls) box.tabIndex = 0;
+    const boxes = [...document.querySelectorAll(scrollers)];
+    const scroll = boxes.map((box) => box.scrollWidth > box.clientWidth + 1
+      && ["auto", "scroll"].includes(getComputedStyle(box).overflowX));
+    boxes.forEach((box, index) => {
+      if (scroll[index]) box.tabIndex = 0;
       else if (box.getAttribute("tabindex") === "0") box.removeAttribute("tabindex");
     });
   };
@@ -78,9 +82,7 @@
       pending = setTimeout(action, 60);
     };
   };
-  window.addEventListener("load", async () => {
-    await window.MathJax?.startup?.promise;
-    window.puTypesetWaiting?.();
+  window.addEventListener("load", () => {
     if (location.hash || !window.requestIdleCallback) setTimeout(settle);
     else requestIdleCallback(settle, { timeout: 2000 });
     new MutationObserver(later(refresh)).observe(document.querySelector("main") ?? document.body, {

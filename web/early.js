@@ -3,21 +3,30 @@
 // Font Awesome would replace the icons inside widgets and break their play buttons.
 window.FontAwesomeConfig = { observeMutations: false };
 
-// The widgets ask MathJax 2 to typeset their labels; hand the request to MathJax 3.
+// The typefaces of formulas are sent for before the first of them is met, so that it does not move.
+["MJXTEX", "MJXTEX-I"].forEach((family) => document.fonts.load(`1em ${family}`));
+
+// The formulas of a page are typeset when the book is built. The widgets ask MathJax 2 to typeset
+// their labels: with the first that holds a formula MathJax 3 is loaded, and is handed the request.
 (() => {
-  const waiting = [];
+  const program = new URL("vendor/mathjax/tex-chtml.js", document.currentScript.src).href;
+  let typesetter;
+  const load = () => new Promise((resolve) => {
+    const ready = () => {
+      MathJax.startup.defaultReady();
+      resolve();
+    };
+    window.MathJax = { options: { enableMenu: false }, startup: { typeset: false, ready } };
+    document.head.append(Object.assign(document.createElement("script"), { src: program }));
+  });
   const typeset = (element) => {
+    if (!/\$[^$]+\$/.test(element.textContent)) return;
     element.dataset.words ??= element.textContent.replace(/[$\\{}]/g, "");
     element.textContent = element.textContent.replace(/\$([^$]+)\$/g, "\\($1\\)");
-    return MathJax.typesetPromise([element]).catch(() => {});
+    typesetter = (typesetter ?? load()).then(() => MathJax.typesetPromise([element]));
   };
-  window.puTypesetWaiting = () => waiting.splice(0).forEach(typeset);
-  const Queue = ([, , element]) => {
-    if (window.MathJax?.typesetPromise) typeset(element);
-    else waiting.push(element);
-  };
-  const Hub = { Queue: Queue, Config() {}, Configured() {} };
-  let value;
+  const Hub = { Queue: ([, , element]) => typeset(element), Config() {}, Configured() {} };
+  let value = { Hub };
   // MathJax replaces the object that configures it, so that the shim is put on whichever is there.
   Object.defineProperty(window, "MathJax", {
     configurable: true,

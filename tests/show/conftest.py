@@ -3,11 +3,12 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, Page
 
+AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
 PAGE = """<!doctype html><html lang="en" data-theme="light"><title>A figure</title>
 <style>%s</style><main><h1>A figure</h1><div id="box"></div></main>
 <script type="module">
@@ -27,32 +28,64 @@ render({ model, el: document.getElementById("box") });
 </script>"""
 
 
+@pytest.fixture(scope="session")
+def tab(browser: Browser) -> Iterator[Page]:
+    """Return the tab that shows the figures, one after another."""
+    page = browser.new_page()
+    yield page
+    page.close()
+
+
 @pytest.fixture
-def opened(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
+def opened(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Page]]:
     """Open a page with a figure alone; whatever it asks for or complains of is a fault."""
     faults: list[str] = []
-    pages: list[Page] = []
+    file = tmp_path / "figure.html"
 
-    def fault(message: Any) -> None:
-        faults.append(str(message))
+    def console(message: Any) -> None:
+        if message.type == "error":
+            faults.append(message.text)
 
-    def open_page(widget: Any, width: int = 800, **context: Any) -> Page:
+    def request(asked: Any) -> None:
+        if asked.url != file.as_uri():
+            faults.append(asked.url)
+
+    heard = {"console": console, "pageerror": lambda e: faults.append(str(e)), "request": request}
+
+    def open_page(
+        widget: Any,
+        width: int = 800,
+        reduced_motion: Literal["no-preference", "reduce"] = "no-preference",
+    ) -> Page:
         hidden = ("_esm", "_css")
         shown = {key: value for key, value in widget.get_state().items() if key not in hidden}
         state = json.dumps(shown, default=lambda _: None)
-        file = tmp_path / f"figure-{len(pages)}.html"
         file.write_text(PAGE % (widget._css, widget._esm, state), encoding="utf-8")
-        page = browser.new_page(viewport={"width": width, "height": 844}, **context)
-        page.on("console", lambda told: fault(told.text) if told.type == "error" else None)
-        page.on("pageerror", fault)
-        page.on("request", lambda asked: None if asked.url == file.as_uri() else fault(asked.url))
-        page.goto(file.as_uri())
-        page.wait_for_selector(".pu-live-words:not(:empty)")
-        page.wait_for_timeout(100)
-        pages.append(page)
-        return page
+        tab.set_viewport_size({"width": width, "height": 844})
+        tab.emulate_media(reduced_motion=reduced_motion)
+        tab.goto(file.as_uri())
+        tab.wait_for_selector(".pu-live-words:not(:empty)")
+        tab.wait_for_timeout(100)
+        return tab
 
+    for event, act in heard.items():
+        tab.on(event, act)
     yield open_page
-    for page in pages:
-        page.close()
+    for event, act in heard.items():
+        tab.remove_listener(event, act)
+    tab.goto("about:blank")
     assert faults == []
+
+
+@pytest.fixture
+def inaccessible() -> Callable[[Page], list[str]]:
+    """Return the rules of accessibility that a page breaks, by axe."""
+
+    def broken(page: Page) -> list[str]:
+        axe = AXE.read_text() + "; window.axe = window.axe || module.exports; 0"
+        page.evaluate(axe)  # without the 0 all of axe would be sent back
+        options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"], "resultTypes": ["violations"]}
+        violations = page.evaluate("async (x) => (await axe.run(x)).violations", options)
+        return [violation["id"] for violation in violations]
+
+    return broken

