@@ -6,6 +6,7 @@
 - `node`, `live`: the live figures' module in Node.
 """
 
+import gc
 import json
 import os
 import shutil
@@ -28,6 +29,10 @@ from nbmake.nb_result import NotebookResult
 from nbmake.nb_run import NotebookRun
 from playwright.sync_api import Browser, sync_playwright
 from xdist.scheduler import LoadFileScheduling
+
+# Compiling makes hundreds of thousands of objects; to look for garbage after every 700, as is the
+# default, takes up to an eighth of the time of a file of tests.
+gc.set_threshold(20_000, 50, 100)
 
 REPORTS = Path(__file__).parent.parent / "_build" / "pages"
 

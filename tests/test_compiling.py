@@ -14,9 +14,9 @@ PROGRAM = """
 import numpy as np
 from pu_lib.engine import exact
 from pu_lib.engine.rows import token
-from pu_lib.kernels import ce
+from pu_lib.kernels import pg_sm
 theta, v, g, q = np.zeros((1, 2)), np.empty((1, 1)), np.empty((1, 1), np.int64), np.empty((1, 1))
-exact.process_kept(token(ce), np.array([[1.0, 0.0]]), np.full((1, 2), -1), np.array([2]), 0.5,
+exact.process_kept(token(pg_sm), np.array([[1.0, 0.0]]), np.full((1, 2), -1), np.array([2]), 0.5,
                    theta, np.ones((1, 1)), False, v, g, q)
 print(theta[0, 0], sum(exact.process_kept.stats.cache_hits.values()))
 """
@@ -31,7 +31,7 @@ def copied(tmp_path: Path) -> Path:
 
 
 def outcome(folder: Path) -> tuple[float, int]:
-    """Take one step of CE in a process of its own; return a parameter and the cache's hits."""
+    """Take one step of PG-SM in a process of its own; return a parameter and the cache's hits."""
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run(
@@ -43,17 +43,16 @@ def outcome(folder: Path) -> tuple[float, int]:
 
 
 def test_a_changed_kernel_or_elimination_is_compiled_anew(copied: Path) -> None:
-    assert outcome(copied) == (0.5, 0)
-    assert outcome(copied) == (0.5, 1)
+    assert outcome(copied) == (0.25, 0)
+    assert outcome(copied) == (0.25, 1)
     # Another file than the one that holds the compiled function, with the same time stamp.
     source = copied / "pu_lib" / "kernels.py"
     times = source.stat()
     text = source.read_text(encoding="utf-8")
-    step = "theta[a] += weight * choose("
+    step = "theta[a] += weight * pi[a]"
     assert text.count(step) == 1
-    source.write_text(text.replace(step, "theta[a] += 3 * weight * choose("), "utf-8")
+    source.write_text(text.replace(step, "theta[a] += 3 * weight * pi[a]"), "utf-8")
     os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert outcome(copied) == (1.5, 0)
-    assert outcome(copied) == (1.5, 1)
+    assert outcome(copied) == (0.75, 0)
     source.write_text(text, encoding="utf-8")
-    assert outcome(copied) == (0.5, 0)
+    assert outcome(copied) == (0.25, 0)

@@ -163,7 +163,8 @@ def test_a_domain_is_found_by_runs_and_the_command_line(copy: Path) -> None:
     line = "import pu_lib; print(pu_lib.run('ladder prize=2', 'mce', 5))"
     assert "MCE, 5 updates on 3 states" in ask(copy, "-c", line)
     assert "ladder" in ask(copy, "-m", "pu_lib", "sweep", "--help")
-    assert "mce" in ask(copy, "-m", "pu_lib", "race", "ladder", "--runs", "1", "--eta", "1")
+    race = ("race", "ladder", "--update", "mce", "--runs", "1", "--eta", "1")
+    assert "mce" in ask(copy, "-m", "pu_lib", *race)
 
 
 def test_a_claim_is_found_by_the_ledger_and_its_pages(copy: Path) -> None:

@@ -106,7 +106,7 @@ def exact_performance(tables: Tables, policy: Floats) -> float:
     """
     return float(
         performance(
-            np.ascontiguousarray(policy),
+            np.array(policy, order="C"),  # read-only arrays would be compiled for once more
             np.zeros(tables.n_states),
             tables.process,
             (0,) * tables.n_actions,

@@ -37,7 +37,7 @@ DOMAINS = {
     "random": (lambda: domains.random_mdp(3, n_states=12), "uniform", 0.95),
     "chain": (lambda: domains.chain(5), "first", 0.5),
     "cliff": (lambda: domains.cliff(5), "first", 0.5),
-    "duplicated": (lambda: domains.duplicated_chain(5, 6), "first", 0.5),
+    "duplicated": (lambda: domains.duplicated_chain(5, 5), "first", 0.5),
     "two starts": (two_starts, "uniform", 0.99),
 }
 
@@ -90,9 +90,19 @@ def assert_same_run(domain, update, scheme, options, eta=1.0, steps=700, seed=1)
     )
 
 
+# More than four actions concern the policy, and several starts or successors the process: there one
+# update of each parametrization is enough, and the loop need not be compiled for all. It is the
+# first, the policy gradient: the last bit of a policy moves its parameters, but not those of NPG.
+FIRST = {each.parametrization: name for name, each in reversed(UPDATES.items())}.values()
+RUNS = [
+    (domain, update)
+    for domain in DOMAINS
+    for update in (FIRST if domain in ("duplicated", "two starts") else UPDATES)
+]
+
+
 @pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
-@pytest.mark.parametrize("update", UPDATES)
-@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize(("domain", "update"), RUNS)
 def test_same_run_as_the_reference(domain, update, scheme):
     assert_same_run(domain, update, scheme, PAPER)
 
@@ -124,8 +134,9 @@ def test_same_run_for_each_option(change, scheme):
     assert_same_run("random", "di", SCHEMES[scheme], replace(PAPER, **change))
 
 
-@pytest.mark.parametrize("ties", ["first", "random", "leave"])
-@pytest.mark.parametrize("update", ["ce", "mce"])
+@pytest.mark.parametrize(
+    ("update", "ties"), [("ce", "first"), ("mce", "first"), ("ce", "random"), ("mce", "leave")]
+)
 def test_same_run_however_ties_are_broken(update, ties):
     assert_same_run("random", update, SCHEMES["NoExplo"], replace(PAPER, ties=ties))
 

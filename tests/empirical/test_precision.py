@@ -92,20 +92,26 @@ def assert_same_end(domain, update, eta, options, actor):
     return memory, exact
 
 
-@pytest.mark.parametrize("options", [SCALED, KEEP], ids=["drop", "keep"])
+DEEP = [
+    ("random-mdp", 1.0, -5),
+    ("random-mdp", 316.0, -450),
+    ("chain", 1.0, -15),
+    ("chain", 31.6, -200),
+    ("cliff", 100.0, -100),
+    ("cliff", 1000.0, -100),
+    ("duplicated-chain", 100.0, -100),
+]
+
+
 @pytest.mark.parametrize(
-    ("domain", "eta", "depth"),
+    ("options", "domain", "eta", "depth"),
     [
-        ("random-mdp", 1.0, -5),
-        ("random-mdp", 316.0, -450),
-        ("chain", 1.0, -15),
-        ("chain", 31.6, -200),
-        ("cliff", 100.0, -100),
-        ("cliff", 1000.0, -100),
-        ("duplicated-chain", 100.0, -100),
+        *(pytest.param(SCALED, *run, id=f"drop-{run[0]}-{run[1]}") for run in DEEP),
+        # another factor, but the same way through the process: two domains are enough
+        *(pytest.param(KEEP, *run, id=f"keep-{run[0]}-{run[1]}") for run in DEEP[:4]),
     ],
 )
-def test_the_same_run_in_256_bits(domain, eta, depth, options, many_digits):
+def test_the_same_run_in_256_bits(options, domain, eta, depth, many_digits):
     actor = Actor(policy, stepping(options is KEEP), arb)
     memory, exact = assert_same_end(domain, "pg-es", eta, options, actor)
     size = [[float((abs(x).log() / arb(10).log()).mid()) for x in row] for row in exact.theta]
@@ -180,7 +186,7 @@ def test_rounding_neither_freezes_nor_frees_another_update(update, domain, eta, 
         assert_array_equal(memory.theta == 0.0, [[float(x) == 0.0 for x in r] for r in exact.theta])
 
 
-@pytest.mark.parametrize("domain", MAKE)
+@pytest.mark.parametrize("domain", ["random-mdp", "chain"])
 def test_a_run_whose_floats_stay_normal_has_the_same_bits(domain):
     same = 0
     for eta in (0.1, 1.0, 10.0, 100.0):
