@@ -105,7 +105,12 @@ def test_the_conjecture_s_table() -> None:
     assert all(row["largest multiplier"] < 1 for row in verdict.evidence)
 
 
-def test_the_constant_step_s_table() -> None:
+def test_the_constant_step_s_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is certified of the cycle, which takes long, the ledger's own test compares."""
+    found = ce.certificate(THREE_STATES)
+    monkeypatch.setattr(
+        checks, "certificate", lambda example: replace(found, example=example, steps=example.period)
+    )
     verdict = checks.check_constant_step()
     assert verdict.status == "holds"
     assert verdict.evidence[0]["period"] == 109_662
