@@ -99,7 +99,7 @@ def test_optimal_values_are_exact_and_unique() -> None:
 
 def test_the_conjecture_s_table() -> None:
     verdict = checks.check_conjecture()
-    assert verdict.margin == pytest.approx(-4.525684, abs=1e-6)
+    assert verdict.margin == pytest.approx(-4.367231, abs=1e-6)
     assert [row["least weight"] for row in verdict.evidence] == ["0", "1/100", "1/10", "1/5"]
     assert verdict.evidence[0]["largest multiplier"] == pytest.approx(0.99977066, abs=1e-8)
     assert all(row["largest multiplier"] < 1 for row in verdict.evidence)
