@@ -507,15 +507,23 @@ def _random_example(rng: np.random.Generator) -> CycleExample:
 
 @check(
     "sec:conv/ce-constant",
-    moved={"one more run that is still far from the optimum": {"added": (("three", 0, 3),)}},
+    moved={
+        "one more run that is still far from the optimum": {
+            "added": (("three", 0, 3),),
+            "families": (),
+        }
+    },
     weighting="constant",
     families=("three",),
 )
 @check(
     "sec:conv/ce-on-policy",
     moved={
-        "one more run that is still far from the optimum": {"added": (("near", 0, 3),)},
-        "one of the late runs not followed": {"forgotten": 1},
+        "one more run that is still far from the optimum": {
+            "added": (("near", 0, 3),),
+            "families": (),
+        },
+        "one of the late runs not followed": {"forgotten": 1, "families": ()},
     },
     weighting="on-policy",
     families=("near",),
@@ -534,7 +542,7 @@ def check_hunt(
     weighting : {"constant", "on-policy"}
         Weights constant in time, or proportional to the occupancy of the current policy.
     families : sequence of str
-        Which families to run again (about three seconds each).
+        Which families to run again (about a second each).
     block : int
         Which block; the committed result holds the record of block 0.
     added : sequence of (str, int, int)
