@@ -352,7 +352,7 @@ def require_escort(theta: Floats) -> None:
     ValueError
         If every parameter of a row is zero.
     """
-    dead = ~theta.any(axis=-1)
+    dead = ~np.asarray(theta.any(axis=-1))
     if dead.any():
         raise ValueError(
             "theta: the escort policy is undefined where every parameter is zero, as at row "

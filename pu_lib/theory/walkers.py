@@ -577,7 +577,7 @@ class StepRow(Row):
 
     def sides(self) -> list[int]:
         gaps = self.update.to_policy(self.theta)[:, 0] - self.start
-        return np.where(np.abs(gaps) <= TIE, 0, np.sign(gaps)).astype(int).tolist()
+        return [0 if abs(gap) <= TIE else int(math.copysign(1, gap)) for gap in gaps]
 
     def probabilities(self) -> list[float]:
         return list(self.update.to_policy(self.theta)[:, 0].tolist())
