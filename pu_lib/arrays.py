@@ -79,9 +79,11 @@ def numbers(
         If it is something else than finite real numbers in that range and shape: text, booleans,
         dates, complex numbers, a masked array, rows of different lengths.
     """
-    # Arrays of floats, which loops pass again and again, need no look at their kind.
+    # Floats and arrays of them, which loops pass again and again, need no look at their kind.
     if type(value) is np.ndarray and value.dtype == np.float64:
         array: Floats = value.copy() if copy else value
+    elif type(value) in (float, np.float64):
+        array = np.array(value)
     else:
         array = _as_floats(name, value, copy)
     if array.ndim < axes:
@@ -216,8 +218,8 @@ def require_distributions(name: str, rows: Floats, what: str = "probabilities") 
     # The sum of n rounded probabilities is within n ulp of one; 1e-9 leaves room for every size
     # in use and is far below any policy difference the book looks at.
     with np.errstate(over="ignore"):
-        outside = np.any(rows < 0.0, axis=-1) | ~(np.abs(rows.sum(axis=-1) - 1.0) <= 1e-9)
-    if np.any(outside):
+        outside = (rows < 0.0).any(axis=-1) | ~(np.abs(rows.sum(axis=-1) - 1.0) <= 1e-9)
+    if outside.any():
         row = first_index(outside)
         raise ValueError(
             f"{name}: expected {what} (non-negative, sum 1), got {rows[row]} at row {row}."

@@ -492,6 +492,8 @@ class Controls:
 def controls(claim: Claim | str) -> Controls:
     """Run the check of a claim on other claims, and return what it says of them.
 
+    Where the claim holds, a wrong one is tried no further than the first instance that breaks it.
+
     Raises
     ------
     AssertionError
@@ -501,7 +503,8 @@ def controls(claim: Claim | str) -> Controls:
     """
     claim = _meant(claim)
     judging = check_of(claim)
-    refused = {words: judging.run_moved(words) for words in judging.moved}
+    refuse = judging.refute if claim.status is Status.HOLDS else judging.run_moved
+    refused = {words: refuse(words) for words in judging.moved}
     unnoticed = {words: judging.run_moved(words) for words in judging.blind}
     for words, verdict in refused.items():
         if verdict.status == claim.status:

@@ -196,11 +196,11 @@ class Update(ABC):
         """Return the parameters after a step whose arguments have been checked."""
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
             new = self.advance(theta, q, weight[..., np.newaxis], rng)
-        beyond = ~np.isfinite(new)
-        if beyond.any():
+        finite = np.isfinite(new)
+        if not finite.all():
             raise ValueError(
                 f"weight: the step leaves the range of floats (1.8e308) at index "
-                f"{first_index(beyond)}; the parameters, or weight times the differences of q, "
+                f"{first_index(~finite)}; the parameters, or weight times the differences of q, "
                 "are too large for it."
             )
         return new

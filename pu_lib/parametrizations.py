@@ -23,12 +23,14 @@ __all__ = [
     "rows",
     "softmax",
     "unchecked_escort",
+    "unchecked_greedy_mask",
     "unchecked_projection",
     "unchecked_softmax",
     "weights",
 ]
 
 Ties = Literal["first", "random", "leave"]
+Mask = NDArray[np.bool_]
 
 
 def softmax(theta: ArrayLike) -> Floats:
@@ -49,13 +51,26 @@ def softmax(theta: ArrayLike) -> Floats:
     ValueError
         If `theta` is not an array of finite numbers.
     """
-    return unchecked_softmax(rows("theta", theta))
+    with np.errstate(over="ignore"):
+        return unchecked_softmax(rows("theta", theta))
 
 
 def unchecked_softmax(theta: Floats) -> Floats:
-    """Return the softmax of finite rows."""
-    with np.errstate(over="ignore"):  # a difference beyond 1.8e308 has exponential zero, rightly
-        weights = np.exp(theta - theta.max(axis=-1, keepdims=True))
+    """Return the softmax of finite rows.
+
+    A difference beyond 1.8e308 overflows and has exponential zero, rightly: who calls ignores it.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (..., n_actions)
+        Finite parameters.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+        The policy.
+    """
+    weights = np.exp(theta - theta.max(axis=-1, keepdims=True))
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
@@ -82,11 +97,11 @@ def escort(theta: ArrayLike, p: float = 2.0) -> Floats:
     """
     theta = rows("theta", theta)
     require_escort(theta)
-    return unchecked_escort(theta, number("p", p, low=1.0))
+    return unchecked_escort(theta, number("p", p, low=1.0))[0]
 
 
-def unchecked_escort(theta: Floats, p: float) -> Floats:
-    """Return the escort transform of finite rows that are not zero.
+def unchecked_escort(theta: Floats, p: float) -> tuple[Floats, Floats]:
+    """Return the escort transform of finite rows that are not zero, and the norm in it.
 
     Parameters
     ----------
@@ -97,12 +112,16 @@ def unchecked_escort(theta: Floats, p: float) -> Floats:
 
     Returns
     -------
-    ndarray, shape (..., n_actions)
+    policy : ndarray, shape (..., n_actions)
         The policy.
+    norm : ndarray, shape (..., 1)
+        The p-norm of each row, scaled so that it does not overflow.
     """
     modulus = np.abs(theta)
-    powers = (modulus / modulus.max(axis=-1, keepdims=True)) ** p
-    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
+    scale = modulus.max(axis=-1, keepdims=True)
+    powers = (modulus / scale) ** p
+    total = powers.sum(axis=-1, keepdims=True)
+    return np.asarray(powers / total), np.asarray(scale * total ** (1.0 / p))
 
 
 def project_simplex(x: ArrayLike) -> Floats:
@@ -128,21 +147,34 @@ def project_simplex(x: ArrayLike) -> Floats:
     ValueError
         If `x` is not an array of finite numbers.
     """
-    return unchecked_projection(rows("x", x))
+    with np.errstate(over="ignore"):
+        return unchecked_projection(rows("x", x))
 
 
 def unchecked_projection(points: Floats) -> Floats:
-    """Return the projection of rows that are finite, or minus infinity in some entries."""
+    """Return the projection of rows that are finite, or minus infinity in some entries.
+
+    Parameters
+    ----------
+    points : ndarray, shape (..., n_actions)
+        The rows; that a difference of theirs overflows is for the caller to ignore.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+        The projections.
+    """
     # A common shift of a row does not change its projection; without it, large entries would
     # swallow the 1 in the sum below. With the largest entry at zero the threshold is at least -1:
     # what is below -1 is not kept, wherever it is, and must not overflow the sum.
-    with np.errstate(over="ignore"):
-        points = np.maximum(points - points.max(axis=-1, keepdims=True), -2.0)
-    descending = -np.sort(-points, axis=-1)
+    points = np.maximum(points - points.max(axis=-1, keepdims=True), -2.0)
+    descending = -points
+    descending.sort(axis=-1)
+    np.negative(descending, out=descending)
     counts = np.arange(1, points.shape[-1] + 1)
-    thresholds = (np.cumsum(descending, axis=-1) - 1.0) / counts
-    support = np.count_nonzero(descending > thresholds, axis=-1, keepdims=True)
-    threshold = np.take_along_axis(thresholds, support - 1, axis=-1)
+    thresholds = (descending.cumsum(axis=-1) - 1.0) / counts
+    support = (descending > thresholds).sum(axis=-1, keepdims=True)
+    threshold = np.where(counts == support, thresholds, -np.inf).max(axis=-1, keepdims=True)
     return np.asarray(np.maximum(points - threshold, 0.0))
 
 
@@ -171,9 +203,7 @@ def advantage(pi: Floats, q: Floats) -> Floats:
     return np.asarray((pi[..., np.newaxis, :] * gaps).sum(axis=-1))
 
 
-def greedy_mask(
-    q: ArrayLike, ties: Ties = "first", rng: np.random.Generator | None = None
-) -> NDArray[np.bool_]:
+def greedy_mask(q: ArrayLike, ties: Ties = "first", rng: np.random.Generator | None = None) -> Mask:
     r"""Mark the greedy action :math:`a_q = \arg\max_a q(a)` of each row.
 
     Parameters
@@ -197,18 +227,39 @@ def greedy_mask(
         If `q` is not an array of finite numbers, if `ties` is unknown, or is ``"random"`` and `rng`
         is missing.
     """
-    q = rows("q", q)
+    if ties not in get_args(Ties):
+        raise ValueError(f"ties: expected one of {get_args(Ties)}, got {ties!r}.")
+    return unchecked_greedy_mask(rows("q", q), ties, rng)
+
+
+def unchecked_greedy_mask(q: Floats, ties: Ties, rng: np.random.Generator | None) -> Mask:
+    """Mark the greedy action of finite rows.
+
+    Parameters
+    ----------
+    q : ndarray, shape (..., n_actions)
+        Values.
+    ties, rng
+        See `greedy_mask`.
+
+    Returns
+    -------
+    ndarray of bool, shape (..., n_actions)
+        At most one mark a row.
+
+    Raises
+    ------
+    ValueError
+        If a greedy action is to be drawn and `rng` is missing.
+    """
+    if ties == "first":
+        return np.asarray(np.arange(q.shape[-1]) == q.argmax(axis=-1)[..., np.newaxis])
     best = q == q.max(axis=-1, keepdims=True)
     if ties == "leave":
         return np.asarray(best & (best.sum(axis=-1, keepdims=True) == 1))
-    if ties == "first":
-        chosen = np.argmax(best, axis=-1)
-    elif ties == "random":
-        if rng is None:
-            raise ValueError("rng: ties='random' draws the greedy action; give a numpy Generator.")
-        chosen = np.argmax(np.where(best, rng.random(q.shape), -1.0), axis=-1)
-    else:
-        raise ValueError(f"ties: expected one of {get_args(Ties)}, got {ties!r}.")
+    if rng is None:
+        raise ValueError("rng: ties='random' draws the greedy action; give a numpy Generator.")
+    chosen = np.argmax(np.where(best, rng.random(q.shape), -1.0), axis=-1)
     return np.asarray(np.arange(q.shape[-1]) == chosen[..., np.newaxis])
 
 
@@ -273,9 +324,11 @@ def weights(name: str, value: ArrayLike, theta: Floats, q: Floats) -> Floats:
             f"q: expected {theta.shape[-1]} actions on the last axis as theta has, "
             f"got shape {q.shape}."
         )
-    if np.any(array < 0):
+    if (array < 0).any():
         row = first_index(array < 0)
         raise ValueError(f"{name}: expected eta * d(s) >= 0, got {array[row]} at index {row}.")
+    if theta.shape[:-1] == q.shape[:-1] == array.shape:
+        return array
     try:
         np.broadcast_shapes(theta.shape[:-1], q.shape[:-1], array.shape)
     except ValueError:
@@ -299,8 +352,8 @@ def require_escort(theta: Floats) -> None:
     ValueError
         If every parameter of a row is zero.
     """
-    dead = ~np.any(theta != 0.0, axis=-1)
-    if np.any(dead):
+    dead = ~np.asarray(theta.any(axis=-1))
+    if dead.any():
         raise ValueError(
             "theta: the escort policy is undefined where every parameter is zero, as at row "
             f"{first_index(dead)}."

@@ -304,7 +304,13 @@ def follow(
         else numbers("theta0", theta0, axes=1, copy=True)
     )
     varying = values.ndim > theta.ndim and values.shape[0] == steps
+    sound = bool((rates >= 0.0).all() and (rates < np.inf).all())
     path = [theta]
     for t, rate in enumerate(rates):
-        path.append(chosen.step(path[-1], values[t] if varying else values, rate, rng))
-    return np.stack([np.broadcast_to(point, path[-1].shape) for point in path])
+        # The first step sees the shapes and the start; what the later ones are given differs from
+        # that only in numbers, and these have been seen.
+        move = chosen._moved if t and sound else chosen.step
+        path.append(move(path[-1], values[t] if varying else values, rate, rng))
+    if steps and path[0].shape != path[-1].shape:
+        path[0] = np.broadcast_to(path[0], path[-1].shape)
+    return chosen._checked(np.stack(path))

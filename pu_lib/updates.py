@@ -47,6 +47,7 @@ from pu_lib.arrays import Floats, first_index, require_distributions
 from pu_lib.interface import Look, Parametrization, Update
 from pu_lib.kernels import Kernel
 from pu_lib.parametrizations import (
+    Mask,
     Ties,
     advantage,
     escort,
@@ -55,6 +56,7 @@ from pu_lib.parametrizations import (
     require_escort,
     softmax,
     unchecked_escort,
+    unchecked_greedy_mask,
     unchecked_projection,
     unchecked_softmax,
 )
@@ -101,7 +103,8 @@ class _Softmax(Update):
 
     def to_policy(self, theta: Floats) -> Floats:
         """Return the policy of checked parameters."""
-        return unchecked_softmax(theta)
+        with np.errstate(over="ignore"):
+            return unchecked_softmax(theta)
 
     def to_parameters(self, pi: Floats) -> Floats:
         """Return parameters of a checked policy."""
@@ -179,7 +182,7 @@ class EscortPolicyGradient(Update):
 
     def to_policy(self, theta: Floats) -> Floats:
         """Return the policy of checked parameters."""
-        return unchecked_escort(theta, self.p)
+        return unchecked_escort(theta, self.p)[0]
 
     def to_parameters(self, pi: Floats) -> Floats:
         """Return parameters of a checked policy."""
@@ -189,17 +192,11 @@ class EscortPolicyGradient(Update):
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
         """Return the new parameters."""
-        pi = unchecked_escort(theta, self.p)
+        pi, norm = unchecked_escort(theta, self.p)
         direction = np.sign(theta) * pi ** (1.0 - 1.0 / self.p) * advantage(pi, q)
         if self.factor == "keep":
-            weight = weight * self.p / self._norm(theta)
+            weight = weight * self.p / norm
         return np.asarray(theta + weight * direction)
-
-    def _norm(self, theta: Floats) -> Floats:
-        """Return the p-norm of each row, scaled so that it does not overflow."""
-        scale = np.abs(theta).max(axis=-1, keepdims=True)
-        total = np.sum(np.abs(theta / scale) ** self.p, axis=-1, keepdims=True)
-        return np.asarray(scale * total ** (1.0 / self.p))
 
     def uniform(self, n_actions: int) -> float:
         """Return the parameter which, given to every action, is the uniform policy."""
@@ -284,12 +281,16 @@ class CrossEntropy(_Softmax):
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
         """Return the new parameters."""
-        mask, pi = greedy_mask(q, self.ties, rng), unchecked_softmax(theta)
+        mask, pi = unchecked_greedy_mask(q, self.ties, rng), unchecked_softmax(theta)
         # 1 - pi(a_q) as the sum of the others, which keeps its digits when it is small
-        missing = np.sum(np.where(mask, 0.0, pi), axis=-1, keepdims=True)
-        direction = np.where(mask, missing, -pi)
-        moving = mask.any(axis=-1, keepdims=True)
-        return np.asarray(theta + weight * np.where(moving, direction, 0.0))
+        missing = np.where(mask, 0.0, pi).sum(axis=-1, keepdims=True)
+        return np.asarray(theta + weight * self._moving(mask, np.where(mask, missing, -pi)))
+
+    def _moving(self, mask: Mask, direction: Floats) -> Floats:
+        """Return the direction of a step, none in the rows without a greedy action."""
+        if self.ties != "leave":
+            return direction
+        return np.where(mask.any(axis=-1, keepdims=True), direction, 0.0)
 
 
 @dataclass(frozen=True)
@@ -317,11 +318,10 @@ class ModifiedCrossEntropy(CrossEntropy):
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
         """Return the new parameters."""
-        mask = greedy_mask(q, self.ties, rng)
-        missing = np.sum(np.where(mask, 0.0, unchecked_softmax(theta)), axis=-1, keepdims=True)
-        share = np.where(mask, 1.0, -1.0 / (theta.shape[-1] - 1))
-        direction = np.where(mask.any(axis=-1, keepdims=True), share * missing, 0.0)
-        return np.asarray(theta + weight * direction)
+        mask, pi = unchecked_greedy_mask(q, self.ties, rng), unchecked_softmax(theta)
+        missing = np.where(mask, 0.0, pi).sum(axis=-1, keepdims=True)
+        others = missing * (-1.0 / (theta.shape[-1] - 1))
+        return np.asarray(theta + weight * self._moving(mask, np.where(mask, missing, others)))
 
 
 UPDATES: dict[str, Update] = {}

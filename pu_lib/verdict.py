@@ -32,7 +32,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pu_lib.wording import lined, number, prose, words
 
@@ -185,8 +185,17 @@ def _extreme(quantity: str, margin: float) -> str:
     return f"{quantity} is {'at least ' if margin >= 0 else ''}{number(margin)}"
 
 
+class _Broken(Exception):  # noqa: N818
+    """An instance that breaks a claim was met, where that is all that is asked for."""
+
+    def __init__(self, worst: Worst) -> None:
+        self.worst = worst
+
+
 class Worst:
     """The instance that comes nearest to breaking a claim, of all that were tried.
+
+    What it measures decides: a check that notes a negative margin cannot say that its claim holds.
 
     Parameters
     ----------
@@ -195,6 +204,9 @@ class Worst:
     keep : int
         How many of the worst instances to keep as evidence.
     """
+
+    stops: ClassVar[bool] = False  # at the first violated instance; see `Check.refute`
+    violated: ClassVar[int] = 0  # instances so far, of all checks
 
     def __init__(self, unit: str = "the margin", keep: int = 6) -> None:
         self.unit = unit
@@ -222,6 +234,10 @@ class Worst:
             raise ValueError(f"margin: expected a number, got nan at {_words(instance)}.")
         self.count += 1
         self._cases.append((margin, instance))
+        if margin < 0:
+            Worst.violated += 1
+            if Worst.stops:
+                raise _Broken(self)
         if len(self._cases) > 4 * self._keep:
             self._trim()
 
@@ -342,12 +358,36 @@ class Check:
     blind: Mapping[str, Mapping[str, Any]]
 
     def run(self, **changes: Any) -> Verdict:
-        """Run the check, with other arguments in place of its own if any are given."""
-        return replace(self.function(**{**self.arguments, **changes}), claim=self.claim)
+        """Run the check, with other arguments in place of its own if any are given.
+
+        Raises
+        ------
+        ValueError
+            If it says that the claim holds and has noted an instance that violates it.
+        """
+        before = Worst.violated
+        verdict = self.function(**{**self.arguments, **changes})
+        if verdict.status is Status.HOLDS and Worst.violated > before:
+            raise ValueError(f"{self.claim}: the check notes a violation and says that it holds.")
+        return replace(verdict, claim=self.claim)
 
     def run_moved(self, words: str) -> Verdict:
         """Run the check on one of the claims in `moved` or `blind`."""
         return self.run(**{**self.moved, **self.blind}[words])
+
+    def refute(self, words: str) -> Verdict:
+        """Run the check on one of the claims in `moved`, until an instance breaks that claim.
+
+        One such instance refutes a claim that is said to hold. Whether others are worse, which
+        `run_moved` would find, is not asked; where no instance breaks the claim, both are the same.
+        """
+        Worst.stops = True
+        try:
+            return self.run_moved(words)
+        except _Broken as broken:
+            return replace(judged(broken.worst), claim=self.claim)
+        finally:
+            Worst.stops = False
 
 
 CHECKS: dict[str, Check] = {}

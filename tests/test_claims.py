@@ -156,9 +156,11 @@ def test_a_notebook_holds_its_verdicts_as_data() -> None:
     assert "</code> in <code>pu_lib/checks/monotonicity.py</code>" in both
 
 
-@pytest.mark.parametrize(
-    "claim", [c for c in ledger() if check_of(c).moved or check_of(c).blind], ids=lambda c: c.id
-)
+# Those of Table 1 are in tests/checks/test_claims.py, beside what else asks for its measurements.
+TRIED = [c for c in ledger() if c.chapter != "claims" and (check_of(c).moved or check_of(c).blind)]
+
+
+@pytest.mark.parametrize("claim", TRIED, ids=lambda claim: claim.id)
 def test_check_refuses_the_claim_moved(claim: Claim) -> None:
     controls(claim)
 
@@ -176,6 +178,28 @@ def test_a_control_that_passes_is_reported(monkeypatch: pytest.MonkeyPatch) -> N
         controls("x")
     monkeypatch.setitem(CHECKS, "x", Check("x", always, {}, {}, moved))
     assert "twice as much" in controls("x")._repr_html_()
+
+
+def test_a_wrong_claim_is_tried_until_an_instance_breaks_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[int] = []
+
+    def below(most: int, silent: bool = False) -> Verdict:
+        worst = Worst("the room")
+        for n in range(10):
+            tried.append(n)
+            worst.add(most - n, n=n)
+        return Verdict(Status.HOLDS, 1.0, "It holds.") if silent else judged(worst)
+
+    moved = {"too little": {"most": 3}, "too little, unheard": {"most": 3, "silent": True}}
+    check = Check("x", below, {"most": 9}, moved, {})
+    assert check.refute("too little").status is Status.FALSE
+    assert tried == [0, 1, 2, 3, 4]
+    assert check.run_moved("too little").margin == -6.0
+    with pytest.raises(ValueError, match="x: the check notes a violation and says that it holds"):
+        check.run_moved("too little, unheard")
+    assert check.run().status is Status.HOLDS
 
 
 @pytest.mark.parametrize("ask", [confirm, controls], ids=["confirm", "controls"])

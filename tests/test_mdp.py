@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse
-from quantecon.markov import DiscreteDP
 
 from pu_lib.domains import as_process, chain
 from pu_lib.environments import _count_actions, from_gymnasium
@@ -41,6 +40,8 @@ def random_policy(rng, mdp):
 @pytest.mark.parametrize("discount", [0.0, 0.5, 0.9, 0.99])
 @pytest.mark.parametrize("seed", range(3))
 def test_optimal_values_agree_with_quantecon(seed, discount):
+    from quantecon.markov import DiscreteDP  # slow to import, in every process that collects
+
     mdp = draw(np.random.default_rng(seed), discount=discount, successors=3)
     ours = mdp.optimal()
     theirs = DiscreteDP(mdp.rewards, mdp.transitions, discount).solve(method="policy_iteration")
@@ -52,6 +53,8 @@ def test_optimal_values_agree_with_quantecon(seed, discount):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_evaluation_agrees_with_quantecon(seed):
+    from quantecon.markov import DiscreteDP  # slow to import, in every process that collects
+
     rng = np.random.default_rng(seed)
     mdp = draw(rng, discount=0.97)
     problem = DiscreteDP(mdp.rewards, mdp.transitions, 0.97)

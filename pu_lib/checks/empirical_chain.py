@@ -332,7 +332,10 @@ def duplicates_mce(table: Runs = None) -> Verdict:
     return judge_parts(parts)
 
 
-@check("sec:chainexp/duplicates-conjecture", moved=slower("update", "ce", 1e4))
+@check(
+    "sec:chainexp/duplicates-conjecture",
+    moved=slower("update", "ce", 1e4) | slower("update", "mce", 1e4),
+)
 def duplicates_converge(table: Runs = None) -> Verdict:
     """With several optimal actions every run of CE and MCE at the paper's rates passes."""
     curves = results_of(table).curves("duplicates")

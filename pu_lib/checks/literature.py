@@ -7,6 +7,9 @@ samples stand in `pu_lib.checks.literature_measured`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import product
+
 import numpy as np
 
 from pu_lib.arrays import Floats
@@ -30,6 +33,14 @@ def _lacking(mdp: FiniteMDP, name: str, etas: Floats) -> tuple[Floats, Floats]:
     return mdp.optimal().performance - path.performance, path.policies[0]
 
 
+def _tried(n_processes: int, sizes: Sequence[float]) -> Iterator[tuple[int, FiniteMDP, str, float]]:
+    """Yield random processes, each with every divergence and every size of steps."""
+    for seed in range(n_processes):
+        mdp = md.bounded_mdp(seed)
+        for name, size in product(md.DIVERGENCES, sizes):
+            yield seed, mdp, name, size
+
+
 @check(
     "lit:xiao2022/constant",
     moved={"at the rate 1/k^2": {"power": 2.0}},
@@ -49,14 +60,11 @@ def check_constant(power: float = 1.0, n_processes: int = 4, n_steps: int = 40) 
     Verdict
     """
     worst = Worst("the bound over what is lacking, minus 1,")
-    for seed in range(n_processes):
-        mdp = md.bounded_mdp(seed)
-        for name in md.DIVERGENCES:
-            for eta in ETAS:
-                gaps, first = _lacking(mdp, name, np.full(n_steps, eta))
-                for k, gap in enumerate(gaps):
-                    bound = md.constant_bound(mdp, name, first, eta, k) * (k + 1) ** (1.0 - power)
-                    worst.add(_excess(bound, gap), process=seed, update=name, eta=eta, k=k)
+    for seed, mdp, name, eta in _tried(n_processes, ETAS):
+        gaps, first = _lacking(mdp, name, np.full(n_steps, eta))
+        for k, gap in enumerate(gaps):
+            bound = md.constant_bound(mdp, name, first, eta, k) * (k + 1) ** (1.0 - power)
+            worst.add(_excess(bound, gap), process=seed, update=name, eta=eta, k=k)
     return judged(worst)
 
 
@@ -91,19 +99,14 @@ def check_geometric(
     Verdict
     """
     worst = Worst("the bound over what is lacking, minus 1,")
-    for seed in range(n_processes):
-        mdp = md.bounded_mdp(seed)
+    for seed, mdp, name, eta in _tried(n_processes, (0.01, *ETAS)):
         growth = mdp.discount ** -np.arange(n_steps, dtype=np.float64)
-        for name in md.DIVERGENCES:
-            for eta in (0.01, *ETAS):
-                gaps, first = _lacking(mdp, name, eta * growth)
-                for k, gap in enumerate(gaps):
-                    whole = md.geometric_bound(mdp, name, first, eta, 0)
-                    rate = md.geometric_bound(mdp, name, first, eta, k) / whole
-                    bound = (gaps[0] + start * (whole - gaps[0])) * rate**power
-                    worst.add(
-                        _excess(bound, gap) + ROUNDING, process=seed, update=name, eta=eta, k=k
-                    )
+        gaps, first = _lacking(mdp, name, eta * growth)
+        whole = md.geometric_bound(mdp, name, first, eta, 0)
+        for k, gap in enumerate(gaps):
+            rate = md.geometric_bound(mdp, name, first, eta, k) / whole
+            bound = (gaps[0] + start * (whole - gaps[0])) * rate**power
+            worst.add(_excess(bound, gap) + ROUNDING, process=seed, update=name, eta=eta, k=k)
     return judged(worst)
 
 
@@ -129,15 +132,12 @@ def check_adaptive(power: float = 1.0, n_processes: int = 6, n_steps: int = 15) 
     Verdict
     """
     worst = Worst("the bound over the distance of the values, minus 1,")
-    for seed in range(n_processes):
-        mdp = md.bounded_mdp(seed)
-        for name in md.DIVERGENCES:
-            for first in (0.01, 1.0, 100.0):
-                gaps = md.adaptive_run(mdp, name, n_steps, first)
-                for k, gap in enumerate(gaps):
-                    slack = md.adaptive_bound(gaps[0], mdp.discount, 0, first)
-                    bound = slack * mdp.discount ** (power * k)
-                    worst.add(_excess(bound, gap), process=seed, update=name, first=first, k=k)
+    for seed, mdp, name, first in _tried(n_processes, (0.01, 1.0, 100.0)):
+        gaps = md.adaptive_run(mdp, name, n_steps, first)
+        slack = md.adaptive_bound(gaps[0], mdp.discount, 0, first)
+        for k, gap in enumerate(gaps):
+            bound = slack * mdp.discount ** (power * k)
+            worst.add(_excess(bound, gap), process=seed, update=name, first=first, k=k)
     return judged(worst)
 
 

@@ -6,6 +6,7 @@ Each function returns plain numbers, in seconds, so that a sentence on a cause c
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,9 +15,15 @@ from pu_lib.domains import cliff, random_mdp
 from pu_lib.empirical.jekyll_hyde import Memory
 from pu_lib.empirical.live import final_memories, live_cell
 from pu_lib.empirical.sweep import process_of, run_cell
+from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import Update, as_update
 
 __all__ = ["climb_from_jumping", "greedy_with_noise", "walled", "wrong_share"]
+
+
+@lru_cache(maxsize=8)
+def _random_process(seed: int) -> FiniteMDP:
+    return random_mdp(seed)
 
 
 def greedy_with_noise(noise: float, runs: int = 8) -> Floats:
@@ -36,7 +43,7 @@ def greedy_with_noise(noise: float, runs: int = 8) -> Floats:
     """
     rng, earned = np.random.default_rng(0), []
     for seed in range(runs):
-        process = random_mdp(seed)
+        process = _random_process(seed)
         q = process.optimal().q
         noisy = q + noise * q.std(axis=1, keepdims=True) * rng.normal(size=q.shape)
         greedy = np.eye(q.shape[1])[noisy.argmax(axis=1)]

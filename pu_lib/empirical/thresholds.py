@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.arrays import Floats, flags, number, numbers
@@ -275,6 +274,8 @@ def _horizon(recorded: Floats, horizon: float | None) -> float:
 
 
 def _distribution(times: Floats, censored: NDArray[np.bool_]) -> Any:
+    import scipy.stats  # slow, and few who import this module come here
+
     data = scipy.stats.CensoredData.right_censored(times, censored)
     return scipy.stats.ecdf(data).cdf
 

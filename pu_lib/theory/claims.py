@@ -193,14 +193,8 @@ class _Course:
         """
         period = len(self.weights)
         theta0 = None if self.start is None else update.parameters(self.start)
-        v = run(
-            self.problem,
-            update,
-            self.n_steps,
-            scale,
-            lambda t, _: self.weights[t % period],
-            theta0,
-        ).v
+        weighting = self.weights[0] if period == 1 else lambda t, _: self.weights[t % period]
+        v = run(self.problem, update, self.n_steps, scale, weighting, theta0).v
         gap = np.max(self.problem.optimal().v - v, axis=1)
         last, half = gap[-period:].max(), gap[len(gap) // 2 :][:period].max()
         return 0.0 if last < NEAR * gap[0] else float(last / half)
@@ -460,9 +454,9 @@ def _sampled_run(update: Update) -> float:
     """Return the least final probability of the better action, with weights t^(-3/4)/2."""
     drawn = (np.random.default_rng(1).random((DRAWS, RUNS)) >= _CHANCES[0]).astype(int)
     theta = np.repeat(update.initial(1, 2), RUNS, axis=0)
-    for t, row in enumerate(drawn, start=1):
-        theta = update.step(theta, _SAMPLES[row], 0.5 * t**-0.75)
-    return float(update.policy(theta)[:, 1].min())
+    weights = [0.5 * t**-0.75 for t in range(1, DRAWS + 1)]
+    end = follow(update, _SAMPLES[drawn], weights, DRAWS, theta)[-1]
+    return float(update.policy(end)[:, 1].min())
 
 
 # Deep implementation

@@ -29,10 +29,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pu_lib.arrays import numbers
 from pu_lib.domains import bandit, chain, cliff, duplicated_chain, random_mdp
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import Trajectory, Weighting, run
@@ -277,14 +279,15 @@ def adversarial_run(
     q, update = np.asarray(rewards, dtype=np.float64), as_update(update)
     tied = q == q.max()
     theta = update.initial(1, len(q))[0] if theta0 is None else np.array(theta0, dtype=np.float64)
-    policies = [update.policy(theta)]
-    for t, weight in enumerate(np.asarray(weights, dtype=np.float64)):
+    policies, indicators = [update.policy(theta)], np.eye(len(q))
+    for t, weight in enumerate(numbers("weights", weights, low=0.0)):
         chosen = ADVERSARIES[adversary](policies[-1], tied, t)
-        theta = update.step(theta, (np.arange(len(q)) == chosen).astype(np.float64), weight)
-        policies.append(update.policy(theta))
+        theta = update._moved(theta, indicators[chosen], weight, None)
+        policies.append(update.to_policy(theta))
     return np.array(policies)
 
 
+@cache
 def fading_run(exponent: float, best: int, n_steps: int) -> tuple[Floats, Floats, Floats]:
     """Return the suboptimal mass of a four-armed bandit under fading weights, its bound and floor.
 

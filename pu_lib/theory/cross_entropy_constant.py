@@ -59,8 +59,17 @@ def log_softmax(theta: Floats) -> Floats:
     ndarray, shape (..., n_actions)
         The logarithms of the probabilities.
     """
-    shifted = theta - theta.max(axis=-1, keepdims=True)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
+    top, rest = _log_sum(theta)
+    return np.asarray(theta - top - rest)
+
+
+def _log_sum(theta: Floats) -> tuple[Floats, Floats]:
+    """Return the two parts of the logarithm of a sum of exponentials, the largest exponent first.
+
+    Apart, they cost the difference of an exponent and the whole no digits.
+    """
+    top = theta.max(axis=-1, keepdims=True)
+    return top, np.log(np.exp(theta - top).sum(axis=-1, keepdims=True))
 
 
 def excess_entropy(theta: Floats, weight: Floats) -> Floats:
@@ -118,8 +127,7 @@ def potential(theta: Floats, weight: Floats) -> Floats:
     ndarray, shape (...)
         The potential.
     """
-    top = theta.max(axis=-1)
-    scale = top + np.log(np.exp(theta - top[..., np.newaxis]).sum(axis=-1))
+    scale = np.add(*_log_sum(theta))[..., 0]
     return np.asarray((theta**2).sum(axis=-1) / 2 - weight * scale)
 
 

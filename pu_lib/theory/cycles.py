@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb, arb_mat, ctx
 from numpy.typing import NDArray
 
 from pu_lib.exact import ball
@@ -171,6 +171,9 @@ class Certificate:
     steps: int
 
 
+_SHORT = 1e-10
+"""Steps of Newton's method so short that the derivative need not be taken anew."""
+
 Moves = list[tuple[Ball, int, int]]
 """The updates one state sees in a period: weight, greedy action, how many times."""
 
@@ -278,23 +281,18 @@ def _period_map(
     x = list(x)
     k = len(x)
     free = range(k - 1)
-    J = [[arb(int(i == j)) for j in free] for i in free]
+    columns = [[arb(int(i == j)) for i in free] for j in free]
     for weight, greedy, updates in moves:
         for _ in range(updates):
             p = _softmax(x)
             if derivative:
                 # d(softmax_i)/dx_j - d(softmax_i)/dx_0 = p_i (1[i=j] - p_j + p_0)
-                A = [
-                    [
-                        (1 if i == j else 0)
-                        - weight * p[i + 1] * ((1 if i == j else 0) - p[j + 1] + p[0])
-                        for j in free
-                    ]
-                    for i in free
-                ]
-                J = [[sum((A[i][m] * J[m][j] for m in free), arb(0)) for j in free] for i in free]
+                for column in columns:
+                    mean = sum([(p[m + 1] - p[0]) * column[m] for m in free])
+                    for i in free:
+                        column[i] -= weight * p[i + 1] * (column[i] - mean)
             ce(x, p, None, greedy, weight, k)
-    return x, J
+    return x, [list(row) for row in zip(*columns, strict=True)]
 
 
 def _full(free: Sequence[Ball]) -> list[Ball]:
@@ -307,26 +305,27 @@ def _fixed_point(
 ) -> tuple[list[Ball], list[list[Ball]]]:
     """Return an enclosure of the fixed point of a period map and of its derivative there.
 
-    Newton's method on midpoints finds the centre; the Krawczyk test proves.
+    Newton's method on midpoints finds the centre, with the last derivative once its steps are
+    short; the Krawczyk test proves.
     """
-    from flint import arb, arb_mat
-
     d = len(guess) - 1
     identity = arb_mat([[int(i == j) for j in range(d)] for i in range(d)])
     centre = [arb(float(y)) for y in guess[1:]]
+    step = np.inf
     for _ in range(12):
-        image, J = _period_map(moves, _full(centre))
-        residual = arb_mat([[image[i + 1] - centre[i]] for i in range(d)])
-        step = (arb_mat(J) - identity).solve(residual)
-        centre = [arb((centre[i] - step[i, 0]).mid()) for i in range(d)]
-        if max(abs(float(step[i, 0].mid())) for i in range(d)) < radius * 1e-3:
+        image, J = _period_map(moves, _full(centre), derivative=step > _SHORT)
+        if step > _SHORT:
+            inverse = (arb_mat(J) - identity).inv()
+            Y = arb_mat([[arb(inverse[i, j].mid()) for j in range(d)] for i in range(d)])
+        newton = Y * arb_mat([[image[i + 1] - centre[i]] for i in range(d)])
+        step = max(abs(float(newton[i, 0].mid())) for i in range(d))
+        if step < radius * 1e-3:
             break
+        centre = [arb((centre[i] - newton[i, 0]).mid()) for i in range(d)]
+    else:
+        raise NotCertifiedError(f"{name}: Newton's method finds no fixed point.")
     box = [c + arb(0, radius) for c in centre]
-    image, J = _period_map(moves, _full(centre))
-    Y = (arb_mat(J) - identity).inv()
-    Y = arb_mat([[arb(Y[i, j].mid()) for j in range(d)] for i in range(d)])
     _, J_box = _period_map(moves, _full(box))
-    newton = Y * arb_mat([[image[i + 1] - centre[i]] for i in range(d)])
     rest = (identity - Y * (arb_mat(J_box) - identity)) * arb_mat(
         [[arb(0, radius)] for _ in range(d)]
     )

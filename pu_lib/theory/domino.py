@@ -296,7 +296,7 @@ def board(
 def _simulate(
     states: int, chosen: Setting, max_steps: int, record: bool = False
 ) -> tuple[list[int | float], list[list[float]]]:
-    walkers = [chosen.walker() for _ in range(states)]
+    row = chosen.row(states)
     weights = chosen.weights()
     kills = chosen.first_step_kills()
     times: list[int | float] = [math.inf] * states
@@ -305,24 +305,19 @@ def _simulate(
     if kills and states > 1:
         return [math.inf] * (states - 1) + [1], history
     for t in count_from(0):
-        flipped = [walker.side() < 0 for walker in walkers]
+        flipped = [side < 0 for side in row.sides()]
         if record:
-            history.append([1 - walker.probability() for walker in walkers])
+            history.append([1 - first for first in row.probabilities()])
         for k in range(states):
             if flipped[k]:
                 times[k] = min(times[k], t)
         if flipped[0]:
             return times, history
-        if walkers[0].stuck():
+        if row.stuck():
             return times, history
         if t == max_steps:
             break
-        weight = next(weights)
-        for k, walker in enumerate(walkers):
-            if k == states - 1 or flipped[k + 1]:
-                walker.backward(weight)
-            else:
-                walker.forward(weight)
+        row.move([*(not turned for turned in flipped[1:]), False], next(weights))
     raise OutOfReach(f"the domino setting is not solved after {max_steps} steps")
 
 

@@ -42,6 +42,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -219,6 +220,7 @@ class Drop:
     q: Floats
 
 
+@cache
 def search_drop(
     update: str | Update,
     n_actions: int,

@@ -55,10 +55,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from pu_lib.exact import Number, exact
 from pu_lib.theory.gravity_well import parameters
+from pu_lib.trajectories import follow
 from pu_lib.updates import Update
 
 __all__ = [
@@ -284,7 +285,7 @@ def measured_bias(
     """
     outcomes = update.step(np.asarray(theta, float)[np.newaxis], law.outcomes, weight)
     steps = outcomes[law.indices(rng, n_samples)]
-    half = norm.ppf(0.5 + level / 2) * steps.std(axis=0, ddof=1) / np.sqrt(n_samples)
+    half = ndtri(0.5 + level / 2) * steps.std(axis=0, ddof=1) / np.sqrt(n_samples)
     return steps.mean(axis=0) - update.step(theta, law.mean, weight), np.asarray(half)
 
 
@@ -353,7 +354,7 @@ class Runs:
     def interval(self, level: float = 0.999) -> Floats:
         """Return the half-width of the confidence interval of `mean`."""
         spread = self.policies.std(axis=1, ddof=1) / np.sqrt(self.policies.shape[1])
-        return np.asarray(norm.ppf(0.5 + level / 2) * spread)
+        return np.asarray(ndtri(0.5 + level / 2) * spread)
 
 
 def sample_runs(
@@ -393,17 +394,12 @@ def sample_runs(
     rng = np.random.default_rng(seed)
     n_actions = law.outcomes.shape[1]
     times = np.unique(np.r_[0, np.round(np.geomspace(1, n_steps, n_times))].astype(int))
-    theta = update.initial(n_runs, n_actions)
-    total, recorded = np.zeros((n_runs, n_actions)), [update.policy(theta)]
-    for t in range(n_steps):
-        q = law.sample(rng, n_runs)
-        if averaged:
-            total += q
-            q = total / (t + 1)
-        theta = update.step(theta, q, schedule(t))
-        if t + 1 in times:
-            recorded.append(update.policy(theta))
-    return Runs(times, np.stack(recorded))
+    q = law.sample(rng, n_steps * n_runs).reshape(n_steps, n_runs, n_actions)
+    if averaged:
+        q = np.cumsum(q, axis=0) / np.arange(1, n_steps + 1)[:, np.newaxis, np.newaxis]
+    weights = [schedule(t) for t in range(n_steps)]
+    path = follow(update, q, weights, theta0=update.initial(n_runs, n_actions))
+    return Runs(times, update.policy(path[times]))
 
 
 # The direct parametrization

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count as count_from
@@ -156,6 +156,13 @@ class Setting:
     def walker(self) -> Walker:
         """Return the process at its start, at the current precision."""
         return self.kind.at_start(self)
+
+    def row(self, count: int) -> Row:
+        """Return several of these processes at their start, at the current precision."""
+        first = self.walker()
+        if isinstance(first, StepWalker):
+            return StepRow(first, count)
+        return Row([first, *(self.walker() for _ in range(count - 1))])
 
     def first_step_kills(self) -> bool:
         r"""Decide by rational arithmetic whether the first forward update makes theta_2 zero.
@@ -500,8 +507,7 @@ class StepWalker(Walker):
         self.stalled = np.array_equal(before, self.theta)
 
     def _moved(self, best: int, w: float) -> Floats:
-        # a walk makes up to a million steps, whose arguments need no check
-        return self.update._moved(self.theta, _VALUES[best], np.asarray(w, np.float64), None)
+        return _stepped(self.update, self.theta, _VALUES[best], w)
 
     def side(self) -> int:
         gap = self.probability() - self.start
@@ -509,6 +515,72 @@ class StepWalker(Walker):
 
     def probability(self) -> float:
         return float(self.update.to_policy(self.theta)[0])
+
+    def stuck(self) -> bool:
+        return self.stalled
+
+
+def _stepped(update: Update, theta: Floats, q: Floats, w: float) -> Floats:
+    # a walk makes up to a million steps, whose arguments need no check
+    return update._moved(theta, q, np.asarray(w, np.float64), None)
+
+
+class Row:
+    """Several walkers that each go their own way, one step at a time.
+
+    Parameters
+    ----------
+    walkers : sequence of Walker
+        Where they start.
+    """
+
+    def __init__(self, walkers: Sequence[Walker]) -> None:
+        self.walkers = walkers
+
+    def move(self, forward: Sequence[bool], w: Any) -> None:
+        """Make one step of weight `w` with each walker, forward or backward."""
+        for walker, ahead in zip(self.walkers, forward, strict=True):
+            (walker.forward if ahead else walker.backward)(w)
+
+    def sides(self) -> list[int]:
+        """Return the side of each; see `Walker.side`."""
+        return [walker.side() for walker in self.walkers]
+
+    def probabilities(self) -> list[float]:
+        """Return pi(a_1) of each."""
+        return [walker.probability() for walker in self.walkers]
+
+    def stuck(self) -> bool:
+        """Whether the first one, which goes backward last, has stopped there."""
+        return self.walkers[0].stuck()
+
+
+class StepRow(Row):
+    """Walkers of any other update, which one array of parameters holds.
+
+    Parameters
+    ----------
+    first : StepWalker
+        Where all of them start.
+    count : int
+        How many there are.
+    """
+
+    def __init__(self, first: StepWalker, count: int) -> None:
+        self.update, self.start, self.stalled = first.update, first.start, False
+        self.theta = np.tile(first.theta, (count, 1))
+
+    def move(self, forward: Sequence[bool], w: float) -> None:
+        before = self.theta
+        self.theta = _stepped(self.update, before, _VALUES[np.logical_not(forward).astype(int)], w)
+        self.stalled = not forward[0] and np.array_equal(before[0], self.theta[0])
+
+    def sides(self) -> list[int]:
+        gaps = self.update.to_policy(self.theta)[:, 0] - self.start
+        return [0 if abs(gap) <= TIE else int(math.copysign(1, gap)) for gap in gaps]
+
+    def probabilities(self) -> list[float]:
+        return list(self.update.to_policy(self.theta)[:, 0].tolist())
 
     def stuck(self) -> bool:
         return self.stalled
