@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import pu_lib
+from pu_lib.engine.compiling import on_disk
 
 PROGRAM = """
 import numpy as np
@@ -40,6 +41,23 @@ def outcome(folder: Path) -> tuple[float, int]:
     )  # fmt: skip
     theta, hits = done.stdout.split()
     return float(theta), int(hits)
+
+
+def test_two_processes_that_save_at_once_keep_their_codes_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (on_disk(lambda x: x)._cache._cache_file for _ in range(2))
+    for files in (first, second):
+        files._cache_path, files._index_path = str(tmp_path), str(tmp_path / files._index_name)
+    late: list[tuple[str, str]] = []
+    with monkeypatch.context() as held:
+        held.setattr(first, "_save_data", lambda *given: late.append(given))
+        held.setattr(second, "_load_index", dict)  # it has read the index before the first wrote it
+        first.save("one", "the code of one")
+        second.save("two", "the code of two")
+    first._save_data(*late[0])
+    assert second.load("two") == "the code of two"
+    assert first.load("one") in (None, "the code of one")
 
 
 def test_a_changed_kernel_or_elimination_is_compiled_anew(copied: Path) -> None:

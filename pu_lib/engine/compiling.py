@@ -9,6 +9,7 @@ version checked out again, is never answered with code of another.
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -47,7 +48,11 @@ def on_disk_allocating(function: _F) -> _F:
 
 
 def _stamped(dispatcher: Any) -> Any:
-    dispatcher._cache._cache_file._source_stamp = _digest()
+    files = dispatcher._cache._cache_file
+    files._source_stamp = _digest()
+    # Numba numbers the files of a function. Two processes that save at the same time would take the
+    # same number, and one of them would be answered with code of the other.
+    files._data_name = lambda _: f"{dispatcher.__name__}-{secrets.token_hex(8)}.nbc"
     return dispatcher
 
 
