@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pu_lib.show.style import GREY, INK, BookFigure, figure, styled
+from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, styled
 from pu_lib.theory.convergence import (
     ADVERSARIES,
     adversarial_run,
@@ -82,7 +82,7 @@ def draw_ties(n_steps: int = 1000) -> BookFigure:
     bound = key_lemma_bound(1 / 3, 1.0, 3, t)
     ax.plot(t[1:], (bound * t)[1:], color=INK, linewidth=1.2, label="bound")
     ax.set(xscale="log", yscale="log", xlabel="$t$", ylabel=r"$t\,\pi_t(a_3)$", ylim=(1e-6, 4))
-    ax.legend(ncols=2, loc="lower left")
+    ax.legend(ncols=6, **ABOVE)
     return fig
 
 

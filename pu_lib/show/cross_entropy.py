@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
+from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
 from pu_lib.theory.cross_entropy import one_period, pattern_margin, race
 from pu_lib.theory.cycles import FOUR_STATES, THREE_STATES, simulate
 from pu_lib.updates import PAPER, look_of
@@ -89,7 +89,7 @@ def draw_race(periods: int = 200) -> BookFigure:
         ylabel=r"$\max_s\,v_\star(s)-v_t(s)$",
         ylim=(1e-4, 60),
     )
-    ax.legend(ncols=len(PAPER), loc="lower left", columnspacing=1.2)
+    ax.legend(ncols=len(PAPER), **ABOVE)
     return fig
 
 

@@ -274,7 +274,7 @@ def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
                 shares or "none",
             )
         )
-    head = ("panel", "by median", "by restricted mean", "", "censored even at the best rate")
+    head = ("panel", "by median", "by restricted mean", "orders", "censored even at the best rate")
     return _table(head, rows, "Order of the updates at their best rates, fastest first.")
 
 
@@ -284,7 +284,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> 
         "<tr>" + "".join(f"<td>{html.escape(word)}</td>" for word in row) + "</tr>" for row in rows
     )
     return Html(
-        f'<table class="ledger"><caption>{html.escape(caption)}</caption>'
+        f"<table><caption>{html.escape(caption)}</caption>"
         f"<thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
     )
 
@@ -440,7 +440,7 @@ def draw_details(table: pd.DataFrame | None = None, at_most: int = 16) -> BookFi
     ax.axvline(1.0, color=GREY, linewidth=0.9)
     ax.set(
         xscale="log",
-        xlabel="restricted mean with the detail changed over that without",
+        xlabel="restricted mean with the detail changed,\nover that without",
         yticks=range(len(ranked)),
         yticklabels=ranked["detail"],
         ylim=(len(ranked) - 0.5, -0.5),
@@ -500,9 +500,8 @@ def verdicts(*ids: str) -> Html:
 def tally() -> Html:
     """Return how many empirical statements have which verdict."""
     claims = [c for c in select([]) if c.scope is Scope.EXPERIMENT]
-    statuses = (Status.REPRODUCED, Status.PARTLY, Status.NOT_REPRODUCED)
-    rows = [(s.value, str(sum(c.status is s for c in claims))) for s in statuses]
-    return _table(("verdict", "statements"), rows, f"{len(claims)} empirical statements judged.")
+    rows = [(s.value, str(count)) for s in Status if (count := sum(c.status is s for c in claims))]
+    return _table(("verdict", "statements"), rows, f"{len(claims)} statements on experiments.")
 
 
 def provenance(results: Results | None = None) -> Html:

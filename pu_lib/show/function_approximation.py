@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
+from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
 from pu_lib.theory.function_approximation import (
     SPARSEMAX,
     contexts,
@@ -96,5 +96,5 @@ def draw_reversal(reversed_steps: int = 100, n_steps: int = 400) -> BookFigure:
     ax.plot(fitted.performance, **(line("di") | {"label": "fitted DI"}))
     ax.axvline(reversed_steps, color=GREY, linewidth=1)
     ax.set(xlabel="update", ylabel="performance (1 is the optimum)")
-    ax.legend(ncols=2)
+    ax.legend(ncols=5, **ABOVE)
     return fig

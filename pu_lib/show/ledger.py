@@ -154,7 +154,7 @@ def _judgement(claim: Claim) -> str:
     }
     listed = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items() if fact)
     scope = claim.scope.value + (", machine-checked" if theorems else "")
-    said = f" {prose(sentence_of(claim))}" if claim.sentence else ""
+    said = f": {prose(sentence_of(claim))}" if claim.sentence else ""
     return (
         f'<details class="claim"><summary>{badge(claim.status)} <small>{scope}</small>{said}'
         f"</summary><dl>{listed}</dl></details>"
@@ -318,12 +318,13 @@ def _how_bad(claim: Claim) -> str:
 def _standing(claim: Claim) -> str:
     """Return a statement as printed, the sentence on it, and its repair."""
     said = prose(sentence_of(claim)) if claim.sentence else prose(claim.wrong)
+    theorems = " and ".join(map(_theorem, proofs_of(claim.id)))
     facts = {
         "Printed": prose(claim.statement),
         "Found": said,
         "Repaired": prose(claim.correction),
         "Proved": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>'
-        + "".join(f", by machine as {_theorem(proof)}" for proof in proofs_of(claim.id)),
+        + (f", by machine as {theorems}" if theorems else ""),
     }
     listed = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items() if fact)
     return f"<dl>{listed}</dl>"

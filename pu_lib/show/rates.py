@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
+from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
 from pu_lib.theory.rates import (
     bandit_gaps,
     exponent,
@@ -48,7 +48,7 @@ def draw_exponents(n_steps: int = 2500) -> BookFigure:
         np.arange(1, 61), two, color=look_of("pg-es").colour, linestyle=":", label="PG-ES ($p=2$)"
     )
     ax.set(xscale="log", yscale="log", xlabel="$t$", ylabel=r"$v_\star-v_t$", ylim=(1e-8, 2))
-    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 0.0))
+    ax.legend(ncols=3, **ABOVE)
     return fig
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pu_lib.show.style import BookFigure, figure, line, styled
+from pu_lib.show.style import ABOVE, BookFigure, figure, line, styled
 from pu_lib.theory.stochastic_updates import (
     GAMBLE,
     THREE,
@@ -46,5 +46,5 @@ def draw_runs(n_steps: int = 1000, n_runs: int = 60) -> BookFigure:
             )
         ax.set(xscale="log", ylim=(-0.02, 1.02), ylabel=f"best of {caption}")
     axes[-1].set_xlabel("step")
-    axes[0].legend(loc="upper left", ncols=2, fontsize=8.5)
+    axes[0].legend(ncols=6, **ABOVE)
     return fig

@@ -28,6 +28,7 @@ from pu_lib.show.narrow import FINE, narrowed, pack
 from pu_lib.updates import UPDATES, label_of, look_of
 
 __all__ = [
+    "ABOVE",
     "GREY",
     "INK",
     "PALETTE",
@@ -41,6 +42,9 @@ __all__ = [
 
 INK = "#22272e"
 GREY = "#6b7480"
+
+ABOVE: Any = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+"""Where a legend stands that has no room beside the curves, least of all on a narrow screen."""
 
 PALETTE = (*(look_of(name).colour for name in UPDATES), INK, GREY)
 

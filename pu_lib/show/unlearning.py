@@ -140,7 +140,7 @@ def draw_schedules(n: int = 100) -> Figure:
             )
     for level, words in ((n, "$n$"), (bound_decaying_pg(n), r"$3n-4\sqrt{n}+1$")):
         ax.axhline(level, color=INK, linewidth=0.8, linestyle=":")
-        ax.annotate(words, (5.6, level), va="center", fontsize=9, annotation_clip=False)
+        ax.text(1.01, level, words, transform=ax.get_yaxis_transform(), va="center", fontsize=9)
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlabel(r"$\eta$ (decaying weights: $\eta_1$)")
