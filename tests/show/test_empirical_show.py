@@ -1,6 +1,7 @@
 """The figures of the last chapter, its tables, and the sweep viewer run in Node."""
 
 import json
+import re
 import subprocess
 from dataclasses import replace
 from importlib import resources
@@ -72,6 +73,12 @@ def test_the_table_of_speeds_says_what_was_measured_and_on_what():
     assert told.machine["processor"] in text
     assert "the loop as it is" in text
     assert "the loop before its last change" in show.speeds(replace(told, sources="another"))
+
+
+def test_every_statement_on_experiments_is_counted_under_a_status():
+    found = show.tally()
+    total = int(re.search(r"(\d+) statements on experiments", found)[1])
+    assert sum(map(int, re.findall(r"<td>(\d+)</td>", found))) == total
 
 
 def test_a_verdict_other_than_the_recorded_one_stops_the_chapter(monkeypatch):
