@@ -260,7 +260,7 @@ def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
         curves, order = _results(results).curves(name), ranks(name, results)
         lowest = curves.point("censored").min(axis=1)
         shares = ", ".join(
-            f"{label_of(u)} {100 * share:.0f} %"
+            f"{label_of(u)} {100 * share:.0f}\N{NO-BREAK SPACE}%"
             for u, share in zip(curves.updates, lowest, strict=True)
             if share > 0.0
         )

@@ -74,7 +74,7 @@ class Advice:
     def _plain(self, value: float) -> str:
         """Return a number as one says it: shares in percent, counts whole, small ones in words."""
         if self.more:
-            return f"{100 * value:.1f} %".replace("-", "\N{MINUS SIGN}")
+            return f"{100 * value:.1f}\N{NO-BREAK SPACE}%".replace("-", "\N{MINUS SIGN}")
         if value and abs(value) < 1e-3:
             return f"{value * 1e6:.2g} millionths"
         return f"{value:.2g}" if abs(value) < 10 and value != int(value) else f"{value:.0f}"

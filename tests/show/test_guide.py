@@ -61,7 +61,7 @@ def test_the_sentences_hold_their_numbers() -> None:
     ties = guide.ADVICE["ties"].sentence({"pg-sm": 1e-5, "npg": 5e-7, "ce": 0.3})
     assert "moves by 0.5 millionths; that of PG-SM by 10 millionths" in ties
     share = guide.ADVICE["sampled"].sentence({"pg-sm": 0.975, "npg": 0.5})
-    assert "97.5 %" in share
+    assert "97.5\N{NO-BREAK SPACE}%" in share
     for situation, advice in guide.ADVICE.items():
         assert any(x.isdigit() for x in advice.sentence(measures.kept()[situation]))
 
