@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 PROGRAM = Path(__file__).with_name("typeset.cjs")
 RAW = re.compile(
-    r'(<(span|div) class="math notranslate nohighlight[^>]*>)\s*\\([(\[])([^<]*?)\\[)\]]\s*(</\2>)'
+    r'(<(span|div) class="math notranslate nohighlight[^>]*>)\s*\\([(\[])([^<]*?)\\[)\]]\s*(</\2>)([,.;:!?)]*)'
 )
-"""A formula as Sphinx and `pu_lib.wording` write it."""
+"""A formula as Sphinx and `pu_lib.wording` write it, and the punctuation that follows."""
 
 
 def node() -> str | None:
@@ -68,7 +68,7 @@ def typeset(formulas: list[tuple[str, bool]]) -> tuple[list[str], str]:
 
 def formulas_of(page: str) -> list[tuple[str, bool]]:
     """Return the formulas of a page that are not typeset yet."""
-    return [(html.unescape(latex), sign == "[") for _, _, sign, latex, _ in RAW.findall(page)]
+    return [(html.unescape(latex), sign == "[") for _, _, sign, latex, _, _ in RAW.findall(page)]
 
 
 def typeset_pages(app: Sphinx, exception: Exception | None) -> None:
@@ -89,7 +89,10 @@ def typeset_pages(app: Sphinx, exception: Exception | None) -> None:
             logging.getLogger(__name__).warning(f"MathJax cannot typeset: {latex}")
 
     def put(found: re.Match[str]) -> str:
-        return found[1] + known[html.unescape(found[4]), found[3] == "["] + found[5]
+        formula = found[1] + known[html.unescape(found[4]), found[3] == "["] + found[5]
+        if found[6] and found[2] == "span":  # a line must not begin with a comma
+            return f'<span class="pu-glued">{formula}{found[6]}</span>'
+        return formula + found[6]
 
     for path, page in pages.items():
         if RAW.search(page):

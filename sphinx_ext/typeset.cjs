@@ -3,6 +3,9 @@
 // it is the same whichever formulas are asked for.
 const { readFileSync } = require("node:fs");
 
+// What is the same in every formula, and said in the style sheet or by HTML itself.
+const NEEDLESS = / (?:style="position: relative;"|xmlns="[^"]*"|unselectable="on"|display="inline")/g;
+
 const main = async () => {
   const MathJax = await require("mathjax").init({
     loader: { load: ["input/tex", "output/chtml", "a11y/assistive-mml"] },
@@ -10,8 +13,8 @@ const main = async () => {
   });
   const { adaptor } = MathJax.startup;
   const formulas = JSON.parse(readFileSync(0, "utf8")).map(([latex, display]) =>
-    adaptor.outerHTML(MathJax.tex2chtml(latex, { display })));
-  const style = adaptor.textContent(MathJax.chtmlStylesheet());
+    adaptor.outerHTML(MathJax.tex2chtml(latex, { display })).replace(NEEDLESS, ""));
+  const style = `${adaptor.textContent(MathJax.chtmlStylesheet())}\nmjx-container { position: relative; }\n`;
   process.stdout.write(JSON.stringify({ formulas, style }));
 };
 

@@ -47,7 +47,8 @@ def test_formulas_are_typeset_where_they_stand_and_once(tmp_path: Path) -> None:
     app = SimpleNamespace(builder=SimpleNamespace(format="html"), outdir=str(tmp_path))
     typeset_pages(app, None)
     typeset = page.read_text()
-    assert typeset.startswith(f"<p>Where <span {kind}><mjx-container")
+    assert typeset.startswith(f'<p>Where <span class="pu-glued"><span {kind}><mjx-container')
+    assert "</mjx-container></span>:</span></p>" in typeset
     assert typeset.endswith("</div><code>\\(d\\)</code>")
     assert typeset.count("<mjx-container") == 2
     assert typeset.count('<mjx-container class="MathJax" jax="CHTML" display="true"') == 1

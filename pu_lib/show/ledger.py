@@ -186,12 +186,7 @@ def _entries() -> dict[str, str]:
 
 def _marks(claim: Claim) -> str:
     """Return what the ledger filter reads of a row."""
-    words = f"{claim.number} {claim.id} {claim.statement} {claim.wrong} {claim.correction}".lower()
-    quoted = html.escape(words, quote=True)
-    return (
-        f' data-status="{claim.status.name.lower()}" data-scope="{claim.scope.name.lower()}"'
-        f' data-words="{quoted}"'
-    )
+    return f' data-status="{claim.status.name.lower()}" data-scope="{claim.scope.name.lower()}"'
 
 
 # The power of the checks

@@ -33,8 +33,9 @@ function render({ model, el }) {
   const refresh = () => {
     Object.entries(controls).forEach(([key, control]) => { if (control.value !== model.get(key)) control.value = model.get(key); });
     const wanted = model.get("words").trim().toLowerCase();
-    const fits = ({ dataset }) =>
-      ["scope", "status"].every((key) => !model.get(key) || dataset[key] === model.get(key)) && dataset.words.includes(wanted);
+    const fits = ({ dataset, textContent }) =>
+      ["scope", "status"].every((key) => !model.get(key) || dataset[key] === model.get(key))
+      && textContent.toLowerCase().includes(wanted);
     let shown = 0;
     document.querySelectorAll("table.ledger:has(tr[data-status])").forEach((table) => {
       let left = 0;
