@@ -21,8 +21,8 @@ __all__ = [
     "project_simplex",
     "require_escort",
     "rows",
+    "scaled_escort",
     "softmax",
-    "unchecked_escort",
     "unchecked_greedy_mask",
     "unchecked_projection",
     "unchecked_softmax",
@@ -97,11 +97,11 @@ def escort(theta: ArrayLike, p: float = 2.0) -> Floats:
     """
     theta = rows("theta", theta)
     require_escort(theta)
-    return unchecked_escort(theta, number("p", p, low=1.0))[0]
+    return scaled_escort(theta, number("p", p, low=1.0))[0]
 
 
-def unchecked_escort(theta: Floats, p: float) -> tuple[Floats, Floats]:
-    """Return the escort transform of finite rows that are not zero, and the norm in it.
+def scaled_escort(theta: Floats, p: float) -> tuple[Floats, Floats, Floats]:
+    r"""Return the escort transform of finite rows that are not zero, and the parts of their norm.
 
     Parameters
     ----------
@@ -114,14 +114,15 @@ def unchecked_escort(theta: Floats, p: float) -> tuple[Floats, Floats]:
     -------
     policy : ndarray, shape (..., n_actions)
         The policy.
-    norm : ndarray, shape (..., 1)
-        The p-norm of each row, scaled so that it does not overflow.
+    scale, total : ndarray, shape (..., 1)
+        The largest modulus m of each row, and the sum of :math:`(|\theta_a|/m)^p`. The p-norm is m
+        times the p-th root of the sum, which may leave the range of floats.
     """
     modulus = np.abs(theta)
     scale = modulus.max(axis=-1, keepdims=True)
     powers = (modulus / scale) ** p
     total = powers.sum(axis=-1, keepdims=True)
-    return np.asarray(powers / total), np.asarray(scale * total ** (1.0 / p))
+    return np.asarray(powers / total), scale, total
 
 
 def project_simplex(x: ArrayLike) -> Floats:

@@ -54,8 +54,8 @@ from pu_lib.parametrizations import (
     greedy_mask,
     project_simplex,
     require_escort,
+    scaled_escort,
     softmax,
-    unchecked_escort,
     unchecked_greedy_mask,
     unchecked_projection,
     unchecked_softmax,
@@ -182,7 +182,7 @@ class EscortPolicyGradient(Update):
 
     def to_policy(self, theta: Floats) -> Floats:
         """Return the policy of checked parameters."""
-        return unchecked_escort(theta, self.p)[0]
+        return scaled_escort(theta, self.p)[0]
 
     def to_parameters(self, pi: Floats) -> Floats:
         """Return parameters of a checked policy."""
@@ -192,10 +192,10 @@ class EscortPolicyGradient(Update):
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
         """Return the new parameters."""
-        pi, norm = unchecked_escort(theta, self.p)
+        pi, scale, total = scaled_escort(theta, self.p)
         direction = np.sign(theta) * pi ** (1.0 - 1.0 / self.p) * advantage(pi, q)
         if self.factor == "keep":
-            weight = weight * self.p / norm
+            weight = weight * self.p / (scale * total ** (1.0 / self.p))
         return np.asarray(theta + weight * direction)
 
     def uniform(self, n_actions: int) -> float:

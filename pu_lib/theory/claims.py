@@ -332,7 +332,8 @@ def _gravity_well(update: Update) -> Entry:
     exponent = math.log(steps[1] / steps[0]) / math.log(DEPTHS[0] / DEPTHS[1])
     found = (
         f"The pull is felt in {pulled:.1%} of the states; from probability {DEPTHS[0]:.2g} "
-        f"the way out takes {number(steps[0])} steps, from {DEPTHS[1]:.2g} {number(steps[1])}."
+        f"the way out takes {number(steps[0])} steps, and from {DEPTHS[1]:.2g} it takes "
+        f"{number(steps[1])}."
     )
     if exponent > ESCAPE:
         return Entry("strong", exponent - ESCAPE, found)
