@@ -282,3 +282,52 @@ def test_no_formula_lost_its_backslash(notebook: Path) -> None:
     """A backslash read as an escape leaves a control character: a bell of what was approx."""
     for cell in nbformat.read(notebook, 4).cells:
         assert not re.search(r"[\x00-\x09\x0b-\x1f]", cell.source), cell.source
+
+
+def targets(statement: ast.stmt, kind: type[ast.AST]) -> set[str]:
+    """Return the names over which the loops or comprehensions in a statement run."""
+    found = [node.target for node in ast.walk(statement) if isinstance(node, kind)]
+    return {n.id for target in found for n in ast.walk(target) if isinstance(n, ast.Name)}
+
+
+def overwritten(cells: list[tuple[str, bool]]) -> set[str]:
+    """Return the names of visible cells that a hidden cell changes before a visible one reads them.
+
+    Parameters
+    ----------
+    cells : list of (str, bool)
+        The source of each cell, and whether the page hides it.
+    """
+    seen: set[str] = set()  # what visible cells have given a value
+    changed: set[str] = set()  # of these, what a hidden cell has given another value since
+    found: set[str] = set()
+    for source, hidden in cells:
+        stored, read = set(), set()
+        for statement in ast.parse(source).body:
+            names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+            loops, local = targets(statement, ast.For), targets(statement, ast.comprehension)
+            read |= {n.id for n in names if isinstance(n.ctx, ast.Load)} - stored - loops - local
+            stored |= {n.id for n in names if isinstance(n.ctx, ast.Store)} - local
+        if hidden:
+            changed |= stored & seen
+        else:
+            found |= read & changed
+            seen |= stored
+            changed -= stored
+    return found
+
+
+def test_a_name_that_a_hidden_cell_changes_is_found() -> None:
+    shown, again = ("theta = 1", False), ("print(theta)", False)
+    assert overwritten([shown, ("theta = 2", True), again]) == {"theta"}
+    assert overwritten([shown, ("[theta for theta in range(3)]", True), again]) == set()
+    assert overwritten([shown, ("theta = 2", True), ("theta = 3\nprint(theta)", False)]) == set()
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_hidden_cells_leave_the_reader_s_names_alone(notebook: Path) -> None:
+    kept = [
+        (cell.source, bool({"remove-cell", "remove-input"} & set(cell.metadata.get("tags", ()))))
+        for cell in cells(notebook, "code")
+    ]
+    assert overwritten(kept) == set()
