@@ -3,8 +3,9 @@
 // it is the same whichever formulas are asked for.
 const { readFileSync } = require("node:fs");
 
-// What is the same in every formula, and said in the style sheet or by HTML itself.
-const NEEDLESS = / (?:style="position: relative;"|xmlns="[^"]*"|unselectable="on"|display="inline")/g;
+// What is the same in every formula and said in the style sheet or by HTML itself, and what MathML that
+// is not drawn need not say of its looks.
+const NEEDLESS = / (?:style="position: relative;"|xmlns="[^"]*"|unselectable="on"|display="inline"|(?:stretchy|data-mjx-texclass)="[^"]*")/g;
 
 const main = async () => {
   const MathJax = await require("mathjax").init({
