@@ -310,18 +310,18 @@ def as_text(entries: Sequence[Entry]) -> str:
         Lines of text.
     """
     lines = [
-        f"{'update':<8}{'best eta':>9}{'median steps':>14}{'95 %':>22}{'mean':>12}{'95 %':>22}"
-        f"{'censored':>10}"
+        f"{'update':<7}{'best eta':>9}{'median':>9}{'95 %':>17}{'mean':>9}{'95 %':>17}"
+        f"{'censored':>9}"
     ]
     for entry in entries:
         best = entry.best
         if not entry.finished:
-            lines.append(f"{entry.update:<8}   no run reached the target")
+            lines.append(f"{entry.update:<7}   no run reached the target")
             continue
         lines.append(
-            f"{entry.update:<8}{entry.best_rate:>9g}{_time(best.median, best):>14}"
-            f"{_range(best.median_low, best.median_high, best):>22}{best.mean:>12,.0f}"
-            f"{_range(best.mean_low, best.mean_high, best):>22}{best.censored:>10.0%}"
+            f"{entry.update:<7}{entry.best_rate:>9g}{_time(best.median, best):>9}"
+            f"{_range(best.median_low, best.median_high, best):>17}{best.mean:>9,.0f}"
+            f"{_range(best.mean_low, best.mean_high, best):>17}{best.censored:>9.0%}"
         )
     if isinstance(entries, Race):
         lines += entries.notes
