@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PROGRAM = Path(__file__).with_name("typeset.cjs")
 RAW = re.compile(
     r'(<(span|div) class="math notranslate nohighlight[^>]*>)\s*\\([(\[])([^<]*?)\\[)\]]\s*'
-    r'(</\2>)([,.;:!?)]*)'
+    r"(</\2>)([,.;:!?)]*)"
 )
 """A formula as Sphinx and `pu_lib.wording` write it, and the punctuation that follows."""
 
