@@ -397,7 +397,8 @@ def test_details_of_another_kind_get_a_sentence():
 
 
 def test_an_interrupt_does_not_wait_for_the_runs(tmp_path):
-    code = (
+    code = (  # a shell that runs the tests in the background has its programs ignore interrupts
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "import sys; from pu_lib.__main__ import main;"
         "sys.exit(main(['sweep', 'chain n_states=40', '--scheme', 'NoExplo', '--update', 'di',"
         f"'--eta', '1000', '--max-steps', '3000000000', '--out', {str(tmp_path)!r}]))"
