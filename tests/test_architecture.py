@@ -25,7 +25,7 @@ from numba import types
 from numpy._core import _multiarray_umath as umath
 from numpy.testing import assert_array_equal
 
-from pu_lib.claims import ledger, sentence_of
+from pu_lib.claims import select, sentence_of
 from pu_lib.empirical import bench
 from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
 from pu_lib.empirical.options import PRESETS
@@ -200,10 +200,9 @@ def test_a_whole_run_ends_with_the_same_bits_on_arm(domain, update, tmp_path, mo
 
 LEARNT = """
 import json
-from pu_lib.claims import judge, ledger
+from pu_lib.claims import judge
 from pu_lib.theory.guide import network
-claim = next(claim for claim in ledger() if claim.id == "sec:deepimpl/pg-es")
-print(json.dumps([judge(claim).found["sentence"], network()]))
+print(json.dumps([judge("sec:deepimpl/pg-es").found["sentence"], network()]))
 """
 
 
@@ -219,6 +218,6 @@ def test_networks_learn_the_same_without_the_vectors_of_this_processor() -> None
     command = [sys.executable, "-c", LEARNT]
     said = subprocess.run(command, env=os.environ | older, capture_output=True, check=True).stdout
     sentence, numbers = json.loads(said)
-    claim = next(claim for claim in ledger() if claim.id == "sec:deepimpl/pg-es")
+    (claim,) = select(["sec:deepimpl/pg-es"])
     assert sentence == sentence_of(claim)
     assert numbers == pytest.approx(kept()["network"], rel=2e-5)

@@ -13,23 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from pu_lib.empirical import store as storing
-from pu_lib.empirical.store import COLUMNS, Cell, Chunk, Store, StoreError
-from pu_lib.empirical.sweep import chunks_of, sweep
+from pu_lib.empirical.store import COLUMNS, Chunk, Store, StoreError
+from pu_lib.empirical.sweep import chunks_of, grid, sweep
 
-CELL = Cell(
-    experiment="test",
-    domain="chain",
-    scheme="HiOffPol",
-    update="pg-es",
-    eta=1.0,
-    n_states=6,
-    n_actions=2,
-    beta=0.8,
-    preset="paper",
-    max_steps=20_000,
-    target=0.5,
-    seed=3,
-)
+GRID = grid("chain n_states=6", ["pg-es"], [1.0], max_steps=20_000, target=0.5, seed=3)
+CELL = GRID[0].cell
 CHUNKS = chunks_of([CELL, replace(CELL, update="ce"), replace(CELL, beta=np.nan)], 9, 3)
 MANY = 4  # of these nine chunks, eight are merged into two files
 
