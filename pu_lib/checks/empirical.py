@@ -135,12 +135,11 @@ def wall_is_rounding(
     """
     from pu_lib.empirical.rounding import passed_without
 
-    worst, least = Worst("the share of the lost runs that pass minus 0.9"), 1.0
-    for name in panels:
-        share = float(passed_without(name, table)[0])
-        least = min(least, share)
-        worst.add(share - 0.9, panel=PANELS[name].words)
-    return judged(worst, evidence=[{"least share": f"{100 * least:.0f} %"}])
+    worst = Worst("the share of the lost runs that pass minus 0.9")
+    shares = {PANELS[name].words: passed_without(name, table) for name in panels}
+    for panel, share in shares.items():
+        worst.add(share - 0.9, panel=panel)
+    return judged(worst, evidence=[{"least share": f"{100 * min(shares.values()):.0f} %"}])
 
 
 @check(

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.arrays import Floats
-from pu_lib.empirical.bootstrap import draws
 from pu_lib.empirical.jekyll_hyde import Memory, Run
 from pu_lib.empirical.results import PANELS, Results, Runs, results_of
 from pu_lib.empirical.store import Cell
@@ -146,7 +145,7 @@ def shares(panel: str, table: Runs = None) -> tuple[Floats, Floats, Floats]:
     return axis, floats.sum(axis=0) / both.sum(axis=0), scaled.sum(axis=0) / both.sum(axis=0)
 
 
-def passed_without(panel: str, table: Runs = None, eta: float = 3.0) -> Floats:
+def passed_without(panel: str, table: Runs = None, eta: float = 3.0) -> float:
     """Return the share of the runs lost in floats at large rates that pass with exponents.
 
     Parameters
@@ -160,15 +159,12 @@ def passed_without(panel: str, table: Runs = None, eta: float = 3.0) -> Floats:
 
     Returns
     -------
-    ndarray, shape (1 + resamples,)
-        The share, and after it its bootstrap resamples over runs.
+    float
+        The share; 0 where no run is lost.
     """
     axis, floats, scaled, _ = _pairs(panel, table)
     lost = floats & (axis >= eta)
-    counts = np.stack([(lost & ~scaled).sum(axis=1), lost.sum(axis=1)])
-    chosen = [np.arange(len(floats)), *draws(len(floats))]
-    saved, all_lost = np.stack([counts[:, runs].sum(axis=1) for runs in chosen], axis=1)
-    return np.asarray(saved / np.maximum(all_lost, 1))
+    return float((lost & ~scaled).sum() / max(lost.sum(), 1))
 
 
 _Flags = NDArray[np.bool_]

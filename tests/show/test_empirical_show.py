@@ -133,7 +133,7 @@ def test_shares_lost_in_floats_and_without():
     assert (floats[rates > 3] > 0.5).all()
     assert (scaled[rates > 3] == 0.0).all()
     assert (floats[rates < 1] == scaled[rates < 1]).all()
-    assert passed_without("cliff")[0] == 1.0
+    assert passed_without("cliff") == 1.0
 
 
 @pytest.mark.parametrize(
