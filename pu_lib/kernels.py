@@ -163,9 +163,10 @@ def di(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> N
     kept = 0
     for a in range(n_actions):
         kept += theta[a] > threshold
-    # A turn drops an action or is the last; where one is left there is a closed form below. Nothing
-    # is tested beforehand: with three actions a wrong guess costs more than the only turn.
+    # A turn drops an action or is the last; where one is left there is a closed form below.
     for _ in range(n_actions - 2):
+        if kept == 1:
+            break
         total = 0
         for a in range(n_actions):
             total += choose(theta[a] > threshold, theta[a], 0)
