@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pu_lib.arrays import Floats, first_index, require_distributions
+from pu_lib.arrays import Floats, first_index, require_distributions, whole
 from pu_lib.kernels import Kernel
 from pu_lib.parametrizations import rows, weights
 
@@ -223,12 +223,11 @@ class Update(ABC):
         Raises
         ------
         ValueError
-            If there is no state, fewer than two actions, or too many of both to be stored.
+            If either is not an integer, or if there is no state, fewer than two actions, or too
+            many of both to be stored.
         """
-        if n_states < 1:
-            raise ValueError(f"n_states: expected at least one state, got {n_states}.")
-        if n_actions < 2:
-            raise ValueError(f"n_actions: expected at least two actions, got {n_actions}.")
+        n_states = whole("n_states", n_states, low=1)
+        n_actions = whole("n_actions", n_actions, low=2)
         if n_states * n_actions > _MOST_PARAMETERS:
             raise ValueError(
                 f"n_states: {n_states} states and {n_actions} actions have more than the "

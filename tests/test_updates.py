@@ -1,5 +1,7 @@
 """The five updates against finite differences, automatic differentiation and their invariances."""
 
+from decimal import Decimal
+
 import autograd
 import autograd.numpy as anp
 import numpy as np
@@ -417,6 +419,10 @@ BAD_INPUT = {
         r"pi: .*0 at index \(1, 1\)",
     ),
     "no state": (lambda: UPDATES["ce"].initial(0, 2), "n_states"),
+    "a number of states that is none": (
+        lambda: UPDATES["ce"].initial(Decimal("NaN"), 2),
+        "n_states: expected an integer",
+    ),
     "a start with one action": (lambda: UPDATES["ce"].initial(2, 1), "n_actions"),
     "a step beyond the range of floats": (
         lambda: STEP([1.7e308] * 2, [0.0, 1.0], 1.7e308),

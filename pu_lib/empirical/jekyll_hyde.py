@@ -37,6 +37,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from pu_lib.arrays import whole
 from pu_lib.empirical.actors import configured, start_of
 from pu_lib.empirical.options import PRESETS, Options, Scheme
 from pu_lib.empirical.problem import Problem, exact_performance
@@ -224,8 +225,7 @@ def simulate(
     tokens = _tokens(problem, chosen, options)
     if not (np.isfinite(eta) and eta > 0.0):
         raise ValueError(f"eta: expected a finite number > 0, got {eta}.")
-    if max_steps < 1:
-        raise ValueError(f"max_steps: expected at least 1, got {max_steps}.")
+    max_steps = whole("max_steps", max_steps, low=1)
     memory = Memory() if memory is None else memory
     memory.prepare(problem, chosen, options, max_steps)
     run = loop.run_kept if chosen.kernel in KERNELS else loop.run_fresh

@@ -176,8 +176,7 @@ def race(
     """
     if scheme not in SCHEMES:
         raise ValueError(f"scheme: expected one of {', '.join(SCHEMES)}, got {scheme!r}.")
-    if runs < 1 or max_steps < 1:
-        raise ValueError(f"runs, steps: expected at least one of each, got {runs}, {max_steps}.")
+    runs, max_steps = whole("runs", runs, low=1), whole("max_steps", max_steps, low=1)
     chosen = RACE_RATES if rates is None else tuple(rates)
     if not chosen or any(not number("eta", eta) > 0.0 for eta in chosen):
         raise ValueError(f"eta: expected finite numbers > 0, got {list(chosen)}.")

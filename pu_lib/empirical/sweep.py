@@ -221,8 +221,7 @@ def chunks_of(cells: Iterable[Cell], runs: int, size: int, first: int = 0) -> li
     """
     whole("size", size, low=1)
     cells = list(cells)
-    if runs < 1:
-        raise ValueError(f"runs: expected at least one, got {runs}.")
+    runs = whole("runs", runs, low=1)
     if len(cells) * (runs // size) > _MOST_CHUNKS:
         raise ValueError(
             f"runs: {runs} runs of {len(cells)} settings make more than {_MOST_CHUNKS} chunks."
@@ -377,9 +376,7 @@ def _computing(
 
 
 def _threads(workers: int | None) -> int:
-    if workers is not None and workers < 1:
-        raise ValueError(f"workers: expected at least one, got {workers}.")
-    return workers or os.cpu_count() or 1
+    return (os.cpu_count() or 1) if workers is None else whole("workers", workers, low=1)
 
 
 def run_chunks(

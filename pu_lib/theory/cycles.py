@@ -33,6 +33,7 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 from numpy.typing import NDArray
 
+from pu_lib.arrays import whole
 from pu_lib.exact import ball
 from pu_lib.kernels import ce
 from pu_lib.theory.cycle_examples import FOUR_STATES, THREE_STATES, CycleExample, Phase
@@ -113,20 +114,19 @@ def simulate(
     ValueError
         If there is no period, or the update cannot be run; see `pu_lib.theory.deterministic`.
     """
-    if periods < 1:
-        raise ValueError(f"periods: expected at least one period, got {periods}.")
+    periods = whole("periods", periods, low=1)
     mdp, weights = example.tables, example.weights
     theta = np.zeros_like(mdp.rewards)
     for s, row in enumerate(example.start if start is None else start):
         theta[s, : len(row)] = row
-    whole = run_process(mdp, update, theta, weights, (periods - 1) * len(weights))
-    last = run_process(mdp, update, whole.theta, weights, len(weights))
+    first = run_process(mdp, update, theta, weights, (periods - 1) * len(weights))
+    last = run_process(mdp, update, first.theta, weights, len(weights))
     return Orbit(
-        values=np.concatenate([whole.values, last.values]),
-        greedy=np.concatenate([whole.greedy, last.greedy]),
-        gaps=np.concatenate([whole.gaps, last.gaps]),
+        values=np.concatenate([first.values, last.values]),
+        greedy=np.concatenate([first.greedy, last.greedy]),
+        gaps=np.concatenate([first.gaps, last.gaps]),
         theta=last.theta,
-        drift=float(np.abs(last.theta - whole.theta).max()),
+        drift=float(np.abs(last.theta - first.theta).max()),
     )
 
 

@@ -85,7 +85,7 @@ def test_sweep_of_a_process_in_a_file(tmp_path, own_process):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["sweep", "chain", "--runs", "0"], "runs: expected at least one"),
+        (["sweep", "chain", "--runs", "0"], "runs: expected an integer, at least 1"),
         (["sweep", "chain", "--eta", "-1"], "eta: expected"),
         (["sweep", "chain", "--update", "sgd"], "update: expected"),
         (["sweep", "chain", "--scheme", "Some"], "scheme: expected"),
@@ -104,7 +104,7 @@ def test_sweep_of_a_process_in_a_file(tmp_path, own_process):
         (["sweep", "NoSuchEnvironment-v0"], "cannot be made"),
         (["race", "nowhere.npz"], "there is no such file"),
         (["race", "CartPole-v1"], "no transition table"),
-        (["race", "FrozenLake-v1", "--runs", "0"], "runs, steps: expected at least one"),
+        (["race", "FrozenLake-v1", "--runs", "0"], "runs: expected an integer, at least 1"),
         (["race", "FrozenLake-v1", "--scheme", "x"], "scheme: expected one of"),
         (["race", "FrozenLake-v1", "--eta", "nan"], "eta: expected"),
         (["race", "FrozenLake-v1", "--figure", "/no/such/place.png"], "there is no directory"),

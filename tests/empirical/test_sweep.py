@@ -526,9 +526,9 @@ def test_the_same_stream_and_process_for_every_setting():
 
 
 def test_no_runs_get_a_sentence():
-    with pytest.raises(ValueError, match="runs: expected at least one"):
+    with pytest.raises(ValueError, match="runs: expected an integer, at least 1"):
         chunks_of([CELL], 0, 10)
-    with pytest.raises(ValueError, match="workers: expected at least one"):
+    with pytest.raises(ValueError, match="workers: expected an integer, at least 1"):
         sweep([], "unused", workers=0)
 
 
