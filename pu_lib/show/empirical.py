@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from pu_lib.claims import Scope, confirm, select
+from pu_lib.claims import Confirmed, Scope, confirm, select
 from pu_lib.empirical import details, published
 from pu_lib.empirical.results import (
     PANELS,
@@ -486,7 +486,7 @@ def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
 # Words
 
 
-def verdicts(*ids: str) -> Html:
+def verdicts(*ids: str) -> Confirmed:
     """Confirm claims, with their parts, and show what was found.
 
     Raises
@@ -494,7 +494,7 @@ def verdicts(*ids: str) -> Html:
     AssertionError
         If a verdict has another status than the ledger records.
     """
-    return Html(confirm(*select(list(ids)))._repr_html_())
+    return confirm(*select(list(ids)))
 
 
 def tally() -> Html:
