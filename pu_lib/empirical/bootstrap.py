@@ -16,7 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.arrays import Floats
 
-__all__ = ["LEVEL", "RESAMPLES", "draws", "interval", "lower_quantile"]
+__all__ = [
+    "LEVEL",
+    "RESAMPLES",
+    "draws",
+    "interval",
+    "lower_quantile",
+    "multiplicities",
+    "resampled_quantile",
+]
 
 RESAMPLES = 1000
 """Bootstrap resamples, everywhere in this library."""
@@ -46,6 +54,26 @@ def draws(n_runs: int) -> NDArray[np.int64]:
     return index
 
 
+@lru_cache(maxsize=32)
+def multiplicities(n_runs: int) -> NDArray[np.int64]:
+    """Return how often each resample has each run.
+
+    Parameters
+    ----------
+    n_runs : int
+        How many runs there are, at least one.
+
+    Returns
+    -------
+    ndarray of int64, shape (RESAMPLES, n_runs)
+        Counts of the numbers in `draws`; read-only.
+    """
+    places = draws(n_runs) + n_runs * np.arange(RESAMPLES)[:, np.newaxis]
+    counts = np.bincount(places.ravel(), minlength=places.size).reshape(places.shape)
+    counts.setflags(write=False)
+    return counts
+
+
 def interval(values: ArrayLike, level: float = LEVEL) -> Floats:
     """Return the ends of the percentile interval of resampled values.
 
@@ -65,7 +93,7 @@ def interval(values: ArrayLike, level: float = LEVEL) -> Floats:
     Raises
     ------
     ValueError
-        If the level is out of range, or there is no value.
+        If the level is out of range, or there is no value, or one that is not a number.
 
     Examples
     --------
@@ -75,6 +103,8 @@ def interval(values: ArrayLike, level: float = LEVEL) -> Floats:
     ordered = np.sort(np.asarray(values, dtype=np.float64), axis=0)
     if not 0.0 < level < 1.0 or not len(ordered):
         raise ValueError(f"level: expected values and a share in (0, 1), got {level}.")
+    if np.isnan(ordered).any():
+        raise ValueError("values: expected numbers or infinities, got nan.")
     k = int((len(ordered) - 1) * (1.0 - level) / 2.0)
     return np.stack([ordered[k], ordered[len(ordered) - 1 - k]])
 
@@ -96,3 +126,30 @@ def lower_quantile(times: Floats, order: float) -> Floats:
     """
     k = int(np.ceil(order * len(times))) - 1
     return np.asarray(np.partition(times, k, axis=0)[k])
+
+
+def resampled_quantile(times: Floats, order: float) -> Floats:
+    """Return the `lower_quantile` of every resample.
+
+    Parameters
+    ----------
+    times : ndarray, shape (runs, curves)
+        Times; those of runs that never ended may be infinite.
+    order : float
+        Share, in (0, 1].
+
+    Returns
+    -------
+    ndarray, shape (RESAMPLES, curves)
+        For each resample one of the times in each column.
+    """
+    k = int(np.ceil(order * len(times))) - 1
+    counts = np.ascontiguousarray(multiplicities(len(times)).T, dtype=np.int32)
+    found = np.empty((RESAMPLES, times.shape[1]))
+    for column, quantiles in zip(times.T, found.T, strict=True):
+        # The runs are sorted once: where their counts add up to more than k stands the quantile.
+        ranking = np.argsort(column)
+        met = counts[ranking]
+        np.cumsum(met, axis=0, out=met)
+        quantiles[:] = column[ranking[np.count_nonzero(met <= k, axis=0)]]
+    return found

@@ -32,7 +32,14 @@ if TYPE_CHECKING:
 
 from pu_lib.arrays import Floats
 from pu_lib.domains import DOMAINS
-from pu_lib.empirical.bootstrap import RESAMPLES, draws, interval, lower_quantile
+from pu_lib.empirical.bootstrap import (
+    RESAMPLES,
+    draws,
+    interval,
+    lower_quantile,
+    multiplicities,
+    resampled_quantile,
+)
 from pu_lib.updates import PAPER, UPDATES
 
 __all__ = [
@@ -94,6 +101,8 @@ STATISTICS = MappingProxyType(
     }
 )
 """The statistics of a panel, with their names in words."""
+
+_ORDERS = {"median": 0.5, "decile": 0.9}
 
 
 _DOMAIN_OF = {
@@ -306,7 +315,10 @@ class Curves:
 
     def point(self, statistic: str) -> Floats:
         """Return a statistic of every curve, shape (updates, positions)."""
-        return self._of(statistic, None)
+        found = np.empty(self.steps.shape[1:])
+        for here, steps, censored in self._alike:
+            found[here] = _statistic(statistic, steps, censored)
+        return found
 
     @cached_property
     def _resampled(self) -> dict[str, Floats]:
@@ -315,7 +327,9 @@ class Curves:
     def resampled(self, statistic: str) -> Floats:
         """Return it for every bootstrap resample, shape (resamples, updates, positions)."""
         if statistic not in self._resampled:
-            found = np.stack([self._of(statistic, number) for number in range(RESAMPLES)])
+            found = np.empty((RESAMPLES, *self.steps.shape[1:]))
+            for here, steps, censored in self._alike:
+                found[:, here] = _resampled_statistic(statistic, steps, censored)
             self._resampled[statistic] = found
         return self._resampled[statistic]
 
@@ -337,14 +351,6 @@ class Curves:
             for here in [counts == n]
         ]
 
-    def _of(self, statistic: str, resample: int | None) -> Floats:
-        """Return a statistic of all runs, or of those of one resample."""
-        found = np.empty(self.steps.shape[1:])
-        for here, steps, censored in self._alike:
-            runs = slice(None) if resample is None else draws(len(steps))[resample]
-            found[here] = _statistic(statistic, steps[runs], censored[runs])
-        return found
-
 
 def _statistic(statistic: str, steps: Floats, censored: NDArray[np.bool_]) -> Floats:
     """Return a statistic of each column of runs."""
@@ -352,7 +358,16 @@ def _statistic(statistic: str, steps: Floats, censored: NDArray[np.bool_]) -> Fl
         return np.asarray(censored.mean(axis=0), dtype=np.float64)
     if statistic == "mean":
         return np.asarray(steps.mean(axis=0))
-    return lower_quantile(steps, {"median": 0.5, "decile": 0.9}[statistic])
+    return lower_quantile(steps, _ORDERS[statistic])
+
+
+def _resampled_statistic(statistic: str, steps: Floats, censored: NDArray[np.bool_]) -> Floats:
+    """Return a statistic of each column in each resample of the runs."""
+    if statistic in _ORDERS:
+        return resampled_quantile(steps, _ORDERS[statistic])
+    # Recorded times are whole numbers, as counts are: the sum is exact in whatever order.
+    recorded = censored if statistic == "censored" else steps
+    return np.asarray(multiplicities(len(steps)) @ recorded.astype(np.float64) / len(steps))
 
 
 @dataclass(frozen=True, eq=False)

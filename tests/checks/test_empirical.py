@@ -12,7 +12,13 @@ from pu_lib.checks.parts import Part, judge_parts, over_runs
 from pu_lib.claims import check_of, judge, ledger
 from pu_lib.empirical import details, interventions, panels
 from pu_lib.empirical.actors import start_of
-from pu_lib.empirical.bootstrap import RESAMPLES, draws, interval, lower_quantile
+from pu_lib.empirical.bootstrap import (
+    RESAMPLES,
+    draws,
+    interval,
+    lower_quantile,
+    resampled_quantile,
+)
 from pu_lib.empirical.curves import after_shift, alike, bandwidth, factor_apart
 from pu_lib.empirical.details import ranking
 from pu_lib.empirical.options import PRESETS, Schedule
@@ -125,6 +131,8 @@ def test_the_ends_of_an_interval_are_values_of_resamples():
     for level in (0.0, 1.0):
         with pytest.raises(ValueError, match="level"):
             interval([1.0], level)
+    with pytest.raises(ValueError, match=r"values: .*nan"):
+        interval([1.0, np.nan])
 
 
 def test_resamples_depend_on_the_number_of_runs_alone():
@@ -140,6 +148,24 @@ def test_quantiles_are_times_that_were_recorded():
     assert lower_quantile(np.array([4.0, 1.0, 3.0, 2.0]), 0.51) == 3.0
     assert lower_quantile(np.array([1.0, np.inf, np.inf]), 0.5) == np.inf
     assert lower_quantile(np.array([5.0]), 0.1) == 5.0
+
+
+@pytest.mark.parametrize("n_runs", [1, 2, 7, 40])
+def test_statistics_of_resamples_are_those_of_the_runs_drawn(n_runs):
+    rng = np.random.default_rng(n_runs)
+    times = rng.integers(1, 9, size=(n_runs, 2, 3)).astype(float)
+    curves = Curves(np.arange(3.0), ("ce", "di"), times, times == 8.0)
+    drawn = times[draws(n_runs)]  # resamples by runs by updates by positions
+    for order in (0.01, 0.25, 0.5, 0.9, 1.0):
+        found = resampled_quantile(times[:, 0], order)
+        assert np.array_equal(found, [lower_quantile(each, order) for each in drawn[:, :, 0]])
+    assert np.array_equal(curves.resampled("median"), [lower_quantile(x, 0.5) for x in drawn])
+    assert np.array_equal(curves.resampled("decile"), [lower_quantile(x, 0.9) for x in drawn])
+    assert np.array_equal(curves.resampled("mean"), drawn.mean(axis=1))
+    assert np.array_equal(curves.resampled("censored"), (drawn == 8.0).mean(axis=1))
+    never = np.where(times[:, 0] == 8.0, np.inf, times[:, 0])
+    expected = [lower_quantile(never[each], 0.9) for each in draws(n_runs)]
+    assert np.array_equal(resampled_quantile(never, 0.9), expected)
 
 
 def test_medians_and_means_are_those_of_kaplan_and_meier():
