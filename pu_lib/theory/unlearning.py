@@ -266,8 +266,11 @@ def _fewest(walker: Walker, n: int, chosen: Setting) -> arb:
 
 def _written(number: arb) -> str:
     """Write a large number as a power of ten, or of a power of ten."""
-    power = float((number.log() / arb(10).log()).lower())
-    return f"10^{int(power)}" if power < 1e6 else f"10^(10^{int(math.log10(power))})"
+    ten = arb(10).log()
+    power = number.log() / ten
+    if power < 1e6:
+        return f"10^{int(float(power.lower()))}"
+    return f"10^(10^{int(float((power.log() / ten).lower()))})"
 
 
 def is_known(chosen: Setting) -> bool:

@@ -145,6 +145,7 @@ def test_errors_are_sentences(arguments, words):
         ({"n": 10**9, "update": "ce", "start": "1/5"}, "no bound on n' is proved"),
         ({"n": 1, "eta": 1000}, r"at least 10\^213 backward"),
         ({"n": 1, "eta": "1e300"}, r"at least 10\^\(10\^299\) backward"),
+        ({"n": 1, "eta": 3 * 10**4000}, r"at least 10\^\(10\^3999\) backward"),
         ({"n": 5, "update": "ce", "start": "1e-300"}, r"at least 10\^29\d backward"),
         ({"n": 5, "update": "pg-es", "p": 3, "eta": "1.33333333334"}, r"at least 10\^1\d backward"),
     ],
