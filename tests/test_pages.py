@@ -333,8 +333,21 @@ SHRUNK = """() => [...document.querySelectorAll('main figure img')]
   .map((image) => image.alt)"""
 
 
+UNSAID = """() => [...document.querySelectorAll('main :is(table, pre)')]
+  .filter((box) => box.checkVisibility() && box.scrollWidth > box.clientWidth + 1)
+  .filter((box) => ['auto', 'scroll'].includes(getComputedStyle(box).overflowX))
+  .filter((box) => box.tabIndex !== 0 || getComputedStyle(box).backgroundImage === 'none')
+  .map((box) => box.textContent.trim().slice(0, 80))"""
+
+
 def _check_figures(visit: Visit) -> None:
-    """On a phone no figure is broader than the screen, or shrunk until it cannot be read."""
+    """On a phone no figure is broader than the screen, or shrunk until it cannot be read.
+
+    A table or code that is broader shows that it scrolls, by keyboard as well.
+    """
+    visit.page.evaluate(SETTLED)
+    for text in visit.page.evaluate(UNSAID):
+        visit.fault(f"scrolls on a phone, and nothing says so: {text}")
     for text in visit.page.evaluate(LARGE):
         visit.fault(f"broader than a phone: {text}")
     for text in visit.page.evaluate(SHRUNK):
