@@ -98,6 +98,7 @@
       subtree: true,
     });
   });
+  window.addEventListener("beforeprint", () => document.documentElement.classList.add("pu-settled"));
   window.addEventListener("resize", later(arrange));
   window.addEventListener("click", later(arrange)); // may have opened what was folded
 })();
