@@ -32,6 +32,8 @@ EXECUTED = ROOT / "_build" / "jupyter_execute"
 REPORTS = ROOT / "_build" / "pages"
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 LARGEST_PAGE, LARGEST_MEDIAN, LARGEST_BOOK = 3_000_000, 1_000_000, 40_000_000
+PAPER = 643
+"""The width of a printed line on A4 in pixels; the margin on the right has 75 more."""
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
 PAGES = [TOC["root"], *(c["file"] for part in TOC["parts"] for c in part["chapters"]), "genindex"]
@@ -218,11 +220,46 @@ def test_page_from_disk(book: Path, tab: Page, name: str) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     _check_width(visit, 390)
     _check_figures(visit)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
-    page.set_viewport_size({"width": 700, "height": 990})
-    _check_width(visit, 700)
+    page.set_viewport_size({"width": PAPER, "height": 970})
+    _check_width(visit, PAPER)
     _check_tables(visit)
+    _check_paper(visit)
     visit.close()
+
+
+def test_nothing_fades_in_and_all_is_drawn_that_is_printed_at_once(
+    book: Path, browser: Browser
+) -> None:
+    """A page that was just opened: its scripts had no time, its figure was not in sight."""
+    if "book/empirical" not in PAGES:
+        pytest.skip("the book has no page on the experiments")
+    page = browser.new_page(color_scheme="dark", viewport={"width": 1280, "height": 400})
+    page.add_init_script("window.requestIdleCallback = () => {}")
+    page.goto((book / "book/empirical.html").as_uri())
+    page.wait_for_selector(".pu-live", state="attached")
+    assert not page.evaluate(FADES)
+    assert page.evaluate(UNDRAWN) == ["pu-live pu-live-chain"]
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(UNDRAWN) == []
+    assert page.evaluate(FADES), "once the page has settled, the theme may animate what it likes"
+    words = page.locator(".pu-live-words")
+    assert words.inner_text().startswith("PG-SM reached 95 % of the best return")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert words.inner_text().endswith("press Play.")
+    page.close()
+
+
+def test_the_ledger_is_printed_without_what_is_folded(book: Path, browser: Browser) -> None:
+    if "book/claims" not in PAGES:
+        pytest.skip("the book has no ledger")
+    page = browser.new_page()
+    page.goto((book / "book/claims.html").as_uri())
+    page.wait_for_function(DRAWN)
+    sheets = page.pdf(format="A4").count(b"/Type /Page\n")
+    assert 20 <= sheets <= 40, sheets
+    page.close()
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -323,6 +360,44 @@ def _check_tables(visit: Visit) -> None:
         visit.fault(f"a table is broader than its page: {text}")
 
 
+CONTROLS = """() => [...document.querySelectorAll(
+    'main :is(input, select, textarea, button:not(.pu-live-panel))')]
+  .filter((box) => box.checkVisibility({visibilityProperty: true}) && box.offsetWidth > 1)
+  .map((box) => box.outerHTML.slice(0, 80))"""
+"""Of the buttons a panel of the comic is printed: it is a picture."""
+
+UNDRAWN = """() => [...document.querySelectorAll('.pu-live')]
+  .filter((box) => [...box.querySelectorAll('svg')].some((svg) => svg.childElementCount === 0))
+  .map((box) => box.className)"""
+
+INVITING = """() => [...document.querySelectorAll('.pu-live-words')].map((box) => box.textContent)
+  .filter((words) => /\\b(press Play|Train them)\\b/i.test(words))"""
+
+FADES = """() => [...document.querySelectorAll('body *')]
+  .some((box) => getComputedStyle(box).transitionDuration !== '0s')"""
+
+TWICE = """() => [...document.fonts]
+  .map((face) => [face.family, face.style, face.weight, face.unicodeRange].join())
+  .filter((face, index, all) => all.indexOf(face) !== index)"""
+
+CLIPPED = """() => [...document.querySelectorAll('main mjx-math')]
+  .filter((box) => box.getBoundingClientRect().right > innerWidth + 75)
+  .map((box) => box.closest('[id]').id)"""
+
+
+def _check_paper(visit: Visit) -> None:
+    """On paper a figure is drawn and nothing is to be pressed, and formulas keep their typeface."""
+    for words, found in (
+        ("a control is printed", CONTROLS),
+        ("a live figure is printed empty", UNDRAWN),
+        ("paper invites to press what it has not", INVITING),
+        ("a typeface is declared twice, and lost in print", TWICE),
+        ("a formula goes on beyond the edge of the sheet, in", CLIPPED),
+    ):
+        for text in visit.page.evaluate(found):
+            visit.fault(f"{words}: {text}")
+
+
 LARGE = """() => [...document.querySelectorAll('.bd-article :is(img, svg, figure, .pu-live)')]
   .filter((box) => box.checkVisibility() && box.getBoundingClientRect().right > innerWidth + 1)
   .map((box) => box.outerHTML.slice(0, 120))"""
@@ -333,8 +408,21 @@ SHRUNK = """() => [...document.querySelectorAll('main figure img')]
   .map((image) => image.alt)"""
 
 
+UNSAID = """() => [...document.querySelectorAll('main :is(table, pre)')]
+  .filter((box) => box.checkVisibility() && box.scrollWidth > box.clientWidth + 1)
+  .filter((box) => ['auto', 'scroll'].includes(getComputedStyle(box).overflowX))
+  .filter((box) => box.tabIndex !== 0 || getComputedStyle(box).backgroundImage === 'none')
+  .map((box) => box.textContent.trim().slice(0, 80))"""
+
+
 def _check_figures(visit: Visit) -> None:
-    """On a phone no figure is broader than the screen, or shrunk until it cannot be read."""
+    """On a phone no figure is broader than the screen, or shrunk until it cannot be read.
+
+    A table or code that is broader shows that it scrolls, by keyboard as well.
+    """
+    visit.page.evaluate(SETTLED)
+    for text in visit.page.evaluate(UNSAID):
+        visit.fault(f"scrolls on a phone, and nothing says so: {text}")
     for text in visit.page.evaluate(LARGE):
         visit.fault(f"broader than a phone: {text}")
     for text in visit.page.evaluate(SHRUNK):

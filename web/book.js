@@ -52,10 +52,17 @@
     const scroll = boxes.map((box) => box.scrollWidth > box.clientWidth + 1
       && ["auto", "scroll"].includes(getComputedStyle(box).overflowX));
     boxes.forEach((box, index) => {
-      if (scroll[index]) box.tabIndex = 0;
-      else if (box.getAttribute("tabindex") === "0") box.removeAttribute("tabindex");
+      if (scroll[index]) {
+        box.tabIndex = 0;
+        if (box.matches("table:not(:has(> caption))")) box.ariaLabel = "Table that scrolls sideways";
+      } else if (box.getAttribute("tabindex") === "0") box.removeAttribute("tabindex");
     });
   };
+
+  // Printed tables: several lines with gaps inside.
+  document.querySelectorAll(".cell_output pre").forEach((text) => {
+    text.classList.toggle("pu-columns", text.textContent.match(/\S {2,}\S.*\n/g)?.length > 2);
+  });
 
   // The bibliography is a list whose items carry a role that is no longer in use.
   document.querySelectorAll("[role=doc-biblioentry]").forEach((entry) => (entry.role = "listitem"));
@@ -91,6 +98,7 @@
       subtree: true,
     });
   });
+  window.addEventListener("beforeprint", () => document.documentElement.classList.add("pu-settled"));
   window.addEventListener("resize", later(arrange));
   window.addEventListener("click", later(arrange)); // may have opened what was folded
 })();

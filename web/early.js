@@ -14,6 +14,8 @@ window.FontAwesomeConfig = { observeMutations: false };
   const load = () => new Promise((resolve) => {
     const ready = () => {
       MathJax.startup.defaultReady();
+      // vendor/formulas.css has declared the typefaces: declared again, they are lost in print
+      MathJax.startup.output.font.addFontURLs = () => {};
       resolve();
     };
     window.MathJax = { options: { enableMenu: false }, startup: { typeset: false, ready } };

@@ -166,6 +166,14 @@ function render({ model, el }) {
       [name, race(name, get("n"), get("eta"), get("schedule"))]));
   }
 
+  // On paper all are back.
+  function finish() {
+    stop();
+    phase = "done";
+    settle();
+    names.forEach((name) => draw(name, get("n"), last()));
+  }
+
   // A new setting: the runners stand where n steps take them.
   function reset(next) {
     stop();
@@ -179,6 +187,13 @@ function render({ model, el }) {
 
   ["n", "eta", "schedule"].forEach((key) => model.on(`change:${key}`, () => reset("trained")));
   reset("ready");
+  let before = phase;
+  onPaper(() => {
+    before = phase;
+    finish();
+  }, () => {
+    if (before !== "done") reset(before === "ready" ? "ready" : "trained");
+  });
 }
 
 // Only DI arrives at its wall; what is 1 for another update is a number that was rounded.

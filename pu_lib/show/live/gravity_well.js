@@ -48,7 +48,7 @@ function render({ model, el }) {
     html("div", { class: "pu-live-bar" }, run.play, time.row),
     html("div", { class: "pu-live-bar" }, middle.row, weight.row),
     html("div", { class: "pu-live-columns" }, ...panels.map(({ box }) => box)),
-    html("p", { class: "pu-live-key" }, "Grey: another action gains more than the best. Dark: the best action even loses. Thin lines: other starts. A tick is ten steps."),
+    html("p", { class: "pu-live-key" }, "Pale grey: another action gains more than the best. Full grey: the best action even loses. Thin lines: other starts. A tick is ten steps."),
     room, words);
 
   const chosen = () => sides.map(get);
@@ -152,7 +152,7 @@ function render({ model, el }) {
     let text;
     if (now === 0) {
       text = `a₁ is the best action, and starts with ${share(get("policy")[0])}. ${
-        asked.guess() ? "Press Play." : "Make a guess, then press Play."} Drag the black point to start elsewhere.`;
+        asked.guess() ? "Press Play." : "Make a guess, then press Play."} Drag the point to start elsewhere.`;
     } else if (now === times.length - 1) {
       text = `${asked.judge([course(pair[0]).kind])}The probability of a₁: ${pair.map(told).join(" ")}${
         pair.length > 1 && runs[pair[0]].path.every((pi, t) => Math.abs(pi[0] - best(pair[1], t)) < 1e-9) ? " The two curves coincide." : ""}`;

@@ -20,6 +20,12 @@ function html(tag, attributes = {}, ...children) {
   return node;
 }
 
+// Before the page is printed, and after: on paper nothing can be pressed, chosen or scrolled to.
+function onPaper(before, after = () => {}) {
+  window.addEventListener("beforeprint", before);
+  window.addEventListener("afterprint", after);
+}
+
 function slider(label, low, high, increment, value, show, change) {
   const input = html("input", {
     type: "range", min: `${low}`, max: `${high}`, step: `${increment}`, "aria-label": label,
@@ -48,7 +54,9 @@ function select(label, options, value, change) {
     ...options.map(([key, text]) => html("option", { value: `${key}` }, text)));
   list.value = `${value}`;
   list.addEventListener("change", () => change(list.value));
-  const row = html("label", { class: "pu-live-select" }, html("span", {}, label), list);
+  const chosen = html("span", { class: "pu-live-chosen" });
+  onPaper(() => { chosen.textContent = list.selectedOptions[0].textContent; });
+  const row = html("label", { class: "pu-live-select" }, html("span", {}, label), list, chosen);
   row.set = (key) => { list.value = `${key}`; };
   return row;
 }
@@ -152,6 +160,14 @@ function playback(time, end, seconds, show, words) {
     time.set(Math.floor(t));
     show(Math.floor(t));
   }
+  // what was not played is printed at its end
+  const unplayed = (t) => {
+    if (now === 0) [time.set, show].forEach((put) => put(t));
+  };
+  onPaper(() => {
+    halt();
+    unplayed(end());
+  }, () => unplayed(0));
   return { play, halt, set: (t) => { now = t; halt(); } };
 }
 
@@ -175,6 +191,8 @@ function later(action) {
   };
 }
 
+const PAPER = 790; // the room of a figure on a printed page, at the scale of live.css
+
 // Draw anew whenever the room changes: draw(width in pixels).
 function fit(box, draw) {
   let width = 0;
@@ -185,6 +203,14 @@ function fit(box, draw) {
     }
   };
   new ResizeObserver(again).observe(box); // which calls once at the start
+  let screen = 0;
+  onPaper(() => {
+    [screen, width] = [width, PAPER];
+    draw(width);
+  }, () => {
+    width = screen;
+    if (width > 0) draw(width);
+  });
   return () => { if (width > 0) draw(width); };
 }
 
