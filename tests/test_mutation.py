@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 
 import mutants as tool
 import pytest
-from mutation import functions, mutants
+from mutation import Mutant, functions, mutants
 from trial import Collected, forked
 
 MODULE = '''
@@ -99,6 +99,8 @@ def test_a_mutant_is_tried_with_the_tests_that_enter_its_function(module):
         "tests/a.py::other": entry(0.1, "é.py:else"),
         "tests/a.py::broken": entry(0.1, "é.py:count", passed=False),
         "tests/test_é.py::own": entry(0.11, "é.py:count"),
+        "tests/test_é.py::looks": entry(0.0),
+        "tests/b.py::away": entry(0.0),
     }
     inside, *_ = (m for m in mutants(module, "é.py") if m.function)
     outside, *_ = (m for m in mutants(module, "é.py") if not m.function)
@@ -106,10 +108,24 @@ def test_a_mutant_is_tried_with_the_tests_that_enter_its_function(module):
     order = tool.Order(reach, 40.0)
     assert order.of(inside) == ([own, quick, slow], pytest.approx(9.21))
     assert tool.Order(reach, 5.0).of(inside) == ([own, quick], pytest.approx(0.21))
-    assert set(order.of(outside)[0]) == {own, quick, slow, "tests/a.py::other"}
+    looking = {"tests/a.py::other", "tests/test_é.py::looks"}
+    assert set(order.of(outside)[0]) == {own, quick, slow, *looking}
     assert (order.is_entered(inside), order.is_entered(outside)) == (True, False)
     order.note(inside, quick)
     assert order.of(inside)[0] == [quick, own, slow]
+
+
+def test_what_would_be_compiled_anew_is_tried_after_the_plain_tests():
+    entry = {"passed": True, "seconds": 0.1, "reached": []}
+    compiled = [f"tests/test_kernels.py::{i}" for i in range(5)]
+    plain = [f"tests/test_engine.py::{i}" for i in range(9)]
+    order = tool.Order(dict.fromkeys((*compiled, *plain), entry), 12.0)
+    engine, kernels = (
+        Mutant(module, "f", 1, "1 -> 2", 0, 0, 0, "")
+        for module in ("pu_lib/engine/rows.py", "pu_lib/kernels.py")
+    )
+    assert order.of(engine) == ([*plain, *compiled[:2]], pytest.approx(0.9 + 2 * 5.1))
+    assert set(order.of(kernels)[0]) == {*plain, *compiled}
 
 
 TRIED = """

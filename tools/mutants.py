@@ -58,9 +58,12 @@ CORE = (
     "pu_lib/exact.py",
 )  # fmt: skip
 # Sources that are compiled cannot be instrumented: which tests run them is written here. Those
-# whose compiled code is kept on disk are imported anew.
+# whose compiled code is kept on disk are imported anew, and then all but the plain tests compile
+# what they run, which takes longer than they usually do.
 COMPILED, KEPT = ("pu_lib/engine/*", "pu_lib/kernels.py"), ("pu_lib/engine/*",)
-COMPILED_TESTS = ("tests/test_kernels.py", "tests/empirical/test_jekyll_hyde.py")
+PLAIN_TESTS = ("tests/test_engine.py",)
+COMPILED_TESTS = (*PLAIN_TESTS, "tests/test_kernels.py", "tests/empirical/test_jekyll_hyde.py")
+COMPILING = 5.0  # seconds
 # These look at files, pages or copies of the repository, not at what the library computes.
 NOT_RUN = (
     "tests/show/test_[!g]*", "tests/fuzz/*", "tests/test_pages.py", "tests/test_wheel.py",
@@ -77,7 +80,7 @@ HEAVY = (
     "playwright.sync_api", "xdist.scheduler", "quantecon",
 )  # fmt: skip
 LONGEST = 6.0  # seconds that a test may take to be run for every mutant
-FILES = 3  # files of tests that are imported for a mutant that is
+IMPORTING = 4.0  # seconds of `--cap` for each file of tests imported for a mutant that is imported
 ALIVE = ("survived", "unreached")
 _NOT_HERE = 77
 
@@ -239,12 +242,18 @@ class Order:
         """Return the tests to try a mutant with, and the seconds they usually take.
 
         What killed in that function before comes first; then what is quick, and of that the
-        tests of the module's own name.
+        tests of the module's own name. What stands outside of functions can be looked at without
+        entering any: there it is all tests of the files that enter the module.
         """
         own = f"test_{Path(mutant.module).stem}"
+        anew = _matches(mutant.module, KEPT)
+
+        def usual(name: str) -> float:
+            compiled = anew and not _matches(_file(name), PLAIN_TESTS)
+            return self.seconds(name) + COMPILING * compiled
 
         def rank(name: str) -> tuple[object, ...]:
-            seconds = self.seconds(name)
+            seconds = usual(name)
             killed = self._killed[f"{mutant.module}:{mutant.function}", name]
             if not self.is_entered(mutant):
                 return own not in name, seconds, name
@@ -253,9 +262,9 @@ class Order:
 
         picked, total = [], 0.0
         for name in sorted(self._found(mutant), key=rank):
-            if not picked or total + self.seconds(name) <= self._cap:
+            if not picked or total + usual(name) <= self._cap:
                 picked.append(name)
-                total += self.seconds(name)
+                total += usual(name)
         return picked, total
 
     def _found(self, mutant: Mutant) -> set[str]:
@@ -263,7 +272,8 @@ class Order:
             return self._entering["compiled"]
         if self.is_entered(mutant):
             return self._entering[f"{mutant.module}:{mutant.function}"]
-        return self._entering[mutant.module]
+        files = {_file(name) for name in self._entering[mutant.module]}
+        return {n for n, test in self._tests.items() if test["passed"] and _file(n) in files}
 
     def is_entered(self, mutant: Mutant) -> bool:
         """Whether a test runs the function: else it is run at import, or not at all."""
@@ -343,17 +353,21 @@ def in_memory(tests: Collected, order: Order) -> Attempt:
     return attempt
 
 
-def on_disk(mutant: Mutant, names: list[str], seconds: float) -> tuple[str, str]:
-    """Try a mutant in a process that imports the library with it, with tests of few files."""
-    path = COPY / mutant.module
-    source = path.read_bytes()
-    path.write_bytes(mutant.apply(source))
-    files = list(dict.fromkeys(_file(name) for name in names))[:FILES]
-    try:
-        code = forked(lambda: run_pytest(COPY, ["-x", *files], [Chosen(names)]), seconds + 60)
-    finally:
-        path.write_bytes(source)
-    return {0: "survived", None: "timeout", 5: "unreached"}.get(code, "killed"), ""
+def on_disk(most: int) -> Attempt:
+    """Return what tries mutants in processes that import the library, and `most` files of tests."""
+
+    def attempt(mutant: Mutant, names: list[str], seconds: float) -> tuple[str, str]:
+        path = COPY / mutant.module
+        source = path.read_bytes()
+        path.write_bytes(mutant.apply(source))
+        files = list(dict.fromkeys(_file(name) for name in names))[:most]
+        try:
+            code = forked(lambda: run_pytest(COPY, ["-x", *files], [Chosen(names)]), seconds + 60)
+        finally:
+            path.write_bytes(source)
+        return {0: "survived", None: "timeout", 5: "unreached"}.get(code, "killed"), ""
+
+    return attempt
 
 
 class Chosen:
@@ -409,7 +423,8 @@ def try_all(found: list[Mutant], files: list[str], given: argparse.Namespace) ->
     done = {row["mutant"] for row in results()[before:]}
     if code == 0:
         left = [mutant for mutant in todo if mutant.name not in done]
-        try_each(left, Order(reach(), given.cap), on_disk)
+        few = max(1, round(given.cap / IMPORTING))
+        try_each(left, Order(reach(), given.cap), on_disk(few))
     return code
 
 

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
+from pu_lib.checks import counting
 from pu_lib.checks import unlearning as checks
 from pu_lib.checks import unlearning_decaying as decaying
+from pu_lib.checks import unlearning_remarks as remarks
 from pu_lib.checks.counting import CONVEX, LINKS, UNIFORM, compare
 from pu_lib.claims import errata
 from pu_lib.exact import Undecided, ball
@@ -472,3 +474,73 @@ def test_blocks_back_enclose_the_steps_one_by_one(eta: str) -> None:
         there = far_counts._travel(walker.origin + walker.y)
         assert reached.overlaps(there)
         assert reached.rad() < 1e-3 * there
+
+
+def test_the_excess_of_a_block_is_enclosed_up_to_where_the_block_ends(monkeypatch) -> None:
+    ends = []
+    place = far_counts._place
+    monkeypatch.setattr(far_counts, "_place", lambda a, b: ends.append(b) or place(a, b))
+    w, start = arb(1) / 10, arb(50)
+    time = far_counts._forward(start, w, 20, Fraction(1, 10))
+    assert time > start + 20 * w
+    assert ends[-1] >= time
+
+
+def test_variants_of_the_escort_update_are_undone_as_soon_as_floats_say(noted) -> None:
+    checks.check_escort()
+    found = {(row["p"], row["n"]): row["n"] + int(margin) for margin, row in noted}
+    for p, factor, eta, n, start in checks.VARIANTS:
+        if start == "1/2":
+            update = make_update("pg-es", p=float(Fraction(p)), factor=factor)
+            assert found[p, n] == float_count(n, update, float(eta), "constant")
+    assert found == {("3/2", 2000): 31, ("1.9", 100): 13, ("1", 2): 1, ("2", 10): 3}
+
+
+def test_lower_bounds_under_decaying_weights_are_asked_up_to_two_thousand(
+    noted, monkeypatch
+) -> None:
+    """Every count is 7 and every bound 4: three remain, or five of half the bound."""
+    monkeypatch.setattr(decaying, "counts", lambda ns, *_: [7] * len(ns))
+    monkeypatch.setattr(decaying, "proved_range", lambda *_: (4, math.inf))
+    for factor, room in ((1.0, 3.0), (0.5, 5.0)):
+        noted.clear()
+        decaying.check_decay(factor=factor)
+        assert {margin for margin, _ in noted} == {room}
+        assert sorted({row["n"] for _, row in noted}) == [1, 2, 5, 30, 300, 2000]
+
+
+def test_the_steps_for_opposite_values_are_taken_at_the_values_that_were_drawn(monkeypatch) -> None:
+    given = []
+
+    class Odd(SoftmaxPolicyGradient):
+        name = "odd"
+
+        def step(self, theta, q, weight=1.0, rng=None):
+            given.append(q)
+            return theta + q
+
+    remarks.check_cause(links={}, growing={}, exponents=(), symmetric=(Odd(),), asymmetric=())
+    rng = np.random.default_rng(3)
+    for there, back in zip(given[::2], given[1::2], strict=True):
+        rng.dirichlet([2.0, 2.0])
+        np.testing.assert_array_equal(there, rng.normal(size=2))
+        np.testing.assert_array_equal(back, -there)
+
+
+def test_sequences_with_equality_start_from_a_hundredth_to_a_hundred(noted, monkeypatch) -> None:
+    """The first term is c: one below a bound of c + 1, and a half c above one of c / 2."""
+    sequence = bounds.equality_sequence
+    monkeypatch.setattr(bounds, "equality_sequence", lambda _, c, weight: sequence(1, c, weight))
+    remarks.check_equality_sequence(0.5, lambda n, c: c + n, lambda n, c: c / 2 / n)
+    expected = {c: min(1.0, c / 2) for c in (0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0)}
+    assert {row["c"]: margin for margin, row in noted} == pytest.approx(expected)
+    assert [row["Y_n"] for _, row in noted] == pytest.approx(list(expected))
+
+
+def test_small_numbers_are_counted_up_to_three_hundred(noted, monkeypatch) -> None:
+    monkeypatch.setattr(counting, "counts", lambda ns, **_: [n + 1 for n in ns])
+    checks.check_theorem_4_i_softmax()
+    rooms = {(row["n"], row["start"]): margin for margin, row in noted if row["start"] != "1/20"}
+    assert {n for n, _ in rooms} == {1, 2, 3, 5, 10, 30, 100, 300}
+    assert {start for _, start in rooms} == {"1/2", "3/4", "0.99"}
+    assert set(rooms.values()) == {0.0}

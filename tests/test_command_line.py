@@ -1,0 +1,247 @@
+"""What the commands ask of the library, with their defaults, and what they print of its answer."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pu_lib.__main__ import main
+from pu_lib.claims import Claim, Judgement, Scope
+from pu_lib.show.style import DPI
+from pu_lib.verdict import CHECKS, Check, Status, Verdict
+
+Given = tuple[tuple[Any, ...], dict[str, Any]]
+Asked = Callable[..., list[Given]]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """Put a function in the place of another that returns an answer and notes its arguments."""
+
+    def put(name: str, answer: object) -> list[Given]:
+        calls: list[Given] = []
+
+        def instead(*arguments: object, **settings: object) -> object:
+            calls.append((arguments, settings))
+            return answer
+
+        monkeypatch.setattr(name, instead)
+        return calls
+
+    return put
+
+
+# Direct updates move pi(a_1) by half of the weight, up to 1: 0.5, 0.55, 0.6, 0.65 and back again;
+# 0.9, 0.95, 1, 1 and back in two.
+@pytest.mark.parametrize(
+    ("command", "printed"),
+    [
+        ("unlearn --update di --eta 1/10 --n 3", "3"),
+        ("unlearn --update di --eta 1/10 --n 3 --strict", "4"),
+        ("unlearn --update di --eta 1/10 --n 3 --start 9/10", "2"),
+        ("unlearn --update di --eta 1/10 --n 3 --start 9/10 --strict", "3"),
+        ("domino --update di --eta 1/2 --states 3", "6"),
+        ("domino --update pg-es --eta 2 --states 4", "inf"),
+        ("domino --update pg-es --eta 5 --states 7 --escort-factor drop", "60"),
+        ("domino --update pg-es --eta 1 --states 5 --p 3/2", "15"),
+    ],
+)
+def test_a_count_is_printed(command: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command.split()) == 0
+    assert capsys.readouterr().out == f"{printed}\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "lacking"),
+    [
+        ("unlearn", "--update, --eta, --n"),
+        ("domino", "--update, --eta, --states"),
+        ("collect data", "--out"),
+        ("sweep chain", "--out"),
+        ("race", "PROCESS"),
+    ],
+)
+def test_what_a_command_needs_is_asked_for(
+    command: str, lacking: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(command.split())
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith(f"arguments are required: {lacking}\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "given"),
+    [
+        ("hunt", (3000, 0, "constant")),
+        ("hunt --mdps 1 --seed 5 --weighting on-policy", (1, 5, "on-policy")),
+    ],
+)
+def test_a_hunt_prints_what_it_found(
+    command: str, given: tuple[Any, ...], asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls = asked("pu_lib.theory.hunt.hunt", {"cycles": 0})
+    assert main(command.split()) == 0
+    assert calls == [(given, {})]
+    assert capsys.readouterr().out == '{\n "cycles": 0\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("command", "given"),
+    [
+        ("collect data --out there", ("data", "there", "", 0.0)),
+        ("collect data --out there --command c --seconds 2.5", ("data", "there", "c", 2.5)),
+    ],
+)
+def test_what_was_collected_is_said(
+    command: str, given: tuple[Any, ...], asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls = asked("pu_lib.empirical.collect.collect", "Two of three runs.")
+    assert main(command.split()) == 0
+    assert calls == [(given, {})]
+    assert capsys.readouterr().out == "Two of three runs.\n"
+
+
+RACE = {
+    "scheme": "HiOffPol",
+    "rates": None,
+    "runs": 20,
+    "max_steps": 200_000,
+    "target": None,
+    "preset": "paper",
+    "seed": 0,
+    "workers": None,
+    "updates": None,
+}
+CHOSEN = {
+    "scheme": "NoExplo",
+    "rates": [0.5, 2.0],
+    "runs": 3,
+    "max_steps": 40,
+    "target": 0.25,
+    "preset": "paper cut=0",
+    "seed": 6,
+    "workers": 1,
+    "updates": ["di", "ce"],
+}
+OPTIONS = [
+    "--scheme=NoExplo", "--eta", "0.5", "2", "--runs=3", "--max-steps=40", "--target=0.25",
+    "--preset=paper cut=0", "--seed=6", "--workers=1", "--update", "di", "ce",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "given"), [([], RACE), (OPTIONS, CHOSEN)])
+def test_a_race_is_drawn_with_the_dots_of_the_screens_twice_as_fine(
+    options: list[str],
+    given: dict[str, Any],
+    asked: Asked,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    saved: list[Given] = []
+    figure = SimpleNamespace(savefig=lambda *place, **how: saved.append((place, how)))
+    calls, drawn = asked("pu_lib.empirical.race.race", "who won"), tmp_path / "drawn.svg"
+    asked("pu_lib.show.race.draw_race", figure)
+    assert main(["race", "chain", *options, "--figure", str(drawn)]) == 0
+    assert calls == [(("chain",), given)]
+    assert saved == [((drawn,), {"dpi": 2 * DPI})]
+    assert capsys.readouterr().out == f"who won\nCurves: {drawn}\n"
+
+
+SWEEP = {
+    "workers": None, "scheduler": None, "progress": True, "known": None, "adaptive": False,
+}  # fmt: skip
+GRID = {
+    "updates": None, "schemes": ["HiOffPol"], "runs": 20, "max_steps": 1_000_000, "target": None,
+    "preset": "paper", "seed": 0, "parameters": {},
+}  # fmt: skip
+LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
+
+
+@pytest.mark.parametrize(
+    ("options", "sweeping", "grid"),
+    [
+        ([], {}, {}),
+        (["--states", "5", "7", "--beta", "0.7", "--adaptive"], {"adaptive": True}, LENGTHS),
+        (["--target=0.5", "--preset=predecessor"], {}, {"target": 0.5, "preset": "predecessor"}),
+        (["--scheduler=tcp://x", "--full", "--seed=3"], {"scheduler": "tcp://x"}, {"seed": 3}),
+    ],
+)
+def test_a_sweep_has_the_papers_settings_where_nothing_else_is_said(
+    options: list[str], sweeping: dict[str, Any], grid: dict[str, Any], asked: Asked
+) -> None:
+    made = asked("pu_lib.empirical.sweep.grid", [])
+    run = asked("pu_lib.empirical.sweep.sweep", 0)
+    assert main(["sweep", "chain", *options, "--out", "there"]) == 0
+    ((process, settings),) = made
+    assert process == ("chain",)
+    assert settings.pop("rates")[0] > 0
+    assert settings == {**GRID, **grid}
+    assert run == [(([], "there"), {**SWEEP, **sweeping})]
+
+
+# Claims
+
+
+def claim(name: str, status: Status) -> Claim:
+    return Claim(name, name.upper(), "1", "updates", "remark", name, Scope.REMARK, status)
+
+
+@pytest.fixture
+def two_claims(monkeypatch: pytest.MonkeyPatch) -> tuple[Claim, ...]:
+    """A claim with a check that has a margin of 1/4, and one that awaits its check."""
+    claims = (claim("tried", Status.HOLDS), claim("later", Status.PENDING))
+    found = Verdict(Status.HOLDS, 0.25, "It holds.")
+    monkeypatch.setattr("pu_lib.cli.claims.select", lambda _: claims)
+    monkeypatch.setitem(CHECKS, "tried", Check("tried", lambda: found, {}, {}, {}))
+    return claims
+
+
+def test_claims_are_printed_as_a_table_with_margins(
+    two_claims: tuple[Claim, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["claims"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines] == [
+        ["claim", "number", "status", "margin", "seconds"],
+        ["tried", "TRIED", "holds", "0.25", "0.0"],
+        ["later", "LATER", "pending", "0.0"],
+    ]
+
+
+def test_claims_are_recorded_only_when_that_is_asked_for(
+    two_claims: tuple[Claim, ...], asked: Asked
+) -> None:
+    calls = asked("pu_lib.cli.claims.record", None)
+    assert main(["claims"]) == 0
+    assert calls == []
+    assert main(["claims", "--record"]) == 0
+    (((judgements,), _),) = calls
+    assert [type(found) for found in judgements] == [Judgement, Judgement]
+    assert [found.claim.id for found in judgements] == ["tried", "later"]
+
+
+def test_a_check_that_is_missing_is_missed_before_any_is_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run: list[str] = []
+    found = Verdict(Status.HOLDS, 0.25, "It holds.")
+    monkeypatch.setitem(
+        CHECKS, "tried", Check("tried", lambda: run.append("") or found, {}, {}, {})
+    )
+    claims = (claim("tried", Status.HOLDS), claim("no-check", Status.HOLDS))
+    monkeypatch.setattr("pu_lib.cli.claims.select", lambda _: claims)
+    assert main(["claims"]) == 2
+    assert run == []
+    assert "has no function decorated with @check('no-check')" in capsys.readouterr().err
+
+
+def test_claims_as_json_are_one_list(
+    two_claims: tuple[Claim, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["claims", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [(row["id"], row["margin"]) for row in told] == [("tried", 0.25), ("later", None)]
