@@ -34,7 +34,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar, TypeVar
 
-from pu_lib.wording import lined, number, prose, words
+from pu_lib.wording import lined, number, percent, prose, words
 
 __all__ = ["CHECKS", "Check", "Status", "Verdict", "Worst", "badge", "check", "judged"]
 
@@ -124,10 +124,11 @@ class Verdict:
         told = self.figures
         if "quantity" not in told:
             return self.summary
-        count = f"{words(told['instances'])} instance{'s' * (told['instances'] != 1)}"
-        over, worst = f"over {count}", _extreme(told["quantity"], told["margin"])
+        one, worst = told["instances"] == 1, _extreme(told["quantity"], told["margin"])
+        count = words(told["instances"])
         if self.status is Status.FALSE:
-            return f"{worst[0].upper()}{worst[1:]} in the worst of {count}."
+            return f"{'Here' if one else f'In the worst of {count} instances'} {worst}."
+        over = "in one instance" if one else f"over {count} instances"
         if "corrected quantity" not in told:
             return f"{over.capitalize()} {worst}."
         kept = _extreme(told["corrected quantity"], told["corrected margin"])
@@ -135,6 +136,8 @@ class Verdict:
 
     def figure(self, name: str) -> Any:
         """Return a figure by its name: one of `figures`, or ``<column> of row <number>``.
+
+        With `` %`` behind its name a share is returned as a percentage.
 
         Parameters
         ----------
@@ -153,6 +156,8 @@ class Verdict:
         """
         if name in self.figures:
             return self.figures[name]
+        if name.endswith(" %"):
+            return percent(self.figure(name.removesuffix(" %")))
         column, _, row = name.rpartition(" of row ")
         if row.isdigit() and 0 < int(row) <= len(self.evidence):
             return self.evidence[int(row) - 1][column]
@@ -178,10 +183,12 @@ def badge(status: Status) -> str:
 
 def _extreme(quantity: str, margin: float) -> str:
     """Say what the worst value of a quantity is; of an error, how large it gets and may get."""
-    error = re.match(r"(1e-\d+) minus (the .*)", quantity)
-    if error and margin >= 0:
+    most = "is at most" if margin >= 0 else "reaches"
+    if error := re.match(r"(\d[\d.]*(?:e-\d+)?) (?:minus|less) (the .*)", quantity):
         allowed = float(error[1])
-        return f"{error[2]} is at most {number(allowed - margin)} (allowed: {number(allowed)})"
+        return f"{error[2]} {most} {number(allowed - margin)} (allowed: {number(allowed)})"
+    if quantity.startswith("minus "):
+        return f"{quantity.removeprefix('minus ')} {most} {number(-margin)}"
     return f"{quantity} is {'at least ' if margin >= 0 else ''}{number(margin)}"
 
 

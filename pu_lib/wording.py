@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
-__all__ = ["figures_in", "fill", "lined", "number", "prose", "words"]
+__all__ = ["figures_in", "fill", "lined", "number", "percent", "prose", "words"]
 
 DIGITS = 4
 """How many digits a measured number shows."""
@@ -53,6 +53,25 @@ def number(value: Real | float) -> str:
     digits = digits.removesuffix(".0")
     factor = digits.removesuffix("1") if digits in ("1", "-1") else rf"{digits}\cdot"
     return f"${factor}10^{{{int(power)}}}$"
+
+
+def percent(share: float, decimals: int | None = None) -> str:
+    """Return a share as a percentage.
+
+    Parameters
+    ----------
+    share : float
+        One is the whole.
+    decimals : int, optional
+        How many decimals are shown; at most four digits, if it is missing.
+
+    Returns
+    -------
+    str
+        The number and the sign, which no line break parts.
+    """
+    written = number(100 * share) if decimals is None else f"{100 * share:.{decimals}f}"
+    return f"{written}\N{NO-BREAK SPACE}%"
 
 
 def _grouped(digits: str) -> str:
@@ -148,9 +167,18 @@ def prose(text: str) -> str:
     return "".join(
         f'<span class="math notranslate nohighlight">\\({html.escape(piece)}\\)</span>'
         if index % 2
-        else html.escape(piece)
+        else html.escape(_curled(piece))
         for index, piece in enumerate(pieces)
     )
+
+
+def _curled(text: str) -> str:
+    """Return text with the apostrophes and quotation marks of print; primes stay as they are."""
+    text = re.sub(
+        r"(?:^|(?<=[A-Za-z]))'(?=[a-z])|(?<=s)'(?= [a-z])", "\N{RIGHT SINGLE QUOTATION MARK}", text
+    )
+    text = re.sub(r'(?<![\w.,!?)])"(?=\S)', "\N{LEFT DOUBLE QUOTATION MARK}", text)
+    return text.replace('"', "\N{RIGHT DOUBLE QUOTATION MARK}")
 
 
 def lined(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from pu_lib.spoken import Spoken, box, listed
 from pu_lib.verdict import Check, Status, Verdict, Worst, judged
-from pu_lib.wording import figures_in, fill, lined, number, words
+from pu_lib.wording import figures_in, fill, lined, number, percent, prose, words
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
 
@@ -57,6 +57,26 @@ def test_places_are_filled_outside_formulas_only() -> None:
     assert fill(sentence, {"n'": 5}) == r"From $\frac{1}{2}$ it takes 5 updates."
 
 
+def test_shares_are_percentages_where_a_sentence_asks_for_them() -> None:
+    verdict = Verdict(Status.HOLDS, None, "", ({"share": 0.98812},), figures={"p": 0.25})
+    assert verdict.figure("p %") == percent(0.25) == "25\N{NO-BREAK SPACE}%"
+    assert verdict.figure("share of row 1 %") == "98.81\N{NO-BREAK SPACE}%"
+    assert percent(0.145, 1) == "14.5\N{NO-BREAK SPACE}%"
+
+
+@pytest.mark.parametrize(
+    ("typed", "printed"),
+    [
+        ("DI's count", "DI\N{RIGHT SINGLE QUOTATION MARK}s count"),
+        ("the others' steps", "the others\N{RIGHT SINGLE QUOTATION MARK} steps"),
+        ("n' and X_n' - 1", "n&#x27; and X_n&#x27; - 1"),
+        ('"a few".', "\N{LEFT DOUBLE QUOTATION MARK}a few\N{RIGHT DOUBLE QUOTATION MARK}."),
+    ],
+)
+def test_quotation_marks_are_those_of_print_and_primes_stay(typed: str, printed: str) -> None:
+    assert prose(typed) == printed
+
+
 def test_a_place_without_a_figure_is_a_sentence() -> None:
     with pytest.raises(ValueError, match=r"thm:x: no figure 'm' .* there are: n\."):
         fill("It takes {m}.", {"n": 5}, "thm:x")
@@ -74,7 +94,7 @@ def test_a_table_says_once_what_is_the_same_in_every_row() -> None:
 def test_what_was_found_is_told_by_status() -> None:
     ours, printed = Worst("the bound minus n'"), Worst("the bound minus n'")
     ours.add(2.0, n=1)
-    assert judged(ours).found == "Over 1 instance the bound minus n' is at least 2."
+    assert judged(ours).found == "In one instance the bound minus n' is at least 2."
     printed.add(-3.0, n=4)
     corrected = judged(ours, printed, figures={"n'": 7})
     assert corrected.found.startswith(
@@ -88,14 +108,14 @@ def test_what_was_found_is_told_by_status() -> None:
     assert corrected.figure("margin of row 1") == -3.0
     with pytest.raises(KeyError):
         corrected.figure("n of row 2")
-    assert judged(printed).found.endswith("in the worst of 1 instance.")
+    assert judged(printed).found.startswith("Here the bound")
 
 
 def test_errors_are_told_as_errors() -> None:
     worst = Worst("1e-12 minus the error of the step")
     worst.add(1e-12 - 2e-15)
     assert judged(worst).found == (
-        r"Over 1 instance the error of the step is at most $2\cdot10^{-15}$ (allowed: $10^{-12}$)."
+        r"In one instance the error of the step is at most $2\cdot10^{-15}$ (allowed: $10^{-12}$)."
     )
 
 

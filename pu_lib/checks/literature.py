@@ -244,7 +244,7 @@ def check_hadamard(p: float = 2.0, factor: str = "keep", n_points: int = 50) -> 
     -------
     Verdict
     """
-    rng, worst = np.random.default_rng(3), Worst("1e-12 minus the distance of the two steps,")
+    rng, worst = np.random.default_rng(3), Worst("1e-12 minus the distance of the two steps")
     update = make_update("pg-es", p=p, factor=factor)
     for i in range(n_points):
         x, q, weight = rng.normal(size=4), rng.normal(size=4), float(rng.uniform(0.1, 2.0))
@@ -332,7 +332,7 @@ def check_greedy(n_samples: int = 4000, blind_spot: bool = False, n_points: int 
     -------
     Verdict
     """
-    rng, worst = np.random.default_rng(5), Worst("1e-6 minus the distance of the two steps,")
+    rng, worst = np.random.default_rng(5), Worst("1e-6 minus the distance of the two steps")
     for i in range(n_points):
         theta, q = rng.normal(size=4), rng.normal(size=4)
         proposal = 0.02 + rng.dirichlet(np.ones(4)) * 0.92

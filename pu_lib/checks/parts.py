@@ -36,6 +36,7 @@ from pu_lib.empirical.bootstrap import LEVEL, draws, interval
 from pu_lib.empirical.results import exchanged, slowed
 from pu_lib.updates import PAPER, label_of
 from pu_lib.verdict import Status, Verdict
+from pu_lib.wording import percent
 
 __all__ = [
     "CROSS",
@@ -214,7 +215,11 @@ def _near(parts: Sequence[Part]) -> str:
     """Say so if intervals a little narrower or wider would have led to another status."""
     status = _status(parts, LEVEL)
     other = {level: _status(parts, level) for level in (_NARROW, _WIDE)}
-    words = [f"{found.value} with {level:.0%}" for level, found in other.items() if found != status]
+    words = [
+        f"{found.value} with {percent(level, 0)}"
+        for level, found in other.items()
+        if found != status
+    ]
     if not words:
         return ""
     return f" This rests on intervals that end near their bound: {' and '.join(words)} intervals."

@@ -8,7 +8,7 @@ the median is only known to be at least the cap.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from pu_lib.empirical.results import (
     committed,
 )
 from pu_lib.empirical.speeds import Speeds, recorded, sources
-from pu_lib.show.ledger import Html
+from pu_lib.show.ledger import Html, status_counts
 from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, line, styled
 from pu_lib.updates import PAPER, label_of, look_of
 from pu_lib.verdict import Status
@@ -49,6 +49,7 @@ __all__ = [
     "speeds",
     "tally",
     "verdicts",
+    "verdicts_by_section",
 ]
 
 _AXES = {"eta": r"learning rate $\eta$", "n_states": r"states $|\mathcal{S}|$"}
@@ -495,6 +496,37 @@ def verdicts(*ids: str) -> Confirmed:
         If a verdict has another status than the ledger records.
     """
     return confirm(*select(list(ids)))
+
+
+def verdicts_by_section(sections: Mapping[str, Sequence[str]]) -> Html:
+    """Confirm claims section by section, each behind a line that counts them by status.
+
+    Parameters
+    ----------
+    sections : mapping of str to sequence of str
+        Claims, as `verdicts` takes them, by the words of the line.
+
+    Returns
+    -------
+    Html
+        A fold a section, drawn like the folds of a chapter.
+
+    Raises
+    ------
+    AssertionError
+        If a verdict has another status than the ledger records.
+    """
+    return Html("".join(_fold(head, ids) for head, ids in sections.items()))
+
+
+def _fold(head: str, ids: Sequence[str]) -> str:
+    counts = status_counts(select(list(ids))).items()
+    said = ", ".join(f"{count} {status.value}" for status, count in counts)
+    return (
+        '<details class="sd-sphinx-override sd-dropdown sd-card sd-mb-3">'
+        f'<summary class="sd-summary-title sd-card-header">{html.escape(head)}: {said}</summary>'
+        f'<div class="sd-summary-content sd-card-body">{verdicts(*ids)}</div></details>'
+    )
 
 
 def tally() -> Html:

@@ -26,7 +26,7 @@ from pu_lib.mdp import FiniteMDP
 from pu_lib.theory.cycles import THREE_STATES
 from pu_lib.trajectories import follow, run
 from pu_lib.updates import Update, as_update, make_update, project_simplex, softmax
-from pu_lib.wording import number
+from pu_lib.wording import number, percent
 
 __all__ = ["COLUMNS", "OPEN_OPTIONS", "Column", "Entry", "Exceptional", "measure", "variants"]
 
@@ -228,9 +228,9 @@ def _courses() -> tuple[_Course, ...]:
     "chain of three states, and on the schedule under which CE cycles. (The paper's column says "
     "whether a proof exists.)",
     {
-        "yes": f"every gap to the optimum ends below {NEAR:.0%} of the first one, or falls to less "
-        f"than {STALLED:.0%} when t doubles; a gap that stalls is an exception if it no longer "
-        "does so when all weights are changed by 0.1 %",
+        "yes": f"every gap to the optimum ends below {percent(NEAR, 0)} of the first one, or falls "
+        f"to less than {percent(STALLED, 0)} when t doubles; a gap that stalls is an exception if "
+        f"it no longer does so when all weights are changed by {percent(0.001, 1)}",
         "no": "a gap stalls, with the weights as they are and with both changes",
     },
 )
@@ -244,7 +244,7 @@ def _convergence(update: Update) -> Entry:
     }
     for course, least in nudged.items():
         if least > STALLED:
-            share = "all" if least > 0.995 else f"{least:.0%}"
+            share = "all" if least > 0.995 else percent(least, 0)
             return Entry(
                 "no",
                 least - STALLED,
@@ -318,7 +318,7 @@ _PULL = np.array([1.0, 0.9, 0.0])
     "the most probable one and not the best? Then the steps of weight 1 are counted that lead out "
     "of a corner, where the best action has a small probability.",
     {
-        "none": f"it happens in less than {PULLED:.0%} of the states",
+        "none": f"it happens in less than {percent(PULLED, 0)} of the states",
         "weak": "it happens, and the steps grow more slowly than the inverse of that probability "
         f"to the power {ESCAPE}",
         "strong": "it happens, and the steps grow faster than that",
@@ -327,11 +327,13 @@ _PULL = np.array([1.0, 0.9, 0.0])
 def _gravity_well(update: Update) -> Entry:
     pulled = max(_pulled(update, weight) for weight in (0.01, 1.0))
     if pulled < PULLED:
-        return Entry("none", PULLED - pulled, f"The pull is felt in {pulled:.1%} of the states.")
+        return Entry(
+            "none", PULLED - pulled, f"The pull is felt in {percent(pulled, 1)} of the states."
+        )
     steps = [_escape(update, depth) for depth in DEPTHS]
     exponent = math.log(steps[1] / steps[0]) / math.log(DEPTHS[0] / DEPTHS[1])
     found = (
-        f"The pull is felt in {pulled:.1%} of the states; from probability {DEPTHS[0]:.2g} "
+        f"The pull is felt in {percent(pulled, 1)} of the states; from probability {DEPTHS[0]:.2g} "
         f"the way out takes {number(steps[0])} steps, and from {DEPTHS[1]:.2g} it takes "
         f"{number(steps[1])}."
     )

@@ -30,6 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from functools import cache, partial
 from itertools import count as count_from
@@ -310,8 +311,9 @@ def unwalked(n: int, chosen: Setting, strict: bool, max_steps: int = MAX_STEPS) 
     if is_known(chosen) and n <= FARTHEST:
         return far_count(n, chosen, strict)
     low, high = proved_range(n, chosen)
-    what = f"at least {low:.9g}" if low > 0 else ""
-    what += f"{' and ' if what else ''}at most {high:.9g}" if math.isfinite(high) else ""
+    down, up = (Context(4, way).create_decimal_from_float for way in (ROUND_FLOOR, ROUND_CEILING))
+    what = f"at least {float(down(low)):.4g}" if low > 0 else ""
+    what += f"{' and ' if what else ''}at most {float(up(high)):.4g}" if math.isfinite(high) else ""
     raise OutOfReach(
         f"undoing n = {n} updates of {chosen.update.name} takes more than the {max_steps} steps "
         f"that are walked; " + (f"proved: n' is {what}" if what else "no bound on n' is proved")

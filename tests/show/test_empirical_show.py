@@ -81,6 +81,13 @@ def test_every_statement_on_experiments_is_counted_under_a_status():
     assert sum(map(int, re.findall(r"<td>(\d+)</td>", found))) == total
 
 
+def test_the_sentences_of_a_section_are_counted_and_stand_behind_the_count():
+    found = show.verdicts_by_section({"The cliff": ["sec:cliff/best", "sec:cliff/pg-es-wall"]})
+    line, _, folded = found.partition("</summary>")
+    assert line.endswith("The cliff: 1 reproduced, 1 not reproduced")
+    assert folded.count('class="said"') == 2
+
+
 def test_a_verdict_other_than_the_recorded_one_stops_the_chapter(monkeypatch):
     from pu_lib.claims import Judgement
     from pu_lib.verdict import Verdict
