@@ -499,7 +499,7 @@ class FiniteMDP:
         ValueError
             If the baseline is already optimal, so that there is no gap to normalise by.
         """
-        low = self.uniform_performance if baseline is None else baseline
+        low = self.uniform_performance if baseline is None else number("baseline", baseline)
         gap = self.optimal().performance - low
         if not gap > 0.0:
             raise ValueError(f"baseline: {low} leaves no gap to the optimal performance.")

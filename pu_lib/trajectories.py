@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import numbers, whole
+from pu_lib.arrays import number, numbers, whole
 from pu_lib.domains import as_process
 from pu_lib.mdp import Evaluation, FiniteMDP
 from pu_lib.updates import Update, as_update, label_of
@@ -115,6 +115,7 @@ def mixture(share: float) -> Weighting:
     ValueError
         If `share` is outside [0, 1].
     """
+    share = number("share", share)
     if not 0.0 <= share <= 1.0:
         raise ValueError(f"share: expected a number in [0, 1], got {share}.")
     return lambda _, evaluation: share * evaluation.occupancy + (1.0 - share)

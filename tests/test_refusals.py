@@ -1,6 +1,7 @@
 """What nobody else asks for: each wrong argument here is refused by a sentence that names it."""
 
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -8,9 +9,15 @@ import pytest
 import pu_lib
 from pu_lib import domains
 from pu_lib.domains import Domain, as_process, read_domain, register_domain
+from pu_lib.empirical.bootstrap import interval
+from pu_lib.empirical.problem import make_problem
 from pu_lib.exact import ball
 from pu_lib.settings import read_settings
+from pu_lib.theory.gravity_well_escape import well
+from pu_lib.theory.rates import escort_limit
 from pu_lib.theory.unlearning import count
+from pu_lib.theory.what_came_after import mirror_step
+from pu_lib.trajectories import mixture
 from pu_lib.updates import Update, register
 from pu_lib.verdict import Status, Verdict, Worst
 
@@ -51,6 +58,12 @@ class Taken(Nameless):
         (lambda: pu_lib.UPDATES["ce"].initial(10**12, 2), "n_states: 1000000000000 states and 2"),
         (lambda: pu_lib.run("chain", "ce", 1, 1e308, np.full(10, 2.0)), "weight: expected"),
         (lambda: count(1, "pg-sm", schedule=None), "schedule must be one of .* it is None"),
+        (lambda: well(Decimal("NaN")), "epsilon: expected"),
+        (lambda: mixture(Decimal("NaN")), "share: expected"),
+        (lambda: mirror_step([0.5, 0.5], [0, 1], 1.0, Decimal("NaN")), "alpha: expected"),
+        (lambda: escort_limit(Decimal("NaN")), "p: expected"),
+        (lambda: make_problem(domains.chain(3), Decimal("NaN")), "target: expected"),
+        (lambda: interval([1.0], Decimal("NaN")), "level: expected"),
         (lambda: register(Nameless), "Nameless has no name; set"),
         (lambda: register(Taken), "the name 'mce' is taken by"),
         (lambda: Worst().add(math.nan, at=3), "margin: expected a number, got nan at at = 3"),

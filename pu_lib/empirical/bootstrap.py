@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import Floats
+from pu_lib.arrays import Floats, number
 
 __all__ = [
     "LEVEL",
@@ -100,6 +100,7 @@ def interval(values: ArrayLike, level: float = LEVEL) -> Floats:
     >>> interval(range(1, 1001))
     array([ 25., 976.])
     """
+    level = number("level", level)
     ordered = np.sort(np.asarray(values, dtype=np.float64), axis=0)
     if not 0.0 < level < 1.0 or not len(ordered):
         raise ValueError(f"level: expected values and a share in (0, 1), got {level}.")

@@ -14,6 +14,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from pu_lib.arrays import number
 from pu_lib.domains import Baseline
 from pu_lib.empirical.tables import Tables, lay_out
 from pu_lib.engine.rows import successor_token
@@ -66,6 +67,7 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
     ValueError
         If the target is out of range, the baseline unknown, or optimal.
     """
+    target = number("target", target)
     if not 0.0 < target <= 1.0:
         raise ValueError(f"target: expected a normalised performance in (0, 1], got {target}.")
     if baseline not in get_args(Baseline):

@@ -67,6 +67,7 @@ def well(epsilon: float) -> Floats:
     ValueError
         If `epsilon` is outside that range.
     """
+    epsilon = number("epsilon", epsilon)
     if not 0.0 < epsilon < 0.5:
         raise ValueError(f"epsilon: expected a number in (0, 1/2), got {epsilon}.")
     return np.array([epsilon, 1.0 - 2.0 * epsilon, epsilon])

@@ -45,6 +45,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib import kernels
+from pu_lib.arrays import number
 from pu_lib.domains import bandit, chain, cliff, random_mdp
 from pu_lib.mdp import FiniteMDP
 from pu_lib.theory.convergence import Structure, settled, structure
@@ -362,6 +363,7 @@ def escort_limit(p: float) -> float:
     ValueError
         If `p` is not between 1 and 2.
     """
+    p = number("p", p)
     if not 1.0 < p < 2.0:
         raise ValueError(f"p: expected an exponent between 1 and 2, got {p}.")
     return float(((2.0 - p) / 8.0) ** (p / 2.0))

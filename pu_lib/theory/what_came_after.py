@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pu_lib.arrays import Floats, require_distributions
+from pu_lib.arrays import Floats, number, require_distributions
 from pu_lib.exact import Number, exact
 from pu_lib.interface import Update
 from pu_lib.parametrizations import rows
@@ -88,6 +88,7 @@ def mirror_step(pi: ArrayLike, q: ArrayLike, weight: ArrayLike, alpha: float) ->
     ValueError
         If the index is out of range, or `pi` is no policy.
     """
+    alpha = number("alpha", alpha)
     if not 1.0 < alpha <= 2.0:
         raise ValueError(f"alpha: expected a number in (1, 2], got {alpha}.")
     policy, values = rows("pi", pi), rows("q", q)
