@@ -48,9 +48,10 @@ def numbers(
     shape: tuple[int, ...] | None = None,
     low: float = -np.inf,
     high: float = np.inf,
+    infinite: bool = False,
     copy: bool = False,
 ) -> Floats:
-    """Return an argument as an array of finite floats.
+    """Return an argument as an array of floats, all of them numbers.
 
     Parameters
     ----------
@@ -64,6 +65,8 @@ def numbers(
         The shape it must have.
     low, high : float
         The range its entries must be in, ends included.
+    infinite : bool
+        Whether infinite entries are allowed.
     copy : bool
         Whether the result must not share memory with `value`.
 
@@ -76,8 +79,8 @@ def numbers(
     Raises
     ------
     ValueError
-        If it is something else than finite real numbers in that range and shape: text, booleans,
-        dates, complex numbers, a masked array, rows of different lengths.
+        If it is something else than real numbers, finite ones, in that range and shape: text,
+        booleans, dates, complex numbers, a masked array, rows of different lengths.
     """
     # Floats and arrays of them, which loops pass again and again, need no look at their kind.
     if type(value) is np.ndarray and value.dtype == np.float64:
@@ -94,10 +97,10 @@ def numbers(
         )
     if shape is not None and array.shape != shape:
         raise ValueError(f"{name}: expected shape {shape}, got {array.shape}.")
-    finite = np.isfinite(array)
-    if not finite.all():
-        index = first_index(~finite)
-        raise ValueError(f"{name}: expected finite numbers, got {array[index]}{_at(index)}.")
+    fine = ~np.isnan(array) if infinite else np.isfinite(array)
+    if not fine.all():
+        index, what = first_index(~fine), "numbers" if infinite else "finite numbers"
+        raise ValueError(f"{name}: expected {what}, got {array[index]}{_at(index)}.")
     if low > -np.inf or high < np.inf:
         _require_range(name, array, low, high)
     return array
@@ -244,7 +247,10 @@ def first_index(marks: NDArray[np.bool_]) -> tuple[int, ...]:
 
 def shown(value: object) -> str:
     """Return how a value looks in a sentence: its `repr`, cut where it is long."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # an integer that Python does not write out
+        return "more than four thousand digits"
     return text if len(text) <= 80 else text[:77] + "..."
 
 

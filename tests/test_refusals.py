@@ -13,9 +13,10 @@ from pu_lib.empirical.bootstrap import interval
 from pu_lib.empirical.problem import make_problem
 from pu_lib.exact import ball
 from pu_lib.settings import read_settings
-from pu_lib.theory.gravity_well_escape import well
+from pu_lib.theory.domino import domino
+from pu_lib.theory.gravity_well_escape import escape_steps, well
 from pu_lib.theory.rates import escort_limit
-from pu_lib.theory.unlearning import count
+from pu_lib.theory.unlearning import count, path
 from pu_lib.theory.what_came_after import mirror_step
 from pu_lib.trajectories import mixture
 from pu_lib.updates import Update, register
@@ -64,6 +65,14 @@ class Taken(Nameless):
         (lambda: escort_limit(Decimal("NaN")), "p: expected"),
         (lambda: make_problem(domains.chain(3), Decimal("NaN")), "target: expected"),
         (lambda: interval([1.0], Decimal("NaN")), "level: expected"),
+        (lambda: domino(3, "pg-es", p=10**5000), r"p must be at most 10\^300"),
+        (lambda: interval([10**5000]), "values: expected numbers below"),
+        (lambda: count(3, max_steps=Decimal("NaN")), "max_steps must be an integer"),
+        (lambda: domino(3, max_steps=np.float32("nan")), "max_steps must be an integer"),
+        (lambda: path(1, Decimal("sNaN")), "steps must be an integer"),
+        (lambda: path(10**12, 10**12), "more than the 2000000 updates"),
+        (lambda: escape_steps("ce", well(0.1), [1, 0.5, 0], cap=Decimal("NaN")), "cap: expected"),
+        (lambda: escape_steps("ce", well(0.1), [1, 0.5, 10**5000]), "q: expected numbers below"),
         (lambda: register(Nameless), "Nameless has no name; set"),
         (lambda: register(Taken), "the name 'mce' is taken by"),
         (lambda: Worst().add(math.nan, at=3), "margin: expected a number, got nan at at = 3"),

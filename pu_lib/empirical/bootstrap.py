@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import Floats, number
+from pu_lib.arrays import Floats, number, numbers
 
 __all__ = [
     "LEVEL",
@@ -101,11 +101,9 @@ def interval(values: ArrayLike, level: float = LEVEL) -> Floats:
     array([ 25., 976.])
     """
     level = number("level", level)
-    ordered = np.sort(np.asarray(values, dtype=np.float64), axis=0)
+    ordered = np.sort(numbers("values", values, axes=1, infinite=True), axis=0)
     if not 0.0 < level < 1.0 or not len(ordered):
         raise ValueError(f"level: expected values and a share in (0, 1), got {level}.")
-    if np.isnan(ordered).any():
-        raise ValueError("values: expected numbers or infinities, got nan.")
     k = int((len(ordered) - 1) * (1.0 - level) / 2.0)
     return np.stack([ordered[k], ordered[len(ordered) - 1 - k]])
 

@@ -100,7 +100,8 @@ def domino(
     ValueError
         If an argument is unknown or out of range.
     """
-    _check_states(states)
+    require_count("states", states, 1)
+    require_count("max_steps", max_steps, 0)
     chosen = setting(update, eta, schedule, p, factor)
     constant = chosen.schedule == "constant"
     if constant and chosen.kind is DirectWalker and solved_di(int(states), chosen.eta) > QUICK:
@@ -114,10 +115,6 @@ def domino(
     if proved:
         return recursion(states, update, eta, p, factor, max_steps, schedule=schedule)[0]
     return simulate(states, update, eta, p, factor, max_steps, schedule)[0]
-
-
-def _check_states(states: int) -> None:
-    require_count("states", states, 1)
 
 
 def _refuse_hopeless(states: int, chosen: Setting, max_steps: int, solved: int = 1) -> None:
@@ -184,7 +181,8 @@ def recursion(
     OutOfReach, ValueError
         As for `domino`.
     """
-    _check_states(states)
+    require_count("states", states, 1)
+    require_count("max_steps", max_steps, 0)
     chosen = setting(update, eta, schedule, p, factor, start)
     return certified(lambda: _recursion(states, chosen, max_steps, strict))
 
@@ -261,7 +259,8 @@ def simulate(
     OutOfReach, ValueError
         As for `domino`.
     """
-    _check_states(states)
+    require_count("states", states, 1)
+    require_count("max_steps", max_steps, 0)
     chosen = setting(update, eta, schedule, p, factor)
     times, _ = certified(lambda: _simulate(states, chosen, max_steps))
     return times
@@ -288,7 +287,7 @@ def board(
     history : list of list of float
         The probabilities.
     """
-    _check_states(states)
+    require_count("states", states, 1)
     chosen = setting(update, eta, "constant", p, factor)
     return certified(lambda: _simulate(states, chosen, MAX_STEPS, record=True))
 

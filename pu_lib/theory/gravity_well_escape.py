@@ -30,7 +30,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import number, numbers, require_distributions
+from pu_lib.arrays import number, numbers, require_distributions, whole
 from pu_lib.theory.gravity_well import parameters
 from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, Update, as_update, softmax
@@ -45,6 +45,8 @@ __all__ = [
     "lost_steps",
     "well",
 ]
+
+_MOST_STEPS = 10_000_000
 
 Floats = NDArray[np.float64]
 
@@ -106,15 +108,20 @@ def escape_steps(
     weight : float
         The weight of each step.
     cap : int
-        How many steps to make at most, rounded up to 64 times a power of two.
+        How many steps to make at most, up to ten millions; rounded up to 64 times a power of two.
 
     Returns
     -------
     ndarray, shape (...)
         Infinity where the cap was reached.
+
+    Raises
+    ------
+    ValueError
+        If the update is unknown, or an argument is no array of numbers or no number of steps.
     """
     chosen = as_update(update)
-    values = np.asarray(q, dtype=np.float64)
+    values, cap = numbers("q", q, axes=1), whole("cap", cap, low=0, high=_MOST_STEPS)
     greedy = np.argmax(values, axis=-1)[..., np.newaxis]
     theta = parameters(chosen, pi)
     steps, done, chunk = np.full(theta.shape[:-1], np.inf), 0, 64

@@ -54,6 +54,7 @@ from pu_lib.theory.unlearning_bounds import (
     strict_di,
 )
 from pu_lib.theory.walkers import (
+    LARGEST,
     CrossEntropyWalker,
     DirectWalker,
     EscortWalker,
@@ -171,6 +172,7 @@ def counts(
         As for `count`.
     """
     chosen = setting(update, eta, schedule, p, factor, start)
+    require_count("max_steps", max_steps, 0)
     for n in ns:
         require_count("n", n, 0)
     walkable = min(max_steps, QUICK) if is_known(chosen) else max_steps
@@ -417,11 +419,22 @@ def path(
     -------
     list of float
         n + steps + 1 probabilities.
+
+    Raises
+    ------
+    ValueError
+        If there are more steps than are walked, or an argument is unknown or out of range.
     """
+    require_count("n", n, 0)
+    require_count("steps", steps, 0)
+    if n + steps > MAX_STEPS:
+        raise ValueError(f"n, steps: more than the {MAX_STEPS} updates that are walked at most")
     chosen = setting(update, eta, schedule, p, factor, start)
+    if chosen.eta > LARGEST:
+        raise ValueError("eta must be at most 10^300")
     walker = chosen.walker()
     values = [walker.probability()]
-    for t, w in enumerate(islice(chosen.weights(), n + steps)):
+    for t, w in enumerate(islice(chosen.weights(), int(n + steps))):
         # DI walks on rationals; for a picture the nearest ones to its irrational weights will do
         weight: Any = Fraction(float(w)) if chosen.kind is DirectWalker else w
         (walker.forward if t < n else walker.backward)(weight)

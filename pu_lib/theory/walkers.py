@@ -249,6 +249,8 @@ def setting(
         raise ValueError(f"eta must be positive; it is {made.eta}")
     if made.p < 1:
         raise ValueError(f"p must be at least 1; it is {made.p}")
+    if made.p > LARGEST:
+        raise ValueError("p must be at most 10^300")
     closed = made.kind is DirectWalker
     if not (0 <= made.start <= 1) or (not closed and made.start in (0, 1)):
         raise ValueError(
