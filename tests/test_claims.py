@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from pu_notebooks import kept
 
+from pu_lib import checks
 from pu_lib.__main__ import main
 from pu_lib.checks.claims import PRINTED
 from pu_lib.claims import (
@@ -322,3 +324,19 @@ def test_the_worst_instance_decides() -> None:
     assert corrected.counterexample == {"n": 0}
     ours.add(-1.0, n=99)
     assert judged(ours, printed).status is Status.FALSE
+
+
+def test_the_check_of_a_claim_is_looked_for_in_the_module_of_its_chapter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a_chapter.py").write_text(
+        "from pu_lib.verdict import CHECKS, Check\n\n"
+        "CHECKS['a-claim'] = Check('a-claim', lambda: None, {}, {}, {})\n"
+    )
+    monkeypatch.setattr(checks, "__path__", [*checks.__path__, str(tmp_path)])
+    claim = Claim("a-claim", "X", "1", "a-chapter", "remark", "x", Scope.REMARK, Status.HOLDS)
+    try:
+        assert check_of(claim).claim == "a-claim"
+    finally:
+        CHECKS.pop("a-claim", None)
+        sys.modules.pop("pu_lib.checks.a_chapter", None)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from pu_lib import mdp as processes
 from pu_lib.domains import as_process, chain
 from pu_lib.environments import _count_actions, from_gymnasium
 from pu_lib.mdp import FiniteMDP, _largest
@@ -519,3 +520,15 @@ def test_processes_that_start_almost_alike_have_names_of_their_own():
     starts = ([1.0, 0.0], [1.0, 1e-20])
     names = {FiniteMDP(np.full((2, 1, 2), 0.5), np.ones((2, 1)), s, 0.5).digest for s in starts}
     assert len(names) == 2
+
+
+@pytest.mark.parametrize("solved", [0, 1])
+def test_both_systems_are_solved_the_same_way_where_one_does_not_converge(solved, monkeypatch):
+    rng = np.random.default_rng(5)
+    chain, rewards, start = rng.dirichlet(np.ones(6), size=6), rng.normal(size=6), np.full(6, 1 / 6)
+    answers = iter([rewards] * solved + [None])
+    monkeypatch.setattr(processes, "_bicgstab", lambda *_: next(answers))
+    found = processes._solve_sparse(scipy.sparse.csr_array(chain), rewards, start, 0.9)
+    assert found[2] == "by SuperLU, as BiCGSTAB did not converge"
+    for ours, dense in zip(found, processes._solve_dense(chain, rewards, start, 0.9), strict=False):
+        np.testing.assert_allclose(ours, dense, rtol=1e-12)

@@ -5,7 +5,7 @@ import pytest
 
 from pu_lib.domains import bandit, chain, from_gymnasium, random_mdp
 from pu_lib.mdp import _solve_dense
-from pu_lib.trajectories import mixture, run
+from pu_lib.trajectories import follow, mixture, run
 from pu_lib.updates import UPDATES, make_update
 
 
@@ -119,3 +119,16 @@ def test_bad_input_is_named_in_a_sentence(given, sentence):
 def test_a_mixture_is_a_share():
     with pytest.raises(ValueError, match="share"):
         mixture(1.5)
+
+
+@pytest.mark.parametrize(
+    ("q", "rates", "sentence"),
+    [
+        ([1.0, 0.0, 0.0], 1.0, "q: expected 2 actions"),
+        ([1.0, 0.0], lambda t: 1.0 if t == 0 else np.inf, "weight: expected finite numbers"),
+        ([1.0, 0.0], lambda t: 1.0 if t == 0 else -1.0, "weight: expected eta"),
+    ],
+)
+def test_what_an_update_cannot_take_is_named_at_every_step(q, rates, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        follow("pg-sm", q, rates, 3, theta0=[0.0, 0.0])

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from pu_lib.parametrizations import weights
 from pu_lib.updates import (
     UPDATES,
     Update,
@@ -443,3 +444,12 @@ def test_the_advantage_has_mean_zero():
 @pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
 def test_escort_policies_of_parameters_of_any_size(size):
     np.testing.assert_allclose(escort(np.array([size, -2 * size])), [0.2, 0.8])
+
+
+@pytest.mark.parametrize(
+    ("theta", "q", "weight"),
+    [((4, 2), (4, 2), (3,)), ((5, 4, 2), (5, 2), (5,)), ((5, 2), (5, 4, 2), (5,))],
+)
+def test_shapes_that_agree_in_part_do_not_broadcast(theta, q, weight):
+    with pytest.raises(ValueError, match="do not broadcast"):
+        weights("weight", np.ones(weight), np.zeros(theta), np.zeros(q))

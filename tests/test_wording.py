@@ -130,3 +130,7 @@ def test_several_claims_are_lines_that_open() -> None:
 def test_a_claim_without_a_check_says_so() -> None:
     verdict = Verdict(Status.PENDING, None, "No check yet.")
     assert "There is no check yet." in box(Spoken("X", "x", verdict, None))
+
+
+def test_whole_numbers_below_a_million_keep_their_digits() -> None:
+    assert [number(x) for x in (12345.0, 999999.0)] == [f"12{THIN}345", f"999{THIN}999"]

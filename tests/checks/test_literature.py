@@ -153,3 +153,10 @@ class Short(type(UPDATES["pg-es"])):
 def test_two_steps_are_compared_in_either_direction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "make_update", lambda *_, **__: Short())
     assert checks.check_hadamard().margin == pytest.approx(1e-12 - 1e-6, rel=1e-6)
+
+
+def test_a_state_that_can_be_worth_nothing_is_learnt_from_the_start() -> None:
+    """Nine tenths of nothing are reached by equality."""
+    mdp = FiniteMDP(np.ones((1, 2, 1)), [[0.0, 0.0]], [1.0], 0.5)
+    hard = lit.HardChain(mdp, np.array([0]), np.ones(1))
+    assert lit.crossing_times("npg", hard, most=2).tolist() == [0.0]

@@ -471,3 +471,13 @@ def test_blocks_back_enclose_the_steps_one_by_one(eta: str) -> None:
         there = far_counts._travel(walker.origin + walker.y)
         assert reached.overlaps(there)
         assert reached.rad() < 1e-3 * there
+
+
+def test_the_excess_of_a_block_is_enclosed_up_to_where_the_block_ends(monkeypatch) -> None:
+    ends = []
+    place = far_counts._place
+    monkeypatch.setattr(far_counts, "_place", lambda a, b: ends.append(b) or place(a, b))
+    w, start = arb(1) / 10, arb(50)
+    time = far_counts._forward(start, w, 20, Fraction(1, 10))
+    assert time > start + 20 * w
+    assert ends[-1] >= time

@@ -1,8 +1,10 @@
 """What came after: counts, steps and costs against cases solved by hand."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import repeat
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -98,3 +100,21 @@ def test_a_run_at_its_optimum_does_not_fall() -> None:
 )
 def test_who_sees_the_greedy_action_alone(update: str, sees: str) -> None:
     assert {after.cost(UPDATES[update], n)["sees"] for n in range(3, 12)} == {sees}
+
+
+@pytest.mark.parametrize(
+    ("step", "sees"),
+    [
+        (lambda _, q, w: w * q.max(), "the greedy action"),
+        (lambda _, q, w: w * float(q.argmax()), "the greedy action"),
+        (lambda _, q, w: w * q.sum(), "all values"),
+    ],
+)
+def test_a_step_sees_all_values_if_it_heeds_any_but_the_best(
+    step: Callable[..., float], sees: str
+) -> None:
+    update = SimpleNamespace(
+        name="x", kernel=lambda *_: None, parametrization="softmax", parameters=np.log, step=step,
+        initial=lambda _, n: np.zeros((1, n)), policy=lambda theta: np.full(2, theta),
+    )  # fmt: skip
+    assert after.cost(update, 3)["sees"] == sees
