@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from pu_lib.checks import cross_entropy_constant as checks
 from pu_lib.theory import cross_entropy_constant as constant
 from pu_lib.theory.cycles import FOUR_STATES, THREE_STATES
 from pu_lib.theory.deterministic import DeterministicMDP, run_process
@@ -104,3 +105,14 @@ def test_the_chattering_states_are_worth_ten() -> None:
     np.testing.assert_allclose(mdp.optimum(), [10.0, 9.0, 10.0])
     assert constant.constants(mdp).lead == pytest.approx(0.0, abs=1e-12)
     assert constant.constants(constant.chatter(0.01)[0]).lead > 0.0
+
+
+def test_the_least_bound_of_two_actions_is_that_of_a_fine_grid() -> None:
+    p = np.linspace(1e-6, 0.5, 4001)[:, np.newaxis]
+    w = np.linspace(0.1, 12.0, 120)
+    entropy = -p * np.log(p) - (1 - p) * np.log1p(-p)
+    excess = (entropy - w * p * (1 - p)).max(axis=0)
+    rooms = np.exp(-w / 2) / excess - 1.0
+    least, where = checks._least_bound(2, 0.5)
+    assert where == pytest.approx(w[rooms.argmin()])
+    assert least == pytest.approx(rooms.min(), abs=1e-4)

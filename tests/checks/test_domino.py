@@ -223,3 +223,9 @@ def test_a_long_chain_of_di_is_answered_by_its_theorem(monkeypatch):
     monkeypatch.setattr(do, "QUICK", 10)
     monkeypatch.setattr(do, "recursion", lambda *_, **__: pytest.fail("it was walked"))
     assert domino(8, "di", "0.3") == do.solved_di(8, Fraction("0.3")) > 10
+
+
+def test_the_bound_of_pg_es_is_met_at_small_weights_up_to_seven_states(noted):
+    checks.check_escort_doubles(exponents=(2,))
+    steps = {row["states"]: row["steps"] for _, row in noted if row["eta"] == "0.001"}
+    assert steps == {1: 1, 2: 3, 3: 7, 5: 31, 7: 127}

@@ -15,6 +15,7 @@ from pu_lib.empirical.actors import start_of
 from pu_lib.empirical.bootstrap import RESAMPLES, draws, interval, lower_quantile
 from pu_lib.empirical.curves import after_shift, alike, bandwidth, factor_apart
 from pu_lib.empirical.details import ranking
+from pu_lib.empirical.live import Flips
 from pu_lib.empirical.options import PRESETS, Schedule
 from pu_lib.empirical.policies import bounced_share, greedy_share
 from pu_lib.empirical.published import comparison
@@ -362,3 +363,44 @@ def test_a_detail_is_clear_where_its_interval_leaves_one_out(monkeypatch):
     (row,) = ranking(None).to_dict("records")
     assert (row["cells"], row["clear"]) == (3, pytest.approx(2 / 3))
     assert (row["effect"], row["largest"]) == (pytest.approx(10 ** (2 / 3)), pytest.approx(10.0))
+
+
+# Parts, and what is asked of runs, by hand
+
+
+def test_a_number_on_its_bound_is_on_neither_side():
+    for at_least in (True, False):
+        part = Part("x", values(2), 2.0, at_least)
+        assert part.refuted()
+        assert not part.holds()
+        assert part.margin == 0.0
+
+
+def test_a_part_says_its_interval_if_it_has_one():
+    exact, measured = Part("exact", values(2)), Part("measured", values(2, *np.linspace(1.5, 4, 5)))
+    rows = [(part.row()["95 % interval"], part.row()["value"]) for part in (exact, measured)]
+    assert rows == [("exact", "2"), ("1.5 to 4", "2")]
+    summaries = [judge_parts([part]).summary for part in (exact, measured)]
+    assert summaries[0].endswith("is “exact”: 2, needed more than 1.")
+    assert summaries[1].endswith("is “measured”: 2 (1.5 to 4), needed more than 1.")
+
+
+@pytest.mark.parametrize(("jumping", "share"), [(4, "0"), (5, "1")])
+def test_most_of_nine_states_are_five(jumping, share, monkeypatch):
+    flips = Flips(np.arange(9.0)[::-1], jumping)
+    monkeypatch.setattr("pu_lib.empirical.live.flip_times", lambda *_: flips)
+    jumped, ordered = empirical_chain.expected_order(["ce"], runs=2).evidence
+    assert (jumped["value"], jumped["needed"]) == (share, "> 0.9")
+    assert (ordered["value"], ordered["needed"]) == ("1", "> 0.75")
+
+
+def test_one_fall_is_enough_to_lose_performance(monkeypatch):
+    climbs = {"mce": (10, 0), "ce": (25, 1)}
+    monkeypatch.setattr(empirical_cliff, "climb_from_jumping", lambda name, _: climbs[name])
+    found = empirical_cliff.mce_is_monotone()
+    assert found.status is Status.REPRODUCED
+    rows = [(row["value"], row["needed"]) for row in found.evidence]
+    assert rows == [("0", "< 0.5"), ("1", "> 0.5"), ("2.5", "> 1")] * 2
+    climbs["mce"], climbs["ce"] = climbs["ce"], climbs["mce"]
+    found = empirical_cliff.mce_is_monotone()
+    assert [row["holds"] for row in found.evidence] == ["no"] * 6

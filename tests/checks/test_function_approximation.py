@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from pu_lib.checks import function_approximation as checks
+from pu_lib.checks import function_approximation_fitted as fitted_checks
 from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import fitted_direct as fitted
 from pu_lib.theory import function_approximation as ap
 from pu_lib.updates import UPDATES, make_update, project_simplex
+from pu_lib.verdict import Status
 
 HALF, ONE, ZERO = Fraction(1, 2), Fraction(1), Fraction(0)
 
@@ -253,3 +255,35 @@ def test_the_tracing_is_compared_with_the_formula_too(
     traced = lambda _: lambda z: checks.sparsemax_jacobian(z) + error  # noqa: E731
     monkeypatch.setattr(checks, "jacobian", traced)
     assert checks.check_projection_gradient(n=3).margin == pytest.approx(1e-3 - 1e-8, rel=1e-4)
+
+
+@pytest.fixture
+def weighed(monkeypatch):
+    """The weights of each fitted run that a check asks for; all runs end at 0.78."""
+    asked = []
+
+    def fitted_run(_, etas, *__):
+        asked.append(np.array(etas, dtype=float).tolist())
+        return fitted.FittedRun(*(np.full(100, x) for x in (0.78, 0.25, 0.0, 0.75)))
+
+    monkeypatch.setattr(fitted_checks, "fitted_run", fitted_run)
+    return asked
+
+
+def test_where_a_fit_stalls_is_measured_at_constant_weights(weighed, noted):
+    assert fitted_checks.check_stall(n_steps=3).status is Status.FALSE
+    assert weighed == [[eta] * 3 for eta in (0.5, 5.0, 50.0, 500.0)]
+    rooms = {(row["eta"], row["what"]): margin for margin, row in noted}
+    for eta in (0.5, 5.0, 50.0, 500.0):
+        assert rooms[eta, "stops at 0.797 at the most"] == pytest.approx(0.017)
+        assert rooms[eta, "comes to 0.775"] == pytest.approx(0.005)
+        assert rooms[eta, "the bound exceeds the first gap"] == 0.5
+        assert ((eta, "ends at the projected fit") in rooms) == (eta >= 50.0)
+
+
+def test_a_direct_fit_has_a_hundred_growing_weights_after_the_reversal(weighed):
+    fitted_checks.check_di(reversed_steps=2)
+    expected = [0.5, 0.5, *(0.5 * 1.2**k for k in range(100))]
+    assert len(weighed) == 4
+    for etas in weighed:
+        assert etas == pytest.approx(expected)

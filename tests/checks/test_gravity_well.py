@@ -235,3 +235,17 @@ def test_a_lead_that_is_not_certain_does_not_count(monkeypatch: pytest.MonkeyPat
     verdict = checks.check_violation("pg-sm", gravity.SOFTMAX_CASE, weights=(1,))
     assert verdict.status == "false as stated"
     assert verdict.margin == -np.finfo(float).tiny
+
+
+def test_the_easiest_policy_is_one(noted) -> None:
+    checks.check_pg_sm_sufficient(n_samples=1000)
+    (_, easiest), _ = noted
+    assert sum(easiest["pi"]) == pytest.approx(1.0, abs=1e-12)
+    assert min(easiest["pi"]) > 0.0
+
+
+def test_projections_have_two_to_nine_coordinates(noted) -> None:
+    checks.check_projection(checks._any_moves, n_samples=20)
+    assert [len(row["theta"].split(", ")) for _, row in noted] == [2, 3, 4, 6, 9]
+    for _, row in noted:
+        assert sum(map(Fraction, row["theta"].split(", "))) == 1

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pu_lib.checks import literature as checks
+from pu_lib.checks import literature_measured as measured
 from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import literature as lit
 from pu_lib.theory import mirror_descent as md
@@ -160,3 +161,36 @@ def test_a_state_that_can_be_worth_nothing_is_learnt_from_the_start() -> None:
     mdp = FiniteMDP(np.ones((1, 2, 1)), [[0.0, 0.0]], [1.0], 0.5)
     hard = lit.HardChain(mdp, np.array([0]), np.ones(1))
     assert lit.crossing_times("npg", hard, most=2).tolist() == [0.0]
+
+
+def test_a_gap_that_equals_its_bound_has_the_room_of_rounding(noted, monkeypatch) -> None:
+    monkeypatch.setattr(checks, "_lacking", lambda *_: (np.array([0.25]), HALF))
+    monkeypatch.setattr(checks.md, "geometric_bound", lambda *_: 0.75)
+    checks.check_geometric(start=0.0, n_processes=1, n_steps=1)
+    assert {margin for margin, _ in noted} == {checks.ROUNDING}
+
+
+def test_what_linear_scores_reach_is_asked_of_both_updates(noted, monkeypatch) -> None:
+    """On a bandit whose best arm is fitted best, natural gradient finds it and the other not."""
+    asked = []
+
+    def reached(weight, steps, probability):
+        asked.append((weight, steps))
+        return np.full(2, probability)
+
+    monkeypatch.setattr(checks, "_arms", lambda _: [(np.eye(2), np.array([1.0, 0.0]))])
+    monkeypatch.setattr(checks, "linear_natural", lambda *_: reached(*_[2:], 0.75))
+    monkeypatch.setattr(checks, "linear_softmax", lambda *_: reached(*_[2:], 0.25))
+    checks.check_linear(n=1)
+    assert asked == [(50.0, 200), (10.0, 1000)]
+    assert [margin for margin, _ in noted] == [0.25, 0.5]
+
+
+@pytest.mark.parametrize(("exponent", "room"), [(0.9, -0.05), (1.0, 0.05), (1.1, -0.05)])
+def test_an_exponent_of_one_is_missed_on_either_side(exponent, room, noted, monkeypatch) -> None:
+    monkeypatch.setattr(measured, "_exponent", lambda _: exponent)
+    monkeypatch.setattr(measured.lit, "committed", lambda *_: np.array([0.5]))
+    measured.check_committal(fast=(), slow=("pg-sm",))
+    rooms = {row["what"]: margin for margin, row in noted}
+    assert rooms["exponent 1"] == pytest.approx(room)
+    assert rooms["does not stay"] == pytest.approx(0.01 - 0.5)

@@ -10,6 +10,7 @@ from flint import arb, ctx
 
 from pu_lib.checks import unlearning as checks
 from pu_lib.checks import unlearning_decaying as decaying
+from pu_lib.checks import unlearning_remarks as remarks
 from pu_lib.checks.counting import CONVEX, LINKS, UNIFORM, compare
 from pu_lib.claims import errata
 from pu_lib.exact import Undecided, ball
@@ -481,3 +482,44 @@ def test_the_excess_of_a_block_is_enclosed_up_to_where_the_block_ends(monkeypatc
     time = far_counts._forward(start, w, 20, Fraction(1, 10))
     assert time > start + 20 * w
     assert ends[-1] >= time
+
+
+def test_variants_of_the_escort_update_are_undone_as_soon_as_floats_say() -> None:
+    found = {}
+    for p, factor, eta, n, start in checks.VARIANTS:
+        found[p, n] = count(n, "pg-es", eta, p=p, factor=factor, start=start)
+        if start == "1/2":
+            update = make_update("pg-es", p=float(Fraction(p)), factor=factor)
+            assert found[p, n] == float_count(n, update, float(eta), "constant")
+    assert found == {("3/2", 2000): 31, ("1.9", 100): 13, ("1", 2): 1, ("2", 10): 3}
+
+
+def test_lower_bounds_under_decaying_weights_are_asked_up_to_two_thousand(
+    noted, monkeypatch
+) -> None:
+    """Every count is 7 and every bound 4: three remain, or five of half the bound."""
+    monkeypatch.setattr(decaying, "counts", lambda ns, *_: [7] * len(ns))
+    monkeypatch.setattr(decaying, "proved_range", lambda *_: (4, math.inf))
+    for factor, room in ((1.0, 3.0), (0.5, 5.0)):
+        noted.clear()
+        decaying.check_decay(factor=factor)
+        assert {margin for margin, _ in noted} == {room}
+        assert sorted({row["n"] for _, row in noted}) == [1, 2, 5, 30, 300, 2000]
+
+
+def test_the_steps_for_opposite_values_are_taken_at_the_values_that_were_drawn(monkeypatch) -> None:
+    given = []
+
+    class Odd(SoftmaxPolicyGradient):
+        name = "odd"
+
+        def step(self, theta, q, weight=1.0, rng=None):
+            given.append(q)
+            return theta + q
+
+    remarks.check_cause(links={}, growing={}, exponents=(), symmetric=(Odd(),), asymmetric=())
+    rng = np.random.default_rng(3)
+    for there, back in zip(given[::2], given[1::2], strict=True):
+        rng.dirichlet([2.0, 2.0])
+        np.testing.assert_array_equal(there, rng.normal(size=2))
+        np.testing.assert_array_equal(back, -there)
