@@ -484,10 +484,10 @@ def test_the_excess_of_a_block_is_enclosed_up_to_where_the_block_ends(monkeypatc
     assert ends[-1] >= time
 
 
-def test_variants_of_the_escort_update_are_undone_as_soon_as_floats_say() -> None:
-    found = {}
+def test_variants_of_the_escort_update_are_undone_as_soon_as_floats_say(noted) -> None:
+    checks.check_escort()
+    found = {(row["p"], row["n"]): row["n"] + int(margin) for margin, row in noted}
     for p, factor, eta, n, start in checks.VARIANTS:
-        found[p, n] = count(n, "pg-es", eta, p=p, factor=factor, start=start)
         if start == "1/2":
             update = make_update("pg-es", p=float(Fraction(p)), factor=factor)
             assert found[p, n] == float_count(n, update, float(eta), "constant")
@@ -523,3 +523,13 @@ def test_the_steps_for_opposite_values_are_taken_at_the_values_that_were_drawn(m
         rng.dirichlet([2.0, 2.0])
         np.testing.assert_array_equal(there, rng.normal(size=2))
         np.testing.assert_array_equal(back, -there)
+
+
+def test_sequences_with_equality_start_from_a_hundredth_to_a_hundred(noted, monkeypatch) -> None:
+    """The first term is c: one below a bound of c + 1, and a half c above one of c / 2."""
+    sequence = bounds.equality_sequence
+    monkeypatch.setattr(bounds, "equality_sequence", lambda _, c, weight: sequence(1, c, weight))
+    remarks.check_equality_sequence(0.5, lambda n, c: c + n, lambda n, c: c / 2 / n)
+    expected = {c: min(1.0, c / 2) for c in (0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0)}
+    assert {row["c"]: margin for margin, row in noted} == pytest.approx(expected)
+    assert [row["Y_n"] for _, row in noted] == pytest.approx(list(expected))

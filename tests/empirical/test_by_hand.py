@@ -342,6 +342,21 @@ def test_a_state_has_moved_if_any_of_its_parameters_has(monkeypatch):
     assert np.flatnonzero(moved).tolist() == [3, 5]
 
 
+def test_a_state_has_flipped_once_it_walks_for_good(monkeypatch):
+    walks = {30: [0.4, 0.6, 0.4, 0.3, 0.6], 31: [0.4, 0.7, 0.6, 0.5, 0.2]}  # states 0 to 4
+
+    def run_cell(cell, _, memory):
+        likely = np.array([*walks[cell.max_steps], 1.0])  # and the terminal state
+        memory.pi = np.stack([1.0 - likely, likely], axis=1)
+
+    monkeypatch.setattr(live, "run_cell", run_cell)
+    found = live.flip_times("ce", 0, last=31, n_states=6)
+    assert found.times.tolist() == [np.inf, 30.0, 31.0, np.inf, np.inf]
+    assert found.jumping == 3
+    # of the ten pairs (i, j), i before j, all but (1, 2), (1, 3), (1, 4), (2, 3) and (2, 4)
+    assert found.ordered_share == 0.5
+
+
 @pytest.mark.parametrize(("domain", "shape"), [("chain", (10, 2)), ("random-mdp", (100, 4))])
 def test_twins_run_on_the_papers_processes(domain, shape):
     plain, compiled = live.twins(domain, "pg-sm", 1.0, "NoExplo", 5)
