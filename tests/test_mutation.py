@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 
 import mutants as tool
 import pytest
-from mutation import functions, mutants
+from mutation import Mutant, functions, mutants
 from trial import Collected, forked
 
 MODULE = '''
@@ -110,6 +110,19 @@ def test_a_mutant_is_tried_with_the_tests_that_enter_its_function(module):
     assert (order.is_entered(inside), order.is_entered(outside)) == (True, False)
     order.note(inside, quick)
     assert order.of(inside)[0] == [quick, own, slow]
+
+
+def test_what_would_be_compiled_anew_is_tried_after_the_plain_tests():
+    entry = {"passed": True, "seconds": 0.1, "reached": []}
+    compiled = [f"tests/test_kernels.py::{i}" for i in range(5)]
+    plain = [f"tests/test_engine.py::{i}" for i in range(9)]
+    order = tool.Order(dict.fromkeys((*compiled, *plain), entry), 12.0)
+    engine, kernels = (
+        Mutant(module, "f", 1, "1 -> 2", 0, 0, 0, "")
+        for module in ("pu_lib/engine/rows.py", "pu_lib/kernels.py")
+    )
+    assert order.of(engine) == ([*plain, *compiled[:2]], pytest.approx(0.9 + 2 * 5.1))
+    assert set(order.of(kernels)[0]) == {*plain, *compiled}
 
 
 TRIED = """

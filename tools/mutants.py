@@ -58,9 +58,12 @@ CORE = (
     "pu_lib/exact.py",
 )  # fmt: skip
 # Sources that are compiled cannot be instrumented: which tests run them is written here. Those
-# whose compiled code is kept on disk are imported anew.
+# whose compiled code is kept on disk are imported anew, and then all but the plain tests compile
+# what they run, which takes longer than they usually do.
 COMPILED, KEPT = ("pu_lib/engine/*", "pu_lib/kernels.py"), ("pu_lib/engine/*",)
-COMPILED_TESTS = ("tests/test_kernels.py", "tests/empirical/test_jekyll_hyde.py")
+PLAIN_TESTS = ("tests/test_engine.py",)
+COMPILED_TESTS = (*PLAIN_TESTS, "tests/test_kernels.py", "tests/empirical/test_jekyll_hyde.py")
+COMPILING = 5.0  # seconds
 # These look at files, pages or copies of the repository, not at what the library computes.
 NOT_RUN = (
     "tests/show/test_[!g]*", "tests/fuzz/*", "tests/test_pages.py", "tests/test_wheel.py",
@@ -242,9 +245,14 @@ class Order:
         tests of the module's own name.
         """
         own = f"test_{Path(mutant.module).stem}"
+        anew = _matches(mutant.module, KEPT)
+
+        def usual(name: str) -> float:
+            compiled = anew and not _matches(_file(name), PLAIN_TESTS)
+            return self.seconds(name) + COMPILING * compiled
 
         def rank(name: str) -> tuple[object, ...]:
-            seconds = self.seconds(name)
+            seconds = usual(name)
             killed = self._killed[f"{mutant.module}:{mutant.function}", name]
             if not self.is_entered(mutant):
                 return own not in name, seconds, name
@@ -253,9 +261,9 @@ class Order:
 
         picked, total = [], 0.0
         for name in sorted(self._found(mutant), key=rank):
-            if not picked or total + self.seconds(name) <= self._cap:
+            if not picked or total + usual(name) <= self._cap:
                 picked.append(name)
-                total += self.seconds(name)
+                total += usual(name)
         return picked, total
 
     def _found(self, mutant: Mutant) -> set[str]:

@@ -1,0 +1,352 @@
+"""The compiled code as plain Python: what it says, on cases worked out by hand, without a compiler.
+
+Nothing is compiled here, so that a mistake in the engine is seen at once; that the compiled code
+does what this code says is for `tests/test_kernels.py` and `tests/empirical/test_jekyll_hyde.py`.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from pu_lib import domains
+from pu_lib.empirical import jekyll_hyde as jh
+from pu_lib.empirical import problem as problems
+from pu_lib.empirical import reference
+from pu_lib.empirical.options import PRESETS, SCHEMES
+from pu_lib.engine import arithmetic, compiling, exact, loop, rows, values
+from pu_lib.kernels import KERNELS
+from pu_lib.mdp import FiniteMDP
+from pu_lib.updates import UPDATES
+
+
+def double(theta, pi, q, best, weight, n_actions):
+    """A kernel that the library does not have."""
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Put the source of each compiled function in its place."""
+    for module in (arithmetic, exact, loop, rows, values, problems):
+        for name, found in list(vars(module).items()):
+            if hasattr(found, "py_func"):
+                monkeypatch.setattr(module, name, found.py_func)
+    each = arithmetic.exponential
+    monkeypatch.setattr(arithmetic, "_bits", lambda x: np.float64(x).view(np.int64))
+    monkeypatch.setattr(arithmetic, "_float", lambda n: float(np.int64(n).view(np.float64)))
+    monkeypatch.setattr(rows, "exponentials", lambda xs: tuple(map(each, xs)))
+    monkeypatch.setattr(rows, "_kernels", list(KERNELS))
+    with np.errstate(over="ignore"):  # 64 bits of a random stream
+        yield
+
+
+# Arithmetic
+
+
+def test_the_stream_is_xoshiro():
+    """First words from the state (1, 2, 3, 4), as in the authors' own test vector."""
+    stream, found = tuple(np.uint64(n) for n in (1, 2, 3, 4)), []
+    for _ in range(4):
+        u, stream = arithmetic.uniform(stream)
+        found.append(u * 2**53)
+    expected = [41943041, 58720359, 3588806011781223, 3591011842654386]
+    assert found == [word >> 11 for word in expected]
+
+
+def test_powers_of_two_are_put_together_from_a_table():
+    bits = arithmetic._POWERS + (np.arange(64) << 46)
+    assert_allclose(bits.view(np.float64), 2.0 ** (np.arange(64) / 64), rtol=1e-15)
+
+
+def test_exponentials_and_logarithms_are_those_of_the_reference():
+    for x in (0.0, -1e-9, -0.3, -math.log(2.0), -17.0, -700.5, -708.0, -800.0):
+        found = arithmetic.exponential(x)
+        assert found == reference.exponential(x)
+        assert found == pytest.approx(math.exp(max(x, -708.0)), rel=2e-15)
+    for n in (1, 2, 3, 10, 724, 10**6):
+        assert arithmetic.logarithm(float(n)) == pytest.approx(math.log(n), rel=1e-15)
+
+
+# Tokens
+
+
+def test_tokens_count_what_they_stand_for():
+    assert [rows.token(kernel) for kernel in KERNELS] == [
+        (0,) * (i + 1) for i in range(len(KERNELS))
+    ]
+    assert rows.token(double) == rows.token(double) == (0,) * (len(KERNELS) + 1)
+    assert [len(rows.successor_token(n)) for n in (1, 8, 9, 100)] == [1, 8, 0, 0]
+    assert [len(rows.policy_token(name)) for name in ("softmax", "escort", "direct")] == [1, 2, 3]
+    assert [len(rows.ties_token(name)) for name in ("first", "random", "leave")] == [0, 1, 2]
+    assert [len(rows.scaled_token(x)) for x in (False, True)] == [0, 1]
+
+
+# Rows
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 6])
+def test_a_row_is_given_its_policy_and_no_other_row(n):
+    rng = np.random.default_rng(n)
+    theta, actions = rng.normal(size=(3, n)), (0,) * n
+    for name, policy in (("pg-sm", (0,)), ("pg-es", (0, 0))):
+        pi = np.full((3, n), 7.0)
+        rows.set_policy(theta, pi, 1, policy, actions)
+        assert_allclose(pi[1], UPDATES[name].policy(theta[1]), rtol=1e-14)
+        assert (pi[[0, 2]] == 7.0).all()
+    rows.set_policy(theta, pi, 2, (0, 0, 0), actions)
+    assert_array_equal(pi[2], theta[2])
+
+
+def test_the_least_share_of_two_actions_is_that_of_the_lowest_exponential():
+    pi = np.empty((1, 2))
+    for theta, larger in (([0.0, 708.0], 1), ([1e300, -1e300], 0)):
+        rows.set_policy(np.array([theta]), pi, 0, (0,), (0, 0))
+        assert (pi[0, larger], pi[0, 1 - larger]) == (1.0, reference.exponential(-708.0))
+
+
+def test_the_best_actions_are_counted_and_named():
+    q = np.array([[9.0, 9.0, 9.0, 9.0], [1.0, 3.0, 0.0, 3.0]])
+    four = (0,) * 4
+    assert rows.greedy(q, 0, four) == (0, 4)
+    assert rows.greedy(q, 1, four) == (1, 2)
+    assert [rows.nth_best(q, 1, 1, n, four) for n in (0, 1)] == [1, 3]
+    assert [rows.nth_best(q, 0, 0, n, four) for n in range(4)] == [0, 1, 2, 3]
+
+
+def test_rescaling_keeps_what_a_parameter_stands_for():
+    theta = np.array([[2.0**-481, -(2.0**-120), 2.0**-200, 0.0, 2.0**-100]])
+    exponent = np.array([[0, 2, 1, 0, 0]])
+    rows.rescale(theta, exponent, 0, (0,) * 5)
+    assert theta.tolist() == [[2.0**-225, -(2.0**-376), 2.0**-200, 0.0, 2.0**-100]]
+    assert exponent.tolist() == [[1, 1, 1, 0, 0]]
+
+
+# Linear systems and values
+
+
+def test_a_system_is_solved_by_elimination():
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 5):
+        matrix = np.eye(n) - 0.9 * rng.dirichlet(np.ones(n), size=n)
+        right, kept = rng.normal(size=n), matrix.copy()
+        v = right.copy()
+        values.solve(matrix, v)
+        assert_allclose(kept @ v, right, atol=1e-13)
+
+
+PROCESSES = {
+    "chain": lambda: domains.chain(5),
+    "random": lambda: domains.random_mdp(3, n_states=12),
+    "two starts": lambda: FiniteMDP(
+        np.random.default_rng(5).dirichlet(np.ones(3), size=(3, 3)),
+        np.random.default_rng(6).random((3, 3, 3)), [0.3, 0.7, 0.0], 0.9,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_performances_are_those_of_the_process(name):
+    mdp, rng = PROCESSES[name](), np.random.default_rng(1)
+    problem = problems.make_problem(mdp, 0.9)
+    low, high = problem.baseline_performance, problem.optimal_performance
+    uniform = np.full((mdp.n_states, mdp.n_actions), 1 / mdp.n_actions)
+    assert low == pytest.approx(mdp.performance(uniform), rel=1e-12)
+    assert high == pytest.approx(mdp.optimal().performance, rel=1e-12)
+    actions, successors = (0,) * mdp.n_actions, rows.successor_token(problem.n_successors)
+    for _ in range(5):
+        policy = rng.dirichlet(np.full(mdp.n_actions, 0.3), size=mdp.n_states)
+        J = mdp.performance(policy)
+        for threshold, expected in ((J - 1e-9, True), (J + 1e-9, False)):
+            v = rng.random(mdp.n_states) * (problem.terminal == 0)
+            found = values.passes(policy, v, problem.process, actions, successors, threshold)
+            assert found == expected
+
+
+def test_sweeps_decide_only_what_they_have_enclosed(monkeypatch):
+    """With discount 1/2 what a sweep moves by d moves the fixed point by at most d more."""
+    monkeypatch.setattr(values, "_sweep", lambda *_: next(swept))
+    monkeypatch.setattr(values, "_from_starts", lambda *_: 1.0)
+    monkeypatch.setattr(values, "performance", lambda *_: pytest.fail("the sweeps decide"))
+    process = (*[None] * 5, 0.5, None, None, False, None, None)
+    # the fixed point is between 1 - 1/8 and 1 + 1/4
+    for threshold, expected in ((0.87, True), (1.26, False)):
+        swept = iter([(0.25, 0.125)])
+        assert values.passes(None, None, process, (), (), threshold) is expected
+    for threshold, expected in ((0.88, True), (1.24, False)):
+        swept = iter([(0.25, 0.125), (0.0, 0.0)])
+        assert values.passes(None, None, process, (), (), threshold) is expected
+        assert next(swept, None) is None
+
+
+# The loop, step by step beside the reference
+
+
+def run(name, update, options, scheme="HiOffPol", steps=250):
+    mdp = PROCESSES[name]()
+    problem, memory = problems.make_problem(mdp, 0.9), jh.Memory()
+    setting = (update, 1.0, SCHEMES[scheme], jh.seed_state(1, name, 0), options, steps)
+    ended = jh.simulate(problem, *setting, memory)
+    first = 25 if problem.acyclic else 100
+    return ended, memory, reference.run_reference(mdp, problem.threshold, *setting, first), problem
+
+
+@pytest.fixture
+def uncompiled(monkeypatch):
+    monkeypatch.setattr(loop, "run_kept", loop.run)
+
+
+PAPER = PRESETS["paper"]
+OPTIONS = {
+    "paper": PAPER,
+    "predecessor": replace(PRESETS["predecessor"], max_episodes=40),
+    "model": replace(PAPER, replay="model"),
+    "cut": replace(PAPER, cut=7, ties="random"),
+    "leave": replace(PAPER, cut=0, ties="leave", hyde_start=2.0, hyde_clip=3.0),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "update", "options", "scheme"),
+    [
+        ("chain", "pg-es", "paper", "HiOffPol"),
+        ("chain", "di", "predecessor", "HiOffPol"),
+        ("random", "ce", "paper", "NoExplo"),
+        ("random", "pg-sm", "predecessor", "HiOffPol"),
+        ("random", "di", "model", "LowOffPol"),
+        ("random", "mce", "cut", "HiOffPol"),
+        ("random", "ce", "leave", "HiOffPol"),
+        ("two starts", "pg-sm", "paper", "HiOffPol"),
+        ("two starts", "di", "model", "HiOffPol"),
+    ],
+)
+def test_the_same_run_as_the_reference(name, update, options, scheme, uncompiled):
+    ended, memory, theirs, problem = run(name, update, OPTIONS[options], scheme)
+    assert (ended.steps, ended.episodes) == (theirs.steps, theirs.episodes)
+    assert ended.censored != theirs.passed
+    size = memory.theta * 2.0 ** (-rows.UNIT * memory.exponent)
+    assert_array_equal(size, [[float(x) for x in row] for row in theirs.theta])
+    assert_array_equal(memory.q, theirs.q)
+    assert_array_equal(memory.hyde, theirs.hyde)
+    A, K = problem.n_actions, problem.n_successors
+    for codes, who in ((memory.buffer, "jekyll"), (memory.buffer[::-1], "hyde")):
+        taken = theirs.buffers[who]
+        assert_array_equal(codes[: len(taken)] // K, [x.state * A + x.action for x in taken])
+
+
+def test_a_schedule_is_a_power_of_the_time_below_one():
+    assert [loop._schedule(3.0, 0.0, t) for t in (1, 100)] == [1.0, 1.0]
+    assert [loop._schedule(0.3, 0.0, t) for t in (1, 100)] == [0.3, 0.3]
+    assert [loop._schedule(3.0, 0.5, t) for t in (4, 36)] == [1.0, 0.5]
+    assert [loop._schedule(3.0, 1.0, t) for t in (2, 12)] == [1.0, 0.25]
+
+
+# Deterministic processes
+
+
+def test_a_step_looks_one_action_ahead():
+    """Values 2, 1/2 * 8 = 4 and 3, of which the fourth action is none."""
+    rewards, successors = np.array([2.0, 0.0, 3.0, 9.0]), np.array([-1, 1, -1, -1])
+    q = np.zeros(4)
+    assert exact._look_ahead(rewards, successors, 0.5, np.array([0.0, 8.0]), q, 3) == (1, 1.0)
+    assert q.tolist() == [2.0, 4.0, 3.0, 0.0]
+    assert exact._look_ahead(rewards, successors, 0.5, np.array([0.0, 4.0]), q, 2) == (0, 0.0)
+
+
+def test_a_process_of_two_states_by_hand(monkeypatch):
+    """State 0 leads to state 1 or ends with 1; state 1 ends with 0 or 2, and has two actions."""
+    rewards = np.array([[0.0, 1.0, 1.0], [0.0, 2.0, 5.0]])
+    successors, n_actions = np.array([[1, -1, -1], [-1, -1, -1]]), np.array([3, 2])
+    moved = []
+
+    def advance(update, theta, pi, q, best, weight, n):
+        moved.append((pi[:n].tolist(), q[:n].tolist(), best, weight))
+        theta[:n] += 0.0
+
+    monkeypatch.setattr(exact, "advance", advance)
+    v, greedy, gaps = np.empty((2, 2)), np.empty((2, 2), dtype=np.int64), np.empty((2, 2))
+    weights = np.array([[1.0, 0.0], [0.5, 0.25]])
+    for on_policy, visits in ((False, [1.0, 1.0]), (True, [12 / 13, 14 / 13])):
+        moved.clear()
+        theta = np.zeros((2, 3))
+        exact.process(
+            (0,), rewards, successors, n_actions, 0.5, theta, weights, on_policy, v, greedy, gaps
+        )
+        # state 1 is worth 1, and state 0 (1/2 + 1 + 1) / 3
+        assert_allclose(v, [[5 / 6, 1.0]] * 2)
+        assert greedy.tolist() == [[1, 1]] * 2
+        assert_allclose(gaps, [[0.0, 2.0]] * 2)
+        # from uniform starts state 1 is visited 1 + 1/2 * 1/3 times as often as state 0
+        made = [(0, 1.0), (0, 0.5), (1, 0.25)]
+        assert [weight for *_, weight in moved] == pytest.approx([w * visits[s] for s, w in made])
+        assert_allclose(moved[0][0], [1 / 3] * 3)
+        assert_allclose(moved[0][1], [0.5, 1.0, 1.0])
+        assert moved[2][1] == [0.0, 2.0]
+
+
+def test_the_largest_drop_of_a_value_in_either_half(monkeypatch):
+    """One chunk goes up to 5 and down to 4; in the last half one falls from 9 to 2."""
+    chunks = iter([[1, 5, 4], [5, 6, 5.5], [7, 9, 8], [9, 2, 9], *[[0, 0, 0]] * 4])
+
+    def process(update, rewards, successors, n_actions, discount, theta, weights, *rest):
+        path = next(chunks)
+        rest[1][:] = path[-1]
+        rest[1][:3, 0] = path
+
+    monkeypatch.setattr(exact, "process_kept", process)
+    first, last = np.empty(2), np.empty(2)
+    shape = (2, 1, 2)
+    exact.scan(
+        (0,), np.zeros(shape), np.zeros(shape), np.array([2]), np.zeros(2), np.zeros(shape),
+        np.ones((2, 1)), False, 4 * exact.CHUNK + 1999, first, last,
+    )  # fmt: skip
+    assert next(chunks, None) is None
+    assert (first.tolist(), last.tolist()) == ([1.0, 0.0], [7.0, 0.0])
+
+
+# How it is compiled
+
+
+def test_compiled_code_changes_no_result_for_speed_and_owns_no_array():
+    plainly = {"nogil": True, "error_model": "numpy", "_nrt": False}
+    assert plainly == compiling._OPTIONS
+    assert {**plainly, "_nrt": True} == compiling._ALLOCATING
+
+    def one(x):
+        return x
+
+    for make, kept, nrt in (
+        (compiling.compiled, False, False),
+        (compiling.allocating, False, True),
+        (compiling.on_disk, True, False),
+        (compiling.on_disk_allocating, True, True),
+    ):
+        made = make(one)
+        assert made.py_func is one
+        assert made.targetoptions.get("_nrt") is nrt
+        assert (type(made._cache).__name__ != "NullCache") is kept
+    assert compiling.inlined(one).targetoptions["forceinline"] is True
+
+
+def test_the_stamp_of_compiled_code_is_that_of_its_sources(monkeypatch):
+    monkeypatch.setattr(compiling, "_digest", compiling._digest.__wrapped__)
+    before = compiling._digest()
+    read = compiling.Path.read_bytes
+    for changed in ("kernels.py", "rows.py", "loop.py"):
+        monkeypatch.setattr(
+            compiling.Path, "read_bytes",
+            lambda path, changed=changed: read(path) + b" " * (path.name == changed),
+        )  # fmt: skip
+        assert compiling._digest() != before
+    monkeypatch.setattr(compiling.Path, "read_bytes", read)
+    assert compiling._digest() == before
+
+
+def test_a_stamp_and_a_name_of_its_own_go_to_each_file():
+    kept = compiling.on_disk(double)._cache._cache_file
+    assert kept._source_stamp == compiling._digest()
+    names = {kept._data_name(1), kept._data_name(1)}
+    assert len(names) == 2
+    assert all(name.startswith("double-") and name.endswith(".nbc") for name in names)
