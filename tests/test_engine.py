@@ -1,12 +1,14 @@
 """The compiled code as plain Python: what it says, on cases worked out by hand, without a compiler.
 
-Nothing is compiled here, so that a mistake in the engine is seen at once; that the compiled code
-does what this code says is for `tests/test_kernels.py` and `tests/empirical/test_jekyll_hyde.py`.
+Next to nothing is compiled here, so that a mistake in the engine is seen at once; that the code
+does the same when it is compiled is for `tests/test_kernels.py` and
+`tests/empirical/test_jekyll_hyde.py`.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -68,6 +70,13 @@ def test_exponentials_and_logarithms_are_those_of_the_reference():
         assert found == pytest.approx(math.exp(max(x, -708.0)), rel=2e-15)
     for n in (1, 2, 3, 10, 724, 10**6):
         assert arithmetic.logarithm(float(n)) == pytest.approx(math.log(n), rel=1e-15)
+
+
+def test_exponentials_side_by_side_are_those_one_by_one():
+    """These are instructions of the processor and no Python: the one thing compiled here."""
+    xs = (0.0, -0.3, -17.0, -800.0)
+    found = compiling.compiled(lambda xs: arithmetic._exponentials(xs))(xs)
+    assert found == tuple(map(reference.exponential, xs))
 
 
 # Tokens
@@ -181,6 +190,16 @@ def test_sweeps_decide_only_what_they_have_enclosed(monkeypatch):
         assert next(swept, None) is None
 
 
+def test_at_the_margin_of_rounding_sweeps_do_not_decide(monkeypatch):
+    swept = iter([(0.0, 0.0)] * 100)
+    monkeypatch.setattr(values, "_sweep", lambda *_: next(swept))
+    monkeypatch.setattr(values, "_from_starts", lambda *_: values._MARGIN)
+    monkeypatch.setattr(values, "performance", lambda *_: 0.25)
+    process = (*[None] * 5, 0.5, None, None, False, None, None)
+    assert values.passes(None, None, process, (), (), 0.0)
+    assert next(swept, None) is None
+
+
 # The loop, step by step beside the reference
 
 
@@ -241,6 +260,27 @@ def test_a_schedule_is_a_power_of_the_time_below_one():
     assert [loop._schedule(0.3, 0.0, t) for t in (1, 100)] == [0.3, 0.3]
     assert [loop._schedule(3.0, 0.5, t) for t in (4, 36)] == [1.0, 0.5]
     assert [loop._schedule(3.0, 1.0, t) for t in (2, 12)] == [1.0, 0.25]
+
+
+def test_what_follows_a_pair_is_drawn_in_proportion(monkeypatch):
+    """Ten successors are too many to be unrolled, five are not; 0.55 is in the sixth tenth."""
+    monkeypatch.setattr(loop, "uniform", lambda stream: (0.55, stream + 1))
+    ten, five = np.tile(np.arange(1, 11) / 10, (3, 1)), np.tile(np.arange(1, 6) / 5, (3, 1))
+    assert loop._enter(2, ten, (), 7) == (25, 8)
+    assert loop._enter(2, five, (0,) * 5, 7) == (12, 8)
+    assert loop._enter(2, np.ones((3, 1)), (0,), 7) == (2, 7)  # nothing to draw
+
+
+@pytest.mark.parametrize(
+    ("explores", "log_bonus", "bonus"), [(True, False, 0.5), (True, True, 0.0), (False, False, 0.0)]
+)
+def test_a_bonus_is_kept_where_it_is_asked_for(explores, log_bonus, bonus):
+    visits, kept, seen = np.full(3, 3), np.zeros(3), np.zeros(6)
+    rules = SimpleNamespace(log_bonus=log_bonus, model=True)
+    loop._count(1, 3, explores, visits, kept, seen, rules)
+    assert visits.tolist() == [3, 4, 3]
+    assert kept.tolist() == [0.0, bonus, 0.0]
+    assert seen.tolist() == [0, 0, 0, 1, 0, 0]
 
 
 # Deterministic processes
