@@ -33,6 +33,7 @@ from pu_lib.claims import (
     select,
     sentence_of,
 )
+from pu_lib.proved import proofs_of
 from pu_lib.theory.claims import COLUMNS
 from pu_lib.verdict import CHECKS, Check, Status, Verdict, Worst, judged
 
@@ -340,3 +341,10 @@ def test_the_check_of_a_claim_is_looked_for_in_the_module_of_its_chapter(
     finally:
         CHECKS.pop("a-claim", None)
         sys.modules.pop("pu_lib.checks.a_chapter", None)
+
+
+def test_a_proof_belongs_to_the_claims_that_it_names() -> None:
+    names = {claim.id: [proof.theorem for proof in proofs_of(claim.id)] for claim in ledger()}
+    assert names["thm:unlearn/i/pg-sm"] == ["theorem_4_i_pg_sm"]
+    assert names["prop:non-monotonicity/example"] == []
+    assert sum(map(bool, names.values())) < len(names) / 2

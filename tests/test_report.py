@@ -54,11 +54,16 @@ def test_what_went_wrong_is_not_kept_quiet() -> None:
 def test_mutants_are_counted_without_those_that_change_nothing() -> None:
     row = {"mutants": 50, "sampled": 12, "killed": 6, "equivalent": 2}
     survivors = ["pu_lib/a.py:f: 1 -> 2", "pu_lib/a.py:f: 2 -> 3"]
-    told = report.mutant_table(
-        {"command": "make mutants", "modules": {"pu_lib/a.py": {**row, "tried": 10}},
-         "survivors": survivors}
-    )  # fmt: skip
+
+    def table(tried: int) -> str:
+        modules = {"pu_lib/a.py": {**row, "tried": tried}}
+        found = {"command": "make mutants", "modules": modules, "survivors": survivors}
+        return report.mutant_table(found)
+
+    told = table(10)
     assert "| `pu_lib/*.py` | 50 | 12 | 10 | 2 | 75.0 % |" in told
+    assert "sampled and not tried" in told
+    assert "sampled and not tried" not in table(12)
     assert "Not tried at all: `pu_lib/checks`" in told
     assert all(name in told for name in survivors)
     assert "not measured" in report.mutant_table({})

@@ -275,13 +275,17 @@ def mutant_table(found: Mapping[str, Any]) -> str:
 
     sources = (str(path.relative_to(ROOT)) for path in (ROOT / "pu_lib").rglob("*.py"))
     untried = {*map(part_of, sources)} - {*map(part_of, found["modules"])}
+    partial = any(row["tried"] < row["sampled"] for row in found["modules"].values())
+    leaning = (
+        "What was sampled and not tried stands mostly where only long tests come by, so that\n"
+        "the rates lean towards what quick tests see."
+    )
     return "\n".join(
         [
             *head,
             *(line(part, n) for part, n in summed(found["modules"].items())),
             f"\nAgain by `{found['command']}`.\n",
-            "What was sampled and not tried stands mostly where only long tests come by, so that",
-            "the rates lean towards what quick tests see.",
+            *([leaning] if partial else []),
             *([f"Not tried at all: {', '.join(sorted(untried))}."] if untried else []),
             "",
             ":::{dropdown} Module by module",
