@@ -277,7 +277,7 @@ def test_parameters_along_a_run_are_the_smallest_of_each_state(monkeypatch):
     asked = []
 
     def run_cell(cell, run, memory):
-        asked.append((cell.max_steps, cell.preset, run))
+        asked.append((cell.max_steps, cell.preset, (cell.update, cell.eta, cell.scheme, run)))
         plain = cell.preset.endswith("float64")
         memory.theta = np.array([[1.0, 10.0 ** -min(cell.max_steps, 1000)], [0.1, 1.0], [1e-9, 1]])
         memory.theta[0] *= 1.0 if plain else 2.0
@@ -292,7 +292,7 @@ def test_parameters_along_a_run_are_the_smallest_of_each_state(monkeypatch):
     presets = ["paper", *["paper precision=float64"] * 3, *["paper"] * 3]
     assert [preset for _, preset, _ in asked] == presets
     assert [cap for cap, *_ in asked[1:]] == [1, 5, 9, 1, 5, 9]
-    assert {run for *_, run in asked} == {4}
+    assert {setting for *_, setting in asked} == {("pg-es", 100.0, "HiOffPol", 4)}
 
 
 # The published curve
