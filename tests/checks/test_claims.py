@@ -177,3 +177,12 @@ def test_a_state_shares_a_quarter_of_its_features() -> None:
         (0.25, 0.75)
     }
     assert values.shape == (table.TASKS, table.STATES, 3)
+
+
+def test_the_bias_of_di_is_that_of_its_projections_at_weight_one_half() -> None:
+    """With two actions DI moves the first probability by w (q_1 - q_2) / 2, up to the ends."""
+    first = np.linspace(0.01, 0.99, 99)
+    lead = table._SAMPLES @ np.array([1.0, -1.0])  # -2 and 1
+    steps = [np.clip(first + 0.5 * x / 2, 0.0, 1.0) for x in (*lead, table._CHANCES @ lead)]
+    off = table._CHANCES @ np.array(steps[:2]) - steps[2]
+    assert table._bias(UPDATES["di"]) == pytest.approx(np.abs(off).max() / 0.5)

@@ -334,3 +334,30 @@ def test_a_cycle_of_equal_steps_is_what_the_theorem_says(monkeypatch, found, tol
     monkeypatch.setattr(checks, "_refuted", lambda _: verdict)
     answer = checks.check_constant_step()
     assert (answer.status.value, answer.margin) == told
+
+
+def test_a_hunt_sums_up_whole_blocks_of_each_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    """4000 MDPs are two blocks of a thousand for each of three families."""
+
+    def block(family: str, seed: int, number: int, weighting: str) -> hunt.Record:
+        assert (seed, weighting) == (7, "on-policy")
+        late, first = (3 + number, 2, 1), number == 0
+        return hunt.Record(1000, 5, late, (9,) if first else (), 0.5 - number / 4, number / 8)
+
+    monkeypatch.setattr(hunt, "hunt_block", block)
+    found = hunt.hunt(4000, 7, "on-policy")
+    assert found["mdps"] == 6000
+    assert found["horizons"] == hunt.load("constant")["horizons"] == [2_000, 40_000, 800_000]
+    for family in hunt.FAMILIES:
+        row = found["families"][family]
+        assert (row["mdps"], row["dropping"], row["late"]) == (2000, 10, [7, 4, 2])
+        assert row["suspects"] == [[0, 9]]
+        assert (row["largest_drop"], row["largest_gap"]) == (0.5, 0.125)
+        assert row["first_block"]["late"] == (3, 2, 1)
+
+
+def test_the_optimum_is_that_of_three_thousand_sweeps() -> None:
+    """A loop that pays 1 is worth 1 + 0.999 + ... after as many sweeps as there are terms."""
+    loop = DeterministicMDP(np.ones((1, 1)), np.zeros((1, 1), dtype=int), np.array([1]), 0.999)
+    assert loop.optimum()[0] == pytest.approx((1 - 0.999**3000) / 0.001, rel=1e-12)
+    assert loop.optimum(2)[0] == 1.999

@@ -203,3 +203,9 @@ def test_a_sum_that_lacks_a_term_is_seen_in_either_direction(noted, monkeypatch,
     checks.check_advantage(update, n=40)
     sums = [margin for margin, row in noted if row["what"] == "the sum"]
     assert sum(margin < 0 for margin in sums) > 20
+
+
+def test_random_processes_are_tried_from_four_scales_at_three_rates():
+    rows = mono.decreases_in_random_mdps("pg-sm", n=1, steps=1)
+    places = [(row["eta"], row["scale of theta_0"]) for row in rows]
+    assert places == [(eta, scale) for eta in (0.1, 1.0, 10.0) for scale in (0.0, 1.0, 3.0, 6.0)]

@@ -118,3 +118,34 @@ def test_a_step_sees_all_values_if_it_heeds_any_but_the_best(
         initial=lambda _, n: np.zeros((1, n)), policy=lambda theta: np.full(2, theta),
     )  # fmt: skip
     assert after.cost(update, 3)["sees"] == sees
+
+
+def test_the_committed_search_has_the_runs_of_its_stages() -> None:
+    """Three states have 31 coordinates: the first stage has 4 * 31 points in 81 generations."""
+    assert len(late.bounds(3)) == 31
+    assert [31 * many * (more + 1) for _, many, more in late.STAGES] == [10044, 961, 217]
+    stages = late.load()["restarts"][0]["stages"]
+    assert [stage["runs"] for stage in stages] == [10044, 961, 217]
+    assert [stage["steps"] for stage in stages] == [2_000, 20_000, 200_000]
+
+
+def test_breeding_hands_its_best_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    box, given = np.array(late.bounds(2)), []
+
+    def evolution(cost: object, bounds: object, init: np.ndarray, **how: object) -> object:
+        given.append(init)
+        return SimpleNamespace(
+            population=init, population_energies=-np.arange(len(init)), fun=-3.0, x=init[0]
+        )
+
+    monkeypatch.setattr(late, "differential_evolution", evolution)
+    found = late.breed(0, 2, ((50, 2, 3), (70, 1, 1)))
+    assert [(row["steps"], row["runs"], row["drawdown"]) for row in found] == [
+        (50, 2 * len(box) * 4, 3.0),
+        (70, len(box) * 2, 3.0),
+    ]
+    assert given[0].shape == (2 * len(box), len(box))
+    assert (given[0] >= box[:, 0]).all()
+    assert (given[0] <= box[:, 1]).all()
+    assert np.ptp(given[0], axis=0) == pytest.approx(np.ptp(box, axis=1), rel=0.4)
+    np.testing.assert_array_equal(given[1], given[0][::-1][: len(box)])

@@ -273,6 +273,21 @@ def test_shares_count_the_runs_that_were_made_in_floats_and_with_exponents(monke
     assert rounding.passed_without("chain/HiOffPol", eta=1.0) == pytest.approx(2 / 3)
 
 
+def test_a_run_in_floats_and_with_exponents_by_hand(monkeypatch):
+    def run_cell(cell, run, memory):
+        memory.theta = np.array([[0.0, 1.0], [0.01, 0.0]])
+        memory.exponent = np.zeros((2, 2))
+        if cell.preset == "paper":
+            memory.theta = np.array([[0.01, 1.0], [1e-5, 0.1]])
+        return cell.preset, cell.eta, run
+
+    monkeypatch.setattr(rounding, "run_cell", run_cell)
+    found = rounding.pair("chain/HiOffPol", 10.0, 3)
+    assert found.floats == ("paper precision=float64", 10.0, 3)
+    assert found.scaled == ("paper", 10.0, 3)
+    assert (found.zeros, found.smallest) == (2, pytest.approx(-5.0))
+
+
 def test_parameters_along_a_run_are_the_smallest_of_each_state(monkeypatch):
     asked = []
 
@@ -368,9 +383,10 @@ def test_a_policy_is_greedy_above_999_in_a_thousand(monkeypatch):
     q = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     pi = np.array([[0.999, 0.001], [0.9995, 0.0005], [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
     moved = np.array([True, True, True, True, False])  # and in the third no action is best
-    end = SimpleNamespace(q=q, pi=pi), moved
-    monkeypatch.setattr(policies, "final_memories", lambda *_: [end])
+    end, asked = (SimpleNamespace(q=q, pi=pi), moved), []
+    monkeypatch.setattr(policies, "final_memories", lambda *given: asked.append(given) or [end])
     assert policies.greedy_share("ce") == pytest.approx(1 / 3)
+    assert asked == [("ce", 1e9, "LowOffPol", 4, 20_000)]
 
 
 # Interventions
