@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+from pu_lib import domains
 from pu_lib.domains import (
     DOMAINS,
     Domain,
@@ -334,3 +335,17 @@ def test_a_domain_needs_a_name_of_its_own():
 def test_bad_input_is_named_in_a_sentence(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
+
+
+@pytest.mark.parametrize(("if_none", "drawn"), [("redraw", 100), ("raise", 1), ("last", 1)])
+def test_a_process_without_a_far_goal_is_drawn_a_hundred_times(if_none, drawn, monkeypatch):
+    """No state but the start itself can be reached in next to no steps."""
+    made, garnet = [], domains._garnet
+    monkeypatch.setattr(domains, "_garnet", lambda *given: made.append(given) or garnet(*given))
+    try:
+        random_mdp(0, 4, 2, horizon=1e-9, if_none=if_none)
+    except ValueError:
+        assert if_none != "last"
+    else:
+        assert if_none == "last"
+    assert len(made) == drawn

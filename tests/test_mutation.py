@@ -99,6 +99,8 @@ def test_a_mutant_is_tried_with_the_tests_that_enter_its_function(module):
         "tests/a.py::other": entry(0.1, "é.py:else"),
         "tests/a.py::broken": entry(0.1, "é.py:count", passed=False),
         "tests/test_é.py::own": entry(0.11, "é.py:count"),
+        "tests/test_é.py::looks": entry(0.0),
+        "tests/b.py::away": entry(0.0),
     }
     inside, *_ = (m for m in mutants(module, "é.py") if m.function)
     outside, *_ = (m for m in mutants(module, "é.py") if not m.function)
@@ -106,7 +108,8 @@ def test_a_mutant_is_tried_with_the_tests_that_enter_its_function(module):
     order = tool.Order(reach, 40.0)
     assert order.of(inside) == ([own, quick, slow], pytest.approx(9.21))
     assert tool.Order(reach, 5.0).of(inside) == ([own, quick], pytest.approx(0.21))
-    assert set(order.of(outside)[0]) == {own, quick, slow, "tests/a.py::other"}
+    looking = {"tests/a.py::other", "tests/test_é.py::looks"}
+    assert set(order.of(outside)[0]) == {own, quick, slow, *looking}
     assert (order.is_entered(inside), order.is_entered(outside)) == (True, False)
     order.note(inside, quick)
     assert order.of(inside)[0] == [quick, own, slow]

@@ -80,7 +80,7 @@ HEAVY = (
     "playwright.sync_api", "xdist.scheduler", "quantecon",
 )  # fmt: skip
 LONGEST = 6.0  # seconds that a test may take to be run for every mutant
-FILES = 3  # files of tests that are imported for a mutant that is
+IMPORTING = 4.0  # seconds of `--cap` for each file of tests imported for a mutant that is imported
 ALIVE = ("survived", "unreached")
 _NOT_HERE = 77
 
@@ -242,7 +242,8 @@ class Order:
         """Return the tests to try a mutant with, and the seconds they usually take.
 
         What killed in that function before comes first; then what is quick, and of that the
-        tests of the module's own name.
+        tests of the module's own name. What stands outside of functions can be looked at without
+        entering any: there it is all tests of the files that enter the module.
         """
         own = f"test_{Path(mutant.module).stem}"
         anew = _matches(mutant.module, KEPT)
@@ -271,7 +272,8 @@ class Order:
             return self._entering["compiled"]
         if self.is_entered(mutant):
             return self._entering[f"{mutant.module}:{mutant.function}"]
-        return self._entering[mutant.module]
+        files = {_file(name) for name in self._entering[mutant.module]}
+        return {n for n, test in self._tests.items() if test["passed"] and _file(n) in files}
 
     def is_entered(self, mutant: Mutant) -> bool:
         """Whether a test runs the function: else it is run at import, or not at all."""
@@ -351,17 +353,21 @@ def in_memory(tests: Collected, order: Order) -> Attempt:
     return attempt
 
 
-def on_disk(mutant: Mutant, names: list[str], seconds: float) -> tuple[str, str]:
-    """Try a mutant in a process that imports the library with it, with tests of few files."""
-    path = COPY / mutant.module
-    source = path.read_bytes()
-    path.write_bytes(mutant.apply(source))
-    files = list(dict.fromkeys(_file(name) for name in names))[:FILES]
-    try:
-        code = forked(lambda: run_pytest(COPY, ["-x", *files], [Chosen(names)]), seconds + 60)
-    finally:
-        path.write_bytes(source)
-    return {0: "survived", None: "timeout", 5: "unreached"}.get(code, "killed"), ""
+def on_disk(most: int) -> Attempt:
+    """Return what tries mutants in processes that import the library, and `most` files of tests."""
+
+    def attempt(mutant: Mutant, names: list[str], seconds: float) -> tuple[str, str]:
+        path = COPY / mutant.module
+        source = path.read_bytes()
+        path.write_bytes(mutant.apply(source))
+        files = list(dict.fromkeys(_file(name) for name in names))[:most]
+        try:
+            code = forked(lambda: run_pytest(COPY, ["-x", *files], [Chosen(names)]), seconds + 60)
+        finally:
+            path.write_bytes(source)
+        return {0: "survived", None: "timeout", 5: "unreached"}.get(code, "killed"), ""
+
+    return attempt
 
 
 class Chosen:
@@ -417,7 +423,8 @@ def try_all(found: list[Mutant], files: list[str], given: argparse.Namespace) ->
     done = {row["mutant"] for row in results()[before:]}
     if code == 0:
         left = [mutant for mutant in todo if mutant.name not in done]
-        try_each(left, Order(reach(), given.cap), on_disk)
+        few = max(1, round(given.cap / IMPORTING))
+        try_each(left, Order(reach(), given.cap), on_disk(few))
     return code
 
 

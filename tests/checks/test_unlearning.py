@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
+from pu_lib.checks import counting
 from pu_lib.checks import unlearning as checks
 from pu_lib.checks import unlearning_decaying as decaying
 from pu_lib.checks import unlearning_remarks as remarks
@@ -533,3 +534,12 @@ def test_sequences_with_equality_start_from_a_hundredth_to_a_hundred(noted, monk
     expected = {c: min(1.0, c / 2) for c in (0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0)}
     assert {row["c"]: margin for margin, row in noted} == pytest.approx(expected)
     assert [row["Y_n"] for _, row in noted] == pytest.approx(list(expected))
+
+
+def test_small_numbers_are_counted_up_to_three_hundred(noted, monkeypatch) -> None:
+    monkeypatch.setattr(counting, "counts", lambda ns, **_: [n + 1 for n in ns])
+    checks.check_theorem_4_i_softmax()
+    rooms = {(row["n"], row["start"]): margin for margin, row in noted if row["start"] != "1/20"}
+    assert {n for n, _ in rooms} == {1, 2, 3, 5, 10, 30, 100, 300}
+    assert {start for _, start in rooms} == {"1/2", "3/4", "0.99"}
+    assert set(rooms.values()) == {0.0}
