@@ -10,6 +10,7 @@ from pu_lib.checks import cross_entropy as checks
 from pu_lib.theory import cross_entropy as ce
 from pu_lib.theory import hunt
 from pu_lib.theory.cycles import (
+    FOUR_STATES,
     THREE_STATES,
     CycleExample,
     NotCertifiedError,
@@ -361,3 +362,22 @@ def test_the_optimum_is_that_of_three_thousand_sweeps() -> None:
     loop = DeterministicMDP(np.ones((1, 1)), np.zeros((1, 1), dtype=int), np.array([1]), 0.999)
     assert loop.optimum()[0] == pytest.approx((1 - 0.999**3000) / 0.001, rel=1e-12)
     assert loop.optimum(2)[0] == 1.999
+
+
+@pytest.mark.parametrize("example", [THREE_STATES, FOUR_STATES], ids=lambda example: example.name)
+def test_in_each_phase_of_a_cycle_the_greedy_action_is_the_one_it_says(
+    example: CycleExample,
+) -> None:
+    orbit, begin = simulate(example, 1), 0
+    for phase in example.phases:
+        end = begin + phase.updates
+        assert (orbit.greedy[begin:end, phase.state] == phase.greedy).all()
+        begin = end
+    assert begin == len(orbit.greedy)
+
+
+def test_the_optimum_of_the_four_states_by_hand() -> None:
+    """Best is 0, 1, 0, ...: state 0 pays 0 on the way to state 1, which pays 10 on the way back."""
+    v = 0.97 * 10 / (1 - 0.97**2)
+    expected = [v, 10 + 0.97 * v, 10 + 0.97 * (10 + 0.97 * v), 10 + 0.97 * v]
+    np.testing.assert_allclose(FOUR_STATES.tables.optimum(), expected)
