@@ -170,7 +170,7 @@ LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
         (["--scheduler=tcp://x", "--full", "--seed=3"], {"scheduler": "tcp://x"}, {"seed": 3}),
     ],
 )
-def test_a_sweep_has_the_papers_settings_where_nothing_else_is_said(
+def test_sweeps_have_the_papers_settings_where_nothing_else_is_said(
     options: list[str], sweeping: dict[str, Any], grid: dict[str, Any], asked: Asked
 ) -> None:
     made = asked("pu_lib.empirical.sweep.grid", [])

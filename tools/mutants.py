@@ -391,8 +391,12 @@ def results() -> list[dict[str, Any]]:
 
 
 def outcomes() -> dict[str, str]:
-    """Return how each mutant ended that was tried."""
-    return {row["mutant"]: row["outcome"] for row in results()}
+    """Return how each mutant ended that was tried.
+
+    One that ran out of time may go on for ever, or had something to compile: it counts for nothing.
+    """
+    ends = {row["mutant"]: row["outcome"] for row in results()}
+    return {name: end for name, end in ends.items() if end != "timeout"}
 
 
 def try_all(found: list[Mutant], files: list[str], given: argparse.Namespace) -> int:

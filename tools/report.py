@@ -277,8 +277,8 @@ def mutant_table(found: Mapping[str, Any]) -> str:
     untried = {*map(part_of, sources)} - {*map(part_of, found["modules"])}
     partial = any(row["tried"] < row["sampled"] for row in found["modules"].values())
     leaning = (
-        "What was sampled and not tried stands mostly where only long tests come by, so that\n"
-        "the rates lean towards what quick tests see."
+        "What was sampled and not tried ran out of time, for ever or because something had to be\n"
+        "compiled, or stands where only long tests come by."
     )
     return "\n".join(
         [

@@ -126,7 +126,8 @@ def test_the_committed_search_has_the_runs_of_its_stages() -> None:
     assert [31 * many * (more + 1) for _, many, more in late.STAGES] == [10044, 961, 217]
     stages = late.load()["restarts"][0]["stages"]
     assert [stage["runs"] for stage in stages] == [10044, 961, 217]
-    assert [stage["steps"] for stage in stages] == [2_000, 20_000, 200_000]
+    steps = [stage["steps"] for stage in stages]
+    assert steps == [steps for steps, *_ in late.STAGES] == [2_000, 20_000, 200_000]
 
 
 def test_breeding_hands_its_best_on(monkeypatch: pytest.MonkeyPatch) -> None:
