@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
+    "ConfirmedSections",
     "disagreements",
     "draw_best",
     "draw_bounce",
@@ -498,7 +500,23 @@ def verdicts(*ids: str) -> Confirmed:
     return confirm(*select(list(ids)))
 
 
-def verdicts_by_section(sections: Mapping[str, Sequence[str]]) -> Html:
+@dataclass(frozen=True)
+class ConfirmedSections(Confirmed):
+    """Confirmed claims, displayed section by section.
+
+    Attributes
+    ----------
+    sections : mapping of str to Confirmed
+        The claims of each section, by the words of its line.
+    """
+
+    sections: Mapping[str, Confirmed]
+
+    def _repr_html_(self) -> str:
+        return "".join(_fold(head, claims) for head, claims in self.sections.items())
+
+
+def verdicts_by_section(sections: Mapping[str, Sequence[str]]) -> ConfirmedSections:
     """Confirm claims section by section, each behind a line that counts them by status.
 
     Parameters
@@ -508,24 +526,26 @@ def verdicts_by_section(sections: Mapping[str, Sequence[str]]) -> Html:
 
     Returns
     -------
-    Html
-        A fold a section, drawn like the folds of a chapter.
+    ConfirmedSections
+        Displayed as a fold a section, drawn like the folds of a chapter.
 
     Raises
     ------
     AssertionError
         If a verdict has another status than the ledger records.
     """
-    return Html("".join(_fold(head, ids) for head, ids in sections.items()))
+    found = {head: verdicts(*ids) for head, ids in sections.items()}
+    judgements = tuple(judged for claims in found.values() for judged in claims.judgements)
+    return ConfirmedSections(judgements, found)
 
 
-def _fold(head: str, ids: Sequence[str]) -> str:
-    counts = status_counts(select(list(ids))).items()
+def _fold(head: str, claims: Confirmed) -> str:
+    counts = status_counts(judged.claim for judged in claims.judgements).items()
     said = ", ".join(f"{count} {status.value}" for status, count in counts)
     return (
         '<details class="sd-sphinx-override sd-dropdown sd-card sd-mb-3">'
         f'<summary class="sd-summary-title sd-card-header">{html.escape(head)}: {said}</summary>'
-        f'<div class="sd-summary-content sd-card-body">{verdicts(*ids)}</div></details>'
+        f'<div class="sd-summary-content sd-card-body">{claims._repr_html_()}</div></details>'
     )
 
 

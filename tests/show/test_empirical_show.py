@@ -11,6 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import pu_lib.show.empirical as show
+from pu_lib.claims import VERDICTS
 from pu_lib.empirical.live import flip_times, rerun, twins
 from pu_lib.empirical.results import PANELS, PAPER_PANELS, STATISTICS, committed
 from pu_lib.empirical.rounding import pair, passed_without, shares
@@ -83,7 +84,11 @@ def test_every_statement_on_experiments_is_counted_under_a_status():
 
 def test_the_sentences_of_a_section_are_counted_and_stand_behind_the_count():
     found = show.verdicts_by_section({"The cliff": ["sec:cliff/best", "sec:cliff/pg-es-wall"]})
-    line, _, folded = found.partition("</summary>")
+    assert [row["id"] for row in found._repr_mimebundle_()[VERDICTS]] == [
+        "sec:cliff/best",
+        "sec:cliff/pg-es-wall",
+    ]
+    line, _, folded = found._repr_html_().partition("</summary>")
     assert line.endswith("The cliff: 1 reproduced, 1 not reproduced")
     assert folded.count('class="said"') == 2
 
