@@ -22,7 +22,7 @@ __all__ = [
     "draws",
     "interval",
     "lower_quantile",
-    "multiplicities",
+    "resampled_mean",
     "resampled_quantile",
 ]
 
@@ -52,26 +52,6 @@ def draws(n_runs: int) -> NDArray[np.int64]:
     index = np.random.default_rng([_SEED, n_runs]).integers(n_runs, size=(RESAMPLES, n_runs))
     index.setflags(write=False)
     return index
-
-
-@lru_cache(maxsize=32)
-def multiplicities(n_runs: int) -> NDArray[np.int64]:
-    """Return how often each resample has each run.
-
-    Parameters
-    ----------
-    n_runs : int
-        How many runs there are, at least one.
-
-    Returns
-    -------
-    ndarray of int64, shape (RESAMPLES, n_runs)
-        Counts of the numbers in `draws`; read-only.
-    """
-    places = draws(n_runs) + n_runs * np.arange(RESAMPLES)[:, np.newaxis]
-    counts = np.bincount(places.ravel(), minlength=places.size).reshape(places.shape)
-    counts.setflags(write=False)
-    return counts
 
 
 def interval(values: ArrayLike, level: float = LEVEL) -> Floats:
@@ -123,7 +103,7 @@ def lower_quantile(times: Floats, order: float) -> Floats:
     ndarray, shape (...)
         One of the times in each column, never a number between two.
     """
-    k = int(np.ceil(order * len(times))) - 1
+    k = _rank(order, len(times))
     return np.asarray(np.partition(times, k, axis=0)[k])
 
 
@@ -142,8 +122,7 @@ def resampled_quantile(times: Floats, order: float) -> Floats:
     ndarray, shape (RESAMPLES, curves)
         For each resample one of the times in each column.
     """
-    k = int(np.ceil(order * len(times))) - 1
-    counts = np.ascontiguousarray(multiplicities(len(times)).T, dtype=np.int32)
+    k, counts = _rank(order, len(times)), _counts(len(times))
     found = np.empty((RESAMPLES, times.shape[1]))
     for column, quantiles in zip(times.T, found.T, strict=True):
         # The runs are sorted once: where their counts add up to more than k stands the quantile.
@@ -152,3 +131,33 @@ def resampled_quantile(times: Floats, order: float) -> Floats:
         np.cumsum(met, axis=0, out=met)
         quantiles[:] = column[ranking[np.count_nonzero(met <= k, axis=0)]]
     return found
+
+
+def resampled_mean(times: Floats) -> Floats:
+    """Return the mean of every resample; exact but for the division where times are whole numbers.
+
+    Parameters
+    ----------
+    times : ndarray, shape (runs, curves)
+        Finite times, or marks.
+
+    Returns
+    -------
+    ndarray, shape (RESAMPLES, curves)
+        The mean of each column.
+    """
+    return np.asarray(_counts(len(times)).T @ times.astype(np.float64) / len(times))
+
+
+def _rank(order: float, n_runs: int) -> int:
+    """Return the place of a quantile among sorted runs, from 0."""
+    return int(np.ceil(order * n_runs)) - 1
+
+
+@lru_cache(maxsize=32)
+def _counts(n_runs: int) -> NDArray[np.int32]:
+    """Return how often each run is in each resample, shape (n_runs, RESAMPLES)."""
+    places = draws(n_runs) * RESAMPLES + np.arange(RESAMPLES)[:, np.newaxis]
+    counts = np.bincount(places.ravel(), minlength=places.size).astype(np.int32)
+    counts.setflags(write=False)
+    return counts.reshape(n_runs, RESAMPLES)

@@ -232,7 +232,7 @@ def _cell(
                 "n_actions": 0,
                 "beta": math.nan,
                 "preset": preset,
-                "max_steps": whole("max_steps", max_steps, low=1),
+                "max_steps": max_steps,
                 "target": aims_of(label)[1] if target is None else float(target),
                 "seed": whole("seed", seed, low=0, high=2**63 - 1),
                 **columns,

@@ -17,12 +17,12 @@ what two curves have in common drops out of their ratio.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from importlib import resources
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ from pu_lib.empirical.bootstrap import (
     draws,
     interval,
     lower_quantile,
-    multiplicities,
+    resampled_mean,
     resampled_quantile,
 )
 from pu_lib.updates import PAPER, UPDATES
@@ -315,10 +315,7 @@ class Curves:
 
     def point(self, statistic: str) -> Floats:
         """Return a statistic of every curve, shape (updates, positions)."""
-        found = np.empty(self.steps.shape[1:])
-        for here, steps, censored in self._alike:
-            found[here] = _statistic(statistic, steps, censored)
-        return found
+        return self._of(statistic, _mean, lower_quantile)
 
     @cached_property
     def _resampled(self) -> dict[str, Floats]:
@@ -327,9 +324,7 @@ class Curves:
     def resampled(self, statistic: str) -> Floats:
         """Return it for every bootstrap resample, shape (resamples, updates, positions)."""
         if statistic not in self._resampled:
-            found = np.empty((RESAMPLES, *self.steps.shape[1:]))
-            for here, steps, censored in self._alike:
-                found[:, here] = _resampled_statistic(statistic, steps, censored)
+            found = self._of(statistic, resampled_mean, resampled_quantile, RESAMPLES)
             self._resampled[statistic] = found
         return self._resampled[statistic]
 
@@ -351,23 +346,26 @@ class Curves:
             for here in [counts == n]
         ]
 
+    def _of(
+        self,
+        statistic: str,
+        mean: Callable[[NDArray[Any]], Floats],
+        quantile: Callable[[Floats, float], Floats],
+        *rows: int,
+    ) -> Floats:
+        """Return a statistic of every curve by a mean and a quantile of columns of runs."""
+        found = np.empty((*rows, *self.steps.shape[1:]))
+        for here, steps, censored in self._alike:
+            if statistic in _ORDERS:
+                found[..., here] = quantile(steps, _ORDERS[statistic])
+            else:
+                found[..., here] = mean(censored if statistic == "censored" else steps)
+        return found
 
-def _statistic(statistic: str, steps: Floats, censored: NDArray[np.bool_]) -> Floats:
-    """Return a statistic of each column of runs."""
-    if statistic == "censored":
-        return np.asarray(censored.mean(axis=0), dtype=np.float64)
-    if statistic == "mean":
-        return np.asarray(steps.mean(axis=0))
-    return lower_quantile(steps, _ORDERS[statistic])
 
-
-def _resampled_statistic(statistic: str, steps: Floats, censored: NDArray[np.bool_]) -> Floats:
-    """Return a statistic of each column in each resample of the runs."""
-    if statistic in _ORDERS:
-        return resampled_quantile(steps, _ORDERS[statistic])
-    # Recorded times are whole numbers, as counts are: the sum is exact in whatever order.
-    recorded = censored if statistic == "censored" else steps
-    return np.asarray(multiplicities(len(steps)) @ recorded.astype(np.float64) / len(steps))
+def _mean(recorded: NDArray[Any]) -> Floats:
+    """Return the mean of each column of runs."""
+    return np.asarray(recorded.mean(axis=0), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,7 @@ from pu_lib.show.ledger import Html, status_counts
 from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, line, styled
 from pu_lib.updates import PAPER, label_of, look_of
 from pu_lib.verdict import Status
+from pu_lib.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -263,7 +264,7 @@ def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
         curves, order = _results(results).curves(name), ranks(name, results)
         lowest = curves.point("censored").min(axis=1)
         shares = ", ".join(
-            f"{label_of(u)} {100 * share:.0f}\N{NO-BREAK SPACE}%"
+            f"{label_of(u)} {percent(share, 0)}"
             for u, share in zip(curves.updates, lowest, strict=True)
             if share > 0.0
         )

@@ -16,6 +16,7 @@ import traitlets
 from pu_lib.show.live import module
 from pu_lib.theory.guide import Numbers, kept
 from pu_lib.updates import label_of
+from pu_lib.wording import percent
 
 __all__ = ["ADVICE", "RULES", "Advice", "Chooser", "choose", "recommendations"]
 
@@ -74,7 +75,7 @@ class Advice:
     def _plain(self, value: float) -> str:
         """Return a number as one says it: shares in percent, counts whole, small ones in words."""
         if self.more:
-            return f"{100 * value:.1f}\N{NO-BREAK SPACE}%".replace("-", "\N{MINUS SIGN}")
+            return percent(value, 1).replace("-", "\N{MINUS SIGN}")
         if value and abs(value) < 1e-3:
             return f"{value * 1e6:.2g} millionths"
         return f"{value:.2g}" if abs(value) < 10 and value != int(value) else f"{value:.0f}"

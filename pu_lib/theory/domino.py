@@ -100,8 +100,7 @@ def domino(
     ValueError
         If an argument is unknown or out of range.
     """
-    require_count("states", states, 1)
-    require_count("max_steps", max_steps, 0)
+    _check_sizes(states, max_steps)
     chosen = setting(update, eta, schedule, p, factor)
     constant = chosen.schedule == "constant"
     if constant and chosen.kind is DirectWalker and solved_di(int(states), chosen.eta) > QUICK:
@@ -115,6 +114,11 @@ def domino(
     if proved:
         return recursion(states, update, eta, p, factor, max_steps, schedule=schedule)[0]
     return simulate(states, update, eta, p, factor, max_steps, schedule)[0]
+
+
+def _check_sizes(states: int, max_steps: int) -> None:
+    require_count("states", states, 1)
+    require_count("max_steps", max_steps, 0)
 
 
 def _refuse_hopeless(states: int, chosen: Setting, max_steps: int, solved: int = 1) -> None:
@@ -181,8 +185,7 @@ def recursion(
     OutOfReach, ValueError
         As for `domino`.
     """
-    require_count("states", states, 1)
-    require_count("max_steps", max_steps, 0)
+    _check_sizes(states, max_steps)
     chosen = setting(update, eta, schedule, p, factor, start)
     return certified(lambda: _recursion(states, chosen, max_steps, strict))
 
@@ -259,8 +262,7 @@ def simulate(
     OutOfReach, ValueError
         As for `domino`.
     """
-    require_count("states", states, 1)
-    require_count("max_steps", max_steps, 0)
+    _check_sizes(states, max_steps)
     chosen = setting(update, eta, schedule, p, factor)
     times, _ = certified(lambda: _simulate(states, chosen, max_steps))
     return times
@@ -287,7 +289,7 @@ def board(
     history : list of list of float
         The probabilities.
     """
-    require_count("states", states, 1)
+    _check_sizes(states, MAX_STEPS)
     chosen = setting(update, eta, "constant", p, factor)
     return certified(lambda: _simulate(states, chosen, MAX_STEPS, record=True))
 
