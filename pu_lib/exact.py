@@ -19,7 +19,8 @@ Applicability and issues
 Two equal numbers are told apart from two close ones only when both balls are exact points: no
 precision proves that :math:`\sqrt 2\,\sqrt 3 - \sqrt 6` is zero. A computation that meets such a
 tie ends, after the largest precision, with an `Undecided` that says so; ties that can occur have to
-be settled by exact arithmetic first (see `root_sum`, for sums of square roots).
+be settled by exact arithmetic first (see `root_sum`, for sums of square roots, and `is_one`,
+for products of powers).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from math import gcd
 from numbers import Integral, Rational
 from typing import Any, TypeAlias, TypeVar
 
@@ -38,6 +40,7 @@ __all__ = [
     "ball",
     "certified",
     "exact",
+    "is_one",
     "root_sum",
     "sign",
     "solve",
@@ -184,6 +187,38 @@ def _square_free(n: int) -> tuple[int, int]:
             k *= divisor
         divisor += 1
     return k, n
+
+
+def is_one(*powers: tuple[Fraction, int]) -> bool:
+    """Decide whether a product of powers of positive rational numbers is 1, however large they are.
+
+    Numerators and denominators are split by their common divisors until no two factors share any:
+    the product is 1 if and only if each of these then has the exponent 0.
+
+    Parameters
+    ----------
+    *powers : (Fraction, int)
+        The numbers and their exponents.
+
+    Returns
+    -------
+    bool
+        Whether the product is exactly 1.
+    """
+    left = [(x.numerator, e) for x, e in powers] + [(x.denominator, -e) for x, e in powers]
+    coprime: list[tuple[int, int]] = []
+    while left:
+        m, e = left.pop()
+        for i, (n, f) in enumerate(coprime):
+            common = gcd(m, n)
+            if common > 1:
+                del coprime[i]
+                left += [(m // common, e), (n // common, f), (common, e + f)]
+                break
+        else:
+            if m > 1:
+                coprime.append((m, e))
+    return all(e == 0 for _, e in coprime)
 
 
 def root_sum(terms: Iterable[tuple[Fraction, int]]) -> Mapping[int, Fraction]:

@@ -1,14 +1,14 @@
 """Exact numbers: what is read, what is decided, what is refused."""
 
 from fractions import Fraction
-from math import isclose, sqrt
+from math import isclose, prod, sqrt
 
 import pytest
 from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pu_lib.exact import Undecided, ball, certified, exact, root_sum, sign, solve
+from pu_lib.exact import Undecided, ball, certified, exact, is_one, root_sum, sign, solve
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,25 @@ def test_precision_rises_until_a_comparison_is_decided():
 def test_an_exact_tie_of_irrationals_is_never_given_an_answer():
     with pytest.raises(Undecided, match="equal, or closer"):
         certified(lambda: sign(arb(2).sqrt() * arb(3).sqrt() - arb(6).sqrt()), max_bits=1024)
+
+
+@pytest.mark.parametrize("change", [0, 1])
+def test_a_product_of_powers_is_one_or_not_however_large_they_are(change):
+    half, n = Fraction(1, 2), 10**280
+    for powers in (
+        [(Fraction(4), n), (half, 2 * n + change)],
+        [(Fraction(6), n), (Fraction(10), -n), (Fraction(5, 3), n + change)],
+        [(Fraction(12), 2 * n), (Fraction(18), -n), (half, 3 * n + change), (Fraction(1), 5)],
+    ):
+        assert is_one(*powers) == (change == 0), powers
+    assert is_one()
+
+
+@given(st.lists(st.tuples(st.fractions(Fraction(1, 9), 9, max_denominator=9), st.integers(-3, 3))))
+def test_a_product_of_small_powers_is_one_where_it_is_computed_to_be(powers):
+    product = prod((x**e for x, e in powers), start=Fraction(1))
+    assert is_one(*powers) == (product == 1)
+    assert is_one(*powers, (product, -1))
 
 
 def test_root_sum_finds_cancellations_and_only_those():

@@ -34,7 +34,7 @@ from flint import arb
 
 from pu_lib import updates
 from pu_lib.arrays import Floats, shown
-from pu_lib.exact import Number, ball, exact, sign
+from pu_lib.exact import Number, ball, exact, is_one, sign
 from pu_lib.updates import EscortFactor, EscortPolicyGradient, Update, as_update
 
 __all__ = ["TIE", "WALKERS", "OutOfReach", "Setting", "Walker", "alike", "require_count", "setting"]
@@ -165,7 +165,7 @@ class Setting:
         return Row([first, *(self.walker() for _ in range(count - 1))])
 
     def first_step_kills(self) -> bool:
-        r"""Decide by rational arithmetic whether the first forward update makes theta_2 zero.
+        r"""Decide by whole numbers whether the first forward update makes theta_2 zero.
 
         Only an escort update can: it multiplies :math:`\theta_2` by :math:`1 - \eta\,p\,c_2\,x`
         (factor kept; for the factor dropped, :math:`p` is replaced by :math:`2^{1/p}`). With
@@ -176,8 +176,8 @@ class Setting:
         a, b = self.p.numerator, self.p.denominator
         x, y = self.start, 1 - self.start
         if self.factor == "keep":
-            return bool((self.eta * self.p * x) ** a * y ** (a - 2 * b) == 4**b)
-        return bool((self.eta * x) ** a * y ** (a - 2 * b) == 2**b)
+            return is_one((self.eta * self.p * x, a), (y, a - 2 * b), (Fraction(4), -b))
+        return is_one((self.eta * x, a), (y, a - 2 * b), (Fraction(2), -b))
 
 
 def _geometric(weight: Any, ratio: Any) -> Iterator[Any]:

@@ -343,6 +343,14 @@ def test_an_undecided_tie_is_not_guessed(monkeypatch):
         count(3, "pg-es", "8/3", p="3/2")
 
 
+def test_an_exponent_of_hundreds_of_digits_is_answered_at_once():
+    # at the uniform start the first step multiplies theta_2 by 1 - eta p / 4
+    p = 10**280
+    assert count(1, "pg-es", Fraction(4, p), p=p) == math.inf
+    with pytest.raises(ValueError, match=r"takes at least 10\^\(10\^279\) backward updates"):
+        count(1, "pg-es", Fraction(5, p), p=p)
+
+
 def test_more_actions_reduce_to_two_with_another_start():
     K, eta, n = 10, 5.0, 3
     update, q = make_update("pg-sm"), np.eye(10)[0]
