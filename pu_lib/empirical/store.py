@@ -497,7 +497,9 @@ def _reading(path: Path) -> Iterator[None]:
 def _parsed(content: bytes, columns: list[str] | None = None) -> pa.Table:
     """Return the rows in the bytes of a file."""
     file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
-    return file.read(columns, use_threads=False)
+    rows = file.read(columns, use_threads=False)
+    rows.validate(full=True)  # a damaged dictionary has fewer values than are looked up in it
+    return rows
 
 
 def _read_chunk(path: Path) -> tuple[Chunk, pa.Table]:

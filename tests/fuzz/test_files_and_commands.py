@@ -13,6 +13,7 @@ import shlex
 import threading
 import zipfile
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,23 @@ def test_a_damaged_chunk_is_read_as_it_was_written_or_refused(change: Any, chunk
         assert chunk.name in words
     else:
         pd.testing.assert_frame_equal(found.to_pandas(), whole.to_pandas())
+
+
+def test_a_damaged_header_of_a_dictionary_is_refused_in_a_sentence(
+    chunk: Path, tmp_path: Path
+) -> None:
+    # It has no checksum: then there may be fewer values than are looked up.
+    content, whole = bytearray(chunk.read_bytes()), Store(chunk.parent).read()
+    refused = 0
+    for place, bit in product(range(4, 24), range(8)):
+        content[place] ^= 1 << bit
+        (tmp_path / chunk.name).write_bytes(content)
+        try:
+            assert Store(tmp_path).read() == whole
+        except StoreError:
+            refused += 1
+        content[place] ^= 1 << bit
+    assert refused > 20
 
 
 FOREIGN = st.dictionaries(
