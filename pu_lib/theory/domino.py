@@ -63,6 +63,9 @@ __all__ = [
     "simulate",
 ]
 
+_AT_A_TIME = 20
+"""How many states may be walked as many steps as asked for; more share these."""
+
 
 def domino(
     states: int,
@@ -84,7 +87,7 @@ def domino(
     update, eta, p, factor
         As for `pu_lib.theory.unlearning.count`; `eta` is the weight eta * d of every state.
     max_steps : int
-        The most steps to walk.
+        The most steps to walk; where every state is walked, more than twenty of them share as many.
     schedule : str
         As for `pu_lib.theory.unlearning.count`.
 
@@ -140,14 +143,14 @@ def _refuse_hopeless(states: int, chosen: Setting, max_steps: int, solved: int =
             f"{name} takes at least {least} steps to solve this domino setting (Theorem 6(i), "
             f"corrected); at most {most} are counted"
         )
-    # every state but the last makes two steps at least, forward and back
-    if not retraces and 2 * states - 1 > max_steps:
+    # each state turns one step at least after the next one
+    if not retraces and states > max_steps:
         above = ""
         if chosen.kind is CrossEntropyWalker and chosen.has_float_size:
             above = f" and at most {bound_ce_sharp(states, float(chosen.eta)):.9g}"
         raise OutOfReach(
-            f"{name} takes at least {2 * states - 1}{above} steps to solve {states} states; at "
-            f"most {max_steps} are walked"
+            f"{name} takes at least {states}{above} steps to solve {states} states; at most "
+            f"{max_steps} are walked"
         )
 
 
@@ -297,6 +300,12 @@ def board(
 def _simulate(
     states: int, chosen: Setting, max_steps: int, record: bool = False
 ) -> tuple[list[int | float], list[list[float]]]:
+    most = min(max_steps, _AT_A_TIME * max_steps // states)
+    if states > most:
+        raise OutOfReach(
+            f"the domino setting takes at least {states} steps with {states} states; at most "
+            f"{most} are walked"
+        )
     row = chosen.row(states)
     weights = chosen.weights()
     kills = chosen.first_step_kills()
@@ -316,10 +325,10 @@ def _simulate(
             return times, history
         if row.stuck():
             return times, history
-        if t == max_steps:
+        if t == most:
             break
         row.move([*(not turned for turned in flipped[1:]), False], next(weights))
-    raise OutOfReach(f"the domino setting is not solved after {max_steps} steps")
+    raise OutOfReach(f"the domino setting is not solved after {most} steps")
 
 
 # The bounds
