@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pu_notebooks import CACHES
 
 ROOT = Path(__file__).parent.parent
 PARTS = (
@@ -20,14 +21,16 @@ EXCEPTIONS: dict[str, str] = {}
 """Files that may differ from build to build, each with the reason."""
 
 
-def build(folder: Path) -> dict[str, bytes]:
-    """Build two chapters in a folder of their own, executing them there; return the files."""
+def build(folder: Path, executed: Path | None) -> dict[str, bytes]:
+    """Build two chapters in a folder of their own, executing what is not kept; return the files."""
     folder.mkdir()
     for name in PARTS:
         source = ROOT / name
         copy = shutil.copytree if source.is_dir() else shutil.copy
         copy(source, folder / name)
     (folder / "node_modules").symlink_to(ROOT / "node_modules")
+    if executed and executed.exists():
+        shutil.copytree(executed, folder / "_build" / executed.name)
     toc = {"format": "jb-book", "root": "book/index", "chapters": [{"file": p} for p in PAGES]}
     (folder / "_toc.yml").write_text(yaml.safe_dump(toc))
     program = Path(sys.executable).parent / "jupyter-book"
@@ -41,8 +44,9 @@ def build(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def builds(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, bytes]]:
+    """One build executes its chapters; the other takes what these tests have executed elsewhere."""
     folder = tmp_path_factory.mktemp("builds")
-    return [build(folder / name) for name in ("one", "another")]
+    return [build(folder / "one", None), build(folder / "another", CACHES)]
 
 
 def test_two_builds_give_the_same_bytes(builds: list[dict[str, bytes]]) -> None:
