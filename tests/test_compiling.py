@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import pu_lib
-from pu_lib.engine.compiling import on_disk
+from pu_lib.engine.compiling import compiled
 
 PROGRAM = """
 import numpy as np
@@ -46,7 +46,7 @@ def outcome(folder: Path) -> tuple[float, int]:
 def test_two_processes_that_save_at_once_keep_their_codes_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = (on_disk(lambda x: x)._cache._cache_file for _ in range(2))
+    first, second = (compiled(lambda x: x)._cache._cache_file for _ in range(2))
     for files in (first, second):
         files._cache_path, files._index_path = str(tmp_path), str(tmp_path / files._index_name)
     late: list[tuple[str, str]] = []

@@ -75,7 +75,7 @@ def test_exponentials_and_logarithms_are_those_of_the_reference():
 def test_exponentials_side_by_side_are_those_one_by_one():
     """These are instructions of the processor and no Python: the one thing compiled here."""
     xs = (0.0, -0.3, -17.0, -800.0)
-    found = compiling.compiled(lambda xs: arithmetic._exponentials(xs))(xs)
+    found = compiling.fresh(lambda xs: arithmetic._exponentials(xs))(xs)
     assert found == tuple(map(reference.exponential, xs))
 
 
@@ -358,10 +358,10 @@ def test_compiled_code_changes_no_result_for_speed_and_owns_no_array():
         return x
 
     for make, kept, nrt in (
-        (compiling.compiled, False, False),
-        (compiling.allocating, False, True),
-        (compiling.on_disk, True, False),
-        (compiling.on_disk_allocating, True, True),
+        (compiling.fresh, False, False),
+        (compiling.fresh_allocating, False, True),
+        (compiling.compiled, True, False),
+        (compiling.allocating, True, True),
     ):
         made = make(one)
         assert made.py_func is one
@@ -385,7 +385,7 @@ def test_the_stamp_of_compiled_code_is_that_of_its_sources(monkeypatch):
 
 
 def test_a_stamp_and_a_name_of_its_own_go_to_each_file():
-    kept = compiling.on_disk(double)._cache._cache_file
+    kept = compiling.compiled(double)._cache._cache_file
     assert kept._source_stamp == compiling._digest()
     names = {kept._data_name(1), kept._data_name(1)}
     assert len(names) == 2

@@ -24,7 +24,7 @@ from pu_lib.empirical.options import PRESETS
 from pu_lib.empirical.reference import _SCALAR, _actor, _projection, run_reference
 from pu_lib.empirical.reference import exponential as reference_exponential
 from pu_lib.engine.arithmetic import exponential, exponentials
-from pu_lib.engine.compiling import compiled
+from pu_lib.engine.compiling import fresh
 from pu_lib.engine.rows import advance, policy_token, set_policy, token
 from pu_lib.exact import ball
 from pu_lib.mdp import FiniteMDP
@@ -154,7 +154,7 @@ def on_balls(update: Update, state: State) -> list[float]:
         return [float(x) for x in theta]
 
 
-@compiled
+@fresh
 def _engine_row(update, policy, actions, theta, pi, q, best, weight):
     advance(update, theta[0], pi[0], q[0], best, weight, len(actions))
     set_policy(theta, pi, 0, policy, actions)
@@ -314,19 +314,19 @@ def test_updates_that_the_process_cannot_run_are_refused():
 # Exponentials
 
 
-@compiled
+@fresh
 def _one_by_one(xs, ys):
     for i in range(len(xs)):
         ys[i] = exponential(xs[i])
 
 
-@compiled
+@fresh
 def _three_at_a_time(xs, ys):
     for i in range(len(xs) - 2):
         ys[i : i + 3] = exponentials((xs[i], xs[i + 1], xs[i + 2]))
 
 
-@compiled
+@fresh
 def _four_at_a_time(xs, ys):
     for i in range(len(xs) - 3):
         ys[i : i + 4] = exponentials((xs[i], xs[i + 1], xs[i + 2], xs[i + 3]))

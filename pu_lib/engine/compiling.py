@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-__all__ = ["allocating", "compiled", "inlined", "on_disk", "on_disk_allocating"]
+__all__ = ["allocating", "compiled", "fresh", "fresh_allocating", "inlined"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 # No product is fused with a sum and no sum is reordered: `fastmath` stays off. Arrays belong to
@@ -25,24 +25,24 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 # with atomic operations at every use in a group or as a row, makes the loop five times slower.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
-compiled = cast(Callable[[_F], _F], numba.njit(**_OPTIONS))
-"""Compile a function in memory, when it is called first; it cannot make arrays."""
+_ALLOCATING = {**_OPTIONS, "_nrt": True}
 
 inlined = cast(Callable[[_F], _F], numba.njit(forceinline=True, **_OPTIONS))
 """Compile a function into those that call it, whatever its size."""
 
-_ALLOCATING = {**_OPTIONS, "_nrt": True}
+fresh = cast(Callable[[_F], _F], numba.njit(**_OPTIONS))
+"""Compile a function in memory: it calls what may change from one session to the next."""
 
-allocating = cast(Callable[[_F], _F], numba.njit(**_ALLOCATING))
-"""Compile a function that makes arrays of its own."""
+fresh_allocating = cast(Callable[[_F], _F], numba.njit(**_ALLOCATING))
+"""Do the same for a function that makes arrays of its own."""
 
 
-def on_disk(function: _F) -> _F:
+def compiled(function: _F) -> _F:
     """Compile a function, and keep its code on disk until a source of the engine changes."""
     return cast(_F, _stamped(numba.njit(cache=True, **_OPTIONS)(function)))
 
 
-def on_disk_allocating(function: _F) -> _F:
+def allocating(function: _F) -> _F:
     """Do the same for a function that makes arrays of its own."""
     return cast(_F, _stamped(numba.njit(cache=True, **_ALLOCATING)(function)))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pu_lib.engine.compiling import allocating, compiled, on_disk_allocating
+from pu_lib.engine.compiling import allocating, compiled, fresh_allocating
 from pu_lib.engine.rows import advance
 from pu_lib.engine.values import solve
 
@@ -144,11 +144,11 @@ def process(
                 advance(update, theta[s], pi[s], q, best, weight, A)
 
 
-process_kept = on_disk_allocating(process)
-process_fresh = allocating(process)
+process_kept = allocating(process)
+process_fresh = fresh_allocating(process)
 
 
-@on_disk_allocating
+@allocating
 def scan(
     update: Any,
     rewards: Any,

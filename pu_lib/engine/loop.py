@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.engine.arithmetic import logarithm, uniform
-from pu_lib.engine.compiling import compiled, inlined, on_disk
+from pu_lib.engine.compiling import compiled, fresh, inlined
 from pu_lib.engine.rows import advance, greedy, nth_best, rescale, set_policy
 from pu_lib.engine.values import passes, performance
 
@@ -534,8 +534,8 @@ def _set_greedy(hyde: Any, policy: Any, actions: Any) -> None:
             policy[s, b] = 1.0 if b == best else 0.0
 
 
-run_kept = on_disk(run)
+run_kept = compiled(run)
 """The loop for kernels of the library, whose code is kept on disk."""
 
-run_fresh = compiled(run)
+run_fresh = fresh(run)
 """The loop for other kernels, which may change from one session to the next."""

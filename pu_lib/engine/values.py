@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pu_lib.engine.compiling import allocating, compiled, on_disk
+from pu_lib.engine.compiling import allocating, compiled
 
 __all__ = ["passes", "performance", "solve"]
 
@@ -134,7 +134,7 @@ def _from_starts(v: Any, starts: Any, cumulative: Any) -> float:
     return total
 
 
-@on_disk
+@compiled
 def performance(pi: Any, v: Any, process: Any, actions: Any, successors: Any) -> float:
     """Return the exact performance of a policy.
 
