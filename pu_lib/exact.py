@@ -145,7 +145,7 @@ def solve(matrix: Sequence[Sequence[Any]], right: Sequence[Any]) -> list[Any]:
     return v
 
 
-def certified(compute: Callable[[], T], bits: int = 128, max_bits: int = 1 << 16) -> T:
+def certified(compute: Callable[[], T], bits: int = 128, max_bits: int = 1 << 14) -> T:
     """Run `compute` with more and more precision until all its comparisons are decided.
 
     Parameters
