@@ -467,9 +467,14 @@ def table(seed: int, each: int | None, command: str) -> dict[str, Any]:
 
 def marked(content: dict[str, Any]) -> dict[str, Any]:
     """Return the table with the names under ``stale`` of what stands in no module any more."""
-    today = {mutant.name for module in modules() for mutant in mutants(ROOT, module)}
     named = [*content["survivors"], *content["equivalent"]]
-    return {**content, "stale": [name for name in named if name not in today]}
+    return {**content, "stale": [name for name in named if name not in today()]}
+
+
+@cache
+def today() -> set[str]:
+    """Return the names of all mutants that there are."""
+    return {mutant.name for module in modules() for mutant in mutants(ROOT, module)}
 
 
 @cache
