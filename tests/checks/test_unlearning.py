@@ -90,6 +90,11 @@ def test_exact_ties_of_di():
     # at the wall after 3 steps; one step of 2 / sqrt(4) = 1 leads exactly to the start
     assert count(3, "di", 2, "inverse-sqrt") == 1
     assert count(3, "di", 2, "inverse-sqrt", strict=True) == 2
+    # a third is in no ball: the first step ends at the wall exactly, and one of 1/3 / sqrt(4) leads
+    # from there to the start; two of 1/3 / sqrt(2) and 1/3 / sqrt(3) lead back over 1/3
+    for strict, steps in (False, 1), (True, 2):
+        assert count(1, "di", "1/3", "inverse-sqrt", start="5/6", strict=strict) == 2
+        assert count(3, "di", "1/3", "inverse-sqrt", start="11/12", strict=strict) == steps
     assert count(9, "di", "1/4") == 4
     assert count(9, "di", "1/4", strict=True) == 5
 
