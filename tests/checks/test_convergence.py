@@ -10,7 +10,7 @@ from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import convergence as cv
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES
-from pu_lib.verdict import Status, Verdict
+from pu_lib.verdict import Status, Verdict, Worst
 
 Noted = list[tuple[float, dict[str, object]]]
 
@@ -225,3 +225,38 @@ def test_rounding_is_allowed_in_proportion_to_the_largest_modulus(
     allowed = checks.ROUNDING * 4 / 0.5
     assert noted[0][0] == pytest.approx(row["least change of q"] + allowed, abs=allowed / 100)
     assert noted[1][0] == pytest.approx(row["least q* - q"] + allowed, abs=allowed / 100)
+
+
+def test_the_slack_is_measured_under_weights_of_sum_thirty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """3 (1 + 0.9 + 0.9^2 + ...) = 30, and what stands for the limit is reached long before."""
+    seen = []
+
+    def lines(*given: np.ndarray) -> dict[str, np.ndarray]:
+        seen.append(given)
+        return {"falls": np.array([9.0, -len(seen)]), "rises": np.array([9.0, len(seen)])}
+
+    monkeypatch.setattr(cv, "lemma_8_lines", lines)
+    assert cv.lemma_8_slack() == {"falls": -len(seen), "rises": 1.0}
+    for _, q, weights, limit in seen:
+        assert weights.sum() == pytest.approx(30.0)
+        np.testing.assert_allclose(q[-20:], np.tile(limit, (20, 1)), atol=1e-8)
+
+
+@pytest.mark.parametrize(("factor", "scale"), [(1.0, 1.0), (0.5, 3.0)])
+def test_the_room_above_the_floors_for_two_arms(factor: float, scale: float, noted: Noted) -> None:
+    """MCE from (3/4, 1/4) in one step of weight 2: the odds 3 are multiplied by e^(2 x 2 x 1/4).
+
+    The values of the arms are 2 and 1, discounted by 1/2 each visit misses the second arm's
+    probability twice; the floors are the probabilities times e^(-2 x 2).
+    """
+    theta0 = np.log([[3.0, 1.0]])
+    checks._note_floors(Worst(), cv.looping_bandit(), np.array([[2.0]]), theta0, factor, scale)
+    left = 1 / (1 + 3 * np.e)
+    least = scale * 0.25 * np.exp(-4.0 * factor)
+    rooms = [
+        np.log(4 * left) + 4.0 * factor + 3 * checks.ROUNDING,
+        2 * left - least + 1e-11,
+        left - least / 2 + 1e-11,
+    ]
+    assert [margin for margin, _ in noted] == pytest.approx(rooms, rel=0, abs=3e-13)
+    assert {instance["M"] for _, instance in noted} == {2.0}

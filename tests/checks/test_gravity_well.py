@@ -184,8 +184,9 @@ def test_exact_escort_step_agrees_with_the_library():
 def test_errors_are_sentences():
     with pytest.raises(ValueError, match="sum to one"):
         gravity.Case(("0.5", "0.4"), (1, 0))
-    with pytest.raises(ValueError, match="epsilon"):
-        well.well(0.7)
+    for outside in (0.0, 0.5):
+        with pytest.raises(ValueError, match=r"epsilon: expected a number in \(0, 1/2\), got"):
+            well.well(outside)
     with pytest.raises(ValueError, match="softmax update with a kernel"):
         checks.check_ce_example(update="di")
 

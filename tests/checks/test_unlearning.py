@@ -319,6 +319,12 @@ def test_a_check_reports_the_number_worked_out_by_hand():
     upper = Worst()
     compare(upper, lambda n, *_: 7, (2,), upper=True, update="di", etas=("1",), starts=("1/2",))
     assert upper.margin == 6
+    assert upper.instance["update"] == "di"
+    # an update of one's own is shown by its name; the default one is not shown
+    for given, name in ({"update": Direct()}, "di"), ({}, None):
+        shown = Worst()
+        compare(shown, lambda n, *_: n, (2, 0), etas=("1",), **given)
+        assert [row.get("update") for row in shown.rows] == [name, name]
     # from (1, 1), p = 2, eta = 2 the first update sets theta_2 to zero
     verdict = checks.check_escort((("2", "keep", "2", 3, "1/2"),))
     assert verdict.margin == math.inf

@@ -329,6 +329,46 @@ def test_one_run_has_no_deviation_to_compare():
 # What details change
 
 
+def test_each_change_is_set_against_the_same_runs_without_it():
+    def made(steps, experiment="chain", preset="paper", beta=0.8, eta=1.0, update="ce", **others):
+        cell = {"domain": "chain", "scheme": "NoExplo", "update": update, "eta": eta}
+        same = {**cell, "n_states": 7, "n_actions": 2, "experiment": experiment, "beta": beta}
+        return [
+            {**same, **others, "preset": preset, "run": run, "steps": n, "censored": n > 50}
+            for run, n in steps.items()
+        ]
+
+    changed = {"experiment": "ablations", "preset": "paper cut=0"}
+    table = pd.DataFrame(
+        made({0: 10, 1: 20, 2: 40})
+        + made({1: 60, 2: 40, 3: 30}, **changed)
+        + made({0: 5, 1: 5}, beta=0.7)
+        # left out: a run that stands there twice, and settings that differ in more than one detail
+        # or in none, that have no run without the change, or that are no detail
+        + made({1: 70}, **changed)
+        + made({0: 1}, **changed, beta=0.7)
+        + made({0: 1}, "length")
+        + made({0: 1}, "length", beta=0.7)
+        + made({0: 1}, **changed, update="mce")
+        + made({0: 1}, **changed, n_states=5)
+        + made({0: 1}, "ablations", "paper cut=7")
+        + made({0: 1, 1: 1}, eta=0.5)
+    )
+    median, cut, beta = details.effects(table).to_dict("records")
+    assert {row["n_states"] for row in (median, cut, beta)} == {7}
+    assert [row["detail"] for row in (median, cut, beta)] == [
+        "median instead of mean",
+        "paper cut=0",
+        "β = 0.7 instead of 0.8",
+    ]
+    assert (median["runs"], median["ratio"]) == (3, pytest.approx(20 / (70 / 3)))
+    assert (cut["runs"], cut["ratio"]) == (2, pytest.approx(50 / 30))
+    assert (cut["censored before"], cut["censored after"]) == (0.0, 0.5)
+    assert (beta["runs"], beta["ratio"]) == (2, pytest.approx(5 / 15))
+    # one resample in four has the slow run twice, one in four the quick one
+    assert (beta["low"], beta["high"]) == (5 / 20, 5 / 10)
+
+
 def test_details_are_ranked_by_their_geometric_means(monkeypatch):
     cells = pd.DataFrame(
         {"detail": ["a", "b", "b"], "ratio": [1.0, 100.0, 1.0], "low": 0.5, "high": 200.0}
