@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -381,3 +382,18 @@ def test_the_optimum_of_the_four_states_by_hand() -> None:
     v = 0.97 * 10 / (1 - 0.97**2)
     expected = [v, 10 + 0.97 * v, 10 + 0.97 * (10 + 0.97 * v), 10 + 0.97 * v]
     np.testing.assert_allclose(FOUR_STATES.tables.optimum(), expected)
+
+
+def test_steps_of_two_actions_may_differ_by_roundings_of_the_larger_parameter(
+    noted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps that are 1e-14 and 2e-14 apart, where 8 roundings of |theta| + w are allowed."""
+    apart = {"ce": np.zeros((1, 2)), "mce": np.array([[2e-14, -1e-14]])}
+    monkeypatch.setattr(
+        checks, "as_update", lambda name: SimpleNamespace(step=lambda *_: apart[name])
+    )
+    for seed in range(3):
+        checks.check_two_actions(n_points=1, seed=seed)
+    for room, at in noted:
+        size = max(map(abs, at["theta"])) + at["weight"]
+        assert room == pytest.approx(8 * 2.0**-52 * size - 2e-14, rel=1e-6)

@@ -1,6 +1,7 @@
 """CE with constant weights: known answers of the balance, of the constants and of the late fall."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -116,3 +117,28 @@ def test_the_least_bound_of_two_actions_is_that_of_a_fine_grid() -> None:
     least, where = checks._least_bound(2, 0.5)
     assert where == pytest.approx(w[rooms.argmin()])
     assert least == pytest.approx(rooms.min(), abs=1e-4)
+
+
+def test_the_rooms_of_a_run_by_hand() -> None:
+    """One state worth 1 at best, spread 2 and discount 1/2: it is away by 1, 1/2, 1/4 and 1/16."""
+    course = SimpleNamespace(
+        values=1 - 2 * np.array([1, 1 / 2, 1 / 4, 1 / 16])[:, None, None],
+        owing=-np.log([1 / 2, 3 / 4, 7 / 8])[:, None, None],
+        greedy=np.array([1, 1, 0])[:, None, None],
+    )
+    known = SimpleNamespace(
+        spread=2.0, discount=0.5, lead=0.4, slack=0.3, window=0, policy=np.array([0])
+    )
+    rooms = checks._rooms(course, 0, np.array([1.0]), known, allowance=0.1, lead=1.0)
+    # steps: half of what it was away by, 1/5 of 1/2, 1/4 and 1/8 more, and what it is away by then
+    assert rooms.pop("a step") == pytest.approx(0.05, abs=1e-8)
+    assert rooms == {
+        "a greedy action that is not optimal": pytest.approx(1 / 4 - 0.2),
+        "after K + 1 good steps": pytest.approx(0.2 - 1 / 8),
+    }
+
+
+def test_good_steps_in_a_row_count_for_all_later_ones() -> None:
+    good = np.array([True, False, True, True, False, True])
+    assert checks._after(good, 2).tolist() == [False] * 4 + [True] * 2
+    assert checks._after(good, 1).tolist() == [False] + [True] * 5

@@ -229,3 +229,16 @@ def test_the_bound_of_pg_es_is_met_at_small_weights_up_to_seven_states(noted):
     checks.check_escort_doubles(exponents=(2,))
     steps = {row["states"]: row["steps"] for _, row in noted if row["eta"] == "0.001"}
     assert steps == {1: 1, 2: 3, 3: 7, 5: 31, 7: 127}
+
+
+def test_an_amplitude_that_is_one_too_large_leaves_no_unit_gap(
+    noted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Halved at each state, a reward R leaves R / 2^(h-1) between it and the first threshold."""
+
+    def one_more(h: int, start: Fraction = Fraction(1, 2)) -> int:
+        return 2 ** (h - 1) + 1
+
+    monkeypatch.setattr(checks, "amplitude", one_more)
+    checks.check_amplitude(claimed=one_more)
+    assert [margin for margin, _ in noted] == [-(0.5 ** (h - 1)) for h in range(1, 21)]

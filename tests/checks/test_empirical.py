@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pu_lib.checks import empirical_chain, empirical_cliff, empirical_random_mdps
+from pu_lib.checks import empirical, empirical_chain, empirical_cliff, empirical_random_mdps
 from pu_lib.checks.empirical import as_efficient_as_di, both_rules, stability
 from pu_lib.checks.parts import Part, judge_parts, over_runs
 from pu_lib.claims import check_of, judge, ledger
@@ -314,6 +314,21 @@ def test_ties_drawn_take_the_place_of_the_first_and_of_nothing_else():
     assert found["first"] == judge_first(int(found["runs"])) == "reproduced"
     assert found["drawn"] == "partly reproduced"
     assert empirical_random_mdps.ce_worst().figures["drawn"] == 2  # by the medians
+
+
+def test_rules_are_compared_on_the_runs_that_every_cell_has(monkeypatch):
+    """With ties drawn there are three runs of CE and two of MCE."""
+    update = ["ce"] * 3 + ["mce"] * 2
+    table = pd.DataFrame({"update": update, "run": [0, 1, 2, 0, 1]}).assign(
+        experiment="random-ties", scheme="NoExplo", eta=1.0
+    )
+    first, drawn = (table.assign(experiment="random-mdp", steps=steps) for steps in (5, 7))
+    monkeypatch.setattr(empirical, "results_of", lambda _: Results(pd.concat([first, table])))
+    monkeypatch.setattr(empirical, "with_ties_drawn", lambda: drawn)
+    n, tables = empirical._by_rule.__wrapped__()
+    assert n == 2
+    assert sorted(tables["first"].table["run"]) == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert tables["drawn"].table["steps"].tolist() == [7] * 4
 
 
 def judge_first(n):
