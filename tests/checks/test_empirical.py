@@ -431,6 +431,23 @@ def test_most_of_nine_states_are_five(jumping, share, monkeypatch):
     assert (ordered["value"], ordered["needed"]) == ("1", "> 0.75")
 
 
+@pytest.mark.parametrize(
+    ("leading", "ending", "shares"), [(4, 7, "11"), (3, 7, "01"), (4, 6, "10")]
+)
+def test_at_some_time_most_of_seven_states_lead_to_a_1_and_in_the_end_none(
+    leading, ending, shares, monkeypatch
+):
+    def policies_along(domain, update, run, caps, n_states):
+        pi = np.full((len(caps), n_states, 2), 0.5)
+        pi[3, :leading] = 0.6, 0.4
+        pi[-1, :ending] = 0.4, 0.6
+        return pi
+
+    monkeypatch.setattr("pu_lib.empirical.live.policies_along", policies_along)
+    rows = empirical_cliff.cliff_order(["ce"], runs=2).evidence
+    assert [(row["value"], row["needed"]) for row in rows] == [(share, "> 0.9") for share in shares]
+
+
 def test_one_fall_is_enough_to_lose_performance(monkeypatch):
     climbs = {"mce": (10, 0), "ce": (25, 1)}
     monkeypatch.setattr(empirical_cliff, "climb_from_jumping", lambda name, _: climbs[name])
