@@ -11,6 +11,14 @@ from pu_lib.theory import rates
 from pu_lib.updates import make_update
 
 
+def test_a_decade_has_sixteen_times() -> None:
+    times = rates.log_times(10**6)
+    assert (np.diff(times) > 0).all()
+    assert (times[0], times[-1]) == (1, 10**6)
+    np.testing.assert_allclose(times[-17:], 10.0 ** (5 + np.arange(17) / 16), rtol=1e-5)
+    assert rates.log_times(100, 2).tolist() == [1, 3, 10, 32, 100]
+
+
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
 def test_the_fit_finds_a_known_exponent(power: float) -> None:
     times = rates.log_times(10_000)
