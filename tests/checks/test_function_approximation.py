@@ -259,12 +259,13 @@ def test_the_tracing_is_compared_with_the_formula_too(
 
 @pytest.fixture
 def weighed(monkeypatch):
-    """The weights of each fitted run that a check asks for; all runs end at 0.78."""
+    """The weights of each fitted run that a check asks for; all runs go from 0.28 to 0.78."""
     asked = []
 
     def fitted_run(_, etas, *__):
         asked.append(np.array(etas, dtype=float).tolist())
-        return fitted.FittedRun(*(np.full(100, x) for x in (0.78, 0.25, 0.0, 0.75)))
+        rise = np.linspace(0.0, 0.5, 101)
+        return fitted.FittedRun(0.28 + rise, 0.25 - rise / 4, 1e-8 * rise[1:], 1.25 - rise)
 
     monkeypatch.setattr(fitted_checks, "fitted_run", fitted_run)
     return asked
@@ -281,9 +282,14 @@ def test_where_a_fit_stalls_is_measured_at_constant_weights(weighed, noted):
         assert ((eta, "ends at the projected fit") in rooms) == (eta >= 50.0)
 
 
-def test_a_direct_fit_has_a_hundred_growing_weights_after_the_reversal(weighed):
-    fitted_checks.check_di(reversed_steps=2)
+def test_a_direct_fit_has_a_hundred_growing_weights_after_the_reversal(weighed, noted):
+    found = fitted_checks.check_di(reversed_steps=2)
     expected = [0.5, 0.5, *(0.5 * 1.2**k for k in range(100))]
     assert len(weighed) == 4
     for etas in weighed:
         assert etas == pytest.approx(expected)
+    # the largest error is the last; the bound is nearest to the gap at the end, 0.75 and 0.125
+    rooms = [1e-9 - 5e-9, 0.625 + fitted_checks.ROUNDING, 1e-3 - 0.22, 0.22 - 1e-3]
+    assert [room for room, _ in noted] == pytest.approx(rooms * 2, rel=1e-12)
+    for row in found.evidence:
+        assert list(row.values())[1:] == pytest.approx([0.29, 0.78, 0.125, 0.75])
