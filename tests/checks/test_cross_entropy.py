@@ -444,3 +444,13 @@ def test_a_run_is_followed_while_it_drops_or_is_far(
     assert found.suspects == suspects
     assert (found.mdps, found.dropping) == (1, int(drop > 0))
     assert (found.largest_drop, found.largest_gap) == (drop, gap)
+
+
+def test_actions_that_a_state_lacks_end_the_episode_for_one_less_than_the_least_reward() -> None:
+    mdp = THREE_STATES.mdp()
+    assert mdp.rewards.tolist() == [[1, 0, 1], [2, -1, -2], [2, -1, -2], [0, 0, 0]]
+    successors = np.array([[0, 2, 1], [0, 3, 3], [3, 0, 3]])
+    np.testing.assert_array_equal(mdp.transitions[:3], np.eye(4)[successors])
+    assert mdp.terminal.tolist() == [False, False, False, True]
+    assert mdp.initial.tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert THREE_STATES.mdp(-7.0).rewards[1:3, 2].tolist() == [-7.0, -7.0]

@@ -250,3 +250,9 @@ def test_projections_have_two_to_nine_coordinates(noted) -> None:
     assert [len(row["theta"].split(", ")) for _, row in noted] == [2, 3, 4, 6, 9]
     for _, row in noted:
         assert sum(map(Fraction, row["theta"].split(", "))) == 1
+
+
+def test_a_path_ends_where_the_greedy_action_has_0_99() -> None:
+    """A step of DI with weight 1/2 moves a quarter between two actions whose values differ by 1."""
+    path = [well.greedy_path("di", [0.5, 0.5], [1.0, 0.0], 0.5, n) for n in (1, 9)]
+    assert [each.tolist() for each in path] == [[0.5, 0.75], [0.5, 0.75, 1.0]]

@@ -555,3 +555,10 @@ def test_small_numbers_are_counted_up_to_three_hundred(noted, monkeypatch) -> No
     assert {n for n, _ in rooms} == {1, 2, 3, 5, 10, 30, 100, 300}
     assert {start for _, start in rooms} == {"1/2", "3/4", "0.99"}
     assert set(rooms.values()) == {0.0}
+
+
+def test_bounds_in_floats_are_computed_for_weights_of_a_hundred_and_fifty_digits() -> None:
+    size = 10**150
+    inside, outside = (size, Fraction(1, size)), (size + 1, Fraction(1, size + 1))
+    assert all(setting("ce", eta).has_float_size for eta in inside)
+    assert not any(setting("ce", eta).has_float_size for eta in outside)
