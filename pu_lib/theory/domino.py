@@ -140,14 +140,14 @@ def _refuse_hopeless(states: int, chosen: Setting, max_steps: int, solved: int =
             f"{name} takes at least {least} steps to solve this domino setting (Theorem 6(i), "
             f"corrected); at most {most} are counted"
         )
-    # every state but the last makes two steps at least, forward and back
-    if not retraces and 2 * states - 1 > max_steps:
+    # every state turns one step at least after the next one
+    if not retraces and states > max_steps:
         above = ""
         if chosen.kind is CrossEntropyWalker and chosen.has_float_size:
             above = f" and at most {bound_ce_sharp(states, float(chosen.eta)):.9g}"
         raise OutOfReach(
-            f"{name} takes at least {2 * states - 1}{above} steps to solve {states} states; at "
-            f"most {max_steps} are walked"
+            f"{name} takes at least {states}{above} steps to solve {states} states; at most "
+            f"{max_steps} are walked"
         )
 
 
