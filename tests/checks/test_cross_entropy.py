@@ -429,7 +429,13 @@ def test_a_matrix_contracts_if_its_eigenvalues_are_inside_the_unit_circle(
 
 @pytest.mark.parametrize(
     ("drop", "gap", "late", "suspects"),
-    [(0.0, 0.0, 0, ()), (0.0, hunt.FAR, 0, ()), (0.0, 0.1, 1, (0,)), (0.5, 0.0, 1, (0,))],
+    [
+        (0.0, 0.0, 0, ()),
+        (hunt.TOLERANCE, hunt.FAR, 0, ()),
+        (hunt.SUSPECT, hunt.FAR, 1, ()),
+        (0.0, 0.1, 1, (0,)),
+        (0.5, 0.0, 1, (0,)),
+    ],
 )
 def test_a_run_is_followed_while_it_drops_or_is_far(
     drop: float, gap: float, late: int, suspects: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
@@ -442,8 +448,8 @@ def test_a_run_is_followed_while_it_drops_or_is_far(
     found = hunt.hunt_block("three", 0, 0, n=1)
     assert found.late == (late,) * len(hunt.HORIZONS)
     assert found.suspects == suspects
-    assert (found.mdps, found.dropping) == (1, int(drop > 0))
-    assert (found.largest_drop, found.largest_gap) == (drop, gap)
+    assert (found.mdps, found.dropping) == (1, int(drop > hunt.TOLERANCE))
+    assert (found.largest_drop, found.largest_gap) == (drop if late else 0.0, gap)
 
 
 def test_actions_that_a_state_lacks_end_the_episode_for_one_less_than_the_least_reward() -> None:

@@ -89,6 +89,20 @@ def test_candidates_are_read_as_they_are_written() -> None:
     np.testing.assert_allclose(bred.mdps.rewards[0, 1], [3 / 6, 4 / 6, 5 / 6])
 
 
+def test_the_corners_of_the_box_are_the_least_and_the_largest_of_everything() -> None:
+    bred = late.candidates(np.array(late.bounds(2)).T, 2)
+    ends = {
+        "rewards": (bred.mdps.rewards, -1.0, 1.0),
+        "successors": (bred.mdps.successors, -1, 1),
+        "starts": (bred.theta, -30.0, 30.0),
+        "weights": (bred.weights, 0.1, 100.0),
+        "discounts": (bred.mdps.discount, 0.5, 0.99),
+    }
+    for low_and_high, low, high in ends.values():
+        np.testing.assert_allclose(low_and_high[0], low)
+        np.testing.assert_allclose(low_and_high[1], high)
+
+
 def test_a_run_at_its_optimum_does_not_fall() -> None:
     point = np.r_[[1.0, 0.0, 0.0] * 2, [-1.0] * 6, [30.0, 0.0, 0.0] * 2, [0.0, 0.0], 0.9]
     assert late.late_drawdown(point, 2, 2000)[0] < 1e-12
