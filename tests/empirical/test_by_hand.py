@@ -39,6 +39,7 @@ from pu_lib.empirical.problem import make_problem
 from pu_lib.empirical.processes import domain_of
 from pu_lib.empirical.results import PANELS, Curves, committed
 from pu_lib.empirical.store import COLUMNS, Cell, Chunk, Store
+from pu_lib.empirical.tables import Tables
 
 CELL = Cell("by-hand", "chain", "HiOffPol", "di", 1.0, 5, 2, 0.8, "paper", 1000, 0.5, 3)
 
@@ -241,6 +242,15 @@ def test_panels_say_what_is_jumped_for_where_it_is_not_the_papers():
     assert made["chain/LowOffPol/beta=0.7"].words == "Chain, LowOffPol, |S| = 7, β = 0.7"
     assert made["length/HiOffPol"].words == "Chain length, HiOffPol"
     assert made["length/HiOffPol/beta=0.7"].words == "Chain length, HiOffPol, β = 0.7"
+
+
+@pytest.mark.parametrize(
+    ("transitions", "kind"), [(1, np.uint16), (2**16, np.uint16), (2**16 + 1, np.uint32)]
+)
+def test_transitions_are_numbered_from_zero_in_as_few_bits_as_will_do(transitions, kind):
+    found = Tables.code_type.fget(SimpleNamespace(successor=np.empty(transitions)))
+    assert found is kind
+    assert np.iinfo(found).max >= transitions - 1
 
 
 # Curves
