@@ -260,3 +260,25 @@ def test_the_room_above_the_floors_for_two_arms(factor: float, scale: float, not
     ]
     assert [margin for margin, _ in noted] == pytest.approx(rooms, rel=0, abs=3e-13)
     assert {instance["M"] for _, instance in noted} == {2.0}
+
+
+def test_the_row_of_two_arms_under_weights_that_fade_like_one_over_a_root(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Weights 1 and 1 / sqrt 2: the gap is the second arm's mass, the bound 1 / (2 + their sum)."""
+    monkeypatch.setattr(checks, "instances", lambda: {"arms": bandit([1.0, 0.0])})
+    root = 0.5**0.5
+    first = 1 / (1 + np.e)
+    verdict = checks.check_lemma_8(n_steps=2)
+    assert verdict.evidence == (
+        {
+            "MDP": "arms",
+            "optimal actions a state": 1.0,
+            "settled at": 0,
+            "gap at the end": pytest.approx(1 / (1 + np.e ** (1 + 2 * root * first))),
+            "proved bound at the end": pytest.approx(1 / (3 + root)),
+        },
+    )
+    # before the first update the bound is the mass itself, and the mass the gap
+    assert verdict.margin == pytest.approx(0.0, abs=1e-11)
+    assert checks.check_lemma_8(n_steps=2, constant=1.0).margin < -0.05
