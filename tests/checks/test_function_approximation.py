@@ -293,3 +293,22 @@ def test_a_direct_fit_has_a_hundred_growing_weights_after_the_reversal(weighed, 
     assert [room for room, _ in noted] == pytest.approx(rooms * 2, rel=1e-12)
     for row in found.evidence:
         assert list(row.values())[1:] == pytest.approx([0.29, 0.78, 0.125, 0.75])
+
+
+def test_a_policy_that_scaling_lowers_has_no_room(noted, monkeypatch):
+    """What is asked of the best linear policies beside that: 0.86 to 0.005, and 0.999."""
+    answers = iter([np.zeros((100, 4)), np.full((100, 4), 1e-9)])
+    monkeypatch.setattr(checks, "escort", lambda _: next(answers))
+    monkeypatch.setattr(checks, "best_linear", lambda *_, escort, **__: 0.75 if escort else 0.5)
+    checks.check_escort_scale()
+    assert [room for room, _ in noted] == pytest.approx([1e-12 - 1e-9, -0.105, -0.499], rel=1e-12)
+
+
+def test_actions_that_return_and_those_at_zero_are_counted_over_all_paths(noted, monkeypatch):
+    monkeypatch.setattr(checks, "_returns", lambda *_: (2, 5))
+    monkeypatch.setattr(checks, "jacobian", lambda _: checks.sparsemax_jacobian)
+    checks.check_sparsemax(n_paths=3)
+    rows = {row.pop("what"): (room, row) for room, row in noted}
+    assert rows["returns"] == (-6.0, {"returns": 6, "at_zero": 15})
+    assert rows["some are at zero"] == (14.0, {})
+    assert rows["di at the wall"] == (0.0, {"q": [1, 0]})
