@@ -225,3 +225,15 @@ def test_the_difference_from_the_limit_by_hand() -> None:
     product = 300 / (1 + np.exp(log_odds))
     assert row["(1 - pi) t"] == pytest.approx(product)
     assert (row["limit"], row["difference"]) == (0.5, pytest.approx(product - 0.5))
+
+
+def test_what_mce_leaves_times_the_weight_it_has_spent_by_another_loop() -> None:
+    """Two arms: a step of weight w multiplies the odds by e^(2 w (1 - pi))."""
+    log_odds, spent = 0.0, 0.0
+    for t in range(1, 201):
+        log_odds += 2.0 * t**-0.5 / (1.0 + np.exp(log_odds))
+        spent += t**-0.5
+    (row,) = checks.check_decaying_weights((0.5,), 200).evidence
+    assert row["x"] == 0.5
+    assert row["(1 - pi) W"] == pytest.approx(spent / (1.0 + np.exp(log_odds)))
+    assert row["from"] < row["exponent"] < row["to"] < 0.6
