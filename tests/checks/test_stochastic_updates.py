@@ -141,6 +141,8 @@ def test_the_inequality_is_asked_below_the_threshold_only(noted, monkeypatch, sh
     checks.check_constant_escort(shares=(share,), laws=checks.LAWS[:1])
     assert len(noted) == parts
     assert noted[0][0] == pytest.approx(0.1)
+    # where the better action has next to nothing, at the weight itself, the two sides are equal
+    assert all(room == pytest.approx(1e-15, abs=1e-15) for room, _ in noted[1:])
 
 
 def test_what_a_limit_lacks_at_the_best_action_is_noted(noted) -> None:

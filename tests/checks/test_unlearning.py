@@ -562,3 +562,16 @@ def test_bounds_in_floats_are_computed_for_weights_of_a_hundred_and_fifty_digits
     inside, outside = (size, Fraction(1, size)), (size + 1, Fraction(1, size + 1))
     assert all(setting("ce", eta).has_float_size for eta in inside)
     assert not any(setting("ce", eta).has_float_size for eta in outside)
+
+
+@pytest.mark.parametrize(("needed", "predicted"), [(1.0, 1), (2.0, 0), (0.5, 3)])
+def test_the_steps_gained_are_the_integer_part_of_the_deficit_over_what_is_needed(
+    needed: float, predicted: int, noted, monkeypatch
+) -> None:
+    """One step is gained, after log 2 + sinh(log 2) = 1.443 in steps of 0.02 with three actions."""
+    monkeypatch.setattr(bounds, "small_step_deficit", lambda _: 1.5)
+    monkeypatch.setattr(checks, "count", lambda n, *_, **__: n - 1)
+    checks.check_threshold(needed)
+    assert {margin for margin, _ in noted} == {-abs(1 - predicted)}
+    assert [row["actions"] for _, row in noted] == list(range(3, 16))
+    assert noted[0][1] == {"actions": 3, "n": 72, "deficit": 1.5, "n - n'": 1}
