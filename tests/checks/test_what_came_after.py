@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from pu_lib.checks import what_came_after as checks
 from pu_lib.theory import late_drawdown as late
 from pu_lib.theory import what_came_after as after
 from pu_lib.theory.gravity_well_escape import escape_steps, well
@@ -164,3 +165,22 @@ def test_breeding_hands_its_best_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (given[0] <= box[:, 1]).all()
     assert np.ptp(given[0], axis=0) == pytest.approx(np.ptp(box, axis=1), rel=0.4)
     np.testing.assert_array_equal(given[1], given[0][::-1][: len(box)])
+
+
+def test_the_ends_of_the_family_may_be_apart_by_rounding_and_by_their_index(
+    noted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps that are a thousandth from DI's and NPG's at the indices 2 and next to 1."""
+
+    def mirror_step(pi: np.ndarray, q: np.ndarray, weight: float, alpha: float) -> np.ndarray:
+        known = UPDATES["di"].step if alpha == 2.0 else after.natural_policy
+        return known(pi, q, weight) - 1e-3 * np.eye(4)[1]
+
+    monkeypatch.setattr(checks.after, "mirror_step", mirror_step)
+    checks.check_family(alphas=())
+    rooms = {row["end"]: room for room, row in noted}
+    assert rooms == {
+        "DI": pytest.approx(1e-12 - 1e-3, rel=1e-9),
+        "NPG": pytest.approx(1e-5 - 1e-3, rel=1e-9),
+    }
+    assert len(noted) == 200
