@@ -184,3 +184,23 @@ def test_the_ends_of_the_family_may_be_apart_by_rounding_and_by_their_index(
         "NPG": pytest.approx(1e-5 - 1e-3, rel=1e-9),
     }
     assert len(noted) == 200
+
+
+@pytest.mark.parametrize("changed", [None, ("npg", "unlearning", "fast")])
+def test_of_two_more_rows_the_changed_entry_alone_is_wrong(
+    changed: tuple[str, str, str] | None, noted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is measured is what the rows say, at a distance of one half."""
+
+    def measure(update: object, column: str) -> SimpleNamespace:
+        row = "npg" if update is UPDATES["npg"] else "Tsallis, 3/2"
+        return SimpleNamespace(entry=checks.ROWS[row][column], margin=0.5, found="Found.")
+
+    monkeypatch.setattr(checks, "measure", measure)
+    verdict = checks.check_table(changed)
+    cells = [(row, column) for row, entries in checks.ROWS.items() for column in entries]
+    wrong = changed and changed[:2]
+    rooms = {(at["row"], at["column"]): room for room, at in noted}
+    assert rooms == {cell: -1.0 if cell == wrong else 0.5 for cell in cells}
+    entries = [entry for row in checks.ROWS.values() for entry in row.values()]
+    assert [row["entry"] for row in verdict.evidence] == entries
