@@ -250,3 +250,24 @@ def test_an_amplitude_that_is_one_too_large_leaves_no_unit_gap(
     monkeypatch.setattr(checks, "amplitude", one_more)
     checks.check_amplitude(claimed=one_more)
     assert [margin for margin, _ in noted] == [-(0.5 ** (h - 1)) for h in range(1, 21)]
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_flip_times_that_differ_are_counted(
+    strict: bool, noted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recursion that is right where it is strict, and one step late at every state where not."""
+    simulated = {1: [1], 2: [3, 1], 3: [7, 3, 1], 6: [63, 31, 15, 7, 3, 1]}
+
+    def late(states: int, *_: object, strict: bool) -> list[int]:
+        return [time + (not strict) for time in simulated[states]]
+
+    monkeypatch.setattr(checks, "simulate", lambda states, *_: simulated[states])
+    monkeypatch.setattr(checks, "recursion", late)
+    checks.check_recursion(strict, processes=(("di", 2, "keep"),), etas=("1",))
+    wrong = [(states, -states) for states in simulated]
+    ours = [(states, 0 if strict else -states) for states in simulated]
+    found = [(row["states"], room) for room, row in noted]
+    assert (found[::2], found[1::2]) == (ours, wrong)
+    assert [row["n_1"] for _, row in noted[::2]] == [1, 3, 7, 63]
+    assert [row["recursion"] for _, row in noted[1::2]] == [2, 4, 8, 64]
