@@ -5,10 +5,11 @@ from types import SimpleNamespace
 import mpmath
 import numpy as np
 import pytest
-from flint import ctx
+from flint import arb, ctx
 
 from pu_lib.checks import monotonicity as checks
 from pu_lib.domains import bandit, chain
+from pu_lib.exact import Undecided
 from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import certified
 from pu_lib.theory import monotonicity as mono
@@ -237,3 +238,31 @@ def test_the_rooms_of_the_worst_decrease_by_hand(noted, monkeypatch):
     rooms = [1e-4 - 1e-3, 1e-3 + 1e-9, 0.2 + 1e-4, 1 - 0.78 / 0.8, 5e-3 - 0.025]
     assert [room for room, _ in noted] == pytest.approx(rooms, rel=1e-9)
     assert [list(row.values()) for row in verdict.evidence] == [[2.0, 0.4995, 0.5, 0.6, 0.78, 0.8]]
+
+
+def test_a_change_that_is_next_to_nothing_is_none():
+    assert checks._rises(arb(1e-45))
+    assert not checks._rises(arb(0))
+    assert not checks._rises(arb(0, 1e-41))
+    for open_or_down in (arb(0, 1e-39), arb(-1)):
+        with pytest.raises(Undecided, match="256 bits"):
+            checks._rises(open_or_down)
+
+
+def test_actions_that_lose_unequally_have_no_room_from_three_actions_on(noted):
+    """The first of the suboptimal actions gains a thousandth of the weight, the others nothing."""
+
+    class FirstUp(type(UPDATES["ce"])):
+        def step(self, theta, q, weight=1.0, rng=None):
+            moved = np.array(theta)
+            moved[np.flatnonzero(q < q.max())[0]] += 1e-3 * weight
+            return moved
+
+    checks.check_equal_penalty(FirstUp(), n=60)
+    rooms = [(room - 1e-11 * (1 + row["weight"])) / row["weight"] for room, row in noted[::2]]
+    unequal = [room < -1e-4 for room in rooms]
+    assert rooms == pytest.approx([-1e-3 * x for x in unequal], abs=1e-12)
+    # of two to six actions one in five has only one suboptimal action
+    assert 0.6 < np.mean(unequal) < 0.95
+    assert {row["what"] for _, row in noted[1::2]} == {"probability"}
+    assert all(room < 0.0 for room, _ in noted[1::2])
