@@ -216,6 +216,25 @@ def test_the_escort_may_start_anywhere_between_the_ends(size):
         replace(PRESETS["paper"], escort_start=beyond)
 
 
+@pytest.mark.parametrize(
+    ("allowed", "refused"),
+    [
+        ({"critic_rate": 1.0}, {"critic_rate": 1.01}),
+        ({"hyde_rate": 1e-9}, {"hyde_rate": 0.0}),
+        ({"hyde_clip": 1e-9}, {"hyde_clip": 0.0}),
+        ({"hyde_start": -1e300}, {"hyde_start": -math.inf}),
+        ({"cut": 0}, {"cut": -1}),
+        ({"stop": "episodes", "max_episodes": 1}, {"stop": "episodes", "max_episodes": 0}),
+        ({"max_episodes": 0}, {"max_episodes": -1}),
+        ({"escort_start": -1e-9}, {"escort_start": 0.0}),
+    ],
+)
+def test_options_have_ends(allowed, refused):
+    replace(PRESETS["paper"], **allowed)
+    with pytest.raises(ValueError, match=f"{list(refused)[-1]}.*: "):
+        replace(PRESETS["paper"], **refused)
+
+
 def test_a_probability_of_a_schedule_is_at_most_one():
     times = (1, 4, 100, 400)
     found = [reference._probability(Schedule(10.0, 0.5), t) for t in times]
