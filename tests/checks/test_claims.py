@@ -171,6 +171,19 @@ def test_of_several_exceptions_the_farthest_decides(monkeypatch: pytest.MonkeyPa
     assert verdict.summary.endswith("But: no with one; no with another.")
 
 
+def test_another_entry_is_as_wrong_as_the_measured_one_is_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    entry = table.Entry("no", 0.3, "Found.")
+    monkeypatch.setattr("pu_lib.checks.claims.measure", lambda *_: entry)
+    verdict = check_cell("pg-sm", "convergence")
+    assert (verdict.status, verdict.margin) == (Status.FALSE, -0.3)
+    assert verdict.counterexample == {"update": "PG-SM", "measured": "no"}
+    assert verdict.summary == "Printed: yes; measured: no. Found."
+    right = check_cell("ce", "convergence")
+    assert (right.status, right.margin, right.counterexample) == (Status.HOLDS, 0.3, None)
+
+
 def test_a_state_shares_a_quarter_of_its_features() -> None:
     features, values = table._shared_features()
     np.testing.assert_allclose(features.sum(axis=2), 1.0)
@@ -208,6 +221,7 @@ def test_the_rate_is_the_power_of_the_gap_between_half_way_and_the_end(
         (1, "exact", 0.99, "The optimum is reached in 1 steps."),
         (100, "exact", 0.0, "The optimum is reached in 100 steps."),
         (101, "O(1/t)", np.inf, "the gap falls faster than any power of t."),
+        (1000, "O(1/t)", np.inf, "the gap falls faster than any power of t."),
     ],
 )
 def test_an_optimum_is_exact_that_is_reached_within_a_hundred_steps(

@@ -57,6 +57,9 @@ def panels(monkeypatch: pytest.MonkeyPatch) -> None:
         "greedy_times": lambda *_: greedy,
         "greedy_share": lambda _: 0.75,
         "bounced_share": lambda eta: 0.25 if eta > 1.0 else 0.125,
+        "greedy_with_noise": lambda noise: np.full(2, 0.97 if noise < 1.0 else 0.9),
+        "wrong_share": lambda scheme: np.full(2, 0.5 if scheme == "NoExplo" else 0.125),
+        "walled": lambda update, _: (np.zeros(2), np.full(2, float(update == "di"))),
         "over_di": lambda _, update: [("median", 3, np.array([1.05 if update == "ce" else 2.52]))],
     }
     for module in (chain, cliff, random_mdps):
@@ -117,6 +120,10 @@ CASES: Sequence[tuple[Callable[[], Verdict], Rows]] = [
         random_mdps.hioffpol_helps,
         [*needed("> 2", "5", "5", "2"), *needed("> 2", "2.67", "2.13", "1.79")],
     ),
+    (random_mdps.accurate_q, [("0.97", "> 0.95"), ("0.9", "< 0.95")]),
+    (random_mdps.offpolicy_fixes, needed("> 0", "0.375")),
+    (chain.no_projection, needed("< 0.05", "0")),
+    (chain.still_explores, [("0", "< 0.1"), ("1", "> 0.9")]),
     (chain.ce_best, needed("> 1", *["1.2"] * 3)),
     (chain.noexplo_advantage, needed("> 1", "1.2", "1.5")),
     (chain.di_like_pg, needed("< 2", "6.67", "5")),

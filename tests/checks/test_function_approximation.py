@@ -1,6 +1,7 @@
 """Function approximation: kernels, models and learning against cases solved by hand."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import autograd
 import numpy as np
@@ -312,3 +313,22 @@ def test_actions_that_return_and_those_at_zero_are_counted_over_all_paths(noted,
     assert rows["returns"] == (-6.0, {"returns": 6, "at_zero": 15})
     assert rows["some are at zero"] == (14.0, {})
     assert rows["di at the wall"] == (0.0, {"q": [1, 0]})
+
+
+def test_what_both_updates_reach_at_the_end_is_asked_of_every_model(noted, monkeypatch):
+    """Each run rises from 0.5 to 0.75, and falls by 0.1 once on its way."""
+    asked = []
+
+    def learn(update, task, model, n_steps, eta):
+        asked.append((update.name, n_steps, eta))
+        return SimpleNamespace(performance=np.array([0.5, 0.75]), worst_drop=0.1)
+
+    monkeypatch.setattr(checks, "learn", learn)
+    verdict = checks.check_ce_mce()
+    models = sum(len(task.models()) for task in (ap.contexts(), ap.corridor()))
+    assert asked == [("ce", 300, 1.0)] * models + [("mce", 300, 1.0)] * models
+    assert [room for room, _ in noted] == pytest.approx([-0.2] * 2 * models)
+    assert len({tuple(row.values()) for _, row in noted}) == 2 * models
+    for row in verdict.evidence:
+        assert row["normalised performance"] == 0.75
+        assert row["largest one-step loss"] == 0.1
