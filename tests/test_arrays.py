@@ -5,7 +5,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pu_lib.arrays import first_index, flags, number, numbers, require_distributions, whole
+from pu_lib.arrays import (
+    first_index,
+    flags,
+    number,
+    numbers,
+    require_distributions,
+    shown,
+    whole,
+)
 
 
 @pytest.mark.parametrize(
@@ -118,3 +126,9 @@ def test_distributions():
 
 def test_the_first_index():
     assert first_index(np.array([[False, False], [False, True]])) == (1, 1)
+
+
+def test_what_is_longer_than_eighty_characters_is_cut_to_eighty():
+    assert shown("x" * 78) == f"'{'x' * 78}'"
+    assert shown("x" * 79) == f"'{'x' * 76}..."
+    assert shown(10**5000) == "more than four thousand digits"

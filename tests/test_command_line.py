@@ -212,6 +212,23 @@ def test_claims_are_printed_as_a_table_with_margins(
     ]
 
 
+def test_the_claim_being_judged_is_named_before_its_verdict_is_known(
+    two_claims: tuple[Claim, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said: list[str] = []
+
+    def listening() -> Verdict:
+        said.append(capsys.readouterr().err)
+        return Verdict(Status.HOLDS, 0.25, "It holds.")
+
+    monkeypatch.setitem(CHECKS, "tried", Check("tried", listening, {}, {}, {}))
+    assert main(["claims"]) == 0
+    assert "tried" in said[0]
+    assert "later" in capsys.readouterr().err
+
+
 def test_claims_are_recorded_only_when_that_is_asked_for(
     two_claims: tuple[Claim, ...], asked: Asked
 ) -> None:

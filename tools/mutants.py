@@ -467,9 +467,18 @@ def table(seed: int, each: int | None, command: str) -> dict[str, Any]:
 
 def marked(content: dict[str, Any]) -> dict[str, Any]:
     """Return the table with the names under ``stale`` of what stands in no module any more."""
-    today = {mutant.name for module in modules() for mutant in mutants(ROOT, module)}
     named = [*content["survivors"], *content["equivalent"]]
-    return {**content, "stale": [name for name in named if name not in today]}
+    return {**content, "stale": [name for name in named if not stands(name)]}
+
+
+def stands(name: str) -> bool:
+    """Return whether there is a mutant of that name."""
+    return name in _names(name.split(":")[0])
+
+
+@cache
+def _names(module: str) -> set[str]:
+    return {mutant.name for mutant in mutants(ROOT, module)} if module in modules() else set()
 
 
 @cache

@@ -4,7 +4,7 @@ A mistake is one that a person could make and a reader could miss: a neighbourin
 for a minus, a number that is one larger, ``any`` for ``all``, a statement left out. Not mutated are
 words (documentation, annotations, messages of errors, formatted text), the looks of curves, the
 seeds of random generators, and of checks the arguments of decorators, the defaults and what is
-drawn by `rng`, which say how much a check looks at and not what it concludes.
+drawn by `rng` and its scale, which say what a check looks at and not what it concludes.
 """
 
 from __future__ import annotations
@@ -218,6 +218,11 @@ def _is_left_alone(node: ast.AST) -> bool:
 
 
 def _is_drawn(node: ast.AST) -> bool:
+    """Whether a value is drawn, or made of such values and numbers, which are their scale."""
+    if isinstance(node, ast.BinOp):
+        sides = node.left, node.right
+        rest = [side for side in sides if not _is_drawn(side)]
+        return len(rest) < 2 and all(isinstance(side, ast.Constant) for side in rest)
     return isinstance(node, ast.Call) and ast.unparse(node.func).startswith("rng.")
 
 

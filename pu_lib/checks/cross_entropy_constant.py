@@ -123,17 +123,16 @@ def _least_bound(n_actions: int, rate: float) -> tuple[float, float]:
     """
     weights = np.linspace(0.1, 12.0, 120)
     rare = np.logspace(-8, -1e-9, 400)
-    least, where = np.inf, 0.0
+    rooms = []
     for k in range(1, n_actions):
         pi = np.empty((len(rare), n_actions))
         pi[:, :k] = rare[:, None] / k
         pi[:, k:] = np.maximum(1.0 - rare[:, None], 1e-300) / (n_actions - k)
         for w in weights:
             top = float(excess_entropy(np.log(pi), np.full(len(rare), w)).max())
-            room = float(excess_bound(w, n_actions, rate)) / top - 1.0 if top > 0 else np.inf
-            if room < least:
-                least, where = room, float(w)
-    return least, where
+            if top > 0:
+                rooms.append((float(excess_bound(w, n_actions, rate)) / top - 1.0, float(w)))
+    return min(rooms)
 
 
 def _draw(rng: np.random.Generator, n: int, n_states: int, discount: float) -> DeterministicMDP:

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     judgements = []
     with tqdm(claims, file=sys.stderr, unit="claim") as progress:
         for claim in progress:
-            progress.set_postfix_str(claim.id, refresh=False)
+            progress.set_postfix_str(claim.id)
             judgements.append(judge(claim))
     print(_as_json(judgements) if arguments.json else _as_table(judgements))
     if arguments.record:

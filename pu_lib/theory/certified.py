@@ -147,8 +147,7 @@ def certified_changes(
     for s, row in enumerate(parameters):
         q = [_ball_q(mdp, v, s, a) for a in range(mdp.n_actions)]
         greedy = 0 if equal[s] else _certified_argmax(q)
-        moved = _moved(update, row, pi[s], q, greedy, arb(float(weight[s])))
-        new.append(ball_softmax(moved) if weight[s] > 0 else pi[s])
+        new.append(ball_softmax(_moved(update, row, pi[s], q, greedy, arb(float(weight[s])))))
     return [after - before for before, after in zip(v, _ball_values(mdp, new), strict=True)]
 
 

@@ -106,5 +106,5 @@ def escort_travel(log_ratio: float, p: float) -> float:
     def slowness(u: float) -> float:
         return math.exp((2 - p) * u) * (1 + math.exp(p * u)) ** 2 / (1 + math.exp(2 * u)) ** 2 / p
 
-    value, _ = quad(slowness, log_ratio, 0.0, epsabs=0.0, epsrel=1e-12, limit=500)
+    value, _ = quad(slowness, log_ratio, 0.0, epsabs=0.0, epsrel=1e-12)
     return float(value)

@@ -364,33 +364,33 @@ def _direct_decaying(n: int, chosen: Setting, strict: bool) -> int | float:
 
     Forward, :math:`2(\pi - x)` grows to :math:`E = \min\{\eta\sum_{t\le n} t^{-1/2}, 2(1-x)\}`;
     the count is the least :math:`m` with :math:`\eta\sum_{n<t\le n+m} t^{-1/2} \ge E` (strict:
-    :math:`>`). Where balls leave a sign open, the sum of square roots is tested for being zero.
+    :math:`>`). Where balls leave open on which side of :math:`2(1-x)` a sum is, it is tested for
+    being equal. The two sums never are: their terms at squares would make harmonic numbers with
+    :math:`H_L = 2H_K` and :math:`L \ge K`, but the power of 2 in :math:`H_L` is
+    :math:`2^{-\lfloor\log_2 L\rfloor}`, a lower one than in :math:`2H_K`.
     """
     eta, room = chosen.eta, 2 * (1 - chosen.start)
     if strict and chosen.start == 0:
         return math.inf
 
-    def tested_sign(
-        value: arb, up_to: Iterable[int], minus: Iterable[int], constant: Fraction
-    ) -> int:
+    def sign_against_room(value: arb, times: Iterable[int]) -> int:
         try:
             return sign(value)
         except Undecided:
-            terms = [(eta, t) for t in up_to] + [(-eta, t) for t in minus]
-            if root_sum([*terms, (constant, 1)]):
+            if root_sum([*((eta, t) for t in times), (-room, 1)]):
                 raise
             return 0
 
     excess, size = arb(0), ball(eta)
     for t in range(1, n + 1):
         excess += size * arb(t).rsqrt()
-    clipped = tested_sign(excess - ball(room), range(1, n + 1), (), -room) > 0
-    learnt, top = ((), room) if clipped else (range(1, n + 1), Fraction(0))
+    clipped = sign_against_room(excess - ball(room), range(1, n + 1)) >= 0
     if clipped:
         excess = ball(room)
     goal = -1 if strict else 0
     for m in count_from(0):
-        if tested_sign(excess, learnt, range(n + 1, n + m + 1), top) <= goal:
+        back = range(n + 1, n + m + 1)
+        if (sign_against_room(excess, back) if clipped else sign(excess)) <= goal:
             return m
         excess -= size * arb(n + m + 1).rsqrt()
     raise AssertionError("unreachable: the weights do not sum to a finite number")

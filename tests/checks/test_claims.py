@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -170,6 +171,19 @@ def test_of_several_exceptions_the_farthest_decides(monkeypatch: pytest.MonkeyPa
     assert verdict.summary.endswith("But: no with one; no with another.")
 
 
+def test_another_entry_is_as_wrong_as_the_measured_one_is_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    entry = table.Entry("no", 0.3, "Found.")
+    monkeypatch.setattr("pu_lib.checks.claims.measure", lambda *_: entry)
+    verdict = check_cell("pg-sm", "convergence")
+    assert (verdict.status, verdict.margin) == (Status.FALSE, -0.3)
+    assert verdict.counterexample == {"update": "PG-SM", "measured": "no"}
+    assert verdict.summary == "Printed: yes; measured: no. Found."
+    right = check_cell("ce", "convergence")
+    assert (right.status, right.margin, right.counterexample) == (Status.HOLDS, 0.3, None)
+
+
 def test_a_state_shares_a_quarter_of_its_features() -> None:
     features, values = table._shared_features()
     np.testing.assert_allclose(features.sum(axis=2), 1.0)
@@ -186,3 +200,42 @@ def test_the_bias_of_di_is_that_of_its_projections_at_weight_one_half() -> None:
     steps = [np.clip(first + 0.5 * x / 2, 0.0, 1.0) for x in (*lead, table._CHANCES @ lead)]
     off = table._CHANCES @ np.array(steps[:2]) - steps[2]
     assert table._bias(UPDATES["di"]) == pytest.approx(np.abs(off).max() / 0.5)
+
+
+@pytest.mark.parametrize(
+    ("power", "entry", "speed"),
+    [(1.0, "O(1/t)", "like $t^{-1.00}$."), (0.9, "slower", "like $t^{-0.90}$.")],
+)
+def test_the_rate_is_the_power_of_the_gap_between_half_way_and_the_end(
+    power: float, entry: str, speed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gaps = np.append(9.0, np.arange(1, table.STEPS + 1) ** -power)
+    found = table._rates(along(gaps, monkeypatch))
+    assert (found.entry, found.margin) == (entry, pytest.approx(abs(power - 0.9), abs=1e-12))
+    assert found.found.endswith(speed)
+
+
+@pytest.mark.parametrize(
+    ("steps", "entry", "margin", "words"),
+    [
+        (1, "exact", 0.99, "The optimum is reached in 1 steps."),
+        (100, "exact", 0.0, "The optimum is reached in 100 steps."),
+        (101, "O(1/t)", np.inf, "the gap falls faster than any power of t."),
+        (1000, "O(1/t)", np.inf, "the gap falls faster than any power of t."),
+    ],
+)
+def test_an_optimum_is_exact_that_is_reached_within_a_hundred_steps(
+    steps: int, entry: str, margin: float, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gaps = np.where(np.arange(table.STEPS + 1) >= steps, 0.0, 0.25)
+    found = table._rates(along(gaps, monkeypatch))
+    assert (found.entry, found.margin) == (entry, margin)
+    assert found.found.endswith(words)
+
+
+def along(gaps: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Return an update whose run on the bandit has these gaps, the one at the start included."""
+    rest = gaps / (table.BANDIT[0] - table.BANDIT[1])
+    path = np.stack([1.0 - rest, rest, np.zeros_like(rest)], axis=1)
+    monkeypatch.setattr(table, "follow", lambda *_: path)
+    return SimpleNamespace(policy=lambda theta: theta)

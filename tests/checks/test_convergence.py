@@ -1,5 +1,7 @@
 """Theorem 1 and its lemmas: bounds, floors and runs against cases solved by hand."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -8,9 +10,10 @@ from pu_lib.checks import convergence_remarks as remarks
 from pu_lib.domains import bandit, chain
 from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import convergence as cv
+from pu_lib.theory import rates
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES
-from pu_lib.verdict import Status, Verdict
+from pu_lib.verdict import Status, Verdict, Worst
 
 Noted = list[tuple[float, dict[str, object]]]
 
@@ -225,3 +228,109 @@ def test_rounding_is_allowed_in_proportion_to_the_largest_modulus(
     allowed = checks.ROUNDING * 4 / 0.5
     assert noted[0][0] == pytest.approx(row["least change of q"] + allowed, abs=allowed / 100)
     assert noted[1][0] == pytest.approx(row["least q* - q"] + allowed, abs=allowed / 100)
+
+
+def test_the_slack_is_measured_under_weights_of_sum_thirty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """3 (1 + 0.9 + 0.9^2 + ...) = 30, and what stands for the limit is reached long before."""
+    seen = []
+
+    def lines(*given: np.ndarray) -> dict[str, np.ndarray]:
+        seen.append(given)
+        return {"falls": np.array([9.0, -len(seen)]), "rises": np.array([9.0, len(seen)])}
+
+    monkeypatch.setattr(cv, "lemma_8_lines", lines)
+    assert cv.lemma_8_slack() == {"falls": -len(seen), "rises": 1.0}
+    for _, q, weights, limit in seen:
+        assert weights.sum() == pytest.approx(30.0)
+        np.testing.assert_allclose(q[-20:], np.tile(limit, (20, 1)), atol=1e-8)
+
+
+@pytest.mark.parametrize(("factor", "scale"), [(1.0, 1.0), (0.5, 3.0)])
+def test_the_room_above_the_floors_for_two_arms(factor: float, scale: float, noted: Noted) -> None:
+    """MCE from (3/4, 1/4) in one step of weight 2: the odds 3 are multiplied by e^(2 x 2 x 1/4).
+
+    The values of the arms are 2 and 1, discounted by 1/2 each visit misses the second arm's
+    probability twice; the floors are the probabilities times e^(-2 x 2).
+    """
+    theta0 = np.log([[3.0, 1.0]])
+    checks._note_floors(Worst(), cv.looping_bandit(), np.array([[2.0]]), theta0, factor, scale)
+    left = 1 / (1 + 3 * np.e)
+    least = scale * 0.25 * np.exp(-4.0 * factor)
+    rooms = [
+        np.log(4 * left) + 4.0 * factor + 3 * checks.ROUNDING,
+        2 * left - least + 1e-11,
+        left - least / 2 + 1e-11,
+    ]
+    assert [margin for margin, _ in noted] == pytest.approx(rooms, rel=0, abs=3e-13)
+    assert {instance["M"] for _, instance in noted} == {2.0}
+
+
+def test_the_row_of_two_arms_under_weights_that_fade_like_one_over_a_root(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Weights 1 and 1 / sqrt 2: the gap is the second arm's mass, the bound 1 / (2 + their sum)."""
+    monkeypatch.setattr(checks, "instances", lambda: {"arms": bandit([1.0, 0.0])})
+    root = 0.5**0.5
+    first = 1 / (1 + np.e)
+    verdict = checks.check_lemma_8(n_steps=2)
+    assert verdict.evidence == (
+        {
+            "MDP": "arms",
+            "optimal actions a state": 1.0,
+            "settled at": 0,
+            "gap at the end": pytest.approx(1 / (1 + np.e ** (1 + 2 * root * first))),
+            "proved bound at the end": pytest.approx(1 / (3 + root)),
+        },
+    )
+    # before the first update the bound is the mass itself, and the mass the gap
+    assert verdict.margin == pytest.approx(0.0, abs=1e-11)
+    assert checks.check_lemma_8(n_steps=2, constant=1.0).margin < -0.05
+
+
+def test_other_updates_are_judged_where_several_policies_are_optimal(
+    noted: Noted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DI ends 1e-10 short; PG-SM's gap falls to a fifth from 250 to 1000, and to a half to 4000."""
+    seen = []
+
+    def path(mdp, update, n_steps, eta, weighting):
+        seen.append((update.name, mdp.n_actions, n_steps, eta))
+        gap = np.ones(n_steps + 1)
+        gap[251:], gap[1001:] = 0.2, 0.1
+        gap[-1] = 1e-10 if update.name == "di" else 0.1
+        return SimpleNamespace(v=cv.structure(mdp).v - gap[:, np.newaxis])
+
+    bandits = {"one": bandit([1.0, 0.0]), "two": bandit([1.0, 1.0, 0.0])}
+    monkeypatch.setattr(checks, "instances", lambda: bandits)
+    monkeypatch.setattr(checks, "run", path)
+    checks.check_uniqueness_of_others(exponent=0.5)
+    assert [row for _, row in noted] == [
+        {"MDP": "two", "update": "di"},
+        {"MDP": "two", "update": "pg-sm"},
+    ]
+    assert [room for room, _ in noted] == pytest.approx([9e-10, 1 / 3 - 0.5], rel=1e-4)
+    assert [each[:3] for each in seen] == [("di", 3, 400), ("pg-sm", 3, 4000)]
+    for *_, n_steps, eta in seen:
+        np.testing.assert_allclose(eta, np.arange(1.0, n_steps + 1) ** -0.5)
+
+
+def test_masses_are_of_the_order_of_time_or_of_the_sum_of_the_weights(
+    noted: Noted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mass that is the sum of the weights to the power -3/2, which for x = 0 is the time's."""
+
+    def fading_run(x: float, best: int, n_steps: int) -> tuple[np.ndarray, None, None]:
+        spent = np.cumsum(np.arange(1.0, n_steps + 1) ** -x)
+        return np.append(1.0, spent**-1.5), None, None
+
+    monkeypatch.setattr(remarks, "fading_run", fading_run)
+    remarks.check_conditions(bounded_below=(0.0,), infinite=(0.25,), fading=0.5, n_steps=300)
+    times = rates.log_times(300)
+    in_time = rates.exponent(times, fading_run(0.5, 1, 300)[0][times]).value
+    of_three = [1.5, 1.5, in_time]
+    assert [room for room, _ in noted] == pytest.approx(
+        [power - remarks.FIRST_ORDER for power in of_three * 3]
+    )
+    assert [(row["best_arms"], row["x"]) for _, row in noted] == [
+        (best, x) for best in (1, 2, 3) for x in (0.0, 0.25, 0.5)
+    ]

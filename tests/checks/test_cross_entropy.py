@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from flint import arb
 
 from pu_lib.checks import cross_entropy as checks
 from pu_lib.theory import cross_entropy as ce
-from pu_lib.theory import hunt
+from pu_lib.theory import cycles, hunt
 from pu_lib.theory.cycles import (
     FOUR_STATES,
     THREE_STATES,
@@ -381,3 +383,80 @@ def test_the_optimum_of_the_four_states_by_hand() -> None:
     v = 0.97 * 10 / (1 - 0.97**2)
     expected = [v, 10 + 0.97 * v, 10 + 0.97 * (10 + 0.97 * v), 10 + 0.97 * v]
     np.testing.assert_allclose(FOUR_STATES.tables.optimum(), expected)
+
+
+def test_steps_of_two_actions_may_differ_by_roundings_of_the_larger_parameter(
+    noted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps that are 1e-14 and 2e-14 apart, where 8 roundings of |theta| + w are allowed."""
+    apart = {"ce": np.zeros((1, 2)), "mce": np.array([[2e-14, -1e-14]])}
+    monkeypatch.setattr(
+        checks, "as_update", lambda name: SimpleNamespace(step=lambda *_: apart[name])
+    )
+    for seed in range(9):
+        checks.check_two_actions(n_points=1, seed=seed)
+    for room, at in noted:
+        size = max(map(abs, at["theta"])) + at["weight"]
+        assert room == pytest.approx(8 * 2.0**-52 * size - 2e-14, rel=1e-6, abs=0.0)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "contracts"),
+    [
+        ([[0.75]], True),
+        ([[-0.75]], True),
+        ([[1]], False),
+        ([[-1]], False),
+        ([[-2]], False),
+        ([[0.75, 0], [0, -0.75]], True),
+        ([[0.75, 0], [0, 1]], False),
+        ([[0.75, 0], [0, 2]], False),
+        ([[0.75, 0], [0, -1]], False),
+        ([[0.75, 0], [0, -2]], False),
+        # turns by a right angle: the eigenvalues are imaginary
+        ([[0, -0.75], [0.75, 0]], True),
+        ([[0, -1], [1, 0]], False),
+        ([[0, -2], [2, 0]], False),
+        # eigenvalues 1/2 twice, in a matrix with large entries
+        ([[4.5, -4], [4, -3.5]], True),
+    ],
+)
+def test_a_matrix_contracts_if_its_eigenvalues_are_inside_the_unit_circle(
+    matrix: list[list[float]], contracts: bool
+) -> None:
+    assert cycles._contracts([[arb(x) for x in row] for row in matrix]) is contracts
+
+
+@pytest.mark.parametrize(
+    ("drop", "gap", "late", "suspects"),
+    [
+        (0.0, 0.0, 0, ()),
+        (hunt.TOLERANCE, hunt.FAR, 0, ()),
+        (hunt.SUSPECT, hunt.FAR, 1, ()),
+        (0.0, 0.1, 1, (0,)),
+        (0.5, 0.0, 1, (0,)),
+    ],
+)
+def test_a_run_is_followed_while_it_drops_or_is_far(
+    drop: float, gap: float, late: int, suspects: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One state, whose values are measured in units of 1: how far it is and how much it drops."""
+    mdps = SimpleNamespace(optimum=lambda: np.array([[gap]]), values=lambda _: np.zeros((1, 1)))
+    batch = SimpleNamespace(mdps=mdps, theta=None)
+    monkeypatch.setattr(hunt, "draw", lambda *_: batch)
+    monkeypatch.setattr(hunt, "_run", lambda _, rows, *__: np.full((2, len(rows)), drop))
+    found = hunt.hunt_block("three", 0, 0, n=1)
+    assert found.late == (late,) * len(hunt.HORIZONS)
+    assert found.suspects == suspects
+    assert (found.mdps, found.dropping) == (1, int(drop > hunt.TOLERANCE))
+    assert (found.largest_drop, found.largest_gap) == (drop if late else 0.0, gap)
+
+
+def test_actions_that_a_state_lacks_end_the_episode_for_one_less_than_the_least_reward() -> None:
+    mdp = THREE_STATES.mdp()
+    assert mdp.rewards.tolist() == [[1, 0, 1], [2, -1, -2], [2, -1, -2], [0, 0, 0]]
+    successors = np.array([[0, 2, 1], [0, 3, 3], [3, 0, 3]])
+    np.testing.assert_array_equal(mdp.transitions[:3], np.eye(4)[successors])
+    assert mdp.terminal.tolist() == [False, False, False, True]
+    assert mdp.initial.tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert THREE_STATES.mdp(-7.0).rewards[1:3, 2].tolist() == [-7.0, -7.0]

@@ -1,6 +1,7 @@
 """CE with constant weights: known answers of the balance, of the constants and of the late fall."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -116,3 +117,121 @@ def test_the_least_bound_of_two_actions_is_that_of_a_fine_grid() -> None:
     least, where = checks._least_bound(2, 0.5)
     assert where == pytest.approx(w[rooms.argmin()])
     assert least == pytest.approx(rooms.min(), abs=1e-4)
+
+
+def test_the_rooms_of_a_run_by_hand() -> None:
+    """One state worth 1 at best, spread 2 and discount 1/2: it is away by 1, 1/2, 1/4 and 1/16."""
+    course = SimpleNamespace(
+        values=1 - 2 * np.array([1, 1 / 2, 1 / 4, 1 / 16])[:, None, None],
+        owing=-np.log([1 / 2, 3 / 4, 7 / 8])[:, None, None],
+        greedy=np.array([1, 1, 0])[:, None, None],
+    )
+    known = SimpleNamespace(
+        spread=2.0, discount=0.5, lead=0.4, slack=0.3, window=0, policy=np.array([0])
+    )
+    rooms = checks._rooms(course, 0, np.array([1.0]), known, allowance=0.1, lead=1.0)
+    # steps: half of what it was away by, 1/5 of 1/2, 1/4 and 1/8 more, and what it is away by then
+    assert rooms.pop("a step") == pytest.approx(0.05, abs=1e-8)
+    assert rooms == {
+        "a greedy action that is not optimal": pytest.approx(1 / 4 - 0.2),
+        "after K + 1 good steps": pytest.approx(0.2 - 1 / 8),
+    }
+
+
+def test_good_steps_in_a_row_count_for_all_later_ones() -> None:
+    good = np.array([True, False, True, True, False, True])
+    assert checks._after(good, 2).tolist() == [False] * 4 + [True] * 2
+    assert checks._after(good, 1).tolist() == [False] + [True] * 5
+
+
+@pytest.mark.parametrize(("account", "room"), [(2.0, 4.0), (0.5, 1.5)])
+def test_excess_entropy_and_the_start_pay_for_what_is_owed(
+    account: float, room: float, noted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two states: 4 and 6 of excess entropy, 2 and 6 owed, and starts that can pay 1 and 3."""
+    course = SimpleNamespace(
+        excess=np.array([[[1.0, 2.0]], [[3.0, 4.0]]]), owing=np.array([[[1.0, 1.0]], [[1.0, 5.0]]])
+    )
+    known = SimpleNamespace(policy=(0, 0), discount=0.5)
+    run = checks._Runs(course, [known], np.zeros((1, 2)), np.array([[1.0, 3.0]]))
+    monkeypatch.setattr(checks, "_runs", lambda *_: [run])
+    monkeypatch.setattr(checks, "_rooms", lambda *_: {"a step": 7.0})
+    checks.check_excess(account=account)
+    assert [(margin, row["what"]) for margin, row in noted] == [
+        (7.0, "a step"),
+        (room, "the balance"),
+    ]
+    assert noted[0][1] == {"what": "a step", "states": 2, "discount": 0.5, "MDP": 0}
+
+
+FALLS = {
+    "in time": ({10: -0.9}, 0.05),
+    "just late enough": ({6: -0.9}, 0.05),
+    "just early enough": ({14: -0.9}, 0.05),
+    "too early": ({5: -0.9}, -1.0),
+    "too late": ({15: -0.9}, -1.0),
+    "for good": (dict.fromkeys(range(10, 20), -0.9), -1.0),
+    "twice": ({8: -0.9, 10: -0.9}, -1.0),
+    "twice, once by less": ({8: -0.7, 10: -0.9}, 0.05),
+    "for two steps": ({9: -0.9, 10: -0.9}, 0.05),
+    "by less": ({10: -0.7}, -1.0),
+}
+
+
+@pytest.mark.parametrize(("values", "room"), FALLS.values(), ids=FALLS)
+def test_a_late_fall_is_one_that_is_deep_in_time_and_made_up_for(
+    values: dict[int, float], room: float, noted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rewards of 1 and -1; the value is 1, but at some of the twenty times."""
+    path = np.ones((20, 1))
+    for t, value in values.items():
+        path[t] = value
+    mdp = DeterministicMDP(np.array([[1.0, -1.0]]), np.array([[-1, -1]]), np.array([2]), 0.5)
+    monkeypatch.setattr(checks, "late_fall", lambda _: (mdp, None, None))
+    monkeypatch.setattr(checks, "run_process", lambda *_: SimpleNamespace(values=path))
+    checks.check_late_fall((10,))
+    assert noted[0][0] == pytest.approx(room)
+
+
+def test_chatter_is_measured_in_the_second_half_of_each_horizon(
+    noted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The greedy action changes at two steps in three, and values fall by 1/1000 each time."""
+    t = np.arange(5000)
+    greedy = np.stack([0 * t, 0 * t, t % 3 == 0], axis=1).astype(int)
+    values = np.where(t % 3 == 0, -1e-3, 0.0)[:, np.newaxis] * [0.0, 1.0, 0.5]
+    theta = np.zeros((3, 2))
+    run = SimpleNamespace(greedy=greedy, values=values, theta=theta)
+    monkeypatch.setattr(checks, "chatter", lambda _: (None, None, None))
+    monkeypatch.setattr(checks, "run_process", lambda *_: run)
+    checks.check_chatter(n_steps=5000)
+    rooms = {(row["what"], row["horizon"]): room for room, row in noted}
+    for horizon in (10, 100, 1000, 5000):
+        changes = np.mean(
+            [greedy[i, 2] != greedy[i + 1, 2] for i in range(horizon // 2, horizon - 1)]
+        )
+        assert rooms["changes", horizon] == pytest.approx(changes - 0.3)
+        assert rooms["falls", horizon] == pytest.approx(1.0 - 1e-3 * horizon / 30.0)
+    # two equal actions: log 2 less half of 1 - 1/2
+    assert rooms["mixture", 5000] == pytest.approx(math.log(2.0) - 0.25 - 0.1)
+
+
+def test_large_weights_are_up_to_half_above_the_threshold(
+    noted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a threshold of 2 between 2 and 3; a distance of 1/4 is 1/16 of a spread of 4."""
+    tried = []
+
+    def late_run(_: object, weights: np.ndarray, theta: np.ndarray, n_steps: int) -> object:
+        tried.append((weights.min(), weights.max(), n_steps))
+        assert np.abs(theta).max() < 3.0 * 3.0 * 5.0
+        return SimpleNamespace(shortfall=np.array([0.0, 0.25]))
+
+    known = SimpleNamespace(threshold=2.0, spread=4.0)
+    monkeypatch.setattr(checks, "constants", lambda _: known)
+    monkeypatch.setattr(checks, "late_run", late_run)
+    checks.check_large_weights(n_mdps=5, n_steps=7)
+    assert [room for room, _ in noted] == [checks.NEAR - 1 / 16] * 5 * len(checks.SIZES)
+    low, high, steps = zip(*tried, strict=True)
+    assert 2.0 < min(low) < 2.2 < 2.8 < max(high) < 3.0
+    assert set(steps) == {7}

@@ -67,12 +67,12 @@ def test_a_setting_out_of_reach_ends_at_once_with_what_is_proved(arguments, word
     assert time.process_time() - before < 5
 
 
-def test_large_steps_turn_one_state_after_the_other():
-    # a step back from far ahead goes twice as far as the one ahead, so that no state needs two
-    assert domino(500, "ce", 100, max_steps=500) == 500
-    with pytest.raises(OutOfReach, match=r"ce takes at least 501 and at most .* steps"):
-        domino(501, "ce", 100, max_steps=500)
-    assert simulate(40, "ce", 100, max_steps=80) == [*range(40, 0, -1)]
+@pytest.mark.parametrize("update", ["di", "ce", "mce"])
+def test_with_large_weights_each_state_turns_one_step_after_the_next(update):
+    assert recursion(5, update, 10) == [5, 4, 3, 2, 1]
+    assert domino(5, update, 10, max_steps=5) == 5
+    with pytest.raises(OutOfReach, match=r"at least 5 .*to solve 5 states; at most 4 are walked"):
+        domino(5, update, 10, max_steps=4)
 
 
 def test_many_states_that_are_all_walked_share_their_steps():
@@ -247,3 +247,37 @@ def test_the_bound_of_pg_es_is_met_at_small_weights_up_to_seven_states(noted):
     checks.check_escort_doubles(exponents=(2,))
     steps = {row["states"]: row["steps"] for _, row in noted if row["eta"] == "0.001"}
     assert steps == {1: 1, 2: 3, 3: 7, 5: 31, 7: 127}
+
+
+def test_an_amplitude_that_is_one_too_large_leaves_no_unit_gap(
+    noted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Halved at each state, a reward R leaves R / 2^(h-1) between it and the first threshold."""
+
+    def one_more(h: int, start: Fraction = Fraction(1, 2)) -> int:
+        return 2 ** (h - 1) + 1
+
+    monkeypatch.setattr(checks, "amplitude", one_more)
+    checks.check_amplitude(claimed=one_more)
+    assert [margin for margin, _ in noted] == [-(0.5 ** (h - 1)) for h in range(1, 21)]
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_flip_times_that_differ_are_counted(
+    strict: bool, noted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recursion that is right where it is strict, and one step late at every state where not."""
+    simulated = {1: [1], 2: [3, 1], 3: [7, 3, 1], 6: [63, 31, 15, 7, 3, 1]}
+
+    def late(states: int, *_: object, strict: bool) -> list[int]:
+        return [time + (not strict) for time in simulated[states]]
+
+    monkeypatch.setattr(checks, "simulate", lambda states, *_: simulated[states])
+    monkeypatch.setattr(checks, "recursion", late)
+    checks.check_recursion(strict, processes=(("di", 2, "keep"),), etas=("1",))
+    wrong = [(states, -states) for states in simulated]
+    ours = [(states, 0 if strict else -states) for states in simulated]
+    found = [(row["states"], room) for room, row in noted]
+    assert (found[::2], found[1::2]) == (ours, wrong)
+    assert [row["n_1"] for _, row in noted[::2]] == [1, 3, 7, 63]
+    assert [row["recursion"] for _, row in noted[1::2]] == [2, 4, 8, 64]

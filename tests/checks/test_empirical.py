@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pu_lib.checks import empirical_chain, empirical_cliff, empirical_random_mdps
+from pu_lib.checks import empirical, empirical_chain, empirical_cliff, empirical_random_mdps
 from pu_lib.checks.empirical import as_efficient_as_di, both_rules, stability
 from pu_lib.checks.parts import Part, judge_parts, over_runs
 from pu_lib.claims import check_of, judge, ledger
@@ -316,6 +316,21 @@ def test_ties_drawn_take_the_place_of_the_first_and_of_nothing_else():
     assert empirical_random_mdps.ce_worst().figures["drawn"] == 2  # by the medians
 
 
+def test_rules_are_compared_on_the_runs_that_every_cell_has(monkeypatch):
+    """With ties drawn there are three runs of CE and two of MCE."""
+    update = ["ce"] * 3 + ["mce"] * 2
+    table = pd.DataFrame({"update": update, "run": [0, 1, 2, 0, 1]}).assign(
+        experiment="random-ties", scheme="NoExplo", eta=1.0
+    )
+    first, drawn = (table.assign(experiment="random-mdp", steps=steps) for steps in (5, 7))
+    monkeypatch.setattr(empirical, "results_of", lambda _: Results(pd.concat([first, table])))
+    monkeypatch.setattr(empirical, "with_ties_drawn", lambda: drawn)
+    n, tables = empirical._by_rule.__wrapped__()
+    assert n == 2
+    assert sorted(tables["first"].table["run"]) == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert tables["drawn"].table["steps"].tolist() == [7] * 4
+
+
 def judge_first(n):
     return empirical_random_mdps.ce_worst(TABLE[TABLE["run"] < n]).status.value
 
@@ -327,21 +342,17 @@ def test_as_efficient_is_within_a_quarter_and_far_is_a_factor_of_five():
 
 
 def test_a_rate_at_which_either_update_is_lost_is_left_out():
-    """Where CE is lost as where both are: the other rates decide."""
-    cliff = TABLE[TABLE["experiment"] == "cliff"].copy()
+    """Where CE or MCE is lost as where both are, the other rates decide; DI is of no concern."""
+    cliff = TABLE[(TABLE["experiment"] == "cliff") & (TABLE["run"] < 10)].copy()
     small = cliff["eta"] == 0.1
     found = []
-    for lost in (["ce"], ["ce", "mce"]):
+    for lost in (["ce"], ["mce"], ["ce", "mce"], ["di"], []):
         table = cliff.copy()
         table.loc[small & table["update"].isin(lost), "censored"] = True
         rows = empirical_cliff.mce_small_rates(table).evidence
         found.append([row["value"] for row in rows if "up to" in row["part"]])
-    assert found[0] == found[1] != []
-    assert found[0] != [
-        row["value"]
-        for row in empirical_cliff.mce_small_rates(cliff).evidence
-        if "up to" in row["part"]
-    ]
+    assert found[0] == found[1] == found[2] != []
+    assert found[3] == found[4] != found[0]
 
 
 # What the experiments run
@@ -418,6 +429,23 @@ def test_most_of_nine_states_are_five(jumping, share, monkeypatch):
     jumped, ordered = empirical_chain.expected_order(["ce"], runs=2).evidence
     assert (jumped["value"], jumped["needed"]) == (share, "> 0.9")
     assert (ordered["value"], ordered["needed"]) == ("1", "> 0.75")
+
+
+@pytest.mark.parametrize(
+    ("leading", "ending", "shares"), [(4, 7, "11"), (3, 7, "01"), (4, 6, "10")]
+)
+def test_at_some_time_most_of_seven_states_lead_to_a_1_and_in_the_end_none(
+    leading, ending, shares, monkeypatch
+):
+    def policies_along(domain, update, run, caps, n_states):
+        pi = np.full((len(caps), n_states, 2), 0.5)
+        pi[3, :leading] = 0.6, 0.4
+        pi[-1, :ending] = 0.4, 0.6
+        return pi
+
+    monkeypatch.setattr("pu_lib.empirical.live.policies_along", policies_along)
+    rows = empirical_cliff.cliff_order(["ce"], runs=2).evidence
+    assert [(row["value"], row["needed"]) for row in rows] == [(share, "> 0.9") for share in shares]
 
 
 def test_one_fall_is_enough_to_lose_performance(monkeypatch):

@@ -1,6 +1,7 @@
 """Function approximation: kernels, models and learning against cases solved by hand."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import autograd
 import numpy as np
@@ -259,12 +260,13 @@ def test_the_tracing_is_compared_with_the_formula_too(
 
 @pytest.fixture
 def weighed(monkeypatch):
-    """The weights of each fitted run that a check asks for; all runs end at 0.78."""
+    """The weights of each fitted run that a check asks for; all runs go from 0.28 to 0.78."""
     asked = []
 
     def fitted_run(_, etas, *__):
         asked.append(np.array(etas, dtype=float).tolist())
-        return fitted.FittedRun(*(np.full(100, x) for x in (0.78, 0.25, 0.0, 0.75)))
+        rise = np.linspace(0.0, 0.5, 101)
+        return fitted.FittedRun(0.28 + rise, 0.25 - rise / 4, 1e-8 * rise[1:], 1.25 - rise)
 
     monkeypatch.setattr(fitted_checks, "fitted_run", fitted_run)
     return asked
@@ -281,9 +283,52 @@ def test_where_a_fit_stalls_is_measured_at_constant_weights(weighed, noted):
         assert ((eta, "ends at the projected fit") in rooms) == (eta >= 50.0)
 
 
-def test_a_direct_fit_has_a_hundred_growing_weights_after_the_reversal(weighed):
-    fitted_checks.check_di(reversed_steps=2)
+def test_a_direct_fit_has_a_hundred_growing_weights_after_the_reversal(weighed, noted):
+    found = fitted_checks.check_di(reversed_steps=2)
     expected = [0.5, 0.5, *(0.5 * 1.2**k for k in range(100))]
     assert len(weighed) == 4
     for etas in weighed:
         assert etas == pytest.approx(expected)
+    # the largest error is the last; the bound is nearest to the gap at the end, 0.75 and 0.125
+    rooms = [1e-9 - 5e-9, 0.625 + fitted_checks.ROUNDING, 1e-3 - 0.22, 0.22 - 1e-3]
+    assert [room for room, _ in noted] == pytest.approx(rooms * 2, rel=1e-12)
+    for row in found.evidence:
+        assert list(row.values())[1:] == pytest.approx([0.29, 0.78, 0.125, 0.75])
+
+
+def test_a_policy_that_scaling_lowers_has_no_room(noted, monkeypatch):
+    """What is asked of the best linear policies beside that: 0.86 to 0.005, and 0.999."""
+    answers = iter([np.zeros((100, 4)), np.full((100, 4), 1e-9)])
+    monkeypatch.setattr(checks, "escort", lambda _: next(answers))
+    monkeypatch.setattr(checks, "best_linear", lambda *_, escort, **__: 0.75 if escort else 0.5)
+    checks.check_escort_scale()
+    assert [room for room, _ in noted] == pytest.approx([1e-12 - 1e-9, -0.105, -0.499], rel=1e-12)
+
+
+def test_actions_that_return_and_those_at_zero_are_counted_over_all_paths(noted, monkeypatch):
+    monkeypatch.setattr(checks, "_returns", lambda *_: (2, 5))
+    monkeypatch.setattr(checks, "jacobian", lambda _: checks.sparsemax_jacobian)
+    checks.check_sparsemax(n_paths=3)
+    rows = {row.pop("what"): (room, row) for room, row in noted}
+    assert rows["returns"] == (-6.0, {"returns": 6, "at_zero": 15})
+    assert rows["some are at zero"] == (14.0, {})
+    assert rows["di at the wall"] == (0.0, {"q": [1, 0]})
+
+
+def test_what_both_updates_reach_at_the_end_is_asked_of_every_model(noted, monkeypatch):
+    """Each run rises from 0.5 to 0.75, and falls by 0.1 once on its way."""
+    asked = []
+
+    def learn(update, task, model, n_steps, eta):
+        asked.append((update.name, n_steps, eta))
+        return SimpleNamespace(performance=np.array([0.5, 0.75]), worst_drop=0.1)
+
+    monkeypatch.setattr(checks, "learn", learn)
+    verdict = checks.check_ce_mce()
+    models = sum(len(task.models()) for task in (ap.contexts(), ap.corridor()))
+    assert asked == [("ce", 300, 1.0)] * models + [("mce", 300, 1.0)] * models
+    assert [room for room, _ in noted] == pytest.approx([-0.2] * 2 * models)
+    assert len({tuple(row.values()) for _, row in noted}) == 2 * models
+    for row in verdict.evidence:
+        assert row["normalised performance"] == 0.75
+        assert row["largest one-step loss"] == 0.1

@@ -184,8 +184,9 @@ def test_exact_escort_step_agrees_with_the_library():
 def test_errors_are_sentences():
     with pytest.raises(ValueError, match="sum to one"):
         gravity.Case(("0.5", "0.4"), (1, 0))
-    with pytest.raises(ValueError, match="epsilon"):
-        well.well(0.7)
+    for outside in (0.0, 0.5):
+        with pytest.raises(ValueError, match=r"epsilon: expected a number in \(0, 1/2\), got"):
+            well.well(outside)
     with pytest.raises(ValueError, match="softmax update with a kernel"):
         checks.check_ce_example(update="di")
 
@@ -249,3 +250,79 @@ def test_projections_have_two_to_nine_coordinates(noted) -> None:
     assert [len(row["theta"].split(", ")) for _, row in noted] == [2, 3, 4, 6, 9]
     for _, row in noted:
         assert sum(map(Fraction, row["theta"].split(", "))) == 1
+
+
+def test_a_path_ends_where_the_greedy_action_has_0_99() -> None:
+    """A step of DI with weight 1/2 moves a quarter between two actions whose values differ by 1."""
+    path = [well.greedy_path("di", [0.5, 0.5], [1.0, 0.0], 0.5, n) for n in (1, 9)]
+    assert [each.tolist() for each in path] == [[0.5, 0.75], [0.5, 0.75, 1.0]]
+
+
+def test_much_more_restricted_is_by_a_factor_of_two(noted, monkeypatch) -> None:
+    """PG-ES fails on a tenth of the simplex where PG-SM does on three, and once nowhere at all."""
+
+    def failing_share(update: str, q: tuple[float, ...], _: float) -> tuple[float, float]:
+        if update == "pg-sm":
+            return 0.3, 0.05
+        return (0.0 if q[1] == 0.9 else 0.1), 0.02
+
+    monkeypatch.setattr(escort_checks, "failing_share", failing_share)
+    verdict = escort_checks.check_pg_es_restricted()
+    quotients = dict.fromkeys((0.1, 0.3, 0.5, 0.7, 0.99), 3.0) | {0.9: 3000.0}
+    ours, printed = ({row["middle"]: room for room, row in noted[i::2]} for i in (0, 1))
+    assert ours == pytest.approx({middle: ratio - 1.0 for middle, ratio in quotients.items()})
+    assert printed == pytest.approx({middle: ratio - 2.0 for middle, ratio in quotients.items()})
+    assert verdict.evidence[0] == {
+        "q(b)": 0.1,
+        "pg-es fails": 0.1,
+        "pg-sm fails": 0.3,
+        "pg-es loses": 0.02,
+        "pg-sm loses": 0.05,
+    }
+
+
+def test_one_set_is_in_another_up_to_the_square_of_the_weight(noted, monkeypatch) -> None:
+    """PG-ES fails where the first probability is below one half; PG-SM leads by the second."""
+
+    def margin(update: str, pi: np.ndarray, _: np.ndarray, weight: float) -> np.ndarray:
+        inner = np.where(pi[:, 0] < 0.5, -1.5e-6, -0.5e-6)
+        return weight * (inner if update == "pg-es" else weight * pi[:, 1])
+
+    monkeypatch.setattr(escort_checks, "margin", margin)
+    escort_checks.check_pg_es_contained(weight=0.01)
+    ((room, row),) = noted
+    assert row["pi"][0] < 0.5
+    assert row["pi"][1] > 0.99
+    assert room == pytest.approx(0.01 - 0.01 * row["pi"][1], abs=1e-6)
+    # the expected share of first probabilities below one half, of four alike
+    assert 0.8 < row["failing"] / 200_000 < 0.9
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_steps_across_zero_are_left_out(allowed, noted, monkeypatch) -> None:
+    """Every step leads to the uniform policy; those with three actions cross zero."""
+
+    def step(theta, q, weight):
+        return [Fraction(1, len(theta))] * len(theta), len(theta) == 3
+
+    monkeypatch.setattr(escort_checks, "escort_step_exact", step)
+    escort_checks.check_pg_es_no_crossing(allowed, n_samples=9)
+    sizes = []
+    for room, row in noted:
+        theta, q = ([Fraction(x) for x in row[name].split(", ")] for name in ("theta", "q"))
+        squares = [float(x) ** 2 for x in theta]
+        before = squares[q.index(max(q))] / sum(squares)
+        assert room == pytest.approx(1 / len(theta) - before)
+        sizes.append(len(theta))
+    assert sizes == ([2, 3, 4] * 3 if allowed else [2, 4] * 3)
+
+
+def test_the_greedy_action_loses_under_four_escort_updates_and_one_of_many_actions(
+    noted, monkeypatch
+) -> None:
+    monkeypatch.setattr(escort_checks, "signed_change", lambda *_: -0.25)
+    verdict = escort_checks.check_pg_es_decrease()
+    tried = [(p, factor) for p in (3.0, 4.0) for factor in ("keep", "drop")]
+    assert [room for room, _ in noted] == [0.25] * 5
+    assert [(row["p"], row["factor"]) for _, row in noted] == [*tried, (1.0, "keep")]
+    assert [row["change of the greedy action"] for row in verdict.evidence] == [-0.25] * 5

@@ -170,6 +170,50 @@ def test_a_gap_that_equals_its_bound_has_the_room_of_rounding(noted, monkeypatch
     assert {margin for margin, _ in noted} == {checks.ROUNDING}
 
 
+@pytest.fixture
+def halved(monkeypatch) -> list[list[float]]:
+    """One run of one state lacks 1, 1/2 and 1/4; the steps it was asked for, eta being 1/10."""
+    asked = []
+
+    def lacking(mdp, name, etas):
+        asked.append(etas.tolist())
+        return np.array([1.0, 0.5, 0.25]), HALF
+
+    monkeypatch.setattr(checks, "_tried", lambda *_: [(0, ONE_STATE, "di", 0.1)])
+    monkeypatch.setattr(checks, "_lacking", lacking)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("moved", "bounds"),
+    [({}, [6.0, 3.0, 1.5]), ({"start": 0.5, "power": 2.0}, [3.5, 3.5 / 4, 3.5 / 16])],
+)
+def test_the_room_of_a_linear_rate_by_hand(moved, bounds, halved, noted) -> None:
+    """With steps that double the bound is (1 + D / (eta / 2)) / 2^k, and D = 1/4."""
+    checks.check_geometric(n_steps=3, **moved)
+    assert halved == [pytest.approx([0.1, 0.2, 0.4])]
+    rooms = [bound * 2**k - 1.0 + checks.ROUNDING for k, bound in enumerate(bounds)]
+    assert [margin for margin, _ in noted] == pytest.approx(rooms, abs=1e-12)
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_the_room_of_constant_steps_by_hand(power, halved, noted) -> None:
+    """The bound is (2 D / eta + 2^2) / (k + 1), with 2 for the horizon: 9, 9/2 and 3."""
+    checks.check_constant(n_steps=3, power=power)
+    assert halved == [[0.1] * 3]
+    rooms = [9.0 / (k + 1) ** power * 2**k - 1.0 for k in range(3)]
+    assert [margin for margin, _ in noted] == pytest.approx(rooms)
+
+
+@pytest.mark.parametrize("power", [1.0, 3.0])
+def test_the_room_of_adaptive_steps_by_hand(power, halved, noted, monkeypatch) -> None:
+    """The values are away by 1, 1/2 and nothing; the bound is (1 + c / (1/2)^2) / 2^k."""
+    monkeypatch.setattr(checks.md, "adaptive_run", lambda *_: np.array([1.0, 0.5, 1e-13]))
+    checks.check_adaptive(n_steps=2, power=power)
+    rooms = [0.4, 1.4 / 2.0**power * 2.0 - 1.0, np.inf]
+    assert [margin for margin, _ in noted] == pytest.approx(rooms)
+
+
 def test_what_linear_scores_reach_is_asked_of_both_updates(noted, monkeypatch) -> None:
     """On a bandit whose best arm is fitted best, natural gradient finds it and the other not."""
     asked = []

@@ -1,12 +1,15 @@
 """Changes of the value, worst decreases and certified steps, against cases solved by hand."""
 
+from types import SimpleNamespace
+
 import mpmath
 import numpy as np
 import pytest
-from flint import ctx
+from flint import arb, ctx
 
 from pu_lib.checks import monotonicity as checks
 from pu_lib.domains import bandit, chain
+from pu_lib.exact import Undecided
 from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import certified
 from pu_lib.theory import monotonicity as mono
@@ -209,3 +212,57 @@ def test_random_processes_are_tried_from_four_scales_at_three_rates():
     rows = mono.decreases_in_random_mdps("pg-sm", n=1, steps=1)
     places = [(row["eta"], row["scale of theta_0"]) for row in rows]
     assert places == [(eta, scale) for eta in (0.1, 1.0, 10.0) for scale in (0.0, 1.0, 3.0, 6.0)]
+
+
+@pytest.mark.parametrize("n_actions", [3, 5])
+def test_a_crowd_of_equal_rivals_by_a_step_of_ce(n_actions):
+    """The greedy action is next to impossible; its rise takes from the likely one and the rest."""
+    losses = []
+    for likely in np.linspace(0.5, 0.999, 60):
+        pi = np.r_[0.0, likely, np.full(n_actions - 2, (1 - likely) / (n_actions - 2))]
+        powers = pi * np.exp(-2.0 * pi)
+        losses.append(likely - powers[1] / powers.sum())
+    found = checks._crowd("ce", 2.0, n_actions)
+    assert found == pytest.approx(max(losses), rel=1e-9)
+
+
+def test_the_rooms_of_the_worst_decrease_by_hand(noted, monkeypatch):
+    """Three actions lose 0.4995 of at most 0.5, five 0.6 and a crowd 0.78 of at most 0.8."""
+    values = {3: 0.4995, 5: 0.6}
+    drop = lambda _, k, *__, **___: SimpleNamespace(value=values[k])  # noqa: E731
+    monkeypatch.setattr(checks, "search_drop", drop)
+    monkeypatch.setattr(checks, "_crowd", lambda *_: 0.78)
+    monkeypatch.setattr(checks, "worst_drop_three", lambda _: 0.5)
+    monkeypatch.setattr(checks, "worst_drop_any", lambda _: 0.8)
+    verdict = checks.check_worst_decrease(weights=(2.0,))
+    rooms = [1e-4 - 1e-3, 1e-3 + 1e-9, 0.2 + 1e-4, 1 - 0.78 / 0.8, 5e-3 - 0.025]
+    assert [room for room, _ in noted] == pytest.approx(rooms, rel=1e-9)
+    assert [list(row.values()) for row in verdict.evidence] == [[2.0, 0.4995, 0.5, 0.6, 0.78, 0.8]]
+
+
+def test_a_change_that_is_next_to_nothing_is_none():
+    assert checks._rises(arb(1e-45))
+    assert not checks._rises(arb(0))
+    assert not checks._rises(arb(0, 1e-41))
+    for open_or_down in (arb(0, 1e-39), arb(-1)):
+        with pytest.raises(Undecided, match="256 bits"):
+            checks._rises(open_or_down)
+
+
+def test_actions_that_lose_unequally_have_no_room_from_three_actions_on(noted):
+    """The first of the suboptimal actions gains a thousandth of the weight, the others nothing."""
+
+    class FirstUp(type(UPDATES["ce"])):
+        def step(self, theta, q, weight=1.0, rng=None):
+            moved = np.array(theta)
+            moved[np.flatnonzero(q < q.max())[0]] += 1e-3 * weight
+            return moved
+
+    checks.check_equal_penalty(FirstUp(), n=60)
+    rooms = [(room - 1e-11 * (1 + row["weight"])) / row["weight"] for room, row in noted[::2]]
+    unequal = [room < -1e-4 for room in rooms]
+    assert rooms == pytest.approx([-1e-3 * x for x in unequal], abs=1e-12)
+    # of two to six actions one in five has only one suboptimal action
+    assert 0.6 < np.mean(unequal) < 0.95
+    assert {row["what"] for _, row in noted[1::2]} == {"probability"}
+    assert all(room < 0.0 for room, _ in noted[1::2])

@@ -7,8 +7,19 @@ import pytest
 
 from pu_lib.checks import rates as checks
 from pu_lib.checks import rates_remarks as remarks
+from pu_lib.domains import bandit
 from pu_lib.theory import rates
-from pu_lib.updates import make_update
+from pu_lib.theory.convergence import structure
+from pu_lib.trajectories import run
+from pu_lib.updates import UPDATES, make_update
+
+
+def test_a_decade_has_sixteen_times() -> None:
+    times = rates.log_times(10**6)
+    assert (np.diff(times) > 0).all()
+    assert (times[0], times[-1]) == (1, 10**6)
+    np.testing.assert_allclose(times[-17:], 10.0 ** (5 + np.arange(17) / 16), rtol=1e-5)
+    assert rates.log_times(100, 2).tolist() == [1, 3, 10, 32, 100]
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
@@ -217,3 +228,60 @@ def test_the_difference_from_the_limit_by_hand() -> None:
     product = 300 / (1 + np.exp(log_odds))
     assert row["(1 - pi) t"] == pytest.approx(product)
     assert (row["limit"], row["difference"]) == (0.5, pytest.approx(product - 0.5))
+
+
+def test_what_mce_leaves_times_the_weight_it_has_spent_by_another_loop() -> None:
+    """Two arms: a step of weight w multiplies the odds by e^(2 w (1 - pi))."""
+    log_odds, spent = 0.0, 0.0
+    for t in range(1, 201):
+        log_odds += 2.0 * t**-0.5 / (1.0 + np.exp(log_odds))
+        spent += t**-0.5
+    (row,) = checks.check_decaying_weights((0.5,), 200).evidence
+    assert row["x"] == 0.5
+    assert row["(1 - pi) W"] == pytest.approx(spent / (1.0 + np.exp(log_odds)))
+    assert row["from"] < row["exponent"] < row["to"] < 0.6
+
+
+def left(weights: list[float]) -> float:
+    """Return what MCE leaves to the worse of two arms: each weight w multiplies the odds."""
+    odds = 1.0
+    for weight in weights:
+        odds *= np.exp(2.0 * weight / (1.0 + odds))
+    return 1.0 / (1.0 + odds)
+
+
+def test_two_bandits_that_never_meet_are_bounded_by_their_own_sums(noted) -> None:
+    """After two steps the first has the weights 1 and 1/2, the second, in the support, 1 and 1."""
+    checks.check_support(n_steps=2)
+    first, second = left([1.0, 0.5]), left([1.0, 1.0])
+    rooms = [1 / 3.5 - first, 1 / 4 - first, 1 / 4 - second, 1 / 4 - second]
+    assert [room for room, _ in noted] == pytest.approx(rooms)
+    assert [row["state"] for _, row in noted] == ["outside"] * 2 + ["inside"] * 2
+
+
+@pytest.mark.parametrize(("factor", "room"), [(0.5, 0.0), (2.0, 1.0 - 6.0 / (1.0 + np.e))])
+def test_the_constants_of_two_arms_after_one_step(factor: float, room: float, noted, monkeypatch):
+    """The mass is 1/2, then 1 / (1 + e); its bound is 1/2, then 1/3 (or 1/6)."""
+    mdp = bandit([1.0, 0.0])
+    path = run(mdp, UPDATES["mce"], 1, weighting="uniform")
+    monkeypatch.setattr(checks, "unique_instances", lambda: ["arms"])
+    monkeypatch.setattr(checks, "settled_run", lambda *_: (mdp, structure(mdp), path, 0))
+    (row,) = checks.check_constants(factor).evidence
+    quotient = (2.0 + 2.0 * factor) / (1.0 + np.e)
+    assert row == {
+        "problem": "arms",
+        "t0": 0,
+        "(1 - pi) W at the end": pytest.approx(1.0 / (1.0 + np.e)),
+        "least mass / bound": pytest.approx(min(1.0, quotient)),
+    }
+    below, ours = (margin for margin, _ in noted)
+    assert below == pytest.approx(min(1.0, quotient) - 1.0)
+    assert ours == pytest.approx(room, abs=2e-9)
+
+
+def test_a_bound_has_room_for_rounding_in_proportion_to_it_and_for_zero() -> None:
+    assert checks._room(np.array([0.5, 0.0]), np.array([1.0, 1.0])) == pytest.approx(0.5)
+    assert checks._room(np.array([0.5, 0.25]), np.array([1.0, 0.25])) == pytest.approx(
+        checks.ROUNDING, rel=1e-3
+    )
+    assert checks._room(np.array([1e-14]), np.array([0.0])) == 0.0

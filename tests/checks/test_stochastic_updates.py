@@ -141,6 +141,8 @@ def test_the_inequality_is_asked_below_the_threshold_only(noted, monkeypatch, sh
     checks.check_constant_escort(shares=(share,), laws=checks.LAWS[:1])
     assert len(noted) == parts
     assert noted[0][0] == pytest.approx(0.1)
+    # where the better action has next to nothing, at the weight itself, the two sides are equal
+    assert all(room == pytest.approx(1e-15, abs=1e-15) for room, _ in noted[1:])
 
 
 def test_what_a_limit_lacks_at_the_best_action_is_noted(noted) -> None:
@@ -149,3 +151,12 @@ def test_what_a_limit_lacks_at_the_best_action_is_noted(noted) -> None:
     lacking = [(m, row["law"]) for m, row in noted if row["what"].startswith("1 minus the limit")]
     best = limits[3][int(np.argmax(st.THREE.mean))]
     assert lacking == [(0.75, "two actions"), (pytest.approx(1.0 - best), "three actions")]
+
+
+def test_the_worst_run_at_each_weight_is_to_reach_nine_tenths(noted, monkeypatch) -> None:
+    """It reaches 0.95 less a tenth of the weight."""
+    monkeypatch.setattr(checks, "_least", lambda _, __, weight, ___: 0.95 - weight / 10)
+    checks.check_constant_softmax()
+    weights = (0.05, 0.1, 0.2, 0.5, 1.0)
+    assert [room for room, _ in noted] == pytest.approx([0.05 - x / 10 for x in weights])
+    assert [row["weight"] for _, row in noted] == list(weights)

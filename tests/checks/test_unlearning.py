@@ -90,6 +90,11 @@ def test_exact_ties_of_di():
     # at the wall after 3 steps; one step of 2 / sqrt(4) = 1 leads exactly to the start
     assert count(3, "di", 2, "inverse-sqrt") == 1
     assert count(3, "di", 2, "inverse-sqrt", strict=True) == 2
+    # a third is in no ball: the first step ends at the wall exactly, and one of 1/3 / sqrt(4) leads
+    # from there to the start; two of 1/3 / sqrt(2) and 1/3 / sqrt(3) lead back over 1/3
+    for strict, steps in (False, 1), (True, 2):
+        assert count(1, "di", "1/3", "inverse-sqrt", start="5/6", strict=strict) == 2
+        assert count(3, "di", "1/3", "inverse-sqrt", start="11/12", strict=strict) == steps
     assert count(9, "di", "1/4") == 4
     assert count(9, "di", "1/4", strict=True) == 5
 
@@ -314,6 +319,12 @@ def test_a_check_reports_the_number_worked_out_by_hand():
     upper = Worst()
     compare(upper, lambda n, *_: 7, (2,), upper=True, update="di", etas=("1",), starts=("1/2",))
     assert upper.margin == 6
+    assert upper.instance["update"] == "di"
+    # an update of one's own is shown by its name; the default one is not shown
+    for given, name in ({"update": Direct()}, "di"), ({}, None):
+        shown = Worst()
+        compare(shown, lambda n, *_: n, (2, 0), etas=("1",), **given)
+        assert [row.get("update") for row in shown.rows] == [name, name]
     # from (1, 1), p = 2, eta = 2 the first update sets theta_2 to zero
     verdict = checks.check_escort((("2", "keep", "2", 3, "1/2"),))
     assert verdict.margin == math.inf
@@ -552,3 +563,23 @@ def test_small_numbers_are_counted_up_to_three_hundred(noted, monkeypatch) -> No
     assert {n for n, _ in rooms} == {1, 2, 3, 5, 10, 30, 100, 300}
     assert {start for _, start in rooms} == {"1/2", "3/4", "0.99"}
     assert set(rooms.values()) == {0.0}
+
+
+def test_bounds_in_floats_are_computed_for_weights_of_a_hundred_and_fifty_digits() -> None:
+    size = 10**150
+    inside, outside = (size, Fraction(1, size)), (size + 1, Fraction(1, size + 1))
+    assert all(setting("ce", eta).has_float_size for eta in inside)
+    assert not any(setting("ce", eta).has_float_size for eta in outside)
+
+
+@pytest.mark.parametrize(("needed", "predicted"), [(1.0, 1), (2.0, 0), (0.5, 3)])
+def test_the_steps_gained_are_the_integer_part_of_the_deficit_over_what_is_needed(
+    needed: float, predicted: int, noted, monkeypatch
+) -> None:
+    """One step is gained, after log 2 + sinh(log 2) = 1.443 in steps of 0.02 with three actions."""
+    monkeypatch.setattr(bounds, "small_step_deficit", lambda _: 1.5)
+    monkeypatch.setattr(checks, "count", lambda n, *_, **__: n - 1)
+    checks.check_threshold(needed)
+    assert {margin for margin, _ in noted} == {-abs(1 - predicted)}
+    assert [row["actions"] for _, row in noted] == list(range(3, 16))
+    assert noted[0][1] == {"actions": 3, "n": 72, "deficit": 1.5, "n - n'": 1}

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pu_lib.checks import updates as checks
+from pu_lib.checks import updates_remarks as remarks
 from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import updates as up
 from pu_lib.trajectories import follow
@@ -137,3 +138,25 @@ def test_what_has_underflowed_is_left_out_of_the_halvings():
     np.testing.assert_allclose(
         up.halving_times(np.array([1.0, 1 / 16, 1 / 64])), [0.25] * 4 + [0.5] * 2
     )
+
+
+def test_halvings_that_double_and_halvings_that_last_as_long(noted, monkeypatch):
+    """1 / (t + 2) is halved in 2, 4 and 8 steps; the other in 1, 1 and 2."""
+    asked = []
+    late = 0.5 * 2.0 ** -np.array([0.0, 1.0, 2.0, 2.5, 3.0, 3.1])
+    masses = {"pg-sm": 1.0 / np.arange(2.0, 18.0), "pg-es": late}
+
+    def follow(update, q, weight, n_steps):
+        asked.append((update.name, q, weight, n_steps))
+        mass = masses[update.name]
+        return update.parameters(np.stack([1.0 - mass, mass], axis=1))
+
+    monkeypatch.setattr(remarks, "follow", follow)
+    verdict = remarks.check_damping()
+    settings = [1.0, 0.0], 0.1
+    assert asked == [("pg-sm", *settings, 16_000), ("pg-es", *settings, 160)]
+    assert [room for room, _ in noted] == pytest.approx([0.1, 0.02 - 1.0])
+    assert [list(row.values())[1:] for row in verdict.evidence] == [
+        [3, pytest.approx(8.0), pytest.approx(2.0)],
+        [3, pytest.approx(2.0), pytest.approx(2.0)],
+    ]

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from pu_lib.checks import what_came_after as checks
 from pu_lib.theory import late_drawdown as late
 from pu_lib.theory import what_came_after as after
 from pu_lib.theory.gravity_well_escape import escape_steps, well
@@ -89,6 +90,20 @@ def test_candidates_are_read_as_they_are_written() -> None:
     np.testing.assert_allclose(bred.mdps.rewards[0, 1], [3 / 6, 4 / 6, 5 / 6])
 
 
+def test_the_corners_of_the_box_are_the_least_and_the_largest_of_everything() -> None:
+    bred = late.candidates(np.array(late.bounds(2)).T, 2)
+    ends = {
+        "rewards": (bred.mdps.rewards, -1.0, 1.0),
+        "successors": (bred.mdps.successors, -1, 1),
+        "starts": (bred.theta, -30.0, 30.0),
+        "weights": (bred.weights, 0.1, 100.0),
+        "discounts": (bred.mdps.discount, 0.5, 0.99),
+    }
+    for low_and_high, low, high in ends.values():
+        np.testing.assert_allclose(low_and_high[0], low)
+        np.testing.assert_allclose(low_and_high[1], high)
+
+
 def test_a_run_at_its_optimum_does_not_fall() -> None:
     point = np.r_[[1.0, 0.0, 0.0] * 2, [-1.0] * 6, [30.0, 0.0, 0.0] * 2, [0.0, 0.0], 0.9]
     assert late.late_drawdown(point, 2, 2000)[0] < 1e-12
@@ -150,3 +165,42 @@ def test_breeding_hands_its_best_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (given[0] <= box[:, 1]).all()
     assert np.ptp(given[0], axis=0) == pytest.approx(np.ptp(box, axis=1), rel=0.4)
     np.testing.assert_array_equal(given[1], given[0][::-1][: len(box)])
+
+
+def test_the_ends_of_the_family_may_be_apart_by_rounding_and_by_their_index(
+    noted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps that are a thousandth from DI's and NPG's at the indices 2 and next to 1."""
+
+    def mirror_step(pi: np.ndarray, q: np.ndarray, weight: float, alpha: float) -> np.ndarray:
+        known = UPDATES["di"].step if alpha == 2.0 else after.natural_policy
+        return known(pi, q, weight) - 1e-3 * np.eye(4)[1]
+
+    monkeypatch.setattr(checks.after, "mirror_step", mirror_step)
+    checks.check_family(alphas=())
+    rooms = {row["end"]: room for room, row in noted}
+    assert rooms == {
+        "DI": pytest.approx(1e-12 - 1e-3, rel=1e-9),
+        "NPG": pytest.approx(1e-5 - 1e-3, rel=1e-9),
+    }
+    assert len(noted) == 200
+
+
+@pytest.mark.parametrize("changed", [None, ("npg", "unlearning", "fast")])
+def test_of_two_more_rows_the_changed_entry_alone_is_wrong(
+    changed: tuple[str, str, str] | None, noted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is measured is what the rows say, at a distance of one half."""
+
+    def measure(update: object, column: str) -> SimpleNamespace:
+        row = "npg" if update is UPDATES["npg"] else "Tsallis, 3/2"
+        return SimpleNamespace(entry=checks.ROWS[row][column], margin=0.5, found="Found.")
+
+    monkeypatch.setattr(checks, "measure", measure)
+    verdict = checks.check_table(changed)
+    cells = [(row, column) for row, entries in checks.ROWS.items() for column in entries]
+    wrong = changed and changed[:2]
+    rooms = {(at["row"], at["column"]): room for room, at in noted}
+    assert rooms == {cell: -1.0 if cell == wrong else 0.5 for cell in cells}
+    entries = [entry for row in checks.ROWS.values() for entry in row.values()]
+    assert [row["entry"] for row in verdict.evidence] == entries

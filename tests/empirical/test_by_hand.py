@@ -39,6 +39,7 @@ from pu_lib.empirical.problem import make_problem
 from pu_lib.empirical.processes import domain_of
 from pu_lib.empirical.results import PANELS, Curves, committed
 from pu_lib.empirical.store import COLUMNS, Cell, Chunk, Store
+from pu_lib.empirical.tables import Tables
 
 CELL = Cell("by-hand", "chain", "HiOffPol", "di", 1.0, 5, 2, 0.8, "paper", 1000, 0.5, 3)
 
@@ -215,6 +216,25 @@ def test_the_escort_may_start_anywhere_between_the_ends(size):
         replace(PRESETS["paper"], escort_start=beyond)
 
 
+@pytest.mark.parametrize(
+    ("allowed", "refused"),
+    [
+        ({"critic_rate": 1.0}, {"critic_rate": 1.01}),
+        ({"hyde_rate": 1e-9}, {"hyde_rate": 0.0}),
+        ({"hyde_clip": 1e-9}, {"hyde_clip": 0.0}),
+        ({"hyde_start": -1e300}, {"hyde_start": -math.inf}),
+        ({"cut": 0}, {"cut": -1}),
+        ({"stop": "episodes", "max_episodes": 1}, {"stop": "episodes", "max_episodes": 0}),
+        ({"max_episodes": 0}, {"max_episodes": -1}),
+        ({"escort_start": -1e-9}, {"escort_start": 0.0}),
+    ],
+)
+def test_options_have_ends(allowed, refused):
+    replace(PRESETS["paper"], **allowed)
+    with pytest.raises(ValueError, match=f"{list(refused)[-1]}.*: "):
+        replace(PRESETS["paper"], **refused)
+
+
 def test_a_probability_of_a_schedule_is_at_most_one():
     times = (1, 4, 100, 400)
     found = [reference._probability(Schedule(10.0, 0.5), t) for t in times]
@@ -241,6 +261,15 @@ def test_panels_say_what_is_jumped_for_where_it_is_not_the_papers():
     assert made["chain/LowOffPol/beta=0.7"].words == "Chain, LowOffPol, |S| = 7, β = 0.7"
     assert made["length/HiOffPol"].words == "Chain length, HiOffPol"
     assert made["length/HiOffPol/beta=0.7"].words == "Chain length, HiOffPol, β = 0.7"
+
+
+@pytest.mark.parametrize(
+    ("transitions", "kind"), [(1, np.uint16), (2**16, np.uint16), (2**16 + 1, np.uint32)]
+)
+def test_transitions_are_numbered_from_zero_in_as_few_bits_as_will_do(transitions, kind):
+    found = Tables.code_type.fget(SimpleNamespace(successor=np.empty(transitions)))
+    assert found is kind
+    assert np.iinfo(found).max >= transitions - 1
 
 
 # Curves
@@ -327,6 +356,46 @@ def test_one_run_has_no_deviation_to_compare():
 
 
 # What details change
+
+
+def test_each_change_is_set_against_the_same_runs_without_it():
+    def made(steps, experiment="chain", preset="paper", beta=0.8, eta=1.0, update="ce", **others):
+        cell = {"domain": "chain", "scheme": "NoExplo", "update": update, "eta": eta}
+        same = {**cell, "n_states": 7, "n_actions": 2, "experiment": experiment, "beta": beta}
+        return [
+            {**same, **others, "preset": preset, "run": run, "steps": n, "censored": n > 50}
+            for run, n in steps.items()
+        ]
+
+    changed = {"experiment": "ablations", "preset": "paper cut=0"}
+    table = pd.DataFrame(
+        made({0: 10, 1: 20, 2: 40})
+        + made({1: 60, 2: 40, 3: 30}, **changed)
+        + made({0: 5, 1: 5}, beta=0.7)
+        # left out: a run that stands there twice, and settings that differ in more than one detail
+        # or in none, that have no run without the change, or that are no detail
+        + made({1: 70}, **changed)
+        + made({0: 1}, **changed, beta=0.7)
+        + made({0: 1}, "length")
+        + made({0: 1}, "length", beta=0.7)
+        + made({0: 1}, **changed, update="mce")
+        + made({0: 1}, **changed, n_states=5)
+        + made({0: 1}, "ablations", "paper cut=7")
+        + made({0: 1, 1: 1}, eta=0.5)
+    )
+    median, cut, beta = details.effects(table).to_dict("records")
+    assert {row["n_states"] for row in (median, cut, beta)} == {7}
+    assert [row["detail"] for row in (median, cut, beta)] == [
+        "median instead of mean",
+        "paper cut=0",
+        "β = 0.7 instead of 0.8",
+    ]
+    assert (median["runs"], median["ratio"]) == (3, pytest.approx(20 / (70 / 3)))
+    assert (cut["runs"], cut["ratio"]) == (2, pytest.approx(50 / 30))
+    assert (cut["censored before"], cut["censored after"]) == (0.0, 0.5)
+    assert (beta["runs"], beta["ratio"]) == (2, pytest.approx(5 / 15))
+    # one resample in four has the slow run twice, one in four the quick one
+    assert (beta["low"], beta["high"]) == (5 / 20, 5 / 10)
 
 
 def test_details_are_ranked_by_their_geometric_means(monkeypatch):

@@ -1,0 +1,155 @@
+"""The parts of the empirical statements, on three panels small enough for every number by hand.
+
+A panel has one time for each update at three rates, without resamples, so that the interval of a
+part is its number.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pu_lib.checks import empirical_chain as chain
+from pu_lib.checks import empirical_cliff as cliff
+from pu_lib.checks import empirical_random_mdps as random_mdps
+from pu_lib.verdict import Verdict
+
+Rows = list[tuple[str, str]]
+
+RATES, LENGTHS = np.array([0.1, 1.0, 10.0]), np.array([5.0, 10.0, 20.0])
+# PG-SM, PG-ES, DI, CE, MCE
+SLOW = np.array([[[400, 40, 80], [90, 30, 600], [60, 6, 12], [10, 5, 20], [8, 4, 16]]], float)
+NEAR = np.array([[[16, 8, 80], [15, 45, 90], [40, 8, 4], [5, 5, 50], [6.4, 3.2, 32]]])
+FAST = np.array([[[50, 20, 20], [60, 15, 60], [30, 6, 3], [2, 1, 2], [3, 1.5, 6]]])
+# The share of runs that were cut
+CUT = np.array([[[1, 0.5, 1], [1, 0.5, 1], [0, 0.25, 0.75], [0.5, 0.125, 1], [0, 0.5, 1]]])
+
+
+class Panel:
+    """A panel of the runs, with as much of `Curves` as statements ask for."""
+
+    def __init__(self, name: str) -> None:
+        self.axis = LENGTHS if name.startswith("length") else RATES
+        quick = {"cliff": SLOW, "random-mdp/LowOffPol": NEAR, "random-mdp/HiOffPol": FAST}
+        near = NEAR if name.endswith("/7") else SLOW
+        self.values = quick.get(name, near)
+
+    def estimates(self, _: str) -> np.ndarray:
+        return CUT
+
+    def point(self, _: str) -> np.ndarray:
+        return np.zeros((5, 3))
+
+
+@pytest.fixture(autouse=True)
+def panels(monkeypatch: pytest.MonkeyPatch) -> None:
+    def both_centres(_: Any, *names: str) -> Iterator[tuple[str, list[Panel], list[np.ndarray]]]:
+        found = [Panel(name) for name in names]
+        yield "median", found, [panel.values for panel in found]
+
+    greedy = [("median", np.array([[120.0, 100.0, 80.0]]))]
+    stubs = {
+        "both_centres": both_centres,
+        "betas": lambda _, name: [("", name)],
+        "results_of": lambda _: SimpleNamespace(curves=Panel),
+        "greedy_times": lambda *_: greedy,
+        "greedy_share": lambda _: 0.75,
+        "bounced_share": lambda eta: 0.25 if eta > 1.0 else 0.125,
+        "greedy_with_noise": lambda noise: np.full(2, 0.97 if noise < 1.0 else 0.9),
+        "wrong_share": lambda scheme: np.full(2, 0.5 if scheme == "NoExplo" else 0.125),
+        "walled": lambda update, _: (np.zeros(2), np.full(2, float(update == "di"))),
+        "over_di": lambda _, update: [("median", 3, np.array([1.05 if update == "ce" else 2.52]))],
+    }
+    for module in (chain, cliff, random_mdps):
+        for name, stub in stubs.items():
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, stub)
+
+
+def rows(verdict: Verdict) -> Rows:
+    return [(row["value"], row["needed"]) for row in verdict.evidence]
+
+
+def needed(bound: str, *values: str) -> Rows:
+    return [(value, bound) for value in values]
+
+
+CASES: Sequence[tuple[Callable[[], Verdict], Rows]] = [
+    # best times: 40, 30, 6, 5 and 4 on the cliff, 8, 15, 4, 5 and 3.2 on the chain of 7 states,
+    # so that the third action slows down 5, 2, 1.5, 1 and 1.25 times
+    (cliff.pg_sm_slow, needed("> 5", "10")),
+    (cliff.cliff_gravity, needed("> 1", "2.5", "3.33", "5", "4")),
+    (cliff.cliff_marginal, [("5", "> 2"), ("1", "< 2")]),
+    (cliff.pg_es_better, needed("> 1", "1.33")),
+    (cliff.pg_es_wall, needed("> 5", "20")),
+    (cliff.pg_es_gap, needed("< 1.5", "1", "1.6")),
+    (cliff.cliff_best, needed("> 1", "5")),
+    (cliff.mce_small_rates, [("1.25", "> 1"), ("1.25", "< 2")]),
+    (cliff.ce_without_gravity, [("1", "< 2"), ("5", "> 2")]),
+    # in range of either are: all three rates, with factors 25, 5 and 1; two with 6 and 1.5; with
+    # 4/3 and 3; with 2 and 1; with 5/4 twice
+    (random_mdps.exploration, needed("< 2", "5", "3", "2", "1.41", "1.25")),
+    (random_mdps.pg_unchanged, needed("< 2", "2", "2")),
+    (
+        random_mdps.es_sides,
+        [
+            *needed("> 3", "3", "20", "1", "6", "4", "4"),
+            ("0.25", "> 0.01"),
+            ("0.125", "< 0.01"),
+        ],
+    ),
+    (random_mdps.di_best, needed("> 1", "0.667", "0.8", "0.333")),
+    (
+        random_mdps.sarsa_limit,
+        needed("> 0.999", *["0.75"] * 3) + needed("< 1.25", *["1.5"] * 3),
+    ),
+    (
+        random_mdps.beat_sarsa,
+        needed("> 2", "3", "4", "20", "24", "30", "15", "8", "30", "24", "37.5"),
+    ),
+    # in range of either are: two rates with 5/4 twice; with 32/25 and 25/16; all, with 3/2 twice
+    # and 3
+    (random_mdps.ce_equals_mce, needed("< 1.25", "1.25", "1.41", "1.89")),
+    # of two decades PG-ES has 1.367, 1 and 1.585 in range, the next narrowest 1.477 and 1.252 twice
+    (random_mdps.es_bandwidth, needed("> 0", "0.11", "0.252", "-0.333")),
+    (random_mdps.ce_worst, needed("> 1", "0.1", "0.213")),
+    # CE has all of its two decades in range, MCE one and log 3 / log 4 of the other
+    (
+        random_mdps.hioffpol_helps,
+        [*needed("> 2", "5", "5", "2"), *needed("> 2", "2.67", "2.13", "1.79")],
+    ),
+    (random_mdps.accurate_q, [("0.97", "> 0.95"), ("0.9", "< 0.95")]),
+    (random_mdps.offpolicy_fixes, needed("> 0", "0.375")),
+    (chain.no_projection, needed("< 0.05", "0")),
+    (chain.still_explores, [("0", "< 0.1"), ("1", "> 0.9")]),
+    (chain.ce_best, needed("> 1", *["1.2"] * 3)),
+    (chain.noexplo_advantage, needed("> 1", "1.2", "1.5")),
+    (chain.di_like_pg, needed("< 2", "6.67", "5")),
+    (chain.di_dilemma, [("10", "> 3"), ("0.75", "> 0.5"), ("0.625", "> 0")]),
+    (
+        chain.noexplo_stuck,
+        [
+            *needed("> 0.5", "0.5", "0.5", "0", "0.125", "0"),
+            *needed("< 0.5", "0.5", "0.5", "0", "0.125", "0"),
+        ],
+    ),
+    # PG-SM is best at rate 1, and asked at 10
+    (chain.best_rates, needed("< 1.5", "2", "1", "1", "1", "1") * 2),
+    # with 10 and 20 states: 40/30 and 80/600; 30/6 and 80/20
+    (chain.length_pg, [("2.37", "< 2"), ("4.47", "> 2")] * 2),
+    (chain.length_fast, needed("< 2", "7.5")),
+    # with 10 and 20 states: 6/4 and 12/16; on 10 states DI takes 6 at rate 1 and 12 above
+    (chain.length_di_slower, [*[("1.06", "> 1"), ("1.06", "< 2")] * 2, ("0.5", "> 1")]),
+    (chain.duplicates_ce, needed("< 1.1", "1.05")),
+    (chain.duplicates_mce, [("2.4", "> 1"), ("2.4", "< 2")]),
+]
+
+
+@pytest.mark.parametrize(("judge", "expected"), CASES, ids=[judge.__name__ for judge, _ in CASES])
+def test_the_parts_of_a_statement_by_hand(
+    judge: Callable[[], Verdict], expected: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(random_mdps, "with_ties_drawn", lambda: None)
+    assert rows(judge()) == expected
