@@ -74,7 +74,8 @@ def alt_family(alpha: str = "3/2", eta: str = "1/4") -> str:
     where = "grows with n for ever" if most >= 10**6 else f"stops growing at {most}"
     dearest = family_count(10**6, eta, 2)
     return (
-        f"Updates needed to undo n updates of mirror descent with index {alpha} and weight {eta}. "
+        f"Updates needed to undo n updates of mirror descent with index {alpha} and weight {eta}, "
+        "for two actions a unit apart, from the uniform policy. "
         f"The count {where}; that of DI stops at {dearest}, and that of NPG is n."
     )
 

@@ -23,6 +23,8 @@ def test_cross_entropy_figures_draw_what_they_say() -> None:
     assert not looks & set(cross_entropy.ACTIONS)
     race = cross_entropy.draw_race(5)
     assert len(race.axes[0].get_legend().get_texts()) == 5
+    band = race.axes[1].patches[0].get_extents().transformed(race.axes[1].transData.inverted())
+    assert (round(band.y0), round(band.y1)) == (5, 19)
     assert isinstance(cross_entropy.draw_four_states(), BookFigure)
 
 
