@@ -78,14 +78,14 @@ def alt_fit(growth: float = 1.0, place: str = "before") -> str:
     run = _fit(place, growth)
     left = int(np.flatnonzero(run.gaps > 0)[-1]) + 1
     end = (
-        f"after 40 updates the distance from the optimum is {run.gaps[-1]:.3g}"
+        f"{run.gaps[-1]:.3g} in the end"
         if left == len(run.gaps)
-        else f"the distance from the optimum is 0 from update {left} on, where its line ends"
+        else f"0 from update {left} on, where its line ends"
     )
     return (
         f"Linear DI on the contexts from the uniform policy, fitted {place} the projection, with "
-        f"weights 0.5 times {growth:g} to the power t: {end}; after 40 the theorem allows "
-        f"{run.bounds[-1]:.3g}."
+        f"weights 0.5 times {growth:g} to the power t: the distance from the optimum is {end}. "
+        f"After 40 updates the theorem allows {run.bounds[-1]:.3g}."
     )
 
 
