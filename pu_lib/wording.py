@@ -111,7 +111,7 @@ def words(value: Any) -> str:
 
 
 def _labelled(text: str) -> str:
-    """Return the label of an update in the place of its name; other text as it is."""
+    """Return the label of an update in place of its name; other text as it is."""
     from pu_lib.updates import UPDATES
 
     return UPDATES[text].label if text in UPDATES else text

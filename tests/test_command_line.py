@@ -19,7 +19,7 @@ Asked = Callable[..., list[Given]]
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    """Put a function in the place of another that returns an answer and notes its arguments."""
+    """Put a function in place of another that returns an answer and notes its arguments."""
 
     def put(name: str, answer: object) -> list[Given]:
         calls: list[Given] = []

@@ -262,7 +262,7 @@ def source(replaced: dict[str, Update] | None = None) -> str:
     Parameters
     ----------
     replaced : dict, optional
-        Updates to take in the place of the paper's, by name.
+        Updates to take in place of the paper's, by name.
     """
     parts = [HEAD]
     for name, cases in CASES.items():

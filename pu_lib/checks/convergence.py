@@ -60,8 +60,8 @@ def _note_key_lemma(
     "thm:optimality/key-lemma",
     moved={
         "0.501 in place of 1/2: the constant is sharp": {"constant": 0.501},
-        "CE in the place of MCE": {"update": "ce"},
-        "PG-SM in the place of MCE": {"update": "pg-sm"},
+        "CE in place of MCE": {"update": "ce"},
+        "PG-SM in place of MCE": {"update": "pg-sm"},
     },
 )
 def check_key_lemma(constant: float = 0.5, update: str | Update = "mce") -> Verdict:
@@ -103,10 +103,10 @@ def check_key_lemma(constant: float = 0.5, update: str | Update = "mce") -> Verd
     moved={
         "a bound six times smaller": {"constant": 3.0},
         "weights (t + 1)^-2, whose sum is finite": {"exponent": 2.0, "n_steps": 200},
-        "PG-SM in the place of MCE": {"update": "pg-sm"},
+        "PG-SM in place of MCE": {"update": "pg-sm"},
     },
     blind={
-        "CE in the place of MCE: on these MDPs its greedy actions settle as well, and its masses "
+        "CE in place of MCE: on these MDPs its greedy actions settle as well, and its masses "
         "stay below the bound": {"update": "ce"}
     },
 )
@@ -167,7 +167,7 @@ def check_lemma_8(
     return judged(worst, evidence=rows)
 
 
-@check("cor:convergence", moved={"CE in the place of MCE": {"update": "ce"}})
+@check("cor:convergence", moved={"CE in place of MCE": {"update": "ce"}})
 def check_corollary_7(update: str | Update = "mce") -> Verdict:
     """Follow the values on each instance under random weights; they must never decrease.
 
@@ -203,7 +203,7 @@ def check_corollary_7(update: str | Update = "mce") -> Verdict:
     "thm:optimality/uniqueness",
     moved={"a bound six times smaller": {"constant": 3.0}},
     blind={
-        "CE in the place of MCE: these adversaries do not slow it down; one that waits until an "
+        "CE in place of MCE: these adversaries do not slow it down; one that waits until an "
         "action has the lead does, as the chapter on CE shows": {"update": "ce"}
     },
 )
@@ -237,7 +237,7 @@ def check_uniqueness(update: str | Update = "mce", constant: float = 0.5) -> Ver
     return judged(worst)
 
 
-@check("lem:optimality/proof", moved={"CE in the place of MCE": {"update": "ce"}})
+@check("lem:optimality/proof", moved={"CE in place of MCE": {"update": "ce"}})
 def check_lemma_8_proof(update: str | Update = "mce") -> Verdict:
     r"""Evaluate the printed proof's inequalities where its hypothesis is true: finite sums.
 
@@ -273,7 +273,7 @@ def check_lemma_8_proof(update: str | Update = "mce") -> Verdict:
 @check(
     "eq:boundedness",
     moved={"nine tenths of M": {"share": 0.9}},
-    blind={"CE in the place of MCE: its steps are no longer either": {"update": "ce"}},
+    blind={"CE in place of MCE: its steps are no longer either": {"update": "ce"}},
 )
 def check_boundedness(update: str | Update = "mce", share: float = 1.0) -> Verdict:
     r"""Check that no parameter moves by more than the sum of the weights.
@@ -475,7 +475,7 @@ def check_equivalence(dry: str = "uncontested") -> Verdict:
         "PG-SM arrives as DI does": {"exact": ("di", "pg-sm")},
         "the gap of PG-SM falls to a fifth": {"share": 0.2},
     },
-    blind={"MCE in the place of PG-SM: it has the same rate": {"falling": ("mce",)}},
+    blind={"MCE in place of PG-SM: it has the same rate": {"falling": ("mce",)}},
 )
 def check_uniqueness_of_others(
     exact: Sequence[str | Update] = ("di",),
@@ -522,7 +522,7 @@ def check_uniqueness_of_others(
     "thm:optimality",
     moved={
         "a bound six times smaller": {"constant": 3.0},
-        "PG-SM in the place of MCE": {"update": "pg-sm"},
+        "PG-SM in place of MCE": {"update": "pg-sm"},
     },
 )
 def check_theorem_1(update: str | Update = "mce", constant: float = 0.5) -> Verdict:

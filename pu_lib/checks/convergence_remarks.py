@@ -65,7 +65,7 @@ def check_conditions(
 
 @check(
     "sec:conv/same-condition",
-    moved={"MCE in the place of DI": {"update": "mce"}},
+    moved={"MCE in place of DI": {"update": "mce"}},
 )
 def check_same_condition(update: str | Update = "di") -> Verdict:
     r"""Ask whether PG-SM and DI need weights of infinite sum as well.

@@ -296,7 +296,7 @@ values: twice what is measured."""
 @check(
     "sec:conv/ce-conjecture/one-successor",
     moved={
-        "the transitions of the cycle in the place of rings": {"draw": near_cycle, "seed": 0},
+        "the transitions of the cycle in place of rings": {"draw": near_cycle, "seed": 0},
         "a policy that never moves": {"scale": 0.0, "n_mdps": 20},
         "a tenth of the run": {"periods": 160},
     },
@@ -373,7 +373,7 @@ def check_contraction(
 
 @check(
     "sec:conv/ce-conjecture/two-actions",
-    moved={"three actions in the place of two": {"n_actions": 3}},
+    moved={"three actions in place of two": {"n_actions": 3}},
 )
 def check_two_actions(n_actions: int = 2, n_points: int = 2000, seed: int = 0) -> Verdict:
     """Compare the steps of CE and MCE, which are the same formula for two actions.

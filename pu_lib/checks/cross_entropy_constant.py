@@ -37,9 +37,9 @@ ROUNDING = 1e-9
     "sec:conv/ce-constant/balance",
     moved={
         "weights that alternate between w and 2w": {"factors": (1.0, 2.0)},
-        "the probability before the update in the place of the one after it": {"after": False},
+        "the probability before the update in place of the one after it": {"after": False},
         "a start that can pay nothing": {"account": 0.0},
-        "a bound with e^-w in the place of e^(-w/2)": {"rate": 1.0},
+        "a bound with e^-w in place of e^(-w/2)": {"rate": 1.0},
     },
     blind={
         "a bound with e^(-0.6 w): the proof gives away a little": {"rate": 0.6},
@@ -316,7 +316,7 @@ NEAR = 1e-4
     "sec:conv/ce-constant/late-fall",
     moved={
         "falls of more than the range of the rewards": {"least": 1.0},
-        "MCE in the place of CE": {"update": "mce"},
+        "MCE in place of CE": {"update": "mce"},
         "two falls": {"falls": 2},
     },
 )

@@ -160,7 +160,7 @@ def check_theorem_6_i(
     moved={
         "2^h in place of 2^h - 1": {"bound": lambda h: 2**h},
         "3^(h-1)": {"bound": lambda h: 3 ** (h - 1)},
-        "CE in the place of PG-SM": {"update": "ce"},
+        "CE in place of PG-SM": {"update": "ce"},
     },
     blind={"2^(h-1), as printed: a weaker bound": {"bound": bound_pg}},
 )
@@ -286,7 +286,7 @@ def check_theorem_6_ii(
     "thm:domino/iii",
     moved={
         "from two states on, as printed": {"first": 2},
-        "PG-SM in the place of CE": {"update": "pg-sm"},
+        "PG-SM in place of CE": {"update": "pg-sm"},
         "a quarter of the bound": {"bound": lambda h, eta: bound_ce_sharp(h, eta) / 4},
     },
     blind={

@@ -148,8 +148,8 @@ def check_pg_sm_decrease(update: str | Update = "pg-sm", case: Case = SOFTMAX_CA
 @check(
     "sec:gravity/pg-sm-sufficient",
     moved={
-        "a weight of 2 in the place of 1/10, where the condition can be met": {"weight": 2.0},
-        "a threshold of 1.05 in the place of 1": {"threshold": 1.05},
+        "a weight of 2 in place of 1/10, where the condition can be met": {"weight": 2.0},
+        "a threshold of 1.05 in place of 1": {"threshold": 1.05},
     },
 )
 def check_pg_sm_sufficient(
@@ -382,7 +382,7 @@ def _words(case: Case, weight: Number) -> dict[str, Any]:
 )
 @check(
     "sec:gravity/ce-two-actions",
-    moved={"three or four actions in the place of two": {"sizes": (3, 4)}},
+    moved={"three or four actions in place of two": {"sizes": (3, 4)}},
     update="ce",
     sizes=(2,),
 )

@@ -127,7 +127,7 @@ def check_pg_es_no_crossing(allow_crossing: bool = False, n_samples: int = 4_000
     "sec:gravity/pg-es-restricted",
     moved={
         "more restricted by any factor at all, which holds as it stands": {"times": 1.0},
-        "PG-SM's set in the place of PG-ES's, and the other way round": {
+        "PG-SM's set in place of PG-ES's, and the other way round": {
             "weaker": "pg-sm",
             "stronger": "pg-es",
         },
@@ -211,7 +211,7 @@ def check_pg_es_contained(
 @check(
     "sec:gravity/pg-es-dampened",
     moved={
-        "the power 1 - 1/p in the place of its square": {"shift": 0.5, "exponents": (4.0,)},
+        "the power 1 - 1/p in place of its square": {"shift": 0.5, "exponents": (4.0,)},
         "exponents p that are larger by half": {"factor": 1.5, "exponents": (4.0,)},
         "PG-SM in PG-ES's place": {"update": "pg-sm"},
     },

@@ -35,8 +35,8 @@ from pu_lib.verdict import Verdict, Worst, check, judged
 PAPER_THETA = (10, 0, 0)
 PAPER_Q = ("0.99", 1, 0)
 
-MCE_FOR_CE = {"MCE in the place of CE": {"update": "mce"}}
-CE_FOR_MCE = {"CE in the place of MCE": {"update": "ce"}}
+MCE_FOR_CE = {"MCE in place of CE": {"update": "mce"}}
+CE_FOR_MCE = {"CE in place of MCE": {"update": "ce"}}
 
 
 def _rows(step: CertifiedStep, q: Sequence[Number]) -> list[dict[str, object]]:
@@ -204,7 +204,7 @@ def check_two_actions(n_actions: int = 2) -> Verdict:
         "D_3 one per cent smaller": {"three": 0.99, "weights": (1.0,)},
         "D_3 one per cent larger": {"three": 1.01, "weights": (1.0,)},
         "D_infinity one per cent smaller": {"many": 0.99, "weights": (1.0,)},
-        "MCE in the place of CE": {"update": "mce", "weights": (1.0,)},
+        "MCE in place of CE": {"update": "mce", "weights": (1.0,)},
     },
 )
 def check_worst_decrease(
@@ -301,7 +301,7 @@ def check_step_advantage(old: bool = False) -> Verdict:
     Parameters
     ----------
     old : bool
-        Put :math:`P_\pi` in the place of :math:`P_{\pi'}`.
+        Put :math:`P_\pi` in place of :math:`P_{\pi'}`.
 
     Returns
     -------
@@ -382,7 +382,7 @@ def check_proposition_2_attack(
 @check(
     "prop:monotonicity/certified",
     moved=CE_FOR_MCE,
-    blind={"PG-SM in the place of MCE: it does not lower the value either": {"update": "pg-sm"}},
+    blind={"PG-SM in place of MCE: it does not lower the value either": {"update": "pg-sm"}},
 )
 def check_proposition_2_certified(update: str | Update = "mce", n: int = 400) -> Verdict:
     """Certify in ball arithmetic that one update raises the value of random states.

@@ -321,8 +321,8 @@ def _least(update: Update, law: Law, weight: float, n_steps: int, n_runs: int = 
 @check(
     "book:constant-rate/pg-sm",
     moved={
-        "CE in the place of PG-SM": {"update": "ce", "n_steps": 400},
-        "DI in the place of PG-SM": {"update": "di", "n_steps": 400},
+        "CE in place of PG-SM": {"update": "ce", "n_steps": 400},
+        "DI in place of PG-SM": {"update": "di", "n_steps": 400},
     },
 )
 def check_constant_softmax(
@@ -359,7 +359,7 @@ LAWS = (
     "book:constant-rate/pg-es",
     moved={
         "at four times the threshold": {"shares": (4.0,), "n_steps": 1000, "laws": LAWS[:1]},
-        "CE in the place of PG-ES": {"update": "ce", "n_steps": 500, "laws": LAWS[:1]},
+        "CE in place of PG-ES": {"update": "ce", "n_steps": 500, "laws": LAWS[:1]},
         "a mean logarithm of twice the size": {"slope": 2.0, "n_steps": 2000, "laws": LAWS[2:]},
     },
     blind={"up to 0.6 of the threshold: a weaker claim": {"shares": (0.6,), "laws": LAWS[:1]}},
@@ -444,7 +444,7 @@ def check_necessary(
 @check(
     "sec:symmetry/argument",
     moved={
-        "decaying weights in the place of constant ones": {"schedule": "inverse-sqrt"},
+        "decaying weights in place of constant ones": {"schedule": "inverse-sqrt"},
         "constant weights save every update nine tenths": {"factor": 10.0},
     },
 )

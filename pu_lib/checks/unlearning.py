@@ -172,7 +172,7 @@ def check_generic(
     moved={
         "n + 2 in place of n + 1": {"extra": 2},
         "n, but from pi_0(a_1) = 1/20": {"extra": 0, "starts": ("1/20",)},
-        "CE in the place of PG-SM": {"update": "ce"},
+        "CE in place of PG-SM": {"update": "ce"},
     },
     blind={"n in place of n + 1: a weaker bound": {"extra": 0}},
 )
@@ -356,7 +356,7 @@ def check_theorem_4_ii(
 @check(
     "thm:unlearn/iii",
     moved={
-        "PG-SM in the place of CE": {"update": "pg-sm"},
+        "PG-SM in place of CE": {"update": "pg-sm"},
         "half the logarithm": {"bound": lambda n, eta: 1 + bounds.bound_ce_sharp(n, eta) / 2},
     },
     blind={
@@ -408,8 +408,8 @@ def check_theorem_4_iii(
 @check(
     "sec:symmetry/asymptotic",
     moved={
-        "PG-SM in the place of CE": {"logarithmic": "pg-sm"},
-        "CE in the place of DI": {"bounded": "ce"},
+        "PG-SM in place of CE": {"logarithmic": "pg-sm"},
+        "CE in place of DI": {"bounded": "ce"},
         "a logarithm twice as large from below": {"factor": 2.1},
     },
 )

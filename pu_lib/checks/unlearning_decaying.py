@@ -24,7 +24,7 @@ from pu_lib.verdict import Verdict, Worst, check, judged
     moved={
         "3n in place of 3n - 4 sqrt(n) + 1": {"bound": lambda n: 3 * n},
         "2 in place of 4": {"bound": lambda n: 3 * n - 2 * math.sqrt(n) + 1},
-        "CE in the place of PG-SM": {"update": "ce"},
+        "CE in place of PG-SM": {"update": "ce"},
     },
     blind={
         "3 in place of 4: the remainder is not sharp": {
@@ -131,7 +131,7 @@ def check_theorem_5_ii(
     "thm:unlearndecay/iii",
     moved={
         "4 + sqrt(n)": {"bound": lambda n, eta: 4 + math.sqrt(n)},
-        "PG-SM in the place of CE": {"update": "pg-sm"},
+        "PG-SM in place of CE": {"update": "pg-sm"},
         "a quarter of the bound": {
             "bound": lambda n, eta: bounds.bound_decaying_ce_sharp(n, eta) / 4
         },

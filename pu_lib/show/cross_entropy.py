@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
 from pu_lib.theory.cross_entropy import one_period, pattern_margin, race
 from pu_lib.theory.cycles import FOUR_STATES, THREE_STATES, simulate
-from pu_lib.updates import PAPER, look_of
+from pu_lib.updates import PAPER, label_of, look_of
 
 __all__ = [
     "draw_cycle",
@@ -71,25 +71,31 @@ def draw_cycle(periods: int = 3) -> BookFigure:
 def draw_race(periods: int = 200) -> BookFigure:
     """Draw how far each update stays from the optimum on the cycle's MDP and schedule.
 
+    The first steps stand on plain axes, step by step; then come all of them, where CE is a band
+    from its least distance to its largest, because its swings would hide the other lines.
+
     Parameters
     ----------
     periods : int
-        How many periods of the schedule.
+        How many periods of the schedule; the first five are drawn step by step.
     """
     best = np.array([float(v) for v in THREE_STATES.optimum()[1]])
-    fig, ax = figure(height=3.4)
+    fig, (first, whole) = figure(2, 1, height=6.2)
     for name in PAPER:
         v, _ = race(THREE_STATES, name, periods)
         gap = (best - v).max(axis=1)
-        ax.plot(np.arange(len(gap)) + 1, np.maximum(gap, 1e-6), **line(name), linewidth=1.5)
-    ax.set(
-        xscale="log",
-        yscale="log",
-        xlabel="step $t$",
-        ylabel=r"$\max_s\,v_\star(s)-v_t(s)$",
-        ylim=(1e-4, 60),
-    )
-    ax.legend(ncols=len(PAPER), **ABOVE)
+        t = np.arange(len(gap))
+        first.step(t[:41], gap[:41], where="post", **line(name), linewidth=1.5)
+        if name == "ce":
+            low, high = gap.min(), gap.max()
+            whole.axhspan(low, high, color=look_of(name).colour, alpha=0.2, linewidth=0)
+            whole.text(1.1, low * 1.2, f"{label_of(name)}, in every period", fontsize=9)
+        else:
+            whole.plot(t + 1, np.maximum(gap, 1e-6), **line(name), linewidth=1.5)
+    distance = r"$\max_s\,v_\star(s)-v_t(s)$"
+    first.set(xlabel="step $t$, the first five periods", ylabel=distance, xticks=range(0, 41, 8))
+    whole.set(xscale="log", yscale="log", xlabel="step $t+1$", ylabel=distance, ylim=(1e-4, 60))
+    first.legend(ncols=len(PAPER), **ABOVE)
     return fig
 
 

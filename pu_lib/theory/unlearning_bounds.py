@@ -228,7 +228,7 @@ def bound_decaying_ce(n: int, eta: float) -> float:
 
 
 def bound_decaying_ce_sharp(n: int, eta: float) -> float:
-    r"""Return Theorem 5(iii)'s bound with 2 and 4 in the place of 4 and 8.
+    r"""Return Theorem 5(iii)'s bound with 2 and 4 in place of 4 and 8.
 
     Parameters
     ----------

@@ -563,6 +563,15 @@ def test_the_counterexample_shows_the_paper_s_numbers_and_judges_a_guess(opened:
     assert "With q(a₁) = 0.00 and this step size no θ₁ makes CE lower it" in caption(page)
 
 
+def test_the_price_has_the_paper_s_example(opened: Opened) -> None:
+    page = opened(Price())
+    assert "CE lowers the value from 0.780 to 0.701" in caption(page)
+    page.get_by_role("button", name="The paper’s example").press("Enter")
+    page.wait_for_timeout(100)
+    assert "Start: (0.99991, 0.00005, 0.00005)" in page.locator(".pu-live-key").inner_text()
+    assert "CE lowers the value from 0.98996 to 0.98988" in caption(page)
+
+
 def test_at_the_wall_sparsemax_is_stuck(opened: Opened) -> None:
     page = opened(AtTheWall())
     page.get_by_role("radio", name="both together").press("Space")

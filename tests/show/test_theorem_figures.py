@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pu_lib.show import convergence, cross_entropy, rates
+from pu_lib.show import convergence, cross_entropy, literature, rates
 from pu_lib.show.style import BookFigure
 from pu_lib.updates import UPDATES
 
@@ -23,6 +23,8 @@ def test_cross_entropy_figures_draw_what_they_say() -> None:
     assert not looks & set(cross_entropy.ACTIONS)
     race = cross_entropy.draw_race(5)
     assert len(race.axes[0].get_legend().get_texts()) == 5
+    band = race.axes[1].patches[0].get_extents().transformed(race.axes[1].transData.inverted())
+    assert (round(band.y0), round(band.y1)) == (5, 19)
     assert isinstance(cross_entropy.draw_four_states(), BookFigure)
 
 
@@ -32,3 +34,10 @@ def test_rates_figures_draw_what_they_say() -> None:
     limit = rates.draw_limits(200)
     assert len(limit.axes[0].lines) == 8
     assert isinstance(rates.draw_overtaking(), BookFigure)
+
+
+def test_the_line_of_fitted_di_ends_where_its_distance_is_zero() -> None:
+    times = literature.draw_fit(1.4).axes[0].lines[0].get_xdata()
+    assert list(times) == list(range(12))
+    assert "is 0 from update 12 on, where its line ends" in literature.alt_fit(1.4)
+    assert "is 0.28 in the end" in literature.alt_fit(1.0, "after")

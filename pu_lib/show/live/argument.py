@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import Any, ClassVar
 
 import traitlets
 
-from pu_lib.show.live.base import Live, module
+from pu_lib.show.live.base import Live, Policy, module
+from pu_lib.updates import softmax
 
 __all__ = ["ChangeOfMind", "Noise", "Price", "Symmetry"]
 
@@ -85,13 +87,19 @@ class Price(Live):
         The value of the first action, which is the likely one, from 0.5 to 0.99; the second is
         worth 1 and the third nothing.
     policy : list of three numbers
-        The policy before the step.
+        The policy before the step, positive, summing to one.
     weight : float
         The weight of the step.
     """
 
-    _esm = module("price")
+    START = (0.8, 0.02, 0.18)
+    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
+        "Start (0.80, 0.02, 0.18)": {"policy": list(START), "value": 0.95},
+        "The paper’s example": {"policy": softmax([10.0, 0.0, 0.0]).tolist(), "value": 0.99},
+    }
+    _esm = module("plot", "price")
 
     value = traitlets.Float(0.95, min=0.5, max=0.99).tag(sync=True)
-    policy = traitlets.List(traitlets.Float(), [0.8, 0.02, 0.18], read_only=True).tag(sync=True)
+    policy = Policy(list(START)).tag(sync=True)
     weight = traitlets.Float(1.0, read_only=True).tag(sync=True)
+    presets = traitlets.List([list(x) for x in PRESETS.items()], read_only=True).tag(sync=True)

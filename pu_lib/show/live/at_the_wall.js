@@ -9,7 +9,7 @@ function render({ model, el }) {
   const sizes = get("sizes");
   const kinds = [["sparsemax", "sparsemax", "var(--ink)"], ...["di", "mce"].map((name) => [name, labels[name], colours[name]])];
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
-  const asked = question(`Sparsemax and ${labels.di} have walked to the wall, where a₁ has everything. Then the values flip. Who comes back?`,
+  const asked = question(`Let sparsemax and ${labels.di} walk on to the wall, where a₁ has everything, before the values flip. Who comes back?`,
     [["both", "both together"], ["later", `sparsemax later than ${labels.di}`], ["di", `${labels.di} alone`]], () => say());
   const length = slider("updates n", 1, 40, 1, get("n"), (x) => `${x}`, (x) => put({ n: x }));
   const size = slider("step size", 0, sizes.length - 1, 1, sizes.indexOf(get("eta")), (i) => `${sizes[i]}`, (i) => put({ eta: sizes[i] }));
@@ -18,7 +18,7 @@ function render({ model, el }) {
   const entries = kinds.map(([, text, tone]) => html("span", { class: "pu-live-entry", style: `--tone:${tone}` },
     html("span", { class: "pu-live-swatch" }), text));
   frame(el, "wall", asked.box, html("div", { class: "pu-live-bar" }, length.row, size.row), room,
-    html("p", { class: "pu-live-key" }, ...entries, "Upright line: the values flip."), words);
+    html("p", { class: "pu-live-key" }, ...entries, "Uniform start. Upright line: the values flip, from (1, 0) to (0, 1)."), words);
   let paths = {};
 
   // How many updates after the flip the policy is back at one half.

@@ -40,7 +40,10 @@ function render({ model, el }) {
   const asked = question("Which of the two is the first to have 95 % of the best return?",
     [["first", "the upper one"], ["second", "the lower one"], ["both", "both at once"]], () => say());
   frame(el, "chain", asked.box, html("div", { class: "pu-live-bar" }, run.play, time.row),
-    ...boards.map((board) => board.room), plot, words);
+    ...boards.map((board) => board.room), plot,
+    html("p", { class: "pu-live-key" }, `Every state starts at one half, under PG-ES with the parameters (1, 1). The weight of a state is ${
+      get("eta")} times (${get("share")} × its expected discounted visits + ${Number((1 - get("share")).toFixed(3))}).`),
+    words);
 
   function drawBoard({ picture, told, room }, name, width) {
     picture.replaceChildren();

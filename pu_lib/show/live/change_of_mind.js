@@ -17,6 +17,7 @@ function render({ model, el }) {
   const flip = button("Flip the values", () => begin("running"));
   const length = slider("steps n", 1, get("most"), 1, get("n"), (x) => `${x}`, (x) => put({ n: x }));
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  const setting = html("p", { class: "pu-live-key" });
   const fold = html("details", { class: "pu-live-fold" },
     html("summary", {}, "Step size"),
     select("step size", get("sizes").map((x) => [x, fraction(x)]), get("eta"),
@@ -48,7 +49,7 @@ function render({ model, el }) {
     html("fieldset", { class: "pu-live-tracks" },
       html("legend", { class: "pu-live-hidden" }, "Who will be back first?"),
       ...names.map((name) => tracks[name].row), ends),
-    words, fold);
+    setting, words, fold);
 
   const last = () => Math.max(...names.map((name) => races[name].count).filter(Number.isFinite), 1);
   const place = (chance) => `${START + LENGTH * Math.max(-0.02, 2 * chance - 1)}%`;
@@ -180,6 +181,8 @@ function render({ model, el }) {
     phase = next;
     guess = null;
     length.set(get("n"));
+    setting.textContent = `All start at one half, PG-ES with the parameters (1, 1). The step size is ${fraction(get("eta"))}${
+      get("schedule") === "constant" ? "" : " / √t, and t goes on when the values flip"}. A mark is one step.`;
     compute();
     settle();
     names.forEach((name) => draw(name, next === "ready" ? 0 : get("n"), 0));

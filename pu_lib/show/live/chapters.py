@@ -100,7 +100,7 @@ class GravityWell(Live):
         "1 % for the best": [0.01, 0.98, 0.01],
         "Uniform start": [1 / 3, 1 / 3, 1 / 3],
     }
-    _esm = module("triangle", "gravity_well")
+    _esm = module("plot", "triangle", "gravity_well")
 
     updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
     first = traitlets.Enum(tuple(UPDATES), "pg-sm").tag(sync=True)

@@ -22,14 +22,14 @@ function render({ model, el }) {
     html("span", { class: "pu-live-swatch" }), labels[name]));
   frame(el, "counterexample", asked.box,
     html("div", { class: "pu-live-bar" }, first.row, size.row), html("div", { class: "pu-live-bar" }, top.row), room,
-    html("p", { class: "pu-live-key" }, ...entries, "Three actions, θ = (θ₁, 0, 0), q = (q(a₁), 1, 0). Dashed: the most that any step of this size can cost, whatever θ and q."),
+    html("p", { class: "pu-live-key" }, ...entries, "Three actions, θ = (θ₁, 0, 0), q = (q(a₁), 1, 0). Dashed: the most that any step of this size can cost with three actions and values in [0, 1]."),
     words);
   const changes = {};
 
   const redraw = fit(room, (width) => {
     const ticks = [-1, -0.01, -0.0001, 0, 0.0001, 0.01, 1];
     const { line, at, up } = axes(picture, width, HIGH, { from: 0, to: 20, ticks: [0, 5, 10, 15, 20], title: "θ₁" },
-      { from: -1, to: 1, bend: BEND, ticks, title: "what one step adds to the value" });
+      { from: -1, to: 1, bend: BEND, ticks, title: "what one step adds to the value (logarithmic away from 0)" });
     svg("line", { x1: at(0), x2: at(20), y1: up(0), y2: up(0), class: "pu-live-axis" }, picture);
     const floor = -get("worst")[sizes.indexOf(get("eta"))];
     line([[0, floor], [20, floor]], { class: "pu-live-bound" });

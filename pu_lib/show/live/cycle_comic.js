@@ -96,10 +96,14 @@ function render({ model, el }) {
   function drawLevels({ state, before, after, greedy: target }) {
     levels.replaceChildren();
     const [left, right, row] = [30, 250, 44];
-    levels.setAttribute("viewBox", `0 0 280 ${row * before.length + 40}`);
+    const foot = row * before.length + 26;
+    levels.setAttribute("viewBox", `0 0 280 ${foot + 24}`);
     const at = (x) => left + ((right - left) * (x + 22)) / 44;
     svg("text", { x: 0, y: 14, class: "pu-live-faint" }, levels, `parameters of ${s_(state)}, before ○ and after ●`);
-    svg("line", { x1: at(0), x2: at(0), y1: 22, y2: row * before.length + 26, class: "pu-live-grid" }, levels);
+    [-20, -10, 0, 10, 20].forEach((x) => {
+      svg("line", { x1: at(x), x2: at(x), y1: x === 0 ? 22 : foot - 4, y2: foot, class: "pu-live-grid" }, levels);
+      svg("text", { x: at(x), y: foot + 15, "text-anchor": "middle", class: "pu-live-faint" }, levels, x < 0 ? `−${-x}` : `${x}`);
+    });
     before.forEach((x, a) => {
       const y = 44 + row * a;
       const tags = [a === target ? "greedy" : "", a === topOf(after) ? "on top" : ""].filter(Boolean).join(", ");

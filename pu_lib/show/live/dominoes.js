@@ -17,6 +17,7 @@ function render({ model, el }) {
   const slow = names[0];
 
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  const setting = html("p", { class: "pu-live-key" });
   const asked = question(
     `One more state in the row: how many more steps will ${labels[slow]} need?`,
     [["few", "a few"], ["half", "half as many again"], ["all", "as many again, or more"]], say);
@@ -32,7 +33,7 @@ function render({ model, el }) {
   frame(el, "domino", asked.box,
     html("div", { class: "pu-live-bar" }, more, states.row),
     html("div", { class: "pu-live-bar" }, run.play, time.row),
-    room, words,
+    room, setting, words,
     html("details", { class: "pu-live-fold" }, html("summary", {}, "Step size"),
       select("step size", get("sizes").map((x) => [x, fraction(x)]), get("eta"),
         (x) => put({ eta: Number(x) }))));
@@ -139,6 +140,7 @@ function render({ model, el }) {
     compute.last = { states: h, eta, steps: names.map(solved) };
     end = Math.max(...names.map(solved));
     states.set(h);
+    setting.textContent = `Every state starts at one half, under PG-ES with the parameters (1, 1), and every step has the size ${fraction(eta)}. Below each row: time, and the flips.`;
     more.disabled = h === get("most");
     time.bounds(end, 0);
     run.set(0);

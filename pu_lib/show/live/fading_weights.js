@@ -17,11 +17,12 @@ function render({ model, el }) {
     put({ exponent: x });
   });
   const size = select("first weight", get("sizes").map((x) => [x, `${x}`]), get("eta"), (x) => put({ eta: Number(x) }));
+  const setting = html("p", { class: "pu-live-key" });
   const picture = svg("svg", { "aria-hidden": "true" });
   const room = html("div", {}, picture);
   frame(el, "fading", asked.box,
     html("div", { class: "pu-live-bar" }, exponent.row), room,
-    html("p", { class: "pu-live-key" }, "Line: the share of the three worse actions. Dashed: the proved upper bound. Dotted: the floor, which the weight spent so far cannot go below."),
+    setting, html("p", { class: "pu-live-key" }, "Line: the share of the three worse actions. Dashed: the proved upper bound. Dotted: the floor, which the weight spent so far cannot go below."),
     words, html("details", { class: "pu-live-fold" }, html("summary", {}, "First weight"), size));
   let found = null;
 
@@ -57,6 +58,7 @@ function render({ model, el }) {
     found = fading(get("exponent"), get("eta"), ACTIONS, END);
     exponent.set(get("exponent"));
     size.set(get("eta"));
+    setting.textContent = `Four actions, uniform start; the first weight is ${get("eta")}, and it is divided by (t + 1)ˣ.`;
     redraw();
     say();
   }

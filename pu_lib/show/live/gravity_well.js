@@ -43,13 +43,14 @@ function render({ model, el }) {
   });
   const plot = svg("svg", { height: HIGH, "aria-hidden": "true" });
   const room = html("div", {}, plot);
+  const start = html("p", { class: "pu-live-key" });
   frame(el, "well", asked.box,
     html("div", { class: "pu-live-bar" }, ...starts),
     html("div", { class: "pu-live-bar" }, run.play, time.row),
     html("div", { class: "pu-live-bar" }, middle.row, weight.row),
     html("div", { class: "pu-live-columns" }, ...panels.map(({ box }) => box)),
     html("p", { class: "pu-live-key" }, "Pale grey: another action gains more than the best. Full grey: the best action even loses. Thin lines: other starts. A tick is ten steps."),
-    room, words);
+    room, start, words);
 
   const chosen = () => sides.map(get);
   const best = (name, t) => runs[name].path[Math.min(t, runs[name].path.length - 1)][0];
@@ -68,6 +69,7 @@ function render({ model, el }) {
     Object.values(runs).forEach((runner) => runner.go(times.at(-1)));
     time.bounds(times.length - 1, 0);
     middle.set(get("middle"));
+    start.textContent = `Start: ${triple(get("policy"))}, for PG-ES with parameters of norm one. Every step has the weight ${get("weight")}.`;
     weight.set(sizes.indexOf(get("weight")));
     asked.ask(`From this start, what does the probability of the best action, a₁, do under ${called(get("first"))}?`);
     panels.forEach(({ key, picture, choose, box }) => {
@@ -92,15 +94,18 @@ function render({ model, el }) {
     const [left, right, top, bottom] = [34, width - 8, 10, HIGH - 30];
     const end = times.at(-1);
     const at = (t) => left + ((right - left) * Math.log1p(t)) / Math.log1p(end);
-    const height = (chance) => bottom - (bottom - top) * chance;
-    [0, 0.5, 1].forEach((level) => {
+    // logarithmic, from the power of ten below all that the runs show
+    const least = Math.min(0.1, ...chosen().map((name) => Math.min(...times.map((t) => best(name, t)))));
+    const floor = Math.max(-8, Math.floor(Math.log10(least)));
+    const height = (chance) => top + ((bottom - top) * Math.log10(Math.max(chance, 10 ** floor))) / floor;
+    Array.from({ length: 1 - floor }, (_, k) => 10 ** -k).forEach((level) => {
       svg("line", { x1: left, x2: right, y1: height(level), y2: height(level), class: "pu-live-grid" }, plot);
-      svg("text", { x: left - 6, y: height(level) + 4, "text-anchor": "end", class: "pu-live-faint" }, plot, `${level}`);
+      svg("text", { x: left - 6, y: height(level) + 4, "text-anchor": "end", class: "pu-live-faint" }, plot, power(level));
     });
     for (let t = 1; t <= end; t *= 10) {
       svg("text", { x: at(t), y: bottom + 14, "text-anchor": "middle", class: "pu-live-faint" }, plot, digits(t));
     }
-    svg("text", { x: right, y: HIGH - 3, "text-anchor": "end", class: "pu-live-faint" }, plot, "probability of a₁ against the steps, on one axis");
+    svg("text", { x: right, y: HIGH - 3, "text-anchor": "end", class: "pu-live-faint" }, plot, "probability of a₁ (logarithmic) against the steps (logarithmic)");
     [...new Set(chosen())].forEach((name) => {
       const points = times.map((t) => `${at(t).toFixed(1)},${height(best(name, t)).toFixed(1)}`);
       const group = svg("g", { style: `--tone:${colours[name]}` }, plot);

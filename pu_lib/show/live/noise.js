@@ -11,10 +11,10 @@ function render({ model, el }) {
   const sure = get("sure");
   const percent = (x) => `${Math.round(100 * x)} %`;
   const control = slider("a₁ wins", 0.05, 0.95, 0.01, get("odds"), percent, (x) => put({ odds: x }));
-  const picture = svg("svg", { height: ROW * names.length + 34, "aria-hidden": "true" });
+  const picture = svg("svg", { height: ROW * names.length + 52, "aria-hidden": "true" });
   const room = html("div", {}, picture);
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
-  const key = html("p", { class: "pu-live-key" }, "Ring: the step for the expected values. Arrow: the mean of the steps for sampled ones.");
+  const key = html("p", { class: "pu-live-key" }, "Ring: the step for the expected values. Arrow: the mean of the steps for sampled ones. Both: the change of θ₁ − θ₂ in one step of weight ½ from the uniform policy.");
   frame(el, "noise", html("div", { class: "pu-live-bar" }, control.row), key, room, words);
   const odds = () => Math.round(100 * get("odds")) / 100;
   const found = () => names.map((name) => [name, ...sampled(name, odds(), sure, WEIGHT)]);
@@ -33,8 +33,9 @@ function render({ model, el }) {
       if (Math.abs(mean) > 1e-12) arrow(row, middle, y, middle + unit * mean, {});
       svg("circle", { cx: middle + unit * exact, cy: y, r: 7.5, class: "pu-live-ring" }, row);
     });
-    svg("text", { x: middle - 8, y: bottom + 18, "text-anchor": "end", class: "pu-live-faint" }, picture, "← towards a₂");
-    svg("text", { x: middle + 8, y: bottom + 18, class: "pu-live-faint" }, picture, "towards a₁ →");
+    ruler(picture, middle, unit, bottom, [-0.5, -0.25, 0, 0.25, 0.5]);
+    svg("text", { x: middle - 8, y: bottom + 38, "text-anchor": "end", class: "pu-live-faint" }, picture, "← towards a₂");
+    svg("text", { x: middle + 8, y: bottom + 38, class: "pu-live-faint" }, picture, "towards a₁ →");
   });
 
   function draw() {

@@ -236,6 +236,18 @@ function frame(el, kind, ...children) {
   el.append(html("div", { class: `pu-live pu-live-${kind}` }, ...children));
 }
 
+// The numbers of an axis of lengths, below a picture: `at` is where zero stands, `unit` what one is long.
+function ruler(parent, at, unit, y, values) {
+  values.forEach((x) => {
+    svg("line", { x1: at + unit * x, x2: at + unit * x, y1: y, y2: y + 5, class: "pu-live-axis" }, parent);
+    svg("text", { x: at + unit * x, y: y + 18, "text-anchor": "middle", class: "pu-live-faint" }, parent,
+      x === 0 ? "0" : `${x < 0 ? "−" : "+"}${fraction(Math.abs(x))}`);
+  });
+}
+
+// A policy, with as many decimals as its smallest probability asks for.
+const triple = (pi) => `(${pi.map((x) => x.toFixed(Math.min(...pi) < 0.005 ? 5 : 2)).join(", ")})`;
+
 function arrow(parent, x1, y, x2, attributes) {
   const size = Math.min(7, Math.abs(x2 - x1));
   const back = x2 > x1 ? -size : size;

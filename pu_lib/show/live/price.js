@@ -8,21 +8,27 @@ function render({ model, el }) {
   const names = shown(model);
   const labels = get("labels");
   const colours = get("colours");
-  const [pi, weight] = [get("policy"), get("weight")];
+  const weight = get("weight");
   const control = slider("value of a₁", 0.5, 0.99, 0.01, get("value"), (x) => x.toFixed(2), (x) => put({ value: x }));
+  const presets = get("presets").map(([text, given]) => button(text, () => put(given), "pu-live-small"));
   const picture = svg("svg", { height: ROW * (names.length + 1) + 26, "aria-hidden": "true" });
   const room = html("div", {}, picture);
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
-  const key = html("p", { class: "pu-live-key" }, "Each bar is a policy over three actions. a₂ is worth 1, a₃ nothing.");
-  frame(el, "price", html("div", { class: "pu-live-bar" }, control.row), key, room, words);
+  const key = html("p", { class: "pu-live-key" });
+  frame(el, "price", html("div", { class: "pu-live-bar" }, ...presets),
+    html("div", { class: "pu-live-bar" }, control.row), key, room, words);
 
   const q = () => [Math.round(100 * get("value")) / 100, 1, 0];
-  const found = (name) => oneStep(name, pi, q(), weight);
-  const signed = (x) => `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(3)}`;
+  const found = (name) => oneStep(name, get("policy"), q(), weight);
+  // three decimals, or one digit and its power of ten where these would be zeros
+  const short = (x) => (x >= 0.0005 || x === 0 ? x.toFixed(3) : brief(x));
+  const signed = (x) => `${x < 0 ? "−" : "+"}${short(Math.abs(x))}`;
+  const worth = (pi) => sum(pi.map((x, a) => x * q()[a])).toFixed(Math.min(...get("policy")) < 0.001 ? 5 : 3);
 
   const redraw = fit(room, (width) => {
     picture.replaceChildren();
-    const [left, right] = [62, width - 66];
+    const [left, right] = [62, width - 88];
+    const pi = get("policy");
     const bar = (chances, y) => {
       let x = left;
       chances.forEach((chance, a) => {
@@ -42,9 +48,11 @@ function render({ model, el }) {
       svg("text", { x: width, y: y + 13, "text-anchor": "end", "font-weight": bold ? 700 : 400 }, group, after);
       if (i) svg("rect", { x: left, y: y + 18, width: right - left, height: 3, class: "pu-live-fill" }, group);
     };
-    [["a₁", pi[0] / 2], ["a₂", pi[0] + pi[1] / 2], ["a₃", 1 - pi[2] / 2]].forEach(([text, at]) =>
-      svg("text", { x: left + at * (right - left), y: 13, "text-anchor": "middle", class: "pu-live-faint" }, picture, text));
-    row("before", pi, "value", 0, "transparent");
+    const crowded = pi[1] + pi[2] < 0.1;
+    [["a₁", pi[0] / 2], ...(crowded ? [["a₂, a₃", 1]] : [["a₂", pi[0] + pi[1] / 2], ["a₃", 1 - pi[2] / 2]])].forEach(([text, at]) =>
+      svg("text", { x: left + at * (right - left), y: 13, "text-anchor": at === 1 ? "end" : "middle", class: "pu-live-faint" }, picture, text));
+    svg("text", { x: width, y: 13, "text-anchor": "end", class: "pu-live-faint" }, picture, "value");
+    row("before", pi, worth(pi), 0, "transparent");
     names.forEach((name, i) => {
       const { after, change } = found(name);
       row(labels[name], after, signed(change), i + 1, colours[name], change < 0);
@@ -53,14 +61,15 @@ function render({ model, el }) {
 
   function draw() {
     control.set(get("value"));
+    key.textContent = `Each bar is a policy over three actions; a₂ is worth 1, a₃ nothing. Start: ${triple(get("policy"))}, for PG-ES with parameters of norm √3. One step of weight ${weight}.`;
     redraw();
     const lower = names.filter((name) => found(name).change < -1e-12);
-    const say = (name) => `${labels[name]} lowers the value by ${Math.abs(found(name).change).toFixed(3)}: it lifts a₂ at the cost of a₁, and the share of the worthless a₃ goes from ${pi[2].toFixed(2)} to ${found(name).after[2].toFixed(2)}`;
+    const say = (name) => `${labels[name]} lowers the value from ${worth(get("policy"))} to ${worth(found(name).after)}: it lifts a₂ at the cost of a₁, and the share of the worthless a₃ goes from ${short(get("policy")[2])} to ${short(found(name).after[2])}`;
     words.textContent = lower.length
       ? `One step. ${spoken(lower.map(say))}. ${spoken(names.filter((name) => !lower.includes(name)).map((name) => labels[name]))} raise the value.`
       : "One step. All five raise the value. Make a₁ better, and look at CE.";
   }
-  model.on("change:value", draw);
+  ["value", "policy"].forEach((name) => model.on(`change:${name}`, later(draw)));
   draw();
 }
 

@@ -24,7 +24,7 @@ function render({ model, el }) {
   const room = html("div", {}, picture);
   frame(el, "rate", asked.box,
     html("div", { class: "pu-live-bar" }, actions.row, size.row), room,
-    html("p", { class: "pu-live-key" }, "Line: the share of all other actions. Thin: the same with two actions. Dashed: (|A| − 1) / (|A| η t), where the line ends up."),
+    html("p", { class: "pu-live-key" }, "Uniform start, constant weights. Line: the share of all other actions. Thin: the same with two actions. Dashed: (|A| − 1) / (|A| η t), where the line ends up."),
     words);
   let now = null;
   let base = null;

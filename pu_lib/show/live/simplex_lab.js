@@ -20,6 +20,7 @@ function render({ model, el }) {
   let now = 0;
 
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  const setting = html("p", { class: "pu-live-key" });
   const asked = question("Which update will be the first to give the best action 95 %?",
     names.map((name) => [name, labels[name], colours[name]]), () => say());
   const picture = triangle("The simplex of three actions with the paths of the updates",
@@ -62,7 +63,7 @@ function render({ model, el }) {
     html("div", { class: "pu-live-columns" }, picture.box,
       html("div", { class: "pu-live-side" }, values[0].row, weight.row,
         html("div", { class: "pu-live-bar" }, run.play, flip, time.row), table)),
-    words,
+    setting, words,
     html("details", { class: "pu-live-fold" }, html("summary", {}, "More controls"),
       values[1].row, values[2].row, shade, subject));
 
@@ -89,6 +90,7 @@ function render({ model, el }) {
 
   function settle() {
     values.forEach((control, a) => control.set(get("q")[a]));
+    setting.textContent = `Start: ${triple(get("policy"))}, for PG-ES with parameters of norm √3. Every step has the weight ${get("weight")}.`;
     weight.set(sizes.indexOf(get("weight")));
     flip.textContent = get("flip") === null ? "Flip the values" : "Flip them back";
     shade.set(get("shade"));

@@ -10,10 +10,10 @@ function render({ model, el }) {
   const colours = get("colours");
   const control = slider("policy π(a₁)", 0.02, 0.98, 0.01, get("policy"), (x) => x.toFixed(2),
     (x) => put({ policy: x }));
-  const picture = svg("svg", { height: ROW * names.length + 34, "aria-hidden": "true" });
+  const picture = svg("svg", { height: ROW * names.length + 52, "aria-hidden": "true" });
   const room = html("div", {}, picture);
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
-  const key = html("p", { class: "pu-live-key" }, "Upper arrow: the step for q. Lower arrow: the step for −q. Bar: their sum, or a dot where it is zero.");
+  const key = html("p", { class: "pu-live-key" }, "Upper arrow: the step for q = (1, 0). Lower arrow: the step for −q. Bar: their sum, or a dot where it is zero. Lengths: the change of θ₁ − θ₂ in one step of weight ½.");
   frame(el, "symmetry", html("div", { class: "pu-live-bar" }, control.row), key, room, words);
 
   const found = () => names.map((name) => [name, mirror(name, get("policy"), WEIGHT)]);
@@ -43,8 +43,9 @@ function render({ model, el }) {
           isZero(steps) ? "they cancel" : `${Math.abs(away + home).toFixed(2)} left over`);
       }
     });
-    svg("text", { x: middle - 8, y: bottom + 18, "text-anchor": "end", class: "pu-live-faint" }, picture, "← towards a₂");
-    svg("text", { x: middle + 8, y: bottom + 18, class: "pu-live-faint" }, picture, "towards a₁ →");
+    ruler(picture, middle, unit, bottom, [-1, -0.5, 0, 0.5, 1]);
+    svg("text", { x: middle - 8, y: bottom + 38, "text-anchor": "end", class: "pu-live-faint" }, picture, "← towards a₂");
+    svg("text", { x: middle + 8, y: bottom + 38, class: "pu-live-faint" }, picture, "towards a₁ →");
   });
 
   function draw() {
