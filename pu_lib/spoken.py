@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pu_lib.proved import proofs, theorem_link
 from pu_lib.verdict import Check, Verdict, badge
 from pu_lib.wording import prose
 
@@ -56,9 +57,9 @@ class Spoken:
         if self.check is None:
             return "<p>There is no check yet.</p>"
         proved = "".join(
-            f'<p>Machine-checked: <a href="machine-checked.html#{name}"><code>{name}</code></a>.'
-            "</p>"
-            for name in map(html.escape, self.verdict.theorems)
+            f"<p>Machine-checked: {theorem_link(proof)}.</p>"
+            for proof in proofs()
+            if proof.theorem in self.verdict.theorems
         )
         return (
             f"<p>{prose(self.verdict.found)}</p>{self.verdict.measured()}{proved}"
