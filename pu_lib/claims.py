@@ -200,7 +200,16 @@ class Judgement:
     def spoken(self) -> Spoken:
         """What pages show of it."""
         check = None if self.claim.status is Status.PENDING else check_of(self.claim)
-        return Spoken(self.claim.number, self.sentence, self.verdict, check)
+        return Spoken(self.claim.number, self.sentence, self.verdict, check, self._repeats)
+
+    @property
+    def _repeats(self) -> bool:
+        """Whether the sentence says nothing but that a theorem of the book holds.
+
+        The theorem stands above its verdict; only figures that were measured are new there.
+        """
+        own = self.claim.scope is Scope.BOOK and self.verdict.status is Status.HOLDS
+        return own and set(figures_in(self.claim.sentence)) <= {"instances"}
 
     @property
     def found(self) -> dict[str, Any]:

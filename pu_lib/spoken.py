@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pu_lib.proved import proofs, theorem_link
 from pu_lib.verdict import Check, Verdict, badge
 from pu_lib.wording import prose
 
@@ -30,12 +31,15 @@ class Spoken:
         What its check found.
     check : Check or None
         The check; none as long as there is none.
+    folded : bool
+        Whether the sentence only repeats the claim, so that it opens with the rest.
     """
 
     number: str
     sentence: str
     verdict: Verdict
     check: Check | None
+    folded: bool = False
 
     @property
     def kind(self) -> str:
@@ -44,11 +48,9 @@ class Spoken:
 
     @property
     def line(self) -> str:
-        """Badge, number and sentence as HTML."""
-        return (
-            f"{badge(self.verdict.status)} <small>{html.escape(self.number)}</small> "
-            f'<span class="said">{prose(self.sentence)}</span>'
-        )
+        """Badge, number and sentence as HTML; a folded one has its sentence below."""
+        said = "" if self.folded else f' <span class="said">{prose(self.sentence)}</span>'
+        return f"{badge(self.verdict.status)} <small>{html.escape(self.number)}</small>{said}"
 
     @property
     def how(self) -> str:
@@ -56,12 +58,13 @@ class Spoken:
         if self.check is None:
             return "<p>There is no check yet.</p>"
         proved = "".join(
-            f'<p>Machine-checked: <a href="machine-checked.html#{name}"><code>{name}</code></a>.'
-            "</p>"
-            for name in map(html.escape, self.verdict.theorems)
+            f"<p>Machine-checked: {theorem_link(proof)}.</p>"
+            for proof in proofs()
+            if proof.theorem in self.verdict.theorems
         )
+        said = f"<p>{prose(self.sentence)}</p>" if self.folded else ""
         return (
-            f"<p>{prose(self.verdict.found)}</p>{self.verdict.measured()}{proved}"
+            f"{said}<p>{prose(self.verdict.found)}</p>{self.verdict.measured()}{proved}"
             f"{_others('The same check refuses', self.check.moved)}"
             f"{_others('It does not notice', self.check.blind)}{_code(self.check)}"
         )
@@ -69,6 +72,8 @@ class Spoken:
 
 def box(spoken: Spoken) -> str:
     """Return one judged claim; how it was checked opens below its sentence."""
+    if spoken.folded:
+        return listed([spoken])
     return (
         f'<div class="{spoken.kind}"><p>{spoken.line}</p><details class="how">'
         f"<summary>How this was checked</summary>{spoken.how}</details></div>"

@@ -127,12 +127,14 @@ class Verdict:
         one, worst = told["instances"] == 1, _extreme(told["quantity"], told["margin"])
         count = words(told["instances"])
         if self.status is Status.FALSE:
-            return f"{'Here' if one else f'In the worst of {count} instances'} {worst}."
-        over = "in one instance" if one else f"over {count} instances"
+            return f"{'Here' if one else f'In the worst of {count} cases'} {worst}."
+        cases = {1: "in the case tried", 2: "in both cases"}.get(
+            told["instances"], f"in all {count} cases"
+        )
         if "corrected quantity" not in told:
-            return f"{over.capitalize()} {worst}."
+            return f"{cases.capitalize()} {worst}."
         kept = _extreme(told["corrected quantity"], told["corrected margin"])
-        return f"As printed, {worst}; corrected, {over} {kept}."
+        return f"As printed, {worst}. As corrected, {cases} {kept}."
 
     def figure(self, name: str) -> Any:
         """Return a figure by its name: one of `figures`, or ``<column> of row <number>``.
@@ -181,15 +183,79 @@ def badge(status: Status) -> str:
     return f'<span class="verdict-status verdict-{status.name.lower()}">{status.value}</span>'
 
 
+_NUMBER, _MINUS = r"(\d[\d.]*(?:e-\d+)?)", r",? (?:minus|less) "
+
+_TIED = 1e-8
+"""Margins below it are what tolerances leave."""
+
+
+def _room(_: re.Match[str], margin: float) -> str:
+    return "it holds" if margin >= 0 else f"it fails by {number(-margin)}"
+
+
+def _error(named: re.Match[str], margin: float) -> str:
+    allowed = float(named[1])
+    value = allowed - margin
+    size = "no more than rounding" if value <= 0 else f"at most {number(value)}"
+    worst = f"is {size}" if margin >= 0 else f"reaches {number(value)}"
+    return f"{named[2]} {worst} (allowed: {number(allowed)})"
+
+
+def _negated(named: re.Match[str], margin: float) -> str:
+    size = "0" if margin == 0 else f"at most {number(-margin)}"
+    return f"{named[1]} {f'is {size}' if margin >= 0 else f'reaches {number(-margin)}'}"
+
+
+def _ratio(named: re.Match[str], margin: float) -> str:
+    if 0 <= margin < _TIED:
+        return _level(named, margin)
+    worst = "at least" if margin >= 0 else "only"
+    return f"{named[1]} is {worst} {number(1 + margin)} times {named[2]}"
+
+
+def _least(named: re.Match[str], margin: float) -> str:
+    needed, worst = float(named[2]), "at least" if margin >= 0 else "only"
+    return f"{named[1]} is {worst} {number(needed + margin)} (needed: {number(needed)})"
+
+
+def _lead(named: re.Match[str], margin: float) -> str:
+    if margin < 0:
+        return f"{named[1]} falls {number(-margin)} short of {named[2]}"
+    if margin < _TIED:
+        return _level(named, margin)
+    return f"{named[1]} exceeds {named[2]} by at least {number(margin)}{named[3] or ''}"
+
+
+def _level(named: re.Match[str], margin: float) -> str:
+    return f"{named[1]} is never below {named[2]}{', up to rounding' if margin else ''}"
+
+
+def _plain(named: re.Match[str], margin: float) -> str:
+    if margin == 0:
+        return f"{named[0]} is never negative"
+    return f"{named[0]} is {'at least ' if margin >= 0 else ''}{number(margin)}"
+
+
+_FORMS = tuple(
+    (re.compile(form), told)
+    for form, told in (
+        (r"(?:the |relative )?room\b.*", _room),
+        (rf"{_NUMBER} (?:minus|less|-) (.*)", _error),
+        (r"minus (.*)", _negated),
+        (rf"(.*) over (.*?){_MINUS}1,?", _ratio),
+        (rf"(.*?){_MINUS}{_NUMBER},?", _least),
+        (rf"(.*?){_MINUS}([^,]*)(, [^,]*)?,?", _lead),
+        (r".*", _plain),
+    )
+)
+"""What the name of a margin may be, and how its worst value is told: a room without a name, an
+error below what is allowed, something that should be small, a ratio above one, a number above what
+is needed, the lead of one thing over another, or just a quantity."""
+
+
 def _extreme(quantity: str, margin: float) -> str:
-    """Say what the worst value of a quantity is; of an error, how large it gets and may get."""
-    most = "is at most" if margin >= 0 else "reaches"
-    if error := re.match(r"(\d[\d.]*(?:e-\d+)?) (?:minus|less) (the .*)", quantity):
-        allowed = float(error[1])
-        return f"{error[2]} {most} {number(allowed - margin)} (allowed: {number(allowed)})"
-    if quantity.startswith("minus "):
-        return f"{quantity.removeprefix('minus ')} {most} {number(-margin)}"
-    return f"{quantity} is {'at least ' if margin >= 0 else ''}{number(margin)}"
+    """Say what a worst margin means, in the terms of what it is the margin of."""
+    return next(told(named, margin) for form, told in _FORMS if (named := form.fullmatch(quantity)))
 
 
 class _Broken(Exception):  # noqa: N818

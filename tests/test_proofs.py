@@ -1,6 +1,7 @@
 """What the proofs record, without Rocq; `make proofs` checks the proofs themselves."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -8,7 +9,10 @@ import agreement
 import pytest
 
 import proofs
+from pu_lib.claims import Claim, ledger
+from pu_lib.proved import proofs_of
 from pu_lib.updates import make_update
+from pu_lib.verdict import Status
 
 ROOT = Path(__file__).parent.parent
 RECORD = json.loads(proofs.RECORD.read_text("utf-8"))
@@ -36,6 +40,56 @@ def test_the_claims_are_in_the_ledger() -> None:
     tables = [tomllib.loads(path.read_text("utf-8")) for path in files]
     known = {claim["id"] for table in tables for claim in table.get("claim", [])}
     assert {claim for entry in RECORD["theorems"] for claim in entry["claims"]} <= known
+
+
+LABELS = {"pg_sm": "PG-SM", "pg_es": "PG-ES", "di": "DI", "ce": "CE", "mce": "MCE"}
+
+
+def updates_in(text: str) -> set[str]:
+    """Return the updates that a text names by their labels."""
+    return {label for label in LABELS.values() if re.search(rf"(?<![\w-]){label}(?![\w-])", text)}
+
+
+def proved_of(entry: dict) -> set[str]:
+    """Return the labels of the updates in the statement that Rocq has printed."""
+    return {
+        label for name, label in LABELS.items() if re.search(rf"\b{name}\b", entry["statement"])
+    }
+
+
+def says_more(entry: dict, claim: Claim) -> bool:
+    """Whether the mark that a theorem gives to a claim says more than the theorem."""
+    of_row = updates_in(f"{claim.number} {claim.statement}")
+    fits = bool(of_row) and of_row <= proved_of(entry)
+    if not entry["part"]:
+        return claim.status is not Status.HOLDS or not fits
+    return not fits and updates_in(entry["part"]) != proved_of(entry)
+
+
+@pytest.mark.parametrize("entry", RECORD["theorems"], ids=lambda entry: entry["theorem"])
+def test_a_mark_says_no_more_than_the_theorem(entry: dict) -> None:
+    claims = [claim for claim in ledger() if claim.id in entry["claims"]]
+    assert claims
+    assert [claim.id for claim in claims if says_more(entry, claim)] == []
+    # the title on the page names the update, unless the paper's own statement does
+    assert updates_in(entry["title"]) <= proved_of(entry)
+    if not all(updates_in(claim.statement) == proved_of(entry) for claim in claims):
+        assert updates_in(entry["title"]) == proved_of(entry)
+
+
+def test_a_mark_on_a_generic_or_a_corrected_claim_would_be_noticed() -> None:
+    entries = {entry["theorem"]: entry for entry in RECORD["theorems"]}
+    claims = {claim.id: claim for claim in ledger()}
+    for theorem, row in {
+        "theorem_4_i_pg_sm": "thm:unlearn/i",
+        "theorem_5_i_pg_sm": "thm:unlearndecay/i",
+        "theorem_6_i_pg_sm": "thm:domino/i",
+    }.items():
+        assert says_more(entries[theorem], claims[row])
+        assert not says_more(entries[theorem], claims[f"{row}/pg-sm"])
+        assert says_more({**entries[theorem], "part": ""}, claims[f"{row}/pg-sm"])
+        assert proofs_of(row) == ()
+    assert says_more({**entries["comparison"], "part": ""}, claims["lem:comparison"])
 
 
 @pytest.mark.parametrize("name", SOURCES)

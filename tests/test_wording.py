@@ -1,6 +1,7 @@
 """Numbers as people write them, sentences with places, and how a judged claim is drawn."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -94,11 +95,12 @@ def test_a_table_says_once_what_is_the_same_in_every_row() -> None:
 def test_what_was_found_is_told_by_status() -> None:
     ours, printed = Worst("the bound minus n'"), Worst("the bound minus n'")
     ours.add(2.0, n=1)
-    assert judged(ours).found == "In one instance the bound minus n' is at least 2."
+    assert judged(ours).found == "In the case tried the bound exceeds n' by at least 2."
     printed.add(-3.0, n=4)
     corrected = judged(ours, printed, figures={"n'": 7})
-    assert corrected.found.startswith(
-        "As printed, the bound minus n' is \N{MINUS SIGN}3; corrected"
+    assert corrected.found == (
+        "As printed, the bound falls 3 short of n'. "
+        "As corrected, in the case tried the bound exceeds n' by at least 2."
     )
     assert (corrected.figure("n"), corrected.figure("n'"), corrected.figure("instances")) == (
         4,
@@ -108,15 +110,50 @@ def test_what_was_found_is_told_by_status() -> None:
     assert corrected.figure("margin of row 1") == -3.0
     with pytest.raises(KeyError):
         corrected.figure("n of row 2")
-    assert judged(printed).found.startswith("Here the bound")
+    assert judged(printed).found == "Here the bound falls 3 short of n'."
 
 
 def test_errors_are_told_as_errors() -> None:
-    worst = Worst("1e-12 minus the error of the step")
+    worst = Worst("1e-12 minus the error")
     worst.add(1e-12 - 2e-15)
     assert judged(worst).found == (
-        r"In one instance the error of the step is at most $2\cdot10^{-15}$ (allowed: $10^{-12}$)."
+        r"In the case tried the error is at most $2\cdot10^{-15}$ (allowed: $10^{-12}$)."
     )
+
+
+@pytest.mark.parametrize(
+    ("quantity", "margin", "told"),
+    [
+        ("the room", 1.0, "it holds"),
+        ("room to the bounds", 0.0, "it holds"),
+        ("the room of the bound, relative to it,", -0.5, "it fails by 0.5"),
+        ("1e-3 minus the error", 0.001, "the error is no more than rounding (allowed: 0.001)"),
+        ("0.1 less the gap, scaled,", 0.025, "the gap, scaled, is at most 0.075 (allowed: 0.1)"),
+        ("0.1 - |x|", -0.4, "|x| reaches 0.5 (allowed: 0.1)"),
+        ("minus the number of errors", 0.0, "the number of errors is 0"),
+        ("minus the regret", -2.0, "the regret reaches 2"),
+        ("minus the regret", 2.0, "the regret is at most \N{MINUS SIGN}2"),
+        ("the bound over the gap, minus 1,", 2.5, "the bound is at least 3.5 times the gap"),
+        ("the bound over the gap, minus 1,", -0.5, "the bound is only 0.5 times the gap"),
+        ("the bound over it, minus 1,", 1e-12, "the bound is never below it, up to rounding"),
+        ("the share less 0.98", 0.01, "the share is at least 0.99 (needed: 0.98)"),
+        ("the share, minus 0.9,", -0.4, "the share is only 0.5 (needed: 0.9)"),
+        ("n' minus n + 1", 0.0, "n' is never below n + 1"),
+        ("the fall less the debt", 1e-12, "the fall is never below the debt, up to rounding"),
+        ("the sum minus it, scaled,", 0.5, "the sum exceeds it by at least 0.5, scaled"),
+        ("n' minus n", -1969, "n' falls 1969 short of n"),
+        ("the lead", 0.0, "the lead is never negative"),
+        ("the lead", 0.5, "the lead is at least 0.5"),
+        ("the lead", -0.5, "the lead is \N{MINUS SIGN}0.5"),
+    ],
+)  # fmt: skip
+def test_a_margin_is_told_in_the_terms_of_its_quantity(
+    quantity: str, margin: float, told: str
+) -> None:
+    worst = Worst(quantity)
+    worst.add(margin)
+    head = "Here" if margin < 0 else "In the case tried"
+    assert judged(worst).found == f"{head} {told}."
 
 
 def check_nothing(extra: int = 0) -> Verdict:
@@ -139,6 +176,15 @@ def test_a_claim_shows_its_sentence_and_folds_the_rest() -> None:
         assert hidden not in head
     # what the check refuses never wears the badge of the claim
     assert drawn.count("verdict-status") == 1
+
+
+def test_a_sentence_that_repeats_its_theorem_opens_with_the_rest() -> None:
+    drawn = box(replace(spoken(Status.HOLDS), folded=True))
+    head, _, folded = drawn.partition("</summary>")
+    assert "Theorem 9" in head
+    assert "It takes" not in head
+    assert "It takes" in folded
+    assert "Found." in folded
 
 
 def test_several_claims_are_lines_that_open() -> None:

@@ -242,7 +242,9 @@ def main() -> None:
             raise SystemExit(f"{entry['name']} must not rest on {', '.join(not_allowed(axioms))}.")
         record["theorems"].append(
             {
+                "title": entry["title"],
                 "claims": entry["claims"],
+                "part": entry.get("part", ""),
                 "covers": entry["covers"],
                 "file": f"proofs/{entry['file']}",
                 "theorem": entry["name"],

@@ -65,28 +65,30 @@ def check_conditions(
 
 @check(
     "sec:conv/same-condition",
-    moved={"MCE in place of DI": {"update": "mce"}},
+    moved={
+        "DI needs an infinite sum in every single MDP": {"everywhere": True},
+        "arms that differ by 1.1/M": {"apart": 1.1},
+    },
 )
-def check_same_condition(update: str | Update = "di") -> Verdict:
-    r"""Ask whether PG-SM and DI need weights of infinite sum as well.
+def check_same_condition(everywhere: bool = False, apart: float = 0.9) -> Verdict:
+    r"""Ask whether PG-SM and DI need weights of infinite sum as well, to be safe in every MDP.
 
-    Two uniform arms, entered again and again, the weights of finite sum. PG-SM keeps
-    :math:`\pi_t(a)\ge\pi_0(a)e^{-2MR}` with R the range of the values. DI is optimal after one step
-    of weight 1; but no finite sum is enough for it in all MDPs: with a gap :math:`g<1/M` between
-    the arms it stays short.
+    Two uniform arms, entered again and again, the weights of finite sum M. PG-SM keeps
+    :math:`\pi_t(a)\ge\pi_0(a)e^{-2MR}` with R the range of the values. DI stays short if the arms
+    differ by less than :math:`1/M`; if they differ by 1 it is optimal after one step of weight 1.
 
     Parameters
     ----------
-    update : str or Update
-        The update of which the printed condition is tried at the first bandit.
+    everywhere : bool
+        Whether to claim that DI stays short with the arms that differ by 1, too.
+    apart : float
+        M times the difference of the arms between which DI is to stay short.
 
     Returns
     -------
     Verdict
     """
-    ours = Worst("what is left of the gap of q, minus its floor,")
-    printed = Worst("the gap of q at the end minus 1e-9")
-    total = 2.0
+    ours, total = Worst("the gap of q at the end minus its floor"), 2.0
     weights = total * 0.5 ** np.arange(1.0, 61.0)
 
     def gap(name: str | Update, mdp: FiniteMDP) -> float:
@@ -98,9 +100,12 @@ def check_same_condition(update: str | Update = "di") -> Verdict:
     spread = float(np.ptp(values.q))
     floor = loop.discount * 0.5 * np.exp(-2 * total * spread) * np.ptp(values.q)
     ours.add(gap("pg-sm", loop) - floor, update="pg-sm", M=total)
-    close = looping_bandit(gap=0.9 / total)
+    close = looping_bandit(gap=apart / total)
     # DI moves total * gap / 2 of the mass, from 1/2
-    left = close.discount / (1 - close.discount) * (0.5 - 0.45) * 0.9 / total
-    ours.add(gap("di", close) - left + 1e-9, update="di, arms that differ by 0.9/M", M=total)
-    printed.add(gap(update, loop) - 1e-9, update=as_update(update).name, M=total)
-    return judged(ours, printed)
+    left = close.discount / (1 - close.discount) * (0.5 - apart / 2) * apart / total
+    short = gap("di", close)
+    ours.add(min(short - 1e-9, short - left + 1e-9), update="di", M=total, apart=apart / total)
+    far = gap("di", loop)
+    if everywhere:
+        ours.add(far - 1e-9, update="di", M=total, apart=1.0)
+    return judged(ours, figures={"far": far, "close": short})

@@ -135,9 +135,7 @@ def _refuted(examples: Sequence[CycleExample]) -> Verdict:
         _words(cycles[0]),
         figures={
             "spread": str(nearest.example.spread),
-            "quantity": "minus the least distance to the optimum",
             "margin": -distance,
-            "instances": len(cycles),
         },
     )
 
@@ -394,7 +392,7 @@ def check_two_actions(n_actions: int = 2, n_points: int = 2000, seed: int = 0) -
     allowed = 8 * np.finfo(float).eps * (np.abs(theta).max(axis=1) + weight)
     room = allowed - np.abs(ce - mce).max(axis=1)
     worst = int(np.argmin(room))
-    ours = Worst(f"over {n_points} points, the rounding allowed less the difference")
+    ours = Worst(f"the room at {n_points} points")
     ours.add(float(room[worst]), theta=theta[worst].tolist(), weight=float(weight[worst]))
     return judged(ours)
 
@@ -446,7 +444,7 @@ def check_hardened(
         Of the starts, of the adversary and of the MDPs.
     """
     rng = np.random.default_rng(seed)
-    ours = Worst("the fall of the potential beyond what is owed, or minus the distance to v*,")
+    ours = Worst("the room")
     for _ in range(n_starts):
         levels = _generic(rng, int(rng.integers(3, 6)))
         for _ in range(n_steps):

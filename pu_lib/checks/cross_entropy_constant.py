@@ -339,7 +339,7 @@ def check_late_fall(
     update : str
         The update.
     """
-    ours = Worst("the fall less what it must be, over the range of the rewards,")
+    ours = Worst("the fall minus what it must be, in units of the range of the rewards")
     for horizon in horizons:
         mdp, theta, weights = late_fall(horizon)
         value = run_process(mdp, update, theta, weights, 2 * horizon).values[:, 0]

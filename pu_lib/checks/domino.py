@@ -144,7 +144,7 @@ def check_theorem_6_i(
         The densities F' of the policies; by default four that the assumptions allow, and the
         uniform one with a short step.
     """
-    worst = Worst("steps minus the bound")
+    worst = Worst("the number of steps minus the bound")
     tried = [(name, link, eta) for name, link in (links or LINKS).items() for eta in ("0.3", "1")]
     if links is None:
         tried.append(("uniform", UNIFORM["uniform"], "1/1024"))
@@ -174,7 +174,10 @@ def check_theorem_6_i_softmax(
     bound, update :
         The lower bound, a function of the number of states, and the update that is to obey it.
     """
-    ours, printed = Worst("steps minus the bound"), Worst("steps minus the bound")
+    ours, printed = (
+        Worst("the number of steps minus the bound"),
+        Worst("the number of steps minus the bound"),
+    )
     solve(ours, lambda h, _: bound(h), (1, 2, 3, 5, 8, 11), ("0.001", *ETAS), update=update)
     steps = recursion(3, update, 5, start="1/20")[0]
     low = {"start": "1/20", "eta": "5", "states": 3, "steps": steps, "bound": bound_pg(3)}
@@ -204,7 +207,7 @@ def check_theorem_6_i_escort(
     instances : sequence of (p, factor, eta, number of states)
         Where to count.
     """
-    worst = Worst("steps - 2^(h-1)")
+    worst = Worst("the number of steps minus $2^{h-1}$")
     for p, factor, eta, h in instances:
         process: dict[str, Any] = {"update": "pg-es", "p": p, "factor": factor}
         solve(worst, lambda h, _: bound_pg(h), (h,), (eta,), **process)
@@ -236,7 +239,7 @@ def check_escort_doubles(
     exponents : sequence
         The escort exponents.
     """
-    worst = Worst("steps minus the bound")
+    worst = Worst("the number of steps minus the bound")
     etas = ("0.001", "0.3", "1", "2", "5")
     for p in exponents:
         process: dict[str, Any] = {"update": "pg-es", "p": p, "factor": factor}
@@ -272,7 +275,10 @@ def check_theorem_6_ii(
     formula : callable
         The flip times, a function of the same.
     """
-    ours, printed = Worst("the bound minus steps"), Worst("the bound minus steps")
+    ours, printed = (
+        Worst("the bound minus the number of steps"),
+        Worst("the bound minus the number of steps"),
+    )
     for eta, h in product(("0.05", "0.1", "0.3", "0.5", "0.7", "1", "2", "5"), (1, 2, 3, 5, 9, 21)):
         weight, times = exact(eta), simulate(h, "di", eta)
         row = {"eta": eta, "states": h, "steps": times[0]}
@@ -307,7 +313,10 @@ def check_theorem_6_iii(
     first : int
         The number of states from which the printed bound is asked to hold.
     """
-    ours, printed = Worst("the bound minus steps"), Worst("the bound minus steps")
+    ours, printed = (
+        Worst("the bound minus the number of steps"),
+        Worst("the bound minus the number of steps"),
+    )
     wide = as_update(update) is as_update("ce")
     # another update need only be seen to fail
     etas: Sequence[Number] = ("0.01", "0.1", "1", "10", "100") if wide else ("1",)
@@ -343,7 +352,7 @@ def check_lemma_13(
     bound : callable
         The sharper bound, a function of n and eta.
     """
-    worst = Worst("log(bound / X_n)")
+    worst = Worst("the logarithm of the bound over $X_n$")
     for eta in (0.01, 0.1, 0.295, 1.0, 3.0, 20.0, 100.0):
         for n, largest in enumerate(worst_sequence(1500, eta)):
             row = {"eta": eta, "n": n, "largest X_n": largest}
@@ -376,7 +385,8 @@ def check_amplitude(
     start : Fraction
         pi_0(a_2) at every state; the amplitude is 2^(h-1) for 1/2.
     """
-    worst, nudge = Worst("minus the distance of R to the amplitude"), Fraction(1, 1000)
+    nudge = Fraction(1, 1000)
+    worst = Worst("minus the distance of the rewards' amplitude from the one claimed")
     for h in range(1, 21):
         R = amplitude(h, start)
         r = [Fraction(0)]
@@ -413,8 +423,8 @@ def check_order(gap: int = 1, walks: float = 0.4) -> Verdict:
     walks : float
         The probability of walking in the second state, at most one half.
     """
-    ours = Worst("steps between two flips less the gap")
-    printed = Worst("what jumping is worth more than walking")
+    ours = Worst("the number of steps between two flips minus the gap")
+    printed = Worst("the value of jumping minus that of walking")
     for update, eta, h in product(PAPER, ETAS, (2, 4, 6)):
         times = simulate(h, update, eta)
         for k in range(h - 1):
@@ -454,7 +464,7 @@ def check_worse(
     factor : float
         How many times as many steps the domino setting is to take.
     """
-    worst = Worst("steps of the domino setting less those of the chain")
+    worst = Worst("the number of steps of the domino setting minus that of the chain")
     for (update, eta), h in product((rates or PAPER_RATES).items(), sizes):
         imagined, real = domino(h, update, eta), max(chain_flips(h, update, float(exact(eta))))
         row = {"update": update, "states": h, "domino": imagined, "chain": real}

@@ -54,7 +54,7 @@ def check_floor(cost: float | None = None, n_tasks: int = 20, n_steps: int = 25)
     -------
     Verdict
     """
-    worst = Worst("the bound of the next gap minus the gap, plus 1e-9,")
+    worst = Worst("the bound of the next gap minus the gap")
     places: tuple[Place, ...] = ("before", "after")
     for seed, task in enumerate([*_strangers(n_tasks), contexts(), corridor()]):
         for place in places:
@@ -134,7 +134,7 @@ def check_di(
         "holds with a correction" if the fit is tabular `di` in a table, and with linear models
         comes back from the reversal to the optimum within its bound.
     """
-    printed = Worst("what the fitted direct parametrization stays below the optimum, minus 0.001,")
+    printed = Worst("the distance of fitted DI from the optimum minus 0.001")
     ours, rows = Worst("the room"), []
     etas = np.r_[np.full(reversed_steps, eta), ladder(eta, growth, 100)]
     for task in (contexts(), corridor()):

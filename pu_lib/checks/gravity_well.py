@@ -97,7 +97,7 @@ def check_violation(
     weights : sequence of numbers
         The weights of the step.
     """
-    ours = Worst("what another action gains more than the greedy one")
+    ours = Worst("the gain of another action minus that of the greedy one")
     rows = []
     for weight in weights:
         proved, lead = certified_margin(update, case, weight)
@@ -133,7 +133,7 @@ def check_pg_sm_decrease(update: str | Update = "pg-sm", case: Case = SOFTMAX_CA
         The policy and the values; the slope of :math:`1/\pi'` at weight zero, from which the
         decrease at every weight follows for `pg-sm`, must be positive there.
     """
-    ours = Worst("what the greedy action loses")
+    ours = Worst("the loss of the greedy action")
     rows = []
     for weight in WEIGHTS:
         change = certified(partial(signed_change, update, case, weight))
@@ -180,7 +180,7 @@ def check_pg_sm_sufficient(
     needed = -np.log(pi[possible, 1]) / drive[possible]
     easiest = int(np.argmin(needed))
     where = {"pi": pi[possible][easiest].tolist(), "q": q[possible][easiest].tolist()}
-    ours = Worst("the weight that the printed condition needs, less the threshold,")
+    ours = Worst("the weight that the printed condition needs minus the threshold")
     ours.add(float(needed[easiest]) - threshold, **where)
     printed = Worst(f"the weight {weight:g} less the one that the condition needs at its easiest")
     printed.add(weight - float(needed[easiest]), **where)
@@ -282,7 +282,7 @@ def check_ce_example(
 
     gain = certified(compute)
     best = max(x for a, x in enumerate(gain) if a != greedy)
-    ours = Worst("what another action gains more than the greedy one")
+    ours = Worst("the gain of another action minus that of the greedy one")
     ours.add(best - gain[greedy], theta=theta, q=q)
     rows = [{"action": a, "increase": x, "greedy": a == greedy} for a, x in enumerate(gain)]
     return judged(ours, evidence=rows)
@@ -473,7 +473,7 @@ def check_condition_keeps_away(
     start[0], q = (0.01, 0.6, 0.39), rng.uniform(0.0, 1.0, (n_runs, 3))
     q[0] = 1.0, 0.9, 0.0
     bound = corner_bound(start, q)
-    ours = Worst("how far the others stay below what the condition allows")
+    ours = Worst("what the condition allows minus what the others reach")
     for update in updates:
         chosen = as_update(update)
         path = chosen.policy(follow(chosen, q, 0.3, n_steps, parameters(chosen, start)))
@@ -531,7 +531,7 @@ def check_escape(
     values : sequence of sequences of float
         The values, with the second action the second best.
     """
-    ours = Worst("the distance from the closest bound, in steps,")
+    ours = Worst("the distance in steps from the closest bound")
     rows = []
     for update in updates:
         for weight in weights:

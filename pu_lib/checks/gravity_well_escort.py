@@ -50,7 +50,7 @@ def check_pg_es_only_p_above_one(
     if np.any(update.step(parameters(update, pi), q, float(exact(weight))) <= 0):
         return Verdict(Status.OPEN, None, f"With p = {p:g} a parameter crosses zero.")
     _, lead = certified_margin(update, case, weight)
-    ours = Worst("the margin of the condition")
+    ours = Worst("the gain of the best action minus that of any other")
     ours.add(float(lead), p=p, pi=case.pi, q=case.q, weight=weight)
     return judged(ours)
 
@@ -76,7 +76,7 @@ def check_pg_es_decrease(
     many : Case
         A policy and values at which it does so with p = 1.
     """
-    ours = Worst("what the greedy action loses")
+    ours = Worst("the loss of the greedy action")
     cases = [(p, factor, ESCORT_CASE) for p in exponents for factor in ("keep", "drop")]
     rows = []
     for p, factor, case in [*cases, (1.0, "keep", many)]:
@@ -198,7 +198,7 @@ def check_pg_es_contained(
     q = rng.uniform(0.0, 1.0, pi.shape)
     fails = margin(inner, pi, q, weight) < -1e-6 * weight
     lead = margin(outer, pi, q, weight)[fails]
-    ours = Worst("by how much the other one fails there, relative to the weight,")
+    ours = Worst("the failure of the other one there, relative to the weight,")
     worst = int(np.argmax(lead))
     ours.add(
         float(weight - lead[worst] / weight),

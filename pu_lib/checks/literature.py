@@ -291,7 +291,7 @@ def check_linear(softmax_too: bool = False, by_error: bool = False, n: int = 16)
     -------
     Verdict
     """
-    worst, apart = Worst("the probability of the best arm, on the right side of 1/2,"), 0
+    worst, apart = Worst("the room"), 0
     for i, (features, rewards) in enumerate(_arms(n)):
         best = int(np.argmax(rewards))
         seen = features @ np.linalg.lstsq(features, rewards, rcond=None)[0]

@@ -125,7 +125,7 @@ def check_regret(failure: float = 1.0, n_steps: int = 2000, n_runs: int = 2000) 
     -------
     Verdict
     """
-    worst = Worst("the bound minus the mean regret, less 4 standard errors,")
+    worst = Worst("the bound minus the mean regret and 4 standard errors")
     for eta, gap in ((0.05, 0.2), (0.1, 0.3), (0.2, 0.5)):
         regret = lit.sampled_regret(eta, gap, n_steps, n_runs)
         error = float(regret.std(ddof=1) / np.sqrt(n_runs))
@@ -202,7 +202,7 @@ def check_off_policy(decay: float = 0.12, n_processes: int = 2, n_steps: int = 1
     -------
     Verdict
     """
-    worst = Worst("0.9 times the gap after a tenth of the run minus the gap at its end,")
+    worst = Worst("0.9 times the gap after a tenth of the run minus the gap at its end")
     for seed in range(n_processes):
         mdp, theta, gaps = _unseen(seed), np.zeros((5, 3)), []
         behaviour = mdp.evaluate(np.full((5, 3), 1.0 / 3.0)).occupancy * (1.0 - mdp.discount)

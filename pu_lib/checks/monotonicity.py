@@ -105,7 +105,7 @@ def check_example_digits(
     Verdict
         The margin is half a unit of the last digit minus the larger error.
     """
-    worst = Worst("half a unit of the last digit minus the error")
+    worst = Worst("5e-6 minus the error of the printed value")
     with ctx.workprec(256):
         step = certified_step(update, PAPER_THETA, PAPER_Q, 1)
         for value, printed in ((step.v, before), (step.new_v, after)):
@@ -338,7 +338,7 @@ def check_proposition_2(update: str | Update = "mce", n: int = 3000) -> Verdict:
         the tolerance of 1e-12 / (1 - discount) that solving for the values allows.
     """
     rng, chosen = np.random.default_rng(15), as_update(update)
-    worst = Worst("the change of a value plus the rounding allowed")
+    worst = Worst("the room of the change of a value")
     for _ in range(n):
         mdp = small_mdp(rng)
         shape = (mdp.n_states, mdp.n_actions)

@@ -118,7 +118,7 @@ def check_theorem_2(
     before = 1.0 / (2.0 + np.append(0.0, spent[:-1]))
     ours.add(_room(masses, before), problem="growing weights")
     products = masses * spent**power
-    printed = Worst("the largest gap times the sum up to T before the tenth step, less that after,")
+    printed = Worst("the largest gap times the sum up to T before the tenth step minus that after")
     printed.add(
         float(products[:10].max() - products[10:].max()), rewards="(1, 0)", weights="(t + 1) kappa"
     )
@@ -146,7 +146,7 @@ def check_constants(factor: float = 0.5, n_steps: int = 600, reverse: bool = Fal
         Take the printed sign, at least, for the corrected one.
     """
     ours = Worst("the room of the bounds, relative to them,")
-    printed = Worst("the mass relative to its bound, less one,")
+    printed = Worst("the mass over its bound, minus 1,")
     rows = []
     for name in unique_instances():
         mdp, facts, trajectory, start = settled_run(name, n_steps)
@@ -489,7 +489,7 @@ def check_di_finite(
     update : str or Update
         DI in the claim.
     """
-    ours = Worst("proved less needed steps")
+    ours = Worst("the number of steps proved minus the number needed")
     rows = []
     for name, mdp in (instances() | unique_instances()).items():
         facts = structure(mdp)

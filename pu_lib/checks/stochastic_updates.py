@@ -250,7 +250,7 @@ def check_sampled_action(
     claimed : Fraction
         The probability to end at the first one for ever.
     """
-    worst = Worst("probability to be stuck at the worse action, minus the claimed one")
+    worst = Worst("the probability to be stuck at the worse action minus the claimed one")
     probability, steps = stuck_probability(rewards, lambda t: Fraction(1, t + 1))
     stuck = probability if exact(rewards[0]) < exact(rewards[1]) else Fraction(0)
     worst.add(float(stuck - claimed), rewards=str(rewards), probability=str(stuck), steps=steps)
@@ -341,7 +341,10 @@ def check_constant_softmax(
     n_steps : int
         Updates a run; 100 runs a weight.
     """
-    chosen, worst = as_update(update), Worst("the better action in the worst run, minus 0.9,")
+    chosen, worst = (
+        as_update(update),
+        Worst("the probability of the better action in the worst run minus 0.9"),
+    )
     for weight in weights:
         worst.add(_least(chosen, GAMBLE, weight, n_steps) - 0.9, update=chosen.name, weight=weight)
     return judged(worst)
@@ -431,7 +434,7 @@ def check_necessary(
     n_steps : int
         Updates a run; 100 runs a weight.
     """
-    unit = "0.9 minus the better action in the worst run"
+    unit = "0.9 minus the probability of the better action in the worst run"
     ours, printed = Worst(unit), Worst(unit)
     for updates, worst in ((needing, ours), (without, printed)):
         for update in map(as_update, updates):
@@ -461,7 +464,7 @@ def check_argument(schedule: str = "constant", factor: float = 1.0) -> Verdict:
     factor : float
         How many times as many updates the decaying weights are to need, at least.
     """
-    worst = Worst("updates more than the decaying weights have to take")
+    worst = Worst("the number of updates under decaying weights minus that under constant ones")
     ns, etas = (10, 100, 1000), ("0.1", "0.5", "1")
     for name, eta in product(PAPER, etas):
         fast, slow = (counts(ns, name, eta, kind) for kind in (schedule, "inverse-sqrt"))

@@ -88,7 +88,7 @@ def check_threshold(needed: float = 1.0, eta: Number = "0.02") -> Verdict:
     eta : int, Fraction, str or float
         The weight; the smaller, the nearer n' - n is to its limit.
     """
-    worst = Worst("what the deficit leaves to its integer part")
+    worst = Worst("minus the distance of the number saved from the integer part")
     for actions in range(3, 16):
         start, deficit = Fraction(1, actions), bounds.small_step_deficit(actions)
         # travel time from the log-odds of 1/K to 0, in steps
@@ -192,7 +192,7 @@ def check_theorem_4_i_softmax(
     update : str or Update
         The update that is to obey it.
     """
-    ours, printed = Worst(f"n' - (n + {extra})"), Worst("n' - n")
+    ours, printed = Worst(f"n' minus n + {extra}"), Worst("n' minus n")
     compare(ours, lambda n, *_: n + extra, SMALL_NS, update=update, starts=starts)
     compare(printed, lambda n, *_: n, (2, 3, 10), update=update, etas=("5",), starts=("1/20",))
     return judged(ours, printed)
@@ -232,7 +232,7 @@ def check_escort(instances: Sequence[Instance] = VARIANTS) -> Verdict:
     instances : sequence of (p, factor, eta, n, start)
         Where to count.
     """
-    worst = Worst("n' - n")
+    worst = Worst("n' minus n")
     for p, factor, eta, n, start in instances:
         process: dict[str, Any] = {"p": p, "factor": factor, "starts": (start,)}
         compare(worst, lambda n, *_: n, (n,), etas=(eta,), update="pg-es", **process)
@@ -271,7 +271,7 @@ def check_escort_retraces(
     extra, exponents, factor, starts :
         The claim checked, n' >= n + extra, and the escort updates it is checked on.
     """
-    worst = Worst(f"n' - (n + {extra})")
+    worst = Worst(f"n' minus n + {extra}")
     ns, etas = (1, 2, 3, 10, 50, 100), ("0.05", "0.5", "1.5", "1.8", "3", "5", "20")
     for p in exponents:
         dead = (4 / exact(p),) if factor == "keep" else ()

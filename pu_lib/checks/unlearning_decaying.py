@@ -251,7 +251,7 @@ def check_lemma(
     dip : float
         X_1 of the sequence that the printed lemma allows to be negative.
     """
-    ours, printed = Worst("the bound minus X_n"), Worst("the bound minus X_n")
+    ours, printed = Worst("the bound minus $X_n$"), Worst("the bound minus $X_n$")
 
     def decay(k: int) -> float:
         return float((k + 1.0) ** -power)

@@ -50,7 +50,7 @@ def check_cause(
     symmetric, asymmetric : sequence of str or Update
         The updates whose steps for q and -q cancel, and those that are to need fewer than n.
     """
-    ours, printed = Worst("the room"), Worst("n' - n")
+    ours, printed = Worst("the room"), Worst("n' minus n")
     rng = np.random.default_rng(3)
     for update in map(as_update, symmetric):
         for _ in range(50):
@@ -92,7 +92,7 @@ def check_shrinks(p: float = 1.0, start: float = 0.5) -> Verdict:
     start : float
         The :math:`\pi(a_1)` from which the gradients are followed; escort parameters have norm 1.
     """
-    unit = "what the length of the gradient loses in a step"
+    unit = "the length of the gradient before a step minus that after"
     ours, printed = Worst(unit), Worst(unit)
     pi = np.linspace(start, 1.0, 201)
     _fall(ours, pi, math.sqrt(2.0) * pi * (1.0 - pi), policy="softmax")
@@ -127,7 +127,7 @@ def check_escort_threshold(
     threshold : callable
         The smallest :math:`\pi(a_1)`, a function of p.
     """
-    worst, step = Worst("change in the right direction"), 1e-3
+    worst, step = Worst("the change in the right direction"), 1e-3
     for p in (1.1, 1.5, 2.0, 3.0, 5.0, 20.0):
         first = threshold(p)
         grid = np.linspace(first, 1.0, 200)

@@ -507,7 +507,7 @@ def check_paths(
     pi, q = rng.dirichlet(np.full(4, 5.0), size=100), rng.random((100, 4))
     q[:, 0] = 1.5
     weights = 10.0 ** rng.uniform(-2, 1, size=20)
-    worst = Worst("the tolerance minus the error of the shape")
+    worst = Worst("the room")
     drift = _odds_change(as_update(straight), pi, q, weights)
     worst.add(_below(drift, 1e-10), path=f"{as_update(straight).name}: odds kept")
     turn = _direct_turn(pi, q, weight, centred)

@@ -22,7 +22,7 @@ from pu_lib.claims import (
     recorded,
     sentence_of,
 )
-from pu_lib.proved import Proof, proofs_of
+from pu_lib.proved import Proof, proofs_of, theorem_link
 from pu_lib.updates import UPDATES, label_of
 from pu_lib.verdict import Check, Status, badge
 from pu_lib.wording import prose
@@ -147,13 +147,12 @@ def _judgement(claim: Claim) -> str:
         "How bad it is": "" if claim.severity is None else html.escape(claim.severity.value),
         "What is true": prose(claim.correction),
         "What was measured": prose(row.get("found", row.get("summary", ""))),
-        "Machine-checked": ", ".join(_theorem(proof) for proof in theorems),
-        "Last run": f"{row['seconds']:.2g} s" if row else "",
+        "Machine-checked": ", ".join(theorem_link(proof) for proof in theorems),
         "Where": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>, '
         f"on section {html.escape(claim.section)} of the paper",
     }
     listed = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items() if fact)
-    scope = claim.scope.value + (", machine-checked" if theorems else "")
+    scope = claim.scope.value + _mark(theorems)
     said = f": {prose(sentence_of(claim))}" if claim.sentence else ""
     return (
         f'<details class="claim"><summary>{badge(claim.status)} <small>{scope}</small>{said}'
@@ -161,10 +160,12 @@ def _judgement(claim: Claim) -> str:
     )
 
 
-def _theorem(proof: Proof) -> str:
-    """Return a theorem of Rocq as a link to where it stands beside the claim."""
-    name = html.escape(proof.theorem)
-    return f'<a href="machine-checked.html#{name}"><code>{name}</code></a>'
+def _mark(theorems: Sequence[Proof]) -> str:
+    """Say whether a claim, or a part of it, is machine-checked."""
+    if not theorems:
+        return ""
+    whole = any(not proof.part for proof in theorems)
+    return ", machine-checked" if whole else ", in part machine-checked"
 
 
 def _printed(claim: Claim) -> str:
@@ -311,15 +312,13 @@ def _how_bad(claim: Claim) -> str:
 
 
 def _standing(claim: Claim) -> str:
-    """Return a statement as printed, the sentence on it, and its repair."""
-    said = prose(sentence_of(claim)) if claim.sentence else prose(claim.wrong)
-    theorems = " and ".join(map(_theorem, proofs_of(claim.id)))
+    """Return a statement as printed, what breaks it and what is true, and where that is proved."""
+    theorems = " and ".join(map(theorem_link, proofs_of(claim.id)))
     facts = {
         "Printed": prose(claim.statement),
-        "Found": said,
-        "Repaired": prose(claim.correction),
+        "What stands": prose(f"{sentence_of(claim)} {claim.correction}".strip()),
         "Proved": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>'
-        + (f", by machine as {theorems}" if theorems else ""),
+        + (f", by machine: {theorems}" if theorems else ""),
     }
     listed = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items() if fact)
     return f"<dl>{listed}</dl>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from pu_lib.claims import ledger
+from pu_lib.claims import Scope, ledger
 from pu_lib.proved import Proof, proofs, version
 from pu_lib.show.ledger import Html, prose
 
@@ -20,10 +20,8 @@ def _proof(proof: Proof) -> str:
     statements = {claim.id: claim for claim in ledger()}
     claims = [statements[claim] for claim in proof.claims]
     says = "".join(
-        f'<p><a href="{claim.chapter}.html">{html.escape(claim.number)}</a> '
-        f"<code>{html.escape(claim.id)}</code>: {prose(claim.statement)}"
-        + (f" <em>{prose(claim.correction)}</em>" if claim.correction else "")
-        + "</p>"
+        f'<p><a href="{claim.chapter}.html">{html.escape(claim.number)}</a>'
+        f"{'' if claim.scope is Scope.BOOK else ', as printed'}: {prose(claim.statement)}</p>"
         for claim in claims
     )
     axioms = ", ".join(
@@ -31,8 +29,8 @@ def _proof(proof: Proof) -> str:
     )
     return (
         f'<section class="machine-checked" id="{html.escape(proof.theorem)}">'
-        f"<h3><code>{html.escape(proof.theorem)}</code></h3>"
-        f"{says}<p>What is proved: {html.escape(proof.covers)}</p>"
+        f"<h3>{html.escape(proof.title)}</h3>{says}"
+        f"<p>Proved as <code>{html.escape(proof.theorem)}</code>: {prose(proof.covers)}</p>"
         f'<pre tabindex="0">{html.escape(proof.statement)}</pre>'
         f'<p class="machine-foot"><code>{html.escape(proof.file)}</code>, Rocq '
         f"{html.escape(version())}; it rests on {axioms}.</p></section>"

@@ -109,6 +109,28 @@ def test_the_sentences_of_the_ledger_on_the_escort_update_are_measured() -> None
     assert [case[:17] for case in exceptions["convergence"]] == ["exactly weight 64"]
 
 
+def test_di_arrives_where_its_scores_are_fitted_before_the_projection() -> None:
+    entry = measure("di", "deep")
+    assert {case.case: case.entry for case in entry.exceptions} == {
+        "scores fitted before the projection": "yes"
+    }
+    # only DI has that second way
+    assert measure("npg", "deep").entry == "no"
+    assert not measure("npg", "deep").exceptions
+
+
+def test_a_fit_of_all_states_is_di_in_a_table() -> None:
+    """Features that tell states apart: 200 steps of weight 5 one way, then one step back."""
+    q = np.array([[[1.0, 0.8, 0.0], [0.0, 1.0, 0.9]]])
+    pi = table._fitted(np.eye(2)[np.newaxis], q)
+    np.testing.assert_allclose(pi, [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]], atol=1e-12)
+
+
+def test_a_probability_near_one_is_not_rounded_to_it() -> None:
+    assert table._probability(0.9996) == "1, up to a thousandth"
+    assert table._probability(0.9974) == "0.997 or more"
+
+
 @pytest.fixture
 def sixth() -> Iterator[str]:
     class Halved(ModifiedCrossEntropy):

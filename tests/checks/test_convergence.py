@@ -73,9 +73,20 @@ def test_the_equivalence_is_decided_by_what_is_left_of_the_gap() -> None:
 
 def test_pieces_of_theorem_1_are_found_in_its_verdict() -> None:
     verdict = checks.check_theorem_1()
-    assert verdict.margin == checks.check_lemma_9().margin
-    statuses = [row["status"] for row in verdict.evidence]
-    assert statuses == ["holds"] * 4 + ["holds with a correction"]
+    margins = {row["part"]: row["margin"] for row in verdict.evidence}
+    assert margins["necessary to guarantee it (Lemma 9)"] == checks.check_lemma_9().margin
+    assert verdict.margin == min(margins.values())
+    assert [row["status"] for row in verdict.evidence] == ["holds"] * 5
+
+
+def test_a_finite_sum_of_weights_does_harm_only_where_the_state_is_entered_again() -> None:
+    verdict = checks.check_lemma_9()
+    gaps = {(row["case"], row["sum of weights"]): row for row in verdict.evidence}
+    assert [gap["q* - q at the end"] > 1e-9 for gap in gaps.values()] == [True] * 3 + [False] * 2
+    assert all(gap["v* - v at the end"] > 0 for gap in gaps.values())
+    # the more weight, the smaller the gap
+    again = [gaps["entered again", total]["q* - q at the end"] for total in (0.5, 2.0, 8.0)]
+    assert again == sorted(again, reverse=True)
 
 
 def test_structure_of_the_chain_with_a_tie() -> None:

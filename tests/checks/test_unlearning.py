@@ -334,7 +334,7 @@ def test_a_check_reports_the_number_worked_out_by_hand():
 
 def test_a_sentence_of_a_check_names_what_it_was_given():
     words = checks.check_theorem_4_i_softmax(extra=5).summary
-    assert "n' - (n + 5)" in words
+    assert "n' minus n + 5" in words
     assert "update = ce" in checks.check_theorem_4_i_softmax(update="ce").summary
 
 
