@@ -47,6 +47,8 @@ __all__ = [
 ]
 
 Number: TypeAlias = "int | Fraction | str | float"
+"""A rational number, written as an integer, a fraction, a float or text such as ``"3/10"``."""
+
 T = TypeVar("T")
 
 

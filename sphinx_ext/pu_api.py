@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from enum import Enum
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,7 @@ from typing import Any
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
+from sphinx.ext.napoleon import GoogleDocstring
 from sphinx.util.docutils import SphinxDirective
 from sphinx_codeautolink.extension import block
 
@@ -76,9 +78,15 @@ def _documented(module: ModuleType, member: str) -> list[str]:
     if inspect.isclass(thing):
         # the fields of a named tuple are told in its text
         members = [] if issubclass(thing, tuple) else ["   :members:"]
-        return [f".. autoclass:: {full}", *members, "   :show-inheritance:"]
-    kind = "autofunction" if callable(thing) and hasattr(thing, "__name__") else "autodata"
-    return [f".. {kind}:: {full}"] + (["   :no-value:"] if kind == "autodata" else [])
+        values = (
+            ["   :undoc-members:", "   :member-order: bysource"] if issubclass(thing, Enum) else []
+        )
+        bases = [] if thing.__bases__ == (object,) else ["   :show-inheritance:"]
+        return [f".. autoclass:: {full}", *members, *values, *bases]
+    if callable(thing) and hasattr(thing, "__name__"):
+        return [f".. autofunction:: {full}"]
+    # defaults in signatures are names: what a number is stands with the name
+    return [f".. autodata:: {full}"] + ([] if isinstance(thing, int | float) else ["   :no-value:"])
 
 
 def _as_rst(lines: list[str]) -> list[str]:
@@ -94,6 +102,16 @@ def quiet_titles(
         for i in range(len(lines) - 1, 0, -1):
             if lines[i] and set(lines[i]) == {"-"} and len(lines[i]) == len(lines[i - 1]):
                 lines[i - 1 : i + 1] = [f".. rubric:: {lines[i - 1]}", ""]
+
+
+def no_call(app: Sphinx, what: str, name: str, thing: Any, *given: Any) -> tuple[str, str] | None:
+    """Leave out the signature of an enumeration, which nobody calls."""
+    return ("", "") if inspect.isclass(thing) and issubclass(thing, Enum) else None
+
+
+def read_whole(text: GoogleDocstring) -> tuple[str, list[str]]:
+    """Read a variable's text as it stands; napoleon takes what precedes a colon for its type."""
+    return "", type(text)(text._consume_to_end(), text._config).lines()
 
 
 class _Analyser(block.CodeBlockAnalyser):
@@ -143,7 +161,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # the package hides its module of that name behind a string
     linking = sys.modules["sphinx_codeautolink.extension"]
     linking.CodeBlockAnalyser, linking.link_html = _Analyser, link_blocks
+    GoogleDocstring._consume_inline_attribute = read_whole
     app.connect("autodoc-process-docstring", quiet_titles)
+    app.connect("autodoc-process-signature", no_call)
     app.add_directive("api", ApiDirective)
     app.add_directive("proofs", ProofsDirective)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,6 +6,8 @@ import inspect
 import pkgutil
 import re
 from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -13,6 +15,7 @@ from numpydoc.validate import validate
 
 import pu_lib
 from pu_lib.kernels import KERNELS
+from sphinx_ext.pu_api import public_names
 
 WANTED = {
     "GL08",  # there is a docstring
@@ -51,6 +54,7 @@ def public(module: ModuleType) -> list[str]:
     return names
 
 
+PAGES = sorted((Path(__file__).parent.parent / "book" / "api").glob("*.md"))
 PUBLIC = [f"{name}.{member}" for name in modules() for member in public(import_module(name))]
 
 
@@ -82,6 +86,21 @@ def test_a_docstring_is_whole(name: str) -> None:
     if _raises(thing) and "Raises\n" not in (inspect.getdoc(thing) or ""):
         problems.append("it raises an error and has no section Raises")
     assert not problems, "\n".join([name, *problems])
+
+
+@pytest.mark.parametrize("name", [f"pu_lib.{page.stem}" for page in PAGES])
+def test_a_variable_in_the_reference_says_what_it_holds(name: str) -> None:
+    module = import_module(name)
+    shown = public_names(module)
+    silent = [
+        ast.unparse(target)
+        for statement, after in pairwise([*ast.parse(inspect.getsource(module)).body, ast.Pass()])
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
+        for target in getattr(statement, "targets", None) or [statement.target]
+        if ast.unparse(target) in shown
+        and not (isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant))
+    ]
+    assert not silent, f"{name}: a sentence below each, or its page shows the text of its type"
 
 
 def _told_elsewhere(thing: object) -> bool:

@@ -3,8 +3,11 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 from pu_formulas import formulas_of, typeset_pages
+from sphinx.ext.napoleon import Config, GoogleDocstring, NumpyDocstring
 
+from sphinx_ext.pu_api import read_whole
 from sphinx_ext.pu_book import list_titles, number_by_chapter
 
 
@@ -57,3 +60,13 @@ def test_formulas_are_typeset_where_they_stand_and_once(tmp_path: Path) -> None:
     assert "mjx-container" in sheet
     assert "://" not in sheet
     assert formulas_of(typeset) == []
+
+
+def test_what_precedes_a_colon_is_no_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "The domains: those of the paper.\n\nRaises\n------\nKeyError\n    If there is none."
+    assert ":type: The domains" in str(NumpyDocstring(text, Config(), what="data", name="x"))
+    monkeypatch.setattr(GoogleDocstring, "_consume_inline_attribute", read_whole)
+    read = str(NumpyDocstring(text, Config(), what="data", name="x"))
+    assert "The domains: those of the paper." in read
+    assert ":type:" not in read
+    assert ":raises KeyError: If there is none." in read

@@ -40,10 +40,9 @@ def main() -> int:
         page = browser.new_page(color_scheme="light")
         page.goto(page_file.as_uri(), timeout=120_000)
         page.wait_for_timeout(3000)  # the widgets draw their first frames
-        page.pdf(
+        page.pdf(  # the margins are those of the style sheet
             path=PDF,
             format="A4",
-            margin={"top": "18mm", "bottom": "18mm", "left": "20mm", "right": "20mm"},
             display_header_footer=True,
             header_template="<span></span>",
             footer_template=NUMBER,

@@ -30,14 +30,14 @@ Floats = NDArray[np.float64]
 class Problem(Tables):
     """A process laid out for simulation, and a goal.
 
+    What is not described here is as in `Tables`.
+
     Attributes
     ----------
     threshold : float
         The performance to reach.
     baseline_performance, optimal_performance : float
         The ends of the scale of normalised performance.
-
-    The others are those of `Tables`.
     """
 
     threshold: float

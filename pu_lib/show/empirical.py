@@ -444,7 +444,7 @@ def draw_details(table: pd.DataFrame | None = None, at_most: int = 16) -> BookFi
     ax.axvline(1.0, color=GREY, linewidth=0.9)
     ax.set(
         xscale="log",
-        xlabel="restricted mean with the detail changed,\nover that without",
+        xlabel="ratio of\nrestricted means",
         yticks=range(len(ranked)),
         yticklabels=ranked["detail"],
         ylim=(len(ranked) - 0.5, -0.5),
@@ -480,7 +480,7 @@ def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
         scores.plot(part["eta"], part["z"], "o", color=colour, markersize=3.5)
     ax.plot([], [], "o", color=INK, markerfacecolor="white", label="published points")
     ax.set(xscale="log", yscale="log", ylabel="trajectories to threshold (mean)")
-    ax.legend()
+    fig.legend(loc="outside lower center", ncols=3, fontsize=8.5)
     for level in (-2.0, 2.0):
         scores.axhline(level, color=GREY, linewidth=0.8, linestyle=":")
     scores.set(xlabel=_AXES["eta"], ylabel="$z$")

@@ -12,10 +12,9 @@ a fixed point of the composed map of one period, in the plane :math:`\sum_a x_a 
 **Krawczyk test**: for a box :math:`X` with centre :math:`c`, a matrix :math:`Y` close to
 :math:`(F'(c)-I)^{-1}` and an enclosure :math:`F'(X)` of the derivatives on the box,
 
-.. math:: K = c - Y\,(F(c)-c) + \bigl(I - Y\,(F'(X)-I)\bigr)(X-c)
-   \subset \mathrm{int}\,X \implies F \text{ has exactly one fixed point in } X,
-   \text{ and it lies in } K .
+.. math:: K = c - Y\,(F(c)-c) + \bigl(I - Y\,(F'(X)-I)\bigr)(X-c) \subset \mathrm{int}\,X
 
+implies that :math:`F` has exactly one fixed point in :math:`X`, and that it lies in :math:`K`.
 Second, the period is run from these boxes with the exact values of the policy, and each greedy
 action that was assumed must be the strict argmax. Every number is an Arb ball, so that a
 comparison that comes out true is true. The orbit attracts when the derivative of each state's

@@ -457,6 +457,7 @@ def _sparsemax_kernel(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_act
 
 
 SPARSEMAX = Sparsemax()
+"""The one instance of `Sparsemax`, which is not registered."""
 
 
 # The best that linear scores can do

@@ -56,12 +56,21 @@ __all__ = [
 ]
 
 BLOCK = 1000
+"""How many MDPs a block of the committed result has."""
+
 TOLERANCE = 1e-6
+"""A value that drops by more than this in the second half of a run still moves."""
+
 SUSPECT = 1e-3
+"""A value that drops by more than this at the end of the longest horizon makes a suspect."""
+
 FAR = 0.05
+"""A run that ends further than this from the optimal values is far from them."""
+
 HORIZONS = (2_000, 40_000, 800_000)
 WEIGHTINGS = ("constant", "on-policy")
 FAMILIES = ("three", "four", "near")
+"""Where the MDPs come from; the module's text describes the three families."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -89,6 +98,8 @@ class Batch:
 class Record:
     """What a number of runs looked like.
 
+    Drops and gaps are relative to the largest optimal value in modulus, or to 1.
+
     Attributes
     ----------
     mdps : int
@@ -103,8 +114,6 @@ class Record:
         The largest drop in the second half of the longest horizon.
     largest_gap : float
         The largest remaining distance to the optimal values.
-
-    Drops and gaps are relative to the largest optimal value in modulus, or to 1.
     """
 
     mdps: int
