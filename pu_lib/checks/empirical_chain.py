@@ -84,8 +84,9 @@ def expected_order(
             (then, "share of pairs flipped end first", ordered, 0.75),
         ):
             parts.append(Part(f"{label_of(u)}: {words}", over_runs(share), needed, ratio=False))
+    jumping = min(part.value for part in first)
     told = {
-        "jumping": percent(min(part.value for part in first), 0),
+        "jumping": "every run" if jumping == 1.0 else f"{percent(jumping, 0)} of the runs or more",
         "least ordered": percent(min(part.value for part in then), 0),
         "most ordered": percent(max(part.value for part in then), 0),
         "in order": sum(part.holds() for part in then),
