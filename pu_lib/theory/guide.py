@@ -4,10 +4,10 @@ One function a situation, each returns a number for every update; `measure` runs
 ``empirical/data/guide.json`` keeps what it found. The page shows the kept numbers. A test measures
 them again and holds every recommendation against them.
 
-Where an update learns from exact values in a table, a larger weight is nearly always better, and
-there is no best one: `exact`, `changing`, `many` and `ties` compare at one weight for all, and so
-does `sampled`, where a smaller weight is always safer. `off_policy`, `linear` and `network` compare
-each update at its own best.
+With exact values in a table DI, CE and MCE are the faster the larger the weight, and have no best
+one: `exact`, `changing`, `many` and `ties` compare at one weight for all. So does `sampled`, where
+smaller weights are safer. `off_policy`, `linear` and `network` compare each update at its own best
+of those tried.
 """
 
 from __future__ import annotations
