@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pu_lib.checks.parts import (
     CROSS,
@@ -18,12 +19,13 @@ from pu_lib.checks.parts import (
     SCHEMES,
     SIMILAR,
     Part,
+    ends,
     judge_parts,
     over_runs,
     slower,
 )
-from pu_lib.empirical.bootstrap import draws
 from pu_lib.empirical.curves import (
+    LONG,
     RANGE,
     after_shift,
     best_of,
@@ -33,6 +35,7 @@ from pu_lib.empirical.curves import (
     curve_of,
     factor_apart,
     long_chains,
+    over,
     over_di,
     value_at,
 )
@@ -40,11 +43,13 @@ from pu_lib.empirical.interventions import walled
 from pu_lib.empirical.results import (
     FIXED_RATES,
     PANELS,
+    Curves,
     Runs,
     results_of,
 )
 from pu_lib.updates import PAPER, label_of
 from pu_lib.verdict import Verdict, check
+from pu_lib.wording import percent
 
 CHAINS = tuple(f"chain/{scheme}" for scheme in SCHEMES)
 LENGTHS = ("length/LowOffPol", "length/HiOffPol")
@@ -66,20 +71,27 @@ def expected_order(
     """
     from pu_lib.empirical.live import flip_times
 
-    parts = []
+    first: list[Part] = []
+    then: list[Part] = []
     for u in updates:
         flips = [flip_times(u, run) for run in range(runs)]
-        jumped = np.array([[float(f.jumping > len(f.times) / 2) for f in flips]])
-        ordered = np.array([[f.ordered_share for f in flips]])
+        jumped = np.array([float(f.jumping > len(f.times) / 2) for f in flips])
+        ordered = np.array([f.ordered_share for f in flips])
         if reverse:
             jumped, ordered = 1.0 - jumped, 1.0 - ordered
-        for words, share, needed in (
-            ("share of runs in which most states first jump", jumped, 0.9),
-            ("share of pairs flipped end first", ordered, 0.75),
+        for parts, words, share, needed in (
+            (first, "share of runs in which most states first jump", jumped, 0.9),
+            (then, "share of pairs flipped end first", ordered, 0.75),
         ):
-            values = np.concatenate([share.mean(axis=1), share[0][draws(runs)].mean(axis=1)])
-            parts.append(Part(f"{label_of(u)}: {words}", values, needed, ratio=False))
-    return judge_parts(parts)
+            parts.append(Part(f"{label_of(u)}: {words}", over_runs(share), needed, ratio=False))
+    jumping = min(part.value for part in first)
+    told = {
+        "jumping": "every run" if jumping == 1.0 else f"{percent(jumping, 0)} of the runs or more",
+        "least ordered": percent(min(part.value for part in then), 0),
+        "most ordered": percent(max(part.value for part in then), 0),
+        "in order": sum(part.holds() for part in then),
+    }
+    return judge_parts([part for pair in zip(first, then, strict=True) for part in pair], told)
 
 
 @check(
@@ -93,9 +105,11 @@ def noexplo_stuck(table: Runs = None, long: str = "chain/NoExplo/10") -> Verdict
     half with 10 states and below it with 5.
     """
     results = results_of(table)
-    parts = []
+    parts, told = [], {}
     for words, name, above in (("10", long, True), ("5", "chain/NoExplo", False)):
         share = results.curves(name).estimates("censored")
+        lost = [best_of(share[:1], u).item() for u in PAPER]
+        told[f"lost with {words}"] = percent(min(lost) if above else max(lost))
         parts += [
             Part(
                 f"{label_of(u)}: smallest censored share, {words} states",
@@ -106,22 +120,28 @@ def noexplo_stuck(table: Runs = None, long: str = "chain/NoExplo/10") -> Verdict
             )
             for u in PAPER
         ]
-    return judge_parts(parts)
+    return judge_parts(parts, told)
 
 
 @check("sec:chainexp/ce-best", moved=DI_AND_CE_EXCHANGED)
 def ce_best(table: Runs = None) -> Verdict:
     """CE and MCE at their best rates are both faster than PG-SM, PG-ES and DI at theirs."""
-    parts = []
+    alone: list[Part] = []
+    exploring: list[Part] = []
     for panel in CHAINS:
         for mark, name in betas(table, panel):
             for s, _, (values,) in both_centres(table, name):
                 lead = bests(values, (*PG, "di")).min(axis=0) / bests(values, CROSS).max(axis=0)
                 words = PANELS[panel].scheme
-                parts.append(
+                (alone if panel == CHAINS[0] else exploring).append(
                     Part(f"{words}, {mark}{s}: best of the others over the slower of CE, MCE", lead)
                 )
-    return judge_parts(parts)
+    told = ends(alone, ("least alone", "most alone")) | {
+        "apart": percent(max(abs(part.value - 1.0) for part in exploring), 1),
+        "compared": len(exploring),
+        "certain": sum(part.holds() for part in exploring),
+    }
+    return judge_parts(alone + exploring, told)
 
 
 @check("sec:chainexp/shift", moved=DI_AND_CE_EXCHANGED)
@@ -176,19 +196,22 @@ def di_dilemma(table: Runs = None) -> Verdict:
     At the lowest rate its time is more than 3 times its best; at the highest its censored share is
     above one half, and larger than the smallest censored share of CE.
     """
-    parts = []
+    slowness, parts, lost = [], [], []
     for mark, name in betas(table, "chain/NoExplo"):
         for s, (curves,), (values,) in both_centres(table, name):
-            slow = value_at(values, curves, "di", curves.axis[0]) / best_of(values, "di")
-            parts.append(Part(f"{mark}{s}: DI at the lowest rate over its best", slow, RANGE))
+            lowest = value_at(values, curves, "di", curves.axis[0])
+            slow = over(lowest, best_of(values, "di"), curves.cap)
+            slowness.append(Part(f"{mark}{s}: DI at the lowest rate over its best", slow, RANGE))
         share = curves.estimates("censored")
         stuck = value_at(share, curves, "di", curves.axis[-1])
+        lost.append(stuck[0])
         parts.append(
             Part(f"{mark}DI's censored share at the highest rate", stuck, 0.5, ratio=False)
         )
         gap = stuck - best_of(share, "ce")
         parts.append(Part(f"{mark}this share less CE's smallest", gap, 0.0, ratio=False))
-    return judge_parts(parts)
+    told = ends(slowness, ("least slow", "most slow")) | {"lost": percent(min(lost))}
+    return judge_parts(slowness + parts, told)
 
 
 @check("sec:chainexp/best-rates", moved=GRADIENTS_EXCHANGED)
@@ -223,19 +246,30 @@ def best_rates(table: Runs = None) -> Verdict:
 def length_pg(table: Runs = None, similar: float = SIMILAR, much: float = MUCH) -> Verdict:
     """On long chains PG-SM and PG-ES are alike, and slower than DI, CE, MCE by more than 2.
 
-    Alike: within a factor 2 in the geometric mean over 10 to 25 states. Slower: the faster of both
-    over the slowest of DI, CE, MCE, in the same mean.
+    Alike: within a factor 2 in the geometric mean over the lengths from 10 states on at which fewer
+    than half of the runs of either are censored; where more are, both times are the cap and their
+    ratio tells nothing. Slower: the faster of both over the slowest of DI, CE, MCE, in the
+    geometric mean over 10 to 25 states; with a time at the cap this is a lower bound.
     """
     parts = []
     for panel in LENGTHS:
         for s, (curves,), (values,) in both_centres(table, panel):
-            slow, fast = (np.log10(long_chains(curves, values, group)) for group in (PG, FAST))
-            alike = 10 ** np.abs((slow[0] - slow[1]).mean(axis=-1))
-            behind = 10 ** (slow.min(axis=0) - fast.max(axis=0)).mean(axis=-1)
+            slow, fast = (long_chains(curves, values, group) for group in (PG, FAST))
+            seen = _reached(curves)[curves.axis >= LONG]
+            alike = 10 ** np.abs(np.log10(slow[0] / slow[1])[..., seen].mean(axis=-1))
+            ratio = over(slow.min(axis=0), fast.max(axis=0), curves.cap)
+            behind = 10 ** np.log10(ratio).mean(axis=-1)
             words = PANELS[panel].scheme
             parts.append(Part(f"{words}, {s}: PG-ES against PG-SM", alike, similar, False))
             parts.append(Part(f"{words}, {s}: faster of both over the slowest other", behind, much))
     return judge_parts(parts)
+
+
+def _reached(curves: Curves) -> NDArray[np.bool_]:
+    """Return at which positions fewer than half of the runs of PG-SM and of PG-ES are censored."""
+    share = curves.point("censored")
+    rows = [PAPER.index(u) for u in PG]
+    return np.asarray((share[rows] < 0.5).all(axis=0))
 
 
 @check("sec:chainexp/length-es-variance", moved=GRADIENTS_EXCHANGED)
@@ -243,20 +277,27 @@ def length_es_variance(table: Runs = None) -> Verdict:
     """PG-ES varies more between runs than PG-SM, because it sometimes does not get there.
 
     The standard deviation of log10 of the time, averaged over the lengths at which fewer than half
-    of the runs of either are censored, is larger for PG-ES; and so is the censored share there.
+    of the runs of either are censored, is larger for PG-ES; and so is the censored share there. How
+    many are censored there in plain floats is told of the committed runs, and counts for nothing.
     """
-    parts = []
+    parts: list[Part] = []
+    told: dict[str, int] = {}
     results = results_of(table)
     for panel in LENGTHS:
         curves = results.curves(panel)
-        share = curves.point("censored")[:2]
-        reached = (share < 0.5).all(axis=0)
+        reached = _reached(curves)
         times = np.log10(curves.steps[:, :2][:, :, reached])
         lost = curves.censored[:, :2][:, :, reached]
         chosen = [slice(None), *curves.draws]
         spread = np.stack([times[d].std(axis=0).mean(axis=-1) for d in chosen])
         gone = np.stack([lost[d].mean(axis=(0, 2)) for d in chosen])
         words = PANELS[panel].scheme
+        counted = zip(("PG-SM", "PG-ES"), lost.sum(axis=(0, 2)), strict=True)
+        told |= {f"{words}, {name}": int(n) for name, n in counted}
+        told[f"{words}, runs"] = lost[:, 0].size
+        if table is None:
+            floats = results.of(PANELS[panel].in_floats).censored[:, 0]
+            told[f"{words}, in floats"] = int(floats[:, reached].sum())
         parts.append(
             Part(
                 f"{words}: spread of PG-ES less PG-SM, decades",
@@ -270,7 +311,7 @@ def length_es_variance(table: Runs = None) -> Verdict:
                 f"{words}: censored share of PG-ES less PG-SM", gone @ [-1.0, 1.0], 0.0, ratio=False
             )
         )
-    return judge_parts(parts)
+    return judge_parts(parts, told)
 
 
 @check("sec:chainexp/length-fast", moved=slower("update", "di", 20))
@@ -324,12 +365,14 @@ def duplicates_ce(table: Runs = None) -> Verdict:
 )
 def duplicates_mce(table: Runs = None) -> Verdict:
     """With duplicates MCE is slightly delayed: slower than CE by a factor between 1 and 2."""
-    parts = []
+    slower, parts = [], []
     ratios = zip(over_di(table, "mce"), over_di(table, "ce"), strict=True)
     for (s, copies, mce), (_, _, ce) in ratios:
-        parts.append(Part(f"{copies:g} optimal actions, {s}: MCE over CE", mce / ce))
+        slower.append(Part(f"{copies:g} optimal actions, {s}: MCE over CE", mce / ce))
         parts.append(Part(f"{copies:g} optimal actions, {s}: the same ratio", mce / ce, 2.0, False))
-    return judge_parts(parts)
+    behind = [part.what.partition(":")[0] for part in slower if part.holds()]
+    told = {"compared": len(slower), "slower": len(behind), "where": "; ".join(behind) or "nowhere"}
+    return judge_parts(slower + parts, told)
 
 
 @check(

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pu_lib.checks.parts import (
     CROSS,
@@ -20,11 +21,11 @@ from pu_lib.checks.parts import (
     SCHEMES_EXCHANGED,
     SIMILAR,
     Part,
+    ends,
     judge_parts,
     over_runs,
     slower,
 )
-from pu_lib.empirical.bootstrap import draws
 from pu_lib.empirical.curves import (
     CENTRES,
     RANGE,
@@ -37,6 +38,7 @@ from pu_lib.empirical.curves import (
     curve_of,
     factor_apart,
     greedy_times,
+    over,
     value_at,
 )
 from pu_lib.empirical.interventions import greedy_with_noise, wrong_share
@@ -50,6 +52,9 @@ from pu_lib.empirical.results import (
 )
 from pu_lib.updates import PAPER, label_of
 from pu_lib.verdict import Status, Verdict, check
+from pu_lib.wording import percent
+
+Ints = NDArray[np.int64]
 
 
 @check("sec:randommdps/exploration", moved=slower("scheme", "NoExplo", 50))
@@ -60,9 +65,10 @@ def exploration(table: Runs = None) -> Verdict:
     either scheme.
     """
     parts = []
-    for s, _, (no, low) in both_centres(table, "random-mdp/NoExplo", "random-mdp/LowOffPol"):
+    panels = ("random-mdp/NoExplo", "random-mdp/LowOffPol")
+    for s, (curves, _), (no, low) in both_centres(table, *panels):
         for u in PAPER:
-            apart = apart_in_range(curve_of(no, u), curve_of(low, u))
+            apart = apart_in_range(curve_of(no, u), curve_of(low, u), curves.cap)
             parts.append(
                 Part(f"{label_of(u)}, {s}: LowOffPol against NoExplo", apart, SIMILAR, False)
             )
@@ -107,7 +113,8 @@ def es_bandwidth(table: Runs = None, needed: float = 0.0) -> Verdict:
                     ratio=False,
                 )
             )
-    return judge_parts(parts)
+    narrower = {s: sum(part.refuted() for part in parts if f", {s}:" in part.what) for s in CENTRES}
+    return judge_parts(parts, {f"narrower by the {s}": n for s, n in narrower.items()})
 
 
 @check("sec:randommdps/es-sides", moved=GRADIENTS_FOR_OTHERS)
@@ -122,7 +129,8 @@ def es_sides(table: Runs = None) -> Verdict:
     for scheme in SCHEMES:
         for s, (curves,), (values,) in both_centres(table, f"random-mdp/{scheme}"):
             for side, eta in (("lowest", curves.axis[0]), ("highest", curves.axis[-1])):
-                away = value_at(values, curves, "pg-es", eta) / best_of(values, "pg-es")
+                far = value_at(values, curves, "pg-es", eta)
+                away = over(far, best_of(values, "pg-es"), curves.cap)
                 parts.append(
                     Part(f"{scheme}, {s}: time at the {side} rate over the best", away, RANGE)
                 )
@@ -142,7 +150,12 @@ def di_best(table: Runs = None) -> Verdict:
         for s, _, (values,) in both_centres(table, f"random-mdp/{scheme}"):
             others = bests(values, [u for u in PAPER if u != "di"]).min(axis=0)
             parts.append(Part(f"{scheme}, {s}: best other over DI", others / best_of(values, "di")))
-    return judge_parts(parts)
+    led = {s: sum(part.holds() for part in parts if f", {s}:" in part.what) for s in CENTRES}
+    least = min(parts, key=lambda part: part.value)
+    how = {"yes": "certain", "undecided": "within the error", "no": "none"}[least.answer]
+    where = least.what.partition(":")[0]
+    told = {f"by the {s}": n for s, n in led.items()} | {"where": where, "how": how}
+    return judge_parts(parts, told)
 
 
 @check(
@@ -159,9 +172,9 @@ def sarsa_limit(table: Runs = None, updates: Sequence[str] = FAST) -> Verdict:
 
     At eta = 10^9 the policy of each is greedy for the critic in every visited state with one best
     action (a live run; share above 0.999); and in each scheme their times there are within a factor
-    1.25 of each other.
+    1.25 of each other. Where all of them are at the cap, nothing is known of this factor.
     """
-    parts = [
+    greedy = [
         Part(
             f"{label_of(u)}: share of states with a greedy policy at η = 10⁹",
             np.array([greedy_share(u)]),
@@ -170,13 +183,27 @@ def sarsa_limit(table: Runs = None, updates: Sequence[str] = FAST) -> Verdict:
         )
         for u in updates
     ]
+    times = []
     for scheme in SCHEMES:
-        for s, values in greedy_times(table, scheme):
-            spread = values.max(axis=1) / values.min(axis=1)
-            parts.append(
+        for s, values, cap in greedy_times(table, scheme):
+            spread = over(values.max(axis=1), values.min(axis=1), cap)
+            times.append(
                 Part(f"{scheme}, {s}: slowest over fastest at η = 10⁹", spread, 1.25, False)
             )
-    return judge_parts(parts)
+    told = {
+        "greedy": _names(u for u, part in zip(updates, greedy, strict=True) if part.holds()),
+        "not greedy": _names(u for u, part in zip(updates, greedy, strict=True) if part.refuted()),
+        "compared": len(times),
+        "meet": sum(part.holds() for part in times),
+        "apart": sum(part.refuted() for part in times),
+    }
+    return judge_parts(greedy + times, told)
+
+
+def _names(updates: Iterable[str]) -> str:
+    """Return the labels of some updates as one lists them."""
+    *most, last = [label_of(update) for update in updates] or ["none"]
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 @check("sec:randommdps/beat-sarsa", moved=SCHEMES_EXCHANGED | slower("update", "mce", 20))
@@ -191,9 +218,9 @@ def beat_sarsa(table: Runs = None) -> Verdict:
         pairs = zip(
             both_centres(table, f"random-mdp/{scheme}"), greedy_times(table, scheme), strict=True
         )
-        for (s, _, (values,)), (_, greedy) in pairs:
+        for (s, _, (values,)), (_, greedy, cap) in pairs:
             for u in PAPER:
-                gain = greedy[:, 0] / best_of(values, u)
+                gain = over(greedy[:, 0], best_of(values, u), cap)
                 parts.append(Part(f"{scheme}, {s}: greedy SARSA over {label_of(u)}", gain, MUCH))
     return judge_parts(parts)
 
@@ -206,8 +233,8 @@ def ce_equals_mce(table: Runs = None) -> Verdict:
     """
     parts = []
     for scheme in SCHEMES:
-        for s, _, (values,) in both_centres(table, f"random-mdp/{scheme}"):
-            apart = apart_in_range(curve_of(values, "ce"), curve_of(values, "mce"))
+        for s, (curves,), (values,) in both_centres(table, f"random-mdp/{scheme}"):
+            apart = apart_in_range(curve_of(values, "ce"), curve_of(values, "mce"), curves.cap)
             parts.append(Part(f"{scheme}, {s}: MCE against CE", apart, 1.25, False))
     return judge_parts(parts)
 
@@ -243,39 +270,61 @@ def hioffpol_helps(table: Runs = None) -> Verdict:
     At its best rate each is more than a factor 2 faster than under NoExplo and under LowOffPol, and
     its range is wider than 2 decades.
     """
-    parts = []
+    gains, ranges = [], []
     panels = [f"random-mdp/{scheme}" for scheme in SCHEMES]
     for s, curves, (no, low, high) in both_centres(table, *panels):
         for u in CROSS:
             for scheme, before in (("NoExplo", no), ("LowOffPol", low)):
                 gain = best_of(before, u) / best_of(high, u)
-                parts.append(
+                gains.append(
                     Part(f"{label_of(u)}, {s}: best under {scheme} over HiOffPol", gain, MUCH)
                 )
             wide = bandwidth(curves[2].axis, curve_of(high, u))
-            parts.append(Part(f"{label_of(u)}, {s}: decades in its range", wide, 2.0, ratio=False))
-    return judge_parts(parts)
+            ranges.append(Part(f"{label_of(u)}, {s}: decades in its range", wide, 2.0, ratio=False))
+    told = ends(gains, ("least gain", "most gain")) | ends(ranges, ("least range", "most range"))
+    told |= {"much faster": sum(part.holds() for part in gains), "compared": len(gains)}
+    return judge_parts(gains + ranges, told)
 
 
 @check(
     "sec:randommdps/connected", moved={"each state and action has one successor": {"branching": 1}}
 )
-def connected(branching: int = 2, runs: int = 12) -> Verdict:
-    """More than half of the Random MDPs are strongly connected, the goal leading to the start."""
+def connected(branching: int = 2, runs: int = 1000) -> Verdict:
+    """More than half of the Random MDPs are strongly connected.
+
+    Of a thousand draws of the transitions, before one state is made the goal.
+    """
+    whole = np.fromiter(map(_is_whole, _links(branching, runs)), np.float64)
+    share = over_runs(whole)
+    part = Part(f"share of {runs} Random MDPs that is strongly connected", share, 0.5, ratio=False)
+    return judge_parts([part], {"share": percent(whole.mean()), "draws": runs})
+
+
+def _links(branching: int, runs: int, n_states: int = 100, n_actions: int = 4) -> Iterator[Ints]:
+    """Draw the successors of each state in Random MDPs, as `pu_lib.domains.random_mdp` draws them.
+
+    Yields arrays of shape (n_states, n_actions * branching); all runs are drawn together, which is
+    much faster than to make each process.
+    """
+    rng = np.random.default_rng(2022)
+    taken = np.empty((runs, n_states, n_actions, 0), dtype=np.int64)
+    for k in range(branching):
+        # One of those that are left: their numbers go up by one for each lower one that is taken.
+        state = rng.integers(n_states - k, size=(*taken.shape[:3], 1))
+        for other in range(k):
+            state += state >= taken[..., [other]]
+        taken = np.sort(np.concatenate([taken, state], axis=-1), axis=-1)
+    yield from taken.reshape(runs, n_states, n_actions * branching)
+
+
+def _is_whole(successors: Ints) -> bool:
+    """Return whether every state of a graph leads to every other one."""
     from scipy.sparse.csgraph import connected_components
 
-    from pu_lib.domains import random_mdp
-
-    whole = []
-    for seed in range(runs):
-        mdp = random_mdp(seed, branching=branching)
-        links = mdp.transitions.sum(axis=1) > 0.0
-        links[mdp.terminal] |= mdp.initial > 0.0
-        whole.append(connected_components(links, connection="strong")[0] == 1)
-    found = np.array(whole, dtype=np.float64)
-    share = np.concatenate([[found.mean()], found[draws(runs)].mean(axis=1)])
-    part = Part(f"share of {runs} Random MDPs that is strongly connected", share, 0.5, ratio=False)
-    return judge_parts([part])
+    # A full matrix: SciPy does not come back from a sparse one that holds an arc twice.
+    graph = np.zeros((len(successors), len(successors)), dtype=np.bool_)
+    np.put_along_axis(graph, successors, True, axis=1)
+    return bool(connected_components(graph, connection="strong")[0] == 1)
 
 
 @check("sec:randommdps/unstable-critic", moved=GRADIENTS_EXCHANGED)
@@ -292,12 +341,13 @@ def unstable_critic(table: Runs = None) -> Verdict:
     fast = alike(results.of(base), slow)
     parts = []
     for statistic, s in CENTRES.items():
-        gains = {
-            u: best_of(fast.estimates(statistic), u) / best_of(slow.estimates(statistic), u)
-            for u in PAPER
-        }
+        times = [curves.estimates(statistic) for curves in (fast, slow)]
+        gains = {}
+        for u in ("pg-sm", *CROSS):
+            before, after = (best_of(values, u) for values in times)
+            gains[u] = over(before, after, slow.cap)
         for u in CROSS:
-            lead = gains[u] / gains["pg-sm"]
+            lead = gains[u] / gains["pg-sm"][::-1]  # the least over the largest
             words = f"{label_of(u)}, {s}: time at critic rate 0.1 over 0.01, over that of PG-SM"
             parts.append(Part(words, lead))
     return judge_parts(parts)

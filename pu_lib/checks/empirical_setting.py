@@ -21,10 +21,8 @@ def chain_of_figure_1(beta: float = 0.8) -> Verdict:
     """On the chain with ten states jumping earns 0.8 of what walking does; in whose reward."""
     mdp = chain(10)
     values = mdp.optimal().q[0]
-    ours, printed = (
-        Worst("1e-12 - |q(s0, a1) / q*(s0, a2) - β|"),
-        Worst("1e-12 - |q(s0, a1) / q*(s0, a2) - β|"),
-    )
+    error = "1e-12 less the error of q(s0, a1) / q*(s0, a2) as β"
+    ours, printed = Worst(error), Worst(error)
     ours.add(1e-12 - abs(values[0] / values[1] - beta), reward="of a1")
     rewards = mdp.rewards[:, ::-1].copy()  # the caption gives a2 what pays for jumping
     as_printed = FiniteMDP(mdp.transitions, rewards, mdp.initial, mdp.discount, mdp.terminal)
@@ -36,13 +34,17 @@ def chain_of_figure_1(beta: float = 0.8) -> Verdict:
 @check("alg:J&H", moved={"Hyde has no buffer under HiOffPol either": {"scheme": "HiOffPol"}})
 def one_buffer(scheme: str = "NoExplo", steps: int = 300) -> Verdict:
     """Without exploration every transition and every update comes from Jekyll's one buffer."""
-    worst = Worst("minus the transitions of Hyde, or Jekyll's less the steps,")
+    worst, rows = Worst("minus the number of transitions that Jekyll's buffer lacks"), []
     for update in PAPER:
         seeds = seed_state(0, "chain", 0)
         run = run_reference(chain(5), np.inf, update, 1.0, SCHEMES[scheme], seeds, max_steps=steps)
-        worst.add(0.0 - len(run.buffers["hyde"]), update=update)
-        worst.add(len(run.buffers["jekyll"]) - steps, update=update)
-    return judged(worst)
+        held = {who: len(run.buffers[who]) for who in ("jekyll", "hyde")}
+        worst.add(0.0 - held["hyde"], update=update)
+        worst.add(held["jekyll"] - steps, update=update)
+        rows.append(
+            {"update": update, "steps": steps, "of Jekyll": held["jekyll"], "of Hyde": held["hyde"]}
+        )
+    return judged(worst, evidence=rows)
 
 
 @check(
@@ -51,7 +53,7 @@ def one_buffer(scheme: str = "NoExplo", steps: int = 300) -> Verdict:
 )
 def expected_update(gradients: Sequence[str] = ("pg-sm", "pg-es")) -> Verdict:
     """The printed direction is that of the policy gradients, and not that of CE and MCE."""
-    ours, printed = (Worst("1e-5 - distance of the directions") for _ in range(2))
+    ours, printed = (Worst("1e-5 less the distance of the directions") for _ in range(2))
     pi, q, small = np.array([0.5, 0.3, 0.2]), np.array([0.2, 1.0, 0.5]), 1e-6
     for name in PAPER:
         update = as_update(name)
@@ -81,11 +83,10 @@ def _unit(direction: np.ndarray) -> np.ndarray:
 )
 def walking_is_optimal(power: int = 8, beta: float = 0.8) -> Verdict:
     """On the chain with ten states walking is optimal everywhere, and jumping pays 0.8 gamma^8."""
-    worst, mdp = Worst("room"), chain(10)
+    worst, mdp, rows = Worst("what walking earns more than jumping"), chain(10), []
     pays = beta * mdp.discount**power
-    optimum = mdp.optimal()
-    for s in range(9):
-        worst.add(1e-12 - abs(mdp.rewards[s, 0] - pays), state=s, what="1e-12 - error of r(s, a1)")
-        lead = float(optimum.q[s, 1] - optimum.q[s, 0])
-        worst.add(lead, state=s, what="walking over jumping")
-    return judged(worst)
+    for s, (jumping, walking) in enumerate(mdp.optimal().q[:9].tolist()):
+        wrong = abs(mdp.rewards[s, 0] - pays)
+        worst.add(walking - jumping if wrong < 1e-12 else -wrong, state=s)
+        rows.append({"state": s, "jumping earns": jumping, "walking earns": walking})
+    return judged(worst, evidence=rows)

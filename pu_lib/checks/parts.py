@@ -19,13 +19,17 @@ Words and numbers
 *Best* is the smallest value of a curve over the learning rates. The *range* of an update is where
 its curve is within a factor 3 of its best, measured in decades of the rate by joining the points
 straight on logarithmic axes; it ends where the grid ends. *Similar* is within a factor 2, *a bit*
-or *slightly* is between 1 and 2, *much* is more than a factor 2, *very* more than a factor 5. A
-median beyond the cap counts as the cap, so that a ratio to it is a lower bound.
+or *slightly* is between 1 and 2, *much* is more than a factor 2, *very* more than a factor 5.
+
+A time at the cap is only known to be that long. A ratio with such a time above the line is a lower
+bound, one with such a time below it an upper bound, and one of two such times is not known at all
+(`pu_lib.empirical.curves.over`): parts take the bounds and say "≥", "≤" and "unknown". A part that
+is unknown decides nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +55,8 @@ __all__ = [
     "SIMILAR",
     "VERY",
     "Part",
+    "as_shown",
+    "ends",
     "judge_parts",
     "over_runs",
     "slower",
@@ -133,8 +139,9 @@ class Part:
     ----------
     what : str
         The number, in words.
-    values : ndarray
-        The number, and after it its bootstrap resamples, if any.
+    values : ndarray, shape (1 + resamples,) or (2, 1 + resamples)
+        The number, and after it its bootstrap resamples, if any; two rows where they are known only
+        between bounds, the lower ones and the upper ones.
     needed : float
         The bound.
     at_least : bool
@@ -149,10 +156,23 @@ class Part:
     at_least: bool = True
     ratio: bool = True
 
+    @property
+    def _bounds(self) -> Floats:
+        """The lower and the upper bounds, one row each; the same ones where the number is known."""
+        return self.values if self.values.ndim == 2 else np.stack([self.values, self.values])
+
+    @property
+    def value(self) -> float:
+        """The number, or the bound of it that is known; not a number if neither is."""
+        low, high = self._bounds[:, 0]
+        if low == 0.0 < high:
+            return float(high) if np.isfinite(high) else np.nan
+        return float(low)
+
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Return the ends of the interval; the number itself if nothing was resampled."""
-        low, high = interval(self.values[1:] if len(self.values) > 1 else self.values, level)
-        return float(low), float(high)
+        low, high = (interval(x[1:] if len(x) > 1 else x, level) for x in self._bounds)
+        return float(low[0]), float(high[1])
 
     def holds(self, level: float = LEVEL) -> bool:
         """Return whether the whole interval satisfies the inequality."""
@@ -165,41 +185,129 @@ class Part:
         return high <= self.needed if self.at_least else low >= self.needed
 
     @property
+    def known(self) -> bool:
+        """Whether anything is known of the number."""
+        return not np.isnan(self.value)
+
+    @property
+    def answer(self) -> str:
+        """Whether the part holds, in a word."""
+        return "yes" if self.holds() else "no" if self.refuted() else "undecided"
+
+    @property
     def margin(self) -> float:
-        """How far the number is on the right side of the bound."""
-        value, needed = float(self.values[0]), self.needed
-        gap = np.log10(value / needed) if self.ratio else value - needed
+        """How far the number is on the right side of the bound; 0 if nothing is known of it."""
+        if not self.known:
+            return 0.0
+        gap = np.log10(self.value / self.needed) if self.ratio else self.value - self.needed
         return float(gap if self.at_least else -gap)
+
+    @property
+    def number(self) -> str:
+        """The number, or what is known of it, as the table shows it."""
+        return self._between(*self._bounds[:, 0])
+
+    @property
+    def span(self) -> str:
+        """The interval as the table shows it."""
+        if self._bounds.shape[1] == 1:
+            return "not resampled"
+        low, high = self.interval()
+        return self._between(low, high) if self._open(low, high) else f"{low:.3g} to {high:.3g}"
+
+    def _open(self, low: float, high: float) -> bool:
+        """Return whether there is no lower bound of a number known between bounds, or no upper."""
+        return self.values.ndim == 2 and (low == 0.0 or bool(np.isinf(high)))
+
+    def _between(self, low: float, high: float) -> str:
+        if not self._open(low, high):
+            return f"{low:.3g}"
+        if np.isinf(high):
+            return f"≥ {low:.3g}" if low else "unknown"
+        return f"≤ {high:.3g}"
 
     def row(self) -> dict[str, Any]:
         """Return the part as a row of evidence."""
-        low, high = self.interval()
         return {
             "part": self.what,
-            "value": f"{self.values[0]:.3g}",
-            "95 % interval": f"{low:.3g} to {high:.3g}" if len(self.values) > 1 else "exact",
+            "value": self.number,
+            "95 % interval": self.span,
             "needed": f"{'>' if self.at_least else '<'} {self.needed:g}",
-            "holds": "yes" if self.holds() else "no" if self.refuted() else "undecided",
+            "holds": self.answer,
         }
 
 
-def judge_parts(parts: Sequence[Part]) -> Verdict:
-    """Return the verdict on a statement from its parts."""
+def judge_parts(parts: Sequence[Part], figures: Mapping[str, Any] | None = None) -> Verdict:
+    """Return the verdict on a statement from its parts.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        The parts, at least one.
+    figures : mapping, optional
+        More numbers for the sentence of the ledger, by name.
+
+    Returns
+    -------
+    Verdict
+        The verdict, with the parts as evidence and these figures: how many parts there are, are
+        ``held``, ``refuted``, ``undecided``, ``decidable`` (something is known of their number) and
+        ``met`` (by the number itself, whatever its interval); what `ends` returns of all of them;
+        and of the worst part its ``value`` with the interval ``low`` to ``high``, and ``needed``.
+    """
     held, refuted = sum(part.holds() for part in parts), sum(part.refuted() for part in parts)
     # The worst part is one that is refuted, or else undecided, if there is one.
     worst = min(parts, key=lambda part: (part.holds() - part.refuted(), part.margin))
-    low, high = worst.interval()
-    span = f" ({low:.3g} to {high:.3g})" if len(worst.values) > 1 else ""
+    decidable = sum(part.known for part in parts)
+    unknown = len(parts) - decidable
+    told_apart = f" Of {unknown} nothing is known: both times are at the cap." if unknown else ""
+    span = "" if worst.span == "not resampled" else f" ({worst.span})"
     summary = (
-        f"{held} of {len(parts)} parts hold, {refuted} are refuted. The "
+        f"{held} of {len(parts)} parts hold, {refuted} are refuted.{told_apart} The "
         f"{'tightest' if worst.holds() else 'worst'} is “{worst.what}”: "
-        f"{worst.values[0]:.3g}{span}, needed "
+        f"{worst.number}{span}, needed "
         f"{'more' if worst.at_least else 'less'} than {worst.needed:g}.{_near(parts)}"
     )
+    low, high = worst.interval()
+    told = {
+        "parts": len(parts),
+        "held": held,
+        "refuted": refuted,
+        "undecided": len(parts) - held - refuted,
+        "decidable": decidable,
+        "met": sum(part.known and part.margin > 0.0 for part in parts),
+        **ends(parts),
+        **{"value": as_shown(worst.value), "low": as_shown(low), "high": as_shown(high)},
+        "needed": worst.needed,
+        **(figures or {}),
+    }
     rows = tuple(part.row() for part in parts)
-    told = {"held": held, "parts": len(parts), "value": float(worst.values[0]), "low": low}
-    figures = {**told, "high": high, "needed": worst.needed}
-    return Verdict(_status(parts, LEVEL), worst.margin, summary, rows, figures=figures)
+    return Verdict(_status(parts, LEVEL), worst.margin, summary, rows, figures=told)
+
+
+def as_shown(value: float) -> float:
+    """Return a number with the three digits that tables of parts show."""
+    return float(f"{value:.3g}")
+
+
+def ends(parts: Sequence[Part], names: tuple[str, str] = ("least", "most")) -> dict[str, float]:
+    """Return the smallest and the largest number of some parts, as their table shows them.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        The parts; those of which nothing is known are left out.
+    names : pair of str
+        What to call the two.
+
+    Returns
+    -------
+    dict of str to float
+        The two numbers; bounds count as the numbers that they bound. Empty if nothing is known.
+    """
+    values = [part.value for part in parts if part.known]
+    found = (min(values), max(values)) if values else ()
+    return {name: as_shown(value) for name, value in zip(names, found, strict=False)}
 
 
 def _status(parts: Sequence[Part], level: float) -> Status:

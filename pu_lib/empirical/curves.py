@@ -31,9 +31,11 @@ __all__ = [
     "both_centres",
     "curve_of",
     "factor_apart",
+    "gains_of_drawing",
     "greedy_times",
     "in_range",
     "long_chains",
+    "over",
     "over_di",
     "value_at",
 ]
@@ -169,6 +171,26 @@ def value_at(values: Floats, curves: Curves, update: str, position: float) -> Fl
     return np.asarray(curve_of(values, update)[:, x])
 
 
+def over(a: Floats, b: Floats, cap: float) -> Floats:
+    """Return the bounds of a ratio of times, of which some are only known to be at least the cap.
+
+    Parameters
+    ----------
+    a, b : ndarray, broadcastable
+        Positive times, the larger ones cut at the cap.
+    cap : float
+        The cap; infinite if no run was cut.
+
+    Returns
+    -------
+    ndarray, shape (2, ...)
+        The least and the largest that ``a / b`` can be: the ratio twice where neither is at the
+        cap, no upper bound where a is, no lower one but 0 where b is.
+    """
+    ratio = a / b
+    return np.stack([np.where(b >= cap, 0.0, ratio), np.where(a >= cap, np.inf, ratio)])
+
+
 def factor_apart(a: Floats, b: Floats) -> Floats:
     """Return by what factor two curves differ, at least 1.
 
@@ -210,6 +232,33 @@ def bandwidth(axis: Floats, curve: Floats, factor: float = RANGE) -> Floats:
     return np.asarray((inside * np.diff(x)).sum(axis=-1))
 
 
+def gains_of_drawing(table: Runs = None) -> tuple[list[float], float]:
+    """Return how many times faster CE and MCE are where tied actions are drawn, on Random MDPs.
+
+    Parameters
+    ----------
+    table : Runs
+        The runs, or `None` for the committed ones.
+
+    Returns
+    -------
+    best : list of float
+        The ratio of medians at their best rates, one entry a scheme and update; the same runs.
+    largest : float
+        The largest ratio at one rate; where the first of tied actions is lost, a lower bound.
+    """
+    results, best, largest = results_of(table), [], 0.0
+    for scheme in ("NoExplo", "LowOffPol", "HiOffPol"):
+        panel = PANELS[f"random-mdp/{scheme}"]
+        drawn = results.of(panel.tied)
+        first = alike(results.of(panel), drawn)
+        rows = [first.updates.index(update) for update in drawn.updates]
+        before, after = first.point("median")[rows], drawn.point("median")
+        best += (before.min(axis=1) / after.min(axis=1)).tolist()
+        largest = max(largest, float((before / after)[after < drawn.cap].max()))
+    return best, largest
+
+
 def in_range(curve: Floats, factor: float = RANGE) -> NDArray[np.bool_]:
     """Return at which positions the point estimate of a curve is within `factor` of its best.
 
@@ -228,21 +277,27 @@ def in_range(curve: Floats, factor: float = RANGE) -> NDArray[np.bool_]:
     return np.asarray(curve[0] <= factor * curve[0].min())
 
 
-def apart_in_range(one: Floats, other: Floats) -> Floats:
+def apart_in_range(one: Floats, other: Floats, cap: float) -> Floats:
     """Return the geometric mean of `factor_apart` over the rates in the range of either curve.
 
     Parameters
     ----------
     one, other : ndarray, shape (1 + resamples, n_rates)
         Two curves at the same rates.
+    cap : float
+        Their cap; infinite if there is none.
 
     Returns
     -------
-    ndarray, shape (1 + resamples,)
-        The mean factor, at least 1.
+    ndarray, shape (2, 1 + resamples)
+        The least and the largest that the mean factor can be, both at least 1; they differ where a
+        time is at the cap.
     """
     near = in_range(one) | in_range(other)
-    return np.asarray(10 ** np.log10(factor_apart(one, other)[:, near]).mean(axis=1))
+    one, other = one[:, near], other[:, near]
+    factor, cut = factor_apart(one, other), np.maximum(one, other) >= cap
+    bounds = np.stack([factor, np.where(cut, np.inf, factor)])
+    return np.asarray(10 ** np.log10(bounds).mean(axis=-1))
 
 
 def alike(curves: Curves, other: Curves) -> Curves:
@@ -314,7 +369,7 @@ def long_chains(curves: Curves, values: Floats, updates: Sequence[str]) -> Float
     return np.stack([curve_of(values, u)[:, curves.axis >= LONG] for u in updates])
 
 
-def greedy_times(table: Runs, scheme: str) -> Iterator[tuple[str, Floats]]:
+def greedy_times(table: Runs, scheme: str) -> Iterator[tuple[str, Floats, float]]:
     """Go through the median and the mean of DI, CE and MCE at the largest rate of the greedy limit.
 
     Parameters
@@ -330,11 +385,13 @@ def greedy_times(table: Runs, scheme: str) -> Iterator[tuple[str, Floats]]:
         The statistic in words.
     values : ndarray, shape (1 + resamples, 3)
         The statistic of each update's steps.
+    cap : float
+        The cap of these runs.
     """
     panel = replace(PANELS[f"random-mdp/{scheme}"], experiment="greedy-limit")
     curves = results_of(table).of(panel)
     for statistic, words in CENTRES.items():
-        yield words, curves.estimates(statistic)[..., -1]
+        yield words, curves.estimates(statistic)[..., -1], curves.cap
 
 
 def over_di(table: Runs, update: str) -> Iterator[tuple[str, float, Floats]]:

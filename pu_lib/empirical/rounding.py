@@ -18,7 +18,8 @@ from pu_lib.empirical.results import PANELS, Results, Runs, results_of
 from pu_lib.empirical.store import Cell
 from pu_lib.empirical.sweep import run_cell
 
-__all__ = ["ROUNDED_PANELS", "Pair", "pair", "passed_without", "shares", "smallest_along"]
+__all__ = ["ROUNDED_PANELS", "Pair", "lost_and_passed", "pair", "passed_without", "shares"]
+__all__ += ["smallest_along"]
 
 ROUNDED_PANELS = (
     "random-mdp/NoExplo",
@@ -145,8 +146,8 @@ def shares(panel: str, table: Runs = None) -> tuple[Floats, Floats, Floats]:
     return axis, floats.sum(axis=0) / both.sum(axis=0), scaled.sum(axis=0) / both.sum(axis=0)
 
 
-def passed_without(panel: str, table: Runs = None, eta: float = 3.0) -> float:
-    """Return the share of the runs lost in floats at large rates that pass with exponents.
+def lost_and_passed(panel: str, table: Runs = None, eta: float = 3.0) -> tuple[int, int]:
+    """Return how many runs are lost in floats at large rates, and how many of them pass otherwise.
 
     Parameters
     ----------
@@ -159,12 +160,29 @@ def passed_without(panel: str, table: Runs = None, eta: float = 3.0) -> float:
 
     Returns
     -------
-    float
-        The share; 0 where no run is lost.
+    lost, passed : int
+        Runs that plain floats lose; those among them that pass with exponents.
     """
     axis, floats, scaled, _ = _pairs(panel, table)
     lost = floats & (axis >= eta)
-    return float((lost & ~scaled).sum() / max(lost.sum(), 1))
+    return int(lost.sum()), int((lost & ~scaled).sum())
+
+
+def passed_without(panel: str, table: Runs = None, eta: float = 3.0) -> float:
+    """Return the share of the runs lost in floats at large rates that pass with exponents.
+
+    Parameters
+    ----------
+    panel, table, eta
+        As for `lost_and_passed`.
+
+    Returns
+    -------
+    float
+        The share; 0 where no run is lost.
+    """
+    lost, passed = lost_and_passed(panel, table, eta)
+    return passed / max(lost, 1)
 
 
 _Flags = NDArray[np.bool_]

@@ -10,12 +10,14 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from pu_lib.claims import Confirmed, Scope, confirm, select
+from pu_lib.arrays import Floats
+from pu_lib.claims import Claim, Confirmed, Scope, confirm, select
 from pu_lib.empirical import details, published
 from pu_lib.empirical.results import (
     PANELS,
@@ -27,11 +29,11 @@ from pu_lib.empirical.results import (
     committed,
 )
 from pu_lib.empirical.speeds import Speeds, recorded, sources
-from pu_lib.show.ledger import Html, status_counts
+from pu_lib.show.ledger import Html, chapter_title, status_counts
 from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, line, styled
 from pu_lib.updates import PAPER, label_of, look_of
 from pu_lib.verdict import Status
-from pu_lib.wording import percent
+from pu_lib.wording import percent, prose
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -245,12 +247,12 @@ def ranks(name: str, results: Results | None = None) -> dict[str, list[str]]:
 def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
     """Return a table of the orders of the updates by median and mean, and the censored shares.
 
-    Panels in which the two orders differ come with a mark.
+    The two differ where two updates stand in one order by the median and in the other by the mean.
 
     Parameters
     ----------
     names : sequence of str
-        Panels, by their names in `PANELS`.
+        Panels with the rate on their axis, by their names in `PANELS`.
     results : Results, optional
         The runs; the committed ones if missing.
 
@@ -261,25 +263,36 @@ def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
     """
     rows = []
     for name in names:
-        curves, order = _results(results).curves(name), ranks(name, results)
+        curves = _results(results).curves(name)
+        median, mean = (curves.point(statistic).min(axis=1) for statistic in ("median", "mean"))
         lowest = curves.point("censored").min(axis=1)
         shares = ", ".join(
-            f"{label_of(u)} {percent(share, 0)}"
+            f"{label_of(u)} {percent(share, 1)}"
             for u, share in zip(curves.updates, lowest, strict=True)
             if share > 0.0
         )
-        differ = order["median"] != order["mean"]
+        differ = ((median[:, None] < median) & (mean[:, None] > mean)).any()
         rows.append(
             (
                 PANELS[name].words,
-                " < ".join(order["median"]),
-                " < ".join(order["mean"]),
+                _in_order(curves.updates, median),
+                _in_order(curves.updates, mean),
                 "differ" if differ else "agree",
                 shares or "none",
             )
         )
     head = ("panel", "by median", "by restricted mean", "orders", "censored even at the best rate")
     return _table(head, rows, "Order of the updates at their best rates, fastest first.")
+
+
+def _in_order(updates: Sequence[str], times: Floats) -> str:
+    """Return the labels of updates from the fastest on; what is as fast is said to be equal."""
+    order = np.argsort(times, kind="stable").tolist()
+    said = label_of(updates[order[0]])
+    for before, here in pairwise(order):
+        sign = "=" if times[before] == times[here] else "<"
+        said += f" {sign} {label_of(updates[here])}"
+    return said
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> Html:
@@ -404,21 +417,23 @@ def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None
     other = ax.twinx()
     share = [bounced_share(float(eta), runs, steps) for eta in rates]
     other.plot(rates, share, color=INK, marker=".", linestyle=":")
-    other.set(ylabel=f"share below zero after {steps} steps", ylim=(0.0, 1.4 * max(share) + 0.01))
+    taken = f"{steps:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    other.set(ylabel=f"share below zero after {taken} steps", ylim=(0.0, 1.4 * max(share) + 0.01))
     other.grid(visible=False)
     return fig
 
 
 @styled
-def draw_details(table: pd.DataFrame | None = None, at_most: int = 16) -> BookFigure:
-    """Draw the open details ranked by effect, with the ratio in every cell as a dot.
+def draw_details(table: pd.DataFrame | None = None) -> BookFigure:
+    """Draw all open details ranked by effect, with the ratio in every cell as a dot.
+
+    The bar ends at the effect, the geometric mean of the ratios or their inverses, whichever are
+    above 1; at the inverse of the effect where the geometric mean of the ratios is below 1.
 
     Parameters
     ----------
     table : pandas.DataFrame, optional
         The runs; the committed ones if missing.
-    at_most : int
-        How many details to show, those with the largest effects.
 
     Returns
     -------
@@ -426,7 +441,7 @@ def draw_details(table: pd.DataFrame | None = None, at_most: int = 16) -> BookFi
         The figure.
     """
     found = details.effects(table)
-    ranked = details.ranking(table).head(at_most)
+    ranked = details.ranking(table)
     fig, ax = figure(height=0.33 * len(ranked) + 1.1, width=7.2)
     marks = {"random-mdp": "o", "chain": "s", "cliff": "^"}
     for row, words in enumerate(ranked["detail"]):
@@ -439,8 +454,9 @@ def draw_details(table: pd.DataFrame | None = None, at_most: int = 16) -> BookFi
                     alpha=0.55, markersize=4,
                 )  # fmt: skip
         effect = ranked["effect"][row]
-        ax.plot([1.0 / effect, effect], [row, row], color=INK, linewidth=1.2, zorder=3)
-        ax.plot([1.0 / effect, effect], [row, row], "|", color=INK, markersize=9, zorder=3)
+        end = effect if np.log(part["ratio"]).mean() > 0.0 else 1.0 / effect
+        ax.plot([1.0, end], [row, row], color=INK, linewidth=1.2, zorder=3)
+        ax.plot(end, row, "|", color=INK, markersize=9, zorder=3)
     ax.axvline(1.0, color=GREY, linewidth=0.9)
     ax.set(
         xscale="log",
@@ -508,17 +524,24 @@ class ConfirmedSections(Confirmed):
     Attributes
     ----------
     sections : mapping of str to Confirmed
-        The claims of each section, by the words of its line.
+        The claims of each section that this chapter judges, by the words of its line.
+    elsewhere : mapping of str to sequence of Claim
+        The claims of each section that other chapters judge.
     """
 
     sections: Mapping[str, Confirmed]
+    elsewhere: Mapping[str, Sequence[Claim]]
 
     def _repr_html_(self) -> str:
-        return "".join(_fold(head, claims) for head, claims in self.sections.items())
+        return "".join(
+            _fold(head, claims, self.elsewhere[head]) for head, claims in self.sections.items()
+        )
 
 
 def verdicts_by_section(sections: Mapping[str, Sequence[str]]) -> ConfirmedSections:
-    """Confirm claims section by section, each behind a line that counts them by status.
+    """Confirm the claims of this chapter section by section, each behind a line that counts them.
+
+    Those that another chapter judges are named below, with a link to where their verdict stands.
 
     Parameters
     ----------
@@ -535,19 +558,41 @@ def verdicts_by_section(sections: Mapping[str, Sequence[str]]) -> ConfirmedSecti
     AssertionError
         If a verdict has another status than the ledger records.
     """
-    found = {head: verdicts(*ids) for head, ids in sections.items()}
-    judgements = tuple(judged for claims in found.values() for judged in claims.judgements)
-    return ConfirmedSections(judgements, found)
+    chosen = {head: select(list(ids)) for head, ids in sections.items()}
+    found, others = (
+        {
+            head: [claim for claim in claims if (claim.chapter == _CHAPTER) is ours]
+            for head, claims in chosen.items()
+        }
+        for ours in (True, False)
+    )
+    confirmed = {head: confirm(*claims) for head, claims in found.items()}
+    judgements = tuple(judged for claims in confirmed.values() for judged in claims.judgements)
+    return ConfirmedSections(judgements, confirmed, others)
 
 
-def _fold(head: str, claims: Confirmed) -> str:
+_CHAPTER = "empirical"
+
+
+def _fold(head: str, claims: Confirmed, others: Sequence[Claim]) -> str:
     counts = status_counts(judged.claim for judged in claims.judgements).items()
     said = ", ".join(f"{count} {status.value}" for status, count in counts)
     return (
         '<details class="sd-sphinx-override sd-dropdown sd-card sd-mb-3">'
         f'<summary class="sd-summary-title sd-card-header">{html.escape(head)}: {said}</summary>'
-        f'<div class="sd-summary-content sd-card-body">{claims._repr_html_()}</div></details>'
+        f'<div class="sd-summary-content sd-card-body">{claims._repr_html_()}{_links(others)}</div>'
+        "</details>"
     )
+
+
+def _links(claims: Sequence[Claim]) -> str:
+    """Return claims that other chapters judge, each with a link to its chapter."""
+    lines = "".join(
+        f"<li>{html.escape(claim.number)}: {prose(claim.statement)} "
+        f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a></li>'
+        for claim in claims
+    )
+    return f"<p>Judged in other chapters:</p><ul>{lines}</ul>" if lines else ""
 
 
 def tally() -> Html:

@@ -9,7 +9,7 @@ import pytest
 from pu_lib.checks import empirical, empirical_chain, empirical_cliff, empirical_random_mdps
 from pu_lib.checks.empirical import as_efficient_as_di, both_rules, stability
 from pu_lib.checks.parts import Part, judge_parts, over_runs
-from pu_lib.claims import check_of, judge, ledger
+from pu_lib.claims import Judgement, check_of, judge, ledger
 from pu_lib.empirical import details, interventions, panels
 from pu_lib.empirical.actors import start_of
 from pu_lib.empirical.bootstrap import (
@@ -19,7 +19,7 @@ from pu_lib.empirical.bootstrap import (
     lower_quantile,
     resampled_quantile,
 )
-from pu_lib.empirical.curves import after_shift, alike, bandwidth, factor_apart
+from pu_lib.empirical.curves import after_shift, alike, bandwidth, factor_apart, over
 from pu_lib.empirical.details import ranking
 from pu_lib.empirical.live import Flips
 from pu_lib.empirical.options import PRESETS, Schedule
@@ -99,6 +99,129 @@ def test_a_verdict_says_when_it_rests_on_the_end_of_an_interval():
 def test_the_close_verdicts_say_so():
     assert "end near their bound" in judge("sec:chainexp/length-fast").verdict.summary
     assert "end near their bound" not in judge("sec:cliff/best").verdict.summary
+
+
+# Times at the cap
+
+
+def test_a_ratio_of_times_at_the_cap_is_known_from_one_side_or_not_at_all():
+    """Times 4 and 10 over 2 and 10, cut at 10: both known, one, the other, none."""
+    a, b = np.array([4.0, 10.0, 4.0, 10.0]), np.array([2.0, 2.0, 10.0, 10.0])
+    assert over(a, b, 10.0).tolist() == [[2.0, 5.0, 0.0, 0.0], [2.0, np.inf, 0.4, np.inf]]
+    assert over(a, b, np.inf).tolist() == [[2.0, 5.0, 0.4, 1.0]] * 2
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "shown", "above", "below"),
+    [
+        (4.0, 2.0, "2", "yes", "no"),
+        (10.0, 2.0, "≥ 5", "yes", "no"),
+        (10.0, 8.0, "≥ 1.25", "undecided", "undecided"),  # it may be more than what is needed
+        (4.0, 10.0, "≤ 0.4", "no", "yes"),
+        (10.0, 10.0, "unknown", "undecided", "undecided"),
+    ],
+)
+def test_a_bound_decides_where_the_number_itself_would(a, b, shown, above, below):
+    for at_least, answer in ((True, above), (False, below)):
+        part = Part("x", over(np.full(21, a), np.full(21, b), 10.0), 1.5, at_least)
+        assert (part.number, part.span.split(" to ")[0], part.answer) == (shown, shown, answer)
+        assert part.known == (shown != "unknown")
+        assert part.known or part.margin == 0.0
+
+
+def test_resamples_at_the_cap_leave_the_interval_open():
+    times = np.array([4.0, *np.linspace(3.0, 5.0, 15), *[10.0] * 5])
+    part = Part("x", over(times, np.full(21, 2.0), 10.0), 2.5, at_least=False)
+    assert (part.number, part.span, part.answer) == ("2", "≥ 1.5", "undecided")
+    assert Part("x", times / 2.0, 2.5, at_least=False).span == "1.5 to 5"
+
+
+def test_what_is_lost_over_what_is_lost_is_not_counted_as_agreement():
+    found = empirical_random_mdps.sarsa_limit()
+    rows = {row["part"]: (row["value"], row["holds"]) for row in found.evidence}
+    assert rows["NoExplo, median: slowest over fastest at η = 10⁹"] == ("unknown", "undecided")
+    assert (found.figures["held"], found.figures["decidable"], found.figures["parts"]) == (2, 8, 9)
+    # all runs at huge rates lost: no comparison of their times says anything
+    lost = empirical_random_mdps.sarsa_limit(slowed("experiment", "greedy-limit", 1e6))
+    assert [row["value"] for row in lost.evidence[3:]] == ["unknown"] * 6
+    assert (lost.figures["meet"], lost.figures["apart"], lost.figures["decidable"]) == (0, 0, 3)
+
+
+def test_a_lost_run_over_one_that_passes_is_a_lower_bound():
+    rows = {row["part"]: row for row in empirical_random_mdps.beat_sarsa().evidence}
+    lost = rows["NoExplo, median: greedy SARSA over PG-SM"]
+    assert (lost["value"], lost["95 % interval"]) == ("≥ 78", "≥ 67.3")
+    assert rows["LowOffPol, mean: greedy SARSA over MCE"]["value"] == "3.76"
+
+
+def test_policy_gradients_are_compared_at_the_lengths_at_which_both_arrive():
+    curves = committed().curves("length/LowOffPol")
+    sm, es = curves.point("median")[:2]
+    arrive = (curves.axis >= 10) & (sm < 1e6) & (es < 1e6)
+    assert curves.axis[arrive].tolist() == [10, 11, 12, 13, 14, 15, 16]
+    apart = 10 ** np.mean(np.log10(es / sm)[arrive])
+    alike_, behind = empirical_chain.length_pg().evidence[:2]
+    assert alike_["value"] == f"{apart:.3g}"
+    assert behind["value"].startswith("≥ ")
+
+
+# Sentences and the tables beside them
+
+
+def said(name, **changes):
+    verdict = check_of(claim_of(name)).run(**changes)
+    return Judgement(claim_of(name), verdict, 0.0).sentence, verdict
+
+
+def claim_of(name):
+    return next(claim for claim in ledger() if claim.id == name)
+
+
+def counted(verdict, answer, words=""):
+    return sum(row["holds"] == answer and words in row["part"] for row in verdict.evidence)
+
+
+EXCHANGED = exchanged("update", {"di": "ce", "ce": "di"})
+
+
+@pytest.mark.parametrize("changes", [{}, {"table": EXCHANGED}], ids=["as it is", "exchanged"])
+def test_sentences_count_what_their_tables_show(changes):
+    sentence, found = said("sec:randommdps/di-best", **changes)
+    means, medians = (counted(found, "yes", f", {s}:") for s in ("mean", "median"))
+    assert f"by the mean in {means} of 3 schemes, and by the median in {medians}" in sentence
+    sentence, found = said("sec:randommdps/exploration", **changes)
+    below = sum(float(row["value"]) < 2 for row in found.evidence)
+    assert f"{below} of {len(found.evidence)} ratios" in sentence
+    assert f"for {counted(found, 'undecided')} of them" in sentence
+    sentence, found = said("sec:intro/empirical", **changes)
+    assert f"certain in {counted(found, 'yes', 'PG-')} of 8 comparisons" in sentence
+    sentence, found = said("sec:randommdps/hioffpol-helps", **changes)
+    assert f"certain in {counted(found, 'yes', 'over HiOffPol')} of 8 comparisons" in sentence
+
+
+def test_the_lead_of_di_is_told_with_its_error():
+    assert "1.09 (NoExplo, median), is within the error." in said("sec:randommdps/di-best")[0]
+    slow = slowed("update", "di", 20)
+    assert said("sec:randommdps/di-best", table=slow)[0].endswith("is none.")
+
+
+def test_lost_runs_on_long_chains_are_counted():
+    rows = TABLE[(TABLE["experiment"] == "chain-length") & (TABLE["preset"] == "paper")]
+    rows = rows[(rows["beta"] == 0.8) & (rows["scheme"] == "LowOffPol")]
+    lost = rows.groupby(["update", "n_states"], observed=True)["censored"].sum().unstack(0)
+    lost = lost[["pg-es", "pg-sm"]][(lost[["pg-es", "pg-sm"]] < 20).all(axis=1)]
+    told = empirical_chain.length_es_variance().figures
+    assert told["LowOffPol, runs"] == 40 * len(lost)
+    assert told["LowOffPol, PG-ES"] == lost["pg-es"].sum() == 16
+    assert told["LowOffPol, PG-SM"] == lost["pg-sm"].sum() == 14
+    assert told["LowOffPol, in floats"] > 16
+    assert told["HiOffPol, in floats"] > told["HiOffPol, PG-ES"] == 0
+
+
+def test_two_claims_on_the_gap_of_the_escort_update_ask_two_things():
+    panel, length = (said(f"sec:cliff/pg-es-{name}")[1] for name in ("gap", "cause"))
+    assert all("10 states" in row["part"] for row in panel.evidence)
+    assert all("7 states" in row["part"] for row in length.evidence)
 
 
 # Numbers read off curves, by hand
@@ -355,6 +478,27 @@ def test_a_rate_at_which_either_update_is_lost_is_left_out():
     assert found[3] == found[4] != found[0]
 
 
+# Whether a graph is whole
+
+
+def test_a_ring_is_whole_and_a_line_is_not():
+    ring = np.array([[1, 1], [2, 2], [0, 0]])
+    assert empirical_random_mdps._is_whole(ring)
+    assert not empirical_random_mdps._is_whole(np.where(ring == 0, 2, ring))
+
+
+@pytest.mark.parametrize("branching", [1, 2])
+def test_random_mdps_are_whole_as_often_as_no_state_lacks_an_entry(branching):
+    """The number of states that no other leads to is nearly Poisson, and 0 with e^-mean."""
+    draws_ = list(empirical_random_mdps._links(branching, 1000))
+    assert all(len(set(state)) == branching for state in draws_[0].reshape(-1, branching).tolist())
+    lonely = 100 * (1 - branching / 100) ** (4 * 99)
+    share = np.exp(-lonely)
+    found = np.mean([empirical_random_mdps._is_whole(each) for each in draws_])
+    assert abs(found - share) < 4 * np.sqrt(share * (1 - share) / 1000)
+    assert empirical_random_mdps.connected(branching).figures["draws"] == 1000
+
+
 # What the experiments run
 
 
@@ -416,7 +560,7 @@ def test_a_number_on_its_bound_is_on_neither_side():
 def test_a_part_says_its_interval_if_it_has_one():
     exact, measured = Part("exact", values(2)), Part("measured", values(2, *np.linspace(1.5, 4, 5)))
     rows = [(part.row()["95 % interval"], part.row()["value"]) for part in (exact, measured)]
-    assert rows == [("exact", "2"), ("1.5 to 4", "2")]
+    assert rows == [("not resampled", "2"), ("1.5 to 4", "2")]
     summaries = [judge_parts([part]).summary for part in (exact, measured)]
     assert summaries[0].endswith("is “exact”: 2, needed more than 1.")
     assert summaries[1].endswith("is “measured”: 2 (1.5 to 4), needed more than 1.")

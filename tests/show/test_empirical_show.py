@@ -11,7 +11,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import pu_lib.show.empirical as show
-from pu_lib.claims import VERDICTS
+from pu_lib.claims import VERDICTS, select
+from pu_lib.empirical.details import ranking
 from pu_lib.empirical.live import flip_times, rerun, twins
 from pu_lib.empirical.results import PANELS, PAPER_PANELS, STATISTICS, committed
 from pu_lib.empirical.rounding import pair, passed_without, shares
@@ -56,12 +57,40 @@ def test_the_other_figures_are_drawn():
 
 
 def test_tables_say_where_median_and_mean_disagree():
-    found = show.disagreements(PAPER_PANELS)
-    differ = [
-        name for name in PAPER_PANELS if show.ranks(name)["median"] != show.ranks(name)["mean"]
-    ]
-    assert found.count("<td>differ</td>") == len(differ)
+    found = show.disagreements(["random-mdp/HiOffPol", "chain/HiOffPol"])
+    differs, agrees = re.findall(r"<tr><td>.*?</tr>", found)
+    assert "<td>differ</td>" in differs
+    assert show.ranks("random-mdp/HiOffPol")["median"] != show.ranks("random-mdp/HiOffPol")["mean"]
+    # equal medians are no order that a mean could contradict
+    assert "<td>DI = CE = MCE &lt; PG-SM &lt; PG-ES</td>" in agrees
+    assert "<td>agree</td>" in agrees
     assert "random-mdp" in show.provenance()
+
+
+def test_every_detail_has_a_row_and_a_bar_on_one_side_of_one():
+    ranked = ranking()
+    ax = show.draw_details().axes[0]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ranked["detail"].tolist()
+    assert "escort keeps its factor" in ranked["detail"].tolist()
+    bars = [list(line.get_xdata()) for line in ax.lines if line.get_linestyle() == "-"]
+    bars = [end for start, end in bars[: len(ranked)] if start == 1.0]
+    assert [max(end, 1 / end) for end in bars] == pytest.approx(ranked["effect"].tolist())
+    # Hyde's start at 0 makes everything slower, another beta everything faster
+    named = dict(zip(ranked["detail"], bars, strict=True))
+    assert named["β = 0.7 instead of 0.8"] < 1.0 < named["Hyde starts at 0 (the paper's words)"]
+
+
+def test_what_other_chapters_judge_is_linked_and_not_judged_again():
+    found = show.verdicts_by_section({"The introduction": ["sec:intro"]})
+    ours = [row["id"] for row in found._repr_mimebundle_()[VERDICTS]]
+    assert ours == ["sec:intro/empirical", "sec:intro/ce-converges"]
+    shown = found._repr_html_()
+    assert shown.count('class="said"') == len(ours)
+    listed = shown.partition("Judged in other chapters")[2]
+    for claim in select(["sec:intro"]):
+        assert (f'<a href="{claim.chapter}.html">' in listed) is (claim.id not in ours)
+    alone = show.verdicts_by_section({"The cliff": ["sec:cliff/best"]})._repr_html_()
+    assert "other chapters" not in alone
 
 
 def test_the_table_of_speeds_says_what_was_measured_and_on_what():

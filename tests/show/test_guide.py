@@ -9,9 +9,13 @@ import pytest
 import traitlets
 from playwright.sync_api import Page
 
+from pu_lib.empirical.bootstrap import interval
+from pu_lib.empirical.results import PANELS, committed
 from pu_lib.show import guide
 from pu_lib.show.live import module
 from pu_lib.theory import guide as measures
+from pu_lib.theory.literature import crossing_times, hard_chain
+from pu_lib.theory.unlearning import counts
 from pu_lib.updates import UPDATES
 
 ROOT = Path(__file__).parents[2]
@@ -32,8 +36,56 @@ def test_what_the_page_says_beside_its_table() -> None:
     assert numbers["changing"]["npg"] == 100
     assert numbers["changing"]["pg-sm"] == 104
     assert 0.6 < 1.0 - numbers["sampled"]["di"] < 0.7
-    assert min(numbers["ties"]["ce"], numbers["ties"]["mce"]) > 0.2
     assert [key for key, advice in guide.ADVICE.items() if advice.update == "pg-sm"] == ["sampled"]
+
+
+def test_larger_weights_take_the_lead_away_that_equal_ones_give() -> None:
+    at_ten = measures.many(weight=10.0)
+    assert at_ten["di"] == at_ten["ce"] == at_ten["mce"] == 1.0 < at_ten["npg"] < at_ten["pg-sm"]
+    back = {name: counts([100], name, 10)[0] for name in ("di", "ce", "mce", "npg")}
+    assert back == {"di": 1, "ce": 1, "mce": 1, "npg": 100}
+    ladder = hard_chain(8, 50.0)
+    top = {name: crossing_times(name, ladder, 4000.0, 100)[-1] for name in ("di", "ce", "mce")}
+    assert top["mce"] - 1 == top["ce"] == top["di"] < measures.kept()["exact"]["di"]
+
+
+def test_at_a_hundredth_of_the_weight_three_updates_always_find_the_best_arm() -> None:
+    safe = measures.sampled(n_runs=50, weight=0.01)
+    assert {name for name, share in safe.items() if share == 1.0} == {"pg-sm", "pg-es", "di"}
+
+
+def test_models_are_compared_at_the_best_of_three_rates() -> None:
+    scores, update = measures.contexts().models(0.0)[1], UPDATES["pg-sm"]
+    ends = {
+        rate: measures.learn(update, measures.contexts(), scores, 200, rate, 50).performance[-1]
+        for rate in measures.RATES
+    }
+    assert max(ends, key=lambda rate: ends[rate]) == 0.3
+    numbers = measures.kept()["network"]
+    assert 0.0 < numbers["ce"] - numbers["mce"] < 0.01  # too near to tell them apart
+    assert ends[0.3] == pytest.approx(measures.kept()["network"]["pg-sm"], rel=2e-5)
+
+
+def test_off_policy_the_lead_is_more_than_chance() -> None:
+    panel = PANELS["random-mdp/HiOffPol"]
+    ours, more = (committed().of(p) for p in (panel, panel.more))
+    medians = {
+        "di": ours.estimates("median")[:, ours.updates.index("di")].min(axis=1),
+        "npg": more.estimates("median")[:, more.updates.index("npg")].min(axis=1),
+    }
+    kept = measures.kept()["off-policy"]
+    assert {name: values[0] for name, values in medians.items()} == {n: kept[n] for n in medians}
+    assert interval(medians["npg"][1:] / medians["di"][1:])[0] > 1.0
+
+
+def test_near_ties_are_a_matter_of_two_updates_and_the_rest_is_not_ranked() -> None:
+    numbers = measures.kept()["ties"]
+    calm = {name: value for name, value in numbers.items() if name not in ("ce", "mce")}
+    assert max(calm.values()) < 1e-5 < 0.2 < min(numbers["ce"], numbers["mce"])
+    # the sentence names the ends of the rest
+    assert (min(calm, key=calm.__getitem__), max(calm, key=calm.__getitem__)) == ("npg", "pg-sm")
+    assert guide.ADVICE["ties"].use == "any but CE and MCE"
+    assert guide.ADVICE["many"].use == "DI"
 
 
 @pytest.mark.parametrize("situation", measures.MEASURES)
@@ -58,8 +110,9 @@ def test_the_sentences_hold_their_numbers() -> None:
     advice = guide.ADVICE["many"]
     words = advice.sentence({"pg-sm": 70.0, "di": 9.0, "ce": 15.5})
     assert words == "With a hundred actions it takes 9 updates, CE 16 and PG-SM 70."
-    ties = guide.ADVICE["ties"].sentence({"pg-sm": 1e-5, "npg": 5e-7, "ce": 0.3})
-    assert "moves by 0.5 millionths; that of PG-SM by 10 millionths" in ties
+    ties = guide.ADVICE["ties"].sentence({"pg-sm": 1e-5, "npg": 5e-7, "ce": 0.3, "mce": 0.25})
+    assert "of CE moves by 0.3 and that of MCE by 0.25;" in ties
+    assert "by 0.5 millionths to 10 millionths" in ties
     share = guide.ADVICE["sampled"].sentence({"pg-sm": 0.975, "npg": 0.5})
     assert "97.5\N{NO-BREAK SPACE}%" in share
     for situation, advice in guide.ADVICE.items():
