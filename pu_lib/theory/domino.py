@@ -35,6 +35,7 @@ from pu_lib.theory.unlearning import (
     FARTHEST,
     MAX_STEPS,
     QUICK,
+    in_reach,
     is_known,
     linked_count,
     recover,
@@ -203,7 +204,7 @@ def _recursion(states: int, chosen: Setting, max_steps: int, strict: bool) -> li
             times.append(math.inf)
             continue
         _refuse_hopeless(states - len(times) + 1, chosen, max_steps, later)
-        if later > (QUICK if is_known(chosen) else max_steps):
+        if later > (QUICK if is_known(chosen) else in_reach(max_steps)):
             times.append(later + unwalked(later, chosen, strict, max_steps))
             continue
         for w in islice(weights, later - made):
@@ -300,7 +301,7 @@ def board(
 def _simulate(
     states: int, chosen: Setting, max_steps: int, record: bool = False
 ) -> tuple[list[int | float], list[list[float]]]:
-    most = min(max_steps, _AT_A_TIME * max_steps // states)
+    most = min(in_reach(max_steps), _AT_A_TIME * in_reach(max_steps) // states)
     if states > most:
         raise OutOfReach(
             f"the domino setting takes at least {states} steps with {states} states; at most "

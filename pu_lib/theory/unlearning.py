@@ -38,7 +38,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from flint import arb
+from flint import arb, ctx
 
 from pu_lib.exact import Number, Undecided, ball, certified, root_sum, sign
 from pu_lib.theory.far_counts import far_count
@@ -75,6 +75,7 @@ __all__ = [
     "counts",
     "escape_ratio",
     "escort_differences",
+    "in_reach",
     "is_known",
     "linked_count",
     "path",
@@ -91,6 +92,9 @@ FARTHEST = 10**15
 
 QUICK = 50_000
 """Where a walk and a theorem lead to the same number: the most updates to walk."""
+
+_BITS = 256
+"""Up to this precision a step takes about as long as at any."""
 
 
 # The count
@@ -195,11 +199,30 @@ def _counts(ns: Sequence[int], chosen: Setting, strict: bool, max_steps: int) ->
         if kills and n > 0:
             found[n] = math.inf
             continue
+        if n > in_reach(max_steps):
+            found[n] = unwalked(n, chosen, strict, in_reach(max_steps))
+            continue
         for w in islice(weights, n - made):
             walker.forward(w)
         made = n
         found[n] = recover(copy(walker), n, chosen, strict, max_steps)
     return [found[n] for n in ns]
+
+
+def in_reach(max_steps: int) -> int:
+    """Return how many steps are walked at the present precision, whose long numbers take longer.
+
+    Parameters
+    ----------
+    max_steps : int
+        The most steps to walk with numbers of common length.
+
+    Returns
+    -------
+    int
+        As many up to 256 bits, half as many with twice the bits.
+    """
+    return max_steps * _BITS // max(_BITS, ctx.prec)
 
 
 def recover(
@@ -230,13 +253,14 @@ def recover(
     OutOfReach
         If it takes more.
     """
+    most = in_reach(max_steps)
     fewest = _fewest(walker, n, chosen)
-    if fewest > max_steps:
+    if fewest > most:
         if is_known(chosen) and fewest < FARTHEST**2:
             return unwalked(n, chosen, strict, max_steps)
         raise OutOfReach(
             f"{chosen.update.name} takes at least {_written(fewest)} backward updates to undo "
-            f"{n} forward ones; at most {max_steps} are walked"
+            f"{n} forward ones; at most {most} are walked"
         )
     goal = -1 if strict else 0
     for m, w in enumerate(chosen.weights(n + 1)):
@@ -244,14 +268,14 @@ def recover(
             return m
         if walker.stuck():
             return math.inf
-        if m == max_steps:
+        if m == most:
             break
         walker.backward(w)
     low, high = proved_range(n, chosen)
     raise OutOfReach(
-        f"the policy has not recovered after {max_steps} backward updates"
+        f"the policy has not recovered after {most} backward updates"
         + (f"; at most {high:.6g} are proved" if math.isfinite(high) else "")
-        + (f"; at least {low:.6g} are proved" if low > max_steps else "")
+        + (f"; at least {low:.6g} are proved" if low > most else "")
     )
 
 

@@ -23,6 +23,7 @@ RATES, LENGTHS = np.array([0.1, 1.0, 10.0]), np.array([5.0, 10.0, 20.0])
 SLOW = np.array([[[400, 40, 80], [90, 30, 600], [60, 6, 12], [10, 5, 20], [8, 4, 16]]], float)
 NEAR = np.array([[[16, 8, 80], [15, 45, 90], [40, 8, 4], [5, 5, 50], [6.4, 3.2, 32]]])
 FAST = np.array([[[50, 20, 20], [60, 15, 60], [30, 6, 3], [2, 1, 2], [3, 1.5, 6]]])
+CAP = 1000.0  # which no time here comes near
 # The share of runs that were cut
 CUT = np.array([[[1, 0.5, 1], [1, 0.5, 1], [0, 0.25, 0.75], [0.5, 0.125, 1], [0, 0.5, 1]]])
 
@@ -34,7 +35,7 @@ class Panel:
         self.axis = LENGTHS if name.startswith("length") else RATES
         quick = {"cliff": SLOW, "random-mdp/LowOffPol": NEAR, "random-mdp/HiOffPol": FAST}
         near = NEAR if name.endswith("/7") else SLOW
-        self.values = quick.get(name, near)
+        self.values, self.cap = quick.get(name, near), CAP
 
     def estimates(self, _: str) -> np.ndarray:
         return CUT
@@ -49,7 +50,7 @@ def panels(monkeypatch: pytest.MonkeyPatch) -> None:
         found = [Panel(name) for name in names]
         yield "median", found, [panel.values for panel in found]
 
-    greedy = [("median", np.array([[120.0, 100.0, 80.0]]))]
+    greedy = [("median", np.array([[120.0, 100.0, 80.0]]), CAP)]
     stubs = {
         "both_centres": both_centres,
         "betas": lambda _, name: [("", name)],
@@ -84,7 +85,7 @@ CASES: Sequence[tuple[Callable[[], Verdict], Rows]] = [
     (cliff.cliff_marginal, [("5", "> 2"), ("1", "< 2")]),
     (cliff.pg_es_better, needed("> 1", "1.33")),
     (cliff.pg_es_wall, needed("> 5", "20")),
-    (cliff.pg_es_gap, needed("< 1.5", "1", "1.6")),
+    (cliff.pg_es_gap, needed("< 1.5", "1")),
     (cliff.cliff_best, needed("> 1", "5")),
     (cliff.mce_small_rates, [("1.25", "> 1"), ("1.25", "< 2")]),
     (cliff.ce_without_gravity, [("1", "< 2"), ("5", "> 2")]),
@@ -118,7 +119,7 @@ CASES: Sequence[tuple[Callable[[], Verdict], Rows]] = [
     # CE has all of its two decades in range, MCE one and log 3 / log 4 of the other
     (
         random_mdps.hioffpol_helps,
-        [*needed("> 2", "5", "5", "2"), *needed("> 2", "2.67", "2.13", "1.79")],
+        needed("> 2", "5", "5", "2.67", "2.13", "2", "1.79"),
     ),
     (random_mdps.accurate_q, [("0.97", "> 0.95"), ("0.9", "< 0.95")]),
     (random_mdps.offpolicy_fixes, needed("> 0", "0.375")),

@@ -362,6 +362,17 @@ def test_an_exponent_of_hundreds_of_digits_is_answered_at_once():
         count(1, "pg-es", Fraction(5, p), p=p)
 
 
+def test_numbers_that_need_many_bits_are_walked_fewer_steps():
+    # an escort step of p near 1 from a start near 0 loses a bit or more
+    before = time.process_time()
+    with pytest.raises(un.OutOfReach, match=r"takes more than the \d{4} steps that are walked"):
+        count(3804, "pg-es", "0.3", "inverse-sqrt", "1.01", start="1e-9", max_steps=20_000)
+    assert time.process_time() - before < 5
+    for bits, steps in ((128, 1000), (256, 1000), (512, 500), (4096, 62)):
+        with ctx.workprec(bits):
+            assert un.in_reach(1000) == steps
+
+
 def test_more_actions_reduce_to_two_with_another_start():
     K, eta, n = 10, 5.0, 3
     update, q = make_update("pg-sm"), np.eye(10)[0]
