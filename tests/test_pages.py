@@ -226,6 +226,8 @@ def test_page_from_disk(book: Path, tab: Page, name: str) -> None:
     _check_width(visit, PAPER)
     _check_tables(visit)
     _check_paper(visit)
+    if name == "book/claims":
+        _check_sheets(visit)
     visit.close()
 
 
@@ -248,17 +250,6 @@ def test_nothing_fades_in_and_all_is_drawn_that_is_printed_at_once(
     assert words.inner_text().startswith("PG-SM reached 95 % of the best return")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert words.inner_text().endswith("press Play.")
-    page.close()
-
-
-def test_the_ledger_is_printed_without_what_is_folded(book: Path, browser: Browser) -> None:
-    if "book/claims" not in PAGES:
-        pytest.skip("the book has no ledger")
-    page = browser.new_page()
-    page.goto((book / "book/claims.html").as_uri())
-    page.wait_for_function(DRAWN)
-    sheets = page.pdf(format="A4").count(b"/Type /Page\n")
-    assert 20 <= sheets <= 40, sheets
     page.close()
 
 
@@ -396,6 +387,13 @@ def _check_paper(visit: Visit) -> None:
     ):
         for text in visit.page.evaluate(found):
             visit.fault(f"{words}: {text}")
+
+
+def _check_sheets(visit: Visit) -> None:
+    """The ledger is printed without what is folded."""
+    sheets = visit.page.pdf(format="A4").count(b"/Type /Page\n")
+    if not 20 <= sheets <= 40:
+        visit.fault(f"printed on {sheets} sheets")
 
 
 LARGE = """() => [...document.querySelectorAll('.bd-article :is(img, svg, figure, .pu-live)')]
