@@ -85,6 +85,13 @@ STRANGE = st.sampled_from(
     ]
 )  # fmt: skip
 HOSTILE = STRANGE | NUMBERS
+# Who allows a walk of 10^12 steps is given one.
+BOUNDED = HOSTILE.filter(lambda x: not (isinstance(x, (int, float, Fraction)) and x > WALKED))
+
+
+def hostile(key: str) -> st.SearchStrategy:
+    """Return what nobody would pass for an argument of that name."""
+    return BOUNDED if key == "max_steps" else HOSTILE
 
 
 def arrays(*shapes: tuple[int, ...], low: float = -50.0, high: float = 50.0) -> st.SearchStrategy:
@@ -359,7 +366,7 @@ def test_a_function_answers_or_refuses_in_a_sentence(name: str) -> None:
     def calls(data: st.DataObject) -> None:
         spoilt = data.draw(st.sampled_from([None, None, *target.arguments]), "spoilt")
         given_ = {
-            key: data.draw(HOSTILE if key == spoilt else valid, key)
+            key: data.draw(hostile(key) if key == spoilt else valid, key)
             for key, valid in target.arguments.items()
         }
         before = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in given_.items()}
