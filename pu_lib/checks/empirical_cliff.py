@@ -20,6 +20,7 @@ from pu_lib.checks.parts import (
     as_shown,
     ends,
     judge_parts,
+    labels,
     over_runs,
     slower,
 )
@@ -85,9 +86,8 @@ def cliff_marginal(table: Runs = None, cliff: str = "cliff") -> Verdict:
         parts.append(Part(f"{s}: smallest slowdown", slowdown.min(axis=0), MUCH, False))
     slowdown = np.array(found)
     much = slowdown.max(axis=0) > MUCH
-    names = [label_of(u) for u, slow in zip(PAPER, much.tolist(), strict=True) if slow]
     told = {
-        "slowed much": " and ".join(names) or "none",
+        "slowed much": labels(u for u, slow in zip(PAPER, much, strict=True) if slow),
         "others": as_shown(slowdown[:, ~much].max(initial=0.0)),
     }
     return judge_parts(parts, told)
@@ -164,7 +164,7 @@ def mce_small_rates(table: Runs = None) -> Verdict:
             apart = np.maximum(ratio, 1.0 / ratio)[:, ~small].max(axis=1)
             others.append(Part(f"{mark}{s}: CE against MCE at higher rates", apart, SIMILAR, False))
     told = ends(small_rates, ("least at small", "most at small"))
-    return judge_parts(small_rates + others, told | ends(others, ("", "most at others")))
+    return judge_parts(small_rates + others, told | {"most at others": ends(others)["most"]})
 
 
 @check("sec:gravity/ce-experiment", moved=GRADIENTS_FOR_OTHERS)
@@ -178,7 +178,7 @@ def ce_without_gravity(table: Runs = None) -> Verdict:
         slowdown = dict(zip(PAPER, bests(on_cliff, PAPER) / bests(on_chain, PAPER), strict=True))
         ours.append(Part(f"{s}: slowdown of CE", slowdown["ce"], MUCH, False))
         wells.append(Part(f"{s}: slowdown of PG-SM", slowdown["pg-sm"], MUCH))
-    told = ends(ours, ("", "of CE")) | ends(wells, ("of PG-SM", ""))
+    told = {"of CE": ends(ours)["most"], "of PG-SM": ends(wells)["least"]}
     return judge_parts(ours + wells, told)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +23,7 @@ from pu_lib.checks.parts import (
     Part,
     ends,
     judge_parts,
+    labels,
     over_runs,
     slower,
 )
@@ -191,19 +192,13 @@ def sarsa_limit(table: Runs = None, updates: Sequence[str] = FAST) -> Verdict:
                 Part(f"{scheme}, {s}: slowest over fastest at η = 10⁹", spread, 1.25, False)
             )
     told = {
-        "greedy": _names(u for u, part in zip(updates, greedy, strict=True) if part.holds()),
-        "not greedy": _names(u for u, part in zip(updates, greedy, strict=True) if part.refuted()),
+        "greedy": labels(u for u, part in zip(updates, greedy, strict=True) if part.holds()),
+        "not greedy": labels(u for u, part in zip(updates, greedy, strict=True) if part.refuted()),
         "compared": len(times),
         "meet": sum(part.holds() for part in times),
         "apart": sum(part.refuted() for part in times),
     }
     return judge_parts(greedy + times, told)
-
-
-def _names(updates: Iterable[str]) -> str:
-    """Return the labels of some updates as one lists them."""
-    *most, last = [label_of(update) for update in updates] or ["none"]
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 @check("sec:randommdps/beat-sarsa", moved=SCHEMES_EXCHANGED | slower("update", "mce", 20))

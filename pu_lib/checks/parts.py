@@ -29,7 +29,7 @@ is unknown decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,7 @@ __all__ = [
     "as_shown",
     "ends",
     "judge_parts",
+    "labels",
     "over_runs",
     "slower",
 ]
@@ -158,21 +159,21 @@ class Part:
 
     @property
     def _bounds(self) -> Floats:
-        """The lower and the upper bounds, one row each; the same ones where the number is known."""
-        return self.values if self.values.ndim == 2 else np.stack([self.values, self.values])
+        """The lower bounds first and the upper ones last; one row where the number is known."""
+        return np.atleast_2d(self.values)
 
     @property
     def value(self) -> float:
         """The number, or the bound of it that is known; not a number if neither is."""
-        low, high = self._bounds[:, 0]
+        low, high = self._bounds[[0, -1], 0]
         if low == 0.0 < high:
             return float(high) if np.isfinite(high) else np.nan
         return float(low)
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Return the ends of the interval; the number itself if nothing was resampled."""
-        low, high = (interval(x[1:] if len(x) > 1 else x, level) for x in self._bounds)
-        return float(low[0]), float(high[1])
+        found = [interval(x[1:] if len(x) > 1 else x, level) for x in self._bounds]
+        return float(found[0][0]), float(found[-1][1])
 
     def holds(self, level: float = LEVEL) -> bool:
         """Return whether the whole interval satisfies the inequality."""
@@ -205,7 +206,7 @@ class Part:
     @property
     def number(self) -> str:
         """The number, or what is known of it, as the table shows it."""
-        return self._between(*self._bounds[:, 0])
+        return self._between(*self._bounds[[0, -1], 0])
 
     @property
     def span(self) -> str:
@@ -283,6 +284,23 @@ def judge_parts(parts: Sequence[Part], figures: Mapping[str, Any] | None = None)
     }
     rows = tuple(part.row() for part in parts)
     return Verdict(_status(parts, LEVEL), worst.margin, summary, rows, figures=told)
+
+
+def labels(updates: Iterable[str]) -> str:
+    """Return the labels of updates as one lists them.
+
+    Parameters
+    ----------
+    updates : iterable of str
+        Their names.
+
+    Returns
+    -------
+    str
+        "A, B and C"; "none" if there are none.
+    """
+    *most, last = [label_of(update) for update in updates] or ["none"]
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def as_shown(value: float) -> float:

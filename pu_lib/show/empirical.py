@@ -33,7 +33,7 @@ from pu_lib.show.ledger import Html, chapter_title, status_counts
 from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, line, styled
 from pu_lib.updates import PAPER, label_of, look_of
 from pu_lib.verdict import Status
-from pu_lib.wording import percent, prose
+from pu_lib.wording import number, percent, prose
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -417,8 +417,9 @@ def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None
     other = ax.twinx()
     share = [bounced_share(float(eta), runs, steps) for eta in rates]
     other.plot(rates, share, color=INK, marker=".", linestyle=":")
-    taken = f"{steps:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
-    other.set(ylabel=f"share below zero after {taken} steps", ylim=(0.0, 1.4 * max(share) + 0.01))
+    other.set(
+        ylabel=f"share below zero after {number(steps)} steps", ylim=(0.0, 1.4 * max(share) + 0.01)
+    )
     other.grid(visible=False)
     return fig
 
@@ -538,6 +539,9 @@ class ConfirmedSections(Confirmed):
         )
 
 
+_CHAPTER = "empirical"
+
+
 def verdicts_by_section(sections: Mapping[str, Sequence[str]]) -> ConfirmedSections:
     """Confirm the claims of this chapter section by section, each behind a line that counts them.
 
@@ -569,9 +573,6 @@ def verdicts_by_section(sections: Mapping[str, Sequence[str]]) -> ConfirmedSecti
     confirmed = {head: confirm(*claims) for head, claims in found.items()}
     judgements = tuple(judged for claims in confirmed.values() for judged in claims.judgements)
     return ConfirmedSections(judgements, confirmed, others)
-
-
-_CHAPTER = "empirical"
 
 
 def _fold(head: str, claims: Confirmed, others: Sequence[Claim]) -> str:

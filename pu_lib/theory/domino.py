@@ -301,7 +301,7 @@ def board(
 def _simulate(
     states: int, chosen: Setting, max_steps: int, record: bool = False
 ) -> tuple[list[int | float], list[list[float]]]:
-    most = min(in_reach(max_steps), _AT_A_TIME * in_reach(max_steps) // states)
+    most = in_reach(max_steps) * _AT_A_TIME // max(_AT_A_TIME, states)
     if states > most:
         raise OutOfReach(
             f"the domino setting takes at least {states} steps with {states} states; at most "

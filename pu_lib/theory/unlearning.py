@@ -94,7 +94,7 @@ QUICK = 50_000
 """Where a walk and a theorem lead to the same number: the most updates to walk."""
 
 _BITS = 256
-"""Up to this precision a step takes about as long as at any."""
+"""Up to this precision the length of numbers hardly makes a step longer."""
 
 
 # The count
@@ -193,14 +193,14 @@ def counts(
 
 def _counts(ns: Sequence[int], chosen: Setting, strict: bool, max_steps: int) -> list[int | float]:
     found: dict[int, int | float] = {}
-    kills = chosen.first_step_kills()
+    kills, most = chosen.first_step_kills(), in_reach(max_steps)
     walker, weights, made = chosen.walker(), chosen.weights(), 0
     for n in sorted(set(ns)):
         if kills and n > 0:
             found[n] = math.inf
             continue
-        if n > in_reach(max_steps):
-            found[n] = unwalked(n, chosen, strict, in_reach(max_steps))
+        if n > most:
+            found[n] = unwalked(n, chosen, strict, most)
             continue
         for w in islice(weights, n - made):
             walker.forward(w)
