@@ -61,6 +61,8 @@ IfNone = Literal["redraw", "last", "raise"]
 _REDRAWS = 100
 # A table of this size has 1.6 GB, and is copied a few times on its way.
 _MOST_ENTRIES = 200_000_000
+# Goals that are tried times transitions of each process: a few minutes.
+_MOST_WORK = 50_000_000
 
 
 def bandit(rewards: ArrayLike) -> FiniteMDP:
@@ -268,7 +270,8 @@ def random_mdp(
     Raises
     ------
     ValueError
-        If a parameter is out of range, or no goal qualifies and `if_none` is ``"raise"``.
+        If a parameter is out of range, no goal qualifies and `if_none` is ``"raise"``, or to try
+        every goal would take more than minutes.
     """
     n_states = whole("n_states", n_states, low=2)
     n_actions = whole("n_actions", n_actions, low=1)
@@ -281,7 +284,7 @@ def random_mdp(
         raise ValueError(f"if_none: expected one of {get_args(IfNone)}, got {if_none!r}.")
     generator = np.random.default_rng(rng)
     nearest = 0.0
-    for _ in range(_REDRAWS):
+    for _ in range(_draws(n_states, n_actions * branching)):
         garnet = _garnet(generator, n_states, n_actions, branching)
         # One candidate at a time: together they would take the cube of the number of states.
         values = np.fromiter(_values_of_goals(garnet, discount), np.float64)
@@ -297,6 +300,17 @@ def random_mdp(
     raise ValueError(
         f"random_mdp: no goal has v*(s_0) > {discount**horizon:.6g}; the best has {nearest:.6g}."
     )
+
+
+def _draws(n_states: int, n_edges: int) -> int:
+    """Return how often transitions can be drawn and every goal be tried, in minutes."""
+    work = n_states * n_states * n_edges
+    if work > _MOST_WORK:
+        raise ValueError(
+            f"n_states: to find the goal each of {n_states} states is tried, in a process of "
+            f"{n_states * n_edges} transitions; the product, {work}, may be {_MOST_WORK} at most."
+        )
+    return min(_REDRAWS, _MOST_WORK // work)
 
 
 @dataclass(frozen=True)

@@ -147,6 +147,13 @@ def test_random_mdps_have_the_bits_they_always_had(seed, sizes):
         np.testing.assert_array_equal(getattr(ours, name), getattr(first, name))
 
 
+@pytest.mark.parametrize(
+    ("n_states", "n_edges", "times"), [(100, 8, 100), (1000, 8, 6), (2500, 8, 1)]
+)
+def test_random_mdps_are_drawn_again_for_minutes_at_most(n_states, n_edges, times):
+    assert domains._draws(n_states, n_edges) == times
+
+
 def test_random_mdps_do_not_keep_all_their_candidates():
     random_mdp(0, n_states=20)  # what the first call imports is not counted
     tracemalloc.start()
@@ -326,6 +333,10 @@ def test_a_domain_needs_a_name_of_its_own():
         (lambda: chain(discount=1.0), "discount: .*1.0"),
         (lambda: duplicated_chain(5, 1), "n_actions: .*got 1"),
         (lambda: random_mdp(0, branching=200), "branching: .*got 200"),
+        (
+            lambda: random_mdp(0, 5604, 3, 3),
+            "n_states: .*5604 states .*50436 transitions; .*at most",
+        ),
         (lambda: random_mdp(0, n_states=1, branching=1), "n_states"),
         (lambda: random_mdp(0, n_states=4, if_none="first"), "if_none"),
         (lambda: from_gymnasium("CartPole-v1"), "env: .*no transition table"),

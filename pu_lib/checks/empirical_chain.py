@@ -21,7 +21,7 @@ from pu_lib.checks.parts import (
     Part,
     ends,
     judge_parts,
-    over_runs,
+    share_of,
     slower,
 )
 from pu_lib.empirical.curves import (
@@ -57,10 +57,15 @@ LENGTHS = ("length/LowOffPol", "length/HiOffPol")
 
 @check(
     "sec:chainexp/expected-order",
-    moved={"the other way round: first to walk, then flips from the start": {"reverse": True}},
+    moved={
+        "the other way round: first to walk, then flips from the start": {
+            "reverse": True,
+            "runs": 5,
+        }
+    },
 )
 def expected_order(
-    updates: Sequence[str] = PAPER, runs: int = 10, reverse: bool = False
+    updates: Sequence[str] = PAPER, runs: int = 52, reverse: bool = False
 ) -> Verdict:
     """Policies first lead to a_1, then flip from the end of the chain to its start.
 
@@ -83,7 +88,7 @@ def expected_order(
             (first, "share of runs in which most states first jump", jumped, 0.9),
             (then, "share of pairs flipped end first", ordered, 0.75),
         ):
-            parts.append(Part(f"{label_of(u)}: {words}", over_runs(share), needed, ratio=False))
+            parts.append(share_of(f"{label_of(u)}: {words}", share, needed))
     jumping = min(part.value for part in first)
     told = {
         "jumping": "every run" if jumping == 1.0 else f"{percent(jumping, 0)} of the runs or more",
@@ -107,7 +112,8 @@ def noexplo_stuck(table: Runs = None, long: str = "chain/NoExplo/10") -> Verdict
     results = results_of(table)
     parts, told = [], {}
     for words, name, above in (("10", long, True), ("5", "chain/NoExplo", False)):
-        share = results.curves(name).estimates("censored")
+        curves = results.curves(name)
+        share = curves.estimates("censored")
         lost = [best_of(share[:1], u).item() for u in PAPER]
         told[f"lost with {words}"] = percent(min(lost) if above else max(lost))
         parts += [
@@ -117,6 +123,7 @@ def noexplo_stuck(table: Runs = None, long: str = "chain/NoExplo/10") -> Verdict
                 0.5,
                 above,
                 ratio=False,
+                runs=curves.fewest_runs,
             )
             for u in PAPER
         ]
@@ -205,11 +212,11 @@ def di_dilemma(table: Runs = None) -> Verdict:
         share = curves.estimates("censored")
         stuck = value_at(share, curves, "di", curves.axis[-1])
         lost.append(stuck[0])
-        parts.append(
-            Part(f"{mark}DI's censored share at the highest rate", stuck, 0.5, ratio=False)
-        )
-        gap = stuck - best_of(share, "ce")
-        parts.append(Part(f"{mark}this share less CE's smallest", gap, 0.0, ratio=False))
+        n = curves.fewest_runs
+        words = f"{mark}DI's censored share at the highest rate"
+        parts.append(Part(words, stuck, 0.5, ratio=False, runs=n))
+        gap, words = stuck - best_of(share, "ce"), f"{mark}this share less CE's smallest"
+        parts.append(Part(words, gap, 0.0, ratio=False, runs=n, least=-1.0))
     told = ends(slowness, ("least slow", "most slow")) | {"lost": percent(min(lost))}
     return judge_parts(slowness + parts, told)
 
@@ -308,7 +315,12 @@ def length_es_variance(table: Runs = None) -> Verdict:
         )
         parts.append(
             Part(
-                f"{words}: censored share of PG-ES less PG-SM", gone @ [-1.0, 1.0], 0.0, ratio=False
+                f"{words}: censored share of PG-ES less PG-SM",
+                gone @ [-1.0, 1.0],
+                0.0,
+                ratio=False,
+                runs=curves.fewest_runs,
+                least=-1.0,
             )
         )
     return judge_parts(parts, told)
@@ -404,26 +416,24 @@ def duplicates_converge(table: Runs = None) -> Verdict:
 def no_projection(eta: float = 0.00316) -> Verdict:
     """Under NoExplo DI at its best rate never meets the wall of the simplex on its way.
 
-    Live, 20 runs of at most 50 000 steps on the chain of 5 states: in fewer than one run in twenty
+    Live, 104 runs of at most 50 000 steps on the chain of 5 states: in fewer than one run in twenty
     a probability is zero at one of 20 times up to the goal.
     """
-    met = over_runs(walled("di", eta)[0])
     words = f"DI, η = {eta:g}: runs that met the wall"
-    return judge_parts([Part(words, met, 0.05, False, ratio=False)])
+    return judge_parts([share_of(words, walled("di", eta, 104)[0], 0.05, False)])
 
 
 @check("sec:chainexp/still-explores", moved={"DI and CE exchanged": {"one": "di", "other": "ce"}})
 def still_explores(one: str = "ce", other: str = "di", etas: Sequence[float] = (1.0,)) -> Verdict:
     """Under NoExplo CE and MCE still explore at rates at which DI has stopped.
 
-    Live, at a large rate, as in `no_projection`: the probability of walking is exactly zero in some
-    state at the end in more than nine runs of DI in ten, and in none in ten of CE. That CE also
-    learns and unlearns fast is not asked here.
+    Live, 52 runs of each at a large rate, otherwise as in `no_projection`: the probability of
+    walking is exactly zero in some state at the end in more than nine runs of DI in ten, and in
+    fewer than one in ten of CE. That CE also learns and unlearns fast is not asked here.
     """
     parts = []
     for eta in etas:
         for u, needed, above in ((one, 0.1, False), (other, 0.9, True)):
-            share = over_runs(walled(u, eta)[1])
             words = f"{label_of(u)}, η = {eta:g}: runs that have stopped exploring"
-            parts.append(Part(words, share, needed, above, ratio=False))
+            parts.append(share_of(words, walled(u, eta, 52)[1], needed, above))
     return judge_parts(parts)

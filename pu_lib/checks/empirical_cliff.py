@@ -21,7 +21,7 @@ from pu_lib.checks.parts import (
     ends,
     judge_parts,
     labels,
-    over_runs,
+    share_of,
     slower,
 )
 from pu_lib.empirical.curves import (
@@ -182,9 +182,9 @@ def ce_without_gravity(table: Runs = None) -> Verdict:
     return judge_parts(ours + wells, told)
 
 
-@check("sec:cliff/order", moved={"the other way round": {"first": 1, "then": 0}})
+@check("sec:cliff/order", moved={"the other way round": {"first": 1, "then": 0, "runs": 5}})
 def cliff_order(
-    updates: Sequence[str] = PAPER, runs: int = 5, first: int = 0, then: int = 1
+    updates: Sequence[str] = PAPER, runs: int = 52, first: int = 0, then: int = 1
 ) -> Verdict:
     """On the cliff policies first lead to a_1 and in the end to a_2.
 
@@ -200,8 +200,8 @@ def cliff_order(
         led = likely[:, :-1, :, first].mean(axis=2).max(axis=1) > 0.5
         ended = likely[:, -1, :, then].all(axis=1)
         for words, found in (("most states first take a1", led), ("all take a2 in the end", ended)):
-            share = over_runs(np.asarray(found, dtype=np.float64))
-            parts.append(Part(f"{label_of(u)}: runs in which {words}", share, 0.9, ratio=False))
+            marks = np.asarray(found, dtype=np.float64)
+            parts.append(share_of(f"{label_of(u)}: runs in which {words}", marks, 0.9))
     return judge_parts(parts)
 
 

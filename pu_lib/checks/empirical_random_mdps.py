@@ -25,6 +25,7 @@ from pu_lib.checks.parts import (
     judge_parts,
     labels,
     over_runs,
+    share_of,
     slower,
 )
 from pu_lib.empirical.curves import (
@@ -290,8 +291,7 @@ def connected(branching: int = 2, runs: int = 1000) -> Verdict:
     Of a thousand draws of the transitions, before one state is made the goal.
     """
     whole = np.fromiter(map(_is_whole, _links(branching, runs)), np.float64)
-    share = over_runs(whole)
-    part = Part(f"share of {runs} Random MDPs that is strongly connected", share, 0.5, ratio=False)
+    part = share_of(f"share of {runs} Random MDPs that is strongly connected", whole, 0.5)
     return judge_parts([part], {"share": percent(whole.mean()), "draws": runs})
 
 

@@ -3,7 +3,9 @@ r"""Statements about a table of runs, cut into parts, and the verdict that follo
 A *part* is one inequality between a number computed from the table and a number fixed in the
 check. The number comes with a 95 % bootstrap interval over runs, the same runs for all curves
 (`pu_lib.empirical.bootstrap`). **A part holds if its whole interval satisfies the inequality, and
-is refuted if its whole interval violates it**; otherwise the runs do not decide. A statement is
+is refuted if its whole interval violates it**; otherwise the runs do not decide. Where all runs
+agree, so do all resamples; the interval of a share then reaches as far as the share of runs that
+do otherwise can be, exactly, without one among so many (`unseen`). A statement is
 
 - *reproduced* if all its parts hold,
 - *not reproduced* if none holds and some are refuted,
@@ -60,7 +62,9 @@ __all__ = [
     "judge_parts",
     "labels",
     "over_runs",
+    "share_of",
     "slower",
+    "unseen",
 ]
 
 SIMILAR, MUCH, VERY = 2.0, 2.0, 5.0
@@ -132,6 +136,29 @@ def over_runs(values: Floats) -> Floats:
     return np.concatenate([[values.mean()], values[draws(len(values))].mean(axis=1)])
 
 
+def unseen(runs: int, level: float = LEVEL) -> float:
+    """Return how probable something can be that no run of several has shown.
+
+    Parameters
+    ----------
+    runs : int
+        How many runs there are.
+    level : float
+        Level of the interval, in (0, 1).
+
+    Returns
+    -------
+    float
+        The upper end of the exact interval of Clopper and Pearson for no event in so many runs.
+
+    Examples
+    --------
+    >>> round(unseen(20), 3)
+    0.168
+    """
+    return float(1.0 - ((1.0 - level) / 2.0) ** (1.0 / runs))
+
+
 @dataclass(frozen=True)
 class Part:
     """One inequality of a statement.
@@ -149,6 +176,10 @@ class Part:
         Whether the number has to be above the bound, or below.
     ratio : bool
         Whether the margin is a ratio (in base-10 logarithms) or a difference.
+    runs : int
+        How many runs the number is a share of, or a difference of shares; 0 if it is neither.
+    least : float
+        The smallest number possible: 0 for a share, -1 for a difference.
     """
 
     what: str
@@ -156,6 +187,8 @@ class Part:
     needed: float = 1.0
     at_least: bool = True
     ratio: bool = True
+    runs: int = 0
+    least: float = 0.0
 
     @property
     def _bounds(self) -> Floats:
@@ -173,7 +206,11 @@ class Part:
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Return the ends of the interval; the number itself if nothing was resampled."""
         found = [interval(x[1:] if len(x) > 1 else x, level) for x in self._bounds]
-        return float(found[0][0]), float(found[-1][1])
+        low, high = float(found[0][0]), float(found[-1][1])
+        if self.runs and low == high:
+            room = unseen(self.runs, level)
+            return max(low - room, self.least), min(high + room, 1.0)
+        return low, high
 
     def holds(self, level: float = LEVEL) -> bool:
         """Return whether the whole interval satisfies the inequality."""
@@ -236,6 +273,28 @@ class Part:
             "needed": f"{'>' if self.at_least else '<'} {self.needed:g}",
             "holds": self.answer,
         }
+
+
+def share_of(what: str, marks: Floats, needed: float, at_least: bool = True) -> Part:
+    """Return the part that asks in which share of the runs something was seen.
+
+    Parameters
+    ----------
+    what : str
+        The share, in words.
+    marks : ndarray, shape (runs,)
+        1 where it was seen, 0 where not; or a share within each run.
+    needed : float
+        The bound.
+    at_least : bool
+        Whether the share has to be above the bound, or below.
+
+    Returns
+    -------
+    Part
+        The part.
+    """
+    return Part(what, over_runs(marks), needed, at_least, ratio=False, runs=len(marks))
 
 
 def judge_parts(parts: Sequence[Part], figures: Mapping[str, Any] | None = None) -> Verdict:

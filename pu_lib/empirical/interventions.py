@@ -77,7 +77,7 @@ def wrong_share(scheme: str, update: str = "ce", eta: float = 0.0316, runs: int 
     return np.array(shares)
 
 
-def walled(update: str, eta: float, runs: int = 20, last: int = 50_000) -> tuple[Floats, Floats]:
+def walled(update: str, eta: float, runs: int, last: int = 50_000) -> tuple[Floats, Floats]:
     """Return which runs met the wall: a probability that is exactly zero, NoExplo, chain of 5.
 
     Looked at after 20 numbers of steps, up to the last or to where the run reaches its goal.

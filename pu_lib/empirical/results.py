@@ -292,9 +292,14 @@ class Curves:
         return len(self.steps)
 
     @property
+    def fewest_runs(self) -> int:
+        """The smallest number of runs behind a point."""
+        return self.n_runs if self.counts is None else int(self.counts.min())
+
+    @property
     def runs_in_words(self) -> str:
         """The number of runs behind each point, or the least and the largest."""
-        least = self.n_runs if self.counts is None else int(self.counts.min())
+        least = self.fewest_runs
         return f"{self.n_runs}" if least == self.n_runs else f"{least} to {self.n_runs}"
 
     @property

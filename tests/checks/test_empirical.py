@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
 from pu_lib.checks import empirical, empirical_chain, empirical_cliff, empirical_random_mdps
 from pu_lib.checks.empirical import as_efficient_as_di, both_rules, stability
-from pu_lib.checks.parts import Part, judge_parts, over_runs
+from pu_lib.checks.parts import Part, judge_parts, over_runs, share_of, unseen
 from pu_lib.claims import Judgement, check_of, judge, ledger
 from pu_lib.empirical import details, interventions, panels
 from pu_lib.empirical.actors import start_of
@@ -602,3 +603,25 @@ def test_one_fall_is_enough_to_lose_performance(monkeypatch):
     climbs["mce"], climbs["ce"] = climbs["ce"], climbs["mce"]
     found = empirical_cliff.mce_is_monotone()
     assert [row["holds"] for row in found.evidence] == ["no"] * 6
+
+
+def test_what_no_run_has_shown_may_still_be() -> None:
+    # 0 of 20: in 95 of 100 the share is below 1 - 0.025^(1/20) (Clopper and Pearson 1934).
+    assert unseen(20) == pytest.approx(scipy.stats.beta.ppf(0.975, 1, 20))
+    assert unseen(20, 0.9) == pytest.approx(1.0 - 0.05**0.05)
+    never, always = share_of("", np.zeros(20), 0.05, False), share_of("", np.ones(20), 0.9)
+    assert (never.span, never.answer) == ("0 to 0.168", "undecided")
+    assert (always.span, always.answer) == ("0.832 to 1", "undecided")
+    assert share_of("", np.zeros(80), 0.05, False).holds()
+    assert share_of("", np.ones(36), 0.9).holds()
+    assert not share_of("", np.ones(35), 0.9).holds()
+    assert share_of("", np.zeros(5), 0.9).refuted()
+    alike = Part("", np.zeros(1001), 0.0, ratio=False, runs=20, least=-1.0)
+    assert (alike.span, alike.answer) == ("-0.168 to 0.168", "undecided")
+
+
+def test_a_share_that_was_seen_has_the_interval_of_its_resamples() -> None:
+    marks = np.array([0.0, 1.0] * 50)
+    low, high = interval(over_runs(marks)[1:])
+    assert share_of("", marks, 0.5).interval() == (low, high)
+    assert 0.39 < low < 0.42 < 0.58 < high < 0.61  # 0.5 ± 1.96 * 0.05

@@ -31,6 +31,8 @@ CUT = np.array([[[1, 0.5, 1], [1, 0.5, 1], [0, 0.25, 0.75], [0.5, 0.125, 1], [0,
 class Panel:
     """A panel of the runs, with as much of `Curves` as statements ask for."""
 
+    fewest_runs = 1000
+
     def __init__(self, name: str) -> None:
         self.axis = LENGTHS if name.startswith("length") else RATES
         quick = {"cliff": SLOW, "random-mdp/LowOffPol": NEAR, "random-mdp/HiOffPol": FAST}
@@ -60,7 +62,7 @@ def panels(monkeypatch: pytest.MonkeyPatch) -> None:
         "bounced_share": lambda eta: 0.25 if eta > 1.0 else 0.125,
         "greedy_with_noise": lambda noise: np.full(2, 0.97 if noise < 1.0 else 0.9),
         "wrong_share": lambda scheme: np.full(2, 0.5 if scheme == "NoExplo" else 0.125),
-        "walled": lambda update, _: (np.zeros(2), np.full(2, float(update == "di"))),
+        "walled": lambda update, *_: (np.zeros(2), np.full(2, float(update == "di"))),
         "over_di": lambda _, update: [("median", 3, np.array([1.05 if update == "ce" else 2.52]))],
     }
     for module in (chain, cliff, random_mdps):
