@@ -173,9 +173,13 @@ class Verdict:
         )
 
     def measured(self) -> str:
-        """Return the counterexample and the evidence as HTML."""
+        """Return the counterexample and the evidence as HTML, nothing of it twice."""
         against = f"<p>Counterexample: {prose(words(self.counterexample))}.</p>"
-        return (against if self.counterexample else "") + lined(self.evidence)
+        told = {"margin", *(self.counterexample or ())}
+        only = self.evidence[0] if len(self.evidence) == 1 else None
+        # The summary names a single part, the counterexample a single instance.
+        known = only is not None and ("part" in only or told.issuperset(only))
+        return (against if self.counterexample else "") + ("" if known else lined(self.evidence))
 
 
 def badge(status: Status) -> str:

@@ -184,6 +184,8 @@ def _curled(text: str) -> str:
 def lined(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return rows as an HTML table; what is the same in all stands below, and no row twice.
 
+    A margin that is the same in all rows is left out: the sentence above them has just said it.
+
     Parameters
     ----------
     rows : sequence of mappings
@@ -199,10 +201,11 @@ def lined(rows: Sequence[Mapping[str, Any]]) -> str:
     cells = [{str(key): words(value) for key, value in row.items()} for row in rows]
     cells = [row for index, row in enumerate(cells) if row not in cells[:index]]
     same = {key for key in cells[0] if len({row.get(key) for row in cells}) == 1}
-    once = ", ".join(f"{key} = {cells[0][key]}" for key in cells[0] if key in same)
+    told = [key for key in cells[0] if key in same and key != "margin"]
+    once = ", ".join(f"{key} = {cells[0][key]}" for key in told)
     keys = [key for key in cells[0] if key not in same]
     if not keys:
-        return f"<p>There {prose(once)}.</p>"
+        return f"<p>There {prose(once)}.</p>" if once else ""
     head = "".join(f'<th scope="col">{prose(key)}</th>' for key in keys)
     body = "".join(
         "<tr>" + "".join(f"<td>{prose(row.get(key, ''))}</td>" for key in keys) + "</tr>"

@@ -84,12 +84,25 @@ def test_a_place_without_a_figure_is_a_sentence() -> None:
 
 
 def test_a_table_says_once_what_is_the_same_in_every_row() -> None:
-    rows = [{"n": 1, "margin": 0.0}, {"n": 2, "margin": 0.0}, {"n": 2, "margin": 0.0}]
-    table = lined(rows)
+    one, other = {"n": 1, "eta": 5, "margin": 0.0}, {"n": 2, "eta": 5, "margin": 0.0}
+    table = lined([one, other, other])
     assert table.count("<tr>") == 3  # the head and two rows
-    assert "In every row margin = 0." in table
+    assert "<p>In every row eta = 5.</p>" in table, "the margin stands above the table"
     assert "<td>0</td>" not in table
-    assert lined([]) == ""
+    assert lined([one]) == "<p>There n = 1, eta = 5.</p>"
+    assert lined([{"margin": 0.0}]) == lined([]) == ""
+
+
+def test_an_instance_is_told_once() -> None:
+    instance = {"n": 4, "bound": 7}
+    row = {**instance, "margin": -3.0}
+    found = Verdict(Status.FALSE, -3.0, "x", (row,), instance)
+    assert found.measured() == "<p>Counterexample: n = 4, bound = 7.</p>"
+    more = replace(found, evidence=({**row, "start": 2},))
+    assert more.measured().endswith("<p>There n = 4, bound = 7, start = 2.</p>")
+    part = Verdict(Status.REPRODUCED, 1.0, "x", ({"part": "y", "value": "2"},))
+    assert part.measured() == ""
+    assert replace(part, evidence=part.evidence * 2).measured() != ""
 
 
 def test_what_was_found_is_told_by_status() -> None:

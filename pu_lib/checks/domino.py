@@ -352,7 +352,7 @@ def check_lemma_13(
     bound : callable
         The sharper bound, a function of n and eta.
     """
-    worst = Worst("the logarithm of the bound over $X_n$")
+    worst = Worst("the logarithm of a bound, the printed one or this book's, over $X_n$")
     for eta in (0.01, 0.1, 0.295, 1.0, 3.0, 20.0, 100.0):
         for n, largest in enumerate(worst_sequence(1500, eta)):
             row = {"eta": eta, "n": n, "largest X_n": largest}

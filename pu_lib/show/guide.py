@@ -141,8 +141,8 @@ ADVICE = {
         True,
         "Fitted before the projection, with growing weights, it closes {own} of the gap to the "
         "optimum after a reversal of the values; {rival} closes {other}.",
-        "On the contexts, whose values the model can represent; the others at the best of the "
-        "weights 0.3, 1 and 3.",
+        "On the contexts, whose values the model can represent. DI has a protocol of its own, the "
+        "others are at the best of the weights 0.3, 1 and 3: the row compares protocols, too.",
         "function-approximation.html",
         "Function approximation",
     ),

@@ -285,7 +285,7 @@ SLOPE = 0.9
     {
         "exact": f"the gap is zero within {ARRIVED} steps",
         "O(1/t)": f"from step {STEPS // 2} to {STEPS} the gap falls like t to the power -{SLOPE} "
-        "or faster",
+        "or faster, at a linear rate, too",
         "slower": "it falls more slowly",
     },
 )
