@@ -28,10 +28,30 @@ from flint import arb
 from pu_lib.exact import Undecided, ball, certified
 from pu_lib.theory.walkers import Setting, SoftmaxWalker
 
-__all__ = ["far_count"]
+__all__ = ["far_count", "is_near_enough"]
 
 NEAR = 1000
 """Steps walked one by one beside the start, forward and backward."""
+
+
+def is_near_enough(chosen: Setting) -> bool:
+    """Say whether the blocks are few enough to be counted in, whatever n.
+
+    A first update of weight 300 already takes more than 1e60 to undo.
+
+    Parameters
+    ----------
+    chosen : Setting
+        The setting.
+
+    Returns
+    -------
+    bool
+        Whether the first update leads less than 1e30 updates away.
+    """
+    w, walker = ball(chosen.eta), SoftmaxWalker(chosen.start)
+    walker.forward(w)
+    return bool(_travel(walker.origin + walker.y) < 1e30 * w)
 
 
 def far_count(n: int, chosen: Setting, strict: bool = False) -> int:
@@ -42,7 +62,7 @@ def far_count(n: int, chosen: Setting, strict: bool = False) -> int:
     n : int
         The number of forward updates, up to about 1e15.
     chosen : Setting
-        The setting.
+        The setting, for which `is_near_enough` is true.
     strict : bool
         Wait for pi(a_1) < pi_0(a_1) instead of <=.
 
@@ -58,7 +78,7 @@ def far_count(n: int, chosen: Setting, strict: bool = False) -> int:
     """
     for part in (Fraction(1, k) for k in (250, 1000, 4000, 16000)):
         try:
-            return certified(partial(_count, n, chosen, strict, part), max_bits=256)
+            return certified(partial(_count, n, chosen, strict, part), bits=256, max_bits=256)
         except Undecided:
             continue
     raise Undecided(f"the blocks do not decide the count of n = {n}")

@@ -41,7 +41,7 @@ import numpy as np
 from flint import arb, ctx
 
 from pu_lib.exact import Number, Undecided, ball, certified, root_sum, sign
-from pu_lib.theory.far_counts import far_count
+from pu_lib.theory.far_counts import far_count, is_near_enough
 from pu_lib.theory.unlearning_bounds import (
     bound_ce_below,
     bound_ce_sharp,
@@ -334,7 +334,7 @@ def unwalked(n: int, chosen: Setting, strict: bool, max_steps: int = MAX_STEPS) 
         if not strict:
             return bound_di(n, chosen.eta, chosen.start)
         return math.inf if chosen.start == 0 else strict_di(n, chosen.eta, chosen.start)
-    if is_known(chosen) and n <= FARTHEST:
+    if is_known(chosen) and n <= FARTHEST and is_near_enough(chosen):
         return far_count(n, chosen, strict)
     low, high = proved_range(n, chosen)
     down, up = (Context(4, way).create_decimal_from_float for way in (ROUND_FLOOR, ROUND_CEILING))

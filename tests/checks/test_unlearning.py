@@ -164,6 +164,20 @@ def test_a_count_out_of_reach_ends_at_once_with_what_is_proved(arguments, words)
     assert time.process_time() - before < 5
 
 
+@pytest.mark.parametrize("eta", ["150", "750.7", "1e6", "1e300"])
+def test_a_way_back_of_more_than_1e30_updates_is_not_counted(eta):
+    before = time.process_time()
+    with pytest.raises(un.OutOfReach, match="undoing n = 1000000000 updates of pg-sm takes more"):
+        count(10**9, "pg-sm", eta)
+    assert time.process_time() - before < 5
+
+
+def test_a_way_back_of_30_digits_is_counted():
+    # The forward updates after the first one are 9 of its digits: the way back retraces them.
+    nearly = count(10**9, "pg-sm", "145") - count(10**8, "pg-sm", "145")
+    assert abs(nearly - 9 * 10**8) <= 1
+
+
 def test_a_walk_ends_where_it_is_told_to():
     with pytest.raises(ValueError, match="not recovered after 10 backward updates"):
         count(10, "pg-es", 1, max_steps=10)
