@@ -215,6 +215,12 @@ def with_column(table, name, values):
         (lambda t: with_column(t, "run", pa.array([0, 1, 2, 2], pa.int32())), "holds other runs"),
         (lambda t: with_column(t, "eta", pa.array([0.5] * 4)), "holds other runs"),
         (lambda t: with_column(t, "steps", pa.array([1, 2, 3, None], pa.int64())), "other runs"),
+        (  # the same words, numbered by integers of another kind: such files do not go together
+            lambda t: with_column(
+                t, "scheme", t["scheme"].cast(pa.dictionary(pa.uint16(), pa.string()))
+            ),
+            "holds other runs",
+        ),
     ],
     ids=[
         "a list for a note", "an empty note", "a number for a cell", "half a note",
