@@ -200,7 +200,7 @@ def with_note(table, note):
 
 def with_column(table, name, values):
     place = table.schema.names.index(name)
-    return table.set_column(place, table.schema.field(name), [values])
+    return table.set_column(place, table.schema.field(name).with_type(values.type), values)
 
 
 @pytest.mark.parametrize(
@@ -225,6 +225,7 @@ def with_column(table, name, values):
     ids=[
         "a list for a note", "an empty note", "a number for a cell", "half a note",
         "no column of steps", "two of four runs", "a run twice", "another rate", "a missing time",
+        "words numbered otherwise",
     ],
 )  # fmt: skip
 def test_a_chunk_is_what_its_note_says(tmp_path, change, sentence):
