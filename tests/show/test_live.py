@@ -20,25 +20,29 @@ from pu_lib.show.live import (
     CycleComic,
     Dominoes,
     FadingWeights,
+    FittedDirect,
     GravityWell,
     Noise,
     Price,
     RateLimit,
     SampledValues,
     Symmetry,
+    TsallisFamily,
 )
 from pu_lib.show.simplex_lab import SimplexLab
 from pu_lib.theory.convergence import fading_run
 from pu_lib.theory.cross_entropy import one_period
 from pu_lib.theory.cycles import THREE_STATES, simulate
 from pu_lib.theory.domino import board, domino, recursion
-from pu_lib.theory.function_approximation import reversal_paths
+from pu_lib.theory.fitted_direct import Place, fitted_run, ladder
+from pu_lib.theory.function_approximation import contexts, reversal_paths
 from pu_lib.theory.gravity_well import condition_map
 from pu_lib.theory.gravity_well_escape import escape_steps
 from pu_lib.theory.monotonicity import value_change
 from pu_lib.theory.rates import odds
 from pu_lib.theory.stochastic_updates import gamble
 from pu_lib.theory.unlearning import counts, path
+from pu_lib.theory.what_came_after import family_count
 from pu_lib.trajectories import mixture, run
 from pu_lib.updates import PAPER, UPDATES, label_of
 
@@ -57,6 +61,8 @@ FIGURES = (
     SampledValues,
     Counterexample,
     AtTheWall,
+    TsallisFamily,
+    FittedDirect,
 )
 
 Call = Callable[[list[list[Any]]], Any]
@@ -233,6 +239,20 @@ def test_what_happens_at_the_wall_is_that_of_the_library(live: Call, eta: float)
         np.testing.assert_allclose(found, [paths[name] for paths in expected], rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("place", FittedDirect.place.values)
+def test_the_fitted_runs_are_those_of_the_library(live: Call, place: Place) -> None:
+    shown, task = FittedDirect(), contexts()
+    ratios = [round(0.8 + 0.01 * i, 2) for i in range(81)]
+    given = [["fittedRun", shown.task, shown.first, x, shown.steps, place] for x in ratios]
+    for ratio, found in zip(ratios, live(given), strict=True):
+        expected = fitted_run(task, ladder(shown.first, ratio, shown.steps), place)
+        # a distance is a difference of values of size 1, whose last digit is rounded
+        np.testing.assert_allclose(found["gaps"], expected.gaps, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(found["bounds"], expected.bounds, rtol=1e-12, atol=1e-14)
+        np.testing.assert_array_equal(np.array(found["gaps"]) > 0, expected.gaps > 0)
+        assert expected.gaps[expected.gaps > 0].min() > 1e-5  # so that it is seen on the page
+
+
 def cycle(live: Call, name: str) -> list[dict[str, Any]]:
     example = CycleComic().example
     return list(
@@ -314,6 +334,15 @@ def mulberry(seed: int) -> Iterator[float]:
 
 
 # Counts, exactly, over the whole range of the controls
+
+
+@pytest.mark.parametrize("weight", TsallisFamily.WEIGHTS)
+def test_counts_of_the_family_are_exact(live: Call, weight: float) -> None:
+    for alpha in TsallisFamily.ALPHAS:
+        corner = 100_000 if alpha == 1.0 else round(1 / ((alpha - 1) * weight))
+        ns = [*range(1, 40), *(10**k for k in range(2, 6)), *range(max(1, corner - 2), corner + 3)]
+        found = live([["familyCount", n, alpha, weight] for n in ns])
+        assert found == [family_count(n, weight, alpha) for n in ns]
 
 
 @pytest.mark.parametrize("schedule", ChangeOfMind.schedule.values)
@@ -402,6 +431,10 @@ def test_the_shade_of_the_gravity_well_is_the_library_s(
         (Counterexample, {"first": 1.0}),
         (Counterexample, {"eta": 2.0}),
         (AtTheWall, {"n": 41}),
+        (TsallisFamily, {"alpha": 1.1}),
+        (TsallisFamily, {"weight": 3.0}),
+        (FittedDirect, {"growth": 1.7}),
+        (FittedDirect, {"place": "beside"}),
     ],
 )
 def test_values_that_no_control_has_are_refused(figure: Any, wrong: dict[str, Any]) -> None:
@@ -592,3 +625,44 @@ def test_sampled_values_lead_astray_only_where_the_gamble_looks_worse(opened: Op
     page.wait_for_timeout(300)
     page.get_by_role("button", name="Play").press("Enter")
     assert "“all of them”, was right" in caption(page)
+
+
+def test_the_family_is_bounded_as_soon_as_it_leaves_natural_gradient(opened: Opened) -> None:
+    page = opened(TsallisFamily())
+    assert "α = 1, w = 1/4: every step back takes off" in caption(page)
+    page.get_by_role("radio", name="from half way on").press("Space")
+    page.get_by_role("slider", name="index α").press("ArrowRight")
+    page.wait_for_timeout(200)
+    assert "You guessed “from half way on”" in caption(page)
+    most = family_count(10**6, "1/4", "1025/1024")
+    told = caption(page).replace("\u202f", "")
+    assert f"{most} updates are enough to undo any number of them" in told
+    page.get_by_role("slider", name="index α").press("End")
+    page.get_by_role("slider", name="weight w").press("End")
+    page.wait_for_timeout(200)
+    assert "α = 2, w = 4: 1 update is enough to undo any number of them" in caption(page)
+
+
+def test_the_fit_before_the_projection_arrives_and_the_other_does_not(opened: Opened) -> None:
+    page = opened(FittedDirect())
+    lines = page.locator("polyline.pu-live-curve")
+    assert lines.count() == 1  # the other fit is not given away
+    page.get_by_role("radio", name="both").press("Space")
+    page.get_by_role("combobox").select_option("after")
+    page.wait_for_timeout(200)
+    assert "You guessed" not in caption(page)
+    assert "Now let the weights grow" in caption(page)
+    assert lines.count() == 2
+    for _ in range(40):
+        page.get_by_role("slider", name="growth").press("ArrowRight")
+    page.wait_for_timeout(200)
+    runs = {
+        place: fitted_run(contexts(), ladder(0.5, 1.4, 40), place) for place in ("before", "after")
+    }
+    end = int(np.flatnonzero(runs["before"].gaps > 0)[-1]) + 1
+    assert "You guessed “both, if the weights grow”" in caption(page)
+    assert f"the distance is 0 at all contexts from update {end} on" in caption(page)
+    assert f"the worst context is {runs['after'].gaps[-1]:.3f} from its optimum" in caption(page)
+    assert page.get_by_text(f"0 from {end} on", exact=True).count() == 1
+    thin, _ = lines.all()
+    assert len((thin.get_attribute("points") or "").split()) == end + 1

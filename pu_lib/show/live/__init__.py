@@ -18,9 +18,11 @@ from pu_lib.show.live.chapters import (
     CycleComic,
     Dominoes,
     FadingWeights,
+    FittedDirect,
     GravityWell,
     RateLimit,
     SampledValues,
+    TsallisFamily,
 )
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "CycleComic",
     "Dominoes",
     "FadingWeights",
+    "FittedDirect",
     "GravityWell",
     "Live",
     "Noise",
@@ -38,5 +41,6 @@ __all__ = [
     "RateLimit",
     "SampledValues",
     "Symmetry",
+    "TsallisFamily",
     "module",
 ]

@@ -8,6 +8,7 @@ import traitlets
 
 from pu_lib.show.live.base import Live, Policy, module
 from pu_lib.theory.cycle_examples import THREE_STATES, CycleExample
+from pu_lib.theory.function_approximation import Task, contexts
 from pu_lib.theory.monotonicity import worst_drop_three
 from pu_lib.updates import UPDATES, softmax
 
@@ -18,9 +19,11 @@ __all__ = [
     "CycleComic",
     "Dominoes",
     "FadingWeights",
+    "FittedDirect",
     "GravityWell",
     "RateLimit",
     "SampledValues",
+    "TsallisFamily",
 ]
 
 
@@ -252,3 +255,52 @@ class AtTheWall(Live):
     n = traitlets.Int(5, min=1, max=40).tag(sync=True)
     eta = traitlets.Enum(SIZES, 0.07).tag(sync=True)
     sizes = traitlets.List(list(SIZES), read_only=True).tag(sync=True)
+
+
+class TsallisFamily(Live):
+    """How many updates undo n, in the family of mirror descent between NPG and DI.
+
+    Attributes
+    ----------
+    alpha : float
+        The index of the Tsallis entropy, one of `ALPHAS`, from 1 (NPG) to 2 (DI).
+    weight : float
+        The weight of every step, one of `WEIGHTS`. All are binary fractions, so that the page
+        counts exactly.
+    """
+
+    EXCESSES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+    ALPHAS = (1.0, *(1.0 + k / 1024 for k in EXCESSES))
+    WEIGHTS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+    _esm = module("plot", "tsallis_family")
+
+    alpha = traitlets.Enum(ALPHAS, 1.0).tag(sync=True)
+    weight = traitlets.Enum(WEIGHTS, 0.25).tag(sync=True)
+    alphas = traitlets.List(list(ALPHAS), read_only=True).tag(sync=True)
+    weights = traitlets.List(list(WEIGHTS), read_only=True).tag(sync=True)
+
+
+def _bandits(task: Task) -> dict[str, Any]:
+    """Return the contexts of a task as the page takes them."""
+    live = ~task.mdp.terminal
+    return {"features": task.features[live].tolist(), "rewards": task.mdp.rewards[live].tolist()}
+
+
+class FittedDirect(Live):
+    """DI with a linear model on thirty contexts, fitted before the projection or after it.
+
+    Attributes
+    ----------
+    growth : float
+        The ratio of one weight to the one before, from 0.8 to 1.6.
+    place : {"before", "after"}
+        Where the fit stands.
+    """
+
+    _esm = module("plot", "fitted_direct")
+
+    growth = traitlets.Float(1.0, min=0.8, max=1.6).tag(sync=True)
+    place = traitlets.Enum(("before", "after"), "before").tag(sync=True)
+    first = traitlets.Float(0.5, read_only=True).tag(sync=True)
+    steps = traitlets.Int(40, read_only=True).tag(sync=True)
+    task = traitlets.Dict(_bandits(contexts()), read_only=True).tag(sync=True)

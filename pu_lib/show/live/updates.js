@@ -457,6 +457,45 @@ export function rateRun(nActions, eta, goal, most) {
 }
 
 // ---------------------------------------------------------------------------------------------
+// Mirror descent with the Tsallis entropy of index alpha, between NPG (1) and DI (2): the updates
+// that undo n, with two actions a unit apart, weight w and the uniform start. No step leads beyond
+// 1 / (alpha - 1). With binary fractions alpha and w the product is exact, and rounding the quotient
+// can make no integer of what is none.
+export const familyCount = (n, alpha, w) => Math.min(n, Math.ceil(1 / ((alpha - 1) * w)));
+
+// ---------------------------------------------------------------------------------------------
+// Linear DI on contexts, from the uniform policy, with weights first * growth^t. A linear model is
+// fitted by least squares to pi + w q `before` the projection, or `after` it: the largest distance
+// of a context from its best value, before each step and after the last, and what the theorem allows.
+export function fittedRun({ features, rewards }, first, growth, steps, place) {
+  const inputs = features.map((row) => [1, ...row]);
+  const columns = inputs[0].map((_, i) => inputs.map((row) => row[i]));
+  const dot = (x, y) => sum(x.map((value, i) => value * y[i]));
+  const gram = columns.map((x) => columns.map((y) => dot(x, y)));
+  const fitted = (targets) => {
+    const slopes = targets[0].map((_, a) => {
+      const target = targets.map((row) => row[a]);
+      return solve(gram, columns.map((x) => dot(x, target)));
+    });
+    return inputs.map((row) => slopes.map((slope) => dot(row, slope)));
+  };
+  const distance = (policies) => Math.max(...policies.map((pi, s) => Math.max(...rewards[s]) - dot(pi, rewards[s])));
+  let policies = rewards.map((row) => row.map(() => 1 / row.length));
+  const gaps = [distance(policies)];
+  const bounds = [gaps[0]];
+  for (let t = 0; t < steps; t += 1) {
+    const w = first * growth ** t;
+    const wanted = policies.map((pi, s) => pi.map((chance, a) => chance + w * rewards[s][a]));
+    const scores = fitted(place === "before" ? wanted : wanted.map(projectSimplex));
+    const missed = scores.map((row, s) => row.map((score, a) => (score - wanted[s][a]) / w));
+    policies = scores.map(projectSimplex);
+    gaps.push(distance(policies));
+    bounds.push(1 / w + Math.max(...missed.map((row) => Math.max(...row) - Math.min(...row))));
+  }
+  return { gaps, bounds };
+}
+
+// ---------------------------------------------------------------------------------------------
 // Sampled values.
 
 // A sure 1 against 5/4 plus or minus a noise of mean zero: pairs of a probability and the values.
