@@ -5,8 +5,8 @@ Each function below is one such wish:
 - `key_the_assets`: an edit of the style sheets and scripts writes every page again.
 - `forget_after_warnings`: a build that warned forgets its environment, so that the next one warns
   again instead of passing.
-- `copy_assets`: MathJax, the widgets' front end and the typeface come from ``node_modules``; no
-  page asks another host for anything.
+- `copy_assets`: the typefaces and the widgets' front end come from ``node_modules``; no page asks
+  another host for anything.
 - `drop_scripts`: Jupyter Book's live-code extension names a host in every page, and Sphinx has
   each page typeset its formulas, which `pu_formulas` has done.
 - `let_one_page_hold_all`, `gather_widgets`: the PDF is printed from one page with all chapters.
@@ -50,8 +50,6 @@ from sphinx_proof.nodes import NODE_TYPES, proof_node, unenumerable_node
 MODULES = ROOT / "node_modules"
 
 ASSETS = {
-    "mathjax/es5/tex-chtml.js": "mathjax/tex-chtml.js",
-    "mathjax/es5/input/tex/extensions": "mathjax/input/tex/extensions",
     "mathjax/es5/output/chtml/fonts/woff-v2": "mathjax/output/chtml/fonts/woff-v2",
     "requirejs/require.js": "require.js",
     "@jupyter-widgets/html-manager/dist/embed-amd.js": "embed-amd.js",

@@ -4,8 +4,6 @@ Sphinx leaves formulas as LaTeX for a script on the page, which takes seconds wh
 hundreds. Here MathJax typesets them in Node at the end of the build, so that a page stands as soon
 as it is read: nothing moves under the reader, links end where they lead, and print needs no wait.
 Beside its glyphs each formula keeps its MathML for assistive technology.
-
-Only what widgets write comes later; `web/early.js` loads MathJax for these labels.
 """
 
 from __future__ import annotations

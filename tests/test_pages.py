@@ -180,12 +180,10 @@ DRAWN = """() => {
     const area = view.parentElement.querySelector('.widget-subarea');
     return area && area.getBoundingClientRect().height > 20;
   });
-  const labels = [...document.querySelectorAll('.widget-label[data-words]')];
-  const typeset = labels.every((label) => label.querySelector('mjx-container'));
-  return drawn && typeset && document.documentElement.classList.contains('pu-settled');
+  return drawn && document.documentElement.classList.contains('pu-settled');
 }"""
 
-UNTYPESET = """() => [...document.querySelectorAll('main .math, .pu-control .widget-label')]
+UNTYPESET = """() => [...document.querySelectorAll('main .math')]
   .filter((box) => /[$\\\\]/.test(box.textContent) || box.querySelector('mjx-merror'))
   .map((box) => box.textContent.trim().slice(0, 80))"""
 
@@ -530,7 +528,7 @@ def test_a_pale_text_among_many_alike_is_found(browser: Browser, pale: bool) -> 
 
 def _move_sliders(visit: Visit) -> None:
     page = visit.page
-    selector = "main .widget-subarea :is(.noUi-handle, input[type=range])"
+    selector = "main .widget-subarea input[type=range]"
     for index in range(page.locator(selector).count()):
         handle = page.locator(selector).nth(index)
         handle.evaluate(REMEMBER)
@@ -550,7 +548,6 @@ LONGEST_FRAME = 200
 REMEMBER = """(handle) => {
   const box = handle.closest('.widget-subarea');
   window.puPicture = () => [
-    ...[...box.querySelectorAll('img')].map((image) => image.src),
     ...[...box.querySelectorAll('svg')].map((drawing) => drawing.innerHTML),
     ...[...box.querySelectorAll('canvas')].map((canvas) => canvas.toDataURL()),
     // what a live figure says of its picture, in words and in numbers

@@ -1,32 +1,5 @@
-// What the pages need beyond the theme: names for the widgets' controls, and wide content that can
-// be scrolled by keyboard.
+// What the pages need beyond the theme, above all wide content that can be scrolled by keyboard.
 (() => {
-  const explorers = () => document.querySelectorAll(".pu-explorer");
-
-  // Sliders and play buttons come without names; give them the words beside them.
-  const name = (explorer) => {
-    explorer.querySelectorAll(".pu-control").forEach((row) => {
-      const label = row.querySelector(".widget-label");
-      const readout = row.querySelector(".widget-readout");
-      const title = label?.dataset.words || label?.textContent.trim() || "parameter";
-      row.querySelectorAll(".noUi-handle").forEach((handle) => {
-        handle.setAttribute("aria-label", title);
-        if (readout) handle.setAttribute("aria-valuetext", readout.textContent);
-      });
-      row.querySelectorAll("button").forEach((button, index) => {
-        if (!button.hasAttribute("aria-label"))
-          button.setAttribute("aria-label", `${button.title || `Button ${index + 1}`} (${title})`);
-      });
-      row.querySelectorAll(".widget-label[for]").forEach((label) => label.removeAttribute("for"));
-    });
-    const frames = explorer.querySelector(".pu-frames");
-    if (frames && !frames.hasAttribute("aria-live")) {
-      frames.setAttribute("aria-live", "polite");
-      frames.setAttribute("role", "group");
-      frames.setAttribute("aria-label", "Figure chosen by the sliders");
-    }
-  };
-
   // The contents' toggles show an arrow only.
   document.querySelectorAll("summary:has(> .toctree-toggle)").forEach((toggle) => {
     toggle.setAttribute("aria-label", "Pages below this one");
@@ -67,13 +40,9 @@
   // The bibliography is a list whose items carry a role that is no longer in use.
   document.querySelectorAll("[role=doc-biblioentry]").forEach((entry) => (entry.role = "listitem"));
 
-  const refresh = () => {
-    explorers().forEach(name);
-    reach();
-  };
   const arrange = () => {
     unfold();
-    refresh();
+    reach();
   };
   // The style sheet lets a long page show before all of it is laid out. Once there is time, the rest
   // follows, and what the address names is where it will stay.
@@ -92,7 +61,7 @@
   window.addEventListener("load", () => {
     if (location.hash || !window.requestIdleCallback) setTimeout(settle);
     else requestIdleCallback(settle, { timeout: 2000 });
-    new MutationObserver(later(refresh)).observe(document.querySelector("main") ?? document.body, {
+    new MutationObserver(later(reach)).observe(document.querySelector("main") ?? document.body, {
       childList: true,
       characterData: true,
       subtree: true,

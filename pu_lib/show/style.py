@@ -141,15 +141,13 @@ def line(name: str) -> dict[str, Any]:
     return {"color": look.colour, "linestyle": look.dash, "label": label_of(name)}
 
 
-def png(fig: Figure, colours: int = 256, dpi: int = 2 * DPI) -> bytes:
-    """Render a figure as a PNG file with a palette of few colours.
+def png(fig: Figure, dpi: int = 2 * DPI) -> bytes:
+    """Render a figure as a PNG file with a palette of 256 colours.
 
     Parameters
     ----------
     fig : Figure
         The figure; it is left as it was.
-    colours : int
-        Size of the palette, at most 256.
     dpi : int
         Pixels an inch.
 
@@ -168,7 +166,7 @@ def png(fig: Figure, colours: int = 256, dpi: int = 2 * DPI) -> bytes:
     finally:
         fig.dpi = screen
     picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-    palette = picture.quantize(colours, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    palette = picture.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     packed = io.BytesIO()
     palette.save(packed, format="png", optimize=True, dpi=(dpi, dpi))
     return packed.getvalue()

@@ -118,6 +118,6 @@ def test_small_figures_and_those_that_cannot_be_copied_stay_alone() -> None:
 def test_a_palette_keeps_the_colours() -> None:
     fig, ax = figure(width=2, height=2)
     ax.axvspan(0, 1, color=look_of("mce").colour)
-    picture = Image.open(io.BytesIO(png(fig, colours=16))).convert("RGB")
+    picture = Image.open(io.BytesIO(png(fig))).convert("RGB")
     wanted = np.array(mpl.colors.to_rgb(look_of("mce").colour)) * 255
     assert np.abs(np.asarray(picture) - wanted).sum(axis=-1).min() <= 6

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pu_lib.show import convergence, cross_entropy, literature, rates
+from pu_lib.show import convergence, cross_entropy, rates
 from pu_lib.show.style import BookFigure
 from pu_lib.updates import UPDATES
 
@@ -34,10 +34,3 @@ def test_rates_figures_draw_what_they_say() -> None:
     limit = rates.draw_limits(200)
     assert len(limit.axes[0].lines) == 8
     assert isinstance(rates.draw_overtaking(), BookFigure)
-
-
-def test_the_line_of_fitted_di_ends_where_its_distance_is_zero() -> None:
-    times = literature.draw_fit(1.4).axes[0].lines[0].get_xdata()
-    assert list(times) == list(range(12))
-    assert "is 0 from update 12 on, where its line ends" in literature.alt_fit(1.4)
-    assert "is 0.28 in the end" in literature.alt_fit(1.0, "after")
