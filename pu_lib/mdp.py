@@ -125,6 +125,21 @@ class Optimum:
     converged: bool
     message: str
 
+    def require(self) -> Optimum:
+        """Return the optimum if it is known to be one.
+
+        Raises
+        ------
+        ValueError
+            If policy iteration was stopped before; more evaluations may be allowed.
+        """
+        if not self.converged:
+            raise ValueError(
+                f"The optimal values are not known. {self.message} Allow more before: "
+                "mdp.optimal(max_iterations=...)."
+            )
+        return self
+
 
 class FiniteMDP:
     """A finite Markov decision process with discounted rewards.
@@ -497,10 +512,11 @@ class FiniteMDP:
         Raises
         ------
         ValueError
-            If the baseline is already optimal, so that there is no gap to normalise by.
+            If the baseline is already optimal, so that there is no gap to normalise by, or the
+            optimum is not known.
         """
         low = self.uniform_performance if baseline is None else number("baseline", baseline)
-        gap = self.optimal().performance - low
+        gap = self.optimal().require().performance - low
         if not gap > 0.0:
             raise ValueError(f"baseline: {low} leaves no gap to the optimal performance.")
         return (self.performance(pi) - low) / gap

@@ -8,6 +8,7 @@ import scipy.sparse
 
 from pu_lib import mdp as processes
 from pu_lib.domains import as_process, chain
+from pu_lib.empirical.problem import make_problem
 from pu_lib.environments import _count_actions, from_gymnasium
 from pu_lib.mdp import FiniteMDP, _largest
 from pu_lib.settings import _read
@@ -532,3 +533,16 @@ def test_both_systems_are_solved_the_same_way_where_one_does_not_converge(solved
     assert found[2] == "by SuperLU, as BiCGSTAB did not converge"
     for ours, dense in zip(found, processes._solve_dense(chain, rewards, start, 0.9), strict=False):
         np.testing.assert_allclose(ours, dense, rtol=1e-12)
+
+
+def test_an_optimum_that_is_not_known_is_not_taken_for_one(monkeypatch):
+    mdp = chain(10)
+    stopped = mdp.optimal(max_iterations=3)
+    monkeypatch.setattr(mdp, "optimal", lambda: stopped)
+    sentence = r"not known\. .* stopped after 3 evaluations.*Allow more before: mdp\.optimal"
+    with pytest.raises(ValueError, match=sentence):
+        mdp.normalised_performance(stopped.policy)
+    with pytest.raises(ValueError, match=sentence):
+        make_problem(mdp, 0.95)
+    monkeypatch.undo()
+    assert mdp.normalised_performance(mdp.optimal().require().policy) == pytest.approx(1.0)

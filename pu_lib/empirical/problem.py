@@ -65,7 +65,7 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
     Raises
     ------
     ValueError
-        If the target is out of range, the baseline unknown, or optimal.
+        If the target is out of range, the baseline unknown, or optimal, or the optimum not known.
     """
     target = number("target", target)
     if not 0.0 < target <= 1.0:
@@ -77,7 +77,7 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
     if baseline == "first":
         policy[:] = np.eye(mdp.n_actions)[0]
     low = exact_performance(tables, policy)
-    high = exact_performance(tables, mdp.optimal().policy)
+    high = exact_performance(tables, mdp.optimal().require().policy)
     if not high - low > 1e-12 * max(1.0, abs(high)):
         raise ValueError(
             f"target: the baseline policy ({baseline}) already earns the optimal {high:.6g}; "
