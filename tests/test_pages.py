@@ -399,6 +399,15 @@ LARGE = """() => [...document.querySelectorAll('.bd-article :is(img, svg, figure
   .map((box) => box.outerHTML.slice(0, 120))"""
 
 
+OUTSIDE = """() => [...document.querySelectorAll('.pu-live svg text')]
+  .filter((box) => box.checkVisibility() && box.getBoundingClientRect().width > 0)
+  .filter((box) => {
+    const [text, figure] = [box, box.ownerSVGElement].map((it) => it.getBoundingClientRect());
+    return text.left < figure.left - 8 || text.right > figure.right + 8;
+  })
+  .map((box) => box.textContent)"""
+
+
 SHRUNK = """() => [...document.querySelectorAll('main figure img')]
   .filter((image) => parseFloat(image.style.width) > 560 && !image.closest('picture'))
   .map((image) => image.alt)"""
@@ -421,6 +430,8 @@ def _check_figures(visit: Visit) -> None:
         visit.fault(f"scrolls on a phone, and nothing says so: {text}")
     for text in visit.page.evaluate(LARGE):
         visit.fault(f"broader than a phone: {text}")
+    for text in visit.page.evaluate(OUTSIDE):
+        visit.fault(f"written beyond the edge of its figure: {text}")
     for text in visit.page.evaluate(SHRUNK):
         visit.fault(f"has no picture for a phone: {text}")
 

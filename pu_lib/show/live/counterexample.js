@@ -29,7 +29,7 @@ function render({ model, el }) {
   const redraw = fit(room, (width) => {
     const ticks = [-1, -0.01, -0.0001, 0, 0.0001, 0.01, 1];
     const { line, at, up } = axes(picture, width, HIGH, { from: 0, to: 20, ticks: [0, 5, 10, 15, 20], title: "θ₁" },
-      { from: -1, to: 1, bend: BEND, ticks, title: "what one step adds to the value (logarithmic away from 0)" });
+      { from: -1, to: 1, bend: BEND, ticks, title: "value added by a step (logarithmic away from 0)" });
     svg("line", { x1: at(0), x2: at(20), y1: up(0), y2: up(0), class: "pu-live-axis" }, picture);
     const floor = -get("worst")[sizes.indexOf(get("eta"))];
     line([[0, floor], [20, floor]], { class: "pu-live-bound" });

@@ -105,7 +105,7 @@ function render({ model, el }) {
     for (let t = 1; t <= end; t *= 10) {
       svg("text", { x: at(t), y: bottom + 14, "text-anchor": "middle", class: "pu-live-faint" }, plot, digits(t));
     }
-    svg("text", { x: right, y: HIGH - 3, "text-anchor": "end", class: "pu-live-faint" }, plot, "probability of a₁ (logarithmic) against the steps (logarithmic)");
+    svg("text", { x: right, y: HIGH - 3, "text-anchor": "end", class: "pu-live-faint" }, plot, "probability of a₁ against steps, log scales");
     [...new Set(chosen())].forEach((name) => {
       const points = times.map((t) => `${at(t).toFixed(1)},${height(best(name, t)).toFixed(1)}`);
       const group = svg("g", { style: `--tone:${colours[name]}` }, plot);
