@@ -222,7 +222,7 @@ def in_reach(max_steps: int) -> int:
     int
         As many up to 256 bits, half as many with twice the bits.
     """
-    return max_steps * _BITS // max(_BITS, ctx.prec)
+    return int(max_steps) * _BITS // max(_BITS, ctx.prec)
 
 
 def recover(

@@ -18,6 +18,7 @@ from pu_lib.exact import Undecided, ball
 from pu_lib.theory import far_counts, travel_times
 from pu_lib.theory import unlearning as un
 from pu_lib.theory import unlearning_bounds as bounds
+from pu_lib.theory.domino import domino
 from pu_lib.theory.far_counts import far_count
 from pu_lib.theory.unlearning import count, counts, linked_count, path
 from pu_lib.theory.walkers import Setting, SoftmaxWalker, alike, setting
@@ -176,6 +177,12 @@ def test_a_way_back_of_30_digits_is_counted():
     # The forward updates after the first one are 9 of its digits: the way back retraces them.
     nearly = count(10**9, "pg-sm", "145") - count(10**8, "pg-sm", "145")
     assert abs(nearly - 9 * 10**8) <= 1
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.uint8])
+def test_a_number_of_steps_may_be_a_small_integer_of_numpy(kind):
+    assert count(3, "pg-sm", "0.3", max_steps=kind(9)) == count(3, "pg-sm", "0.3", max_steps=9) == 4
+    assert domino(2, "pg-sm", "0.3", max_steps=kind(9)) == domino(2, "pg-sm", "0.3") == 3
 
 
 def test_a_walk_ends_where_it_is_told_to():
