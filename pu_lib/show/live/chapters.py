@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import traitlets
 
 from pu_lib.show.live.base import Live, Policy, module
 from pu_lib.theory.cycle_examples import THREE_STATES, CycleExample
-from pu_lib.theory.function_approximation import Task, contexts
 from pu_lib.theory.monotonicity import worst_drop_three
 from pu_lib.updates import UPDATES, softmax
+
+if TYPE_CHECKING:
+    from pu_lib.theory.function_approximation import Task
 
 __all__ = [
     "AtTheWall",
@@ -303,4 +305,11 @@ class FittedDirect(Live):
     place = traitlets.Enum(("before", "after"), "before").tag(sync=True)
     first = traitlets.Float(0.5, read_only=True).tag(sync=True)
     steps = traitlets.Int(40, read_only=True).tag(sync=True)
-    task = traitlets.Dict(_bandits(contexts()), read_only=True).tag(sync=True)
+    task = traitlets.Dict(read_only=True).tag(sync=True)
+
+    @traitlets.default("task")
+    def _thirty_contexts(self) -> dict[str, Any]:
+        """Return what the page reads of them."""
+        from pu_lib.theory.function_approximation import contexts  # with it comes autograd
+
+        return _bandits(contexts())
