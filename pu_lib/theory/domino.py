@@ -104,14 +104,14 @@ def domino(
     ValueError
         If an argument is unknown or out of range.
     """
-    _check_sizes(states, max_steps)
+    states, max_steps = _checked(states, max_steps)
     chosen = setting(update, eta, schedule, p, factor)
     constant = chosen.schedule == "constant"
-    if constant and chosen.kind is DirectWalker and solved_di(int(states), chosen.eta) > QUICK:
-        return solved_di(int(states), chosen.eta)  # the theorem is quicker than a long walk
+    if constant and chosen.kind is DirectWalker and solved_di(states, chosen.eta) > QUICK:
+        return solved_di(states, chosen.eta)  # the theorem is quicker than a long walk
     if chosen.first_step_kills():
         return math.inf if states > 1 else 1
-    _refuse_hopeless(int(states), chosen, max_steps)
+    _refuse_hopeless(states, chosen, max_steps)
     proved = chosen.kind is not StepWalker and (
         chosen.kind is not EscortWalker or (chosen.p >= 2 and constant)
     )
@@ -120,9 +120,8 @@ def domino(
     return simulate(states, update, eta, p, factor, max_steps, schedule)[0]
 
 
-def _check_sizes(states: int, max_steps: int) -> None:
-    require_count("states", states, 1)
-    require_count("max_steps", max_steps, 0)
+def _checked(states: int, max_steps: int) -> tuple[int, int]:
+    return require_count("states", states, 1), require_count("max_steps", max_steps, 0)
 
 
 def _refuse_hopeless(states: int, chosen: Setting, max_steps: int, solved: int = 1) -> None:
@@ -189,7 +188,7 @@ def recursion(
     OutOfReach, ValueError
         As for `domino`.
     """
-    _check_sizes(states, max_steps)
+    states, max_steps = _checked(states, max_steps)
     chosen = setting(update, eta, schedule, p, factor, start)
     return certified(lambda: _recursion(states, chosen, max_steps, strict))
 
@@ -266,7 +265,7 @@ def simulate(
     OutOfReach, ValueError
         As for `domino`.
     """
-    _check_sizes(states, max_steps)
+    states, max_steps = _checked(states, max_steps)
     chosen = setting(update, eta, schedule, p, factor)
     times, _ = certified(lambda: _simulate(states, chosen, max_steps))
     return times
@@ -293,7 +292,7 @@ def board(
     history : list of list of float
         The probabilities.
     """
-    _check_sizes(states, MAX_STEPS)
+    states, _ = _checked(states, MAX_STEPS)
     chosen = setting(update, eta, "constant", p, factor)
     return certified(lambda: _simulate(states, chosen, MAX_STEPS, record=True))
 

@@ -176,19 +176,18 @@ def counts(
         As for `count`.
     """
     chosen = setting(update, eta, schedule, p, factor, start)
-    require_count("max_steps", max_steps, 0)
-    for n in ns:
-        require_count("n", n, 0)
+    max_steps = require_count("max_steps", max_steps, 0)
+    ns = [require_count("n", n, 0) for n in ns]
     walkable = min(max_steps, QUICK) if is_known(chosen) else max_steps
     if chosen.kind is DirectWalker and schedule != "constant":
         walkable = max_steps // 4  # the way back takes up to 3n steps and more
-    near = [int(n) for n in ns if n <= walkable]
+    near = [n for n in ns if n <= walkable]
     if chosen.kind is DirectWalker and schedule == "inverse-sqrt":
         walked = [certified(partial(_direct_decaying, n, chosen, strict)) for n in near]
     else:
         walked = certified(partial(_counts, near, chosen, strict, max_steps))
     known: dict[int, int | float] = dict(zip(near, walked, strict=True))
-    return [known[n] if n in known else unwalked(int(n), chosen, strict, max_steps) for n in ns]
+    return [known[n] if n in known else unwalked(n, chosen, strict, max_steps) for n in ns]
 
 
 def _counts(ns: Sequence[int], chosen: Setting, strict: bool, max_steps: int) -> list[int | float]:
@@ -222,7 +221,7 @@ def in_reach(max_steps: int) -> int:
     int
         As many up to 256 bits, half as many with twice the bits.
     """
-    return int(max_steps) * _BITS // max(_BITS, ctx.prec)
+    return max_steps * _BITS // max(_BITS, ctx.prec)
 
 
 def recover(
@@ -449,8 +448,7 @@ def path(
     ValueError
         If there are more steps than are walked, or an argument is unknown or out of range.
     """
-    require_count("n", n, 0)
-    require_count("steps", steps, 0)
+    n, steps = require_count("n", n, 0), require_count("steps", steps, 0)
     if n + steps > MAX_STEPS:
         raise ValueError(f"n, steps: more than the {MAX_STEPS} updates that are walked at most")
     chosen = setting(update, eta, schedule, p, factor, start)
@@ -458,7 +456,7 @@ def path(
         raise ValueError("eta must be at most 10^300")
     walker = chosen.walker()
     values = [walker.probability()]
-    for t, w in enumerate(islice(chosen.weights(), int(n + steps))):
+    for t, w in enumerate(islice(chosen.weights(), n + steps)):
         # DI walks on rationals; for a picture the nearest ones to its irrational weights will do
         weight: Any = Fraction(float(w)) if chosen.kind is DirectWalker else w
         (walker.forward if t < n else walker.backward)(weight)

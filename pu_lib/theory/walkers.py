@@ -48,8 +48,8 @@ LARGEST = 10**300
 """The largest number of updates or states that is read."""
 
 
-def require_count(name: str, value: Any, low: int) -> None:
-    """Refuse what is not a number of updates or of states.
+def require_count(name: str, value: Any, low: int) -> int:
+    """Return a number of updates or of states as a Python integer, which never wraps around.
 
     Parameters
     ----------
@@ -59,6 +59,11 @@ def require_count(name: str, value: Any, low: int) -> None:
         What was given; a float will do if it is an integer.
     low : int
         The smallest number that makes sense.
+
+    Returns
+    -------
+    int
+        The number.
 
     Raises
     ------
@@ -74,6 +79,7 @@ def require_count(name: str, value: Any, low: int) -> None:
         raise ValueError(
             f"{name} must be an integer, at least {low} and at most 10^300; it is {shown(value)}"
         )
+    return int(value)
 
 
 class OutOfReach(ValueError):  # noqa: N818 - says of a number that it is too large to count up to
