@@ -61,8 +61,10 @@ IfNone = Literal["redraw", "last", "raise"]
 _REDRAWS = 100
 # A table of this size has 1.6 GB, and is copied a few times on its way.
 _MOST_ENTRIES = 200_000_000
-# Goals that are tried times transitions of each process: a few minutes.
+# Goals that are tried times transitions of each process: a few minutes. To draw the transitions of
+# a state and an action takes as long as so many goals.
 _MOST_WORK = 50_000_000
+_DRAWING = 5
 
 
 def bandit(rewards: ArrayLike) -> FiniteMDP:
@@ -284,7 +286,7 @@ def random_mdp(
         raise ValueError(f"if_none: expected one of {get_args(IfNone)}, got {if_none!r}.")
     generator = np.random.default_rng(rng)
     nearest = 0.0
-    for _ in range(_draws(n_states, n_actions * branching)):
+    for _ in range(_draws(n_states, n_actions, branching)):
         garnet = _garnet(generator, n_states, n_actions, branching)
         # One candidate at a time: together they would take the cube of the number of states.
         values = np.fromiter(_values_of_goals(garnet, discount), np.float64)
@@ -302,13 +304,14 @@ def random_mdp(
     )
 
 
-def _draws(n_states: int, n_edges: int) -> int:
+def _draws(n_states: int, n_actions: int, branching: int) -> int:
     """Return how often transitions can be drawn and every goal be tried, in minutes."""
-    work = n_states * n_states * n_edges
+    work = n_states * n_actions * (n_states * branching + _DRAWING)
     if work > _MOST_WORK:
         raise ValueError(
             f"n_states: to find the goal each of {n_states} states is tried, in a process of "
-            f"{n_states * n_edges} transitions; the product, {work}, may be {_MOST_WORK} at most."
+            f"{n_states * n_actions * branching} transitions; that takes {work} steps of work, "
+            f"{_MOST_WORK} at most are made."
         )
     return min(_REDRAWS, _MOST_WORK // work)
 

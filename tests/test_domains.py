@@ -148,10 +148,21 @@ def test_random_mdps_have_the_bits_they_always_had(seed, sizes):
 
 
 @pytest.mark.parametrize(
-    ("n_states", "n_edges", "times"), [(100, 8, 100), (1000, 8, 6), (2500, 8, 1)]
+    ("sizes", "times"),
+    [
+        ((100, 4, 2), 100),
+        ((1000, 4, 2), 6),
+        ((2490, 4, 2), 1),
+        ((2, 10**6, 1), 3),  # few goals, but a million rows to draw for each state
+    ],
 )
-def test_random_mdps_are_drawn_again_for_minutes_at_most(n_states, n_edges, times):
-    assert domains._draws(n_states, n_edges) == times
+def test_random_mdps_are_drawn_again_for_minutes_at_most(sizes, times):
+    assert domains._draws(*sizes) == times
+
+
+def test_a_random_mdp_that_would_take_hours_to_draw_is_refused():
+    with pytest.raises(ValueError, match="98000000 steps of work, 50000000 at most"):
+        random_mdp(0, 2, 7_000_000, 1)
 
 
 def test_random_mdps_do_not_keep_all_their_candidates():
