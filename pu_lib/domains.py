@@ -27,6 +27,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
@@ -404,14 +405,16 @@ class Domain:
     details: tuple[str, ...] = ()
     axes: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
+    @cached_property
+    def parameters(self) -> Mapping[str, Any]:
         """The parameters of the domain with their defaults, in the order of the maker."""
-        return {
-            name: parameter.default
-            for name, parameter in inspect.signature(self.make).parameters.items()
-            if parameter.default is not inspect.Parameter.empty and name not in self.details
-        }
+        return MappingProxyType(
+            {
+                name: parameter.default
+                for name, parameter in inspect.signature(self.make).parameters.items()
+                if parameter.default is not inspect.Parameter.empty and name not in self.details
+            }
+        )
 
     def label(self, **parameters: Any) -> str:
         """Return the domain and its parameters in words, as `read_domain` reads them.

@@ -27,6 +27,7 @@ Each function below is one such wish:
 from __future__ import annotations
 
 import gc
+import os
 import re
 import shutil
 import sysconfig
@@ -127,6 +128,11 @@ def gather_widgets(app: Sphinx, pagename: str, *context: Any) -> None:
         for docname in sorted(app.env.found_docs - {pagename}):
             for path, options in NbMetadataCollector.get_js_files(app.env, docname).values():
                 app.add_js_file(path, **options)
+
+
+def write_in_parallel(app: Sphinx, env: BuildEnvironment) -> None:
+    """Write on all processors, now that the pages are read: the ledger is read by one process."""
+    app.parallel = 1 + (os.cpu_count() or 1)  # Sphinx keeps one for what it prepares
 
 
 def tidy_statements(app: Sphinx, document: nodes.document) -> None:
@@ -387,6 +393,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", require_assets)
     app.connect("builder-inited", drop_scripts, priority=1)
     app.connect("builder-inited", let_one_page_hold_all)
+    app.connect("env-check-consistency", write_in_parallel)
     app.connect("env-purge-doc", forget_definitions)
     app.connect("env-get-updated", number_by_chapter, priority=900)
     app.connect("doctree-read", tidy_statements)

@@ -271,7 +271,8 @@ def test_a_page_that_asks_another_host_is_found(tab: Page, tmp_path: Path) -> No
     COUNTS["external"] -= 1
 
 
-OF_EACH_KIND = ["book/index", "book/unlearning", "book/claims", "book/empirical", "genindex"]
+OF_EACH_KIND = ["book/index", "book/domino", "book/empirical", "genindex"]
+"""The search and the ledger, which do more by http than from disk, have tests of their own."""
 
 
 @pytest.mark.parametrize("name", [name for name in OF_EACH_KIND if name in PAGES])

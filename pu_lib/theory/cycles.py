@@ -264,7 +264,8 @@ def _moves(example: CycleExample, greedy: NDArray[np.int64]) -> list[Moves]:
 
 def _softmax(x: Sequence[Ball]) -> list[Ball]:
     """Return the softmax in balls; differences to the largest entry keep the radii small."""
-    top = max(range(len(x)), key=lambda i: float(x[i]))
+    floats = [float(y) for y in x]
+    top = floats.index(max(floats))
     powers = [arb(1) if i == top else (y - x[top]).exp() for i, y in enumerate(x)]
     total = sum(powers[1:], powers[0])
     return [power / total for power in powers]
@@ -363,7 +364,7 @@ def _certified_run(
     theta = [list(box) for box in boxes]
     pi = [_softmax(row) for row in theta]
     gap = np.inf
-    lowest, highest, shortfall = np.full(n, np.inf), np.full(n, -np.inf), np.full(n, np.inf)
+    lowest, highest, shortfall = [np.inf] * n, [-np.inf] * n, [np.inf] * n
     spread = ball(example.spread)
     t = 0
     for phase in example.phases:
@@ -383,12 +384,7 @@ def _certified_run(
                 ce(theta[s], pi[s], None, g, weight, example.n_actions[s])
                 pi[s] = _softmax(theta[s])
             t += 1
-    return (
-        float(gap),
-        tuple(lowest.tolist()),
-        tuple(highest.tolist()),
-        tuple(shortfall.tolist()),
-    )
+    return float(gap), tuple(lowest), tuple(highest), tuple(shortfall)
 
 
 def _certified_lead(

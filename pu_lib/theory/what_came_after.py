@@ -98,10 +98,10 @@ def mirror_step(pi: ArrayLike, q: ArrayLike, weight: ArrayLike, alpha: float) ->
     threshold = levels.max(axis=-1, keepdims=True) - 1.0
     for _ in range(200):
         above = np.maximum(levels - threshold, 0.0)
-        excess = np.sum(above**power, axis=-1, keepdims=True) - 1.0
-        decline = power * np.sum(above ** (power - 1.0) * (above > 0.0), axis=-1, keepdims=True)
+        excess = (above**power).sum(axis=-1, keepdims=True) - 1.0
+        decline = power * (above ** (power - 1.0) * (above > 0.0)).sum(axis=-1, keepdims=True)
         new = threshold + np.maximum(excess, 0.0) / decline
-        if np.array_equal(new, threshold):
+        if (new == threshold).all():
             break
         threshold = new
     return np.asarray(np.maximum(levels - threshold, 0.0) ** power)
