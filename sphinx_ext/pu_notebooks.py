@@ -1,7 +1,7 @@
 """The notebooks of the book, each executed once for the same sources.
 
 Jupyter Book takes what a notebook puts out from a cache, and executes one after another the
-notebooks that it does not find there. Here these are executed before it reads the first page, as
+notebooks that it does not find there. Here these are executed while it reads the other pages, as
 many at a time as there are processors; and in the tests nbmake keeps in the same cache what it
 has executed (`tests/conftest.py`). So ``make test`` and ``make book`` execute a notebook once,
 whichever of them comes first and even if both run at a time.
@@ -18,7 +18,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import closing, contextmanager
 from copy import deepcopy
 from pathlib import Path
@@ -77,12 +77,14 @@ def settled(executed: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode
     executed : NotebookNode
         The notebook with its outputs.
     name : str
-        What it is called; its widgets, whose names are drawn at random, are numbered below it.
+        What it is called; its widgets, whose names are drawn at random, are numbered below it, and
+        so are styled tables.
 
     Returns
     -------
     NotebookNode
-        The notebook with settled names of widgets, without addresses in memory and nbmake's times.
+        The notebook with settled names of widgets and tables, without addresses in memory and
+        nbmake's times.
     """
     for cell in executed.cells:
         cell.metadata.pop("execution", None)
@@ -93,6 +95,12 @@ def settled(executed: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode
     }
     text = re.sub(
         r"[0-9a-f]{32}", lambda found: names.get(found[0], found[0]), nbformat.writes(executed)
+    )
+    tables: dict[str, str] = {}  # those that pandas has styled
+    text = re.sub(
+        r"\bT_[0-9a-f]{5}(?=[_\W])",
+        lambda found: tables.setdefault(found[0], f"T_{len(tables)}"),
+        text,
     )
     return nbformat.reads(re.sub(r" at 0x[0-9a-f]+", "", text), 4)
 
@@ -202,25 +210,48 @@ def notebooks(env: BuildEnvironment, docnames: Iterable[str]) -> Iterator[Execut
             yield Execution(path, reader.read(text), Path(env.config.nb_execution_cache_path))
 
 
-def execute_all(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
-    """Execute the notebooks among the pages to be read, the longest first."""
-    due = [execution for execution in notebooks(env, docnames) if not execution.is_kept]
-    due.sort(key=lambda execution: expected(execution.path), reverse=True)
-    if due:
+class Executions:
+    """Executes the notebooks among the pages to be read, while Sphinx reads the other pages."""
+
+    def __init__(self) -> None:
+        self.running: dict[Future[tuple[float, str]], Execution] = {}
+        self.due: set[str] = set()
+
+    def begin(self, app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+        """Start the longest first, and have the other pages read before the notebooks."""
+        due = [execution for execution in notebooks(env, docnames) if not execution.is_kept]
+        if not due:
+            return
+        due.sort(key=lambda execution: expected(execution.path), reverse=True)
         LOGGER.info(f"executing notebooks: {len(due)}, {os.cpu_count()} at a time")
-    failed = {}
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        pool = ThreadPoolExecutor(os.cpu_count())
         timeout = app.config.nb_execution_timeout
-        running = {pool.submit(execute, execution, timeout): execution for execution in due}
-        for count, done in enumerate(as_completed(running), 1):
+        self.running = {pool.submit(execute, execution, timeout): execution for execution in due}
+        pool.shutdown(wait=False)
+        self.due = {env.path2doc(str(execution.path)) or "" for execution in due}
+        docnames.sort(key=lambda name: name in self.due)
+
+    def wait(self, app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+        """Wait for all of them before the first one is read, and say how each ended."""
+        if docname not in self.due:
+            return
+        self.due = set()
+        failed = {}
+        for count, done in enumerate(as_completed(self.running), 1):
             seconds, traceback = done.result()
-            path = running[done].path.relative_to(app.srcdir)
+            path = self.running[done].path.relative_to(app.srcdir)
             outcome = "failed after" if traceback else "executed in"
-            LOGGER.info(f"[{count} of {len(due)}] {path} {outcome} {seconds:.0f} s")
+            LOGGER.info(f"[{count} of {len(self.running)}] {path} {outcome} {seconds:.0f} s")
             if traceback:
                 failed[path] = traceback
-    if failed:
-        raise ExtensionError("\n".join(f"{path} failed:\n{text}" for path, text in failed.items()))
+        if failed:
+            told = "\n".join(f"{path} failed:\n{text}" for path, text in failed.items())
+            raise ExtensionError(told)
+
+    def end(self, app: Sphinx, exception: Exception | None) -> None:
+        """Do not begin another one where the build has failed on one of the other pages."""
+        for each in self.running:
+            each.cancel()
 
 
 def choose_cache(app: Sphinx, config: Config) -> None:
@@ -233,7 +264,10 @@ def choose_cache(app: Sphinx, config: Config) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Execute before the first page is read."""
+    """Execute before the first notebook is read."""
+    executions = Executions()
     app.connect("config-inited", choose_cache)
-    app.connect("env-before-read-docs", execute_all)
+    app.connect("env-before-read-docs", executions.begin)
+    app.connect("env-purge-doc", executions.wait)
+    app.connect("build-finished", executions.end)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
