@@ -14,8 +14,8 @@ PARTS = (
     "_config.yml", "book", "pu_lib", "proofs", "sphinx_ext", "tools", "web", "requirements.txt",
     "package-lock.json", "pyproject.toml",
 )  # fmt: skip
-PAGES = ["book/argument", "book/updates"]
-"""Live figures, explorers, theorems, verdicts and plots: what a chapter is made of."""
+PAGES = ["book/guide", "book/updates"]
+"""Live figures, styled tables, theorems, verdicts and plots: what a chapter is made of."""
 
 EXCEPTIONS: dict[str, str] = {}
 """Files that may differ from build to build, each with the reason."""
