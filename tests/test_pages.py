@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -213,31 +212,21 @@ def test_page_from_disk(book: Path, tab: Page, name: str) -> None:
     _check_accessibility(visit, name, "light")
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     _check_accessibility(visit, name, "dark")
-    with _out_of_sight(page):
-        page.evaluate("document.documentElement.dataset.theme = 'light'")
-        page.evaluate(WITH_GLYPHS)
-        page.set_viewport_size({"width": 390, "height": 800})
+    page.evaluate("document.documentElement.dataset.theme = 'light'")
+    page.evaluate(WITH_GLYPHS)
+    _move_sliders(visit)
+    page.set_viewport_size({"width": 390, "height": 800})
     _check_width(visit, 390)
     _check_figures(visit)
-    _move_sliders(visit)
-    with _out_of_sight(page):
-        page.emulate_media(media="print")
-        page.set_viewport_size({"width": PAPER, "height": 970})
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": PAPER, "height": 970})
     _check_width(visit, PAPER)
     _check_tables(visit)
     _check_paper(visit)
     if name == "book/claims":
         _check_sheets(visit)
     visit.close()
-
-
-@contextmanager
-def _out_of_sight(page: Page) -> Iterator[None]:
-    """Change several things of a page, which is laid out once and not after each of them."""
-    page.evaluate("document.body.style.display = 'none'")
-    yield
-    page.evaluate("document.body.style.display = ''")
 
 
 def test_nothing_fades_in_and_all_is_drawn_that_is_printed_at_once(
