@@ -405,16 +405,18 @@ class Domain:
     details: tuple[str, ...] = ()
     axes: Mapping[str, str] = field(default_factory=dict)
 
-    @cached_property
-    def parameters(self) -> Mapping[str, Any]:
+    @property
+    def parameters(self) -> dict[str, Any]:
         """The parameters of the domain with their defaults, in the order of the maker."""
-        return MappingProxyType(
-            {
-                name: parameter.default
-                for name, parameter in inspect.signature(self.make).parameters.items()
-                if parameter.default is not inspect.Parameter.empty and name not in self.details
-            }
-        )
+        return dict(self._defaults)
+
+    @cached_property  # each run of a sweep asks for them
+    def _defaults(self) -> dict[str, Any]:
+        return {
+            name: parameter.default
+            for name, parameter in inspect.signature(self.make).parameters.items()
+            if parameter.default is not inspect.Parameter.empty and name not in self.details
+        }
 
     def label(self, **parameters: Any) -> str:
         """Return the domain and its parameters in words, as `read_domain` reads them.
