@@ -10,6 +10,7 @@ Each function below is one such wish:
 - `drop_scripts`: Jupyter Book's live-code extension names a host in every page, and Sphinx has
   each page typeset its formulas, which `pu_formulas` has done.
 - `let_one_page_hold_all`, `gather_widgets`: the PDF is printed from one page with all chapters.
+- `write_in_parallel`: pages are written on all processors.
 - `tidy_statements`: theorem boxes get index entries (the search finds "Theorem 5") and a title
   that does not say "Theorem" twice.
 - `keep_index_entries`: a page that is not written again keeps its entries in the search.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import traitlets
 
@@ -10,9 +10,6 @@ from pu_lib.show.live.base import Live, Policy, module
 from pu_lib.theory.cycle_examples import THREE_STATES, CycleExample
 from pu_lib.theory.monotonicity import worst_drop_three
 from pu_lib.updates import UPDATES, softmax
-
-if TYPE_CHECKING:
-    from pu_lib.theory.function_approximation import Task
 
 __all__ = [
     "AtTheWall",
@@ -282,12 +279,6 @@ class TsallisFamily(Live):
     weights = traitlets.List(list(WEIGHTS), read_only=True).tag(sync=True)
 
 
-def _bandits(task: Task) -> dict[str, Any]:
-    """Return the contexts of a task as the page takes them."""
-    live = ~task.mdp.terminal
-    return {"features": task.features[live].tolist(), "rewards": task.mdp.rewards[live].tolist()}
-
-
 class FittedDirect(Live):
     """DI with a linear model on thirty contexts, fitted before the projection or after it.
 
@@ -312,4 +303,7 @@ class FittedDirect(Live):
         """Return what the page reads of them."""
         from pu_lib.theory.function_approximation import contexts  # with it comes autograd
 
-        return _bandits(contexts())
+        task = contexts()
+        live = ~task.mdp.terminal
+        rewards = task.mdp.rewards[live]
+        return {"features": task.features[live].tolist(), "rewards": rewards.tolist()}
