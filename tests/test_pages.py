@@ -304,6 +304,7 @@ def test_search_finds_a_theorem_by_its_number(
 
 def test_the_ledger_shows_what_is_asked_for(server: str, tab: Page) -> None:
     visit = Visit(tab, f"{server}book/claims.html?status=open", server)
+    _check_mathematics(visit)
     shown = visit.page.locator("table.ledger tr[data-status]:not([hidden])")
     scope, status = (
         visit.page.locator(f".pu-ledger-filter [name={k}]") for k in ("scope", "status")

@@ -24,7 +24,10 @@ from pu_lib.show import updates as fam
 )
 def test_every_figure_draws_and_has_no_title(draw, monkeypatch):
     # what the search finds is tried beside it
-    monkeypatch.setattr(mono, "search_drop", lambda *_, **__: SimpleNamespace(value=0.1))
+    def drop(*_, rounds, restarts):
+        return SimpleNamespace(value=restarts / rounds)
+
+    monkeypatch.setattr(mono, "search_drop", drop)
     fig = draw()
     assert isinstance(fig, Figure)
     assert not any(ax.get_title() for ax in fig.axes)
