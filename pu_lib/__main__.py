@@ -12,10 +12,6 @@ COMMANDS = ("bench", "claims", "collect", "domino", "hunt", "race", "sweep", "un
 """The subcommands; each is a module of `pu_lib.cli` with a function `add_parser`."""
 
 
-INTERRUPTED = 130
-"""The exit code of a program ended by Ctrl-C."""
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand and return its exit code.
 
@@ -31,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(arguments.run(arguments))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return 130  # as shells say of what Ctrl-C has ended
     except ModuleNotFoundError as error:
         message = _missing(error)
     except MemoryError:

@@ -1,6 +1,8 @@
 """What the commands ask of the library, with their defaults, and what they print of its answer."""
 
 import json
+import runpy
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -103,6 +105,17 @@ def test_what_was_collected_is_said(
     assert main(command.split()) == 0
     assert calls == [(given, {})]
     assert capsys.readouterr().out == "Two of three runs.\n"
+
+
+def test_the_package_is_a_program_that_ends_with_the_code_of_its_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["pu_lib", "unlearn", "--update=di", "--eta=0", "--n=3"])
+    monkeypatch.delitem(sys.modules, "pu_lib.__main__")  # runpy warns of what is there already
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("pu_lib", run_name="__main__")
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("error: eta")
 
 
 RACE = {
@@ -260,5 +273,7 @@ def test_claims_as_json_are_one_list(
     two_claims: tuple[Claim, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["claims", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr().out
+    told = json.loads(printed)
     assert [(row["id"], row["margin"]) for row in told] == [("tried", 0.25), ("later", None)]
+    assert printed.startswith('[\n  {\n    "id": "tried"')
