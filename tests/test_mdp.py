@@ -334,6 +334,21 @@ def test_what_is_kept_cannot_be_changed_from_outside():
     assert mdp.optimal().v[0] == 6
 
 
+def test_what_was_given_stays_the_callers():
+    given = arguments()
+    mdp = FiniteMDP(**given)
+    for name in ("transitions", "rewards", "initial"):
+        before = given[name].copy()
+        given[name][...] = 7.0
+        np.testing.assert_array_equal(getattr(mdp, name), before)
+
+
+def test_the_sign_of_a_zero_is_no_content():
+    given = arguments()
+    signed = {**given, "rewards": -given["rewards"], "initial": [1.0, -0.0]}
+    assert FiniteMDP(**signed).digest == FiniteMDP(**given).digest
+
+
 def test_the_digest_is_that_of_the_content(tmp_path):
     mdp = draw(np.random.default_rng(3), successors=2)
     mdp.save(tmp_path / "a.npz")
@@ -412,7 +427,7 @@ def test_sums_may_be_off_by_a_billionth(off, taken):
     def build():
         FiniteMDP(**spoiled("transitions", (1, 1, 1), 0.5 + off))
         FiniteMDP(**spoiled("initial", 0, 1.0 + off))
-        FiniteMDP(**arguments()).evaluate([[0.5, 0.5], [0.5 + off, 0.5]])
+        FiniteMDP(**arguments()).evaluate([[0.5 + off, 0.5]] * 2)
 
     if taken:
         build()
