@@ -119,6 +119,13 @@ def test_without_a_near_goal_the_choice_is_explicit():
         random_mdp(0, n_states=5, horizon=1e-9)
 
 
+def test_the_best_goal_that_is_not_near_enough_is_told():
+    # To the one goal it is a step that is taken with probability p: v = p + (1 - p) v / 2.
+    p = random_mdp(0, 2, 1, 2, 0.5, 1e-9, if_none="last").transitions[0, 0, 1]
+    with pytest.raises(ValueError, match=f"the best has {2 * p / (1 + p):.6g}\\.$"):
+        random_mdp(0, 2, 1, 2, 0.5, 1e-9, if_none="raise")
+
+
 def all_at_once(seed, n_states, n_actions, branching, discount=0.99, horizon=50.0):
     """The Random MDP as it was first written: every candidate kept, in dense arrays."""
     rng = np.random.default_rng(seed)
@@ -295,6 +302,7 @@ def test_integers_of_numpy_are_integers(kind, n):
 def test_the_papers_domains_are_registered_with_their_defaults():
     assert {"chain", "cliff", "duplicated-chain", "random-mdp"} <= set(DOMAINS)
     assert DOMAINS["cliff"].parameters == {"n_states": 7, "beta": 0.8, "discount": 0.99}
+    assert DOMAINS["duplicated-chain"].parameters["n_actions"] == 3  # one to jump, two to walk
     assert DOMAINS["random-mdp"].drawn
     assert DOMAINS["random-mdp"].target == 0.95
     assert DOMAINS["cliff"].baseline == "first"
@@ -335,6 +343,7 @@ def test_a_domain_needs_a_name_of_its_own():
         (lambda: bandit([1.0, np.nan]), "rewards: .*nan"),
         (lambda: chain(1), "n_states: .*got 1"),
         (lambda: chain(4.0), "n_states: expected an integer"),
+        (lambda: chain(10**7), "n_states: 10000000 states and 2 actions make 200000000000000"),
         (lambda: random_mdp(0, n_states=4, horizon=-1.0), "horizon: .*-1"),
         (lambda: random_mdp(0, n_states=4, horizon=0.0), "horizon: .*0"),
         (lambda: random_mdp(0, n_states=4, horizon=np.nan), "horizon: .*nan"),
