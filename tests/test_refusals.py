@@ -55,7 +55,7 @@ class Taken(Nameless):
         (lambda: as_process("Nowhere-v0"), "A process is one of"),
         (lambda: read_settings("preset", 3, {}), "preset: expected words such as"),
         (lambda: read_settings("preset", "cut", {"cut": 1}), "'cut' is not 'option=value' of cut"),
-        (lambda: pu_lib.run("chain", "mce", 10**9), "n_steps: 1000000000 steps of"),
+        (lambda: pu_lib.run("chain", "mce", 10**9), "1000000000 steps of 20 parameters"),
         (lambda: pu_lib.UPDATES["ce"].initial(10**12, 2), "n_states: 1000000000000 states and 2"),
         (lambda: pu_lib.run("chain", "ce", 1, 1e308, np.full(10, 2.0)), "weight: expected"),
         (lambda: count(1, "pg-sm", schedule=None), "schedule must be one of .* it is None"),

@@ -18,6 +18,7 @@ from pu_lib.updates import (
     advantage,
     escort,
     greedy_mask,
+    look_of,
     make_update,
     project_simplex,
     softmax,
@@ -136,6 +137,21 @@ class Renamed(Update):
 
 def test_an_update_that_does_not_say_so_starts_from_the_parameters_of_the_uniform_policy():
     np.testing.assert_array_equal(Renamed().initial(2, 4), np.full((2, 4), 0.25))
+
+
+def test_as_many_parameters_as_are_stored_at_most_are_stored(monkeypatch):
+    monkeypatch.setattr("pu_lib.interface._MOST_PARAMETERS", 6)
+    assert UPDATES["ce"].initial(3, 2).shape == (3, 2)
+    with pytest.raises(ValueError, match="have more than the 6 parameters"):
+        UPDATES["ce"].initial(4, 2)
+
+
+def test_updates_that_do_not_say_how_they_look_share_out_the_spare_looks(monkeypatch):
+    own = {name: type(name, (Renamed,), {"name": name})() for name in "abcde"}
+    monkeypatch.setattr("pu_lib.updates.UPDATES", {**UPDATES, **own})
+    looks = [look_of(name) for name in own]
+    assert len(set(looks)) == 4  # there are four
+    assert looks[4] == looks[0]
 
 
 # Gradients
@@ -360,6 +376,13 @@ def test_ties_follow_the_rule():
     np.testing.assert_allclose(share, [[0, 0.5, 0.5], [1, 0, 0]], atol=0.05)
 
 
+@pytest.mark.parametrize("ties", ["first", "random", "leave"])
+def test_each_row_has_its_greedy_action_whatever_axes_stand_before(ties):
+    q, rng = np.array([[[0.0, 1.0, 0.5]], [[2.0, 0.0, 1.0]]]), np.random.default_rng(6)
+    np.testing.assert_array_equal(greedy_mask(q, ties, rng), [[[0, 1, 0]], [[1, 0, 0]]])
+    np.testing.assert_array_equal(greedy_mask(q[0, 0], ties, rng), [0, 1, 0])
+
+
 @pytest.mark.parametrize("name", ["ce", "mce"])
 def test_a_tied_state_can_be_left_alone(name):
     theta, q = np.zeros((2, 3)), np.array([[1.0, 1.0, 0.0], [1.0, 0.5, 0.0]])
@@ -385,6 +408,10 @@ BAD_INPUT = {
         "q: expected an array of numbers, got text",
     ),
     "a negative weight": (lambda: STEP([0, 0], [0, 1], -1.0), "weight: expected .* got -1.0"),
+    "a negative weight among others": (
+        lambda: STEP(np.zeros((2, 2)), [0, 1], [0.5, -1.0]),
+        r"weight: expected .* got -1.0 at index \(1,\)",
+    ),
     "a nan parameter": (lambda: STEP([0, np.nan], [0, 1]), r"theta: .*nan at index \(1,\)"),
     "an infinite value": (lambda: STEP([0, 0], [0, np.inf]), r"q: .*inf at index \(1,\)"),
     "a value too many": (lambda: STEP([0, 0], [0, 1, 2]), "q: expected 2 actions"),
