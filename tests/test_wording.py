@@ -28,6 +28,7 @@ THIN = "\N{NARROW NO-BREAK SPACE}"
         (math.inf, r"$\infty$"),
         (12.0, "12"),
         (1e6, "$10^{6}$"),
+        (-1e6, "$-10^{6}$"),
     ],
 )
 def test_numbers_have_four_digits_and_no_exponents(value: float, text: str) -> None:
