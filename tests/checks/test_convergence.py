@@ -1,5 +1,7 @@
 """Theorem 1 and its lemmas: bounds, floors and runs against cases solved by hand."""
 
+from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -174,16 +176,18 @@ def test_fading_weights_leave_what_their_sum_says() -> None:
     assert mass[-1] * spent == pytest.approx(0.75, rel=0.1)
 
 
+@pytest.mark.parametrize("judge", [checks.check_equivalence, checks.check_lemma_8])
 @pytest.mark.parametrize("least", ["gap", "room"])
-def test_the_bound_of_the_equivalence_is_judged_where_it_is_nearest(
-    least: str, monkeypatch: pytest.MonkeyPatch
+def test_a_bound_is_judged_where_it_is_nearest(
+    least: str, judge: Callable[[], Verdict], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bounds at three times; one is half of the gap, all others are far above it."""
     gap = np.array([1.0, 0.5, 0.25])
     low, high = gap * [4.0, 0.5, 9.0], gap * 9.0
     now, ahead = (low, high) if least == "gap" else (high, low * 9.0)
+    monkeypatch.setattr(checks, "instances", lambda: {"arms": bandit([1.0, 0.0])})
     monkeypatch.setattr(checks, "optimality_bounds", lambda *_: (0, gap, now, ahead))
-    verdict = checks.check_equivalence()
+    verdict = judge()
     # half less one; or 9 x 1/4 over 9 x 1/2, less one
     nearest = {"gap": 0.5, "room": 0.5}[least]
     assert verdict.margin == pytest.approx(nearest - 1.0)
@@ -212,19 +216,23 @@ def test_ties_are_tried_among_two_and_three_best_arms(monkeypatch: pytest.Monkey
     assert tried == [2] * each + [3] * each + [2] * each
 
 
-def test_what_pg_sm_leaves_under_weights_of_sum_two(noted: Noted) -> None:
-    """Two arms worth 2 and 1 for good: the log-odds grow by 2 w pi (1 - pi); the floor is proved.
+@pytest.mark.parametrize("apart", [1.0, 2.0])
+def test_what_pg_sm_leaves_under_weights_of_sum_two(
+    apart: float, noted: Noted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two arms that are R apart: the log-odds grow by 2 w R pi (1 - pi); the floor is proved.
 
     What is left of the gap is gamma times the value that the second arm's probability costs.
     """
+    monkeypatch.setattr(remarks, "looping_bandit", partial(cv.looping_bandit, gap=apart))
     remarks.check_same_condition()
     log_odds = 0.0
     for k in range(1, 61):
         pi = 1 / (1 + np.exp(-log_odds))
-        log_odds += 2 * 2 * 0.5**k * pi * (1 - pi)
-    left = 0.5 * 2 / (1 + np.exp(log_odds))
-    # pi_0 e^(-2MR) with M = 2, R = 1, and the range 1
-    assert noted[0][0] == pytest.approx(left - 0.5 * 0.5 * np.exp(-4.0))
+        log_odds += 2 * 2 * 0.5**k * apart * pi * (1 - pi)
+    left = 0.5 * 2 * apart / (1 + np.exp(log_odds))
+    # pi_0 e^(-2MR) with M = 2, and the range R
+    assert noted[0][0] == pytest.approx(left - 0.5 * 0.5 * np.exp(-4.0 * apart) * apart)
     # DI moves 0.45 from 1/2 where the gap is 0.45: what is worked out there is what is left
     assert noted[1][0] == pytest.approx(1e-9, abs=1e-12)
 

@@ -120,17 +120,17 @@ def test_the_least_bound_of_two_actions_is_that_of_a_fine_grid() -> None:
 
 
 def test_the_rooms_of_a_run_by_hand() -> None:
-    """One state worth 1 at best, spread 2 and discount 1/2: it is away by 1, 1/2, 1/4 and 1/16."""
+    """One state worth 1 at best, spread 2, discount 1/2: it is away by 1, 1/2, 1/4, 1/16, 1/64."""
     course = SimpleNamespace(
-        values=1 - 2 * np.array([1, 1 / 2, 1 / 4, 1 / 16])[:, None, None],
-        owing=-np.log([1 / 2, 3 / 4, 7 / 8])[:, None, None],
-        greedy=np.array([1, 1, 0])[:, None, None],
+        values=1 - 2 * np.array([1, 1 / 2, 1 / 4, 1 / 16, 1 / 64])[:, None, None],
+        owing=-np.log([1 / 2, 3 / 4, 7 / 8, 3 / 4])[:, None, None],
+        greedy=np.array([1, 1, 0, 0])[:, None, None],
     )
     known = SimpleNamespace(
         spread=2.0, discount=0.5, lead=0.4, slack=0.3, window=0, policy=np.array([0])
     )
     rooms = checks._rooms(course, 0, np.array([1.0]), known, allowance=0.1, lead=1.0)
-    # steps: half of what it was away by, 1/5 of 1/2, 1/4 and 1/8 more, and what it is away by then
+    # steps: half of what it was away by, 1/5 of 1/2, 1/4, 1/8 and 1/4 more, less what it is then
     assert rooms.pop("a step") == pytest.approx(0.05, abs=1e-8)
     assert rooms == {
         "a greedy action that is not optimal": pytest.approx(1 / 4 - 0.2),
@@ -175,6 +175,7 @@ FALLS = {
     "twice, once by less": ({8: -0.7, 10: -0.9}, 0.05),
     "for two steps": ({9: -0.9, 10: -0.9}, 0.05),
     "by less": ({10: -0.7}, -1.0),
+    "once more, after twice the time": ({10: -0.9, 20: -0.9}, 0.05),
 }
 
 
@@ -182,13 +183,15 @@ FALLS = {
 def test_a_late_fall_is_one_that_is_deep_in_time_and_made_up_for(
     values: dict[int, float], room: float, noted: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rewards of 1 and -1; the value is 1, but at some of the twenty times."""
-    path = np.ones((20, 1))
+    """Rewards of 1 and -1; the value is 1, but at some times. The first twenty are looked at."""
+    path = np.ones((30, 1))
     for t, value in values.items():
         path[t] = value
     mdp = DeterministicMDP(np.array([[1.0, -1.0]]), np.array([[-1, -1]]), np.array([2]), 0.5)
     monkeypatch.setattr(checks, "late_fall", lambda _: (mdp, None, None))
-    monkeypatch.setattr(checks, "run_process", lambda *_: SimpleNamespace(values=path))
+    monkeypatch.setattr(
+        checks, "run_process", lambda *given: SimpleNamespace(values=path[: given[-1]])
+    )
     checks.check_late_fall((10,))
     assert noted[0][0] == pytest.approx(room)
 
