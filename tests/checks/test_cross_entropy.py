@@ -139,6 +139,16 @@ def test_a_state_that_is_never_updated_is_no_refutation(monkeypatch: pytest.Monk
     assert "never updated" in verdict.summary
 
 
+def test_a_cycle_that_may_reach_the_optimum_is_no_refutation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cycle = replace(ce.certificate(THREE_STATES), shortfall=(2.0, 0.0, 1.0))
+    monkeypatch.setattr(checks, "certificate", lambda _: cycle)
+    verdict = checks.check_conjecture(spreads=("0",))
+    assert verdict.status == "open"
+    assert "stay below the optimum" in verdict.summary
+
+
 def test_a_box_without_the_fixed_point_is_refused() -> None:
     """One update towards an action that stays greedy has no fixed point."""
     drifting = replace(
@@ -160,6 +170,17 @@ def test_a_late_run_of_a_policy_that_never_moves() -> None:
     late = ce.late_run(mdp, np.zeros((1, 1)), np.zeros((1, 2)), 10)
     assert late.span.tolist() == [0.0]
     assert late.shortfall.tolist() == [0.5]
+
+
+def test_an_attack_is_measured_in_what_a_largest_reward_for_ever_is_worth(
+    noted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Losses of 1 and 3 at discount 1/2: the unit is 6."""
+    losses = DeterministicMDP(np.array([[-1.0, -3.0]]), np.array([[-1, -1]]), np.array([2]), 0.5)
+    late = SimpleNamespace(shortfall=np.array([1.5]), span=np.array([3.0]))
+    monkeypatch.setattr(checks, "late_run", lambda *_: late)
+    checks.check_attack(lambda *_: losses, 0.5, n_mdps=1)
+    assert noted == [(pytest.approx(checks.LATE - 0.25), {"MDP": 0, "moving": 0.5})]
 
 
 def test_the_rounding_of_two_actions_by_hand() -> None:
