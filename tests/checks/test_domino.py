@@ -8,6 +8,7 @@ import pytest
 
 from pu_lib.checks import domino as checks
 from pu_lib.checks.counting import UNIFORM
+from pu_lib.empirical.results import FIXED_RATES
 from pu_lib.theory import domino as do
 from pu_lib.theory.domino import domino, linked_recursion, recursion, simulate
 from pu_lib.theory.walkers import OutOfReach
@@ -237,6 +238,10 @@ def test_the_bound_after_the_constants_of_lemma_13_by_hand(noted):
         assert found[eta, n, None] == pytest.approx(1e-9 - abs(1 / eta - 1), abs=1e-12)
 
 
+def test_dominoes_fall_at_the_rates_that_the_experiments_fix():
+    assert checks.PAPER_RATES == FIXED_RATES
+
+
 def test_a_long_chain_of_di_is_answered_by_its_theorem(monkeypatch):
     monkeypatch.setattr(do, "QUICK", 10)
     monkeypatch.setattr(do, "recursion", lambda *_, **__: pytest.fail("it was walked"))
@@ -249,16 +254,17 @@ def test_the_bound_of_pg_es_is_met_at_small_weights_up_to_seven_states(noted):
     assert steps == {1: 1, 2: 3, 3: 7, 5: 31, 7: 127}
 
 
-def test_an_amplitude_that_is_one_too_large_leaves_no_unit_gap(
-    noted: list, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("more", [1, -1])
+def test_an_amplitude_that_is_off_by_one_leaves_no_unit_gap(
+    more: int, noted: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Halved at each state, a reward R leaves R / 2^(h-1) between it and the first threshold."""
 
-    def one_more(h: int, start: Fraction = Fraction(1, 2)) -> int:
-        return 2 ** (h - 1) + 1
+    def off(h: int, start: Fraction = Fraction(1, 2)) -> int:
+        return 2 ** (h - 1) + more
 
-    monkeypatch.setattr(checks, "amplitude", one_more)
-    checks.check_amplitude(claimed=one_more)
+    monkeypatch.setattr(checks, "amplitude", off)
+    checks.check_amplitude(claimed=off)
     assert [margin for margin, _ in noted] == [-(0.5 ** (h - 1)) for h in range(1, 21)]
 
 
