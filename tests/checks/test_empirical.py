@@ -78,6 +78,12 @@ def test_the_verdict_follows_from_the_parts(points, status):
     assert (verdict.margin > 0) == (status is Status.REPRODUCED)
 
 
+def test_a_verdict_counts_the_parts_of_which_nothing_is_known():
+    known, lost = Part("known", values(2)), Part("lost", over(values(10), values(10), 10.0))
+    assert "Of 1 nothing is known" in judge_parts([known, lost]).summary
+    assert "nothing is known" not in judge_parts([known, known]).summary
+
+
 def test_bandwidth_is_measured_between_the_points_too():
     axis = np.array([1.0, 10.0, 100.0])
     assert bandwidth(axis, np.array([9.0, 1.0, 9.0])) == pytest.approx(1.0)
@@ -562,6 +568,7 @@ def test_a_part_says_its_interval_if_it_has_one():
     exact, measured = Part("exact", values(2)), Part("measured", values(2, *np.linspace(1.5, 4, 5)))
     rows = [(part.row()["95 % interval"], part.row()["value"]) for part in (exact, measured)]
     assert rows == [("not resampled", "2"), ("1.5 to 4", "2")]
+    assert Part("resampled once", values(2, 1.5)).interval() == (1.5, 1.5)
     summaries = [judge_parts([part]).summary for part in (exact, measured)]
     assert summaries[0].endswith("is “exact”: 2, needed more than 1.")
     assert summaries[1].endswith("is “measured”: 2 (1.5 to 4), needed more than 1.")
