@@ -209,17 +209,18 @@ def test_a_deeper_well_of_escort_holds_as_much_longer_as_its_power_says():
     assert rows[0]["measured power"] == pytest.approx(0.51, abs=0.02)
 
 
-def test_remainders_are_measured_in_powers_of_epsilon(noted) -> None:
+@pytest.mark.parametrize("extra", [0.0, 0.5])
+def test_remainders_are_measured_in_powers_of_epsilon(extra: float, noted) -> None:
     """p = 2, epsilon = 1/100, delta = 1/10000: orders 3/2 at b, and 5/2 at c, below 3."""
-    escort_checks.check_escort_expansion()
+    escort_checks.check_escort_expansion(extra=extra)
     b, c = gravity.escort_remainders(2.0, "1e-2", "1e-4", 1.0)
     here = {
         row.get("at", "printed"): margin
         for margin, row in noted
         if (row["p"], row["epsilon"], row["delta"]) == (2.0, 1e-2, 1e-4)
     }
-    assert here["b"] == pytest.approx(10 - b / (1e-3 + 1e-4))
-    assert here["c"] == pytest.approx(10 - c / (1e-5 + 1e-4))
+    assert here["b"] == pytest.approx(10 - b / (1e-3 * 0.01**extra + 1e-4))
+    assert here["c"] == pytest.approx(10 - c / (1e-5 * 0.01**extra + 1e-4))
     assert here["printed"] == pytest.approx(10 - c / (1e-5 + 1e-4))
 
 
@@ -326,3 +327,7 @@ def test_the_greedy_action_loses_under_four_escort_updates_and_one_of_many_actio
     assert [room for room, _ in noted] == [0.25] * 5
     assert [(row["p"], row["factor"]) for _, row in noted] == [*tried, (1.0, "keep")]
     assert [row["change of the greedy action"] for row in verdict.evidence] == [-0.25] * 5
+
+
+def test_the_second_action_of_each_well_is_the_second_best() -> None:
+    assert all(best > second > third for best, second, third in checks.WELL_VALUES)

@@ -238,3 +238,12 @@ def test_an_exponent_of_one_is_missed_on_either_side(exponent, room, noted, monk
     rooms = {row["what"]: margin for margin, row in noted}
     assert rooms["exponent 1"] == pytest.approx(room)
     assert rooms["does not stay"] == pytest.approx(0.01 - 0.5)
+
+
+def test_the_gap_that_is_shown_of_an_off_policy_run_is_the_last_one(noted) -> None:
+    """The room is nine tenths of the uniform policy's gap less that gap."""
+    measured.check_off_policy(n_processes=1, n_steps=3)
+    ((room, row),) = noted
+    mdp = measured._unseen(0)
+    first = np.max(mdp.optimal().v - mdp.evaluate(np.full((5, 3), 1 / 3)).v)
+    assert row["gap"] == pytest.approx(0.9 * first - room)

@@ -615,3 +615,18 @@ def test_the_steps_gained_are_the_integer_part_of_the_deficit_over_what_is_neede
     assert {margin for margin, _ in noted} == {-abs(1 - predicted)}
     assert [row["actions"] for _, row in noted] == list(range(3, 16))
     assert noted[0][1] == {"actions": 3, "n": 72, "deficit": 1.5, "n - n'": 1}
+
+
+def test_counts_are_compared_with_the_hundred_updates_that_they_undo(noted, monkeypatch) -> None:
+    """Three less than there were updates: two less than 99, and three less than 100."""
+    monkeypatch.setattr(remarks, "count", lambda n, *_, **__: n - 3)
+    remarks.check_cause(links={}, growing={}, symmetric=(), asymmetric=("di",))
+    assert [room for room, _ in noted] == [2.0, 2.0, 2.0, -3.0]
+
+
+def test_a_length_that_grows_is_shown_where_it_has_grown(noted) -> None:
+    remarks._fall(Worst(), np.array([0.5, 0.6, 0.7]), np.array([3.0, 2.0, 2.5]), policy="any")
+    assert noted == [
+        (1.0, {"policy": "any", "pi(a_1)": 0.6}),
+        (-0.5, {"policy": "any", "pi(a_1)": 0.7}),
+    ]

@@ -74,6 +74,22 @@ def test_di_is_greedy_from_a_weight_solved_by_hand():
     assert UPDATES["di"].step(pi, q, 2.59)[0] < 1
 
 
+def test_a_weight_just_too_small_for_di_leaves_half_of_what_it_lacks(noted, monkeypatch):
+    """Two uniform actions worth 1 and 0: a weight w moves w/2, so that 1 is needed."""
+    arms = np.array([[0.5, 0.5]]), np.array([[1.0, 0.0]])
+    monkeypatch.setattr(checks, "_states_with_a_gap", lambda *_: arms)
+    checks.check_huge_steps()
+    rooms = [room for room, row in noted if row["what"].startswith("di")]
+    assert rooms == pytest.approx([checks.ROUNDING, 0.5e-6 - 1e-13])
+
+
+def test_the_odds_change_over_all_steps():
+    """Natural gradient adds w q to the scores, here 7 q in three steps."""
+    pi, q = np.array([[0.1, 0.2, 0.3, 0.4]]), np.array([[5.0, 1.0, 2.0, 4.0]])
+    change = checks._odds_change(UPDATES["npg"], pi, q, np.array([1.0, 2.0, 4.0]))
+    np.testing.assert_allclose(change, [[0.0, 7.0, 21.0]], atol=1e-12)
+
+
 def test_what_cross_entropy_steps_leave_at_most():
     pi, q, w = np.array([0.5, 0.25, 0.25]), np.array([1.0, 0.0, 0.0]), np.array(2.0)
     ce = up.cross_entropy_leftover("ce", pi, q, w)

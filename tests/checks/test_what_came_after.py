@@ -204,3 +204,14 @@ def test_of_two_more_rows_the_changed_entry_alone_is_wrong(
     assert rooms == {cell: -1.0 if cell == wrong else 0.5 for cell in cells}
     entries = [entry for row in checks.ROWS.values() for entry in row.values()]
     assert [row["entry"] for row in verdict.evidence] == entries
+
+
+def test_dominoes_are_counted_against_all_that_two_to_the_h_allows(
+    noted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If strict recovery took no longer, each state would double the count: 1, 2, 4, ..."""
+    monkeypatch.setattr(checks.after, "natural_count", lambda n, *_, **__: n)
+    checks.check_count(etas=())
+    expected = [-((2**h - 1) - 2 ** (h - 1)) for h in range(1, 9)]
+    assert [room for room, row in noted if "counted" not in row] == expected
+    assert [room for room, row in noted if "counted" in row] == expected
