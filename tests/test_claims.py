@@ -205,6 +205,42 @@ def test_a_wrong_claim_is_tried_until_an_instance_breaks_it(
     assert check.run().status is Status.HOLDS
 
 
+@pytest.mark.parametrize(("status", "margin"), [(Status.HOLDS, -1.0), (Status.OPEN, -6.0)])
+def test_controls_of_a_claim_that_holds_end_with_the_first_instance_that_breaks_them(
+    status: Status, margin: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rooms are 3, 2, ..., -6."""
+    claim = Claim("x", "X", "1", "updates", "remark", "x", Scope.REMARK, status)
+    monkeypatch.setattr("pu_lib.claims.select", lambda _: (claim,))
+
+    def below(most: int) -> Verdict:
+        worst = Worst("the room")
+        for n in range(10):
+            worst.add(most - n, n=n)
+        return judged(worst)
+
+    monkeypatch.setitem(CHECKS, "x", Check("x", below, {}, {"too little": {"most": 3}}, {}))
+    assert controls("x").refused["too little"].margin == margin
+
+
+@pytest.mark.parametrize(
+    ("scope", "status", "sentence", "folded"),
+    [
+        (Scope.BOOK, Status.HOLDS, "It holds.", True),
+        (Scope.BOOK, Status.HOLDS, "It holds on {instances} instances.", True),
+        (Scope.BOOK, Status.HOLDS, "It takes {steps} steps.", False),
+        (Scope.BOOK, Status.OPEN, "Nobody knows.", False),
+        (Scope.REMARK, Status.HOLDS, "It holds.", False),
+    ],
+)
+def test_a_sentence_is_folded_where_it_says_no_more_than_that_a_theorem_of_the_book_holds(
+    scope: Scope, status: Status, sentence: str, folded: bool
+) -> None:
+    claim = replace(ledger()[0], scope=scope, status=status, sentence=sentence)
+    verdict = Verdict(status, 1.0, "Found.", figures={"instances": 3, "steps": 4})
+    assert Judgement(claim, verdict, 0.0).spoken.folded is folded
+
+
 @pytest.mark.parametrize("ask", [confirm, controls], ids=["confirm", "controls"])
 def test_one_claim_is_asked_for_by_its_whole_identifier(ask: Callable[[str], object]) -> None:
     with pytest.raises(ValueError, match="'thm:nothing' is not in the ledger"):
