@@ -74,7 +74,7 @@ class Tables:
     @property
     def code_type(self) -> type[np.unsignedinteger]:
         """The smallest type that numbers every transition."""
-        return np.uint16 if len(self.successor) <= 1 << 16 else np.uint32
+        return _smallest_type(len(self.successor))
 
     @cached_property
     def process(self) -> Process:
@@ -96,6 +96,11 @@ class Tables:
         )
 
 
+def _smallest_type(count: int) -> type[np.unsignedinteger]:
+    """Return the smallest type that numbers so many things from zero."""
+    return np.uint16 if count <= 1 << 16 else np.uint32
+
+
 def lay_out(mdp: FiniteMDP) -> Tables:
     """Return the tables of a process.
 
@@ -112,7 +117,7 @@ def lay_out(mdp: FiniteMDP) -> Tables:
     S, A = mdp.n_states, mdp.n_actions
     transitions = mdp.transitions.reshape(S * A, S)
     K = max(1, int(np.count_nonzero(transitions, axis=1).max()))
-    state_type = np.uint16 if S <= 1 << 16 else np.uint32
+    state_type = _smallest_type(S)
     probability, successor = np.zeros((S * A, K)), np.zeros((S * A, K), dtype=state_type)
     reward = np.zeros((S * A, K))
     paid = mdp.transition_rewards
