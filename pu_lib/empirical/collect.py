@@ -169,5 +169,5 @@ def _provenance(runs: pd.DataFrame, command: str, seconds: float) -> dict[str, A
 
 def _engines(runs: pd.DataFrame) -> dict[str, list[str]]:
     """Return the versions of each update's results that stand in a table."""
-    found = runs.groupby("update", observed=True)["engine"].unique()
+    found = runs.groupby("update")["engine"].unique()
     return {str(update): sorted(map(str, engines)) for update, engines in found.items()}

@@ -218,7 +218,7 @@ class Options:
 def _check_kind(name: str, hint: Any, value: object) -> None:
     """Refuse a value that is not of the kind a field is declared with."""
     words = _choices(hint)
-    takes_float = hint is float or float in get_args(hint)
+    takes_float = float in get_args(hint)
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
     if words:
         expected = f"one of {words}" + (" or a number" if takes_float else "")
