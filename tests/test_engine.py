@@ -18,7 +18,7 @@ from pu_lib import domains
 from pu_lib.empirical import jekyll_hyde as jh
 from pu_lib.empirical import problem as problems
 from pu_lib.empirical import reference
-from pu_lib.empirical.options import PRESETS, SCHEMES
+from pu_lib.empirical.options import PRESETS, SCHEMES, Schedule, Scheme
 from pu_lib.engine import arithmetic, compiling, exact, loop, rows, values
 from pu_lib.kernels import KERNELS
 from pu_lib.mdp import FiniteMDP
@@ -131,6 +131,9 @@ def test_rescaling_keeps_what_a_parameter_stands_for():
     rows.rescale(theta, exponent, 0, (0,) * 5)
     assert theta.tolist() == [[2.0**-225, -(2.0**-376), 2.0**-200, 0.0, 2.0**-100]]
     assert exponent.tolist() == [[1, 1, 1, 0, 0]]
+    theta, exponent = np.array([[2.0**-481]]), np.array([[0]])  # with no larger one beside it
+    rows.rescale(theta, exponent, 0, (0,))
+    assert (theta.tolist(), exponent.tolist()) == ([[2.0**-225]], [[1]])
 
 
 # Linear systems and values
@@ -144,6 +147,9 @@ def test_a_system_is_solved_by_elimination():
         v = right.copy()
         values.solve(matrix, v)
         assert_allclose(kept @ v, right, atol=1e-13)
+    matrix, v = np.array([[2.0, 1.0], [2.0, 3.0]]), np.array([3.0, 5.0])  # equal in a column
+    values.solve(matrix, v)
+    assert v.tolist() == [1.0, 1.0]
 
 
 PROCESSES = {
@@ -152,6 +158,10 @@ PROCESSES = {
     "two starts": lambda: FiniteMDP(
         np.random.default_rng(5).dirichlet(np.ones(3), size=(3, 3)),
         np.random.default_rng(6).random((3, 3, 3)), [0.3, 0.7, 0.0], 0.9,
+    ),
+    "nine successors": lambda: FiniteMDP(
+        np.random.default_rng(7).dirichlet(np.ones(9), size=(9, 2)),
+        np.random.default_rng(8).random((9, 2)), np.full(9, 1 / 9), 0.9,
     ),
 }  # fmt: skip
 
@@ -255,6 +265,20 @@ def test_the_same_run_as_the_reference(name, update, options, scheme, uncompiled
         assert_array_equal(codes[: len(taken)] // K, [x.state * A + x.action for x in taken])
 
 
+@pytest.mark.parametrize(("threshold", "episodes"), [(0.4, 1), (0.6, 5)])
+def test_half_of_hydes_policy_must_pass_too(threshold, episodes, uncompiled, monkeypatch):
+    """Jekyll's policy earns 1, Hyde's nothing, and a mixture of one half each 1/2."""
+    memory, half = jh.Memory(), Schedule(0.5, 0.0)
+    monkeypatch.setattr(loop, "performance", lambda pi, *_: 1.0 if pi is memory.pi else 0.0)
+    problem = replace(problems.make_problem(domains.chain(4), 0.5, "first"), threshold=threshold)
+    options = replace(PRESETS["predecessor"], max_episodes=5)
+    seeds = jh.seed_state(1, "chain", 0)
+    ended = jh.simulate(
+        problem, "pg-sm", 1.0, Scheme("half", half, half), seeds, options, 100, memory
+    )
+    assert (ended.episodes, ended.censored) == (episodes, episodes == 5)
+
+
 def test_a_schedule_is_a_power_of_the_time_below_one():
     assert [loop._schedule(3.0, 0.0, t) for t in (1, 100)] == [1.0, 1.0]
     assert [loop._schedule(0.3, 0.0, t) for t in (1, 100)] == [0.3, 0.3]
@@ -293,6 +317,8 @@ def test_a_step_looks_one_action_ahead():
     assert exact._look_ahead(rewards, successors, 0.5, np.array([0.0, 8.0]), q, 3) == (1, 1.0)
     assert q.tolist() == [2.0, 4.0, 3.0, 0.0]
     assert exact._look_ahead(rewards, successors, 0.5, np.array([0.0, 4.0]), q, 2) == (0, 0.0)
+    # back to the state with number 0, which is no end
+    assert exact._look_ahead(rewards, np.array([-1, 0]), 0.5, np.array([6.0]), q, 2) == (1, 1.0)
 
 
 def test_a_process_of_two_states_by_hand(monkeypatch):
