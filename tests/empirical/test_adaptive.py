@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom
+from scipy.stats import t as student
 
 from pu_lib.claims import check_of, ledger
 from pu_lib.empirical import adaptive
@@ -46,6 +47,10 @@ def test_the_ends_of_means_count_one_more_run_at_either_end():
     share = 1.0 - ERROR ** (1 / 50)
     assert high[1, 0] < 200.0 + share * CAP  # Student's interval is not that wide
     assert high[1, 0] > 0.1 * CAP
+    # of 50 equal numbers and one that is d away the mean is d / 51 away, its standard error d / 51
+    away = (1.0 + student.ppf(1.0 - ERROR, 50)) / 51
+    assert high[1, 0] == pytest.approx(200.0 + (CAP - 200.0) * away)
+    assert low[1, 0] == pytest.approx(200.0 - 200.0 * away)
 
 
 def test_what_is_far_is_left_and_what_may_be_near_is_not():
