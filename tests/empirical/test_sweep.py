@@ -10,8 +10,10 @@ import sys
 import textwrap
 import threading
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
@@ -23,6 +25,7 @@ import pytest
 from pu_lib import domains
 from pu_lib.__main__ import main
 from pu_lib.domains import Domain
+from pu_lib.empirical.details import WORDS
 from pu_lib.empirical.options import PRESETS, describe, parse
 from pu_lib.empirical.panels import ABLATIONS, paper_chunks
 from pu_lib.empirical.processes import domain_of, stream_of
@@ -398,7 +401,9 @@ def test_bad_details_get_a_sentence(words, sentence):
 
 
 def test_details_of_another_kind_get_a_sentence():
-    for values in ({"last_state_tie": 1}, {"cut": 1.0}, {"critic_rate": "fast"}, {"cut": True}):
+    for values in (
+        {"last_state_tie": 1}, {"cut": 1.0}, {"critic_rate": "fast"}, {"cut": True}, {"ties": 1.0},
+    ):  # fmt: skip
         with pytest.raises(ValueError, match=next(iter(values))):
             replace(PRESETS["paper"], **values)
 
@@ -539,15 +544,26 @@ def test_no_runs_get_a_sentence():
         sweep([], "unused", workers=0)
 
 
+def test_as_many_chunks_as_are_allowed_can_be_numbered(monkeypatch):
+    monkeypatch.setattr("pu_lib.empirical.sweep._MOST_CHUNKS", 3)
+    assert len(chunks_of([CELL], 3, 1)) == 3
+    with pytest.raises(ValueError, match="4 runs of 1 settings make more than 3 chunks"):
+        chunks_of([CELL], 4, 1)
+
+
 @pytest.mark.parametrize("options", [*PRESETS.values(), *ABLATIONS], ids=describe)
 def test_descriptions_of_options_can_be_read_back(options):
     assert parse(describe(options)) == options
 
 
-def test_the_papers_panels():
-    chunks = paper_chunks()
+@pytest.fixture(scope="module")
+def planned():
+    return paper_chunks()
+
+
+def test_the_papers_panels(planned):
     runs = {}
-    for chunk in chunks:
+    for chunk in planned:
         cell = chunk.cell
         runs[cell] = runs.get(cell, 0) + chunk.count
     panels = {}
@@ -557,10 +573,32 @@ def test_the_papers_panels():
     assert panels["chain", "NoExplo", "0.8"] == panels["chain", "HiOffPol", "0.7"] == {100}
     assert panels["cliff", "HiOffPol", "0.8"] == {100}
     assert panels["chain-length", "LowOffPol", "0.7"] == {40}
-    assert len({chunk.file for chunk in chunks}) == len(chunks)
+    assert len({chunk.file for chunk in planned}) == len(planned)
     assert {cell.n_states for cell in runs if cell.experiment == "chain-length"} == set(
         range(3, 26)
     )
+    sizes = {}
+    for cell in runs:
+        sizes.setdefault(cell.domain, set()).add((cell.n_states, cell.n_actions))
+    assert sizes == {
+        "random-mdp": {(100, 4)},
+        "cliff": {(7, 3)},
+        "chain": {(n, 2) for n in range(3, 26)},
+        "duplicated-chain": {(10, n) for n in (2, 3, 5, 9)},
+    }
+
+
+def test_the_papers_rates_are_two_a_decade_and_details_are_changed_at_three_of_them(planned):
+    rates = {}
+    for chunk in planned:
+        rates.setdefault(chunk.cell.experiment, set()).add(chunk.cell.eta)
+    assert rates["random-mdp"] == {float(f"{10 ** (k / 2):.3g}") for k in range(-6, 7)}
+    assert rates["open-details"] == {0.1, 1.0, 10.0}
+
+
+def test_every_detail_that_is_changed_has_words(planned):
+    changed = {chunk.cell.preset for chunk in planned}
+    assert changed - {"paper", "predecessor", "paper precision=float64"} == set(WORDS)
 
 
 @pytest.fixture
@@ -603,3 +641,16 @@ def test_an_unreachable_scheduler_gets_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr("pu_lib.empirical.sweep._PATIENCE", "1s")
     with pytest.raises(ValueError, match="cannot be reached"):
         sweep(small_chunks(), tmp_path, scheduler="tcp://127.0.0.1:9")
+
+
+def test_a_scheduler_without_workers_gets_a_sentence(tmp_path, monkeypatch):
+    class Client(nullcontext):
+        def __init__(self, *_, **__):
+            super().__init__()
+
+        def wait_for_workers(self, *_, **__):
+            raise TimeoutError
+
+    monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(Client=Client))
+    with pytest.raises(ValueError, match="scheduler: tcp://idle has no workers"):
+        sweep(small_chunks(), tmp_path, scheduler="tcp://idle")
