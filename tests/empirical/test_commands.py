@@ -26,7 +26,7 @@ from pu_lib.empirical.options import PRESETS
 from pu_lib.empirical.panels import paper_chunks
 from pu_lib.empirical.race import Entry, Race, race
 from pu_lib.empirical.store import Store
-from pu_lib.empirical.sweep import chunks_of, sweep
+from pu_lib.empirical.sweep import chunks_of, grid, run_chunk, sweep
 from pu_lib.empirical.thresholds import summarise
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import UPDATES, SoftmaxPolicyGradient, register
@@ -63,6 +63,17 @@ def test_the_papers_sweep_of_one_update_makes_its_runs_alone(tmp_path, monkeypat
     )
     assert main(["sweep", "paper", "--out", str(tmp_path), "--update", "npg"]) == 0
     assert {chunk.cell.update for chunk in asked[0]} == {"npg"}
+
+
+def test_a_sweep_without_options_makes_the_runs_of_the_function_without_arguments(
+    tmp_path, monkeypatch
+):
+    asked = []
+    monkeypatch.setattr(
+        "pu_lib.empirical.sweep.sweep", lambda chunks, *_, **__: asked.append(chunks)
+    )
+    assert main(["sweep", "chain", "--out", str(tmp_path)]) == 0
+    assert asked == [grid("chain")]
 
 
 def test_sweep_makes_a_dataset_and_resumes_it(tmp_path, capsys):
@@ -167,6 +178,13 @@ def test_a_race_ranks_by_time_and_does_not_depend_on_threads(own_process):
 
 
 PLAIN = {"runs": 3, "max_steps": 4000, "target": 0.5}
+
+
+def test_a_race_makes_the_first_runs_of_a_setting():
+    settings = {**PLAIN, "rates": [1.0], "updates": ["di"]}
+    (chunk,) = grid("chain n_states=5", **settings)
+    (entry,) = race("chain n_states=5", **settings)
+    assert entry.best.mean == run_chunk(chunk)["steps"].mean()
 
 
 def test_a_race_takes_a_process_an_environment_a_domain_or_a_file(own_process):
