@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import threading
+from contextlib import nullcontext
 from dataclasses import astuple, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -39,7 +40,9 @@ from pu_lib.empirical.problem import make_problem
 from pu_lib.empirical.processes import domain_of
 from pu_lib.empirical.results import PANELS, Curves, committed
 from pu_lib.empirical.store import COLUMNS, Cell, Chunk, Store
-from pu_lib.empirical.tables import Tables
+from pu_lib.empirical.tables import Tables, lay_out
+from pu_lib.empirical.thresholds import summarise
+from pu_lib.mdp import FiniteMDP
 
 CELL = Cell("by-hand", "chain", "HiOffPol", "di", 1.0, 5, 2, 0.8, "paper", 1000, 0.5, 3)
 
@@ -136,6 +139,15 @@ def test_a_dataset_is_collected_where_one_was_and_its_size_is_in_millions_of_byt
     assert told == f"{tmp_path}/out/runs.parquet: 1 of 1 runs, 2.4 MB."
 
 
+def test_runs_are_kept_where_a_column_has_no_number(monkeypatch):
+    monkeypatch.setattr(collect, "paper_chunks", list)
+    table = pd.concat([rows(3, beta=math.nan), rows(2, beta=math.nan, eta=10.0)], ignore_index=True)
+    kept = collect._complete(table)
+    assert list(zip(kept["eta"], kept["run"], strict=True)) == [
+        (1.0, 0), (1.0, 1), (10.0, 0), (10.0, 1),
+    ]  # fmt: skip
+
+
 # Storing and sweeping
 
 
@@ -197,7 +209,32 @@ def test_any_seed_of_63_bits_races():
         race._cell("chain", "HiOffPol", "paper", 100, None, 2**63)
 
 
+@pytest.mark.parametrize(("fast", "edge", "beyond"), [(0, "lowest", 0.0316), (1, "highest", 1.26)])
+def test_beyond_an_edge_the_rates_go_on_two_a_decade(fast, edge, beyond):
+    times = [[9.0], [9.0]]
+    times[fast] = [1.0]
+    summaries = [summarise(steps, [False], 10.0) for steps in times]
+    entry = race.Entry("di", dict(zip((0.1, 0.4), summaries, strict=True)))
+    assert entry.edge == edge
+    assert race._beyond(entry) == (beyond,)
+
+
 # Settings
+
+
+@pytest.mark.parametrize(
+    ("rewards", "enough"),
+    [
+        ([0.0, 1e-12], False),
+        ([0.0, 2e-12], True),
+        ([1e6, 1e6 + 5e-7], False),
+        ([1e6, 1e6 + 2e-6], True),
+    ],
+)
+def test_a_gap_must_be_more_than_rounding_of_the_optimum_or_of_one(rewards, enough):
+    refused = pytest.raises(ValueError, match="there is nothing to learn")
+    with nullcontext() if enough else refused:
+        make_problem(domains.bandit(rewards), 0.5, "first")
 
 
 @pytest.mark.parametrize("target", [0.0, -0.1, 1.1])
@@ -214,6 +251,12 @@ def test_the_escort_may_start_anywhere_between_the_ends(size):
     beyond = size * 1.01 if abs(size) > 1 else size / 1.01
     with pytest.raises(ValueError, match="escort_start: expected a modulus from 1e-10 to 1e"):
         replace(PRESETS["paper"], escort_start=beyond)
+
+
+def test_the_papers_escort_parameters_start_at_one():
+    memory = live.Memory()
+    memory.prepare(make_problem(domains.chain(3), 0.5, "first"), "pg-es", PRESETS["paper"], 1)
+    assert memory.theta.tolist() == [[1.0, 1.0]] * 3
 
 
 @pytest.mark.parametrize(
@@ -272,7 +315,22 @@ def test_transitions_are_numbered_from_zero_in_as_few_bits_as_will_do(transition
     assert np.iinfo(found).max >= transitions - 1
 
 
+def test_states_of_a_process_with_cycles_come_by_their_distance_from_its_end():
+    """A corridor: each state leads to the next or to itself, and the fourth is the end."""
+    ahead = (np.eye(4) + np.eye(4, k=1)) / 2
+    ahead[3, 3] = 1.0
+    mdp = FiniteMDP(ahead[:, np.newaxis], np.zeros((4, 1)), np.eye(4)[0], 0.9, np.eye(4)[3] == 1.0)
+    tables = lay_out(mdp)
+    assert tables.order.tolist() == [2, 1, 0]
+    assert not tables.acyclic
+
+
 # Curves
+
+
+def test_results_are_shown_by_their_table():
+    table = pd.DataFrame({"run": [0]})
+    assert repr(results.Results(table)) == f"Results(table={table!r})"
 
 
 def curves(censored, counts, updates):
@@ -399,16 +457,17 @@ def test_each_change_is_set_against_the_same_runs_without_it():
 
 
 def test_details_are_ranked_by_their_geometric_means(monkeypatch):
-    cells = pd.DataFrame(
-        {"detail": ["a", "b", "b"], "ratio": [1.0, 100.0, 1.0], "low": 0.5, "high": 200.0}
-    ).assign(domain=["chain", "chain", "cliff"], scheme="NoExplo", update="ce", eta=1.0)
+    ends = {"low": [1.0, 50.0, 0.5], "high": [2.0, 200.0, 1.0]}
+    cells = pd.DataFrame({"detail": ["a", "b", "b"], "ratio": [1.0, 100.0, 1.0], **ends}).assign(
+        domain=["chain", "chain", "cliff"], scheme="NoExplo", update="ce", eta=1.0
+    )
     monkeypatch.setattr(details, "effects", lambda _: cells)
     ranked = details.ranking(None)
     assert ranked.index.tolist() == [0, 1]
     assert ranked["detail"].tolist() == ["b", "a"]
     assert ranked["effect"].tolist() == pytest.approx([10.0, 1.0])
     assert ranked["largest"].tolist() == pytest.approx([100.0, 1.0])
-    assert ranked["clear"].tolist() == [0.0, 0.0]
+    assert ranked["clear"].tolist() == [0.5, 0.0]  # an interval that ends at 1 has 1 in it
     assert ranked["where"].tolist() == ["chain, NoExplo, ce, η=1"] * 2
     assert details.ranking(None, "cliff")["effect"].tolist() == [1.0]
 
@@ -441,6 +500,15 @@ def test_a_state_has_flipped_once_it_walks_for_good(monkeypatch):
     assert found.ordered_share == 0.5
 
 
+def test_only_runs_that_are_no_longer_than_asked_are_computed_again(monkeypatch):
+    again = SimpleNamespace(steps=10, episodes=1, censored=False, final_performance=1.0)
+    monkeypatch.setattr(live, "run_cell", lambda *_: again)
+    table = rows(3).assign(episodes=1, censored=False, final_performance=1.0)  # of 10 to 12 steps
+    found = live.rerun(table, 2, at_most=11).sort_values("run")
+    assert found["steps"].tolist() == [10, 11]
+    assert found["same"].tolist() == [True, False]
+
+
 @pytest.mark.parametrize(("domain", "shape"), [("chain", (10, 2)), ("random-mdp", (100, 4))])
 def test_twins_run_on_the_papers_processes(domain, shape):
     plain, compiled = live.twins(domain, "pg-sm", 1.0, "NoExplo", 5)
@@ -456,6 +524,13 @@ def test_a_policy_is_greedy_above_999_in_a_thousand(monkeypatch):
     monkeypatch.setattr(policies, "final_memories", lambda *given: asked.append(given) or [end])
     assert policies.greedy_share("ce") == pytest.approx(1 / 3)
     assert asked == [("ce", 1e9, "LowOffPol", 4, 20_000)]
+
+
+def test_a_parameter_has_bounced_below_zero(monkeypatch):
+    theta, moved = np.array([[-1.0, 0.0], [2.0, 3.0], [-1.0, -1.0]]), np.array([True, True, False])
+    end = SimpleNamespace(theta=theta), moved
+    monkeypatch.setattr(policies, "final_memories", lambda *_: [end])
+    assert policies.bounced_share(1.0) == 0.25
 
 
 # Interventions
@@ -542,3 +617,11 @@ def test_a_machine_is_named_by_what_it_tells(monkeypatch):
     monkeypatch.setattr(Path, "exists", lambda _: True)
     monkeypatch.setattr(Path, "read_text", lambda _: "model name\t: First\nmodel name\t: Second\n")
     assert speeds._processor() == "First"
+
+
+def test_a_compiler_that_does_not_tell_its_version_is_no_version(tmp_path, monkeypatch):
+    (tmp_path / "gcc").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "gcc").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(subprocess.CalledProcessError):
+        speeds._compiler()
