@@ -280,9 +280,8 @@ def settled_run(name: str, n_steps: int) -> tuple[FiniteMDP, Structure, Trajecto
     top = np.where(facts.optimal[s], trajectory.policies[:, s], 0.0).sum(axis=-1)
     start = settled(trajectory, facts)
     half = np.flatnonzero((top >= 0.5).all(axis=1))
-    if start is None or half[-1] < start:
-        return mdp, facts, trajectory, None
-    return mdp, facts, trajectory, int(half[half >= start][0])
+    later = half[:0] if start is None else half[half >= start]
+    return mdp, facts, trajectory, int(later[0]) if len(later) else None
 
 
 # The limit

@@ -9,7 +9,7 @@ from pu_lib.checks import rates as checks
 from pu_lib.checks import rates_remarks as remarks
 from pu_lib.domains import bandit
 from pu_lib.theory import rates
-from pu_lib.theory.convergence import structure
+from pu_lib.theory.convergence import settled, structure
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, make_update
 
@@ -277,6 +277,30 @@ def test_the_constants_of_two_arms_after_one_step(factor: float, room: float, no
     below, ours = (margin for margin, _ in noted)
     assert below == pytest.approx(min(1.0, quotient) - 1.0)
     assert ours == pytest.approx(room, abs=2e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_steps", "start"),
+    [
+        # one step of weight 1 makes the best of three arms e times as probable as each other
+        ("bandit", 3, 1),
+        # the uniform policy has one half, and the greedy actions have not settled
+        ("chain", 1, None),
+        # they have settled, and the best ones do not have one half yet
+        ("cliff", 8, None),
+        ("bandit", 0, None),
+    ],
+)
+def test_the_bound_of_a_run_starts_at_one_half_after_the_greedy_actions_settle(
+    name: str, n_steps: int, start: int | None
+) -> None:
+    assert rates.settled_run(name, n_steps)[3] == start
+
+
+def test_the_bound_of_a_run_may_start_when_the_greedy_actions_settle() -> None:
+    """In the random MDP the best actions have one half some time before."""
+    _, facts, trajectory, start = rates.settled_run("random", 30)
+    assert start == settled(trajectory, facts)
 
 
 def test_a_bound_has_room_for_rounding_in_proportion_to_it_and_for_zero() -> None:
