@@ -244,7 +244,7 @@ def _convergence(update: Update) -> Entry:
     }
     for course, least in nudged.items():
         if least > STALLED:
-            share = "all" if least > 0.995 else percent(least, 0)
+            share = "all" if least >= 0.995 else percent(least, 0)
             return Entry(
                 "no",
                 least - STALLED,

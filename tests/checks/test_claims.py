@@ -79,6 +79,37 @@ def test_direct_parametrization_leaves_a_corner_in_the_steps_of_its_gap() -> Non
     assert table._escape(UPDATES["di"], 2.0**-10) == 10
 
 
+def test_a_corner_is_left_when_the_best_action_has_one_half() -> None:
+    doubled = SimpleNamespace(
+        parameters=lambda pi: pi, policy=lambda theta: theta, step=lambda theta, *_: 2 * theta
+    )
+    assert table._escape(doubled, 0.125) == 2
+
+
+@pytest.mark.parametrize(("power", "entry"), [(1, "strong"), (0.5, "weak")])
+def test_a_well_is_strong_if_the_way_out_grows_faster_than_the_power_three_quarters(
+    power: float, entry: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table, "_pulled", lambda *_: 0.5)
+    monkeypatch.setattr(table, "_escape", lambda _, depth: round(depth**-power))
+    found = table._gravity_well(UPDATES["pg-sm"])
+    assert (found.entry, found.margin) == (entry, pytest.approx(0.25))
+    assert found.found == (
+        "The pull is felt in 50.0\N{NO-BREAK SPACE}% of the states; from probability 0.016 the way "
+        f"out takes {64**power:.0f} steps, and from 0.00098 it takes {1024**power:.0f}."
+    )
+
+
+@pytest.mark.parametrize(("least", "share"), [(0.995, "all"), (0.994, "99\N{NO-BREAK SPACE}%")])
+def test_a_gap_that_keeps_its_size_to_half_a_percent_keeps_all_of_it(
+    least: float, share: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table._Course, "stall", lambda *_: least)
+    found = table._convergence(UPDATES["ce"])
+    assert (found.entry, found.margin) == ("no", pytest.approx(least - 0.9))
+    assert found.found == f"On weight 1 the gap keeps {share} of its size when $t$ doubles."
+
+
 def test_only_the_exact_weight_freezes_the_escort_step() -> None:
     (frozen,) = (c for c in table._courses() if c.words == "weight 64")
     escort = UPDATES["pg-es"]
