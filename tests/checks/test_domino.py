@@ -115,6 +115,8 @@ def test_di_worked_out_by_hand():
     # weight 1/2: at the wall after two steps, past the start one step after being back
     assert [domino(h, "di", "1/2") for h in range(1, 6)] == [1, 3, 6, 9, 12]
     assert simulate(5, "di", "1/2") == do.exact_di(5, Fraction(1, 2)) == [12, 9, 6, 3, 1]
+    # weight 1, the default: at the wall after one step, back after two, past the start after three
+    assert simulate(3, "di") == [5, 3, 1]
     assert [do.solved_di(h, Fraction(1, 2)) for h in range(1, 6)] == [1, 3, 6, 9, 12]
     assert do.bound_di(3, Fraction(1, 2)) == 5
     assert do.bound_di_sharp(3, Fraction(1, 2)) == 7

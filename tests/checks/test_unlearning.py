@@ -185,6 +185,38 @@ def test_a_number_of_steps_may_be_a_small_integer_of_numpy(kind):
     assert domino(2, "pg-sm", "0.3", max_steps=kind(9)) == domino(2, "pg-sm", "0.3") == 3
 
 
+def test_a_parameter_beyond_zero_counts_by_its_size():
+    """PG-ES with p = 1 from (1/5, 9/5): theta_a moves by w sign(theta_a) adv(a) / norm."""
+    theta = [Fraction(1, 5), Fraction(9, 5)]
+
+    def move(w):
+        sizes = [abs(x) for x in theta]
+        norm = sum(sizes)
+        for a, lead in enumerate((sizes[1], -sizes[0])):
+            theta[a] += w * (1 if theta[a] > 0 else -1) * lead / norm**2
+
+    move(Fraction(3))
+    steps, least = 0, theta[0]
+    while 9 * abs(theta[0]) > abs(theta[1]):
+        move(Fraction(-3))
+        steps, least = steps + 1, min(least, theta[0])
+    assert least < 0
+    assert count(1, "pg-es", 3, p=1, start="1/10") == steps
+
+
+def test_a_step_back_of_cross_entropy_is_the_longest_at_first():
+    """From one half a step of weight 1 leads to 1, and one back takes 2w / (1 + 1/e)."""
+    walker = setting("ce").walker()
+    walker.forward(arb(1))
+    assert float(walker.weight_left()) == pytest.approx((1 + math.exp(-1)) / 2)
+
+
+def test_an_exponent_is_at_most_ten_to_the_300():
+    assert setting("pg-es", p=10**300).p == 10**300
+    with pytest.raises(ValueError, match=r"p must be at most 10\^300"):
+        setting("pg-es", p=10**300 + 1)
+
+
 def test_a_walk_ends_where_it_is_told_to():
     with pytest.raises(ValueError, match="not recovered after 10 backward updates"):
         count(10, "pg-es", 1, max_steps=10)
@@ -263,10 +295,14 @@ def test_bounds_worked_out_by_hand():
     assert bounds.bound_ce_sharp(3, 1.0) == pytest.approx(2 + math.log(5))
     assert bounds.bound_di(5, Fraction(1), Fraction(1, 4)) == 2
     assert bounds.strict_di(5, Fraction(1, 2)) == 3
+    assert bounds.strict_di(9, Fraction(1, 4)) == 5
     assert bounds.bound_decaying_pg(4) == 5
     assert bounds.bound_decaying_di(4, 1.0) == min(21, 12)
     assert bounds.bound_decaying_di(1, 0.1) == 8
     assert bounds.bound_decaying_ce(30, 1.0) == pytest.approx(91.948, abs=5e-4)
+    log = math.log(3)  # of 1 + 4/4 * 2
+    by_hand = (4 + 2 * log) ** 2 + 2 * (8 + 4 * log)
+    assert bounds.bound_decaying_ce(4, 0.25) == pytest.approx(by_hand)
     assert bounds.bound_decaying_di_below(3, 0.25) == pytest.approx(2 * math.sqrt(3) + 1)
     assert bounds.bound_lemma_12_sharp(4, 1.0) == pytest.approx(1 + math.log(3))
     assert bounds.small_step_deficit(9) == pytest.approx(math.log(81 / 32))
