@@ -211,6 +211,14 @@ def test_the_period_by_hand() -> None:
     np.testing.assert_allclose(period.parameters[8][0], period.parameters[0][0], atol=1e-9)
 
 
+def test_the_enclosed_fixed_point_of_two_actions_sums_to_zero() -> None:
+    """Weights of 10 to either side: u solves 2 u (1 + e^(-2u)) = 10, and the point is (-u, u)."""
+    moves = [(arb(10), 0, 1), (arb(10), 1, 1)]
+    (low, high), _ = cycles._fixed_point(moves, np.array([-5.0, 5.0]), 1e-10, "two")
+    assert float(high) == pytest.approx(4.99977290754, abs=1e-9)
+    assert (low + high).contains(0)
+
+
 def test_the_potential_by_hand() -> None:
     """Levels (2, 1/2, 0): kappa = (1, 1/2, 0), Psi = 5/4; one unit from the top to the last."""
     levels = (Fraction(2), Fraction(1, 2), Fraction(0))
@@ -261,6 +269,13 @@ def test_the_pattern_needs_a_discount_above_the_plastic_threshold() -> None:
     assert ce.pattern_margin(0.756) > 1e-4
 
 
+def test_a_pattern_of_one_state_that_ends_leads_by_two() -> None:
+    """Rewards in [-1, 1] are at most 2 apart."""
+    phases = (Phase(0, Fraction(1), 1),)
+    example = CycleExample("one", Fraction(1, 2), ((0, 2),), ((None, None),), phases, ((0.0, 0.0),))
+    assert ce.pattern_margin(0.5, example) == pytest.approx(2.0)
+
+
 # The hunt
 
 
@@ -286,6 +301,20 @@ def test_following_runs_the_same_mdp() -> None:
     assert followed.largest_gap == pytest.approx(gap / np.abs(best[3]).max())
     with pytest.raises(ValueError, match="weighting: expected one of"):
         hunt.follow("three", 0, 0, 3, "random", 2000)
+
+
+def test_a_run_that_is_followed_is_measured_in_units_of_one_at_least(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One state, an action that pays and one that does not: the uniform policy has half of it."""
+    for pays, gap in ((0.5, 0.25), (1.5, 0.5), (4.0, 0.5)):
+        mdp = DeterministicMDP(
+            np.array([[[pays, 0.0]]]), np.full((1, 1, 2), -1), np.array([2]), np.array([0.5])
+        )
+        batch = hunt.Batch(mdp, np.zeros((1, 1, 2)), np.ones((1, 1)))
+        monkeypatch.setattr(hunt, "draw", lambda *_, batch=batch: batch)
+        monkeypatch.setattr(hunt, "_run", lambda *_: np.zeros((2, 1)))
+        assert hunt.follow("three", 0, 0, 0, "constant", 1).largest_gap == pytest.approx(gap)
 
 
 def test_a_falsified_hunt_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,12 +98,17 @@ def test_the_fall_by_hand() -> None:
     assert 900 < when < 1100
     assert value[when] == pytest.approx(-1.0, abs=1e-3)
     assert value[when + 5 :].min() > 0.89
+    # 1 in the second state, and that discounted is better than 0.9 (1 - 1/2000) and -1
+    np.testing.assert_allclose(mdp.optimum(), [0.9, 1.0])
 
 
 def test_the_chattering_states_are_worth_ten() -> None:
     """2 / (1 - 0.8) either way, and 1 + 0.8 * 10 in the state between."""
     mdp, _, _ = constant.chatter()
     np.testing.assert_allclose(mdp.optimum(), [10.0, 9.0, 10.0])
+    ahead = np.array([10.0, 9.0, 10.0, 0.0])[mdp.successors]  # the end comes last
+    expected = [[1.0, 10.0, 2.0], [1 + 7.2, 1 + 8.0, 7.2], [2 + 8.0, 2 + 8.0, -1.0]]
+    np.testing.assert_allclose(mdp.rewards + 0.8 * ahead, expected)
     assert constant.constants(mdp).lead == pytest.approx(0.0, abs=1e-12)
     assert constant.constants(constant.chatter(0.01)[0]).lead > 0.0
 
