@@ -34,6 +34,28 @@ def test_escort_without_a_kernel_agrees_with_the_library(p, factor):
     )
 
 
+def test_a_certified_step_has_weight_one_unless_told():
+    """DI moves a quarter between two actions whose values differ by one half."""
+    case = gravity.Case(("1/2", "1/2"), ("1/2", 0))
+    assert [float(x) for x in gravity.certified_increase("di", case)] == [0.25, -0.25]
+    sign, lead = gravity.certified_margin("di", case)
+    assert (sign, float(lead)) == (1, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("pi", "words"),
+    [
+        (("3/2", "-1/2"), "must be positive and sum to one"),
+        ((1, 0), "must be positive and sum to one"),
+        (("1/2", "1/3"), "must be positive and sum to one"),
+        (("1/2", "1/4", "1/4"), "the same two or more actions"),
+    ],
+)
+def test_a_case_has_a_policy_of_its_actions(pi, words):
+    with pytest.raises(ValueError, match=words):
+        gravity.Case(pi, (1, 0))
+
+
 def test_integer_projection_is_the_projection():
     points = np.random.default_rng(0).integers(-90, 91, (500, 5))
     numerators, support = gravity.project_integers(points, 60)
@@ -257,6 +279,7 @@ def test_a_path_ends_where_the_greedy_action_has_0_99() -> None:
     """A step of DI with weight 1/2 moves a quarter between two actions whose values differ by 1."""
     path = [well.greedy_path("di", [0.5, 0.5], [1.0, 0.0], 0.5, n) for n in (1, 9)]
     assert [each.tolist() for each in path] == [[0.5, 0.75], [0.5, 0.75, 1.0]]
+    assert well.greedy_path("di", [0.99, 0.01], [1.0, 0.0], 0.001, 9).tolist() == [0.99]
 
 
 def test_much_more_restricted_is_by_a_factor_of_two(noted, monkeypatch) -> None:
