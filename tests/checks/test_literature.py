@@ -46,6 +46,11 @@ def test_the_first_adaptive_step_by_hand() -> None:
     assert md.adaptive_run(ONE_STATE, "di", 1) == pytest.approx([1.0, 0.0])
 
 
+def test_the_second_adaptive_step_by_hand() -> None:
+    """From 4 on c is 1 and 1/4: steps 1/4 and (9/64) / (1/4) lead from 1/2 to 5/8 to 29/32."""
+    assert md.adaptive_run(ONE_STATE, "di", 2, 4.0) == pytest.approx([1.0, 3 / 4, 3 / 16])
+
+
 def test_the_ladder_has_the_values_it_is_said_to_have() -> None:
     hard = lit.hard_chain(6, 10.0)
     best = hard.mdp.optimal()

@@ -43,11 +43,26 @@ def test_steps_on_balls_are_of_softmax_policies():
         certified.certified_step("di", [0, 0], [0, 1], 1)
 
 
+def test_balls_of_a_policy_stay_small_where_parameters_take_all_digits():
+    """Two parameters that differ by one: e and 1 of e + 1."""
+    with ctx.workprec(53):
+        policy = certified.ball_softmax([arb(2**52), arb(2**52 + 1)])
+        assert max(float(p.rad()) for p in policy) < 1e-14
+        assert [float(p) for p in policy] == pytest.approx([1 / (1 + np.e), np.e / (1 + np.e)])
+
+
 def test_a_step_by_hand():
     # CE from two uniform actions, weight log 3: theta = (0.5, -0.5) log 3, policy (3/4, 1/4)
     change = mono.value_change("ce", np.zeros(2), np.array([1.0, 0.0]), np.log(3.0))
     assert change == pytest.approx(0.25)
     assert mono.step_advantage(*np.array([[0.5, 0.5], [0.75, 0.25], [4.0, 2.0]])) == 0.5
+
+
+def test_a_small_lead_is_not_lost_to_the_rounding_of_a_bad_third_action():
+    """A quarter moves to the best action from the next one, which is 1e-20 behind."""
+    q = np.array([0.0, -1e-20, -1.0])
+    change = mono.step_advantage(np.array([0.5, 0.5, 0.0]), np.array([0.75, 0.25, 0.0]), q)
+    assert change == pytest.approx(0.25e-20, rel=1e-12, abs=0.0)
 
 
 def test_the_mass_that_the_others_gain():

@@ -79,6 +79,17 @@ def test_operations_are_counted() -> None:
         after.cost(make_update("pg-es", p=3), 3)
 
 
+def test_numbers_that_count_are_added_and_divided_as_numbers_are() -> None:
+    tally = [0]
+    four, half = after.Counted(4.0, tally), after.Counted(0.5, tally)
+    results = [four + 1, 1 + four, four - half, 1 - four, four * half, 2 * four, four / 8, 1 / four]
+    assert [x.value for x in results] == [5.0, 5.0, 3.5, -3.0, 2.0, 8.0, 0.5, 0.25]
+    assert tally == [8]
+    assert four > half
+    assert half < 1
+    assert tally == [10]
+
+
 def test_candidates_are_read_as_they_are_written() -> None:
     box = np.array(late.bounds(2))
     point = np.r_[np.arange(6) / 6, [-1.0, 0.0, 1.9, -0.5, 0.3, 1.2], np.zeros(6), [0.0, 1.0], 0.9]
