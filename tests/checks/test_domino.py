@@ -240,6 +240,11 @@ def test_the_bound_after_the_constants_of_lemma_13_by_hand(noted):
         assert found[eta, n, None] == pytest.approx(1e-9 - abs(1 / eta - 1), abs=1e-12)
 
 
+def test_the_slope_of_a_sequence_whose_z_is_known():
+    """From y = 4 at eta = 1 z is 9, and where z' = 5 z^(1/2) = 15 y' is half of it."""
+    assert checks._slope_through_z(4.0, 1.0, 0.5, 5.0) == pytest.approx(7.5, rel=1e-14)
+
+
 def test_dominoes_fall_at_the_rates_that_the_experiments_fix():
     assert checks.PAPER_RATES == FIXED_RATES
 
