@@ -156,7 +156,7 @@ def on_balls(update: Update, state: State) -> list[float]:
 
 @fresh
 def _engine_row(update, policy, actions, theta, pi, q, best, weight):
-    advance(update, theta[0], pi[0], q[0], best, weight, len(actions))
+    advance(update, theta[0], pi[0], q[0], best, weight, actions)
     set_policy(theta, pi, 0, policy, actions)
 
 

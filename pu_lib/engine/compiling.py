@@ -27,7 +27,10 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False
 
 _ALLOCATING = {**_OPTIONS, "_nrt": True}
 
-inlined = cast(Callable[[_F], _F], numba.njit(forceinline=True, **_OPTIONS))
+INLINED: Any = {"forceinline": True, **_OPTIONS}
+"""How a function is compiled into those that call it."""
+
+inlined = cast(Callable[[_F], _F], numba.njit(**INLINED))
 """Compile a function into those that call it, whatever its size."""
 
 fresh = cast(Callable[[_F], _F], numba.njit(**_OPTIONS))

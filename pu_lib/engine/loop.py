@@ -491,7 +491,7 @@ def _improve(
         u, stream = uniform(stream)
         best = nth_best(q, x, best, np.int64(u * n_best), actions)
     if n_best == 1 or ties != 2:
-        advance(tokens.update, theta[x], pi[x], q[x], best, weight, len(actions))
+        advance(tokens.update, theta[x], pi[x], q[x], best, weight, actions)
         if len(tokens.scaled) > 0:
             rescale(theta, exponent, x, actions)
         set_policy(theta, pi, x, tokens.policy, actions)
@@ -500,6 +500,12 @@ def _improve(
 
 @compiled
 def _cumulate(pi: Any, running: Any, x: Any, actions: Any) -> None:
+    if len(actions) == 2:
+        # Both are read before one is written: as far as the compiler knows the arrays may overlap,
+        # and then it would read again what it has just computed.
+        first, second = pi[x, 0], pi[x, 1]
+        running[x, 0], running[x, 1] = first, first + second
+        return
     total = pi[x, 0]
     running[x, 0] = total
     for a in range(1, len(actions)):

@@ -21,7 +21,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from pu_lib.engine.arithmetic import LOWEST, exponential, exponentials
-from pu_lib.engine.compiling import compiled
+from pu_lib.engine.compiling import INLINED, compiled
 from pu_lib.kernels import GREEDY, KERNELS, Kernel, choose
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def scaled_token(scaled: bool) -> Token:
 
 
 def advance(
-    update: Token, theta: Any, pi: Any, q: Any, best: int, weight: float, n_actions: int
+    update: Token, theta: Any, pi: Any, q: Any, best: int, weight: float, actions: Token | int
 ) -> None:
     """Call the kernel that a token stands for.
 
@@ -98,36 +98,39 @@ def advance(
         The greedy action.
     weight : float
         The weight of the step.
-    n_actions : int
-        The number of actions.
+    actions : tuple of int or int
+        The token of the number of actions, or the number.
     """
+    n_actions = actions if isinstance(actions, int) else len(actions)
     _kernels[len(update) - 1](theta, pi, q, best, weight, n_actions)
 
 
-@overload(advance, inline="always", strict=False)
+@overload(advance, jit_options=INLINED, strict=False)
 def _compile_advance(
-    update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, n_actions: Any
+    update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, actions: Any
 ) -> Any:
-    # Inlined, so that `n_actions` is a constant in the kernel wherever it is one for the caller.
     chosen = _kernels[len(update) - 1]
     kernel = numba.njit(inline="always")(chosen)
-    if chosen not in GREEDY:
-        return lambda update, theta, pi, q, best, weight, n_actions: kernel(
-            theta, pi, q, best, weight, n_actions
+    if isinstance(actions, types.Integer):
+        return lambda update, theta, pi, q, best, weight, actions: kernel(
+            theta, pi, q, best, weight, actions
+        )
+    # The length of a token is a constant in the kernel, whose loops are unrolled.
+    if chosen not in GREEDY or len(actions) > _FORESEEN:
+        return lambda update, theta, pi, q, best, weight, actions: kernel(
+            theta, pi, q, best, weight, len(actions)
         )
 
     def by_action(
-        update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, n_actions: Any
+        update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, actions: Any
     ) -> None:
         # Few states with few actions: the processor foresees which is best, and need not wait.
-        if n_actions > _FORESEEN:
-            kernel(theta, pi, q, best, weight, n_actions)
-        elif best == 0:
-            kernel(theta, pi, q, 0, weight, n_actions)
+        if best == 0:
+            kernel(theta, pi, q, 0, weight, len(actions))
         elif best == 1:
-            kernel(theta, pi, q, 1, weight, n_actions)
+            kernel(theta, pi, q, 1, weight, len(actions))
         else:
-            kernel(theta, pi, q, 2, weight, n_actions)
+            kernel(theta, pi, q, 2, weight, len(actions))
 
     return by_action
 
@@ -251,12 +254,12 @@ def rescale(theta: Any, exponent: Any, s: Any, actions: Any) -> None:
         The token of the number of actions.
     """
     # All at once first: one branch that is hardly ever taken costs less than one an action.
-    low, high = False, False
+    least, most = abs(theta[s, 0]), 0.0
     for a in range(len(actions)):
         size = abs(theta[s, a])
-        low |= size < _LOWEST
-        high |= (size >= _HIGHEST) & (exponent[s, a] > 0)
-    if low or high:
+        least = min(least, size)
+        most = max(most, choose(exponent[s, a] > 0, size, 0.0))
+    if (least < _LOWEST) | (most >= _HIGHEST):
         for a in range(len(actions)):
             size = abs(theta[s, a])
             if 0.0 < size < _LOWEST:
