@@ -136,9 +136,9 @@ def test_rescaling_keeps_what_a_parameter_stands_for():
         rows.rescale(theta, exponent, 0, (0,) * theta.size)
         assert theta.tolist() == [[*others, 2.0**-225]]
         assert exponent.tolist() == [[0] * len(others) + [1]]
-    theta, exponent = np.array([[2.0**-100, 1.0]]), np.array([[1, 0]])
-    rows.rescale(theta, exponent, 0, (0,) * 2)
-    assert (theta.tolist(), exponent.tolist()) == ([[2.0**-356, 1.0]], [[0, 0]])
+    theta, exponent = np.array([[2.0**-100]]), np.array([[1]])
+    rows.rescale(theta, exponent, 0, (0,))
+    assert (theta.tolist(), exponent.tolist()) == ([[2.0**-356]], [[0]])
 
 
 # Linear systems and values
