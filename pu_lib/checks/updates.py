@@ -423,7 +423,7 @@ def check_greedy_limit(
 
 def _states_with_a_gap(n: int, seed: int) -> tuple[Floats, Floats]:
     """Draw policies and values of four actions, 0.99 at most on a greedy action 0.01 ahead."""
-    rng = np.random.default_rng(8)
+    rng = np.random.default_rng(seed)
     pi, q = rng.dirichlet(np.ones(4), size=4 * n), rng.random((4 * n, 4))
     top = np.sort(q, axis=-1)
     fair = (top[:, -1] - top[:, -2] > 0.01) & (np.where(greedy_mask(q), pi, 0).sum(axis=-1) < 0.99)

@@ -83,6 +83,14 @@ def test_a_weight_just_too_small_for_di_leaves_half_of_what_it_lacks(noted, monk
     assert rooms == pytest.approx([checks.ROUNDING, 0.5e-6 - 1e-13])
 
 
+def test_states_with_a_gap_are_other_ones_from_another_seed():
+    pi, q = checks._states_with_a_gap(5, 8)
+    ahead = np.sort(q, axis=1)
+    assert pi.shape == q.shape == (5, 4)
+    assert (ahead[:, -1] - ahead[:, -2]).min() > 0.01
+    assert not np.isin(checks._states_with_a_gap(5, 22)[0], pi).any()
+
+
 def test_the_odds_change_over_all_steps():
     """Natural gradient adds w q to the scores, here 7 q in three steps."""
     pi, q = np.array([[0.1, 0.2, 0.3, 0.4]]), np.array([[5.0, 1.0, 2.0, 4.0]])
