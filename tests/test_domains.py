@@ -74,6 +74,7 @@ def test_the_cliff_is_the_chain_with_a_way_to_lose_everything():
 
 
 def test_the_duplicated_chain_repeats_the_walking_action():
+    assert duplicated_chain().transitions.shape == (10, 3, 10)
     mdp, plain = duplicated_chain(6, 4), chain(6)
     assert mdp.n_actions == 4
     for action in (1, 2, 3):
@@ -115,6 +116,7 @@ def test_without_a_near_goal_the_choice_is_explicit():
         random_mdp(0, n_states=5, horizon=1e-9, if_none="raise")
     last = random_mdp(0, n_states=5, horizon=1e-9, if_none="last")
     assert last.terminal[-1]
+    np.testing.assert_array_equal(last.transition_rewards, np.broadcast_to(np.eye(5)[4], (5, 4, 5)))
     with pytest.raises(ValueError, match="no goal has"):  # drawn again, but not for ever
         random_mdp(0, n_states=5, horizon=1e-9)
 

@@ -257,9 +257,9 @@ def test_bad_processes_are_named_in_a_sentence(given, sentence):
 
 
 def test_a_terminal_state_that_pays_is_refused():
-    given = arguments() | {"rewards": np.ones((2, 2)), "terminal": [False, True]}
+    given = arguments() | {"rewards": [[1.0, 1.0], [0.0, 1.0]], "terminal": [False, True]}
     given["transitions"][1] = 0
-    with pytest.raises(ValueError, match="terminal state 1 pays"):
+    with pytest.raises(ValueError, match=r"terminal state 1 pays \[0\. 1\.\]"):
         FiniteMDP(**given)
 
 

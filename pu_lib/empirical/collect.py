@@ -73,7 +73,7 @@ def collect(
             everything[name] = everything[name].astype(str)
     _refuse_duplicates(everything)
     runs = _complete(everything)
-    runs = runs.sort_values(_ORDER, kind="stable").reset_index(drop=True)
+    runs = runs.sort_values(_ORDER, kind="stable")
     target = Path(directory)
     try:
         _write(runs, target, _provenance(runs, command, seconds))

@@ -100,6 +100,16 @@ def test_a_well_is_strong_if_the_way_out_grows_faster_than_the_power_three_quart
     )
 
 
+def test_a_pull_is_felt_if_it_is_at_either_of_the_two_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(table, "_escape", lambda _, depth: round(1 / depth))
+    for small, one in ((0.25, 0.002), (0.002, 0.25)):
+        felt = {0.01: small, 1.0: one}
+        monkeypatch.setattr(table, "_pulled", lambda _, weight, felt=felt: felt[weight])
+        assert "felt in 25.0" in table._gravity_well(UPDATES["pg-sm"]).found
+
+
 @pytest.mark.parametrize(("least", "share"), [(0.995, "all"), (0.994, "99\N{NO-BREAK SPACE}%")])
 def test_a_gap_that_keeps_its_size_to_half_a_percent_keeps_all_of_it(
     least: float, share: str, monkeypatch: pytest.MonkeyPatch

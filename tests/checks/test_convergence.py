@@ -249,6 +249,17 @@ def test_rounding_is_allowed_in_proportion_to_the_largest_modulus(
     assert noted[1][0] == pytest.approx(row["least q* - q"] + allowed, abs=allowed / 100)
 
 
+def test_a_bound_that_is_zero_is_as_large_as_the_rounding_that_is_allowed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The values are -2 and -4 at gamma = 1/2: four roundings, half of a gap of eight."""
+    loss = FiniteMDP(np.ones((1, 2, 1)), [[-1.0, -3.0]], [1.0], 0.5)
+    gap, now, ahead = np.array([[8 * checks.ROUNDING], [0.0], [1.0]])
+    monkeypatch.setattr(checks, "instances", lambda: {"losses": loss})
+    monkeypatch.setattr(checks, "optimality_bounds", lambda *_: (0, gap, now, ahead))
+    assert checks.check_lemma_8(n_steps=2).margin == pytest.approx(0.5 - 1.0)
+
+
 def test_the_slack_is_measured_under_weights_of_sum_thirty(monkeypatch: pytest.MonkeyPatch) -> None:
     """3 (1 + 0.9 + 0.9^2 + ...) = 30, and what stands for the limit is reached long before."""
     seen = []

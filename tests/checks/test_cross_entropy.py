@@ -219,6 +219,25 @@ def test_the_enclosed_fixed_point_of_two_actions_sums_to_zero() -> None:
     assert (low + high).contains(0)
 
 
+def test_states_move_at_every_step_while_there_is_a_spread() -> None:
+    """Two updates of the first state, one of the second; in between each has its greedy action."""
+    example = CycleExample(
+        "two",
+        Fraction(1, 2),
+        ((0, 1), (1, 0)),
+        ((None, None), (None, None)),
+        (Phase(0, Fraction(2), 1, 2), Phase(1, Fraction(3), 0)),
+        ((0.0, 0.0), (0.0, 0.0)),
+    )
+    greedy = np.array([[1, 0], [1, 1], [0, 0]])
+    assert cycles._moves(example, greedy) == [[(2, 1, 2)], [(3, 0, 1)]]
+    spread = replace(example, spread=Fraction(1))
+    assert cycles._moves(spread, greedy) == [
+        [(3, 1, 2), (1, 0, 1)],
+        [(1, 0, 1), (1, 1, 1), (4, 0, 1)],
+    ]
+
+
 def test_the_potential_by_hand() -> None:
     """Levels (2, 1/2, 0): kappa = (1, 1/2, 0), Psi = 5/4; one unit from the top to the last."""
     levels = (Fraction(2), Fraction(1, 2), Fraction(0))
@@ -234,6 +253,11 @@ def test_the_potential_by_hand() -> None:
     # Owed: 2 (kappa_b - kappa_g - 1) = 2 (1/2 + 1 - 1) = 1.
     before = (Fraction(1), Fraction(1, 2), Fraction(-1))
     assert checks._potential_room(before, 2, 1, 1) == 0
+    # The greedy action becomes the top: kappa = (0, 0) stays in units of the weight. In units of
+    # half of it, from (1, 0) to (-3, 4), Psi rises from 1/4 to 13/4, which is not allowed either.
+    arms = (Fraction(1), Fraction(0))
+    assert checks._potential_room(arms, 1, 1, 1) == 0
+    assert checks._potential_room(arms, 1, 4, 2) == -3
 
 
 def test_the_hardened_system_by_hand() -> None:
@@ -306,15 +330,20 @@ def test_following_runs_the_same_mdp() -> None:
 def test_a_run_that_is_followed_is_measured_in_units_of_one_at_least(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One state, an action that pays and one that does not: the uniform policy has half of it."""
-    for pays, gap in ((0.5, 0.25), (1.5, 0.5), (4.0, 0.5)):
+    """One state, an action that pays and one that does not: the uniform policy has half of it.
+
+    A run that is no farther from the optimum than it may be is not suspect.
+    """
+    for pays, gap in ((2 * hunt.FAR, hunt.FAR), (0.5, 0.25), (1.5, 0.5), (4.0, 0.5)):
         mdp = DeterministicMDP(
             np.array([[[pays, 0.0]]]), np.full((1, 1, 2), -1), np.array([2]), np.array([0.5])
         )
         batch = hunt.Batch(mdp, np.zeros((1, 1, 2)), np.ones((1, 1)))
         monkeypatch.setattr(hunt, "draw", lambda *_, batch=batch: batch)
         monkeypatch.setattr(hunt, "_run", lambda *_: np.zeros((2, 1)))
-        assert hunt.follow("three", 0, 0, 0, "constant", 1).largest_gap == pytest.approx(gap)
+        found = hunt.follow("three", 0, 0, 0, "constant", 1)
+        assert found.largest_gap == pytest.approx(gap)
+        assert (found.late, found.suspects) == (((1,), (0,)) if gap > hunt.FAR else ((0,), ()))
 
 
 def test_a_falsified_hunt_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,6 +166,15 @@ def test_the_corner_bound_by_hand():
     np.testing.assert_allclose(bound, [1.0, 0.75, 0.45])
 
 
+def test_the_first_run_that_the_condition_keeps_away_by_hand():
+    """DI in one step of 0.3 with values (1, 0.9, 0): (0.31, 0.87, 0.39) less 0.19 each.
+
+    The second action, which started with 0.6 against 0.01, has 0.68 of the 0.795 it may reach.
+    """
+    verdict = checks.check_condition_keeps_away(("di",), n_runs=1, n_steps=1)
+    assert verdict.margin == pytest.approx(0.795 - 0.68)
+
+
 def test_the_lead_of_a_projection_by_hand():
     """One broken projection: the first coordinate keeps all of the mass."""
 

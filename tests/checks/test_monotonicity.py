@@ -143,6 +143,21 @@ def test_certified_changes_of_a_chain():
     np.testing.assert_allclose(rise, [gain, 2 * gain], rtol=1e-15)
 
 
+def test_a_single_action_changes_nothing():
+    mdp = FiniteMDP(np.ones((1, 1, 1)), [[1.0]], [1.0], 0.5)
+    given = np.zeros((1, 1)), np.ones(1), np.array([True])
+    assert certified.certified_changes("mce", mdp, *given) == [0]
+
+
+def test_processes_with_equal_actions_have_two_to_five_states():
+    rng, sizes = np.random.default_rng(0), set()
+    for _ in range(100):
+        mdp, equal = mono.mdp_with_equal_actions(rng)
+        sizes.add(mdp.n_states)
+        assert (np.ptp(mdp.rewards, axis=1) == 0).tolist() == equal.tolist()
+    assert sizes == {2, 3, 4, 5}
+
+
 def test_decreases_are_frequent_at_peaked_policies_and_rare_near_the_uniform_one():
     rates = [mono.decrease_frequency("ce", 4, 1.0, scale, 5000) for scale in (0.0, 1, 4)]
     assert rates[0] == 0

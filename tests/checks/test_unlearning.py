@@ -660,6 +660,11 @@ def test_counts_are_compared_with_the_hundred_updates_that_they_undo(noted, monk
     assert [room for room, _ in noted] == [2.0, 2.0, 2.0, -3.0]
 
 
+def test_a_constant_step_needs_exactly_the_twenty_updates_that_it_undoes(noted) -> None:
+    remarks.check_cause(links=UNIFORM, growing={}, exponents=(), symmetric=(), asymmetric=())
+    assert [room for room, _ in noted] == [0.0]
+
+
 def test_a_length_that_grows_is_shown_where_it_has_grown(noted) -> None:
     remarks._fall(Worst(), np.array([0.5, 0.6, 0.7]), np.array([3.0, 2.0, 2.5]), policy="any")
     assert noted == [

@@ -197,6 +197,12 @@ def test_no_thread_keeps_the_program_from_ending():
     assert found is True
 
 
+def test_threads_end_when_there_is_nothing_left_to_do():
+    ((_, thread),) = sweep.run_chunks([CELL], 1, lambda _: threading.current_thread())
+    thread.join(timeout=5)
+    assert not thread.is_alive()
+
+
 def test_a_name_that_no_environment_has_is_refused_at_once():
     with pytest.raises(ValueError, match="NoSuchEnvironment-v0"):
         domain_of("NoSuchEnvironment-v0")

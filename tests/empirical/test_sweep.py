@@ -27,7 +27,7 @@ from pu_lib.__main__ import main
 from pu_lib.domains import Domain
 from pu_lib.empirical.details import WORDS
 from pu_lib.empirical.options import PRESETS, describe, parse
-from pu_lib.empirical.panels import ABLATIONS, paper_chunks
+from pu_lib.empirical.panels import ABLATIONS, PUBLISHED_RATES, paper_chunks
 from pu_lib.empirical.processes import domain_of, stream_of
 from pu_lib.empirical.store import COLUMNS, Cell, Chunk, Store, StoreError
 from pu_lib.empirical.sweep import (
@@ -572,7 +572,8 @@ def test_the_papers_panels(planned):
     assert panels["random-mdp", "NoExplo", "nan"] == {1000}
     assert panels["chain", "NoExplo", "0.8"] == panels["chain", "HiOffPol", "0.7"] == {100}
     assert panels["cliff", "HiOffPol", "0.8"] == {100}
-    assert panels["chain-length", "LowOffPol", "0.7"] == {40}
+    for beta in ("0.8", "0.7"):
+        assert panels["chain-length", "LowOffPol", beta] == {40}
     assert len({chunk.file for chunk in planned}) == len(planned)
     assert {cell.n_states for cell in runs if cell.experiment == "chain-length"} == set(
         range(3, 26)
@@ -594,6 +595,10 @@ def test_the_papers_rates_are_two_a_decade_and_details_are_changed_at_three_of_t
         rates.setdefault(chunk.cell.experiment, set()).add(chunk.cell.eta)
     assert rates["random-mdp"] == {float(f"{10 ** (k / 2):.3g}") for k in range(-6, 7)}
     assert rates["open-details"] == {0.1, 1.0, 10.0}
+
+
+def test_the_published_rates_are_five_a_decade_as_far_as_a_figure_can_be_read():
+    np.testing.assert_allclose(PUBLISHED_RATES, 10 ** (np.arange(-10, 15) / 5), rtol=2e-3)
 
 
 def test_every_detail_that_is_changed_has_words(planned):
