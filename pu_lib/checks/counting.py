@@ -11,10 +11,10 @@ from flint import arb
 
 from pu_lib.exact import Number, exact
 from pu_lib.theory.unlearning import counts
-from pu_lib.updates import as_update
+from pu_lib.updates import Update, as_update
 from pu_lib.verdict import Worst
 
-__all__ = ["CONVEX", "ETAS", "LINKS", "SMALL_NS", "UNIFORM", "Density", "compare"]
+__all__ = ["CONVEX", "ETAS", "LINKS", "SMALL_NS", "UNIFORM", "Density", "compare", "named"]
 
 Density = Callable[[arb], arb]
 
@@ -36,6 +36,26 @@ UNIFORM: dict[str, Density] = {"uniform": lambda x: arb(1) / 4 + 0 * x}
 
 CONVEX: dict[str, Density] = {"convex": lambda x: (1 + x) / 10}
 """An increasing density, against the third assumption."""
+
+
+def named(update: str | Update, **options: Any) -> dict[str, Any]:
+    """Return how an instance is told: by its update, and those of some options that it has.
+
+    Parameters
+    ----------
+    update : str or Update
+        The update.
+    **options
+        Options, such as the exponent p, that other updates beside it may have.
+
+    Returns
+    -------
+    dict
+        What `pu_lib.verdict.Worst.add` takes.
+    """
+    own = as_update(update)
+    had = {name: str(value) for name, value in options.items() if name in own.options}
+    return {"update": own.name, **had}
 
 
 def compare(

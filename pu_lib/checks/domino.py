@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pu_lib.checks.counting import LINKS, UNIFORM, Density
+from pu_lib.checks.counting import LINKS, UNIFORM, Density, named
 from pu_lib.domains import chain
 from pu_lib.exact import Number, exact
 from pu_lib.theory.domino import (
@@ -114,7 +114,7 @@ def check_recursion(
         for worst, kind in ((ours, strict), (printed, False)):
             short = recursion(states, update, eta, p, factor, strict=kind)
             apart = sum(a != b for a, b in zip(direct, short, strict=True))
-            row = {"update": update, "p": str(p), "factor": factor, "eta": eta, "states": states}
+            row = {**named(update, p=p, factor=factor), "eta": eta, "states": states}
             worst.add(0.0 - apart, **row, n_1=direct[0], recursion=short[0])
     return judged(ours, printed)
 

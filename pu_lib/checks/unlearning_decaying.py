@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
-from pu_lib.checks.counting import ETAS, SMALL_NS, compare
+from pu_lib.checks.counting import ETAS, SMALL_NS, compare, named
 from pu_lib.exact import Number
 from pu_lib.theory import unlearning_bounds as bounds
 from pu_lib.theory.travel_times import comparison
@@ -306,6 +306,6 @@ def check_comparison(
         for row in comparison(n, eta, update, schedule, p):
             excess = row["travel time"] / row["weight"] - 1
             room = excess if row["phase"] == "forward" else -excess
-            where = {"update": update, "p": str(p), "eta": str(eta), "schedule": schedule}
+            where = {**named(update, p=p), "eta": str(eta), "schedule": schedule}
             worst.add(room - slack + 1e-9, **where, t=row["t"])
     return judged(worst)

@@ -653,6 +653,11 @@ def test_the_steps_gained_are_the_integer_part_of_the_deficit_over_what_is_neede
     assert noted[0][1] == {"actions": 3, "n": 72, "deficit": 1.5, "n - n'": 1}
 
 
+def test_an_instance_is_told_by_the_options_that_its_update_has():
+    assert counting.named("pg-sm", p=2, factor="keep") == {"update": "pg-sm"}
+    assert counting.named("pg-es", p=Fraction(5, 2)) == {"update": "pg-es", "p": "5/2"}
+
+
 def test_counts_are_compared_with_the_hundred_updates_that_they_undo(noted, monkeypatch) -> None:
     """Three less than there were updates: two less than 99, and three less than 100."""
     monkeypatch.setattr(remarks, "count", lambda n, *_, **__: n - 3)
