@@ -193,6 +193,14 @@ def test_what_is_forked_ends_with_its_code_or_in_its_time():
     assert forked(forever, 0.0) is None
 
 
+def test_what_was_tried_again_ended_in_two_ways(monkeypatch):
+    ends = {"a": ("survived", "killed"), "b": ("timeout", "survived"), "c": ("killed", "killed")}
+    rows = [{"mutant": name, "outcome": ends[name][turn]} for turn in (0, 1) for name in ends]
+    monkeypatch.setattr(tool, "results", lambda: rows)
+    assert tool.outcomes(first=True) == {"a": "survived", "b": "survived", "c": "killed"}
+    assert tool.outcomes() == {"a": "killed", "b": "survived", "c": "killed"}
+
+
 def test_the_recorded_table_is_that_of_its_own_figures():
     """Whatever has gone from the source since is marked: `tools/mutants.py --mark`."""
     content = json.loads(tool.TABLE.read_text("utf-8"))
@@ -205,6 +213,7 @@ def test_the_recorded_table_is_that_of_its_own_figures():
     for module, row in content["modules"].items():
         assert row["tried"] <= row["sampled"] <= row["mutants"], module
         assert row["tried"] == row["killed"] + row["equivalent"] + row["surviving"], module
+        assert row["at_first"] <= row["killed"], module
         assert (row["equivalent"], row["surviving"]) == (same[module], surviving[module]), module
 
 

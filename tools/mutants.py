@@ -390,13 +390,13 @@ def results() -> list[dict[str, Any]]:
     return [json.loads(line) for line in RESULTS.read_text().splitlines()]
 
 
-def outcomes() -> dict[str, str]:
-    """Return how each mutant ended that was tried.
+def outcomes(first: bool = False) -> dict[str, str]:
+    """Return how each mutant ended that was tried, the last time or the first.
 
     One that ran out of time may go on for ever, or had something to compile: it counts for nothing.
     """
-    ends = {row["mutant"]: row["outcome"] for row in results()}
-    return {name: end for name, end in ends.items() if end != "timeout"}
+    rows = [row for row in results() if row["outcome"] != "timeout"]
+    return {row["mutant"]: row["outcome"] for row in (reversed(rows) if first else rows)}
 
 
 def try_all(found: list[Mutant], files: list[str], given: argparse.Namespace) -> int:
@@ -437,7 +437,7 @@ def try_all(found: list[Mutant], files: list[str], given: argparse.Namespace) ->
 
 def table(seed: int, each: int | None, command: str) -> dict[str, Any]:
     """Return what `pu_lib/ledger/mutants.json` holds: the outcome of the whole sample."""
-    known, reasons = outcomes(), equivalent()
+    known, at_first, reasons = outcomes(), outcomes(first=True), equivalent()
     rows, survivors, same = {}, [], []
     for module in modules():
         sampled = [mutant.name for mutant in sample(module, seed, each)]
@@ -449,6 +449,7 @@ def table(seed: int, each: int | None, command: str) -> dict[str, Any]:
                 "mutants": len(mutants(ROOT, module)),
                 "sampled": len(sampled),
                 "tried": len(tried),
+                "at_first": sum(at_first[name] not in ALIVE for name in tried),
                 "killed": len(tried) - len(alive),
                 "equivalent": len(alive) - len(surviving),
                 "surviving": len(surviving),

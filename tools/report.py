@@ -264,14 +264,14 @@ def mutant_table(found: Mapping[str, Any]) -> str:
     if not found:
         return f"This is {MISSING}: `make mutants`."
     head = [
-        "| part | possible | sampled | tried | equivalent | killed of the others |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| part | possible | sampled | tried | equivalent | of the others killed at first | now |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
 
     def line(name: str, n: Mapping[str, int]) -> str:
-        killed = share(n["killed"], n["tried"] - n["equivalent"])
-        counts = (n[key] for key in ("mutants", "sampled", "tried", "equivalent"))
-        return f"| {name} | {' | '.join(map(str, counts))} | {killed} |"
+        shares = (share(n[key], n["tried"] - n["equivalent"]) for key in ("at_first", "killed"))
+        counts = (str(n[key]) for key in ("mutants", "sampled", "tried", "equivalent"))
+        return f"| {' | '.join([name, *counts, *shares])} |"
 
     sources = (str(path.relative_to(ROOT)) for path in (ROOT / "pu_lib").rglob("*.py"))
     untried = {*map(part_of, sources)} - {*map(part_of, found["modules"])}
