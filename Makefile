@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Compiled modules are kept even where the machine says otherwise: a kernel a notebook imports them all.
 export PYTHONDONTWRITEBYTECODE :=
 
-COMPILE = uv pip compile --quiet --universal --fork-strategy fewest --generate-hashes \
+COMPILE = uv pip compile --quiet --universal --fork-strategy fewest --no-strip-extras --generate-hashes \
   --python-version 3.11 --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help

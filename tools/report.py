@@ -231,7 +231,9 @@ def fuzz_rows(found: Mapping[str, Any]) -> list[str]:
 
 def pins_row() -> str:
     """Return the row on what is installed."""
-    pins = re.findall(r"^[\w.-]+==", (ROOT / "requirements.txt").read_text("utf-8"), re.MULTILINE)
+    pins = re.findall(
+        r"^[\w.-]+(?:\[.*\])?==", (ROOT / "requirements.txt").read_text("utf-8"), re.MULTILINE
+    )
     locked = [path for path in read(ROOT / "package-lock.json")["packages"] if path]
     return (
         f"| packages pinned by hash | {len(pins)} of Python, {len(locked)} of Node | `make pins`, "
