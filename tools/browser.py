@@ -11,7 +11,11 @@ import shutil
 import subprocess
 import sys
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# The first is Chromium without windows, which is smaller and quicker, and not in all distributions.
+NAMES = (
+    "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome",
+    "google-chrome-stable",
+)  # fmt: skip
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -37,9 +41,12 @@ def install() -> None:
     root = [] if os.geteuid() == 0 else ["sudo", "--non-interactive"]
     if shutil.which("apt-get") is None or (root and shutil.which("sudo") is None):
         return
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
-    subprocess.run([*root, "apt-get", "update"], **quiet)
-    subprocess.run([*root, "apt-get", "install", "--yes", "chromium"], **quiet)
+
+    def is_done(*arguments: str) -> bool:
+        return not subprocess.run([*root, "apt-get", *arguments], capture_output=True).returncode
+
+    is_done("update")
+    any(is_done("install", "--yes", name) for name in NAMES[:2])
 
 
 if __name__ == "__main__":
