@@ -35,9 +35,9 @@ def test_every_figure_is_told_and_a_missing_one_is_called_missing() -> None:
         "functions: inputs drawn at random | 12\u202f000 answers, 12\u202f345 inputs |",
         "7 times in the middle of a sweep; the table has the bits of an undisturbed one",
         "| the same bytes |",
-        "| `pu_lib/*.py` | 90.0 % of 10 | 75.0 % of 4 |",
-        "| `pu_lib/theory` | 100.0 % of 30 | – of 0 |",
-        "| **all** | 97.5 % of 40 | 75.0 % of 4 |",
+        "| `pu_lib/*.py` | 90.0\N{NO-BREAK SPACE}% of 10 | 75.0\N{NO-BREAK SPACE}% of 4 |",
+        "| `pu_lib/theory` | 100.0\N{NO-BREAK SPACE}% of 30 | – of 0 |",
+        "| **all** | 97.5\N{NO-BREAK SPACE}% of 40 | 75.0\N{NO-BREAK SPACE}% of 4 |",
         "**Measured with 3 of 9 files of tests and notebooks only**",
     ):
         assert words in told
@@ -61,7 +61,10 @@ def test_mutants_are_counted_without_those_that_change_nothing() -> None:
         return report.mutant_table(found)
 
     told = table(10)
-    assert "| `pu_lib/*.py` | 50 | 12 | 10 | 2 | 50.0 % | 75.0 % |" in told
+    assert (
+        "| `pu_lib/*.py` | 50 | 12 | 10 | 2 | 50.0\N{NO-BREAK SPACE}% | 75.0\N{NO-BREAK SPACE}% |"
+        in told
+    )
     assert "sampled and not tried" in told
     assert "sampled and not tried" not in table(12)
     assert "Not tried at all: `pu_lib/checks`" in told

@@ -169,7 +169,7 @@ MEASURES: dict[str, Callable[[], dict[str, Any]]] = {
 
 def share(part: int, whole: int) -> str:
     """Return a share in per cent, or a dash where there is nothing to share."""
-    return f"{100 * part / whole:.1f} %" if whole else "–"
+    return f"{100 * part / whole:.1f}\N{NO-BREAK SPACE}%" if whole else "–"
 
 
 def part_of(module: str) -> str:
