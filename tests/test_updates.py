@@ -146,6 +146,11 @@ def test_as_many_parameters_as_are_stored_at_most_are_stored(monkeypatch):
         UPDATES["ce"].initial(4, 2)
 
 
+def test_a_step_has_weight_one_unless_told():
+    """DI moves a quarter between two actions whose values differ by one half."""
+    np.testing.assert_array_equal(UPDATES["di"].step([0.5, 0.5], [0.5, 0.0]), [0.75, 0.25])
+
+
 def test_updates_that_do_not_say_how_they_look_share_out_the_spare_looks(monkeypatch):
     own = {name: type(name, (Renamed,), {"name": name})() for name in "abcde"}
     monkeypatch.setattr("pu_lib.updates.UPDATES", {**UPDATES, **own})
