@@ -500,11 +500,10 @@ def check_lemma_13_constants(
             grow = math.exp(2 * eta * eps) / eps
             slope = grow / eta * (1 + 2 * eta * y) ** eps
             where = {"eta": eta, "n": n}
-            found = _slope_through_z(y, eta, eps, 2 * grow)
-            ours.add(1e-9 - abs(found / slope - 1), what="equation for z", **where)
-            printed.add(
-                1e-9 - abs(_slope_through_z(y, eta, eps, 2 * grow / eta) / slope - 1), **where
-            )
+            ratio = _slope_through_z(y, eta, eps, 2 * grow) / slope
+            as_printed = _slope_through_z(y, eta, eps, 2 * grow / eta) / slope
+            ours.add(1e-9 - abs(ratio - 1), what="equation for z", **where)
+            printed.add(1e-9 - abs(as_printed - 1), **where)
             inner = (1 + 2 * eta) ** (1 - eps) + 2 * math.exp(sign * 2 * eta) / (eta * eps) * n
             bound = inner ** (1 / (1 - eps)) / (2 * eta)
             ours.add(math.log(bound / y), what="log(bound / X_n)", **where)
