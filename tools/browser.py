@@ -41,12 +41,12 @@ def install() -> None:
     root = [] if os.geteuid() == 0 else ["sudo", "--non-interactive"]
     if shutil.which("apt-get") is None or (root and shutil.which("sudo") is None):
         return
-
-    def is_done(*arguments: str) -> bool:
-        return not subprocess.run([*root, "apt-get", *arguments], capture_output=True).returncode
-
-    is_done("update")
-    any(is_done("install", "--yes", name) for name in NAMES[:2])
+    apt = [*root, "apt-get"]
+    subprocess.run([*apt, "update"], capture_output=True, check=False)
+    for name in NAMES[:2]:
+        done = subprocess.run([*apt, "install", "--yes", name], capture_output=True, check=False)
+        if done.returncode == 0:
+            return
 
 
 if __name__ == "__main__":
