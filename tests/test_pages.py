@@ -100,6 +100,7 @@ def tab(browser: Browser) -> Iterator[Page]:
     with browser.new_context() as context:
         context.add_init_script(AT_ONCE)
         context.add_init_script(STANDS)
+        context.add_init_script(AXE_OF_KINDS)
         yield context.new_page()
 
 
@@ -117,8 +118,9 @@ STANDS = """window.puStands = 0;
   })).observe({type, buffered: true}))"""
 """When the largest thing on the first screen was painted, or something there moved last."""
 
-SETTLED = "() => new Promise((done) => setTimeout(() => requestAnimationFrame(done), 50))"
-"""What follows from a change of the page has happened."""
+SETTLED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 70)))"
+"""What follows from a change of width has happened: a page hears of it when the next frame is drawn,
+and waits for 60 ms whether it goes on changing."""
 
 
 class Visit:
@@ -213,8 +215,8 @@ def test_page_from_disk(book: Path, tab: Page, name: str) -> None:
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     _check_accessibility(visit, name, "dark")
     page.evaluate("document.documentElement.dataset.theme = 'light'")
-    page.evaluate(WITH_GLYPHS)
     _move_sliders(visit)
+    page.evaluate(WITH_GLYPHS)
     page.set_viewport_size({"width": 390, "height": 800})
     _check_width(visit, 390)
     _check_figures(visit)
@@ -427,7 +429,6 @@ def _check_figures(visit: Visit) -> None:
 
     A table or code that is broader shows that it scrolls, by keyboard as well.
     """
-    visit.page.evaluate(SETTLED)
     for text in visit.page.evaluate(UNSAID):
         visit.fault(f"scrolls on a phone, and nothing says so: {text}")
     for text in visit.page.evaluate(LARGE):
@@ -500,7 +501,6 @@ CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
 
 def _check_accessibility(visit: Visit, name: str, mode: str) -> None:
     """In the dark mode only the colours are others."""
-    visit.page.evaluate(SETTLED)
     for violation in _axe(visit.page, EVERYTHING if mode == "light" else CONTRAST):
         places = "; ".join(node["html"][:160] for node in violation["nodes"][:3])
         line = f"{name} ({mode}): {violation['id']} x{len(violation['nodes'])}: {places}"
@@ -509,34 +509,25 @@ def _check_accessibility(visit: Visit, name: str, mode: str) -> None:
             visit.fault(line)
 
 
-AXE_OF_KINDS = (
-    AXE.read_text()
-    + """;
-window.axe = window.axe || module.exports;
-axe.configure({rules: [{id: 'color-contrast', selector: '[data-pu-kind]'}]});
-0"""  # what is evaluated is sent back
-)
+AXE_OF_KINDS = f"""{AXE.read_text()};
+axe.configure({{rules: [{{id: 'color-contrast', selector: '[data-pu-kind]'}}]}});"""
 
 
 def _axe(page: Page, rules: dict[str, Any]) -> list[dict[str, Any]]:
     """Return what axe finds, contrast measured once for each kind of text."""
-    if not page.evaluate("'axe' in window"):
-        page.evaluate(AXE_OF_KINDS)
     page.evaluate(KINDS)
     options = {**rules, "resultTypes": ["violations"], "preload": False}
     return list(page.evaluate("async (options) => (await axe.run(options)).violations", options))
 
 
 @pytest.mark.parametrize("pale", [False, True])
-def test_a_pale_text_among_many_alike_is_found(browser: Browser, pale: bool) -> None:
-    page = browser.new_page()
+def test_a_pale_text_among_many_alike_is_found(tab: Page, pale: bool) -> None:
     rows = ["<p>A text.</p>"] * 50
     if pale:
         rows[40] = '<div style="background: #eee"><p style="color: #999">A text.</p></div>'
-    page.set_content(f"<main>{''.join(rows)}</main>")
-    assert [each["id"] for each in _axe(page, CONTRAST)] == ["color-contrast"] * pale
-    assert page.locator("[data-pu-kind]").count() == 1 + pale
-    page.close()
+    tab.set_content(f"<main>{''.join(rows)}</main>")
+    assert [each["id"] for each in _axe(tab, CONTRAST)] == ["color-contrast"] * pale
+    assert tab.locator("[data-pu-kind]").count() == 1 + pale
 
 
 def _move_sliders(visit: Visit) -> None:

@@ -168,5 +168,5 @@ def png(fig: Figure, dpi: int = 2 * DPI) -> bytes:
     picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
     palette = picture.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     packed = io.BytesIO()
-    palette.save(packed, format="png", optimize=True, dpi=(dpi, dpi))
+    palette.save(packed, format="png", dpi=(dpi, dpi))
     return packed.getvalue()

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from scipy.integrate import quad
-
 from pu_lib.exact import Number
 from pu_lib.theory.unlearning import count
 from pu_lib.theory.walkers import EscortWalker, Setting, SoftmaxWalker, setting
@@ -102,6 +100,7 @@ def escort_travel(log_ratio: float, p: float) -> float:
     float
         Relative accuracy 1e-12.
     """
+    from scipy.integrate import quad  # slow, and few who import this module come here
 
     def slowness(u: float) -> float:
         return math.exp((2 - p) * u) * (1 + math.exp(p * u)) ** 2 / (1 + math.exp(2 * u)) ** 2 / p
