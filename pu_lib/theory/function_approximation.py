@@ -537,7 +537,8 @@ def sparsemax_jacobian(z: ArrayLike) -> Floats:
     return np.asarray(np.diag(support) - np.outer(support, support) / support.sum())
 
 
-Rationals = list[Fraction]
+Rationals = list[Any]
+"""Fractions; or `fmpq` of python-flint, which are added in C, where there are many."""
 
 
 def exact_projection(z: Rationals) -> Rationals:
@@ -545,34 +546,34 @@ def exact_projection(z: Rationals) -> Rationals:
 
     Parameters
     ----------
-    z : list of Fraction
+    z : list of Fraction or of fmpq
         Scores.
 
     Returns
     -------
-    list of Fraction
+    list of Fraction or of fmpq
         The projection: non-negative, summing to one, exactly.
     """
     point = list(z)
-    kernels.di(point, point, [Fraction(0)] * len(z), 0, Fraction(0), len(z))
+    kernels.di(point, point, [0] * len(z), 0, 0, len(z))
     return point
 
 
-def exact_step(update: str | Update, z: Rationals, q: Rationals, weight: Fraction) -> Rationals:
+def exact_step(update: str | Update, z: Rationals, q: Rationals, weight: Any) -> Rationals:
     """Return the scores after a step from rational scores, by the update's kernel.
 
     Parameters
     ----------
     update : str or Update
         An update whose policy is the projection of its scores: `di` or sparsemax.
-    z, q : list of Fraction
+    z, q : list of Fraction or of fmpq
         Scores and values.
-    weight : Fraction
+    weight : Fraction or fmpq
         The weight.
 
     Returns
     -------
-    list of Fraction
+    list of Fraction or of fmpq
         The new scores.
 
     Raises
