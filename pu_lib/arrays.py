@@ -9,6 +9,7 @@ the argument.
 from __future__ import annotations
 
 import operator
+import sys
 from numbers import Real
 from typing import Any, SupportsIndex
 
@@ -38,6 +39,7 @@ _KINDS = {
     "m": "durations",
     "V": "records",
 }
+_LARGEST = sys.float_info.max
 
 
 def numbers(
@@ -128,6 +130,9 @@ def number(name: str, value: Any, *, low: float = -np.inf, high: float = np.inf)
     ValueError
         If it is not one real number in that range.
     """
+    # What Python calculates with needs no array; the range leaves out NaN, too.
+    if type(value) in (int, float) and max(low, -_LARGEST) <= value <= min(high, _LARGEST):
+        return float(value)
     array = numbers(name, value, low=low, high=high)
     if array.ndim != 0:
         raise ValueError(f"{name}: expected one number, got an array of shape {array.shape}.")

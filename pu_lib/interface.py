@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -194,8 +195,16 @@ class Update(ABC):
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
         """Return the parameters after a step whose arguments have been checked."""
-        with np.errstate(over="ignore", invalid="ignore"):  # refused below
-            new = self.advance(theta, q, weight[..., np.newaxis], rng)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._quietly_moved(theta, q, weight, rng)
+
+    def _quietly_moved(
+        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
+    ) -> Floats:
+        """Return the same where who calls ignores what overflows, which is refused here."""
+        new = self.advance(theta, q, weight[..., np.newaxis], rng)
+        if math.isfinite(np.add.reduce(new, axis=None)):  # the cheap test: so are its terms
+            return new
         finite = np.isfinite(new)
         if not finite.all():
             raise ValueError(

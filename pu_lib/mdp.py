@@ -515,11 +515,15 @@ class FiniteMDP:
             If the baseline is already optimal, so that there is no gap to normalise by, or the
             optimum is not known.
         """
+        return self._normalised(self.performance(pi), baseline)
+
+    def _normalised(self, performance: float, baseline: float | None = None) -> float:
+        """Return `normalised_performance` of a policy whose performance is known."""
         low = self.uniform_performance if baseline is None else number("baseline", baseline)
         gap = self.optimal().require().performance - low
         if not gap > 0.0:
             raise ValueError(f"baseline: {low} leaves no gap to the optimal performance.")
-        return (self.performance(pi) - low) / gap
+        return (performance - low) / gap
 
     def optimal(self, max_iterations: int = 1000) -> Optimum:
         """Return optimal values by policy iteration; the result is kept, its arrays read-only.

@@ -70,8 +70,8 @@ def unchecked_softmax(theta: Floats) -> Floats:
     ndarray, shape (..., n_actions)
         The policy.
     """
-    weights = np.exp(theta - theta.max(axis=-1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+    weights = np.exp(theta - np.maximum.reduce(theta, axis=-1, keepdims=True))
+    return np.asarray(weights / np.add.reduce(weights, axis=-1, keepdims=True))
 
 
 def escort(theta: ArrayLike, p: float = 2.0) -> Floats:
@@ -119,9 +119,9 @@ def scaled_escort(theta: Floats, p: float) -> tuple[Floats, Floats, Floats]:
         times the p-th root of the sum, which may leave the range of floats.
     """
     modulus = np.abs(theta)
-    scale = modulus.max(axis=-1, keepdims=True)
+    scale = np.maximum.reduce(modulus, axis=-1, keepdims=True)
     powers = (modulus / scale) ** p
-    total = powers.sum(axis=-1, keepdims=True)
+    total = np.add.reduce(powers, axis=-1, keepdims=True)
     return np.asarray(powers / total), scale, total
 
 
@@ -201,7 +201,7 @@ def advantage(pi: Floats, q: Floats) -> Floats:
         The advantages, whose mean under `pi` is zero.
     """
     gaps = q[..., :, np.newaxis] - q[..., np.newaxis, :]
-    return np.asarray((pi[..., np.newaxis, :] * gaps).sum(axis=-1))
+    return np.asarray(np.add.reduce(pi[..., np.newaxis, :] * gaps, axis=-1))
 
 
 def greedy_mask(q: ArrayLike, ties: Ties = "first", rng: np.random.Generator | None = None) -> Mask:

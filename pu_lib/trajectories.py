@@ -307,11 +307,12 @@ def follow(
     varying = values.ndim > theta.ndim and values.shape[0] == steps
     sound = bool((rates >= 0.0).all() and (rates < np.inf).all())
     path = [theta]
-    for t, rate in enumerate(rates):
-        # The first step sees the shapes and the start; what the later ones are given differs from
-        # that only in numbers, and these have been seen.
-        move = chosen._moved if t and sound else chosen.step
-        path.append(move(path[-1], values[t] if varying else values, rate, rng))
+    with np.errstate(over="ignore", invalid="ignore"):  # a step refuses what is not finite
+        for t, rate in enumerate(rates):
+            # The first step sees the shapes and the start; what the later ones are given differs
+            # from that only in numbers, and these have been seen.
+            move = chosen._quietly_moved if t and sound else chosen.step
+            path.append(move(path[-1], values[t] if varying else values, rate, rng))
     if steps and path[0].shape != path[-1].shape:
         path[0] = np.broadcast_to(path[0], path[-1].shape)
     return chosen._checked(np.stack(path))

@@ -13,6 +13,7 @@ from typing import Any
 import autograd.numpy as anp
 import numpy as np
 from autograd import grad, jacobian, make_vjp
+from flint import fmpq
 
 from pu_lib.checks import function_approximation_fitted
 from pu_lib.theory.function_approximation import (
@@ -282,12 +283,12 @@ def check_escort_scale(level: float = 0.86, softmax_stops: bool = False) -> Verd
 
 def _returns(update: Update, rng: np.random.Generator) -> tuple[int, int]:
     """Count actions that come back from zero along an exact path, and those at zero at its end."""
-    scores = exact_projection([Fraction(int(x), 20) for x in rng.integers(0, 21, 4)])
+    scores = exact_projection([fmpq(int(x), 20) for x in rng.integers(0, 21, 4)])
     gone: set[int] = set()
     returns = 0
     for _ in range(40):
-        q = [Fraction(int(x), 10) for x in rng.integers(-10, 11, 4)]
-        scores = exact_step(update, scores, q, Fraction(1, 5))
+        q = [fmpq(int(x), 10) for x in rng.integers(-10, 11, 4)]
+        scores = exact_step(update, scores, q, fmpq(1, 5))
         policy = exact_projection(scores)
         returns += sum(1 for a in gone if policy[a] > 0)
         gone = {a for a, x in enumerate(policy) if x == 0}
@@ -428,10 +429,10 @@ def check_sparsemax_projection(
     back = exact_step(update, wall, [Fraction(0), Fraction(1)], Fraction(1, 10))
     ours.add(-float(wall[0] - exact_projection(back)[0]), what="no way back from the wall")
     for i in range(n_paths):
-        direct = scores = exact_projection([Fraction(int(x), 20) for x in rng.integers(0, 21, 4)])
+        direct = scores = exact_projection([fmpq(int(x), 20) for x in rng.integers(0, 21, 4)])
         for _ in range(30):
-            q = [Fraction(int(x), 10) for x in rng.integers(-10, 11, 4)]
-            direct = exact_step("di", direct, q, Fraction(1, 5))
+            q = [fmpq(int(x), 10) for x in rng.integers(-10, 11, 4)]
+            direct = exact_step("di", direct, q, fmpq(1, 5))
             scores = [x + value / 5 for x, value in zip(scores, q, strict=True)]
             scores = exact_projection(scores) if put_back else scores
         pairs = zip(exact_projection(scores), direct, strict=True)

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from flint import arb, arb_mat, ctx
@@ -43,9 +43,6 @@ from pu_lib.theory.deterministic import (
     run_process,
 )
 from pu_lib.updates import Update
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "FOUR_STATES",
@@ -353,38 +350,70 @@ def _moduli(J: list[list[Ball]]) -> tuple[float, ...]:
     return tuple(sorted((float(abs(z)) for z in eigenvalues), reverse=True))
 
 
+class _Lines(NamedTuple):
+    """The values of all states, and those of one state's actions, as lines b + cx in its value x.
+
+    They stay the same while the policy of no other state changes.
+
+    Attributes
+    ----------
+    states, actions : list of (Ball, Ball)
+        The pairs (b, c).
+    """
+
+    states: list[tuple[Ball, Ball]]
+    actions: list[tuple[Ball, Ball]]
+
+    @classmethod
+    def of(cls, example: CycleExample, s: int, gamma: Ball, pi: Sequence[Sequence[Ball]]) -> _Lines:
+        """Evaluate the policy where state `s` ends at once, with value 0 and with value 1."""
+        rewards, successors, policy = list(example.rewards), list(example.successors), list(pi)
+        successors[s], policy[s] = (None,), [arb(1)]
+        ends = []
+        for x in (0, 1):
+            rewards[s] = (x,)
+            v = policy_values(rewards, successors, gamma, policy)
+            q = action_values(example.rewards[s], example.successors[s], gamma, v)
+            ends.append(v + q)
+        lines = [(b, y - b) for b, y in zip(*ends, strict=True)]
+        return cls(lines[: example.n_states], lines[example.n_states :])
+
+    def values(self, pi: Sequence[Ball]) -> list[Ball]:
+        """Return the values of all states where the one state has the policy `pi`."""
+        pairs = list(zip(pi, self.actions, strict=True))
+        x = sum(p * b for p, (b, _) in pairs) / (1 - sum(p * c for p, (_, c) in pairs))
+        return [b + c * x for b, c in self.states]
+
+
 def _certified_run(
     example: CycleExample, greedy: NDArray[np.int64], boxes: Sequence[Sequence[Ball]]
 ) -> tuple[float, tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
     """Run one period from the boxes; every greedy action must be the strict argmax."""
     n = example.n_states
-    gamma = ball(example.discount)
-    _, best = example.optimum()
-    optimum = [ball(v) for v in best]
+    gamma, spread = ball(example.discount), ball(example.spread)
     theta = [list(box) for box in boxes]
     pi = [_softmax(row) for row in theta]
-    gap = np.inf
-    lowest, highest, shortfall = [np.inf] * n, [-np.inf] * n, [np.inf] * n
-    spread = ball(example.spread)
+    gap, lowest, highest = np.inf, [arb.pos_inf()] * n, [arb.neg_inf()] * n
     t = 0
     for phase in example.phases:
         scheduled = ball(phase.weight)
-        for _ in range(phase.updates):
-            values = policy_values(example.rewards, example.successors, gamma, pi)
-            for s in range(n):
-                lowest[s] = min(lowest[s], float(values[s].lower()))
-                highest[s] = max(highest[s], float(values[s].upper()))
-                shortfall[s] = min(shortfall[s], float((optimum[s] - values[s]).lower()))
-            for s in range(n):
-                if s != phase.state and example.spread == 0:
-                    continue
+        for k in range(phase.updates):
+            if k == 0 or example.spread:
+                lines = _Lines.of(example, phase.state, gamma, pi)
+            values = lines.values(pi[phase.state])
+            lowest = [low.min(v) for low, v in zip(lowest, values, strict=True)]
+            highest = [high.max(v) for high, v in zip(highest, values, strict=True)]
+            for s in range(n) if example.spread else (phase.state,):
                 weight = spread + scheduled if s == phase.state else spread
                 g = int(greedy[t, s])
                 gap = min(gap, _certified_lead(example, s, g, values, gamma, t))
                 ce(theta[s], pi[s], None, g, weight, example.n_actions[s])
                 pi[s] = _softmax(theta[s])
             t += 1
-    return float(gap), tuple(lowest), tuple(highest), tuple(shortfall)
+    _, best = example.optimum()
+    short = [ball(v) - high for v, high in zip(best, highest, strict=True)]
+    low, high = ([float(v.lower()) for v in lowest], [float(v.upper()) for v in highest])
+    return float(gap), tuple(low), tuple(high), tuple(float(x.lower()) for x in short)
 
 
 def _certified_lead(

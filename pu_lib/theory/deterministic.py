@@ -93,16 +93,15 @@ class DeterministicMDP:
         ndarray, shape (..., n_states)
             The optimal values.
         """
-        shape = self.rewards.shape[:-1]
-        v = np.zeros((*shape[:-1], shape[-1] + 1))
+        *batch, n_states, _ = self.rewards.shape
+        # The last column stands for the end, which index -1 reaches; it stays zero.
+        v = np.zeros((*batch, n_states + 1))
+        first = np.arange(0, v.size, n_states + 1).reshape(*batch, 1, 1)
+        places = first + self.successors % (n_states + 1)
+        rewards = np.where(self.real, self.rewards, -np.inf)
         discount = np.asarray(self.discount)[..., None, None]
         for _ in range(sweeps):
-            # The last column stands for the end, which index -1 reaches; it stays zero.
-            ahead = np.take_along_axis(
-                v[..., np.newaxis, :], self.successors % (shape[-1] + 1), axis=-1
-            )
-            q = self.rewards + discount * ahead
-            v[..., :-1] = np.where(self.real, q, -np.inf).max(axis=-1)
+            v[..., :-1] = (rewards + discount * v.take(places)).max(axis=-1)
         return v[..., :-1]
 
 

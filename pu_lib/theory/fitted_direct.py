@@ -47,6 +47,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.arrays import Floats
+from pu_lib.mdp import Evaluation
 from pu_lib.theory.function_approximation import Task
 from pu_lib.updates import project_simplex
 
@@ -156,24 +157,26 @@ def fitted_run(
     mdp, live = task.mdp, ~task.mdp.terminal
     fit = _least_squares(task, task.features if features is None else features, live)
     pi = np.full((mdp.n_states, mdp.n_actions), 1.0 / mdp.n_actions)
-    evaluation, gap = mdp.evaluate(pi), _gap(task, pi)
+    evaluation = mdp.evaluate(pi)
+    gap = _gap(task, evaluation)
     run: list[tuple[float, float, float, float]] = [(0.0, gap, 0.0, gap)]
     for t, eta in enumerate(etas):
         wanted = pi + eta * (-evaluation.q if t < reversed_steps else evaluation.q)
         scores = fit @ (wanted if place == "before" else project_simplex(wanted))
         error = _spread((scores - wanted)[live] / eta)
         pi = project_simplex(scores)
-        evaluation, gap = mdp.evaluate(pi), _gap(task, pi)
+        evaluation = mdp.evaluate(pi)
+        gap = _gap(task, evaluation)
         bound = next_bound(run[-1][3], eta, error, mdp.discount)
-        performance = mdp.normalised_performance(pi)
+        performance = mdp._normalised(evaluation.performance)
         run.append((performance, gap, error, gap if t < reversed_steps else bound))
     performances, gaps, errors, bounds = np.array(run).T
     return FittedRun(performances, gaps, errors[1:], bounds)
 
 
-def _gap(task: Task, pi: Floats) -> float:
+def _gap(task: Task, evaluation: Evaluation) -> float:
     """Return the largest distance of the values of a policy from the optimal ones."""
-    return float(np.max(task.mdp.optimal().v - task.mdp.evaluate(pi).v))
+    return float(np.max(task.mdp.optimal().v - evaluation.v))
 
 
 def _least_squares(task: Task, features: Floats, live: NDArray[np.bool_]) -> Floats:

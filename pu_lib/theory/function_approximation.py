@@ -37,7 +37,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import autograd.numpy as anp
@@ -156,7 +155,7 @@ def neural(
     def apply(theta: Any) -> Any:
         first = anp.reshape(theta[:inner], (k + 1, hidden))
         second = anp.reshape(theta[inner:], (hidden + 1, n_actions))
-        return _product(_tanh(_product(features, first[1:]) + first[0]), second[1:]) + second[0]
+        return _affine(_tanh(_affine(features, first)), second)
 
     start = np.concatenate([rng.normal(size=inner), 0.01 * rng.normal(size=outer)])
     start[inner : inner + n_actions] += offset
@@ -168,9 +167,29 @@ def neural(
 # do not.
 
 
-def _product(rows: Any, matrix: Any) -> Any:
+def _multiplied(rows: Floats, matrix: Floats) -> Floats:
     """Multiply two matrices, adding in the order of the rows."""
-    return anp.sum(rows[:, :, np.newaxis] * matrix, axis=1)
+    return np.asarray((rows[:, :, np.newaxis] * matrix).sum(axis=1))
+
+
+def _shifted(rows: Floats, weights: Floats) -> Floats:
+    """Multiply rows with all weights but the first ones, which are added to the products."""
+    return np.asarray(_multiplied(rows, weights[1:]) + weights[0])
+
+
+def _to_rows(pulled: Floats, matrix: Floats) -> Floats:
+    """Return what a direction of a product is for its rows."""
+    return np.asarray((pulled[:, np.newaxis, :] * matrix).sum(axis=2))
+
+
+def _to_matrix(pulled: Floats, rows: Floats) -> Floats:
+    """Return what a direction of a product is for its matrix."""
+    return np.asarray((rows[:, :, np.newaxis] * pulled[:, np.newaxis, :]).sum(axis=0))
+
+
+def _to_weights(pulled: Floats, rows: Floats) -> Floats:
+    """Return the same where the first row of the matrix is added to the products."""
+    return np.vstack([pulled.sum(axis=0), _to_matrix(pulled, rows)])
 
 
 def _doubled(x: Floats) -> Floats:
@@ -182,8 +201,21 @@ def _doubled(x: Floats) -> Floats:
     return t
 
 
+# One node each in the graph of autograd, whose work is by the node.
 _tanh: Callable[[Any], Any] = primitive(_doubled)
+_product: Callable[[Any, Any], Any] = primitive(_multiplied)
+_affine: Callable[[Any, Any], Any] = primitive(_shifted)
 defvjp(_tanh, lambda t, _: lambda pulled: pulled * (1 - t * t))
+defvjp(
+    _product,
+    lambda _, rows, matrix: lambda pulled: _to_rows(pulled, matrix),
+    lambda _, rows, matrix: lambda pulled: _to_matrix(pulled, rows),
+)
+defvjp(
+    _affine,
+    lambda _, rows, weights: lambda pulled: _to_rows(pulled, weights[1:]),
+    lambda _, rows, weights: lambda pulled: _to_weights(pulled, rows),
+)
 
 
 # Tasks with a known optimum
@@ -368,10 +400,10 @@ def learn(
         vjp, f = make_vjp(scores.apply)(theta)
         if before is not None:
             crossings.append(int(np.count_nonzero(f * before < 0)))
-        before, pi = f, update.policy(f)
-        performance.append(mdp.normalised_performance(pi))
+        before, now = f, mdp.evaluate(update.policy(f))
+        performance.append(mdp._normalised(now.performance))
         if t < n_steps:
-            q = mdp.evaluate(pi).q * (-1.0 if t < reversed_steps else 1.0)
+            q = now.q * (-1.0 if t < reversed_steps else 1.0)
             direction = update.step(f, q, 1.0) - f
             theta = theta + vjp(weight * direction)
     return Learning(np.array(performance), np.array(crossings))
@@ -414,9 +446,10 @@ def fitted_direct(
     live = ~mdp.terminal
     for t in range(n_steps + 1):
         pi = project_simplex(scores)
-        performance.append(mdp.normalised_performance(pi))
+        now = mdp.evaluate(pi)
+        performance.append(mdp._normalised(now.performance))
         if t < n_steps:
-            q = mdp.evaluate(pi).q * (-1.0 if t < reversed_steps else 1.0)
+            q = now.q * (-1.0 if t < reversed_steps else 1.0)
             target = as_update("di").step(pi, q, eta)
             scores = inputs @ np.linalg.lstsq(inputs[live], target[live], rcond=None)[0]
     return Learning(np.array(performance), np.zeros(n_steps, dtype=int))
@@ -537,7 +570,8 @@ def sparsemax_jacobian(z: ArrayLike) -> Floats:
     return np.asarray(np.diag(support) - np.outer(support, support) / support.sum())
 
 
-Rationals = list[Fraction]
+Rationals = list[Any]
+"""Fractions; or `fmpq` of python-flint, which are added in C, where there are many."""
 
 
 def exact_projection(z: Rationals) -> Rationals:
@@ -545,34 +579,34 @@ def exact_projection(z: Rationals) -> Rationals:
 
     Parameters
     ----------
-    z : list of Fraction
+    z : list of Fraction or of fmpq
         Scores.
 
     Returns
     -------
-    list of Fraction
+    list of Fraction or of fmpq
         The projection: non-negative, summing to one, exactly.
     """
     point = list(z)
-    kernels.di(point, point, [Fraction(0)] * len(z), 0, Fraction(0), len(z))
+    kernels.di(point, point, [0] * len(z), 0, 0, len(z))
     return point
 
 
-def exact_step(update: str | Update, z: Rationals, q: Rationals, weight: Fraction) -> Rationals:
+def exact_step(update: str | Update, z: Rationals, q: Rationals, weight: Any) -> Rationals:
     """Return the scores after a step from rational scores, by the update's kernel.
 
     Parameters
     ----------
     update : str or Update
         An update whose policy is the projection of its scores: `di` or sparsemax.
-    z, q : list of Fraction
+    z, q : list of Fraction or of fmpq
         Scores and values.
-    weight : Fraction
+    weight : Fraction or fmpq
         The weight.
 
     Returns
     -------
-    list of Fraction
+    list of Fraction or of fmpq
         The new scores.
 
     Raises

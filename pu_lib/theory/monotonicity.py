@@ -50,8 +50,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, differential_evolution, minimize_scalar
 
+from pu_lib.arrays import number
 from pu_lib.domains import random_mdp
 from pu_lib.mdp import FiniteMDP
+from pu_lib.parametrizations import unchecked_softmax
 from pu_lib.trajectories import run
 from pu_lib.updates import Update, advantage, as_update, escort, greedy_mask, softmax
 
@@ -220,7 +222,6 @@ class Drop:
     q: Floats
 
 
-@cache
 def search_drop(
     update: str | Update,
     n_actions: int,
@@ -252,34 +253,39 @@ def search_drop(
     Drop
         The decrease, with the policy and the values at which it happens.
     """
-    chosen = as_update(update)
+    chosen, size = as_update(update), number("weight", weight, low=0.0)
+    found = [
+        _searched(chosen, n_actions, size, seed + restart, rounds) for restart in range(restarts)
+    ]
+    return max(found, key=lambda drop: drop.value)
+
+
+@cache
+def _searched(update: Update, n_actions: int, weight: float, seed: int, rounds: int) -> Drop:
+    """Make one of the searches, once a session."""
     floor = max(-30.0 - 2.0 * weight, -600.0)  # CE decreases most as pi(a_q) -> 0, e^-w and below
 
     def state(x: Floats) -> tuple[Floats, Floats]:
-        return softmax(floor * np.moveaxis(x[:n_actions], 0, -1) ** 3), np.moveaxis(
-            x[n_actions:], 0, -1
-        )
+        return unchecked_softmax(floor * x[:n_actions].T ** 3), x[n_actions:].T
 
     def change(x: Floats) -> Any:
-        pi, q = state(x)
-        return value_change(chosen, chosen.parameters(pi), q, weight)
+        pi, q = state(x)  # in the bounds, so that nothing has to be checked
+        theta = update.to_parameters(pi)
+        new = update.to_policy(update._moved(theta, q, np.asarray(weight), None))
+        return step_advantage(update.to_policy(theta), new, q)
 
-    found = [
-        differential_evolution(
-            change,
-            Bounds(np.zeros(2 * n_actions), np.ones(2 * n_actions)),
-            rng=seed + restart,
-            maxiter=rounds,
-            popsize=8,
-            recombination=0.9,
-            tol=0,
-            vectorized=True,
-            updating="deferred",
-        )
-        for restart in range(restarts)
-    ]
-    best = min(found, key=lambda result: float(result.fun))
-    return Drop(-float(best.fun), *state(best.x))
+    found = differential_evolution(
+        change,
+        Bounds(np.zeros(2 * n_actions), np.ones(2 * n_actions)),
+        rng=seed,
+        maxiter=rounds,
+        popsize=8,
+        recombination=0.9,
+        tol=0,
+        vectorized=True,
+        updating="deferred",
+    )
+    return Drop(-float(found.fun), *state(found.x))
 
 
 # How often CE lowers the value

@@ -151,7 +151,8 @@ class Setting:
         if self.schedule == "inverse-sqrt":
             if floats:
                 return (float(self.eta) / math.sqrt(t) for t in count_from(first))
-            return (ball(self.eta) * arb(t).rsqrt() for t in count_from(first))
+            size = ball(self.eta)
+            return (size * arb(t).rsqrt() for t in count_from(first))
         read: Any = float if floats else (Fraction if rational else ball)
         if self.schedule == "constant":
             return repeat(read(self.eta))
