@@ -27,7 +27,7 @@ there are two actions: they end after the same steps, but not with the same last
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, fields
+from dataclasses import fields
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -163,7 +163,7 @@ class Needed:
         measured : mapping of str to ndarray, shape (runs,)
             Their columns, of which the numbers of the runs and their steps are used.
         """
-        self._note(setting_of(astuple(chunk.cell)), measured)
+        self._note(setting_of(vars(chunk.cell).values()), measured)
 
     def _note(self, setting: Setting, measured: Mapping[str, Any] | pd.DataFrame) -> None:
         times = self._times.setdefault(setting[0], {}).setdefault(setting[1], {})
@@ -182,7 +182,7 @@ class Needed:
         list of Chunk
             Those to run.
         """
-        settings = [setting_of(astuple(chunk.cell)) for chunk in chunks]
+        settings = [setting_of(vars(chunk.cell).values()) for chunk in chunks]
         for others in {setting[0] for setting in settings}:
             self._left |= self._far(others, chunks[0].first)
         pairs = zip(chunks, settings, strict=True)

@@ -127,9 +127,7 @@ def resampled_quantile(times: Floats, order: float) -> Floats:
     for column, quantiles in zip(times.T, found.T, strict=True):
         # The runs are sorted once: where their counts add up to more than k stands the quantile.
         ranking = np.argsort(column)
-        met = counts[ranking]
-        np.cumsum(met, axis=0, out=met)
-        quantiles[:] = column[ranking[np.count_nonzero(met <= k, axis=0)]]
+        quantiles[:] = column[ranking[_places(counts, ranking, k)]]
     return found
 
 
@@ -152,6 +150,20 @@ def resampled_mean(times: Floats) -> Floats:
 def _rank(order: float, n_runs: int) -> int:
     """Return the place of a quantile among sorted runs, from 0."""
     return int(np.ceil(order * n_runs)) - 1
+
+
+def _places(counts: NDArray[np.int32], ranking: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """Return the place of a ranking at which counts come to more than k, for each resample."""
+    # That is near k in nearly every resample: only there are counts added up run by run.
+    n_runs, reach = len(ranking), 2 * int(np.sqrt(len(ranking))) + 1
+    while True:
+        low, high = max(0, k - reach), min(n_runs, k + reach)
+        met = counts[ranking[low:high]]
+        met[0] += counts[ranking[:low]].sum(axis=0, dtype=counts.dtype)
+        np.cumsum(met, axis=0, out=met)
+        if (low == 0 or np.all(met[0] <= k)) and np.all(met[-1] > k):
+            return np.asarray(low + np.count_nonzero(met <= k, axis=0))
+        reach *= 2
 
 
 @lru_cache(maxsize=32)

@@ -12,7 +12,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, fields
+from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -118,7 +118,7 @@ def _complete(rows: pd.DataFrame) -> pd.DataFrame:
     shared = counts[went_on].groupby("panel")["runs"].min().to_dict()
     planned: dict[str, set[str]] = {}
     for cell in {chunk.cell for chunk in paper_chunks()}:
-        planned.setdefault(_panel(asdict(cell)), set()).add(str(astuple(cell)))
+        planned.setdefault(_panel(vars(cell)), set()).add(str(tuple(vars(cell).values())))
     for panel, group in counts.groupby("panel"):
         present = {str(tuple(cell)) for cell in group[cells].astype(object).to_numpy().tolist()}
         # A panel of the paper is left out until each of its settings has its first runs.

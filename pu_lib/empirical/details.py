@@ -25,6 +25,7 @@ from pu_lib.empirical.results import Results, Runs, results_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pandas.core.groupby import DataFrameGroupBy
 
 __all__ = ["WORDS", "effects", "ranking"]
 
@@ -95,7 +96,7 @@ def _pairs(rows: pd.DataFrame) -> Iterator[tuple[str, tuple[Any, ...], pd.DataFr
         & rows["experiment"].isin(["random-mdp", "chain", "cliff"])
         & ~(rows["beta"] == 0.7)
     ]
-    base = {cell: part.set_index("run") for cell, part in plain.groupby(_CELL, observed=True)}
+    base = dict(iter(_by_cell(plain)))
     for cell, runs in base.items():
         yield "median instead of mean", cell, runs, runs
     changed = rows[rows["preset"].isin(list(WORDS)) & (rows["beta"] != 0.7)]
@@ -105,11 +106,14 @@ def _pairs(rows: pd.DataFrame) -> Iterator[tuple[str, tuple[Any, ...], pd.DataFr
         & rows["experiment"].isin(["chain", "cliff"])
     ]
     for detail, part in (*changed.groupby("preset", observed=True), (_BETA, other)):
-        for cell, runs in part.groupby(_CELL, observed=True):
-            after = runs.drop_duplicates("run").set_index("run")
-            both = after.index.intersection(base[cell].index) if cell in base else []
-            if len(both):
+        for cell, after in _by_cell(part.drop_duplicates([*_CELL, "run"])):
+            if cell in base and len(both := after.index.intersection(base[cell].index)):
                 yield str(detail), cell, base[cell].loc[both], after.loc[both]
+
+
+def _by_cell(rows: pd.DataFrame) -> DataFrameGroupBy[Any, Any]:
+    """Return what was measured in each cell, by the number of the run."""
+    return rows.set_index("run").groupby(_CELL, observed=True)[["steps", "censored"]]
 
 
 def _ratio(

@@ -19,7 +19,7 @@ probability :math:`o_t` that the update replays one of Hyde's transitions. Both 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from math import inf
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -265,7 +265,7 @@ def describe(options: Options) -> str:
     """
 
     def words(name: str) -> str:
-        return write_settings(name, asdict(options), asdict(PRESETS[name]))
+        return write_settings(name, vars(options), vars(PRESETS[name]))
 
     return min((words(name) for name in PRESETS), key=lambda text: len(text.split()))
 
@@ -284,4 +284,4 @@ def parse(label: str) -> Options:
     name, _, changes = label.strip().partition(" ")
     if name not in PRESETS:
         raise ValueError(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}.")
-    return replace(PRESETS[name], **read_settings("preset", changes, asdict(PRESETS[name])))
+    return replace(PRESETS[name], **read_settings("preset", changes, vars(PRESETS[name])))

@@ -46,6 +46,7 @@ DETAIL_RATES = (0.1, 1.0, 10.0)
 
 _BETAS = (0.8, 0.7)
 _PAPER = PRESETS["paper"]
+_WITH_FACTOR = replace(_PAPER, escort_factor="keep")
 
 _HYDE = ("paper hyde_", "paper bonus=")
 
@@ -100,7 +101,7 @@ def _updates(beta: float) -> Iterator[tuple[str, Options]]:
     for update in PAPER:
         yield update, _PAPER
     if beta != _BETAS[1]:
-        yield "pg-es", replace(_PAPER, escort_factor="keep")
+        yield "pg-es", _WITH_FACTOR
 
 
 def _curve(

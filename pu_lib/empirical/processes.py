@@ -161,13 +161,16 @@ def _process(key: _Key) -> FiniteMDP:
         return _HELD[key.domain]
     if key.domain not in DOMAINS:
         return _environment(key.domain)
-    domain, parameters = DOMAINS[key.domain], dict(key.parameters)
-    if not domain.drawn:
-        return domain.make(**parameters)
-    words = np.random.SeedSequence(
-        key.seed, spawn_key=(zlib.crc32(key.domain.encode()), key.run, 1)
-    )
-    return domain.make(np.random.default_rng(words), **parameters)
+    if not DOMAINS[key.domain].drawn:
+        return DOMAINS[key.domain].make(**dict(key.parameters))
+    return _drawn(key.domain, key.parameters, key.seed, key.run)
+
+
+@lru_cache(maxsize=8)
+def _drawn(name: str, parameters: tuple[tuple[str, Any], ...], seed: int, run: int) -> FiniteMDP:
+    """Draw the process of a run. The last few are kept: they are asked for with several goals."""
+    words = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), run, 1))
+    return DOMAINS[name].make(np.random.default_rng(words), **dict(parameters))
 
 
 def problem_of(cell: Cell, run: int) -> Problem:

@@ -434,12 +434,11 @@ def _curves(panel: Panel, rows: pd.DataFrame) -> Curves:
     """
     if rows.empty:
         raise ValueError(f"table: there is no run of {panel.words}.")
-    names = rows["update"].astype(str).to_numpy()
-    updates = tuple(u for u in UPDATES if u in set(names))
+    named, names = rows["update"].factorize()
+    updates = tuple(u for u in UPDATES if u in names)
     axis, x = np.unique(rows[panel.axis].to_numpy(dtype=np.float64), return_inverse=True)
     runs, r = np.unique(rows["run"].to_numpy(), return_inverse=True)
-    u = np.searchsorted(np.array(sorted(updates)), names)
-    u = np.array([updates.index(name) for name in sorted(updates)])[u]
+    u = np.array([updates.index(name) for name in names])[named]
     shape = (len(runs), len(updates), len(axis))
     held = np.zeros(shape, dtype=np.int64)
     np.add.at(held, (r, u, x), 1)

@@ -30,7 +30,7 @@ import secrets
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -172,7 +172,7 @@ def _engine(cell: Cell) -> str:
 
 @lru_cache(maxsize=4096)
 def _digest(cell: Cell) -> str:
-    text = json.dumps({**asdict(cell), "engine": _engine(cell)}, sort_keys=True)
+    text = json.dumps({**vars(cell), "engine": _engine(cell)}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
@@ -207,7 +207,7 @@ def table(chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> pa.Table:
     pyarrow.Table
         One row a run, with the columns of the dataset and the chunk's identity as metadata.
     """
-    constants = {**asdict(chunk.cell), "engine": _engine(chunk.cell)}
+    constants = {**vars(chunk.cell), "engine": _engine(chunk.cell)}
     columns = []
     for field in COLUMNS:
         if field.name in _MEASURED:
@@ -403,7 +403,7 @@ class Store:
             The number of runs that were written.
         """
         names = [field.name for field in fields(Cell)]
-        wanted = {_words(astuple(cell)): cell for cell in cells}
+        wanted = {_words(vars(cell).values()): cell for cell in cells}
         held, taken = self._held(), 0
         for values, group in runs.groupby(names, dropna=False, observed=True):
             cell = wanted.get(_words(values))
@@ -562,7 +562,7 @@ def _holds(content: pa.Table, chunk: Chunk) -> bool:
         return False
     if any(content[name].null_count for name in COLUMNS.names):
         return False
-    constants = {**asdict(chunk.cell), "engine": _engine(chunk.cell)}
+    constants = {**vars(chunk.cell), "engine": _engine(chunk.cell)}
     for name, value in constants.items():
         column = content[name].unique().to_pylist()
         if len(column) != 1 or not _same(column[0], value):

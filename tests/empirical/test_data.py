@@ -71,7 +71,7 @@ def test_a_censored_run_is_computed_again_exactly(runs):
 def test_the_runs_are_whole(runs):
     assert list(runs.columns) == COLUMNS.names
     for (update, preset), part in runs.groupby(["update", "preset"]):
-        assert set(part["engine"]) == {engine_of(update, preset)}
+        assert set(part["engine"].unique()) == {engine_of(update, preset)}
     cells = list(Cell.__dataclass_fields__)
     counts = runs.groupby(cells, dropna=False)["run"].agg(["count", "max", "nunique"])
     assert (counts["count"] == counts["max"] + 1).all()
@@ -79,7 +79,7 @@ def test_the_runs_are_whole(runs):
     # Numbers that are not there (beta of Random MDPs) are not equal, so compare as text.
     # What goes beyond the paper is there as a whole or not at all.
     cells_planned = {chunk.cell for chunk in paper_chunks()}
-    here, beyond = set(runs["experiment"]), (MORE, TIED)
+    here, beyond = set(runs["experiment"].unique()), (MORE, TIED)
     assert {c.experiment for c in cells_planned if not c.experiment.endswith(beyond)} <= here
     planned = {str(cell) for cell in cells_planned if cell.experiment in here}
     present = {str(cell_of(row)) for row in runs.drop_duplicates(cells).itertuples()}

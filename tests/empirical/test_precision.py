@@ -6,6 +6,7 @@ random stream in 256 bits with exponents of any size, and beside plain floats.
 """
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -29,6 +30,13 @@ MAKE = {
     "cliff": lambda: (domains.cliff(7), 0.5, "first"),
     "duplicated-chain": lambda: (domains.duplicated_chain(10, 5), 0.5, "first"),
 }
+
+
+@cache
+def made(domain):
+    """Return the process of a domain, and the problem that is run."""
+    mdp, target, baseline = MAKE[domain]()
+    return mdp, make_problem(mdp, target, baseline)
 
 
 @pytest.fixture
@@ -61,8 +69,7 @@ def stepping(keep):
 
 def run(domain, eta, options, steps, number=0, scheme="HiOffPol", update="pg-es"):
     """Run the compiled loop; return how it ended and its memory."""
-    mdp, target, baseline = MAKE[domain]()
-    problem, memory = make_problem(mdp, target, baseline), Memory()
+    problem, memory = made(domain)[1], Memory()
     seeds = seed_state(0, domain, number)
     ended = simulate(problem, update, eta, SCHEMES[scheme], seeds, options, steps, memory)
     return ended, memory
@@ -71,10 +78,10 @@ def run(domain, eta, options, steps, number=0, scheme="HiOffPol", update="pg-es"
 def assert_same_end(domain, update, eta, options, actor):
     """Run the compiled loop, and the plain one with other numbers; return what both end with."""
     ended, memory = run(domain, eta, options, 6_000, number=1, update=update)
-    mdp, target, baseline = MAKE[domain]()
+    mdp, problem = made(domain)
     exact = run_reference(
         mdp,
-        make_problem(mdp, target, baseline).threshold,
+        problem.threshold,
         update,
         eta,
         SCHEMES["HiOffPol"],

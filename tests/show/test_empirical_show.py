@@ -199,7 +199,7 @@ def test_panels_are_titled_by_their_domain():
 
 @pytest.fixture(scope="module")
 def viewer(tmp_path_factory, node):
-    """A function that calls an export of the viewer's module."""
+    """A function that calls exports of the viewer's module: [name, *arguments], ... -> results."""
     if node is None:
         pytest.skip("no node on the path")
     folder = tmp_path_factory.mktemp("viewer")
@@ -207,14 +207,14 @@ def viewer(tmp_path_factory, node):
     (folder / "viewer.mjs").write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
     (folder / "run.mjs").write_text(
         'import { readFileSync } from "node:fs"; import * as v from "./viewer.mjs";'
-        "const [name, ...given] = JSON.parse(readFileSync(0));"
-        "console.log(JSON.stringify(v[name](...given)));",
+        "const cases = JSON.parse(readFileSync(0));"
+        "console.log(JSON.stringify(cases.map(([name, ...given]) => v[name](...given))));",
         encoding="utf-8",
     )
 
-    def call(*case):
+    def call(*cases):
         done = subprocess.run(
-            [node, "run.mjs"], input=json.dumps(case), cwd=folder,
+            [node, "run.mjs"], input=json.dumps(cases), cwd=folder,
             capture_output=True, text=True, check=True,
         )  # fmt: skip
         return json.loads(done.stdout)
@@ -234,18 +234,23 @@ def test_the_viewer_holds_the_numbers_of_every_panel():
 
 def test_the_viewer_says_which_point_is_lowest(viewer):
     panel = panel_data()["cliff"]
-    words = viewer("describe", panel, "median", ["di"], {"di": "DI"})
     best = committed().curves("cliff").point("median")[2].min()
+    words, lowest, none = viewer(
+        ["describe", panel, "median", ["di"], {"di": "DI"}],
+        ["format", float(f"{best:.3g}")],
+        ["describe", panel, "median", [], {}],
+    )
     assert f"{committed().curves('cliff').n_runs} runs" in words
-    assert viewer("format", float(f"{best:.3g}")) in words
-    assert "no update is chosen" in viewer("describe", panel, "median", [], {})
+    assert lowest in words
+    assert "no update is chosen" in none
 
 
 def test_the_viewer_has_an_axis_for_every_choice(viewer):
-    for panel in panel_data().values():
-        for statistic in STATISTICS:
-            low, high = viewer("range", panel, statistic, ["pg-sm", "ce"])
-            shown = np.array([panel["curves"][u][statistic] for u in ("pg-sm", "ce")])
-            assert low <= shown.min()
-            assert shown.max() <= high
-            assert high > low
+    two = ["pg-sm", "ce"]
+    choices = [(panel, statistic) for panel in panel_data().values() for statistic in STATISTICS]
+    ranges = viewer(*(["range", panel, statistic, two] for panel, statistic in choices))
+    for (panel, statistic), (low, high) in zip(choices, ranges, strict=True):
+        shown = np.array([panel["curves"][u][statistic] for u in two])
+        assert low <= shown.min()
+        assert shown.max() <= high
+        assert high > low
