@@ -150,8 +150,10 @@ class Setting:
         floats, rational = self.kind is StepWalker, self.kind is DirectWalker
         if self.schedule == "inverse-sqrt":
             if floats:
-                return (float(self.eta) / math.sqrt(t) for t in count_from(first))
-            return (ball(self.eta) * arb(t).rsqrt() for t in count_from(first))
+                eta = float(self.eta)
+                return (eta / math.sqrt(t) for t in count_from(first))
+            enclosed = ball(self.eta)
+            return (enclosed * arb(t).rsqrt() for t in count_from(first))
         read: Any = float if floats else (Fraction if rational else ball)
         if self.schedule == "constant":
             return repeat(read(self.eta))
