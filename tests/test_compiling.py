@@ -5,34 +5,45 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import pu_lib
+from pu_lib.engine import exact, loop
+from pu_lib.engine.compiling import _digest, compiled
+
+MODULE = """
 from pu_lib.engine.compiling import compiled
+from pu_lib.engine.rows import advance
+
+@compiled
+def step(update, theta, pi, q):
+    advance(update, theta, pi, q, 0, 1.0, 2)
+"""
 
 PROGRAM = """
 import numpy as np
-from pu_lib.engine import exact
+from module import step
 from pu_lib.engine.rows import token
 from pu_lib.kernels import pg_sm
-theta, v, g, q = np.zeros((1, 2)), np.empty((1, 1)), np.empty((1, 1), np.int64), np.empty((1, 1))
-exact.process_kept(token(pg_sm), np.array([[1.0, 0.0]]), np.full((1, 2), -1), np.array([2]), 0.5,
-                   theta, np.ones((1, 1)), False, v, g, q)
-print(theta[0, 0], sum(exact.process_kept.stats.cache_hits.values()))
+theta = np.zeros(2)
+step(token(pg_sm), theta, np.full(2, 0.5), np.array([1.0, 0.0]))
+print(theta[0], sum(step.stats.cache_hits.values()))
 """
 
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
-    """A copy of the package without compiled code."""
+    """A copy of the package without compiled code, and a module that compiles a kernel."""
     here = Path(pu_lib.__file__).parent
     shutil.copytree(here, tmp_path / "pu_lib", ignore=shutil.ignore_patterns("__pycache__", "data"))
+    (tmp_path / "module.py").write_text(MODULE, encoding="utf-8")
     return tmp_path
 
 
 def outcome(folder: Path) -> tuple[float, int]:
-    """Take one step of PG-SM in a process of its own; return a parameter and the cache's hits."""
+    """Take a step of PG-SM in an interpreter of its own; return a parameter and the hits."""
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run(
@@ -60,7 +71,12 @@ def test_two_processes_that_save_at_once_keep_their_codes_apart(
     assert first.load("one") in (None, "the code of one")
 
 
-def test_a_changed_kernel_or_elimination_is_compiled_anew(copied: Path) -> None:
+@pytest.mark.parametrize("kept", [exact.process_kept, loop.run_kept], ids=["process", "loop"])
+def test_the_loops_are_kept_until_a_source_of_the_engine_changes(kept: Any) -> None:
+    assert kept._cache._cache_file._source_stamp == _digest()
+
+
+def test_a_changed_kernel_is_compiled_anew(copied: Path) -> None:
     assert outcome(copied) == (0.25, 0)
     assert outcome(copied) == (0.25, 1)
     # Another file than the one that holds the compiled function, with the same time stamp.

@@ -279,11 +279,12 @@ def _actor(update: Update, options: Options = PRESETS["paper"]) -> Actor:
         return replace(actor, start=float) if options.precision == "float64" else actor
     # the exponential of the machine's library may differ from the engine's in its last bit
     known = _softmax if update.parametrization == "softmax" else None
+    # a run makes tens of thousands of steps, whose arguments need no check
     return Actor(
-        known or (lambda theta: [float(x) for x in update.policy(theta)]),
-        lambda theta, _, q, w, stream: [
-            float(x) for x in update.step(theta, q, w, stream.generator())
-        ],
+        known or (lambda theta: update.to_policy(np.array(theta)).tolist()),
+        lambda theta, _, q, w, stream: update._moved(
+            np.array(theta), np.array(q), np.array(w), stream.generator()
+        ).tolist(),
     )
 
 
@@ -356,7 +357,7 @@ def run_reference(
         Performance to reach (not normalised).
     update : str or Update
         Update of the actor, registered or not; one that is none of the paper's five, or has an
-        escort exponent other than 2, takes its steps through `pu_lib.updates.Update.step`.
+        escort exponent other than 2, takes its steps through `pu_lib.updates.Update.advance`.
     eta, scheme, seeds, options, max_steps
         As for `pu_lib.empirical.jekyll_hyde.simulate`.
     first_gap : int

@@ -33,8 +33,8 @@ from copy import copy
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from functools import cache, partial
+from itertools import compress, islice
 from itertools import count as count_from
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,8 @@ from pu_lib.theory.walkers import (
     OutOfReach,
     Setting,
     SoftmaxWalker,
+    StepRow,
+    StepWalker,
     Walker,
     require_count,
     setting,
@@ -191,6 +193,8 @@ def counts(
 
 
 def _counts(ns: Sequence[int], chosen: Setting, strict: bool, max_steps: int) -> list[int | float]:
+    if chosen.kind is StepWalker:
+        return _counts_in_floats(ns, chosen, strict, max_steps)
     found: dict[int, int | float] = {}
     kills, most = chosen.first_step_kills(), in_reach(max_steps)
     walker, weights, made = chosen.walker(), chosen.weights(), 0
@@ -205,6 +209,36 @@ def _counts(ns: Sequence[int], chosen: Setting, strict: bool, max_steps: int) ->
             walker.forward(w)
         made = n
         found[n] = recover(copy(walker), n, chosen, strict, max_steps)
+    return [found[n] for n in ns]
+
+
+def _counts_in_floats(
+    ns: Sequence[int], chosen: Setting, strict: bool, max_steps: int
+) -> list[int | float]:
+    """Walk all ways back at once: a step of many policies takes little longer than one of one."""
+    walker, weights, made = StepWalker(chosen.update, float(chosen.start)), chosen.weights(), 0
+    starts, clocks = [], {}
+    for n in sorted(set(ns)):
+        for w in islice(weights, n - made):
+            walker.forward(w)
+        made = n
+        starts.append(walker.theta)
+        clocks[n] = chosen.weights(n + 1)
+    row, goal = StepRow(walker, np.array(starts)), -1 if strict else 0
+    found: dict[int, int | float] = dict.fromkeys(clocks, math.inf)
+    m = 0
+    while clocks:
+        back = np.array(row.sides()) <= goal
+        ended = back | row.stalled
+        if ended.any():
+            found |= dict.fromkeys(compress(clocks, back), m)
+            clocks = dict(compress(clocks.items(), ~ended))
+            row.keep(~ended)
+        elif m == max_steps:
+            raise _not_recovered(next(iter(clocks)), chosen, max_steps)
+        else:
+            row.move([False] * len(clocks), np.array([next(clock) for clock in clocks.values()]))
+            m += 1
     return [found[n] for n in ns]
 
 
@@ -270,8 +304,12 @@ def recover(
         if m == most:
             break
         walker.backward(w)
+    raise _not_recovered(n, chosen, most)
+
+
+def _not_recovered(n: int, chosen: Setting, most: int) -> OutOfReach:
     low, high = proved_range(n, chosen)
-    raise OutOfReach(
+    return OutOfReach(
         f"the policy has not recovered after {most} backward updates"
         + (f"; at most {high:.6g} are proved" if math.isfinite(high) else "")
         + (f"; at least {low:.6g} are proved" if low > most else "")

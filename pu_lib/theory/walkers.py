@@ -31,6 +31,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from flint import arb
+from numpy.typing import NDArray
 
 from pu_lib import updates
 from pu_lib.arrays import Floats, shown
@@ -150,9 +151,10 @@ class Setting:
         floats, rational = self.kind is StepWalker, self.kind is DirectWalker
         if self.schedule == "inverse-sqrt":
             if floats:
-                return (float(self.eta) / math.sqrt(t) for t in count_from(first))
-            size = ball(self.eta)
-            return (size * arb(t).rsqrt() for t in count_from(first))
+                eta = float(self.eta)
+                return (eta / math.sqrt(t) for t in count_from(first))
+            enclosed = ball(self.eta)
+            return (enclosed * arb(t).rsqrt() for t in count_from(first))
         read: Any = float if floats else (Fraction if rational else ball)
         if self.schedule == "constant":
             return repeat(read(self.eta))
@@ -168,7 +170,7 @@ class Setting:
         """Return several of these processes at their start, at the current precision."""
         first = self.walker()
         if isinstance(first, StepWalker):
-            return StepRow(first, count)
+            return StepRow(first, np.tile(first.theta, (count, 1)))
         return Row([first, *(self.walker() for _ in range(count - 1))])
 
     def first_step_kills(self) -> bool:
@@ -529,7 +531,7 @@ class StepWalker(Walker):
         return self.stalled
 
 
-def _stepped(update: Update, theta: Floats, q: Floats, w: float) -> Floats:
+def _stepped(update: Update, theta: Floats, q: Floats, w: float | Floats) -> Floats:
     # a walk makes up to a million steps, whose arguments need no check
     return update._moved(theta, q, np.asarray(w, np.float64), None)
 
@@ -569,30 +571,36 @@ class StepRow(Row):
 
     Parameters
     ----------
-    first : StepWalker
-        Where all of them start.
-    count : int
-        How many there are.
+    walker : StepWalker
+        One of them.
+    theta : ndarray, shape (n_walkers, 2)
+        The parameters of each.
     """
 
-    def __init__(self, first: StepWalker, count: int) -> None:
-        self.update, self.start, self.stalled = first.update, first.start, False
-        self.theta = np.tile(first.theta, (count, 1))
+    def __init__(self, walker: StepWalker, theta: Floats) -> None:
+        self.update, self.start, self.theta = walker.update, walker.start, theta
+        self.stalled = np.zeros(len(theta), dtype=bool)
 
-    def move(self, forward: Sequence[bool], w: float) -> None:
-        before = self.theta
-        self.theta = _stepped(self.update, before, _VALUES[np.logical_not(forward).astype(int)], w)
-        self.stalled = not forward[0] and np.array_equal(before[0], self.theta[0])
+    def move(self, forward: Sequence[bool], w: float | Floats) -> None:
+        """Make one step with each walker; the weight is that of all, or one for each."""
+        before, back = self.theta, np.logical_not(forward)
+        self.theta = _stepped(self.update, before, _VALUES[back.astype(int)], w)
+        self.stalled = back & (before == self.theta).all(axis=-1)
+
+    def keep(self, some: NDArray[np.bool_]) -> None:
+        """Go on with some of the walkers."""
+        self.theta, self.stalled = self.theta[some], self.stalled[some]
 
     def sides(self) -> list[int]:
         gaps = self.update.to_policy(self.theta)[:, 0] - self.start
-        return [0 if abs(gap) <= TIE else int(math.copysign(1, gap)) for gap in gaps]
+        signs = np.where(np.abs(gaps) <= TIE, 0.0, np.copysign(1.0, gaps))
+        return [int(sign) for sign in signs.tolist()]
 
     def probabilities(self) -> list[float]:
         return list(self.update.to_policy(self.theta)[:, 0].tolist())
 
     def stuck(self) -> bool:
-        return self.stalled
+        return bool(self.stalled[0])
 
 
 WALKERS: Mapping[type[Update], type[Walker]] = {

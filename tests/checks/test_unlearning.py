@@ -278,6 +278,19 @@ def test_any_other_update_is_counted_in_floats_by_its_own_step(monkeypatch):
     assert count(5, "lazy", "0.3", "inverse-sqrt") == count(5, "pg-sm", "0.3", "inverse-sqrt")
 
 
+def test_ways_back_that_are_walked_together_in_floats_end_where_each_does():
+    ns = [20, 0, 3, 12, 3]
+    for schedule in ("constant", "inverse-sqrt", "geometric:1.1"):
+        assert counts(ns, Lazy(), "0.3", schedule) == counts(ns, "pg-sm", "0.3", schedule)
+    assert counts([], Lazy()) == []
+    # one step of weight 100 leaves the other action e^-50, and floats nothing to go back by
+    assert counts([1, 0, 2], Lazy(), 100) == [math.inf, 0, math.inf]
+    steps = count(20, Lazy(), "0.3")
+    assert counts([1, 20], Lazy(), "0.3", max_steps=steps)[1] == steps
+    with pytest.raises(un.OutOfReach, match=f"not recovered after {steps - 1} backward"):
+        counts([1, 20], Lazy(), "0.3", max_steps=steps - 1)
+
+
 def test_ce_and_mce_are_one_update_with_two_actions():
     assert alike()[:4] == [("pg-sm",), ("pg-es",), ("di",), ("ce", "mce")]
 

@@ -28,9 +28,9 @@ PREDECESSOR = replace(PRESETS["predecessor"], max_episodes=150)
 def two_starts() -> FiniteMDP:
     """A cyclic process with two starts, three successors and one pair that has only two."""
     rng = np.random.default_rng(5)
-    transitions = rng.dirichlet(np.ones(3), size=(3, 3))
+    transitions = rng.dirichlet(np.ones(3), size=(3, 4))
     transitions[0, 0] = [0.5, 0.5, 0.0]
-    return FiniteMDP(transitions, rng.random((3, 3, 3)), [0.3, 0.7, 0.0], 0.9)
+    return FiniteMDP(transitions, rng.random((3, 4, 3)), [0.3, 0.7, 0.0], 0.9)
 
 
 DOMAINS = {

@@ -13,11 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from pu_lib.empirical import store as storing
-from pu_lib.empirical.store import COLUMNS, Chunk, Store, StoreError
-from pu_lib.empirical.sweep import chunks_of, grid, sweep
+from pu_lib.empirical.store import COLUMNS, Cell, Chunk, Store, StoreError
+from pu_lib.empirical.sweep import chunks_of, sweep
 
-GRID = grid("chain n_states=6", ["pg-es"], [1.0], max_steps=20_000, target=0.5, seed=3)
-CELL = GRID[0].cell
+CELL = Cell("chain", "chain", "HiOffPol", "pg-es", 1.0, 6, 2, 0.8, "paper", 20_000, 0.5, 3)
 CHUNKS = chunks_of([CELL, replace(CELL, update="ce"), replace(CELL, beta=np.nan)], 9, 3)
 MANY = 4  # of these nine chunks, eight are merged into two files
 

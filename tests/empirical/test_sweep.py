@@ -61,7 +61,7 @@ CELL = Cell(
 def small_chunks():
     cells = [replace(CELL, update=update, eta=eta) for update in ("di", "ce") for eta in (0.1, 1.0)]
     random = replace(
-        CELL, domain="random-mdp", n_states=15, n_actions=3, beta=math.nan, target=0.95
+        CELL, domain="random-mdp", n_states=15, n_actions=4, beta=math.nan, target=0.95
     )
     return chunks_of([*cells, random], runs=10, size=4)
 
@@ -342,7 +342,7 @@ def test_a_file_is_known_by_its_content(tmp_path, monkeypatch):
 
 
 def test_a_process_and_an_environment_are_swept(tmp_path):
-    settings = {"runs": 1, "rates": [1.0], "updates": ["di"], "max_steps": 300}
+    settings = {"runs": 1, "rates": [1.0], "updates": ["pg-sm"], "max_steps": 300}
     lake = gymnasium.make("FrozenLake-v1")
     assert sweep(lake, tmp_path, **settings) == 1
     assert sweep(domains.bandit([0.0, 1.0]), tmp_path, **settings) == 1
@@ -530,7 +530,7 @@ def test_a_directory_that_cannot_be_made(tmp_path):
 
 
 def test_the_same_stream_and_process_for_every_setting():
-    random = replace(CELL, domain="random-mdp", n_states=15, n_actions=3, beta=math.nan)
+    random = replace(CELL, domain="random-mdp", n_states=15, n_actions=4, beta=math.nan)
     other = replace(random, update="ce", eta=3.0, scheme="NoExplo")
     assert problem_of(random, 4) is problem_of(other, 4)
     assert problem_of(random, 4) is not problem_of(random, 5)

@@ -1,6 +1,7 @@
 """The simplex lab: its paths and clocks in Node against the library, and its page."""
 
 from collections.abc import Callable
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -69,37 +70,42 @@ def test_clocks_are_those_of_the_library_over_the_range_of_both_sliders(
     live: Call, preset: str, name: str
 ) -> None:
     """Every position of the two open sliders, from the start of every button."""
-    start, update = PRESETS[preset], UPDATES[name]
-    grid = list(product([round(0.05 * i, 2) for i in range(21)], SimplexLab.WEIGHTS))
-    values = np.array([[first, *start["q"][1:]] for first, _ in grid])
-    weights = np.array([w for _, w in grid])
-    found = live(
-        [
-            ["arrivals", name, start["policy"], q.tolist(), w, GOALS, MOST]
-            for q, w in zip(values, weights.tolist(), strict=True)
-        ]
-    )
-    expected = clocks(update, start["policy"], values, weights)
-    shown = np.array([[float(x) for x in pair] for pair in found])
-    np.testing.assert_array_equal(shown, expected)
+    given = [["arrivals", name, *place, GOALS, MOST] for place in places(preset)]
+    shown = np.array([[float(x) for x in pair] for pair in live(given)])
+    np.testing.assert_array_equal(shown, clocks(name)[preset])
 
 
-def clocks(update: Any, pi: list[float], q: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the steps to each goal, one row a setting; infinity beyond `MOST`."""
-    theta = np.tile(update.parameters(np.array(pi)), (len(q), 1))
+def places(preset: str) -> list[tuple[list[float], list[float], float]]:
+    """Return the policy, the values and the weight at every position of the two sliders."""
+    start, firsts = PRESETS[preset], [round(0.05 * i, 2) for i in range(21)]
+    return [
+        (start["policy"], [first, *start["q"][1:]], w)
+        for first, w in product(firsts, SimplexLab.WEIGHTS)
+    ]
+
+
+@cache
+def clocks(name: str) -> dict[str, np.ndarray]:
+    """Return the steps to each goal, one row a place of each button; infinity beyond `MOST`.
+
+    All places walk at once: a step of a thousand policies hardly takes longer than one of ten.
+    """
+    update, given = UPDATES[name], [place for preset in PRESETS for place in places(preset)]
+    policies, q, weights = (np.array(part) for part in zip(*given, strict=True))
+    theta, left = update.parameters(policies), np.arange(len(q))
     best = q == q.max(axis=1, keepdims=True)
     found = np.full((len(q), len(GOALS)), np.inf)
-    left = np.arange(len(q))
     for t in range(MOST + 1):
         share = np.where(best[left], update.policy(theta), 0.0).sum(axis=1)
         for k, goal in enumerate(GOALS):
-            found[left[share >= goal], k] = np.minimum(found[left[share >= goal], k], t)
+            there = left[share >= goal]
+            found[there, k] = np.minimum(found[there, k], t)
         going = share < GOALS[-1]
         left, theta = left[going], theta[going]
         if not left.size:
             break
         theta = update.step(theta, q[left], weights[left])
-    return found
+    return dict(zip(PRESETS, np.split(found, len(PRESETS)), strict=True))
 
 
 def test_the_run_from_1_3_5_takes_8452_steps_against_16_and_9(live: Call) -> None:
