@@ -23,6 +23,7 @@ values with the same one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -112,10 +113,10 @@ def quantile(times: ArrayLike, censored: ArrayLike, probability: float = 0.5) ->
     """
     if not 0.0 < number("probability", probability) < 1.0:
         raise ValueError(f"probability: expected a level in (0, 1), got {probability}.")
-    ends, passed = _distribution(*_checked(times, censored))
+    curve = _distribution(*_checked(times, censored))
     # Products of survival fractions are off by a few ulp; one run in 10^9 is below any resolution.
-    reached = np.flatnonzero(passed >= probability - 1e-9)
-    return float(ends[reached[0]]) if len(reached) else np.inf
+    reached = np.flatnonzero(curve.probabilities >= probability - 1e-9)
+    return float(curve.quantiles[reached[0]]) if len(reached) else np.inf
 
 
 def restricted_mean(times: ArrayLike, censored: ArrayLike, horizon: float | None = None) -> float:
@@ -251,10 +252,10 @@ def compare(
 
 def _area(recorded: Floats, cut: NDArray[np.bool_], tau: float) -> float:
     """Return the area under the survival curve, level after the last recorded time."""
-    ends, passed = _distribution(recorded, cut)
-    inside = ends < tau
-    corners = np.concatenate(([0.0], ends[inside], [tau]))
-    survival = np.concatenate(([1.0], 1.0 - passed[inside]))
+    curve = _distribution(recorded, cut)
+    inside = curve.quantiles < tau
+    corners = np.concatenate(([0.0], curve.quantiles[inside], [tau]))
+    survival = np.concatenate(([1.0], 1.0 - curve.probabilities[inside]))
     return float(np.sum(np.diff(corners) * survival))
 
 
@@ -272,17 +273,11 @@ def _horizon(recorded: Floats, horizon: float | None) -> float:
     return tau
 
 
-def _distribution(times: Floats, censored: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Return the recorded times, each once, and the Kaplan-Meier share that has passed by each.
+def _distribution(times: Floats, censored: NDArray[np.bool_]) -> Any:
+    import scipy.stats  # slow, and few who import this module come here
 
-    SciPy has the same, in a module that is slow to import.
-    """
-    ends, place, ended = np.unique(times, return_inverse=True, return_counts=True)
-    if not censored.any():
-        return ends, np.cumsum(ended) / len(times)
-    at_risk = len(times) - np.cumsum(ended) + ended
-    passed = np.bincount(place, ~censored)
-    return ends, 1.0 - np.cumprod((at_risk - passed) / at_risk, dtype=np.float64)
+    data = scipy.stats.CensoredData.right_censored(times, censored)
+    return scipy.stats.ecdf(data).cdf
 
 
 def _checked(times: ArrayLike, censored: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:

@@ -5,9 +5,8 @@ import pytest
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
-from pu_lib.empirical import thresholds
 from pu_lib.empirical.bootstrap import LEVEL, draws, interval
 from pu_lib.empirical.thresholds import compare, quantile, restricted_mean, summarise
 
@@ -42,16 +41,6 @@ def test_kaplan_meier_by_hand():
     assert quantile(recorded, censored, 0.7) == 4
     assert quantile(recorded, censored, 0.71) == np.inf
     assert_allclose(restricted_mean(recorded, censored), 1 + 0.8 + 2 * 0.6 + 0.3)
-
-
-@given(st.lists(st.tuples(st.integers(1, 50), st.booleans()), min_size=1, max_size=30))
-def test_the_shares_are_those_of_scipy(runs):
-    recorded, censored = (np.array(part) for part in zip(*runs, strict=True))
-    data = scipy.stats.CensoredData.right_censored(recorded, censored)
-    expected = scipy.stats.ecdf(data).cdf
-    ends, passed = thresholds._distribution(recorded, censored)
-    assert_array_equal(ends, expected.quantiles)
-    assert_array_equal(passed, expected.probabilities)
 
 
 def test_censoring_must_not_be_ignored():
