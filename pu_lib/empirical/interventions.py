@@ -139,11 +139,10 @@ def climb_from_jumping(
     goal = (low + process.performance(process.optimal().policy)) / 2
     before, falls = -np.inf, 0
     for step in range(max_steps):
-        policy = chosen.policy(theta)
-        now = process.performance(policy)
-        falls += now < before - 1e-12
-        if now >= goal:
+        found = process.evaluate(chosen.policy(theta))
+        falls += found.performance < before - 1e-12
+        if found.performance >= goal:
             return step, falls
-        before = now
-        theta = chosen.step(theta, process.evaluate(policy).q, eta)
+        before = found.performance
+        theta = chosen.step(theta, found.q, eta)
     return max_steps, falls
