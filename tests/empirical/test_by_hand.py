@@ -552,8 +552,8 @@ def test_a_wall_is_a_probability_of_zero_before_the_end(zero, expected, monkeypa
             memory.pi[zero] = 0.0
 
     monkeypatch.setattr(interventions, "run_cell", run_cell)
-    met, stuck = interventions.walled("pg-es", 1.0, runs=1)
-    assert (met[0], stuck[0]) == expected
+    ends = (interventions.walled("pg-es", 1.0, runs=1), interventions.stopped("pg-es", 1.0, runs=1))
+    assert tuple(end.item() for end in ends) == expected
 
 
 class Flat:
