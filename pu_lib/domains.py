@@ -327,14 +327,14 @@ class _Garnet:
 
 def _garnet(rng: np.random.Generator, n_states: int, n_actions: int, branching: int) -> _Garnet:
     """Draw the transitions."""
-    shape = (n_states, n_actions, branching)
-    successors, probabilities = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+    successors = np.zeros((n_states, n_actions, branching), dtype=np.int64)
+    cuts = np.zeros((n_states, n_actions, branching + 1))
+    cuts[:, :, -1] = 1.0
     for state in range(n_states):
         for action in range(n_actions):
             successors[state, action] = rng.choice(n_states, size=branching, replace=False)
-            cuts = np.sort(rng.random(branching - 1))
-            probabilities[state, action] = np.diff(cuts, prepend=0.0, append=1.0)
-    return _Garnet(successors, probabilities)
+            cuts[state, action, 1:-1] = np.sort(rng.random(branching - 1))
+    return _Garnet(successors, np.diff(cuts))
 
 
 def _values_of_goals(garnet: _Garnet, discount: float) -> Iterator[float]:

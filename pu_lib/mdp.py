@@ -287,6 +287,8 @@ class FiniteMDP:
     ) -> Floats | scipy.sparse.csr_array:
         """Empty the rows of terminal states, so that their value is zero in every solve."""
         alive = np.repeat(~self.terminal, self.n_actions).astype(np.float64)
+        if self.n_states < _SPARSE_FROM_STATES and not isinstance(matrix, np.ndarray):
+            matrix = matrix.toarray()  # it will be dense in the end
         if isinstance(matrix, np.ndarray):
             matrix *= alive[:, np.newaxis]
             density = float(np.count_nonzero(matrix)) / matrix.size
@@ -563,7 +565,7 @@ class FiniteMDP:
             iteration += 1
             policy = np.zeros((self.n_states, self.n_actions))
             policy[states, actions] = 1.0
-            evaluation = self.evaluate(policy)
+            evaluation = self._evaluate(policy)
             q = evaluation.q
             rounding = 1e-13 * max(1.0, float(np.abs(q).max()))
             better = q.max(axis=1) > q[states, actions] + rounding

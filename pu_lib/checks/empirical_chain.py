@@ -39,7 +39,7 @@ from pu_lib.empirical.curves import (
     over_di,
     value_at,
 )
-from pu_lib.empirical.interventions import walled
+from pu_lib.empirical.interventions import stopped, walled
 from pu_lib.empirical.results import (
     FIXED_RATES,
     PANELS,
@@ -420,7 +420,7 @@ def no_projection(eta: float = 0.00316) -> Verdict:
     a probability is zero at one of 20 times up to the goal.
     """
     words = f"DI, η = {eta:g}: runs that met the wall"
-    return judge_parts([share_of(words, walled("di", eta, 104)[0], 0.05, False)])
+    return judge_parts([share_of(words, walled("di", eta, 104), 0.05, False)])
 
 
 @check("sec:chainexp/still-explores", moved={"DI and CE exchanged": {"one": "di", "other": "ce"}})
@@ -435,5 +435,5 @@ def still_explores(one: str = "ce", other: str = "di", etas: Sequence[float] = (
     for eta in etas:
         for u, needed, above in ((one, 0.1, False), (other, 0.9, True)):
             words = f"{label_of(u)}, η = {eta:g}: runs that have stopped exploring"
-            parts.append(share_of(words, walled(u, eta, 52)[1], needed, above))
+            parts.append(share_of(words, stopped(u, eta, 52), needed, above))
     return judge_parts(parts)

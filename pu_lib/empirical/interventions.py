@@ -5,6 +5,7 @@ Each function returns plain numbers, in seconds, so that a sentence on a cause c
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
@@ -18,7 +19,7 @@ from pu_lib.empirical.sweep import process_of, run_cell
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import Update, as_update
 
-__all__ = ["climb_from_jumping", "greedy_with_noise", "walled", "wrong_share"]
+__all__ = ["climb_from_jumping", "greedy_with_noise", "stopped", "walled", "wrong_share"]
 
 
 @lru_cache(maxsize=8)
@@ -77,7 +78,7 @@ def wrong_share(scheme: str, update: str = "ce", eta: float = 0.0316, runs: int 
     return np.array(shares)
 
 
-def walled(update: str, eta: float, runs: int, last: int = 50_000) -> tuple[Floats, Floats]:
+def walled(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
     """Return which runs met the wall: a probability that is exactly zero, NoExplo, chain of 5.
 
     Looked at after 20 numbers of steps, up to the last or to where the run reaches its goal.
@@ -93,19 +94,39 @@ def walled(update: str, eta: float, runs: int, last: int = 50_000) -> tuple[Floa
 
     Returns
     -------
-    met : ndarray, shape (runs,)
+    ndarray, shape (runs,)
         1.0 if some probability was zero at one of these times, else 0.0.
-    stuck : ndarray, shape (runs,)
-        1.0 if the probability of walking is zero somewhere at the last one.
     """
-    memory, met, stuck = Memory(), np.zeros(runs), np.zeros(runs)
-    for run in range(runs):
-        for cap in np.geomspace(50, last, 20).astype(np.int64):
-            cell = live_cell("chain", update, eta, "NoExplo", 5, int(cap))
-            run_cell(replace(cell, target=0.5), run, memory)
-            met[run] = max(met[run], float((memory.pi[:-1] == 0.0).any()))
-        stuck[run] = float((memory.pi[:-1, 1] == 0.0).any())
-    return met, stuck
+    caps = np.geomspace(50, last, 20).astype(np.int64)
+    met = [
+        any((pi == 0.0).any() for pi in _policies(update, eta, run, caps)) for run in range(runs)
+    ]
+    return np.array(met, dtype=np.float64)
+
+
+def stopped(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
+    """Return which runs have stopped exploring in some state at the end, NoExplo, chain of 5.
+
+    Parameters
+    ----------
+    update, eta, runs, last
+        As for `walled`.
+
+    Returns
+    -------
+    ndarray, shape (runs,)
+        1.0 if the probability of walking is exactly zero somewhere, else 0.0.
+    """
+    ends = [pi for run in range(runs) for pi in _policies(update, eta, run, [last])]
+    return np.array([(pi[:, 1] == 0.0).any() for pi in ends], dtype=np.float64)
+
+
+def _policies(update: str, eta: float, run: int, caps: Iterable[int]) -> Iterator[Floats]:
+    """Yield the policy of a run after some numbers of steps, or where it reached its goal."""
+    for cap in caps:
+        cell, memory = live_cell("chain", update, eta, "NoExplo", 5, int(cap)), Memory()
+        run_cell(replace(cell, target=0.5), run, memory)
+        yield memory.pi[:-1]
 
 
 def climb_from_jumping(
@@ -139,11 +160,10 @@ def climb_from_jumping(
     goal = (low + process.performance(process.optimal().policy)) / 2
     before, falls = -np.inf, 0
     for step in range(max_steps):
-        policy = chosen.policy(theta)
-        now = process.performance(policy)
-        falls += now < before - 1e-12
-        if now >= goal:
+        found = process.evaluate(chosen.policy(theta))
+        falls += found.performance < before - 1e-12
+        if found.performance >= goal:
             return step, falls
-        before = now
-        theta = chosen.step(theta, process.evaluate(policy).q, eta)
+        before = found.performance
+        theta = chosen.step(theta, found.q, eta)
     return max_steps, falls

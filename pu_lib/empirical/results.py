@@ -566,11 +566,12 @@ def with_ties_drawn() -> pd.DataFrame:
     """
     import pandas as pd
 
-    words = ["experiment", "update", "preset"]
     table = committed().table
-    table = table.astype(dict.fromkeys(words, str))
-    drawn = table[table["experiment"] == TIED].assign(experiment="random-mdp", preset="paper")
+    drawn = table[table["experiment"] == TIED]
     replaced = table["update"].isin(drawn["update"].unique())
     replaced &= (table["experiment"] == "random-mdp") & (table["preset"] == "paper")
-    together = pd.concat([table[~replaced], drawn], ignore_index=True)
-    return together.astype(dict.fromkeys(words, "category"))
+    called = {
+        name: pd.Series(value, drawn.index, table[name].dtype)
+        for name, value in (("experiment", "random-mdp"), ("preset", "paper"))
+    }
+    return pd.concat([table[~replaced], drawn.assign(**called)], ignore_index=True)

@@ -414,9 +414,8 @@ def test_interventions_have_known_ends():
     assert np.all(interventions.greedy_with_noise(0.0, runs=1) == pytest.approx(1.0))
     # steps of next to nothing neither climb nor fall
     assert interventions.climb_from_jumping("mce", 1e-9, max_steps=3) == (3, 0)
-    met, stuck = interventions.walled("ce", 1e-9, runs=2, last=60)
-    assert not met.any()
-    assert not stuck.any()
+    assert interventions.walled("ce", 1e-9, runs=2, last=60).tolist() == [0.0, 0.0]
+    assert interventions.stopped("ce", 1e-9, runs=2, last=60).tolist() == [0.0, 0.0]
     assert over_runs(np.array([0.0, 1.0]))[0] == 0.5
     assert len(over_runs(np.zeros(4))) == RESAMPLES + 1
 

@@ -62,7 +62,8 @@ def panels(monkeypatch: pytest.MonkeyPatch) -> None:
         "bounced_share": lambda eta: 0.25 if eta > 1.0 else 0.125,
         "greedy_with_noise": lambda noise: np.full(2, 0.97 if noise < 1.0 else 0.9),
         "wrong_share": lambda scheme: np.full(2, 0.5 if scheme == "NoExplo" else 0.125),
-        "walled": lambda update, *_: (np.zeros(2), np.full(2, float(update == "di"))),
+        "walled": lambda *_: np.zeros(2),
+        "stopped": lambda update, *_: np.full(2, float(update == "di")),
         "over_di": lambda _, update: [("median", 3, np.array([1.05 if update == "ce" else 2.52]))],
     }
     for module in (chain, cliff, random_mdps):

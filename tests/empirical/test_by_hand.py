@@ -552,8 +552,8 @@ def test_a_wall_is_a_probability_of_zero_before_the_end(zero, expected, monkeypa
             memory.pi[zero] = 0.0
 
     monkeypatch.setattr(interventions, "run_cell", run_cell)
-    met, stuck = interventions.walled("pg-es", 1.0, runs=1)
-    assert (met[0], stuck[0]) == expected
+    ends = (interventions.walled("pg-es", 1.0, runs=1), interventions.stopped("pg-es", 1.0, runs=1))
+    assert tuple(end.item() for end in ends) == expected
 
 
 class Flat:
@@ -569,8 +569,8 @@ class Flat:
     def optimal(self):
         return SimpleNamespace(policy="the best")
 
-    def evaluate(self, _):
-        return SimpleNamespace(q=np.zeros((7, 3)))
+    def evaluate(self, policy):
+        return SimpleNamespace(q=np.zeros((7, 3)), performance=self.performance(policy))
 
 
 def test_a_climb_ends_halfway_and_counts_its_falls(monkeypatch):
