@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from flint import fmpq
 
 from pu_lib.checks import cross_entropy_constant
 from pu_lib.theory import hunt
@@ -402,9 +403,7 @@ def check_two_actions(n_actions: int = 2, n_points: int = 2000, seed: int = 0) -
 
 def _generic(rng: np.random.Generator, n_actions: int) -> Levels:
     """Draw levels with distinct fractional parts: none differ by a multiple of a weight 1."""
-    return tuple(
-        Fraction(int(rng.integers(-4, 5))) + Fraction(a, n_actions) for a in range(n_actions)
-    )
+    return tuple(fmpq(a, n_actions) + int(rng.integers(-4, 5)) for a in range(n_actions))
 
 
 @check(
@@ -467,7 +466,7 @@ def check_hardened(
     return judged(ours)
 
 
-def _potential_room(levels: Levels, greedy: int, weight: int, unit: int) -> Fraction:
+def _potential_room(levels: Levels, greedy: int, weight: int, unit: int) -> Any:
     """Return by how much the potential falls beyond what the proof says."""
     after = hardened_step(levels, greedy, weight)
     fall = potential(levels, unit) - potential(after, unit)

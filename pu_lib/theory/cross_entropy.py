@@ -66,7 +66,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Levels = tuple[Fraction, ...]
+Levels = tuple[Any, ...]
+"""Fractions; or `fmpq` of python-flint, which are added in C, where there are many."""
 
 
 # The cycle
@@ -297,7 +298,7 @@ def hardened_step(levels: Levels, greedy: int, weight: Fraction | int) -> Levels
 
     Parameters
     ----------
-    levels : tuple of Fraction
+    levels : tuple of Fraction or of fmpq
         The parameters of one state; no tie for the top.
     greedy : int
         The greedy action.
@@ -306,7 +307,7 @@ def hardened_step(levels: Levels, greedy: int, weight: Fraction | int) -> Levels
 
     Returns
     -------
-    tuple of Fraction
+    tuple of Fraction or of fmpq
         The new parameters, exactly.
     """
     moved, top = list(levels), top_action(levels)
@@ -326,7 +327,7 @@ def hardened_run(
     ----------
     example : CycleExample
         The MDP; its own schedule is not used.
-    levels : sequence of tuple of Fraction
+    levels : sequence of tuple of Fraction or of fmpq
         The first levels of each state.
     schedule : sequence of sequences of Fraction or int
         The weight of each state in each step; 0 where it is not updated.
@@ -338,16 +339,23 @@ def hardened_run(
     """
     table = example.deterministic_values()
     best = [max(v[s] for v in table.values()) for s in range(example.n_states)]
+
+    @cache  # a run comes back to few policies again and again
+    def outlook(policy: tuple[int, ...]) -> tuple[Fraction, list[int]]:
+        """Return the largest distance to the optimum, and the action each state moves towards."""
+        v, towards = table[policy], []
+        for s, top in enumerate(policy):
+            q = action_values(example.rewards[s], example.successors[s], example.discount, v)
+            # The first of tied actions, unless the one on top is among them.
+            towards.append(top if q[top] == max(q) else kernels.greedy(q, len(q)))
+        return max(x - y for x, y in zip(best, v, strict=True)), towards
+
     now, path = list(levels), []
     for weights in [*schedule, [0] * example.n_states]:
         policy = tuple(top_action(row) for row in now)
-        v = table[policy]
-        path.append((policy, max(x - y for x, y in zip(best, v, strict=True))))
-        for s, weight in enumerate(weights):
-            q = action_values(example.rewards[s], example.successors[s], example.discount, v)
-            # The first of tied actions, unless the one on top is among them.
-            greedy = policy[s] if q[policy[s]] == max(q) else kernels.greedy(q, len(q))
-            now[s] = hardened_step(now[s], greedy, weight)
+        gap, towards = outlook(policy)
+        path.append((policy, gap))
+        now = [hardened_step(*each) for each in zip(now, towards, weights, strict=True)]
     return path
 
 
@@ -356,36 +364,36 @@ def reduced_levels(levels: Levels, weight: Fraction | int) -> Levels:
 
     Parameters
     ----------
-    levels : tuple of Fraction
+    levels : tuple of Fraction or of fmpq
         The parameters of one state.
     weight : Fraction or int
         The weight w of its updates.
 
     Returns
     -------
-    tuple of Fraction
+    tuple of Fraction or of fmpq
         The reduced levels, one an action.
     """
     top = top_action(levels)
-    return tuple(Fraction(level) / weight - (a == top) for a, level in enumerate(levels))
+    return tuple(level / weight - (a == top) for a, level in enumerate(levels))
 
 
-def potential(levels: Levels, weight: Fraction | int) -> Fraction:
+def potential(levels: Levels, weight: Fraction | int) -> Any:
     r"""Return :math:`\Psi = \sum_a \kappa_a^2`.
 
     Parameters
     ----------
-    levels : tuple of Fraction
+    levels : tuple of Fraction or of fmpq
         The parameters of one state.
     weight : Fraction or int
         The weight of its updates.
 
     Returns
     -------
-    Fraction
+    Fraction or fmpq
         The potential, at least 0.
     """
-    return sum((kappa**2 for kappa in reduced_levels(levels, weight)), Fraction(0))
+    return sum(kappa**2 for kappa in reduced_levels(levels, weight))
 
 
 def top_action(levels: Levels) -> int:
@@ -393,7 +401,7 @@ def top_action(levels: Levels) -> int:
 
     Parameters
     ----------
-    levels : tuple of Fraction
+    levels : tuple of Fraction or of fmpq
         The parameters of one state.
 
     Returns

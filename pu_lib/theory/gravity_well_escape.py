@@ -158,9 +158,14 @@ def greedy_path(
     ndarray, shape (T,)
         From the start on.
     """
-    chosen = as_update(update)
-    path = chosen.policy(follow(chosen, q, weight, n_steps, parameters(chosen, pi)))
-    own = path[:, int(np.argmax(q))]
+    chosen, best = as_update(update), int(np.argmax(q))
+    theta, chunk = parameters(chosen, pi), 64
+    pieces = [chosen.policy(theta)[best : best + 1]]
+    while n_steps > 0 and not (pieces[-1] >= 0.99).any():
+        path = follow(chosen, q, weight, min(chunk, n_steps), theta)[1:]
+        pieces.append(chosen.policy(path)[:, best])
+        theta, n_steps, chunk = path[-1], n_steps - len(path), 2 * chunk
+    own = np.concatenate(pieces)
     there = np.flatnonzero(own >= 0.99)
     return np.asarray(own[: there[0] + 1] if len(there) else own)
 

@@ -253,17 +253,20 @@ def search_drop(
     Drop
         The decrease, with the policy and the values at which it happens.
     """
-    chosen, size = as_update(update), number("weight", weight, low=0.0)
+    chosen, weight = as_update(update), number("weight", weight, low=0.0)
+    floor = max(-30.0 - 2.0 * weight, -600.0)  # CE decreases most as pi(a_q) -> 0, e^-w and below
     found = [
-        _searched(chosen, n_actions, size, seed + restart, rounds) for restart in range(restarts)
+        _searched(chosen, n_actions, weight, floor, seed + restart, rounds)
+        for restart in range(restarts)
     ]
     return max(found, key=lambda drop: drop.value)
 
 
 @cache
-def _searched(update: Update, n_actions: int, weight: float, seed: int, rounds: int) -> Drop:
-    """Make one of the searches, once a session."""
-    floor = max(-30.0 - 2.0 * weight, -600.0)  # CE decreases most as pi(a_q) -> 0, e^-w and below
+def _searched(
+    update: Update, n_actions: int, weight: float, floor: float, seed: int, rounds: int
+) -> Drop:
+    """Make one of the searches, for logarithms of probabilities down to a floor, once a session."""
 
     def state(x: Floats) -> tuple[Floats, Floats]:
         return unchecked_softmax(floor * x[:n_actions].T ** 3), x[n_actions:].T
