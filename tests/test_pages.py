@@ -119,8 +119,8 @@ STANDS = """window.puStands = 0;
 """When the largest thing on the first screen was painted, or something there moved last."""
 
 SETTLED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 70)))"
-"""What follows from a change of width has happened: a page hears of it when the next frame is drawn,
-and waits for 60 ms whether it goes on changing."""
+"""What follows from a change of width has happened: a page hears of it with its next frame, and
+waits for 60 ms in case it goes on."""
 
 
 class Visit:
