@@ -20,6 +20,9 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --fork-strategy fewest --no-
 help:  ## Show this list
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
 
+# Their processes share the processors as it is: threads would wait for each other, and at full speed.
+book test mutants fuzz: export OPENBLAS_NUM_THREADS := 1
+
 book: $(ENV)/.installed node_modules/.installed  ## Execute every notebook and render the book
 	$(BIN)/python tools/toc.py
 	$(BIN)/python tools/report.py
@@ -103,7 +106,7 @@ MUTANTS ?= --seed 0 --each 8
 HOURS ?= 1
 
 mutants: $(ENV)/.installed  ## Put mistakes into the library, and see whether the tests notice
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/mutants.py $(MUTANTS)
+	$(BIN)/python tools/mutants.py $(MUTANTS)
 
 fuzz: $(ENV)/.installed  ## Pass the library what nobody would, for an hour
 	rm -f _build/fuzz.jsonl
