@@ -2,11 +2,8 @@ r"""The checks of sentences in passing on the updates: the objective, the wall, 
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
-from pu_lib.arrays import Floats
 from pu_lib.domains import random_mdp
 from pu_lib.mdp import FiniteMDP
 from pu_lib.theory.updates import halving_times, truncated_objective
@@ -99,12 +96,6 @@ def check_wall(update: str | Update = "di", share: float = 0.5, n_steps: int = 8
     return judged(worst)
 
 
-@cache  # the controls ask for the same runs again and again
-def _halvings(update: Update, weight: float, n_steps: int) -> Floats:
-    """Return how long each halving of the probability of the worse of two arms takes."""
-    return halving_times(update.policy(follow(update, [1.0, 0.0], weight, n_steps))[:, 1])
-
-
 @check(
     "sec:updates/damping",
     moved={
@@ -143,7 +134,8 @@ def check_damping(
     ours, rows = Worst("the room"), []
     for name, update, steps in (("damped", damped, n_steps), ("cure", cure, n_steps // 100)):
         chosen = as_update(update)
-        times = _halvings(chosen, weight, steps)
+        mass = chosen.policy(follow(chosen, [1.0, 0.0], weight, steps))[:, 1]
+        times = halving_times(mass)
         ratio = float(times[-1] / times[-2])
         room = ratio - 1.9 if name == "damped" else 0.02 - abs(ratio - 1.0)
         ours.add(room, update=chosen.name, ratio=ratio)
