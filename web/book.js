@@ -44,13 +44,6 @@
     unfold();
     reach();
   };
-  // The style sheet lets a long page show before all of it is laid out. Once there is time, the rest
-  // follows, and what the address names is where it will stay.
-  const settle = () => {
-    document.documentElement.classList.add("pu-settled");
-    arrange();
-    document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
-  };
   const later = (action) => {
     let pending;
     return () => {
@@ -58,14 +51,22 @@
       pending = setTimeout(action, 60);
     };
   };
-  window.addEventListener("load", () => {
-    if (location.hash || !window.requestIdleCallback) setTimeout(settle);
-    else requestIdleCallback(settle, { timeout: 2000 });
+  // The style sheet lets a long page show before all of it is laid out. Once there is time, the rest
+  // follows, and what the address names is where it will stay. To measure earlier would lay out
+  // section by section what then is laid out as a whole.
+  const settle = () => {
+    document.documentElement.classList.add("pu-settled");
+    arrange();
+    document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
     new MutationObserver(later(reach)).observe(document.querySelector("main") ?? document.body, {
       childList: true,
       characterData: true,
       subtree: true,
     });
+  };
+  window.addEventListener("load", () => {
+    if (location.hash || !window.requestIdleCallback) setTimeout(settle);
+    else requestIdleCallback(settle, { timeout: 2000 });
   });
   window.addEventListener("beforeprint", () => document.documentElement.classList.add("pu-settled"));
   window.addEventListener("resize", later(arrange));
