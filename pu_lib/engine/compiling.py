@@ -23,11 +23,15 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 # No product is fused with a sum and no sum is reordered: `fastmath` stays off. Arrays belong to
 # the caller for as long as compiled code runs: to count the references to them, which numba does
 # with atomic operations at every use in a group or as a row, makes the loop five times slower.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+# What C would call is not made, nor what Python would call for a function that is compiled into
+# others only: a tenth of the time it takes to compile the loop.
+_OPTIONS: dict[str, Any] = {
+    "nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True,
+}  # fmt: skip
 
 _ALLOCATING = {**_OPTIONS, "_nrt": True}
 
-INLINED: Any = {"forceinline": True, **_OPTIONS}
+INLINED: Any = {"forceinline": True, "no_cpython_wrapper": True, **_OPTIONS}
 """How a function is compiled into those that call it."""
 
 inlined = cast(Callable[[_F], _F], numba.njit(**INLINED))
