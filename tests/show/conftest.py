@@ -26,6 +26,8 @@ const model = {
 };
 render({ model, el: document.getElementById("box") });
 </script>"""
+DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""The first frame, in which a figure gets to know its width, and the one that shows it."""
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +67,7 @@ def opened(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Page]]:
         tab.emulate_media(reduced_motion=reduced_motion)
         tab.goto(file.as_uri())
         tab.wait_for_selector(".pu-live-words:not(:empty)")
-        tab.wait_for_timeout(100)
+        tab.evaluate(DRAWN)
         return tab
 
     for event, act in heard.items():

@@ -156,9 +156,11 @@ function playback(time, end, seconds, show, words) {
     play.textContent = now >= end() ? "Play again" : "Play";
   }
   function move(t) {
+    const [before, step] = [now, t].map(Math.floor);
     now = t;
-    time.set(Math.floor(t));
-    show(Math.floor(t));
+    if (step === before) return; // several frames look alike where there are few steps
+    time.set(step);
+    show(step);
   }
   // what was not played is printed at its end
   const unplayed = (t) => {
