@@ -97,11 +97,12 @@ class DeterministicMDP:
         # The last column stands for the end, which index -1 reaches; it stays zero.
         v = np.zeros((*batch, n_states + 1))
         first = np.arange(0, v.size, n_states + 1).reshape(*batch, 1, 1)
-        places = first + self.successors % (n_states + 1)
-        rewards = np.where(self.real, self.rewards, -np.inf)
-        discount = np.asarray(self.discount)[..., None, None]
+        # The axis of actions stands first: to compare whole arrays is quicker than rows of three.
+        places = np.moveaxis(first + self.successors % (n_states + 1), -1, 0)
+        rewards = np.moveaxis(np.where(self.real, self.rewards, -np.inf), -1, 0)
+        discount = np.asarray(self.discount)[..., None]
         for _ in range(sweeps):
-            v[..., :-1] = (rewards + discount * v.take(places)).max(axis=-1)
+            v[..., :-1] = (rewards + discount * v.take(places)).max(axis=0)
         return v[..., :-1]
 
 
