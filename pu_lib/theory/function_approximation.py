@@ -44,7 +44,6 @@ import numpy as np
 from autograd import make_vjp, value_and_grad
 from autograd.extend import defvjp, primitive
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
 
 from pu_lib import kernels
 from pu_lib.domains import chain
@@ -515,6 +514,8 @@ def best_linear(task: Task, escort: bool = True, restarts: int = 20, seed: int =
     float
         A lower bound of the best performance: 0 is the uniform policy, 1 the optimum.
     """
+    from scipy.optimize import minimize  # slow, and few who import this module come here
+
     model, mdp = linear(task.features, task.mdp.n_actions), task.mdp
     chances = mdp.initial[:, np.newaxis] * mdp.rewards
 

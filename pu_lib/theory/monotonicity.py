@@ -48,7 +48,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, differential_evolution, minimize_scalar
 
 from pu_lib.arrays import number
 from pu_lib.domains import random_mdp
@@ -187,6 +186,7 @@ def _largest(exponent: Callable[[Floats], Floats]) -> float:
     A grid, then a bracketed search, in the logarithm of 1 - x: the maximum is as near to x = 1 as
     exp(-w / 2). For x < 1/2 the fraction is smaller than at 1 - x.
     """
+    from scipy.optimize import minimize_scalar  # slow, and few importers come here
 
     def loss(log_rest: Floats) -> Floats:
         rest = np.exp(log_rest)
@@ -267,6 +267,7 @@ def _searched(
     update: Update, n_actions: int, weight: float, floor: float, seed: int, rounds: int
 ) -> Drop:
     """Make one of the searches, for logarithms of probabilities down to a floor, once a session."""
+    from scipy.optimize import Bounds, differential_evolution  # slow, as above
 
     def state(x: Floats) -> tuple[Floats, Floats]:
         return unchecked_softmax(floor * x[:n_actions].T ** 3), x[n_actions:].T

@@ -135,7 +135,11 @@ class Counterexample(Live):
     top = traitlets.Float(10.0, min=0.0, max=20.0).tag(sync=True)
     eta = traitlets.Enum(SIZES, 1.0).tag(sync=True)
     sizes = traitlets.List(list(SIZES), read_only=True).tag(sync=True)
-    worst = traitlets.List([worst_drop_three(w) for w in SIZES], read_only=True).tag(sync=True)
+    worst = traitlets.List(traitlets.Float(), read_only=True).tag(sync=True)
+
+    @traitlets.default("worst")
+    def _worst(self) -> list[float]:
+        return [worst_drop_three(w) for w in self.SIZES]
 
 
 def _plain(example: CycleExample) -> dict[str, Any]:
