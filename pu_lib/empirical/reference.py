@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,7 @@ def exponential(x: float) -> float:
     return math.ldexp(polynomial * _root_power(n % 64), n // 64)
 
 
+@cache
 def _root_power(j: int) -> float:
     """Return 2^(j/64) as a product of repeated square roots of 2."""
     power, root = 1.0, 2.0
@@ -386,7 +388,7 @@ def run_reference(
     uniform = [1.0 / A] * A
     policy = [list(uniform) for _ in range(S)]
     visits = np.zeros((S, A), dtype=int)
-    branching = _branching(mdp)
+    branching, successors = _branching(mdp), _successors(mdp)
     control, length, next_check = "jekyll", 0, first_gap
     factor_sum = 0.0
     s = _first_state(mdp, stream)
@@ -395,7 +397,8 @@ def run_reference(
         # Act, and remember
         u = stream.uniform()
         a = _index(u, policy[s]) if control == "jekyll" else _greedy_action(run.hyde[s], u)
-        step = _transition(mdp, s, a, branching, stream)
+        possible = successors[s][a]  # processes without chance draw nothing
+        step = _transition(possible, stream) if branching > 1 else possible[0][1]
         run.buffers[control].append(step)
         visits[s, a] += 1
 
@@ -484,15 +487,24 @@ def _branching(mdp: FiniteMDP) -> int:
     return int(np.count_nonzero(mdp.transitions, axis=2).max())
 
 
-def _transition(mdp: FiniteMDP, s: int, a: int, branching: int, stream: Stream) -> Transition:
-    """Draw the successor of (s, a); processes without chance draw nothing."""
-    probabilities = mdp.transitions[s, a]
-    reached = np.flatnonzero(probabilities)
-    k = stream.choose(float(p) for p in probabilities[reached]) if branching > 1 else 0
-    after = int(reached[k])
-    table = mdp.transition_rewards
-    reward = float(mdp.rewards[s, a] if table is None else table[s, a, after])
-    return Transition(s, a, reward, after)
+def _successors(mdp: FiniteMDP) -> list[list[list[tuple[float, Transition]]]]:
+    """Return, for each state and action, the transitions that can follow with their chances."""
+    shares, table = mdp.transitions, mdp.transition_rewards
+    expected = np.broadcast_to(mdp.rewards[:, :, np.newaxis], shares.shape)
+    paid = expected if table is None else table
+
+    def following(s: int, a: int) -> list[tuple[float, Transition]]:
+        return [
+            (float(shares[s, a, after]), Transition(s, a, float(paid[s, a, after]), int(after)))
+            for after in np.flatnonzero(shares[s, a])
+        ]
+
+    return [[following(s, a) for a in range(mdp.n_actions)] for s in range(mdp.n_states)]
+
+
+def _transition(possible: list[tuple[float, Transition]], stream: Stream) -> Transition:
+    """Draw one of the transitions."""
+    return possible[stream.choose(chance for chance, _ in possible)][1]
 
 
 def _from_model(
