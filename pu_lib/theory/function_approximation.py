@@ -623,13 +623,13 @@ def exact_step(update: str | Update, z: Rationals, q: Rationals, weight: Any) ->
     return moved
 
 
-def reversal_paths(n: int, eta: float, total: int = 60) -> dict[str, Floats]:
+def reversal_paths(n: ArrayLike, eta: float, total: int = 60) -> dict[str, Floats]:
     """Return the probability of action 1 when the better action changes after n updates.
 
     Parameters
     ----------
-    n : int
-        Updates with q = (1, 0) before q = (0, 1).
+    n : array_like of int, shape (...)
+        Updates with q = (1, 0) before q = (0, 1); each has a path of its own.
     eta : float
         The weight.
     total : int
@@ -637,12 +637,13 @@ def reversal_paths(n: int, eta: float, total: int = 60) -> dict[str, Floats]:
 
     Returns
     -------
-    dict of str to ndarray, shape (total + 1,)
+    dict of str to ndarray, shape (total + 1, ...)
         For sparsemax (its scores start at the uniform policy), `di` and `mce`.
     """
-    q = np.where(np.arange(total)[:, np.newaxis] < n, [1.0, 0.0], [0.0, 1.0])
+    ns = np.asarray(n)[..., np.newaxis]
+    q = np.stack([np.where(t < ns, [1.0, 0.0], [0.0, 1.0]) for t in range(total)])
     paths = {}
     for update in (SPARSEMAX, as_update("di"), as_update("mce")):
-        start = update.parameters([0.5, 0.5])
-        paths[update.name] = update.policy(follow(update, q, eta, total, start))[:, 0]
+        start = update.parameters(np.full(q.shape[1:], 0.5))
+        paths[update.name] = update.policy(follow(update, q, eta, total, start))[..., 0]
     return paths

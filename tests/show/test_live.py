@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -232,11 +233,11 @@ def test_the_counterexample_is_that_of_the_library(live: Call, name: str, eta: f
 
 @pytest.mark.parametrize("eta", AtTheWall.SIZES)
 def test_what_happens_at_the_wall_is_that_of_the_library(live: Call, eta: float) -> None:
-    lengths = range(1, 41)
-    expected = [reversal_paths(n, eta, 80) for n in lengths]
+    lengths = list(range(1, 41))
+    expected = reversal_paths(lengths, eta, 80)
     for name in ("sparsemax", "di", "mce"):
         found = live([["reversal", name, n, eta, 80] for n in lengths])
-        np.testing.assert_allclose(found, [paths[name] for paths in expected], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found, expected[name].T, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("place", FittedDirect.place.values)
@@ -313,13 +314,12 @@ def test_sampled_runs_are_steps_of_the_library(live: Call, name: str, noise: flo
         [["lawOf", noise], ["sampledLaw", name, noise, shown.power, 200, 5, 7]]
     )
     np.testing.assert_allclose([row[1] for row in outcomes], law.outcomes, rtol=1e-15)
-    draws, mean = mulberry(7), np.zeros(201)
-    for _ in range(5):
-        theta = update.initial(1, 2)[0]
-        for t in range(201):
-            mean[t] += update.policy(theta)[1] / 5
-            values = law.outcomes[0 if next(draws) < law.probabilities[0] else 1]
-            theta = update.step(theta, values, (t + 1.0) ** -shown.power)
+    draws = np.array(list(islice(mulberry(7), 5 * 201))).reshape(5, 201)  # a run after the other
+    theta, mean = np.tile(update.initial(1, 2), (5, 1)), np.zeros(201)
+    for t in range(201):
+        mean[t] = update.policy(theta)[:, 1].mean()
+        values = law.outcomes[np.where(draws[:, t] < law.probabilities[0], 0, 1)]
+        theta = update.step(theta, values, (t + 1.0) ** -shown.power)
     np.testing.assert_allclose(found, mean, atol=1e-11)
 
 
