@@ -132,7 +132,8 @@ def test_the_same_run_in_256_bits(options, domain, eta, depth, many_digits):
 
 
 def softmax(theta):
-    weights = [(x - max(theta)).exp() for x in theta]
+    top = max(theta)
+    weights = [(x - top).exp() for x in theta]
     total = sum(weights, arb(0))
     return [x / total for x in weights]
 
@@ -157,12 +158,14 @@ def best_of(q):
 
 
 def ce(pi, q, w):
-    return [w * ((a == best_of(q)) - p) for a, p in enumerate(pi)]
+    best = best_of(q)
+    return [w * ((a == best) - p) for a, p in enumerate(pi)]
 
 
 def mce(pi, q, w):
-    gain = w * sum((p for a, p in enumerate(pi) if a != best_of(q)), arb(0))
-    return [gain if a == best_of(q) else -gain / (len(pi) - 1) for a in range(len(pi))]
+    best = best_of(q)
+    gain = w * sum((p for a, p in enumerate(pi) if a != best), arb(0))
+    return [gain if a == best else -gain / (len(pi) - 1) for a in range(len(pi))]
 
 
 def di(theta, _, q, weight, __):
