@@ -24,6 +24,8 @@ from pu_lib.kernels import KERNELS
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import UPDATES
 
+is_due = rows._is_due
+
 
 def double(theta, pi, q, best, weight, n_actions):
     """A kernel that the library does not have."""
@@ -40,6 +42,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(arithmetic, "_bits", lambda x: np.float64(x).view(np.int64))
     monkeypatch.setattr(arithmetic, "_float", lambda n: float(np.int64(n).view(np.float64)))
     monkeypatch.setattr(rows, "exponentials", lambda xs: tuple(map(each, xs)))
+    monkeypatch.setattr(rows, "_is_due", lambda *arguments: True)
     monkeypatch.setattr(rows, "_kernels", list(KERNELS))
     with np.errstate(over="ignore"):  # 64 bits of a random stream
         yield
@@ -139,6 +142,17 @@ def test_rescaling_keeps_what_a_parameter_stands_for():
     theta, exponent = np.array([[2.0**-100]]), np.array([[1]])
     rows.rescale(theta, exponent, 0, (0,))
     assert (theta.tolist(), exponent.tolist()) == ([[2.0**-356]], [[0]])
+
+
+def test_rescaling_is_due_where_a_parameter_has_left_its_bounds():
+    due = compiling.fresh(lambda theta, exponent: is_due(theta, exponent, 0, (0, 0, 0)))
+    inside = [(2.0**-480, 0), (-(2.0**-480), 1), (1.0, 0), (np.nextafter(2.0**-120, 0.0), 1)]
+    outside = [(np.nextafter(2.0**-480, 0.0), 0), (2.0**-120, 1), (-1.0, 2)]
+    for size, e in inside + outside:
+        for place in range(3):
+            theta, exponent = np.ones((1, 3)), np.zeros((1, 3), np.int64)
+            theta[0, place], exponent[0, place] = size, e
+            assert due(theta, exponent) == ((size, e) in outside)
 
 
 # Linear systems and values

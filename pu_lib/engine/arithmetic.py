@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pu_lib.engine.compiling import compiled
 
-__all__ = ["LOWEST", "exponential", "exponentials", "logarithm", "uniform"]
+__all__ = ["LOWEST", "exponential", "exponentials", "logarithm", "uniform", "vector"]
 
 _llvm: Any = cgutils
 _R11, _R17, _R19, _R23, _R41, _R45 = (np.uint64(n) for n in (11, 17, 19, 23, 41, 45))
@@ -101,6 +101,27 @@ def exponential(x: float) -> float:
     return value * _float(_POWERS[n & 63] + (n << 46))
 
 
+def vector(builder: Any, entries: Any) -> Any:
+    """Generate a vector of the processor.
+
+    Parameters
+    ----------
+    builder : llvmlite.ir.IRBuilder
+        Where code is generated.
+    entries : sequence of llvmlite.ir.Value
+        Numbers of one type.
+
+    Returns
+    -------
+    llvmlite.ir.Value
+        The vector of them.
+    """
+    found = ir.VectorType(entries[0].type, len(entries))(ir.Undefined)
+    for k, entry in enumerate(entries):
+        found = builder.insert_element(found, entry, ir.IntType(32)(k))
+    return found
+
+
 def _side_by_side(typing: Any, xs: Any) -> Any:
     """Type and generate `exponentials`: the steps of `exponential` on a vector of the processor."""
 
@@ -111,9 +132,7 @@ def _side_by_side(typing: Any, xs: Any) -> Any:
         def each(value: float, kind: Any = floats) -> Any:
             return ir.Constant(kind, [value] * xs.count)
 
-        x = floats(ir.Undefined)
-        for k, entry in enumerate(_llvm.unpack_tuple(builder, arguments[0])):
-            x = builder.insert_element(x, entry, ir.IntType(32)(k))
+        x = vector(builder, _llvm.unpack_tuple(builder, arguments[0]))
         low = builder.fcmp_ordered("<", x, each(LOWEST))
         x = builder.select(low, each(LOWEST), x)
         rounded = add(multiply(x, each(_PER_STEP)), each(_ROUND))
@@ -130,13 +149,11 @@ def _side_by_side(typing: Any, xs: Any) -> Any:
         table = _llvm.global_constant(
             builder.module, "binary_powers", ir.Constant(kind, _POWERS.tolist())
         )
-        powers = integers(ir.Undefined)
+        looked_up = []
         for k in range(xs.count):
-            lane = ir.IntType(32)(k)
-            place = builder.extract_element(places, lane)
-            entry = builder.load(_llvm.gep_inbounds(builder, table, 0, place))
-            powers = builder.insert_element(powers, entry, lane)
-        scale = builder.add(powers, builder.shl(n, each(46, integers)))
+            place = builder.extract_element(places, ir.IntType(32)(k))
+            looked_up.append(builder.load(_llvm.gep_inbounds(builder, table, 0, place)))
+        scale = builder.add(vector(builder, looked_up), builder.shl(n, each(46, integers)))
         value = multiply(value, builder.bitcast(scale, floats))
         found = [builder.extract_element(value, ir.IntType(32)(k)) for k in range(xs.count)]
         return context.make_tuple(builder, signature.return_type, found)

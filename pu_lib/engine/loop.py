@@ -261,6 +261,8 @@ def run(
     for rows in (theta, pi, running, q, hyde):
         if rows.shape[1] != A:
             raise ValueError("memory: not for this number of actions.")
+    if len(tokens.scaled) > 0 and exponent.shape[1] != A:
+        raise ValueError("memory: not for this number of actions.")
     if cumulative.shape[1] != K:
         raise ValueError("process: not for this number of successors.")
     explores = schedules.epsilon_c > 0.0 or schedules.off_c > 0.0
@@ -492,9 +494,10 @@ def _improve(
         best = nth_best(q, x, best, np.int64(u * n_best), actions)
     if n_best == 1 or ties != 2:
         advance(tokens.update, theta[x], pi[x], q[x], best, weight, actions)
-        if len(tokens.scaled) > 0:
-            rescale(theta, exponent, x, actions)
         set_policy(theta, pi, x, tokens.policy, actions)
+        # Afterwards, and then once more: what is hardly ever due need not be waited for.
+        if len(tokens.scaled) > 0 and rescale(theta, exponent, x, actions):
+            set_policy(theta, pi, x, tokens.policy, actions)
     return stream
 
 

@@ -17,10 +17,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numba
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from pu_lib.engine.arithmetic import LOWEST, exponential, exponentials
+from pu_lib.engine.arithmetic import LOWEST, exponential, exponentials, vector
 from pu_lib.engine.compiling import INLINED, compiled
 from pu_lib.kernels import GREEDY, KERNELS, Kernel, choose
 
@@ -42,6 +44,8 @@ __all__ = [
 ]
 
 Token = tuple[int, ...]
+
+_llvm: Any = cgutils
 
 _kernels: list[Kernel] = list(KERNELS)
 _MAX_UNROLLED = 8
@@ -232,8 +236,44 @@ def _escort(theta: Any, pi: Any, s: Any, actions: Any) -> None:
         pi[s, a] = theta[s, a] * theta[s, a] * scale
 
 
+def _test(typing: Any, theta: Any, exponent: Any, s: Any, actions: Any) -> Any:
+    """Type and generate whether `rescale` has anything to do: a test of a vector of the processor.
+
+    One branch that is hardly ever taken costs less than one an action.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def row(which: int) -> Any:
+            kind = signature.args[which]
+            array = context.make_array(kind)(context, builder, arguments[which])
+            entries = []
+            for a in range(actions.count):
+                place = [arguments[2], ir.IntType(64)(a)]
+                pointer = _llvm.get_item_pointer(context, builder, kind, array, place)
+                entries.append(builder.load(pointer))
+            return vector(builder, entries)
+
+        def each(value: float, kind: Any) -> Any:
+            return ir.Constant(kind, [value] * actions.count)
+
+        mantissas, exponents = row(0), row(1)
+        floats, integers = mantissas.type, exponents.type
+        sizes = builder.and_(builder.bitcast(mantissas, integers), each((1 << 63) - 1, integers))
+        sizes = builder.bitcast(sizes, floats)
+        low = builder.fcmp_ordered("<", sizes, each(_LOWEST, floats))
+        high = builder.fcmp_ordered(">=", sizes, each(_HIGHEST, floats))
+        high = builder.and_(high, builder.icmp_signed(">", exponents, each(0, integers)))
+        mask = ir.IntType(actions.count)
+        return builder.icmp_signed("!=", builder.bitcast(builder.or_(low, high), mask), mask(0))
+
+    return types.boolean(theta, exponent, s, actions), generate
+
+
+_is_due: Any = intrinsic(_test)
+
+
 @compiled
-def rescale(theta: Any, exponent: Any, s: Any, actions: Any) -> None:
+def rescale(theta: Any, exponent: Any, s: Any, actions: Any) -> bool:
     r"""Keep the parameters of state s, which a step has multiplied, clear of the smallest floats.
 
     A parameter is :math:`m\,2^{-256e}` with a float m and an integer e, which is 0 until the
@@ -252,14 +292,14 @@ def rescale(theta: Any, exponent: Any, s: Any, actions: Any) -> None:
         The state.
     actions : tuple of int
         The token of the number of actions.
+
+    Returns
+    -------
+    bool
+        Whether a parameter may have been multiplied, so that the policy has to be set again.
     """
-    # All at once first: one branch that is hardly ever taken costs less than one an action.
-    least, most = abs(theta[s, 0]), 0.0
-    for a in range(len(actions)):
-        size = abs(theta[s, a])
-        least = min(least, size)
-        most = max(most, choose(exponent[s, a] > 0, size, 0.0))
-    if (least < _LOWEST) | (most >= _HIGHEST):
+    due: bool = _is_due(theta, exponent, s, actions)
+    if due:
         for a in range(len(actions)):
             size = abs(theta[s, a])
             if 0.0 < size < _LOWEST:
@@ -268,6 +308,7 @@ def rescale(theta: Any, exponent: Any, s: Any, actions: Any) -> None:
             elif size >= _HIGHEST and exponent[s, a] > 0:
                 theta[s, a] *= _DOWN
                 exponent[s, a] -= 1
+    return due
 
 
 @compiled
