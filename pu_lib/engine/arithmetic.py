@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pu_lib.engine.compiling import compiled
 
-__all__ = ["LOWEST", "exponential", "exponentials", "logarithm", "uniform", "vector"]
+__all__ = ["LOWEST", "exponential", "exponentials", "logarithm", "uniform", "vector", "whole"]
 
 _llvm: Any = cgutils
 _R11, _R17, _R19, _R23, _R41, _R45 = (np.uint64(n) for n in (11, 17, 19, 23, 41, 45))
@@ -62,6 +62,7 @@ _ROUND = 6755399441055744.0
 LOWEST = -708.0
 """Exponentials are those of this number where they would be less."""
 _BIAS = 1023 << 52
+_WHOLE = 1075 << 52  # the bits of 2^52
 # 64 / ln 2, and ln 2 / 64 in two parts, the first short enough for exact products.
 _PER_STEP = 92.33248261689366
 _STEP_HIGH, _STEP_LOW = 0.010830424695996044, 2.5310172166650877e-13
@@ -180,6 +181,16 @@ def exponentials(xs: tuple[float, ...]) -> tuple[float, ...]:
     """
     found: tuple[float, ...] = _exponentials(xs)
     return found
+
+
+@compiled
+def whole(n: int) -> float:
+    """Return an integer from 0 to 2^52 - 1 as a float.
+
+    The instruction of x86-64 that does this writes half a register, and waits for what was computed
+    in it before.
+    """
+    return _float(n | _WHOLE) - 2.0**52
 
 
 @compiled

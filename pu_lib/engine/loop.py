@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.engine.arithmetic import logarithm, uniform
+from pu_lib.engine.arithmetic import logarithm, uniform, whole
 from pu_lib.engine.compiling import compiled, fresh, inlined
 from pu_lib.engine.rows import advance, greedy, nth_best, rescale, set_policy
 from pu_lib.engine.values import passes, performance
@@ -414,7 +414,7 @@ def _replay(
     from_hyde = False
     if explores:
         u, stream = uniform(stream)
-        share = _schedule(schedules.off_c, schedules.off_alpha, np.float64(t))
+        share = _schedule(schedules.off_c, schedules.off_alpha, whole(t))
         from_hyde = n_hyde > 0 and u < share
     u, stream = uniform(stream)
     # Which buffer it is cannot be predicted, and a branch that is predicted wrongly costs as much
@@ -531,7 +531,7 @@ def _schedule(c: float, alpha: float, t: Any) -> Any:
 
 @compiled
 def _epsilon(schedules: Any, t: Any) -> Any:
-    return _schedule(schedules.epsilon_c, schedules.epsilon_alpha, np.float64(t))
+    return _schedule(schedules.epsilon_c, schedules.epsilon_alpha, whole(t))
 
 
 @compiled
