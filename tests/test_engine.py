@@ -20,7 +20,7 @@ from pu_lib.empirical import problem as problems
 from pu_lib.empirical import reference
 from pu_lib.empirical.options import PRESETS, SCHEMES, Schedule, Scheme
 from pu_lib.engine import arithmetic, compiling, exact, loop, rows, values
-from pu_lib.kernels import KERNELS
+from pu_lib.kernels import KERNELS, pg_es
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import UPDATES
 
@@ -153,6 +153,16 @@ def test_rescaling_is_due_where_a_parameter_has_left_its_bounds():
             theta, exponent = np.ones((1, 3)), np.zeros((1, 3), np.int64)
             theta[0, place], exponent[0, place] = size, e
             assert due(theta, exponent) == ((size, e) in outside)
+
+
+def test_the_policy_after_a_step_is_that_of_the_rescaled_parameters():
+    theta, exponent = np.array([[1.0, 2.0**-481]]), np.zeros((1, 2), np.int64)
+    pi, q = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0]])
+    escort, scaled = rows.policy_token("escort"), rows.scaled_token(True)
+    tokens = loop.Tokens((0, 0), (0,), rows.token(pg_es), escort, rows.ties_token("first"), scaled)
+    loop._improve(0, 0.0, theta, exponent, pi, q, tokens, None)
+    assert theta.tolist() == [[1.0, 2.0**-225]]
+    assert pi.tolist() == [[1.0, 2.0**-450]]
 
 
 # Linear systems and values
@@ -395,7 +405,7 @@ def test_the_largest_drop_of_a_value_in_either_half(monkeypatch):
 
 
 def test_compiled_code_changes_no_result_for_speed_and_owns_no_array():
-    plainly = {"nogil": True, "error_model": "numpy", "_nrt": False}
+    plainly = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
     assert plainly == compiling._OPTIONS
     assert {**plainly, "_nrt": True} == compiling._ALLOCATING
 
