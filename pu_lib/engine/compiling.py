@@ -35,7 +35,7 @@ INLINED: Any = {"forceinline": True, "no_cpython_wrapper": True, **_OPTIONS}
 """How a function is compiled into those that call it."""
 
 inlined = cast(Callable[[_F], _F], numba.njit(**INLINED))
-"""Compile a function into those that call it, whatever its size."""
+"""Compile a function into those that call it, whatever its size; Python must not call it."""
 
 fresh = cast(Callable[[_F], _F], numba.njit(**_OPTIONS))
 """Compile a function in memory: it calls what may change from one session to the next."""
