@@ -388,7 +388,8 @@ def run_reference(
     uniform = [1.0 / A] * A
     policy = [list(uniform) for _ in range(S)]
     visits = np.zeros((S, A), dtype=int)
-    branching, successors = _branching(mdp), _successors(mdp)
+    successors = _successors(mdp)
+    branching = max(len(possible) for pairs in successors for possible in pairs)
     control, length, next_check = "jekyll", 0, first_gap
     factor_sum = 0.0
     s = _first_state(mdp, stream)
@@ -481,10 +482,6 @@ def _first_state(mdp: FiniteMDP, stream: Stream) -> int:
     if len(possible) == 1:
         return int(possible[0])
     return int(possible[stream.choose(float(p) for p in mdp.initial[possible])])
-
-
-def _branching(mdp: FiniteMDP) -> int:
-    return int(np.count_nonzero(mdp.transitions, axis=2).max())
 
 
 def _successors(mdp: FiniteMDP) -> list[list[list[tuple[float, Transition]]]]:
