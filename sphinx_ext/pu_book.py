@@ -7,6 +7,8 @@ Each function below is one such wish:
   again instead of passing.
 - `copy_assets`: the typefaces and the widgets' front end come from ``node_modules``; no page asks
   another host for anything.
+- `leave_tab_stops`: the theme measures whatever might scroll, whenever anything changes.
+  ``web/book.js`` does it once a page stands, and where the width or the content has changed.
 - `drop_scripts`: Jupyter Book's live-code extension names a host in every page, and Sphinx has
   each page typeset its formulas, which `pu_formulas` has done.
 - `let_one_page_hold_all`, `gather_widgets`: the PDF is printed from one page with all chapters.
@@ -63,6 +65,9 @@ ASSETS = {
 }
 """Files, folders and patterns of ``node_modules``, and where in ``_static/vendor`` they go."""
 
+MIGHT_SCROLL = re.compile(r'document\.querySelectorAll\(\["pre",[^]]+\]\.join\(", "\)\)')
+"""What the theme asks for before it measures."""
+
 KINDS = ("theorem", "proposition", "lemma", "corollary", "remark", "conjecture", "definition")
 """A title that begins with one of these says what its box is."""
 
@@ -102,6 +107,17 @@ def copy_assets(app: Sphinx, exception: Exception | None) -> None:
                 shutil.copy2(source, target)
     nbextensions = Path(sysconfig.get_path("data")) / "share" / "jupyter" / "nbextensions"
     shutil.copy2(nbextensions / "anywidget" / "index.js", vendor / "anywidget.js")
+
+
+def leave_tab_stops(app: Sphinx, exception: Exception | None) -> None:
+    """Let the theme's script find no box that might scroll.
+
+    It would lay out section by section what the style sheet keeps for later, and do so again after
+    each change: a second and a half of the ledger's page.
+    """
+    script = Path(app.outdir) / "_static" / "scripts" / "pydata-sphinx-theme.js"
+    if exception is None and script.exists():
+        script.write_text(MIGHT_SCROLL.sub("[]", script.read_text("utf-8")), "utf-8")
 
 
 def drop_scripts(app: Sphinx) -> None:
@@ -412,6 +428,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-page-context", offer_narrow_pictures)
     app.connect("html-page-context", preview, priority=900)
     app.connect("build-finished", copy_assets)
+    app.connect("build-finished", leave_tab_stops)
     app.connect("build-finished", unpack_pictures)
     app.connect("build-finished", forget_after_warnings, priority=900)
     app.connect("build-finished", leave_all_behind, priority=950)

@@ -210,15 +210,12 @@ def test_page_from_disk(book: Path, tab: Page, name: str) -> None:
     COUNTS["pages"] += 1
     COUNTS["formulas"] += page.locator("mjx-container").count()
     COUNTS["widgets"] += page.locator(".widget-subarea").count()
-    _check_mathematics(visit)
+    _check_text(visit)
     page.evaluate(WITHOUT_GLYPHS)
-    _check_accessibility(visit, name, "light")
-    page.evaluate("document.documentElement.dataset.theme = 'dark'")
-    _check_accessibility(visit, name, "dark")
-    page.evaluate("document.documentElement.dataset.theme = 'light'")
+    _check_accessibility(visit, name)
     _move_sliders(visit)
     with _unseen(page):
-        page.evaluate(WITH_GLYPHS)
+        page.evaluate(AS_IT_WAS)
         page.set_viewport_size({"width": 390, "height": 800})
     _check_width(visit, 390)
     _check_figures(visit)
@@ -292,7 +289,7 @@ OF_EACH_KIND = ["book/index", "book/domino", "book/empirical", "genindex"]
 def test_page_over_http(server: str, tab: Page, name: str) -> None:
     """From disk less is allowed than by http: what works there needs one look of each kind here."""
     visit = Visit(tab, f"{server}{name}.html", server)
-    _check_mathematics(visit)
+    _check_text(visit)
     visit.close()
 
 
@@ -317,7 +314,7 @@ def test_search_finds_a_theorem_by_its_number(
 
 def test_the_ledger_shows_what_is_asked_for(server: str, tab: Page) -> None:
     visit = Visit(tab, f"{server}book/claims.html?status=open", server)
-    _check_mathematics(visit)
+    _check_text(visit)
     shown = visit.page.locator("table.ledger tr[data-status]:not([hidden])")
     scope, status = (
         visit.page.locator(f".pu-ledger-filter [name={k}]") for k in ("scope", "status")
@@ -334,11 +331,13 @@ def test_the_ledger_shows_what_is_asked_for(server: str, tab: Page) -> None:
     visit.close()
 
 
-def _check_mathematics(visit: Visit) -> None:
+def _check_text(visit: Visit) -> None:
     for text in visit.page.evaluate(UNTYPESET):
         visit.fault(f"not typeset: {text}")
     for text in visit.page.evaluate(STRAY):
         visit.fault(f"a dollar sign that delimits nothing: {text}")
+    if visit.page.locator("main :is(pre, .output)[tabindex='-1']").count():
+        visit.fault("the theme's script looks for what scrolls: see `leave_tab_stops`")
 
 
 CUT = """() => [...document.querySelectorAll('main mjx-container:not([display], .pu-long)')]
@@ -463,24 +462,26 @@ def _check_width(visit: Visit, width: int) -> None:
 # the same in kind everywhere: axe finds nothing in them, and takes many times as long. The words
 # that are read out in their place stay where they are.
 WITHOUT_GLYPHS = """() => {
-  const swap = (selector, make) => [...document.querySelectorAll(selector)].map((box) => {
-    const other = make(box);
+  window.puAway = [];
+  window.puSwap = (box, other) => {
     box.replaceWith(other);
-    return [box, other];
-  });
-  window.puGlyphs = [
-    ...swap('mjx-math[aria-hidden=true]', () => new Comment()),
-    ...swap('mjx-assistive-mml > math', (box) => new Text(box.textContent)),
-  ];
+    window.puAway.push([box, other]);
+  };
+  const swap = (selector, make) =>
+    document.querySelectorAll(selector).forEach((box) => window.puSwap(box, make(box)));
+  swap('mjx-math[aria-hidden=true]', () => new Comment());
+  swap('mjx-assistive-mml > math', (box) => new Text(box.textContent));
 }"""
 
-WITH_GLYPHS = """() => {
-  for (const [box, other] of window.puGlyphs) other.replaceWith(box);
+AS_IT_WAS = """() => {
+  for (const [box, other] of window.puAway.reverse()) other.replaceWith(box);
 }"""
 
 
-# Contrast is the dearest rule by far, and a page repeats few combinations of colours often: of the
-# texts that look alike on the same ground only the first is measured.
+# Colours are the dearest by far: axe measures every box of the page for them. A page repeats few
+# combinations of colours often: of the texts that look alike on the same ground, in one mode or the
+# other, only the first is looked at. All else is gone by then but what may lie above or below, and
+# the figures, whose sliders are moved next.
 KINDS = """() => {
   const grounds = new Map();
   const ground = (box) => {
@@ -494,51 +495,111 @@ KINDS = """() => {
   };
   const speaks = (box) => box.matches('input, select, textarea')
     || [...box.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+  const beside = (box) => {
+    if (!box.matches('a')) return '';
+    const text = box.parentElement;
+    return [text.tagName, getComputedStyle(text).color, text.innerText !== box.innerText].join();
+  };
   const seen = new Set();
   for (const box of document.body.querySelectorAll('*')) {
-    box.removeAttribute('data-pu-kind');
     if (!speaks(box) || !box.checkVisibility({opacityProperty: true, visibilityProperty: true}))
       continue;
     const {color, fontSize, fontWeight, textShadow} = getComputedStyle(box);
-    const kind = [box.tagName, color, fontSize, fontWeight, textShadow, ground(box)].join();
+    const kind = [box.tagName, color, fontSize, fontWeight, textShadow, ground(box), beside(box)]
+      .join();
     if (!seen.has(kind)) box.setAttribute('data-pu-kind', '');
     seen.add(kind);
   }
 }"""
 
-EVERYTHING = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
-CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
+WITHOUT_TWINS = """() => {
+  const above = (box) => ['absolute', 'fixed', 'sticky'].includes(getComputedStyle(box).position)
+    && !box.matches('mjx-assistive-mml');
+  for (const box of document.body.querySelectorAll('*'))
+    if (box.matches('[data-pu-kind], .widget-subarea, style, link') || above(box))
+      for (let each = box; each && !each.dataset.puStays; each = each.parentElement)
+        each.dataset.puStays = 'yes';
+  const prune = (box) => [...box.children].forEach((child) => {
+    if (!child.dataset.puStays) window.puSwap(child, new Comment());
+    else if (!child.matches('.widget-subarea')) prune(child);
+  });
+  prune(document.body);
+}"""
+
+COLOURS = ["color-contrast", "link-in-text-block"]
+EVERYTHING = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
 
 
-def _check_accessibility(visit: Visit, name: str, mode: str) -> None:
+def _check_accessibility(visit: Visit, name: str) -> None:
     """In the dark mode only the colours are others."""
-    for violation in _axe(visit.page, EVERYTHING if mode == "light" else CONTRAST):
-        places = "; ".join(node["html"][:160] for node in violation["nodes"][:3])
-        line = f"{name} ({mode}): {violation['id']} x{len(violation['nodes'])}: {places}"
-        VIOLATIONS.append(line)
-        if violation["id"] not in TOLERATED:
-            visit.fault(line)
+    rest = _axe(visit.page, EVERYTHING, {rule: {"enabled": False} for rule in COLOURS})
+    for mode, violations in [("light", rest), *_colours(visit.page)]:
+        for violation in violations:
+            places = "; ".join(node["html"][:160] for node in violation["nodes"][:3])
+            line = f"{name} ({mode}): {violation['id']} x{len(violation['nodes'])}: {places}"
+            VIOLATIONS.append(line)
+            if violation["id"] not in TOLERATED:
+                visit.fault(line)
+
+
+def _colours(page: Page) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield what axe finds on colours in each mode; the page is left light, without twins."""
+    for mode in ("light", "dark"):
+        page.evaluate("(mode) => { document.documentElement.dataset.theme = mode; }", mode)
+        page.evaluate(KINDS)
+    page.evaluate(WITHOUT_TWINS)
+    for mode in ("dark", "light"):
+        page.evaluate("(mode) => { document.documentElement.dataset.theme = mode; }", mode)
+        yield mode, _axe(page, {"type": "rule", "values": COLOURS})
 
 
 AXE_OF_KINDS = f"""{AXE.read_text()};
 axe.configure({{rules: [{{id: 'color-contrast', selector: '[data-pu-kind]'}}]}});"""
 
 
-def _axe(page: Page, rules: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what axe finds, contrast measured once for each kind of text."""
-    page.evaluate(KINDS)
-    options = {**rules, "resultTypes": ["violations"], "preload": False}
+def _axe(page: Page, which: Any, rules: Any = None) -> list[dict[str, Any]]:
+    """Return the violations that axe finds."""
+    options = {"runOnly": which, "rules": rules or {}}
+    options |= {"resultTypes": ["violations"], "preload": False}
     return list(page.evaluate("async (options) => (await axe.run(options)).violations", options))
 
 
 @pytest.mark.parametrize("pale", [False, True])
 def test_a_pale_text_among_many_alike_is_found(tab: Page, pale: bool) -> None:
-    rows = ["<p>A text.</p>"] * 50
+    rows = ["<p>A <i>text</i>.</p>"] * 50
     if pale:
-        rows[40] = '<div style="background: #eee"><p style="color: #999">A text.</p></div>'
-    tab.set_content(f"<main>{''.join(rows)}</main>")
-    assert [each["id"] for each in _axe(tab, CONTRAST)] == ["color-contrast"] * pale
-    assert tab.locator("[data-pu-kind]").count() == 1 + pale
+        rows[40] = '<div style="background: #eee"><p style="color: #999">A <i>text</i>.</p></div>'
+    assert _colours_of(tab, "".join(rows)) == ["light color-contrast", "dark color-contrast"] * pale
+    assert tab.locator("p").count() == 1 + pale
+
+
+def test_a_text_is_found_that_is_pale_in_the_dark(tab: Page) -> None:
+    style = "<style>[data-theme=dark] .late { background: #fff; color: #ddd; }</style>"
+    rows = "<p>A text.</p>" * 9 + "<p class=late>A text.</p>"
+    assert _colours_of(tab, style + rows) == ["dark color-contrast"]
+
+
+def test_a_link_is_found_that_looks_like_the_text_around_it(tab: Page) -> None:
+    """The same link stands alone before it, where nobody takes it for text."""
+    link = "<a href=# style='color: #222; text-decoration: none'>a link</a>"
+    assert _colours_of(tab, f"<p>{link}</p>") == []
+    found = _colours_of(tab, f"<p>{link}</p><p>There is {link} in this line of text.</p>")
+    assert found == ["light link-in-text-block", "dark link-in-text-block"]
+
+
+def test_what_lies_under_a_text_counts_though_it_has_none_itself(tab: Page) -> None:
+    over = "<div style='position: absolute; inset: 0; background: #333'></div>"
+    text = "<p style='position: relative'>A text.</p>"
+    page = f"<div style='position: relative'>{over}{text}</div>"
+    assert _colours_of(tab, page) == ["light color-contrast", "dark color-contrast"]
+
+
+def _colours_of(tab: Page, content: str) -> list[str]:
+    """Return the mode and rule of each violation on a page with black text on white."""
+    tab.set_content(f"<body style='color: #000; background: #fff'><main>{content}</main></body>")
+    tab.evaluate(WITHOUT_GLYPHS)
+    found = [f"{mode} {each['id']}" for mode, faults in _colours(tab) for each in faults]
+    return sorted(found, reverse=True)
 
 
 def _move_sliders(visit: Visit) -> None:
