@@ -35,7 +35,7 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.arrays import whole
 from pu_lib.empirical.actors import configured, start_of
@@ -120,10 +120,24 @@ class Memory:
     After a run they hold its final state: `theta`, `pi`, `q`, `hyde`, `visits` and the replay
     `buffer` (Jekyll's transitions from the left, Hyde's from the right). Parameters that have an
     exponent are `theta` times :math:`2^{-256e}` with the exponents e of `exponent`.
+
+    Parameters
+    ----------
+    marks : array_like of int, shape (M,), optional
+        Numbers of steps, at least 1 and growing, after which a run notes its policy, in `noted`
+        (shape (M, S, A)). Such a run goes on to its last step, whatever it reaches.
+
+    Raises
+    ------
+    ValueError
+        If `marks` do not grow.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, marks: ArrayLike = ()) -> None:
         self._shape: tuple[int, ...] = ()
+        self.marks = np.array(marks, np.int64)
+        if (np.diff(self.marks, prepend=0) < 1).any():
+            raise ValueError("marks: expected growing numbers of steps, the first at least 1.")
         self.buffer: NDArray[np.unsignedinteger] = np.empty(0, np.uint16)
 
     def prepare(self, problem: Problem, update: str | Update, options: Options, steps: int) -> None:
@@ -151,6 +165,7 @@ class Memory:
             self.visits, self.bonus = np.empty(S * A, np.int64), np.empty(S * A)
             self.seen = np.empty(S * A * problem.n_successors, np.int64)
             self.v, self.v_hyde = np.empty(S), np.empty(S)
+            self.noted = np.empty((len(self.marks), S, A))
         if len(self.buffer) != steps or self.buffer.dtype != problem.code_type:
             self.buffer = np.empty(steps, problem.code_type)
         self.theta.fill(start_of(configured(update, options), A, options))
@@ -219,7 +234,8 @@ def simulate(
     Raises
     ------
     ValueError
-        If the update is unknown or has no kernel that compiles, or a number is out of range.
+        If the update is unknown or has no kernel that compiles, a number is out of range, or the
+        memory has marks beyond the last step.
     """
     chosen = configured(update, options)
     tokens = _tokens(problem, chosen, options)
@@ -228,6 +244,11 @@ def simulate(
     max_steps = whole("max_steps", max_steps, low=1)
     memory = Memory() if memory is None else memory
     memory.prepare(problem, chosen, options, max_steps)
+    limits = _limits(problem, options, max_steps)
+    if len(memory.marks) > 0:
+        if memory.marks[-1] > max_steps:
+            raise ValueError("memory: its last mark lies beyond max_steps.")
+        limits = limits._replace(threshold=np.inf, every=0, max_episodes=0)
     run = loop.run_kept if chosen.kernel in KERNELS else loop.run_fresh
     epsilon, off_policy = scheme.epsilon, scheme.off_policy
     try:
@@ -236,7 +257,7 @@ def simulate(
             problem.process,
             loop.Schedules(epsilon.c, epsilon.alpha, off_policy.c, off_policy.alpha),
             _rules(eta, options),
-            _limits(problem, options, max_steps),
+            limits,
             memory.arrays,
             seeds,
         )

@@ -1,8 +1,4 @@
-"""Runs made on the spot: what a chapter recomputes in seconds, and what tables of times cannot say.
-
-A run stopped after n steps is the beginning of the same run with a higher cap, bit for bit. The
-state of a run along the way is therefore had by running it again with growing caps.
-"""
+"""Runs made on the spot: what a chapter recomputes in seconds, and tables of times cannot say."""
 
 from __future__ import annotations
 
@@ -124,12 +120,10 @@ def policies_along(
     ndarray, shape (caps, n_states - 1, n_actions)
         Probabilities, without the terminal state.
     """
-    memory, rows = Memory(), []
-    for cap in caps:
-        cell = live_cell(domain, update, FIXED_RATES[update], "HiOffPol", n_states, int(cap))
-        run_cell(cell, run, memory)
-        rows.append(memory.pi[:-1].copy())
-    return np.stack(rows)
+    cell = live_cell(domain, update, FIXED_RATES[update], "HiOffPol", n_states, int(caps[-1]))
+    memory = Memory(marks=caps)
+    run_cell(cell, run, memory)
+    return memory.noted[:, :-1]
 
 
 def walking(update: str, run: int, caps: NDArray[np.int64], n_states: int = 10) -> Floats:

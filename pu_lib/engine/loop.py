@@ -196,6 +196,11 @@ class Arrays(NamedTuple):
         Room for the values of the policy, and of Hyde's greedy policy.
     greedy : ndarray, shape (S, A)
         Room for Hyde's greedy policy.
+    marks : ndarray of int64, shape (M,)
+        Numbers of steps, growing, after which the policy is noted; none as a rule. Between two of
+        them it is not evaluated.
+    noted : ndarray, shape (M, S, A)
+        Room for these policies.
     buffer : ndarray of uint16 or uint32, shape (max_steps,)
         The replay buffer: Jekyll's transitions from the left, Hyde's from the right.
     """
@@ -212,6 +217,8 @@ class Arrays(NamedTuple):
     v: Floats
     v_hyde: Floats
     greedy: Floats
+    marks: NDArray[np.int64]
+    noted: Floats
     buffer: NDArray[np.unsignedinteger]
 
 
@@ -253,9 +260,10 @@ def run(
     """
     actions, successors = tokens.actions, tokens.successors
     _, cumulative, successor, reward, _, gamma, terminal, _, _, starts, start_shares = process
-    theta, exponent, pi, running, q, hyde, visits, bonus, seen, v, v_hyde, best_policy, buffer = (
-        memory
-    )
+    (
+        theta, exponent, pi, running, q, hyde, visits, bonus, seen, v, v_hyde, best_policy, marks,
+        noted, buffer,
+    ) = memory  # fmt: skip
     A, K = len(actions), len(successors) if len(successors) > 0 else cumulative.shape[1]
     # The compiler learns from these tests how long rows are, and need not multiply by it.
     for rows in (theta, pi, running, q, hyde):
@@ -269,7 +277,7 @@ def run(
     n_jekyll, n_hyde = 0, 0
     hyde_acts, length, episodes, passed = False, 0, 0, False
     discounting, discounted_sum, log_episodes = 1.0, 0.0, 0.0
-    next_check = limits.gap
+    next_check, n_noted = marks[0] if len(marks) > 0 else limits.gap, 0
     t = 0
     s, stream = _start(starts, start_shares, (seeds[0], seeds[1], seeds[2], seeds[3]))
 
@@ -321,6 +329,10 @@ def run(
             if t >= next_check or t == limits.max_steps:
                 next_check = t + max(limits.gap, np.int64(0.03 * t))
                 passed = passes(pi, v, process, actions, successors, limits.threshold)
+                if n_noted < len(marks):
+                    _note(pi, noted, n_noted, actions)
+                    n_noted += 1
+                    next_check = marks[n_noted] if n_noted < len(marks) else limits.max_steps
         elif ended and ((episodes - 1) % limits.every == 0 or episodes == limits.max_episodes):
             J = performance(pi, v, process, actions, successors)
             if J - limits.threshold > 0.0:
@@ -514,6 +526,13 @@ def _cumulate(pi: Any, running: Any, x: Any, actions: Any) -> None:
     for a in range(1, len(actions)):
         total += pi[x, a]
         running[x, a] = total
+
+
+@compiled
+def _note(pi: Any, noted: Any, n: Any, actions: Any) -> None:
+    for s in range(len(pi)):
+        for a in range(len(actions)):
+            noted[n, s, a] = pi[s, a]
 
 
 # Schedules and evaluations

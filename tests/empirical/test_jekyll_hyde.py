@@ -143,6 +143,36 @@ def test_same_run_for_the_escort_options(change):
     assert_same_run("random", "pg-es", SCHEMES["LowOffPol"], replace(PAPER, **change), eta=3.0)
 
 
+@pytest.mark.parametrize("update", sorted(UPDATES))
+@pytest.mark.parametrize("stop", ["steps", "episodes"])
+def test_the_policies_noted_are_those_of_shorter_runs(update, stop):
+    """A run that notes them goes on, though others would have ended."""
+    problem = make_problem(domains.chain(5), 0.9, "first")
+    options = replace(PRESETS["paper"], stop=stop, max_episodes=20)
+    given = problem, update, 1.0, SCHEMES["HiOffPol"], jh.seed_state(0, "noted", 0)
+    noting, stopped = jh.Memory([1, 40, 3000, 9000]), jh.Memory()
+    assert jh.simulate(*given, options, 9500, noting).steps == 9500
+    assert jh.simulate(*given, options, 9500).steps < 9500
+    far = replace(problem, threshold=math.inf), *given[1:]
+    for mark, policy in zip(noting.marks.tolist(), noting.noted, strict=True):
+        jh.simulate(*far, max_steps=mark, memory=stopped)
+        assert_array_equal(policy, stopped.pi)
+    assert not np.array_equal(noting.noted[0], noting.noted[1])
+
+
+def test_a_mark_beyond_the_last_step_is_refused():
+    problem = make_problem(domains.chain(5), 0.9, "first")
+    given = problem, "mce", 1.0, SCHEMES["HiOffPol"], jh.seed_state(0, "noted", 0)
+    with pytest.raises(ValueError, match="its last mark lies beyond max_steps"):
+        jh.simulate(*given, max_steps=9, memory=jh.Memory([4, 10]))
+
+
+@pytest.mark.parametrize("marks", [[0, 4], [4, 4], [5, 4], [-1]])
+def test_marks_have_to_grow(marks):
+    with pytest.raises(ValueError, match="marks: expected growing numbers of steps"):
+        jh.Memory(marks)
+
+
 def test_the_comparison_sees_a_changed_option(monkeypatch):
     compiled = jh.simulate
 
