@@ -244,11 +244,6 @@ def simulate(
     max_steps = whole("max_steps", max_steps, low=1)
     memory = Memory() if memory is None else memory
     memory.prepare(problem, chosen, options, max_steps)
-    limits = _limits(problem, options, max_steps)
-    if len(memory.marks) > 0:
-        if memory.marks[-1] > max_steps:
-            raise ValueError("memory: its last mark lies beyond max_steps.")
-        limits = limits._replace(threshold=np.inf, every=0, max_episodes=0)
     run = loop.run_kept if chosen.kernel in KERNELS else loop.run_fresh
     epsilon, off_policy = scheme.epsilon, scheme.off_policy
     try:
@@ -257,7 +252,7 @@ def simulate(
             problem.process,
             loop.Schedules(epsilon.c, epsilon.alpha, off_policy.c, off_policy.alpha),
             _rules(eta, options),
-            limits,
+            _limits(problem, options, max_steps, memory.marks),
             memory.arrays,
             seeds,
         )
@@ -298,10 +293,12 @@ def _rules(eta: float, options: Options) -> loop.Rules:
     )
 
 
-def _limits(problem: Problem, options: Options, max_steps: int) -> loop.Limits:
-    """Return when the loop evaluates and ends."""
+def _limits(
+    problem: Problem, options: Options, max_steps: int, marks: NDArray[np.int64]
+) -> loop.Limits:
+    """Return when the loop evaluates and ends: one with marks at its last step."""
     by_episodes = options.stop == "episodes"
-    return loop.Limits(
+    limits = loop.Limits(
         threshold=problem.threshold,
         max_steps=max_steps,
         max_episodes=options.max_episodes,
@@ -309,3 +306,8 @@ def _limits(problem: Problem, options: Options, max_steps: int) -> loop.Limits:
         cut=options.cut,
         gap=_FIRST_GAP[problem.acyclic],
     )
+    if len(marks) == 0:
+        return limits
+    if marks[-1] > max_steps:
+        raise ValueError("memory: its last mark lies beyond max_steps.")
+    return limits._replace(threshold=np.inf, every=0, max_episodes=0)
