@@ -7,8 +7,9 @@ Each function below is one such wish:
   again instead of passing.
 - `copy_assets`: the typefaces and the widgets' front end come from ``node_modules``; no page asks
   another host for anything.
-- `leave_tab_stops`: the theme measures whatever might scroll, whenever anything changes.
-  ``web/book.js`` does it once a page stands, and where the width or the content has changed.
+- `mend_scripts`: the theme measures whatever might scroll, whenever anything changes, which
+  ``web/book.js`` does once a page stands, and where the width or the content has changed; a widget
+  that is not ready after two seconds is reported as lost, though here no kernel waits for it.
 - `drop_scripts`: Jupyter Book's live-code extension names a host in every page, and Sphinx has
   each page typeset its formulas, which `pu_formulas` has done.
 - `let_one_page_hold_all`, `gather_widgets`: the PDF is printed from one page with all chapters.
@@ -65,8 +66,15 @@ ASSETS = {
 }
 """Files, folders and patterns of ``node_modules``, and where in ``_static/vendor`` they go."""
 
-MIGHT_SCROLL = re.compile(r'document\.querySelectorAll\(\["pre",[^]]+\]\.join\(", "\)\)')
-"""What the theme asks for before it measures."""
+MENDED = {
+    "scripts/pydata-sphinx-theme.js": (
+        re.compile(r'document\.querySelectorAll\(\["pre",[^]]+\]\.join\(", "\)\)'),
+        "[]",
+    ),
+    "vendor/anywidget.js": (re.compile(r"AbortSignal\.timeout\(2e3\)"), "options.signal"),
+}
+"""In scripts of others, what is replaced and by what: the boxes that the theme measures, and the
+deadline of a widget, by the end of the widget."""
 
 KINDS = ("theorem", "proposition", "lemma", "corollary", "remark", "conjecture", "definition")
 """A title that begins with one of these says what its box is."""
@@ -109,15 +117,16 @@ def copy_assets(app: Sphinx, exception: Exception | None) -> None:
     shutil.copy2(nbextensions / "anywidget" / "index.js", vendor / "anywidget.js")
 
 
-def leave_tab_stops(app: Sphinx, exception: Exception | None) -> None:
-    """Let the theme's script find no box that might scroll.
+def mend_scripts(app: Sphinx, exception: Exception | None) -> None:
+    """Let the theme measure nothing, and a widget take its time.
 
-    It would lay out section by section what the style sheet keeps for later, and do so again after
-    each change: a second and a half of the ledger's page.
+    To measure, the theme would lay out section by section what the style sheet keeps for later, and
+    do so again after each change: a second and a half of the ledger's page.
     """
-    script = Path(app.outdir) / "_static" / "scripts" / "pydata-sphinx-theme.js"
-    if exception is None and script.exists():
-        script.write_text(MIGHT_SCROLL.sub("[]", script.read_text("utf-8")), "utf-8")
+    for name, (found, better) in MENDED.items():
+        script = Path(app.outdir) / "_static" / name
+        if exception is None and script.exists():
+            script.write_text(found.sub(better, script.read_text("utf-8")), "utf-8")
 
 
 def drop_scripts(app: Sphinx) -> None:
@@ -428,7 +437,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-page-context", offer_narrow_pictures)
     app.connect("html-page-context", preview, priority=900)
     app.connect("build-finished", copy_assets)
-    app.connect("build-finished", leave_tab_stops)
+    app.connect("build-finished", mend_scripts)
     app.connect("build-finished", unpack_pictures)
     app.connect("build-finished", forget_after_warnings, priority=900)
     app.connect("build-finished", leave_all_behind, priority=950)
