@@ -85,11 +85,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=place)
 
 
+TOGETHER = {"tests/checks/test_claims.py": "tests/test_claims.py"}
+"""Files that follow another in its process, which keeps what both measure: all of Table 1."""
+
+
 class Scheduling(LoadFileScheduling):
     """A file to a process, in the order of the tests; the build and each page for themselves."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return nodeid if nodeid.startswith(PAGES) else super()._split_scope(nodeid)
+        if nodeid.startswith(PAGES):
+            return nodeid
+        file = super()._split_scope(nodeid)
+        return TOGETHER.get(file, file)
 
 
 @pytest.hookimpl(optionalhook=True)

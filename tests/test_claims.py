@@ -112,41 +112,6 @@ def test_errata_belong_to_chapters_and_claims() -> None:
         assert not erratum.claim or erratum.claim in ids, erratum
 
 
-@cache
-def confirmed(path: Path) -> dict[str, dict[str, Any]]:
-    """Return what a notebook found when it was executed with the library as it is, by claim."""
-    outputs = [o for cell in kept(path) for o in cell.get("outputs", ())]
-    rows = [row for o in outputs for row in o.get("data", {}).get(VERDICTS, ())]
-    return {row["id"]: row for row in rows}
-
-
-COUNTS = re.compile(r"\d+ instances?\b|\d+ of \d+ parts hold, \d+ are refuted")
-
-
-@pytest.mark.parametrize(
-    "claim", [c for c in ledger() if c.status is not Status.PENDING], ids=lambda claim: claim.id
-)
-def test_check_says_again_what_is_recorded(claim: Claim) -> None:
-    # A chapter that was executed for the same sources has just run the check.
-    chapter = ROOT / "book" / f"{claim.chapter}.ipynb"
-    found = confirmed(chapter).get(claim.id) or judge(claim).found
-    assert found["status"] == claim.status.value, found["summary"]
-    # What is false is shown to be false; what holds, or holds as corrected, is nowhere violated.
-    if claim.status is Status.FALSE:
-        assert found["counterexample"]
-    if claim.status is Status.HOLDS:
-        assert not found["counterexample"]
-    assert "also as corrected" not in found["summary"]
-    row = recorded().get(claim.id)
-    assert found["sentence"] == sentence_of(claim), "run `python -m pu_lib claims --record`"
-    assert row is not None, "run `python -m pu_lib claims --record` for this claim"
-    # Margins are floating-point results of deterministic checks; another version of the linear
-    # algebra may change their last digits.
-    assert found["margin"] == pytest.approx(row["margin"], rel=1e-6, abs=1e-9)
-    # How much was looked at is the same everywhere, and so is how much of it held.
-    assert COUNTS.findall(found["summary"]) == COUNTS.findall(row["summary"])
-
-
 def test_a_notebook_holds_its_verdicts_as_data() -> None:
     shown = confirm("prop:non-monotonicity/example", "thm:unlearn/i/pg-sm")._repr_mimebundle_()
     assert [row["id"] for row in shown[VERDICTS]] == [
@@ -166,6 +131,42 @@ TRIED = [c for c in ledger() if c.chapter != "claims" and (check_of(c).moved or 
 @pytest.mark.parametrize("claim", TRIED, ids=lambda claim: claim.id)
 def test_check_refuses_the_claim_moved(claim: Claim) -> None:
     controls(claim)
+
+
+@cache
+def confirmed(path: Path) -> dict[str, dict[str, Any]]:
+    """Return what a notebook found when it was executed with the library as it is, by claim."""
+    outputs = [o for cell in kept(path) for o in cell.get("outputs", ())]
+    rows = [row for o in outputs for row in o.get("data", {}).get(VERDICTS, ())]
+    return {row["id"]: row for row in rows}
+
+
+COUNTS = re.compile(r"\d+ instances?\b|\d+ of \d+ parts hold, \d+ are refuted")
+
+
+@pytest.mark.parametrize(
+    "claim", [c for c in ledger() if c.status is not Status.PENDING], ids=lambda claim: claim.id
+)
+def test_check_says_again_what_is_recorded(claim: Claim) -> None:
+    # A chapter that was executed for the same sources has just run the check. This test stands
+    # behind the long one above, so that the last chapters have been executed, too.
+    chapter = ROOT / "book" / f"{claim.chapter}.ipynb"
+    found = confirmed(chapter).get(claim.id) or judge(claim).found
+    assert found["status"] == claim.status.value, found["summary"]
+    # What is false is shown to be false; what holds, or holds as corrected, is nowhere violated.
+    if claim.status is Status.FALSE:
+        assert found["counterexample"]
+    if claim.status is Status.HOLDS:
+        assert not found["counterexample"]
+    assert "also as corrected" not in found["summary"]
+    row = recorded().get(claim.id)
+    assert found["sentence"] == sentence_of(claim), "run `python -m pu_lib claims --record`"
+    assert row is not None, "run `python -m pu_lib claims --record` for this claim"
+    # Margins are floating-point results of deterministic checks; another version of the linear
+    # algebra may change their last digits.
+    assert found["margin"] == pytest.approx(row["margin"], rel=1e-6, abs=1e-9)
+    # How much was looked at is the same everywhere, and so is how much of it held.
+    assert COUNTS.findall(found["summary"]) == COUNTS.findall(row["summary"])
 
 
 def test_a_control_that_passes_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
