@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
-PAGE = """<!doctype html><html lang="en" data-theme="light"><title>A figure</title>
+PAGE = """<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8">
+<title>A figure</title>
 <style>%s</style><main><h1>A figure</h1><div id="box"></div></main>
 <script type="module">
 %s
