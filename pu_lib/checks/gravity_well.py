@@ -480,7 +480,7 @@ def check_condition_keeps_away(
         room = (bound - path[1:].max(axis=0)).min(axis=1)
         worst = int(np.argmin(room))
         ours.add(
-            float(room[worst]) + 1e-12,
+            float(room[worst]),
             update=chosen.name,
             start=np.round(start[worst], 4).tolist(),
             q=np.round(q[worst], 4).tolist(),

@@ -86,12 +86,12 @@ def corner_bound(pi: ArrayLike, q: ArrayLike) -> Floats:
     Returns
     -------
     ndarray, shape (..., n_actions)
-        :math:`(1+\pi_0(b)-\pi_0(a_q))/2`; one for the greedy action.
+        :math:`(1+\pi_0(b)-\pi_0(a_q))/2`; infinite for the greedy action, which has no bound.
     """
     policies, values = np.asarray(pi, dtype=np.float64), np.asarray(q, dtype=np.float64)
     greedy = np.arange(values.shape[-1]) == np.argmax(values, axis=-1)[..., np.newaxis]
     own = np.sum(np.where(greedy, policies, 0.0), axis=-1, keepdims=True)
-    return np.where(greedy, 1.0, (1.0 + policies - own) / 2.0)
+    return np.where(greedy, np.inf, (1.0 + policies - own) / 2.0)
 
 
 def escape_steps(
