@@ -519,6 +519,16 @@ def test_the_dominoes_say_when_all_have_fallen(opened: Opened) -> None:
     assert "The rows of CE and MCE coincide" in told
 
 
+def test_the_dominoes_tell_rows_that_coincide_group_by_group(opened: Opened) -> None:
+    page = opened(Dominoes(states=2), reduced_motion="reduce")
+    page.get_by_role("button", name="Play").press("Enter")
+    assert "PG-SM, PG-ES and DI coincide, and so do those of CE and MCE." in caption(page)
+    page.get_by_role("slider", name="states").press("Home")
+    page.get_by_role("button", name="Play").press("Enter")
+    assert "2¹ − 1 = 1 step." in caption(page)
+    assert "coincide" not in caption(page)
+
+
 def test_the_dominoes_judge_a_guess_when_a_state_is_added(opened: Opened) -> None:
     page = opened(Dominoes(states=8, updates=list(UPDATES)))
     page.get_by_role("radio", name="a few").press("Space")
@@ -536,8 +546,34 @@ def test_the_gravity_well_tells_the_course_of_the_best_action(opened: Opened) ->
     page.get_by_role("button", name="Play").press("Enter")
     told = caption(page).replace("\u202f", "")
     assert "You guessed “it falls, then rises”" in told
-    assert "Under PG-SM it rises from 0.02 to 0.03, falls back to 0.0034" in told
-    assert "8452 steps. Under MCE it never falls on its way from 0.02 to one half, after 9" in told
+    assert "Under PG-SM the probability of a₁ rises from 0.02 to 0.03, falls back to 0.0034" in told
+    assert "8452 steps. Under MCE it never falls, and is at one half after 9 steps." in told
+
+
+@pytest.mark.parametrize(
+    ("policy", "middle", "told"),
+    [
+        (
+            [0.8, 0.1, 0.1],
+            0.9,
+            "was right. Under PG-SM the probability of a₁ starts at one half or",
+        ),
+        ([0.05, 0.15, 0.8], 0.8, "rises from 0.050 to 0.110, falls back to 0.108, and is at"),
+        (
+            [0.001, 0.95, 0.049],
+            0.9,
+            "and has not reached one half after 20\u202f000 steps. Under MCE",
+        ),
+    ],
+)
+def test_the_gravity_well_judges_a_guess_by_a_run_that_arrives(
+    opened: Opened, policy: list[float], middle: float, told: str
+) -> None:
+    page = opened(GravityWell(policy=policy, middle=middle), reduced_motion="reduce")
+    page.get_by_role("radio", name="it only rises").press("Space")
+    page.get_by_role("button", name="Play").press("Enter")
+    assert told in caption(page)
+    assert ("only rises" in caption(page)) == ("has not reached" not in caption(page))
 
 
 def test_the_comic_names_the_mistaken_step_and_where_it_ends(opened: Opened) -> None:
@@ -569,6 +605,12 @@ def test_the_chain_asks_who_is_first(opened: Opened) -> None:
     [
         (FadingWeights, "for every x", ["End"], "for every x”. x = 3.00: a million weights add up"),
         (FadingWeights, "up to 1", ["Home"], "was right. x = 0.00: the weights add up without end"),
+        (
+            lambda: RateLimit(eta=10.0),
+            "fifty",
+            ["ArrowRight"] * 5,
+            "fifty times”. With 100 actions",
+        ),
         (RateLimit, "about fifty", ["End", "ArrowLeft", "ArrowLeft"], "with two after 500: 2.0"),
     ],
 )

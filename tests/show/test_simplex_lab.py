@@ -172,3 +172,27 @@ def test_ties_are_named_and_paths_that_coincide(opened: Opened) -> None:
     assert "a₁ and a₂ tie for the best; CE and MCE take a₁" in caption(page)
     page.get_by_role("button", name="Play").press("Enter")
     assert "The paths of CE and MCE coincide" in caption(page)
+    page.get_by_role("button", name="A huge step").press("Enter")
+    page.wait_for_timeout(50)
+    page.get_by_role("button", name="Play").press("Enter")
+    assert caption(page).count(" coincide") == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ({"q": [0.5, 0.5, 0.5]}, "every policy is optimal, and there is nothing to win"),
+        (
+            {"policy": [0.98, 0.01, 0.01], "q": [1.0, 0.5, 0.0]},
+            "a₁ had 95 % from the start: there was nothing to win",
+        ),
+    ],
+)
+def test_no_guess_is_judged_where_nothing_can_be_won(
+    opened: Opened, setting: dict[str, Any], told: str
+) -> None:
+    page = opened(SimplexLab(**setting), reduced_motion="reduce")
+    page.get_by_role("radio", name="MCE").press("Space")
+    page.get_by_role("button", name="Play").press("Enter")
+    assert told in caption(page)
+    assert "guess" not in caption(page)

@@ -68,6 +68,7 @@ function render({ model, el }) {
   function draw(picture, frame, large) {
     picture.replaceChildren();
     const { policies, state, greedy: target, v, after } = frame;
+    const names = svg("g"); // above all arrows
     successors.forEach((row, s) => row.forEach((to, a) => {
       const { d, at, end, way } = curve(s, to);
       const chance = policies[s][a];
@@ -82,8 +83,9 @@ function render({ model, el }) {
       const tags = [`${a_(a)} ${reward(rewards[s][a])}`, chosen ? "greedy" : "", lead ? "on top" : ""].filter(Boolean);
       tags.forEach((text, i) => svg("text", {
         x: at[0], y: at[1], dy: `${1.05 * (i - (tags.length - 1) / 2)}em`, "text-anchor": "middle", class: i ? "pu-live-tag" : "pu-live-mark",
-      }, picture, text));
+      }, names, text));
     }));
+    picture.append(names);
     PLACES.forEach(([cx, cy], s) => {
       svg("circle", { cx, cy, r: 24, class: "pu-live-state" }, picture);
       if (s === state) svg("circle", { cx, cy, r: 29, class: "pu-live-now" }, picture);

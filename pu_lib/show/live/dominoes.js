@@ -97,7 +97,7 @@ function render({ model, el }) {
     if (now === 0) {
       text = `${grown()}${h === 1 ? "One state" : `${h} states`} in a row, all undecided. Only the last one is told the truth; each of the others leans the wrong way until its right neighbour has fallen. Press Play.`;
     } else if (!waiting.length) {
-      text = `${grown()}All have fallen: ${spoken(tally())}.${twins()} From this start neither PG-SM nor PG-ES can do it in fewer than 2${superscript(h)} − 1 = ${digits(2 ** h - 1)} steps${exactly(2 ** h - 1)}.`;
+      text = `${grown()}All have fallen: ${spoken(tally())}. ${twins()}From this start neither PG-SM nor PG-ES can do it in fewer than 2${superscript(h)} − 1 = ${plural(2 ** h - 1, "step")}${exactly(2 ** h - 1)}.`;
     } else {
       const left = waiting.map((name) => `${paths[name].times.filter((flip) => flip > now).length} under ${labels[name]}`);
       text = `After ${plural(now, "step")}: ${done.length ? `${called(done)} ${done.length > 1 ? "are" : "is"} done. ` : ""}Still standing: ${spoken(left)}.`;
@@ -117,9 +117,9 @@ function render({ model, el }) {
 
   // Rows whose states all flip at the same times.
   function twins() {
-    const same = grouped(names, (name) => paths[name].times.join(), () => 0).map(([, group]) => group);
-    const pairs = same.filter((group) => group.length > 1 && get("states") > 1);
-    return pairs.length ? ` The rows of ${spoken(pairs.map(called))} coincide.` : "";
+    if (get("states") === 1) return "";
+    const same = grouped(names, (name) => paths[name].times.join(), () => 0);
+    return coinciding("rows", same.map(([, group]) => group.map((name) => labels[name])));
   }
 
   // What one more state has cost, if the last change was one more state.

@@ -126,30 +126,39 @@ function render({ model, el }) {
     say();
   }
 
-  // The turns of the probability of the best action: up, down, both.
+  // Where the probability of the best action turns, in what is shown of the run: nowhere if it only
+  // rises, at its lowest if it falls first, at a peak and then there if it rises, falls, and rises again.
   function course(name) {
-    const shares = runs[name].path.slice(0, Math.min(runs[name].count, MOST) + 1).map((pi) => pi[0]);
+    const shares = runs[name].path.slice(0, times.at(-1) + 1).map((pi) => pi[0]);
     const falls = shares.findIndex((x, t) => t > 0 && x < shares[t - 1] - 1e-12);
     const rises = shares.findIndex((x, t) => t > 0 && x > shares[t - 1] + 1e-12);
-    if (falls < 0) return { kind: "up" };
+    if (falls < 0) return [];
     const low = Math.min(...shares.slice(falls));
-    const peak = Math.max(...shares.slice(0, falls));
-    return { kind: rises >= 0 && rises < falls ? "both" : "down", peak, low };
+    return rises >= 0 && rises < falls ? [Math.max(...shares.slice(0, falls)), low] : [low];
   }
 
-  const share = (x) => (x < 0.01 ? x.toPrecision(2) : x.toFixed(2));
+  const share = (x, more = 0) => (x < 0.01 ? x.toPrecision(2 + more) : x.toFixed(2 + more));
 
-  function told(name) {
-    const { kind, peak, low } = course(name);
-    const { count, path } = runs[name];
-    const start = share(path[0][0]);
-    const way = {
-      up: `never falls on its way from ${start} to one half`,
-      down: `first falls from ${start} to ${share(low ?? 0)}`,
-      both: `rises from ${start} to ${share(peak ?? 0)}, falls back to ${share(low ?? 0)}`,
-    }[kind];
-    if (!Number.isFinite(count)) return `Under ${called(name)} it has not reached one half after ${digits(MOST)} steps.`;
-    return `Under ${called(name)} it ${way}${kind === "up" ? ", after" : ", and is at one half after"} ${plural(count, "step")}.`;
+  // With as many digits as tell each number from the next.
+  function apart(numbers) {
+    const written = [0, 1, 2, 3].map((more) => numbers.map((x) => share(x, more)));
+    return written.find((all) => all.every((text, i) => text !== all[i + 1])) ?? written.at(-1);
+  }
+
+  function way(name) {
+    const [start, ...turns] = apart([best(name, 0), ...course(name)]);
+    return [
+      "never falls",
+      `first falls from ${start} to ${turns[0]}`,
+      `rises from ${start} to ${turns[0]}, falls back to ${turns[1]}`,
+    ][turns.length];
+  }
+
+  function told(name, i) {
+    const { count } = runs[name];
+    const end = Number.isFinite(count) ? `is at one half after ${plural(count, "step")}` : `has not reached one half after ${plural(MOST, "step")}`;
+    return `Under ${called(name)} ${i ? "it" : "the probability of a₁"} ${
+      count === 0 ? `starts at one half or above, and ${way(name)}` : `${way(name)}, and ${end}`}.`;
   }
 
   function say() {
@@ -159,7 +168,8 @@ function render({ model, el }) {
       text = `a₁ is the best action, and starts with ${share(get("policy")[0])}. ${
         asked.guess() ? "Press Play." : "Make a guess, then press Play."} Drag the point to start elsewhere.`;
     } else if (now === times.length - 1) {
-      text = `${asked.judge([course(pair[0]).kind])}The probability of a₁: ${pair.map(told).join(" ")}${
+      const arrived = Number.isFinite(runs[pair[0]].count); // else nobody knows how it goes on
+      text = `${arrived ? asked.judge([["up", "down", "both"][course(pair[0]).length]]) : ""}${pair.map(told).join(" ")}${
         pair.length > 1 && runs[pair[0]].path.every((pi, t) => Math.abs(pi[0] - best(pair[1], t)) < 1e-9) ? " The two curves coincide." : ""}`;
     } else {
       text = `After ${plural(times[now], "step")} a₁ has ${spoken(pair.map((name) => `${share(best(name, times[now]))} under ${called(name)}`))}.`;

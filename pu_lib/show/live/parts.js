@@ -227,6 +227,12 @@ const digits = (x) => `${x}`.replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
 const plural = (count, word) => `${digits(count)} ${word}${count === 1 ? "" : "s"}`;
 
+// The groups of more than one, as a sentence: "The rows of A and B coincide, and so do those of C and D."
+function coinciding(what, groups) {
+  const [first, ...rest] = groups.filter((group) => group.length > 1).map(spoken);
+  return first ? `The ${what} of ${first} coincide${rest.map((others) => `, and so do those of ${others}`).join("")}. ` : "";
+}
+
 // The names grouped by what was found for them, in the order of `compare`.
 function grouped(names, found, compare) {
   const groups = new Map();

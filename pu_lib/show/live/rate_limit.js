@@ -11,8 +11,9 @@ function render({ model, el }) {
   const [few, many] = [2, 100];
   let tried = false;
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  const guesses = [[2, "about twice"], [10, "about ten times"], [50, "about fifty times"]];
   const asked = question(`A hundred actions instead of two: how many times as many updates does ${labels.mce} need until the best one has 99.9 %?`,
-    [["two", "about twice"], ["ten", "about ten times"], ["fifty", "about fifty times"]], () => say());
+    guesses, () => say());
   const counts = get("counts");
   const actions = slider("actions", 0, counts.length - 1, 1, counts.indexOf(get("actions")), (i) => digits(counts[i]), (i) => {
     tried = true;
@@ -47,10 +48,10 @@ function render({ model, el }) {
     const [n, eta] = [get("actions"), get("eta")];
     const product = now.mass.at(-1) * eta * now.times.at(-1);
     const ratio = rateRun(many, eta, GOAL, MOST).count / base.count;
-    const kind = ratio < 5 ? "two" : ratio < 25 ? "ten" : "fifty";
+    const right = guesses.map(([factor]) => factor).filter((factor) => Math.abs(ratio / factor - 1) < 0.2);
     const clock = (count) => (Number.isFinite(count) ? plural(count, "update") : `more than ${plural(MOST, "update")}`);
     const text = tried || n !== few
-      ? `${n === many ? asked.judge([kind]) : ""}With ${digits(n)} actions and step size ${eta}, the best one has 99.9 % after ${clock(now.count)}${
+      ? `${n === many ? asked.judge(right) : ""}With ${digits(n)} actions and step size ${eta}, the best one has 99.9 % after ${clock(now.count)}${
         n === few ? "" : `, with two after ${digits(base.count)}: ${(now.count / base.count).toFixed(1)} times as many`}. There the share of the others, times η t, is ${product.toFixed(3)}; its limit is (|A| − 1) / |A| = ${((n - 1) / n).toFixed(3)}, which never exceeds 1.`
       : `With two actions and step size ${eta}, ${labels.mce} needs ${clock(now.count)} until the best one has 99.9 %. ${asked.guess() ? "Now move the actions to 100." : "Make a guess, then move the actions to 100."}`;
     if (words.textContent !== text) words.textContent = text;

@@ -142,8 +142,9 @@ function render({ model, el }) {
     const top = best(aim());
     const tie = top.length > 1 ? `${spoken(top)} tie for the best; CE and MCE take ${top[0]}. ` : "";
     let text;
-    if (t === 0 && times.length > 1) text = opening(tie, top);
-    else if (now === times.length - 1) text = `${tie}${story()}${coinciding()}${lost()}`;
+    if (top.length === NAMES.length) text = "The three actions are worth the same: every policy is optimal, and there is nothing to win.";
+    else if (t === 0 && times.length > 1) text = opening(tie, top);
+    else if (now === times.length - 1) text = `${tie}${story()}${twins()}${lost()}`;
     else {
       const there = names.filter((name) => arrivals[name][1] <= t);
       const far = names.filter((name) => !there.includes(name));
@@ -168,6 +169,7 @@ function render({ model, el }) {
   function story() {
     const found = grouped(names, (name) => arrivals[name][1], (a, b) => a - b);
     const [[fastest, leaders], ...rest] = found;
+    if (fastest === 0 && !rest.length) return `${spoken(best(aim()))} had 95 % from the start: there was nothing to win. `;
     if (!Number.isFinite(fastest)) return `No update gives ${spoken(best(aim()))} 95 % within ${digits(MOST)} steps. `;
     const told = rest.map(([count, group]) => (Number.isFinite(count)
       ? `${called(group)} took ${digits(count)}` : `${called(group)} had not arrived after ${digits(MOST)}`));
@@ -176,11 +178,11 @@ function render({ model, el }) {
   }
 
   // Paths that are the same, from the start to the end.
-  function coinciding() {
+  function twins() {
     const alike = (a, b) => runners[a].path.every((pi, t) => t >= Math.min(runners[a].path.length, runners[b].path.length)
       || pi.every((x, i) => Math.abs(x - runners[b].path[t][i]) < 1e-9));
-    const pairs = names.flatMap((a, i) => names.slice(i + 1).filter((b) => alike(a, b)).map((b) => [a, b]));
-    return pairs.length ? `The paths of ${spoken(pairs.map(called))} coincide. ` : "";
+    const same = grouped(names, (name) => names.find((other) => alike(other, name)), () => 0);
+    return coinciding("paths", same.map(([, group]) => group.map((name) => labels[name])));
   }
 
   // What the start costs the slowest update, where it costs much.
