@@ -81,7 +81,7 @@ def exact(x: Number, name: str = "the number") -> Fraction:
         return Fraction(int(x)) if isinstance(x, Integral) else Fraction(x)
     try:
         return Fraction(x if isinstance(x, str) else repr(float(x)))
-    except (ValueError, ZeroDivisionError):
+    except (TypeError, ValueError, ZeroDivisionError):
         raise ValueError(
             f"{name} must be an integer, a fraction or a finite decimal such as '0.3'; it is {x!r}"
         ) from None

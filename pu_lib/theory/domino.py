@@ -35,11 +35,12 @@ from pu_lib.theory.unlearning import (
     FARTHEST,
     MAX_STEPS,
     QUICK,
+    direct_decaying,
     in_reach,
-    is_known,
     linked_count,
     recover,
     unwalked,
+    walkable,
 )
 from pu_lib.theory.walkers import (
     CrossEntropyWalker,
@@ -109,7 +110,7 @@ def domino(
     constant = chosen.schedule == "constant"
     if constant and chosen.kind is DirectWalker and solved_di(states, chosen.eta) > QUICK:
         return solved_di(states, chosen.eta)  # the theorem is quicker than a long walk
-    if chosen.first_step_kills():
+    if chosen.killing_step() == 1:
         return math.inf if states > 1 else 1
     _refuse_hopeless(states, chosen, max_steps)
     proved = chosen.kind is not StepWalker and (
@@ -199,12 +200,15 @@ def _recursion(states: int, chosen: Setting, max_steps: int, strict: bool) -> li
     times: list[int | float] = [1]
     while len(times) < states:
         later = times[-1]
-        if isinstance(later, float) or chosen.first_step_kills():
+        if chosen.killing_step() <= later:
             times.append(math.inf)
             continue
         _refuse_hopeless(states - len(times) + 1, chosen, max_steps, later)
-        if later > (QUICK if is_known(chosen) else in_reach(max_steps)):
+        if later > walkable(chosen, in_reach(max_steps)):
             times.append(later + unwalked(later, chosen, strict, max_steps))
+            continue
+        if chosen.kind is DirectWalker and chosen.schedule == "inverse-sqrt":
+            times.append(later + direct_decaying(int(later), chosen, strict))
             continue
         for w in islice(weights, later - made):
             forward.forward(w)
@@ -215,7 +219,7 @@ def _recursion(states: int, chosen: Setting, max_steps: int, strict: bool) -> li
 
 def linked_recursion(
     states: int, eta: Number, density: Callable[[arb], arb], strict: bool = True
-) -> list[int | float]:
+) -> list[int]:
     """Return [n_1, ..., n_h] for the policy gradient of a link with that density.
 
     Parameters
@@ -229,13 +233,17 @@ def linked_recursion(
 
     Returns
     -------
-    list of int or math.inf
+    list of int
         When each state turns, the first state first.
+
+    Raises
+    ------
+    OutOfReach, ValueError
+        As for `pu_lib.theory.unlearning.linked_count`.
     """
-    times: list[int | float] = [1]
+    times = [1]
     while len(times) < states:
-        later = int(times[-1])
-        times.append(later + linked_count(later, eta, density, strict=strict))
+        times.append(times[-1] + linked_count(times[-1], eta, density, strict=strict))
     return times[::-1]
 
 
@@ -263,10 +271,12 @@ def simulate(
     Raises
     ------
     OutOfReach, ValueError
-        As for `domino`.
+        As for `domino`; and for DI with weights eta / sqrt(t), for which `recursion` counts.
     """
     states, max_steps = _checked(states, max_steps)
     chosen = setting(update, eta, schedule, p, factor)
+    if chosen.kind is DirectWalker and chosen.schedule == "inverse-sqrt":
+        raise ValueError("schedule: di is walked with rational weights; `recursion` counts others.")
     times, _ = certified(lambda: _simulate(states, chosen, max_steps))
     return times
 
@@ -308,11 +318,10 @@ def _simulate(
         )
     row = chosen.row(states)
     weights = chosen.weights()
-    kills = chosen.first_step_kills()
     times: list[int | float] = [math.inf] * states
     history: list[list[float]] = []
     # a first forward update that makes a parameter zero freezes every state but the last
-    if kills and states > 1:
+    if states > 1 and chosen.killing_step() == 1:
         return [math.inf] * (states - 1) + [1], history
     for t in count_from(0):
         flipped = [side < 0 for side in row.sides()]

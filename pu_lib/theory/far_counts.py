@@ -18,12 +18,11 @@ ends take the same number of steps, that number is the count.
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from functools import partial
 from itertools import islice
 
-from flint import arb
+from flint import arb, ctx
 
 from pu_lib.exact import Undecided, ball, certified
 from pu_lib.theory.walkers import Setting, SoftmaxWalker
@@ -90,16 +89,15 @@ def _travel(delta: arb) -> arb:
 
 def _place(lowest: arb, highest: arb) -> arb:
     """Return a ball of log-odds that holds every one whose travel time is between the two."""
-    ends = []
+    ends, narrow = [], arb(2) ** (24 - ctx.prec)
     for time, outward in ((lowest.lower(), -1), (highest.upper(), 1)):
-        goal = float(time)
-        point = math.asinh(goal)
+        point, move = time.asinh().mid(), arb(1)
         for _ in range(60):
-            move = (point + math.sinh(point) - goal) / (1 + math.cosh(point))
-            point -= move
-            if abs(move) < 1e-12 * (1 + point):
+            if abs(move) < narrow * (1 + point):
                 break
-        end = arb(point + outward * 1e-9 * (1 + abs(point)))
+            move = ((_travel(point) - time) / (1 + point.cosh())).mid()
+            point = (point - move).mid()
+        end = (point + outward * narrow * (1 + abs(point))).mid()
         if not outward * (_travel(end) - time) >= 0:
             raise Undecided(f"the log-odds at travel time {time} are not enclosed")
         ends.append(end)
@@ -161,7 +159,7 @@ def _backward(time: arb, floor: arb, w: arb, part: Fraction) -> tuple[arb, int]:
     """Go back, in blocks, to at most `floor`; return the travel time there and the steps made."""
     total = 0
     while time > floor:
-        made = max(1, int(part * Fraction(float(time / w))))
+        made = max(1, int(min(part * Fraction(float(time / w)), float((time - floor) / w))))
         shortfall = _excess(_place(time - made * w, time), w, -1)
         if not 0 <= shortfall <= w:
             raise Undecided("the shortfall of a block is not enclosed")

@@ -108,12 +108,12 @@ def escape_steps(
     weight : float
         The weight of each step.
     cap : int
-        How many steps to make at most, up to ten millions; rounded up to 64 times a power of two.
+        How many steps to make at most, up to ten millions.
 
     Returns
     -------
     ndarray, shape (...)
-        Infinity where the cap was reached.
+        Infinity where it takes more.
 
     Raises
     ------
@@ -124,8 +124,8 @@ def escape_steps(
     values, cap = numbers("q", q, axes=1), whole("cap", cap, low=0, high=_MOST_STEPS)
     greedy = np.argmax(values, axis=-1)[..., np.newaxis]
     theta = parameters(chosen, pi)
-    steps, done, chunk = np.full(theta.shape[:-1], np.inf), 0, 64
-    while np.isinf(steps).any() and done <= cap:
+    steps, done, chunk = np.full(theta.shape[:-1], np.inf), 0, min(64, cap)
+    while True:
         path = follow(chosen, values, weight, chunk, theta)
         own = np.take_along_axis(
             chosen.policy(path), np.broadcast_to(greedy, path[..., :1].shape), -1
@@ -133,8 +133,10 @@ def escape_steps(
         out = own[..., 0] >= 0.5
         first = done + np.argmax(out, axis=0)
         steps = np.where(np.isinf(steps) & out.any(axis=0), first, steps)
-        theta, done, chunk = path[-1], done + chunk, min(2 * chunk, 4096)
-    return np.asarray(steps)
+        theta, done = path[-1], done + chunk
+        chunk = min(2 * chunk, 4096, cap - done)
+        if chunk == 0 or not np.isinf(steps).any():
+            return np.asarray(steps)
 
 
 def greedy_path(

@@ -438,7 +438,7 @@ def reachable(mdp: FiniteMDP) -> NDArray[np.bool_]:
 def mdp_with_equal_actions(rng: np.random.Generator) -> tuple[FiniteMDP, NDArray[np.bool_]]:
     """Draw an MDP of 2 to 5 states with dyadic numbers, and mark where all actions are the same.
 
-    That is so in half of its states.
+    Each state is such a one with probability 1/2.
 
     Parameters
     ----------

@@ -173,7 +173,7 @@ THREE = Law.of((0.5, (1.0, 0.0, 0.0)), (0.3, (0.0, 2.0, 0.0)), (0.2, (0.0, 0.0, 
 
 
 def gamble(noise: float) -> Law:
-    """Return a sure 1 against 5/4 plus or minus a noise of mean zero, 5 z or -5 z/3."""
+    """Return a sure 1 against 5/4 plus a noise of mean zero: 15 z/4 with chance 1/4, or -5 z/4."""
     return Law.of((0.75, (1.0, 1.25 * (1 - noise))), (0.25, (1.0, 1.25 * (1 + 3 * noise))))
 
 

@@ -1,7 +1,8 @@
 r"""The travel times of the comparison lemma (paper, section 3.4): steps measured by a clock.
 
 The update with small weights flows along a line; the travel time between two places is how long
-that takes. A forward step of weight w covers at least w of it, a backward step at most w.
+that takes. Under PG-SM, and under PG-ES with :math:`p \ge 2`, a forward step of weight w covers at
+least w of it, a backward step at most w.
 """
 
 from __future__ import annotations
@@ -44,19 +45,23 @@ def comparison(
     Returns
     -------
     list of dict
-        Step by step: t, the phase, the weight and the travel time, at least the weight forward and
-        at most the weight backward (the last step is cut at the start).
+        Step by step: t, the phase, the weight and the travel time (the last step is cut at the
+        start). By the lemma, which needs :math:`p \ge 2` for PG-ES, that is at least the weight
+        forward and at most the weight backward.
 
     Raises
     ------
     ValueError
-        If the update is another one.
+        If the update is another one, or the policy never recovers.
     """
     chosen = setting(update, eta, schedule, p)
     walker: Any = chosen.walker()
     clock = _travel_clock(chosen)
     rows, times, steps = [], [clock(walker)], []
-    total = n + int(count(n, update, eta, schedule, p))
+    back = count(n, update, eta, schedule, p)
+    if math.isinf(back):
+        raise ValueError(f"n = {n}, eta = {eta}: the policy never recovers from these updates")
+    total = n + int(back)
     scale = 1.0
     for t, w in enumerate(islice(chosen.weights(), total), start=1):
         (walker.forward if t <= n else walker.backward)(w)

@@ -17,12 +17,15 @@ registered update is counted in floats, by its own `step`.
 
 Applicability and issues
 ------------------------
-What would take more than `max_steps` updates is not walked. Two counts are known all the same: DI's
-with constant weights, by its theorem, and PG-SM's with constant weights from
-:math:`\pi_0(a_1) \ge \frac12`, in blocks of steps (`pu_lib.theory.far_counts`). Everything else
-ends at once in an `OutOfReach` that says what is proved of it. For :math:`p \ne 2` no theorem
-excludes that an escort parameter hits zero exactly after the second step; if it did, `count` would
-end with `Undecided`, not with a wrong number.
+No more than `max_steps` updates are walked in a phase. Two counts are known beyond that: DI's with
+constant weights, by its theorem, and PG-SM's with constant weights from
+:math:`\pi_0(a_1) \ge \frac12`, in blocks of steps (`pu_lib.theory.far_counts`), for n up to
+:math:`10^{15}` and weights that are neither below 1/1000 nor huge. Everything else ends in an
+`OutOfReach` that says what is proved of it: at once if n alone is too large or a bound on the way
+back is, else after the walk. An escort parameter that the first update makes zero is found by whole
+numbers, for :math:`p = 2` one that the second does, too. No theorem excludes that a later one does,
+but for :math:`p \ge 2` from the uniform start; then `count` ends with `Undecided` or `OutOfReach`
+instead of with infinity.
 """
 
 from __future__ import annotations
@@ -75,6 +78,7 @@ __all__ = [
     "OutOfReach",
     "count",
     "counts",
+    "direct_decaying",
     "escape_ratio",
     "escort_differences",
     "in_reach",
@@ -84,6 +88,7 @@ __all__ = [
     "proved_range",
     "recover",
     "unwalked",
+    "walkable",
 ]
 
 MAX_STEPS = 2_000_000
@@ -129,7 +134,8 @@ def count(
     strict : bool
         Wait for pi(a_1) < pi_0(a_1) instead of <=.
     max_steps : int
-        The most updates to walk, in each phase.
+        The most updates to walk, in each phase; forward a quarter of it for DI with weights that
+        are not constant, whose way back is longer.
 
     Returns
     -------
@@ -139,8 +145,8 @@ def count(
     Raises
     ------
     OutOfReach
-        A ValueError: if stepping would take longer than `max_steps`, and no theorem gives the
-        number.
+        A ValueError: if stepping would take longer than `max_steps` allows, and no theorem gives
+        the number.
     ValueError
         If an argument is unknown or out of range.
     """
@@ -180,12 +186,9 @@ def counts(
     chosen = setting(update, eta, schedule, p, factor, start)
     max_steps = require_count("max_steps", max_steps, 0)
     ns = [require_count("n", n, 0) for n in ns]
-    walkable = min(max_steps, QUICK) if is_known(chosen) else max_steps
-    if chosen.kind is DirectWalker and schedule != "constant":
-        walkable = max_steps // 4  # the way back takes up to 3n steps and more
-    near = [n for n in ns if n <= walkable]
-    if chosen.kind is DirectWalker and schedule == "inverse-sqrt":
-        walked = [certified(partial(_direct_decaying, n, chosen, strict)) for n in near]
+    near = [n for n in ns if n <= walkable(chosen, max_steps)]
+    if chosen.kind is DirectWalker and chosen.schedule == "inverse-sqrt":
+        walked = [certified(partial(direct_decaying, n, chosen, strict)) for n in near]
     else:
         walked = certified(partial(_counts, near, chosen, strict, max_steps))
     known: dict[int, int | float] = dict(zip(near, walked, strict=True))
@@ -196,10 +199,10 @@ def _counts(ns: Sequence[int], chosen: Setting, strict: bool, max_steps: int) ->
     if chosen.kind is StepWalker:
         return _counts_in_floats(ns, chosen, strict, max_steps)
     found: dict[int, int | float] = {}
-    kills, most = chosen.first_step_kills(), in_reach(max_steps)
+    kills, most = chosen.killing_step(), in_reach(max_steps)
     walker, weights, made = chosen.walker(), chosen.weights(), 0
     for n in sorted(set(ns)):
-        if kills and n > 0:
+        if kills <= n:
             found[n] = math.inf
             continue
         if n > most:
@@ -320,7 +323,7 @@ def _fewest(walker: Walker, n: int, chosen: Setting) -> arb:
     """Return a number of backward updates that recovery is proved to take at least."""
     weight = walker.weight_left() / ball(chosen.eta)
     fewest = weight
-    if chosen.schedule == "geometric":
+    if chosen.schedule == "geometric" or not weight > 0:
         return arb(0)
     if chosen.schedule == "inverse-sqrt":
         # sum of t^(-1/2) over n < t <= n + m is at most 2 sqrt(n + m) - 2 sqrt(n)
@@ -347,6 +350,27 @@ def is_known(chosen: Setting) -> bool:
     return chosen.schedule == "constant" and (retraces or chosen.kind is DirectWalker)
 
 
+def walkable(chosen: Setting, max_steps: int) -> int:
+    """Return how many forward updates are walked, where so many steps are walked at most.
+
+    Parameters
+    ----------
+    chosen : Setting
+        The setting.
+    max_steps : int
+        The most steps to walk in a phase.
+
+    Returns
+    -------
+    int
+        Few where the count is known without walking, and a quarter for DI with weights that are
+        not constant, whose way back takes three times as long and more.
+    """
+    if is_known(chosen):
+        return min(max_steps, QUICK)
+    return max_steps // 4 if chosen.kind is DirectWalker else max_steps
+
+
 def unwalked(n: int, chosen: Setting, strict: bool, max_steps: int = MAX_STEPS) -> int | float:
     """Return a count without walking, by a theorem, or say what is proved of it.
 
@@ -365,7 +389,7 @@ def unwalked(n: int, chosen: Setting, strict: bool, max_steps: int = MAX_STEPS) 
     OutOfReach
         If no theorem gives the number.
     """
-    if chosen.first_step_kills():
+    if chosen.killing_step() <= n:
         return math.inf
     if is_known(chosen) and chosen.kind is DirectWalker:
         if not strict:
@@ -377,9 +401,10 @@ def unwalked(n: int, chosen: Setting, strict: bool, max_steps: int = MAX_STEPS) 
     down, up = (Context(4, way).create_decimal_from_float for way in (ROUND_FLOOR, ROUND_CEILING))
     what = f"at least {float(down(low)):.4g}" if low > 0 else ""
     what += f"{' and ' if what else ''}at most {float(up(high)):.4g}" if math.isfinite(high) else ""
+    proved = f"proved: n' is {what}" if what else "no bound on n' is proved"
     raise OutOfReach(
-        f"undoing n = {n} updates of {chosen.update.name} takes more than the {max_steps} steps "
-        f"that are walked; " + (f"proved: n' is {what}" if what else "no bound on n' is proved")
+        f"undoing n = {n} updates of {chosen.update.name} may take more than the {max_steps} "
+        f"steps that are walked; {proved}"
     )
 
 
@@ -420,8 +445,8 @@ def proved_range(n: int, chosen: Setting) -> tuple[float, float]:
     return low, high
 
 
-def _direct_decaying(n: int, chosen: Setting, strict: bool) -> int | float:
-    r"""Count for DI with weights :math:`\eta/\sqrt t`.
+def direct_decaying(n: int, chosen: Setting, strict: bool) -> int | float:
+    r"""Return the count of DI with weights :math:`\eta/\sqrt t`, at the present precision.
 
     Forward, :math:`2(\pi - x)` grows to :math:`E = \min\{\eta\sum_{t\le n} t^{-1/2}, 2(1-x)\}`;
     the count is the least :math:`m` with :math:`\eta\sum_{n<t\le n+m} t^{-1/2} \ge E` (strict:
@@ -429,6 +454,21 @@ def _direct_decaying(n: int, chosen: Setting, strict: bool) -> int | float:
     being equal. The two sums never are: their terms at squares would make harmonic numbers with
     :math:`H_L = 2H_K` and :math:`L \ge K`, but the power of 2 in :math:`H_L` is
     :math:`2^{-\lfloor\log_2 L\rfloor}`, a lower one than in :math:`2H_K`.
+
+    Parameters
+    ----------
+    n, chosen, strict
+        As for `recover`.
+
+    Returns
+    -------
+    int or math.inf
+        The count; infinite where no number of updates is enough.
+
+    Raises
+    ------
+    Undecided
+        If the precision does not decide a comparison.
     """
     eta, room = chosen.eta, 2 * (1 - chosen.start)
     if strict and chosen.start == 0:
@@ -533,9 +573,10 @@ def escape_ratio(eta: Number, steps: int = 3000) -> tuple[float, float]:
     r"""Return :math:`\kappa_\infty` and the limit of :math:`n'/n` for PG-ES, p = 2, factor dropped.
 
     From the uniform start (1, 1). :math:`\kappa_k = \eta / (2\|\theta_k\|)` decreases along the
-    forward path to :math:`\kappa_\infty`; if that exceeds 1/2 the angle shrinks by
-    :math:`2\kappa_\infty - 1` a step, changing sign, and grows by :math:`2\kappa_\infty + 1` a step
-    on the way back, so that :math:`n'/n \to -\log(2\kappa_\infty-1)/\log(2\kappa_\infty+1)`.
+    forward path to :math:`\kappa_\infty`. In the end each step multiplies the angle by
+    :math:`1 - 2\kappa_\infty` (above 1/2 it changes sign), and on the way back by
+    :math:`1 + 2\kappa_\infty`, so that
+    :math:`n'/n \to -\log|2\kappa_\infty-1|/\log(2\kappa_\infty+1)`.
 
     Parameters
     ----------
@@ -547,16 +588,15 @@ def escape_ratio(eta: Number, steps: int = 3000) -> tuple[float, float]:
     Returns
     -------
     kappa, ratio : float
-        The ratio is infinite where kappa is at most 1/2.
+        The ratio is infinite where kappa is 1/2.
     """
     chosen = setting("pg-es", eta, factor="drop")
     walker = EscortWalker(chosen.start, chosen.p, chosen.factor)
     for w in islice(chosen.weights(), steps):
         walker.forward(w)
     kappa = float(ball(chosen.eta) / (2 * (walker.u1**2 + walker.u2**2).sqrt()))
-    if kappa <= 0.5:
-        return kappa, math.inf
-    return kappa, -math.log(2 * kappa - 1) / math.log(2 * kappa + 1)
+    shrinking = abs(2 * kappa - 1)
+    return kappa, -math.log(shrinking) / math.log(2 * kappa + 1) if shrinking else math.inf
 
 
 # Policy gradients in general
@@ -568,7 +608,7 @@ def linked_count(
     density: Callable[[arb], arb],
     schedule: str = "constant",
     strict: bool = False,
-) -> int | float:
+) -> int:
     """Return the count n' for the policy gradient of a link, from the median.
 
     Parameters
@@ -578,7 +618,7 @@ def linked_count(
     eta : number
         The (first) weight, read exactly.
     density : callable
-        The density F' of the link on [0, infinity), of and to balls.
+        The positive density F' of the link on [0, infinity), of and to balls.
     schedule : {"constant", "inverse-sqrt"}
         Constant or decaying weights, as for `count`.
     strict : bool
@@ -586,15 +626,22 @@ def linked_count(
 
     Returns
     -------
-    int or math.inf
-        The count; infinite where no number of updates is enough.
+    int
+        The count.
+
+    Raises
+    ------
+    OutOfReach
+        If it takes more than `MAX_STEPS` backward updates.
+    ValueError
+        If `eta` or the schedule is out of range.
     """
     chosen = setting("pg-sm", eta, schedule)
 
-    def walk() -> int | float:
+    def walk() -> int:
         walker = LinkWalker(density)
         for w in islice(chosen.weights(), n):
             walker.forward(w)
-        return recover(walker, n, chosen, strict)
+        return int(recover(walker, n, chosen, strict))  # it is never stuck
 
     return certified(walk)

@@ -4,19 +4,20 @@ Notation of `pu_lib.theory.unlearning`: n updates are undone by n' opposite ones
 :math:`n'_s`; :math:`\eta` is the constant weight, :math:`\eta_1` the first of the decaying weights
 :math:`\eta_1/\sqrt t`; x is the first :math:`\pi(a_1)`.
 
-========================  ===========================================  ==========================
-bound                     on                                           source
-========================  ===========================================  ==========================
-`bound_di`, `strict_di`   DI, exact                                    Theorem 4(ii), any start
-`bound_ce`                CE and MCE, from above                       Theorem 4(iii)
-`bound_ce_sharp`          the same, also strict, from one half         this book
-`bound_ce_below`          CE and MCE, from below, from one half        this book
-`bound_decaying_pg`       PG, decaying weights, from below             Theorem 5(i)
-`bound_decaying_di`       DI, decaying weights, from above             Theorem 5(ii)
-`bound_decaying_ce`       CE and MCE, decaying weights, from above     Theorem 5(iii)
-`bound_decaying_*_below`  all but PG, decaying weights, from below     this book
-`bound_lemma_11`, `_12`   the sequences of Lemmas 11 and 12            Lemmas 11 and 12
-========================  ===========================================  ==========================
+=========================  =====================================  ========================
+bound                      on                                     source
+=========================  =====================================  ========================
+`bound_di`, `strict_di`    DI, exact                              Theorem 4(ii), any start
+`bound_ce`                 CE and MCE, upper, x >= 1/2            Theorem 4(iii)
+`bound_ce_sharp`           the same, also strict                  this book
+`bound_ce_below`           CE and MCE, lower, x = 1/2             this book
+`bound_decaying_pg`        PG, decaying weights, lower            Theorem 5(i)
+`bound_decaying_di`        DI, decaying weights, upper            Theorem 5(ii)
+`bound_decaying_ce`        CE and MCE, decaying, upper, x >= 1/2  Theorem 5(iii)
+`bound_decaying_ce_sharp`  the same                               this book
+`bound_decaying_*_below`   all but PG, decaying, lower, x = 1/2   this book
+`bound_lemma_11`, `_12`    the sequences of Lemmas 11 and 12      Lemmas 11 and 12
+=========================  =====================================  ========================
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def bound_ce(n: int, eta: float) -> float:
     Returns
     -------
     float
-        An upper bound of n' for CE and MCE.
+        An upper bound of n' for CE and MCE, from one half or above.
     """
     times, eta = _read(n, eta, "eta")
     return 2 + math.log1p(2 * eta * times) / eta
@@ -87,7 +88,7 @@ def bound_ce_sharp(n: int, eta: float) -> float:
     Returns
     -------
     float
-        An upper bound of n' and of the strict count, for CE and MCE from one half.
+        An upper bound of n' and of the strict count, for CE and MCE from one half or above.
     """
     times, eta = _read(n, eta, "eta")
     return 2 + math.log1p(2 * eta * max(times - 1, 0)) / eta
@@ -219,7 +220,7 @@ def bound_decaying_ce(n: int, eta: float) -> float:
     Returns
     -------
     float
-        An upper bound of n' for CE and MCE with decaying weights.
+        An upper bound of n' for CE and MCE with decaying weights, from one half or above.
     """
     times, eta = _read(n, eta, "eta")
     root = math.sqrt(times)
@@ -240,7 +241,7 @@ def bound_decaying_ce_sharp(n: int, eta: float) -> float:
     Returns
     -------
     float
-        An upper bound of n' for CE and MCE with decaying weights.
+        An upper bound of n' for CE and MCE with decaying weights, from one half or above.
     """
     times, eta = _read(n, eta, "eta")
     root = math.sqrt(times)

@@ -149,6 +149,8 @@ class Setting:
             If the first weight is beyond the range of floats, for an update walked in floats.
         """
         floats, rational = self.kind is StepWalker, self.kind is DirectWalker
+        if floats and _log(self.eta) + first * _log(self.ratio) > 700:
+            raise OutOfReach(f"weight {first} is beyond the range of floats (1.8e308)")
         if self.schedule == "inverse-sqrt":
             if floats:
                 eta = float(self.eta)
@@ -158,8 +160,6 @@ class Setting:
         read: Any = float if floats else (Fraction if rational else ball)
         if self.schedule == "constant":
             return repeat(read(self.eta))
-        if floats and math.log(self.eta) + first * math.log(self.ratio) > 700:
-            raise OutOfReach(f"weight {first} is beyond the range of floats (1.8e308)")
         return _geometric(read(self.eta) * read(self.ratio) ** (first - 1), read(self.ratio))
 
     def walker(self) -> Walker:
@@ -173,20 +173,36 @@ class Setting:
             return StepRow(first, np.tile(first.theta, (count, 1)))
         return Row([first, *(self.walker() for _ in range(count - 1))])
 
-    def first_step_kills(self) -> bool:
-        r"""Decide by whole numbers whether the first forward update makes theta_2 zero.
+    def killing_step(self) -> float:
+        r"""Decide by whole numbers which forward update makes theta_2 zero, if one does.
 
-        Only an escort update can: it multiplies :math:`\theta_2` by :math:`1 - \eta\,p\,c_2\,x`
-        (factor kept; for the factor dropped, :math:`p` is replaced by :math:`2^{1/p}`). With
-        :math:`p = a/b`, the :math:`a`-th power of the subtracted number is rational.
+        Only an escort update can. The first one multiplies :math:`\theta_2` by
+        :math:`1 - \eta\,p\,c_2\,x` (factor kept; for the factor dropped, :math:`p` is replaced by
+        :math:`2^{1/p}`). With :math:`p = a/b`, the :math:`a`-th power of the subtracted number is
+        rational. For p = 2, factor kept, so are both parameters after the first update, and the
+        second one is tested, too; the square root in its decaying weight leaves it no chance.
+
+        Returns
+        -------
+        int or math.inf
+            1, 2, or infinity where neither does.
         """
         if self.kind is not EscortWalker:
-            return False
+            return math.inf
         a, b = self.p.numerator, self.p.denominator
-        x, y = self.start, 1 - self.start
-        if self.factor == "keep":
-            return is_one((self.eta * self.p * x, a), (y, a - 2 * b), (Fraction(4), -b))
-        return is_one((self.eta * x, a), (y, a - 2 * b), (Fraction(2), -b))
+        x, y, eta = self.start, 1 - self.start, self.eta
+        keep = self.factor == "keep"
+        times, power = (eta * self.p * x, Fraction(4)) if keep else (eta * x, Fraction(2))
+        if is_one((times, a), (y, a - 2 * b), (power, -b)):
+            return 1
+        if keep and self.p == 2 and self.schedule != "inverse-sqrt":
+            u1, norm = 1 + eta * y, 1 + eta**2 * x * y
+            return 2 if self.ratio * eta * x * u1**2 == norm**2 else math.inf
+        return math.inf
+
+
+def _log(x: Fraction) -> float:
+    return math.log(x.numerator) - math.log(x.denominator)
 
 
 def _geometric(weight: Any, ratio: Any) -> Iterator[Any]:
@@ -421,9 +437,21 @@ class EscortWalker(Walker):
     :math:`\theta_0 = ((2x)^{1/p}, (2-2x)^{1/p})`, which is (1, 1) for x = 1/2. With
     ``factor="drop"`` the factor :math:`p/\|\theta\|_p` is left out, as in the paper's appendix. A
     parameter that becomes exactly 0 stays there: the policy is stuck.
+
+    Parameters
+    ----------
+    start : Fraction
+        The first pi(a_1).
+    p : Fraction
+        The exponent.
+    factor : {"keep", "drop"}
+        Whether the gradient keeps its factor.
+    kills : int or math.inf
+        The number of the forward update that makes u_2 zero; see `Setting.killing_step`.
     """
 
-    def __init__(self, start: Fraction, p: Fraction, factor: str) -> None:
+    def __init__(self, start: Fraction, p: Fraction, factor: str, kills: float = math.inf) -> None:
+        self.left = kills
         half = p / 2 - 1
         self.half: Any = int(half) if half.denominator == 1 else ball(half)
         self.p, self.drop = ball(p), factor == "drop"
@@ -439,9 +467,11 @@ class EscortWalker(Walker):
 
     @classmethod
     def at_start(cls, chosen: Setting) -> Walker:
-        return cls(chosen.start, chosen.p, chosen.factor)
+        return cls(chosen.start, chosen.p, chosen.factor, chosen.killing_step())
 
     def _move(self, w: arb) -> None:
+        if self.stuck():
+            return
         # With |u_a|^(p-2) instead of sign(u_a) |u_a|^(p-1) a step is a product: it loses no
         # relative accuracy where a parameter shrinks geometrically, and it needs no sign.
         square1, square2 = self.u1 * self.u1, self.u2 * self.u2
@@ -457,6 +487,9 @@ class EscortWalker(Walker):
 
     def forward(self, w: arb) -> None:
         self._move(w)
+        self.left -= 1
+        if self.left == 0:
+            self.u2 = arb(0)  # the product above encloses zero, and need not be it
 
     def backward(self, w: arb) -> None:
         self._move(-w)

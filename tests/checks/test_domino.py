@@ -294,3 +294,22 @@ def test_flip_times_that_differ_are_counted(
     assert (found[::2], found[1::2]) == (ours, wrong)
     assert [row["n_1"] for _, row in noted[::2]] == [1, 3, 7, 63]
     assert [row["recursion"] for _, row in noted[1::2]] == [2, 4, 8, 64]
+
+
+@pytest.mark.parametrize("eta", ["1/8", "1/2", "1", "2"])
+def test_the_domino_of_di_with_decaying_weights_is_counted(eta: str) -> None:
+    """Beside a walk in floats of every state, whose ties are far beyond their rounding."""
+    states, policy, flips, t = 4, [0.5] * 4, [0] * 4, 0
+    while not flips[0]:
+        t += 1
+        flipped = [x < 0.5 - 1e-12 for x in policy]
+        weight = float(Fraction(eta)) / math.sqrt(t) / 2
+        ways = [*(-weight if after else weight for after in flipped[1:]), -weight]
+        policy = [min(max(x + way, 0.0), 1.0) for x, way in zip(policy, ways, strict=True)]
+        flips = [n or t * (x < 0.5 - 1e-12) for n, x in zip(flips, policy, strict=True)]
+    assert recursion(states, "di", eta, schedule="inverse-sqrt") == flips
+    assert domino(states, "di", eta, schedule="inverse-sqrt") == flips[0]
+    with pytest.raises(ValueError, match="`recursion` counts"):
+        simulate(states, "di", eta, schedule="inverse-sqrt")
+    with pytest.raises(OutOfReach, match="updates of di may take more than the 100 steps"):
+        domino(states + 4, "di", "1/8", schedule="inverse-sqrt", max_steps=100)

@@ -146,6 +146,12 @@ def test_escape_steps_by_hand():
     assert float(well.escape_steps("pg-sm", well.well(1e-6), [1.0, 0.9, 0.0], 1.0, 100)) == np.inf
 
 
+@pytest.mark.parametrize(("cap", "steps"), [(0, np.inf), (65, np.inf), (177, np.inf), (178, 178)])
+def test_no_more_than_the_cap_is_walked(cap: int, steps: float) -> None:
+    starts = [[1 / 125, 123 / 125, 1 / 125], [0.6, 0.2, 0.2]]
+    assert well.escape_steps("pg-sm", starts, 2 * [[1, 0.5, 0]], cap=cap).tolist() == [steps, 0.0]
+
+
 def test_escapes_of_a_batch_are_those_of_its_rows():
     starts = np.array([well.well(d) for d in (0.1, 0.003)])
     q = np.array([[1.0, 0.9, 0.0], [1.0, 0.5, 0.0]])
