@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -21,6 +22,14 @@ __all__ = ["Look", "Parametrization", "Update"]
 
 Parametrization = Literal["softmax", "escort", "direct"]
 _MOST_PARAMETERS = 200_000_000
+
+
+def _sealed(given: Any) -> Any:
+    """Return an array as a view that cannot be written to, anything else as it is."""
+    if isinstance(given, np.ndarray):
+        given = given.view()
+        given.flags.writeable = False
+    return given
 
 
 class Look(NamedTuple):
@@ -45,7 +54,8 @@ class Update(ABC):
     """A policy update: a parametrization and the step that moves its parameters.
 
     A subclass defines the three hooks `to_policy`, `to_parameters` and `advance`, which get checked
-    float arrays; users call `policy`, `parameters` and `step`, which check their arguments first.
+    float arrays that they cannot write to, and return new ones; users call `policy`, `parameters`
+    and `step`, which check their arguments first.
 
     Attributes
     ----------
@@ -129,7 +139,7 @@ class Update(ABC):
         ValueError
             If `theta` is not an array of finite parameters of this update.
         """
-        return self.to_policy(self._checked(theta))
+        return self._to_policy(self._checked(theta))
 
     def parameters(self, pi: ArrayLike) -> Floats:
         r"""Return parameters whose policy is `pi`: the inverse of `policy`.
@@ -154,7 +164,7 @@ class Update(ABC):
         """
         pi = rows("pi", pi)
         require_distributions("pi", pi)
-        return self.to_parameters(pi)
+        return self._called(self.to_parameters, pi)
 
     def step(
         self,
@@ -202,7 +212,7 @@ class Update(ABC):
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
         """Return the same where who calls ignores what overflows, which is refused here."""
-        new = self.advance(theta, q, weight[..., np.newaxis], rng)
+        new = self._called(self.advance, theta, q, weight[..., np.newaxis], rng)
         if math.isfinite(np.add.reduce(new, axis=None)):  # the cheap test: so are its terms
             return new
         finite = np.isfinite(new)
@@ -213,6 +223,22 @@ class Update(ABC):
                 "are too large for it."
             )
         return new
+
+    def _to_policy(self, theta: Floats) -> Floats:
+        """Return the policy of parameters that have been checked."""
+        return self._called(self.to_policy, theta)
+
+    def _called(self, hook: Callable[..., Floats], *given: Any) -> Floats:
+        """Call a hook with arrays that it cannot write to: whoever called keeps them."""
+        try:
+            return hook(*map(_sealed, given))
+        except ValueError as error:
+            if "read-only" not in str(error):
+                raise
+            raise ValueError(
+                f"{self.name}: `{hook.__name__}` changes an array that it was given; it has to "
+                "return a new one."
+            ) from error
 
     def initial(self, n_states: int, n_actions: int) -> Floats:
         """Return parameters of the uniform policy.

@@ -199,10 +199,24 @@ class FiniteMDP:
         self.initial = self._initial_distribution(initial)
         self.transition_rewards = self._transition_rewards(rewards)
         self.rewards = self._expected_rewards(rewards)
-        for array in (self.terminal, self.initial, self.rewards):
-            array.setflags(write=False)
-        if isinstance(self._matrix, np.ndarray):
-            self._matrix.setflags(write=False)
+        self._freeze()
+
+    # What is computed once, such as the optimum, stays right because nothing changes.
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in vars(self) and not name.startswith("_"):
+            raise AttributeError(f"{name}: a FiniteMDP does not change; make another one.")
+        super().__setattr__(name, value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)  # of a copy, whose arrays could be written to
+        self._freeze()
+
+    def _freeze(self) -> None:
+        known = vars(self._optimum) if self._optimum else {}
+        for value in (*vars(self).values(), *known.values()):
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
 
     # Reading the arguments
 
@@ -527,13 +541,14 @@ class FiniteMDP:
             raise ValueError(f"baseline: {low} leaves no gap to the optimal performance.")
         return (performance - low) / gap
 
-    def optimal(self, max_iterations: int = 1000) -> Optimum:
+    def optimal(self, max_iterations: int | None = None) -> Optimum:
         """Return optimal values by policy iteration; the result is kept, its arrays read-only.
 
         Parameters
         ----------
-        max_iterations : int
+        max_iterations : int, optional
             Policy evaluations at the most, at least one; the result says whether they were enough.
+            If missing, 1000, and two for each state where that is more.
 
         Returns
         -------
@@ -545,9 +560,10 @@ class FiniteMDP:
         ValueError
             If `max_iterations` is less than one.
         """
-        whole("max_iterations", max_iterations, low=1)
+        most = max(1000, 2 * self.n_states) if max_iterations is None else max_iterations
+        whole("max_iterations", most, low=1)
         if self._optimum is None or not self._optimum.converged:
-            self._optimum = self._policy_iteration(max_iterations)
+            self._optimum = self._policy_iteration(most)
         return self._optimum
 
     _optimum: Optimum | None = None

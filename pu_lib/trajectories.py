@@ -203,7 +203,7 @@ def _recorded(name: str, n_steps: int, size: int) -> int:
 
 
 def _policy(update: Update, mdp: FiniteMDP, theta: Floats) -> Floats:
-    policy = update.to_policy(theta)
+    policy = update._to_policy(theta)
     return policy if mdp._is_policy(policy) else mdp._checked_policy(update.policy(theta))
 
 
@@ -216,7 +216,7 @@ def _moved(
 
 def _rates(eta: float | Callable[[int], float] | ArrayLike, n_steps: int) -> Floats:
     if callable(eta):
-        return np.array([float(eta(t)) for t in range(n_steps)])
+        return np.array([number("eta", eta(t)) for t in range(n_steps)])
     rates = numbers("eta", eta)
     if rates.shape not in ((), (n_steps,)):
         raise ValueError(f"eta: expected one number or {n_steps}, got shape {rates.shape}.")
@@ -248,7 +248,11 @@ def _evaluating(weighting: str | Weighting | ArrayLike, mdp: FiniteMDP) -> Evalu
 def _evaluated(
     evaluation: Evaluation, weighting: Weighting, t: int, last: bool
 ) -> tuple[Floats, Floats, float, ArrayLike]:
-    weight = 0.0 if last else weighting(t, evaluation)
+    weight = np.zeros(()) if last else numbers("weighting", weighting(t, evaluation))
+    if weight.shape not in ((), evaluation.v.shape):
+        raise ValueError(
+            f"weighting: expected one number or {len(evaluation.v)}, got shape {weight.shape}."
+        )
     return evaluation.q, evaluation.v, evaluation.performance, weight
 
 
@@ -304,7 +308,9 @@ def follow(
         if theta0 is None
         else numbers("theta0", theta0, axes=1, copy=True)
     )
-    varying = values.ndim > theta.ndim and values.shape[0] == steps
+    varying = values.ndim > theta.ndim
+    if varying and len(values) != steps:
+        raise ValueError(f"q: expected the values of {steps} steps, got shape {values.shape}.")
     sound = bool((rates >= 0.0).all() and (rates < np.inf).all())
     path = [theta]
     with np.errstate(over="ignore", invalid="ignore"):  # a step refuses what is not finite

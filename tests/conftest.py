@@ -25,6 +25,7 @@ import nbmake.pytest_items
 import pu_formulas
 import pytest
 from browser import ARGUMENTS, chromium
+from hypothesis import settings
 from nbmake.nb_result import NotebookResult
 from nbmake.nb_run import NotebookRun
 from playwright.sync_api import Browser, sync_playwright
@@ -33,6 +34,10 @@ from xdist.scheduler import LoadFileScheduling
 # Compiling makes hundreds of thousands of objects; to look for garbage after every 700, as is the
 # default, takes up to an eighth of the time of a file of tests.
 gc.set_threshold(20_000, 50, 100)
+
+# For every file alone as for all together; an example may be the first that imports or compiles.
+settings.register_profile("quick", deadline=None, max_examples=60, derandomize=True)
+settings.load_profile("quick")
 
 REPORTS = Path(__file__).parent.parent / "_build" / "pages"
 

@@ -1,5 +1,7 @@
 """Exact evaluation and optimal values against QuantEcon's solver, and the sentences of errors."""
 
+import pickle
+from copy import deepcopy
 from types import SimpleNamespace
 
 import numpy as np
@@ -514,7 +516,7 @@ def test_settings_are_read_by_the_type_of_what_they_replace():
 
 @pytest.mark.parametrize("weight", [np.inf, -1.0])
 def test_a_weighting_that_is_no_weight_is_refused_on_the_way(weight):
-    with pytest.raises(ValueError, match="weight: expected"):
+    with pytest.raises(ValueError, match=r"weight(ing)?: expected"):
         run(chain(3), UPDATES["pg-sm"], 3, weighting=lambda *_: np.full(3, weight))
 
 
@@ -561,3 +563,25 @@ def test_an_optimum_that_is_not_known_is_not_taken_for_one(monkeypatch):
         make_problem(mdp, 0.95)
     monkeypatch.undo()
     assert mdp.normalised_performance(mdp.optimal().require().policy) == pytest.approx(1.0)
+
+
+def test_what_is_computed_once_stays_right():
+    mdp = crossroads()
+    best = mdp.optimal()
+    with pytest.raises(AttributeError, match="discount: a FiniteMDP does not change"):
+        mdp.discount = 0.9
+    for copied in (pickle.loads(pickle.dumps(mdp)), deepcopy(mdp)):
+        assert (copied.digest, copied.discount) == (mdp.digest, 0.5)
+        np.testing.assert_array_equal(copied.optimal().v, best.v)
+        for array in (copied.rewards, copied.initial, copied.optimal().v):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 7.0
+
+
+@pytest.mark.parametrize(("n_states", "most"), [(10, 1000), (600, 1200)])
+def test_long_processes_get_more_evaluations(n_states, most, monkeypatch):
+    """Policy iteration may improve one state of a chain at a time."""
+    asked = []
+    monkeypatch.setattr(FiniteMDP, "_policy_iteration", lambda _, n: asked.append(n))
+    chain(n_states).optimal()
+    assert asked == [most]

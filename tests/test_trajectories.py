@@ -5,8 +5,9 @@ import pytest
 
 from pu_lib.domains import bandit, chain, from_gymnasium, random_mdp
 from pu_lib.mdp import _solve_dense
+from pu_lib.theory.unlearning import count
 from pu_lib.trajectories import follow, mixture, run
-from pu_lib.updates import UPDATES, make_update
+from pu_lib.updates import UPDATES, SoftmaxPolicyGradient, make_update
 
 
 @pytest.mark.parametrize("name", list(UPDATES))
@@ -125,10 +126,66 @@ def test_a_mixture_is_a_share():
     ("q", "rates", "sentence"),
     [
         ([1.0, 0.0, 0.0], 1.0, "q: expected 2 actions"),
-        ([1.0, 0.0], lambda t: 1.0 if t == 0 else np.inf, "weight: expected finite numbers"),
+        ([1.0, 0.0], lambda t: 1.0 if t == 0 else np.inf, "eta: expected finite numbers"),
         ([1.0, 0.0], lambda t: 1.0 if t == 0 else -1.0, "weight: expected eta"),
     ],
 )
 def test_what_an_update_cannot_take_is_named_at_every_step(q, rates, sentence):
     with pytest.raises(ValueError, match=sentence):
         follow("pg-sm", q, rates, 3, theta0=[0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"eta": lambda t: "0.5"}, "eta: expected"),
+        ({"eta": lambda t: True}, "eta: expected"),
+        ({"weighting": lambda *_: np.ones(4) * 1j}, "weighting: expected"),
+        ({"weighting": lambda *_: np.ma.masked_less([0.0, 1, 1, 1], 0.5)}, "weighting: expected"),
+        ({"weighting": lambda *_: np.ones(3)}, r"weighting: expected one number or 4, .* \(3,\)"),
+    ],
+)
+def test_what_a_callers_function_returns_is_read_like_an_argument(given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        run(chain(4), "ce", 3, **given)
+
+
+@pytest.mark.parametrize("n_steps", [2, 3])
+def test_values_with_one_axis_more_are_those_of_each_step(n_steps):
+    """Whatever the number of steps: three rows of values are never taken for three states."""
+    q = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
+    if n_steps == 3:
+        assert follow("npg", q, 1.0, 3)[-1].tolist() == [-1.0, -2.0]
+    else:
+        with pytest.raises(ValueError, match=r"q: expected the values of 2 steps, .* \(3, 2\)"):
+            follow("npg", q, 1.0, n_steps)
+
+
+class InPlace(SoftmaxPolicyGradient):
+    """A step that moves the very array it was given."""
+
+    def advance(self, theta, q, weight, rng):
+        theta += weight * q
+        return theta
+
+
+class ShiftedInPlace(SoftmaxPolicyGradient):
+    """A policy for which the parameters are changed, by what makes no difference to it."""
+
+    def to_policy(self, theta):
+        theta -= theta.max(axis=-1, keepdims=True)
+        return super().to_policy(theta)
+
+
+@pytest.mark.parametrize(("kind", "hook"), [(InPlace, "advance"), (ShiftedInPlace, "to_policy")])
+def test_an_update_that_changes_what_it_is_given_is_refused(kind, hook):
+    """It would change what has been recorded, and the caller's own arrays."""
+    sentence = f"pg-sm: `{hook}` changes an array that it was given"
+    with pytest.raises(ValueError, match=sentence):
+        run(chain(4), kind(), 3)
+    with pytest.raises(ValueError, match=sentence):
+        count(3, kind())
+    theta = np.array([0.3, 0.1])
+    with pytest.raises(ValueError, match=sentence):
+        kind().policy(kind().step(theta, [1.0, 0.0]))
+    assert theta.tolist() == [0.3, 0.1]

@@ -6,7 +6,7 @@ import autograd
 import autograd.numpy as anp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -26,9 +26,6 @@ from pu_lib.updates import (
 
 NAMES = list(UPDATES)
 SOFTMAX = ["pg-sm", "ce", "mce"]
-
-settings.register_profile("quick", deadline=None, max_examples=60, derandomize=True)
-settings.load_profile("quick")
 
 
 def numbers(low, high):

@@ -1,13 +1,16 @@
-"""The update of a run, and what its parameters start from."""
+"""The update of a run, what its parameters start from, and a name for the code of one's own."""
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from dataclasses import replace
+from typing import Any
 
 from pu_lib.empirical.options import Options
 from pu_lib.updates import Update, as_update
 
-__all__ = ["configured", "start_of"]
+__all__ = ["configured", "fingerprint", "start_of"]
 
 
 def configured(update: str | Update, options: Options) -> Update:
@@ -54,3 +57,36 @@ def start_of(update: Update, n_actions: int, options: Options) -> float:
     if update.parametrization == "escort":
         return options.escort_start
     return update.uniform(n_actions)
+
+
+def fingerprint(update: Update) -> str:
+    """Return a name for the kernel of an update: another one once its code or a constant changes.
+
+    Parameters
+    ----------
+    update : Update
+        An update with a kernel.
+
+    Returns
+    -------
+    str
+        Twelve hexadecimal digits, of the source of the kernel, of what it reads that is not its
+        own, and of the settings of the update.
+    """
+    kernel = update.kernel
+    found = inspect.getclosurevars(kernel)  # type: ignore[arg-type]
+    read = {**found.globals, **found.nonlocals}
+    parts = [repr(update.options), _written(kernel)]
+    parts += [f"{name} = {_written(value)}" for name, value in sorted(read.items())]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def _written(value: Any) -> str:
+    """Return the source of a function, the name of a module, and what else is as it prints."""
+    value = getattr(value, "py_func", value)  # of a function that numba compiles
+    if inspect.isfunction(value):
+        try:
+            return inspect.getsource(value)
+        except OSError:  # such as one that exec has made
+            return repr((value.__code__.co_code, value.__code__.co_consts))
+    return value.__name__ if inspect.ismodule(value) else repr(value)

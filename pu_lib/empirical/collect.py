@@ -61,10 +61,14 @@ def collect(
     Raises
     ------
     ValueError
-        If there is no such dataset, it holds no run or one twice, or the files cannot be written.
+        If there is no such dataset, it holds no run or one twice, or the files cannot be written or
+        would be in it.
     """
     if not Path(dataset).is_dir():
         raise ValueError(f"{dataset}: there is no such directory.")
+    target = Path(directory)
+    if target.resolve().is_relative_to(Path(dataset).resolve()):
+        raise ValueError(f"{target}: lies in the dataset, which holds nothing but runs.")
     everything = Store(dataset).read().to_pandas()
     if everything.empty:
         raise ValueError(f"{dataset}: there are no runs in it.")
@@ -74,7 +78,6 @@ def collect(
     _refuse_duplicates(everything)
     runs = _complete(everything)
     runs = runs.sort_values(_ORDER, kind="stable")
-    target = Path(directory)
     try:
         _write(runs, target, _provenance(runs, command, seconds))
     except OSError as error:

@@ -30,6 +30,7 @@ This module is the Python around the loop, which is `pu_lib.engine.loop`.
 
 from __future__ import annotations
 
+import sys
 import zlib
 from dataclasses import dataclass
 
@@ -38,13 +39,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.arrays import whole
-from pu_lib.empirical.actors import configured, start_of
+from pu_lib.empirical.actors import configured, fingerprint, start_of
 from pu_lib.empirical.options import PRESETS, Options, Scheme
 from pu_lib.empirical.problem import Problem, exact_performance
 from pu_lib.engine import loop
 from pu_lib.engine.rows import UNIT, policy_token, scaled_token, successor_token, ties_token, token
 from pu_lib.kernels import KERNELS, MULTIPLICATIVE
-from pu_lib.updates import Update
+from pu_lib.updates import UPDATES, Update
 
 __all__ = ["Memory", "Run", "engine_of", "exact_performance", "seed_state", "simulate"]
 
@@ -55,7 +56,8 @@ def engine_of(update: str, preset: str = "paper") -> str:
     """Return the version of the results of an update.
 
     It changes whenever the same seed gives a different run: the escort update has its second since
-    its parameters have exponents of their own, and its first where they are plain floats.
+    its parameters have exponents of their own, and its first where they are plain floats. That of
+    an update of one's own names its code.
 
     Parameters
     ----------
@@ -67,9 +69,21 @@ def engine_of(update: str, preset: str = "paper") -> str:
     Returns
     -------
     str
-        The version, which stands in the column ``engine`` of tables of runs.
+        The version, which stands in the column ``engine`` of tables of runs; empty for an update
+        that is not registered here, so that nobody knows.
     """
+    if (chosen := _registered(update)) is None:
+        return ""
+    if chosen.kernel is not None and chosen.kernel not in KERNELS:
+        return fingerprint(chosen)
     return "2" if update == "pg-es" and "precision=float64" not in preset else "1"
+
+
+def _registered(update: str) -> Update | None:
+    """Return the update of that name or ``module:NAME``; a table may name any, and imports none."""
+    module, _, name = update.rpartition(":")
+    imported = getattr(sys.modules[module], name, None) if module in sys.modules else None
+    return UPDATES.get(str(getattr(imported, "name", name)))
 
 
 def seed_state(root: int, experiment: str, run: int) -> NDArray[np.uint64]:

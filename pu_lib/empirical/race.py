@@ -162,7 +162,8 @@ def race(
     workers : int, optional
         Threads; as many as there are processors if missing.
     updates : sequence of str or Update, optional
-        Names or objects; everything in `UPDATES` if missing.
+        Names, for which escort factors and ties are those of the preset, or objects with settings
+        of their own; everything in `UPDATES` if missing.
 
     Returns
     -------
@@ -180,13 +181,17 @@ def race(
     chosen = RACE_RATES if rates is None else tuple(rates)
     if not chosen or any(not number("eta", eta) > 0.0 for eta in chosen):
         raise ValueError(f"eta: expected finite numbers > 0, got {list(chosen)}.")
-    racers = [as_update(update) for update in (UPDATES if updates is None else updates)]
-    for what, values in (("eta", chosen), ("update", [update.name for update in racers])):
+    racers: list[str | Update] = [
+        update if isinstance(update, Update) else as_update(update).name
+        for update in (UPDATES if updates is None else updates)
+    ]
+    names = [as_update(update).name for update in racers]
+    for what, values in (("eta", chosen), ("update", names)):
         if len(set(values)) < len(values):
             raise ValueError(f"{what}: expected each once, got {list(values)}.")
     start = _cell(process, scheme, describe(parse(preset)), max_steps, target, seed)
-    running = _Running(start, runs, workers, {update.name: update for update in racers})
-    found = running.measure({update.name: chosen for update in racers})
+    running = _Running(start, runs, workers, dict(zip(names, racers, strict=True)))
+    found = running.measure(dict.fromkeys(names, chosen))
     for _ in range(_LONGER if rates is None else 0):
         beyond = {entry.update: _beyond(entry) for entry in _entries(found) if entry.edge}
         if not beyond:
@@ -248,7 +253,7 @@ class _Running:
     cell: Cell
     runs: int
     workers: int | None
-    updates: Mapping[str, Update]
+    updates: Mapping[str, str | Update]
 
     def measure(self, rates: Mapping[str, Sequence[float]]) -> dict[str, dict[float, Summary]]:
         """Return the summary of each update at each of its rates."""
@@ -259,6 +264,11 @@ class _Running:
         ]
         found: dict[str, dict[float, Summary]] = {name: {} for name in rates}
         for chunk, columns in self._computed(chunks):
+            if (columns["steps"] < self.cell.max_steps)[columns["censored"]].any():
+                raise ValueError(
+                    f"preset: max_episodes ended runs of {chunk.cell.update} before max_steps; a "
+                    "race compares steps: allow more episodes, or fewer steps."
+                )
             found[chunk.cell.update][chunk.cell.eta] = summarise(
                 columns["steps"], columns["censored"], horizon=self.cell.max_steps
             )
@@ -269,10 +279,10 @@ class _Running:
 
     def _compute(self, chunk: Chunk) -> Measured:
         update = self.updates[chunk.cell.update]
-        # The registered ones have the settings that the preset says, others their own.
-        if update.kernel is not None and update == UPDATES.get(update.name):
+        # A name stands for the settings that the preset says, an object for its own.
+        if isinstance(update, str) and as_update(update).kernel is not None:
             return run_chunk(chunk)
-        return _own_chunk(chunk, update)
+        return _own_chunk(chunk, as_update(update))
 
 
 def _own_chunk(chunk: Chunk, update: Update) -> Measured:

@@ -163,16 +163,20 @@ class Chunk:
     @property
     def file(self) -> str:
         """Name of its file."""
-        return f"part-{_digest(self.cell)}-{self.first:06d}-{self.count}.parquet"
+        return _file(self, _engine(self.cell))
 
 
 def _engine(cell: Cell) -> str:
     return engine_of(cell.update, cell.preset)
 
 
+def _file(chunk: Chunk, engine: str) -> str:
+    return f"part-{_digest(chunk.cell, engine)}-{chunk.first:06d}-{chunk.count}.parquet"
+
+
 @lru_cache(maxsize=4096)
-def _digest(cell: Cell) -> str:
-    text = json.dumps({**vars(cell), "engine": _engine(cell)}, sort_keys=True)
+def _digest(cell: Cell, engine: str) -> str:
+    text = json.dumps({**vars(cell), "engine": engine}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
@@ -309,7 +313,7 @@ class Store:
         held = self._held()
         wanted = []
         for chunk in chunks:
-            runs = held.get(_digest(chunk.cell), set())
+            runs = held.get(_digest(chunk.cell, _engine(chunk.cell)), set())
             wanted += _pieces(chunk, runs)
         return wanted
 
@@ -409,9 +413,10 @@ class Store:
             cell = wanted.get(_words(values))
             if cell is None:
                 continue
-            rows = group[group["engine"] == _engine(cell)].set_index("run", drop=False)
+            engine = _engine(cell)
+            rows = group[group["engine"] == engine].set_index("run", drop=False)
             rows = rows.sort_index()
-            rows = rows.drop(index=list(held.get(_digest(cell), set())), errors="ignore")
+            rows = rows.drop(index=list(held.get(_digest(cell, engine), set())), errors="ignore")
             for chunk in _stretches(cell, sorted(rows.index)):
                 chosen = rows.loc[chunk.first : chunk.first + chunk.count - 1]
                 self.write(chunk, {name: chosen[name].to_numpy() for name in _MEASURED})
@@ -513,9 +518,8 @@ def _read_chunk(path: Path) -> tuple[Chunk, pa.Table]:
         chunk, engine = _read_identity(text)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise _DefectError(path, "its note of what it holds cannot be read") from None
-    if engine != _engine(chunk.cell):
-        raise _DefectError(path, f"made by engine {engine}, this is {_engine(chunk.cell)}")
-    if chunk.file != path.name or not _holds(content, chunk):
+    _require_engine(path, engine, _engine(chunk.cell))
+    if _file(chunk, engine) != path.name or not _holds(content, chunk, engine):
         raise _DefectError(path, "holds other runs than its name says")
     return chunk, content
 
@@ -535,11 +539,16 @@ def _read_merged(path: Path) -> dict[str, int]:
     except (ValueError, TypeError, KeyError, RecursionError):
         raise _DefectError(path, "its note of what it holds cannot be read") from None
     for kind in kinds:
-        if kind["engine"] != (ours := engine_of(kind["update"], kind["preset"])):
-            raise _DefectError(path, f"made by engine {kind['engine']}, this is {ours}")
+        _require_engine(path, kind["engine"], engine_of(kind["update"], kind["preset"]))
     if rows.num_rows != sum(chunks.values()):
         raise _DefectError(path, "holds other runs than its note says")
     return chunks
+
+
+def _require_engine(path: Path, engine: str, ours: str) -> None:
+    """Refuse runs of another engine; whether they are, is not known of an unknown update."""
+    if ours not in ("", engine):
+        raise _DefectError(path, f"made by engine {engine}, this is {ours}")
 
 
 def _read_identity(text: bytes) -> tuple[Chunk, str]:
@@ -556,13 +565,13 @@ def _read_identity(text: bytes) -> tuple[Chunk, str]:
     return Chunk(Cell(**note["cell"]), first, count), str(note["engine"])
 
 
-def _holds(content: pa.Table, chunk: Chunk) -> bool:
+def _holds(content: pa.Table, chunk: Chunk, engine: str) -> bool:
     """Return whether a table has the columns of a dataset, and the runs of a chunk in them."""
     if not content.schema.equals(COLUMNS) or content.num_rows != chunk.count:
         return False
     if any(content[name].null_count for name in COLUMNS.names):
         return False
-    constants = {**vars(chunk.cell), "engine": _engine(chunk.cell)}
+    constants = {**vars(chunk.cell), "engine": engine}
     for name, value in constants.items():
         column = content[name].unique().to_pylist()
         if len(column) != 1 or not _same(column[0], value):

@@ -283,7 +283,7 @@ def adversarial_run(
     for t, weight in enumerate(numbers("weights", weights, low=0.0)):
         chosen = ADVERSARIES[adversary](policies[-1], tied, t)
         theta = update._moved(theta, indicators[chosen], weight, None)
-        policies.append(update.to_policy(theta))
+        policies.append(update._to_policy(theta))
     return np.array(policies)
 
 

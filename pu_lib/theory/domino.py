@@ -200,7 +200,7 @@ def _recursion(states: int, chosen: Setting, max_steps: int, strict: bool) -> li
     times: list[int | float] = [1]
     while len(times) < states:
         later = times[-1]
-        if chosen.killing_step() <= later:
+        if isinstance(later, float) or chosen.killing_step() <= later:
             times.append(math.inf)
             continue
         _refuse_hopeless(states - len(times) + 1, chosen, max_steps, later)

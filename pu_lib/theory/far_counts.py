@@ -159,7 +159,8 @@ def _backward(time: arb, floor: arb, w: arb, part: Fraction) -> tuple[arb, int]:
     """Go back, in blocks, to at most `floor`; return the travel time there and the steps made."""
     total = 0
     while time > floor:
-        made = max(1, int(min(part * Fraction(float(time / w)), float((time - floor) / w))))
+        left = int(float((time - floor) / w))
+        made = max(1, min(left, int(part * Fraction(float(time / w)))))
         shortfall = _excess(_place(time - made * w, time), w, -1)
         if not 0 <= shortfall <= w:
             raise Undecided("the shortfall of a block is not enclosed")

@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pu_lib.arrays import whole
 from pu_lib.theory.cycles import THREE_STATES
 from pu_lib.theory.deterministic import DeterministicMDP, softmax_token
 from pu_lib.updates import UPDATES
@@ -276,9 +277,9 @@ def follow(family: str, seed: int, block: int, index: int, weighting: str, steps
     """
     if weighting not in WEIGHTINGS:
         raise ValueError(f"weighting: expected one of {WEIGHTINGS}, got {weighting!r}.")
-    whole = draw(family, seed, block)
+    drawn = draw(family, seed, block)
     one = slice(index, index + 1)
-    batch = Batch(whole.mdps[one], whole.theta[one], whole.weights[one])
+    batch = Batch(drawn.mdps[one], drawn.theta[one], drawn.weights[one])
     best = batch.mdps.optimum()
     scale = max(1.0, float(np.abs(best).max()))
     first, last = _run(batch, np.array([0]), weighting, steps)
@@ -315,9 +316,10 @@ def hunt(n_mdps: int, seed: int = 0, weighting: str = "constant") -> dict[str, A
     Raises
     ------
     ValueError
-        If the weighting is unknown.
+        If the weighting is unknown, or a number is out of range.
     """
     start = time.perf_counter()
+    n_mdps, seed = whole("n_mdps", n_mdps, low=1), whole("seed", seed, low=0)
     blocks = -(-n_mdps // (BLOCK * len(FAMILIES)))
     families = {}
     for family in FAMILIES:

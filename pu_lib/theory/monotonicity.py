@@ -275,8 +275,8 @@ def _searched(
     def change(x: Floats) -> Any:
         pi, q = state(x)  # in the bounds, so that nothing has to be checked
         theta = update.to_parameters(pi)
-        new = update.to_policy(update._moved(theta, q, np.asarray(weight), None))
-        return step_advantage(update.to_policy(theta), new, q)
+        new = update._to_policy(update._moved(theta, q, np.asarray(weight), None))
+        return step_advantage(update._to_policy(theta), new, q)
 
     found = differential_evolution(
         change,

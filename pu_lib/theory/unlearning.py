@@ -533,10 +533,11 @@ def path(
     if chosen.eta > LARGEST:
         raise ValueError("eta must be at most 10^300")
     walker = chosen.walker()
+    decaying = chosen.kind is DirectWalker and chosen.schedule == "inverse-sqrt"
     values = [walker.probability()]
     for t, w in enumerate(islice(chosen.weights(), n + steps)):
         # DI walks on rationals; for a picture the nearest ones to its irrational weights will do
-        weight: Any = Fraction(float(w)) if chosen.kind is DirectWalker else w
+        weight: Any = Fraction(float(w)) if decaying else w
         (walker.forward if t < n else walker.backward)(weight)
         values.append(walker.probability())
     return values

@@ -45,6 +45,9 @@ TIE = 1e-12
 """How near to its start a policy computed in floats counts as being back at it."""
 
 
+_LEAST = 1e-8
+"""The least weight of an update walked in floats: a step is then far longer than `TIE`."""
+
 LARGEST = 10**300
 """The largest number of updates or states that is read."""
 
@@ -146,11 +149,14 @@ class Setting:
         Raises
         ------
         OutOfReach
-            If the first weight is beyond the range of floats, for an update walked in floats.
+            For an update walked in floats, if the first weight is beyond their range, or moves a
+            policy by so little that they do not tell.
         """
         floats, rational = self.kind is StepWalker, self.kind is DirectWalker
         if floats and _log(self.eta) + first * _log(self.ratio) > 700:
             raise OutOfReach(f"weight {first} is beyond the range of floats (1.8e308)")
+        if floats and self.eta < _LEAST:
+            raise OutOfReach(f"eta must be at least {_LEAST:g} for an update walked in floats")
         if self.schedule == "inverse-sqrt":
             if floats:
                 eta = float(self.eta)
@@ -558,7 +564,7 @@ class StepWalker(Walker):
         return 0 if abs(gap) <= TIE else int(math.copysign(1, gap))
 
     def probability(self) -> float:
-        return float(self.update.to_policy(self.theta)[0])
+        return float(self.update._to_policy(self.theta)[0])
 
     def stuck(self) -> bool:
         return self.stalled
@@ -625,12 +631,12 @@ class StepRow(Row):
         self.theta, self.stalled = self.theta[some], self.stalled[some]
 
     def sides(self) -> list[int]:
-        gaps = self.update.to_policy(self.theta)[:, 0] - self.start
+        gaps = self.update._to_policy(self.theta)[:, 0] - self.start
         signs = np.where(np.abs(gaps) <= TIE, 0.0, np.copysign(1.0, gaps))
         return [int(sign) for sign in signs.tolist()]
 
     def probabilities(self) -> list[float]:
-        return list(self.update.to_policy(self.theta)[:, 0].tolist())
+        return list(self.update._to_policy(self.theta)[:, 0].tolist())
 
     def stuck(self) -> bool:
         return bool(self.stalled[0])

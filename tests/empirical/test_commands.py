@@ -1,6 +1,7 @@
 """The command line of the empirical section, and the figures and tables behind it."""
 
 import json
+import linecache
 import math
 import shutil
 import subprocess
@@ -22,14 +23,15 @@ from pu_lib.empirical import bench as benching
 from pu_lib.empirical import speeds
 from pu_lib.empirical.actors import configured
 from pu_lib.empirical.collect import collect
+from pu_lib.empirical.jekyll_hyde import engine_of
 from pu_lib.empirical.options import PRESETS
 from pu_lib.empirical.panels import paper_chunks
 from pu_lib.empirical.race import Entry, Race, race
-from pu_lib.empirical.store import Store
+from pu_lib.empirical.store import Store, StoreError
 from pu_lib.empirical.sweep import chunks_of, grid, run_chunk, sweep
 from pu_lib.empirical.thresholds import summarise
 from pu_lib.mdp import FiniteMDP
-from pu_lib.updates import UPDATES, SoftmaxPolicyGradient, register
+from pu_lib.updates import UPDATES, SoftmaxPolicyGradient, make_update, register
 
 SMALL = ["--states", "5", "--runs", "3", "--eta", "1", "10", "--update", "di", "ce"]
 
@@ -330,6 +332,15 @@ def test_collect_of_nothing_or_to_nowhere_gets_a_sentence(tmp_path):
         collect(tmp_path / "data", tmp_path / "file" / "out")
 
 
+@pytest.mark.parametrize("inside", [".", "x"])
+def test_nothing_is_collected_into_the_dataset(inside, tmp_path):
+    """A sweep would not go on from there: it knows nothing but runs."""
+    sweep("chain n_states=5", tmp_path, runs=1, rates=[1.0], updates=["di"])
+    with pytest.raises(ValueError, match="lies in the dataset"):
+        collect(tmp_path, tmp_path / inside)
+    assert sweep("chain n_states=5", tmp_path, runs=1, rates=[1.0], updates=["di"]) == 0
+
+
 def test_collect_leaves_out_a_panel_that_has_not_all_its_settings(tmp_path):
     planned = (chunk.cell for chunk in paper_chunks())
     cells = [c for c in planned if (c.experiment, c.update, c.eta) == ("cliff", "di", 10.0)]
@@ -437,3 +448,65 @@ def test_an_update_with_a_kernel_of_its_own_is_compiled_in_a_race():
     bandit = domains.bandit([0.0, 1.0])
     plain, fast = race(bandit, updates=[Halving(), Compiled()], **settings)
     assert plain.best == fast.best
+
+
+def test_an_object_races_with_its_own_settings():
+    """Also where they are those that its name stands for, and the preset has others."""
+    settings = {"rates": (10.0,), "runs": 3, "max_steps": 5000}
+
+    def mean(update, preset):
+        return race("chain n_states=4", updates=[update], preset=preset, **settings)[0].best.mean
+
+    kept, dropped = (make_update("pg-es", factor=factor) for factor in ("keep", "drop"))
+    for preset in ("paper escort_factor=keep", "paper escort_factor=drop"):
+        assert mean(kept, preset) == mean("pg-es", "paper escort_factor=keep")
+        assert mean(dropped, preset) == mean("pg-es", "paper escort_factor=drop")
+    assert mean(kept, "paper") != mean(dropped, "paper")
+
+
+def test_a_race_that_a_cap_on_trajectories_ends_says_so():
+    preset = "paper stop=episodes max_episodes=3"
+    with pytest.raises(ValueError, match="max_episodes ended runs of pg-es before max_steps"):
+        race("chain", rates=(1.0,), runs=1, max_steps=5000, updates=["pg-es"], preset=preset)
+
+
+MODULE = """
+from pu_lib.updates import SoftmaxPolicyGradient
+
+SCALE = {scale}
+
+def kernel(theta, pi, q, best, weight, n_actions):
+    theta[best] += SCALE * weight
+
+class Own(SoftmaxPolicyGradient):
+    name = "{name}"
+    kernel = property(lambda self: kernel)
+"""
+
+
+def test_runs_of_an_update_of_ones_own_are_known_by_its_code(tmp_path, monkeypatch):
+    """A sweep does not go on from runs that another kernel, or another constant, has made."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def swept(scale):
+        (tmp_path / "own_update.py").write_text(MODULE.format(scale=scale, name="own"))
+        sys.modules.pop("own_update", None)
+        UPDATES.pop("own", None)
+        linecache.clearcache()
+        settings = {"rates": [1.0], "runs": 2, "max_steps": 500}
+        sweep("chain n_states=4", tmp_path / "data", updates=["own_update:Own"], **settings)
+        return engine_of("own_update:Own")
+
+    try:
+        first = swept(1.0)
+        assert swept(1.0) == first
+        with pytest.raises(StoreError, match=f"made by engine {first}"):
+            swept(0.5)
+        assert engine_of("own_update:Own") == engine_of("own") != first
+    finally:
+        UPDATES.pop("own", None)
+        sys.modules.pop("own_update", None)
+    # who does not know the update reads its runs all the same
+    assert engine_of("own_update:Own") == engine_of("own") == ""
+    assert set(Store(tmp_path / "data").read()["engine"].to_pylist()) == {first}

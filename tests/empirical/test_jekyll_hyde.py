@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -187,14 +187,12 @@ def test_the_comparison_sees_a_changed_option(monkeypatch):
 
 
 @given(st.floats(-800.0, 0.0))
-@settings(deadline=None)
 def test_exponential(x):
     assert compiled_exponential(x) == exponential(x)
     assert_allclose(compiled_exponential(x), np.exp(max(x, -708.0)), rtol=2e-15)
 
 
 @given(st.integers(1, 10**9))
-@settings(deadline=None)
 def test_logarithm(n):
     assert_allclose(logarithm(float(n)), np.log(n), rtol=1e-15, atol=1e-15)
 
