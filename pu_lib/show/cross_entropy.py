@@ -89,7 +89,7 @@ def draw_race(periods: int = 200) -> BookFigure:
         if name == "ce":
             low, high = gap.min(), gap.max()
             whole.axhspan(low, high, color=look_of(name).colour, alpha=0.2, linewidth=0)
-            whole.text(1.1, low * 1.2, f"{label_of(name)}, in every period", fontsize=9)
+            whole.text(1.1, high * 1.2, f"{label_of(name)}, in every period", fontsize=9)
         else:
             whole.plot(t + 1, np.maximum(gap, 1e-6), **line(name), linewidth=1.5)
     distance = r"$\max_s\,v_\star(s)-v_t(s)$"
@@ -108,7 +108,7 @@ def draw_pattern() -> BookFigure:
     fig, ax = figure(height=2.9)
     ax.plot(discounts, margins, color=look_of("ce").colour)
     ax.axvspan(0.4, 0.5, color=GREY, alpha=0.18, linewidth=0)
-    ax.text(0.405, 0.42, "convergence\nproved", fontsize=9.5)
+    ax.text(0.45, 0.25, "convergence proved", fontsize=9.5, rotation=90, ha="center", va="center")
     ax.axvline(root, color=GREY, linestyle=":")
     ax.text(root - 0.005, 0.5, r"$\gamma^3+\gamma^2=1$", ha="right", fontsize=9.5)
     ax.set(xlabel=r"discount $\gamma$", ylabel="margin of the cycle", xlim=(0.4, 1))

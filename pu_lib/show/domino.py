@@ -139,12 +139,12 @@ def draw_lines(states: int = 6, update: str = "pg-sm", eta: str = "0.5") -> Figu
     _, history = _board(states, update, eta)
     fig, ax = figure(height=3.6)
     for k, values in enumerate(history, start=1):
-        shade = 0.25 + 0.75 * k / states
+        shade = 0.6 + 0.4 * k / states
         style = line(update) | {"alpha": shade, "label": None, "linestyle": "-"}
         ax.plot(values, **style)
         turn = int(values.argmin())
         ax.annotate(
-            f"$s_{{{k}}}$", (turn, values[turn]), (0, -11), textcoords="offset points", ha="center"
+            f"$s_{{{k}}}$", (turn, values[turn]), (-4, -9), textcoords="offset points", ha="right"
         )
     ax.axhline(0.5, color=GREY, linewidth=1, linestyle=":")
     ax.set_ylim(-0.06, 1.03)

@@ -328,7 +328,7 @@ def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookF
     from dataclasses import replace
 
     schemes = ("NoExplo", "LowOffPol", "HiOffPol")
-    fig, axes = figure(1, 3, height=3.2, width=9.3, sharey=True)
+    fig, axes = figure(1, 3, height=3.5, width=9.3, sharey=True)
     for ax, scheme in zip(axes, schemes, strict=True):
         panel = PANELS[f"random-mdp/{scheme}"]
         curves = _results(results).of(panel)

@@ -45,8 +45,8 @@ def _arrow(ax: Axes, start: Any, end: Any, colour: str, bend: float = 0.0) -> No
 
 
 def _node(ax: Axes, place: Any, words: str, goal: bool = False) -> None:
-    face = look_of("ce").colour if goal else "white"
-    box = {"boxstyle": "circle,pad=0.25", "facecolor": face, "edgecolor": INK}
+    edge, width = (look_of("ce").colour, 3.0) if goal else (INK, 1.0)
+    box = {"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": edge, "lw": width}
     ax.text(place[0], place[1], words, ha="center", va="center", fontsize=8.5, bbox=box)
 
 

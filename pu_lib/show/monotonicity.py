@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-SHADES = (INK, GREY, "#a8aeb6")
+SHADES = (INK, GREY, "#8b929b")
 
 
 @styled

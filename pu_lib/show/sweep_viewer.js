@@ -4,7 +4,7 @@
 
 const WIDTH = 640;
 const HEIGHT = 340;
-const BOX = { left: 64, right: 14, top: 12, bottom: 46 };
+const BOX = { left: 64, right: 22, top: 12, bottom: 46 };
 
 // A scale from data to pixels; logarithmic unless told otherwise.
 export function scale(low, high, from, to, linear = false) {

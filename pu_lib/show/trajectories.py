@@ -31,5 +31,5 @@ def draw_performance(mdp: FiniteMDP, runs: Mapping[str, Trajectory]) -> BookFigu
     best = mdp.optimal().performance
     ax.axhline(best, color=GREY, linestyle=":", linewidth=1.0, label="optimum")
     ax.set(xscale="log", xlabel="$t + 1$, with $t$ the number of updates", ylabel=r"$\mathcal{J}$")
-    ax.legend(ncols=2)
+    fig.legend(loc="outside upper center", ncols=4)
     return fig

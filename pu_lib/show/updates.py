@@ -177,9 +177,8 @@ def draw_replicator(q: Sequence[float] = FLOW_Q, seed: int = 3) -> Figure:
         curve = softmax(np.log(start) + tau[:, np.newaxis] * values)
         ax.plot(
             *place(curve),
-            color=INK,
+            color="#949aa1",
             lw=4,
-            alpha=0.22,
             label=r"$\pi_0 e^{\tau q}$" if k == 0 else "",
         )
         ax.plot(*place(path), **(line("pg-es") | {"label": "PG-ES, p = 2" if k == 0 else ""}))

@@ -26,7 +26,8 @@ def draw_growing(ratio: str = "11/10") -> BookFigure:
     ax.plot(NS, NS, **(line("npg") | {"label": "NPG, constant weights"}))
     growing = [geometric_count(n, ratio) for n in NS]
     ax.plot(NS, growing, **(line("npg") | {"linestyle": "-", "label": "NPG, growing weights"}))
-    ax.axhline(geometric_bound(ratio), color=GREY, linewidth=1, linestyle=":")
+    words = "bound for growing weights"
+    ax.axhline(geometric_bound(ratio), color=GREY, linewidth=1, linestyle=":", label=words)
     ax.set(xscale="log", yscale="log", xlabel="updates $n$", ylabel="updates $n'$ to undo them")
-    ax.legend(loc="upper left")
+    fig.legend(loc="outside upper center", ncols=2)
     return fig

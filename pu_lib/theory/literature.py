@@ -74,7 +74,7 @@ class HardChain:
 def hard_chain(
     height: int = 8, copies: float = 50.0, discount: float = 0.96, chance: float = 0.05
 ) -> HardChain:
-    r"""Return a ladder on which each state learns only after the one below it has learnt.
+    r"""Return a ladder on which each state from the third on learns only after the one below it.
 
     Three actions, as in the construction of Li et al. (2021). State s of the ladder may stop
     (action 0), step down towards s - 1 (action 1, the best one), or try for s - 2, which succeeds
