@@ -571,22 +571,24 @@ class FiniteMDP:
     def _policy_iteration(self, max_iterations: int) -> Optimum:
         """Improve greedily from the myopic policy until nothing improves.
 
-        An action replaces another only if it is better by more than rounding can explain:
-        switching between tied actions could go on for ever.
+        An action replaces another only if it is better by more than the rounding of its state's
+        values, and none does once a policy comes back: what remains is rounding, and switching
+        between tied actions could go on for ever.
         """
         states = np.arange(self.n_states)
         actions = np.argmax(self.rewards, axis=1)
-        iteration, converged = 0, False
+        iteration, converged, seen = 0, False, set[bytes]()
         while not converged and iteration < max_iterations:
             iteration += 1
+            seen.add(actions.tobytes())
             policy = np.zeros((self.n_states, self.n_actions))
             policy[states, actions] = 1.0
             evaluation = self._evaluate(policy)
             q = evaluation.q
-            rounding = 1e-13 * max(1.0, float(np.abs(q).max()))
+            rounding = 1e-13 * np.abs(q).max(axis=1)
             better = q.max(axis=1) > q[states, actions] + rounding
-            converged = not np.any(better)
             actions = np.where(better, np.argmax(q, axis=1), actions)
+            converged = actions.tobytes() in seen
         shortfall = float(np.max(q.max(axis=1) - evaluation.v))
         bound = max(shortfall, 0.0) / (1.0 - self.discount)
         ending = (

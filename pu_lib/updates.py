@@ -193,9 +193,12 @@ class EscortPolicyGradient(Update):
     ) -> Floats:
         """Return the new parameters."""
         pi, scale, total = scaled_escort(theta, self.p)
-        direction = np.sign(theta) * pi ** (1.0 - 1.0 / self.p) * advantage(pi, q)
+        # from the parameters: where a probability is too small for a float they need not be
+        direction = np.sign(theta) * (np.abs(theta) / scale) ** (self.p - 1.0) * advantage(pi, q)
         if self.factor == "keep":
-            weight = weight * self.p / (scale * total ** (1.0 / self.p))
+            weight = weight * self.p / (scale * total)
+        else:
+            weight = weight / total ** (1.0 - 1.0 / self.p)
         return np.asarray(theta + weight * direction)
 
     def uniform(self, n_actions: int) -> float:

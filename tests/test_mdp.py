@@ -585,3 +585,26 @@ def test_long_processes_get_more_evaluations(n_states, most, monkeypatch):
     monkeypatch.setattr(FiniteMDP, "_policy_iteration", lambda _, n: asked.append(n))
     chain(n_states).optimal()
     assert asked == [most]
+
+
+@pytest.mark.parametrize(("n", "discount"), [(20, 0.2), (30, 0.3), (60, 0.6), (300, 0.9)])
+def test_the_optimum_of_a_long_chain_is_found_however_small_its_values(n, discount):
+    """Walking to the end pays discount^(n - 2); jumping at once pays four fifths of that."""
+    best = chain(n, discount=discount).optimal()
+    assert best.performance == pytest.approx(discount ** (n - 2), rel=1e-9)
+    assert best.converged
+    assert best.policy[: n - 1, 0].sum() == 0
+
+
+def test_policy_iteration_ends_where_nothing_but_rounding_is_left():
+    """Values that cancel: at their states every difference is rounding, and policies come back."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        transitions = rng.dirichlet(np.ones(6), size=(6, 1)).repeat(3, axis=1)
+        rewards = np.repeat(rng.normal(size=(6, 1)), 3, axis=1)
+        level = FiniteMDP(transitions, rewards, np.full(6, 1 / 6), 0.9)
+        zero = FiniteMDP(transitions, rewards - (np.eye(6) - 0.9 * transitions[:, 0]).dot(
+            level.optimal().v)[:, np.newaxis] * 1.0, np.full(6, 1 / 6), 0.9)  # fmt: skip
+        best = zero.optimal()
+        assert best.converged
+        assert np.abs(best.v).max() < 1e-12

@@ -494,3 +494,9 @@ def test_shapes_that_agree_in_part_do_not_broadcast(theta, q, weight):
 def test_the_papers_updates_are_five():
     assert PAPER == ("pg-sm", "pg-es", "di", "ce", "mce")
     assert tuple(name for name, update in UPDATES.items() if update.in_paper) == PAPER
+
+
+def test_an_escort_parameter_moves_whose_probability_is_too_small_for_a_float():
+    # p = 2: a step multiplies it by 1 + 2 w adv / |theta|^2, which is 3
+    new = UPDATES["pg-es"].step([1.0, 1e-170], [0.0, 1.0], 1.0)
+    assert new.tolist() == [1.0, pytest.approx(3e-170, rel=1e-12)]

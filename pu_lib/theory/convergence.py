@@ -94,7 +94,7 @@ def structure(mdp: FiniteMDP) -> Structure:
     """Solve an MDP and say where which actions are optimal.
 
     Two actions count as equally good if their optimal values differ by less than 1e-9 of the
-    largest one: policy iteration is exact to about 1e-13 of it.
+    largest one of their state, or by what rounding explains: 1e-14 of the largest of all.
 
     Parameters
     ----------
@@ -107,11 +107,16 @@ def structure(mdp: FiniteMDP) -> Structure:
         Optimal values, which actions are optimal, and which states are contested and entered.
     """
     best = mdp.optimal()
-    scale = max(1.0, float(np.abs(best.q).max()))
-    optimal = best.q >= best.v[:, np.newaxis] - 1e-9 * scale
+    optimal = best.q >= (best.v - _indifference(best.q))[:, np.newaxis]
     alive = ~mdp.terminal
     entered = mdp.transitions[alive].sum(axis=(0, 1)) > 0
     return Structure(best.v, best.q, optimal, ~optimal.all(axis=1) & alive, entered & alive)
+
+
+def _indifference(q: Floats) -> Floats:
+    """Return the differences that do not count, one for each state."""
+    largest = np.abs(q).max(axis=-1)
+    return np.asarray(np.maximum(1e-9 * largest, 1e-14 * largest.max()))
 
 
 def instances() -> dict[str, FiniteMDP]:
@@ -337,8 +342,8 @@ def settled(trajectory: Trajectory, facts: Structure) -> int | None:
     s = facts.contested
     best_now = np.where(facts.optimal[s], trajectory.q[:, s], -np.inf).max(axis=-1)
     other_ever = np.where(facts.optimal[s], -np.inf, facts.q[s]).max(axis=-1)
-    scale = max(1.0, float(np.abs(facts.q).max()))
-    times = np.flatnonzero((best_now > other_ever + 1e-9 * scale).all(axis=-1))
+    certain = other_ever + _indifference(facts.q)[s]
+    times = np.flatnonzero((best_now > certain).all(axis=-1))
     return int(times[0]) if len(times) else None
 
 

@@ -240,8 +240,8 @@ def late_run(
     """
     values = run_process(mdp, update, theta, weights, periods * len(weights)).values
     late = values[-(len(values) // 10) :]
-    # 150 sweeps leave an error of 2e-7 of the values at a discount of 9/10.
-    return LateRun(np.ptp(late, axis=0), mdp.optimum(150) - late.min(axis=0))
+    sweeps = round(15 / (1 - float(np.max(mdp.discount))))  # which leave e^-15 of the values
+    return LateRun(np.ptp(late, axis=0), mdp.optimum(sweeps) - late.min(axis=0))
 
 
 def contraction_margin(certificate: Certificate, factor: float = 2.0) -> float:

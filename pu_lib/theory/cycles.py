@@ -24,6 +24,7 @@ period map at the fixed point has its eigenvalues inside the unit circle: for on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -336,7 +337,9 @@ def _fixed_point(
 
 
 def _contracts(J: list[list[Ball]]) -> bool:
-    """Whether the eigenvalues of a 1x1 or 2x2 matrix are proved to be in the unit circle."""
+    """Whether the eigenvalues are proved to be in the unit circle; of no larger matrix than 2x2."""
+    if len(J) > 2:
+        return False
     if len(J) == 1:
         return bool(abs(J[0][0]) < 1)
     trace = J[0][0] + J[1][1]
@@ -412,8 +415,13 @@ def _certified_run(
             t += 1
     _, best = example.optimum()
     short = [ball(v) - high for v, high in zip(best, highest, strict=True)]
-    low, high = ([float(v.lower()) for v in lowest], [float(v.upper()) for v in highest])
-    return float(gap), tuple(low), tuple(high), tuple(float(x.lower()) for x in short)
+    low, high = map(_below, lowest), (-_below(-v) for v in highest)
+    return float(gap), tuple(low), tuple(high), tuple(map(_below, short))
+
+
+def _below(x: Ball) -> float:
+    """Return a float below the ball: the nearest to its lower end may lie above."""
+    return math.nextafter(float(x.lower()), -math.inf)
 
 
 def _certified_lead(
@@ -421,7 +429,7 @@ def _certified_lead(
 ) -> float:
     """Return a lower bound of the lead of action `g` at state `s`, or raise."""
     q = action_values(example.rewards[s], example.successors[s], gamma, values)
-    lead = min(float((q[g] - x).lower()) for a, x in enumerate(q) if a != g)
+    lead = min(_below(q[g] - x) for a, x in enumerate(q) if a != g)
     if not lead > 0:
         raise NotCertifiedError(
             f"{example.name}: at step {t} action {g} is not certified to be greedy at state {s}."

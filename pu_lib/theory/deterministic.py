@@ -53,9 +53,8 @@ class DeterministicMDP:
 
     def __getitem__(self, rows: Any) -> DeterministicMDP:
         """Return some MDPs of a batch."""
-        return DeterministicMDP(
-            self.rewards[rows], self.successors[rows], self.n_actions, self.discount[rows]
-        )
+        discount = self.discount[rows] if np.ndim(self.discount) else self.discount
+        return DeterministicMDP(self.rewards[rows], self.successors[rows], self.n_actions, discount)
 
     def values(self, theta: Floats) -> Floats:
         """Return the values of softmax policies, shape (..., n_states).
@@ -77,7 +76,7 @@ class DeterministicMDP:
         onto = self.successors[..., np.newaxis] == states
         flow = np.einsum("...sa,...sat->...st", pi, onto)
         matrix = np.eye(len(states)) - np.asarray(self.discount)[..., None, None] * flow
-        reward = (pi * self.rewards).sum(axis=-1)
+        reward = (pi * np.where(self.real, self.rewards, 0.0)).sum(axis=-1)
         return np.asarray(np.linalg.solve(matrix, reward[..., np.newaxis])[..., 0])
 
     def optimum(self, sweeps: int = 3000) -> Floats:

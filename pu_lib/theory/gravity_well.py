@@ -47,6 +47,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -316,7 +317,7 @@ def certified_margin(update: str | Update, case: Case, weight: Number = 1) -> tu
         gain = certified_increase(update, case, weight)
         own = gain[case.greedy]
         lead = [own - x for a, x in enumerate(gain) if a != case.greedy]
-        worst = min(lead, key=lambda x: float(x.mid()))
+        worst = reduce(lambda x, y: x.min(y), lead)
         # one negative lead decides; a positive margin needs every lead to be positive
         return min(sign(worst), 0) or min(sign(x) for x in lead), worst
 

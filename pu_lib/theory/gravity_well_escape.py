@@ -113,7 +113,8 @@ def escape_steps(
     Returns
     -------
     ndarray, shape (...)
-        Infinity where it takes more.
+        Infinity where it takes more. The steps are made in floats: one that ends at exactly one
+        half may be counted as short of it.
 
     Raises
     ------

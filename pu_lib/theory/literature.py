@@ -98,6 +98,11 @@ def hard_chain(
     HardChain
         Its optimal values on the ladder are :math:`\gamma^{2s}`, while stopping is worth
         :math:`\frac12\gamma^{2s/3}` and more.
+
+    Raises
+    ------
+    ValueError
+        If stepping down is not optimal all the way, as for small discounts or a large chance.
     """
     n = 2 * height + 1
     transitions, rewards = np.zeros((n, 3, n)), np.zeros((n, 3))
@@ -119,7 +124,13 @@ def hard_chain(
     many = np.ones(n)
     many[[1, 2]] = copies
     mdp = FiniteMDP(transitions, rewards, initial, discount, np.arange(n) == 0)
-    return HardChain(mdp, np.arange(1, height + 1), many)
+    rungs = np.arange(1, height + 1)
+    if not np.allclose(mdp.optimal().v[rungs], discount ** (2.0 * rungs), rtol=1e-9, atol=0.0):
+        raise ValueError(
+            f"height, discount, chance: with {height}, {discount} and {chance} it is not optimal "
+            "to step down all the way."
+        )
+    return HardChain(mdp, rungs, many)
 
 
 def crossing_times(

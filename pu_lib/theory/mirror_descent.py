@@ -177,8 +177,15 @@ def adaptive_run(mdp: FiniteMDP, name: str, n_steps: int, first: float = 1.0) ->
     -------
     ndarray, shape (n_steps + 1,)
         The largest distance of the values from the optimal ones, before and after each step.
+
+    Raises
+    ------
+    ValueError
+        If there are so many steps that their weights leave the range of floats.
     """
     update = as_update(name)
+    if not first * mdp.discount ** (2 * (n_steps + 1)) > 1e-300:
+        raise ValueError(f"n_steps: the weights of {n_steps} steps leave the range of floats.")
     theta = update.initial(mdp.n_states, mdp.n_actions)
     gaps = []
     for k in range(n_steps + 1):

@@ -507,8 +507,9 @@ def escort_safe_weight(theta: Floats, q: Floats, p: float = 2.0) -> Floats:
     ndarray, shape (...)
         Infinite where no action is below average.
     """
-    modulus = np.abs(theta)
+    scale = np.abs(theta).max(axis=-1)
+    modulus = np.abs(theta) / scale[..., np.newaxis]
     loss = np.where(modulus > 0, -advantage(escort(theta, p), q), 0.0)
     pull = np.where(loss > 0, p * np.where(modulus > 0, modulus, 1.0) ** (p - 2) * loss, 0.0)
     with np.errstate(divide="ignore"):
-        return np.asarray(2 * np.sum(modulus**p, axis=-1) / pull.max(axis=-1))
+        return np.asarray(scale**2 * (2 * np.sum(modulus**p, axis=-1) / pull.max(axis=-1)))

@@ -306,11 +306,19 @@ def odds(n_actions: int, n_steps: int, weights: float | ArrayLike = 1.0) -> Floa
     -------
     ndarray, shape (T + 1,)
         The odds, the start first: :math:`1/(|A|-1)`.
+
+    Raises
+    ------
+    ValueError
+        If a weight is so large that they leave the range of floats.
     """
     c = n_actions / (n_actions - 1)
     path = [1.0 / (n_actions - 1)]
     for w in np.broadcast_to(np.asarray(weights, dtype=np.float64), n_steps).tolist():
-        path.append(path[-1] * math.exp(c * w / (1.0 + path[-1])))
+        exponent = c * w / (1.0 + path[-1])
+        if not exponent < 700.0:
+            raise ValueError(f"weights: {w:g} leads the odds out of the range of floats.")
+        path.append(path[-1] * math.exp(exponent))
     return np.array(path)
 
 

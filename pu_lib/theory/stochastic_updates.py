@@ -108,7 +108,8 @@ class Law:
                 "outcomes and probabilities: expected shapes (n, n_actions) and (n,), got "
                 f"{self.outcomes.shape} and {self.probabilities.shape}."
             )
-        if np.any(self.probabilities < 0) or abs(float(self.probabilities.sum()) - 1) > 1e-12:
+        total = float(self.probabilities.sum())
+        if np.any(self.probabilities < 0) or not abs(total - 1) <= 1e-12:
             raise ValueError(f"probabilities: expected a law, got {self.probabilities.tolist()}.")
 
     @classmethod
@@ -467,15 +468,18 @@ def escort_threshold(law: Law, radius: float = 2.0**0.5) -> float:
     ValueError
         If the law has not two actions, or the second one is not better.
     """
-    gap, chance = _gap(law), law.probabilities
-    most = (1 - 1e-12) / float(np.abs(gap).max())
+    chance, largest = law.probabilities, float(np.abs(_gap(law)).max())
+    gap, low, most = _gap(law) / largest, 0.5, 1 - 1e-12
 
     def growth(k: float) -> float:
         return float(chance @ np.log1p(k * gap))
 
+    scale = radius**2 / 2 / largest
     if growth(most) >= 0:
-        return most * radius**2 / 2
-    return float(brentq(growth, 1e-9 * most, most, xtol=1e-15)) * radius**2 / 2
+        return most * scale
+    while growth(low) <= 0:
+        low /= 2
+    return float(brentq(growth, low, most, xtol=1e-15 * low)) * scale
 
 
 def _gap(law: Law) -> Floats:

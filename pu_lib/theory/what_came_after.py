@@ -76,12 +76,13 @@ def mirror_step(pi: ArrayLike, q: ArrayLike, weight: ArrayLike, alpha: float) ->
     weight : array_like
         Weights, at least 0; broadcasts with the rows, with a last axis of length one.
     alpha : float
-        The index, above 1 and at most 2.
+        The index, from 1 + 1e-8 to 2.
 
     Returns
     -------
     ndarray, shape (..., n_actions)
-        The new policies; they sum to one up to rounding.
+        The new policies; they sum to one up to rounding, which is of the order
+        :math:`10^{-16}/(\alpha-1)`.
 
     Raises
     ------
@@ -89,8 +90,8 @@ def mirror_step(pi: ArrayLike, q: ArrayLike, weight: ArrayLike, alpha: float) ->
         If the index is out of range, or `pi` is no policy.
     """
     alpha = number("alpha", alpha)
-    if not 1.0 < alpha <= 2.0:
-        raise ValueError(f"alpha: expected a number in (1, 2], got {alpha}.")
+    if not 1.0 + 1e-8 <= alpha <= 2.0:
+        raise ValueError(f"alpha: expected a number from 1 + 1e-8 to 2, got {alpha}.")
     policy, values = rows("pi", pi), rows("q", q)
     require_distributions("pi", policy)
     power, slope = 1.0 / (alpha - 1.0), (alpha - 1.0) * np.asarray(weight, dtype=np.float64)
@@ -159,8 +160,15 @@ def family_count(n: int, weight: Number, alpha: Number, strict: bool = False) ->
     -------
     int
         The number of backward updates.
+
+    Raises
+    ------
+    ValueError
+        If the index is below 1.
     """
     step, rest = exact(weight, "weight"), exact(alpha, "alpha") - 1
+    if rest < 0:
+        raise ValueError(f"alpha: expected a number of at least 1, got {alpha}.")
     learnt = n * step if rest == 0 else min(n * step, 1 / rest)
     return math.floor(learnt / step) + 1 if strict else math.ceil(learnt / step)
 
@@ -205,8 +213,13 @@ def geometric_count(n: int, ratio: Number) -> int:
     -------
     int
         The number of backward updates, whatever the first weight and the gap are.
+
+    Raises
+    ------
+    ValueError
+        If the ratio is not above 1.
     """
-    c = exact(ratio, "ratio")
+    c = _growth(ratio)
     goal, power, m = 2 - c**-n, Fraction(1), 0
     while power < goal:
         power, m = power * c, m + 1
@@ -225,11 +238,24 @@ def geometric_bound(ratio: Number) -> int:
     -------
     int
         What no count exceeds, for any n.
+
+    Raises
+    ------
+    ValueError
+        If the ratio is not above 1.
     """
-    c, power, m = exact(ratio, "ratio"), Fraction(1), 0
+    c, power, m = _growth(ratio), Fraction(1), 0
     while power < 2:
         power, m = power * c, m + 1
     return m
+
+
+def _growth(ratio: Number) -> Fraction:
+    """Read the ratio of growing weights."""
+    c = exact(ratio, "ratio")
+    if c <= 1:
+        raise ValueError(f"ratio: expected a number above 1, got {ratio}.")
+    return c
 
 
 # Paths and wells
@@ -251,7 +277,9 @@ def natural_policy(pi: ArrayLike, q: ArrayLike, spent: float) -> Floats:
         The policy.
     """
     values = np.asarray(q, dtype=np.float64)
-    share = np.asarray(pi) * np.exp(spent * (values - values.max(axis=-1, keepdims=True)))
+    with np.errstate(divide="ignore"):  # an action without a chance keeps none
+        logits = np.log(np.asarray(pi, dtype=np.float64)) + spent * values
+    share = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return np.asarray(share / share.sum(axis=-1, keepdims=True))
 
 
@@ -272,11 +300,21 @@ def escape_bounds(pi: ArrayLike, q: ArrayLike, weight: float) -> tuple[int, int]
     -------
     low, high : int
         The bounds.
+
+    Raises
+    ------
+    ValueError
+        If no action alone is the best, or the best one has no chance.
     """
-    policy, values = np.asarray(pi, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    policy, values = rows("pi", pi), rows("q", q)
+    require_distributions("pi", policy)
     best = int(values.argmax())
     gaps = np.delete(values[best] - values, best)
-    needed = max(0.0, math.log((1.0 - policy[best]) / policy[best]))
+    if not gaps.min() > 0.0 or policy[best] == 0.0:
+        raise ValueError("pi, q: expected one best action, with a chance above 0.")
+    if policy[best] >= 0.5:
+        return 0, 0
+    needed = math.log((1.0 - policy[best]) / policy[best])
     return math.ceil(needed / (weight * gaps.max())), math.ceil(needed / (weight * gaps.min()))
 
 
@@ -302,8 +340,10 @@ def compatible_direction(features: ArrayLike, pi: ArrayLike, q: ArrayLike) -> Fl
         The direction in the parameters u.
     """
     X, p = np.asarray(features, dtype=np.float64), np.asarray(pi, dtype=np.float64)
-    centred = np.diag(p) - np.outer(p, p)
-    return np.asarray(np.linalg.pinv(X.T @ centred @ X) @ X.T @ centred @ np.asarray(q))
+    values, root = np.asarray(q, dtype=np.float64), np.sqrt(p)
+    # the shortest solution of a least squares problem, whose condition is the root of that of F
+    centred, gains = root[:, np.newaxis] * (X - p @ X), root * (values - p @ values)
+    return np.asarray(np.linalg.lstsq(centred, gains)[0])
 
 
 # What a step costs

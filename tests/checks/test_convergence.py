@@ -366,3 +366,11 @@ def test_masses_are_of_the_order_of_time_or_of_the_sum_of_the_weights(
     assert [(row["best_arms"], row["x"]) for _, row in noted] == [
         (best, x) for best in (1, 2, 3) for x in (0.0, 0.25, 0.5)
     ]
+
+
+def test_what_is_optimal_does_not_depend_on_the_size_of_the_values() -> None:
+    small = cv.structure(bandit([1e-10, 0.0]))
+    assert (small.optimal[0].tolist(), small.contested[0]) == ([True, False], True)
+    long = cv.structure(chain(100, discount=0.8))
+    assert long.contested.sum() == 99
+    assert cv.structure(bandit([1.0, 1.0 - 1e-12])).contested.sum() == 0

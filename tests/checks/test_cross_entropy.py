@@ -539,3 +539,33 @@ def test_actions_that_a_state_lacks_end_the_episode_for_one_less_than_the_least_
     assert mdp.terminal.tolist() == [False, False, False, True]
     assert mdp.initial.tolist() == [1.0, 0.0, 0.0, 0.0]
     assert THREE_STATES.mdp(-7.0).rewards[1:3, 2].tolist() == [-7.0, -7.0]
+
+
+def test_bounds_are_rounded_away_from_what_they_bound() -> None:
+    third = arb(1) / 3
+    assert arb(cycles._below(third)) < third
+    assert arb(-cycles._below(-third)) > third
+
+
+@pytest.mark.parametrize(("last", "proved"), [((), True), ((5,), False), ((0,), False)])
+def test_no_matrix_larger_than_two_by_two_is_said_to_contract(
+    last: tuple[int, ...], proved: bool
+) -> None:
+    diagonal = (0, 0, *last)
+    matrix = [[arb(x if i == j else 0) for j in range(len(diagonal))]
+              for i, x in enumerate(diagonal)]  # fmt: skip
+    assert cycles._contracts(matrix) is proved
+
+
+def test_a_late_run_is_measured_against_the_optimum_whatever_the_discount() -> None:
+    rewards, stay = np.array([[1.0, 0.0]]), np.zeros((1, 2), dtype=np.int64)
+    mdp = DeterministicMDP(rewards, stay, np.array([2]), 0.99)
+    found = ce.late_run(mdp, np.full((1, 1), 5.0), np.array([[3.0, 0.0]]), 4000)
+    assert 0 <= found.shortfall[0] < 0.1
+
+
+def test_a_batch_may_share_its_discount_and_pad_with_anything() -> None:
+    rewards = np.array([[[1.0, np.nan]], [[2.0, np.nan]]])
+    batch = DeterministicMDP(rewards, np.zeros((2, 1, 2), dtype=np.int64), np.array([1]), 0.5)
+    np.testing.assert_allclose(batch.values(np.zeros((2, 1, 2))), [[2.0], [4.0]])
+    np.testing.assert_allclose(batch[1:].optimum(), [[4.0]])

@@ -332,3 +332,8 @@ def test_what_both_updates_reach_at_the_end_is_asked_of_every_model(noted, monke
     for row in verdict.evidence:
         assert row["normalised performance"] == 0.75
         assert row["largest one-step loss"] == 0.1
+
+
+@pytest.mark.parametrize("z", [[1e17, 0.0], [1e16, 1e16], [1e8, 1e8 - 0.5], [0.3, -0.2, 0.1]])
+def test_sparsemax_is_the_projection_whatever_the_size_of_the_scores(z: list[float]) -> None:
+    np.testing.assert_allclose(ap.sparsemax(np.array(z)), project_simplex(z), atol=1e-12)

@@ -369,3 +369,19 @@ def test_the_greedy_action_loses_under_four_escort_updates_and_one_of_many_actio
 
 def test_the_second_action_of_each_well_is_the_second_best() -> None:
     assert all(best > second > third for best, second, third in checks.WELL_VALUES)
+
+
+@pytest.mark.parametrize("name", ["di", "pg-sm", "pg-es"])
+def test_the_margin_is_that_of_the_action_that_gains_most_however_near_the_next(name: str) -> None:
+    """Two leads that agree as floats: the ball has to hold the smaller one."""
+    small = Fraction(1, 10**20)
+    case = gravity.Case((Fraction(1, 5), Fraction(2, 5), Fraction(2, 5)), (1, 0, small))
+    _, margin = gravity.certified_margin(name, case)
+
+    def leads():
+        own, *others = gravity.certified_increase(name, case)
+        return [own - gain for gain in others]
+
+    first, second = certified(leads, bits=400)
+    assert margin.overlaps(second)
+    assert not margin.overlaps(first)

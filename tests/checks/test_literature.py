@@ -252,3 +252,14 @@ def test_the_gap_that_is_shown_of_an_off_policy_run_is_the_last_one(noted) -> No
     mdp = measured._unseen(0)
     first = np.max(mdp.optimal().v - mdp.evaluate(np.full((5, 3), 1 / 3)).v)
     assert row["gap"] == pytest.approx(0.9 * first - room)
+
+
+@pytest.mark.parametrize(("discount", "chance"), [(0.9, 0.05), (0.96, 0.3), (0.96, 0.9)])
+def test_a_ladder_on_which_stopping_pays_is_refused(discount: float, chance: float) -> None:
+    with pytest.raises(ValueError, match="not optimal to step down all the way"):
+        lit.hard_chain(8, discount=discount, chance=chance)
+
+
+def test_adaptive_steps_beyond_floats_are_refused() -> None:
+    with pytest.raises(ValueError, match="n_steps: the weights of 600 steps leave the range"):
+        md.adaptive_run(ONE_STATE, "di", 600)

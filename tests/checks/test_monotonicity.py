@@ -296,3 +296,10 @@ def test_actions_that_lose_unequally_have_no_room_from_three_actions_on(noted):
     assert 0.6 < np.mean(unequal) < 0.95
     assert {row["what"] for _, row in noted[1::2]} == {"probability"}
     assert all(room < 0.0 for room, _ in noted[1::2])
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_the_safe_weight_scales_with_the_square_of_the_parameters(scale: float) -> None:
+    theta, q = np.array([1.0, 0.5]), np.array([1.0, 0.0])
+    unit = mono.escort_safe_weight(theta, q, 4.0)
+    assert mono.escort_safe_weight(scale * theta, q, 4.0) == pytest.approx(unit * scale**2)

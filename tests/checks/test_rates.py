@@ -309,3 +309,8 @@ def test_a_bound_has_room_for_rounding_in_proportion_to_it_and_for_zero() -> Non
         checks.ROUNDING, rel=1e-3
     )
     assert checks._room(np.array([1e-14]), np.array([0.0])) == 0.0
+
+
+def test_odds_beyond_floats_are_refused() -> None:
+    with pytest.raises(ValueError, match="weights: 1000 leads the odds out of the range"):
+        rates.odds(2, 3, 1000.0)

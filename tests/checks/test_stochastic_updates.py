@@ -160,3 +160,20 @@ def test_the_worst_run_at_each_weight_is_to_reach_nine_tenths(noted, monkeypatch
     weights = (0.05, 0.1, 0.2, 0.5, 1.0)
     assert [room for room, _ in noted] == pytest.approx([0.05 - x / 10 for x in weights])
     assert [row["weight"] for _, row in noted] == list(weights)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12, 1e16])
+def test_the_threshold_scales_with_the_values(scale: float) -> None:
+    law = st.Law(st.GAMBLE.outcomes * scale, st.GAMBLE.probabilities)
+    assert st.escort_threshold(law) * scale == pytest.approx(st.escort_threshold(st.GAMBLE))
+
+
+def test_the_threshold_of_a_small_gap_by_hand() -> None:
+    # 1 or -1 + e: (1 + k)(1 - k + k e) = 1 means k = e - k e, so k is nearly e; w = k
+    law = st.Law.of((0.5, (0.0, 1.0)), (0.5, (0.0, -1.0 + 1e-10)))
+    assert st.escort_threshold(law) == pytest.approx(1e-10, rel=1e-4)
+
+
+def test_probabilities_are_numbers() -> None:
+    with pytest.raises(ValueError, match="probabilities: expected a law"):
+        st.Law(np.zeros((2, 2)), np.array([np.nan, 0.5]))

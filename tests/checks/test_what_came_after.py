@@ -55,7 +55,7 @@ def test_the_family_s_counts_by_hand() -> None:
     assert after.family_count(100, "1/4", 2) == 4
     assert after.family_count(100, "1/4", 1) == 100
     assert after.family_count(100, "1/4", "3/2", strict=True) == 9
-    with pytest.raises(ValueError, match="alpha: expected a number in"):
+    with pytest.raises(ValueError, match="alpha: expected a number"):
         after.mirror_step([0.5, 0.5], [1.0, 0.0], 1.0, 1.0)
 
 
@@ -226,3 +226,40 @@ def test_dominoes_are_counted_against_all_that_two_to_the_h_allows(
     expected = [-((2**h - 1) - 2 ** (h - 1)) for h in range(1, 9)]
     assert [room for room, row in noted if "counted" not in row] == expected
     assert [room for room, row in noted if "counted" in row] == expected
+
+
+def test_natural_policies_far_out() -> None:
+    assert after.natural_policy([0.0, 1.0], [1.0, 0.0], 1000.0).tolist() == [0.0, 1.0]
+    assert after.natural_policy([0.5, 0.5], [1.0, 0.0], 5000.0).tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("small", [1e-8, 1e-14, 1e-17])
+def test_the_compatible_direction_of_a_table_is_the_values(small: float) -> None:
+    """Up to a constant, of which the shortest has mean zero: (0, 1, 5) less 2."""
+    found = after.compatible_direction(np.eye(3), [0.5, 0.5 - small, small], [0.0, 1.0, 5.0])
+    np.testing.assert_allclose(found, [-2.0, -1.0, 3.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("pi", "q"), [([0.0, 1.0], [1.0, 0.0]), ([0.2, 0.2, 0.6], [1.0, 1.0, 0.0])]
+)
+def test_an_escape_needs_one_best_action_with_a_chance(pi: list[float], q: list[float]) -> None:
+    with pytest.raises(ValueError, match="one best action, with a chance above 0"):
+        after.escape_bounds(pi, q, 1.0)
+
+
+def test_from_one_half_nothing_is_left_to_escape() -> None:
+    assert after.escape_bounds([1.0, 0.0], [1.0, 0.0], 1.0) == (0, 0)
+
+
+@pytest.mark.parametrize("count", [after.geometric_bound, lambda c: after.geometric_count(5, c)])
+def test_growing_weights_grow(count: Callable[[int], int]) -> None:
+    with pytest.raises(ValueError, match="ratio: expected a number above 1, got 1"):
+        count(1)
+
+
+def test_an_index_below_one_and_one_too_near_are_refused() -> None:
+    with pytest.raises(ValueError, match="alpha: expected a number of at least 1"):
+        after.family_count(5, 1, "1/2")
+    with pytest.raises(ValueError, match=r"alpha: expected a number from 1 \+ 1e-8"):
+        after.mirror_step([0.5, 0.5], [1.0, 0.0], 1.0, 1.0 + 1e-12)
