@@ -40,6 +40,8 @@ def _run(arguments: argparse.Namespace) -> int:
     figure = Path(arguments.figure)
     if not figure.parent.is_dir():
         raise ValueError(f"--figure: there is no directory {figure.parent}.")
+    if figure.is_dir():
+        raise ValueError(f"--figure: {figure} is a directory.")
     if figure.suffix not in (".png", ".pdf", ".svg"):
         raise ValueError(f"--figure: expected a file named .png, .pdf or .svg, got {figure.name}.")
     from pu_lib.empirical.race import race

@@ -7,10 +7,12 @@ import inspect
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from pu_lib.empirical.options import Options
 from pu_lib.updates import Update, as_update
 
-__all__ = ["configured", "fingerprint", "start_of"]
+__all__ = ["code_of", "configured", "fingerprint", "start_of"]
 
 
 def configured(update: str | Update, options: Options) -> Update:
@@ -60,7 +62,7 @@ def start_of(update: Update, n_actions: int, options: Options) -> float:
 
 
 def fingerprint(update: Update) -> str:
-    """Return a name for the kernel of an update: another one once its code or a constant changes.
+    """Return a name for the code of an update: another one once it or a constant changes.
 
     Parameters
     ----------
@@ -70,23 +72,51 @@ def fingerprint(update: Update) -> str:
     Returns
     -------
     str
-        Twelve hexadecimal digits, of the source of the kernel, of what it reads that is not its
-        own, and of the settings of the update.
+        Twelve hexadecimal digits, of its kernel and of what else the loop asks of it.
     """
-    kernel = update.kernel
-    found = inspect.getclosurevars(kernel)  # type: ignore[arg-type]
-    read = {**found.globals, **found.nonlocals}
-    parts = [repr(update.options), _written(kernel)]
-    parts += [f"{name} = {_written(value)}" for name, value in sorted(read.items())]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+    asked = update.options, update.parametrization, [update.uniform(n) for n in (2, 3)]
+    return hashlib.sha256(f"{asked!r} {code_of(update.kernel)}".encode()).hexdigest()[:12]
 
 
-def _written(value: Any) -> str:
-    """Return the source of a function, the name of a module, and what else is as it prints."""
-    value = getattr(value, "py_func", value)  # of a function that numba compiles
-    if inspect.isfunction(value):
-        try:
-            return inspect.getsource(value)
-        except OSError:  # such as one that exec has made
-            return repr((value.__code__.co_code, value.__code__.co_consts))
-    return value.__name__ if inspect.ismodule(value) else repr(value)
+def code_of(kernel: Any) -> str:
+    """Return a name for the code of a kernel.
+
+    Parameters
+    ----------
+    kernel : callable
+        The kernel, compiled by numba or not.
+
+    Returns
+    -------
+    str
+        A digest of its source, of that of the functions it calls, and of the constants they read.
+    """
+    digest, seen, left = hashlib.sha256(), set[Any](), [getattr(kernel, "py_func", kernel)]
+    while left:
+        function = left.pop()
+        if function in seen:
+            continue
+        seen.add(function)
+        digest.update(_source(function).encode())
+        found = inspect.getclosurevars(function)
+        for name, value in sorted({**found.globals, **found.nonlocals}.items()):
+            value = getattr(value, "py_func", value)
+            if inspect.isfunction(value):
+                left.append(value)
+            elif not inspect.ismodule(value):
+                digest.update(f"{name} = {_bytes(value)!r}".encode())
+    return digest.hexdigest()
+
+
+def _source(function: Any) -> str:
+    try:
+        return inspect.getsource(function)
+    except OSError:  # such as one that exec has made
+        return repr((function.__code__.co_code, function.__code__.co_consts))
+
+
+def _bytes(value: Any) -> Any:
+    """Return an array as what makes it, which may be too long to print; anything else as it is."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    return value

@@ -16,7 +16,9 @@ times the number of decisions: below 5 % for ``sweep paper``. Intervals of media
 order statistics, which hold for any distribution. Those of means are Student's, which hold in the
 limit only; runs that are lost at the cap are rare where an update does well, and might not have
 been met yet. To the upper end one lost run is therefore added, and to the lower end one that takes
-no step. Tests resample the committed table and count wrong decisions.
+no step. That is not enough for every law: where a loss of great weight is so rare that none of n
+runs has met it, the interval of the mean misses more often, and the bound is that of the medians
+alone. Tests resample the committed table and count wrong decisions.
 
 **What it changes.** Runs are numbered, and depend on their number alone: the runs of an adaptive
 sweep are among those of the full one. Statistics of settings that are left come from fewer runs and

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 import shutil
 import subprocess
 import tempfile
@@ -227,7 +228,7 @@ def has_twin(update: Update) -> bool:
         True if C code of its kernel exists, with these settings.
     """
     source = TWIN.read_text(encoding="utf-8")
-    return f"KERNEL_{_kernel_name(update)}" in source
+    return re.search(rf"\bKERNEL_{_kernel_name(update)}\b", source) is not None
 
 
 def _kernel_name(update: Update) -> str:

@@ -21,6 +21,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pu_lib.arrays import number
 from pu_lib.empirical.adaptive import Needed, setting_of
 from pu_lib.empirical.panels import paper_chunks
 from pu_lib.empirical.store import COLUMNS, Cell, Store
@@ -69,6 +70,7 @@ def collect(
     target = Path(directory)
     if target.resolve().is_relative_to(Path(dataset).resolve()):
         raise ValueError(f"{target}: lies in the dataset, which holds nothing but runs.")
+    seconds = number("seconds", seconds, low=0.0)
     everything = Store(dataset).read().to_pandas()
     if everything.empty:
         raise ValueError(f"{dataset}: there are no runs in it.")
@@ -114,7 +116,10 @@ def _write(runs: pd.DataFrame, target: Path, note: dict[str, Any]) -> None:
 def _complete(rows: pd.DataFrame) -> pd.DataFrame:
     """Keep, in each panel, the first runs of every setting that was not left early."""
     cells = [field.name for field in fields(Cell)]
-    counts = rows.groupby(cells, dropna=False)["run"].count().rename("runs").reset_index()
+    # How many runs from the first on a setting has: where one lacks, the later ones do not count.
+    first = rows.sort_values("run", kind="stable")
+    first["on"] = first.groupby(cells, dropna=False).cumcount() == first["run"]
+    counts = first.groupby(cells, dropna=False)["on"].sum().rename("runs").reset_index()
     counts["panel"] = _panels(counts)
     early = Needed(rows).left_early()
     went_on = [setting_of(values) not in early for values in counts[cells].to_numpy().tolist()]

@@ -284,4 +284,11 @@ def parse(label: str) -> Options:
     name, _, changes = label.strip().partition(" ")
     if name not in PRESETS:
         raise ValueError(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}.")
-    return replace(PRESETS[name], **read_settings("preset", changes, vars(PRESETS[name])))
+    # Where one preset has a word, numbers and words may stand in any.
+    usual = vars(PRESETS[name]) | {
+        key: value
+        for preset in PRESETS.values()
+        for key, value in vars(preset).items()
+        if isinstance(value, str)
+    }
+    return replace(PRESETS[name], **read_settings("preset", changes, usual))

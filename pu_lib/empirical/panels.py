@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
+from pu_lib.arrays import whole
 from pu_lib.domains import DOMAINS
 from pu_lib.empirical.options import PRESETS, PUBLISHED_SCHEMES, Options, describe
 from pu_lib.empirical.results import IN_FLOATS, MORE, TIED, fixed_rate
@@ -296,7 +297,13 @@ def paper_chunks(
     -------
     list of Chunk
         The chunks, in the order in which they should be run.
+
+    Raises
+    ------
+    ValueError
+        If there are no runs on Random MDPs.
     """
+    random_runs = whole("runs", random_runs, low=1)
     shown = [
         (_random(seed), random_runs),
         (_cliff(seed, 0.8) + _chain(seed, 0.8), 100),

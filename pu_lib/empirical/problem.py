@@ -65,13 +65,16 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
     Raises
     ------
     ValueError
-        If the target is out of range, the baseline unknown, or optimal, or the optimum not known.
+        If the target is out of range, the baseline unknown, or optimal, the optimum not known, or a
+        trajectory may begin in a terminal state.
     """
     target = number("target", target)
     if not 0.0 < target <= 1.0:
         raise ValueError(f"target: expected a normalised performance in (0, 1], got {target}.")
     if baseline not in get_args(Baseline):
         raise ValueError(f"baseline: expected one of {get_args(Baseline)}, got {baseline!r}.")
+    if mdp.initial[mdp.terminal].any():
+        raise ValueError("initial: trajectories of the experiments begin in no terminal state.")
     tables = lay_out(mdp)
     policy = np.full((mdp.n_states, mdp.n_actions), 1.0 / mdp.n_actions)
     if baseline == "first":

@@ -4,7 +4,7 @@ This is the algorithm of the paper's appendix B.2, written for reading: no speed
 one short function a formula. It draws from the same random stream as `pu_lib.empirical.jekyll_hyde`
 and rounds in the same places, so that both give the same run to the last bit; the tests compare
 them. What differs is how: tables are read from the process itself, the policy is recomputed where
-it is needed, the performance is solved by LAPACK.
+it is needed, the performance is solved by LAPACK, which may miss a target of exactly 1 by a bit.
 
 The loop is one long function on purpose: it reads as the algorithm's order of events. The formulas
 of the paper's updates are written here once more, also on purpose, to check the compiled kernels.

@@ -405,8 +405,19 @@ class Store:
         -------
         int
             The number of runs that were written.
+
+        Raises
+        ------
+        StoreError
+            If the table lacks a column, has a run twice, or one with an impossible number of steps.
         """
         names = [field.name for field in fields(Cell)]
+        if lacking := [name for name in COLUMNS.names if name not in runs.columns]:
+            raise StoreError(f"runs: the table has no column {lacking[0]!r}.")
+        if runs.duplicated([*names, "engine", "run"]).any():
+            raise StoreError("runs: the table has a run more than once.")
+        if not runs["steps"].between(1, runs["max_steps"]).all():
+            raise StoreError("runs: the table has a run whose steps are none, or beyond its cap.")
         wanted = {_words(vars(cell).values()): cell for cell in cells}
         held, taken = self._held(), 0
         for values, group in runs.groupby(names, dropna=False, observed=True):

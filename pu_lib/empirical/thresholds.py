@@ -137,13 +137,13 @@ def restricted_mean(times: ArrayLike, censored: ArrayLike, horizon: float | None
     Raises
     ------
     ValueError
-        If the arrays do not match, or a run was censored before the horizon as the last one, so
-        that the curve is unknown beyond.
+        If the arrays do not match, or a run was censored at the last recorded time, before the
+        horizon, so that the curve is unknown beyond.
     """
     recorded, cut = _checked(times, censored)
     last = float(recorded.max())
     tau = _horizon(recorded, horizon)
-    if tau > last and np.all(cut[recorded == last]):
+    if tau > last and np.any(cut[recorded == last]):
         raise ValueError(f"horizon: the survival curve is unknown from {last:g} to {tau:g}.")
     return _area(recorded, cut, tau)
 
@@ -245,8 +245,8 @@ def compare(
         ratio=float(x.mean() / y.mean()),
         ratio_low=low,
         ratio_high=high,
-        wins=float(np.mean((x < y) & ~x_cut)),
-        ties=float(np.mean((x == y) | (x_cut & y_cut))),
+        wins=float(np.mean(~x_cut & ((x < y) | ((x == y) & y_cut)))),
+        ties=float(np.mean((x == y) & (x_cut == y_cut))),
     )
 
 

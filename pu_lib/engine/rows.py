@@ -47,7 +47,7 @@ Token = tuple[int, ...]
 
 _llvm: Any = cgutils
 
-_kernels: list[Kernel] = list(KERNELS)
+_kernels: list[tuple[Kernel, str]] = [(kernel, "") for kernel in KERNELS]
 _MAX_UNROLLED = 8
 _FORESEEN = 3
 _POLICIES = ("softmax", "escort", "direct")
@@ -60,11 +60,37 @@ _LOWEST, _HIGHEST = 2.0**-480, 2.0**-120  # of a mantissa whose exponent is not 
 _DOWN, _UP = 2.0**-UNIT, 2.0**UNIT
 
 
-def token(kernel: Kernel) -> Token:
-    """Return the token of a kernel: those of the library come first, in a fixed order."""
-    if kernel not in _kernels:
-        _kernels.append(kernel)
-    return (0,) * (_kernels.index(kernel) + 1)
+def token(kernel: Kernel, version: str = "") -> Token:
+    """Return the token of a kernel: those of the library come first, in a fixed order.
+
+    Parameters
+    ----------
+    kernel : callable
+        The kernel.
+    version : str
+        A name for its code and for the constants that it reads, which compiled code has for good.
+
+    Returns
+    -------
+    tuple of int
+        As many zeros as tell it from all others.
+
+    Raises
+    ------
+    ValueError
+        If the kernel is known with another version.
+    """
+    known = [other for other, _ in _kernels]
+    if kernel not in known:
+        _kernels.append((kernel, version))
+        return (0,) * len(_kernels)
+    index = known.index(kernel)
+    if _kernels[index][1] != version:
+        raise ValueError(
+            f"update: what the kernel {kernel.__name__} reads has changed since it was compiled; "
+            "define the kernel again."
+        )
+    return (0,) * (index + 1)
 
 
 def successor_token(n_successors: int) -> Token:
@@ -106,15 +132,16 @@ def advance(
         The token of the number of actions, or the number.
     """
     n_actions = actions if isinstance(actions, int) else len(actions)
-    _kernels[len(update) - 1](theta, pi, q, best, weight, n_actions)
+    kernel, _ = _kernels[len(update) - 1]
+    kernel(theta, pi, q, best, weight, n_actions)
 
 
 @overload(advance, jit_options=INLINED, strict=False)
 def _compile_advance(
     update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, actions: Any
 ) -> Any:
-    chosen = _kernels[len(update) - 1]
-    kernel = numba.njit(inline="always")(chosen)
+    chosen, _ = _kernels[len(update) - 1]
+    kernel = numba.njit(inline="always")(getattr(chosen, "py_func", chosen))
     if isinstance(actions, types.Integer):
         return lambda update, theta, pi, q, best, weight, actions: kernel(
             theta, pi, q, best, weight, actions

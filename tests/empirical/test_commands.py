@@ -24,7 +24,7 @@ from pu_lib.empirical import speeds
 from pu_lib.empirical.actors import configured
 from pu_lib.empirical.collect import collect
 from pu_lib.empirical.jekyll_hyde import engine_of
-from pu_lib.empirical.options import PRESETS
+from pu_lib.empirical.options import PRESETS, describe, parse
 from pu_lib.empirical.panels import paper_chunks
 from pu_lib.empirical.race import Entry, Race, race
 from pu_lib.empirical.store import Store, StoreError
@@ -470,16 +470,101 @@ def test_a_race_that_a_cap_on_trajectories_ends_says_so():
         race("chain", rates=(1.0,), runs=1, max_steps=5000, updates=["pg-es"], preset=preset)
 
 
+def test_trajectories_that_begin_at_the_end_are_refused():
+    """The loop would walk out of it, and learn that the end is worth something."""
+    rewards, ends = [[1.0, 0.0], [0.0, 0.0]], np.array([False, True])
+    live = np.full((2, 2, 2), 0.5) * ~ends[:, np.newaxis, np.newaxis]
+    mdp = FiniteMDP(live, rewards, [0.5, 0.5], 0.9, ends)
+    with pytest.raises(ValueError, match=r"initial: trajectories .* begin in no terminal"):
+        race(mdp, runs=1, max_steps=100)
+
+
+def test_collect_counts_no_run_after_one_that_lacks(tmp_path):
+    """As after a kill, where the first chunk of a setting is not yet there."""
+    first, second = (
+        grid("chain n_states=4", updates=["di"], rates=[0.1], runs=2, max_steps=500)[:1]
+        + grid("chain n_states=4", updates=["di"], rates=[1.0], runs=2, max_steps=500)[:1]
+    )
+    chunks = [first, *(replace(second, first=run, count=1) for run in (1, 2))]
+    for chunk in chunks:
+        Store(tmp_path / "data").write(chunk, run_chunk(chunk))
+    assert "0 of 4 runs" in collect(tmp_path / "data", tmp_path / "out")
+    missing = replace(second, first=0, count=1)
+    Store(tmp_path / "data").write(missing, run_chunk(missing))
+    assert "4 of 5 runs" in collect(tmp_path / "data", tmp_path / "out")
+
+
+@pytest.mark.parametrize("seconds", [math.inf, math.nan, -1.0])
+def test_collect_takes_a_number_of_seconds(seconds, tmp_path):
+    with pytest.raises(ValueError, match="seconds: expected"):
+        collect(tmp_path, tmp_path.parent / "out", seconds=seconds)
+
+
+@pytest.mark.parametrize("runs", ["0", "-3"])
+def test_the_papers_sweep_has_runs(runs, tmp_path, capsys):
+    assert main(["sweep", "paper", "--runs", runs, "--out", str(tmp_path)]) == 2
+    assert "runs: expected an integer, at least 1" in capsys.readouterr().err
+
+
+def test_a_figure_that_is_a_directory_is_refused_before_the_race(tmp_path, capsys):
+    (tmp_path / "race.png").mkdir()
+    assert main(["race", "chain", "--figure", str(tmp_path / "race.png")]) == 2
+    assert "is a directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda table: table.drop(columns="engine"), "no column 'engine'"),
+        (lambda table: pd.concat([table, table[:1]]), "a run more than once"),
+        (lambda table: table.assign(steps=-5), "steps are none, or beyond its cap"),
+        (lambda table: table.assign(steps=10**9), "steps are none, or beyond its cap"),
+    ],
+)
+def test_a_table_of_known_runs_is_looked_at(change, sentence, tmp_path):
+    settings = {"updates": ["di"], "rates": [1.0], "runs": 2, "max_steps": 500}
+    sweep("chain n_states=4", tmp_path / "one", **settings)
+    table = Store(tmp_path / "one").read().to_pandas()
+    with pytest.raises(StoreError, match=sentence):
+        sweep("chain n_states=4", tmp_path / "two", known=change(table), **settings)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_word_that_one_preset_has_is_read_in_any(name):
+    options = replace(PRESETS[name], hyde_start="bound")
+    assert parse(describe(options)) == options
+    assert parse(describe(replace(options, hyde_start=0.5))).hyde_start == 0.5
+
+
+def test_the_twin_has_one_factor_of_the_escort_update():
+    assert benching.has_twin(make_update("pg-es", factor="drop"))
+    assert not benching.has_twin(make_update("pg-es", factor="keep"))
+
+
 MODULE = """
+import numba
+import numpy as np
 from pu_lib.updates import SoftmaxPolicyGradient
 
 SCALE = {scale}
+TABLE = np.zeros(5000)
+TABLE[2500] = {entry}
 
+@numba.njit
+def inner(x):
+    return SCALE * x + TABLE[2500]
+
+@numba.njit
+def outer(x):
+    return inner(x)
+
+{decorator}
 def kernel(theta, pi, q, best, weight, n_actions):
-    theta[best] += SCALE * weight
+    theta[best] += outer(weight)
 
 class Own(SoftmaxPolicyGradient):
-    name = "{name}"
+    name = "own"
+    parametrization = "{parametrization}"
     kernel = property(lambda self: kernel)
 """
 
@@ -489,21 +574,29 @@ def test_runs_of_an_update_of_ones_own_are_known_by_its_code(tmp_path, monkeypat
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
-    def swept(scale):
-        (tmp_path / "own_update.py").write_text(MODULE.format(scale=scale, name="own"))
+    def swept(directory="data", **changes):
+        words = {"scale": 1.0, "entry": 0, "parametrization": "softmax", "decorator": ""} | changes
+        (tmp_path / "own_update.py").write_text(MODULE.format(**words))
         sys.modules.pop("own_update", None)
         UPDATES.pop("own", None)
         linecache.clearcache()
         settings = {"rates": [1.0], "runs": 2, "max_steps": 500}
-        sweep("chain n_states=4", tmp_path / "data", updates=["own_update:Own"], **settings)
+        data = tmp_path / directory
+        sweep("chain n_states=4", data, updates=["own_update:Own"], **settings)
         return engine_of("own_update:Own")
 
     try:
-        first = swept(1.0)
-        assert swept(1.0) == first
-        with pytest.raises(StoreError, match=f"made by engine {first}"):
-            swept(0.5)
+        first = swept()
+        assert swept() == first
+        for change in ({"scale": 0.5}, {"entry": 1}, {"parametrization": "escort"}):
+            with pytest.raises(StoreError, match=f"made by engine {first}"):
+                swept(**change)
         assert engine_of("own_update:Own") == engine_of("own") != first
+        # compiled already or not; and one that has been compiled keeps its constants for good
+        swept("compiled", decorator="@numba.njit")
+        sys.modules["own_update"].SCALE = 0.01
+        with pytest.raises(ValueError, match="what the kernel kernel reads has changed"):
+            race("chain n_states=4", updates=["own"], rates=[1.0], runs=1, max_steps=500)
     finally:
         UPDATES.pop("own", None)
         sys.modules.pop("own_update", None)

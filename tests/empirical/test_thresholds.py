@@ -128,11 +128,21 @@ def test_wins_and_ties_by_hand():
     found = compare([1, 2, 9, 4, 5], none, [2, 2, 3, 9, 9], none)
     assert (found.pairs, found.wins, found.ties) == (5, 0.6, 0.2)
     assert_allclose(found.ratio, 21 / 25)
-    # A run that was cut is no win, and two that were cut cannot be told apart.
+    # A run that was cut is no win, two that were cut cannot be told apart, and one that passes at
+    # the cap was faster than one that does not.
     cut = np.array([True, False, True])
     found = compare([9, 3, 9], cut, [9, 9, 9], np.array([True, True, False]))
     assert found.wins == pytest.approx(1 / 3)
-    assert found.ties == pytest.approx(2 / 3)
+    assert found.ties == pytest.approx(1 / 3)
+    passes = compare([9, 9, 3], ~cut & cut, [9, 9, 5], np.array([True, True, False]))
+    assert (passes.wins, passes.ties) == (1.0, 0.0)
+
+
+def test_the_curve_is_unknown_beyond_a_last_time_at_which_a_run_was_cut():
+    for cut in ([False, True], [True, True]):
+        with pytest.raises(ValueError, match="unknown from 5 to 10"):
+            restricted_mean([5, 5], cut, 10)
+    assert restricted_mean([5, 5], [False, False], 10) == 5.0
 
 
 def test_runs_with_different_caps_are_not_compared_by_their_means():
