@@ -24,14 +24,6 @@ Parametrization = Literal["softmax", "escort", "direct"]
 _MOST_PARAMETERS = 200_000_000
 
 
-def _sealed(given: Any) -> Any:
-    """Return an array as a view that cannot be written to, anything else as it is."""
-    if isinstance(given, np.ndarray):
-        given = given.view()
-        given.flags.writeable = False
-    return given
-
-
 class Look(NamedTuple):
     """How an update is drawn: a colour, a dash pattern and a marker, as matplotlib takes them.
 
@@ -54,8 +46,8 @@ class Update(ABC):
     """A policy update: a parametrization and the step that moves its parameters.
 
     A subclass defines the three hooks `to_policy`, `to_parameters` and `advance`, which get checked
-    float arrays that they cannot write to, and return new ones; users call `policy`, `parameters`
-    and `step`, which check their arguments first.
+    float arrays of their own; users call `policy`, `parameters` and `step`, which check their
+    arguments first.
 
     Attributes
     ----------
@@ -229,16 +221,8 @@ class Update(ABC):
         return self._called(self.to_policy, theta)
 
     def _called(self, hook: Callable[..., Floats], *given: Any) -> Floats:
-        """Call a hook with arrays that it cannot write to: whoever called keeps them."""
-        try:
-            return hook(*map(_sealed, given))
-        except ValueError as error:
-            if "read-only" not in str(error):
-                raise
-            raise ValueError(
-                f"{self.name}: `{hook.__name__}` changes an array that it was given; it has to "
-                "return a new one."
-            ) from error
+        """Call a hook with arrays of its own: it may write to them, and no one else's change."""
+        return hook(*(x.copy() if isinstance(x, np.ndarray) else x for x in given))
 
     def initial(self, n_states: int, n_actions: int) -> Floats:
         """Return parameters of the uniform policy.

@@ -141,6 +141,12 @@ class Optimum:
         return self
 
 
+_FIXED = {
+    "n_states", "n_actions", "discount", "terminal", "initial", "rewards", "transition_rewards",
+    "_matrix",
+}  # fmt: skip
+
+
 class FiniteMDP:
     """A finite Markov decision process with discounted rewards.
 
@@ -203,20 +209,27 @@ class FiniteMDP:
 
     # What is computed once, such as the optimum, stays right because nothing changes.
 
+    _frozen = False
+
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in vars(self) and not name.startswith("_"):
+        if self._frozen and name in _FIXED:
             raise AttributeError(f"{name}: a FiniteMDP does not change; make another one.")
         super().__setattr__(name, value)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)  # of a copy, whose arrays could be written to
+    def __setstate__(self, state: Any) -> None:
+        """Restore a copy, whose arrays could be written to; a subclass may have slots."""
+        for part in state if isinstance(state, tuple) else (state,):
+            for name, value in (part or {}).items():
+                object.__setattr__(self, name, value)
         self._freeze()
 
     def _freeze(self) -> None:
         known = vars(self._optimum) if self._optimum else {}
-        for value in (*vars(self).values(), *known.values()):
+        own = (value for name, value in vars(self).items() if name in _FIXED)
+        for value in (*own, *known.values()):
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
+        self._frozen = True
 
     # Reading the arguments
 
@@ -572,23 +585,24 @@ class FiniteMDP:
         """Improve greedily from the myopic policy until nothing improves.
 
         An action replaces another only if it is better by more than the rounding of its state's
-        values, and none does once a policy comes back: what remains is rounding, and switching
-        between tied actions could go on for ever.
+        values. Where these cancel that is less than the error of the solution: once improvements
+        are small beside the largest value and the last one lowered a value, which none does in
+        exact arithmetic, what remains is rounding, and could go on for ever.
         """
         states = np.arange(self.n_states)
         actions = np.argmax(self.rewards, axis=1)
-        iteration, converged, seen = 0, False, set[bytes]()
+        iteration, converged, before = 0, False, np.full(self.n_states, -np.inf)
         while not converged and iteration < max_iterations:
             iteration += 1
-            seen.add(actions.tobytes())
             policy = np.zeros((self.n_states, self.n_actions))
             policy[states, actions] = 1.0
             evaluation = self._evaluate(policy)
             q = evaluation.q
-            rounding = 1e-13 * np.abs(q).max(axis=1)
-            better = q.max(axis=1) > q[states, actions] + rounding
-            actions = np.where(better, np.argmax(q, axis=1), actions)
-            converged = actions.tobytes() in seen
+            rounding, gain = 1e-13 * np.abs(q).max(axis=1), q.max(axis=1) - q[states, actions]
+            better, lowered = gain > rounding, evaluation.v < before - rounding
+            small = bool((gain <= 1e-13 * max(1.0, float(np.abs(q).max()))).all())
+            converged = not better.any() or (small and bool(lowered.any()))
+            actions, before = np.where(better, np.argmax(q, axis=1), actions), evaluation.v
         shortfall = float(np.max(q.max(axis=1) - evaluation.v))
         bound = max(shortfall, 0.0) / (1.0 - self.discount)
         ending = (

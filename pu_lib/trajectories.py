@@ -249,7 +249,7 @@ def _evaluated(
     evaluation: Evaluation, weighting: Weighting, t: int, last: bool
 ) -> tuple[Floats, Floats, float, ArrayLike]:
     weight = np.zeros(()) if last else numbers("weighting", weighting(t, evaluation))
-    if weight.shape not in ((), evaluation.v.shape):
+    if weight.shape not in ((), (1,), evaluation.v.shape):
         raise ValueError(
             f"weighting: expected one number or {len(evaluation.v)}, got shape {weight.shape}."
         )

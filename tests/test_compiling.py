@@ -1,16 +1,21 @@
 """Compiled code on disk follows the sources, whichever of them changes."""
 
+import ctypes
+import math
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import numba
+import numpy as np
 import pytest
 
 import pu_lib
-from pu_lib.engine import exact, loop
+from pu_lib.engine import compiling, exact, loop
 from pu_lib.engine.compiling import _digest, compiled
 
 MODULE = """
@@ -90,3 +95,59 @@ def test_a_changed_kernel_is_compiled_anew(copied: Path) -> None:
     assert outcome(copied) == (0.75, 0)
     source.write_text(text, encoding="utf-8")
     assert outcome(copied) == (0.25, 0)
+
+
+SCALE, TABLE, ERF = 1.0, np.zeros(5000), ctypes.CDLL(None).abs
+
+
+def inner(x):
+    return SCALE * x
+
+
+def outer(x):
+    return inner(x)
+
+
+def kernel(theta, pi, q, best, weight, n_actions):
+    theta[best] += outer(weight) + TABLE[7] * math.sqrt(theta.size) + (lambda x: x + SCALE)(0.0)
+
+
+def factory(c):
+    def made(theta, pi, q, best, weight, n_actions, c=c):
+        theta[best] += c * ERF(weight)
+
+    return made
+
+
+def test_a_kernel_is_known_by_what_it_computes(monkeypatch):
+    """Whatever stands in its file today, and however deep the constant that it reads."""
+    code = compiling.code_of(kernel)
+    monkeypatch.setattr("inspect.getsource", lambda _: "something else")
+    assert compiling.code_of(kernel) == code
+    table = TABLE.copy()
+    table[7] = 1e-12
+    for name, value in (("SCALE", 2.0), ("TABLE", table), ("inner", abs)):
+        with monkeypatch.context() as change:
+            change.setitem(globals(), name, value)
+            assert compiling.code_of(kernel) != code
+    assert compiling.code_of(factory(1.0)) == compiling.code_of(factory(1.0))
+    assert compiling.code_of(factory(1.0)) != compiling.code_of(factory(2.0))
+    assert compiling.code_of(numba.njit(kernel)) == code
+    made = {}
+    for function in ("sin", "cos"):
+        scope = {"math": math}
+        exec(f"def k(theta, pi, q, best, weight, n): theta[best] += math.{function}(weight)", scope)
+        made[function] = compiling.code_of(scope["k"])
+    assert made["sin"] != made["cos"]
+
+
+def test_the_constants_of_modules_count(monkeypatch):
+    module = ModuleType("helpers")
+    module.rate, module.other = 1.0, 1.0
+    scope = {"helpers": module}
+    exec("def k(theta, pi, q, best, weight, n): theta[best] += helpers.rate * weight", scope)
+    code = compiling.code_of(scope["k"])
+    module.other = 2.0
+    assert compiling.code_of(scope["k"]) == code
+    module.rate = 2.0
+    assert compiling.code_of(scope["k"]) != code

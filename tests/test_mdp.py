@@ -596,15 +596,34 @@ def test_the_optimum_of_a_long_chain_is_found_however_small_its_values(n, discou
     assert best.policy[: n - 1, 0].sum() == 0
 
 
-def test_policy_iteration_ends_where_nothing_but_rounding_is_left():
-    """Values that cancel: at their states every difference is rounding, and policies come back."""
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        transitions = rng.dirichlet(np.ones(6), size=(6, 1)).repeat(3, axis=1)
-        rewards = np.repeat(rng.normal(size=(6, 1)), 3, axis=1)
-        level = FiniteMDP(transitions, rewards, np.full(6, 1 / 6), 0.9)
-        zero = FiniteMDP(transitions, rewards - (np.eye(6) - 0.9 * transitions[:, 0]).dot(
-            level.optimal().v)[:, np.newaxis] * 1.0, np.full(6, 1 / 6), 0.9)  # fmt: skip
-        best = zero.optimal()
-        assert best.converged
-        assert np.abs(best.v).max() < 1e-12
+@pytest.mark.parametrize(("n", "discount"), [(30, 0.99), (60, 0.999), (60, 0.9999)])
+def test_policy_iteration_ends_where_nothing_but_rounding_is_left(n, discount):
+    """Rewards phi - discount P phi make every policy worth phi, here zero at half the states."""
+    rng = np.random.default_rng(n)
+    transitions = rng.dirichlet(np.ones(n), size=(n, 3))
+    phi = rng.normal(size=n) * (np.arange(n) % 2)
+    rewards = phi[:, np.newaxis] - discount * transitions.dot(phi)
+    best = FiniteMDP(transitions, rewards, np.full(n, 1 / n), discount).optimal()
+    assert best.converged
+    assert best.iterations < 10
+    np.testing.assert_allclose(best.v, phi, atol=1e-9)
+
+
+class Counting(FiniteMDP):
+    """A process that has attributes of its own."""
+
+    def __init__(self, *arguments):
+        self.calls = 0
+        self.notes = np.zeros(2)
+        super().__init__(*arguments)
+
+
+def test_a_process_may_have_attributes_that_change():
+    base = chain(4)
+    mdp = Counting(base.transitions, base.rewards, base.initial, 0.9, base.terminal)
+    mdp.calls += 1
+    copied = deepcopy(mdp)
+    copied.notes[0] = 1.0
+    assert (mdp.calls, copied.calls, mdp.notes.tolist()) == (1, 1, [0.0, 0.0])
+    with pytest.raises(AttributeError, match="discount"):
+        copied.discount = 0.5

@@ -294,7 +294,10 @@ def law_gap(law: Law) -> float:
     },
 )
 def check_compatible(weighted: bool = True, fitted: bool = True, n: int = 60) -> Verdict:
-    """Compare the natural gradient of linear scores with the least-squares fit of the advantages.
+    r"""Compare the natural gradient of linear scores with the least-squares fit of the advantages.
+
+    The natural gradient is computed as it is defined, :math:`F^+g` with the Fisher matrix
+    :math:`F = E\,\nabla\log\pi\,\nabla\log\pi^\top` and :math:`g = E\,q\,\nabla\log\pi`.
 
     Parameters
     ----------
@@ -313,12 +316,13 @@ def check_compatible(weighted: bool = True, fitted: bool = True, n: int = 60) ->
             rng.random(actions),
             rng.dirichlet(np.ones(actions)),
         )
-        root = np.sqrt(pi if weighted else np.full(actions, 1.0 / actions))
-        centred, advantage = X - pi @ X, q - pi @ q
-        fit = np.linalg.lstsq(root[:, np.newaxis] * centred, root * advantage, rcond=None)[0]
-        direction = fit if fitted else centred.T @ (pi * advantage)
-        ours = UPDATES["npg"].policy(np.log(pi) + X @ after.compatible_direction(X, pi, q))
-        theirs = UPDATES["npg"].policy(np.log(pi) + X @ direction)
+        scores = X - np.einsum("a,ad->d", pi, X)  # the gradient of log pi(a), one a row
+        fisher = np.einsum("a,ai,aj->ij", pi, scores, scores)
+        gradient = np.einsum("a,a,ai->i", pi, q, scores)
+        natural = np.linalg.pinv(fisher, hermitian=True) @ gradient
+        shares = pi if weighted else np.full(actions, 1.0 / actions)
+        direction = after.compatible_direction(X, shares, q) if fitted else gradient
+        ours, theirs = (UPDATES["npg"].policy(np.log(pi) + X @ u) for u in (direction, natural))
         worst.add(1e-8 - float(np.abs(ours - theirs).max()), case=case)
     return judged(worst)
 

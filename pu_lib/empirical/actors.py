@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from pu_lib.empirical.options import Options
+from pu_lib.engine.compiling import code_of
 from pu_lib.updates import Update, as_update
 
-__all__ = ["code_of", "configured", "fingerprint", "start_of"]
+__all__ = ["configured", "fingerprint", "start_of"]
 
 
 def configured(update: str | Update, options: Options) -> Update:
@@ -76,47 +73,3 @@ def fingerprint(update: Update) -> str:
     """
     asked = update.options, update.parametrization, [update.uniform(n) for n in (2, 3)]
     return hashlib.sha256(f"{asked!r} {code_of(update.kernel)}".encode()).hexdigest()[:12]
-
-
-def code_of(kernel: Any) -> str:
-    """Return a name for the code of a kernel.
-
-    Parameters
-    ----------
-    kernel : callable
-        The kernel, compiled by numba or not.
-
-    Returns
-    -------
-    str
-        A digest of its source, of that of the functions it calls, and of the constants they read.
-    """
-    digest, seen, left = hashlib.sha256(), set[Any](), [getattr(kernel, "py_func", kernel)]
-    while left:
-        function = left.pop()
-        if function in seen:
-            continue
-        seen.add(function)
-        digest.update(_source(function).encode())
-        found = inspect.getclosurevars(function)
-        for name, value in sorted({**found.globals, **found.nonlocals}.items()):
-            value = getattr(value, "py_func", value)
-            if inspect.isfunction(value):
-                left.append(value)
-            elif not inspect.ismodule(value):
-                digest.update(f"{name} = {_bytes(value)!r}".encode())
-    return digest.hexdigest()
-
-
-def _source(function: Any) -> str:
-    try:
-        return inspect.getsource(function)
-    except OSError:  # such as one that exec has made
-        return repr((function.__code__.co_code, function.__code__.co_consts))
-
-
-def _bytes(value: Any) -> Any:
-    """Return an array as what makes it, which may be too long to print; anything else as it is."""
-    if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, value.tobytes()
-    return value

@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.arrays import whole
-from pu_lib.empirical.actors import code_of, configured, fingerprint, start_of
+from pu_lib.empirical.actors import configured, fingerprint, start_of
 from pu_lib.empirical.options import PRESETS, Options, Scheme
 from pu_lib.empirical.problem import Problem, exact_performance
 from pu_lib.engine import loop
@@ -286,7 +286,7 @@ def _tokens(problem: Problem, update: Update, options: Options) -> loop.Tokens:
     return loop.Tokens(
         actions=(0,) * problem.n_actions,
         successors=successor_token(problem.n_successors),
-        update=token(update.kernel, "" if update.kernel in KERNELS else code_of(update.kernel)),
+        update=token(update.kernel),
         policy=policy_token(update.parametrization),
         ties=ties_token(update.options.get("ties", "first")),
         scaled=scaled_token(update.kernel in MULTIPLICATIVE and options.precision == "scaled"),

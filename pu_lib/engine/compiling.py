@@ -13,11 +13,13 @@ import secrets
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 
-__all__ = ["allocating", "compiled", "fresh", "fresh_allocating", "inlined"]
+__all__ = ["allocating", "code_of", "compiled", "fresh", "fresh_allocating", "inlined"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 # No product is fused with a sum and no sum is reordered: `fastmath` stays off. Arrays belong to
@@ -71,3 +73,59 @@ def _digest() -> str:
     for source in (package.parent / "kernels.py", *sorted(package.glob("*.py"))):
         digest.update(source.read_bytes())
     return digest.hexdigest()
+
+
+def code_of(kernel: Any) -> str:
+    """Return a name for what a kernel computes.
+
+    Parameters
+    ----------
+    kernel : callable
+        The kernel, compiled by numba or not.
+
+    Returns
+    -------
+    str
+        A digest of its code, of that of the functions it calls, and of the constants they read.
+    """
+    digest, seen, left = hashlib.sha256(), set[Any](), [getattr(kernel, "py_func", kernel)]
+    while left:
+        function = left.pop()
+        if function in seen:
+            continue
+        seen.add(function)
+        codes = _codes(function.__code__)
+        free = [cell.cell_contents for cell in function.__closure__ or ()]
+        names = sorted({name for code in codes for name in code.co_names})
+        read = [function.__globals__[name] for name in names if name in function.__globals__]
+        # what a module is asked for stands among the names, too
+        held = [
+            getattr(module, name)
+            for module in read if isinstance(module, ModuleType)
+            for name in names if hasattr(module, name)
+        ]  # fmt: skip
+        for code in codes:
+            digest.update(repr((code.co_code, code.co_names, code.co_varnames)).encode())
+        consts = [x for code in codes for x in code.co_consts if not isinstance(x, CodeType)]
+        for value in (*consts, function.__defaults__, *free, *read, *held):
+            value = getattr(value, "py_func", value)
+            if isinstance(value, FunctionType):
+                left.append(value)
+            elif not isinstance(value, ModuleType):
+                digest.update(repr(_written(value)).encode())
+    return digest.hexdigest()
+
+
+def _codes(code: CodeType) -> list[CodeType]:
+    """Return a code object and those of the functions defined in it."""
+    nested = (_codes(x) for x in code.co_consts if isinstance(x, CodeType))
+    return [code, *(inner for codes in nested for inner in codes)]
+
+
+def _written(value: Any) -> Any:
+    """Return what tells a constant from others in any session: no address, and no dots."""
+    if isinstance(value, (tuple, list)):
+        return [_written(x) for x in value]
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    return type(value).__qualname__ if " at 0x" in repr(value) else value

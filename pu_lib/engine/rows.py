@@ -23,7 +23,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from pu_lib.engine.arithmetic import LOWEST, exponential, exponentials, vector
-from pu_lib.engine.compiling import INLINED, compiled
+from pu_lib.engine.compiling import INLINED, code_of, compiled
 from pu_lib.kernels import GREEDY, KERNELS, Kernel, choose
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ Token = tuple[int, ...]
 
 _llvm: Any = cgutils
 
-_kernels: list[tuple[Kernel, str]] = [(kernel, "") for kernel in KERNELS]
+_kernels: dict[Kernel, str] = dict.fromkeys(KERNELS, "")
 _MAX_UNROLLED = 8
 _FORESEEN = 3
 _POLICIES = ("softmax", "escort", "direct")
@@ -60,15 +60,13 @@ _LOWEST, _HIGHEST = 2.0**-480, 2.0**-120  # of a mantissa whose exponent is not 
 _DOWN, _UP = 2.0**-UNIT, 2.0**UNIT
 
 
-def token(kernel: Kernel, version: str = "") -> Token:
+def token(kernel: Kernel) -> Token:
     """Return the token of a kernel: those of the library come first, in a fixed order.
 
     Parameters
     ----------
     kernel : callable
         The kernel.
-    version : str
-        A name for its code and for the constants that it reads, which compiled code has for good.
 
     Returns
     -------
@@ -78,19 +76,15 @@ def token(kernel: Kernel, version: str = "") -> Token:
     Raises
     ------
     ValueError
-        If the kernel is known with another version.
+        If what the kernel reads has changed: compiled code has its constants for good.
     """
-    known = [other for other, _ in _kernels]
-    if kernel not in known:
-        _kernels.append((kernel, version))
-        return (0,) * len(_kernels)
-    index = known.index(kernel)
-    if _kernels[index][1] != version:
+    code = "" if kernel in KERNELS else code_of(kernel)
+    if _kernels.setdefault(kernel, code) != code:
         raise ValueError(
             f"update: what the kernel {kernel.__name__} reads has changed since it was compiled; "
             "define the kernel again."
         )
-    return (0,) * (index + 1)
+    return (0,) * (list(_kernels).index(kernel) + 1)
 
 
 def successor_token(n_successors: int) -> Token:
@@ -132,7 +126,7 @@ def advance(
         The token of the number of actions, or the number.
     """
     n_actions = actions if isinstance(actions, int) else len(actions)
-    kernel, _ = _kernels[len(update) - 1]
+    kernel = list(_kernels)[len(update) - 1]
     kernel(theta, pi, q, best, weight, n_actions)
 
 
@@ -140,7 +134,7 @@ def advance(
 def _compile_advance(
     update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, actions: Any
 ) -> Any:
-    chosen, _ = _kernels[len(update) - 1]
+    chosen = list(_kernels)[len(update) - 1]
     kernel = numba.njit(inline="always")(getattr(chosen, "py_func", chosen))
     if isinstance(actions, types.Integer):
         return lambda update, theta, pi, q, best, weight, actions: kernel(

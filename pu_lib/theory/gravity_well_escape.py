@@ -104,7 +104,7 @@ def escape_steps(
     update : str or Update
         The update, or its name.
     pi, q : array_like, shape (..., n_actions)
-        The first policies and the values; as many of the one as of the other.
+        The first policies and the values; they broadcast.
     weight : float
         The weight of each step.
     cap : int
@@ -124,7 +124,7 @@ def escape_steps(
     chosen = as_update(update)
     values, cap = numbers("q", q, axes=1), whole("cap", cap, low=0, high=_MOST_STEPS)
     greedy = np.argmax(values, axis=-1)[..., np.newaxis]
-    theta = parameters(chosen, pi)
+    theta, values = (x.copy() for x in np.broadcast_arrays(parameters(chosen, pi), values))
     steps, done, chunk = np.full(theta.shape[:-1], np.inf), 0, min(64, cap)
     while True:
         path = follow(chosen, values, weight, chunk, theta)

@@ -325,7 +325,8 @@ def compatible_direction(features: ArrayLike, pi: ArrayLike, q: ArrayLike) -> Fl
     r"""Return the natural gradient of :math:`\sum_a\pi(a)q(a)` for scores :math:`X u`.
 
     It is :math:`F^+g` with :math:`F = X^\top(\mathrm{diag}\,\pi-\pi\pi^\top)X` and the gradient
-    :math:`g = X^\top(\pi\cdot\mathrm{adv})`.
+    :math:`g = X^\top(\pi\cdot\mathrm{adv})`, computed as the shortest least-squares fit of the
+    advantages to the centred features, weighted by the policy.
 
     Parameters
     ----------

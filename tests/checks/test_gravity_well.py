@@ -385,3 +385,8 @@ def test_the_margin_is_that_of_the_action_that_gains_most_however_near_the_next(
     first, second = certified(leads, bits=400)
     assert margin.overlaps(second)
     assert not margin.overlaps(first)
+
+
+def test_one_policy_meets_several_rows_of_values():
+    together = well.escape_steps("npg", [0.01, 0.6, 0.39], [[1, 0.9, 0], [1, 0.5, 0]])
+    assert together.tolist() == [41.0, 9.0]
