@@ -24,6 +24,10 @@ Parametrization = Literal["softmax", "escort", "direct"]
 _MOST_PARAMETERS = 200_000_000
 
 
+def _copied(given: Any) -> Any:
+    return given.copy() if isinstance(given, np.ndarray) else given
+
+
 class Look(NamedTuple):
     """How an update is drawn: a colour, a dash pattern and a marker, as matplotlib takes them.
 
@@ -221,8 +225,9 @@ class Update(ABC):
         return self._called(self.to_policy, theta)
 
     def _called(self, hook: Callable[..., Floats], *given: Any) -> Floats:
-        """Call a hook with arrays of its own: it may write to them, and no one else's change."""
-        return hook(*(x.copy() if isinstance(x, np.ndarray) else x for x in given))
+        """Call a hook with arrays of its own, and take a copy: what it writes changes no other."""
+        made: Floats = _copied(hook(*map(_copied, given)))
+        return made
 
     def initial(self, n_states: int, n_actions: int) -> Floats:
         """Return parameters of the uniform policy.

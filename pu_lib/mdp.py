@@ -600,7 +600,7 @@ class FiniteMDP:
             q = evaluation.q
             rounding, gain = 1e-13 * np.abs(q).max(axis=1), q.max(axis=1) - q[states, actions]
             better, lowered = gain > rounding, evaluation.v < before - rounding
-            small = bool((gain <= 1e-13 * max(1.0, float(np.abs(q).max()))).all())
+            small = bool((gain <= rounding.max()).all())
             converged = not better.any() or (small and bool(lowered.any()))
             actions, before = np.where(better, np.argmax(q, axis=1), actions), evaluation.v
         shortfall = float(np.max(q.max(axis=1) - evaluation.v))

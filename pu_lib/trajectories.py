@@ -310,7 +310,10 @@ def follow(
     )
     varying = values.ndim > theta.ndim
     if varying and len(values) != steps:
-        raise ValueError(f"q: expected the values of {steps} steps, got shape {values.shape}.")
+        raise ValueError(
+            f"q: expected the values of {steps} steps, got shape {values.shape}; for a batch of "
+            "states give theta0 as many axes."
+        )
     sound = bool((rates >= 0.0).all() and (rates < np.inf).all())
     path = [theta]
     with np.errstate(over="ignore", invalid="ignore"):  # a step refuses what is not finite

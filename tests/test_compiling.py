@@ -141,13 +141,42 @@ def test_a_kernel_is_known_by_what_it_computes(monkeypatch):
     assert made["sin"] != made["cos"]
 
 
-def test_the_constants_of_modules_count(monkeypatch):
+def test_the_constants_of_modules_count():
+    """Through modules in modules and closures, and no others."""
     module = ModuleType("helpers")
-    module.rate, module.other = 1.0, 1.0
-    scope = {"helpers": module}
-    exec("def k(theta, pi, q, best, weight, n): theta[best] += helpers.rate * weight", scope)
-    code = compiling.code_of(scope["k"])
-    module.other = 2.0
-    assert compiling.code_of(scope["k"]) == code
-    module.rate = 2.0
-    assert compiling.code_of(scope["k"]) != code
+    module.deep = ModuleType("helpers.deep")
+    module.deep.rate, module.other = 1.0, 1.0
+
+    def make(helpers):
+        def k(theta, pi, q, best, weight, n_actions):
+            theta[best] += helpers.deep.rate * weight * theta.size
+
+        return k
+
+    code = compiling.code_of(make(module))
+    module.other, globals()["size"] = 2.0, 3.0
+    assert compiling.code_of(make(module)) == code
+    module.deep.rate = 2.0
+    assert compiling.code_of(make(module)) != code
+
+
+def test_words_about_a_kernel_are_not_its_code():
+    made = []
+    for words in ("one", "another"):
+        scope = {}
+        text = f"def k(theta, pi, q, best, weight, n):\n    '{words}'\n    theta[best] += weight"
+        exec(text, scope)
+        made.append(compiling.code_of(scope["k"]))
+    assert made[0] == made[1]
+
+
+def test_functions_that_numba_makes_of_others_count():
+    def made(c):
+        @numba.vectorize
+        def scaled(x):
+            return c * x
+
+        return lambda theta, pi, q, best, weight, n: scaled(weight)
+
+    assert compiling.code_of(made(1.0)) == compiling.code_of(made(1.0))
+    assert compiling.code_of(made(1.0)) != compiling.code_of(made(2.0))

@@ -176,6 +176,17 @@ class OutOfPlace(SoftmaxPolicyGradient):
         return theta + weight * q
 
 
+class Buffered(SoftmaxPolicyGradient):
+    """The same into an array that it keeps, and writes to again."""
+
+    room = np.zeros(2)
+
+    def advance(self, theta, q, weight, rng):
+        if theta.shape != self.room.shape:
+            type(self).room = np.zeros(theta.shape)
+        return np.add(theta, weight * q, out=self.room)
+
+
 class ShiftedInPlace(SoftmaxPolicyGradient):
     """A policy for which the parameters are changed, by what makes no difference to it."""
 
@@ -185,7 +196,8 @@ class ShiftedInPlace(SoftmaxPolicyGradient):
 
 
 @pytest.mark.parametrize(
-    ("kind", "right"), [(InPlace, OutOfPlace), (ShiftedInPlace, SoftmaxPolicyGradient)]
+    ("kind", "right"),
+    [(InPlace, OutOfPlace), (Buffered, OutOfPlace), (ShiftedInPlace, SoftmaxPolicyGradient)],
 )
 def test_a_hook_may_write_to_what_it_is_given(kind, right):
     """What has been recorded stays, and so do the caller's own arrays."""
@@ -197,3 +209,5 @@ def test_a_hook_may_write_to_what_it_is_given(kind, right):
     np.testing.assert_array_equal(ours.theta, theirs.theta)
     np.testing.assert_array_equal(ours.q, theirs.q)
     assert count(3, kind()) == count(3, right())
+    paths = [follow(update(), q, 1.0, 3) for update in (kind, right)]
+    np.testing.assert_array_equal(*paths)

@@ -8,9 +8,10 @@ version checked out again, is never answered with code of another.
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -86,40 +87,53 @@ def code_of(kernel: Any) -> str:
     Returns
     -------
     str
-        A digest of its code, of that of the functions it calls, and of the constants they read.
+        A digest of its instructions, of those of the functions it calls, and of the constants that
+        they read; the same in any session of one version of Python.
     """
-    digest, seen, left = hashlib.sha256(), set[Any](), [getattr(kernel, "py_func", kernel)]
+    digest, seen, left = hashlib.sha256(), set[Any](), [kernel]
     while left:
-        function = left.pop()
-        if function in seen:
-            continue
-        seen.add(function)
-        codes = _codes(function.__code__)
-        free = [cell.cell_contents for cell in function.__closure__ or ()]
-        names = sorted({name for code in codes for name in code.co_names})
-        read = [function.__globals__[name] for name in names if name in function.__globals__]
-        # what a module is asked for stands among the names, too
-        held = [
-            getattr(module, name)
-            for module in read if isinstance(module, ModuleType)
-            for name in names if hasattr(module, name)
-        ]  # fmt: skip
-        for code in codes:
-            digest.update(repr((code.co_code, code.co_names, code.co_varnames)).encode())
-        consts = [x for code in codes for x in code.co_consts if not isinstance(x, CodeType)]
-        for value in (*consts, function.__defaults__, *free, *read, *held):
-            value = getattr(value, "py_func", value)
-            if isinstance(value, FunctionType):
-                left.append(value)
-            elif not isinstance(value, ModuleType):
-                digest.update(repr(_written(value)).encode())
+        value = left.pop()
+        value = getattr(getattr(value, "_dispatcher", value), "py_func", value)  # numba's
+        if not isinstance(value, FunctionType):
+            digest.update(repr(_written(value)).encode())
+        elif value not in seen:
+            seen.add(value)
+            steps = _instructions(value.__code__)
+            digest.update(repr(steps).encode())
+            left += [*(value.__defaults__ or ()), *_read(value, steps)]
     return digest.hexdigest()
 
 
-def _codes(code: CodeType) -> list[CodeType]:
-    """Return a code object and those of the functions defined in it."""
-    nested = (_codes(x) for x in code.co_consts if isinstance(x, CodeType))
-    return [code, *(inner for codes in nested for inner in codes)]
+@cache
+def _instructions(code: CodeType) -> tuple[tuple[str, Any], ...]:
+    """Return the instructions of a function and of those defined in it."""
+    steps: list[tuple[str, Any]] = []
+    for step in dis.get_instructions(code):
+        if isinstance(step.argval, CodeType):
+            steps += _instructions(step.argval)
+        else:
+            steps.append((step.opname, step.argval))
+    return tuple(steps)
+
+
+def _read(function: FunctionType, steps: Iterable[tuple[str, Any]]) -> list[Any]:
+    """Return what instructions read that is not the function's own, through modules if need be."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    found, module = [], None
+    for name, argument in steps:
+        if name == "LOAD_GLOBAL" and argument in function.__globals__:
+            value = function.__globals__[argument]
+        elif name == "LOAD_DEREF" and argument in cells:
+            value = cells[argument].cell_contents
+        elif name in ("LOAD_ATTR", "LOAD_METHOD") and hasattr(module, argument):
+            value = getattr(module, argument)
+        else:
+            module = None
+            continue
+        module = value if isinstance(value, ModuleType) else None
+        if module is None:
+            found.append(value)
+    return found
 
 
 def _written(value: Any) -> Any:

@@ -316,6 +316,7 @@ def _simulate(
             f"the domino setting takes at least {states} steps with {states} states; at most "
             f"{most} are walked"
         )
+    chosen.require_resolved(1)
     row = chosen.row(states)
     weights = chosen.weights()
     times: list[int | float] = [math.inf] * states
@@ -332,7 +333,7 @@ def _simulate(
                 times[k] = min(times[k], t)
         if flipped[0]:
             return times, history
-        if row.stuck():
+        if row.stuck(states - sum(map(math.isfinite, times))):
             return times, history
         if t == most:
             break

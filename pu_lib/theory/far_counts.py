@@ -18,6 +18,7 @@ ends take the same number of steps, that number is the count.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import partial
 from itertools import islice
@@ -89,9 +90,9 @@ def _travel(delta: arb) -> arb:
 
 def _place(lowest: arb, highest: arb) -> arb:
     """Return a ball of log-odds that holds every one whose travel time is between the two."""
-    ends, narrow = [], arb(2) ** (24 - ctx.prec)
+    ends, narrow = [], arb(2) ** max(24 - ctx.prec, -100)
     for time, outward in ((lowest.lower(), -1), (highest.upper(), 1)):
-        point, move = time.asinh().mid(), arb(1)
+        point, move = arb(_near(float(time))), arb(1)
         for _ in range(60):
             if abs(move) < narrow * (1 + point):
                 break
@@ -102,6 +103,17 @@ def _place(lowest: arb, highest: arb) -> arb:
             raise Undecided(f"the log-odds at travel time {time} are not enclosed")
         ends.append(end)
     return ends[0].union(ends[1])
+
+
+def _near(time: float) -> float:
+    """Return the log-odds at a travel time, as floats have it."""
+    point = math.asinh(time)
+    for _ in range(60):
+        move = (point + math.sinh(point) - time) / (1 + math.cosh(point))
+        point -= move
+        if abs(move) < 1e-12 * (1 + point):
+            break
+    return point
 
 
 def _excess(delta: arb, w: arb, direction: int) -> arb:

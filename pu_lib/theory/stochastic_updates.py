@@ -479,7 +479,7 @@ def escort_threshold(law: Law, radius: float = 2.0**0.5) -> float:
         return most * scale
     while growth(low) <= 0:
         low /= 2
-    return float(brentq(growth, low, most, xtol=1e-15 * low)) * scale
+    return float(brentq(growth, low, min(2 * low, most), xtol=1e-15 * low)) * scale
 
 
 def _gap(law: Law) -> Floats:

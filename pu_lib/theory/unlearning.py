@@ -219,6 +219,8 @@ def _counts_in_floats(
     ns: Sequence[int], chosen: Setting, strict: bool, max_steps: int
 ) -> list[int | float]:
     """Walk all ways back at once: a step of many policies takes little longer than one of one."""
+    for n in ns:
+        chosen.require_resolved(n)
     walker, weights, made = StepWalker(chosen.update, float(chosen.start)), chosen.weights(), 0
     starts, clocks = [], {}
     for n in sorted(set(ns)):

@@ -45,9 +45,6 @@ TIE = 1e-12
 """How near to its start a policy computed in floats counts as being back at it."""
 
 
-_LEAST = 1e-8
-"""The least weight of an update walked in floats: a step is then far longer than `TIE`."""
-
 LARGEST = 10**300
 """The largest number of updates or states that is read."""
 
@@ -149,14 +146,11 @@ class Setting:
         Raises
         ------
         OutOfReach
-            For an update walked in floats, if the first weight is beyond their range, or moves a
-            policy by so little that they do not tell.
+            If the first weight is beyond the range of floats, for an update walked in floats.
         """
         floats, rational = self.kind is StepWalker, self.kind is DirectWalker
         if floats and _log(self.eta) + first * _log(self.ratio) > 700:
             raise OutOfReach(f"weight {first} is beyond the range of floats (1.8e308)")
-        if floats and self.eta < _LEAST:
-            raise OutOfReach(f"eta must be at least {_LEAST:g} for an update walked in floats")
         if self.schedule == "inverse-sqrt":
             if floats:
                 eta = float(self.eta)
@@ -167,6 +161,30 @@ class Setting:
         if self.schedule == "constant":
             return repeat(read(self.eta))
         return _geometric(read(self.eta) * read(self.ratio) ** (first - 1), read(self.ratio))
+
+    def require_resolved(self, n: int) -> None:
+        """Refuse a walk in floats whose last forward step is no longer than some ties.
+
+        Parameters
+        ----------
+        n : int
+            The number of forward updates.
+
+        Raises
+        ------
+        OutOfReach
+            If that step moves a softmax policy by less than ten thousand times `TIE`.
+        """
+        if self.kind is not StepWalker or n == 0:
+            return
+        last = _log(self.eta) + (n - 1) * _log(self.ratio)
+        if self.schedule == "inverse-sqrt":
+            last -= math.log(n) / 2
+        if last + _log(4 * self.start * (1 - self.start)) < math.log(1e4 * TIE):
+            raise OutOfReach(
+                f"update {n} of {self.update.name} moves the policy by too little: in floats a "
+                f"policy within {TIE:g} of its start counts as back at it"
+            )
 
     def walker(self) -> Walker:
         """Return the process at its start, at the current precision."""
@@ -600,9 +618,9 @@ class Row:
         """Return pi(a_1) of each."""
         return [walker.probability() for walker in self.walkers]
 
-    def stuck(self) -> bool:
-        """Whether the first one, which goes backward last, has stopped there."""
-        return self.walkers[0].stuck()
+    def stuck(self, count: int) -> bool:
+        """Whether the first `count` of them, which have not turned, have all stopped."""
+        return all(walker.stuck() for walker in self.walkers[:count])
 
 
 class StepRow(Row):
@@ -638,8 +656,8 @@ class StepRow(Row):
     def probabilities(self) -> list[float]:
         return list(self.update._to_policy(self.theta)[:, 0].tolist())
 
-    def stuck(self) -> bool:
-        return bool(self.stalled[0])
+    def stuck(self, count: int) -> bool:
+        return bool(self.stalled[:count].all())
 
 
 WALKERS: Mapping[type[Update], type[Walker]] = {

@@ -304,11 +304,13 @@ def escape_bounds(pi: ArrayLike, q: ArrayLike, weight: float) -> tuple[int, int]
     Raises
     ------
     ValueError
-        If no action alone is the best, or the best one has no chance.
+        If no action alone is the best, the best one has no chance, or the weight is not positive.
     """
-    policy, values = rows("pi", pi), rows("q", q)
+    policy, values, weight = rows("pi", pi), rows("q", q), number("weight", weight)
     require_distributions("pi", policy)
     best = int(values.argmax())
+    if not weight > 0.0 or len(values) < 2:
+        raise ValueError("weight, q: expected a positive weight, and more actions than one.")
     gaps = np.delete(values[best] - values, best)
     if not gaps.min() > 0.0 or policy[best] == 0.0:
         raise ValueError("pi, q: expected one best action, with a chance above 0.")

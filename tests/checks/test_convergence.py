@@ -374,3 +374,10 @@ def test_what_is_optimal_does_not_depend_on_the_size_of_the_values() -> None:
     long = cv.structure(chain(100, discount=0.8))
     assert long.contested.sum() == 99
     assert cv.structure(bandit([1.0, 1.0 - 1e-12])).contested.sum() == 0
+
+
+def test_a_run_is_settled_whatever_the_size_of_the_values() -> None:
+    for scale in (1.0, 1e-12):
+        mdp = bandit([scale, 0.0])
+        path = run(mdp, "mce", 3, eta=1 / scale)
+        assert cv.settled(path, cv.structure(mdp)) == 0

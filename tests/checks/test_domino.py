@@ -313,3 +313,12 @@ def test_the_domino_of_di_with_decaying_weights_is_counted(eta: str) -> None:
         simulate(states, "di", eta, schedule="inverse-sqrt")
     with pytest.raises(OutOfReach, match="updates of di may take more than the 100 steps"):
         domino(states + 4, "di", "1/8", schedule="inverse-sqrt", max_steps=100)
+
+
+@pytest.mark.parametrize("states", [2, 3, 4])
+def test_a_state_that_is_stuck_does_not_stop_the_others(states: int) -> None:
+    """With these growing weights the second step freezes a state that waits for three."""
+    arguments = {"eta": 1, "schedule": "geometric:25/18"}
+    found = simulate(states, "pg-es", **arguments)
+    assert found == [math.inf] * (states - 2) + [3, 1]
+    assert found == recursion(states, "pg-es", **arguments)

@@ -726,3 +726,22 @@ def test_a_length_that_grows_is_shown_where_it_has_grown(noted) -> None:
         (1.0, {"policy": "any", "pi(a_1)": 0.6}),
         (-0.5, {"policy": "any", "pi(a_1)": 0.7}),
     ]
+
+
+@pytest.mark.parametrize(
+    ("n", "eta", "start"), [(5, "1e-6", "1e-7"), (5, 1, "1e-13"), (5, "1e-9", "1/2")]
+)
+def test_steps_as_short_as_ties_are_not_counted_in_floats(
+    n: int, eta: int | str, start: str
+) -> None:
+    with pytest.raises(un.OutOfReach, match=f"update {n} of npg moves the policy by too little"):
+        count(n, "npg", eta, start=start)
+    assert count(0, "npg", eta, start=start) == 0
+
+
+def test_steps_longer_than_ties_are_counted_in_floats() -> None:
+    assert count(5, "npg", "1e-7") == 5
+    assert count(40, "npg", "1e-9", "geometric:2") == 1
+    assert math.isfinite(un.path(3, 2, "npg", "1e-9")[-1])
+    with pytest.raises(un.OutOfReach, match="weight 1 is beyond the range of floats"):
+        count(1, "npg", 10**400)

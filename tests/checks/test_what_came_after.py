@@ -248,6 +248,12 @@ def test_an_escape_needs_one_best_action_with_a_chance(pi: list[float], q: list[
         after.escape_bounds(pi, q, 1.0)
 
 
+@pytest.mark.parametrize(("pi", "q", "weight"), [([1.0], [1.0], 1.0), ([0.4, 0.6], [1, 0], 0.0)])
+def test_an_escape_needs_steps_and_actions(pi: list[float], q: list[float], weight: float) -> None:
+    with pytest.raises(ValueError, match="a positive weight, and more actions than one"):
+        after.escape_bounds(pi, q, weight)
+
+
 def test_from_one_half_nothing_is_left_to_escape() -> None:
     assert after.escape_bounds([1.0, 0.0], [1.0, 0.0], 1.0) == (0, 0)
 
