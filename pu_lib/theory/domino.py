@@ -207,7 +207,7 @@ def _recursion(states: int, chosen: Setting, max_steps: int, strict: bool) -> li
         if later > walkable(chosen, in_reach(max_steps)):
             times.append(later + unwalked(later, chosen, strict, max_steps))
             continue
-        if chosen.kind is DirectWalker and chosen.schedule == "inverse-sqrt":
+        if chosen.has_root_weights:
             times.append(later + direct_decaying(int(later), chosen, strict))
             continue
         for w in islice(weights, later - made):
@@ -275,7 +275,7 @@ def simulate(
     """
     states, max_steps = _checked(states, max_steps)
     chosen = setting(update, eta, schedule, p, factor)
-    if chosen.kind is DirectWalker and chosen.schedule == "inverse-sqrt":
+    if chosen.has_root_weights:
         raise ValueError("schedule: di is walked with rational weights; `recursion` counts others.")
     times, _ = certified(lambda: _simulate(states, chosen, max_steps))
     return times
@@ -321,9 +321,6 @@ def _simulate(
     weights = chosen.weights()
     times: list[int | float] = [math.inf] * states
     history: list[list[float]] = []
-    # a first forward update that makes a parameter zero freezes every state but the last
-    if states > 1 and chosen.killing_step() == 1:
-        return [math.inf] * (states - 1) + [1], history
     for t in count_from(0):
         flipped = [side < 0 for side in row.sides()]
         if record:

@@ -468,8 +468,9 @@ def escort_threshold(law: Law, radius: float = 2.0**0.5) -> float:
     ValueError
         If the law has not two actions, or the second one is not better.
     """
-    chance, largest = law.probabilities, float(np.abs(_gap(law)).max())
-    gap, low, most = _gap(law) / largest, 0.5, 1 - 1e-12
+    gap, chance = _gap(law), law.probabilities
+    largest = float(np.abs(gap).max())
+    gap, low, most = gap / largest, 0.5, 1 - 1e-12
 
     def growth(k: float) -> float:
         return float(chance @ np.log1p(k * gap))

@@ -187,7 +187,7 @@ def counts(
     max_steps = require_count("max_steps", max_steps, 0)
     ns = [require_count("n", n, 0) for n in ns]
     near = [n for n in ns if n <= walkable(chosen, max_steps)]
-    if chosen.kind is DirectWalker and chosen.schedule == "inverse-sqrt":
+    if chosen.has_root_weights:
         walked = [certified(partial(direct_decaying, n, chosen, strict)) for n in near]
     else:
         walked = certified(partial(_counts, near, chosen, strict, max_steps))
@@ -535,11 +535,10 @@ def path(
     if chosen.eta > LARGEST:
         raise ValueError("eta must be at most 10^300")
     walker = chosen.walker()
-    decaying = chosen.kind is DirectWalker and chosen.schedule == "inverse-sqrt"
     values = [walker.probability()]
     for t, w in enumerate(islice(chosen.weights(), n + steps)):
-        # DI walks on rationals; for a picture the nearest ones to its irrational weights will do
-        weight: Any = Fraction(float(w)) if decaying else w
+        # for a picture the nearest rationals will do
+        weight: Any = Fraction(float(w)) if chosen.has_root_weights else w
         (walker.forward if t < n else walker.backward)(weight)
         values.append(walker.probability())
     return values

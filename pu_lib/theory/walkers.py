@@ -130,6 +130,11 @@ class Setting:
         """Whether eta is of a size that the bounds, which are floats, can be computed with."""
         return Fraction(1, 10**150) <= self.eta <= 10**150
 
+    @property
+    def has_root_weights(self) -> bool:
+        """Whether DI is to move by square roots, which its walker of rationals cannot."""
+        return self.kind is DirectWalker and self.schedule == "inverse-sqrt"
+
     def weights(self, first: int = 1) -> Iterator[Any]:
         """Return the weights of updates first, first + 1, ... in the arithmetic of the walker.
 
