@@ -68,7 +68,7 @@ WAYS: tuple[tuple[str, ...], ...] = tuple(
 FUSED = ("-O3", _SCALARS, "-ffp-contract=fast", "-fno-math-errno", "-DBRANCH=1")
 """Options under which products and sums may be rounded together."""
 
-STEPS, PLAIN_STEPS, REPETITIONS = 300_000, 2_000, 9
+STEPS, PLAIN_STEPS, REPETITIONS = 300_000, 2_000, 25
 """Steps of a compiled run and of a plain one; runs of which the fastest counts."""
 
 

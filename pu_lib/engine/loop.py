@@ -277,7 +277,7 @@ def run(
     n_jekyll, n_hyde = 0, 0
     hyde_acts, length, episodes, passed = False, 0, 0, False
     discounting, discounted_sum, log_episodes = 1.0, 0.0, 0.0
-    next_check, n_noted = marks[0] if len(marks) > 0 else limits.gap, 0
+    next_check, n_noted = min(marks[0] if len(marks) > 0 else limits.gap, limits.max_steps), 0
     t = 0
     s, stream = _start(starts, start_shares, (seeds[0], seeds[1], seeds[2], seeds[3]))
 
@@ -326,8 +326,8 @@ def run(
 
         # Evaluate
         if limits.every == 0:
-            if t >= next_check or t == limits.max_steps:
-                next_check = t + max(limits.gap, np.int64(0.03 * t))
+            if t >= next_check:
+                next_check = min(t + max(limits.gap, np.int64(0.03 * t)), limits.max_steps)
                 passed = passes(pi, v, process, actions, successors, limits.threshold)
                 if n_noted < len(marks):
                     _note(pi, noted, n_noted, actions)
