@@ -598,16 +598,19 @@ class FiniteMDP:
             policy[states, actions] = 1.0
             evaluation = self._evaluate(policy)
             q = evaluation.q
-            rounding, gain = 1e-13 * np.abs(q).max(axis=1), q.max(axis=1) - q[states, actions]
+            most, own = q.max(axis=1), q[states, actions]
+            rounding, gain = 1e-13 * np.maximum(np.abs(most), np.abs(own)), most - own
             better, lowered = gain > rounding, evaluation.v < before - rounding
             small = bool((gain <= rounding.max()).all())
             converged = not better.any() or (small and bool(lowered.any()))
             actions, before = np.where(better, np.argmax(q, axis=1), actions), evaluation.v
-        shortfall = float(np.max(q.max(axis=1) - evaluation.v))
-        bound = max(shortfall, 0.0) / (1.0 - self.discount)
-        ending = (
-            "no action improves" if converged else f"stopped after {max_iterations} evaluations"
-        )
+        # How far the values are from solving the optimality equation, and how far that is rounded.
+        rounded = 4.0 * self.n_states * np.spacing(max(_largest(q), _largest(self.rewards)))
+        bound = (_largest(most - evaluation.v) + rounded) / (1.0 - self.discount)
+        if not converged:
+            ending = f"stopped after {max_iterations} evaluations"
+        else:
+            ending = "what still improves is rounding" if better.any() else "no action improves"
         for array in (evaluation.v, q, policy):
             array.setflags(write=False)
         return Optimum(

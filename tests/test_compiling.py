@@ -160,6 +160,29 @@ def test_the_constants_of_modules_count():
     assert compiling.code_of(make(module)) != code
 
 
+def test_functions_and_numbers_in_a_tuple_count():
+    def made(steps):
+        def k(theta, pi, q, best, weight, n_actions):
+            theta[best] += steps[0](weight) + steps[1] * steps[2]
+
+        return compiling.code_of(k)
+
+    several = ((inner, 1, 11), (outer, 1, 11), (inner, 11, 1), (inner, 1, 11, 0))
+    assert len({made(steps) for steps in several}) == 4
+    assert made((inner, 1, 11)) == made((inner, 1, 11))
+
+
+def test_a_constant_after_hundreds_of_names_counts():
+    """What has a large number among the names of a function takes two instructions."""
+    scope = {f"g{i}": 0.0 for i in range(300)} | {"m": ModuleType("m")}
+    names = " + ".join(name for name in scope if name != "m")
+    exec(f"def k(theta, pi, q, best, weight, n):\n    theta[best] += {names} + m.c", scope)
+    codes = set()
+    for scope["m"].c in (1.0, 2.0):
+        codes.add(compiling.code_of(scope["k"]))
+    assert len(codes) == 2
+
+
 def test_words_about_a_kernel_are_not_its_code():
     made = []
     for words in ("one", "another"):

@@ -2,6 +2,7 @@
 
 import pickle
 from copy import deepcopy
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -422,6 +423,23 @@ def test_an_action_better_by_less_than_rounding_is_not_taken(gain, iterations):
     rewards = [[1.5, 1.5 - gain], [1.5 + 2 * gain] * 2]
     mdp = FiniteMDP(crossroads().transitions, rewards, [1, 0], 0.5)
     assert mdp.optimal().iterations == iterations
+
+
+@pytest.mark.parametrize("penalty", [1e13, 1e15])
+def test_an_action_that_nobody_takes_does_not_decide_what_is_a_tie(penalty):
+    """One pays 1 and ends, another leads to what is worth 50, and the third is forbidden."""
+    transitions = np.zeros((3, 3, 3))
+    transitions[0, [0, 1, 2], [2, 1, 2]] = transitions[1:, :, 2] = 1.0
+    rewards = [[1.0, 0.0, -penalty], [50.0] * 3, [0.0] * 3]
+    best = FiniteMDP(transitions, rewards, [1, 0, 0], 0.9, [False, False, True]).optimal()
+    assert best.v.tolist() == [45.0, 50.0, 0.0]
+
+
+def test_the_bound_on_the_optimal_values_counts_rounding():
+    discount = 0.99999
+    best = FiniteMDP([[[1.0]]], [[1.0]], [1.0], discount).optimal()
+    error = abs(Fraction(float(best.v[0])) - 1 / (1 - Fraction(discount)))
+    assert 0 < error <= float(best.message.split()[-5]) < 1e-3
 
 
 @pytest.mark.parametrize(("off", "taken"), [(0.9e-9, True), (-0.9e-9, True), (1.1e-9, False)])

@@ -409,11 +409,21 @@ class Store:
         Raises
         ------
         StoreError
-            If the table lacks a column, has a run twice, or one with an impossible number of steps.
+            If the table lacks a column or a number, has one that is none or impossible, or has a
+            run twice.
         """
         names = [field.name for field in fields(Cell)]
         if lacking := [name for name in COLUMNS.names if name not in runs.columns]:
             raise StoreError(f"runs: the table has no column {lacking[0]!r}.")
+        try:
+            table = pa.Table.from_pandas(runs, schema=COLUMNS, preserve_index=False)
+        except (pa.ArrowException, ValueError, TypeError) as error:
+            raise StoreError(f"runs: the table is not one of runs ({error}).") from None
+        if any(table[name].null_count for name in (*_MEASURED, "engine")):
+            raise StoreError("runs: the table has an empty cell.")
+        runs = table.to_pandas()
+        if (runs["run"] < 0).any() or (runs["episodes"] < 0).any():
+            raise StoreError("runs: the table has a negative number.")
         if runs.duplicated([*names, "engine", "run"]).any():
             raise StoreError("runs: the table has a run more than once.")
         if not runs["steps"].between(1, runs["max_steps"]).all():

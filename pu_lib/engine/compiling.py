@@ -94,8 +94,11 @@ def code_of(kernel: Any) -> str:
     while left:
         value = left.pop()
         value = getattr(getattr(value, "_dispatcher", value), "py_func", value)  # numba's
-        if not isinstance(value, FunctionType):
-            digest.update(repr(_written(value)).encode())
+        if isinstance(value, (tuple, list)):
+            digest.update(f"{len(value)} in all;".encode())
+            left += value
+        elif not isinstance(value, FunctionType):
+            digest.update(f"{_written(value)!r};".encode())
         elif value not in seen:
             seen.add(value)
             steps = _instructions(value.__code__)
@@ -111,7 +114,7 @@ def _instructions(code: CodeType) -> tuple[tuple[str, Any], ...]:
     for step in dis.get_instructions(code):
         if isinstance(step.argval, CodeType):
             steps += _instructions(step.argval)
-        else:
+        elif step.opname != "EXTENDED_ARG":  # a part of the next one
             steps.append((step.opname, step.argval))
     return tuple(steps)
 
@@ -138,8 +141,6 @@ def _read(function: FunctionType, steps: Iterable[tuple[str, Any]]) -> list[Any]
 
 def _written(value: Any) -> Any:
     """Return what tells a constant from others in any session: no address, and no dots."""
-    if isinstance(value, (tuple, list)):
-        return [_written(x) for x in value]
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
     return type(value).__qualname__ if " at 0x" in repr(value) else value

@@ -153,8 +153,8 @@ ADVICE = {
         "After a reversal of the values it closes {own} of the gap to the optimum; {rival} closes "
         "{other} and PG-SM {pg}.",
         "On the contexts, with one network of 16 hidden units and exact values, each at the best "
-        "of the weights 0.3, 1 and 3. One network cannot tell CE from MCE, but CE has a loss; "
-        "DI was not tried.",
+        "of the weights 0.3, 1 and 3. One network is too little to rank CE and MCE, but CE "
+        "follows the gradient of a loss; DI was not tried.",
         "function-approximation.html",
         "Function approximation",
     ),
@@ -164,7 +164,7 @@ ADVICE = {
         False,
         "With a hundred actions it takes {own} updates, {rival} {other} and PG-SM {pg}.",
         "In a table, with a gap of 0.1, at the weight 1 for all and not at the best one of each. "
-        "At the weight 10 DI, CE and MCE take one. A step of DI sorts the actions.",
+        "At the weight 10 DI, CE and MCE take one. Each step of DI has to sort the actions.",
         "gravity-well.html",
         "Gravity well",
     ),

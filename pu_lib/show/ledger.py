@@ -51,7 +51,7 @@ SCOPES = {
     Scope.REMARK: "Its remarks",
     Scope.CELL: "Entries of Table 1",
     Scope.EXPERIMENT: "Sentences on its experiments",
-    Scope.BOOK: "Theorems of this book",
+    Scope.BOOK: "Claims of this book",
 }
 """What a count counts, by scope."""
 
@@ -314,9 +314,15 @@ def _how_bad(claim: Claim) -> str:
 def _standing(claim: Claim) -> str:
     """Return a statement as printed, what breaks it and what is true, and where that is proved."""
     theorems = " and ".join(map(theorem_link, proofs_of(claim.id)))
+    found = prose(sentence_of(claim))
+    judged = (
+        {"What fails": found, "What stands": prose(claim.correction)}
+        if claim.correction
+        else {"What stands": found}
+    )
     facts = {
         "Printed": prose(claim.statement),
-        "What stands": prose(f"{sentence_of(claim)} {claim.correction}".strip()),
+        **judged,
         "Proved": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>'
         + (f", by machine: {theorems}" if theorems else ""),
     }

@@ -210,6 +210,7 @@ def _recursion(states: int, chosen: Setting, max_steps: int, strict: bool) -> li
         if chosen.has_root_weights:
             times.append(later + direct_decaying(int(later), chosen, strict))
             continue
+        chosen.require_resolved(later)
         for w in islice(weights, later - made):
             forward.forward(w)
         made = later
@@ -241,7 +242,7 @@ def linked_recursion(
     OutOfReach, ValueError
         As for `pu_lib.theory.unlearning.linked_count`.
     """
-    times = [1]
+    states, times = require_count("states", states, 1), [1]
     while len(times) < states:
         times.append(times[-1] + linked_count(times[-1], eta, density, strict=strict))
     return times[::-1]

@@ -29,7 +29,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import Floats
+from pu_lib.arrays import Floats, whole
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import Update, as_update, softmax
 
@@ -102,8 +102,10 @@ def hard_chain(
     Raises
     ------
     ValueError
-        If stepping down is not optimal all the way, as for small discounts or a large chance.
+        If `height` is below 3, or stepping down is not optimal all the way, as for a small
+        discount, a large chance or a great height.
     """
+    height = whole("height", height, low=3)
     n = 2 * height + 1
     transitions, rewards = np.zeros((n, 3, n)), np.zeros((n, 3))
     level = 0.5 * discount ** (2.0 * np.arange(height + 1) / 3.0)

@@ -45,7 +45,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib import kernels
-from pu_lib.arrays import number
+from pu_lib.arrays import number, whole
 from pu_lib.domains import bandit, chain, cliff, random_mdp
 from pu_lib.mdp import FiniteMDP
 from pu_lib.theory.convergence import Structure, settled, structure
@@ -310,15 +310,16 @@ def odds(n_actions: int, n_steps: int, weights: float | ArrayLike = 1.0) -> Floa
     Raises
     ------
     ValueError
-        If a weight is so large that they leave the range of floats.
+        If there are fewer than two actions, or a weight leads the odds out of the range of floats.
     """
+    n_actions = whole("n_actions", n_actions, low=2)
     c = n_actions / (n_actions - 1)
     path = [1.0 / (n_actions - 1)]
     for w in np.broadcast_to(np.asarray(weights, dtype=np.float64), n_steps).tolist():
         exponent = c * w / (1.0 + path[-1])
-        if not exponent < 700.0:
+        path.append(path[-1] * math.exp(exponent) if exponent < 700.0 else math.inf)
+        if not path[-1] < math.inf:
             raise ValueError(f"weights: {w:g} leads the odds out of the range of floats.")
-        path.append(path[-1] * math.exp(exponent))
     return np.array(path)
 
 

@@ -48,6 +48,7 @@ is never tried again, and `di` stays at a wrong vertex with positive probability
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -469,8 +470,9 @@ def escort_threshold(law: Law, radius: float = 2.0**0.5) -> float:
         If the law has not two actions, or the second one is not better.
     """
     gap, chance = _gap(law), law.probabilities
-    largest = float(np.abs(gap).max())
-    gap, low, most = gap / largest, 0.5, 1 - 1e-12
+    largest = 2.0 ** math.frexp(float(np.abs(gap).max()))[1]  # to divide by it rounds nothing
+    gap = gap / largest
+    most = (1 - 1e-12) / float(np.abs(gap).max())
 
     def growth(k: float) -> float:
         return float(chance @ np.log1p(k * gap))
@@ -478,9 +480,10 @@ def escort_threshold(law: Law, radius: float = 2.0**0.5) -> float:
     scale = radius**2 / 2 / largest
     if growth(most) >= 0:
         return most * scale
+    low = most / 2
     while growth(low) <= 0:
         low /= 2
-    return float(brentq(growth, low, min(2 * low, most), xtol=1e-15 * low)) * scale
+    return float(brentq(growth, low, 2 * low, xtol=1e-15 * low)) * scale
 
 
 def _gap(law: Law) -> Floats:

@@ -347,9 +347,10 @@ def is_known(chosen: Setting) -> bool:
 
     That is DI, and PG-SM from one half or above with a weight that is not tiny, both constant.
     """
+    if chosen.schedule != "constant" or chosen.kind is DirectWalker:
+        return chosen.schedule == "constant"
     large = chosen.start >= Fraction(1, 2) and chosen.eta >= Fraction(1, 1000)
-    retraces = chosen.kind is SoftmaxWalker and large
-    return chosen.schedule == "constant" and (retraces or chosen.kind is DirectWalker)
+    return chosen.kind is SoftmaxWalker and large and is_near_enough(chosen)
 
 
 def walkable(chosen: Setting, max_steps: int) -> int:
@@ -397,7 +398,7 @@ def unwalked(n: int, chosen: Setting, strict: bool, max_steps: int = MAX_STEPS) 
         if not strict:
             return bound_di(n, chosen.eta, chosen.start)
         return math.inf if chosen.start == 0 else strict_di(n, chosen.eta, chosen.start)
-    if is_known(chosen) and n <= FARTHEST and is_near_enough(chosen):
+    if is_known(chosen) and n <= FARTHEST:
         return far_count(n, chosen, strict)
     low, high = proved_range(n, chosen)
     down, up = (Context(4, way).create_decimal_from_float for way in (ROUND_FLOOR, ROUND_CEILING))
@@ -597,8 +598,10 @@ def escape_ratio(eta: Number, steps: int = 3000) -> tuple[float, float]:
     for w in islice(chosen.weights(), steps):
         walker.forward(w)
     kappa = float(ball(chosen.eta) / (2 * (walker.u1**2 + walker.u2**2).sqrt()))
-    shrinking = abs(2 * kappa - 1)
-    return kappa, -math.log(shrinking) / math.log(2 * kappa + 1) if shrinking else math.inf
+    if kappa == 0.5:
+        return kappa, math.inf
+    shrinking = math.log1p(-2 * kappa) if kappa < 0.5 else math.log(2 * kappa - 1)
+    return kappa, -shrinking / math.log1p(2 * kappa)
 
 
 # Policy gradients in general
@@ -621,8 +624,8 @@ def linked_count(
         The (first) weight, read exactly.
     density : callable
         The positive density F' of the link on [0, infinity), of and to balls.
-    schedule : {"constant", "inverse-sqrt"}
-        Constant or decaying weights, as for `count`.
+    schedule : str
+        As for `count`.
     strict : bool
         Wait for pi(a_1) < pi_0(a_1) instead of <=.
 
@@ -636,9 +639,9 @@ def linked_count(
     OutOfReach
         If it takes more than `MAX_STEPS` backward updates.
     ValueError
-        If `eta` or the schedule is out of range.
+        If `n`, `eta` or the schedule is out of range.
     """
-    chosen = setting("pg-sm", eta, schedule)
+    n, chosen = require_count("n", n, 0), setting("pg-sm", eta, schedule)
 
     def walk() -> int:
         walker = LinkWalker(density)

@@ -178,7 +178,7 @@ class Setting:
         Raises
         ------
         OutOfReach
-            If that step moves a softmax policy by less than ten thousand times `TIE`.
+            If such a step, made at the start, moves a softmax policy by less than 2500 times `TIE`.
         """
         if self.kind is not StepWalker or n == 0:
             return

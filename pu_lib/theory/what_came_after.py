@@ -164,11 +164,13 @@ def family_count(n: int, weight: Number, alpha: Number, strict: bool = False) ->
     Raises
     ------
     ValueError
-        If the index is below 1.
+        If the index is below 1, or the weight not positive.
     """
     step, rest = exact(weight, "weight"), exact(alpha, "alpha") - 1
     if rest < 0:
         raise ValueError(f"alpha: expected a number of at least 1, got {alpha}.")
+    if step <= 0:
+        raise ValueError(f"weight: expected a positive number, got {weight}.")
     learnt = n * step if rest == 0 else min(n * step, 1 / rest)
     return math.floor(learnt / step) + 1 if strict else math.ceil(learnt / step)
 
@@ -277,6 +279,7 @@ def natural_policy(pi: ArrayLike, q: ArrayLike, spent: float) -> Floats:
         The policy.
     """
     values = np.asarray(q, dtype=np.float64)
+    values = values - values.max(axis=-1, keepdims=True)  # else they would lose their differences
     with np.errstate(divide="ignore"):  # an action without a chance keeps none
         logits = np.log(np.asarray(pi, dtype=np.float64)) + spent * values
     share = np.exp(logits - logits.max(axis=-1, keepdims=True))
@@ -304,9 +307,14 @@ def escape_bounds(pi: ArrayLike, q: ArrayLike, weight: float) -> tuple[int, int]
     Raises
     ------
     ValueError
-        If no action alone is the best, the best one has no chance, or the weight is not positive.
+        If no action alone is the best, the best one has no chance, the weight is not positive, or
+        a bound is too large for a float.
     """
     policy, values, weight = rows("pi", pi), rows("q", q), number("weight", weight)
+    if policy.ndim != 1 or values.shape != policy.shape:
+        raise ValueError(
+            f"pi, q: expected two rows of one length, got shapes {policy.shape} and {values.shape}."
+        )
     require_distributions("pi", policy)
     best = int(values.argmax())
     if not weight > 0.0 or len(values) < 2:
@@ -316,8 +324,12 @@ def escape_bounds(pi: ArrayLike, q: ArrayLike, weight: float) -> tuple[int, int]
         raise ValueError("pi, q: expected one best action, with a chance above 0.")
     if policy[best] >= 0.5:
         return 0, 0
-    needed = math.log((1.0 - policy[best]) / policy[best])
-    return math.ceil(needed / (weight * gaps.max())), math.ceil(needed / (weight * gaps.min()))
+    needed = math.log1p(-policy[best]) - math.log(policy[best])
+    with np.errstate(over="ignore", divide="ignore"):
+        low, high = needed / (weight * gaps.max()), needed / (weight * gaps.min())
+    if not high < math.inf:
+        raise ValueError("weight: the bounds leave the range of floats.")
+    return math.ceil(low), math.ceil(high)
 
 
 # Function approximation

@@ -95,6 +95,19 @@ def test_theorems_answer_what_is_too_long_to_walk(monkeypatch):
     assert blocks == domino(18, "pg-sm", "0.5") > 2**18
 
 
+def test_a_recursion_in_floats_ends_where_ties_would_decide():
+    """With constant weights NPG doubles and adds one, whatever the weight."""
+    assert recursion(4, "npg", "1e-6") == [15, 7, 3, 1]
+    with pytest.raises(OutOfReach, match="npg moves the policy by too little"):
+        recursion(4, "npg", "1e-13")
+
+
+@pytest.mark.parametrize("states", [0, 2.5])
+def test_a_chain_of_a_link_has_states(states):
+    with pytest.raises(ValueError, match="states must be an integer"):
+        linked_recursion(states, 1, UNIFORM["uniform"])
+
+
 class Lazy(SoftmaxPolicyGradient):
     """The softmax policy gradient under another name, with its own step."""
 

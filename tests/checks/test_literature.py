@@ -260,6 +260,11 @@ def test_a_ladder_on_which_stopping_pays_is_refused(discount: float, chance: flo
         lit.hard_chain(8, discount=discount, chance=chance)
 
 
+def test_a_ladder_has_three_rungs_at_least() -> None:
+    with pytest.raises(ValueError, match="height: "):
+        lit.hard_chain(2)
+
+
 def test_adaptive_steps_beyond_floats_are_refused() -> None:
     with pytest.raises(ValueError, match="n_steps: the weights of 600 steps leave the range"):
         md.adaptive_run(ONE_STATE, "di", 600)

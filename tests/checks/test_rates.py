@@ -318,3 +318,7 @@ def test_a_bound_has_room_for_rounding_in_proportion_to_it_and_for_zero() -> Non
 def test_odds_beyond_floats_are_refused() -> None:
     with pytest.raises(ValueError, match="weights: 1000 leads the odds out of the range"):
         rates.odds(2, 3, 1000.0)
+    with pytest.raises(ValueError, match=r"weights: 9\.5e\+262 leads the odds out of the range"):
+        rates.odds(2, 3, [600.0, 9.5e262, 1.0])
+    with pytest.raises(ValueError, match="n_actions: "):
+        rates.odds(1, 3)

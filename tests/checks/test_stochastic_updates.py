@@ -175,6 +175,13 @@ def test_the_threshold_of_a_small_gap_by_hand(e: float) -> None:
     assert st.escort_threshold(law) == pytest.approx(e, rel=1e-2)
 
 
+def test_the_threshold_of_a_near_tie_keeps_its_digits() -> None:
+    # 1 + e or -1: (1 + k + k e)(1 - k) = 1 means e = k (1 + e)
+    e = 1.0 + 1e-12 - 1.0
+    law = st.Law.of((0.5, (0.0, 1.0 + 1e-12)), (0.5, (1.0, 0.0)))
+    assert st.escort_threshold(law) == pytest.approx(e / (1 + e), rel=1e-9)
+
+
 def test_probabilities_are_numbers() -> None:
     with pytest.raises(ValueError, match="probabilities: expected a law"):
         st.Law(np.zeros((2, 2)), np.array([np.nan, 0.5]))

@@ -566,6 +566,24 @@ def test_the_dozen_nearest_cases_are_shown() -> None:
     assert len(checks.check_intro().evidence) == 12
 
 
+@pytest.mark.parametrize("eta", ["1e-6", "1e-10", "1e-12"])
+def test_the_ratio_of_tiny_weights_is_one_and_twice_kappa(eta: str) -> None:
+    """-log(1 - x) / log(1 + x) = 1 + x + O(x^2) with x = 2 kappa."""
+    kappa, limit = un.escape_ratio(eta, 10)
+    assert limit - 1 == pytest.approx(2 * kappa, rel=1e-5, abs=4e-16)
+
+
+def test_from_next_to_one_as_many_steps_are_walked_as_elsewhere() -> None:
+    """The first step leads too far for blocks; each step back is a hair shorter than one out."""
+    start = 1 - Fraction(1, 10**40)
+    assert [count(n, "pg-sm", 1, start=start) for n in (50_000, 50_001)] == [50_001, 50_002]
+
+
+def test_a_link_is_given_a_number_of_updates() -> None:
+    with pytest.raises(ValueError, match="n must be an integer"):
+        linked_count(-1, 1, UNIFORM["uniform"])
+
+
 @pytest.mark.parametrize("eta", ["1/5", "1/2", "1", "19/10", "3"])
 def test_the_limit_of_the_ratio_is_that_of_the_counts(eta: str) -> None:
     _, limit = un.escape_ratio(eta)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import repeat
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -233,6 +234,35 @@ def test_natural_policies_far_out() -> None:
     assert after.natural_policy([0.5, 0.5], [1.0, 0.0], 5000.0).tolist() == [1.0, 0.0]
 
 
+@pytest.mark.parametrize("shift", [0.0, 1e10, 1e308])
+def test_natural_policies_keep_small_differences_of_large_values(shift: float) -> None:
+    """A shift of all values changes nothing; what is left of the difference decides."""
+    values = np.array([shift + 1e-6, shift])
+    odds = np.exp(10.0 * (values[0] - values[1]))
+    found = after.natural_policy([0.5, 0.5], values, 10.0)
+    np.testing.assert_allclose(found, [odds / (1 + odds), 1 / (1 + odds)], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("pi", "q", "weight", "words"),
+    [
+        ([0.1, 0.9], [1.0, 0.0], 1e-320, "leave the range of floats"),
+        ([0.1, 0.9], [1.0, 0.0, 2.0], 1.0, "two rows of one length"),
+        ([[0.1, 0.9]] * 2, [[1.0, 0.0]] * 2, 1.0, "two rows of one length"),
+    ],
+)
+def test_an_escape_out_of_range_or_shape_is_refused(
+    pi: Any, q: Any, weight: float, words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        after.escape_bounds(pi, q, weight)
+
+
+def test_an_escape_from_the_smallest_floats_is_bounded() -> None:
+    """Odds of 1e320 to one: log 10 times 320 is 736.8."""
+    assert after.escape_bounds([1e-320, 1.0], [1.0, 0.0], 1.0) == (737, 737)
+
+
 @pytest.mark.parametrize("small", [1e-8, 1e-14, 1e-17])
 def test_the_compatible_direction_of_a_table_is_the_values(small: float) -> None:
     """Up to a constant, of which the shortest has mean zero: (0, 1, 5) less 2."""
@@ -267,5 +297,7 @@ def test_growing_weights_grow(count: Callable[[int], int]) -> None:
 def test_an_index_below_one_and_one_too_near_are_refused() -> None:
     with pytest.raises(ValueError, match="alpha: expected a number of at least 1"):
         after.family_count(5, 1, "1/2")
+    with pytest.raises(ValueError, match="weight: expected a positive number"):
+        after.family_count(5, 0, "3/2")
     with pytest.raises(ValueError, match=r"alpha: expected a number from 1 \+ 1e-8"):
         after.mirror_step([0.5, 0.5], [1.0, 0.0], 1.0, 1.0 + 1e-12)

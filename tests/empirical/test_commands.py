@@ -519,6 +519,10 @@ def test_a_figure_that_is_a_directory_is_refused_before_the_race(tmp_path, capsy
         (lambda table: pd.concat([table, table[:1]]), "a run more than once"),
         (lambda table: table.assign(steps=-5), "steps are none, or beyond its cap"),
         (lambda table: table.assign(steps=10**9), "steps are none, or beyond its cap"),
+        (lambda table: table.assign(steps="many"), "the table is not one of runs"),
+        (lambda table: table.assign(run=[0, None]), "an empty cell"),
+        (lambda table: table.assign(run=[-1, 0]), "a negative number"),
+        (lambda table: table.assign(episodes=-3), "a negative number"),
     ],
 )
 def test_a_table_of_known_runs_is_looked_at(change, sentence, tmp_path):
