@@ -232,7 +232,7 @@ def _panels() -> dict[str, Panel]:
             "duplicated-chain",
             "HiOffPol",
             "eta",
-            f"Chain with {n_actions - 1} optimal actions, HiOffPol, |S| = 10",
+            f"Chain with {n_actions - 1} optimal action{'s' * (n_actions > 2)}, HiOffPol, |S| = 10",
             10,
             n_actions=n_actions,
         )

@@ -42,6 +42,7 @@ export function describe(panel, statistic, shown, labels) {
   const best = present.map((u) => {
     const values = panel.curves[u][statistic].map((triple) => triple[0]);
     const i = values.indexOf(Math.min(...values));
+    if (Math.max(...values) === values[i]) return `${labels[u]} ${format(values[i])} everywhere`;
     return `${labels[u]} ${format(values[i])} at ${format(panel.axis[i])}`;
   });
   return `${panel.words}, ${panel.runs} runs; lowest point of each curve: ${best.join("; ")}.`;

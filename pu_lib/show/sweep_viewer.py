@@ -31,7 +31,7 @@ def panel_data(results: Results | None = None) -> dict[str, dict[str, Any]]:
     return {
         name: {
             "domain": panel.title,
-            "scheme_words": panel.words.split(", ", 1)[1],
+            "scheme_words": panel.words if panel.n_actions else panel.words.split(", ", 1)[1],
             "words": panel.words,
             "axis_words": panel.axis_words,
             "linear": panel.axis != "eta",

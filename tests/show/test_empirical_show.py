@@ -192,6 +192,8 @@ def test_panels_are_titled_by_their_domain():
     assert titles["length/HiOffPol"] == "Chain length"
     assert titles["duplicates/3"] == "Duplicated actions"
     assert panel_data()["duplicates"]["axis_words"] == "number of actions |A|"
+    options = [(panel["domain"], panel["scheme_words"]) for panel in panel_data().values()]
+    assert len(set(options)) == len(options)
 
 
 # The viewer

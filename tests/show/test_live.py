@@ -395,6 +395,7 @@ def test_counts_of_the_rate_are_exact(live: Call, eta: float) -> None:
         steps = int(run_["count"])
         mass = 1 / (1 + odds(n, steps, eta))
         assert mass[steps] <= 0.001 < mass[steps - 1]
+        assert run_["reached"] == pytest.approx(mass[steps], rel=1e-9)
 
 
 @pytest.mark.parametrize("weight", [0.1, 0.4, 10.0])
@@ -508,6 +509,42 @@ def test_what_plays_can_be_paused(opened: Opened, figure: Any) -> None:
     assert time.input_value() == reached
     assert page.locator(".pu-live-words").get_attribute("aria-live") == "polite"
     assert len(caption(page)) > 40
+
+
+def test_an_update_can_be_changed_while_it_plays(opened: Opened) -> None:
+    """Nobody guessed about the other update: the guess goes with the question."""
+    page = opened(GravityWell())
+    page.get_by_role("radio", name="it only rises").press("Space")
+    page.get_by_role("button", name="Play").press("Enter")
+    page.wait_for_function("document.querySelector('.pu-live input[type=range]').value > 0")
+    page.get_by_role("combobox", name="first update").select_option("CE")
+    assert page.get_by_role("button", name="Play").inner_text() == "Play"
+    assert "under CE?" in page.locator("legend").inner_text()
+    assert page.get_by_role("radio", checked=True).count() == 0
+    assert "Make a guess" in caption(page)
+
+
+def test_paper_gives_no_answer_away(opened: Opened) -> None:
+    page = opened(GravityWell())
+    lines = page.locator("polyline.pu-live-curve")
+    before = lines.count()
+    for event in ("beforeprint", "afterprint"):
+        page.evaluate(f"dispatchEvent(new Event('{event}'))")
+    assert lines.count() == before
+
+
+def test_the_share_times_the_updates_is_taken_at_the_count(opened: Opened) -> None:
+    """At 78 updates a share of at most 0.001, times 10, is at most 0.78."""
+    page = opened(RateLimit(eta=10.0, actions=100))
+    counted = 1 / (1 + odds(100, 78, 10.0)[-1]) * 780
+    assert f"the share of the others, times η t, is {counted:.3f}" in caption(page)
+
+
+def test_a_fall_is_told_with_the_digits_that_show_it(opened: Opened) -> None:
+    page = opened(Price(policy=[0.9999, 0.00005, 0.00005], value=0.79))
+    fall = re.search(r"lowers the value from (\S+) to (\S+):", caption(page))
+    assert fall
+    assert float(fall[1]) > float(fall[2])
 
 
 def test_the_dominoes_say_when_all_have_fallen(opened: Opened) -> None:

@@ -1,5 +1,6 @@
 """The simplex lab: its paths and clocks in Node against the library, and its page."""
 
+import re
 from collections.abc import Callable
 from functools import cache
 from itertools import product
@@ -196,3 +197,15 @@ def test_no_guess_is_judged_where_nothing_can_be_won(
     page.get_by_role("button", name="Play").press("Enter")
     assert told in caption(page)
     assert "guess" not in caption(page)
+
+
+def test_flipped_values_stand_at_their_sliders(opened: Opened) -> None:
+    page = opened(SimplexLab(), reduced_motion="reduce")
+    page.locator("summary").click()
+    sliders = page.get_by_role("slider", name=re.compile("^value of"))
+    values = [float(slider.input_value()) for slider in sliders.all()]
+    page.get_by_role("button", name="Flip the values").press("Enter")
+    turned = [max(values) + min(values) - x for x in values]
+    assert [float(slider.input_value()) for slider in sliders.all()] == pytest.approx(turned)
+    page.get_by_role("button", name="Flip them back").press("Enter")
+    assert [float(slider.input_value()) for slider in sliders.all()] == pytest.approx(values)

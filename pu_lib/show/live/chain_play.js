@@ -24,7 +24,7 @@ function render({ model, el }) {
     run.set(x);
     show(x);
   });
-  const run = playback(time, () => end, 12, (t) => show(t), words);
+  const run = playback(time, () => end, 12, (t, paper) => show(t, paper), words);
   const boards = ["first", "second"].map((key) => {
     const choose = select("", names.map((name) => [name, labels[name]]), get(key), (name) => put({ [key]: name }));
     choose.querySelector("select").setAttribute("aria-label", `${key} update`);
@@ -108,9 +108,9 @@ function render({ model, el }) {
   const redraws = boards.map((board) => fit(board.room, (width) => drawBoard(board, get(board.key), width)));
   const redrawCurves = fit(plot, drawCurves);
 
-  function show(t) {
+  function show(t, paper = false) {
     now = t;
-    seen ||= t === end;
+    seen ||= !paper && t === end;
     redraws.forEach((redraw) => redraw());
     redrawCurves();
     say();

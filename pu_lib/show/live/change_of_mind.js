@@ -195,7 +195,11 @@ function render({ model, el }) {
     before = phase;
     finish();
   }, () => {
-    if (before !== "done") reset(before === "ready" ? "ready" : "trained");
+    if (before === "done") return;
+    const kept = guess;
+    reset(before === "ready" ? "ready" : "trained");
+    guess = kept;
+    settle();
   });
 }
 

@@ -49,7 +49,7 @@ function render({ model, el }) {
         floor > 1e-9 ? `at least ${brief(floor)}` : "a positive share, tiny as it may be,"} for ever; now they have ${brief(mass)}.`;
     } else {
       text = `${asked.judge(["one"])}x = ${x.toFixed(2)}: the weights add up without end, so that the worse actions do lose everything. After a million updates the weights have come to ${brief(spent)}, and ${brief(mass)} is left.${
-        x > 0.99 ? " It gets there, but so slowly that no experiment would show it: to halve what is left, the number of updates has to be squared." : ""}`;
+        x > 0.99 ? " It gets there, but so slowly that no experiment would show it: in the end, to halve what is left, the number of updates has to be squared." : ""}`;
     }
     if (words.textContent !== text) words.textContent = text;
   }

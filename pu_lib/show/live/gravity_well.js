@@ -25,7 +25,7 @@ function render({ model, el }) {
     run.set(i);
     show(i);
   });
-  const run = playback(time, () => times.length - 1, 8, (i) => show(i), words);
+  const run = playback(time, () => times.length - 1, 8, (i, paper) => show(i, paper), words);
   const middle = slider("value of a₂", 0, 0.95, 0.05, get("middle"), (x) => x.toFixed(2),
     (x) => put({ middle: x }));
   const sizes = get("weights");
@@ -57,7 +57,6 @@ function render({ model, el }) {
   const called = (name) => labels[name];
 
   function compute() {
-    run.halt();
     runs = {};
     [...new Set(chosen())].forEach((name) => {
       const runner = travel(name, get("policy"), q, get("weight"), normed(name, 3));
@@ -115,9 +114,9 @@ function render({ model, el }) {
     });
   });
 
-  function show(i) {
+  function show(i, paper = false) {
     now = i;
-    seen ||= i === times.length - 1;
+    seen ||= !paper && i === times.length - 1;
     panels.forEach(({ key, picture }) => {
       picture.clear();
       picture.trace(runs[get(key)].path, times[i], colours[get(key)]);
@@ -137,7 +136,7 @@ function render({ model, el }) {
     return rises >= 0 && rises < falls ? [Math.max(...shares.slice(0, falls)), low] : [low];
   }
 
-  const share = (x, more = 0) => (x < 0.01 ? x.toPrecision(2 + more) : x.toFixed(2 + more));
+  const share = (x, more = 0) => (x < 0.001 ? brief(x, more) : x < 0.01 ? x.toPrecision(2 + more) : x.toFixed(2 + more));
 
   // With as many digits as tell each number from the next.
   function apart(numbers) {

@@ -42,7 +42,7 @@ function render({ model, el }) {
     control.set(get("odds"));
     redraw();
     const better = odds() === sure ? "The two actions are equally good" : `On average ${odds() > sure ? "a₁" : "a₂"} is better`;
-    const wrong = found().filter(([, exact, mean]) => exact * mean < -1e-12).map(([name]) => labels[name]);
+    const wrong = found().filter(([, exact, mean]) => odds() !== sure && exact * mean < -1e-12).map(([name]) => labels[name]);
     const biased = found().filter(([, exact, mean]) => Math.abs(exact - mean) > 1e-12).map(([name]) => labels[name]);
     const fair = names.map((name) => labels[name]).filter((name) => !biased.includes(name));
     words.textContent = `a₁ pays 1 in ${percent(odds())} of the tries, a₂ pays ${sure} every time. ${better}. From the uniform policy ${spoken(fair)} step on average as the expected values ask. ${

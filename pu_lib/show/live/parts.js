@@ -30,7 +30,7 @@ function slider(label, low, high, increment, value, show, change) {
   const input = html("input", {
     type: "range", min: `${low}`, max: `${high}`, step: `${increment}`, "aria-label": label,
   });
-  const output = html("output", {}, show(value));
+  const output = html("output", { "aria-live": "off" }, show(value)); // the slider says it itself
   const set = (x) => {
     input.value = x;
     output.textContent = show(x);
@@ -87,7 +87,12 @@ function question(words, options, answered = () => {}) {
   return {
     box,
     guess: () => guess,
-    ask: (text) => { legend.textContent = text; },
+    ask(text) { // a guess is one about the question that was asked
+      if (text === legend.textContent) return;
+      legend.textContent = text;
+      guess = null;
+      box.querySelectorAll("input").forEach((radio) => { radio.checked = false; });
+    },
     judge(right) {
       if (guess === null) return "";
       return right.includes(guess)
@@ -132,7 +137,8 @@ function clock(end, seconds, frame, finish, from = 0) {
   return () => { stopped = true; };
 }
 
-// A play button beside a slider of time. While it plays, the words are not read out.
+// A play button beside a slider of time. While it plays, the words are not read out. `show` is told
+// the step, and whether it is shown for paper alone.
 function playback(time, end, seconds, show, words) {
   let stop = null;
   let now = 0;
@@ -141,7 +147,7 @@ function playback(time, end, seconds, show, words) {
     const from = now >= end() ? 0 : now;
     play.textContent = "Pause";
     words.setAttribute("aria-live", "off");
-    stop = clock(end(), seconds, (t) => move(t), halt, from);
+    stop = clock(end(), end() > 1 ? seconds : 1, (t) => move(t), halt, from);
     if (now >= end()) halt();
     return undefined;
   }, "pu-live-main");
@@ -164,7 +170,9 @@ function playback(time, end, seconds, show, words) {
   }
   // what was not played is printed at its end
   const unplayed = (t) => {
-    if (now === 0) [time.set, show].forEach((put) => put(t));
+    if (now > 0) return;
+    time.set(t);
+    show(t, true);
   };
   onPaper(() => {
     halt();

@@ -10,10 +10,11 @@ const raised = (k) => [...`${k}`].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴�
 
 const power = (x) => (x < 0 ? `−${power(-x)}` : x === 0 || (x >= 0.001 && x <= 10000) ? digits(x) : `10${raised(Math.round(Math.log10(x)))}`);
 
-// Three digits, with a power of ten where the number is small.
-function brief(x) {
-  if (x === 0 || x >= 0.001) return x.toPrecision(3);
-  const [digit, exponent] = x.toExponential(1).split("e");
+// Three digits, or whole where the number is large; two and a power of ten where it is small.
+function brief(x, more = 0) {
+  if (x >= 999.5) return digits(Math.round(x));
+  if (x === 0 || x >= 0.001) return x.toPrecision(3 + more);
+  const [digit, exponent] = x.toExponential(1 + more).split("e");
   return `${digit} · 10${raised(Number(exponent))}`;
 }
 

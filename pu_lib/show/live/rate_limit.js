@@ -46,7 +46,8 @@ function render({ model, el }) {
 
   function say() {
     const [n, eta] = [get("actions"), get("eta")];
-    const product = now.mass.at(-1) * eta * now.times.at(-1);
+    const [t, mass] = Number.isFinite(now.count) ? [now.count, now.reached] : [now.times, now.mass].map((all) => all.at(-1));
+    const product = mass * eta * t;
     const ratio = rateRun(many, eta, GOAL, MOST).count / base.count;
     const right = guesses.map(([factor]) => factor).filter((factor) => Math.abs(ratio / factor - 1) < 0.2);
     const clock = (count) => (Number.isFinite(count) ? plural(count, "update") : `more than ${plural(MOST, "update")}`);

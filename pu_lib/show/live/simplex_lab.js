@@ -32,7 +32,7 @@ function render({ model, el }) {
   const run = playback(time, () => times.length - 1, 7, (i) => show(i), words);
   const flip = button("Flip the values", () => put({ flip: get("flip") === null ? times[now] : null }));
   const value = (a) => slider(`value of ${NAMES[a]}`, 0, 1, 0.05, get("q")[a], (x) => x.toFixed(2),
-    (x) => put({ q: get("q").map((old, b) => (a === b ? x : old)), flip: null }));
+    (x) => put({ q: aim().map((old, b) => (a === b ? x : old)), flip: null }));
   const values = [0, 1, 2].map(value);
   const sizes = get("weights");
   const weight = slider("step size", 0, sizes.length - 1, 1, sizes.indexOf(get("weight")),
@@ -89,7 +89,7 @@ function render({ model, el }) {
   }
 
   function settle() {
-    values.forEach((control, a) => control.set(get("q")[a]));
+    values.forEach((control, a) => control.set(aim()[a]));
     setting.textContent = `Start: ${triple(get("policy"))}, for PG-ES with parameters of norm √3. Every step has the weight ${get("weight")}.`;
     weight.set(sizes.indexOf(get("weight")));
     flip.textContent = get("flip") === null ? "Flip the values" : "Flip them back";
@@ -100,7 +100,7 @@ function render({ model, el }) {
   }
 
   function paint() {
-    const [kind, name, q, w] = [get("shade"), get("subject"), get("q"), get("weight")];
+    const [kind, name, q, w] = [get("shade"), get("subject"), aim(), get("weight")];
     const [low, high] = [Math.min(...q), Math.max(...q)];
     const colours = {
       none: null,
@@ -169,12 +169,18 @@ function render({ model, el }) {
   function story() {
     const found = grouped(names, (name) => arrivals[name][1], (a, b) => a - b);
     const [[fastest, leaders], ...rest] = found;
-    if (fastest === 0 && !rest.length) return `${spoken(best(aim()))} had 95 % from the start: there was nothing to win. `;
+    if (fastest === 0 && !rest.length) return `${spoken(best(aim()))} had 95 % from the start: there was nothing to win${again()}. `;
     if (!Number.isFinite(fastest)) return `No update gives ${spoken(best(aim()))} 95 % within ${digits(MOST)} steps. `;
     const told = rest.map(([count, group]) => (Number.isFinite(count)
       ? `${called(group)} took ${digits(count)}` : `${called(group)} had not arrived after ${digits(MOST)}`));
     return `${asked.judge(leaders)}${called(leaders)} ${leaders.length > 1 ? "were" : "was"} the first at 95 %, after ${plural(fastest, "step")}${
       told.length ? `; ${spoken(told)}` : ""}. `;
+  }
+
+  // Who had 95 % from the start, and has it no more.
+  function again() {
+    const fallen = names.filter((name) => mass(runners[name].path[times.at(-1)], aim()) < GOALS[1]);
+    return fallen.length ? `; ${called(fallen)} lost it again` : "";
   }
 
   // Paths that are the same, from the start to the end.

@@ -439,13 +439,13 @@ export function fading(exponent, eta, nActions, end) {
 }
 
 // The mass outside the best arm at weight eta, to half again as many updates as it takes to fall to
-// `goal`, which is `count`; Infinity where that is more than `most`.
+// `goal`, which is `count`, with the mass it has `reached` then; Infinity where that is more than `most`.
 export function rateRun(nActions, eta, goal, most) {
   const found = { times: [], mass: [], count: Infinity };
   let kappa = 1 / (nActions - 1);
   for (let t = 0, next = 0; t <= Math.min(most, 1.5 * found.count); t += 1) {
     const mass = 1 / (1 + kappa);
-    if (mass <= goal && t < found.count) found.count = t;
+    if (mass <= goal && t < found.count) [found.count, found.reached] = [t, mass];
     if (t === next) {
       found.times.push(t);
       found.mass.push(mass);
