@@ -319,7 +319,11 @@ def _claim(chapter: str, row: dict[str, Any]) -> Claim:
                 "severity": severity,
             }
         )
-    except (KeyError, ValueError, TypeError) as error:
+    except KeyError as error:
+        raise ValueError(
+            f"ledger/{chapter}.toml: {row.get('id')!r}: {error} is missing, or none of its words."
+        ) from None
+    except (ValueError, TypeError) as error:
         raise ValueError(f"ledger/{chapter}.toml: {row.get('id')!r}: {error}") from None
 
 

@@ -38,12 +38,16 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
     """
     if isinstance(env, str):
         env = _make(env)
+    if isinstance(env, type):
+        raise ValueError(f"env: {env.__name__} is a class; make one: {env.__name__}().")
     inner = getattr(env, "unwrapped", env)
     table, initial = getattr(inner, "P", None), getattr(inner, "initial_state_distrib", None)
     if not isinstance(table, dict) or not table or initial is None:
+        lacking = "initial_state_distrib" if isinstance(table, dict) and table else "P"
         raise ValueError(
-            f"env: {inner!r} has no transition table with an initial distribution "
-            "(attributes P and initial_state_distrib); its dynamics cannot be read exactly."
+            f"env: {inner!r} has no transition table with an initial distribution (attributes P "
+            f"and initial_state_distrib, of which {lacking} is missing); its dynamics cannot be "
+            "read exactly."
         )
     n_states, n_actions = len(table), _count_actions(table)
     probability = np.zeros((n_states + 1, n_actions, n_states + 1))

@@ -208,6 +208,8 @@ class Update(ABC):
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
         """Return the same where who calls ignores what overflows, which is refused here."""
+        if theta.shape != q.shape:
+            theta, q = np.broadcast_arrays(theta, q)
         new = self._called(self.advance, theta, q, weight[..., np.newaxis], rng)
         if math.isfinite(np.add.reduce(new, axis=None)):  # the cheap test: so are its terms
             return new
@@ -226,8 +228,16 @@ class Update(ABC):
 
     def _called(self, hook: Callable[..., Floats], *given: Any) -> Floats:
         """Call a hook with arrays of its own, and take a copy: what it writes changes no other."""
-        made: Floats = _copied(hook(*map(_copied, given)))
-        return made
+        made = hook(*map(_copied, given))
+        got = made.shape if isinstance(made, np.ndarray) else type(made).__name__
+        if got != given[0].shape:  # the cheap test: weights may have more axes
+            shape = np.broadcast_shapes(*(x.shape for x in given if isinstance(x, np.ndarray)))
+            if got != shape:
+                raise ValueError(
+                    f"update {self.name}: {hook.__name__} must return an array of shape {shape}, "
+                    f"got {got}."
+                )
+        return np.array(made)
 
     def initial(self, n_states: int, n_actions: int) -> Floats:
         """Return parameters of the uniform policy.

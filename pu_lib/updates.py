@@ -62,6 +62,7 @@ from pu_lib.parametrizations import (
 )
 
 __all__ = [
+    "JUDGED",
     "PAPER",
     "UPDATES",
     "CrossEntropy",
@@ -369,8 +370,9 @@ def register(update: _Registered) -> _Registered:
     kind, name = type(instance), getattr(instance, "name", "")
     if not name or not isinstance(name, str):
         raise ValueError(f"update: {kind.__name__} has no name; set `name = '...'` in it.")
-    if name in UPDATES and type(UPDATES[name]).__qualname__ != kind.__qualname__:
-        raise ValueError(f"update: the name {name!r} is taken by {type(UPDATES[name]).__name__}.")
+    old = type(UPDATES.get(name, instance))  # a class that is defined anew may take its own place
+    if old is not kind and (old.__qualname__ != kind.__qualname__ or old.__module__ == __name__):
+        raise ValueError(f"update: the name {name!r} is taken by {old.__name__}.")
     UPDATES[name] = instance
     return update
 
@@ -386,6 +388,9 @@ for _kind in (
 
 PAPER = tuple(UPDATES)
 """The names of the paper's five updates."""
+
+JUDGED = (*PAPER, "npg")
+"""The names of the updates that claims speak of: those of the paper, and the natural gradient."""
 
 
 # What came after

@@ -277,3 +277,12 @@ def test_claims_as_json_are_one_list(
     told = json.loads(printed)
     assert [(row["id"], row["margin"]) for row in told] == [("tried", 0.25), ("later", None)]
     assert printed.startswith('[\n  {\n    "id": "tried"')
+
+
+@pytest.mark.parametrize("command", ["unlearn --n 3", "domino --states 3"])
+def test_what_an_update_has_not_cannot_be_set(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [*command.split(), "--update", "pg-sm", "--eta", "1", "--p", "3"]
+    assert main(given) == 2
+    assert "--p: only pg-es has it, not pg-sm" in capsys.readouterr().err

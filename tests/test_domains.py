@@ -361,7 +361,8 @@ def test_a_domain_needs_a_name_of_its_own():
         ),
         (lambda: random_mdp(0, n_states=1, branching=1), "n_states"),
         (lambda: random_mdp(0, n_states=4, if_none="first"), "if_none"),
-        (lambda: from_gymnasium("CartPole-v1"), "env: .*no transition table"),
+        (lambda: from_gymnasium("CartPole-v1"), "env: .*no transition table .*P is missing"),
+        (lambda: from_gymnasium(dict), r"env: dict is a class; make one: dict\(\)"),
         (lambda: from_gymnasium("NoSuchThing-v0"), "env: 'NoSuchThing-v0' cannot be made"),
     ],
 )

@@ -44,6 +44,12 @@ class Taken(Nameless):
     name, label = "mce", "Taken"
 
 
+class Direct(Nameless):
+    """Is called like a class of the library, and is another."""
+
+    name = "di"
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
@@ -75,6 +81,7 @@ class Taken(Nameless):
         (lambda: escape_steps("ce", well(0.1), [1, 0.5, 10**5000]), "q: expected numbers below"),
         (lambda: register(Nameless), "Nameless has no name; set"),
         (lambda: register(Taken), "the name 'mce' is taken by"),
+        (lambda: register(Direct), "the name 'di' is taken by Direct"),
         (lambda: Worst().add(math.nan, at=3), "margin: expected a number, got nan at at = 3"),
         (lambda: Worst().margin, "a check that tried no instance has no margin"),
         (lambda: Verdict(Status.HOLDS, math.nan, "Odd."), "got nan, where 'Odd.'"),

@@ -157,6 +157,7 @@ def test_an_update_is_found_by_figures_tables_counts_races_and_sweeps(copy: Path
     assert chunks == len(raced)
     for command in ("unlearn", "domino", "sweep"):
         assert "rep" in ask(copy, "-m", "pu_lib", command, "--help")
+    assert "after:cost" in ask(copy, "-m", "pu_lib", "claims", "lit:li2021/ladder", "after:cost")
 
 
 def test_a_domain_is_found_by_runs_and_the_command_line(copy: Path) -> None:

@@ -472,6 +472,44 @@ def test_bad_input_is_named_in_a_sentence(call, sentence):
         call()
 
 
+class Careless(Update):
+    """Its one hook does what it is told to."""
+
+    name = "careless"
+    to_policy = to_parameters = staticmethod(np.copy)
+
+    def __init__(self, result):
+        self.result = result
+
+    def advance(self, theta, q, weight, rng):
+        return self.result(theta)
+
+
+@pytest.mark.parametrize(
+    ("result", "got"),
+    [
+        (lambda theta: None, "got NoneType"),
+        (lambda theta: theta.tolist(), "got list"),
+        (lambda theta: theta.sum(axis=-1), r"got \(4,\)"),
+    ],
+)
+def test_what_a_hook_returns_is_looked_at(result, got):
+    words = rf"update careless: advance must return an array of shape \(4, 2\), {got}"
+    with pytest.raises(ValueError, match=words):
+        Careless(result).step(np.full((4, 2), 0.5), np.eye(4, 2))
+
+
+def test_a_hook_is_given_values_of_the_shape_of_the_parameters():
+    class Greedy(Careless):
+        def advance(self, theta, q, weight, rng):
+            assert theta.shape == q.shape
+            return theta + weight * (q == q.max(axis=-1, keepdims=True))
+
+    new = Greedy(None).step(np.zeros((3, 2)), [1.0, 0.0])
+    np.testing.assert_array_equal(new, [[1.0, 0.0]] * 3)
+    assert Greedy(None).step(np.zeros(2), [[1.0, 0.0]] * 3, np.ones(3)).shape == (3, 2)
+
+
 def test_the_advantage_has_mean_zero():
     pi, q = np.array([0.2, 0.3, 0.5]), np.array([1.0, -1.0, 4.0])
     assert abs(np.sum(pi * advantage(pi, q))) < 1e-15

@@ -8,7 +8,7 @@ from pu_lib.arrays import Floats
 from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import literature as lit
 from pu_lib.theory.mirror_descent import bounded_mdp
-from pu_lib.updates import UPDATES, label_of, softmax
+from pu_lib.updates import JUDGED, label_of, softmax
 from pu_lib.verdict import Verdict, Worst, check, judged
 
 SLOW = "pg-sm"
@@ -39,8 +39,8 @@ def check_ladder(slow: tuple[str, ...] = (SLOW,), steady: tuple[str, ...] | None
     """
     worst, rows = Worst("the room"), []
     gradients = ("pg-sm", "pg-es", "npg")
-    steady = tuple(n for n in UPDATES if n not in gradients) if steady is None else steady
-    for name in UPDATES:
+    steady = tuple(n for n in JUDGED if n not in gradients) if steady is None else steady
+    for name in JUDGED:
         few, many = np.array(lit.ladder_times(name, FEW)), np.array(lit.ladder_times(name, MANY))
         factor, waits = many / few, np.diff(many[2:])
         rows.append(
@@ -92,7 +92,7 @@ def check_committal(
     Verdict
     """
     worst, rows = Worst("the room"), []
-    for name in UPDATES:
+    for name in JUDGED:
         left = lit.committed(name, [0.5, 1.0], 0, n_steps)
         exponent, stays = _exponent(left), float(np.prod(1.0 - left))
         rows.append(

@@ -17,7 +17,7 @@ from pu_lib.theory.gravity_well_escape import escape_steps, well
 from pu_lib.theory.stochastic_updates import GAMBLE, THREE, Law, mean_step
 from pu_lib.theory.unlearning import count
 from pu_lib.trajectories import follow
-from pu_lib.updates import UPDATES, Update, as_update
+from pu_lib.updates import JUDGED, UPDATES, Update, as_update
 from pu_lib.verdict import Status, Verdict, Worst, check, judged
 
 ETAS = ("1/1000", "1/3", "1", "7/2", "100")
@@ -413,7 +413,8 @@ def check_cost(
         Numbers of actions.
     """
     worst, shown = Worst("the room"), []
-    for name, update in UPDATES.items():
+    for name in JUDGED:
+        update = UPDATES[name]
         for size in sizes if update.kernel is not None else ():
             found = after.cost(update, size)
             per_action = found["operations"] / size

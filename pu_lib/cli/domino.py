@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from pu_lib.cli.unlearn import add_process
+from pu_lib.cli.unlearn import add_process, escort_options
 
 __all__ = ["add_parser"]
 
@@ -32,8 +32,7 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.states,
             arguments.update,
             arguments.eta,
-            arguments.p,
-            arguments.escort_factor,
+            *escort_options(arguments),
             schedule=arguments.schedule,
         )
     except ArithmeticError as unfinished:

@@ -25,13 +25,21 @@ def add_process(parser: argparse.ArgumentParser) -> None:
         help="weights eta, eta / sqrt(t), or eta C^(t-1) with a number C above 1, as in "
         "geometric:1.1; t counts all updates (default: constant)",
     )
-    parser.add_argument("--p", default="2", help="exponent of the escort update (default: 2)")
+    parser.add_argument("--p", help="exponent of the escort update (default: 2)")
     parser.add_argument(
         "--escort-factor",
         choices=("keep", "drop"),
-        default="keep",
         help="keep or drop the factor p / norm of the escort gradient (default: keep)",
     )
+
+
+def escort_options(arguments: argparse.Namespace) -> tuple[str, str]:
+    """Return the exponent and what becomes of the factor; other updates have neither."""
+    options = {"--p": arguments.p, "--escort-factor": arguments.escort_factor}
+    given = [option for option, value in options.items() if value is not None]
+    if given and arguments.update != "pg-es":
+        raise ValueError(f"{', '.join(given)}: only pg-es has it, not {arguments.update}.")
+    return arguments.p or "2", arguments.escort_factor or "keep"
 
 
 def add_parser(subparsers: Any) -> None:
@@ -62,8 +70,7 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.update,
             arguments.eta,
             arguments.schedule,
-            arguments.p,
-            arguments.escort_factor,
+            *escort_options(arguments),
             arguments.start,
             arguments.strict,
         )

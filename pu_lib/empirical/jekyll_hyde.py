@@ -33,6 +33,7 @@ from __future__ import annotations
 import sys
 import zlib
 from dataclasses import dataclass
+from typing import get_args
 
 import numba
 import numpy as np
@@ -45,7 +46,7 @@ from pu_lib.empirical.problem import Problem, exact_performance
 from pu_lib.engine import loop
 from pu_lib.engine.rows import UNIT, policy_token, scaled_token, successor_token, ties_token, token
 from pu_lib.kernels import KERNELS, MULTIPLICATIVE
-from pu_lib.updates import UPDATES, Update
+from pu_lib.updates import UPDATES, Parametrization, Update
 
 __all__ = ["Memory", "Run", "engine_of", "exact_performance", "seed_state", "simulate"]
 
@@ -278,16 +279,19 @@ def simulate(
 
 def _tokens(problem: Problem, update: Update, options: Options) -> loop.Tokens:
     """Return what the loop is compiled for."""
-    if update.kernel is None or update.parametrization is None:
+    known = get_args(Parametrization)
+    policy = update.parametrization
+    if update.kernel is None or policy is None or policy not in known:
         raise ValueError(
-            f"update: {update!r} has no kernel, or no parametrization; such an update runs in the "
-            "plain loop, pu_lib.empirical.reference."
+            f"update: {update!r} has no kernel, or as its parametrization none of "
+            f"{', '.join(known)}; without a kernel an update runs in the plain loop, "
+            "pu_lib.empirical.reference."
         )
     return loop.Tokens(
         actions=(0,) * problem.n_actions,
         successors=successor_token(problem.n_successors),
         update=token(update.kernel),
-        policy=policy_token(update.parametrization),
+        policy=policy_token(policy),
         ties=ties_token(update.options.get("ties", "first")),
         scaled=scaled_token(update.kernel in MULTIPLICATIVE and options.precision == "scaled"),
     )

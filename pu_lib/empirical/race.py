@@ -70,9 +70,18 @@ class Entry:
 
     @property
     def edge(self) -> str:
-        """At which end of its grid the best rate stands, "lowest" or "highest"; else empty."""
-        ends = {min(self.summaries): "lowest", max(self.summaries): "highest"}
-        return ends.get(self.best_rate, "") if self.finished else ""
+        """At which end of its grid the best rate stands, "lowest" or "highest"; else empty.
+
+        It does not stand there if the next rate is as good: then none beyond need be better.
+        """
+        rates = sorted(self.summaries)
+        if not self.finished or self.best_rate not in (rates[0], rates[-1]):
+            return ""
+        lowest = self.best_rate == rates[0]
+        beside = self.summaries[rates[1 if lowest else -2]] if len(rates) > 1 else None
+        if beside is not None and beside.mean == self.best.mean:
+            return ""
+        return "lowest" if lowest else "highest"
 
 
 @dataclass(frozen=True)
@@ -188,7 +197,8 @@ def race(
     names = [as_update(update).name for update in racers]
     for what, values in (("eta", chosen), ("update", names)):
         if len(set(values)) < len(values):
-            raise ValueError(f"{what}: expected each once, got {list(values)}.")
+            hint = "" if what == "eta" else " A second setting of one needs a `name` of its own."
+            raise ValueError(f"{what}: expected each once, got {list(values)}.{hint}")
     start = _cell(process, scheme, describe(parse(preset)), max_steps, target, seed)
     running = _Running(start, runs, workers, dict(zip(names, racers, strict=True)))
     found = running.measure(dict.fromkeys(names, chosen))

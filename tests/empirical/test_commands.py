@@ -233,6 +233,17 @@ def test_a_race_that_nobody_finishes_says_what_to_do():
     assert str(found).count("no run reached the target") == len(UPDATES)
 
 
+def test_equal_rates_at_an_end_are_no_edge():
+    def entry(**means):
+        found = {float(k[1:]): summarise([m], [False], 100.0) for k, m in means.items()}
+        return Entry("di", found)
+
+    assert entry(r1=50.0, r2=50.0, r3=60.0).edge == ""
+    assert entry(r1=50.0, r2=51.0, r3=60.0).edge == "lowest"
+    assert entry(r1=60.0, r2=51.0, r3=50.0).edge == "highest"
+    assert entry(r1=60.0, r2=50.0, r3=55.0).edge == ""
+
+
 def test_an_update_that_never_finishes_comes_last_whatever_its_mean():
     some = Entry("pg-sm", {1.0: summarise([100.0, 90.0], [False, False], 100.0)})
     none = Entry("di", {1.0: summarise([100.0, 100.0], [True, True], 100.0)})
