@@ -198,10 +198,10 @@ def test_sentences_count_what_their_tables_show(changes):
     assert f"by the mean in {means} of 3 schemes, and by the median in {medians}" in sentence
     sentence, found = said("sec:randommdps/exploration", **changes)
     below = sum(float(row["value"]) < 2 for row in found.evidence)
-    assert f"{below} of {len(found.evidence)} ratios" in sentence
+    assert f"{below} of {len(found.evidence)} mean factors" in sentence
     assert f"for {counted(found, 'undecided')} of them" in sentence
     sentence, found = said("sec:intro/empirical", **changes)
-    assert f"certain in {counted(found, 'yes', 'PG-')} of 8 comparisons" in sentence
+    assert f"certain in {counted(found, 'yes', 'PG-')} of 16 comparisons" in sentence
     sentence, found = said("sec:randommdps/hioffpol-helps", **changes)
     assert f"certain in {counted(found, 'yes', 'over HiOffPol')} of 8 comparisons" in sentence
 
