@@ -111,6 +111,15 @@ def test_random_mdps_take_the_hardest_goal_that_is_near_enough():
     assert random_mdp(5, n_states=15, horizon=200).optimal().v[0] <= ours
 
 
+def test_a_state_that_is_too_far_is_no_reason_to_draw_again():
+    """All goals are near enough within a million steps, and some are not within twenty."""
+    far, near = (random_mdp(0, horizon=horizon) for horizon in (1e6, 20.0))
+    assert far.optimal().v[0] <= 0.99**20 < near.optimal().v[0]
+    goals = far.terminal | near.terminal
+    assert goals.sum() == 2
+    np.testing.assert_array_equal(far.transitions[~goals], near.transitions[~goals])
+
+
 def test_without_a_near_goal_the_choice_is_explicit():
     with pytest.raises(ValueError, match="no goal has"):
         random_mdp(0, n_states=5, horizon=1e-9, if_none="raise")

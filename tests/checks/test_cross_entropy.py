@@ -149,6 +149,16 @@ def test_a_cycle_that_may_reach_the_optimum_is_no_refutation(
     assert "stay below the optimum" in verdict.summary
 
 
+def test_the_nearest_of_several_cycles_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose one state is nearest to its optimum, however far its other states are."""
+    cycle = ce.certificate(THREE_STATES)
+    found = iter(
+        [replace(cycle, shortfall=(3.0, 4.0, 5.0)), replace(cycle, shortfall=(2.0, 9.0, 9.0))]
+    )
+    monkeypatch.setattr(checks, "certificate", lambda _: next(found))
+    assert checks.check_conjecture(spreads=("0", "1/10")).margin == -2.0
+
+
 def test_a_box_without_the_fixed_point_is_refused() -> None:
     """One update towards an action that stays greedy has no fixed point."""
     drifting = replace(

@@ -1,13 +1,20 @@
 """The judging of empirical statements, and tables on which the verdicts must change."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.special
 
-from pu_lib.checks import empirical, empirical_chain, empirical_cliff, empirical_random_mdps
+from pu_lib.checks import (
+    empirical,
+    empirical_chain,
+    empirical_cliff,
+    empirical_random_mdps,
+    empirical_setting,
+)
 from pu_lib.checks.empirical import as_efficient_as_di, both_rules, stability
 from pu_lib.checks.parts import Part, judge_parts, over_runs, share_of, unseen
 from pu_lib.claims import Judgement, check_of, judge, ledger
@@ -223,6 +230,19 @@ def test_lost_runs_on_long_chains_are_counted():
     assert told["LowOffPol, PG-SM"] == lost["pg-sm"].sum() == 14
     assert told["LowOffPol, in floats"] > 16
     assert told["HiOffPol, in floats"] > told["HiOffPol, PG-ES"] == 0
+
+
+def test_a_transition_that_the_buffer_lacks_is_noticed(monkeypatch):
+    lacking = SimpleNamespace(buffers={"jekyll": [0] * 297, "hyde": []})
+    monkeypatch.setattr(empirical_setting, "run_reference", lambda *_, **__: lacking)
+    assert empirical_setting.one_buffer(steps=300).margin == -3.0
+
+
+def test_what_rounding_loses_is_shown_panel_by_panel():
+    found = empirical.wall_is_rounding(panels=("cliff", "cliff/beta=0.7"))
+    assert [row["panel"] for row in found.evidence] == [
+        PANELS[name].words for name in ("cliff", "cliff/beta=0.7")
+    ]
 
 
 def test_two_claims_on_the_gap_of_the_escort_update_ask_two_things():

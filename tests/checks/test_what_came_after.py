@@ -284,6 +284,17 @@ def test_an_escape_needs_steps_and_actions(pi: list[float], q: list[float], weig
         after.escape_bounds(pi, q, weight)
 
 
+@pytest.mark.parametrize("gains", [(0.3, 0.2), (0.2, 0.3)])
+def test_a_well_pulls_to_the_second(
+    gains: tuple[float, float], noted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved = np.array([*gains, -sum(gains)])
+    monkeypatch.setattr(after, "natural_policy", lambda pi, q, spent: pi + moved)
+    checks.check_well()
+    (pull,) = [room for room, row in noted if "pulled" in row]
+    assert pull == pytest.approx(gains[1] - gains[0])
+
+
 def test_from_one_half_nothing_is_left_to_escape() -> None:
     assert after.escape_bounds([1.0, 0.0], [1.0, 0.0], 1.0) == (0, 0)
 
