@@ -254,6 +254,22 @@ def test_claims_are_recorded_only_when_that_is_asked_for(
     assert [found.claim.id for found in judgements] == ["tried", "later"]
 
 
+def test_a_check_that_accepts_what_is_wrong_is_not_recorded(
+    two_claims: tuple[Claim, ...],
+    asked: Asked,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    calls = asked("pu_lib.cli.claims.record", None)
+    found = Verdict(Status.HOLDS, 0.25, "It holds.")
+    blind = Check("tried", lambda wrong=False: found, {"a wrong claim": {"wrong": True}}, {}, {})
+    monkeypatch.setitem(CHECKS, "tried", blind)
+    assert main(["claims", "--record"]) == 2
+    assert "tried: the check accepts 'a wrong claim'" in capsys.readouterr().err
+    assert calls == []
+    assert main(["claims"]) == 0
+
+
 def test_a_check_that_is_missing_is_missed_before_any_is_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

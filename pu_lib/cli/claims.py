@@ -8,7 +8,7 @@ import sys
 
 from tqdm import tqdm
 
-from pu_lib.claims import Judgement, check_of, judge, record, select
+from pu_lib.claims import Judgement, check_of, controls, judge, record, select
 from pu_lib.verdict import Status
 
 __all__ = ["add_parser"]
@@ -25,7 +25,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("ids", nargs="*", metavar="ID", help="identifiers, such as thm:unlearn/i")
     parser.add_argument("--json", action="store_true", help="print one JSON list")
     parser.add_argument(
-        "--record", action="store_true", help="keep the measurements for the book's tables"
+        "--record",
+        action="store_true",
+        help="keep the measurements for the book's tables, if their checks refuse what is wrong",
     )
     parser.set_defaults(run=run)
 
@@ -41,6 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
         for claim in progress:
             progress.set_postfix_str(claim.id)
             judgements.append(judge(claim))
+            if arguments.record:
+                _require_sound(judgements[-1])
     print(_as_json(judgements) if arguments.json else _as_table(judgements))
     if arguments.record:
         record(judgements)
@@ -49,6 +53,16 @@ def run(arguments: argparse.Namespace) -> int:
         recorded = surprise.claim.status.value
         print(f"recorded {recorded!r}, but found {surprise.verdict}", file=sys.stderr)
     return 1 if surprises else 0
+
+
+def _require_sound(judgement: Judgement) -> None:
+    """Refuse a sentence with a place that nothing fills, and a check that accepts what is wrong."""
+    try:
+        _ = judgement.sentence
+        if judgement.claim.status is not Status.PENDING:
+            controls(judgement.claim)
+    except AssertionError as accepted:
+        raise ValueError(str(accepted)) from None
 
 
 def _as_json(judgements: list[Judgement]) -> str:
