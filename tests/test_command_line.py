@@ -262,7 +262,7 @@ def test_a_check_that_accepts_what_is_wrong_is_not_recorded(
 ) -> None:
     calls = asked("pu_lib.cli.claims.record", None)
     found = Verdict(Status.HOLDS, 0.25, "It holds.")
-    blind = Check("tried", lambda wrong=False: found, {"a wrong claim": {"wrong": True}}, {}, {})
+    blind = Check("tried", lambda wrong=False: found, {}, {"a wrong claim": {"wrong": True}}, {})
     monkeypatch.setitem(CHECKS, "tried", blind)
     assert main(["claims", "--record"]) == 2
     assert "tried: the check accepts 'a wrong claim'" in capsys.readouterr().err
