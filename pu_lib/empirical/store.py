@@ -260,8 +260,9 @@ class Store:
                 bad.append(f"{path.name} ({reason})")
         if bad:
             raise StoreError(
-                f"{self.directory}: {len(bad)} file(s) are not complete chunks of runs and were "
-                f"left as they are; move them away to go on: {', '.join(bad)}."
+                f"{self.directory}: {len(bad)} file(s) are not whole chunks of runs as they would "
+                "be made today, and were left as they are; move them away to go on, or name "
+                f"another directory: {', '.join(bad)}."
             )
         self._held()
 
@@ -569,7 +570,9 @@ def _read_merged(path: Path) -> dict[str, int]:
 def _require_engine(path: Path, engine: str, ours: str) -> None:
     """Refuse runs of another engine; whether they are, is not known of an unknown update."""
     if ours not in ("", engine):
-        raise _DefectError(path, f"made by engine {engine}, this is {ours}")
+        raise _DefectError(
+            path, f"made by engine {engine}, this is {ours}: the code or a setting has changed"
+        )
 
 
 def _read_identity(text: bytes) -> tuple[Chunk, str]:
