@@ -208,8 +208,8 @@ class Update(ABC):
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
         """Return the same where who calls ignores what overflows, which is refused here."""
-        if theta.shape != q.shape:
-            theta, q = np.broadcast_arrays(theta, q)
+        if not theta.shape == q.shape == (*weight.shape, q.shape[-1]):
+            theta, q, _ = np.broadcast_arrays(theta, q, weight[..., np.newaxis])
         new = self._called(self.advance, theta, q, weight[..., np.newaxis], rng)
         if math.isfinite(np.add.reduce(new, axis=None)):  # the cheap test: so are its terms
             return new
@@ -230,13 +230,11 @@ class Update(ABC):
         """Call a hook with arrays of its own, and take a copy: what it writes changes no other."""
         made = hook(*map(_copied, given))
         got = made.shape if isinstance(made, np.ndarray) else type(made).__name__
-        if got != given[0].shape:  # the cheap test: weights may have more axes
-            shape = np.broadcast_shapes(*(x.shape for x in given if isinstance(x, np.ndarray)))
-            if got != shape:
-                raise ValueError(
-                    f"update {self.name}: {hook.__name__} must return an array of shape {shape}, "
-                    f"got {got}."
-                )
+        if got != given[0].shape:
+            raise ValueError(
+                f"update {self.name}: {hook.__name__} must return an array of shape "
+                f"{given[0].shape}, got {got}."
+            )
         return np.array(made)
 
     def initial(self, n_states: int, n_actions: int) -> Floats:
@@ -271,7 +269,7 @@ class Update(ABC):
 
     def uniform(self, n_actions: int) -> float:
         """Return the parameter which, given to every action, is the uniform policy."""
-        return float(self.to_parameters(np.full(n_actions, 1.0 / n_actions))[0])
+        return float(self._called(self.to_parameters, np.full(n_actions, 1.0 / n_actions))[0])
 
     def _checked(self, theta: ArrayLike) -> Floats:
         """Return `theta` as floats, or raise `ValueError`."""

@@ -604,9 +604,11 @@ class FiniteMDP:
             small = bool((gain <= rounding.max()).all())
             converged = not better.any() or (small and bool(lowered.any()))
             actions, before = np.where(better, np.argmax(q, axis=1), actions), evaluation.v
-        # How far the values are from solving the optimality equation, and how far that is rounded.
-        rounded = 4.0 * self.n_states * np.spacing(max(_largest(q), _largest(self.rewards)))
-        bound = (_largest(most - evaluation.v) + rounded) / (1.0 - self.discount)
+        # How far the values are from solving the optimality equation, whatever rounding did to q.
+        rounded = 4.0 * self.n_states * np.spacing(np.abs(self.rewards) + _largest(evaluation.v))
+        above = (q + rounded).max(axis=1) - evaluation.v
+        below = evaluation.v - (q - rounded).max(axis=1)
+        bound = max(above.max(), below.max()) / (1.0 - self.discount)
         if not converged:
             ending = f"stopped after {max_iterations} evaluations"
         else:

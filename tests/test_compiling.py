@@ -167,8 +167,11 @@ def test_functions_and_numbers_in_a_tuple_count():
 
         return compiling.code_of(k)
 
-    several = ((inner, 1, 11), (outer, 1, 11), (inner, 11, 1), (inner, 1, 11, 0))
-    assert len({made(steps) for steps in several}) == 4
+    several = (
+        (inner, 1, 11), (outer, 1, 11), (inner, 11, 1), (inner, 1, 11, 0), (inner, outer, inner),
+        (outer, outer, inner),
+    )  # fmt: skip
+    assert len({made(steps) for steps in several}) == len(several)
     assert made((inner, 1, 11)) == made((inner, 1, 11))
 
 

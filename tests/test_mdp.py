@@ -433,6 +433,7 @@ def test_an_action_that_nobody_takes_does_not_decide_what_is_a_tie(penalty):
     rewards = [[1.0, 0.0, -penalty], [50.0] * 3, [0.0] * 3]
     best = FiniteMDP(transitions, rewards, [1, 0, 0], 0.9, [False, False, True]).optimal()
     assert best.v.tolist() == [45.0, 50.0, 0.0]
+    assert float(best.message.split()[-5]) < 1e-10
 
 
 def test_the_bound_on_the_optimal_values_counts_rounding():

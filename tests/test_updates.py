@@ -508,6 +508,9 @@ def test_a_hook_is_given_values_of_the_shape_of_the_parameters():
     new = Greedy(None).step(np.zeros((3, 2)), [1.0, 0.0])
     np.testing.assert_array_equal(new, [[1.0, 0.0]] * 3)
     assert Greedy(None).step(np.zeros(2), [[1.0, 0.0]] * 3, np.ones(3)).shape == (3, 2)
+    assert Careless(np.copy).step(np.zeros(2), [1.0, 0.0], np.ones(4)).shape == (4, 2)
+    with pytest.raises(ValueError, match=r"shape \(4, 2\), got \(2,\)"):
+        Careless(lambda theta: theta[0]).step(np.zeros(2), [1.0, 0.0], np.ones(4))
 
 
 def test_the_advantage_has_mean_zero():

@@ -444,6 +444,7 @@ def still_explores(one: str = "ce", other: str = "di", table: Runs = None) -> Ve
     parts.append(Part(words, more, 0.0, ratio=False, runs=n, least=-1.0))
     told = {
         "walls": percent(parts[1].value),
+        "walls of CE": percent(parts[0].value),
         "lost at 1": percent(min(lost[one, 1.0][0], lost[other, 1.0][0])),
         "lost by DI": percent(lost[other, 0.0316][0]),
         "lost by CE": percent(lost[one, 0.0316][0]),

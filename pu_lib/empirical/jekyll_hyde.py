@@ -281,12 +281,13 @@ def _tokens(problem: Problem, update: Update, options: Options) -> loop.Tokens:
     """Return what the loop is compiled for."""
     known = get_args(Parametrization)
     policy = update.parametrization
-    if update.kernel is None or policy is None or policy not in known:
+    if update.kernel is None:
         raise ValueError(
-            f"update: {update!r} has no kernel, or as its parametrization none of "
-            f"{', '.join(known)}; without a kernel an update runs in the plain loop, "
+            f"update: {update!r} has no kernel; such an update runs in the plain loop, "
             "pu_lib.empirical.reference."
         )
+    if policy is None or policy not in known:
+        raise ValueError(f"parametrization: expected one of {', '.join(known)}, got {policy!r}.")
     return loop.Tokens(
         actions=(0,) * problem.n_actions,
         successors=successor_token(problem.n_successors),

@@ -72,16 +72,14 @@ class Entry:
     def edge(self) -> str:
         """At which end of its grid the best rate stands, "lowest" or "highest"; else empty.
 
-        It does not stand there if the next rate is as good: then none beyond need be better.
+        It does not stand at the lowest if the next is as good: then none below need be better.
         """
         rates = sorted(self.summaries)
         if not self.finished or self.best_rate not in (rates[0], rates[-1]):
             return ""
-        lowest = self.best_rate == rates[0]
-        beside = self.summaries[rates[1 if lowest else -2]] if len(rates) > 1 else None
-        if beside is not None and beside.mean == self.best.mean:
-            return ""
-        return "lowest" if lowest else "highest"
+        if self.best_rate == rates[-1]:  # of tied rates the smallest is the best
+            return "highest"
+        return "" if self.summaries[rates[1]].mean == self.best.mean else "lowest"
 
 
 @dataclass(frozen=True)
@@ -197,7 +195,11 @@ def race(
     names = [as_update(update).name for update in racers]
     for what, values in (("eta", chosen), ("update", names)):
         if len(set(values)) < len(values):
-            hint = "" if what == "eta" else " A second setting of one needs a `name` of its own."
+            hint = (
+                ""
+                if what == "eta"
+                else " A second setting needs a class with its own `name`."
+            )
             raise ValueError(f"{what}: expected each once, got {list(values)}.{hint}")
     start = _cell(process, scheme, describe(parse(preset)), max_steps, target, seed)
     running = _Running(start, runs, workers, dict(zip(names, racers, strict=True)))

@@ -420,9 +420,10 @@ class Store:
             table = pa.Table.from_pandas(runs, schema=COLUMNS, preserve_index=False)
         except (pa.ArrowException, ValueError, TypeError) as error:
             raise StoreError(f"runs: the table is not one of runs ({error}).") from None
-        if any(table[name].null_count for name in (*_MEASURED, "engine")):
+        never = [field.name for field in COLUMNS if not pa.types.is_floating(field.type)]
+        if any(table[name].null_count for name in (*never, "final_performance")):
             raise StoreError("runs: the table has an empty cell.")
-        runs = table.to_pandas()
+        runs = table.replace_schema_metadata(None).to_pandas()  # else with the types it came with
         if (runs["run"] < 0).any() or (runs["episodes"] < 0).any():
             raise StoreError("runs: the table has a negative number.")
         if runs.duplicated([*names, "engine", "run"]).any():

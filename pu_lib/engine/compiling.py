@@ -90,17 +90,19 @@ def code_of(kernel: Any) -> str:
         A digest of its instructions, of those of the functions it calls, and of the constants that
         they read; the same in any session of one version of Python.
     """
-    digest, seen, left = hashlib.sha256(), set[Any](), [kernel]
+    digest, seen, left = hashlib.sha256(), dict[FunctionType, int](), [kernel]
     while left:
         value = left.pop()
         value = getattr(getattr(value, "_dispatcher", value), "py_func", value)  # numba's
-        if isinstance(value, (tuple, list)):
+        if isinstance(value, tuple):
             digest.update(f"{len(value)} in all;".encode())
             left += value
         elif not isinstance(value, FunctionType):
             digest.update(f"{_written(value)!r};".encode())
-        elif value not in seen:
-            seen.add(value)
+        elif value in seen:
+            digest.update(f"function {seen[value]};".encode())
+        else:
+            seen[value] = len(seen)
             steps = _instructions(value.__code__)
             digest.update(repr(steps).encode())
             left += [*(value.__defaults__ or ()), *_read(value, steps)]

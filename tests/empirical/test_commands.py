@@ -532,6 +532,7 @@ def test_a_figure_that_is_a_directory_is_refused_before_the_race(tmp_path, capsy
         (lambda table: table.assign(steps=10**9), "steps are none, or beyond its cap"),
         (lambda table: table.assign(steps="many"), "the table is not one of runs"),
         (lambda table: table.assign(run=[0, None]), "an empty cell"),
+        (lambda table: table.assign(n_states=[None, 4]), "an empty cell"),
         (lambda table: table.assign(run=[-1, 0]), "a negative number"),
         (lambda table: table.assign(episodes=-3), "a negative number"),
     ],
@@ -542,6 +543,13 @@ def test_a_table_of_known_runs_is_looked_at(change, sentence, tmp_path):
     table = Store(tmp_path / "one").read().to_pandas()
     with pytest.raises(StoreError, match=sentence):
         sweep("chain n_states=4", tmp_path / "two", known=change(table), **settings)
+
+
+def test_known_runs_may_come_as_words(tmp_path):
+    settings = {"updates": ["di"], "rates": [1.0], "runs": 2, "max_steps": 500}
+    sweep("chain n_states=4", tmp_path / "one", **settings)
+    table = Store(tmp_path / "one").read().to_pandas().astype({"steps": str, "eta": str})
+    assert sweep("chain n_states=4", tmp_path / "two", known=table, **settings) == 0
 
 
 @pytest.mark.parametrize("name", PRESETS)
