@@ -279,8 +279,8 @@ def mutant_table(found: Mapping[str, Any]) -> str:
     untried = {*map(part_of, sources)} - {*map(part_of, found["modules"])}
     partial = any(row["tried"] < row["sampled"] for row in found["modules"].values())
     leaning = (
-        "What was sampled and not tried ran out of time, for ever or because something had to be\n"
-        "compiled, or stands where only long tests come by."
+        "What was sampled and not tried ran out of time, because it never ended or had to be\n"
+        "compiled, or is reached only by tests that take long."
     )
     return "\n".join(
         [

@@ -235,6 +235,8 @@ def check_pg_es(
                 "networks": networks,
                 "losing steps": sum(lost),
                 "of these crossing zero": sum(at_zero),
+                "steps": sum(len(run.crossings) for run in runs),
+                "crossing zero": sum(int(np.count_nonzero(run.crossings)) for run in runs),
                 "largest one-step loss": max(run.worst_drop for run in runs),
                 "losing steps of pg-sm": beside,
             }

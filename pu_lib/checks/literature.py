@@ -1,4 +1,4 @@
-"""The checks of the chapter on the literature since 2022: what others proved, tried here.
+"""The checks of the chapter on the literature: what others proved, tried here.
 
 A bound is tried over processes, updates and steps; where only the order of a rate is stated, the
 constant is measured on one stretch of a run and held against the next one. The ladder and the

@@ -195,11 +195,7 @@ def race(
     names = [as_update(update).name for update in racers]
     for what, values in (("eta", chosen), ("update", names)):
         if len(set(values)) < len(values):
-            hint = (
-                ""
-                if what == "eta"
-                else " A second setting needs a class with its own `name`."
-            )
+            hint = "" if what == "eta" else " A second setting needs a class with its own `name`."
             raise ValueError(f"{what}: expected each once, got {list(values)}.{hint}")
     start = _cell(process, scheme, describe(parse(preset)), max_steps, target, seed)
     running = _Running(start, runs, workers, dict(zip(names, racers, strict=True)))

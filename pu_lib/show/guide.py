@@ -101,7 +101,7 @@ ADVICE = {
         "With exact values, in a table, at the weight 40 for all and not at the best one of each. "
         "At a hundred times that CE takes as few.",
         "literature.html",
-        "The literature since 2022",
+        "The literature around the paper",
     ),
     "sampled": Advice(
         "pg-sm",

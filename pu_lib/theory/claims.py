@@ -297,7 +297,7 @@ def _rates(update: Update) -> Entry:
         return Entry("exact", 1.0 - steps / ARRIVED, f"The optimum is reached in {steps} steps.")
     arrived = gaps[-1] == 0.0  # after more steps than that
     exponent = math.inf if arrived else math.log2(gaps[STEPS // 2 - 1] / gaps[-1])
-    speed = "faster than any power of t" if exponent > 10.0 else f"like $t^{{-{exponent:.2f}}}$"
+    speed = "faster than $t^{-10}$" if exponent > 10.0 else f"like $t^{{-{exponent:.2f}}}$"
     return Entry(
         "O(1/t)" if exponent > SLOPE else "slower",
         abs(exponent - SLOPE),

@@ -283,8 +283,8 @@ def test_the_rate_is_the_power_of_the_gap_between_half_way_and_the_end(
     [
         (1, "exact", 0.99, "The optimum is reached in 1 steps."),
         (100, "exact", 0.0, "The optimum is reached in 100 steps."),
-        (101, "O(1/t)", np.inf, "the gap falls faster than any power of t."),
-        (1000, "O(1/t)", np.inf, "the gap falls faster than any power of t."),
+        (101, "O(1/t)", np.inf, "the gap falls faster than $t^{-10}$."),
+        (1000, "O(1/t)", np.inf, "the gap falls faster than $t^{-10}$."),
     ],
 )
 def test_an_optimum_is_exact_that_is_reached_within_a_hundred_steps(
