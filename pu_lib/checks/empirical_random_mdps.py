@@ -93,7 +93,7 @@ def pg_unchanged(table: Runs = None) -> Verdict:
             best.append(Part(f"{words}, best", change, SIMILAR, False))
             apart = apart_in_range(curve_of(no, u), curve_of(high, u), curves.cap)
             ranges.append(Part(f"{words}, in range", apart, SIMILAR, False))
-    told = ends(best, ("", "at best")) | ends(ranges, ("", "in range"))
+    told = ends(best, ("least at best", "at best")) | ends(ranges, ("least in range", "in range"))
     return judge_parts(best + ranges, told)
 
 

@@ -347,8 +347,10 @@ def is_known(chosen: Setting) -> bool:
 
     That is DI, and PG-SM from one half or above with a weight that is not tiny, both constant.
     """
-    if chosen.schedule != "constant" or chosen.kind is DirectWalker:
-        return chosen.schedule == "constant"
+    if chosen.schedule != "constant":
+        return False
+    if chosen.kind is DirectWalker:
+        return True
     large = chosen.start >= Fraction(1, 2) and chosen.eta >= Fraction(1, 1000)
     return chosen.kind is SoftmaxWalker and large and is_near_enough(chosen)
 
