@@ -119,7 +119,7 @@ def check_theorem_2(
     before = 1.0 / (2.0 + np.append(0.0, spent[:-1]))
     ours.add(_room(masses, before), problem="growing weights")
     products = masses * spent**power
-    printed = Worst("the largest gap times the sum up to T before the tenth step minus that after")
+    printed = Worst("gap times sum at its largest before the tenth step minus that after it")
     printed.add(
         float(products[:10].max() - products[10:].max()), rewards="(1, 0)", weights="(t + 1) kappa"
     )

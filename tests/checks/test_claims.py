@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pu_lib.checks.claims import PRINTED, check_cell
-from pu_lib.claims import controls
+from pu_lib.claims import controls, select
 from pu_lib.show.ledger import table_1
 from pu_lib.theory import claims as table
 from pu_lib.theory.claims import COLUMNS, LEARNT, WEIGHTS, Exceptional, measure, variants
@@ -22,6 +22,10 @@ CELLS = list(product(PRINTED, COLUMNS))
 @pytest.mark.parametrize(("update", "column"), CELLS)
 def test_another_printed_entry_is_false_as_stated(update: str, column: str) -> None:
     printed = PRINTED[update][list(COLUMNS).index(column)]
+    (claim,) = select([f"tab:analysis/{update}/{column}"])
+    assert claim.statement.startswith(
+        f"Table 1 prints “{printed}” for {UPDATES[update].label} under"
+    )
     others = [entry for entry in COLUMNS[column].criteria if entry != printed]
     refused = controls(f"tab:analysis/{update}/{column}").refused
     assert list(refused) == [f"{entry!r} in place of {printed!r}" for entry in others] != []
