@@ -35,7 +35,7 @@ from pu_lib.empirical import (
 from pu_lib.empirical import store as storing
 from pu_lib.empirical.adaptive import Needed, limits, setting_of
 from pu_lib.empirical.bootstrap import draws, interval
-from pu_lib.empirical.options import PRESETS, Schedule
+from pu_lib.empirical.options import PRESETS, SCHEMES, Schedule
 from pu_lib.empirical.problem import make_problem
 from pu_lib.empirical.processes import domain_of
 from pu_lib.empirical.results import PANELS, Curves, committed
@@ -135,8 +135,30 @@ def test_a_dataset_is_collected_where_one_was_and_its_size_is_in_millions_of_byt
     monkeypatch.setattr(collect, "paper_chunks", list)
     sweep.sweep("chain n_states=5", tmp_path / "data", runs=1, rates=[1.0], updates=["di"])
     (tmp_path / "out").mkdir()
-    told = collect.collect(tmp_path / "data", tmp_path / "out")
-    assert told == f"{tmp_path}/out/runs.parquet: 1 of 1 runs, 2.4 MB."
+    for out in ("out", "deep/down"):
+        told = collect.collect(tmp_path / "data", tmp_path / out)
+        assert told == f"{tmp_path}/{out}/runs.parquet: 1 of 1 runs, 2.4 MB."
+
+
+def test_schemes_are_those_of_the_paper():
+    """Hyde acts, and is replayed, with probability 0, min(1, 10 / sqrt t) or a half."""
+    told = {
+        name: [(each.c, each.alpha) for each in (scheme.epsilon, scheme.off_policy)]
+        for name, scheme in SCHEMES.items()
+    }
+    never, root, half = (0.0, 0.0), (10.0, 0.5), (0.5, 0.0)
+    assert told == {
+        "NoExplo": [never, never],
+        "LowOffPol": [root, root],
+        "HiOffPol": [root, half],
+    }
+
+
+def test_a_number_is_not_the_same_as_none():
+    nan = float("nan")
+    assert storing._same(nan, nan)
+    assert not storing._same(nan, 1.0)
+    assert not storing._same(1.0, nan)
 
 
 def test_runs_are_kept_where_a_column_has_no_number(monkeypatch):
