@@ -96,8 +96,6 @@ def _run(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("Stopped; the same command goes on from here.", file=sys.stderr)
         return 130
-    if arguments.update is None and (left := [u.name for u in UPDATES.values() if not u.kernel]):
-        print(f"Left out, since they have no kernel: {', '.join(left)}.", file=sys.stderr)
     rows = sum(chunk.count for chunk in chunks)
     least = ", less those that the rule left out" if arguments.adaptive else ""
     print(f"{arguments.out}: {rows} runs{least}; {computed} of {len(chunks)} chunks computed now.")
@@ -125,6 +123,8 @@ def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
     runs = 20 if arguments.runs is None else arguments.runs
     if arguments.domain == "paper":
         return _paper_chunks(arguments)
+    if arguments.update is None and (left := [u.name for u in UPDATES.values() if not u.kernel]):
+        print(f"Left out, since they have no kernel: {', '.join(left)}.", file=sys.stderr)
     for option, value in _DEFAULTS.items():
         if getattr(arguments, option) is None:
             setattr(arguments, option, value)

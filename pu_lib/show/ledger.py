@@ -314,15 +314,11 @@ def _how_bad(claim: Claim) -> str:
 def _standing(claim: Claim) -> str:
     """Return a statement as printed, what breaks it and what is true, and where that is proved."""
     theorems = " and ".join(map(theorem_link, proofs_of(claim.id)))
-    found = prose(sentence_of(claim))
-    judged = (
-        {"What fails": found, "What stands": prose(claim.correction)}
-        if claim.correction
-        else {"What stands": found}
-    )
+    found = sentence_of(claim)
     facts = {
         "Printed": prose(claim.statement),
-        **judged,
+        "What fails": prose(found) if claim.correction else "",
+        "What stands": prose(claim.correction or found),
         "Proved": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>'
         + (f", by machine: {theorems}" if theorems else ""),
     }

@@ -533,6 +533,17 @@ def test_paper_gives_no_answer_away(opened: Opened) -> None:
     assert lines.count() == before
 
 
+def test_paper_leaves_the_guess_alone(opened: Opened) -> None:
+    page = opened(ChangeOfMind(n=5), reduced_motion="reduce")
+    page.get_by_role("button", name="Train").press("Enter")
+    page.get_by_role("radio").nth(2).press("Space")
+    before = caption(page)
+    for event in ("beforeprint", "afterprint"):
+        page.evaluate(f"dispatchEvent(new Event('{event}'))")
+    assert caption(page) == before
+    assert page.get_by_role("radio").nth(2).is_checked()
+
+
 def test_the_share_times_the_updates_is_taken_at_the_count(opened: Opened) -> None:
     """At 78 updates a share of at most 0.001, times 10, is at most 0.78."""
     page = opened(RateLimit(eta=10.0, actions=100))

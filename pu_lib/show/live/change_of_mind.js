@@ -176,10 +176,10 @@ function render({ model, el }) {
   }
 
   // A new setting: the runners stand where n steps take them.
-  function reset(next) {
+  function reset(next, kept = null) {
     stop();
     phase = next;
-    guess = null;
+    guess = kept;
     length.set(get("n"));
     setting.textContent = `All start at one half, PG-ES with the parameters (1, 1). The step size is ${fraction(get("eta"))}${
       get("schedule") === "constant" ? "" : " / √t, and t goes on when the values flip"}. A mark is one step.`;
@@ -195,11 +195,7 @@ function render({ model, el }) {
     before = phase;
     finish();
   }, () => {
-    if (before === "done") return;
-    const kept = guess;
-    reset(before === "ready" ? "ready" : "trained");
-    guess = kept;
-    settle();
+    if (before !== "done") reset(before === "ready" ? "ready" : "trained", guess);
   });
 }
 

@@ -95,8 +95,8 @@ function render({ model, el }) {
     const h = get("states");
     let text;
     if (now === 0) {
-      text = h === 1 ? `${grown()}One state, undecided, and told the truth at once. Press Play.`
-        : `${grown()}${h} states in a row, all undecided. Only the last one is told the truth; each of the others leans the wrong way until its right neighbour has fallen. Press Play.`;
+      text = `${grown()}${h === 1 ? "One state, undecided, and told the truth at once."
+        : `${h} states in a row, all undecided. Only the last one is told the truth; each of the others leans the wrong way until its right neighbour has fallen.`} Press Play.`;
     } else if (!waiting.length) {
       text = `${grown()}All have fallen: ${spoken(tally())}. ${twins()}From this start neither PG-SM nor PG-ES can do it in fewer than 2${superscript(h)} − 1 = ${plural(2 ** h - 1, "step")}${exactly(2 ** h - 1)}.`;
     } else {

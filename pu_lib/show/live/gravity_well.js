@@ -138,14 +138,8 @@ function render({ model, el }) {
 
   const share = (x, more = 0) => (x < 0.001 ? brief(x, more) : x < 0.01 ? x.toPrecision(2 + more) : x.toFixed(2 + more));
 
-  // With as many digits as tell each number from the next.
-  function apart(numbers) {
-    const written = [0, 1, 2, 3].map((more) => numbers.map((x) => share(x, more)));
-    return written.find((all) => all.every((text, i) => text !== all[i + 1])) ?? written.at(-1);
-  }
-
   function way(name) {
-    const [start, ...turns] = apart([best(name, 0), ...course(name)]);
+    const [start, ...turns] = apart([best(name, 0), ...course(name)], share);
     return [
       "never falls",
       `first falls from ${start} to ${turns[0]}`,

@@ -233,6 +233,12 @@ const spoken = (words) =>
 // 12 345 with thin spaces that do not break
 const digits = (x) => `${x}`.replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
+// Things as write(x, more) writes them, with as many more digits as tell each from the next.
+function apart(things, write) {
+  const written = [0, 1, 2, 3].map((more) => things.map((x) => write(x, more)));
+  return written.find((all) => all.every((text, i) => text !== all[i + 1])) ?? written.at(-1);
+}
+
 const plural = (count, word) => `${digits(count)} ${word}${count === 1 ? "" : "s"}`;
 
 // The groups of more than one, as a sentence: "The rows of A and B coincide, and so do those of C and D."

@@ -24,9 +24,6 @@ function render({ model, el }) {
   const short = (x) => (x >= 0.0005 || x === 0 ? x.toFixed(3) : brief(x));
   const signed = (x) => `${x < 0 ? "−" : "+"}${short(Math.abs(x))}`;
   const worth = (pi, more = 0) => sum(pi.map((x, a) => x * q()[a])).toFixed((Math.min(...get("policy")) < 0.001 ? 5 : 3) + more);
-  // with as many digits as tell one from the other
-  const apart = (...pair) => [0, 1, 2, 3].map((more) => pair.map((pi) => worth(pi, more)))
-    .find(([from, to], more) => from !== to || more === 3).join(" to ");
 
   const redraw = fit(room, (width) => {
     picture.replaceChildren();
@@ -67,7 +64,7 @@ function render({ model, el }) {
     key.textContent = `Each bar is a policy over three actions; a₂ is worth 1, a₃ nothing. Start: ${triple(get("policy"))}, for PG-ES with parameters of norm √3. One step of weight ${weight}.`;
     redraw();
     const lower = names.filter((name) => found(name).change < -1e-12);
-    const say = (name) => `${labels[name]} lowers the value from ${apart(get("policy"), found(name).after)}: it lifts a₂ at the cost of a₁, and the share of the worthless a₃ goes from ${short(get("policy")[2])} to ${short(found(name).after[2])}`;
+    const say = (name) => `${labels[name]} lowers the value from ${apart([get("policy"), found(name).after], worth).join(" to ")}: it lifts a₂ at the cost of a₁, and the share of the worthless a₃ goes from ${short(get("policy")[2])} to ${short(found(name).after[2])}`;
     words.textContent = lower.length
       ? `One step. ${spoken(lower.map(say))}. ${spoken(names.filter((name) => !lower.includes(name)).map((name) => labels[name]))} raise the value.`
       : "One step. All five raise the value. Make a₁ better, and look at CE.";
