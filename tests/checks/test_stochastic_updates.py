@@ -170,9 +170,10 @@ def test_the_threshold_scales_with_the_values(scale: float) -> None:
 
 @pytest.mark.parametrize("e", [1e-8, 1e-10, 1e-11, 1e-12, 1e-13])
 def test_the_threshold_of_a_small_gap_by_hand(e: float) -> None:
-    # 1 or -1 + e: (1 + k)(1 - k + k e) = 1 means k = e - k e, so k is nearly e; w = k
+    # 1 or -1 + e: (1 + k)(1 - k + k e) = 1 means e = k (1 - e), with e as floats hold it; w = k
     law = st.Law.of((0.5, (0.0, 1.0)), (0.5, (0.0, -1.0 + e)))
-    assert st.escort_threshold(law) == pytest.approx(e, rel=1e-2)
+    held = 1.0 + (-1.0 + e)
+    assert st.escort_threshold(law) == pytest.approx(held / (1 - held), rel=1e-15 / e)
 
 
 def test_the_threshold_of_a_near_tie_keeps_its_digits() -> None:
