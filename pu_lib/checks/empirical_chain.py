@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -53,6 +54,15 @@ from pu_lib.wording import percent
 
 CHAINS = tuple(f"chain/{scheme}" for scheme in SCHEMES)
 LENGTHS = ("length/LowOffPol", "length/HiOffPol")
+
+
+def _schemes(table: Runs, panels: Sequence[str]) -> list[tuple[str, str]]:
+    """Return each panel and its twin for beta = 0.7, with the scheme in the mark for the words."""
+    return [
+        (f"{PANELS[panel].scheme}, {mark}", name)
+        for panel in panels
+        for mark, name in betas(table, panel)
+    ]
 
 
 @check(
@@ -135,14 +145,12 @@ def ce_best(table: Runs = None) -> Verdict:
     """CE and MCE at their best rates are both faster than PG-SM, PG-ES and DI at theirs."""
     alone: list[Part] = []
     exploring: list[Part] = []
-    for panel in CHAINS:
-        for mark, name in betas(table, panel):
+    for parts, panels in ((alone, CHAINS[:1]), (exploring, CHAINS[1:])):
+        for mark, name in _schemes(table, panels):
             for s, _, (values,) in both_centres(table, name):
                 lead = bests(values, (*PG, "di")).min(axis=0) / bests(values, CROSS).max(axis=0)
-                words = PANELS[panel].scheme
-                (alone if panel == CHAINS[0] else exploring).append(
-                    Part(f"{words}, {mark}{s}: best of the others over the slower of CE, MCE", lead)
-                )
+                words = f"{mark}{s}: best of the others over the slower of CE, MCE"
+                parts.append(Part(words, lead))
     told = ends(alone, ("least alone", "most alone")) | {
         "apart": percent(max(abs(part.value - 1.0) for part in exploring), 1),
         "compared": len(exploring),
@@ -159,16 +167,10 @@ def shift(table: Runs = None) -> Verdict:
     rate in CE's range that both then cover.
     """
     parts = []
-    for panel in CHAINS[1:]:
-        for mark, name in betas(table, panel):
-            for s, _, (values,) in both_centres(table, name):
-                words = PANELS[panel].scheme
-                after = after_shift(curve_of(values, "ce"), curve_of(values, "di"))
-                parts.append(
-                    Part(
-                        f"{words}, {mark}{s}: CE against DI after the best shift", after, 1.5, False
-                    )
-                )
+    for mark, name in _schemes(table, CHAINS[1:]):
+        for s, _, (values,) in both_centres(table, name):
+            after = after_shift(curve_of(values, "ce"), curve_of(values, "di"))
+            parts.append(Part(f"{mark}{s}: CE against DI after the best shift", after, 1.5, False))
     return judge_parts(parts)
 
 
@@ -226,19 +228,12 @@ def best_rates(table: Runs = None) -> Verdict:
     LowOffPol with 7 states and HiOffPol with 10.
     """
     parts = []
-    for panel in CHAINS[1:]:
-        for s, (curves,), (values,) in both_centres(table, panel):
+    for mark, name in _schemes(table, CHAINS[1:]):
+        for s, (curves,), (values,) in both_centres(table, name):
             for u, eta in FIXED_RATES.items():
                 loss = value_at(values, curves, u, eta) / best_of(values, u)
-                words = PANELS[panel].scheme
-                parts.append(
-                    Part(
-                        f"{words}, {s}: {label_of(u)} at η = {eta:g} over its best",
-                        loss,
-                        1.5,
-                        False,
-                    )
-                )
+                words = f"{mark}{s}: {label_of(u)}"
+                parts.append(Part(f"{words} at η = {eta:g} over its best", loss, 1.5, False))
     return judge_parts(parts)
 
 
@@ -257,16 +252,15 @@ def length_pg(table: Runs = None, similar: float = SIMILAR, much: float = MUCH) 
     geometric mean over 10 to 25 states; with a time at the cap this is a lower bound.
     """
     parts = []
-    for panel in LENGTHS:
-        for s, (curves,), (values,) in both_centres(table, panel):
+    for mark, name in _schemes(table, LENGTHS):
+        for s, (curves,), (values,) in both_centres(table, name):
             slow, fast = (long_chains(curves, values, group) for group in (PG, FAST))
             seen = _reached(curves)[curves.axis >= LONG]
             alike = 10 ** np.abs(np.log10(slow[0] / slow[1])[..., seen].mean(axis=-1))
             ratio = over(slow.min(axis=0), fast.max(axis=0), curves.cap)
             behind = 10 ** np.log10(ratio).mean(axis=-1)
-            words = PANELS[panel].scheme
-            parts.append(Part(f"{words}, {s}: PG-ES against PG-SM", alike, similar, False))
-            parts.append(Part(f"{words}, {s}: faster of both over the slowest other", behind, much))
+            parts.append(Part(f"{mark}{s}: PG-ES against PG-SM", alike, similar, False))
+            parts.append(Part(f"{mark}{s}: faster of both over the slowest other", behind, much))
     return judge_parts(parts)
 
 
@@ -286,26 +280,25 @@ def length_es_variance(table: Runs = None) -> Verdict:
     many are censored there in plain floats is told of the committed runs, and counts for nothing.
     """
     parts: list[Part] = []
-    told: dict[str, int] = {}
+    told: Counter[str] = Counter()
     results = results_of(table)
-    for panel in LENGTHS:
-        curves = results.curves(panel)
+    for mark, name in _schemes(table, LENGTHS):
+        curves = results.curves(name)
         reached = _reached(curves)
         times = np.log10(curves.steps[:, :2][:, :, reached])
         lost = curves.censored[:, :2][:, :, reached]
         chosen = [slice(None), *curves.draws]
         spread = np.stack([times[d].std(axis=0).mean(axis=-1) for d in chosen])
         gone = np.stack([lost[d].mean(axis=(0, 2)) for d in chosen])
-        words = PANELS[panel].scheme
-        counted = zip(("PG-SM", "PG-ES"), lost.sum(axis=(0, 2)), strict=True)
-        told |= {f"{words}, {name}": int(n) for name, n in counted}
-        told[f"{words}, runs"] = lost[:, 0].size
+        words = PANELS[name].scheme
+        told.update({f"{words}, {label_of(u)}": int(lost[:, i].sum()) for i, u in enumerate(PG)})
+        told[f"{words}, runs"] += lost[:, 0].size
         if table is None:
-            floats = results.of(PANELS[panel].in_floats).censored[:, 0]
-            told[f"{words}, in floats"] = int(floats[:, reached].sum())
+            floats = results.of(PANELS[name].in_floats).censored[:, 0]
+            told[f"{words}, in floats"] += int(floats[:, reached].sum())
         parts.append(
             Part(
-                f"{words}: spread of PG-ES less PG-SM, decades",
+                f"{mark}spread of PG-ES less PG-SM, decades",
                 spread @ [-1.0, 1.0],
                 0.0,
                 ratio=False,
@@ -313,7 +306,7 @@ def length_es_variance(table: Runs = None) -> Verdict:
         )
         parts.append(
             Part(
-                f"{words}: censored share of PG-ES less PG-SM",
+                f"{mark}censored share of PG-ES less PG-SM",
                 gone @ [-1.0, 1.0],
                 0.0,
                 ratio=False,
@@ -346,17 +339,19 @@ def length_di_slower(table: Runs = None) -> Verdict:
     and 2; and on 10 states DI is faster at some higher rate than at 1.
     """
     parts = []
-    for panel in LENGTHS:
-        for s, (curves,), (values,) in both_centres(table, panel):
+    for mark, name in _schemes(table, LENGTHS):
+        for s, (curves,), (values,) in both_centres(table, name):
             di, ce, mce = np.log10(long_chains(curves, values, FAST))
             behind = 10 ** (di - np.minimum(ce, mce)).mean(axis=-1)
-            words = PANELS[panel].scheme
-            parts.append(Part(f"{words}, {s}: DI over the faster of CE, MCE", behind))
-            parts.append(Part(f"{words}, {s}: the same ratio", behind, SIMILAR, False))
-    for s, (curves,), (values,) in both_centres(table, "chain/HiOffPol"):
-        higher = curve_of(values, "di")[:, curves.axis > 1.0].min(axis=1)
-        gain = value_at(values, curves, "di", 1.0) / higher
-        parts.append(Part(f"10 states, {s}: DI at rate 1 over its best higher rate", gain))
+            parts.append(Part(f"{mark}{s}: DI over the faster of CE, MCE", behind))
+            parts.append(Part(f"{mark}{s}: the same ratio", behind, SIMILAR, False))
+    for mark, name in betas(table, "chain/HiOffPol"):
+        for s, (curves,), (values,) in both_centres(table, name):
+            higher = curve_of(values, "di")[:, curves.axis > 1.0].min(axis=1)
+            gain = value_at(values, curves, "di", 1.0) / higher
+            parts.append(
+                Part(f"10 states, {mark}{s}: DI at rate 1 over its best higher rate", gain)
+            )
     return judge_parts(parts)
 
 

@@ -126,10 +126,11 @@ def pg_es_gap(table: Runs = None, chain: str = "chain/HiOffPol") -> Verdict:
     asked of the chain of 7, the length of the cliff.
     """
     parts = []
-    for s, _, (on_cliff, on_chain) in both_centres(table, "cliff", chain):
-        gaps = [best_of(v, "pg-es") / bests(v, FAST).min(axis=0) for v in (on_cliff, on_chain)]
-        words = f"{s}: factor on the cliff against the chain of {PANELS[chain].n_states} states"
-        parts.append(Part(words, factor_apart(*gaps), 1.5, False))
+    for (mark, cliff), (_, long) in zip(betas(table, "cliff"), betas(table, chain), strict=False):
+        for s, _, (on_cliff, on_chain) in both_centres(table, cliff, long):
+            gaps = [best_of(v, "pg-es") / bests(v, FAST).min(axis=0) for v in (on_cliff, on_chain)]
+            words = f"{mark}{s}: factor on the cliff against the chain of {PANELS[long].n_states}"
+            parts.append(Part(f"{words} states", factor_apart(*gaps), 1.5, False))
     return judge_parts(parts)
 
 
