@@ -56,6 +56,8 @@ def check_balance(
 ) -> Verdict:
     """Draw up the balance of CE at one state, with greedy actions chosen by an adversary.
 
+    One is drawn in one step of five, so that actions become nearly certain in between.
+
     Parameters
     ----------
     factors : sequence of float

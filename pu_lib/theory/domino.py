@@ -138,7 +138,7 @@ def _refuse_hopeless(states: int, chosen: Setting, max_steps: int, solved: int =
     )
     # n_k + 1 doubles at least; the blocks of steps in which PG-SM is counted reach farther
     most = FARTHEST if chosen.kind is SoftmaxWalker else max_steps
-    if retraces and states - 1 + math.log2(solved + 1) > math.log2(most):
+    if retraces and (most + 1) >> (states - 1) <= solved:
         least = f"2^{states} - 1" if solved == 1 else f"{(solved + 1) * 2 ** (states - 1) - 1}"
         raise OutOfReach(
             f"{name} takes at least {least} steps to solve this domino setting (Theorem 6(i), "

@@ -402,7 +402,7 @@ def learn(
         before, now = f, mdp.evaluate(update.policy(f))
         performance.append(mdp._normalised(now.performance))
         if t < n_steps:
-            q = now.q * (-1.0 if t < reversed_steps else 1.0)
+            q = -now.q if t < reversed_steps else now.q
             direction = update.step(f, q, 1.0) - f
             theta = theta + vjp(weight * direction)
     return Learning(np.array(performance), np.array(crossings))
@@ -448,7 +448,7 @@ def fitted_direct(
         now = mdp.evaluate(pi)
         performance.append(mdp._normalised(now.performance))
         if t < n_steps:
-            q = now.q * (-1.0 if t < reversed_steps else 1.0)
+            q = -now.q if t < reversed_steps else now.q
             target = as_update("di").step(pi, q, eta)
             scores = inputs @ np.linalg.lstsq(inputs[live], target[live], rcond=None)[0]
     return Learning(np.array(performance), np.zeros(n_steps, dtype=int))

@@ -10,7 +10,7 @@ from pu_lib.checks import cross_entropy_constant as checks
 from pu_lib.theory import cross_entropy_constant as constant
 from pu_lib.theory.cycles import FOUR_STATES, THREE_STATES
 from pu_lib.theory.deterministic import DeterministicMDP, run_process
-from pu_lib.updates import softmax
+from pu_lib.updates import UPDATES, softmax
 
 
 def test_the_excess_entropy_of_equal_actions() -> None:
@@ -63,6 +63,13 @@ def test_constants_by_hand() -> None:
     assert (known.spread, known.lead, known.policy) == (2.0, 1.0, (0,))
     assert (known.slack, known.window, known.owed) == (1 / 16, 3, 1 / 64)
     assert known.threshold == pytest.approx(2 * math.log(64))
+
+
+def test_where_nothing_ends_the_end_pays_nothing_into_the_spread() -> None:
+    """Two arms that pay 2 and 1 and lead back: B = 1 / (1 - 1/2)."""
+    stay = DeterministicMDP(np.array([[2.0, 1.0]]), np.array([[0, 0]]), np.array([2]), 0.5)
+    known = constant.constants(stay)
+    assert (known.spread, known.lead) == (2.0, pytest.approx(1.0))
 
 
 def test_columns_that_are_no_actions_do_not_count() -> None:
@@ -122,6 +129,21 @@ def test_the_least_bound_of_two_actions_is_that_of_a_fine_grid() -> None:
     least, where = checks._least_bound(2, 0.5)
     assert where == pytest.approx(w[rooms.argmin()])
     assert least == pytest.approx(rooms.min(), abs=1e-4)
+
+
+def test_the_adversary_of_the_balance_draws_in_one_step_of_five(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of two actions every other draw is the one that was greedy before."""
+    ce, chosen = UPDATES["ce"], []
+
+    def step(theta: np.ndarray, q: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        chosen.append(q.argmax(axis=1))
+        return ce.step(theta, q, weight)
+
+    monkeypatch.setattr(checks, "UPDATES", {"ce": SimpleNamespace(step=step)})
+    checks._balance(np.random.default_rng(0), (50, 2), 200, (1.0,), True, 1.0)
+    assert (np.diff(chosen, axis=0) != 0).mean() == pytest.approx(0.1, abs=0.01)
 
 
 def test_the_rooms_of_a_run_by_hand() -> None:

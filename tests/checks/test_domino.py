@@ -76,6 +76,16 @@ def test_with_large_weights_each_state_turns_one_step_after_the_next(update):
         domino(5, update, 10, max_steps=4)
 
 
+@pytest.mark.parametrize("states", [1, 2, 5, 6])
+def test_what_doubles_at_least_is_counted_up_to_the_most_steps(states):
+    """With short steps PG-ES takes 2^h - 1."""
+    least = 2**states - 1
+    assert domino(states, "pg-es", "0.01", max_steps=least) == least
+    for fewer in (least - 1, 0):
+        with pytest.raises(OutOfReach, match=rf"2\^{states} - 1 .*at most {fewer} are counted"):
+            domino(states, "pg-es", "0.01", max_steps=fewer)
+
+
 def test_many_states_that_are_all_walked_share_their_steps():
     assert simulate(41, "ce", 100, max_steps=85)[0] == 41
     with pytest.raises(OutOfReach, match="at least 41 steps with 41 states; at most 40 are walked"):

@@ -65,6 +65,15 @@ def test_fitted_direct_in_a_table_is_direct() -> None:
         pi = UPDATES["di"].step(pi, task.mdp.evaluate(pi).q, 0.1)
 
 
+def test_scores_start_at_zero_or_where_they_are_asked_to() -> None:
+    task = ap.contexts(6)
+    linear, network = task.models(2.0)
+    assert np.all(linear.apply(linear.initial) == 2.0)
+    np.testing.assert_allclose(network.apply(network.initial), 2.0, atol=0.5)
+    for model in (ap.linear(task.features, 3), task.models()[0]):
+        assert np.all(model.apply(model.initial) == 0.0)
+
+
 def test_one_step_of_learning_by_hand() -> None:
     """One context with a constant feature only: the chain rule is the tabular step."""
     task = ap.Task("one", ap.contexts(1).mdp, np.zeros((2, 1)))

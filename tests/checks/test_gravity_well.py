@@ -10,6 +10,7 @@ from pu_lib.checks import gravity_well_escort as escort_checks
 from pu_lib.exact import certified
 from pu_lib.theory import gravity_well as gravity
 from pu_lib.theory import gravity_well_escape as well
+from pu_lib.trajectories import follow
 from pu_lib.updates import PAPER, UPDATES, SoftmaxPolicyGradient, make_update, project_simplex
 
 
@@ -276,6 +277,17 @@ def test_a_lead_that_is_not_certain_does_not_count(monkeypatch: pytest.MonkeyPat
     assert verdict.margin == -np.finfo(float).tiny
 
 
+def test_from_three_halves_on_the_printed_order_is_the_true_one(noted) -> None:
+    """At p = 3/2 both are 7/3, and the next term of the binomial series has p(p - 1)/2 = 3/8."""
+    escort_checks.check_escort_expansion(below=())
+    deep = {
+        row.get("at", "printed"): room
+        for room, row in noted
+        if (row["p"], row["epsilon"], row["delta"]) == (1.5, 1e-16, 1e-96)
+    }
+    assert deep["c"] == deep["printed"] == pytest.approx(10 - 3 / 8)
+
+
 def test_the_easiest_policy_is_one(noted) -> None:
     checks.check_pg_sm_sufficient(n_samples=1000)
     (_, easiest), _ = noted
@@ -295,6 +307,34 @@ def test_a_path_ends_where_the_greedy_action_has_0_99() -> None:
     path = [well.greedy_path("di", [0.5, 0.5], [1.0, 0.0], 0.5, n) for n in (1, 9)]
     assert [each.tolist() for each in path] == [[0.5, 0.75], [0.5, 0.75, 1.0]]
     assert well.greedy_path("di", [0.99, 0.01], [1.0, 0.0], 0.001, 9).tolist() == [0.99]
+    assert well.greedy_path("di", [0.5, 0.5], [1.0, 0.0], 0.98, 9).tolist() == [0.5, 0.99]
+
+
+def test_no_path_is_walked_much_farther_than_it_is_shown(monkeypatch) -> None:
+    walked = []
+
+    def counted(*given):
+        walked.append(given[3])
+        return follow(*given)
+
+    monkeypatch.setattr(well, "follow", counted)
+    assert len(well.greedy_path("di", [0.5, 0.5], [1.0, 0.0], 0.01, 100_000)) == 99
+    assert sum(walked) < 1000
+
+
+def test_direct_steps_out_of_a_well_by_hand() -> None:
+    """From (0, 1, 0), nearly, half of the lead of the best value moves over at each step."""
+    rows = checks.check_escape(("di",), (1.0,)).evidence
+    counts = {row["q"]: row["0.001"] for row in rows}
+    assert counts == {(1.0, 0.9, 0.0): 10, (1.0, 0.5, 0.0): 2, (1.0, 0.8, 0.6): 5}
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 3), (2, 1, 3)])
+def test_a_margin_by_hand(shape: tuple[int, ...]) -> None:
+    """DI, weight 3/10: from (1/5, 3/10, 1/2) to (2/5, 1/5, 2/5)."""
+    pi = np.broadcast_to([0.2, 0.3, 0.5], shape)
+    found = gravity.margin("di", pi, [1.0, 0.0, 0.0], 0.3)
+    np.testing.assert_allclose(found, np.full(shape[:-1], 0.3))
 
 
 def test_much_more_restricted_is_by_a_factor_of_two(noted, monkeypatch) -> None:

@@ -135,6 +135,18 @@ def test_two_steps_that_do_not_cancel_may_both_go_down(monkeypatch: pytest.Monke
     assert verdict.margin == pytest.approx(2.0 - 1e-9)
 
 
+def test_the_better_action_mostly_looks_worse_in_the_gamble_and_better_in_the_other_laws() -> None:
+    for law, mostly in zip(checks.LAWS, (False, True, True), strict=True):
+        first, second = law.outcomes.T
+        assert law.mean[1] > law.mean[0]
+        looks_better, looks_worse = (
+            law.probabilities @ which for which in (second > first, second < first)
+        )
+        assert looks_better + looks_worse == pytest.approx(1.0)
+        assert (looks_better > 0.5) == mostly
+        assert looks_worse > 0
+
+
 @pytest.mark.parametrize(("share", "parts"), [(0.5, 2), (1.0, 1)])
 def test_the_inequality_is_asked_below_the_threshold_only(noted, monkeypatch, share, parts) -> None:
     monkeypatch.setattr(checks, "_least", lambda *_: 1.0)

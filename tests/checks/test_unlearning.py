@@ -13,7 +13,7 @@ from pu_lib.checks import unlearning as checks
 from pu_lib.checks import unlearning_decaying as decaying
 from pu_lib.checks import unlearning_remarks as remarks
 from pu_lib.checks.counting import CONVEX, LINKS, UNIFORM, compare
-from pu_lib.claims import errata
+from pu_lib.claims import errata, recorded
 from pu_lib.exact import Undecided, ball
 from pu_lib.theory import far_counts, travel_times
 from pu_lib.theory import unlearning as un
@@ -408,6 +408,15 @@ def test_a_sentence_of_a_check_names_what_it_was_given():
     words = checks.check_theorem_4_i_softmax(extra=5).summary
     assert "n' minus n + 5" in words
     assert "update = ce" in checks.check_theorem_4_i_softmax(update="ce").summary
+
+
+def test_every_step_there_and_back_is_compared() -> None:
+    """Exact counts say how many there are, and the ledger how many were compared."""
+    steps = sum(
+        n + int(count(n, update, eta, schedule, p=p))
+        for n, eta, update, schedule, p in decaying.RUNS
+    )
+    assert recorded()["lem:comparison"]["summary"].startswith(f"Over {steps} instances ")
 
 
 def test_the_comparison_of_travel_times_fails_for_a_wrong_clock(monkeypatch):
