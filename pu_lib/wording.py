@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
+from unicodedata import lookup
 
 __all__ = ["figures_in", "fill", "lined", "number", "percent", "prose", "words"]
 
@@ -22,6 +23,7 @@ DIGITS = 4
 """How many digits a measured number shows."""
 
 _PLACE = re.compile(r"{([^{}]+)}")
+_LETTERS = re.compile("(?<![A-Za-z])(?:eta|theta|pi|epsilon|delta|kappa|gamma)(?![A-Za-z])")
 _THIN = "\N{NARROW NO-BREAK SPACE}"
 
 
@@ -104,7 +106,7 @@ def words(value: Any) -> str:
     if isinstance(value, str):
         return _labelled(value)
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} = {words(entry)}" for key, entry in value.items())
+        return ", ".join(f"{_heading(str(key))} = {words(entry)}" for key, entry in value.items())
     if isinstance(value, Sequence) or getattr(value, "ndim", 0) > 0:
         return f"({', '.join(words(entry) for entry in value)})"
     return str(value)
@@ -115,6 +117,11 @@ def _labelled(text: str) -> str:
     from pu_lib.updates import UPDATES
 
     return UPDATES[text].label if text in UPDATES else text
+
+
+def _heading(key: str) -> str:
+    """Return what the column of a table is called: letters in place of their names."""
+    return _LETTERS.sub(lambda name: lookup(f"GREEK SMALL LETTER {name[0]}"), key)
 
 
 def figures_in(sentence: str) -> list[str]:
@@ -202,11 +209,11 @@ def lined(rows: Sequence[Mapping[str, Any]]) -> str:
     cells = [row for index, row in enumerate(cells) if row not in cells[:index]]
     same = {key for key in cells[0] if len({row.get(key) for row in cells}) == 1}
     told = [key for key in cells[0] if key in same and key != "margin"]
-    once = ", ".join(f"{key} = {cells[0][key]}" for key in told)
+    once = ", ".join(f"{_heading(key)} = {cells[0][key]}" for key in told)
     keys = [key for key in cells[0] if key not in same]
     if not keys:
         return f"<p>There {prose(once)}.</p>" if once else ""
-    head = "".join(f'<th scope="col">{prose(key)}</th>' for key in keys)
+    head = "".join(f'<th scope="col">{prose(_heading(key))}</th>' for key in keys)
     body = "".join(
         "<tr>" + "".join(f"<td>{prose(row.get(key, ''))}</td>" for key in keys) + "</tr>"
         for row in cells

@@ -88,9 +88,9 @@ def test_a_table_says_once_what_is_the_same_in_every_row() -> None:
     one, other = {"n": 1, "eta": 5, "margin": 0.0}, {"n": 2, "eta": 5, "margin": 0.0}
     table = lined([one, other, other])
     assert table.count("<tr>") == 3  # the head and two rows
-    assert "<p>In every row eta = 5.</p>" in table, "the margin stands above the table"
+    assert "<p>In every row η = 5.</p>" in table, "the margin stands above the table"
     assert "<td>0</td>" not in table
-    assert lined([one]) == "<p>There n = 1, eta = 5.</p>"
+    assert lined([one]) == "<p>There n = 1, η = 5.</p>"
     assert lined([{"margin": 0.0}]) == lined([]) == ""
 
 

@@ -193,8 +193,8 @@ def check_corollary_7(update: str | Update = "mce") -> Verdict:
         tolerance = ROUNDING * max(1.0, float(np.abs(facts.q).max())) / (1.0 - mdp.discount)
         rise = float(np.diff(trajectory.q, axis=0).min())
         room = float((facts.q - trajectory.q).min())
-        worst.add(rise + tolerance, MDP=name, what="no value decreases")
-        worst.add(room + tolerance, MDP=name, what="none exceeds the optimal one")
+        worst.add(rise + tolerance, MDP=name, part="no value decreases")
+        worst.add(room + tolerance, MDP=name, part="none exceeds the optimal one")
         rows.append({"MDP": name, "least change of q": rise, "least q* - q": room})
     return judged(worst, evidence=rows)
 
@@ -233,7 +233,7 @@ def check_uniqueness(update: str | Update = "mce", constant: float = 0.5) -> Ver
     inner = check_lemma_8(update, constant=constant, n_steps=400, several=True)
     if inner.margin is None:
         return inner
-    worst.add(inner.margin, what="MDPs with many optimal policies")
+    worst.add(inner.margin, part="MDPs with many optimal policies")
     return judged(worst)
 
 
@@ -424,15 +424,15 @@ def _note_floors(
     log_floor = -factor * n_actions / (n_actions - 1) * total
     worst.add(
         float((np.log(pi) - np.log(pi[0])).min()) - log_floor + ROUNDING * (1 + total),
-        what="probability",
+        part="probability",
         M=total,
     )
     floor = necessity_floor(pi[0], n_actions, total, factor) * (facts.v[0] - facts.q[0])
     least = scale * floor.max()
     v_gap, q_gap = facts.v[0] - trajectory.v[:, 0], facts.q - trajectory.q
     passed_on = mdp.discount * mdp.transitions[:, :, 0]
-    worst.add(float((v_gap - least).min()) + 1e-11, what="gap of v", M=total)
-    worst.add(float((q_gap - passed_on * least).min()) + 1e-11, what="gap of q", M=total)
+    worst.add(float((v_gap - least).min()) + 1e-11, part="gap of v", M=total)
+    worst.add(float((q_gap - passed_on * least).min()) + 1e-11, part="gap of q", M=total)
 
 
 @check(
@@ -470,10 +470,10 @@ def check_equivalence(dry: str = "uncontested") -> Verdict:
     trajectory = run(mdp, UPDATES["mce"], 600, weighting=weights)
     gaps = (facts.v - trajectory.v).max(axis=1)
     worst, idle = Worst("the room"), int((weights[~mdp.terminal] == 0).sum())
-    worst.add(0.01 - gaps[-1] / gaps[0], what="the share of the gap that is left", idle=idle)
+    worst.add(0.01 - gaps[-1] / gaps[0], part="the share of the gap that is left", idle=idle)
     if settled(trajectory, facts) is not None:
         _, gap, now, ahead = optimality_bounds(mdp, trajectory, facts)
-        worst.add(float(min((now / gap).min(), (ahead / now).min())) - 1 + 1e-9, what="the bound")
+        worst.add(float(min((now / gap).min(), (ahead / now).min())) - 1 + 1e-9, part="the bound")
     return judged(worst)
 
 

@@ -79,10 +79,10 @@ def check_balance(
         for words, weight, room in _balance(
             rng, (n_runs, n_actions), n_steps, factors, after, account
         ):
-            ours.add(min(ROUNDING, room), what=words, actions=n_actions, weight=weight)
+            ours.add(min(ROUNDING, room), part=words, actions=n_actions, weight=weight)
         room, weight = _least_bound(n_actions, rate)
         words = "the bound of the excess entropy"
-        ours.add(min(ROUNDING, room), what=words, actions=n_actions, weight=weight)
+        ours.add(min(ROUNDING, room), part=words, actions=n_actions, weight=weight)
     return judged(ours)
 
 
@@ -205,7 +205,7 @@ def check_excess(
             rooms["the balance"] = float((account * run.start[i] + paid).min())
             where = {"states": len(known.policy), "discount": known.discount, "MDP": i}
             for words, room in rooms.items():
-                ours.add(room, what=words, **where)
+                ours.add(room, part=words, **where)
     return judged(ours)
 
 
@@ -390,9 +390,9 @@ def check_chatter(
         changes = float((np.diff(run.greedy[half, 2]) != 0).mean())
         value = run.values[half]
         fall = float((np.maximum.accumulate(value) - value).max())
-        ours.add(changes - share, what="changes", horizon=horizon)
-        ours.add((30.0 / horizon**power - fall) * horizon / 30.0, what="falls", horizon=horizon)
+        ours.add(changes - share, part="changes", horizon=horizon)
+        ours.add((30.0 / horizon**power - fall) * horizon / 30.0, part="falls", horizon=horizon)
         shown.append({"horizon": horizon, "share of changes": changes, "largest fall": fall})
     mixed = float(excess_entropy(run.theta[2], np.array(1.0)))
-    ours.add(mixed - 0.1, what="mixture", horizon=n_steps)
+    ours.add(mixed - 0.1, part="mixture", horizon=n_steps)
     return judged(ours, evidence=shown)

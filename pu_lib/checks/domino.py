@@ -502,11 +502,11 @@ def check_lemma_13_constants(
             where = {"eta": eta, "n": n}
             ratio = _slope_through_z(y, eta, eps, 2 * grow) / slope
             as_printed = _slope_through_z(y, eta, eps, 2 * grow / eta) / slope
-            ours.add(1e-9 - abs(ratio - 1), what="equation for z", **where)
+            ours.add(1e-9 - abs(ratio - 1), part="equation for z", **where)
             printed.add(1e-9 - abs(as_printed - 1), **where)
             inner = (1 + 2 * eta) ** (1 - eps) + 2 * math.exp(sign * 2 * eta) / (eta * eps) * n
             bound = inner ** (1 / (1 - eps)) / (2 * eta)
-            ours.add(math.log(bound / y), what="log(bound / X_n)", **where)
+            ours.add(math.log(bound / y), part="log(bound / X_n)", **where)
     return judged(ours, printed)
 
 

@@ -225,10 +225,10 @@ def check_pg_es(
         beside = int(sum(np.count_nonzero(run.losing()) for run in others))
         for seed, run in enumerate(runs):
             where = {"network": seed, "eta": eta}
-            worst.add(run.performance[-1] - 0.9, what="it learns", **where)
-            worst.add(lost[seed] - 1, what="some steps lose", **where)
-            worst.add(at_zero[seed] - lost[seed], what="all of them cross zero", **where)
-        worst.add(0 - beside, what="softmax loses nowhere", eta=eta)
+            worst.add(run.performance[-1] - 0.9, part="it learns", **where)
+            worst.add(lost[seed] - 1, part="some steps lose", **where)
+            worst.add(at_zero[seed] - lost[seed], part="all of them cross zero", **where)
+        worst.add(0 - beside, part="softmax loses nowhere", eta=eta)
         rows.append(
             {
                 "eta": eta,
@@ -275,11 +275,11 @@ def check_escort_scale(level: float = 0.86, softmax_stops: bool = False) -> Verd
     rng, worst = np.random.default_rng(3), Worst("the room")
     f = rng.normal(size=(100, 4))
     policy = softmax if softmax_stops else escort
-    worst.add(1e-12 - np.abs(policy(10 * f) - policy(f)).max(), what="scale")
+    worst.add(1e-12 - np.abs(policy(10 * f) - policy(f)).max(), part="scale")
     best = best_linear(contexts(), escort=not softmax_stops)
-    worst.add(0.005 - abs(best - level), what="best linear escort policy", performance=best)
+    worst.add(0.005 - abs(best - level), part="best linear escort policy", performance=best)
     sharp = best_linear(contexts(), escort=False, restarts=3)
-    worst.add(sharp - 0.999, what="best linear softmax policy", performance=sharp)
+    worst.add(sharp - 0.999, part="best linear softmax policy", performance=sharp)
     return judged(worst)
 
 
@@ -319,15 +319,15 @@ def check_sparsemax(update: str | Update = SPARSEMAX, n_paths: int = 150) -> Ver
     for _ in range(200):
         z = rng.normal(size=5)
         true, off = jacobian(sparsemax)(z), project_simplex(z) == 0.0
-        worst.add(1e-12 - np.abs(true - sparsemax_jacobian(z)).max(), what="closed form")
-        worst.add(0.0 - np.abs(true[:, off]).max(initial=0.0), what="no gradient off the support")
+        worst.add(1e-12 - np.abs(true - sparsemax_jacobian(z)).max(), part="closed form")
+        worst.add(0.0 - np.abs(true[:, off]).max(initial=0.0), part="no gradient off the support")
     counts = np.array([_returns(as_update(update), rng) for _ in range(n_paths)]).sum(axis=0)
-    worst.add(0.0 - counts[0], what="returns", returns=int(counts[0]), at_zero=int(counts[1]))
-    worst.add(float(counts[1]) - 1, what="some are at zero")
+    worst.add(0.0 - counts[0], part="returns", returns=int(counts[0]), at_zero=int(counts[1]))
+    worst.add(float(counts[1]) - 1, part="some are at zero")
     wall: Rationals = [Fraction(1), Fraction(0)]
     for q, moves in (([Fraction(0), Fraction(1)], True), ([Fraction(1), Fraction(0)], False)):
         moved = exact_step("di", wall, q, Fraction(1, 10)) != wall
-        worst.add(float(moved == moves) - 1, what="di at the wall", q=[int(x) for x in q])
+        worst.add(float(moved == moves) - 1, part="di at the wall", q=[int(x) for x in q])
     return judged(worst)
 
 
@@ -379,15 +379,15 @@ def check_projection_gradient(
         central = (project_simplex(z + nudge) - project_simplex(z - nudge)).T / (2 * h)
         claimed, traced = formula(z), jacobian(sparsemax)(z)
         error = max(np.abs(claimed - central).max(), np.abs(claimed - traced).max())
-        worst.add(1e-8 - error, actions=len(z), what="closed form")
+        worst.add(1e-8 - error, actions=len(z), part="closed form")
         off = (project_simplex(z) == 0.0) | everywhere
         worst.add(
             0.0 - np.abs(claimed[:, off]).max(initial=0.0),
             actions=len(z),
-            what="vanishes off the support",
+            part="vanishes off the support",
         )
         lost += int(off.sum())
-    worst.add(lost - 1, actions=lost, what="some are off the support")
+    worst.add(lost - 1, actions=lost, part="some are off the support")
     return judged(worst, figures={"points": n})
 
 
@@ -429,7 +429,7 @@ def check_sparsemax_projection(
     rng, ours = np.random.default_rng(9), Worst("the room")
     wall: Rationals = [Fraction(1), Fraction(0)]
     back = exact_step(update, wall, [Fraction(0), Fraction(1)], Fraction(1, 10))
-    ours.add(-float(wall[0] - exact_projection(back)[0]), what="no way back from the wall")
+    ours.add(-float(wall[0] - exact_projection(back)[0]), part="no way back from the wall")
     for i in range(n_paths):
         direct = scores = exact_projection([fmpq(int(x), 20) for x in rng.integers(0, 21, 4)])
         for _ in range(30):
@@ -438,7 +438,7 @@ def check_sparsemax_projection(
             scores = [x + value / 5 for x, value in zip(scores, q, strict=True)]
             scores = exact_projection(scores) if put_back else scores
         pairs = zip(exact_projection(scores), direct, strict=True)
-        ours.add(-float(max(abs(x - y) for x, y in pairs)), what="put back, it is DI", path=i)
+        ours.add(-float(max(abs(x - y) for x, y in pairs)), part="put back, it is DI", path=i)
     z = rng.normal(size=(200, 4))
     printed = Worst("the distance of the policy from the projection of its scores, minus 1e-12,")
     printed.add(float(np.abs(policy(z) - project_simplex(z)).max()) - 1e-12, points=len(z))

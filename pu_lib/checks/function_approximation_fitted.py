@@ -99,11 +99,11 @@ def check_stall(place: Place = "after", end: float | None = None, n_steps: int =
         run = fitted_run(task, ladder(eta, 1.0, n_steps), place)
         last, floor = float(run.performance[-1]), float(run.bounds[-1])
         rows.append({"eta": eta, "performance": last, "gap": run.gaps[-1], "bound": floor})
-        worst.add(0.797 - last, eta=eta, what="stops at 0.797 at the most")
-        worst.add(last - 0.775, eta=eta, what="comes to 0.775")
-        worst.add(floor - float(run.gaps[0]), eta=eta, what="the bound exceeds the first gap")
+        worst.add(0.797 - last, eta=eta, part="stops at 0.797 at the most")
+        worst.add(last - 0.775, eta=eta, part="comes to 0.775")
+        worst.add(floor - float(run.gaps[0]), eta=eta, part="the bound exceeds the first gap")
         if eta >= 50.0:
-            worst.add(1e-9 - abs(last - end), eta=eta, what="ends at the projected fit")
+            worst.add(1e-9 - abs(last - end), eta=eta, part="ends at the projected fit")
     return judged(worst, evidence=rows)
 
 
@@ -140,11 +140,11 @@ def check_di(
     for task in (contexts(), corridor()):
         run = fitted_run(task, etas, place, None, reversed_steps)
         table = fitted_run(task, etas, "before", np.eye(task.mdp.n_states), reversed_steps)
-        ours.add(1e-9 - np.max(table.errors), task=task.name, what="a table is fitted exactly")
+        ours.add(1e-9 - np.max(table.errors), task=task.name, part="a table is fitted exactly")
         room = float(np.min(run.bounds - run.gaps)) + ROUNDING
-        ours.add(room, task=task.name, what="within the bound")
+        ours.add(room, task=task.name, part="within the bound")
         short = 1.0 - float(run.performance[-1])
-        ours.add(1e-3 - short, task=task.name, what="arrives")
+        ours.add(1e-3 - short, task=task.name, part="arrives")
         printed.add(short - 1e-3, task=task.name)
         rows.append(
             {

@@ -305,7 +305,7 @@ def check_linear(softmax_too: bool = False, by_error: bool = False, n: int = 16)
         if softmax_too and not arrives:
             probability = max(natural, plain)
         worst.add((probability - 0.5) * (1 if arrives else -1), bandit=i, arrives=arrives)
-    worst.add(apart - 0.5, what="bandits on which the two end apart, minus 1/2")
+    worst.add(apart - 0.5, part="bandits on which the two end apart, minus 1/2")
     return judged(worst)
 
 

@@ -53,13 +53,13 @@ def check_ladder(slow: tuple[str, ...] = (SLOW,), steady: tuple[str, ...] | None
             }
         )
         if name in slow:
-            worst.add(factor[-1] - 8.0, update=name, what="four times the copies, 8 times the time")
+            worst.add(factor[-1] - 8.0, update=name, part="four times the copies, 8 times the time")
             ratios = waits[1:] / waits[:-1]
-            worst.add(float(np.min(np.diff(ratios))), update=name, what="waits grow ever faster")
+            worst.add(float(np.min(np.diff(ratios))), update=name, part="waits grow ever faster")
         else:
-            worst.add(4.1 - float(np.max(factor)), update=name, what="no more than the copies")
+            worst.add(4.1 - float(np.max(factor)), update=name, part="no more than the copies")
         if name in steady:
-            worst.add(4.5 - float(np.max(waits)), update=name, what="four steps a rung at most")
+            worst.add(4.5 - float(np.max(waits)), update=name, part="four steps a rung at most")
     return judged(worst, evidence=rows)
 
 
@@ -99,11 +99,11 @@ def check_committal(
             {"update": label_of(name), "exponent": exponent, "never the other": round(stays, 6)}
         )
         if name in fast:
-            worst.add(min(exponent, 1e3) - 10.0, update=name, what="exponent above 10")
-            worst.add(stays - 0.1, update=name, what="stays for ever with probability 0.1")
+            worst.add(min(exponent, 1e3) - 10.0, update=name, part="exponent above 10")
+            worst.add(stays - 0.1, update=name, part="stays for ever with probability 0.1")
         if name in slow:
-            worst.add(0.05 - abs(exponent - 1.0), update=name, what="exponent 1")
-            worst.add(0.01 - stays, update=name, what="does not stay")
+            worst.add(0.05 - abs(exponent - 1.0), update=name, part="exponent 1")
+            worst.add(0.01 - stays, update=name, part="does not stay")
     return judged(worst, evidence=rows)
 
 
@@ -174,7 +174,7 @@ def check_any_rate(natural: bool = False, n_steps: int = 10_000, n_runs: int = 1
         shares.append(float(np.mean(softmax(theta)[:, 3] > 0.9)))
         rows.append({"rate": eta, "early": shares[0], "at the end": shares[1]})
         leave = shares[1] - shares[0] - 0.04
-        worst.add(max(shares[1] - 0.95, leave), eta=eta, what="at the best arm, or still coming")
+        worst.add(max(shares[1] - 0.95, leave), eta=eta, part="at the best arm, or still coming")
     return judged(worst, evidence=rows)
 
 

@@ -240,11 +240,11 @@ def check_worst_decrease(
         d_3, d_many = three * worst_drop_three(w), many * worst_drop_any(w)
         found = {k: search_drop(update, k, w, rounds=250).value for k in (3, 5)}
         crowd = _crowd(update, w)
-        worst.add(1e-4 - abs(found[3] / d_3 - 1), weight=w, what="three actions reach D_3")
-        worst.add(1 - found[3] / d_3 + 1e-9, weight=w, what="three actions stay below D_3")
-        worst.add(found[5] / d_3 - 1 + 1e-4, weight=w, what="five actions reach D_3")
-        worst.add(1 - max(found[5], crowd) / d_many, weight=w, what="all stay below D_infinity")
-        worst.add(5e-3 - (1 - crowd / d_many), weight=w, what="many actions approach D_infinity")
+        worst.add(1e-4 - abs(found[3] / d_3 - 1), weight=w, part="three actions reach D_3")
+        worst.add(1 - found[3] / d_3 + 1e-9, weight=w, part="three actions stay below D_3")
+        worst.add(found[5] / d_3 - 1 + 1e-4, weight=w, part="five actions reach D_3")
+        worst.add(1 - max(found[5], crowd) / d_many, weight=w, part="all stay below D_infinity")
+        worst.add(5e-3 - (1 - crowd / d_many), weight=w, part="many actions approach D_infinity")
         rows.append(
             {
                 "weight": w,
@@ -291,10 +291,10 @@ def check_worst_values(factor: float = 1.0) -> Verdict:
     pi, new = softmax(theta), softmax(as_update("ce").step(theta, greedy_q, 2.0))
     claimed, best = factor * mass_gained(pi, new, greedy_q), greedy_mask(greedy_q)
     reached = -step_advantage(pi, new, np.where(best | (new <= pi), 1.0, 0.0))
-    worst.add(ROUNDING - float(np.abs(reached - claimed).max()), what="reached")
+    worst.add(ROUNDING - float(np.abs(reached - claimed).max()), part="reached")
     for _ in range(50):
         q = np.where(best, 1.0, rng.random((200, 4)))
-        worst.add(float((claimed + step_advantage(pi, new, q)).min()) + ROUNDING, what="a bound")
+        worst.add(float((claimed + step_advantage(pi, new, q)).min()) + ROUNDING, part="a bound")
     return judged(worst)
 
 
@@ -444,9 +444,9 @@ def check_equal_penalty(update: str | Update = "mce", n: int = 2000) -> Verdict:
         moved = chosen.step(theta, q, weight)
         others = ~greedy_mask(q)
         change = (moved - theta)[others]
-        worst.add(1e-11 * (1 + weight) - np.ptp(change), what="odds", weight=weight)
+        worst.add(1e-11 * (1 + weight) - np.ptp(change), part="odds", weight=weight)
         gain = (chosen.policy(moved) - chosen.policy(theta))[others].max()
-        worst.add(1e-15 - gain, what="probability", weight=weight)
+        worst.add(1e-15 - gain, part="probability", weight=weight)
     return judged(worst)
 
 
@@ -477,8 +477,8 @@ def check_advantage(update: str | Update = "mce", n: int = 2000) -> Verdict:
         pi, new = softmax(theta), softmax(chosen.step(theta, q, weight))
         others = ~greedy_mask(q)
         terms = ((new - pi) * (q - q.max()))[others]
-        worst.add(1e-14 - abs((new - pi) @ q - terms.sum()), what="the sum", weight=weight)
-        worst.add(terms.min() + 1e-14, what="each term", weight=weight)
+        worst.add(1e-14 - abs((new - pi) @ q - terms.sum()), part="the sum", weight=weight)
+        worst.add(terms.min() + 1e-14, part="each term", weight=weight)
     return judged(worst)
 
 

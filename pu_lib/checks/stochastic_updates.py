@@ -207,13 +207,13 @@ def check_biased(
         allowed = runs.interval()[-1].max() + 5 * power_schedule()(n_steps)
         error = float(np.abs(runs.mean[-1] - target).max())
         averaged = float(critic.mean[-1, best])
-        worst.add(size - 1e-9, law=label, what="exact bias of a step")
+        worst.add(size - 1e-9, law=label, part="exact bias of a step")
         worst.add(
-            allowed - error, law=label, what="what is allowed, minus the distance to the limit"
+            allowed - error, law=label, part="what is allowed, minus the distance to the limit"
         )
-        worst.add(1 - float(target[best]), law=label, what="1 minus the limit at the best action")
+        worst.add(1 - float(target[best]), law=label, part="1 minus the limit at the best action")
         worst.add(
-            averaged - 0.95, law=label, what="the best action with averaged values, minus 0.95"
+            averaged - 0.95, law=label, part="the best action with averaged values, minus 0.95"
         )
         rows.append(
             {
@@ -292,17 +292,17 @@ def check_di(schedule: Schedule = SLOWLY, n_steps: int = 4000, inside: float = 5
     ours, printed = Worst("room"), Worst("1e-14 minus the bias")
     for _ in range(200):
         size = float(np.abs(bias(update, rng.dirichlet(np.full(3, inside)), THREE, 0.05)).max())
-        ours.add(1e-14 - size, what="1e-14 minus the bias inside")
+        ours.add(1e-14 - size, part="1e-14 minus the bias inside")
     for point in ([0.34, 0.33, 0.33], [0.05, 0.05, 0.9], [0.0, 0.05, 0.95]):
         seen, half = measured_bias(update, point, THREE, 0.2, 100_000, rng)
         apart = np.abs(seen - bias(update, point, THREE, 0.2))
-        ours.add(float((half - apart).min()) + 1e-12, what=f"interval of the bias at {point}")
+        ours.add(float((half - apart).min()) + 1e-12, part=f"interval of the bias at {point}")
     outside = float(np.abs(bias(update, [0.0, 0.05, 0.95], THREE, 0.2)).max())
-    ours.add(outside - 1e-3, what="the bias at the boundary, minus 1e-3")
+    ours.add(outside - 1e-3, part="the bias at the boundary, minus 1e-3")
     for law in (GAMBLE, THREE):
         last = sample_runs(update, law, schedule, n_steps).policies[-1]
         least = float(last[:, np.argmax(law.mean)].min())
-        ours.add(least - 0.9, what="the best action in the worst of 100 runs, minus 0.9")
+        ours.add(least - 0.9, part="the best action in the worst of 100 runs, minus 0.9")
     near = [0.05, 0.05, 0.9]
     size = float(np.abs(bias(update, near, THREE, 0.2)).max())
     printed.add(1e-14 - size, policy=str(near), weight=0.2)
@@ -399,12 +399,12 @@ def check_constant_escort(
         for share in shares:
             first, where = share * limit, {"law": i + 1, "share": share, "weight": share * limit}
             least = _least(chosen, law, first, n_steps)
-            worst.add(least - 0.9, **where, what="the better action in the worst run, minus 0.9")
+            worst.add(least - 0.9, **where, part="the better action in the worst run, minus 0.9")
             if share < 1:
                 k = first * np.linspace(0.02, 1.0, 25)[:, np.newaxis]
                 floor = slope * k * escort_growth(law, first, 0.0) / first
                 room = float((escort_growth(law, k, second) - floor).min())
-                worst.add(room + 1e-15, **where, what="the mean logarithm, minus its lower bound")
+                worst.add(room + 1e-15, **where, part="the mean logarithm, minus its lower bound")
     return judged(worst)
 
 

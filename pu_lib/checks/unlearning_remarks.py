@@ -56,18 +56,18 @@ def check_cause(
         for _ in range(50):
             theta, q = update.parameters(rng.dirichlet([2.0, 2.0])), rng.normal(size=2)
             both = sum(update.step(theta, sign * q) - theta for sign in (1, -1))
-            ours.add(1e-12 - float(np.abs(both).max()), what=f"{update.name}: steps for q and -q")
+            ours.add(1e-12 - float(np.abs(both).max()), part=f"{update.name}: steps for q and -q")
     for name, density in (LINKS | UNIFORM if links is None else links).items():
         # the uniform density is one up to |x| = 2 only
         for eta in ("1/64",) if name in UNIFORM else ("0.1", "1"):
-            ours.add(linked_count(20, eta, density) - 20, what=f"{name}: n' - 20", eta=eta)
+            ours.add(linked_count(20, eta, density) - 20, part=f"{name}: n' - 20", eta=eta)
     for update in map(as_update, asymmetric):
         for eta in ("0.1", "1", "5"):
-            ours.add(99 - count(100, update, eta), what=f"{update.name}: n - 1 - n'", eta=eta)
+            ours.add(99 - count(100, update, eta), part=f"{update.name}: n - 1 - n'", eta=eta)
     for name, density in growing.items():
-        printed.add(linked_count(20, "1", density) - 20, what=name, eta="1", n=20)
+        printed.add(linked_count(20, "1", density) - 20, part=name, eta="1", n=20)
     for p in exponents:
-        printed.add(count(100, "pg-es", "1", p=p) - 100, what=f"PG-ES, p = {p}", eta="1", n=100)
+        printed.add(count(100, "pg-es", "1", p=p) - 100, part=f"PG-ES, p = {p}", eta="1", n=100)
     return judged(ours, printed if printed.count else None)
 
 
@@ -133,10 +133,10 @@ def check_escort_threshold(
         grid = np.linspace(first, 1.0, 200)
         values = np.array([bounds.escort_components(x, p) for x in grid])
         falls, rises = -np.diff(values[:, 0]), np.diff(values[:, 1])
-        worst.add(float(falls.min()), p=p, what="first component, above")
-        worst.add(float(rises.min()), p=p, what="second component, above")
+        worst.add(float(falls.min()), p=p, part="first component, above")
+        worst.add(float(rises.min()), p=p, part="second component, above")
         below = [bounds.escort_components(first - k * step, p)[1] for k in (1, 0)]
-        worst.add(below[0] - below[1], p=p, what="second component, below")
+        worst.add(below[0] - below[1], p=p, part="second component, below")
     return judged(worst)
 
 
@@ -217,7 +217,7 @@ def check_slower(
         pairs = zip(ns, counts(ns, slower, eta), counts(ns, faster, eta), strict=True)
         for n, long, short in pairs:
             where = {"eta": eta, "n": n, "n' of the slower": long, "of the faster": short}
-            worst.add(long - short, what="difference of the counts", **where)
+            worst.add(long - short, part="difference of the counts", **where)
             room = bounds.bound_ce_sharp(n, float(eta)) - long
-            worst.add(room, what="2 + log(1 + 2 eta (n - 1))/eta less the count", **where)
+            worst.add(room, part="2 + log(1 + 2 eta (n - 1))/eta less the count", **where)
     return judged(worst)

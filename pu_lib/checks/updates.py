@@ -576,13 +576,13 @@ def check_huge_steps(direct: float = 1.0, leftover: float = 1.0, p: float = 2.0)
     for share, sign in ((1 + 1e-9, 1), (1 - 1e-6, -1)):
         kept = np.where(greedy, as_update("di").step(pi, q, share * first), 0.0).sum(axis=-1)
         room = sign * (kept - 1) + (ROUNDING if sign > 0 else -1e-13)
-        worst.add(room.min(), what=f"di, {share:.9g} times its weight")
+        worst.add(room.min(), part=f"di, {share:.9g} times its weight")
     for name in ("ce", "mce"):
         update, w = as_update(name), 10.0 ** np.linspace(-3, 2, len(pi))
         new = update.policy(update.step(update.parameters(pi), q, w))
         bound = leftover * cross_entropy_leftover(name, pi, q, w)
         # relative: what is left is often far below one
-        worst.add((np.log(bound) - np.log(new) + 1e-9).min(), what=f"{name}: bound of what is left")
+        worst.add((np.log(bound) - np.log(new) + 1e-9).min(), part=f"{name}: bound of what is left")
     for chosen, limit in (
         (as_update("pg-sm"), as_update("pg-sm")),
         (as_update("pg-es"), make_update("pg-es", p=p)),
@@ -591,5 +591,5 @@ def check_huge_steps(direct: float = 1.0, leftover: float = 1.0, p: float = 2.0)
         # two actions that nearly tie need a larger weight: leave the closest out
         clear = np.diff(np.sort(pi * advantage(pi, q)), axis=-1)[:, -1] > 1e-4
         error = (new - large_weight_limit(limit, pi, q))[clear]
-        worst.add(_below(error, 1e-6), what=f"{chosen.name}: limit")
+        worst.add(_below(error, 1e-6), part=f"{chosen.name}: limit")
     return judged(worst)

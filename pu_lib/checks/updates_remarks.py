@@ -89,10 +89,10 @@ def check_wall(update: str | Update = "di", share: float = 0.5, n_steps: int = 8
         start = chosen.parameters(rng.dirichlet(np.ones(k)))
         end = follow(chosen, q, w, n_steps, start)[-1]
         further = np.abs(chosen.step(end, q, w) - end).max()
-        worst.add(ROUNDING - further, what="no further forward", actions=k, weight=w)
+        worst.add(ROUNDING - further, part="no further forward", actions=k, weight=w)
         back = 1.0 - chosen.policy(chosen.step(end, -q, w))[-1]
         least = min(1.0, share * w * np.ptp(q))
-        worst.add(back - least + ROUNDING, what="free to go back", actions=k, weight=w)
+        worst.add(back - least + ROUNDING, part="free to go back", actions=k, weight=w)
     return judged(worst)
 
 

@@ -420,9 +420,9 @@ def check_cost(
             per_action = found["operations"] / size
             worst.add(most - per_action, update=name, actions=size)
             alike = (found["tied actions"] == "alike") != (name in choosing)
-            worst.add(0.0 if alike else -1.0, update=name, actions=size, what="ties")
+            worst.add(0.0 if alike else -1.0, update=name, actions=size, part="ties")
             sees = (found["sees"] == "all values") != (name in blinkered)
-            worst.add(0.0 if sees else -1.0, update=name, actions=size, what="values")
+            worst.add(0.0 if sees else -1.0, update=name, actions=size, part="values")
         if update.kernel is not None:
             shown.append(found)
     return judged(worst, evidence=shown)

@@ -184,11 +184,11 @@ def test_excess_entropy_and_the_start_pay_for_what_is_owed(
     monkeypatch.setattr(checks, "_runs", lambda *_: [run])
     monkeypatch.setattr(checks, "_rooms", lambda *_: {"a step": 7.0})
     checks.check_excess(account=account)
-    assert [(margin, row["what"]) for margin, row in noted] == [
+    assert [(margin, row["part"]) for margin, row in noted] == [
         (7.0, "a step"),
         (room, "the balance"),
     ]
-    assert noted[0][1] == {"what": "a step", "states": 2, "discount": 0.5, "MDP": 0}
+    assert noted[0][1] == {"part": "a step", "states": 2, "discount": 0.5, "MDP": 0}
 
 
 FALLS = {
@@ -235,7 +235,7 @@ def test_chatter_is_measured_in_the_second_half_of_each_horizon(
     monkeypatch.setattr(checks, "chatter", lambda _: (None, None, None))
     monkeypatch.setattr(checks, "run_process", lambda *_: run)
     checks.check_chatter(n_steps=5000)
-    rooms = {(row["what"], row["horizon"]): room for room, row in noted}
+    rooms = {(row["part"], row["horizon"]): room for room, row in noted}
     for horizon in (10, 100, 1000, 5000):
         changes = np.mean(
             [greedy[i, 2] != greedy[i + 1, 2] for i in range(horizon // 2, horizon - 1)]

@@ -252,7 +252,7 @@ def test_the_bound_of_ce_is_asked_from_one_state_on(noted):
 
 def test_the_bound_after_the_constants_of_lemma_13_by_hand(noted):
     checks.check_lemma_13_constants()
-    found = {(row["eta"], row["n"], row.get("what")): margin for margin, row in noted}
+    found = {(row["eta"], row["n"], row.get("part")): margin for margin, row in noted}
     for eta, n in ((1.0, 8), (0.5, 100)):
         eps, largest = 1 / math.log(n), do.worst_sequence(n, eta)[n]
         power = (1 + 2 * eta) ** (1 - eps) + 2 * math.exp(2 * eta) * n / (eta * eps)

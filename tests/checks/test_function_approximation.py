@@ -284,7 +284,7 @@ def weighed(monkeypatch):
 def test_where_a_fit_stalls_is_measured_at_constant_weights(weighed, noted):
     assert fitted_checks.check_stall(n_steps=3).status is Status.FALSE
     assert weighed == [[eta] * 3 for eta in (0.5, 5.0, 50.0, 500.0)]
-    rooms = {(row["eta"], row["what"]): margin for margin, row in noted}
+    rooms = {(row["eta"], row["part"]): margin for margin, row in noted}
     for eta in (0.5, 5.0, 50.0, 500.0):
         assert rooms[eta, "stops at 0.797 at the most"] == pytest.approx(0.017)
         assert rooms[eta, "comes to 0.775"] == pytest.approx(0.005)
@@ -318,7 +318,7 @@ def test_actions_that_return_and_those_at_zero_are_counted_over_all_paths(noted,
     monkeypatch.setattr(checks, "_returns", lambda *_: (2, 5))
     monkeypatch.setattr(checks, "jacobian", lambda _: checks.sparsemax_jacobian)
     checks.check_sparsemax(n_paths=3)
-    rows = {row.pop("what"): (room, row) for room, row in noted}
+    rows = {row.pop("part"): (room, row) for room, row in noted}
     assert rows["returns"] == (-6.0, {"returns": 6, "at_zero": 15})
     assert rows["some are at zero"] == (14.0, {})
     assert rows["di at the wall"] == (0.0, {"q": [1, 0]})

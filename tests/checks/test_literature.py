@@ -240,7 +240,7 @@ def test_an_exponent_of_one_is_missed_on_either_side(exponent, room, noted, monk
     monkeypatch.setattr(measured, "_exponent", lambda _: exponent)
     monkeypatch.setattr(measured.lit, "committed", lambda *_: np.array([0.5]))
     measured.check_committal(fast=(), slow=("pg-sm",))
-    rooms = {row["what"]: margin for margin, row in noted}
+    rooms = {row["part"]: margin for margin, row in noted}
     assert rooms["exponent 1"] == pytest.approx(room)
     assert rooms["does not stay"] == pytest.approx(0.01 - 0.5)
 

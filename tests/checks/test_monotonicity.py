@@ -234,7 +234,7 @@ def test_a_sum_that_lacks_a_term_is_seen_in_either_direction(noted, monkeypatch,
 
     monkeypatch.setattr(checks, "greedy_mask", two)
     checks.check_advantage(update, n=40)
-    sums = [margin for margin, row in noted if row["what"] == "the sum"]
+    sums = [margin for margin, row in noted if row["part"] == "the sum"]
     assert sum(margin < 0 for margin in sums) > 20
 
 
@@ -294,7 +294,7 @@ def test_actions_that_lose_unequally_have_no_room_from_three_actions_on(noted):
     assert rooms == pytest.approx([-1e-3 * x for x in unequal], abs=1e-12)
     # of two to six actions one in five has only one suboptimal action
     assert 0.6 < np.mean(unequal) < 0.95
-    assert {row["what"] for _, row in noted[1::2]} == {"probability"}
+    assert {row["part"] for _, row in noted[1::2]} == {"probability"}
     assert all(room < 0.0 for room, _ in noted[1::2])
 
 

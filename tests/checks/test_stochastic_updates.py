@@ -160,7 +160,7 @@ def test_the_inequality_is_asked_below_the_threshold_only(noted, monkeypatch, sh
 def test_what_a_limit_lacks_at_the_best_action_is_noted(noted) -> None:
     limits = {2: np.array([0.75, 0.25]), 3: np.array([0.5, 0.3, 0.2])}
     checks.check_biased(limit=lambda law: limits[len(law)], n_steps=2)
-    lacking = [(m, row["law"]) for m, row in noted if row["what"].startswith("1 minus the limit")]
+    lacking = [(m, row["law"]) for m, row in noted if row["part"].startswith("1 minus the limit")]
     best = limits[3][int(np.argmax(st.THREE.mean))]
     assert lacking == [(0.75, "two actions"), (pytest.approx(1.0 - best), "three actions")]
 

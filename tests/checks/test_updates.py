@@ -79,7 +79,7 @@ def test_a_weight_just_too_small_for_di_leaves_half_of_what_it_lacks(noted, monk
     arms = np.array([[0.5, 0.5]]), np.array([[1.0, 0.0]])
     monkeypatch.setattr(checks, "_states_with_a_gap", lambda *_: arms)
     checks.check_huge_steps()
-    rooms = [room for room, row in noted if row["what"].startswith("di")]
+    rooms = [room for room, row in noted if row["part"].startswith("di")]
     assert rooms == pytest.approx([checks.ROUNDING, 0.5e-6 - 1e-13])
 
 
