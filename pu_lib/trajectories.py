@@ -314,7 +314,7 @@ def follow(
             f"q: expected the values of {steps} steps, got shape {values.shape}; for a batch of "
             "states give theta0 as many axes."
         )
-    sound = bool((rates >= 0.0).all() and (rates < np.inf).all())
+    sound = bool((rates >= 0.0).all())
     path = [theta]
     with np.errstate(over="ignore", invalid="ignore"):  # a step refuses what is not finite
         for t, rate in enumerate(rates):

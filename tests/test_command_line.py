@@ -217,11 +217,10 @@ def test_claims_are_printed_as_a_table_with_margins(
     two_claims: tuple[Claim, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["claims"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split() for line in lines] == [
-        ["claim", "number", "status", "margin", "seconds"],
-        ["tried", "TRIED", "holds", "0.25", "0.0"],
-        ["later", "LATER", "pending", "0.0"],
+    assert capsys.readouterr().out.splitlines() == [
+        "claim  number  status   margin  seconds",
+        "tried  TRIED   holds    0.25    0.0",
+        "later  LATER   pending          0.0",
     ]
 
 

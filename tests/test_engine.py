@@ -5,11 +5,13 @@ does the same when it is compiled is for `tests/test_kernels.py` and
 `tests/empirical/test_jekyll_hyde.py`.
 """
 
+import ctypes
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
+import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -350,6 +352,20 @@ def test_a_step_looks_one_action_ahead():
     assert exact._look_ahead(rewards, np.array([-1, 0]), 0.5, np.array([6.0]), q, 2) == (1, 1.0)
 
 
+def test_a_policy_is_not_lost_to_a_large_parameter_whichever_it_is():
+    for theta in np.eye(3) * 800.0:
+        pi = np.empty(3)
+        exact._softmax(theta, pi, 3)
+        assert pi.tolist() == (theta / 800.0).tolist()
+
+
+def test_a_state_that_leads_to_itself_is_worth_a_geometric_series():
+    """The one state pays 1 and goes on, or pays 0 and ends: v = (1 + v / 2) / 2."""
+    pi, matrix, v = np.array([[0.5, 0.5]]), np.empty((1, 1)), np.empty(1)
+    exact._system(np.array([[1.0, 0.0]]), np.array([[0, -1]]), np.array([2]), 0.5, pi, matrix, v)
+    assert (matrix.item(), v.item()) == (0.75, 0.5)
+
+
 def test_a_process_of_two_states_by_hand(monkeypatch):
     """State 0 leads to state 1 or ends with 1; state 1 ends with 0 or 2, and has two actions."""
     rewards = np.array([[0.0, 1.0, 1.0], [0.0, 2.0, 5.0]])
@@ -445,3 +461,117 @@ def test_a_stamp_and_a_name_of_its_own_go_to_each_file():
     names = {kept._data_name(1), kept._data_name(1)}
     assert len(names) == 2
     assert all(name.startswith("double-") and name.endswith(".nbc") for name in names)
+
+
+# What names a kernel
+
+
+SCALE, TABLE, ERF = 1.0, np.zeros(5000), ctypes.CDLL(None).abs
+
+
+def inner(x):
+    return SCALE * x
+
+
+def outer(x):
+    return inner(x)
+
+
+def kernel(theta, pi, q, best, weight, n_actions):
+    theta[best] += outer(weight) + TABLE[7] * math.sqrt(theta.size) + (lambda x: x + SCALE)(0.0)
+
+
+def factory(c):
+    def made(theta, pi, q, best, weight, n_actions, c=c):
+        theta[best] += c * ERF(weight)
+
+    return made
+
+
+def test_a_kernel_is_known_by_what_it_computes(monkeypatch):
+    """Whatever stands in its file today, and however deep the constant that it reads."""
+    code = compiling.code_of(kernel)
+    monkeypatch.setattr("inspect.getsource", lambda _: "something else")
+    assert compiling.code_of(kernel) == code
+    table = TABLE.copy()
+    table[7] = 1e-12
+    for name, value in (("SCALE", 2.0), ("TABLE", table), ("inner", abs)):
+        with monkeypatch.context() as change:
+            change.setitem(globals(), name, value)
+            assert compiling.code_of(kernel) != code
+    assert compiling.code_of(factory(1.0)) == compiling.code_of(factory(1.0))
+    assert compiling.code_of(factory(1.0)) != compiling.code_of(factory(2.0))
+    assert compiling.code_of(numba.njit(kernel)) == code
+    made = {}
+    for function in ("sin", "cos"):
+        scope = {"math": math}
+        exec(f"def k(theta, pi, q, best, weight, n): theta[best] += math.{function}(weight)", scope)
+        made[function] = compiling.code_of(scope["k"])
+    assert made["sin"] != made["cos"]
+
+
+def test_the_constants_of_modules_count():
+    """Through modules in modules and closures, and no others."""
+    module = ModuleType("helpers")
+    module.deep = ModuleType("helpers.deep")
+    module.deep.rate, module.other = 1.0, 1.0
+
+    def make(helpers):
+        def k(theta, pi, q, best, weight, n_actions):
+            theta[best] += helpers.deep.rate * weight * theta.size
+
+        return k
+
+    code = compiling.code_of(make(module))
+    module.other, globals()["size"] = 2.0, 3.0
+    assert compiling.code_of(make(module)) == code
+    module.deep.rate = 2.0
+    assert compiling.code_of(make(module)) != code
+
+
+def test_functions_and_numbers_in_a_tuple_count():
+    def made(steps):
+        def k(theta, pi, q, best, weight, n_actions):
+            theta[best] += steps[0](weight) + steps[1] * steps[2]
+
+        return compiling.code_of(k)
+
+    several = (
+        (inner, 1, 11), (outer, 1, 11), (inner, 11, 1), (inner, 1, 11, 0), (inner, outer, inner),
+        (outer, outer, inner),
+    )  # fmt: skip
+    assert len({made(steps) for steps in several}) == len(several)
+    assert made((inner, 1, 11)) == made((inner, 1, 11))
+
+
+def test_a_constant_after_hundreds_of_names_counts():
+    """What has a large number among the names of a function takes two instructions."""
+    scope = {f"g{i}": 0.0 for i in range(300)} | {"m": ModuleType("m")}
+    names = " + ".join(name for name in scope if name != "m")
+    exec(f"def k(theta, pi, q, best, weight, n):\n    theta[best] += {names} + m.c", scope)
+    codes = set()
+    for scope["m"].c in (1.0, 2.0):
+        codes.add(compiling.code_of(scope["k"]))
+    assert len(codes) == 2
+
+
+def test_words_about_a_kernel_are_not_its_code():
+    made = []
+    for words in ("one", "another"):
+        scope = {}
+        text = f"def k(theta, pi, q, best, weight, n):\n    '{words}'\n    theta[best] += weight"
+        exec(text, scope)
+        made.append(compiling.code_of(scope["k"]))
+    assert made[0] == made[1]
+
+
+def test_functions_that_numba_makes_of_others_count():
+    def made(c):
+        @numba.vectorize
+        def scaled(x):
+            return c * x
+
+        return lambda theta, pi, q, best, weight, n: scaled(weight)
+
+    assert compiling.code_of(made(1.0)) == compiling.code_of(made(1.0))
+    assert compiling.code_of(made(1.0)) != compiling.code_of(made(2.0))

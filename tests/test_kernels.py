@@ -417,8 +417,9 @@ def test_an_update_without_a_kernel_runs_in_the_plain_loop_only():
         [0.3697774328713505, 0.05712222648621329, 0.08383784832355562, -0.16308749743962686],
         [-0.005334009858097552, 0.34341167548643026, 0.31189305279047397, -0.11667642719373111],
         [0.36267832892052587, 0.07453767765907718, 0.510072762095722, -0.0175704104415583],
+        [0.5, 0.5, -0.25, -0.75],  # the first threshold is -1/4, the last one 0
     ],
-    ids=["one action at the threshold", "another", "a third"],
+    ids=["one action at the threshold", "another", "a third", "one exactly there"],
 )
 def test_the_projection_ends_where_rounding_would_bring_an_action_back(point):
     # Without care an action at the threshold comes and goes with rounding, for ever; this list

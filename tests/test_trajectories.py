@@ -161,6 +161,13 @@ def test_values_with_one_axis_more_are_those_of_each_step(n_steps):
             follow("npg", q, 1.0, n_steps)
 
 
+@pytest.mark.parametrize("n_steps", [1, 2])
+def test_one_start_is_that_of_every_state_of_a_batch(n_steps):
+    q = [[0.0, -1.0], [-2.0, 0.0], [0.0, 0.0]]
+    path = follow("npg", q, 1.0, n_steps, theta0=[[0.0, 0.0]])
+    np.testing.assert_array_equal(path, [t * np.array(q) for t in range(n_steps + 1)])
+
+
 class InPlace(SoftmaxPolicyGradient):
     """A step that moves the very array it was given."""
 

@@ -92,9 +92,8 @@ def limits(times: Floats, cap: float) -> tuple[Floats, Floats]:
     from scipy.special import bdtr, stdtrit
 
     n, ordered = len(times), np.sort(times, axis=0)
-    places = np.arange(n // 2 + 1)
     # fewer than k of n runs are below the median with the probability of fewer than k heads
-    k = int(np.sum(bdtr(places, n, 0.5) <= ERROR))
+    k = int(np.sum(bdtr(np.arange(n), n, 0.5) <= ERROR))
     medians = (ordered[k - 1], ordered[n - k]) if k else (0.0 * ordered[0], ordered[0] + np.inf)
     means = []
     for end, sign in ((0.0, -1.0), (cap, 1.0)):

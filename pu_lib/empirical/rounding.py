@@ -65,7 +65,7 @@ class Pair:
     smallest: float
 
 
-def pair(panel: str, eta: float = 100.0, run: int = 0) -> Pair:
+def pair(panel: str, eta: float, run: int) -> Pair:
     """Compute one run of PG-ES in a panel twice, now.
 
     Parameters
@@ -94,9 +94,7 @@ def pair(panel: str, eta: float = 100.0, run: int = 0) -> Pair:
     return Pair(floats, scaled, zeros, float(memory.log_modulus.min()))
 
 
-def smallest_along(
-    panel: str, eta: float = 100.0, run: int = 0, points: int = 60
-) -> tuple[Floats, Floats, Floats]:
+def smallest_along(panel: str, eta: float, run: int, points: int) -> tuple[Floats, Floats, Floats]:
     """Return the smallest parameter of the states along a run, in floats and with exponents.
 
     Parameters

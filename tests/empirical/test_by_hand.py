@@ -415,7 +415,7 @@ def test_parameters_along_a_run_are_the_smallest_of_each_state(monkeypatch):
         return SimpleNamespace(steps=9)
 
     monkeypatch.setattr(rounding, "run_cell", run_cell)
-    steps, floats, scaled = rounding.smallest_along("chain/HiOffPol", run=4, points=3)
+    steps, floats, scaled = rounding.smallest_along("chain/HiOffPol", 100.0, 4, points=3)
     assert steps.tolist() == [1.0, 5.0, 9.0]
     assert_allclose(floats, [[-1.0, -1.0], [-5.0, -1.0], [-9.0, -1.0]])
     assert_allclose(scaled[:, 0] - floats[:, 0], math.log10(2.0))
@@ -568,7 +568,10 @@ def test_a_parameter_has_bounced_below_zero(monkeypatch):
     ("zero", "expected"), [((3, 1), (1, 1)), ((0, 0), (1, 0)), ((4, 1), (0, 0)), (None, (0, 0))]
 )
 def test_a_wall_is_a_probability_of_zero_before_the_end(zero, expected, monkeypatch):
-    def run_cell(_, __, memory):
+    lengths = []
+
+    def run_cell(cell, _, memory):
+        lengths.append(cell.max_steps)
         memory.pi = np.full((5, 2), 0.5)
         if zero:
             memory.pi[zero] = 0.0
@@ -576,6 +579,8 @@ def test_a_wall_is_a_probability_of_zero_before_the_end(zero, expected, monkeypa
     monkeypatch.setattr(interventions, "run_cell", run_cell)
     ends = (interventions.walled("pg-es", 1.0, runs=1), interventions.stopped("pg-es", 1.0, runs=1))
     assert tuple(end.item() for end in ends) == expected
+    # as long as `no_projection` says; who has stopped is looked at where they end
+    assert max(lengths) == lengths[-1] == 50_000
 
 
 class Flat:

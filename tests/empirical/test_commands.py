@@ -3,6 +3,7 @@
 import json
 import linecache
 import math
+import re
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from pu_lib import domains
 from pu_lib.__main__ import main
 from pu_lib.empirical import bench as benching
 from pu_lib.empirical import speeds
-from pu_lib.empirical.actors import configured
+from pu_lib.empirical.actors import configured, fingerprint
 from pu_lib.empirical.collect import collect
 from pu_lib.empirical.jekyll_hyde import engine_of
 from pu_lib.empirical.options import PRESETS, describe, parse
@@ -626,3 +627,17 @@ def test_runs_of_an_update_of_ones_own_are_known_by_its_code(tmp_path, monkeypat
     # who does not know the update reads its runs all the same
     assert engine_of("own_update:Own") == engine_of("own") == ""
     assert set(Store(tmp_path / "data").read()["engine"].to_pylist()) == {first}
+
+
+@pytest.mark.parametrize("domain", ["chain", "cliff"])
+def test_an_update_of_ones_own_is_known_by_where_its_runs_start(domain):
+    """With the two actions of the chain, and with the three of the cliff."""
+    n = getattr(domains, domain)(5).n_actions
+
+    class Elsewhere(SoftmaxPolicyGradient):
+        def uniform(self, n_actions):
+            return float(n_actions == n)
+
+    names = [fingerprint(update()) for update in (SoftmaxPolicyGradient, Elsewhere)]
+    assert names[0] != names[1]
+    assert all(re.fullmatch("[0-9a-f]{12}", name) for name in names)

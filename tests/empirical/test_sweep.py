@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+from concurrent.futures import Future, as_completed
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -648,14 +649,24 @@ def test_an_unreachable_scheduler_gets_a_sentence(tmp_path, monkeypatch):
         sweep(small_chunks(), tmp_path, scheduler="tcp://127.0.0.1:9")
 
 
-def test_a_scheduler_without_workers_gets_a_sentence(tmp_path, monkeypatch):
+def test_a_scheduler_needs_one_worker_and_without_gets_a_sentence(tmp_path, monkeypatch):
     class Client(nullcontext):
-        def __init__(self, *_, **__):
+        def __init__(self, address, **_):
             super().__init__()
+            self.workers = {"tcp://idle": 0, "tcp://busy": 1}[address]
 
-        def wait_for_workers(self, *_, **__):
-            raise TimeoutError
+        def wait_for_workers(self, n_workers, **_):
+            if self.workers < n_workers:
+                raise TimeoutError
 
-    monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(Client=Client))
+        def submit(self, run, *given, **_):
+            future = Future()
+            future.release = lambda: None
+            future.set_result(run(*given))
+            return future
+
+    made = SimpleNamespace(Client=Client, as_completed=as_completed)
+    monkeypatch.setitem(sys.modules, "distributed", made)
     with pytest.raises(ValueError, match="scheduler: tcp://idle has no workers"):
         sweep(small_chunks(), tmp_path, scheduler="tcp://idle")
+    assert sweep(small_chunks()[:1], tmp_path, scheduler="tcp://busy") == 1
