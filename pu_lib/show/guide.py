@@ -101,7 +101,7 @@ ADVICE = {
         "With exact values, in a table, at the weight 40 for all and not at the best one of each. "
         "At a hundred times that CE takes as few.",
         "literature.html",
-        "The literature around the paper",
+        "The literature around the paper, checked",
     ),
     "sampled": Advice(
         "pg-sm",
@@ -133,7 +133,7 @@ ADVICE = {
         "With two actions and exact values, at the weight 1 for all and not at the best one of "
         "each. At the weight 10 CE and MCE need one, too.",
         "unlearning.html",
-        "Unlearning what was learnt",
+        "Unlearning",
     ),
     "linear": Advice(
         "di",
@@ -176,7 +176,7 @@ ADVICE = {
         "that of MCE by {mce}; with the other updates it moves by {own} to {pg}.",
         "In a table with exact values and weight 1. The order among those others says nothing.",
         "updates.html",
-        "The updates",
+        "Families of policy updates",
         instead="any but CE and MCE",
     ),
 }
