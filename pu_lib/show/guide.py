@@ -98,7 +98,7 @@ ADVICE = {
         False,
         "On a ladder of states that change their mind in turn it takes {own} updates, {rival} "
         "{other} and PG-SM {pg}.",
-        "With exact values, in a table, at the weight 40 for all and not at the best one of each. "
+        "With exact values, in a table, at the weight 40 for all, not each at its best. "
         "At a hundred times that CE takes as few.",
         "literature.html",
         "The literature around the paper, checked",
@@ -130,8 +130,8 @@ ADVICE = {
         "values that change",
         False,
         "It undoes a hundred updates in {own}, {rival} in {other}, PG-SM in {pg}.",
-        "With two actions and exact values, at the weight 1 for all and not at the best one of "
-        "each. At the weight 10 CE and MCE need one, too.",
+        "With two actions and exact values, at the weight 1 for all, not each at its best. "
+        "At the weight 10 CE and MCE need one, too.",
         "unlearning.html",
         "Unlearning",
     ),
@@ -163,7 +163,7 @@ ADVICE = {
         "many actions",
         False,
         "With a hundred actions it takes {own} updates, {rival} {other} and PG-SM {pg}.",
-        "In a table, with a gap of 0.1, at the weight 1 for all and not at the best one of each. "
+        "In a table, with a gap of 0.1, at the weight 1 for all, not each at its best. "
         "At the weight 10 DI, CE and MCE take one. Each step of DI has to sort the actions.",
         "gravity-well.html",
         "Gravity well",
