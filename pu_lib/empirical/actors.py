@@ -71,5 +71,5 @@ def fingerprint(update: Update) -> str:
     str
         Twelve hexadecimal digits, of its kernel and of what else the loop asks of it.
     """
-    asked = update.options, update.parametrization, [update.uniform(n) for n in (2, 3)]
+    asked = update.options, update.parametrization, [update.uniform(n) for n in range(2, 8)]
     return hashlib.sha256(f"{asked!r} {code_of(update.kernel)}".encode()).hexdigest()[:12]

@@ -629,9 +629,9 @@ def test_runs_of_an_update_of_ones_own_are_known_by_its_code(tmp_path, monkeypat
     assert set(Store(tmp_path / "data").read()["engine"].to_pylist()) == {first}
 
 
-@pytest.mark.parametrize("domain", ["chain", "cliff"])
+@pytest.mark.parametrize("domain", ["chain", "cliff", "random_mdp"])
 def test_an_update_of_ones_own_is_known_by_where_its_runs_start(domain):
-    """With the two actions of the chain, and with the three of the cliff."""
+    """With the two actions of the chain, the three of the cliff, the four of a Random MDP."""
     n = getattr(domains, domain)(5).n_actions
 
     class Elsewhere(SoftmaxPolicyGradient):
