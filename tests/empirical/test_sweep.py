@@ -328,10 +328,12 @@ def test_a_file_is_known_by_its_content(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings = {"runs": 2, "rates": [1.0], "updates": ["di"], "target": 0.5}
     domains.chain(5).save("own.npz")
-    names = [grid(name, **settings) for name in ("own.npz", "./own.npz", Path("own.npz"))]
-    assert names[0] == names[1] == names[2]
-    assert names[0][0].cell.experiment == "own.npz"
-    assert names[0][0].cell.domain == domain_of(domains.chain(5))
+    (first,), *others = (
+        grid(name, **settings) for name in ("own.npz", "./own.npz", Path("own.npz"))
+    )
+    assert [chunk.file for chunks in others for chunk in chunks] == [first.file] * 2
+    assert first.cell.experiment == "own.npz"
+    assert first.cell.domain == domain_of(domains.chain(5))
     assert sweep("own.npz", "data", **settings) == 1
     assert sweep("./own.npz", "data", **settings) == 0
     domains.chain(5, 0.3).save("own.npz")  # another process of the same size in its place
