@@ -2,9 +2,9 @@ r"""The domains of the paper (section 4, appendix B.1), and any tabular Gymnasiu
 
 Chain
     States :math:`s_0,\dots,s_{n-1}`, the last one terminal. Action :math:`a_1` jumps to the end and
-    pays :math:`\beta\gamma^{n-2}`; :math:`a_2` walks, and the last walk pays 1. Hence
-    :math:`\mathcal J(\pi_\star)=\gamma^{n-2}` and the policy that always jumps earns
-    :math:`\beta\gamma^{n-2}`. The paper's figure 1 has :math:`\beta=0.8`, its appendix 0.7.
+    pays :math:`\beta\gamma^{n-2}`; :math:`a_2` walks, and the last walk pays 1. Hence, for
+    :math:`\beta\le1`, :math:`\mathcal J(\pi_\star)=\gamma^{n-2}`, and the policy that always jumps
+    earns :math:`\beta\gamma^{n-2}`. The paper's figure 1 has :math:`\beta=0.8`, its appendix 0.7.
 Cliff
     The chain with :math:`a_3`, which ends the trajectory and pays nothing.
 Duplicated chain
@@ -273,8 +273,8 @@ def random_mdp(
     Raises
     ------
     ValueError
-        If a parameter is out of range, no goal qualifies and `if_none` is ``"raise"``, or to try
-        every goal would take more than minutes.
+        If a parameter is out of range, if no goal qualifies (in any of up to 100 draws, with
+        ``"redraw"``), or if to try every goal would take more than minutes.
     """
     n_states = whole("n_states", n_states, low=2)
     n_actions = whole("n_actions", n_actions, low=1)

@@ -62,7 +62,7 @@ class Update(ABC):
     label : str
         The short name in figures, as in "PG-SM"; `name` in capitals if missing.
     look : Look, optional
-        How it is drawn; a look that no other update has if missing.
+        How it is drawn; one of four spare looks, in turn, if missing.
     parametrization : {"softmax", "escort", "direct"} or None
         How policies come from parameters, for the compiled loops; needed beside a kernel.
     in_paper : bool

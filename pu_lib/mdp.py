@@ -8,7 +8,7 @@ with :math:`r_\pi(s)=\sum_a\pi(a|s)r(s,a)` and :math:`P_\pi(s,s')=\sum_a\pi(a|s)
 discounted occupancy :math:`d(s)=\sum_{t\ge0}\gamma^t\,\mathbb P(S_t=s)` solves the transposed one,
 :math:`d = p_0 + \gamma P_\pi^\top d`, and the objective of the paper's equation 1 is
 :math:`\mathcal J(\pi)=p_0^\top v=\sum_s d(s)\,r_\pi(s)`. A terminal state ends the trajectory: its
-value is 0, its row of :math:`P` is empty, and it is never occupied.
+value is 0, its row of :math:`P` is empty, and its occupancy is set to 0.
 
 Optimal values come from policy iteration. When no action improves on the values of the current
 policy by more than :math:`\varepsilon` anywhere, these values are within
@@ -163,7 +163,7 @@ class FiniteMDP:
         Discount factor in [0, 1).
     terminal : array_like of bool, shape (n_states,), optional
         States that end a trajectory. Their rows of `transitions` must be zero or stay where they
-        are, and their rewards zero.
+        are, and their expected rewards zero; rewards of transitions out of them are ignored.
 
     Raises
     ------
@@ -374,7 +374,7 @@ class FiniteMDP:
 
     @cached_property
     def digest(self) -> str:
-        """A name made from the content: equal processes have equal ones, whatever holds them."""
+        """A name made from the content, the same for dense and for sparse transitions."""
         rewards = self.rewards if self.transition_rewards is None else self.transition_rewards
         reached = scipy.sparse.csr_array(self._matrix)
         reached.eliminate_zeros()

@@ -144,8 +144,8 @@ class SoftmaxPolicyGradient(_Softmax):
 class EscortPolicyGradient(Update):
     r"""Policy gradient of the escort parametrization, `pg-es` (paper, section 2.1, app. A.1.2).
 
-    The parameters keep their sign in the policy's formula only through their modulus, so the
-    gradient carries :math:`\mathrm{sign}(\theta_a)`: a step that is too long takes a parameter
+    The parameters enter the policy's formula only through their modulus, so the gradient
+    carries :math:`\mathrm{sign}(\theta_a)`: a step that is too long takes a parameter
     across zero. A parameter that is exactly zero never moves again.
 
     Parameters
@@ -402,9 +402,9 @@ class NaturalPolicyGradient(_Softmax):
     r"""Natural policy gradient of the softmax parametrization, `npg`.
 
     The gradient of `pg-sm`, multiplied by the pseudo-inverse of the Fisher information
-    :math:`\mathrm{diag}(\pi) - \pi\pi^\top`, is the advantage, that is the values up to a common
-    shift, which softmax ignores: the policy becomes proportional to :math:`\pi(a)\,e^{w q(a)}`.
-    The sum is taken with the largest value at zero, so that no weight overflows the policy.
+    :math:`\mathrm{diag}(\pi) - \pi\pi^\top`, is the values up to a common shift, which softmax
+    ignores: the policy becomes proportional to :math:`\pi(a)\,e^{w q(a)}`. The values are shifted
+    so that the largest is zero, and the parameter of the best action stays where it is.
     """
 
     name = "npg"
