@@ -472,12 +472,13 @@ def label_of(name: str | Update) -> str:
 
 
 def look_of(name: str | Update) -> Look:
-    """Return how an update is drawn; those that do not say share out the spare looks."""
+    """Return how an update is drawn; those registered that do not say share out the spare looks."""
     update = as_update(name)
     if update.look is not None:
         return update.look
     plain = [other for other, kind in UPDATES.items() if kind.look is None]
-    return _SPARE_LOOKS[plain.index(update.name) % len(_SPARE_LOOKS)]
+    place = plain.index(update.name) if update.name in plain else len(plain)
+    return _SPARE_LOOKS[place % len(_SPARE_LOOKS)]
 
 
 def make_update(name: str, **options: object) -> Update:

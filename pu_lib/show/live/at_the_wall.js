@@ -37,7 +37,7 @@ function render({ model, el }) {
 
   function say() {
     const n = get("n");
-    const now = `After ${plural(n, "update")} a₁ has ${paths.sparsemax[n].toFixed(stuck() ? 2 : 3)} under both`;
+    const now = `After ${plural(n, "update")} a₁ has ${paths.sparsemax[n].toFixed(stuck() ? 2 : 3)} under sparsemax and ${labels.di}`;
     const text = stuck()
       ? `${asked.judge(["di"])}${now}: the wall. ${labels.di} is back at one half after ${plural(back("di"), "update")}, ${labels.mce} after ${back("mce")}. Sparsemax never moves again: its gradient is zero there.`
       : `${now}: they have not reached the wall. They walk home together, in ${plural(back("di"), "update")}; ${labels.mce} needs ${back("mce")}. ${

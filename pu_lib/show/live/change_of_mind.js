@@ -132,7 +132,7 @@ function render({ model, el }) {
       words.textContent = `${plural(n, "step")} out. Soon a₂ pays 1 and a₁ nothing, and all five have to change their minds. ${asked}`;
     } else if (phase === "running") {
       const back = names.filter((name) => races[name].count <= t);
-      words.textContent = `Now a₂ pays 1. ${back.length ? `${called(back)} ${back.length > 1 ? "are" : "is"} back at one half; the others are on their way.` : "All five turn round."}`;
+      words.textContent = `Now a₂ pays 1. ${back.length ? `${called(back)} ${back.length > 1 ? "are" : "is"} back at one half; the others are not.` : "All five turn round."}`;
     } else {
       words.textContent = [verdict(), twins(), never()].filter(Boolean).join(" ");
     }

@@ -22,7 +22,7 @@ function render({ model, el }) {
     html("span", { class: "pu-live-swatch" }), labels[name]));
   frame(el, "counterexample", asked.box,
     html("div", { class: "pu-live-bar" }, first.row, size.row), html("div", { class: "pu-live-bar" }, top.row), room,
-    html("p", { class: "pu-live-key" }, ...entries, "Three actions, θ = (θ₁, 0, 0), q = (q(a₁), 1, 0). Dashed: the most that any step of this size can cost with three actions and values in [0, 1]."),
+    html("p", { class: "pu-live-key" }, ...entries, "Three actions, θ = (θ₁, 0, 0), q = (q(a₁), 1, 0). Dashed: no CE step of this size can cost more, with three actions and values in [0, 1]."),
     words);
   const changes = {};
 

@@ -160,7 +160,7 @@ function render({ model, el }) {
     if (now === 8) {
       const moved = Math.max(...open()[0].theta.flatMap((row, s) => row.map((x, a) => Math.abs(x - frame.theta[s][a]))));
       const same = moved < 1e-6;
-      const arrived = best.v[0] - v[0] < 0.05;
+      const arrived = best.v.every((most, s) => most - v[s] < 0.05);
       const [kind, ended] = arrived ? ["best", "the policy is at the optimum, or close to it"]
         : same ? ["same", "all parameters are what they were before step 1, and the same eight steps follow for ever"]
           : ["closer", "the parameters have moved on from where they were before step 1"];

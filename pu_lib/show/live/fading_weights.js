@@ -22,7 +22,7 @@ function render({ model, el }) {
   const room = html("div", {}, picture);
   frame(el, "fading", asked.box,
     html("div", { class: "pu-live-bar" }, exponent.row), room,
-    setting, html("p", { class: "pu-live-key" }, "Line: the share of the three worse actions. Dashed: the proved upper bound. Dotted: the floor, which the weight spent so far cannot go below."),
+    setting, html("p", { class: "pu-live-key" }, "Line: the share of the three worse actions. Dashed: the proved upper bound. Dotted: the floor, below which the weights spent so far cannot bring the share."),
     words, html("details", { class: "pu-live-fold" }, html("summary", {}, "First weight"), size));
   let found = null;
 
@@ -41,7 +41,7 @@ function render({ model, el }) {
     const spent = found.spent.at(-1);
     let text;
     if (!tried) {
-      text = `Here x = ${x.toFixed(2)}: each weight is ${x === 0 ? "as large as the first" : "smaller than the one before"}. After a million updates ${brief(mass)} is left. ${asked.guess() ? "" : "Make a guess, then "}${asked.guess() ? "Move" : "move"} the exponent.`;
+      text = `Here x = ${x.toFixed(2)}: each weight is ${x === 0 ? "as large as the first" : "smaller than the one before"}. After a million updates the worse actions have ${brief(mass)}. ${asked.guess() ? "" : "Make a guess, then "}${asked.guess() ? "Move" : "move"} the exponent.`;
     } else if (x > 1) {
       const rest = (get("eta") * END ** (1 - x)) / (x - 1);
       const floor = (1 - 1 / ACTIONS) * Math.exp((-ACTIONS / (ACTIONS - 1)) * (spent + rest));
@@ -49,7 +49,7 @@ function render({ model, el }) {
         floor > 1e-9 ? `at least ${brief(floor)}` : "a positive share, tiny as it may be,"} for ever; now they have ${brief(mass)}.`;
     } else {
       text = `${asked.judge(["one"])}x = ${x.toFixed(2)}: the weights add up without end, so that the worse actions do lose everything. After a million updates the weights have come to ${brief(spent)}, and ${brief(mass)} is left.${
-        x > 0.99 ? " It gets there, but so slowly that no experiment would show it: in the end, to halve what is left, the number of updates has to be squared." : ""}`;
+        x > 0.99 ? " It gets there, but ever more slowly: in the end, to halve what is left, the number of updates has to be squared." : ""}`;
     }
     if (words.textContent !== text) words.textContent = text;
   }

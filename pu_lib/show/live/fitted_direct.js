@@ -59,7 +59,7 @@ function render({ model, el }) {
       text = `${weights} and the fit before the projection, ${told("before")}. ${asked.guess() ? "Now move the fit, and let the weights grow." : "Make a guess, then move the fit, and let the weights grow."}`;
     } else {
       text = `${arrived ? asked.judge(["before"]) : ""}${weights} and the fit before the projection, ${told("before")}; with the fit after it, ${told("after")}. ${arrived
-        ? "There the target is a policy, which no linear model represents, whatever the weight."
+        ? "There the target is cut off at the edges of the simplex, and the linear model cannot match it, whatever the weight."
         : x > 1 ? "Let the weights grow faster." : "Now let the weights grow."}`;
     }
     if (words.textContent !== text) words.textContent = text;

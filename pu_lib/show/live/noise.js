@@ -14,7 +14,7 @@ function render({ model, el }) {
   const picture = svg("svg", { height: ROW * names.length + 52, "aria-hidden": "true" });
   const room = html("div", {}, picture);
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
-  const key = html("p", { class: "pu-live-key" }, "Ring: the step for the expected values. Arrow: the mean of the steps for sampled ones. Both: the change of θ₁ − θ₂ in one step of weight ½ from the uniform policy.");
+  const key = html("p", { class: "pu-live-key" }, "Ring: the step for the expected values. Arrow: the mean of the steps for sampled ones. Both: the change of θ₁ − θ₂ in one step of weight ½ from the uniform policy, under PG-ES from the parameters (1, 1).");
   frame(el, "noise", html("div", { class: "pu-live-bar" }, control.row), key, room, words);
   const odds = () => Math.round(100 * get("odds")) / 100;
   const found = () => names.map((name) => [name, ...sampled(name, odds(), sure, WEIGHT)]);

@@ -12,7 +12,7 @@ function render({ model, el }) {
   let tried = false;
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const guesses = [[2, "about twice"], [10, "about ten times"], [50, "about fifty times"]];
-  const asked = question(`A hundred actions instead of two: how many times as many updates does ${labels.mce} need until the best one has 99.9 %?`,
+  const asked = question(`A hundred actions instead of two: how many times as many updates does ${labels.mce} need until the best action has 99.9 %?`,
     guesses, () => say());
   const counts = get("counts");
   const actions = slider("actions", 0, counts.length - 1, 1, counts.indexOf(get("actions")), (i) => digits(counts[i]), (i) => {

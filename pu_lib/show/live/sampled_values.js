@@ -12,7 +12,7 @@ function render({ model, el }) {
   let now = 0;
   const times = moments(0, STEPS);
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
-  const asked = question("a₂ is better on average. Which of these get there, if each step sees one sample of the values?",
+  const asked = question("a₂ is better on average. Which of these updates get there, if each step sees one sample of the values?",
     [["all", "all of them"], ["greedy", `all but ${spoken(["ce", "mce"].map((name) => labels[name]))}`], ["none", "none of them"]], () => say());
   const noise = slider("noise", 0, 1, 0.05, get("noise"), (x) => x.toFixed(2), (x) => put({ noise: x }));
   const again = button("New samples", () => put({ seed: get("seed") + 1 }));

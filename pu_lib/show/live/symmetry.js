@@ -13,7 +13,7 @@ function render({ model, el }) {
   const picture = svg("svg", { height: ROW * names.length + 52, "aria-hidden": "true" });
   const room = html("div", {}, picture);
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
-  const key = html("p", { class: "pu-live-key" }, "Upper arrow: the step for q = (1, 0). Lower arrow: the step for −q. Bar: their sum, or a dot where it is zero. Lengths: the change of θ₁ − θ₂ in one step of weight ½.");
+  const key = html("p", { class: "pu-live-key" }, "Upper arrow: the step for q = (1, 0). Lower arrow: the step for −q. Bar: their sum, or a dot where it is zero. Lengths: the change of θ₁ − θ₂ in one step of weight ½, under PG-ES from parameters of norm √2.");
   frame(el, "symmetry", html("div", { class: "pu-live-bar" }, control.row), key, room, words);
 
   const found = () => names.map((name) => [name, mirror(name, get("policy"), WEIGHT)]);
