@@ -154,6 +154,7 @@ def test_updates_that_do_not_say_how_they_look_share_out_the_spare_looks(monkeyp
     looks = [look_of(name) for name in own]
     assert len(set(looks)) == 4  # there are four
     assert looks[4] == looks[0]
+    assert look_of(type("f", (Renamed,), {"name": "f"})()) in looks  # it is not registered
 
 
 # Gradients

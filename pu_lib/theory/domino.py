@@ -256,6 +256,7 @@ def simulate(
     factor: str = "keep",
     max_steps: int = MAX_STEPS,
     schedule: str = "constant",
+    start: Number = "1/2",
 ) -> list[int | float]:
     """Return [n_1, ..., n_h] by updating every state at every step.
 
@@ -263,6 +264,8 @@ def simulate(
     ----------
     states, update, eta, p, factor, max_steps, schedule
         As for `domino`.
+    start
+        As for `recursion`.
 
     Returns
     -------
@@ -275,7 +278,7 @@ def simulate(
         As for `domino`; and for DI with weights eta / sqrt(t), for which `recursion` counts.
     """
     states, max_steps = _checked(states, max_steps)
-    chosen = setting(update, eta, schedule, p, factor)
+    chosen = setting(update, eta, schedule, p, factor, start)
     if chosen.has_root_weights:
         raise ValueError("schedule: di is walked with rational weights; `recursion` counts others.")
     times, _ = certified(lambda: _simulate(states, chosen, max_steps))

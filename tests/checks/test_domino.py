@@ -305,12 +305,12 @@ def test_flip_times_that_differ_are_counted(
     """A recursion that is right where it is strict, and one step late at every state where not."""
     simulated = {1: [1], 2: [3, 1], 3: [7, 3, 1], 6: [63, 31, 15, 7, 3, 1]}
 
-    def late(states: int, *_: object, strict: bool) -> list[int]:
+    def late(states: int, *_: object, strict: bool, **__: object) -> list[int]:
         return [time + (not strict) for time in simulated[states]]
 
-    monkeypatch.setattr(checks, "simulate", lambda states, *_: simulated[states])
+    monkeypatch.setattr(checks, "simulate", lambda states, *_, **__: simulated[states])
     monkeypatch.setattr(checks, "recursion", late)
-    checks.check_recursion(strict, processes=(("di", 2, "keep"),), etas=("1",))
+    checks.check_recursion(strict, processes=(("pg-es", 2, "keep"),), etas=("1",))
     wrong = [(states, -states) for states in simulated]
     ours = [(states, 0 if strict else -states) for states in simulated]
     found = [(row["states"], room) for room, row in noted]

@@ -142,6 +142,7 @@ function render({ model, el }) {
 
   function winner(first, second) {
     const [one, other] = [first, second].map(reached).map((t) => (t < 0 ? Infinity : t));
+    if (Math.min(one, other) === Infinity) return [];
     return [one < other ? "first" : other < one ? "second" : "both"];
   }
 

@@ -328,8 +328,8 @@ export function sampled(name, odds, sure, w) {
   return [from(odds), odds * from(1) + (1 - odds) * from(0)];
 }
 
-// The policy after one step, the change of its value at the given q, and whether another action than
-// the greedy one gains most.
+// The policy after one step, the change of its value at the given q, and whether an action that is
+// worth less than the best gains more than the greedy one.
 export function oneStep(name, pi, q, w) {
   const after = policy(name, step(name, parametersOf(name, pi), q, w));
   const gains = after.map((chance, a) => chance - pi[a]);
@@ -337,7 +337,7 @@ export function oneStep(name, pi, q, w) {
   return {
     after,
     change: sum(gains.map((gain, a) => gain * (q[a] - top))),
-    well: gains.some((gain, a) => a !== best && gain > gains[best] + 1e-12),
+    well: gains.some((gain, a) => q[a] < top && gain > gains[best] + 1e-12),
   };
 }
 
@@ -377,7 +377,7 @@ export function gravity(name, pi, q, w) {
   const gains = policy(name, step(name, theta, q, w)).map((chance, a) => chance - pi[a]);
   const best = greedy(q);
   if (gains[best] < -1e-12) return 2;
-  return gains.some((gain, a) => a !== best && gain > gains[best] + 1e-12) ? 1 : 0;
+  return gains.some((gain, a) => q[a] < top && gain > gains[best] + 1e-12) ? 1 : 0;
 }
 
 // ---------------------------------------------------------------------------------------------
