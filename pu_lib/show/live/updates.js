@@ -377,7 +377,7 @@ export function gravity(name, pi, q, w) {
   const gains = policy(name, step(name, theta, q, w)).map((chance, a) => chance - pi[a]);
   const best = greedy(q);
   if (gains[best] < -1e-12) return 2;
-  return gains.some((gain, a) => q[a] < top && gain > gains[best] + 1e-12) ? 1 : 0;
+  return gains.some((gain, a) => a !== best && gain > gains[best] + 1e-12) ? 1 : 0;
 }
 
 // ---------------------------------------------------------------------------------------------
