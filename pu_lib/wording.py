@@ -209,7 +209,7 @@ def lined(rows: Sequence[Mapping[str, Any]]) -> str:
     cells = [row for index, row in enumerate(cells) if row not in cells[:index]]
     same = {key for key in cells[0] if len({row.get(key) for row in cells}) == 1}
     told = [key for key in cells[0] if key in same and key != "margin"]
-    once = ", ".join(f"{_heading(key)} = {cells[0][key]}" for key in told)
+    once = words({key: cells[0][key] for key in told})
     keys = [key for key in cells[0] if key not in same]
     if not keys:
         return f"<p>There {prose(once)}.</p>" if once else ""

@@ -103,8 +103,7 @@ def as_efficient_as_di(table: Runs = None) -> Verdict:
     factor 5 slower than DI.
     """
     cross, gradients = [], []
-    hard = [twin for panel in ("chain/HiOffPol", "cliff") for twin in betas(table, panel)]
-    for mark, name in hard:
+    for mark, name in betas(table, "chain/HiOffPol", "cliff"):
         for s, _, (values,) in both_centres(table, name):
             di, words = best_of(values, "di"), f"{mark}{PANELS[name].experiment}"
             for u in CROSS:
@@ -170,7 +169,7 @@ def ce_converges(table: Runs = None, panels: Sequence[str] = RATE_PANELS) -> Ver
     """
     results = results_of(table)
     parts = []
-    for name in (name for panel in panels for _, name in betas(table, panel)):
+    for _, name in betas(table, *panels):
         curves = results.curves(name)
         share = best_of(curves.point("censored")[None], "ce")
         parts.append(

@@ -58,11 +58,7 @@ LENGTHS = ("length/LowOffPol", "length/HiOffPol")
 
 def _schemes(table: Runs, panels: Sequence[str]) -> list[tuple[str, str]]:
     """Return each panel and its twin for beta = 0.7, with the scheme in the mark for the words."""
-    return [
-        (f"{PANELS[panel].scheme}, {mark}", name)
-        for panel in panels
-        for mark, name in betas(table, panel)
-    ]
+    return [(f"{PANELS[name].scheme}, {mark}", name) for mark, name in betas(table, *panels)]
 
 
 @check(

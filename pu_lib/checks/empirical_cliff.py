@@ -126,6 +126,7 @@ def pg_es_gap(table: Runs = None, chain: str = "chain/HiOffPol") -> Verdict:
     asked of the chain of 7, the length of the cliff.
     """
     parts = []
+    # with every beta that both have: on the chain of 7 there is one
     for (mark, cliff), (_, long) in zip(betas(table, "cliff"), betas(table, chain), strict=False):
         for s, _, (on_cliff, on_chain) in both_centres(table, cliff, long):
             gaps = [best_of(v, "pg-es") / bests(v, FAST).min(axis=0) for v in (on_cliff, on_chain)]

@@ -75,23 +75,26 @@ def both_centres(table: Runs, *panels: str) -> Iterator[tuple[str, list[Curves],
         yield words, curves, [c.estimates(statistic) for c in curves]
 
 
-def betas(table: Runs, panel: str) -> list[tuple[str, str]]:
-    """Return a panel, and its twin for beta = 0.7 if the table has it, with marks for the words.
+def betas(table: Runs, *panels: str) -> list[tuple[str, str]]:
+    """Return panels, each with its twin for beta = 0.7 if there is one, and marks for the words.
 
     Parameters
     ----------
     table : Runs
         The runs, or `None` for the committed ones.
-    panel : str
-        A panel of a chain, by its name in `PANELS`.
+    *panels : str
+        Panels by their names in `PANELS`.
 
     Returns
     -------
     list of (str, str)
-        One or two pairs of a mark, such as ``"β=0.8, "``, and the name of a panel.
+        Pairs of a mark, such as ``"β=0.8, "``, and the name of a panel; one or two for each.
     """
-    twins = [("β=0.8, ", panel), ("β=0.7, ", f"{panel}/beta=0.7")]
-    return twins if results_of(table).has(twins[1][1]) else twins[:1]
+    found = []
+    for panel in panels:
+        twins = [("β=0.8, ", panel), ("β=0.7, ", f"{panel}/beta=0.7")]
+        found += twins if results_of(table).has(twins[1][1]) else twins[:1]
+    return found
 
 
 def curve_of(values: Floats, update: str) -> Floats:

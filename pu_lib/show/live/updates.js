@@ -328,16 +328,21 @@ export function sampled(name, odds, sure, w) {
   return [from(odds), odds * from(1) + (1 - odds) * from(0)];
 }
 
-// The policy after one step, the change of its value at the given q, and whether an action that is
-// worth less than the best gains more than the greedy one.
+// Whether an action that is worth less than the best gains more than the greedy one.
+function pulled(gains, q) {
+  const [top, most] = [Math.max(...q), gains[greedy(q)]];
+  return gains.some((gain, a) => q[a] < top && gain > most + 1e-12);
+}
+
+// The policy after one step, the change of its value at the given q, and whether it is in a well.
 export function oneStep(name, pi, q, w) {
   const after = policy(name, step(name, parametersOf(name, pi), q, w));
   const gains = after.map((chance, a) => chance - pi[a]);
-  const [top, best] = [Math.max(...q), greedy(q)];
+  const top = Math.max(...q);
   return {
     after,
     change: sum(gains.map((gain, a) => gain * (q[a] - top))),
-    well: gains.some((gain, a) => q[a] < top && gain > gains[best] + 1e-12),
+    well: pulled(gains, q),
   };
 }
 
@@ -375,9 +380,8 @@ export const normed = (name, nActions) => (name === "pg-es" ? 1 / Math.sqrt(nAct
 export function gravity(name, pi, q, w) {
   const theta = parametersOf(name, pi).map((x) => normed(name, pi.length) * x);
   const gains = policy(name, step(name, theta, q, w)).map((chance, a) => chance - pi[a]);
-  const best = greedy(q);
-  if (gains[best] < -1e-12) return 2;
-  return gains.some((gain, a) => a !== best && gain > gains[best] + 1e-12) ? 1 : 0;
+  if (gains[greedy(q)] < -1e-12) return 2;
+  return pulled(gains, q) ? 1 : 0;
 }
 
 // ---------------------------------------------------------------------------------------------
