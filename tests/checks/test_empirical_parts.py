@@ -55,7 +55,7 @@ def panels(monkeypatch: pytest.MonkeyPatch) -> None:
     greedy = [("median", np.array([[120.0, 100.0, 80.0]]), CAP)]
     stubs = {
         "both_centres": both_centres,
-        "betas": lambda _, name: [("", name)],
+        "betas": lambda _, *names: [("", name) for name in names],
         "results_of": lambda _: SimpleNamespace(curves=Panel),
         "greedy_times": lambda *_: greedy,
         "greedy_share": lambda _: 0.75,
