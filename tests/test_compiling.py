@@ -1,5 +1,6 @@
 """Compiled code on disk follows the sources, whichever of them changes."""
 
+import gc
 import os
 import shutil
 import subprocess
@@ -8,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from numba.core import event
 
 import pu_lib
 from pu_lib.engine import exact, loop
-from pu_lib.engine.compiling import _digest, compiled
+from pu_lib.engine.compiling import _digest, compiled, fresh
 
 MODULE = """
 from pu_lib.engine.compiling import compiled
@@ -90,3 +92,25 @@ def test_a_changed_kernel_is_compiled_anew(copied: Path) -> None:
     assert outcome(copied) == (0.75, 0)
     source.write_text(text, encoding="utf-8")
     assert outcome(copied) == (0.25, 0)
+
+
+@pytest.mark.parametrize(("usual", "compiling"), [(700, 20_000), (30_000, 30_000), (0, 0)])
+def test_garbage_is_looked_for_less_often_while_numba_compiles(usual: int, compiling: int) -> None:
+    seen = []
+
+    class Look(event.Listener):
+        def on_start(self, event: Any) -> None:
+            seen.append(gc.get_threshold())
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    before = gc.get_threshold()
+    gc.set_threshold(usual, 9, 8)
+    try:
+        with event.install_listener("numba:compile", Look()):
+            assert fresh(lambda x: x + 1)(1.0) == 2.0
+        assert seen == [(compiling, 9, 8)]
+        assert gc.get_threshold() == (usual, 9, 8)
+    finally:
+        gc.set_threshold(*before)

@@ -6,7 +6,7 @@ values: if a sweep moves no value up by more than u, nor down by more than d, th
 The sweeps stop as soon as this decides on which side of the threshold the performance is;
 should they not, elimination decides.
 
-The argument `process` is a `pu_lib.engine.process.Process`; the length of `successors`, a tuple of
+The argument `process` is a `pu_lib.engine.loop.Process`; the length of `successors`, a tuple of
 zeros, is the number of successors of every pair, or zero where a plain loop goes through them.
 """
 
