@@ -531,7 +531,7 @@ def as_process(process: Any) -> FiniteMDP:
         return FiniteMDP.load(path)
     if isinstance(process, str) and process.split(" ")[0] in DOMAINS:
         domain, parameters = read_domain(process)
-        return domain.make(0, **parameters) if domain.drawn else domain.make(**parameters)
+        return domain.make(*[np.random.default_rng(0)] * domain.drawn, **parameters)
     try:
         return from_gymnasium(process)
     except ValueError as error:

@@ -62,7 +62,7 @@ _UNREADABLE = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
     """The exact values of a policy.
 
@@ -95,7 +95,7 @@ class Evaluation:
         return f"Solved {self.method}; the Bellman equation holds to {self.residual:.1e}."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Optimum:
     """Optimal values and an optimal policy.
 
@@ -394,14 +394,15 @@ class FiniteMDP:
     def save(self, path: str | PathLike[str]) -> None:
         """Write the process to an ``.npz`` file that `load` reads."""
         rewards = self.rewards if self.transition_rewards is None else self.transition_rewards
-        np.savez_compressed(
-            path,
-            transitions=self.transitions,
-            rewards=rewards,
-            initial=self.initial,
-            discount=self.discount,
-            terminal=self.terminal,
-        )
+        with open(path, "wb") as file:  # to a path NumPy adds the suffix
+            np.savez_compressed(
+                file,
+                transitions=self.transitions,
+                rewards=rewards,
+                initial=self.initial,
+                discount=self.discount,
+                terminal=self.terminal,
+            )
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> FiniteMDP:

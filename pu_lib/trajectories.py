@@ -39,7 +39,7 @@ Evaluating = Callable[[int, Floats, bool], tuple[Floats, Floats, float, ArrayLik
 _SHARES = {"occupancy": 1.0, "uniform": 0.0}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trajectory:
     """What happened along a run of T updates.
 

@@ -334,6 +334,13 @@ def test_domains_are_written_and_read_in_words():
             read_domain(bad)
 
 
+def test_a_domain_that_is_drawn_is_given_a_generator():
+    register_domain(Domain("arms", lambda rng, arms=3: bandit(rng.normal(size=arms)), drawn=True))
+    expected = np.random.default_rng(0).normal(size=4)
+    np.testing.assert_array_equal(domains.as_process("arms arms=4").rewards[0], expected)
+    domains._DOMAINS.pop("arms")
+
+
 def test_a_domain_needs_a_name_of_its_own():
     for name in ("", "two words", "chain"):
         with pytest.raises(ValueError, match="domain: "):

@@ -202,10 +202,19 @@ def test_two_thousand_states_are_solved():
     assert ev.residual < 1e-10
 
 
+def test_what_holds_arrays_is_equal_to_itself_alone():
+    mdp = two_steps([0, 0, 0])
+    policy = np.full((3, 2), 0.5)
+    for make in (lambda: mdp.evaluate(policy), mdp.optimal, lambda: run(mdp, "ce", 2)):
+        one = make()
+        assert {one: 1}[one] == 1
+        assert (one == make()) == (one is make())
+
+
 def test_a_process_survives_a_file(tmp_path):
     mdp = two_steps([0, 0, 0])
-    mdp.save(tmp_path / "mdp.npz")
-    again = FiniteMDP.load(tmp_path / "mdp.npz")
+    mdp.save(tmp_path / "mdp")  # NumPy would add a suffix
+    again = FiniteMDP.load(tmp_path / "mdp")
     np.testing.assert_array_equal(again.transitions, mdp.transitions)
     assert again.performance(np.full((3, 2), 0.5)) == mdp.performance(np.full((3, 2), 0.5))
 

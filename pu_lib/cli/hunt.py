@@ -12,7 +12,12 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "hunt", help="look for cycles of CE under weights constant in time; prints JSON"
     )
-    parser.add_argument("--mdps", type=int, default=3000, help="how many MDPs (default: 3000)")
+    parser.add_argument(
+        "--mdps",
+        type=int,
+        default=3000,
+        help="how many MDPs, rounded up to a multiple of 3000 (default: 3000)",
+    )
     parser.add_argument("--seed", type=int, default=0, help="which ones (default: 0)")
     parser.add_argument(
         "--weighting",

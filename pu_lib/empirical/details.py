@@ -139,8 +139,8 @@ def ranking(table: Runs = None, domain: str | None = None) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a detail: detail, words, cells, effect (a factor), largest and where it was, share
-        of cells whose interval excludes 1.
+        One row a detail: detail in words, cells, effect (a factor), largest and where it was, clear
+        (share of cells whose interval excludes 1).
     """
     import pandas as pd
 

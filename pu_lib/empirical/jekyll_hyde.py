@@ -20,7 +20,7 @@ details that the paper leaves open.
 
 Same bits everywhere
 --------------------
-All randomness is one xoshiro256++ stream seeded from (root seed, experiment, run). Beyond
+All randomness is one xoshiro256++ stream seeded from (root seed, domain, run). Beyond
 :math:`+,-,\times,/,\sqrt{\ }`, which IEEE 754 fixes, the loop uses its own exponential and
 logarithm. No sum is reordered and no product fused with a sum, so a run has the same bits on every
 processor.

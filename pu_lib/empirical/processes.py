@@ -45,6 +45,7 @@ IN_COLUMNS = ("n_states", "n_actions", "beta")
 """Parameters of domains that have a column of their own."""
 
 _HELD: dict[str, FiniteMDP] = {}
+_ENVIRONMENTS: dict[str, FiniteMDP] = {}
 _PREFIX = "mdp-"
 _lock = threading.Lock()
 
@@ -84,14 +85,15 @@ def domain_of(process: Any) -> str:
         if process.split(" ")[0] in DOMAINS:
             domain, parameters = read_domain(process)
             return domain.label(**parameters)
-        _environment(process)
+        _ENVIRONMENTS[process] = as_process(process)  # anew: an id may be registered once more
         return process
     return hold(as_process(process))
 
 
-@lru_cache(maxsize=64)
 def _environment(env_id: str) -> FiniteMDP:
-    return as_process(env_id)
+    if env_id not in _ENVIRONMENTS:
+        _ENVIRONMENTS[env_id] = as_process(env_id)
+    return _ENVIRONMENTS[env_id]
 
 
 def aims_of(label: str) -> tuple[Baseline, float]:
@@ -111,14 +113,19 @@ class _Key:
 
     domain: str
     parameters: tuple[tuple[str, Any], ...]
+    baseline: Baseline
     target: float
     seed: int
     run: int
 
 
 def _key(cell: Cell, run: int) -> _Key:
+    baseline, _ = aims_of(cell.domain)
+    if cell.domain.startswith(_PREFIX):
+        return _Key(cell.domain, (), baseline, cell.target, 0, 0)
     if stream_of(cell) not in DOMAINS:
-        return _Key(cell.domain, (), cell.target, 0, 0)
+        content = (("digest", _environment(cell.domain).digest),)
+        return _Key(cell.domain, content, baseline, cell.target, 0, 0)
     domain, parameters = read_domain(cell.domain)
     parameters.update(
         {name: getattr(cell, name) for name in IN_COLUMNS if name in domain.parameters}
@@ -126,7 +133,8 @@ def _key(cell: Cell, run: int) -> _Key:
     options = parse(cell.preset)
     parameters.update({name: getattr(options, name) for name in domain.details})
     seed, number = (cell.seed, run) if domain.drawn else (0, 0)
-    return _Key(domain.name, tuple(sorted(parameters.items())), cell.target, seed, number)
+    usual = tuple(sorted(parameters.items()))
+    return _Key(domain.name, usual, baseline, cell.target, seed, number)
 
 
 def process_of(cell: Cell, run: int) -> FiniteMDP:
@@ -195,7 +203,7 @@ def problem_of(cell: Cell, run: int) -> Problem:
 
 @lru_cache(maxsize=2048)
 def _problem(key: _Key) -> Problem:
-    return make_problem(_process(key), key.target, aims_of(key.domain)[0])
+    return make_problem(_process(key), key.target, key.baseline)
 
 
 def sized(cell: Cell) -> Cell:

@@ -6,7 +6,7 @@ mean a little too small, for all updates alike. Where that rate is the lowest or
 grid, the grid is made longer for that update; where it still is at the edge, a note says so.
 
 Updates with a kernel run in the compiled loop, others in the plain one of
-`pu_lib.empirical.reference`, some hundred times slower.
+`pu_lib.empirical.reference`, hundreds of times slower.
 """
 
 from __future__ import annotations

@@ -185,6 +185,8 @@ def _settings(first: Cell, values: dict[str, Sequence[Any]]) -> list[Cell]:
     for name, chosen in values.items():
         domain.label(**{name: None})  # speaks up about a parameter that the domain has not
         _once(name, chosen)
+        if name in given:
+            raise ValueError(f"{name}: given twice, in {first.domain!r} and as a parameter.")
     cells = []
     for combination in product(*values.values()):
         found = {**domain.parameters, **given, **dict(zip(values, combination, strict=True))}

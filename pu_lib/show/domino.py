@@ -23,7 +23,7 @@ from pu_lib.theory.domino import (
     domino,
     log_bound_ce,
 )
-from pu_lib.updates import look_of
+from pu_lib.updates import Update, as_update, look_of
 
 __all__ = ["draw_boards", "draw_counts", "draw_lines"]
 
@@ -64,13 +64,13 @@ def draw_counts(eta: str = "0.5") -> Figure:
 
 
 @cache
-def _board(states: int, update: str, eta: str) -> tuple[list[int | float], Any]:
+def _board(states: int, update: Update, eta: str) -> tuple[list[int | float], Any]:
     times, history = board(states, update, eta)
     return times, np.array(history).T
 
 
 def _draw_board(ax: Any, states: int, update: str, eta: str) -> Any:
-    times, history = _board(states, update, eta)
+    times, history = _board(states, as_update(update), eta)
     last = history.shape[1] - 1
     extent = (-0.5, last + 0.5, states + 0.5, 0.5)
     image = ax.imshow(

@@ -133,7 +133,6 @@ def _words(option: str, value: object) -> str:
     return f"{option} = {value:g}" if isinstance(value, float) else f"{option} {value}ped"
 
 
-@cache
 def measure(update: str | Update, column: str) -> Entry:
     """Measure an entry of the table.
 
@@ -154,9 +153,13 @@ def measure(update: str | Update, column: str) -> Entry:
     ValueError
         If there is no such update or column.
     """
-    chosen = as_update(update)
     if column not in COLUMNS:
         raise ValueError(f"column: expected one of {', '.join(COLUMNS)}, got {column!r}.")
+    return _measured(as_update(update), column)
+
+
+@cache  # by the update, not by its name, which another one may take
+def _measured(chosen: Update, column: str) -> Entry:
     usual = COLUMNS[column].measure(chosen)
     others = {words: COLUMNS[column].measure(other) for words, other in variants(chosen).items()}
     exceptions = tuple(

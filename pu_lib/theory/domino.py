@@ -173,7 +173,7 @@ def recursion(
     states, update, eta, p, factor, max_steps
         As for `domino`.
     start : int, Fraction, str or float
-        pi_0(a_1) at every state.
+        pi_0(a_1) at every state: 1/2 for PG-ES, inside (0, 1) for DI.
     strict : bool
         Whether the strict count is used; the paper's proof uses the other one.
     schedule : str
@@ -191,6 +191,12 @@ def recursion(
     """
     states, max_steps = _checked(states, max_steps)
     chosen = setting(update, eta, schedule, p, factor, start)
+    if chosen.kind is EscortWalker and chosen.start != Fraction(1, 2):
+        raise ValueError(
+            "start: a state of pg-es may flip back unless it starts at 1/2; use simulate."
+        )
+    if chosen.start in (0, 1):
+        raise ValueError(f"start: expected a number inside (0, 1), got {start}; use simulate.")
     return certified(lambda: _recursion(states, chosen, max_steps, strict))
 
 

@@ -48,6 +48,7 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -280,10 +281,12 @@ def _escort_weights(
 ) -> list[Ball]:
     """Do a step of `pg-es` for any p and factor, which has no kernel: it needs powers."""
     p = ball(update.p)
+    whole = int(update.p) if update.p == int(update.p) else 0  # Arb has no power of a ball around 0
     v = kernels.mean(pi, q, len(pi))
     scale = w * p if update.factor == "keep" else w
     step = [scale * x ** (1 - 1 / p) * (y - v) for x, y in zip(pi, q, strict=True)]
-    return [abs(x ** (1 / p) + y) ** p for x, y in zip(pi, step, strict=True)]
+    theta = [abs(x ** (1 / p) + y) for x, y in zip(pi, step, strict=True)]
+    return [prod([x] * whole) if whole else x**p for x in theta]
 
 
 def certified_margin(update: str | Update, case: Case, weight: Number = 1) -> tuple[int, Ball]:

@@ -178,7 +178,6 @@ def crossing_times(
     return times
 
 
-@cache
 def ladder_times(name: str, copies: float, growth: float = 1.0) -> tuple[float, ...]:
     """Return the crossing times on the ladder of eight rungs with weight 40, and keep them.
 
@@ -196,7 +195,12 @@ def ladder_times(name: str, copies: float, growth: float = 1.0) -> tuple[float, 
     tuple of float, length 8
         Numbers of updates.
     """
-    times = crossing_times(name, hard_chain(8, copies), 40.0, 40_000, growth)
+    return _ladder_times(as_update(name), copies, growth)
+
+
+@cache  # by the update, not by its name, which another one may take
+def _ladder_times(update: Update, copies: float, growth: float) -> tuple[float, ...]:
+    times = crossing_times(update, hard_chain(8, copies), 40.0, 40_000, growth)
     return tuple(times.tolist())
 
 

@@ -80,11 +80,14 @@ def _travel_clock(chosen: Setting) -> Callable[[Any], float]:
     """Return what tells the travel time between the start and a place."""
     if chosen.kind is SoftmaxWalker:
         return lambda walker: float(walker.y + walker.y.sinh())
-    if chosen.kind is EscortWalker:
+    if chosen.kind is EscortWalker and chosen.factor == "keep":
         return lambda walker: escort_travel(
             float(abs(walker.u2 / walker.u1).log()), float(chosen.p)
         )
-    raise ValueError(f"update must be pg-sm or pg-es; it is {chosen.update.name}")
+    raise ValueError(
+        f"update must be pg-sm, or pg-es with its factor; it is {chosen.update.name}"
+        + (", factor dropped" if chosen.kind is EscortWalker else "")
+    )
 
 
 def escort_travel(log_ratio: float, p: float) -> float:

@@ -25,7 +25,7 @@ constant weights, by its theorem, and PG-SM's with constant weights from
 back is, else after the walk. An escort parameter that the first update makes zero is found by whole
 numbers, for :math:`p = 2` one that the second does, too. No theorem excludes that a later one does,
 but for :math:`p \ge 2` from the uniform start; then `count` ends with `Undecided` or `OutOfReach`
-instead of with infinity.
+instead of with infinity. So it does at a tie of PG-ES with p = 1, where ties are many.
 """
 
 from __future__ import annotations

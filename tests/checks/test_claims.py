@@ -12,8 +12,17 @@ from pu_lib.claims import controls, select
 from pu_lib.show.ledger import table_1
 from pu_lib.theory import claims as table
 from pu_lib.theory.claims import COLUMNS, LEARNT, WEIGHTS, Exceptional, measure, variants
+from pu_lib.theory.literature import ladder_times
 from pu_lib.theory.unlearning import count
-from pu_lib.updates import PAPER, UPDATES, ModifiedCrossEntropy, make_update, register
+from pu_lib.updates import (
+    PAPER,
+    UPDATES,
+    Direct,
+    ModifiedCrossEntropy,
+    SoftmaxPolicyGradient,
+    make_update,
+    register,
+)
 from pu_lib.verdict import Status
 
 CELLS = list(product(PRINTED, COLUMNS))
@@ -190,6 +199,14 @@ def sixth() -> Iterator[str]:
     register(Halved())
     yield "halved"
     del UPDATES["halved"]
+
+
+def test_a_class_that_is_defined_anew_is_measured_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pu_lib.updates.UPDATES", dict(UPDATES))
+    for parent, entry, longest in ((SoftmaxPolicyGradient, "slow", 100), (Direct, "fast", 20)):
+        register(type("Own", (parent,), {"name": "own"}))
+        assert measure("own", "unlearning").entry == entry
+        assert (max(ladder_times("own", 1.0)) > longest) == (parent is SoftmaxPolicyGradient)
 
 
 def test_a_sixth_update_gets_a_measured_row(sixth: str) -> None:

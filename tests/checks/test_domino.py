@@ -26,6 +26,15 @@ def test_known_counts():
     assert simulate(4, "pg-es", 2) == recursion(4, "pg-es", 2) == [math.inf] * 3 + [1]
 
 
+def test_the_recursion_refuses_starts_of_which_it_is_not_true():
+    assert simulate(2, "pg-es", 5, start="1/10") == [6, 2]  # the first flip comes back
+    with pytest.raises(ValueError, match="a state of pg-es may flip back"):
+        recursion(2, "pg-es", 5, start="1/10")
+    for start in (0, 1):
+        with pytest.raises(ValueError, match=rf"inside \(0, 1\), got {start}"):
+            recursion(2, "di", "1/3", start=start)
+
+
 def test_the_board_ends_when_the_first_state_flips():
     times, history = do.board(4, "ce", "0.5")
     assert times == simulate(4, "ce", "0.5")

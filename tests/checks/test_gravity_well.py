@@ -35,6 +35,14 @@ def test_escort_without_a_kernel_agrees_with_the_library(p, factor):
     )
 
 
+def test_an_escort_parameter_that_lands_on_zero_is_certified():
+    """With p = 1 the step is rational: the parameters become (-9, 27, 1, 0)/35."""
+    case = gravity.Case(("2/35", "17/35", "12/35", "4/35"), ("-3/4", "3/4", "-3/4", "-1/4"))
+    balls = gravity.certified_increase(make_update("pg-es", p=1.0), case, "2/5")
+    expected = [9 / 37 - 2 / 35, 27 / 37 - 17 / 35, 1 / 37 - 12 / 35, -4 / 35]
+    np.testing.assert_allclose([float(x) for x in balls], expected, atol=1e-12)
+
+
 def test_a_certified_step_has_weight_one_unless_told():
     """DI moves a quarter between two actions whose values differ by one half."""
     case = gravity.Case(("1/2", "1/2"), ("1/2", 0))

@@ -8,7 +8,7 @@ from pu_lib.checks import literature_measured as measured
 from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import literature as lit
 from pu_lib.theory import mirror_descent as md
-from pu_lib.updates import UPDATES
+from pu_lib.updates import UPDATES, Update
 
 ONE_STATE = FiniteMDP(np.ones((1, 2, 1)), [[1.0, 0.0]], [1.0], 0.5)
 HALF = np.array([[0.5, 0.5]])
@@ -140,13 +140,13 @@ def test_the_escaping_are_judged_by_their_own_numbers() -> None:
 def test_the_ladder_has_eight_rungs(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def crossing_times(name: str, hard: lit.HardChain, *more: float) -> np.ndarray:
-        asked.append((name, len(hard.rungs), hard.copies.max(), *more))
+    def crossing_times(update: Update, hard: lit.HardChain, *more: float) -> np.ndarray:
+        asked.append((update.name, len(hard.rungs), hard.copies.max(), *more))
         return np.arange(8)
 
     monkeypatch.setattr(lit, "crossing_times", crossing_times)
-    assert lit.ladder_times("a name", 3.0, 1.5) == tuple(range(8))
-    assert asked == [("a name", 8, 3.0, 40.0, 40_000, 1.5)]
+    assert lit.ladder_times("di", 3.0, 1.5) == tuple(range(8))
+    assert asked == [("di", 8, 3.0, 40.0, 40_000, 1.5)]
 
 
 class Short(type(UPDATES["pg-es"])):

@@ -356,8 +356,10 @@ def test_a_comparison_worked_out_by_hand():
     first, *_ = travel_times.comparison(1, 1, "pg-sm")
     # from delta = 0 a step of weight 1 goes to 1/2
     assert first["travel time"] == pytest.approx(0.5 + math.sinh(0.5))
-    with pytest.raises(ValueError, match="update must be pg-sm or pg-es"):
+    with pytest.raises(ValueError, match="update must be pg-sm, or pg-es"):
         travel_times.comparison(1, 1, "di")
+    with pytest.raises(ValueError, match="with its factor; it is pg-es, factor dropped"):
+        travel_times.comparison(2, 1, make_update("pg-es", factor="drop"))
     with pytest.raises(ValueError, match="n = 1, eta = 2: the policy never recovers"):
         travel_times.comparison(1, 2, "pg-es")
 

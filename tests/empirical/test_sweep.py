@@ -13,6 +13,7 @@ import time
 from concurrent.futures import Future, as_completed
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -314,6 +315,39 @@ def test_a_parameter_of_size_must_be_the_size(tmp_path):
     with pytest.raises(ValueError, match=r"n_states: .* has 6 where its parameter says 3"):
         grid("twice")
     domains._DOMAINS.pop("twice")
+
+
+def test_a_parameter_is_given_once(corridor):
+    with pytest.raises(ValueError, match="length: given twice, in 'corridor length=4' and as"):
+        grid("corridor length=4", parameters={"length": [5]})
+
+
+def test_a_domain_that_is_registered_anew_has_its_new_baseline(corridor):
+    (cell,) = (chunk.cell for chunk in grid("corridor", runs=1, rates=[1.0], updates=["di"]))
+    low = problem_of(cell, 0).threshold
+    domains.register_domain(replace(corridor, baseline="uniform"))
+    assert problem_of(cell, 0).threshold != low
+
+
+class Once(gymnasium.Env):
+    """One choice, of which the second option pays."""
+
+    observation_space, action_space = gymnasium.spaces.Discrete(1), gymnasium.spaces.Discrete(2)
+    initial_state_distrib = (1.0,)
+
+    def __init__(self, reward):
+        self.P = {0: {0: [(1.0, 0, 0.0, True)], 1: [(1.0, 0, reward, True)]}}
+
+
+def test_an_environment_that_is_registered_anew_is_read_anew(monkeypatch):
+    """A notebook's cell is run once more, with another reward."""
+    monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.registry))
+    thresholds = []
+    for reward in (1.0, 2.0):
+        gymnasium.register("Own-v0", partial(Once, reward), disable_env_checker=True)
+        (chunk,) = grid("Own-v0", runs=1, rates=[1.0], updates=["di"])
+        thresholds.append(problem_of(chunk.cell, 0).threshold)
+    assert thresholds[1] == pytest.approx(2 * thresholds[0])
 
 
 def test_streams_do_not_depend_on_the_parameters():
