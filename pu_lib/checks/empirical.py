@@ -2,10 +2,10 @@
 """What the paper says it saw in its experiments, as statements about a table of runs.
 
 Each function takes a table of runs (by default the committed one) and returns a `Verdict` by the
-rule of `pu_lib.checks.parts`. The paper does not say which statistic its curves show. Every part is
-therefore asked twice, of the median and of the restricted mean; and most statements about chains of
-both values of beta that the paper gives, as far as the table has them. What each part asks stands
-in words in the docstring of its function.
+rule of `pu_lib.checks.parts`. The paper does not say which statistic its curves show. A part on
+times is therefore asked twice, of the median and of the restricted mean; and most statements about
+chains of both values of beta that the paper gives, as far as the table has them. What each part
+asks stands in words in the docstring of its function.
 
 The statements of section 4 stand in modules of their own, one a domain; here are those about all
 experiments together, and the curve of the predecessor.
@@ -136,7 +136,7 @@ def wall_is_rounding(
         "cliff/beta=0.7",
     ),
 ) -> Verdict:
-    """What PG-ES loses at large rates on the chain and the cliff is lost to rounding.
+    """What PG-ES loses at large rates on the cliff, and on the chain but for NoExplo, is rounding.
 
     Of the runs at rates above 3 that are censored when parameters are plain floats, more than nine
     in ten pass, from the same random numbers, when parameters have exponents of their own.

@@ -185,7 +185,7 @@ def check_theorem_5_iii(
     },
 )
 def check_decay(schedule: str = "inverse-sqrt", factor: float = 1.0) -> Verdict:
-    """Check that decaying weights slow every update down: a lower bound on each count.
+    """Check how much decaying weights slow updates down: a lower bound on each count.
 
     Where constant weights need n, a constant and a logarithm, the lower bounds are of order 3n,
     sqrt(n) and sqrt(n) log(n).

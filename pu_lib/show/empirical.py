@@ -1,8 +1,8 @@
 """Figures and tables of the last chapter: the paper's experiments.
 
-Every curve has a 95 % bootstrap interval as a band. A filled marker says that every run passed the
-threshold; a hollow one that some were censored at the cap; a cross that half or more were, so that
-the median is only known to be at least the cap.
+In panels every curve but the thin ones has a 95 % bootstrap interval as a band, and markers. A
+filled one says that every run passed the threshold; a hollow one that some were censored at the
+cap; a cross that half or more were, so that the median is only known to be at least the cap.
 """
 
 from __future__ import annotations
@@ -281,7 +281,7 @@ def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
                 shares or "none",
             )
         )
-    head = ("panel", "by median", "by restricted mean", "orders", "censored even at the best rate")
+    head = ("panel", "by median", "by restricted mean", "orders", "smallest share censored")
     return _table(head, rows, "Order of the updates at their best rates, fastest first.")
 
 
@@ -311,7 +311,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> 
 
 @styled
 def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookFigure:
-    """Draw DI, CE and MCE towards large rates, and their level at the rate 10^9 as a line.
+    """Draw DI, CE and MCE towards large rates, and their level at the rate 10^9 as a point.
 
     Parameters
     ----------
@@ -604,7 +604,7 @@ def tally() -> Html:
 
 
 def provenance(results: Results | None = None) -> Html:
-    """Return a table of what the results hold: runs, cap, seed and engine by experiment."""
+    """Return a table of the results: runs, steps, censored share and engine by experiment."""
     table = _results(results).table
     rows = [
         (

@@ -116,9 +116,9 @@ ADVICE = {
     ),
     "off-policy": Advice(
         "di",
-        "off the policy",
+        "data of another policy",
         False,
-        "On Random MDPs its median run takes {own} steps at the best rate, {rival} {other}, "
+        "On Random MDPs its median run takes {own} steps at its best rate, {rival} {other}, "
         "PG-SM {pg}.",
         "In the paper's experiments, which leave out the factor of PG-ES; on the chain and the "
         "cliff CE and MCE are as fast.",
