@@ -22,11 +22,11 @@ PUBLISHED_Q = np.array([1.0, 0.9, 0.1])
 def _raster(width: int = 130) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return barycentric coordinates of a picture of the simplex, and which pixels are inside.
 
-    The greedy action is the top corner, the second best the left one.
+    The greedy action is the left corner, the second best the right one, as in the live figures.
     """
     x, y = np.meshgrid(np.linspace(0, 1, width), np.linspace(0, 1, int(width * HEIGHT)))
     top, right = y, x - y / 2
-    points = np.stack([top, 1 - top - right, right], axis=-1)
+    points = np.stack([1 - top - right, right, top], axis=-1)
     return points, np.asarray(points.min(axis=-1) > 1e-6)
 
 
@@ -60,9 +60,9 @@ def draw_maps(middle: float = 0.9, eta: float = 0.1) -> BookFigure:
         )
         ax.plot([0, 1, 0.5, 0], [0, 0, HEIGHT, 0], color=GREY, linewidth=1)
         ax.text(0.5, -0.2, label_of(name), ha="center", va="top", color=INK)
-        ax.text(0.5, HEIGHT + 0.03, "$1$", ha="center", va="bottom", fontsize=8)
-        ax.text(0.0, -0.03, f"${middle:g}$", ha="center", va="top", fontsize=8)
-        ax.text(1.0, -0.03, "$0$", ha="center", va="top", fontsize=8)
+        ax.text(0.0, -0.03, "$1$", ha="center", va="top", fontsize=8)
+        ax.text(1.0, -0.03, f"${middle:g}$", ha="center", va="top", fontsize=8)
+        ax.text(0.5, HEIGHT + 0.03, "$0$", ha="center", va="bottom", fontsize=8)
         ax.set(xlim=(-0.08, 1.08), ylim=(-0.38, HEIGHT + 0.16), aspect="equal")
         ax.axis("off")
     return fig

@@ -42,7 +42,7 @@ function render({ model, el }) {
   frame(el, "chain", asked.box, html("div", { class: "pu-live-bar" }, run.play, time.row),
     ...boards.map((board) => board.room), plot,
     html("p", { class: "pu-live-key" }, `Every state starts at one half, under PG-ES with the parameters (1, 1). The weight of a state is ${
-      get("eta")} times (${get("share")} × its expected discounted visits + ${Number((1 - get("share")).toFixed(3))}).`),
+      get("eta") === 1 ? "" : `${get("eta")} times `}(${get("share")} × its expected discounted visits + ${Number((1 - get("share")).toFixed(3))}).`),
     words);
 
   function drawBoard({ picture, told, room }, name, width) {

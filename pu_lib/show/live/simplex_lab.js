@@ -162,7 +162,7 @@ function render({ model, el }) {
       lower.length ? `One step of ${called(lower)} lowers the value.` : "",
       pulled.length ? `Under ${called(pulled)} another action gains more than ${top[0]}.` : "",
     ].filter(Boolean).join(" ");
-    if (get("flip") !== null) return `The values have flipped after ${plural(get("flip"), "step")}: ${tie || `${top[0]} is the best now.`} ${asked.guess() ? "" : "Who will be the first to change its mind? "}Press Play.`;
+    if (get("flip") !== null) return `The values have flipped ${get("flip") ? `after ${plural(get("flip"), "step")}` : "before the first step"}: ${tie || `${top[0]} is the best now.`} ${asked.guess() ? "" : "Who will be the first to change its mind? "}Press Play.`;
     return `${tie || `${top[0]} is the best action. `}${news ? `${news} ` : ""}${asked.guess() ? `Your guess is ${labels[asked.guess()]}. ` : "Make a guess, "}${asked.guess() ? "Press" : "then press"} Play; the clock runs faster and faster.`;
   }
 
