@@ -531,7 +531,8 @@ def as_process(process: Any) -> FiniteMDP:
         return FiniteMDP.load(path)
     if isinstance(process, str) and process.split(" ")[0] in DOMAINS:
         domain, parameters = read_domain(process)
-        return domain.make(*[np.random.default_rng(0)] * domain.drawn, **parameters)
+        drawn_by = (np.random.default_rng(0),) if domain.drawn else ()
+        return domain.make(*drawn_by, **parameters)
     try:
         return from_gymnasium(process)
     except ValueError as error:

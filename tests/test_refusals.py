@@ -11,6 +11,7 @@ from pu_lib import domains
 from pu_lib.domains import Domain, as_process, read_domain, register_domain
 from pu_lib.empirical.bootstrap import interval
 from pu_lib.empirical.problem import make_problem
+from pu_lib.empirical.rounding import pair
 from pu_lib.exact import ball
 from pu_lib.settings import read_settings
 from pu_lib.theory.domino import domino
@@ -71,6 +72,8 @@ class Direct(Nameless):
         (lambda: escort_limit(Decimal("NaN")), "p: expected"),
         (lambda: make_problem(domains.chain(3), Decimal("NaN")), "target: expected"),
         (lambda: interval([1.0], Decimal("NaN")), "level: expected"),
+        (lambda: interval([]), "values: expected at least one"),
+        (lambda: pair("no panel", 1.0, 0), "panel: expected one of random-mdp/"),
         (lambda: domino(3, "pg-es", p=10**5000), r"p must be at most 10\^300"),
         (lambda: interval([10**5000]), "values: expected numbers below"),
         (lambda: count(3, max_steps=Decimal("NaN")), "max_steps must be an integer"),

@@ -82,8 +82,10 @@ def interval(values: ArrayLike, level: float = LEVEL) -> Floats:
     """
     level = number("level", level)
     ordered = np.sort(numbers("values", values, axes=1, infinite=True), axis=0)
-    if not 0.0 < level < 1.0 or not len(ordered):
-        raise ValueError(f"level: expected values and a share in (0, 1), got {level}.")
+    if not len(ordered):
+        raise ValueError("values: expected at least one.")
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level: expected a share in (0, 1), got {level}.")
     k = int((len(ordered) - 1) * (1.0 - level) / 2.0)
     return np.stack([ordered[k], ordered[len(ordered) - 1 - k]])
 

@@ -35,6 +35,8 @@ ROUNDED_PANELS = (
 
 def _cell(panel: str, eta: float, precision: str, results: Results) -> Cell:
     """Return the setting of PG-ES in a panel, with its parameters kept in a way."""
+    if panel not in PANELS:
+        raise ValueError(f"panel: expected one of {', '.join(PANELS)}, got {panel!r}.")
     table = PANELS[panel].rows(results.table)
     rows = table[(table["update"] == "pg-es") & (table["eta"] == eta)]
     if rows.empty:
@@ -85,7 +87,7 @@ def pair(panel: str, eta: float, run: int) -> Pair:
     Raises
     ------
     ValueError
-        If the panel has no such rate.
+        If there is no such panel, or no such rate in it.
     """
     results, memory = results_of(None), Memory()
     floats = run_cell(_cell(panel, eta, "float64", results), run, memory)
