@@ -392,7 +392,7 @@ class FiniteMDP:
         return text.hexdigest()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the process to an ``.npz`` file that `load` reads."""
+        """Write the process to the file `path`, which `load` reads, as a NumPy archive."""
         rewards = self.rewards if self.transition_rewards is None else self.transition_rewards
         with open(path, "wb") as file:  # to a path NumPy adds the suffix
             np.savez_compressed(

@@ -85,7 +85,7 @@ def domain_of(process: Any) -> str:
         if process.split(" ")[0] in DOMAINS:
             domain, parameters = read_domain(process)
             return domain.label(**parameters)
-        _ENVIRONMENTS[process] = as_process(process)  # anew: an id may be registered once more
+        _ENVIRONMENTS[process] = as_process(process)  # anew: an id may have been registered again
         return process
     return hold(as_process(process))
 

@@ -120,7 +120,7 @@ ADVICE = {
         False,
         "On Random MDPs its median run takes {own} steps at its best rate, {rival} {other}, "
         "PG-SM {pg}.",
-        "In the paper's experiments, which leave out the factor of PG-ES; on the chain and the "
+        "In our runs of the paper's experiments, without the factor of PG-ES; on the chain and the "
         "cliff CE and MCE are as fast.",
         "empirical.html",
         "The experiments",
