@@ -671,8 +671,19 @@ def test_lower_bounds_under_decaying_weights_are_asked_up_to_two_thousand(
     for factor, room in ((1.0, 3.0), (0.5, 5.0)):
         noted.clear()
         decaying.check_decay(factor=factor)
-        assert {margin for margin, _ in noted} == {room}
-        assert sorted({row["n"] for _, row in noted}) == [1, 2, 5, 30, 300, 2000]
+        bounded = [(margin, row["n"]) for margin, row in noted if "bound" in row]
+        assert {margin for margin, _ in bounded} == {room}
+        assert sorted({n for _, n in bounded}) == [1, 2, 5, 30, 300, 2000]
+
+
+def test_decaying_weights_help_the_escort_update_at_its_peak(noted) -> None:
+    verdict = decaying.check_decay()
+    peak = {row["n"]: row for _, row in noted if "constant" in row}
+    assert (peak[100]["eta"], peak[100]["n'"], peak[100]["constant"]) == ("2.1", 406, 911)
+    for schedule, steps in (("inverse-sqrt", 406), ("constant", 911)):
+        assert float_count(100, make_update("pg-es"), 2.1, schedule) == steps
+    assert sorted(peak) == [100, 1000]
+    assert verdict.status.value == "holds with a correction"
 
 
 def test_the_steps_for_opposite_values_are_taken_at_the_values_that_were_drawn(monkeypatch) -> None:
