@@ -199,7 +199,7 @@ def _walk(
     """Build a chain: action 0 jumps, the next `copies` walk, then one falls if `cliff`."""
     n_states = whole("n_states", n_states, low=2)
     number("beta", beta)
-    discount = _open_unit("discount", discount)
+    discount = _open_unit(discount)
     end, n_actions = n_states - 1, 1 + copies + int(cliff)
     _check_size(n_states, n_actions)
     transitions = np.zeros((n_states, n_actions, n_states))
@@ -227,10 +227,10 @@ def _check_size(n_states: int, n_actions: int) -> None:
         )
 
 
-def _open_unit(name: str, value: float) -> float:
-    if not 0.0 < number(name, value) < 1.0:
-        raise ValueError(f"{name}: expected a number in (0, 1), got {value}.")
-    return float(value)
+def _open_unit(discount: float) -> float:
+    if not 0.0 < number("discount", discount) < 1.0:
+        raise ValueError(f"discount: expected a number in (0, 1), got {discount}.")
+    return float(discount)
 
 
 def _power(base: float, exponent: int) -> float:
@@ -280,7 +280,7 @@ def random_mdp(
     n_actions = whole("n_actions", n_actions, low=1)
     branching = whole("branching", branching, low=1, high=n_states)
     _check_size(n_states, n_actions)
-    discount = _open_unit("discount", discount)
+    discount = _open_unit(discount)
     if not number("horizon", horizon) > 0.0:
         raise ValueError(f"horizon: expected a number of steps > 0, got {horizon}.")
     if if_none not in get_args(IfNone):

@@ -32,7 +32,7 @@ from math import gcd
 from numbers import Integral, Rational
 from typing import Any, TypeAlias, TypeVar
 
-from flint import arb, arb_mat, ctx, fmpq
+from flint import arb, arb_mat, ctx, fmpq, fmpz
 
 __all__ = [
     "Number",
@@ -182,13 +182,11 @@ def certified(compute: Callable[[], T], bits: int = 128, max_bits: int = 1 << 14
 
 def _square_free(n: int) -> tuple[int, int]:
     """Return (k, r) with n = k^2 r and r free of squares."""
-    k, divisor = 1, 2
-    while divisor * divisor <= n:
-        while n % (divisor * divisor) == 0:
-            n //= divisor * divisor
-            k *= divisor
-        divisor += 1
-    return k, n
+    k = r = 1
+    for prime, power in fmpz(n).factor():
+        k *= int(prime) ** (power // 2)
+        r *= int(prime) ** (power % 2)
+    return k, r
 
 
 def is_one(*powers: tuple[Fraction, int]) -> bool:

@@ -40,9 +40,9 @@ def python_packages() -> dict[str, str]:
     }
 
 
-def node_packages(lock: Path = ROOT / "package-lock.json") -> dict[str, str]:
+def node_packages() -> dict[str, str]:
     """Return the licences of what the browser's part installs, as the lockfile states them."""
-    packages = json.loads(lock.read_text(encoding="utf-8"))["packages"]
+    packages = json.loads((ROOT / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     return {
         f"{path.removeprefix('node_modules/')} {package['version']}": package.get(
             "license", UNNAMED

@@ -106,15 +106,15 @@ sweeping.sweep(chunks, sys.argv[1], workers=2)
 """
 
 
-def measure_kills(kills: int = KILLS, seed: int = 0) -> dict[str, Any]:
+def measure_kills() -> dict[str, Any]:
     """Kill a sweep again and again, let it go on, and compare its table with an undisturbed one."""
     from pu_lib.empirical.store import Store
 
-    rng, environment = random.Random(seed), {**os.environ, "PYTHONPATH": str(ROOT)}
+    rng, environment = random.Random(0), {**os.environ, "PYTHONPATH": str(ROOT)}
     program = [sys.executable, "-c", _SWEEP]
     with tempfile.TemporaryDirectory() as place:
         killed, whole = Path(place, "killed"), Path(place, "whole")
-        for _ in range(kills):
+        for _ in range(KILLS):
             process = subprocess.Popen([*program, str(killed), "0.3"], env=environment)
             wanted = len(list(killed.glob("part-*"))) + rng.randint(1, 2)
             while len(list(killed.glob("part-*"))) < wanted and process.poll() is None:
@@ -125,7 +125,7 @@ def measure_kills(kills: int = KILLS, seed: int = 0) -> dict[str, Any]:
                 raise SystemExit("a sweep ended before it could be killed")
         for folder in (killed, whole):
             subprocess.run([*program, str(folder), "0"], env=environment, check=True)
-        return {"kills": kills, "same": Store(killed).read().equals(Store(whole).read())}
+        return {"kills": KILLS, "same": Store(killed).read().equals(Store(whole).read())}
 
 
 def measure_builds() -> dict[str, Any]:

@@ -274,9 +274,7 @@ def _in_floats(cells: list[Cell]) -> list[Cell]:
     ]
 
 
-def paper_chunks(
-    seed: int = 0, scale: float = 1.0, random_runs: int = 1000, beyond: int | None = None
-) -> list[Chunk]:
+def paper_chunks(seed: int = 0, random_runs: int = 1000, beyond: int | None = None) -> list[Chunk]:
     """Return everything, in rounds: the first 20 runs of all panels, then up to 40, 100, 200...
 
     What goes beyond the paper, other rules for ties and other updates, comes after the rest.
@@ -285,8 +283,6 @@ def paper_chunks(
     ----------
     seed : int
         Root of all randomness.
-    scale : float
-        Factor on all numbers of runs; at least one run each.
     random_runs : int
         Runs on Random MDPs; the paper has 1000.
     beyond : int, optional
@@ -327,13 +323,13 @@ def paper_chunks(
     floats = [(_in_floats(cells), min(runs, most)) for cells, runs in shown]
     more = [(_more(cells), min(runs, most)) for cells, runs in shown]
     return [
-        *_rounds([(_published(seed), 100), *own, *factor, *others], scale),
-        *_rounds(floats, scale),
-        *_rounds([(_tied(seed), min(random_runs, most)), *more], scale),
+        *_rounds([(_published(seed), 100), *own, *factor, *others]),
+        *_rounds(floats),
+        *_rounds([(_tied(seed), min(random_runs, most)), *more]),
     ]
 
 
-def _rounds(panels: list[tuple[list[Cell], int]], scale: float) -> list[Chunk]:
+def _rounds(panels: list[tuple[list[Cell], int]]) -> list[Chunk]:
     """Return the runs of some cells, with the number of runs of each group, in rounds."""
     most = max(runs for _, runs in panels)
     bounds = [0, 20, 40, *range(100, max(100, most) + 100, 100)]
@@ -341,6 +337,6 @@ def _rounds(panels: list[tuple[list[Cell], int]], scale: float) -> list[Chunk]:
         Chunk(cell, first, min(last, count) - first)
         for first, last in pairwise(bounds)
         for cells, runs in panels
-        if (count := max(1, round(runs * scale))) > first
+        if (count := max(1, runs)) > first
         for cell in cells
     ]

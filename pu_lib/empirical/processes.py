@@ -195,6 +195,11 @@ def problem_of(cell: Cell, run: int) -> Problem:
     -------
     Problem
         The process, as the compiled loop reads it, with its threshold.
+
+    Raises
+    ------
+    ValueError
+        As `process_of`, or as `pu_lib.empirical.problem.make_problem`.
     """
     # One thread at a time, so that two threads do not draw the same process twice.
     with _lock:

@@ -12,7 +12,7 @@ Updates with a kernel run in the compiled loop, others in the plain one of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -29,7 +29,7 @@ from pu_lib.empirical.sweep import Measured, problem_of, process_of, run_chunk, 
 from pu_lib.empirical.thresholds import Summary, summarise
 from pu_lib.updates import UPDATES, Update, as_update, label_of
 
-__all__ = ["RACE_RATES", "Entry", "Race", "as_text", "race"]
+__all__ = ["RACE_RATES", "Entry", "Race", "race"]
 
 RACE_RATES = (0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0)
 """Default grid of a race."""
@@ -130,7 +130,21 @@ class Race(Sequence[Entry]):
         return found
 
     def __str__(self) -> str:
-        return as_text(self)
+        lines = [
+            f"{'update':<7}{'best eta':>9}{'median':>9}{'95 %':>17}{'mean':>9}{'95 %':>17}"
+            f"{'censored':>9}"
+        ]
+        for entry in self:
+            best = entry.best
+            if not entry.finished:
+                lines.append(f"{entry.update:<7}   no run reached the target")
+                continue
+            lines.append(
+                f"{entry.update:<7}{entry.best_rate:>9g}{_time(best.median, best):>9}"
+                f"{_range(best.median_low, best.median_high, best):>17}{best.mean:>9,.0f}"
+                f"{_range(best.mean_low, best.mean_high, best):>17}{best.censored:>9.0%}"
+            )
+        return "\n".join([*lines, *self.notes])
 
 
 def race(
@@ -271,7 +285,7 @@ class _Running:
             for eta in etas
         ]
         found: dict[str, dict[float, Summary]] = {name: {} for name in rates}
-        for chunk, columns in self._computed(chunks):
+        for chunk, columns in run_chunks(chunks, self.workers, self._compute):
             if (columns["steps"] < self.cell.max_steps)[columns["censored"]].any():
                 raise ValueError(
                     f"preset: max_episodes ended runs of {chunk.cell.update} before max_steps; a "
@@ -281,9 +295,6 @@ class _Running:
                 columns["steps"], columns["censored"], horizon=self.cell.max_steps
             )
         return found
-
-    def _computed(self, chunks: Sequence[Chunk]) -> Iterator[tuple[Chunk, Measured]]:
-        return run_chunks(chunks, self.workers, self._compute)
 
     def _compute(self, chunk: Chunk) -> Measured:
         update = self.updates[chunk.cell.update]
@@ -311,38 +322,6 @@ def _own_chunk(chunk: Chunk, update: Update) -> Measured:
         steps.append(plain.steps)
         censored.append(not plain.passed)
     return {"steps": np.array(steps, np.int64), "censored": np.array(censored, np.bool_)}
-
-
-def as_text(entries: Sequence[Entry]) -> str:
-    """Return the table of a race, and its notes under it.
-
-    Parameters
-    ----------
-    entries : Race or sequence of Entry
-        What `race` returned.
-
-    Returns
-    -------
-    str
-        Lines of text.
-    """
-    lines = [
-        f"{'update':<7}{'best eta':>9}{'median':>9}{'95 %':>17}{'mean':>9}{'95 %':>17}"
-        f"{'censored':>9}"
-    ]
-    for entry in entries:
-        best = entry.best
-        if not entry.finished:
-            lines.append(f"{entry.update:<7}   no run reached the target")
-            continue
-        lines.append(
-            f"{entry.update:<7}{entry.best_rate:>9g}{_time(best.median, best):>9}"
-            f"{_range(best.median_low, best.median_high, best):>17}{best.mean:>9,.0f}"
-            f"{_range(best.mean_low, best.mean_high, best):>17}{best.censored:>9.0%}"
-        )
-    if isinstance(entries, Race):
-        lines += entries.notes
-    return "\n".join(lines)
 
 
 def _time(time: float, summary: Summary) -> str:

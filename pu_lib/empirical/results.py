@@ -327,7 +327,7 @@ class Curves:
         return {}
 
     def resampled(self, statistic: str) -> Floats:
-        """Return it for every bootstrap resample, shape (resamples, updates, positions)."""
+        """Return a statistic of every resample, shape (resamples, updates, positions)."""
         if statistic not in self._resampled:
             found = self._of(statistic, resampled_mean, resampled_quantile, RESAMPLES)
             self._resampled[statistic] = found

@@ -195,8 +195,8 @@ def _settings(first: Cell, values: dict[str, Sequence[Any]]) -> list[Cell]:
     return cells
 
 
-def chunks_of(cells: Iterable[Cell], runs: int, size: int, first: int = 0) -> list[Chunk]:
-    """Return the runs `first` to `runs` - 1 of all cells in chunks of at most `size` runs.
+def chunks_of(cells: Iterable[Cell], runs: int, size: int) -> list[Chunk]:
+    """Return `runs` runs of all cells in chunks of at most `size` runs.
 
     All cells' first chunks come first, so that an interrupted sweep has some runs of everything.
 
@@ -208,8 +208,6 @@ def chunks_of(cells: Iterable[Cell], runs: int, size: int, first: int = 0) -> li
         The number of runs of each cell, at least 1.
     size : int
         The largest number of runs in a chunk, at least 1.
-    first : int
-        The number of the first run.
 
     Returns
     -------
@@ -230,7 +228,7 @@ def chunks_of(cells: Iterable[Cell], runs: int, size: int, first: int = 0) -> li
         )
     return [
         Chunk(cell, start, min(size, runs - start))
-        for start in range(first, runs, size)
+        for start in range(0, runs, size)
         for cell in cells
     ]
 

@@ -15,16 +15,17 @@ __all__ = ["draw_escape", "draw_maps", "draw_published"]
 
 COLOURS = ("#f4f5f7", "#e0a33e", "#9c2f2f")
 HEIGHT = np.sqrt(3) / 2
+WIDTH = 130  # pixels of a picture
 PUBLISHED = np.array([1.0, 3.0, 5.0])
 PUBLISHED_Q = np.array([1.0, 0.9, 0.1])
 
 
-def _raster(width: int = 130) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _raster() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return barycentric coordinates of a picture of the simplex, and which pixels are inside.
 
     The greedy action is the left corner, the second best the right one, as in the live figures.
     """
-    x, y = np.meshgrid(np.linspace(0, 1, width), np.linspace(0, 1, int(width * HEIGHT)))
+    x, y = np.meshgrid(np.linspace(0, 1, WIDTH), np.linspace(0, 1, int(WIDTH * HEIGHT)))
     top, right = y, x - y / 2
     points = np.stack([1 - top - right, right, top], axis=-1)
     return points, np.asarray(points.min(axis=-1) > 1e-6)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import html
 import pathlib
 from dataclasses import dataclass
-from typing import Any
 
 import anywidget
 import traitlets
 
+from pu_lib.show.ledger import Html
 from pu_lib.show.live import module
 from pu_lib.theory.guide import Numbers, kept
 from pu_lib.updates import label_of
@@ -284,23 +284,13 @@ class Chooser(anywidget.AnyWidget):
         return _told()
 
 
-class _Table:
-    """A table that the page shows."""
-
-    def __init__(self, markup: str) -> None:
-        self._markup = markup
-
-    def _repr_html_(self) -> str:
-        return self._markup
-
-
-def recommendations() -> Any:
+def recommendations() -> Html:
     """Return the table of all recommendations, each with its number and a link.
 
     Returns
     -------
-    object
-        What a notebook shows as a table.
+    Html
+        The table, as a notebook shows it.
     """
     rows = "".join(
         f"<tr><th scope='row'>{html.escape(ADVICE[key].title)}</th>"
@@ -310,4 +300,4 @@ def recommendations() -> Any:
         for key, told in _told().items()
     )
     head = "<tr><th scope='col'>situation</th><th scope='col'>use</th><th scope='col'>why</th></tr>"
-    return _Table(f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>")
+    return Html(f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>")

@@ -42,9 +42,9 @@ def kinds() -> dict[str, str]:
     return {names[-1]: " = ".join(map(label_of, names)) for names in alike()}
 
 
-def _draw_race(ax: Any, n: int, eta: str, schedule: str = "constant", cut: float = 3.5) -> None:
+def _draw_race(ax: Any, n: int, eta: str, schedule: str) -> None:
     """Draw pi_t(a_1) of every update; the last point of each curve is its recovery."""
-    horizon = max(4, int(cut * n))
+    horizon = max(4, int(3.5 * n))
     for name, label in kinds().items():
         back = count(n, name, eta, schedule)
         steps = int(min(back, horizon))

@@ -347,9 +347,9 @@ def _gravity_well(update: Update) -> Entry:
     return Entry("weak", min(pulled - PULLED, ESCAPE - exponent), found)
 
 
-def _pulled(update: Update, weight: float, n: int = 20_000) -> float:
+def _pulled(update: Update, weight: float) -> float:
     """Return how often the most probable action is not the best one and gains most."""
-    rng = np.random.default_rng(0)
+    rng, n = np.random.default_rng(0), 20_000
     pi, q = rng.dirichlet([0.5, 0.5, 0.5], n), rng.random((n, 3))
     theta = update.parameters(pi)
     gains = update.policy(update.step(theta, q, weight)) - update.policy(theta)
