@@ -32,7 +32,7 @@ def draw_domains(seed: int = 3) -> BookFigure:
     BookFigure
         The figure.
     """
-    fig, axes = figure(3, 1, width=5.6, height=6.6, gridspec_kw={"height_ratios": (1, 1.3, 2.2)})
+    fig, axes = figure(3, 1, width=6.0, height=6.6, gridspec_kw={"height_ratios": (1, 1.3, 2.2)})
     _draw_row(axes[0], "The chain", cliff=False)
     _draw_row(axes[1], "The cliff", cliff=True)
     _draw_random(axes[2], seed)
