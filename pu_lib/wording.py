@@ -45,7 +45,7 @@ def number(value: Real | float) -> str:
         return _grouped(f"{int(value):,}").replace("-", "\N{MINUS SIGN}")
     value = float(value)
     if not math.isfinite(value):
-        return "not a number" if math.isnan(value) else f"{'-' * (value < 0)}$\\infty$"
+        return "not a number" if math.isnan(value) else f"${'-' * (value < 0)}\\infty$"
     if value == int(value) and abs(value) < 10**6:
         return number(int(value))
     short = f"{value:.{DIGITS}g}"

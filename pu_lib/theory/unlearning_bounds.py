@@ -222,10 +222,7 @@ def bound_decaying_ce(n: int, eta: float) -> float:
     float
         An upper bound of n' for CE and MCE with decaying weights, from one half or above.
     """
-    times, eta = _read(n, eta, "eta")
-    root = math.sqrt(times)
-    log = math.log1p(4 * eta * root)
-    return (4 + log / (2 * eta)) ** 2 + root * (8 + log / eta)
+    return _decaying_ce(n, eta, constant=4)
 
 
 def bound_decaying_ce_sharp(n: int, eta: float) -> float:
@@ -243,10 +240,15 @@ def bound_decaying_ce_sharp(n: int, eta: float) -> float:
     float
         An upper bound of n' for CE and MCE with decaying weights, from one half or above.
     """
+    return _decaying_ce(n, eta, constant=2)
+
+
+def _decaying_ce(n: int, eta: float, constant: int) -> float:
+    r"""Return :math:`x^2 + 2\sqrt n\,x` with :math:`x = c + L/(2\eta_1)` and the constant c."""
     times, eta = _read(n, eta, "eta")
     root = math.sqrt(times)
-    log = math.log1p(4 * eta * root)
-    return (2 + log / (2 * eta)) ** 2 + root * (4 + log / eta)
+    part = constant + math.log1p(4 * eta * root) / (2 * eta)
+    return part**2 + 2 * root * part
 
 
 def bound_decaying_ce_below(n: int, eta: float) -> float:
