@@ -95,7 +95,7 @@ def test_tokens_count_what_they_stand_for():
     assert [len(rows.successor_token(n)) for n in (1, 8, 9, 100)] == [1, 8, 0, 0]
     assert [len(rows.policy_token(name)) for name in ("softmax", "escort", "direct")] == [1, 2, 3]
     assert [len(rows.ties_token(name)) for name in ("first", "random", "leave")] == [0, 1, 2]
-    assert [len(rows.scaled_token(x)) for x in (False, True)] == [0, 1]
+    assert [len(rows.flag_token(x)) for x in (False, True)] == [0, 1]
 
 
 # Rows
@@ -160,8 +160,9 @@ def test_rescaling_is_due_where_a_parameter_has_left_its_bounds():
 def test_the_policy_after_a_step_is_that_of_the_rescaled_parameters():
     theta, exponent = np.array([[1.0, 2.0**-481]]), np.zeros((1, 2), np.int64)
     pi, q = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0]])
-    escort, scaled = rows.policy_token("escort"), rows.scaled_token(True)
-    tokens = loop.Tokens((0, 0), (0,), rows.token(pg_es), escort, rows.ties_token("first"), scaled)
+    escort, scaled = rows.policy_token("escort"), rows.flag_token(True)
+    first, paper = rows.ties_token("first"), rows.flag_token(False)
+    tokens = loop.Tokens((0, 0), (0,), rows.token(pg_es), escort, first, scaled, paper)
     loop._improve(0, 0.0, theta, exponent, pi, q, tokens, None)
     assert theta.tolist() == [[1.0, 2.0**-225]]
     assert pi.tolist() == [[1.0, 2.0**-450]]
@@ -332,7 +333,8 @@ def test_what_follows_a_pair_is_drawn_in_proportion(monkeypatch):
 def test_a_bonus_is_kept_where_it_is_asked_for(explores, log_bonus, bonus):
     visits, kept, seen = np.full(3, 3), np.zeros(3), np.zeros(6)
     rules = SimpleNamespace(log_bonus=log_bonus, model=True)
-    loop._count(1, 3, explores, visits, kept, seen, rules)
+    tokens = SimpleNamespace(details=rows.flag_token(True))
+    loop._count(1, 3, explores, visits, kept, seen, rules, tokens)
     assert visits.tolist() == [3, 4, 3]
     assert kept.tolist() == [0.0, bonus, 0.0]
     assert seen.tolist() == [0, 0, 0, 1, 0, 0]

@@ -44,13 +44,16 @@ from pu_lib.empirical.actors import configured, fingerprint, start_of
 from pu_lib.empirical.options import PRESETS, Options, Scheme
 from pu_lib.empirical.problem import Problem, exact_performance
 from pu_lib.engine import loop
-from pu_lib.engine.rows import UNIT, policy_token, scaled_token, successor_token, ties_token, token
+from pu_lib.engine.rows import UNIT, flag_token, policy_token, successor_token, ties_token, token
 from pu_lib.kernels import KERNELS, MULTIPLICATIVE
 from pu_lib.updates import UPDATES, Parametrization, Update
 
 __all__ = ["Memory", "Run", "engine_of", "exact_performance", "seed_state", "simulate"]
 
 _FIRST_GAP = (100, 25)  # steps between early evaluations: with cycles, without
+_PAPER = PRESETS["paper"]
+# What the loop asks of `Rules` and `Limits` only where it is not as in the paper.
+_DETAILS = ("hyde_clip", "bonus", "sarsa", "replay", "actor_weight", "stop", "max_episodes")
 
 
 def engine_of(update: str, preset: str = "paper") -> str:
@@ -294,7 +297,8 @@ def _tokens(problem: Problem, update: Update, options: Options) -> loop.Tokens:
         update=token(update.kernel),
         policy=policy_token(policy),
         ties=ties_token(update.options.get("ties", "first")),
-        scaled=scaled_token(update.kernel in MULTIPLICATIVE and options.precision == "scaled"),
+        scaled=flag_token(update.kernel in MULTIPLICATIVE and options.precision == "scaled"),
+        details=flag_token(any(vars(options)[name] != vars(_PAPER)[name] for name in _DETAILS)),
     )
 
 

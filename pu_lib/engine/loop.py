@@ -48,6 +48,9 @@ class Tokens(NamedTuple):
         The token of the rule for tied actions.
     scaled : tuple of int
         The token of parameters with an exponent of their own.
+    details : tuple of int
+        The token of details that are not the paper's. Without it no test of them is compiled, which
+        is up to a seventh of a step's time.
     """
 
     actions: tuple[int, ...]
@@ -56,6 +59,7 @@ class Tokens(NamedTuple):
     policy: tuple[int, ...]
     ties: tuple[int, ...]
     scaled: tuple[int, ...]
+    details: tuple[int, ...]
 
 
 class Process(NamedTuple):
@@ -119,6 +123,8 @@ class Schedules(NamedTuple):
 
 class Rules(NamedTuple):
     """Learning rates, and the details that `pu_lib.empirical.options` lists.
+
+    Without the token of details only the rates are read.
 
     Attributes
     ----------
@@ -274,6 +280,8 @@ def run(
     if cumulative.shape[1] != K:
         raise ValueError("process: not for this number of successors.")
     explores = schedules.epsilon_c > 0.0 or schedules.off_c > 0.0
+    details = len(tokens.details) > 0
+    by_episodes = details and limits.every > 0
     n_jekyll, n_hyde = 0, 0
     hyde_acts, length, episodes, passed = False, 0, 0, False
     discounting, discounted_sum, log_episodes = 1.0, 0.0, 0.0
@@ -288,23 +296,23 @@ def run(
         code, stream = _enter(s * A + a, cumulative, successors, stream)
         entered = np.int64(successor[code])
         n_jekyll, n_hyde = _remember(code, hyde_acts, n_jekyll, n_hyde, buffer)
-        if explores or rules.model:
-            _count(s * A + a, code, explores, visits, bonus, seen, rules)
+        if explores or (details and rules.model):
+            _count(s * A + a, code, explores, visits, bonus, seen, rules, tokens)
 
         # Replay
         code, stream = _replay(t, n_jekyll, n_hyde, buffer, explores, schedules, stream)
-        if rules.model and K > 1:
+        if details and rules.model and K > 1:
             code, stream = _from_model(code // K, K, visits, seen, stream)
         i = (code & _POSITIVE) // K
         x, b, after = i // A, i % A, np.int64(successor[code])
 
         # Learn
         if explores:
-            _learn_hyde(i, after, hyde, visits, bonus, log_episodes, gamma, rules, actions)
-        ahead, stream = _ahead(after, q, pi, running, rules, actions, stream)
+            _learn_hyde(i, after, hyde, visits, bonus, log_episodes, gamma, rules, tokens)
+        ahead, stream = _ahead(after, q, pi, running, rules, tokens, stream)
         q[x, b] += rules.critic_rate * (reward[code] + gamma * ahead - q[x, b])
         weight = rules.eta
-        if rules.discounted:
+        if details and rules.discounted:
             discounted_sum += discounting
             weight = rules.eta * (discounting * (episodes / discounted_sum))
             discounting *= gamma
@@ -317,7 +325,7 @@ def run(
         ended = terminal[s] != 0 or length == limits.cut
         if ended:
             episodes, length, discounting = episodes + 1, 0, 1.0
-            if rules.log_bonus:
+            if details and rules.log_bonus:
                 log_episodes = logarithm(episodes + 1.0)
             s, stream = _start(starts, start_shares, stream)
             if explores:
@@ -325,7 +333,7 @@ def run(
                 hyde_acts = u < _epsilon(schedules, t)
 
         # Evaluate
-        if limits.every == 0:
+        if not by_episodes:
             if t >= next_check:
                 next_check = min(t + max(limits.gap, np.int64(0.03 * t)), limits.max_steps)
                 passed = passes(pi, v, process, actions, successors, limits.threshold)
@@ -340,7 +348,7 @@ def run(
                 J_hyde = performance(best_policy, v_hyde, process, actions, successors)
                 share = _epsilon(schedules, t)
                 passed = (1.0 - share) * J + share * J_hyde > limits.threshold
-        if passed or (limits.max_episodes > 0 and episodes == limits.max_episodes):
+        if passed or (details and 0 < limits.max_episodes == episodes):
             break
 
     return t, episodes, passed, performance(pi, v, process, actions, successors)
@@ -395,23 +403,30 @@ def _enter(i: Any, cumulative: Any, successors: Any, stream: Any) -> Any:
 def _remember(code: Any, hyde_acts: Any, n_jekyll: Any, n_hyde: Any, buffer: Any) -> Any:
     """Store a transition: Jekyll's from the left, Hyde's from the right."""
     if hyde_acts:
-        buffer[len(buffer) - 1 - n_hyde] = code
+        buffer[(len(buffer) - 1 - n_hyde) & _POSITIVE] = code
         n_hyde += 1
     else:
-        buffer[n_jekyll] = code
+        buffer[n_jekyll & _POSITIVE] = code
         n_jekyll += 1
     return n_jekyll, n_hyde
 
 
 @compiled
 def _count(
-    i: Any, code: Any, explores: Any, visits: Any, bonus: Any, seen: Any, rules: Any
+    i: Any,
+    code: Any,
+    explores: Any,
+    visits: Any,
+    bonus: Any,
+    seen: Any,
+    rules: Any,
+    tokens: Any,
 ) -> None:
     """Count the visits of a pair, and of a transition where there is a model."""
     visits[i] += 1
-    if explores and not rules.log_bonus:
+    if explores and not (len(tokens.details) > 0 and rules.log_bonus):
         bonus[i] = 1.0 / np.sqrt(np.float64(visits[i]))
-    if rules.model:
+    if len(tokens.details) > 0 and rules.model:
         seen[code] += 1
 
 
@@ -458,30 +473,34 @@ def _learn_hyde(
     log_episodes: Any,
     gamma: Any,
     rules: Any,
-    actions: Any,
+    tokens: Any,
 ) -> None:
     """Update Hyde's value of the pair i by Q-learning on the bonus."""
-    x = i // len(actions)
-    a = i - x * len(actions)
+    A, details = len(tokens.actions), len(tokens.details) > 0
+    x = i // A
+    a = i - x * A
     top = hyde[after, 0]
-    for b in range(1, len(actions)):
+    for b in range(1, A):
         top = max(top, hyde[after, b])
-    gift = np.sqrt(log_episodes / (0.001 + visits[i])) if rules.log_bonus else bonus[i]
+    gift = bonus[i]
+    if details and rules.log_bonus:
+        gift = np.sqrt(log_episodes / (0.001 + visits[i]))
     hyde[x, a] += rules.hyde_rate * (gift + gamma * top - hyde[x, a])
-    hyde[x, a] = min(hyde[x, a], rules.hyde_clip)
+    if details:
+        hyde[x, a] = min(hyde[x, a], rules.hyde_clip)
 
 
 @compiled
-def _ahead(after: Any, q: Any, pi: Any, running: Any, rules: Any, actions: Any, stream: Any) -> Any:
+def _ahead(after: Any, q: Any, pi: Any, running: Any, rules: Any, tokens: Any, stream: Any) -> Any:
     """Return the critic's value of a successor, at an action drawn from the policy or its mean."""
     ahead = 0.0
-    if rules.expected_sarsa:
-        for b in range(len(actions)):
+    if len(tokens.details) > 0 and rules.expected_sarsa:
+        for b in range(len(tokens.actions)):
             ahead += pi[after, b] * q[after, b]
     else:
         u, stream = uniform(stream)
         b = 0
-        for j in range(len(actions) - 1):
+        for j in range(len(tokens.actions) - 1):
             b += u >= running[after, j]
         ahead = q[after, b]
     return ahead, stream

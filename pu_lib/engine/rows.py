@@ -9,7 +9,8 @@ with every small loop unrolled:
 - `update`: the number of a kernel, see `token`;
 - `policy`: the number of a parametrization, see `policy_token`;
 - `ties`: which action is greedy where several are best, see `ties_token`;
-- `scaled`: whether parameters have an exponent of their own, see `rescale`.
+- `scaled`: whether parameters have an exponent of their own, see `rescale`;
+- `details`: whether a run has details that are not the paper's, see `pu_lib.engine.loop.Rules`.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from pu_lib.engine.arithmetic import LOWEST, exponential, exponentials, vector
+from pu_lib.engine.arithmetic import LOWEST, exponential, exponentials, vector, whole
 from pu_lib.engine.compiling import INLINED, code_of, compiled
-from pu_lib.kernels import GREEDY, KERNELS, Kernel, choose
+from pu_lib.kernels import GREEDY, KERNELS, Kernel, ce, choose
 
 if TYPE_CHECKING:
     from pu_lib.updates import Parametrization, Ties
@@ -32,11 +33,11 @@ if TYPE_CHECKING:
 __all__ = [
     "UNIT",
     "advance",
+    "flag_token",
     "greedy",
     "nth_best",
     "policy_token",
     "rescale",
-    "scaled_token",
     "set_policy",
     "successor_token",
     "ties_token",
@@ -102,9 +103,9 @@ def ties_token(ties: Ties) -> Token:
     return (0,) * _TIES.index(ties)
 
 
-def scaled_token(scaled: bool) -> Token:
-    """Return the token of parameters with an exponent of their own, or of plain ones."""
-    return (0,) * scaled
+def flag_token(holds: bool) -> Token:
+    """Return the token of what holds or not: of `scaled` and of `details`."""
+    return (0,) * holds
 
 
 def advance(
@@ -135,12 +136,18 @@ def _compile_advance(
     update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, actions: Any
 ) -> Any:
     chosen = list(_kernels)[len(update) - 1]
-    kernel = numba.njit(inline="always")(getattr(chosen, "py_func", chosen))
+    kernel: Any = numba.njit(inline="always")(getattr(chosen, "py_func", chosen))
     if isinstance(actions, types.Integer):
         return lambda update, theta, pi, q, best, weight, actions: kernel(
             theta, pi, q, best, weight, actions
         )
     # The length of a token is a constant in the kernel, whose loops are unrolled.
+    if chosen is ce and len(actions) > _FORESEEN:
+        # Compared with a float, the greedy action is masked; with an integer, LLVM makes branches,
+        # one an action, that nobody foresees, and a step takes a fifth longer.
+        return lambda update, theta, pi, q, best, weight, actions: kernel(
+            theta, pi, q, whole(best), weight, len(actions)
+        )
     if chosen not in GREEDY or len(actions) > _FORESEEN:
         return lambda update, theta, pi, q, best, weight, actions: kernel(
             theta, pi, q, best, weight, len(actions)
