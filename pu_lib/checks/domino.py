@@ -473,7 +473,7 @@ def check_worse(
     factor : float
         How many times as many steps the domino setting is to take.
     """
-    worst = Worst("the steps that the domino setting takes more than the chain, less one,")
+    worst = Worst("the number of steps of the domino setting minus one more than that of the chain")
     for (update, eta), h in product((rates or PAPER_RATES).items(), sizes):
         imagined, real = domino(h, update, eta), max(chain_flips(h, update, float(exact(eta))))
         row = {"update": update, "states": h, "domino": imagined, "chain": real}

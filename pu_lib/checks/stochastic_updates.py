@@ -464,7 +464,9 @@ def check_argument(schedule: str = "constant", factor: float = 1.0) -> Verdict:
     factor : float
         How many times as many updates the decaying weights are to need, at least.
     """
-    worst = Worst("the number of updates under decaying weights minus that under constant ones")
+    worst = Worst(
+        "the number of updates under decaying weights minus one more than that under constant ones"
+    )
     ns, etas = (10, 100, 1000), ("0.1", "0.5", "1")
     for name, eta in product(PAPER, etas):
         fast, slow = (counts(ns, name, eta, kind) for kind in (schedule, "inverse-sqrt"))

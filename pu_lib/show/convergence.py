@@ -67,7 +67,7 @@ def draw_ties(n_steps: int = 1000) -> BookFigure:
     """
     fig, ax = figure(height=3.3)
     t = np.arange(n_steps + 1)
-    styles = ("-", "--", (0, (1.2, 1.2)), "-.", (0, (6, 1.5, 1.2, 1.5)))
+    styles = ("-", "--", (0, (1.2, 1.2)), "-.", (0, (1.2, 4)))
     for k, name in enumerate(ADVERSARIES):
         mass = adversarial_run([1.0, 1.0, 0.0], name, np.ones(n_steps))[:, 2]
         width = 3.2 if name == "first" else 1.6

@@ -108,7 +108,7 @@ def draw_published(weight: float = 0.4, n_steps: int = 12_000) -> BookFigure:
     fig, ax = figure(height=3.2)
     for name in UPDATES:
         path = greedy_path(name, softmax(PUBLISHED), PUBLISHED_Q, weight, n_steps)
-        ax.semilogx(np.arange(1, len(path) + 1), path, **line(name))
-    ax.set(xlabel="step (counted from 1)", ylabel=r"$\pi(a_q)$", ylim=(-0.02, 1.02))
-    ax.legend(loc="upper left")
+        ax.loglog(np.arange(1, len(path) + 1), path, **line(name))
+    ax.set(xlabel="step (counted from 1)", ylabel=r"$\pi(a_q)$", ylim=(2e-3, 1.5))
+    ax.legend(loc="lower right")
     return fig

@@ -164,7 +164,8 @@ ADVICE = {
         False,
         "With a hundred actions it takes {own} updates, {rival} {other} and PG-SM {pg}.",
         "In a table, with a gap of 0.1, at the weight 1 for all, not each at its best. "
-        "At the weight 10 DI, CE and MCE take one. Each step of DI has to sort the actions.",
+        "At the weight 10 DI, CE and MCE take one. Each step of DI projects on the simplex, "
+        "here by sorting the actions.",
         "gravity-well.html",
         "Gravity well",
     ),
