@@ -503,7 +503,8 @@ def _deep(update: Update) -> Entry:
             step = _direction(update, features @ weights, values)
             weights = weights + RATE * np.swapaxes(features, 1, 2) @ step
     least, failed = _least_best(_differentiable(update, features @ weights), q)
-    if failed:  # how low it ends depends on the last digits of rounding where outputs cross zero
+    if failed:  # how low it ends depends on the processor's last digits where outputs cross zero
+        least = round(least, 3)
         found = f"with half of the probability or less at some state in {failed} of {TASKS} tasks"
     else:
         found = f"with probability {_probability(least)} at all {STATES} states of {TASKS} tasks"
