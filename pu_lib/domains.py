@@ -458,7 +458,8 @@ def register_domain(domain: Domain) -> Domain:
     TypeError
         If it is not a `Domain`.
     ValueError
-        If its name is not one word, or is taken, or a parameter cannot be written as a word.
+        If its name is not one word, or is taken (a maker that is defined anew, as in a notebook,
+        may take its own place), or a parameter has no default or cannot be written as a word.
 
     Examples
     --------
@@ -473,7 +474,7 @@ def register_domain(domain: Domain) -> Domain:
         raise TypeError(f"domain: expected a Domain, got {domain!r}.")
     if not domain.name or domain.name.split() != [domain.name]:
         raise ValueError(f"domain: expected a name of one word, got {domain.name!r}.")
-    if domain.name in _DOMAINS and _DOMAINS[domain.name].make is not domain.make:
+    if domain.name in _DOMAINS and not _replaces(domain.make, _DOMAINS[domain.name].make):
         raise ValueError(f"domain: the name {domain.name!r} is taken.")
     if domain.baseline not in get_args(Baseline):
         raise ValueError(
@@ -482,8 +483,26 @@ def register_domain(domain: Domain) -> Domain:
     for name, default in domain.parameters.items():
         if not isinstance(default, (bool, int, float, str)):
             raise ValueError(f"{name}: a parameter is a number, a boolean or a word: {default!r}.")
+    asked = [
+        name
+        for name, parameter in inspect.signature(domain.make).parameters.items()
+        if parameter.default is inspect.Parameter.empty
+    ]
+    if len(asked) != domain.drawn:
+        raise ValueError(
+            f"domain: the maker of {domain.name!r} needs {', '.join(asked) or 'nothing'}; expected "
+            f"{'a random generator alone' if domain.drawn else 'a default of every parameter'}."
+        )
     _DOMAINS[domain.name] = domain
     return domain
+
+
+def _replaces(new: Callable[..., FiniteMDP], old: Callable[..., FiniteMDP]) -> bool:
+    """Return whether a maker may take another's place: itself, or one that is defined anew."""
+    places = [(make.__module__, getattr(make, "__qualname__", "")) for make in (new, old)]
+    return new is old or (
+        places[0] == places[1] and new.__module__ != __name__ and "<lambda>" not in places[0][1]
+    )
 
 
 def read_domain(label: str) -> tuple[Domain, dict[str, Any]]:

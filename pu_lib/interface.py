@@ -46,6 +46,9 @@ class Look(NamedTuple):
     marker: str
 
 
+_HOOKS = {"to_policy", "to_parameters", "advance"}
+
+
 class Update(ABC):
     """A policy update: a parametrization and the step that moves its parameters.
 
@@ -76,9 +79,18 @@ class Update(ABC):
     parametrization: ClassVar[Parametrization | None] = None
     in_paper: ClassVar[bool] = False
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # A kernel that is inherited would take the steps of another class.
+        if _HOOKS & vars(cls).keys() and "kernel" not in vars(cls):
+            cls.kernel = Update.kernel  # type: ignore[method-assign]
+
     @property
     def kernel(self) -> Kernel | None:
-        """One step at one state in plain arithmetic (`pu_lib.kernels`); None if there is none."""
+        """One step at one state in plain arithmetic (`pu_lib.kernels`); None if there is none.
+
+        A subclass that defines one of the three hooks anew inherits none.
+        """
         return None
 
     @abstractmethod
@@ -229,13 +241,18 @@ class Update(ABC):
     def _called(self, hook: Callable[..., Floats], *given: Any) -> Floats:
         """Call a hook with arrays of its own, and take a copy: what it writes changes no other."""
         made = hook(*map(_copied, given))
-        got = made.shape if isinstance(made, np.ndarray) else type(made).__name__
+        got = made.shape if type(made) is np.ndarray else type(made).__name__
         if got != given[0].shape:
             raise ValueError(
                 f"update {self.name}: {hook.__name__} must return an array of shape "
                 f"{given[0].shape}, got {got}."
             )
-        return np.array(made)
+        if made.dtype.kind not in "fiu":
+            raise ValueError(
+                f"update {self.name}: {hook.__name__} must return an array of floats, got "
+                f"{made.dtype}."
+            )
+        return np.array(made, np.float64)
 
     def initial(self, n_states: int, n_actions: int) -> Floats:
         """Return parameters of the uniform policy.

@@ -43,6 +43,7 @@ __all__ = ["Evaluation", "FiniteMDP", "Optimum"]
 # Rows of probabilities read from text or from other libraries are off by a few ulp; anything
 # further from one is a mistake that is reported, never repaired.
 _SUM_TOLERANCE = 1e-9
+_ARRAYS = ("transitions", "rewards", "initial", "discount", "terminal")  # of a file
 # Values are sums of rewards over up to 1 / (1 - discount) steps; this leaves room for the products
 # and differences of values that the updates and the solvers form.
 _LARGEST_VALUE = 1e150
@@ -258,13 +259,13 @@ class FiniteMDP:
                 raise ValueError(
                     f"transitions: expected a sparse matrix of numbers, got {transitions.dtype}."
                 )
-            matrix = scipy.sparse.csr_array(transitions, dtype=np.float64, copy=True)
-            matrix.sum_duplicates()
-            if matrix.shape != flat_shape:
+            if transitions.shape != flat_shape:
                 raise ValueError(
                     f"transitions: expected a sparse matrix of shape {flat_shape} as the rewards "
-                    f"say, got {matrix.shape}."
+                    f"say, got {transitions.shape}."
                 )
+            matrix = scipy.sparse.csr_array(transitions, dtype=np.float64, copy=True)
+            matrix.sum_duplicates()
             entries = np.asarray(matrix.data)
         else:
             dense = numbers("transitions", transitions, copy=True)  # type: ignore[arg-type]
@@ -299,6 +300,12 @@ class FiniteMDP:
             raise ValueError(
                 f"transitions: the probabilities at {self._where(row)} sum to {sums[row]:.12g}, "
                 "not 1."
+            )
+        if self.discount * sums.max() >= 1.0:
+            row = int(np.argmax(sums))
+            raise ValueError(
+                f"transitions: the probabilities at {self._where(row)} exceed 1 by "
+                f"{sums[row] - 1.0:.1g}; times the discount {self.discount!r} that is not below 1."
             )
         for state in np.flatnonzero(self.terminal):
             for action in range(self.n_actions):
@@ -370,7 +377,9 @@ class FiniteMDP:
     def transitions(self) -> Floats:
         """Transition probabilities, dense, shape (n_states, n_actions, n_states)."""
         matrix = self._matrix if isinstance(self._matrix, np.ndarray) else self._matrix.toarray()
-        return np.asarray(matrix).reshape(self.n_states, self.n_actions, self.n_states)
+        dense = np.asarray(matrix).reshape(self.n_states, self.n_actions, self.n_states)
+        dense.setflags(write=False)  # also where it is a copy, and writing would change nothing
+        return dense
 
     @cached_property
     def digest(self) -> str:
@@ -417,7 +426,7 @@ class FiniteMDP:
         Raises
         ------
         ValueError
-            If the file is not such an archive, or the arrays are not a process.
+            If the file is not such an archive or has other arrays, or they are not a process.
         """
         try:
             with np.load(path, allow_pickle=False) as archive:
@@ -427,6 +436,12 @@ class FiniteMDP:
         missing = {"transitions", "rewards", "initial", "discount"} - arrays.keys()
         if missing:
             raise ValueError(f"{path}: the archive lacks {', '.join(sorted(missing))}.")
+        unknown = arrays.keys() - _ARRAYS
+        if unknown:
+            raise ValueError(
+                f"{path}: the archive has {', '.join(sorted(unknown))}, where only "
+                f"{', '.join(_ARRAYS)} are expected."
+            )
         try:
             return cls(
                 arrays["transitions"],

@@ -362,7 +362,8 @@ def register(update: _Registered) -> _Registered:
     TypeError
         If it is not an `Update`.
     ValueError
-        If its name is missing, or taken by an update of another class.
+        If its name is missing, has a colon (``module:NAME`` is a place), or is taken by an update
+        of another class.
     """
     instance = update() if isinstance(update, type) else update
     if not isinstance(instance, Update):
@@ -370,6 +371,8 @@ def register(update: _Registered) -> _Registered:
     kind, name = type(instance), getattr(instance, "name", "")
     if not name or not isinstance(name, str):
         raise ValueError(f"update: {kind.__name__} has no name; set `name = '...'` in it.")
+    if ":" in name:
+        raise ValueError(f"update: expected a name without a colon, got {name!r}.")
     old = type(UPDATES.get(name, instance))  # a class that is defined anew may take its own place
     if old is not kind and (old.__qualname__ != kind.__qualname__ or old.__module__ == __name__):
         raise ValueError(f"update: the name {name!r} is taken by {old.__name__}.")

@@ -21,6 +21,8 @@ from pu_lib.domains import (
     read_domain,
     register_domain,
 )
+from pu_lib.empirical import processes
+from pu_lib.empirical.sweep import Cell
 from pu_lib.mdp import FiniteMDP
 
 # The paper's domains
@@ -339,6 +341,29 @@ def test_a_domain_that_is_drawn_is_given_a_generator():
     expected = np.random.default_rng(0).normal(size=4)
     np.testing.assert_array_equal(domains.as_process("arms arms=4").rewards[0], expected)
     domains._DOMAINS.pop("arms")
+
+
+def test_a_domain_that_is_defined_anew_takes_its_own_place():
+    def define(reward):
+        def arm(n_arms=2):
+            return bandit([0.0] * (n_arms - 1) + [reward])
+
+        return register_domain(Domain("arm", arm))
+
+    setting = {
+        "experiment": "test", "scheme": "NoExplo", "update": "mce", "eta": 1.0, "n_states": 1,
+        "n_actions": 2, "beta": 0.0, "preset": "paper", "max_steps": 10, "target": 0.5, "seed": 0,
+    }  # fmt: skip
+    try:
+        for reward in (1.0, 5.0):
+            define(reward)
+            cell = Cell(**setting, domain="arm")
+            assert domains.as_process("arm").optimal().performance == reward
+            assert processes.problem_of(cell, 0).optimal_performance == reward
+        with pytest.raises(ValueError, match="the name 'arm' is taken"):
+            register_domain(Domain("arm", lambda n_arms=2: bandit([0.0, 1.0])))
+    finally:
+        domains._DOMAINS.pop("arm")
 
 
 def test_a_domain_needs_a_name_of_its_own():

@@ -655,3 +655,29 @@ def test_a_process_may_have_attributes_that_change():
     assert (mdp.calls, copied.calls, mdp.notes.tolist()) == (1, 1, [0.0, 0.0])
     with pytest.raises(AttributeError, match="discount"):
         copied.discount = 0.5
+
+
+def test_rows_above_one_are_refused_where_the_discount_does_not_make_up_for_them():
+    row = [[[1.0 + 9e-10]]]
+    assert FiniteMDP(row, [[1.0]], [1.0], 0.9).optimal().v == pytest.approx([10.0], rel=1e-7)
+    with pytest.raises(ValueError, match="at state 0, action 0 exceed 1 by 9e-10; times"):
+        FiniteMDP(row, [[1.0]], [1.0], 1.0 - 1e-10)
+
+
+@pytest.mark.parametrize("n_states", [3, 600])
+def test_transitions_are_there_to_be_read(n_states):
+    mdp = chain(n_states)
+    with pytest.raises(ValueError, match="read-only"):
+        mdp.transitions[0, 0, 0] = 0.5
+
+
+def test_a_sparse_array_of_three_axes_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"expected a sparse matrix of shape \(1, 1\)"):
+        FiniteMDP(scipy.sparse.coo_array(np.ones((1, 1, 1))), [[1.0]], [1.0], 0.5)
+
+
+def test_an_archive_with_a_name_that_is_misspelt_is_refused(tmp_path):
+    arrays = {"transitions": [[[1.0]]], "rewards": [[0.0]], "initial": [1.0], "discount": 0.5}
+    np.savez(tmp_path / "odd.npz", **arrays, terminals=[True])
+    with pytest.raises(ValueError, match=r"odd\.npz: the archive has terminals, where only"):
+        FiniteMDP.load(tmp_path / "odd.npz")

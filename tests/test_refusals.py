@@ -39,6 +39,12 @@ class Nameless(Update):
         return theta.copy()
 
 
+class Placed(Nameless):
+    """Is called like a place."""
+
+    name = "module:place"
+
+
 class Taken(Nameless):
     """Wants the name of another update."""
 
@@ -57,6 +63,14 @@ class Direct(Nameless):
         (lambda: domains.random_mdp(0, n_states=100_000), "n_states: 100000 states"),
         (lambda: domains.DOMAINS["chain"].label(gamma=1), "gamma: chain has no such parameter"),
         (lambda: register_domain(Domain("odd", lambda n=None: None)), "n: a parameter is a"),
+        (
+            lambda: register_domain(Domain("odd", domains.bandit)),
+            "the maker of 'odd' needs rewards",
+        ),
+        (
+            lambda: register_domain(Domain("odd", domains.chain, drawn=True)),
+            "random generator alone",
+        ),
         (lambda: read_domain(7), "domain: expected a name and parameters, got 7"),
         (lambda: as_process("nowhere.npz"), r"nowhere\.npz: there is no such file"),
         (lambda: as_process("Nowhere-v0"), "A process is one of"),
@@ -83,6 +97,7 @@ class Direct(Nameless):
         (lambda: escape_steps("ce", well(0.1), [1, 0.5, 0], cap=Decimal("NaN")), "cap: expected"),
         (lambda: escape_steps("ce", well(0.1), [1, 0.5, 10**5000]), "q: expected numbers below"),
         (lambda: register(Nameless), "Nameless has no name; set"),
+        (lambda: register(Placed), "expected a name without a colon, got 'module:place'"),
         (lambda: register(Taken), "the name 'mce' is taken by"),
         (lambda: register(Direct), "the name 'di' is taken by Direct"),
         (lambda: Worst().add(math.nan, at=3), "margin: expected a number, got nan at at = 3"),

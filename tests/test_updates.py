@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from pu_lib.empirical.race import race
 from pu_lib.parametrizations import weights
 from pu_lib.updates import (
     PAPER,
@@ -492,6 +493,7 @@ class Careless(Update):
         (lambda theta: None, "got NoneType"),
         (lambda theta: theta.tolist(), "got list"),
         (lambda theta: theta.sum(axis=-1), r"got \(4,\)"),
+        (lambda theta: np.ma.masked_array(theta, theta > 0), "got MaskedArray"),
     ],
 )
 def test_what_a_hook_returns_is_looked_at(result, got):
@@ -542,3 +544,31 @@ def test_an_escort_parameter_moves_whose_probability_is_too_small_for_a_float():
     # p = 2: a step multiplies it by 1 + 2 w adv / |theta|^2, which is 3
     new = UPDATES["pg-es"].step([1.0, 1e-170], [0.0, 1.0], 1.0)
     assert new.tolist() == [1.0, pytest.approx(3e-170, rel=1e-12)]
+
+
+def test_a_hook_returns_real_numbers_and_they_become_floats():
+    with pytest.raises(ValueError, match="advance must return an array of floats, got complex128"):
+        Careless(lambda theta: theta + 1j).step(np.full((4, 2), 0.5), np.eye(4, 2))
+    moved = Careless(lambda theta: np.ones(theta.shape, int)).step(np.eye(4, 2), np.eye(4, 2))
+    assert moved.dtype == np.float64
+    assert (moved == 1.0).all()
+
+
+def test_a_subclass_with_a_step_of_its_own_inherits_no_kernel():
+    class Frozen(type(UPDATES["pg-sm"])):
+        name = "frozen"
+
+        def advance(self, theta, q, weight, rng):
+            return theta
+
+    class Louder(type(UPDATES["pg-sm"])):
+        name, label = "louder", "LOUDER"
+
+    assert Louder().kernel is UPDATES["pg-sm"].kernel
+    assert Frozen().kernel is None
+    found = race("chain", rates=[1.0], runs=2, max_steps=20_000, updates=[Frozen(), Louder()])
+    assert [(entry.label, entry.finished) for entry in found] == [
+        ("louder", True),
+        ("frozen", False),
+    ]
+    assert found.notes[0].startswith("No run of frozen reached")

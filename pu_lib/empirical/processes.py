@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import threading
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -117,6 +118,7 @@ class _Key:
     target: float
     seed: int
     run: int
+    make: Callable[..., FiniteMDP] | None = None  # a domain that is defined anew has another one
 
 
 def _key(cell: Cell, run: int) -> _Key:
@@ -134,7 +136,7 @@ def _key(cell: Cell, run: int) -> _Key:
     parameters.update({name: getattr(options, name) for name in domain.details})
     seed, number = (cell.seed, run) if domain.drawn else (0, 0)
     usual = tuple(sorted(parameters.items()))
-    return _Key(domain.name, usual, baseline, cell.target, seed, number)
+    return _Key(domain.name, usual, baseline, cell.target, seed, number, domain.make)
 
 
 def process_of(cell: Cell, run: int) -> FiniteMDP:
@@ -167,18 +169,21 @@ def _process(key: _Key) -> FiniteMDP:
                 f"{key.domain}: this process is not at hand; read it again with `domain_of`."
             )
         return _HELD[key.domain]
-    if key.domain not in DOMAINS:
+    if key.make is None:
         return _environment(key.domain)
     if not DOMAINS[key.domain].drawn:
-        return DOMAINS[key.domain].make(**dict(key.parameters))
-    return _drawn(key.domain, key.parameters, key.seed, key.run)
+        return key.make(**dict(key.parameters))
+    return _drawn(replace(key, baseline="uniform", target=0.0))
 
 
 @lru_cache(maxsize=8)
-def _drawn(name: str, parameters: tuple[tuple[str, Any], ...], seed: int, run: int) -> FiniteMDP:
+def _drawn(key: _Key) -> FiniteMDP:
     """Draw the process of a run. The last few are kept: they are asked for with several goals."""
-    words = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), run, 1))
-    return DOMAINS[name].make(np.random.default_rng(words), **dict(parameters))
+    assert key.make is not None
+    words = np.random.SeedSequence(
+        key.seed, spawn_key=(zlib.crc32(key.domain.encode()), key.run, 1)
+    )
+    return key.make(np.random.default_rng(words), **dict(key.parameters))
 
 
 def problem_of(cell: Cell, run: int) -> Problem:

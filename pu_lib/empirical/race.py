@@ -54,6 +54,11 @@ class Entry:
     summaries: dict[float, Summary]
 
     @property
+    def label(self) -> str:
+        """The short name of the update; its name if it is not registered."""
+        return label_of(self.update) if self.update in UPDATES else self.update
+
+    @property
     def best_rate(self) -> float:
         """The learning rate with the smallest restricted mean, the smaller of tied ones."""
         return min(self.summaries, key=lambda eta: (self.summaries[eta].mean, eta))
@@ -112,7 +117,7 @@ class Race(Sequence[Entry]):
     @property
     def notes(self) -> list[str]:
         """What to know before believing the order, one sentence each; empty if nothing."""
-        lost = [label_of(entry.update) for entry in self if not entry.finished]
+        lost = [entry.label for entry in self if not entry.finished]
         found = []
         if lost:
             who = "No update" if len(lost) == len(self) else f"No run of {', '.join(lost)}"
@@ -121,7 +126,7 @@ class Race(Sequence[Entry]):
                 "allow more steps, lower the target, or explore more (another scheme)."
             )
         for end, advice in (("lowest", "lower"), ("highest", "higher")):
-            names = [label_of(entry.update) for entry in self if entry.edge == end]
+            names = [entry.label for entry in self if entry.edge == end]
             if names:
                 found.append(
                     f"The best learning rate of {', '.join(names)} is the {end} of the grid: "
