@@ -3,7 +3,7 @@ r"""Jekyll & Hyde, compiled (paper, appendix B.2).
 Each step t = 1, 2, ... of a run
 
 1. lets the personality in control act: Jekyll draws from his policy :math:`\pi`, Hyde takes a best
-   action of her own values :math:`\tilde q`, ties broken uniformly at random;
+   action of his own values :math:`\tilde q`, ties broken uniformly at random;
 2. appends the transition to the buffer of that personality;
 3. draws, with probability :math:`o_t` from Hyde's buffer and else from Jekyll's, one stored
    transition :math:`(s,a,r,s')`, and with it updates Hyde's values by Q-learning on the bonus,
