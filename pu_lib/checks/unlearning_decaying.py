@@ -270,7 +270,8 @@ def check_lemma(
         for n, largest in enumerate(bounds.worst_sequence(2000, c, decay)):
             if n:
                 ours.add(bound(n, c) - largest + 1e-12, c=c, n=n, **{"largest X_n": largest})
-    last = dip + decay(1) * math.exp(-dip)
+    # Rounded down to what is printed, so that the printed sequence keeps the lemma's hypothesis.
+    last = math.floor(100 * (dip + decay(1) * math.exp(-dip))) / 100
     printed.add(printed_bound(2, 1.0) - last, **{"c": 1.0, "n": 2, "X_0, X_1, X_2": (0, dip, last)})
     return judged(ours, printed)
 

@@ -105,7 +105,7 @@ class Process(NamedTuple):
 
 
 class Schedules(NamedTuple):
-    """The probabilities min(1, c / t^alpha) that Hyde acts next, and that a step of his is replayed.
+    """The probabilities min(1, c / t^alpha) that Hyde acts next, and that his are replayed.
 
     Attributes
     ----------
