@@ -380,7 +380,8 @@ class Domain:
     name : str
         What it is called in tables and on the command line, one word.
     make : callable
-        Returns the process; its keyword parameters with their defaults are those of the domain.
+        Returns the process, which depends on nothing but its keyword parameters: they, with their
+        defaults, are those of the domain, and processes are kept by them.
     title : str
         What it is called in figures; the name if empty.
     baseline : {"uniform", "first"}

@@ -81,8 +81,9 @@ class Update(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        # A kernel that is inherited would take the steps of another class.
-        if _HOOKS & vars(cls).keys() and "kernel" not in vars(cls):
+        # A kernel from further up than a hook would take the steps of another class.
+        first = next(base for base in cls.__mro__ if {"kernel", *_HOOKS} & vars(base).keys())
+        if "kernel" not in vars(first):
             cls.kernel = Update.kernel  # type: ignore[method-assign]
 
     @property
@@ -145,9 +146,12 @@ class Update(ABC):
         Raises
         ------
         ValueError
-            If `theta` is not an array of finite parameters of this update.
+            If `theta` is not an array of finite parameters of this update, or what an update of
+            one's own makes of it is no policy.
         """
-        return self._to_policy(self._checked(theta))
+        policy = self._to_policy(self._checked(theta))
+        require_distributions(f"update {self.name}", policy)
+        return policy
 
     def parameters(self, pi: ArrayLike) -> Floats:
         r"""Return parameters whose policy is `pi`: the inverse of `policy`.

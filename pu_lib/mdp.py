@@ -667,6 +667,8 @@ class FiniteMDP:
     def _checked_policy(self, pi: ArrayLike) -> Floats:
         policy = numbers("pi", pi, shape=(self.n_states, self.n_actions))
         if self._is_policy(policy):
+            if self.discount * (1.0 + _SUM_TOLERANCE) ** 2 >= 1.0:
+                self._require_contraction(policy)
             return policy
         off = np.any(policy < 0.0, axis=1) | (np.abs(policy.sum(axis=1) - 1.0) > _SUM_TOLERANCE)
         state = int(np.argmax(off))
@@ -674,6 +676,15 @@ class FiniteMDP:
             f"pi: expected non-negative probabilities that sum to 1, got {policy[state]} "
             f"(sum {policy[state].sum():.12g}) at state {state}."
         )
+
+    def _require_contraction(self, policy: Floats) -> None:
+        """Refuse rows slightly above one where the discount does not make up for them."""
+        heaviest = float(self._under(policy)[0].sum(axis=1).max())
+        if self.discount * heaviest >= 1.0:
+            raise ValueError(
+                f"pi: the probabilities that follow a state exceed 1 by {heaviest - 1.0:.1g}; times "
+                f"the discount {self.discount!r} that is not below 1."
+            )
 
 
 def _largest(errors: Floats) -> float:

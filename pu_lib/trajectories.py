@@ -248,6 +248,8 @@ def _evaluating(weighting: str | Weighting | ArrayLike, mdp: FiniteMDP) -> Evalu
 def _evaluated(
     evaluation: Evaluation, weighting: Weighting, t: int, last: bool
 ) -> tuple[Floats, Floats, float, ArrayLike]:
+    for array in (evaluation.q, evaluation.v, evaluation.occupancy):
+        array.setflags(write=False)  # they decide on the step
     weight = np.zeros(()) if last else numbers("weighting", weighting(t, evaluation))
     if weight.shape not in ((), (1,), evaluation.v.shape):
         raise ValueError(

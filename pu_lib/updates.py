@@ -362,8 +362,8 @@ def register(update: _Registered) -> _Registered:
     TypeError
         If it is not an `Update`.
     ValueError
-        If its name is missing, has a colon (``module:NAME`` is a place), or is taken by an update
-        of another class.
+        If its name is missing, has a colon (``module:NAME`` is a place), or is taken: by an update
+        of another class, or of the library with other settings.
     """
     instance = update() if isinstance(update, type) else update
     if not isinstance(instance, Update):
@@ -376,6 +376,11 @@ def register(update: _Registered) -> _Registered:
     old = type(UPDATES.get(name, instance))  # a class that is defined anew may take its own place
     if old is not kind and (old.__qualname__ != kind.__qualname__ or old.__module__ == __name__):
         raise ValueError(f"update: the name {name!r} is taken by {old.__name__}.")
+    if old.__module__ == __name__ and instance != UPDATES.get(name, instance):
+        raise ValueError(
+            f"update: the name {name!r} stands for the settings {UPDATES[name].options}; register "
+            "others under a name of their own, in a subclass."
+        )
     UPDATES[name] = instance
     return update
 

@@ -56,6 +56,15 @@ def test_rates_can_be_a_number_a_list_or_a_function():
     np.testing.assert_array_equal(listed.theta, computed.theta)
 
 
+def test_a_weighting_cannot_write_into_what_decides_on_the_step():
+    def spoil(t, evaluation):
+        evaluation.q[:] = 7.0
+        return 1.0
+
+    with pytest.raises(ValueError, match="read-only"):
+        run("chain", "mce", 2, weighting=spoil)
+
+
 def test_weightings_have_names_numbers_and_functions():
     mdp, update = chain(4), UPDATES["ce"]
     uniform = run(mdp, update, 3, weighting="uniform")

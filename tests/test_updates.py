@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from pu_lib.empirical.race import race
 from pu_lib.parametrizations import weights
+from pu_lib.theory.unlearning import count
 from pu_lib.updates import (
     PAPER,
     UPDATES,
@@ -22,6 +23,7 @@ from pu_lib.updates import (
     look_of,
     make_update,
     project_simplex,
+    register,
     softmax,
 )
 
@@ -564,6 +566,14 @@ def test_a_subclass_with_a_step_of_its_own_inherits_no_kernel():
     class Louder(type(UPDATES["pg-sm"])):
         name, label = "louder", "LOUDER"
 
+    class Still:
+        def advance(self, theta, q, weight, rng):
+            return theta
+
+    class Mixed(Still, type(UPDATES["pg-sm"])):
+        name = "mixed"
+
+    assert Mixed().kernel is None
     assert Louder().kernel is UPDATES["pg-sm"].kernel
     assert Frozen().kernel is None
     found = race("chain", rates=[1.0], runs=2, max_steps=20_000, updates=[Frozen(), Louder()])
@@ -572,3 +582,50 @@ def test_a_subclass_with_a_step_of_its_own_inherits_no_kernel():
         ("frozen", False),
     ]
     assert found.notes[0].startswith("No run of frozen reached")
+
+
+def test_the_plain_loop_asks_a_policy_of_ones_own():
+    class Level(type(UPDATES["pg-sm"])):
+        name = "level"
+
+        def to_policy(self, theta):
+            return np.full(theta.shape, 1.0 / theta.shape[-1])
+
+    (entry,) = race("chain n_states=4", rates=[1.0], runs=2, max_steps=3000, updates=[Level()])
+    assert not entry.finished
+
+
+def test_a_policy_of_ones_own_is_looked_at():
+    class Heavy(Careless):
+        name = "heavy"
+
+        def to_policy(self, theta):
+            return self.result(theta)
+
+    for odd in (np.ones, lambda shape: np.full(shape, np.nan)):
+        update = Heavy(lambda theta, odd=odd: odd(theta.shape))
+        with pytest.raises(ValueError, match="update heavy: expected probabilities"):
+            update.policy([0.5, 0.5])
+        with pytest.raises(ValueError, match="update heavy: expected probabilities"):
+            count(3, update)
+
+
+def test_a_name_of_the_library_keeps_its_settings():
+    with pytest.raises(ValueError, match="the name 'pg-es' stands for the settings"):
+        register(make_update("pg-es", p=4.0))
+    assert register(make_update("pg-es")) == UPDATES["pg-es"]
+
+
+def test_a_kernel_that_leaves_the_policies_is_refused():
+    def wild(theta, pi, q, best, weight, n_actions):
+        theta[0] = 3.0
+
+    class Wild(type(UPDATES["di"])):
+        name = "wild"
+
+        @property
+        def kernel(self):
+            return wild
+
+    with pytest.raises(ValueError, match="the kernel of wild leaves the policies: pi: expected"):
+        race("chain n_states=4", rates=[1.0], runs=1, max_steps=1000, updates=[Wild()])

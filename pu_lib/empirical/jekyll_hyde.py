@@ -39,7 +39,7 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import whole
+from pu_lib.arrays import require_distributions, whole
 from pu_lib.empirical.actors import configured, fingerprint, start_of
 from pu_lib.empirical.options import PRESETS, Options, Scheme
 from pu_lib.empirical.problem import Problem, exact_performance
@@ -276,8 +276,20 @@ def simulate(
         )
     except numba.core.errors.NumbaError as error:
         raise ValueError(f"update: the kernel of {chosen.name} does not compile: {error}") from None
+    if chosen.kernel not in KERNELS:
+        _require_policy(chosen, memory)
     low, high = problem.baseline_performance, problem.optimal_performance
     return Run(int(steps), int(episodes), not passed, (J - low) / (high - low))
+
+
+def _require_policy(update: Update, memory: Memory) -> None:
+    """Refuse a run whose kernel left the policies: the loop looks at none of its numbers."""
+    try:
+        require_distributions("pi", memory.pi)
+    except ValueError as error:
+        raise ValueError(
+            f"update: the kernel of {update.name} leaves the policies: {error}"
+        ) from None
 
 
 def _tokens(problem: Problem, update: Update, options: Options) -> loop.Tokens:

@@ -280,7 +280,8 @@ def _actor(update: Update, options: Options = PRESETS["paper"]) -> Actor:
         actor = _SCALAR[type(update)](update)
         return replace(actor, start=float) if options.precision == "float64" else actor
     # the exponential of the machine's library may differ from the engine's in its last bit
-    known = _softmax if update.parametrization == "softmax" else None
+    softmax = type(update).to_policy is SoftmaxPolicyGradient.to_policy or update.kernel is not None
+    known = _softmax if softmax and update.parametrization == "softmax" else None
     # a run makes tens of thousands of steps, whose arguments need no check
     return Actor(
         known or (lambda theta: update.to_policy(np.array(theta)).tolist()),

@@ -565,7 +565,7 @@ class StepWalker(Walker):
             self.theta = update.initial(1, 2)[0]
         else:
             self.theta = update.parameters([start, 1.0 - start])
-        self.start = self.probability()
+        self.start = float(update.policy(self.theta)[0])
 
     @classmethod
     def at_start(cls, chosen: Setting) -> Walker:
@@ -655,6 +655,8 @@ class StepRow(Row):
 
     def sides(self) -> list[int]:
         gaps = self.update._to_policy(self.theta)[:, 0] - self.start
+        if np.isnan(gaps).any():
+            raise ValueError(f"update {self.update.name}: its policy is not a number.")
         signs = np.where(np.abs(gaps) <= TIE, 0.0, np.copysign(1.0, gaps))
         return [int(sign) for sign in signs.tolist()]
 
