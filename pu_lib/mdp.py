@@ -682,8 +682,8 @@ class FiniteMDP:
         heaviest = float(self._under(policy)[0].sum(axis=1).max())
         if self.discount * heaviest >= 1.0:
             raise ValueError(
-                f"pi: the probabilities that follow a state exceed 1 by {heaviest - 1.0:.1g}; times "
-                f"the discount {self.discount!r} that is not below 1."
+                f"pi: the probabilities after a state exceed 1 by {heaviest - 1.0:.1g}; times the "
+                f"discount {self.discount!r} that is not below 1."
             )
 
 

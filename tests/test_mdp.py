@@ -664,7 +664,7 @@ def test_rows_above_one_are_refused_where_the_discount_does_not_make_up_for_them
         FiniteMDP(row, [[1.0]], [1.0], 1.0 - 1e-10)
     mdp = FiniteMDP([[[1.0], [1.0]]], [[1.0, 1.0]], [1.0], 1.0 - 1e-10)
     assert mdp.evaluate([[0.5, 0.5]]).v == pytest.approx([1e10], rel=1e-5)
-    with pytest.raises(ValueError, match="pi: .* exceed 1 by 9e-10; times the discount"):
+    with pytest.raises(ValueError, match=r"pi: .* exceed 1 by 9e-10; times the discount"):
         mdp.evaluate([[0.5, 0.5 + 9e-10]])
 
 

@@ -287,9 +287,8 @@ def _require_policy(update: Update, memory: Memory) -> None:
     try:
         require_distributions("pi", memory.pi)
     except ValueError as error:
-        raise ValueError(
-            f"update: the kernel of {update.name} leaves the policies: {error}"
-        ) from None
+        words = f"update: the kernel of {update.name} leaves the policies: {error}"
+        raise ValueError(words) from None
 
 
 def _tokens(problem: Problem, update: Update, options: Options) -> loop.Tokens:
