@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from numpy.typing import NDArray
 
-from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
+from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
 from pu_lib.theory.gravity_well import condition_map
 from pu_lib.theory.gravity_well_escape import escape_steps, greedy_path, well
 from pu_lib.updates import UPDATES, label_of, look_of, softmax
@@ -110,5 +110,5 @@ def draw_published(weight: float = 0.4, n_steps: int = 12_000) -> BookFigure:
         path = greedy_path(name, softmax(PUBLISHED), PUBLISHED_Q, weight, n_steps)
         ax.loglog(np.arange(1, len(path) + 1), path, **line(name))
     ax.set(xlabel="step (counted from 1)", ylabel=r"$\pi(a_q)$", ylim=(2e-3, 1.5))
-    ax.legend(loc="lower right")
+    ax.legend(ncols=6, **ABOVE)
     return fig
