@@ -2,6 +2,7 @@
 
 - `KeptRun`: nbmake executes a notebook unless the book's build has, and leaves it for the build.
 - The order of the tests and their distribution over processes; a report of the pages' tests.
+- `book`: the book, built once.
 - `browser`: a browser for the pages and for the live figures.
 - `node`, `live`: the live figures' module in Node.
 """
@@ -12,6 +13,7 @@ import os
 import shutil
 import statistics
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -39,7 +41,8 @@ gc.set_threshold(20_000, 50, 100)
 settings.register_profile("quick", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("quick")
 
-REPORTS = Path(__file__).parent.parent / "_build" / "pages"
+ROOT = Path(__file__).parent.parent
+REPORTS = ROOT / "_build" / "pages"
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -65,8 +68,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"  {line}")
 
 
-PAGES = "tests/test_pages.py"
-BUILD = f"{PAGES}::test_the_book_builds"
+PAGES = ("tests/test_pages.py", "tests/test_frozen_pages.py")
+BUILD = f"{PAGES[0]}::test_the_book_builds"
 
 
 @pytest.hookimpl(trylast=True)
@@ -169,6 +172,29 @@ for await (const cases of createInterface({ input: process.stdin })) {
   console.log(JSON.stringify(found, plain));
 }
 """
+
+
+@pytest.fixture(scope="session")
+def book(testrun_uid: str) -> Path:
+    """Build the book once in a run of the tests: which process comes first builds it for all."""
+    from pu_notebooks import alone  # Sphinx: no other test pays for its import
+
+    said = ROOT / "_build" / "tested.txt"
+    with alone(ROOT / "_build" / "tested.lock"):
+        if not said.exists() or said.read_text().splitlines()[0] != testrun_uid:
+            said.write_text(f"{testrun_uid}\n{build()}")
+    _, _, failure = said.read_text().partition("\n")
+    assert not failure, f"the book does not build:\n{failure}"
+    return ROOT / "_build" / "html"
+
+
+def build() -> str:
+    """Build the book; return nothing, or what went wrong."""
+    program = Path(sys.executable).parent / "jupyter-book"
+    command = [str(program), "build", str(ROOT), "-W", "-n", "--keep-going"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    warnings = [line for line in done.stderr.splitlines() if "WARNING" in line or "rror" in line]
+    return "\n".join(warnings[-20:]) or done.stderr if done.returncode else ""
 
 
 @pytest.fixture(scope="session")

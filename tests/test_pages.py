@@ -4,8 +4,6 @@ import json
 import os
 import re
 import statistics
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +15,6 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import nbformat
-import pu_notebooks
 import pytest
 import yaml
 from playwright.sync_api import Browser, Page, Request, Route
@@ -46,27 +43,6 @@ COUNTS = {"pages": 0, "formulas": 0, "widgets": 0, "sliders moved": 0, "requests
 VIOLATIONS: list[str] = []
 SECONDS: list[float] = []
 """From the start of each visit from disk until its first screen stands, formulas and all."""
-
-
-@pytest.fixture(scope="module")
-def book(testrun_uid: str) -> Path:
-    """Build the book once in a run of the tests: which process comes first builds it for all."""
-    said = ROOT / "_build" / "tested.txt"
-    with pu_notebooks.alone(ROOT / "_build" / "tested.lock"):
-        if not said.exists() or said.read_text().splitlines()[0] != testrun_uid:
-            said.write_text(f"{testrun_uid}\n{build()}")
-    _, _, failure = said.read_text().partition("\n")
-    assert not failure, f"the book does not build:\n{failure}"
-    return HTML
-
-
-def build() -> str:
-    """Build the book; return nothing, or what went wrong."""
-    program = Path(sys.executable).parent / "jupyter-book"
-    command = [str(program), "build", str(ROOT), "-W", "-n", "--keep-going"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    warnings = [line for line in done.stderr.splitlines() if "WARNING" in line or "rror" in line]
-    return "\n".join(warnings[-20:]) or done.stderr if done.returncode else ""
 
 
 def test_the_book_builds(book: Path) -> None:

@@ -72,6 +72,7 @@ NOT_RUN = (
     "tests/test_paper_items.py", "tests/test_book.py", "tests/test_proofs.py",
     "tests/test_docstrings.py", "tests/test_readme.py", "tests/test_style.py",
     "tests/test_numbers.py", "tests/test_report.py", "tests/test_compiling.py",
+    "tests/test_frozen.py", "tests/test_frozen_pages.py",
 )  # fmt: skip
 # What the library and the tests import of others, before a mutant is imported in a fork.
 HEAVY = (

@@ -42,7 +42,8 @@ def read(path: Path) -> Any:
 
 def pieces() -> list[str]:
     """Return the files of tests and the notebooks, which are measured one after the other."""
-    left_out = ("test_pages.py", "test_reproducible.py", "test_wheel.py")  # builds and browsers
+    # builds and browsers
+    left_out = ("test_pages.py", "test_frozen_pages.py", "test_reproducible.py", "test_wheel.py")
     tests = [path for path in (ROOT / "tests").rglob("test_*.py") if path.name not in left_out]
     found = [*sorted(tests), *sorted((ROOT / "book").glob("*.ipynb"))]
     return [str(path.relative_to(ROOT)) for path in found]
