@@ -23,7 +23,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="PROCESS",
         help=f"a Gymnasium id, a .npz file, or {', '.join(DOMAINS)} ('chain n_states=7')",
     )
-    parser.add_argument("--update", nargs="+", help="policy updates (default: all)")
+    parser.add_argument(
+        "--update",
+        nargs="+",
+        help="policy updates (default: all; pg-es has the exact factor of its gradient, "
+        "'pg-es factor=drop' is the paper's program)",
+    )
     parser.add_argument("--scheme", default="HiOffPol", help="NoExplo, LowOffPol or HiOffPol")
     parser.add_argument("--eta", nargs="+", type=float, help="learning rates (default: a grid)")
     parser.add_argument("--runs", type=int, default=20, help="runs of each setting")

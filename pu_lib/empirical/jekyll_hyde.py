@@ -65,10 +65,8 @@ def engine_of(update: str, preset: str = "paper") -> str:
 
     Parameters
     ----------
-    update : str
-        The update's name.
-    preset : str
-        The open details, as `pu_lib.empirical.options.describe` writes them.
+    update, preset : str
+        The columns of these names, as `pu_lib.empirical.actors.columns_of` writes them.
 
     Returns
     -------
@@ -227,10 +225,10 @@ def simulate(
     problem : Problem
         Process and threshold.
     update : str or Update
-        Update of the actor, one with a kernel: the name of a registered update, with the settings
-        in `options`, or an update with settings of its own. Kernels of the library are kept on
-        disk once compiled; another one is compiled at its first use in a session, for each number
-        of actions and successors.
+        Update of the actor, one with a kernel, or a string that stands for one, as
+        `pu_lib.updates.as_update` takes it; where a string does not say how ties are broken,
+        `options` does. Kernels of the library are kept on disk once compiled; another one is
+        compiled at its first use in a session, for each number of actions and successors.
     eta : float
         Learning rate of the actor.
     scheme : Scheme

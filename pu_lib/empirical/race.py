@@ -20,14 +20,15 @@ import numpy as np
 
 from pu_lib.arrays import number, whole
 from pu_lib.domains import DOMAINS, read_domain
-from pu_lib.empirical.jekyll_hyde import seed_state, simulate
+from pu_lib.empirical.actors import configured
+from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
 from pu_lib.empirical.options import SCHEMES, describe, parse, scheme_of
 from pu_lib.empirical.processes import IN_COLUMNS, aims_of, domain_of, sized, stream_of
 from pu_lib.empirical.reference import run_reference
 from pu_lib.empirical.store import Cell, Chunk
-from pu_lib.empirical.sweep import Measured, problem_of, process_of, run_chunk, run_chunks
+from pu_lib.empirical.sweep import Measured, problem_of, process_of, run_chunks
 from pu_lib.empirical.thresholds import Summary, summarise
-from pu_lib.updates import UPDATES, Update, as_update, label_of
+from pu_lib.updates import UPDATES, Update, label_of, name_of
 
 __all__ = ["RACE_RATES", "Entry", "Race", "race"]
 
@@ -45,7 +46,7 @@ class Entry:
     Attributes
     ----------
     update : str
-        Name of the update.
+        The string that stands for the update, as in ``pg-es factor=drop``.
     summaries : dict of float to Summary
         The summary at each learning rate.
     """
@@ -55,8 +56,11 @@ class Entry:
 
     @property
     def label(self) -> str:
-        """The short name of the update; its name if it is not registered."""
-        return label_of(self.update) if self.update in UPDATES else self.update
+        """The short name of the update and its options; its name if it is not registered."""
+        name, space, options = self.update.partition(" ")
+        if self.update in UPDATES or (name in UPDATES and "=" in options):
+            return label_of(self.update) + (space + options) * (self.update not in UPDATES)
+        return self.update
 
     @property
     def best_rate(self) -> float:
@@ -188,8 +192,10 @@ def race(
     workers : int, optional
         Threads; as many as there are processors if missing.
     updates : sequence of str or Update, optional
-        Names, for which escort factors and ties are those of the preset, or objects with settings
-        of their own; everything in `UPDATES` if missing.
+        Updates, or strings as `pu_lib.updates.as_update` takes them; everything in `UPDATES` if
+        missing. ``pg-es`` is the escort policy gradient with its exact factor, here as everywhere;
+        the program of the paper's experiments is ``pg-es factor=drop``. Where a string does not say
+        how ties are broken, the preset does.
 
     Returns
     -------
@@ -204,19 +210,16 @@ def race(
     if scheme not in SCHEMES:
         raise ValueError(f"scheme: expected one of {', '.join(SCHEMES)}, got {scheme!r}.")
     runs, max_steps = whole("runs", runs, low=1), whole("max_steps", max_steps, low=1)
-    chosen = RACE_RATES if rates is None else tuple(rates)
+    chosen, options = RACE_RATES if rates is None else tuple(rates), parse(preset)
     if not chosen or any(not number("eta", eta) > 0.0 for eta in chosen):
         raise ValueError(f"eta: expected finite numbers > 0, got {list(chosen)}.")
-    racers: list[str | Update] = [
-        update if isinstance(update, Update) else as_update(update).name
-        for update in (UPDATES if updates is None else updates)
-    ]
-    names = [as_update(update).name for update in racers]
+    racers = [configured(update, options) for update in (UPDATES if updates is None else updates)]
+    names = [name_of(update) for update in racers]
     for what, values in (("eta", chosen), ("update", names)):
         if len(set(values)) < len(values):
             hint = "" if what == "eta" else " A second setting needs a class with its own `name`."
             raise ValueError(f"{what}: expected each once, got {list(values)}.{hint}")
-    start = _cell(process, scheme, describe(parse(preset)), max_steps, target, seed)
+    start = _cell(process, scheme, describe(options), max_steps, target, seed)
     running = _Running(start, runs, workers, dict(zip(names, racers, strict=True)))
     found = running.measure(dict.fromkeys(names, chosen))
     for _ in range(_LONGER if rates is None else 0):
@@ -280,7 +283,7 @@ class _Running:
     cell: Cell
     runs: int
     workers: int | None
-    updates: Mapping[str, str | Update]
+    updates: Mapping[str, Update]
 
     def measure(self, rates: Mapping[str, Sequence[float]]) -> dict[str, dict[float, Summary]]:
         """Return the summary of each update at each of its rates."""
@@ -302,22 +305,18 @@ class _Running:
         return found
 
     def _compute(self, chunk: Chunk) -> Measured:
-        update = self.updates[chunk.cell.update]
-        # A name stands for the settings that the preset says, an object for its own.
-        if isinstance(update, str) and as_update(update).kernel is not None:
-            return run_chunk(chunk)
-        return _own_chunk(chunk, as_update(update))
+        return _run_chunk(chunk, self.updates[chunk.cell.update])
 
 
-def _own_chunk(chunk: Chunk, update: Update) -> Measured:
-    """Compute the runs of a chunk with an update as it is set, compiled if it has a kernel."""
-    cell, steps, censored = chunk.cell, [], []
+def _run_chunk(chunk: Chunk, update: Update) -> Measured:
+    """Compute the runs of a chunk with an update, compiled if it has a kernel."""
+    cell, steps, censored, memory = chunk.cell, [], [], Memory()
     for run in range(chunk.first, chunk.first + chunk.count):
         problem = problem_of(cell, run)
         setting = (scheme_of(cell.scheme), seed_state(cell.seed, stream_of(cell), run))
         options = parse(cell.preset)
         if update.kernel is not None:
-            ended = simulate(problem, update, cell.eta, *setting, options, cell.max_steps)
+            ended = simulate(problem, update, cell.eta, *setting, options, cell.max_steps, memory)
             steps.append(ended.steps)
             censored.append(ended.censored)
             continue
