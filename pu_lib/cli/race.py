@@ -16,7 +16,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "race",
         help="race the updates on a process of your own",
         description="Run the updates over a grid of learning rates on a process, print which "
-        "reaches the target first, with 95 % intervals, and draw the curves.",
+        "reaches the target first, with 95 % intervals, and draw the curves. A policy is evaluated "
+        "after each of the first 67 steps, then whenever the steps have grown by 3 %.",
     )
     parser.add_argument(
         "process",

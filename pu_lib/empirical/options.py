@@ -154,8 +154,9 @@ class Options:
         for no cut.
     stop : {"steps", "episodes"}
         ``"steps"``: the policy is evaluated at step t + max(25 or 100, 3 % of t), the first value
-        where the states have an order. ``"episodes"``: it is evaluated at every 0.1 % of
-        `max_episodes`, and the mixture with Hyde's greedy policy must pass too.
+        where the states have an order; in a race at step t + max(1, 3 % of t). ``"episodes"``: it
+        is evaluated at every 0.1 % of `max_episodes`, and the mixture with Hyde's greedy policy
+        must pass too.
     max_episodes : int
         Cap on the number of trajectories, and the unit of the evaluations by episodes; zero for
         no cap.

@@ -365,7 +365,8 @@ def run_reference(
     eta, scheme, seeds, options, max_steps
         As for `pu_lib.empirical.jekyll_hyde.simulate`.
     first_gap : int
-        Steps between the early evaluations: 25 where the states have an order, else 100.
+        Steps between the early evaluations: in the paper's experiments 25 where the states have an
+        order, else 100.
     actor : Actor, optional
         Formulas to use instead of those of the update, such as its own in another arithmetic.
 

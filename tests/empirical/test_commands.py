@@ -28,6 +28,7 @@ from pu_lib.empirical.jekyll_hyde import Memory, engine_of, seed_state, simulate
 from pu_lib.empirical.options import PRESETS, SCHEMES, describe, parse
 from pu_lib.empirical.panels import paper_chunks
 from pu_lib.empirical.problem import make_problem
+from pu_lib.empirical.processes import domain_of
 from pu_lib.empirical.race import Entry, Race, race
 from pu_lib.empirical.reference import run_reference
 from pu_lib.empirical.store import Store, StoreError
@@ -189,11 +190,75 @@ def test_a_race_ranks_by_time_and_does_not_depend_on_threads(own_process):
 PLAIN = {"runs": 3, "max_steps": 4000, "target": 0.5}
 
 
-def test_a_race_makes_the_first_runs_of_a_setting():
-    settings = {**PLAIN, "rates": [1.0], "updates": ["di"]}
-    (chunk,) = grid("chain n_states=5", **settings)
-    (entry,) = race("chain n_states=5", **settings)
-    assert entry.best.mean == run_chunk(chunk)["steps"].mean()
+def first_pass(mdp, problem, update, eta, number, domain):
+    """Return the first evaluated step at which the plain loop's policy passes, one run a step.
+
+    Evaluations are listed here once more: every step up to 67, and then 3 % apart.
+    """
+    step = 1
+    while True:
+        setting = (update, eta, SCHEMES["HiOffPol"], seed_state(0, domain, number))
+        # a target out of reach: the run stops where it is cut, and nothing depends on evaluations
+        end = run_reference(mdp, math.inf, *setting, max_steps=step, first_gap=10**9)
+        if end.performance >= problem.threshold:
+            return step
+        step += max(1, int(0.03 * step))
+
+
+TWO_STATES = (
+    [[[0.9, 0.1], [0.2, 0.8]], [[0.0, 1.0], [0.7, 0.3]]], [[1, 0], [0, 2]], [1, 0], 0.95,
+)  # fmt: skip
+
+
+def test_fast_updates_do_not_tie_at_the_first_evaluation():
+    """The process of the README, on which all updates took 100 steps in every run."""
+    mdp = FiniteMDP(*TWO_STATES)
+    found = race(mdp, rates=[0.1, 1.0, 10.0], runs=10, updates=["pg-sm", "ce", "di"])
+    means = {entry.update: entry.best.mean for entry in found}
+    assert len(set(means.values())) == 3, means
+    assert max(entry.best.median for entry in found) < 25
+    assert all(entry.best.median_low < entry.best.median_high for entry in found)
+
+
+def test_the_times_of_a_race_are_those_of_the_plain_loop_stopped_at_each_evaluation():
+    mdp = FiniteMDP(*TWO_STATES)
+    problem = make_problem(mdp, 0.95)
+    for update, eta in (("pg-sm", 10.0), ("di", 1.0), ("ce", 0.1)):
+        (entry,) = race(mdp, rates=[eta], runs=4, updates=[update])
+        times = [first_pass(mdp, problem, update, eta, run, domain_of(mdp)) for run in range(4)]
+        assert entry.best.mean == np.mean(times), update
+        assert entry.best.median == sorted(times)[1], update  # the lower of the two in the middle
+
+
+@pytest.mark.parametrize("update", ["di", "pg-es factor=drop"])
+def test_evaluations_change_where_a_run_ends_but_not_its_steps(update):
+    """The same seeds give the same trajectories; only the evaluations differ."""
+    problem, ends = make_problem(domains.chain(5), 0.5, "first"), []
+    for first_gap in (1, 7, None):
+        memory, seeds = Memory(), seed_state(0, "chain", 0)
+        setting = (problem, update, 1.0, SCHEMES["HiOffPol"], seeds, PRESETS["paper"], 4000)
+        ends.append(simulate(*setting, memory, first_gap).steps)
+        simulate(replace(problem, threshold=math.inf), *setting[1:-1], 900, memory, first_gap)
+        assert memory.theta.tolist() == ended_at_900(problem, update).theta.tolist()
+    (chunk,) = grid("chain n_states=5", [update], [1.0], runs=1, max_steps=4000, target=0.5)
+    assert ends[2] == run_chunk(chunk)["steps"][0]  # sweeps keep the grid of the paper
+    assert ends[0] != ends[2]
+
+
+def ended_at_900(problem, update):
+    """Return the memory of a run that is evaluated only at its last step."""
+    memory = Memory()
+    setting = (1.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0), PRESETS["paper"], 900)
+    simulate(replace(problem, threshold=math.inf), update, *setting, memory, 900)
+    return memory
+
+
+@pytest.mark.parametrize("gap", [0, -1, 1.5, True])
+def test_the_steps_between_evaluations_are_a_positive_integer(gap):
+    problem = make_problem(domains.chain(5), 0.5, "first")
+    setting = ("di", 1.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0))
+    with pytest.raises(ValueError, match="first_gap: expected an integer"):
+        simulate(problem, *setting, first_gap=gap)
 
 
 def test_a_race_takes_a_process_an_environment_a_domain_or_a_file(own_process):
