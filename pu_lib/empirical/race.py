@@ -145,20 +145,20 @@ class Race(Sequence[Entry]):
         return found
 
     def __str__(self) -> str:
-        lines = [
-            f"{'update':<7}{'best eta':>9}{'median':>9}{'95 %':>17}{'mean':>9}{'95 %':>17}"
-            f"{'censored':>9}"
-        ]
-        for entry in self:
-            best = entry.best
-            if not entry.finished:
-                lines.append(f"{entry.update:<7}   no run reached the target")
-                continue
-            lines.append(
-                f"{entry.update:<7}{entry.best_rate:>9g}{_time(best.median, best):>9}"
-                f"{_range(best.median_low, best.median_high, best):>17}{best.mean:>9,.0f}"
-                f"{_range(best.mean_low, best.mean_high, best):>17}{best.censored:>9.0%}"
-            )
+        head = ["update", "best eta", "median", "95 %", "mean", "95 %", "censored"]
+        rows = [head, *([entry.update, *_cells(entry)] for entry in self)]
+        # a column is as wide as its longest cell; the sentence on a lost update spans columns
+        whole = [row for row in rows if len(row) == len(head)]
+        widths = [max(map(len, column)) for column in zip(*whole, strict=True)]
+        widths[0] = max(len(row[0]) for row in rows)
+        lines = []
+        for first, *others in rows:
+            padded = [first.ljust(widths[0])]
+            if len(others) == 1:
+                padded += others
+            else:
+                padded += [x.rjust(n) for x, n in zip(others, widths[1:], strict=True)]
+            lines.append("  ".join(padded))
         return "\n".join([*lines, *self.notes])
 
 
@@ -341,6 +341,21 @@ def _run_chunk(chunk: Chunk, update: Update) -> Measured:
         steps.append(plain.steps)
         censored.append(not plain.passed)
     return {"steps": np.array(steps, np.int64), "censored": np.array(censored, np.bool_)}
+
+
+def _cells(entry: Entry) -> list[str]:
+    """Return what the table of a race says of an update, after its name."""
+    if not entry.finished:
+        return ["no run reached the target"]
+    best = entry.best
+    return [
+        f"{entry.best_rate:g}",
+        _time(best.median, best),
+        _range(best.median_low, best.median_high, best),
+        f"{best.mean:,.0f}",
+        _range(best.mean_low, best.mean_high, best),
+        f"{best.censored:.0%}",
+    ]
 
 
 def _time(time: float, summary: Summary) -> str:

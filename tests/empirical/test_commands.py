@@ -305,6 +305,23 @@ def test_a_race_that_nobody_finishes_says_what_to_do():
     assert str(found).count("no run reached the target") == len(UPDATES)
 
 
+def test_the_columns_of_a_printed_race_stay_apart():
+    """Also where an end is censored, which makes the longest cell, and beside a lost update."""
+    some = Entry("di", {10.0: summarise([6313, 6130, 20_000], [False, False, True], 20_000)})
+    fast = Entry("pg-es factor=drop", {0.1: summarise([4, 5, 7], [False] * 3, 20_000)})
+    none = Entry("ce", {1.0: summarise([20_000] * 3, [True] * 3, 20_000)})
+    head, *rows = str(Race((fast, some, none), 20_000)).splitlines()[:4]
+    titles = ["update", "best eta", "median", "95 %", "mean", "95 %", "censored"]
+    assert re.split(" {2,}", head) == titles
+    cells = re.split(" {2,}", rows[1])
+    assert cells[:4] == ["di", "10", "6,313", "6,130 to > 20,000"]
+    assert len(cells) == len(titles)
+    # all columns but the first end at the same place
+    ends = [[match.end() for match in re.finditer(r"\S+( \S+)*", row)][1:] for row in (head, *rows)]
+    assert ends[0] == ends[1] == ends[2]
+    assert re.split(" {2,}", rows[2]) == ["ce", "no run reached the target"]
+
+
 def test_equal_rates_at_an_end_are_no_edge():
     def entry(**means):
         found = {float(k[1:]): summarise([m], [False], 100.0) for k, m in means.items()}
