@@ -35,7 +35,7 @@ With a scalar `kernel` it also runs in the compiled experiments.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Literal, TypeVar, get_args
 
@@ -60,6 +60,7 @@ from pu_lib.parametrizations import (
     unchecked_projection,
     unchecked_softmax,
 )
+from pu_lib.settings import read_settings
 
 __all__ = [
     "JUDGED",
@@ -82,6 +83,7 @@ __all__ = [
     "label_of",
     "look_of",
     "make_update",
+    "name_of",
     "project_simplex",
     "register",
     "softmax",
@@ -362,8 +364,9 @@ def register(update: _Registered) -> _Registered:
     TypeError
         If it is not an `Update`.
     ValueError
-        If its name is missing, has a colon (``module:NAME`` is a place), or is taken: by an update
-        of another class, or of the library with other settings.
+        If its name is missing, has a colon (``module:NAME`` is a place) or an equals sign
+        (``name option=value`` is a setting), or is taken: by an update of another class, or of the
+        library with other settings.
     """
     instance = update() if isinstance(update, type) else update
     if not isinstance(instance, Update):
@@ -373,6 +376,8 @@ def register(update: _Registered) -> _Registered:
         raise ValueError(f"update: {kind.__name__} has no name; set `name = '...'` in it.")
     if ":" in name:
         raise ValueError(f"update: expected a name without a colon, got {name!r}.")
+    if "=" in name:
+        raise ValueError(f"update: expected a name without an equals sign, got {name!r}.")
     old = type(UPDATES.get(name, instance))  # a class that is defined anew may take its own place
     if old is not kind and (old.__qualname__ != kind.__qualname__ or old.__module__ == __name__):
         raise ValueError(f"update: the name {name!r} is taken by {old.__name__}.")
@@ -439,7 +444,7 @@ def as_update(update: str | Update) -> Update:
     ----------
     update : str or Update
         An update, a name in `UPDATES`, or ``module:NAME``: a class or an instance in a module of
-        one's own, which is registered.
+        one's own, which is registered. Options may follow a name, as in ``pg-es factor=drop``.
 
     Returns
     -------
@@ -449,15 +454,58 @@ def as_update(update: str | Update) -> Update:
     Raises
     ------
     ValueError
-        If there is no update of that name.
+        If there is no update of that name, or it has no such option.
+
+    Examples
+    --------
+    >>> as_update("pg-es factor=drop")
+    EscortPolicyGradient(p=2.0, factor='drop')
     """
     if isinstance(update, Update):
         return update
+    if isinstance(update, str) and "=" in update:
+        name, _, words = update.partition(" ")
+        usual = as_update(name)
+        return _with_options(usual, read_settings("update", words, usual.options))
     if isinstance(update, str) and ":" in update:
         return _imported(update)
     if not isinstance(update, str) or update not in UPDATES:
         raise ValueError(f"update: expected one of {', '.join(UPDATES)}, got {update!r}.")
     return UPDATES[update]
+
+
+def _with_options(update: Update, options: dict[str, object]) -> Update:
+    """Return an update with some of its options set to other values."""
+    return replace(update, **options)  # type: ignore[type-var]
+
+
+def name_of(update: Update) -> str:
+    """Return the string that stands for an update: the inverse of `as_update`.
+
+    Parameters
+    ----------
+    update : Update
+        An update, registered or not.
+
+    Returns
+    -------
+    str
+        Its name, and the options that are not those of the registered update of that name.
+
+    Examples
+    --------
+    >>> name_of(make_update("pg-es", factor="drop"))
+    'pg-es factor=drop'
+    """
+    usual = UPDATES.get(update.name, update)
+    if type(usual) is not type(update):
+        return update.name
+    changed = [
+        f"{key}={value}"
+        for key, value in update.options.items()
+        if not np.array_equal(value, usual.options[key])
+    ]
+    return " ".join([update.name, *changed])
 
 
 def _imported(place: str) -> Update:

@@ -19,10 +19,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pu_lib import kernels
 from pu_lib.empirical import bench
+from pu_lib.empirical.actors import PROGRAM
 from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
 from pu_lib.empirical.options import PRESETS
 from pu_lib.empirical.reference import _SCALAR, _actor, _projection, run_reference
 from pu_lib.empirical.reference import exponential as reference_exponential
+from pu_lib.empirical.sweep import compiled_updates
 from pu_lib.engine.arithmetic import exponential, exponentials
 from pu_lib.engine.compiling import fresh
 from pu_lib.engine.rows import advance, policy_token, set_policy, token
@@ -31,7 +33,7 @@ from pu_lib.mdp import FiniteMDP
 from pu_lib.theory import cycles
 from pu_lib.theory.deterministic import DeterministicMDP, action_values, policy_values, run_process
 from pu_lib.trajectories import run
-from pu_lib.updates import UPDATES, Update, make_update, project_simplex, softmax
+from pu_lib.updates import UPDATES, Update, as_update, make_update, project_simplex, softmax
 
 SIZES = (2, 3, 4, 7)
 KINDS = ("ordinary", "tied", "all equal", "large weight", "no weight", "boundary", "values apart")
@@ -345,16 +347,23 @@ def test_exponentials_have_the_bits_of_the_plain_loop_s_however_many_are_taken_a
 # Whole runs
 
 
+TWINS = [name for name in compiled_updates() if bench.has_twin(as_update(name))]
+
+
+def test_every_update_of_the_paper_has_a_twin_in_c():
+    assert set(TWINS) >= set(PROGRAM)
+
+
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
 @pytest.mark.parametrize("domain", ["random-mdp", "chain", "cliff"])
-@pytest.mark.parametrize("update", [name for name in UPDATES if bench.has_twin(UPDATES[name])])
+@pytest.mark.parametrize("update", TWINS)
 def test_the_twin_in_c_ends_with_the_same_bits(update, domain, tmp_path):
     _, problem = bench._domains()[domain]
     problem = bench.out_of_reach(problem)
     seeds, memory = seed_state(3, domain, 0), Memory()
     simulate(problem, update, bench.ETA, bench.SCHEME, seeds, max_steps=20_000, memory=memory)
     # with a branch on the greedy action, and without; the others have none
-    for way in bench.WAYS[-2:] if UPDATES[update].kernel in kernels.GREEDY else bench.WAYS[-1:]:
+    for way in bench.WAYS[-2:] if as_update(update).kernel in kernels.GREEDY else bench.WAYS[-1:]:
         run_c = bench.build_twin(problem, update, tmp_path, way)
         twin = bench.run_twin(run_c, problem, update, seeds, 20_000)
         for name in ("theta", "exponent", "pi", "running", "q", "hyde", "visits", "buffer"):

@@ -39,6 +39,12 @@ class Nameless(Update):
         return theta.copy()
 
 
+class Set(Nameless):
+    """Is called like an update with an option."""
+
+    name = "pg-es factor=drop"
+
+
 class Placed(Nameless):
     """Is called like a place."""
 
@@ -97,6 +103,7 @@ class Direct(Nameless):
         (lambda: escape_steps("ce", well(0.1), [1, 0.5, 0], cap=Decimal("NaN")), "cap: expected"),
         (lambda: escape_steps("ce", well(0.1), [1, 0.5, 10**5000]), "q: expected numbers below"),
         (lambda: register(Nameless), "Nameless has no name; set"),
+        (lambda: register(Set), "expected a name without an equals sign, got 'pg-es factor=drop'"),
         (lambda: register(Placed), "expected a name without a colon, got 'module:place'"),
         (lambda: register(Taken), "the name 'mce' is taken by"),
         (lambda: register(Direct), "the name 'di' is taken by Direct"),

@@ -18,10 +18,12 @@ from pu_lib.updates import (
     UPDATES,
     Update,
     advantage,
+    as_update,
     escort,
     greedy_mask,
     look_of,
     make_update,
+    name_of,
     project_simplex,
     register,
     softmax,
@@ -214,6 +216,23 @@ def test_modified_cross_entropy_step_is_the_one_printed():
     u = 2.0 * (1 - softmax(theta)[1])
     expected = theta + np.array([-u / 3, u, -u / 3, -u / 3])
     np.testing.assert_allclose(UPDATES["mce"].step(theta, q, 2.0), expected, rtol=1e-14)
+
+
+def test_options_may_follow_the_name_of_an_update():
+    assert as_update("pg-es factor=drop") == make_update("pg-es", factor="drop")
+    assert as_update("pg-es p=3 factor=keep") == make_update("pg-es", p=3.0)
+    assert as_update("pg-es factor=keep") == UPDATES["pg-es"]
+    for text in ("pg-es", "pg-es factor=drop", "pg-es p=3.0 factor=drop", "mce ties=leave"):
+        assert name_of(as_update(text)) == text
+    for text, sentence in {
+        "pg-es factor=maybe": "factor: expected one of",
+        "pg-es p=two": "p: expected a number",
+        "pg-sm factor=drop": "is not 'option=value' of nothing",
+        "sgd rate=1": "update: expected one of",
+        "pg-es factor": "update: expected one of",
+    }.items():
+        with pytest.raises(ValueError, match=sentence):
+            as_update(text)
 
 
 def test_dropping_the_escort_factor_divides_the_step_by_it():

@@ -16,14 +16,20 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "race",
         help="race the updates on a process of your own",
         description="Run the updates over a grid of learning rates on a process, print which "
-        "reaches the target first, with 95 % intervals, and draw the curves.",
+        "reaches the target first, with 95 % intervals, and draw the curves. A policy is evaluated "
+        "after each of the first 67 steps, then whenever the steps have grown by 3 %.",
     )
     parser.add_argument(
         "process",
         metavar="PROCESS",
         help=f"a Gymnasium id, a .npz file, or {', '.join(DOMAINS)} ('chain n_states=7')",
     )
-    parser.add_argument("--update", nargs="+", help="policy updates (default: all)")
+    parser.add_argument(
+        "--update",
+        nargs="+",
+        help="policy updates (default: all; pg-es has the exact factor of its gradient, "
+        "'pg-es factor=drop' is the paper's program)",
+    )
     parser.add_argument("--scheme", default="HiOffPol", help="NoExplo, LowOffPol or HiOffPol")
     parser.add_argument("--eta", nargs="+", type=float, help="learning rates (default: a grid)")
     parser.add_argument("--runs", type=int, default=20, help="runs of each setting")

@@ -40,8 +40,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--out", required=True, metavar="DIR", help="directory of the dataset")
     parser.add_argument("--scheme", nargs="+", help="exploration schemes (default: HiOffPol)")
-    compiled = ", ".join(name for name, update in UPDATES.items() if update.kernel)
-    parser.add_argument("--update", nargs="+", help=f"policy updates (default: {compiled})")
+    compiled = ", ".join(
+        "'pg-es factor=drop'" if name == "pg-es" else name
+        for name, update in UPDATES.items()
+        if update.kernel
+    )
+    parser.add_argument(
+        "--update",
+        nargs="+",
+        help=f"policy updates (default: {compiled}; 'pg-es factor=drop' is the paper's program, "
+        "pg-es has the exact factor)",
+    )
     parser.add_argument("--eta", nargs="+", type=float, help="learning rates of the actor")
     parser.add_argument("--states", nargs="+", type=int, help="numbers of states")
     parser.add_argument("--actions", nargs="+", type=int, help="numbers of actions")
@@ -147,6 +156,7 @@ def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
 
 
 def _paper_chunks(arguments: argparse.Namespace) -> list[Chunk]:
+    from pu_lib.empirical.actors import label_in_table
     from pu_lib.empirical.panels import paper_chunks
 
     given = [name for name in _FIXED if getattr(arguments, name) is not None]
@@ -158,7 +168,9 @@ def _paper_chunks(arguments: argparse.Namespace) -> list[Chunk]:
     chunks = paper_chunks(arguments.seed, random_runs=runs, beyond=beyond)
     if arguments.update is None:
         return chunks
-    names = {chunk.cell.update for chunk in chunks}
+    labels = [label_in_table(chunk.cell.update, chunk.cell.preset) for chunk in chunks]
+    names = set(labels)
     if unknown := sorted(set(arguments.update) - names):
         raise ValueError(f"--update: {unknown[0]!r} is none of {', '.join(sorted(names))}.")
-    return [chunk for chunk in chunks if chunk.cell.update in arguments.update]
+    pairs = zip(chunks, labels, strict=True)
+    return [chunk for chunk, label in pairs if label in arguments.update]

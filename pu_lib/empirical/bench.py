@@ -33,9 +33,10 @@ from pu_lib.empirical.options import PRESETS, SCHEMES
 from pu_lib.empirical.problem import Problem, make_problem
 from pu_lib.empirical.reference import run_reference
 from pu_lib.empirical.speeds import Timing
+from pu_lib.empirical.sweep import compiled_updates
 from pu_lib.kernels import Kernel
 from pu_lib.mdp import FiniteMDP
-from pu_lib.updates import UPDATES, Update
+from pu_lib.updates import Update
 
 __all__ = [
     "FUSED",
@@ -99,13 +100,11 @@ def bench(
     Yields
     ------
     Timing
-        One for each domain and each update that has a kernel.
+        One for each domain and each update that has a kernel; PG-ES is the paper's program.
     """
     for name, (mdp, problem) in _domains().items():
         problem = out_of_reach(problem)
-        for update in UPDATES:
-            if configured(update, PRESETS["paper"]).kernel is None:
-                continue
+        for update in compiled_updates():
             yield _time(name, mdp, problem, update, steps, plain_steps, repetitions)
 
 
@@ -259,7 +258,9 @@ def build_twin(
     """
     chosen = configured(update, PRESETS["paper"])
     name = "".join(option[1:] for option in way)
-    library = directory / f"{update}-{problem.n_actions}-{problem.n_successors}-{name}.so"
+    library = (
+        directory / f"{_kernel_name(chosen)}-{problem.n_actions}-{problem.n_successors}-{name}.so"
+    )
     code = "uint16_t" if problem.code_type is np.uint16 else "uint32_t"
     subprocess.run(
         [
@@ -347,12 +348,12 @@ def _c_arguments(
 def as_text(timings: Iterator[Timing]) -> Iterator[str]:
     """Yield the lines of the table as they are measured."""
     yield (
-        f"{'domain':<12}{'update':<8}{'ns a step':>10}{'checks':>8}{'in C':>8}{'ratio':>7}"
+        f"{'domain':<12}{'update':<19}{'ns a step':>10}{'checks':>8}{'in C':>8}{'ratio':>7}"
         f"{'fused C':>9}{'plain Python':>14}{'times faster':>14}  fastest C"
     )
     for timing in timings:
         yield (
-            f"{timing.domain:<12}{timing.update:<8}{timing.compiled:>10.1f}{timing.checks:>8.0%}"
+            f"{timing.domain:<12}{timing.update:<19}{timing.compiled:>10.1f}{timing.checks:>8.0%}"
             f"{timing.c:>8.1f}{timing.ratio:>7.2f}{timing.fused:>9.1f}"
             f"{timing.plain:>14,.0f}{timing.plain / timing.compiled:>14.0f}  {' '.join(timing.way)}"
         )

@@ -1,4 +1,7 @@
-"""Runs made on the spot: what a chapter recomputes in seconds, and tables of times cannot say."""
+"""Runs made on the spot: what a chapter recomputes in seconds, and tables of times cannot say.
+
+They are runs of the paper's experiments, named as in its tables: PG-ES drops its factor.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from pu_lib.empirical.actors import run_of
 from pu_lib.empirical.jekyll_hyde import Memory, seed_state
 from pu_lib.empirical.options import PRESETS, SCHEMES
 from pu_lib.empirical.reference import run_reference
@@ -41,7 +45,7 @@ def live_cell(domain: str, update: str, eta: float, scheme: str, n_states: int, 
     domain : {"chain", "cliff", "random-mdp"}
         The process.
     update, eta, scheme, n_states
-        As in a `Cell`.
+        As in a `Cell` of the paper's experiments, so that ``pg-es`` is the paper's program.
     steps : int
         Length of the run.
 
@@ -262,14 +266,15 @@ def twins(
     cell = live_cell(domain, update, eta, scheme, 10 if domain == "chain" else 100, steps)
     memory = Memory()
     run_cell(cell, run, memory)
+    chosen, options = run_of(cell.update, cell.preset)
     reference = run_reference(
         process_of(cell, run),
         np.inf,
-        update,
+        chosen,
         eta,
         SCHEMES[scheme],
         seed_state(cell.seed, domain, run),
-        PRESETS["paper"],
+        options,
         steps,
     )
     return np.array(reference.theta, np.float64), memory.theta.copy()

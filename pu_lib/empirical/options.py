@@ -147,9 +147,6 @@ class Options:
         the number of steps since the trajectory began, summed over all steps so far.
     ties : {"first", "random", "leave"}
         The greedy action of the cross-entropy updates where several are best.
-    escort_factor : {"drop", "keep"}
-        Whether the escort step carries the factor :math:`p/\|\theta\|_p` of the exact gradient.
-        The paper prints its gradient up to this factor.
     escort_start : float
         Initial value of every escort parameter, of modulus between 1e-10 and 1e10.
     cut : int
@@ -157,8 +154,9 @@ class Options:
         for no cut.
     stop : {"steps", "episodes"}
         ``"steps"``: the policy is evaluated at step t + max(25 or 100, 3 % of t), the first value
-        where the states have an order. ``"episodes"``: it is evaluated at every 0.1 % of
-        `max_episodes`, and the mixture with Hyde's greedy policy must pass too.
+        where the states have an order; in a race at step t + max(1, 3 % of t). ``"episodes"``: it
+        is evaluated at every 0.1 % of `max_episodes`, and the mixture with Hyde's greedy policy
+        must pass too.
     max_episodes : int
         Cap on the number of trajectories, and the unit of the evaluations by episodes; zero for
         no cap.
@@ -179,7 +177,6 @@ class Options:
     replay: Literal["stored", "model"] = "stored"
     actor_weight: Literal["one", "discounted"] = "one"
     ties: Literal["first", "random", "leave"] = "first"
-    escort_factor: Literal["drop", "keep"] = "drop"
     escort_start: float = 1.0
     cut: int = 100
     stop: Literal["steps", "episodes"] = "steps"
@@ -281,6 +278,10 @@ def parse(label: str) -> Options:
     """
     if not isinstance(label, str):
         raise ValueError(f"preset: expected a name and changes, got {label!r}.")
+    if "escort_factor=" in label:
+        raise ValueError(
+            "preset: escort_factor is an option of the update, 'pg-es' or 'pg-es factor=drop'."
+        )
     name, _, changes = label.strip().partition(" ")
     if name not in PRESETS:
         raise ValueError(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}.")

@@ -7,7 +7,8 @@ that some sentences need something to compare with.
 
 Learning rates are two a decade from 10^-3 to 10^3. The paper leaves :math:`\beta` at 0.7 (appendix)
 or 0.8 (caption of its figure 1): both are run on chains. The escort update is run without the
-factor that the paper's gradient hides and, on Random MDPs and at :math:`\beta = 0.8`, with it too.
+factor that the paper's gradient hides (``pg-es factor=drop``) and, on Random MDPs and at
+:math:`\beta = 0.8`, with it too (``pg-es``).
 
 Registered updates that are not the paper's are run wherever the paper's are; the cross-entropy
 updates on Random MDPs also with ties broken at random; the escort update also in plain floats.
@@ -24,10 +25,11 @@ from itertools import pairwise
 
 from pu_lib.arrays import whole
 from pu_lib.domains import DOMAINS
+from pu_lib.empirical.actors import PROGRAM, columns_of, label_in_table
 from pu_lib.empirical.options import PRESETS, PUBLISHED_SCHEMES, Options, describe
 from pu_lib.empirical.results import IN_FLOATS, MORE, TIED, fixed_rate
 from pu_lib.empirical.store import Cell, Chunk
-from pu_lib.updates import PAPER, UPDATES
+from pu_lib.updates import PAPER, UPDATES, as_update
 
 __all__ = ["ABLATIONS", "DETAIL_RATES", "PUBLISHED_RATES", "RATES", "paper_chunks"]
 
@@ -47,8 +49,6 @@ DETAIL_RATES = (0.1, 1.0, 10.0)
 
 _BETAS = (0.8, 0.7)
 _PAPER = PRESETS["paper"]
-_WITH_FACTOR = replace(_PAPER, escort_factor="keep")
-
 _HYDE = ("paper hyde_", "paper bonus=")
 
 ABLATIONS: tuple[Options, ...] = (
@@ -81,28 +81,28 @@ def _cell(
     options: Options,
     seed: int,
 ) -> Cell:
+    name, preset = columns_of(update, options)
     return Cell(
         experiment=experiment,
         domain=domain,
         scheme=scheme,
-        update=update,
+        update=name,
         eta=eta,
         n_states=n_states,
         n_actions=n_actions,
         beta=beta,
-        preset=describe(options),
+        preset=preset,
         max_steps=1_000_000,
         target=DOMAINS[domain].target,
         seed=seed,
     )
 
 
-def _updates(beta: float) -> Iterator[tuple[str, Options]]:
+def _updates(beta: float) -> Iterator[str]:
     """Yield the five updates, and the escort one with its factor except at the second beta."""
-    for update in PAPER:
-        yield update, _PAPER
+    yield from PROGRAM
     if beta != _BETAS[1]:
-        yield "pg-es", _WITH_FACTOR
+        yield "pg-es"
 
 
 def _curve(
@@ -110,9 +110,9 @@ def _curve(
 ) -> list[Cell]:
     """Return all updates over all rates."""
     return [
-        _cell(domain, domain, scheme, update, eta, n_states, n_actions, beta, options, seed)
+        _cell(domain, domain, scheme, update, eta, n_states, n_actions, beta, _PAPER, seed)
         for eta in RATES
-        for update, options in _updates(beta)
+        for update in _updates(beta)
     ]
 
 
@@ -139,10 +139,11 @@ def _cliff(seed: int, beta: float) -> list[Cell]:
 
 def _lengths(seed: int, beta: float) -> list[Cell]:
     return [
-        _cell("chain-length", "chain", scheme, update, fixed_rate(update), n, 2, beta, o, seed)
+        _cell("chain-length", "chain", scheme, update, rate, n, 2, beta, _PAPER, seed)
         for scheme in ("LowOffPol", "HiOffPol")
         for n in range(3, 26)
-        for update, o in _updates(beta)
+        for update in _updates(beta)
+        for rate in [fixed_rate(as_update(update).name)]
     ]
 
 
@@ -168,7 +169,7 @@ def _ablations(seed: int) -> list[Cell]:
         for options in ABLATIONS
         if _matters(options, domain, scheme)
         for eta in DETAIL_RATES
-        for update in PAPER
+        for update in PROGRAM
         if _touches(options, update)
     ]
 
@@ -188,7 +189,7 @@ def _touches(options: Options, update: str) -> bool:
     if label.startswith("paper ties="):
         return update in ("ce", "mce")
     if label.startswith("paper escort_"):
-        return update == "pg-es"
+        return as_update(update).name == "pg-es"
     return True
 
 
@@ -211,7 +212,7 @@ def _compared_chains(seed: int) -> list[Cell]:
         _cell("chain-compared", "chain", scheme, update, eta, n, 2, 0.8, _PAPER, seed)
         for scheme, n, rates in (("HiOffPol", 7, RATES), ("NoExplo", 10, RATES[::2]))
         for eta in rates
-        for update in PAPER
+        for update in PROGRAM
     ]
 
 
@@ -232,7 +233,7 @@ def _slow_critic(seed: int) -> list[Cell]:
     return [
         _cell("critic-rate", "random-mdp", "NoExplo", update, eta, 100, 4, math.nan, slow, seed)
         for eta in DETAIL_RATES
-        for update in PAPER
+        for update in PROGRAM
     ]
 
 
@@ -243,7 +244,7 @@ def _tied(seed: int) -> list[Cell]:
         _cell(TIED, "random-mdp", scheme, update, eta, 100, 4, math.nan, random, seed)
         for scheme in ("HiOffPol", "NoExplo", "LowOffPol")
         for eta in RATES
-        for update in PAPER
+        for update in PROGRAM
         if _touches(random, update)
     ]
 
@@ -270,7 +271,7 @@ def _in_floats(cells: list[Cell]) -> list[Cell]:
     return [
         replace(cell, experiment=cell.experiment + IN_FLOATS, preset=floats)
         for cell in cells
-        if cell.update == "pg-es" and cell.preset == "paper"
+        if label_in_table(cell.update, cell.preset) == "pg-es factor=drop"
     ]
 
 

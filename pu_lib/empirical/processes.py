@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from pu_lib.domains import DOMAINS, Baseline, as_process, read_domain
-from pu_lib.empirical.options import parse
+from pu_lib.empirical.actors import details_of
 from pu_lib.empirical.problem import Problem, make_problem
 from pu_lib.empirical.store import Cell
 from pu_lib.mdp import FiniteMDP
@@ -132,7 +132,7 @@ def _key(cell: Cell, run: int) -> _Key:
     parameters.update(
         {name: getattr(cell, name) for name in IN_COLUMNS if name in domain.parameters}
     )
-    options = parse(cell.preset)
+    options = details_of(cell.preset)
     parameters.update({name: getattr(options, name) for name in domain.details})
     seed, number = (cell.seed, run) if domain.drawn else (0, 0)
     usual = tuple(sorted(parameters.items()))

@@ -5,6 +5,9 @@ one with the smallest restricted mean time to the target; choosing it from the s
 mean a little too small, for all updates alike. Where that rate is the lowest or the highest of the
 grid, the grid is made longer for that update; where it still is at the edge, a note says so.
 
+The policy is evaluated after each of the first 67 steps and then at step t + floor(0.03 t), not on
+the coarser grid of the paper's experiments, where the first evaluation is at step 25 or 100.
+
 Updates with a kernel run in the compiled loop, others in the plain one of
 `pu_lib.empirical.reference`, hundreds of times slower.
 """
@@ -20,19 +23,23 @@ import numpy as np
 
 from pu_lib.arrays import number, whole
 from pu_lib.domains import DOMAINS, read_domain
-from pu_lib.empirical.jekyll_hyde import seed_state, simulate
+from pu_lib.empirical.actors import configured
+from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
 from pu_lib.empirical.options import SCHEMES, describe, parse, scheme_of
 from pu_lib.empirical.processes import IN_COLUMNS, aims_of, domain_of, sized, stream_of
 from pu_lib.empirical.reference import run_reference
 from pu_lib.empirical.store import Cell, Chunk
-from pu_lib.empirical.sweep import Measured, problem_of, process_of, run_chunk, run_chunks
+from pu_lib.empirical.sweep import Measured, problem_of, process_of, run_chunks
 from pu_lib.empirical.thresholds import Summary, summarise
-from pu_lib.updates import UPDATES, Update, as_update, label_of
+from pu_lib.updates import UPDATES, Update, label_of, name_of
 
 __all__ = ["RACE_RATES", "Entry", "Race", "race"]
 
 RACE_RATES = (0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0)
 """Default grid of a race."""
+
+_FIRST_GAP = 1
+"""Steps between the early evaluations of a race."""
 
 _LONGER = 4
 """So many rates are added at an end of the default grid, two decades, before a race gives up."""
@@ -45,7 +52,7 @@ class Entry:
     Attributes
     ----------
     update : str
-        Name of the update.
+        The string that stands for the update, as in ``pg-es factor=drop``.
     summaries : dict of float to Summary
         The summary at each learning rate.
     """
@@ -55,8 +62,11 @@ class Entry:
 
     @property
     def label(self) -> str:
-        """The short name of the update; its name if it is not registered."""
-        return label_of(self.update) if self.update in UPDATES else self.update
+        """The short name of the update and its options; its name if it is not registered."""
+        name, space, options = self.update.partition(" ")
+        if self.update in UPDATES or (name in UPDATES and "=" in options):
+            return label_of(self.update) + (space + options) * (self.update not in UPDATES)
+        return self.update
 
     @property
     def best_rate(self) -> float:
@@ -135,20 +145,20 @@ class Race(Sequence[Entry]):
         return found
 
     def __str__(self) -> str:
-        lines = [
-            f"{'update':<7}{'best eta':>9}{'median':>9}{'95 %':>17}{'mean':>9}{'95 %':>17}"
-            f"{'censored':>9}"
-        ]
-        for entry in self:
-            best = entry.best
-            if not entry.finished:
-                lines.append(f"{entry.update:<7}   no run reached the target")
-                continue
-            lines.append(
-                f"{entry.update:<7}{entry.best_rate:>9g}{_time(best.median, best):>9}"
-                f"{_range(best.median_low, best.median_high, best):>17}{best.mean:>9,.0f}"
-                f"{_range(best.mean_low, best.mean_high, best):>17}{best.censored:>9.0%}"
-            )
+        head = ["update", "best eta", "median", "95 %", "mean", "95 %", "censored"]
+        rows = [head, *([entry.update, *_cells(entry)] for entry in self)]
+        # a column is as wide as its longest cell; the sentence on a lost update spans columns
+        whole = [row for row in rows if len(row) == len(head)]
+        widths = [max(map(len, column)) for column in zip(*whole, strict=True)]
+        widths[0] = max(len(row[0]) for row in rows)
+        lines = []
+        for first, *others in rows:
+            padded = [first.ljust(widths[0])]
+            if len(others) == 1:
+                padded += others
+            else:
+                padded += [x.rjust(n) for x, n in zip(others, widths[1:], strict=True)]
+            lines.append("  ".join(padded))
         return "\n".join([*lines, *self.notes])
 
 
@@ -165,6 +175,12 @@ def race(
     updates: Sequence[str | Update] | None = None,
 ) -> Race:
     """Race updates on a process.
+
+    A time is the number of steps after which the policy first passes an evaluation. It is evaluated
+    after each of the first 67 steps, and then whenever the number of steps has grown by 3 %, so
+    that times up to 67 are exact and longer ones at most 3 % too long. (Where a policy passes and
+    is worse again before the next evaluation, that is not seen.) A preset with ``stop=episodes``
+    evaluates after trajectories instead, as `pu_lib.empirical.options.Options` says.
 
     Parameters
     ----------
@@ -188,8 +204,10 @@ def race(
     workers : int, optional
         Threads; as many as there are processors if missing.
     updates : sequence of str or Update, optional
-        Names, for which escort factors and ties are those of the preset, or objects with settings
-        of their own; everything in `UPDATES` if missing.
+        Updates, or strings as `pu_lib.updates.as_update` takes them; everything in `UPDATES` if
+        missing. ``pg-es`` is the escort policy gradient with its exact factor, here as everywhere;
+        the program of the paper's experiments is ``pg-es factor=drop``. Where a string does not say
+        how ties are broken, the preset does.
 
     Returns
     -------
@@ -204,19 +222,16 @@ def race(
     if scheme not in SCHEMES:
         raise ValueError(f"scheme: expected one of {', '.join(SCHEMES)}, got {scheme!r}.")
     runs, max_steps = whole("runs", runs, low=1), whole("max_steps", max_steps, low=1)
-    chosen = RACE_RATES if rates is None else tuple(rates)
+    chosen, options = RACE_RATES if rates is None else tuple(rates), parse(preset)
     if not chosen or any(not number("eta", eta) > 0.0 for eta in chosen):
         raise ValueError(f"eta: expected finite numbers > 0, got {list(chosen)}.")
-    racers: list[str | Update] = [
-        update if isinstance(update, Update) else as_update(update).name
-        for update in (UPDATES if updates is None else updates)
-    ]
-    names = [as_update(update).name for update in racers]
+    racers = [configured(update, options) for update in (UPDATES if updates is None else updates)]
+    names = [name_of(update) for update in racers]
     for what, values in (("eta", chosen), ("update", names)):
         if len(set(values)) < len(values):
             hint = "" if what == "eta" else " A second setting needs a class with its own `name`."
             raise ValueError(f"{what}: expected each once, got {list(values)}.{hint}")
-    start = _cell(process, scheme, describe(parse(preset)), max_steps, target, seed)
+    start = _cell(process, scheme, describe(options), max_steps, target, seed)
     running = _Running(start, runs, workers, dict(zip(names, racers, strict=True)))
     found = running.measure(dict.fromkeys(names, chosen))
     for _ in range(_LONGER if rates is None else 0):
@@ -280,7 +295,7 @@ class _Running:
     cell: Cell
     runs: int
     workers: int | None
-    updates: Mapping[str, str | Update]
+    updates: Mapping[str, Update]
 
     def measure(self, rates: Mapping[str, Sequence[float]]) -> dict[str, dict[float, Summary]]:
         """Return the summary of each update at each of its rates."""
@@ -302,31 +317,45 @@ class _Running:
         return found
 
     def _compute(self, chunk: Chunk) -> Measured:
-        update = self.updates[chunk.cell.update]
-        # A name stands for the settings that the preset says, an object for its own.
-        if isinstance(update, str) and as_update(update).kernel is not None:
-            return run_chunk(chunk)
-        return _own_chunk(chunk, as_update(update))
+        return _run_chunk(chunk, self.updates[chunk.cell.update])
 
 
-def _own_chunk(chunk: Chunk, update: Update) -> Measured:
-    """Compute the runs of a chunk with an update as it is set, compiled if it has a kernel."""
-    cell, steps, censored = chunk.cell, [], []
+def _run_chunk(chunk: Chunk, update: Update) -> Measured:
+    """Compute the runs of a chunk with an update, compiled if it has a kernel."""
+    cell, steps, censored, memory = chunk.cell, [], [], Memory()
     for run in range(chunk.first, chunk.first + chunk.count):
         problem = problem_of(cell, run)
         setting = (scheme_of(cell.scheme), seed_state(cell.seed, stream_of(cell), run))
         options = parse(cell.preset)
         if update.kernel is not None:
-            ended = simulate(problem, update, cell.eta, *setting, options, cell.max_steps)
+            ended = simulate(
+                problem, update, cell.eta, *setting, options, cell.max_steps, memory, _FIRST_GAP
+            )
             steps.append(ended.steps)
             censored.append(ended.censored)
             continue
-        gap = 25 if problem.acyclic else 100
         mdp, goal = process_of(cell, run), problem.threshold
-        plain = run_reference(mdp, goal, update, cell.eta, *setting, options, cell.max_steps, gap)
+        plain = run_reference(
+            mdp, goal, update, cell.eta, *setting, options, cell.max_steps, _FIRST_GAP
+        )
         steps.append(plain.steps)
         censored.append(not plain.passed)
     return {"steps": np.array(steps, np.int64), "censored": np.array(censored, np.bool_)}
+
+
+def _cells(entry: Entry) -> list[str]:
+    """Return what the table of a race says of an update, after its name."""
+    if not entry.finished:
+        return ["no run reached the target"]
+    best = entry.best
+    return [
+        f"{entry.best_rate:g}",
+        _time(best.median, best),
+        _range(best.median_low, best.median_high, best),
+        f"{best.mean:,.0f}",
+        _range(best.mean_low, best.mean_high, best),
+        f"{best.censored:.0%}",
+    ]
 
 
 def _time(time: float, summary: Summary) -> str:

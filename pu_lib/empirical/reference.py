@@ -359,12 +359,14 @@ def run_reference(
     threshold : float
         Performance to reach (not normalised).
     update : str or Update
-        Update of the actor, registered or not; one that is none of the paper's five, or has an
-        escort exponent other than 2, takes its steps through `pu_lib.updates.Update.advance`.
+        Update of the actor, registered or not, or a string that stands for one. One that is none of
+        the paper's five, or has an escort exponent other than 2, takes its steps through
+        `pu_lib.updates.Update.advance`.
     eta, scheme, seeds, options, max_steps
         As for `pu_lib.empirical.jekyll_hyde.simulate`.
     first_gap : int
-        Steps between the early evaluations: 25 where the states have an order, else 100.
+        Steps between the early evaluations: in the paper's experiments 25 where the states have an
+        order, else 100.
     actor : Actor, optional
         Formulas to use instead of those of the update, such as its own in another arithmetic.
 

@@ -106,8 +106,10 @@ class Cell:
         Panel or sweep the runs belong to.
     domain : str
         The process, as `pu_lib.empirical.processes.domain_of` writes it.
-    scheme, update : str
-        Exploration scheme and policy update.
+    scheme : str
+        Exploration scheme.
+    update : str
+        Policy update, without options.
     eta : float
         Learning rate of the actor.
     n_states, n_actions : int
@@ -115,7 +117,8 @@ class Cell:
     beta : float
         Parameter of chains; not a number where the domain has none.
     preset : str
-        Description of the open details.
+        Description of the open details, and with it the update's options: `pu_lib.empirical.actors`
+        says how a table names an update.
     max_steps : int
         Cap on the steps of a run.
     target : float

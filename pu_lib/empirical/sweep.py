@@ -28,6 +28,7 @@ from tqdm import tqdm
 
 from pu_lib.arrays import number, whole
 from pu_lib.domains import DOMAINS, read_domain
+from pu_lib.empirical.actors import columns_of, configured, label_in_table, run_of
 from pu_lib.empirical.adaptive import Needed, rounds
 from pu_lib.empirical.jekyll_hyde import Memory, Run, seed_state, simulate
 from pu_lib.empirical.options import describe, parse, scheme_of
@@ -45,13 +46,14 @@ from pu_lib.empirical.processes import (
 )
 from pu_lib.empirical.store import Cell, Chunk, Store
 from pu_lib.mdp import FiniteMDP
-from pu_lib.updates import UPDATES, as_update
+from pu_lib.updates import UPDATES, as_update, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
     "chunks_of",
+    "compiled_updates",
     "grid",
     "problem_of",
     "process_of",
@@ -95,7 +97,9 @@ def grid(
         What `pu_lib.empirical.processes.domain_of` takes: an entry of `DOMAINS` with its
         parameters, a Gymnasium environment or id, a file, a process.
     updates : sequence of str, optional
-        Names in `UPDATES` of updates with a kernel; all of them if missing.
+        Updates with a kernel, as `pu_lib.updates.as_update` takes them: ``pg-es`` has its exact
+        factor, ``pg-es factor=drop`` is the paper's program. If missing, everything in `UPDATES`
+        as the paper's experiments run it, that is with ``pg-es factor=drop``.
     rates : sequence of float
         Learning rates of the actor.
     schemes : sequence of str
@@ -125,10 +129,12 @@ def grid(
         out of range or given twice.
     """
     label = domain_of(process)
-    names = [u.name for u in UPDATES.values() if u.kernel] if updates is None else list(updates)
-    for name in _once("update", names):
+    options = parse(preset)
+    names = compiled_updates() if updates is None else list(updates)
+    for name in names:
         if as_update(name).kernel is None:
             raise ValueError(f"update: {name} has no compiled kernel; `race` takes it, slowly.")
+    _once("update", [name_of(configured(name, options)) for name in names])
     for eta in _once("eta", rates):
         if not number("eta", eta) > 0.0:
             raise ValueError(f"eta: expected a finite number > 0, got {eta}.")
@@ -143,19 +149,31 @@ def grid(
         n_states=0,
         n_actions=0,
         beta=math.nan,
-        preset=describe(parse(preset)),
+        preset=describe(options),
         max_steps=whole("max_steps", max_steps, low=1, high=_MOST_STEPS),
         target=float(aims_of(label)[1] if target is None else target),
         seed=whole("seed", seed, low=0, high=2**63 - 1),
     )
+    columns = [columns_of(name, options) for name in names]
     cells = [
-        replace(cell, scheme=scheme, update=name, eta=float(eta))
+        replace(cell, scheme=scheme, update=update, preset=noted, eta=float(eta))
         for cell in _settings(first, dict(parameters or {}))
         for scheme in schemes
         for eta in rates
-        for name in names
+        for update, noted in columns
     ]
     return chunks_of(cells, runs, CHUNK)
+
+
+def compiled_updates() -> list[str]:
+    """Return the updates of a sweep that names none: those with a kernel, as the paper runs them.
+
+    Returns
+    -------
+    list of str
+        Strings as `pu_lib.updates.as_update` takes them.
+    """
+    return [label_in_table(name, "paper") for name, update in UPDATES.items() if update.kernel]
 
 
 def _once(name: str, values: Sequence[Any]) -> Sequence[Any]:
@@ -253,13 +271,14 @@ def run_cell(cell: Cell, run: int, memory: Memory | None = None) -> Run:
     Run
         Steps, trajectories, whether the run was censored, and the performance at its end.
     """
+    update, options = run_of(cell.update, cell.preset)
     return simulate(
         problem_of(cell, run),
-        cell.update,
+        update,
         cell.eta,
         scheme_of(cell.scheme),
         seed_state(cell.seed, stream_of(cell), run),
-        parse(cell.preset),
+        options,
         cell.max_steps,
         memory,
     )

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from pu_lib.empirical.race import Entry
 from pu_lib.show import style
-from pu_lib.updates import look_of
+from pu_lib.updates import UPDATES, look_of
 
 __all__ = ["draw_race"]
 
@@ -25,7 +25,9 @@ def draw_race(entries: Sequence[Entry]) -> Figure:
             rates,
             [summary.mean for summary in found],
             marker=look_of(entry.update).marker,
-            **style.line(entry.update),
+            # hollow, where an update has other options than its name alone stands for
+            fillstyle="full" if entry.update in UPDATES else "none",
+            **style.line(entry.update) | {"label": entry.label},
         )
         ax.fill_between(
             rates,

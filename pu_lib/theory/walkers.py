@@ -254,8 +254,8 @@ def setting(
     Parameters
     ----------
     update : str or Update
-        A registered name, or an update. An escort update given as an object brings its own `p` and
-        `factor`.
+        A registered name, or an update. An escort update given as an object, or with options as in
+        ``pg-es factor=drop``, brings its own `p` and `factor`.
     eta : int, Fraction, str or float
         The (first) weight, positive, meaning exactly what it says: "0.3" and 0.3 are 3/10.
     schedule : {"constant", "inverse-sqrt", "geometric:c"}
@@ -279,7 +279,8 @@ def setting(
         If an argument is unknown or out of range.
     """
     chosen = as_update(update)
-    if isinstance(chosen, EscortPolicyGradient) and not isinstance(update, str):
+    by_name = isinstance(update, str) and "=" not in update
+    if isinstance(chosen, EscortPolicyGradient) and not by_name:
         p, factor = chosen.p, chosen.factor
     schedule, _, ratio = (
         schedule.partition(":") if isinstance(schedule, str) else (schedule, "", "")

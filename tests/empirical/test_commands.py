@@ -22,17 +22,24 @@ from pu_lib import domains
 from pu_lib.__main__ import main
 from pu_lib.empirical import bench as benching
 from pu_lib.empirical import speeds
-from pu_lib.empirical.actors import configured, fingerprint
+from pu_lib.empirical.actors import columns_of, fingerprint, label_in_table, run_of
 from pu_lib.empirical.collect import collect
-from pu_lib.empirical.jekyll_hyde import engine_of
-from pu_lib.empirical.options import PRESETS, describe, parse
+from pu_lib.empirical.jekyll_hyde import Memory, engine_of, seed_state, simulate
+from pu_lib.empirical.options import PRESETS, SCHEMES, describe, parse
 from pu_lib.empirical.panels import paper_chunks
+from pu_lib.empirical.problem import make_problem
+from pu_lib.empirical.processes import domain_of
 from pu_lib.empirical.race import Entry, Race, race
+from pu_lib.empirical.reference import run_reference
 from pu_lib.empirical.store import Store, StoreError
-from pu_lib.empirical.sweep import chunks_of, grid, run_chunk, sweep
+from pu_lib.empirical.sweep import chunks_of, compiled_updates, grid, run_chunk, sweep
 from pu_lib.empirical.thresholds import summarise
 from pu_lib.mdp import FiniteMDP
-from pu_lib.updates import UPDATES, SoftmaxPolicyGradient, make_update, register
+from pu_lib.show.race import draw_race
+from pu_lib.theory.domino import domino
+from pu_lib.theory.unlearning import count
+from pu_lib.trajectories import run
+from pu_lib.updates import UPDATES, SoftmaxPolicyGradient, make_update, name_of, register
 
 SMALL = ["--states", "5", "--runs", "3", "--eta", "1", "10", "--update", "di", "ce"]
 
@@ -183,11 +190,75 @@ def test_a_race_ranks_by_time_and_does_not_depend_on_threads(own_process):
 PLAIN = {"runs": 3, "max_steps": 4000, "target": 0.5}
 
 
-def test_a_race_makes_the_first_runs_of_a_setting():
-    settings = {**PLAIN, "rates": [1.0], "updates": ["di"]}
-    (chunk,) = grid("chain n_states=5", **settings)
-    (entry,) = race("chain n_states=5", **settings)
-    assert entry.best.mean == run_chunk(chunk)["steps"].mean()
+def first_pass(mdp, problem, update, eta, number, domain):
+    """Return the first evaluated step at which the plain loop's policy passes, one run a step.
+
+    Evaluations are listed here once more: every step up to 67, and then 3 % apart.
+    """
+    step = 1
+    while True:
+        setting = (update, eta, SCHEMES["HiOffPol"], seed_state(0, domain, number))
+        # a target out of reach: the run stops where it is cut, and nothing depends on evaluations
+        end = run_reference(mdp, math.inf, *setting, max_steps=step, first_gap=10**9)
+        if end.performance >= problem.threshold:
+            return step
+        step += max(1, int(0.03 * step))
+
+
+TWO_STATES = (
+    [[[0.9, 0.1], [0.2, 0.8]], [[0.0, 1.0], [0.7, 0.3]]], [[1, 0], [0, 2]], [1, 0], 0.95,
+)  # fmt: skip
+
+
+def test_fast_updates_do_not_tie_at_the_first_evaluation():
+    """The process of the README, on which all updates took 100 steps in every run."""
+    mdp = FiniteMDP(*TWO_STATES)
+    found = race(mdp, rates=[0.1, 1.0, 10.0], runs=10, updates=["pg-sm", "ce", "di"])
+    means = {entry.update: entry.best.mean for entry in found}
+    assert len(set(means.values())) == 3, means
+    assert max(entry.best.median for entry in found) < 25
+    assert all(entry.best.median_low < entry.best.median_high for entry in found)
+
+
+def test_the_times_of_a_race_are_those_of_the_plain_loop_stopped_at_each_evaluation():
+    mdp = FiniteMDP(*TWO_STATES)
+    problem = make_problem(mdp, 0.95)
+    for update, eta in (("pg-sm", 10.0), ("di", 1.0), ("ce", 0.1)):
+        (entry,) = race(mdp, rates=[eta], runs=4, updates=[update])
+        times = [first_pass(mdp, problem, update, eta, run, domain_of(mdp)) for run in range(4)]
+        assert entry.best.mean == np.mean(times), update
+        assert entry.best.median == sorted(times)[1], update  # the lower of the two in the middle
+
+
+@pytest.mark.parametrize("update", ["di", "pg-es factor=drop"])
+def test_evaluations_change_where_a_run_ends_but_not_its_steps(update):
+    """The same seeds give the same trajectories; only the evaluations differ."""
+    problem, ends = make_problem(domains.chain(5), 0.5, "first"), []
+    for first_gap in (1, 7, None):
+        memory, seeds = Memory(), seed_state(0, "chain", 0)
+        setting = (problem, update, 1.0, SCHEMES["HiOffPol"], seeds, PRESETS["paper"], 4000)
+        ends.append(simulate(*setting, memory, first_gap).steps)
+        simulate(replace(problem, threshold=math.inf), *setting[1:-1], 900, memory, first_gap)
+        assert memory.theta.tolist() == ended_at_900(problem, update).theta.tolist()
+    (chunk,) = grid("chain n_states=5", [update], [1.0], runs=1, max_steps=4000, target=0.5)
+    assert ends[2] == run_chunk(chunk)["steps"][0]  # sweeps keep the grid of the paper
+    assert ends[0] != ends[2]
+
+
+def ended_at_900(problem, update):
+    """Return the memory of a run that is evaluated only at its last step."""
+    memory = Memory()
+    setting = (1.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0), PRESETS["paper"], 900)
+    simulate(replace(problem, threshold=math.inf), update, *setting, memory, 900)
+    return memory
+
+
+@pytest.mark.parametrize("gap", [0, -1, 1.5, True])
+def test_the_steps_between_evaluations_are_a_positive_integer(gap):
+    problem = make_problem(domains.chain(5), 0.5, "first")
+    setting = ("di", 1.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0))
+    with pytest.raises(ValueError, match="first_gap: expected an integer"):
+        simulate(problem, *setting, first_gap=gap)
 
 
 def test_a_race_takes_a_process_an_environment_a_domain_or_a_file(own_process):
@@ -232,6 +303,23 @@ def test_a_race_that_nobody_finishes_says_what_to_do():
     ]
     assert "inf" not in str(found)
     assert str(found).count("no run reached the target") == len(UPDATES)
+
+
+def test_the_columns_of_a_printed_race_stay_apart():
+    """Also where an end is censored, which makes the longest cell, and beside a lost update."""
+    some = Entry("di", {10.0: summarise([6313, 6130, 20_000], [False, False, True], 20_000)})
+    fast = Entry("pg-es factor=drop", {0.1: summarise([4, 5, 7], [False] * 3, 20_000)})
+    none = Entry("ce", {1.0: summarise([20_000] * 3, [True] * 3, 20_000)})
+    head, *rows = str(Race((fast, some, none), 20_000)).splitlines()[:4]
+    titles = ["update", "best eta", "median", "95 %", "mean", "95 %", "censored"]
+    assert re.split(" {2,}", head) == titles
+    cells = re.split(" {2,}", rows[1])
+    assert cells[:4] == ["di", "10", "6,313", "6,130 to > 20,000"]
+    assert len(cells) == len(titles)
+    # all columns but the first end at the same place
+    ends = [[match.end() for match in re.finditer(r"\S+( \S+)*", row)][1:] for row in (head, *rows)]
+    assert ends[0] == ends[1] == ends[2]
+    assert re.split(" {2,}", rows[2]) == ["ce", "no run reached the target"]
 
 
 def test_equal_rates_at_an_end_are_no_edge():
@@ -373,8 +461,7 @@ def test_bench_measures_and_the_twin_agrees():
 
 def test_the_recorded_speeds_are_those_of_every_domain_and_update():
     told = speeds.recorded()
-    timed = [name for name in UPDATES if configured(name, PRESETS["paper"]).kernel is not None]
-    expected = {(domain, update) for domain in benching._domains() for update in timed}
+    expected = {(domain, name) for domain in benching._domains() for name in compiled_updates()}
     assert {(t.domain, t.update) for t in told.timings} == expected
     assert len(told.timings) == len(expected)
     assert {"processor", "Python", "numba", "gcc"} == {*told.machine}
@@ -462,18 +549,126 @@ def test_an_update_with_a_kernel_of_its_own_is_compiled_in_a_race():
     assert plain.best == fast.best
 
 
-def test_an_object_races_with_its_own_settings():
-    """Also where they are those that its name stands for, and the preset has others."""
-    settings = {"rates": (10.0,), "runs": 3, "max_steps": 5000}
+KEPT, DROPPED = "pg-es", "pg-es factor=drop"
 
-    def mean(update, preset):
-        return race("chain n_states=4", updates=[update], preset=preset, **settings)[0].best.mean
 
-    kept, dropped = (make_update("pg-es", factor=factor) for factor in ("keep", "drop"))
-    for preset in ("paper escort_factor=keep", "paper escort_factor=drop"):
-        assert mean(kept, preset) == mean("pg-es", "paper escort_factor=keep")
-        assert mean(dropped, preset) == mean("pg-es", "paper escort_factor=drop")
-    assert mean(kept, "paper") != mean(dropped, "paper")
+def test_a_string_and_the_update_it_stands_for_are_the_same_racer():
+    settings = {"rates": [0.3], "runs": 10}
+    found = [
+        race("chain n_states=4", updates=[update], **settings)
+        for update in (KEPT, UPDATES["pg-es"], DROPPED, make_update("pg-es", factor="drop"))
+    ]
+    assert found[0] == found[1] != found[2] == found[3]
+    assert [entries[0].update for entries in found] == [KEPT, KEPT, DROPPED, DROPPED]
+
+
+def test_settings_of_a_registered_update_race_against_each_other():
+    @dataclass(frozen=True)
+    class Scaled(Halving):
+        name = "scaled"
+        scale: float = 1.0
+
+        def advance(self, theta, q, weight, rng):
+            return SoftmaxPolicyGradient.advance(self, theta, q, self.scale * weight, rng)
+
+    register(Scaled())
+    try:
+        settings = {"rates": [0.1], "runs": 2, "max_steps": 2000, "target": 0.8}
+        found = race(domains.bandit([0.0, 1.0]), updates=["scaled", "scaled scale=0.5"], **settings)
+        (half,) = race(domains.bandit([0.0, 1.0]), updates=[Halving()], **settings)
+    finally:
+        UPDATES.pop("scaled")
+    by_name = {entry.update: entry.best for entry in found}
+    assert by_name["scaled scale=0.5"] == half.best != by_name["scaled"]
+
+
+def test_a_race_of_both_escort_updates_tells_them_apart():
+    found = race("chain n_states=4", rates=[10.0], runs=3, max_steps=5000, updates=[KEPT, DROPPED])
+    assert {entry.label for entry in found} == {"PG-ES", "PG-ES factor=drop"}
+    rows = str(found).splitlines()[1:3]
+    assert {row[:20].strip() for row in rows} >= {DROPPED}
+    lines = draw_race(found).axes[0].lines
+    assert len({(line.get_label(), line.get_fillstyle()) for line in lines}) == 2
+
+
+@pytest.mark.parametrize(("update", "factor"), [(KEPT, "keep"), (DROPPED, "drop")])
+def test_the_name_of_an_update_is_one_algorithm_in_the_whole_library(update, factor):
+    """In `run`, both loops of the experiments, a sweep's rows, unlearning and the domino chain."""
+    expected, mdp = make_update("pg-es", factor=factor), domains.chain(4)
+    assert run(mdp, update, 20).theta.tolist() == run(mdp, expected, 20).theta.tolist()
+    problem, memory = make_problem(mdp, 0.9, "first"), Memory()
+    setting = (10.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0), PRESETS["paper"], 500)
+    steps = simulate(problem, update, *setting, memory).steps
+    plain = run_reference(mdp, problem.threshold, update, *setting, first_gap=25)
+    assert plain.steps == steps == simulate(problem, expected, *setting).steps
+    assert memory.theta.tolist() == [[float(x) for x in row] for row in plain.theta]
+    (chunk,) = grid("chain n_states=4", [update], [10.0], runs=2, target=0.9, max_steps=500)
+    assert run_chunk(chunk)["steps"][0] == steps
+    assert run_of(chunk.cell.update, chunk.cell.preset)[0] == expected
+    # the columns of the dataset say which one was run
+    assert label_in_table(chunk.cell.update, chunk.cell.preset) == update
+    assert count(200, update, "3") == count(200, "pg-es", "3", factor=factor)
+    assert domino(5, update, 5) == domino(5, "pg-es", 5, factor=factor)
+
+
+def test_the_factor_of_the_escort_update_is_no_detail_of_a_preset():
+    for factor in ("keep", "drop"):
+        preset = f"paper escort_factor={factor}"
+        for command in (race, grid):
+            with pytest.raises(ValueError, match="escort_factor is an option of the update"):
+                command("chain", updates=["pg-es"], preset=preset)
+
+
+def test_a_sweep_that_names_no_update_makes_runs_of_the_papers_program():
+    assert DROPPED in compiled_updates()
+    assert KEPT not in compiled_updates()
+    found = {(c.cell.update, c.cell.preset) for c in grid("chain", rates=[1.0], runs=1)}
+    assert ("pg-es", "paper") in found
+    assert run_of("pg-es", "paper")[0] == make_update("pg-es", factor="drop")
+    assert grid("chain", compiled_updates(), [1.0], runs=1) == grid("chain", rates=[1.0], runs=1)
+
+
+@pytest.mark.parametrize(
+    ("update", "columns"),
+    [
+        (KEPT, ("pg-es", "paper escort_factor=keep")),
+        (DROPPED, ("pg-es", "paper")),
+        ("ce", ("ce", "paper")),
+        ("ce ties=random", ("ce", "paper ties=random")),
+        ("di", ("di", "paper")),
+    ],
+)
+def test_the_columns_of_a_table_say_which_update_was_run(update, columns):
+    assert columns_of(update, PRESETS["paper"]) == columns
+    assert name_of(run_of(*columns)[0]) == update
+
+
+def test_options_that_tables_cannot_note_are_refused_in_a_sweep():
+    with pytest.raises(ValueError, match=r"no option but factor and ties, got 'p=2\.0'"):
+        grid("chain", ["pg-es p=2.0"])
+    with pytest.raises(ValueError, match="update: given twice: pg-es"):
+        grid("chain", ["pg-es", "pg-es factor=keep"])
+
+
+@pytest.mark.parametrize(("update", "preset"), [(KEPT, "escort_factor=keep"), (DROPPED, "")])
+def test_the_papers_sweep_tells_both_escort_updates_apart(update, preset, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "pu_lib.empirical.sweep.sweep", lambda chunks, *_, **__: asked.append(chunks)
+    )
+    assert main(["sweep", "paper", "--out", str(tmp_path), "--update", update]) == 0
+    cells = {chunk.cell for chunk in asked[0]}
+    assert {cell.update for cell in cells} == {"pg-es"}
+    assert {("escort_factor=keep" in cell.preset) for cell in cells} == {bool(preset)}
+
+
+@pytest.mark.parametrize("command", ["race", "sweep"])
+def test_the_help_says_which_escort_update_a_name_is(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "pg-es has the exact factor" in told
+    assert "'pg-es factor=drop' is the paper's program" in told
 
 
 def test_a_race_that_a_cap_on_trajectories_ends_says_so():

@@ -138,9 +138,11 @@ def test_same_run_however_ties_are_broken(update, ties):
     assert_same_run("random", update, SCHEMES["NoExplo"], replace(PAPER, ties=ties))
 
 
-@pytest.mark.parametrize("change", [{"escort_factor": "keep"}, {"escort_start": 0.3}], ids=str)
-def test_same_run_for_the_escort_options(change):
-    assert_same_run("random", "pg-es", SCHEMES["LowOffPol"], replace(PAPER, **change), eta=3.0)
+@pytest.mark.parametrize("start", [1.0, 0.3])
+@pytest.mark.parametrize("update", ["pg-es", "pg-es factor=drop"])
+def test_same_run_for_the_escort_options(update, start):
+    options = replace(PAPER, escort_start=start)
+    assert_same_run("random", update, SCHEMES["LowOffPol"], options, eta=3.0)
 
 
 @pytest.mark.parametrize("update", sorted(UPDATES))

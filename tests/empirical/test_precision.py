@@ -22,7 +22,7 @@ from pu_lib.engine.rows import UNIT, rescale
 
 SCALED = PRESETS["paper"]
 FLOATS = replace(SCALED, precision="float64")
-KEEP = replace(SCALED, escort_factor="keep")
+KEEP, DROP = "pg-es", "pg-es factor=drop"
 
 MAKE = {
     "random-mdp": lambda: (domains.random_mdp(0, n_states=30), 0.95, "uniform"),
@@ -67,7 +67,7 @@ def stepping(keep):
     return step
 
 
-def run(domain, eta, options, steps, number=0, scheme="HiOffPol", update="pg-es"):
+def run(domain, eta, options, steps, number=0, scheme="HiOffPol", update=DROP):
     """Run the compiled loop; return how it ended and its memory."""
     problem, memory = made(domain)[1], Memory()
     seeds = seed_state(0, domain, number)
@@ -111,20 +111,20 @@ DEEP = [
 
 
 @pytest.mark.parametrize(
-    ("options", "domain", "eta", "depth"),
+    ("update", "domain", "eta", "depth"),
     [
-        *(pytest.param(SCALED, *run, id=f"drop-{run[0]}-{run[1]}") for run in DEEP),
+        *(pytest.param(DROP, *run, id=f"drop-{run[0]}-{run[1]}") for run in DEEP),
         # another factor, but the same way through the process: two domains are enough
         *(pytest.param(KEEP, *run, id=f"keep-{run[0]}-{run[1]}") for run in DEEP[:4]),
     ],
 )
-def test_the_same_run_in_256_bits(options, domain, eta, depth, many_digits):
-    actor = Actor(policy, stepping(options is KEEP), arb)
-    memory, exact = assert_same_end(domain, "pg-es", eta, options, actor)
+def test_the_same_run_in_256_bits(update, domain, eta, depth, many_digits):
+    actor = Actor(policy, stepping(update == KEEP), arb)
+    memory, exact = assert_same_end(domain, update, eta, SCALED, actor)
     size = [[float((abs(x).log() / arb(10).log()).mid()) for x in row] for row in exact.theta]
     assert_allclose(memory.log_modulus, size, rtol=0.0, atol=1e-8)
     assert_array_equal(np.sign(memory.theta), [[float(x.sgn()) for x in r] for r in exact.theta])
-    if options is SCALED:
+    if update == DROP:
         assert memory.log_modulus.min() < depth, memory.log_modulus.min()
 
 
