@@ -1,8 +1,8 @@
 """The ledger: every claim of the paper, the check that judges it, and the paper's slips.
 
-The claims stand in ``ledger/*.toml``, one file a chapter with its title and its place in the order
-of the book, each claim with the status that the book records. The check of a claim is the function
-of ``pu_lib.checks.<chapter>`` that is decorated with the claim's identifier; it is imported only
+The claims stand in ``chapters/*/claims.toml``, one file a chapter with its title and its place in
+the order of the book, each claim with the status that the book records. The check of a claim is the
+function of ``pu_lib.chapters.<chapter>.checks`` decorated with its identifier; it is imported only
 when it runs, so that reading the ledger costs nothing. `judge` runs one check and says whether its
 verdict is the recorded one.
 
@@ -266,21 +266,36 @@ def sentence_of(claim: Claim) -> str:
 @cache
 def _tables() -> tuple[dict[str, Any], ...]:
     """Return the parsed files of the ledger in the order of the chapters."""
-    folder = resources.files("pu_lib") / "ledger"
+    folders = (resources.files("pu_lib") / "chapters").iterdir()
     tables = [
-        {"chapter": path.name.removesuffix(".toml"), **tomllib.loads(path.read_text("utf-8"))}
-        for path in folder.iterdir()
-        if path.name.endswith(".toml")
+        {"chapter": _chapter(folder.name), **tomllib.loads(claims.read_text("utf-8"))}
+        for folder in folders
+        if (claims := folder / "claims.toml").is_file()
     ]
     return tuple(sorted(tables, key=lambda table: int(table["order"])))
+
+
+_FOLDERS = {"claims": "table1"}
+"""Chapters whose folder has another name than their notebook."""
+
+
+def folder_of(chapter: str) -> str:
+    """Return the name of a chapter's folder in `pu_lib.chapters`."""
+    return _FOLDERS.get(chapter, chapter.replace("-", "_"))
+
+
+def _chapter(folder: str) -> str:
+    """Return the name of the chapter with that folder."""
+    names = {there: name for name, there in _FOLDERS.items()}
+    return names.get(folder, folder.replace("_", "-"))
 
 
 @cache
 def chapters() -> dict[str, str]:
     """Return the titles of the chapters that hold claims, by name, in the book's order.
 
-    Each is ``book/<name>.ipynb`` and, with ``_`` for ``-``, the module of its quantities in
-    `pu_lib.theory`, of its checks in `pu_lib.checks` and of its figures in `pu_lib.show`.
+    Each is ``book/<name>.ipynb`` and, with ``_`` for ``-``, a folder of `pu_lib.chapters` with its
+    claims, quantities, checks and figures. The folder of ``book/claims.ipynb`` is ``table1``.
     """
     return {table["chapter"]: table["title"] for table in _tables()}
 
@@ -321,10 +336,12 @@ def _claim(chapter: str, row: dict[str, Any]) -> Claim:
         )
     except KeyError as error:
         raise ValueError(
-            f"ledger/{chapter}.toml: {row.get('id')!r}: {error} is missing, or none of its words."
+            f"chapters/{folder_of(chapter)}/claims.toml: {row.get('id')!r}: {error} is missing, or none of its words."
         ) from None
     except (ValueError, TypeError) as error:
-        raise ValueError(f"ledger/{chapter}.toml: {row.get('id')!r}: {error}") from None
+        raise ValueError(
+            f"chapters/{folder_of(chapter)}/claims.toml: {row.get('id')!r}: {error}"
+        ) from None
 
 
 @cache
@@ -364,7 +381,7 @@ def check_of(claim: Claim) -> Check:
     ValueError
         If the module of its chapter has no check of that claim.
     """
-    module = f"pu_lib.checks.{claim.chapter.replace('-', '_')}"
+    module = f"pu_lib.chapters.{folder_of(claim.chapter)}.checks"
     import_module(module)
     if claim.id not in CHECKS:
         raise ValueError(f"{module} has no function decorated with @check({claim.id!r}).")

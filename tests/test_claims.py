@@ -15,7 +15,8 @@ from pu_notebooks import kept
 
 from pu_lib import checks
 from pu_lib.__main__ import main
-from pu_lib.checks.claims import PRINTED
+from pu_lib.chapters.table1.checks import PRINTED
+from pu_lib.chapters.table1.quantities import COLUMNS
 from pu_lib.claims import (
     VERDICTS,
     Claim,
@@ -34,7 +35,6 @@ from pu_lib.claims import (
     sentence_of,
 )
 from pu_lib.proved import proofs_of
-from pu_lib.theory.claims import COLUMNS
 from pu_lib.verdict import CHECKS, Check, Status, Verdict, Worst, judged
 
 ROOT = Path(__file__).parent.parent
@@ -121,7 +121,7 @@ def test_a_notebook_holds_its_verdicts_as_data() -> None:
     assert json.loads(json.dumps(shown)) == shown
     both = confirm("prop:non-monotonicity/example", "thm:unlearn/i/pg-sm")._repr_html_()
     assert 'class="verdicts"' in both
-    assert "</code> in <code>pu_lib/checks/monotonicity.py</code>" in both
+    assert "</code> in <code>pu_lib/chapters/monotonicity/checks.py</code>" in both
 
 
 # Those of Table 1 are in tests/checks/test_claims.py, beside what else asks for its measurements.

@@ -85,7 +85,7 @@ def test_what_a_command_needs_is_asked_for(
 def test_a_hunt_prints_what_it_found(
     command: str, given: tuple[Any, ...], asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    calls = asked("pu_lib.theory.hunt.hunt", {"cycles": 0})
+    calls = asked("pu_lib.chapters.random_search.quantities.hunt", {"cycles": 0})
     assert main(command.split()) == 0
     assert calls == [(given, {})]
     assert capsys.readouterr().out == '{\n "cycles": 0\n}\n'

@@ -8,17 +8,17 @@ import pytest
 
 import pu_lib
 from pu_lib import domains
+from pu_lib.chapters.domino.quantities import domino
+from pu_lib.chapters.gravity_well.escape import escape_steps, well
+from pu_lib.chapters.rates.quantities import escort_limit
+from pu_lib.chapters.unlearning.quantities import count, path
+from pu_lib.chapters.what_came_after.quantities import mirror_step
 from pu_lib.domains import Domain, as_process, read_domain, register_domain
 from pu_lib.empirical.bootstrap import interval
 from pu_lib.empirical.problem import make_problem
 from pu_lib.empirical.rounding import pair
 from pu_lib.exact import ball
 from pu_lib.settings import read_settings
-from pu_lib.theory.domino import domino
-from pu_lib.theory.gravity_well_escape import escape_steps, well
-from pu_lib.theory.rates import escort_limit
-from pu_lib.theory.unlearning import count, path
-from pu_lib.theory.what_came_after import mirror_step
 from pu_lib.trajectories import mixture
 from pu_lib.updates import Update, register
 from pu_lib.verdict import Status, Verdict, Worst

@@ -129,7 +129,7 @@ def ask(copy: Path, *arguments: str) -> str:
 
 
 FIGURES = """
-from pu_lib.show.updates import draw_flows
+from pu_lib.chapters.updates.figures import draw_flows
 from pu_lib.show.ledger import table_1, summary
 import json
 titles = [text.get_text() for ax in draw_flows().axes for text in ax.texts]
@@ -138,8 +138,8 @@ print(json.dumps([titles, table_1(), summary()]))
 
 COUNTS = """
 import json, pu_lib
-from pu_lib.theory.unlearning import count
-from pu_lib.theory.domino import domino
+from pu_lib.chapters.unlearning.quantities import count
+from pu_lib.chapters.domino.quantities import domino
 race = pu_lib.race("ladder", rates=[1.0], runs=2, max_steps=2000)
 chunks = pu_lib.sweep("ladder", "runs", rates=[1.0], runs=1, max_steps=500)
 print(json.dumps([count(10, "rep", 1), domino(3, "rep", 1), [e.update for e in race], chunks]))

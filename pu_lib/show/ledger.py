@@ -175,8 +175,8 @@ def _printed(claim: Claim) -> str:
 
 def _entries() -> dict[str, str]:
     """Return the printed entries of Table 1 by claim."""
-    from pu_lib.checks.claims import PRINTED
-    from pu_lib.theory.claims import COLUMNS
+    from pu_lib.chapters.table1.checks import PRINTED
+    from pu_lib.chapters.table1.quantities import COLUMNS
 
     return {
         f"tab:analysis/{update}/{column}": entry
@@ -366,7 +366,7 @@ def table_1() -> Html:
 
     Below it stands what is true where an entry needs a correction.
     """
-    from pu_lib.theory.claims import COLUMNS, measure
+    from pu_lib.chapters.table1.quantities import COLUMNS, measure
 
     cells = {claim.id: claim for claim in ledger() if claim.scope is Scope.CELL}
     rows, notes = [], ""
@@ -390,7 +390,7 @@ def table_1() -> Html:
 
 def criteria() -> Html:
     """Return how Table 1 is measured, in the words that stand beside the measurements."""
-    from pu_lib.theory.claims import COLUMNS
+    from pu_lib.chapters.table1.quantities import COLUMNS
 
     rows = [
         (

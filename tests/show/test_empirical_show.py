@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-import pu_lib.show.empirical as show
+import pu_lib.chapters.empirical.figures as show
+from pu_lib.chapters.empirical.figures_domains import draw_domains
+from pu_lib.chapters.empirical.figures_rounding import draw_lost_run, draw_lost_shares
 from pu_lib.claims import VERDICTS, select
 from pu_lib.empirical.details import ranking
 from pu_lib.empirical.live import flip_times, rerun, twins
 from pu_lib.empirical.results import PANELS, PAPER_PANELS, STATISTICS, committed
 from pu_lib.empirical.rounding import pair, passed_without, shares
 from pu_lib.empirical.speeds import recorded, sources
-from pu_lib.show.experiments import draw_domains
-from pu_lib.show.rounding import draw_lost_run, draw_lost_shares
 from pu_lib.show.sweep_viewer import SweepViewer, panel_data
 from pu_lib.verdict import Status
 
