@@ -14,7 +14,7 @@ import toc
 import yaml
 
 from pu_lib.claims import chapters, ledger
-from pu_lib.show.ledger import chapter_title
+from pu_lib.claims.tables import chapter_title
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
@@ -244,7 +244,7 @@ status = "pending"
     assert re.search(r"book/unlearning\s+- file: book/detours\s+- file: book/domino", contents)
     assert '"pending"' in python("-m", "pu_lib", "claims", "--json", "sec:detours")
     shown = python(
-        "-c", "from pu_lib.show.ledger import *; print(ledger_table('detours'), summary())"
+        "-c", "from pu_lib.claims.tables import *; print(ledger_table('detours'), summary())"
     )
     assert "A detour takes time." in shown
     assert "each but the pending ones" in shown

@@ -34,7 +34,7 @@ from pu_lib.claims import (
     select,
     sentence_of,
 )
-from pu_lib.proved import proofs_of
+from pu_lib.claims.proofs import proofs_of
 from pu_lib.verdict import CHECKS, Check, Status, Verdict, Worst, judged
 
 ROOT = Path(__file__).parent.parent

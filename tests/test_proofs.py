@@ -10,7 +10,7 @@ import pytest
 
 import proofs
 from pu_lib.claims import Claim, ledger
-from pu_lib.proved import proofs_of
+from pu_lib.claims.proofs import proofs_of
 from pu_lib.updates import make_update
 from pu_lib.verdict import Status
 

@@ -130,7 +130,7 @@ def ask(copy: Path, *arguments: str) -> str:
 
 FIGURES = """
 from pu_lib.chapters.updates.figures import draw_flows
-from pu_lib.show.ledger import table_1, summary
+from pu_lib.claims.tables import table_1, summary
 import json
 titles = [text.get_text() for ax in draw_flows().axes for text in ax.texts]
 print(json.dumps([titles, table_1(), summary()]))
@@ -171,7 +171,7 @@ def test_a_domain_is_found_by_runs_and_the_command_line(copy: Path) -> None:
 def test_a_claim_is_found_by_the_ledger_and_its_pages(copy: Path) -> None:
     (row,) = json.loads(ask(copy, "-m", "pu_lib", "claims", "--json", "sec:asymp/new"))
     assert (row["status"], row["chapter"]) == ("holds", "rates")
-    code = "from pu_lib.show.ledger import ledger_table; print(ledger_table('rates'))"
+    code = "from pu_lib.claims.tables import ledger_table; print(ledger_table('rates'))"
     assert "Probabilities are at most one." in ask(copy, "-c", code)
     code = "from pu_lib.claims import controls; print(controls('sec:asymp/new')._repr_html_())"
     assert "zero for one" in ask(copy, "-c", code)

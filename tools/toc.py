@@ -1,6 +1,6 @@
 """Write the chapters into ``_toc.yml`` and ``start.ipynb``: the ledger alone has their order.
 
-A chapter is a notebook ``book/<name>.ipynb`` and a ledger file ``pu_lib/ledger/<name>.toml`` with
+A chapter is a notebook ``book/<name>.ipynb`` and a ledger file ``pu_lib/chapters/<name>/claims.toml`` with
 its ``title`` and ``order``. One that stands in another part stays there. ``make book`` runs this
 program first; it stops with a sentence where a page is in neither place, or a ledger file has no
 notebook. ``start.ipynb``, which JupyterLab opens first, lists the pages that are notebooks.

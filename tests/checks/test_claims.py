@@ -20,7 +20,7 @@ from pu_lib.chapters.table1.quantities import (
 )
 from pu_lib.chapters.unlearning.quantities import count
 from pu_lib.claims import controls, select
-from pu_lib.show.ledger import table_1
+from pu_lib.claims.tables import table_1
 from pu_lib.updates import (
     PAPER,
     UPDATES,

@@ -7,7 +7,7 @@ import pytest
 
 from pu_lib.chapters.table1.quantities import COLUMNS
 from pu_lib.claims import Scope, chapters, errata, ledger
-from pu_lib.show.ledger import (
+from pu_lib.claims.tables import (
     Html,
     answer,
     criteria,

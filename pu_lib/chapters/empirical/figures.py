@@ -17,7 +17,8 @@ import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from pu_lib.arrays import Floats
-from pu_lib.claims import Claim, Confirmed, Scope, confirm, select
+from pu_lib.claims import Claim, JudgedClaims, Scope, Status, confirm, select
+from pu_lib.claims.tables import Html, chapter_title, status_counts
 from pu_lib.empirical import details, published
 from pu_lib.empirical.results import (
     PANELS,
@@ -29,10 +30,8 @@ from pu_lib.empirical.results import (
     committed,
 )
 from pu_lib.empirical.speeds import Speeds, recorded, sources
-from pu_lib.show.ledger import Html, chapter_title, status_counts
 from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, line, styled
 from pu_lib.updates import PAPER, label_of, look_of
-from pu_lib.verdict import Status
 from pu_lib.wording import number, percent, prose
 
 if TYPE_CHECKING:
@@ -507,7 +506,7 @@ def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
 # Words
 
 
-def verdicts(*ids: str) -> Confirmed:
+def verdicts(*ids: str) -> JudgedClaims:
     """Confirm claims, with their parts, and show what was found.
 
     Raises
@@ -519,18 +518,18 @@ def verdicts(*ids: str) -> Confirmed:
 
 
 @dataclass(frozen=True)
-class ConfirmedSections(Confirmed):
-    """Confirmed claims, displayed section by section.
+class ConfirmedSections(JudgedClaims):
+    """JudgedClaims claims, displayed section by section.
 
     Attributes
     ----------
-    sections : mapping of str to Confirmed
+    sections : mapping of str to JudgedClaims
         The claims of each section that this chapter judges, by the words of its line.
     elsewhere : mapping of str to sequence of Claim
         The claims of each section that other chapters judge.
     """
 
-    sections: Mapping[str, Confirmed]
+    sections: Mapping[str, JudgedClaims]
     elsewhere: Mapping[str, Sequence[Claim]]
 
     def _repr_html_(self) -> str:
@@ -575,7 +574,7 @@ def verdicts_by_section(sections: Mapping[str, Sequence[str]]) -> ConfirmedSecti
     return ConfirmedSections(judgements, confirmed, others)
 
 
-def _fold(head: str, claims: Confirmed, others: Sequence[Claim]) -> str:
+def _fold(head: str, claims: JudgedClaims, others: Sequence[Claim]) -> str:
     counts = status_counts(judged.claim for judged in claims.judgements).items()
     said = ", ".join(f"{count} {status.value}" for status, count in counts)
     return (

@@ -13,8 +13,8 @@ import anywidget
 import traitlets
 
 from pu_lib.chapters.guide.quantities import Numbers, kept
+from pu_lib.claims.tables import Html
 from pu_lib.show import live
-from pu_lib.show.ledger import Html
 from pu_lib.show.live import module
 from pu_lib.updates import label_of
 from pu_lib.wording import percent

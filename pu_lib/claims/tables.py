@@ -11,20 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from pu_lib.claims import (
-    Claim,
-    Erratum,
-    Scope,
-    chapters,
-    check_of,
-    errata,
-    ledger,
-    recorded,
-    sentence_of,
-)
-from pu_lib.proved import Proof, proofs_of, theorem_link
+from pu_lib.claims.catalog import Claim, Erratum, Scope, chapters, check_of, errata, ledger
+from pu_lib.claims.judging import recorded, sentence_of
+from pu_lib.claims.proofs import Proof, proofs_of, theorem_link
+from pu_lib.claims.recorder import Check, Status
+from pu_lib.claims.render import badge, tallies_html
 from pu_lib.updates import UPDATES, label_of
-from pu_lib.verdict import Check, Status, badge
 from pu_lib.wording import prose
 
 __all__ = [
@@ -90,11 +82,8 @@ def summary() -> Html:
         f"</a></dt><dd><ul>{_badges(scope, counts)}</ul></dd>"
         for scope, counts in scope_counts().items()
     )
-    # a pending claim has no check yet
-    pending = Status.PENDING in status_counts()
-    whose = "each but the pending ones with " if pending else "each with "
     return Html(
-        f"<p>{len(ledger())} claims, {whose}a check that runs:</p>"
+        f"<p>{len(ledger())} claims, each with a check that runs:</p>"
         f'<dl class="ledger-summary">{rows}</dl>'
     )
 
@@ -146,7 +135,7 @@ def _judgement(claim: Claim) -> str:
         "What is wrong": prose(claim.wrong),
         "How bad it is": "" if claim.severity is None else html.escape(claim.severity.value),
         "What is true": prose(claim.correction),
-        "What was measured": prose(row.get("found", row.get("summary", ""))),
+        "What was measured": tallies_html([tally["shown"] for tally in row.get("tallies", ())]),
         "Machine-checked": ", ".join(theorem_link(proof) for proof in theorems),
         "Where": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>, '
         f"on section {html.escape(claim.section)} of the paper",
@@ -194,9 +183,9 @@ def _marks(claim: Claim) -> str:
 
 
 def power_table(chapter: str) -> Html:
-    """Return, for each check of a chapter, what it refuses and what it does not notice.
+    """Return, for each check of a chapter, the wrong claims that it refuses.
 
-    The words stand beside the check; the test suite runs them all.
+    The tests run them all.
 
     Parameters
     ----------
@@ -208,18 +197,14 @@ def power_table(chapter: str) -> Html:
     Html
         The table.
     """
-    judged = [c for c in ledger() if c.chapter == chapter and c.status is not Status.PENDING]
+    judged = [claim for claim in ledger() if claim.chapter == chapter]
     rows = [(f"<code>{html.escape(c.id)}</code>", _power(check_of(c))) for c in judged]
     return _table(("Check of", "What it makes of other claims"), rows, chapter_title(chapter))
 
 
 def _power(check: Check) -> str:
-    parts = [
-        f"<dt>{name}</dt>" + "".join(f"<dd>{html.escape(words)}</dd>" for words in cases)
-        for name, cases in (("refuses", check.moved), ("does not notice", check.blind))
-        if cases
-    ]
-    return f"<dl>{''.join(parts)}</dl>" if parts else "<em>nothing else was tried</em>"
+    refused = "".join(f"<dd>{html.escape(variant)}</dd>" for variant in check.wrong)
+    return f"<dl><dt>refuses</dt>{refused}</dl>"
 
 
 # The slips

@@ -1,7 +1,7 @@
 """What Rocq has proved: the theorems of the folder ``proofs``, as the last check recorded them.
 
-``make proofs`` compiles the proofs and writes ``ledger/proofs.json``; the tests compare its hash of
-the sources with the sources. A claim of the ledger is *machine-checked* if a theorem says all of
+``make proofs`` compiles the proofs and writes ``proofs.json``; the tests compare its hash of the
+sources with the sources. A claim of the ledger is *machine-checked* if a theorem says all of
 it; where it says a part, `Proof.part` names that, and `Proof.covers` says what is proved.
 """
 
@@ -48,7 +48,7 @@ class Proof:
 
 @cache
 def _record() -> dict[str, object]:
-    path = resources.files("pu_lib") / "ledger" / "proofs.json"
+    path = resources.files("pu_lib.claims") / "proofs.json"
     record: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
     return record
 
