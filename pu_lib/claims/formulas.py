@@ -8,7 +8,7 @@ r"""Formulas that are written once: a function that checks call and that stateme
 >>> di_bound.latex(w=r"\eta d")
 '1+(h-1)\\left(\\left\\lfloor\\frac{1}{\\eta d}\\right\\rfloor+1\\right)'
 
-The LaTeX is read off the source of the last ``return``. Statements before it handle limits (such as
+The LaTeX is read off the source of the final ``return``. Statements before it handle limits (such as
 0 log 0 = 0) and are not printed. Numbers may be int, Fraction, float or Arb balls: an exact number
 in gives an exact number out, as far as the functions below allow.
 
@@ -68,9 +68,10 @@ class Formula:
         known = inspect.signature(self._function).parameters
         if unknown := set(symbols) - set(known):
             raise ValueError(f"{self.__name__}: no argument {', '.join(sorted(unknown))}.")  # type: ignore[attr-defined]
-        tree = ast.parse(textwrap.dedent(inspect.getsource(self._function)))
-        *_, final = (node for node in ast.walk(tree) if isinstance(node, ast.Return))
-        assert final.value is not None
+        (function,) = ast.parse(textwrap.dedent(inspect.getsource(self._function))).body
+        final = function.body[-1] if isinstance(function, ast.FunctionDef) else function
+        if not isinstance(final, ast.Return) or final.value is None:
+            raise ValueError(f"{function}: a formula ends with a return.")
         return _Printer(symbols).print(final.value)
 
 

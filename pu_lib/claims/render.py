@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 import inspect
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pu_lib.claims.proofs import proofs_of, theorem_link
 from pu_lib.claims.recorder import Check, Finding, Status, Tally
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["badge", "claim_html", "claims_html", "format_tally", "tallies_html"]
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
+
+_ENTRIES, _DIGITS = 4, 16
+"""How many entries of a sequence a cell shows, and how many characters of a number."""
 
 _HEAD = ("Compared", "Outcome", "Closest case", "At", "Sharpness")
 
@@ -34,9 +38,25 @@ def format_tally(tally: Tally) -> list[str]:
     outcome = "holds" if tally.comparisons == 1 else outcome
     if tally.failures:
         outcome = f"{words(tally.failures)} of {words(tally.comparisons)} fail"
-    sides = "" if tally.relation == "is" else f"{words(worst.value)} and {words(worst.limit)}"
-    where = words({**worst.instance, **worst.note}) if worst.instance or worst.note else ""
+    sides = "" if tally.relation == "is" else f"{_short(worst.value)} and {_short(worst.limit)}"
+    where = words({name: _short(entry) for name, entry in worst.instance.items()})
     return [tally.compared + printed, outcome, sides, where, _sharpness(tally)]
+
+
+def _short(value: Any) -> str:
+    """Return a value as text that fits a cell: few entries of a sequence, few digits of a number."""
+    if isinstance(value, list | tuple) or getattr(value, "ndim", 0):
+        entries = [_short(entry) for entry in value[:_ENTRIES]]
+        return f"({', '.join(entries + ['…'] * (len(value) > _ENTRIES))})"
+    text = words(value)
+    return words(float(value)) if len(text) > _DIGITS and _is_number(value) else text
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _sharpness(tally: Tally) -> str:
