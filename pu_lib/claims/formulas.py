@@ -8,9 +8,9 @@ r"""Formulas that are written once: a function that checks call and that stateme
 >>> di_bound.latex(w=r"\eta d")
 '1+(h-1)\\left(\\left\\lfloor\\frac{1}{\\eta d}\\right\\rfloor+1\\right)'
 
-The LaTeX is read off the source of the final ``return``. Statements before it handle limits (such as
-0 log 0 = 0) and are not printed. Numbers may be int, Fraction, float or Arb balls: an exact number
-in gives an exact number out, as far as the functions below allow.
+The LaTeX is read off the source of the final ``return``. Statements before it handle limits (such
+as 0 log 0 = 0) and are not printed. Numbers may be int, Fraction, float or Arb balls: an exact
+number in gives an exact number out, as far as the functions below allow.
 
 A claim's texts name a formula as ``<<di_bound: h=|\mathcal S|, w=\eta d>>``.
 """

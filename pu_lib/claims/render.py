@@ -44,8 +44,8 @@ def format_tally(tally: Tally) -> list[str]:
 
 
 def _short(value: Any) -> str:
-    """Return a value as text that fits a cell: few entries of a sequence, few digits of a number."""
-    if isinstance(value, list | tuple) or getattr(value, "ndim", 0):
+    """Return a value as text that fits a cell: few entries, few digits."""
+    if isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0:
         entries = [_short(entry) for entry in value[:_ENTRIES]]
         return f"({', '.join(entries + ['…'] * (len(value) > _ENTRIES))})"
     text = words(value)
