@@ -59,7 +59,7 @@ class Verdict:
     claim : str
         The identifier of the claim in the ledger; filled in when the ledger runs the check.
     theorems : tuple of str
-        The machine-checked theorems about it (`pu_lib.claims.proofs`); filled in by the ledger, too.
+        The machine-checked theorems about it (`pu_lib.claims.proofs`).
     figures : mapping of str to object
         The numbers that a sentence about it may name: those of the deciding instance, ``margin``,
         ``instances`` and what else the check has to say.
