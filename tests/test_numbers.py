@@ -121,7 +121,9 @@ def drawn(source: str) -> set[float]:
         for module in (package, f"{package}.{name}"):
             path = ROOT / f"{module.replace('.', '/')}.py"
             figures = "show" in path.parts or "figures" in path.stem
-            for part in ast.parse(path.read_text("utf-8")).body if figures and path.exists() else []:
+            for part in (
+                ast.parse(path.read_text("utf-8")).body if figures and path.exists() else []
+            ):
                 called = isinstance(part, ast.FunctionDef) and part.name in source
                 if called or isinstance(part, ast.Assign):
                     found |= computed(part)
