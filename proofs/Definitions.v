@@ -1,7 +1,7 @@
 (** * The objects of the book: processes, values, the five updates, their runs
 
     This file contains definitions only, and mirrors [pu_lib.mdp], [pu_lib.updates] and
-    [pu_lib.theory.domino] formula by formula.
+    [pu_lib.chapters.domino.quantities] formula by formula.
 
     Convention.  A set of [n] actions (or states) is the set of the natural numbers [0], ..., [n-1].
     A function on it is a function on all natural numbers, whose values from [n] on are never looked

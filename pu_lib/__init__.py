@@ -3,12 +3,13 @@
 The library behind the executable companion to Laroche and Tachet des Combes, *Beyond the
 Policy Gradient Theorem for Efficient Policy Updates in Actor-Critic Algorithms* (AISTATS 2022).
 
-The modules follow the paper: `updates` holds the policy updates, `mdp` and `domains` the finite
-Markov decision processes, `trajectories` the exact process, `theory` the quantities and `checks`
-the checks of each chapter, `empirical` the experiments, `claims` the ledger of all claims.
+`updates` has the policy updates, `mdp` and `domains` the finite Markov decision processes,
+`trajectories` the exact process, `empirical` the experiments, `claims` the claims and how they are
+judged, and `chapters` one folder a chapter of the book with its claims, quantities, checks and
+figures.
 
-What most programs need can be taken from here; it is imported at its first use, so that
-``import pu_lib`` costs nothing:
+The names below are the public API. Each is imported at its first use, so that ``import pu_lib``
+is fast:
 
 >>> import pu_lib
 >>> print(pu_lib.run("chain", "mce", n_steps=100, weighting="uniform"))
@@ -17,28 +18,32 @@ MCE, 100 updates on 10 states and 2 actions: performance 0.7314 to 0.9133
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pu_lib import moved
+
 if TYPE_CHECKING:
-    from pu_lib.claims import confirm, judge, ledger
+    from pu_lib.claims import Finding, confirm, judge, ledger
     from pu_lib.domains import DOMAINS, from_gymnasium
     from pu_lib.empirical.race import race
     from pu_lib.empirical.sweep import sweep
     from pu_lib.mdp import FiniteMDP
     from pu_lib.trajectories import Trajectory, follow, run
     from pu_lib.updates import UPDATES, Update, make_update, register
-    from pu_lib.verdict import Verdict
 
 __version__ = "0.2.0"
 
+moved.install()
+
 _HOMES = {
     "DOMAINS": "domains",
+    "Finding": "claims",
     "FiniteMDP": "mdp",
     "Trajectory": "trajectories",
     "UPDATES": "updates",
     "Update": "updates",
-    "Verdict": "verdict",
     "confirm": "claims",
     "follow": "trajectories",
     "from_gymnasium": "domains",
@@ -50,15 +55,15 @@ _HOMES = {
     "run": "trajectories",
     "sweep": "empirical.sweep",
 }
-_MODULES = ("claims", "domains", "exact", "mdp", "trajectories", "updates", "verdict")
+_MODULES = ("claims", "domains", "exact", "mdp", "trajectories", "updates")
 
 __all__ = [
     "DOMAINS",
     "UPDATES",
+    "Finding",
     "FiniteMDP",
     "Trajectory",
     "Update",
-    "Verdict",
     "confirm",
     "follow",
     "from_gymnasium",
@@ -78,6 +83,9 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"pu_lib.{_HOMES[name]}"), name)
     if name in _MODULES:
         return import_module(f"pu_lib.{name}")
+    if name == "Verdict":
+        warnings.warn("pu_lib.Verdict is now pu_lib.Finding.", DeprecationWarning, stacklevel=2)
+        return __getattr__("Finding")
     raise AttributeError(f"module 'pu_lib' has no attribute {name!r}; it offers {__all__}")
 
 

@@ -31,25 +31,12 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any, ClassVar, TypeVar
 
+from pu_lib.claims.recorder import Status
 from pu_lib.wording import lined, number, percent, prose, words
 
 __all__ = ["CHECKS", "Check", "Status", "Verdict", "Worst", "badge", "check", "judged"]
-
-
-class Status(StrEnum):
-    """The statuses a claim can have."""
-
-    HOLDS = "holds"
-    CORRECTED = "holds with a correction"
-    FALSE = "false as stated"
-    OPEN = "open"
-    REPRODUCED = "reproduced"
-    PARTLY = "partly reproduced"
-    NOT_REPRODUCED = "not reproduced"
-    PENDING = "pending"
 
 
 @dataclass(frozen=True)
@@ -72,7 +59,7 @@ class Verdict:
     claim : str
         The identifier of the claim in the ledger; filled in when the ledger runs the check.
     theorems : tuple of str
-        The machine-checked theorems about it (`pu_lib.proved`); filled in by the ledger, too.
+        The machine-checked theorems about it (`pu_lib.claims.proofs`).
     figures : mapping of str to object
         The numbers that a sentence about it may name: those of the deciding instance, ``margin``,
         ``instances`` and what else the check has to say.

@@ -23,6 +23,8 @@ from sphinx.ext.napoleon import GoogleDocstring
 from sphinx.util.docutils import SphinxDirective
 from sphinx_codeautolink.extension import block
 
+from pu_lib.moved import MOVED
+
 
 def public_names(module: ModuleType) -> list[str]:
     """Return the public names that a module defines, in the order of their definition."""
@@ -56,7 +58,7 @@ class ApiDirective(SphinxDirective):
         lines += [f"   {member}" for member in members]
         lines += ["", f".. automodule:: {name}", "   :no-members:", ""]
         for member in members:
-            lines += [*_documented(module, member), ""]
+            lines += [*_old_anchors(module, member), "", *_documented(module, member), ""]
         root = nodes.Element()
         self.env.note_dependency(str(inspect.getsourcefile(module)))
         self.state.nested_parse(StringList(_as_rst(lines), source=name), 0, root)
@@ -87,6 +89,21 @@ def _documented(module: ModuleType, member: str) -> list[str]:
         return [f".. autofunction:: {full}"]
     # defaults in signatures are names: what a number is stands with the name
     return [f".. autodata:: {full}"] + ([] if isinstance(thing, int | float) else ["   :no-value:"])
+
+
+def _old_anchors(module: ModuleType, member: str) -> list[str]:
+    """Return anchors with the names that a member had before its module moved."""
+    place = module.__name__.removeprefix("pu_lib.")
+    thing = getattr(module, member)
+    methods = [name for name in vars(thing) if name[0] != "_"] if inspect.isclass(thing) else []
+    ids = [
+        ".".join(("pu_lib", old, member, *method))
+        for old, new in MOVED.items()
+        if new == place
+        for method in ((), *((name,) for name in methods))
+    ]
+    spans = "".join(f'<span id="{name}"></span>' for name in ids)
+    return [".. raw:: html", "", f"   {spans}"] if ids else []
 
 
 def _as_rst(lines: list[str]) -> list[str]:

@@ -26,7 +26,7 @@ Each function below is one such wish:
 - `spare_excerpts_formulas`: excerpts in the search results leave formulas out, which would stand
   there as LaTeX.
 - `leave_all_behind`: the program ends as soon as the last page is written.
-- `LedgerDirective`: tables of `pu_lib.show.ledger` in Markdown pages.
+- `LedgerDirective`: tables of `pu_lib.claims.tables` in Markdown pages.
 """
 
 from __future__ import annotations
@@ -387,7 +387,7 @@ def leave_all_behind(app: Sphinx, exception: Exception | None) -> None:
 
 
 class LedgerDirective(SphinxDirective):
-    """A table of `pu_lib.show.ledger` by the name of its function: ``summary``, for instance."""
+    """A table of `pu_lib.claims.tables` by the name of its function: ``summary``, for instance."""
 
     required_arguments = 1
     optional_arguments = 1
@@ -404,7 +404,7 @@ class LedgerDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the table as raw HTML."""
-        from pu_lib.show import ledger
+        from pu_lib.claims import tables as ledger
 
         name, *arguments = self.arguments
         if name not in self.tables:

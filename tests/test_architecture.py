@@ -25,12 +25,12 @@ from numba import types
 from numpy._core import _multiarray_umath as umath
 from numpy.testing import assert_array_equal
 
+from pu_lib.chapters.guide.quantities import kept
 from pu_lib.claims import select, sentence_of
 from pu_lib.empirical import bench
 from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
 from pu_lib.empirical.options import PRESETS
 from pu_lib.engine.arithmetic import exponential, logarithm, uniform
-from pu_lib.theory.guide import kept
 
 ARM = "aarch64-linux-gnu"
 CROSS, EMULATOR = f"{ARM}-gcc", "qemu-aarch64"
@@ -201,7 +201,7 @@ def test_a_whole_run_ends_with_the_same_bits_on_arm(domain, update, tmp_path, mo
 LEARNT = """
 import json
 from pu_lib.claims import judge
-from pu_lib.theory.guide import network
+from pu_lib.chapters.guide.quantities import network
 print(json.dumps([judge("sec:deepimpl/pg-es").found["sentence"], network()]))
 """
 

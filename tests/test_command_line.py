@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from pu_lib.__main__ import main
-from pu_lib.claims import Claim, Judgement, Scope
+from pu_lib.claims import Check, Claim, Judgement, Recorder, Scope, Status, ledger
 from pu_lib.show.style import DPI
-from pu_lib.verdict import CHECKS, Check, Status, Verdict
 
 Given = tuple[tuple[Any, ...], dict[str, Any]]
 Asked = Callable[..., list[Given]]
@@ -85,7 +84,7 @@ def test_what_a_command_needs_is_asked_for(
 def test_a_hunt_prints_what_it_found(
     command: str, given: tuple[Any, ...], asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    calls = asked("pu_lib.theory.hunt.hunt", {"cycles": 0})
+    calls = asked("pu_lib.chapters.random_search.quantities.hunt", {"cycles": 0})
     assert main(command.split()) == 0
     assert calls == [(given, {})]
     assert capsys.readouterr().out == '{\n "cycles": 0\n}\n'
@@ -199,99 +198,122 @@ def test_sweeps_have_the_papers_settings_where_nothing_else_is_said(
 # Claims
 
 
-def claim(name: str, status: Status) -> Claim:
-    return Claim(name, name.upper(), "1", "updates", "remark", name, Scope.REMARK, status)
+def claim(name: str) -> Claim:
+    return Claim(name, name.upper(), "1", "updates", "remark", name, Scope.REMARK, Status.HOLDS)
+
+
+def quarter(compare: Recorder, most: float = 1.0) -> None:
+    compare.at_most("share", 0.75, most)
+
+
+CHECKS = {name: Check(name, quarter, {"at most 1/2": {"most": 0.5}}) for name in ("first", "last")}
+RECORDED = {name: Judgement(claim(name), c, c.run()).record() for name, c in CHECKS.items()}
 
 
 @pytest.fixture
-def two_claims(monkeypatch: pytest.MonkeyPatch) -> tuple[Claim, ...]:
-    """A claim with a check that has a margin of 1/4, and one that awaits its check."""
-    claims = (claim("tried", Status.HOLDS), claim("later", Status.PENDING))
-    found = Verdict(Status.HOLDS, 0.25, "It holds.")
+def checks(monkeypatch: pytest.MonkeyPatch) -> dict[str, Check]:
+    """Two claims with checks that have a margin of 1/4, as recorded."""
+    checks = dict(CHECKS)
+    claims = tuple(map(claim, checks))
     monkeypatch.setattr("pu_lib.cli.claims.select", lambda _: claims)
-    monkeypatch.setitem(CHECKS, "tried", Check("tried", lambda: found, {}, {}, {}))
-    return claims
+    for module in ("pu_lib.cli.claims", "pu_lib.claims.judging"):
+        monkeypatch.setattr(f"{module}.check_of", lambda claim: checks[claim.id])
+    monkeypatch.setattr("pu_lib.claims.judging.recorded", lambda: RECORDED)
+    return checks
 
 
 def test_claims_are_printed_as_a_table_with_margins(
-    two_claims: tuple[Claim, ...], capsys: pytest.CaptureFixture[str]
+    checks: dict[str, Check], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["claims"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "claim  number  status   margin  seconds",
-        "tried  TRIED   holds    0.25    0.0",
-        "later  LATER   pending          0.0",
+        "claim  number  status  margin  seconds",
+        "first  FIRST   holds   0.25    0.0",
+        "last   LAST    holds   0.25    0.0",
     ]
 
 
-def test_the_claim_being_judged_is_named_before_its_verdict_is_known(
-    two_claims: tuple[Claim, ...],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_a_finding_that_is_not_the_recorded_one_exits_with_1(
+    checks: dict[str, Check], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said: list[str] = []
+    """Of another bound, and of another status."""
+    checks["first"] = Check("first", quarter, arguments={"most": 1.5})
+    assert main(["claims"]) == 1
+    assert "first: recorded margin 0.25, but found 0.75" in capsys.readouterr().err
+    checks["first"] = Check("first", quarter, arguments={"most": 0.5})
+    assert main(["claims"]) == 1
+    assert "first: recorded 'holds', but found false as stated" in capsys.readouterr().err
 
-    def listening() -> Verdict:
-        said.append(capsys.readouterr().err)
-        return Verdict(Status.HOLDS, 0.25, "It holds.")
 
-    monkeypatch.setitem(CHECKS, "tried", Check("tried", listening, {}, {}, {}))
+def test_the_claim_being_judged_is_named_before_its_check_ends(
+    checks: dict[str, Check], capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed: list[str] = []
+
+    def listening(compare: Recorder) -> None:
+        printed.append(capsys.readouterr().err)
+        quarter(compare)
+
+    checks["first"] = Check("first", listening)
     assert main(["claims"]) == 0
-    assert "tried" in said[0]
-    assert "later" in capsys.readouterr().err
+    assert "first" in printed[0]
+    assert "last" in capsys.readouterr().err
 
 
 def test_claims_are_recorded_only_when_that_is_asked_for(
-    two_claims: tuple[Claim, ...], asked: Asked
+    checks: dict[str, Check], asked: Asked
 ) -> None:
-    calls = asked("pu_lib.cli.claims.record", None)
+    calls = asked("pu_lib.cli.claims.write_record", None)
     assert main(["claims"]) == 0
     assert calls == []
     assert main(["claims", "--record"]) == 0
     (((judgements,), _),) = calls
     assert [type(found) for found in judgements] == [Judgement, Judgement]
-    assert [found.claim.id for found in judgements] == ["tried", "later"]
+    assert [found.claim.id for found in judgements] == ["first", "last"]
 
 
 def test_a_check_that_accepts_what_is_wrong_is_not_recorded(
-    two_claims: tuple[Claim, ...],
-    asked: Asked,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    checks: dict[str, Check], asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    calls = asked("pu_lib.cli.claims.record", None)
-    found = Verdict(Status.HOLDS, 0.25, "It holds.")
-    blind = Check("tried", lambda wrong=False: found, {}, {"a wrong claim": {"wrong": True}}, {})
-    monkeypatch.setitem(CHECKS, "tried", blind)
+    calls = asked("pu_lib.cli.claims.write_record", None)
+    checks["last"] = Check("last", quarter, {"a wrong claim": {"most": 0.8}})
     assert main(["claims", "--record"]) == 2
-    assert "tried: the check accepts 'a wrong claim'" in capsys.readouterr().err
+    assert "last: the check accepts what is wrong: ['a wrong claim']" in capsys.readouterr().err
     assert calls == []
     assert main(["claims"]) == 0
 
 
-def test_a_check_that_is_missing_is_missed_before_any_is_run(
+def test_a_missing_check_is_an_error_before_any_check_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run: list[str] = []
-    found = Verdict(Status.HOLDS, 0.25, "It holds.")
-    monkeypatch.setitem(
-        CHECKS, "tried", Check("tried", lambda: run.append("") or found, {}, {}, {})
-    )
-    claims = (claim("tried", Status.HOLDS), claim("no-check", Status.HOLDS))
-    monkeypatch.setattr("pu_lib.cli.claims.select", lambda _: claims)
+    monkeypatch.setattr("pu_lib.cli.claims.select", lambda _: (claim("no-check"),))
+    monkeypatch.setattr("pu_lib.cli.claims.judge", lambda _: pytest.fail("a check ran"))
     assert main(["claims"]) == 2
-    assert run == []
     assert "has no function decorated with @check('no-check')" in capsys.readouterr().err
 
 
 def test_claims_as_json_are_one_list(
-    two_claims: tuple[Claim, ...], capsys: pytest.CaptureFixture[str]
+    checks: dict[str, Check], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["claims", "--json"]) == 0
     printed = capsys.readouterr().out
-    told = json.loads(printed)
-    assert [(row["id"], row["margin"]) for row in told] == [("tried", 0.25), ("later", None)]
-    assert printed.startswith('[\n  {\n    "id": "tried"')
+    rows = json.loads(printed)
+    assert [(row["id"], row["margin"]) for row in rows] == [("first", 0.25), ("last", 0.25)]
+    assert printed.startswith('[\n  {\n    "id": "first"')
+
+
+def test_claims_are_listed_without_running_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("pu_lib.cli.claims.judge", lambda _: pytest.fail("a check ran"))
+    assert main(["claims", "--list", "domino"]) == 0
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split() == ["claim", "number", "chapter", "status"]
+    assert any(row.split() == "thm:domino/i Theorem 6(i) domino holds".split() for row in rows)
+    assert main(["claims", "--list"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1 + len(ledger())
+    assert main(["claims", "--list", "poetry"]) == 2
+    assert "chapter: expected one of updates, " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["unlearn --n 3", "domino --states 3"])

@@ -69,12 +69,14 @@ def test_equal_changes_of_a_function_are_numbered(module):
 
 
 def test_what_a_check_looks_at_is_left_alone(tmp_path):
-    (tmp_path / "pu_lib" / "checks").mkdir(parents=True)
-    (tmp_path / "pu_lib/checks/x.py").write_text(
-        "@check('x', moved={'y': {'n': 3}}, n=4)\ndef f(n=5) -> Tuple[1, 2]:\n"
+    (tmp_path / "pu_lib" / "chapters" / "x").mkdir(parents=True)
+    (tmp_path / "pu_lib/chapters/x/checks.py").write_text(
+        "@check('x', wrong={'y': {'n': 3}})\ndef f(n=5) -> Tuple[1, 2]:\n"
         "    return rng.normal(size=6), 10.0 ** rng.uniform(-1) * rng.choice([3]), n * rng.f(7)\n"
     )
-    assert changes(mutants(tmp_path, "pu_lib/checks/x.py")) == {"n * rng.f(7) -> n / rng.f(7)"}
+    assert changes(mutants(tmp_path, "pu_lib/chapters/x/checks.py")) == {
+        "n * rng.f(7) -> n / rng.f(7)"
+    }
 
 
 def test_a_sample_depends_on_the_seed_and_grows(module):

@@ -19,6 +19,8 @@ from typing import NamedTuple
 import nbformat
 import pytest
 
+from pu_lib.claims import recorded
+
 ROOT = Path(__file__).parent.parent
 MADE = {"trust"}  # of figures, by tools/report.py
 PAGES = sorted(
@@ -26,7 +28,7 @@ PAGES = sorted(
     for path in (ROOT / "book").iterdir()
     if path.suffix in (".ipynb", ".md") and path.stem not in MADE
 )
-LEDGER = ROOT / "pu_lib" / "ledger"
+CHAPTERS = ROOT / "pu_lib" / "chapters"
 LISTED = tomllib.loads((Path(__file__).parent / "numbers.toml").read_text("utf-8"))["number"]
 
 CODE = re.compile(
@@ -115,11 +117,13 @@ def computed(*code: ast.AST) -> set[float]:
 def drawn(source: str) -> set[float]:
     """Return the numbers in the code of the figures that a page draws: parameters and ranges."""
     found: set[float] = set()
-    for name in re.findall(r"from pu_lib\.show(?:\.(\w+))? import", source):
-        given = [name] if name else re.findall(r"from pu_lib\.show import (\w+)", source)
-        for module in given:
-            path = ROOT / "pu_lib" / "show" / f"{module}.py"
-            for part in ast.parse(path.read_text("utf-8")).body if path.exists() else []:
+    for package, name in re.findall(r"from (pu_lib[.\w]*) import (\w+)", source):
+        for module in (package, f"{package}.{name}"):
+            path = ROOT / f"{module.replace('.', '/')}.py"
+            figures = "show" in path.parts or "figures" in path.stem
+            for part in (
+                ast.parse(path.read_text("utf-8")).body if figures and path.exists() else []
+            ):
                 called = isinstance(part, ast.FunctionDef) and part.name in source
                 if called or isinstance(part, ast.Assign):
                     found |= computed(part)
@@ -128,19 +132,16 @@ def drawn(source: str) -> set[float]:
 
 @cache
 def claims() -> dict[str, dict[str, str]]:
-    files = [tomllib.loads(path.read_text("utf-8")) for path in LEDGER.glob("*.toml")]
+    files = [tomllib.loads(path.read_text("utf-8")) for path in CHAPTERS.glob("*/claims.toml")]
     return {claim["id"]: claim for file in files for claim in file.get("claim", [])}
 
 
 @cache
 def measured() -> dict[str, set[float]]:
     """Return what the last recorded run of each check found."""
-    rows = json.loads((LEDGER / "verdicts.json").read_text("utf-8"))
     return {
-        row["id"]: {
-            n.value for key in row if key != "seconds" for n in numbers(json.dumps(row[key]))
-        }
-        for row in rows
+        name: {n.value for key in row if key != "seconds" for n in numbers(json.dumps(row[key]))}
+        for name, row in recorded().items()
     }
 
 
@@ -148,7 +149,7 @@ def measured() -> dict[str, set[float]]:
 def checks() -> dict[str, set[float]]:
     """Return the numbers in the code of each check: its arguments and what it compares with."""
     found = {}
-    for path in (ROOT / "pu_lib" / "checks").glob("*.py"):
+    for path in CHAPTERS.glob("*/checks*.py"):
         for part in ast.parse(path.read_text("utf-8")).body:
             for given in getattr(part, "decorator_list", []):
                 if isinstance(given, ast.Call) and ast.unparse(given.func) == "check":

@@ -20,9 +20,8 @@ import yaml
 from playwright.sync_api import Browser, Page, Request, Route
 from pu_formulas import formulas_of
 
-from pu_lib.claims import Scope, ledger
-from pu_lib.show.ledger import scope_counts, status_counts
-from pu_lib.verdict import Status
+from pu_lib.claims import Scope, Status, ledger
+from pu_lib.claims.tables import scope_counts, status_counts
 
 ROOT = Path(__file__).parent.parent
 HTML = ROOT / "_build" / "html"

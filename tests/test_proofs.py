@@ -9,10 +9,9 @@ import agreement
 import pytest
 
 import proofs
-from pu_lib.claims import Claim, ledger
-from pu_lib.proved import proofs_of
+from pu_lib.claims import Claim, Status, ledger
+from pu_lib.claims.proofs import proofs_of
 from pu_lib.updates import make_update
-from pu_lib.verdict import Status
 
 ROOT = Path(__file__).parent.parent
 RECORD = json.loads(proofs.RECORD.read_text("utf-8"))
@@ -36,7 +35,7 @@ def test_the_record_has_every_theorem_and_allowed_axioms_only() -> None:
 
 
 def test_the_claims_are_in_the_ledger() -> None:
-    files = (ROOT / "pu_lib" / "ledger").glob("*.toml")
+    files = (ROOT / "pu_lib" / "chapters").glob("*/claims.toml")
     tables = [tomllib.loads(path.read_text("utf-8")) for path in files]
     known = {claim["id"] for table in tables for claim in table.get("claim", [])}
     assert {claim for entry in RECORD["theorems"] for claim in entry["claims"]} <= known

@@ -8,20 +8,19 @@ import pytest
 
 import pu_lib
 from pu_lib import domains
+from pu_lib.chapters.domino.quantities import domino
+from pu_lib.chapters.gravity_well.escape import escape_steps, well
+from pu_lib.chapters.rates.quantities import escort_limit
+from pu_lib.chapters.unlearning.quantities import count, path
+from pu_lib.chapters.what_came_after.quantities import mirror_step
 from pu_lib.domains import Domain, as_process, read_domain, register_domain
 from pu_lib.empirical.bootstrap import interval
 from pu_lib.empirical.problem import make_problem
 from pu_lib.empirical.rounding import pair
 from pu_lib.exact import ball
 from pu_lib.settings import read_settings
-from pu_lib.theory.domino import domino
-from pu_lib.theory.gravity_well_escape import escape_steps, well
-from pu_lib.theory.rates import escort_limit
-from pu_lib.theory.unlearning import count, path
-from pu_lib.theory.what_came_after import mirror_step
 from pu_lib.trajectories import mixture
 from pu_lib.updates import Update, register
-from pu_lib.verdict import Status, Verdict, Worst
 
 
 class Nameless(Update):
@@ -107,9 +106,6 @@ class Direct(Nameless):
         (lambda: register(Placed), "expected a name without a colon, got 'module:place'"),
         (lambda: register(Taken), "the name 'mce' is taken by"),
         (lambda: register(Direct), "the name 'di' is taken by Direct"),
-        (lambda: Worst().add(math.nan, at=3), "margin: expected a number, got nan at at = 3"),
-        (lambda: Worst().margin, "a check that tried no instance has no margin"),
-        (lambda: Verdict(Status.HOLDS, math.nan, "Odd."), "got nan, where 'Odd.'"),
     ],
 )
 def test_a_sentence_names_what_is_wrong(call, sentence):
@@ -120,16 +116,6 @@ def test_a_sentence_names_what_is_wrong(call, sentence):
 def test_something_else_than_an_update_is_no_update():
     with pytest.raises(TypeError, match="update: expected an Update, an instance or a class"):
         register(3)
-
-
-def test_a_verdict_that_is_another_says_what_was_found():
-    verdict = Verdict(Status.FALSE, -1.0, "It fails.", counterexample={"n": 3}, claim="thm:x")
-    assert verdict.require("false as stated") is verdict
-    assert str(verdict) == "thm:x: false as stated (margin -1). It fails."
-    with pytest.raises(
-        AssertionError, match=r"thm:x should be 'holds' .* Counterexample: {'n': 3}"
-    ):
-        verdict.require("holds")
 
 
 def test_what_is_a_ball_stays_one_and_an_update_without_a_kernel_has_none():

@@ -9,7 +9,7 @@ FIGURES = report.read(report.FIGURES)
 ALL = {
     "coverage": {
         "of": "3 of 9",
-        "files": {"pu_lib/a.py": [9, 10, 3, 4], "pu_lib/theory/b.py": [30, 30, 0, 0]},
+        "files": {"pu_lib/a.py": [9, 10, 3, 4], "pu_lib/chapters/a/b.py": [30, 30, 0, 0]},
     },
     "fuzz": {"met": {"functions": {"inputs": 12345, "answers": 12000}}},
     "kills": {"kills": 7, "same": True},
@@ -36,7 +36,7 @@ def test_every_figure_is_told_and_a_missing_one_is_called_missing() -> None:
         "7 times in the middle of a sweep; the table has the bits of an undisturbed one",
         "| the same bytes |",
         "| `pu_lib/*.py` | 90.0\N{NO-BREAK SPACE}% of 10 | 75.0\N{NO-BREAK SPACE}% of 4 |",
-        "| `pu_lib/theory` | 100.0\N{NO-BREAK SPACE}% of 30 | – of 0 |",
+        "| `pu_lib/chapters` | 100.0\N{NO-BREAK SPACE}% of 30 | – of 0 |",
         "| **all** | 97.5\N{NO-BREAK SPACE}% of 40 | 75.0\N{NO-BREAK SPACE}% of 4 |",
         "**Measured with 3 of 9 files of tests and notebooks only**",
     ):
@@ -67,7 +67,7 @@ def test_mutants_are_counted_without_those_that_change_nothing() -> None:
     )
     assert "sampled and not tried" in told
     assert "sampled and not tried" not in table(12)
-    assert "Not tried at all: `pu_lib/checks`" in told
+    assert "Not tried at all: `pu_lib/chapters`" in told
     assert all(name in told for name in survivors)
     assert "not measured" in report.mutant_table({})
 

@@ -74,12 +74,10 @@ register_domain(Domain("ladder", ladder, "The ladder", target=0.5))
 
 CHECK = '''
 
-@check("sec:asymp/new", moved={"zero for one": {"bound": 0.0}})
-def check_new(bound: float = 1.0) -> Verdict:
-    """Check that a probability is at most one."""
-    worst = Worst("bound - probability")
-    worst.add(bound - 0.5, probability=0.5)
-    return judged(worst)
+@check("sec:asymp/new", wrong={"zero for one": {"bound": 0.0}})
+def probabilities_are_at_most_one(compare: Recorder, bound: float = 1.0) -> None:
+    """A probability is at most one."""
+    compare.at_most("probability", 0.5, bound)
 '''
 
 CLAIM = """
@@ -103,9 +101,12 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT, root, ignore=kept, symlinks=True)
     append(root / "pu_lib" / "updates.py", UPDATE)
     append(root / "pu_lib" / "domains.py", DOMAIN)
-    append(root / "pu_lib" / "checks" / "rates.py", CHECK)
-    append(root / "pu_lib" / "ledger" / "rates.toml", CLAIM)
-    (root / "pu_lib" / "ledger" / "regret.toml").write_text('title = "Regret"\norder = 55\n')
+    append(root / "pu_lib" / "chapters" / "rates" / "checks.py", CHECK)
+    append(root / "pu_lib" / "chapters" / "rates" / "claims.toml", CLAIM)
+    (root / "pu_lib" / "chapters" / "regret").mkdir()
+    (root / "pu_lib" / "chapters" / "regret" / "claims.toml").write_text(
+        'title = "Regret"\norder = 55\n'
+    )
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Regret\n\nNone.")])
     nbformat.write(notebook, root / "book" / "regret.ipynb")
     return root
@@ -115,8 +116,8 @@ def append(path: Path, text: str) -> None:
     path.write_text(path.read_text() + text)
 
 
-def ask(copy: Path, *arguments: str) -> str:
-    """Run the copy's Python and return what it prints."""
+def ask(copy: Path, *arguments: str, code: int = 0) -> str:
+    """Run the copy's Python and return what it prints, also of errors if the code is not 0."""
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=copy,
@@ -124,13 +125,13 @@ def ask(copy: Path, *arguments: str) -> str:
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
-    return done.stdout
+    assert done.returncode == code, f"{done.stdout}{done.stderr}"
+    return f"{done.stdout}{done.stderr}" if code else done.stdout
 
 
 FIGURES = """
-from pu_lib.show.updates import draw_flows
-from pu_lib.show.ledger import table_1, summary
+from pu_lib.chapters.updates.figures import draw_flows
+from pu_lib.claims.tables import table_1, summary
 import json
 titles = [text.get_text() for ax in draw_flows().axes for text in ax.texts]
 print(json.dumps([titles, table_1(), summary()]))
@@ -138,8 +139,8 @@ print(json.dumps([titles, table_1(), summary()]))
 
 COUNTS = """
 import json, pu_lib
-from pu_lib.theory.unlearning import count
-from pu_lib.theory.domino import domino
+from pu_lib.chapters.unlearning.quantities import count
+from pu_lib.chapters.domino.quantities import domino
 race = pu_lib.race("ladder", rates=[1.0], runs=2, max_steps=2000)
 chunks = pu_lib.sweep("ladder", "runs", rates=[1.0], runs=1, max_steps=500)
 print(json.dumps([count(10, "rep", 1), domino(3, "rep", 1), [e.update for e in race], chunks]))
@@ -157,7 +158,7 @@ def test_an_update_is_found_by_figures_tables_counts_races_and_sweeps(copy: Path
     assert chunks == len(raced)
     for command in ("unlearn", "domino", "sweep"):
         assert "rep" in ask(copy, "-m", "pu_lib", command, "--help")
-    assert "after:cost" in ask(copy, "-m", "pu_lib", "claims", "lit:li2021/ladder", "after:cost")
+    assert "after:cost" in ask(copy, "-m", "pu_lib", "claims", "--record", "after:cost")
 
 
 def test_a_domain_is_found_by_runs_and_the_command_line(copy: Path) -> None:
@@ -169,11 +170,13 @@ def test_a_domain_is_found_by_runs_and_the_command_line(copy: Path) -> None:
 
 
 def test_a_claim_is_found_by_the_ledger_and_its_pages(copy: Path) -> None:
-    (row,) = json.loads(ask(copy, "-m", "pu_lib", "claims", "--json", "sec:asymp/new"))
+    command = ("-m", "pu_lib", "claims", "--json", "--record", "sec:asymp/new")
+    assert "nothing is recorded" in ask(copy, *command[:-2], "sec:asymp/new", code=1)
+    (row,) = json.loads(ask(copy, *command))
     assert (row["status"], row["chapter"]) == ("holds", "rates")
-    code = "from pu_lib.show.ledger import ledger_table; print(ledger_table('rates'))"
+    code = "from pu_lib.claims.tables import ledger_table; print(ledger_table('rates'))"
     assert "Probabilities are at most one." in ask(copy, "-c", code)
-    code = "from pu_lib.claims import controls; print(controls('sec:asymp/new')._repr_html_())"
+    code = "from pu_lib.claims import confirm; print(confirm('sec:asymp/new')._repr_html_())"
     assert "zero for one" in ask(copy, "-c", code)
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from pu_lib.chapters.unlearning.quantities import count
 from pu_lib.domains import bandit, chain, from_gymnasium, random_mdp
 from pu_lib.mdp import _solve_dense
-from pu_lib.theory.unlearning import count
 from pu_lib.trajectories import follow, mixture, run
 from pu_lib.updates import UPDATES, SoftmaxPolicyGradient, make_update
 

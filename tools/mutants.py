@@ -11,7 +11,7 @@ Cosmic Ray starts Python anew for every mutant, with all it imports. Here a proc
 collected the tests is forked (`trial`), and only what is done at import, and what is compiled, is
 tried in a process that has to import the library.
 
-The table is written to ``pu_lib/ledger/mutants.json``. A survivor that changes nothing that could
+The table is written to ``tools/mutants.json``. A survivor that changes nothing that could
 be observed stands, with the reason, in ``tools/mutants.toml``, and so do mutants that are tried
 whatever the sample is.
 """
@@ -47,7 +47,7 @@ ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "_build" / "mutants"
 COPY = WORK / f"mutated-{os.getpid()}"
 REACH, RESULTS = WORK / "reach.jsonl", WORK / "results.jsonl"
-TABLE = ROOT / "pu_lib" / "ledger" / "mutants.json"
+TABLE = ROOT / "tools" / "mutants.json"
 SETTINGS = ROOT / "tools" / "mutants.toml"
 
 # Figures are looked at by the tests of the pages, which a mutant is not worth the time of.
@@ -437,7 +437,7 @@ def try_all(found: list[Mutant], files: list[str], given: argparse.Namespace) ->
 
 
 def table(seed: int, each: int | None, command: str) -> dict[str, Any]:
-    """Return what `pu_lib/ledger/mutants.json` holds: the outcome of the whole sample."""
+    """Return what `tools/mutants.json` holds: the outcome of the whole sample."""
     known, at_first, reasons = outcomes(), outcomes(first=True), equivalent()
     rows, survivors, same = {}, [], []
     for module in modules():

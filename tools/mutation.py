@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -155,7 +156,7 @@ class _Places:
     """Goes through a module and yields (node, function, what it becomes)."""
 
     def __init__(self, module: str) -> None:
-        self.defaults = not module.startswith("pu_lib/checks/")
+        self.defaults = not re.match(r"pu_lib/chapters/\w+/checks", module)
 
     def visit_all(self, tree: ast.Module) -> Iterator[_Place]:
         for statement in tree.body:

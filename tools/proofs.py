@@ -1,6 +1,6 @@
 """Check the proofs in ``proofs/`` by Rocq and record what was proved.
 
-The record is ``pu_lib/ledger/proofs.json``, which the book shows. Run as a program it installs Rocq
+The record is ``pu_lib/claims/proofs.json``, which the book shows. Run as a program it installs Rocq
 by ``apt-get`` where that can be done without asking, compiles the files that have changed, and asks
 for the statement of each theorem listed in ``proofs/theorems.toml`` and for the axioms it rests on.
 It fails if a file does not compile, leaves something unproved or declares an axiom, if a theorem
@@ -24,7 +24,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PROOFS = ROOT / "proofs"
-RECORD = ROOT / "pu_lib" / "ledger" / "proofs.json"
+RECORD = ROOT / "pu_lib" / "claims" / "proofs.json"
 LIBRARY = "PolicyUpdates"
 
 PACKAGES = ["coq", "libcoq-interval"]

@@ -1,7 +1,7 @@
 """Write the page "How far to trust this": ``make report``.
 
-The figures are kept in ``tools/report.json``, and the page is made of them and of what the ledger
-records: verdicts, proofs, mutants. ``make report MEASURE="coverage kills"`` measures some of them
+The figures are kept in ``tools/report.json``, and the page is made of them and of what is
+recorded: claims, proofs, mutants. ``make report MEASURE="coverage kills"`` measures some of them
 anew first; what was never measured is said to be missing on the page.
 """
 
@@ -22,11 +22,14 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pu_lib.claims import recorded
+from pu_lib.claims.proofs import proofs
+
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
 COVER = BUILD / "cover"
 TEMPLATE, PAGE = ROOT / "tools" / "report.md", ROOT / "book" / "trust.md"
-FIGURES, LEDGER = ROOT / "tools" / "report.json", ROOT / "pu_lib" / "ledger"
+FIGURES = ROOT / "tools" / "report.json"
 MISSING = "not measured yet"
 WHOLE = "all"
 KILLS = 10
@@ -304,11 +307,10 @@ def mutant_table(found: Mapping[str, Any]) -> str:
 
 def page(figures: Mapping[str, Any]) -> str:
     """Return the page that some figures make."""
-    verdicts, proofs = read(LEDGER / "verdicts.json"), read(LEDGER / "proofs.json")
     rows = [
         *times_rows(figures.get("times", {})),
-        f"| claims judged by a check | {len(verdicts)} | `python -m pu_lib claims` |",
-        f"| theorems checked by Rocq | {len(proofs['theorems'])} | `make proofs` |",
+        f"| claims judged by a check | {len(recorded())} | `python -m pu_lib claims` |",
+        f"| theorems checked by Rocq | {len(proofs())} | `make proofs` |",
         *fuzz_rows(figures.get("fuzz", {})),
         kills_row(figures.get("kills", {})),
         builds_row(figures.get("builds", {})),
@@ -317,7 +319,7 @@ def page(figures: Mapping[str, Any]) -> str:
     return TEMPLATE.read_text("utf-8").format(
         rows="\n".join(rows),
         coverage=coverage_table(figures.get("coverage", {})),
-        mutants=mutant_table(read(LEDGER / "mutants.json")),
+        mutants=mutant_table(read(ROOT / "tools" / "mutants.json")),
     )
 
 

@@ -1,9 +1,8 @@
 """Write the chapters into ``_toc.yml`` and ``start.ipynb``: the ledger alone has their order.
 
-A chapter is a notebook ``book/<name>.ipynb`` and a ledger file ``pu_lib/ledger/<name>.toml`` with
-its ``title`` and ``order``. One that stands in another part stays there. ``make book`` runs this
-program first; it stops with a sentence where a page is in neither place, or a ledger file has no
-notebook. ``start.ipynb``, which JupyterLab opens first, lists the pages that are notebooks.
+A chapter is a notebook ``book/<name>.ipynb`` and ``pu_lib/chapters/<name>/claims.toml`` with its
+``title`` and ``order``. One that stands in another part stays there. ``make book`` runs this program
+first; it stops with a sentence if a page is in neither place, or a chapter has no notebook. ``start.ipynb``, which JupyterLab opens first, lists the pages that are notebooks.
 """
 
 from __future__ import annotations
@@ -54,8 +53,8 @@ def table(root: Path = ROOT) -> str:
     pages = {f"book/{path.stem}" for path in (root / "book").iterdir() if path.suffix in SUFFIXES}
     if lost := sorted(pages - set(listed)):
         raise ValueError(
-            f"{', '.join(lost)}: not in the table of contents. A chapter needs pu_lib/ledger/"
-            "<name>.toml with title and order; any other page a line in _toc.yml."
+            f"{', '.join(lost)}: not in the table of contents. A chapter needs pu_lib/chapters/"
+            "<name>/claims.toml with title and order; any other page a line in _toc.yml."
         )
     if missing := sorted(set(listed) - pages):
         raise ValueError(f"{', '.join(missing)}: listed, but there is no such page.")

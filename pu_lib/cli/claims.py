@@ -1,15 +1,16 @@
-"""``python -m pu_lib claims``: run the checks and print the ledger."""
+"""``python -m pu_lib claims``: run the checks and print what they find."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 
 from tqdm import tqdm
 
-from pu_lib.claims import Judgement, check_of, controls, judge, record, select
-from pu_lib.verdict import Status
+from pu_lib.claims import Claim, Judgement, chapters, check_of, judge, judge_wrong, ledger, select
+from pu_lib.claims import record as write_record
 
 __all__ = ["add_parser"]
 
@@ -20,10 +21,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "claims",
         help="run the checks behind the paper's claims and print their verdicts",
         description="Run the check of every claim (or of those named, with their parts) and print "
-        "the verdicts. Exits with 1 when a verdict is not the one the ledger records.",
+        "the verdicts. Exits with 1 when a finding is not the recorded one.",
     )
-    parser.add_argument("ids", nargs="*", metavar="ID", help="identifiers, such as thm:unlearn/i")
+    parser.add_argument(
+        "ids",
+        nargs="*",
+        metavar="ID",
+        help="identifiers, such as thm:unlearn/i, heads of them, or numbers, such as 'Theorem 4'",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON list")
+    parser.add_argument(
+        "--list",
+        nargs="?",
+        const="",
+        metavar="CHAPTER",
+        help="list the claims (of one chapter) with their recorded status, and run nothing",
+    )
     parser.add_argument(
         "--record",
         action="store_true",
@@ -34,10 +47,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge the chosen claims, print them, and return the exit code."""
+    if arguments.list is not None:
+        print(_listed(arguments.list))
+        return 0
     claims = select(arguments.ids)
     for claim in claims:
-        if claim.status is not Status.PENDING:
-            check_of(claim)  # a package that is missing is missed here, before the work
+        check_of(claim)  # raises now if a package is missing, before the work
     judgements = []
     with tqdm(claims, file=sys.stderr, unit="claim") as progress:
         for claim in progress:
@@ -47,20 +62,35 @@ def run(arguments: argparse.Namespace) -> int:
                 _require_sound(judgements[-1])
     print(_as_json(judgements) if arguments.json else _as_table(judgements))
     if arguments.record:
-        record(judgements)
-    surprises = [judgement for judgement in judgements if not judgement.as_recorded]
-    for surprise in surprises:
-        recorded = surprise.claim.status.value
-        print(f"recorded {recorded!r}, but found {surprise.verdict}", file=sys.stderr)
-    return 1 if surprises else 0
+        write_record(judgements)
+    found = [(j.claim.id, difference) for j in judgements for difference in j.differences]
+    for name, difference in found:
+        print(f"{name}: {difference}", file=sys.stderr)
+    if found:
+        print("`--record ID` keeps what was found, if that is right.", file=sys.stderr)
+    return 1 if found else 0
+
+
+def _listed(chapter: str) -> str:
+    """Return the claims of a chapter, or of all, as a table.
+
+    Raises
+    ------
+    ValueError
+        If there is no such chapter.
+    """
+    if chapter and chapter not in chapters():
+        raise ValueError(f"chapter: expected one of {', '.join(chapters())}, got {chapter!r}.")
+    chosen: list[Claim] = [c for c in ledger() if chapter in ("", c.chapter)]
+    rows = [(c.id, c.number, c.chapter, c.status.value) for c in chosen]
+    return _table(("claim", "number", "chapter", "status"), rows)
 
 
 def _require_sound(judgement: Judgement) -> None:
-    """Refuse a sentence with a place that nothing fills, and a check that accepts what is wrong."""
+    """Refuse a sentence with an unknown figure, and a check that accepts what is wrong."""
     try:
         _ = judgement.sentence
-        if judgement.claim.status is not Status.PENDING:
-            controls(judgement.claim)
+        judge_wrong(judgement.claim)
     except AssertionError as accepted:
         raise ValueError(str(accepted)) from None
 
@@ -70,17 +100,20 @@ def _as_json(judgements: list[Judgement]) -> str:
 
 
 def _as_table(judgements: list[Judgement]) -> str:
-    head = ("claim", "number", "status", "margin", "seconds")
     rows = [
         (
             j.claim.id,
             j.claim.number,
-            j.verdict.status.value,
-            "" if j.verdict.margin is None else f"{j.verdict.margin:.3g}",
-            f"{j.seconds:.1f}",
+            j.finding.status.value,
+            "" if j.finding.margin is None else f"{j.finding.margin:.3g}",
+            f"{j.finding.seconds:.1f}",
         )
         for j in judgements
     ]
+    return _table(("claim", "number", "status", "margin", "seconds"), rows)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -25,7 +25,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from pu_lib.theory.domino import domino
+    from pu_lib.chapters.domino.quantities import domino
 
     try:
         number = domino(

@@ -29,7 +29,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from pu_lib.theory.hunt import hunt
+    from pu_lib.chapters.random_search.quantities import hunt
 
     if arguments.mdps < 1:
         raise ValueError(f"--mdps: expected at least one MDP, got {arguments.mdps}.")

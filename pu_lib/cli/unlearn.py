@@ -62,7 +62,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from pu_lib.theory.unlearning import count
+    from pu_lib.chapters.unlearning.quantities import count
 
     try:
         number = count(

@@ -96,7 +96,7 @@ def process(
     greedy: Any,
     gaps: Any,
 ) -> None:
-    """Run as many steps as `values` has rows; see `pu_lib.theory.deterministic.run_process`.
+    """Run as many steps as `values` has rows; see `pu_lib.deterministic.run_process`.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The ledger filter: of all claims on the page, those of one scope and status, or with some words.
 
-The rows stand in the tables of `pu_lib.show.ledger.ledger_table`; ``ledger_filter.js`` hides those
+The rows stand in the tables of `pu_lib.claims.tables.ledger_table`; ``ledger_filter.js`` hides those
 that do not fit, so that nothing is lost where no script runs. The address of the page may ask for a
 scope and a status: ``claims.html?scope=statement&status=open``.
 """
@@ -12,7 +12,7 @@ import pathlib
 import anywidget
 import traitlets
 
-from pu_lib.show.ledger import SCOPES, scope_counts, status_counts
+from pu_lib.claims.tables import SCOPES, scope_counts, status_counts
 
 __all__ = ["LedgerFilter"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 
 from pu_lib.claims import Scope, ledger
-from pu_lib.proved import Proof, proofs, version
-from pu_lib.show.ledger import Html, prose
+from pu_lib.claims.proofs import Proof, proofs, version
+from pu_lib.claims.tables import Html, prose
 
 __all__ = ["proof_list"]
 

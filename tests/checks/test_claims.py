@@ -7,13 +7,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pu_lib.checks.claims import PRINTED, check_cell
+from pu_lib.chapters.literature.quantities import ladder_times
+from pu_lib.chapters.table1 import quantities as table
+from pu_lib.chapters.table1.checks import PRINTED, check_cell
+from pu_lib.chapters.table1.quantities import (
+    COLUMNS,
+    LEARNT,
+    WEIGHTS,
+    Exceptional,
+    measure,
+    variants,
+)
+from pu_lib.chapters.unlearning.quantities import count
 from pu_lib.claims import controls, select
-from pu_lib.show.ledger import table_1
-from pu_lib.theory import claims as table
-from pu_lib.theory.claims import COLUMNS, LEARNT, WEIGHTS, Exceptional, measure, variants
-from pu_lib.theory.literature import ladder_times
-from pu_lib.theory.unlearning import count
+from pu_lib.claims.tables import table_1
 from pu_lib.updates import (
     PAPER,
     UPDATES,
@@ -249,7 +256,7 @@ def test_the_direction_of_a_direct_update_is_the_gradient_through_the_projection
 def test_of_several_exceptions_the_farthest_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     others = (Exceptional("one", "no", 0.1), Exceptional("another", "no", 0.2))
     entry = table.Entry("yes", 0.3, "Found.", others)
-    monkeypatch.setattr("pu_lib.checks.claims.measure", lambda *_: entry)
+    monkeypatch.setattr("pu_lib.chapters.table1.checks.measure", lambda *_: entry)
     verdict = check_cell("pg-sm", "convergence")
     assert (verdict.status, verdict.margin) == (Status.CORRECTED, -0.2)
     assert verdict.summary.endswith("But: no with one; no with another.")
@@ -259,7 +266,7 @@ def test_another_entry_is_as_wrong_as_the_measured_one_is_right(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     entry = table.Entry("no", 0.3, "Found.")
-    monkeypatch.setattr("pu_lib.checks.claims.measure", lambda *_: entry)
+    monkeypatch.setattr("pu_lib.chapters.table1.checks.measure", lambda *_: entry)
     verdict = check_cell("pg-sm", "convergence")
     assert (verdict.status, verdict.margin) == (Status.FALSE, -0.3)
     assert verdict.counterexample == {"update": "PG-SM", "measured": "no"}

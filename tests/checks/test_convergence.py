@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pu_lib.checks import convergence as checks
-from pu_lib.checks import convergence_remarks as remarks
+from pu_lib.chapters.convergence import checks
+from pu_lib.chapters.convergence import checks_remarks as remarks
+from pu_lib.chapters.convergence import quantities as cv
+from pu_lib.chapters.rates import quantities as rates
 from pu_lib.domains import bandit, chain
 from pu_lib.mdp import FiniteMDP
-from pu_lib.theory import convergence as cv
-from pu_lib.theory import rates
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES
 from pu_lib.verdict import Status, Verdict, Worst

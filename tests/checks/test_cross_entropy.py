@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from flint import arb
 
-from pu_lib.checks import cross_entropy as checks
-from pu_lib.theory import cross_entropy as ce
-from pu_lib.theory import cycles, hunt
-from pu_lib.theory.cycles import (
+from pu_lib.chapters.cross_entropy import checks, cycles
+from pu_lib.chapters.cross_entropy import quantities as ce
+from pu_lib.chapters.cross_entropy.cycles import (
     FOUR_STATES,
     THREE_STATES,
     CycleExample,
@@ -20,7 +19,8 @@ from pu_lib.theory.cycles import (
     certify,
     simulate,
 )
-from pu_lib.theory.deterministic import DeterministicMDP
+from pu_lib.chapters.random_search import quantities as hunt
+from pu_lib.deterministic import DeterministicMDP
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES
 from pu_lib.verdict import Status, Verdict

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pu_lib.checks import cross_entropy_constant as checks
-from pu_lib.theory import cross_entropy_constant as constant
-from pu_lib.theory.cycles import FOUR_STATES, THREE_STATES
-from pu_lib.theory.deterministic import DeterministicMDP, run_process
+from pu_lib.chapters.cross_entropy import checks_constant_weights as checks
+from pu_lib.chapters.cross_entropy import constant_weights as constant
+from pu_lib.chapters.cross_entropy.cycles import FOUR_STATES, THREE_STATES
+from pu_lib.deterministic import DeterministicMDP, run_process
 from pu_lib.updates import UPDATES, softmax
 
 

@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import pytest
 
-from pu_lib.checks import domino as checks
-from pu_lib.checks.counting import UNIFORM
+from pu_lib.chapters.domino import checks
+from pu_lib.chapters.domino import quantities as do
+from pu_lib.chapters.domino.quantities import domino, linked_recursion, recursion, simulate
+from pu_lib.chapters.unlearning.counting import UNIFORM
 from pu_lib.empirical.results import FIXED_RATES
-from pu_lib.theory import domino as do
-from pu_lib.theory.domino import domino, linked_recursion, recursion, simulate
-from pu_lib.theory.walkers import OutOfReach
+from pu_lib.two_action_dynamics import OutOfReach
 from pu_lib.updates import PAPER, SoftmaxPolicyGradient
 from pu_lib.verdict import Worst
 

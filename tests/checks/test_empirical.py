@@ -8,15 +8,13 @@ import pandas as pd
 import pytest
 import scipy.special
 
-from pu_lib.checks import (
-    empirical,
-    empirical_chain,
-    empirical_cliff,
-    empirical_random_mdps,
-    empirical_setting,
-)
-from pu_lib.checks.empirical import as_efficient_as_di, both_rules, stability
-from pu_lib.checks.parts import Part, judge_parts, over_runs, share_of, unseen
+from pu_lib.chapters.empirical import checks as empirical
+from pu_lib.chapters.empirical import checks_chain as empirical_chain
+from pu_lib.chapters.empirical import checks_cliff as empirical_cliff
+from pu_lib.chapters.empirical import checks_random_mdps as empirical_random_mdps
+from pu_lib.chapters.empirical import checks_setting as empirical_setting
+from pu_lib.chapters.empirical.checks import as_efficient_as_di, both_rules, stability
+from pu_lib.chapters.empirical.parts import Part, judge_parts, over_runs, share_of, unseen
 from pu_lib.claims import Judgement, check_of, judge, ledger
 from pu_lib.empirical import details, interventions, panels
 from pu_lib.empirical.actors import start_of

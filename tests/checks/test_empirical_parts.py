@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pu_lib.checks import empirical_chain as chain
-from pu_lib.checks import empirical_cliff as cliff
-from pu_lib.checks import empirical_random_mdps as random_mdps
+from pu_lib.chapters.empirical import checks_chain as chain
+from pu_lib.chapters.empirical import checks_cliff as cliff
+from pu_lib.chapters.empirical import checks_random_mdps as random_mdps
 from pu_lib.verdict import Verdict
 
 Rows = list[tuple[str, str]]

@@ -7,11 +7,11 @@ import autograd
 import numpy as np
 import pytest
 
-from pu_lib.checks import function_approximation as checks
-from pu_lib.checks import function_approximation_fitted as fitted_checks
+from pu_lib.chapters.function_approximation import checks
+from pu_lib.chapters.function_approximation import checks_fitted as fitted_checks
+from pu_lib.chapters.function_approximation import fitted_direct as fitted
+from pu_lib.chapters.function_approximation import quantities as ap
 from pu_lib.mdp import FiniteMDP
-from pu_lib.theory import fitted_direct as fitted
-from pu_lib.theory import function_approximation as ap
 from pu_lib.updates import UPDATES, make_update, project_simplex
 from pu_lib.verdict import Status
 

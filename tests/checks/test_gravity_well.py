@@ -5,11 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pu_lib.checks import gravity_well as checks
-from pu_lib.checks import gravity_well_escort as escort_checks
+from pu_lib.chapters.gravity_well import checks
+from pu_lib.chapters.gravity_well import checks_escort as escort_checks
+from pu_lib.chapters.gravity_well import escape as well
+from pu_lib.chapters.gravity_well import quantities as gravity
 from pu_lib.exact import certified
-from pu_lib.theory import gravity_well as gravity
-from pu_lib.theory import gravity_well_escape as well
 from pu_lib.trajectories import follow
 from pu_lib.updates import PAPER, UPDATES, SoftmaxPolicyGradient, make_update, project_simplex
 

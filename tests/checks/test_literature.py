@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from pu_lib.checks import literature as checks
-from pu_lib.checks import literature_measured as measured
+from pu_lib.chapters.literature import checks
+from pu_lib.chapters.literature import checks_measured as measured
+from pu_lib.chapters.literature import quantities as lit
+from pu_lib.chapters.what_came_after import mirror_descent as md
 from pu_lib.mdp import FiniteMDP
-from pu_lib.theory import literature as lit
-from pu_lib.theory import mirror_descent as md
 from pu_lib.updates import UPDATES, Update
 
 ONE_STATE = FiniteMDP(np.ones((1, 2, 1)), [[1.0, 0.0]], [1.0], 0.5)

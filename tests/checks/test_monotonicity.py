@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from pu_lib.checks import monotonicity as checks
+from pu_lib.chapters.monotonicity import certified, checks
+from pu_lib.chapters.monotonicity import quantities as mono
 from pu_lib.domains import bandit, chain
 from pu_lib.exact import Undecided
 from pu_lib.mdp import FiniteMDP
-from pu_lib.theory import certified
-from pu_lib.theory import monotonicity as mono
 from pu_lib.updates import UPDATES, make_update, softmax
 
 

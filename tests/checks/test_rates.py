@@ -5,11 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pu_lib.checks import rates as checks
-from pu_lib.checks import rates_remarks as remarks
+from pu_lib.chapters.convergence.quantities import settled, structure
+from pu_lib.chapters.rates import checks
+from pu_lib.chapters.rates import checks_remarks as remarks
+from pu_lib.chapters.rates import quantities as rates
 from pu_lib.domains import bandit
-from pu_lib.theory import rates
-from pu_lib.theory.convergence import settled, structure
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, make_update
 

@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pu_lib.checks import stochastic_updates as checks
+from pu_lib.chapters.stochastic_updates import checks
+from pu_lib.chapters.stochastic_updates import quantities as st
 from pu_lib.claims import errata
-from pu_lib.theory import stochastic_updates as st
 from pu_lib.updates import UPDATES, make_update
 
 

@@ -13,8 +13,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pu_lib.checks import gravity_well
-from pu_lib.theory import convergence, domino, unlearning, unlearning_bounds
+from pu_lib.chapters.convergence import quantities as convergence
+from pu_lib.chapters.domino import quantities as domino
+from pu_lib.chapters.gravity_well import checks as gravity_well
+from pu_lib.chapters.unlearning import bounds as unlearning_bounds
+from pu_lib.chapters.unlearning import quantities as unlearning
 
 Point = tuple[float, ...]
 

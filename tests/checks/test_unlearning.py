@@ -8,20 +8,18 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from pu_lib.checks import counting
-from pu_lib.checks import unlearning as checks
-from pu_lib.checks import unlearning_decaying as decaying
-from pu_lib.checks import unlearning_remarks as remarks
-from pu_lib.checks.counting import CONVEX, LINKS, UNIFORM, compare
+from pu_lib.chapters.domino.quantities import domino
+from pu_lib.chapters.unlearning import block_counting as far_counts
+from pu_lib.chapters.unlearning import bounds, checks, counting, travel_times
+from pu_lib.chapters.unlearning import checks_decaying as decaying
+from pu_lib.chapters.unlearning import checks_remarks as remarks
+from pu_lib.chapters.unlearning import quantities as un
+from pu_lib.chapters.unlearning.block_counting import far_count
+from pu_lib.chapters.unlearning.counting import CONVEX, LINKS, UNIFORM, compare
+from pu_lib.chapters.unlearning.quantities import count, counts, linked_count, path
 from pu_lib.claims import errata, recorded
 from pu_lib.exact import Undecided, ball
-from pu_lib.theory import far_counts, travel_times
-from pu_lib.theory import unlearning as un
-from pu_lib.theory import unlearning_bounds as bounds
-from pu_lib.theory.domino import domino
-from pu_lib.theory.far_counts import far_count
-from pu_lib.theory.unlearning import count, counts, linked_count, path
-from pu_lib.theory.walkers import Setting, SoftmaxWalker, alike, setting
+from pu_lib.two_action_dynamics import Setting, SoftmaxWalker, alike, setting
 from pu_lib.updates import PAPER, UPDATES, Direct, SoftmaxPolicyGradient, as_update, make_update
 from pu_lib.verdict import Worst
 

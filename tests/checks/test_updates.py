@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from pu_lib.checks import updates as checks
-from pu_lib.checks import updates_remarks as remarks
+from pu_lib.chapters.updates import checks
+from pu_lib.chapters.updates import checks_remarks as remarks
+from pu_lib.chapters.updates import quantities as up
 from pu_lib.mdp import FiniteMDP
-from pu_lib.theory import updates as up
 from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, escort, make_update, softmax
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pu_lib.checks import what_came_after as checks
-from pu_lib.theory import late_drawdown as late
-from pu_lib.theory import what_came_after as after
-from pu_lib.theory.gravity_well_escape import escape_steps, well
+from pu_lib.chapters.evolutionary_search import quantities as late
+from pu_lib.chapters.gravity_well.escape import escape_steps, well
+from pu_lib.chapters.what_came_after import checks
+from pu_lib.chapters.what_came_after import quantities as after
 from pu_lib.updates import UPDATES, make_update
 
 

@@ -29,10 +29,11 @@ from hypothesis import strategies as st
 
 from pu_lib import domains
 from pu_lib.__main__ import main
+from pu_lib.chapters.domino import quantities as domino
+from pu_lib.chapters.unlearning import quantities as unlearning
 from pu_lib.empirical.store import Store, StoreError
 from pu_lib.empirical.sweep import grid, sweep
 from pu_lib.mdp import FiniteMDP
-from pu_lib.theory import domino, unlearning
 
 QUIET = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 GRID = {"runs": 2, "rates": [1.0], "updates": ["di"], "max_steps": 500}

@@ -27,9 +27,12 @@ from hypothesis import strategies as st
 
 from pu_lib import claims, domains, exact, parametrizations, trajectories
 from pu_lib import settings as words
+from pu_lib.chapters.domino import quantities as domino
+from pu_lib.chapters.gravity_well import escape as gravity_well_escape
+from pu_lib.chapters.unlearning import bounds as unlearning_bounds
+from pu_lib.chapters.unlearning import quantities as unlearning
 from pu_lib.empirical import bootstrap, options, thresholds
 from pu_lib.mdp import FiniteMDP
-from pu_lib.theory import domino, gravity_well_escape, unlearning, unlearning_bounds
 from pu_lib.updates import PAPER, UPDATES, as_update, make_update
 
 SECONDS = 300.0 if BUDGET > 1 else 30.0  # of processor time, for one call

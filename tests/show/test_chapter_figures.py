@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from pu_lib.show import monotonicity as mono
-from pu_lib.show import updates as fam
+from pu_lib.chapters.monotonicity import figures as mono
+from pu_lib.chapters.updates import figures as fam
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,16 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-import pu_lib.show.empirical as show
-from pu_lib.claims import VERDICTS, select
+import pu_lib.chapters.empirical.figures as show
+from pu_lib.chapters.empirical.figures_domains import draw_domains
+from pu_lib.chapters.empirical.figures_rounding import draw_lost_run, draw_lost_shares
+from pu_lib.claims import FINDINGS, Check, select
 from pu_lib.empirical.details import ranking
 from pu_lib.empirical.live import flip_times, rerun, twins
 from pu_lib.empirical.results import PANELS, PAPER_PANELS, STATISTICS, committed
 from pu_lib.empirical.rounding import pair, passed_without, shares
 from pu_lib.empirical.speeds import recorded, sources
-from pu_lib.show.experiments import draw_domains
-from pu_lib.show.rounding import draw_lost_run, draw_lost_shares
 from pu_lib.show.sweep_viewer import SweepViewer, panel_data
-from pu_lib.verdict import Status
 
 
 @pytest.mark.parametrize("name", PAPER_PANELS)
@@ -82,7 +81,7 @@ def test_every_detail_has_a_row_and_a_bar_on_one_side_of_one():
 
 def test_what_other_chapters_judge_is_linked_and_not_judged_again():
     found = show.verdicts_by_section({"The introduction": ["sec:intro"]})
-    ours = [row["id"] for row in found._repr_mimebundle_()[VERDICTS]]
+    ours = [row["id"] for row in found._repr_mimebundle_()[FINDINGS]]
     assert ours == ["sec:intro/empirical", "sec:intro/ce-converges"]
     shown = found._repr_html_()
     assert shown.count('class="said"') == len(ours)
@@ -113,7 +112,7 @@ def test_every_statement_on_experiments_is_counted_under_a_status():
 
 def test_the_sentences_of_a_section_are_counted_and_stand_behind_the_count():
     found = show.verdicts_by_section({"The cliff": ["sec:cliff/best", "sec:cliff/pg-es-wall"]})
-    assert [row["id"] for row in found._repr_mimebundle_()[VERDICTS]] == [
+    assert [row["id"] for row in found._repr_mimebundle_()[FINDINGS]] == [
         "sec:cliff/best",
         "sec:cliff/pg-es-wall",
     ]
@@ -122,15 +121,13 @@ def test_the_sentences_of_a_section_are_counted_and_stand_behind_the_count():
     assert folded.count('class="said"') == 2
 
 
-def test_a_verdict_other_than_the_recorded_one_stops_the_chapter(monkeypatch):
-    from pu_lib.claims import Judgement
-    from pu_lib.verdict import Verdict
+def test_another_status_than_the_recorded_one_stops_the_chapter(monkeypatch):
+    def other(compare):
+        compare.require(False, "nothing was found")
 
-    def other(claim):
-        return Judgement(claim, Verdict(Status.OPEN, None, "nothing", claim=claim.id), 0.0)
-
-    monkeypatch.setattr("pu_lib.claims.judge", other)
-    with pytest.raises(AssertionError, match="sec:cliff/best should be"):
+    check = Check("sec:cliff/best", other)
+    monkeypatch.setattr("pu_lib.claims.judging.check_of", lambda _: check)
+    with pytest.raises(AssertionError, match="sec:cliff/best: recorded 'reproduced', but found"):
         show.verdicts("sec:cliff/best")
 
 

@@ -9,13 +9,13 @@ import pytest
 import traitlets
 from playwright.sync_api import Page
 
+from pu_lib.chapters.guide import figures as guide
+from pu_lib.chapters.guide import quantities as measures
+from pu_lib.chapters.literature.quantities import crossing_times, hard_chain
+from pu_lib.chapters.unlearning.quantities import counts
 from pu_lib.empirical.bootstrap import interval
 from pu_lib.empirical.results import PANELS, committed
-from pu_lib.show import guide
 from pu_lib.show.live import module
-from pu_lib.theory import guide as measures
-from pu_lib.theory.literature import crossing_times, hard_chain
-from pu_lib.theory.unlearning import counts
 from pu_lib.updates import UPDATES
 
 ROOT = Path(__file__).parents[2]

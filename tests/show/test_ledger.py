@@ -5,8 +5,9 @@ import re
 
 import pytest
 
-from pu_lib.claims import Scope, chapters, errata, ledger
-from pu_lib.show.ledger import (
+from pu_lib.chapters.table1.quantities import COLUMNS
+from pu_lib.claims import Scope, Status, chapters, errata, ledger
+from pu_lib.claims.tables import (
     Html,
     answer,
     criteria,
@@ -22,8 +23,6 @@ from pu_lib.show.ledger import (
     what_stands,
 )
 from pu_lib.show.ledger_filter import LedgerFilter
-from pu_lib.theory.claims import COLUMNS
-from pu_lib.verdict import Status
 
 
 def rows(table: str) -> list[str]:

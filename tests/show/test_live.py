@@ -11,6 +11,19 @@ import pytest
 import traitlets
 from playwright.sync_api import Page
 
+from pu_lib.chapters.convergence.quantities import fading_run
+from pu_lib.chapters.cross_entropy.cycles import THREE_STATES, simulate
+from pu_lib.chapters.cross_entropy.quantities import one_period
+from pu_lib.chapters.domino.quantities import board, domino, recursion
+from pu_lib.chapters.function_approximation.fitted_direct import Place, fitted_run, ladder
+from pu_lib.chapters.function_approximation.quantities import contexts, reversal_paths
+from pu_lib.chapters.gravity_well.escape import escape_steps
+from pu_lib.chapters.gravity_well.quantities import condition_map
+from pu_lib.chapters.monotonicity.quantities import value_change
+from pu_lib.chapters.rates.quantities import odds
+from pu_lib.chapters.stochastic_updates.quantities import gamble
+from pu_lib.chapters.unlearning.quantities import counts, path
+from pu_lib.chapters.what_came_after.quantities import family_count
 from pu_lib.domains import chain
 from pu_lib.mdp import FiniteMDP
 from pu_lib.show.live import (
@@ -31,19 +44,6 @@ from pu_lib.show.live import (
     TsallisFamily,
 )
 from pu_lib.show.simplex_lab import SimplexLab
-from pu_lib.theory.convergence import fading_run
-from pu_lib.theory.cross_entropy import one_period
-from pu_lib.theory.cycles import THREE_STATES, simulate
-from pu_lib.theory.domino import board, domino, recursion
-from pu_lib.theory.fitted_direct import Place, fitted_run, ladder
-from pu_lib.theory.function_approximation import contexts, reversal_paths
-from pu_lib.theory.gravity_well import condition_map
-from pu_lib.theory.gravity_well_escape import escape_steps
-from pu_lib.theory.monotonicity import value_change
-from pu_lib.theory.rates import odds
-from pu_lib.theory.stochastic_updates import gamble
-from pu_lib.theory.unlearning import counts, path
-from pu_lib.theory.what_came_after import family_count
 from pu_lib.trajectories import mixture, run
 from pu_lib.updates import PAPER, UPDATES, label_of
 

@@ -11,8 +11,8 @@ import pytest
 import traitlets
 from playwright.sync_api import Page
 
+from pu_lib.chapters.gravity_well.escape import lost_steps
 from pu_lib.show.simplex_lab import PRESETS, SimplexLab
-from pu_lib.theory.gravity_well_escape import lost_steps
 from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, escort, project_simplex, softmax
 

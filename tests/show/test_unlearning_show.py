@@ -3,8 +3,9 @@
 import pytest
 
 from pu_lib.__main__ import main
-from pu_lib.show import domino, unlearning
-from pu_lib.theory.unlearning import escort_differences
+from pu_lib.chapters.domino import figures as domino
+from pu_lib.chapters.unlearning import figures as unlearning
+from pu_lib.chapters.unlearning.quantities import escort_differences
 from pu_lib.updates import UPDATES, SoftmaxPolicyGradient
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pu_lib.show import function_approximation as approximation
-from pu_lib.show import gravity_well
-from pu_lib.show import stochastic_updates as stochastic
+from pu_lib.chapters.function_approximation import figures as approximation
+from pu_lib.chapters.gravity_well import figures as gravity_well
+from pu_lib.chapters.stochastic_updates import figures as stochastic
 
 DRAWS = [
     gravity_well.draw_maps,

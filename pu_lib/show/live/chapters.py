@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import traitlets
 
+from pu_lib.chapters.monotonicity.quantities import worst_drop_three
+from pu_lib.cycle_examples import THREE_STATES, CycleExample
 from pu_lib.show.live.base import Live, Policy, module
-from pu_lib.theory.cycle_examples import THREE_STATES, CycleExample
-from pu_lib.theory.monotonicity import worst_drop_three
 from pu_lib.updates import UPDATES, softmax
 
 __all__ = [
@@ -225,7 +225,7 @@ class SampledValues(Live):
     ----------
     noise : float
         How far the samples of the second action lie from their mean, from 0 to 1, as
-        `pu_lib.theory.stochastic_updates.gamble` takes it.
+        `pu_lib.chapters.stochastic_updates.quantities.gamble` takes it.
     seed : int
         What the samples are drawn from.
     power : float
@@ -305,7 +305,9 @@ class FittedDirect(Live):
     @traitlets.default("task")
     def _thirty_contexts(self) -> dict[str, Any]:
         """Return what the page reads of them."""
-        from pu_lib.theory.function_approximation import contexts  # with it comes autograd
+        from pu_lib.chapters.function_approximation.quantities import (
+            contexts,  # with it comes autograd
+        )
 
         task = contexts()
         live = ~task.mdp.terminal

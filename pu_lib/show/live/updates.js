@@ -1,7 +1,7 @@
 // The mathematics of the live figures: the updates, the unlearning and the domino counts, and
 // finite decision processes solved exactly. Pure functions of numbers and arrays.
 //
-// The formulas are those of pu_lib/updates.py, pu_lib/theory/unlearning.py, pu_lib/theory/domino.py
+// The formulas are those of pu_lib/updates.py, pu_lib/chapters/unlearning/quantities.py, pu_lib/chapters/domino/quantities.py
 // and pu_lib/mdp.py. tests/show/test_live.py runs both sides: numbers agree to 1e-12, counts
 // exactly, over the whole range of every control that shows them.
 

@@ -1,0 +1,437 @@
+r"""Periodic orbits of the cross-entropy update, in floating point and certified.
+
+The process is, with exact values :math:`q_t` and the greedy action :math:`g_t(s)`,
+
+.. math:: \theta_{t+1}(s,a) = \theta_t(s,a) + w_t(s)\,(\mathbb 1[a=g_t(s)] - \pi_t(a|s)),
+   \qquad w_t(s) = \eta_t d_t(s) \ge 0 .
+
+**Cycles.** While the greedy actions are fixed, the states evolve independently of each other:
+state :math:`s` sees a fixed sequence of maps :math:`x \mapsto x + w(e_l - \mathrm{softmax}(x))`.
+A periodic orbit of the whole process is therefore certified in two steps. First, for each state,
+a fixed point of the composed map of one period, in the plane :math:`\sum_a x_a = 0`, by the
+**Krawczyk test**: for a box :math:`X` with centre :math:`c`, a matrix :math:`Y` close to
+:math:`(F'(c)-I)^{-1}` and an enclosure :math:`F'(X)` of the derivatives on the box,
+
+.. math:: K = c - Y\,(F(c)-c) + \bigl(I - Y\,(F'(X)-I)\bigr)(X-c) \subset \mathrm{int}\,X
+
+implies that :math:`F` has exactly one fixed point in :math:`X`, and that it lies in :math:`K`.
+Second, the period is run from these boxes with the exact values of the policy, and each greedy
+action that was assumed must be the strict argmax. Every number is an Arb ball, so that a
+comparison that comes out true is true. The orbit attracts when the derivative of each state's
+period map at the fixed point has its eigenvalues inside the unit circle: for one free coordinate
+:math:`|J|<1`, for two the Jury conditions :math:`1\pm\mathrm{tr}J+\det J>0`, :math:`\det J<1`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from flint import arb, arb_mat, ctx
+from numpy.typing import NDArray
+
+from pu_lib.arrays import whole
+from pu_lib.cycle_examples import FOUR_STATES, THREE_STATES, CycleExample, Phase
+from pu_lib.deterministic import (
+    Record,
+    action_values,
+    policy_values,
+    run_process,
+)
+from pu_lib.exact import ball
+from pu_lib.kernels import ce
+from pu_lib.updates import Update
+
+__all__ = [
+    "FOUR_STATES",
+    "THREE_STATES",
+    "Certificate",
+    "CycleExample",
+    "NotCertifiedError",
+    "Orbit",
+    "Phase",
+    "certify",
+    "simulate",
+]
+
+Floats = NDArray[np.float64]
+Ball = Any
+"""An Arb ball; python-flint has no type stubs."""
+
+
+class NotCertifiedError(ValueError):
+    """The ball computation could not prove what was asked of it."""
+
+
+# The process in floating point
+
+
+@dataclass(frozen=True)
+class Orbit(Record):
+    """A run of the process, and how far it is from periodic.
+
+    Attributes
+    ----------
+    drift : float
+        The largest change of a parameter over the last period.
+    """
+
+    drift: float
+
+
+def simulate(
+    example: CycleExample,
+    periods: int,
+    start: Sequence[Sequence[float]] | None = None,
+    update: str | Update = "ce",
+) -> Orbit:
+    """Run CE (or another update) on an example in floating point, with exact values.
+
+    Parameters
+    ----------
+    example : CycleExample
+        The MDP and the schedule.
+    periods : int
+        How many periods of the schedule.
+    start : sequence of sequences of float, optional
+        The parameters to start from; by default those of the example.
+    update : str or Update
+        An update of softmax parameters with a kernel.
+
+    Returns
+    -------
+    Orbit
+        Recorded over all periods.
+
+    Raises
+    ------
+    ValueError
+        If there is no period, or the update cannot be run; see `pu_lib.deterministic`.
+    """
+    periods = whole("periods", periods, low=1)
+    mdp, weights = example.tables, example.weights
+    theta = np.zeros_like(mdp.rewards)
+    for s, row in enumerate(example.start if start is None else start):
+        theta[s, : len(row)] = row
+    first = run_process(mdp, update, theta, weights, (periods - 1) * len(weights))
+    last = run_process(mdp, update, first.theta, weights, len(weights))
+    return Orbit(
+        values=np.concatenate([first.values, last.values]),
+        greedy=np.concatenate([first.greedy, last.greedy]),
+        gaps=np.concatenate([first.gaps, last.gaps]),
+        theta=last.theta,
+        drift=float(np.abs(last.theta - first.theta).max()),
+    )
+
+
+# The certificate
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A periodic orbit of CE proved to exist by ball arithmetic.
+
+    Attributes
+    ----------
+    example : CycleExample
+        What was certified.
+    start : tuple of tuple of Ball
+        Enclosures of the parameters at the beginning of the period.
+    radius : float
+        The largest radius of these enclosures.
+    multipliers : tuple of tuple of float
+        The eigenvalues of each state's period map at the fixed point, in modulus (midpoints).
+    attracting : bool
+        Whether all of them were proved to be inside the unit circle.
+    smallest_gap : float
+        A lower bound of the lead of the greedy action, over all steps and updated states.
+    lowest, highest : tuple of float
+        Lower bounds of the minimum and upper bounds of the maximum of each state's value.
+    shortfall : tuple of float
+        Lower bounds of the distance of each state's value from the optimum, over all steps.
+    steps : int
+        The length of the period.
+    """
+
+    example: CycleExample
+    start: tuple[tuple[Ball, ...], ...]
+    radius: float
+    multipliers: tuple[tuple[float, ...], ...]
+    attracting: bool
+    smallest_gap: float
+    lowest: tuple[float, ...]
+    highest: tuple[float, ...]
+    shortfall: tuple[float, ...]
+    steps: int
+
+
+_SHORT = 1e-10
+"""Steps of Newton's method so short that the derivative need not be taken anew."""
+
+Moves = list[tuple[Ball, int, int]]
+"""The updates one state sees in a period: weight, greedy action, how many times."""
+
+
+def certify(
+    example: CycleExample, bits: int = 256, radius: float = 1e-40, settle: int | None = None
+) -> Certificate:
+    """Prove that CE has an attracting periodic orbit near the start of `example`.
+
+    Parameters
+    ----------
+    example : CycleExample
+        The MDP, the schedule, and a start in the orbit's basin.
+    bits : int
+        The precision of the ball arithmetic.
+    radius : float
+        The radius of the box in which the fixed point is looked for.
+    settle : int, optional
+        How many periods the floating-point process runs before the greedy actions are read off
+        and the fixed point is refined; by default about 200 000 updates.
+
+    Returns
+    -------
+    Certificate
+        Enclosures of the orbit, with what is proved of it.
+
+    Raises
+    ------
+    NotCertifiedError
+        If the orbit is not near, the Krawczyk test fails, or a greedy action is not the strict
+        argmax of the exact values.
+    """
+    settle = max(3, 200_000 // example.period) if settle is None else settle
+    orbit = simulate(example, settle)
+    greedy = orbit.greedy[-example.period :]
+    wrong = np.flatnonzero(greedy[np.arange(example.period), example.updated] != example.claimed)
+    if len(wrong):
+        t = int(wrong[0])
+        raise NotCertifiedError(
+            f"{example.name}: at step {t} of the period the greedy action at state "
+            f"{example.updated[t]} is {greedy[t, example.updated[t]]}, not "
+            f"{example.claimed[t]} as claimed."
+        )
+    old = ctx.prec
+    try:
+        ctx.prec = bits
+        moves = _moves(example, greedy)
+        boxes, jacobians = [], []
+        for s in range(example.n_states):
+            guess = orbit.theta[s, : example.n_actions[s]]
+            box, jacobian = _fixed_point(moves[s], guess, radius, f"{example.name}, state {s}")
+            boxes.append(box)
+            jacobians.append(jacobian)
+        gap, lowest, highest, shortfall = _certified_run(example, greedy, boxes)
+        return Certificate(
+            example,
+            tuple(tuple(box) for box in boxes),
+            max(float(x.rad()) for box in boxes for x in box),
+            tuple(_moduli(jacobian) for jacobian in jacobians),
+            all(_contracts(jacobian) for jacobian in jacobians),
+            gap,
+            lowest,
+            highest,
+            shortfall,
+            example.period,
+        )
+    finally:
+        ctx.prec = old
+
+
+def _moves(example: CycleExample, greedy: NDArray[np.int64]) -> list[Moves]:
+    """Return the updates of each state over one period, equal neighbours merged."""
+    moves: list[Moves] = [[] for _ in range(example.n_states)]
+    spread = example.spread
+    t = 0
+    for phase in example.phases:
+        for s in range(example.n_states):
+            weight = spread + (phase.weight if s == phase.state else 0)
+            if weight == 0:
+                continue
+            size = ball(weight)
+            if s == phase.state:
+                moves[s].append((size, phase.greedy, phase.updates))
+            else:
+                moves[s] += [(size, int(greedy[t + k, s]), 1) for k in range(phase.updates)]
+        t += phase.updates
+    return moves
+
+
+def _softmax(x: Sequence[Ball]) -> list[Ball]:
+    """Return the softmax in balls; differences to the largest entry keep the radii small."""
+    floats = [float(y) for y in x]
+    top = floats.index(max(floats))
+    powers = [arb(1) if i == top else (y - x[top]).exp() for i, y in enumerate(x)]
+    total = sum(powers[1:], powers[0])
+    return [power / total for power in powers]
+
+
+def _period_map(
+    moves: Moves, x: list[Ball], derivative: bool = True
+) -> tuple[list[Ball], list[list[Ball]]]:
+    """Apply one period's updates of a state; also the derivative in the free coordinates.
+
+    The free coordinates are all but the first, which is minus their sum.
+    """
+    x = list(x)
+    k = len(x)
+    free = range(k - 1)
+    columns = [[arb(int(i == j)) for i in free] for j in free]
+    for weight, greedy, updates in moves:
+        for _ in range(updates):
+            p = _softmax(x)
+            if derivative:
+                # d(softmax_i)/dx_j - d(softmax_i)/dx_0 = p_i (1[i=j] - p_j + p_0)
+                for column in columns:
+                    mean = sum([(p[m + 1] - p[0]) * column[m] for m in free])
+                    for i in free:
+                        column[i] -= weight * p[i + 1] * (column[i] - mean)
+            ce(x, p, None, greedy, weight, k)
+    return x, [list(row) for row in zip(*columns, strict=True)]
+
+
+def _full(free: Sequence[Ball]) -> list[Ball]:
+    """Return all coordinates of a point given by its free ones."""
+    return [-sum(free, arb(0)), *free]
+
+
+def _fixed_point(
+    moves: Moves, guess: Floats, radius: float, name: str
+) -> tuple[list[Ball], list[list[Ball]]]:
+    """Return an enclosure of the fixed point of a period map and of its derivative there.
+
+    Newton's method on midpoints finds the centre, with the last derivative once its steps are
+    short; the Krawczyk test proves.
+    """
+    d = len(guess) - 1
+    identity = arb_mat([[int(i == j) for j in range(d)] for i in range(d)])
+    centre = [arb(float(y)) for y in guess[1:]]
+    step = np.inf
+    for _ in range(12):
+        image, J = _period_map(moves, _full(centre), derivative=step > _SHORT)
+        if step > _SHORT:
+            inverse = (arb_mat(J) - identity).inv()
+            Y = arb_mat([[arb(inverse[i, j].mid()) for j in range(d)] for i in range(d)])
+        newton = Y * arb_mat([[image[i + 1] - centre[i]] for i in range(d)])
+        step = max(abs(float(newton[i, 0].mid())) for i in range(d))
+        if step < radius * 1e-3:
+            break
+        centre = [arb((centre[i] - newton[i, 0]).mid()) for i in range(d)]
+    else:
+        raise NotCertifiedError(f"{name}: Newton's method finds no fixed point.")
+    box = [c + arb(0, radius) for c in centre]
+    _, J_box = _period_map(moves, _full(box))
+    rest = (identity - Y * (arb_mat(J_box) - identity)) * arb_mat(
+        [[arb(0, radius)] for _ in range(d)]
+    )
+    K = [centre[i] - newton[i, 0] + rest[i, 0] for i in range(d)]
+    if not all(box[i].contains_interior(K[i]) for i in range(d)):
+        raise NotCertifiedError(
+            f"{name}: the Krawczyk test fails on the box of radius {radius:g} around "
+            f"{[float(c) for c in centre]}."
+        )
+    return _full(K), J_box
+
+
+def _contracts(J: list[list[Ball]]) -> bool:
+    """Whether the eigenvalues are proved to be in the unit circle; of no larger matrix than 2x2."""
+    if len(J) > 2:
+        return False
+    if len(J) == 1:
+        return bool(abs(J[0][0]) < 1)
+    trace = J[0][0] + J[1][1]
+    determinant = J[0][0] * J[1][1] - J[0][1] * J[1][0]
+    return bool(1 - trace + determinant > 0 and 1 + trace + determinant > 0 and determinant < 1)
+
+
+def _moduli(J: list[list[Ball]]) -> tuple[float, ...]:
+    """Return the moduli of the eigenvalues of the midpoint matrix, largest first."""
+    eigenvalues = np.linalg.eigvals(np.array([[float(x.mid()) for x in row] for row in J]))
+    return tuple(sorted((float(abs(z)) for z in eigenvalues), reverse=True))
+
+
+class _Lines(NamedTuple):
+    """The values of all states, and those of one state's actions, as lines b + cx in its value x.
+
+    They stay the same while the policy of no other state changes.
+
+    Attributes
+    ----------
+    states, actions : list of (Ball, Ball)
+        The pairs (b, c).
+    """
+
+    states: list[tuple[Ball, Ball]]
+    actions: list[tuple[Ball, Ball]]
+
+    @classmethod
+    def of(cls, example: CycleExample, s: int, gamma: Ball, pi: Sequence[Sequence[Ball]]) -> _Lines:
+        """Evaluate the policy where state `s` ends at once, with value 0 and with value 1."""
+        rewards, successors, policy = list(example.rewards), list(example.successors), list(pi)
+        successors[s], policy[s] = (None,), [arb(1)]
+        ends = []
+        for x in (0, 1):
+            rewards[s] = (x,)
+            v = policy_values(rewards, successors, gamma, policy)
+            q = action_values(example.rewards[s], example.successors[s], gamma, v)
+            ends.append(v + q)
+        lines = [(b, y - b) for b, y in zip(*ends, strict=True)]
+        return cls(lines[: example.n_states], lines[example.n_states :])
+
+    def values(self, pi: Sequence[Ball]) -> list[Ball]:
+        """Return the values of all states where the one state has the policy `pi`."""
+        pairs = list(zip(pi, self.actions, strict=True))
+        x = sum(p * b for p, (b, _) in pairs) / (1 - sum(p * c for p, (_, c) in pairs))
+        return [b + c * x for b, c in self.states]
+
+
+def _certified_run(
+    example: CycleExample, greedy: NDArray[np.int64], boxes: Sequence[Sequence[Ball]]
+) -> tuple[float, tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+    """Run one period from the boxes; every greedy action must be the strict argmax."""
+    n = example.n_states
+    gamma, spread = ball(example.discount), ball(example.spread)
+    theta = [list(box) for box in boxes]
+    pi = [_softmax(row) for row in theta]
+    gap, lowest, highest = np.inf, [arb.pos_inf()] * n, [arb.neg_inf()] * n
+    t = 0
+    for phase in example.phases:
+        scheduled = ball(phase.weight)
+        for k in range(phase.updates):
+            if k == 0 or example.spread:
+                lines = _Lines.of(example, phase.state, gamma, pi)
+            values = lines.values(pi[phase.state])
+            lowest = [low.min(v) for low, v in zip(lowest, values, strict=True)]
+            highest = [high.max(v) for high, v in zip(highest, values, strict=True)]
+            for s in range(n) if example.spread else (phase.state,):
+                weight = spread + scheduled if s == phase.state else spread
+                g = int(greedy[t, s])
+                gap = min(gap, _certified_lead(example, s, g, values, gamma, t))
+                ce(theta[s], pi[s], None, g, weight, example.n_actions[s])
+                pi[s] = _softmax(theta[s])
+            t += 1
+    _, best = example.optimum()
+    short = [ball(v) - high for v, high in zip(best, highest, strict=True)]
+    low, high = map(_below, lowest), (-_below(-v) for v in highest)
+    return float(gap), tuple(low), tuple(high), tuple(map(_below, short))
+
+
+def _below(x: Ball) -> float:
+    """Return a float below the ball: the nearest to its lower end may lie above."""
+    return math.nextafter(float(x.lower()), -math.inf)
+
+
+def _certified_lead(
+    example: CycleExample, s: int, g: int, values: Sequence[Ball], gamma: Ball, t: int
+) -> float:
+    """Return a lower bound of the lead of action `g` at state `s`, or raise."""
+    q = action_values(example.rewards[s], example.successors[s], gamma, values)
+    lead = min(_below(q[g] - x) for a, x in enumerate(q) if a != g)
+    if not lead > 0:
+        raise NotCertifiedError(
+            f"{example.name}: at step {t} action {g} is not certified to be greedy at state {s}."
+        )
+    return lead

@@ -1,0 +1,526 @@
+r"""The cross-entropy update: what the paper conjectures, what is false, what is true.
+
+The paper conjectures that CE converges to the optimum and names no condition on the weights. Read
+under the condition of its Theorem 1, :math:`\sum_t w_t(s)=\infty` at every state, the conjecture
+is false: `cycles` has periodic orbits that attract an open set of starts and stay far below the
+optimum. Proved in the chapter, and evaluated here:
+
+- **elimination**: an action that is greedy only finitely often loses all its probability;
+- **small discount**: with :math:`D=\limsup v_t-\liminf v_t`,
+  :math:`D(s)\le2\gamma\max_a\sum_{s'}p(s'|s,a)D(s')`, hence convergence if :math:`\gamma<1/2`;
+- **one successor**: convergence for every :math:`\gamma<1` if no state has more than one
+  successor in its own strongly connected component;
+- **two actions**: CE is MCE;
+- **large constant weights**: divided by a large common weight the update becomes the *hardened*
+  one: the policy is the top action, and an update moves one unit from the top action to the greedy
+  one. With :math:`\kappa_a=\theta_a/w-\mathbb 1[a\text{ is the top}]`, the potential
+  :math:`\Psi=\sum_a\kappa_a^2` never increases, and strictly decreases at every error. Hence the
+  hardened system (not CE itself) is optimal after finitely many steps, if no two levels of a state
+  differ by a multiple of its weight (*generic* levels).
+
+The true update with weights constant in time and every state updated converges for large weights
+(`cross_entropy_constant`). For small ones the question is open (`hunt`, `late_drawdown`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pu_lib import kernels
+from pu_lib.chapters.cross_entropy.cycles import (
+    THREE_STATES,
+    Certificate,
+    CycleExample,
+    certify,
+    simulate,
+)
+from pu_lib.deterministic import DeterministicMDP, action_values, run_process
+from pu_lib.trajectories import run
+from pu_lib.updates import Update, as_update, softmax
+
+__all__ = [
+    "LateRun",
+    "Period",
+    "certificate",
+    "contraction_margin",
+    "hardened_run",
+    "hardened_step",
+    "late_run",
+    "near_cycle",
+    "one_period",
+    "pattern_margin",
+    "potential",
+    "race",
+    "reduced_levels",
+    "top_action",
+    "unresolved",
+    "without_variation",
+]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Levels = tuple[Any, ...]
+"""Fractions; or `fmpq` of python-flint, which are added in C, where there are many."""
+
+
+# The cycle
+
+
+@cache
+def certificate(example: CycleExample = THREE_STATES) -> Certificate:
+    """Certify a cycle of CE, once a session (`pu_lib.chapters.cross_entropy.cycles.certify`).
+
+    Parameters
+    ----------
+    example : CycleExample
+        The MDP, the schedule and a start near the cycle.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    NotCertifiedError
+        If the cycle is not proved to exist.
+    """
+    return certify(example)
+
+
+class Period(NamedTuple):
+    """One period of a cycle with one update a phase, settled.
+
+    Attributes
+    ----------
+    parameters : list of list of ndarray
+        The parameters of every state before each step and after the last.
+    values : ndarray, shape (period, n_states)
+        The values before each step.
+    greedy : ndarray of int, shape (period, n_states)
+        The greedy actions before each step.
+    """
+
+    parameters: list[list[Floats]]
+    values: Floats
+    greedy: Ints
+
+
+@cache
+def one_period(example: CycleExample = THREE_STATES) -> Period:
+    """Run an example until it has settled and return the next period.
+
+    Parameters
+    ----------
+    example : CycleExample
+        The MDP and the schedule, with one update a phase.
+
+    Returns
+    -------
+    Period
+    """
+    settled = simulate(example, 20_000).theta
+    start = [settled[s, :n].tolist() for s, n in enumerate(example.n_actions)]
+    orbit = simulate(example, 1, start=start)
+    return Period(_parameters(example, start), orbit.values, orbit.greedy)
+
+
+def _parameters(example: CycleExample, start: Sequence[Sequence[float]]) -> list[list[Floats]]:
+    """Follow the claimed greedy actions for one period; return what comes before each phase."""
+    path = [[np.array(row) for row in start]]
+    for phase in example.phases:
+        rows = list(path[-1])
+        theta = rows[phase.state].tolist()
+        for _ in range(phase.updates):
+            pi = softmax(theta).tolist()
+            kernels.ce(theta, pi, theta, phase.greedy, float(phase.weight), len(theta))
+        rows[phase.state] = np.array(theta)
+        path.append(rows)
+    return path
+
+
+# The other updates on the same MDP and schedule
+
+
+def race(
+    example: CycleExample, update: str | Update, periods: int, start: str = "cycle"
+) -> tuple[Floats, Floats]:
+    """Run any update on an example's MDP and schedule, through the library's exact process.
+
+    Parameters
+    ----------
+    example : CycleExample
+        The MDP and the schedule.
+    update : str or Update
+        The update, or its name.
+    periods : int
+        How many periods.
+    start : {"cycle", "uniform"}
+        The policy of the cycle at the beginning of its period, or the uniform one.
+
+    Returns
+    -------
+    v, weights : ndarray, shape (T + 1, n_states) and (T, n_states)
+        Values before each update and after the last, and the weights, terminal state left out.
+
+    Raises
+    ------
+    ValueError
+        If `start` is another word.
+    """
+    mdp, chosen = example.mdp(), as_update(update)
+    period = example.weights
+    weights = np.hstack([period, np.zeros((len(period), 1))])
+    if start == "cycle":
+        theta0 = chosen.parameters(softmax(example.parameters()))
+    elif start == "uniform":
+        theta0 = chosen.initial(mdp.n_states, mdp.n_actions)
+    else:
+        raise ValueError(f"start: expected 'cycle' or 'uniform', got {start!r}.")
+    trajectory = run(
+        mdp,
+        chosen,
+        periods * len(period),
+        weighting=lambda t, _: weights[t % len(period)],
+        theta0=theta0,
+    )
+    return trajectory.v[:, :-1], trajectory.weights[:, :-1]
+
+
+# What is true
+
+
+class LateRun(NamedTuple):
+    """What the values do over the last tenth of a run.
+
+    Attributes
+    ----------
+    span : ndarray, shape (S,)
+        The range of each state's value.
+    shortfall : ndarray, shape (S,)
+        Its largest distance to the optimum.
+    """
+
+    span: Floats
+    shortfall: Floats
+
+
+def late_run(
+    mdp: DeterministicMDP,
+    weights: Floats,
+    theta: Floats,
+    periods: int = 400,
+    update: str | Update = "ce",
+) -> LateRun:
+    """Run an update with periodic weights and look at the last tenth of the run.
+
+    Parameters
+    ----------
+    mdp : DeterministicMDP
+        The MDP.
+    weights : ndarray, shape (period, n_states)
+        One period of the weights.
+    theta : ndarray, shape (n_states, most actions)
+        The start.
+    periods : int
+        How many periods to run.
+    update : str or Update
+        CE, or another softmax update with a kernel.
+
+    Returns
+    -------
+    LateRun
+        How far the values still move, and how far they are from the optimum.
+    """
+    values = run_process(mdp, update, theta, weights, periods * len(weights)).values
+    late = values[-(len(values) // 10) :]
+    sweeps = round(15 / (1 - float(np.max(mdp.discount))))  # which leave e^-15 of the values
+    return LateRun(np.ptp(late, axis=0), mdp.optimum(sweeps) - late.min(axis=0))
+
+
+def contraction_margin(certificate: Certificate, factor: float = 2.0) -> float:
+    r"""Return the least of :math:`2\gamma\max_a D(s'_a)-D(s)` over the states of a cycle.
+
+    On a periodic orbit :math:`D` is the range of the values over a period; the inequality of the
+    small-discount theorem holds for every :math:`\gamma`, so that this is never negative.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of a cycle.
+    factor : float
+        The 2.
+
+    Returns
+    -------
+    float
+        The margin, at least 0 where the inequality holds with this factor.
+    """
+    example = certificate.example
+    D = [high - low for low, high in zip(certificate.lowest, certificate.highest, strict=True)]
+    return min(
+        factor * float(example.discount) * max(0.0 if j is None else D[j] for j in row) - D[s]
+        for s, row in enumerate(example.successors)
+    )
+
+
+def near_cycle(rng: np.random.Generator, discount: float) -> DeterministicMDP:
+    """Draw the cycle's transitions with rewards moved a little.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Where the draws come from.
+    discount : float
+        The discount factor.
+
+    Returns
+    -------
+    DeterministicMDP
+        The MDP; each reward is that of the cycle plus a uniform number in [-0.2, 0.2].
+    """
+    tables = THREE_STATES.tables
+    rewards = tables.rewards + 0.2 * rng.uniform(-1.0, 1.0, tables.rewards.shape)
+    return replace(tables, rewards=rewards, discount=discount)
+
+
+# The large-weight limit
+
+
+def hardened_step(levels: Levels, greedy: int, weight: Fraction | int) -> Levels:
+    """Do a step of CE with the hardened policy: from the top level to the greedy one.
+
+    Parameters
+    ----------
+    levels : tuple of Fraction or of fmpq
+        The parameters of one state; no tie for the top.
+    greedy : int
+        The greedy action.
+    weight : Fraction or int
+        How much is moved.
+
+    Returns
+    -------
+    tuple of Fraction or of fmpq
+        The new parameters, exactly.
+    """
+    moved, top = list(levels), top_action(levels)
+    policy = [int(a == top) for a in range(len(levels))]
+    kernels.ce(moved, policy, moved, greedy, weight, len(levels))
+    return tuple(moved)
+
+
+def hardened_run(
+    example: CycleExample,
+    levels: Sequence[Levels],
+    schedule: Sequence[Sequence[Fraction | int]],
+) -> list[tuple[tuple[int, ...], Fraction]]:
+    """Run the hardened updates on a small deterministic MDP, in exact numbers.
+
+    Parameters
+    ----------
+    example : CycleExample
+        The MDP; its own schedule is not used.
+    levels : sequence of tuple of Fraction or of fmpq
+        The first levels of each state.
+    schedule : sequence of sequences of Fraction or int
+        The weight of each state in each step; 0 where it is not updated.
+
+    Returns
+    -------
+    list of (tuple of int, Fraction)
+        The policy before each step and after the last, and its largest distance to the optimum.
+    """
+    table = example.deterministic_values()
+    best = [max(v[s] for v in table.values()) for s in range(example.n_states)]
+
+    @cache  # a run comes back to few policies again and again
+    def outlook(policy: tuple[int, ...]) -> tuple[Fraction, list[int]]:
+        """Return the largest distance to the optimum, and the action each state moves towards."""
+        v, towards = table[policy], []
+        for s, top in enumerate(policy):
+            q = action_values(example.rewards[s], example.successors[s], example.discount, v)
+            # The first of tied actions, unless the one on top is among them.
+            towards.append(top if q[top] == max(q) else kernels.greedy(q, len(q)))
+        return max(x - y for x, y in zip(best, v, strict=True)), towards
+
+    now, path = list(levels), []
+    for weights in [*schedule, [0] * example.n_states]:
+        policy = tuple(top_action(row) for row in now)
+        gap, towards = outlook(policy)
+        path.append((policy, gap))
+        now = [hardened_step(*each) for each in zip(now, towards, weights, strict=True)]
+    return path
+
+
+def reduced_levels(levels: Levels, weight: Fraction | int) -> Levels:
+    r"""Return :math:`\kappa_a = \theta_a/w - \mathbb 1[a\text{ is the top}]`.
+
+    Parameters
+    ----------
+    levels : tuple of Fraction or of fmpq
+        The parameters of one state.
+    weight : Fraction or int
+        The weight w of its updates.
+
+    Returns
+    -------
+    tuple of Fraction or of fmpq
+        The reduced levels, one an action.
+    """
+    top = top_action(levels)
+    return tuple(level / weight - (a == top) for a, level in enumerate(levels))
+
+
+def potential(levels: Levels, weight: Fraction | int) -> Any:
+    r"""Return :math:`\Psi = \sum_a \kappa_a^2`.
+
+    Parameters
+    ----------
+    levels : tuple of Fraction or of fmpq
+        The parameters of one state.
+    weight : Fraction or int
+        The weight of its updates.
+
+    Returns
+    -------
+    Fraction or fmpq
+        The potential, at least 0.
+    """
+    return sum(kappa**2 for kappa in reduced_levels(levels, weight))
+
+
+def top_action(levels: Levels) -> int:
+    """Return the action with the largest level, the hardened policy.
+
+    Parameters
+    ----------
+    levels : tuple of Fraction or of fmpq
+        The parameters of one state.
+
+    Returns
+    -------
+    int
+        Its index, from 0.
+
+    Raises
+    ------
+    ValueError
+        If several tie for the top.
+    """
+    best = max(levels)
+    tops = [a for a, level in enumerate(levels) if level == best]
+    if len(tops) > 1:
+        raise ValueError(f"levels: the actions {tops} tie for the top at {best}.")
+    return tops[0]
+
+
+def pattern_margin(discount: float, example: CycleExample = THREE_STATES) -> float:
+    """Return how far the greedy actions of the hardened cycle can be ahead, over all rewards.
+
+    Rewards are free in [-1, 1]; the transitions and the hardened policies of the cycle are kept.
+    The values are linear in the rewards, so that this is a linear programme; it is zero where no
+    rewards make the pattern a cycle of the large-weight limit.
+
+    Parameters
+    ----------
+    discount : float
+        The discount factor.
+    example : CycleExample
+        The cycle whose pattern is meant.
+
+    Returns
+    -------
+    float
+        The largest possible value of the smallest lead.
+    """
+    from scipy.optimize import linprog
+
+    index = {
+        pair: k
+        for k, pair in enumerate(
+            (s, a) for s in range(example.n_states) for a in range(example.n_actions[s])
+        )
+    }
+    orbit = simulate(example, 50)
+    constraints = []
+    for t, policy in enumerate(_hardened_policies(example)):
+        matrix, reward = np.eye(example.n_states), np.zeros((example.n_states, len(index)))
+        for s, a in enumerate(policy):
+            reward[s, index[s, a]] = 1.0
+            j = example.successors[s][a]
+            if j is not None:
+                matrix[s, j] -= discount
+        v = np.linalg.solve(matrix, reward)
+        s = int(example.updated[t])
+        q = []
+        for a, j in enumerate(example.successors[s]):
+            row = np.zeros(len(index)) if j is None else discount * v[j]
+            q.append(row + np.eye(len(index))[index[s, a]])
+        g = int(orbit.greedy[t - example.period, s])
+        constraints += [np.append(q[a] - q[g], 1.0) for a in range(example.n_actions[s]) if a != g]
+    objective = np.append(np.zeros(len(index)), -1.0)
+    bounds = [(-1.0, 1.0)] * len(index) + [(0.0, None)]
+    solution = linprog(objective, np.array(constraints), np.zeros(len(constraints)), bounds=bounds)
+    return float(solution["x"][-1])
+
+
+def _hardened_policies(example: CycleExample) -> list[tuple[int, ...]]:
+    """Return the most probable action of each state before each step of the cycle's period."""
+    return [
+        tuple(int(np.argmax(row)) for row in rows)
+        for rows in _parameters(example, example.start)[:-1]
+    ]
+
+
+# The open case
+
+
+def unresolved(result: dict[str, Any]) -> list[list[Any]]:
+    """Return the suspects of a hunt that did not settle when they were followed for longer.
+
+    Parameters
+    ----------
+    result : dict
+        As `pu_lib.chapters.random_search.quantities.load` returns it.
+
+    Returns
+    -------
+    list of [str, int, int]
+        Family, block and index of each.
+    """
+    settled = [
+        [row["family"], row["block"], row["index"]]
+        for row in result.get("followed", [])
+        if not row["suspect"]
+    ]
+    suspects = [
+        [family, *where] for family, row in result["families"].items() for where in row["suspects"]
+    ]
+    return [suspect for suspect in suspects if suspect not in settled]
+
+
+def without_variation(example: CycleExample = THREE_STATES) -> CycleExample:
+    """Return the example with the same weight at every step (it no longer cycles).
+
+    Parameters
+    ----------
+    example : CycleExample
+        A cycle.
+
+    Returns
+    -------
+    CycleExample
+        The same MDP, schedule and start with weight 10 in every phase.
+    """
+    return replace(
+        example,
+        name=f"{example.name}, equal weights",
+        phases=tuple(replace(phase, weight=Fraction(10)) for phase in example.phases),
+    )

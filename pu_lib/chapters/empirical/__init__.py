@@ -1,0 +1,1 @@
+"""Claims, quantities, checks and figures of the experiments of section 4."""

@@ -1,0 +1,657 @@
+"""Figures and tables of the last chapter: the paper's experiments.
+
+In panels every curve but the thin ones has a 95 % bootstrap interval as a band, and markers. A
+filled one says that every run passed the threshold; a hollow one that some were censored at the
+cap; a cross that half or more were, so that the median is only known to be at least the cap.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from pu_lib.arrays import Floats
+from pu_lib.claims import Claim, JudgedClaims, Scope, Status, confirm, select
+from pu_lib.claims.tables import Html, chapter_title, status_counts
+from pu_lib.empirical import details, published
+from pu_lib.empirical.results import (
+    PANELS,
+    STATISTICS,
+    TIED,
+    Curves,
+    Panel,
+    Results,
+    committed,
+)
+from pu_lib.empirical.speeds import Speeds, recorded, sources
+from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, line, styled
+from pu_lib.updates import PAPER, label_of, look_of
+from pu_lib.wording import number, percent, prose
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "ConfirmedSections",
+    "disagreements",
+    "draw_best",
+    "draw_bounce",
+    "draw_details",
+    "draw_flips",
+    "draw_panels",
+    "draw_published",
+    "draw_sarsa",
+    "provenance",
+    "ranks",
+    "speeds",
+    "tally",
+    "verdicts",
+    "verdicts_by_section",
+]
+
+_AXES = {"eta": r"learning rate $\eta$", "n_states": r"states $|\mathcal{S}|$"}
+_AXES["n_actions"] = r"actions $|\mathcal{A}|$"
+
+
+def _results(results: Results | None) -> Results:
+    return committed() if results is None else results
+
+
+# Curves
+
+
+@styled
+def draw_panels(
+    names: Sequence[str], statistic: str = "median", results: Results | None = None
+) -> BookFigure:
+    """Draw panels side by side.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Keys of `PANELS`.
+    statistic : {"median", "mean", "decile", "censored"}
+        What the curves show.
+    results : Results, optional
+        The committed ones if missing.
+    """
+    n = len(names)
+    fig, axes = figure(1, n, height=3.4, width=max(4.6, 3.1 * n), sharey=True, squeeze=False)
+    for ax, name in zip(axes[0], names, strict=True):
+        panel = PANELS[name]
+        curves = _results(results).curves(name)
+        _draw_curves(ax, curves, statistic)
+        runs = f"{curves.runs_in_words} runs"
+        for more in _beside(panel, _results(results)):
+            tied = more.updates[0] in PAPER
+            _draw_beside(ax, more, statistic, tied)
+            if more.n_runs < curves.n_runs:
+                who = "ties drawn" if tied else ", ".join(map(label_of, more.updates))
+                runs += f"; {who}: {more.n_runs}"
+        ax.set(xlabel=_AXES[panel.axis])
+        ax.text(0.03, 1.02, f"{panel.words}\n{runs}", transform=ax.transAxes, fontsize=8.5)
+        if panel.axis == "eta":
+            ax.set_xscale("log")
+    axes[0, 0].set_ylabel(_vertical(statistic))
+    if statistic != "censored":
+        axes[0, 0].set_yscale("log")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6))
+    return fig
+
+
+def _vertical(statistic: str) -> str:
+    words = STATISTICS[statistic]
+    return words if statistic == "censored" else f"steps to threshold ({words})"
+
+
+def _draw_curves(ax: Axes, curves: Curves, statistic: str) -> None:
+    point, (low, high) = curves.point(statistic), curves.interval(statistic)
+    share = curves.point("censored")
+    for i, update in enumerate(curves.updates):
+        ax.plot(curves.axis, point[i], **line(update))
+        ax.fill_between(
+            curves.axis, low[i], high[i], color=look_of(update).colour, alpha=0.16, linewidth=0
+        )
+        _mark(ax, curves.axis, point[i], share[i], update)
+    if np.isfinite(curves.cap) and statistic != "censored":
+        ax.axhline(curves.cap, color=GREY, linewidth=0.8, linestyle=":")
+
+
+def _beside(panel: Panel, results: Results) -> Iterator[Curves]:
+    """Yield what a table has beside a panel: other updates, and ties broken at random."""
+    for other in (panel.more, panel.tied):
+        if other.experiment != TIED or panel.experiment == "random-mdp":
+            try:
+                yield results.of(other)
+            except ValueError:  # no such runs
+                continue
+
+
+def _draw_beside(ax: Axes, curves: Curves, statistic: str, tied: bool) -> None:
+    """Draw curves that are not the paper's own: thin, and without marks."""
+    for i, update in enumerate(curves.updates):
+        style = line(update)
+        if tied:
+            style |= {"label": f"{label_of(update)}, ties drawn", "linestyle": (0, (1, 1))}
+        ax.plot(curves.axis, curves.point(statistic)[i], **style, linewidth=1.1)
+
+
+def _mark(ax: Axes, x: Any, y: Any, share: Any, update: str) -> None:
+    """Mark the points of a curve by how many of their runs are censored."""
+    colour = look_of(update).colour
+    for chosen, style in (
+        (share == 0.0, {"marker": look_of(update).marker, "markerfacecolor": colour}),
+        (
+            (share > 0.0) & (share < 0.5),
+            {"marker": look_of(update).marker, "markerfacecolor": "white"},
+        ),
+        (share >= 0.5, {"marker": "x", "markeredgewidth": 1.6}),
+    ):
+        ax.plot(x[chosen], y[chosen], color=colour, linestyle="none", **style)
+
+
+def _thousands(x: float, _: int) -> str:
+    return f"{x / 1000:g}k" if x < 1e6 else f"{x / 1e6:g}M"
+
+
+@styled
+def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigure:
+    """Draw, for each update at its best rate by the median: median, mean, 90 % quantile, censored.
+
+    Where the three marks of an update are far apart, or stand in another order than those of its
+    neighbour, the ranking depends on the statistic.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Panels, by their names in `PANELS`.
+    results : Results, optional
+        The runs; the committed ones if missing.
+
+    Returns
+    -------
+    BookFigure
+        The figure, one panel beside the other.
+    """
+    fig, axes = figure(1, len(names), height=2.7, width=max(4.6, 3.1 * len(names)), squeeze=False)
+    marks = {"median": "o", "mean": "D", "decile": ">"}
+    for ax, name in zip(axes[0], names, strict=True):
+        curves = _results(results).curves(name)
+        share = curves.point("censored")
+        best = curves.point("median").argmin(axis=1)
+        for row, update in enumerate(curves.updates):
+            for statistic, marker in marks.items():
+                value = curves.point(statistic)[row, best[row]]
+                low, high = curves.interval(statistic)[:, row, best[row]]
+                y = row + 0.22 * (list(marks).index(statistic) - 1)
+                ax.plot([low, high], [y, y], color=look_of(update).colour, linewidth=1.2)
+                ax.plot(value, y, marker=marker, color=look_of(update).colour)
+            ax.annotate(
+                f"{100 * share[row, best[row]]:.0f} %",
+                (1.0, row),
+                xycoords=("axes fraction", "data"),
+                ha="left",
+                va="center",
+                fontsize=8.5,
+                color=INK,
+            )
+        ax.set(
+            xscale="log",
+            xlabel="steps at the best rate",
+            yticks=range(len(curves.updates)),
+            yticklabels=[label_of(u) for u in curves.updates],
+        )
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+        ax.xaxis.set_major_formatter(_thousands)
+        ax.tick_params(axis="x", labelsize=8)
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.invert_yaxis()
+        ax.text(0.0, 1.03, PANELS[name].words, transform=ax.transAxes, fontsize=8.5)
+        ax.text(1.0, 1.03, "lost", transform=ax.transAxes, fontsize=8.5)
+    handles = [
+        axes[0, 0].plot([], [], marker, color=INK, label=STATISTICS[statistic])[0]
+        for statistic, marker in marks.items()
+    ]
+    fig.legend(handles=handles, loc="outside lower center", ncols=3)
+    return fig
+
+
+def ranks(name: str, results: Results | None = None) -> dict[str, list[str]]:
+    """Return the updates from the fastest to the slowest, by each statistic at its best rate.
+
+    Parameters
+    ----------
+    name : str
+        A panel, by its name in `PANELS`.
+    results : Results, optional
+        The runs; the committed ones if missing.
+
+    Returns
+    -------
+    dict of str to list of str
+        The labels of the updates in order, by statistic.
+    """
+    order = _results(results).ranks(name)
+    return {statistic: [label_of(name) for name in names] for statistic, names in order.items()}
+
+
+def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
+    """Return a table of the orders of the updates by median and mean, and the censored shares.
+
+    The two differ where two updates stand in one order by the median and in the other by the mean.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Panels with the rate on their axis, by their names in `PANELS`.
+    results : Results, optional
+        The runs; the committed ones if missing.
+
+    Returns
+    -------
+    Html
+        The table, one row a panel.
+    """
+    rows = []
+    for name in names:
+        curves = _results(results).curves(name)
+        median, mean = (curves.point(statistic).min(axis=1) for statistic in ("median", "mean"))
+        lowest = curves.point("censored").min(axis=1)
+        shares = ", ".join(
+            f"{label_of(u)} {percent(share, 1)}"
+            for u, share in zip(curves.updates, lowest, strict=True)
+            if share > 0.0
+        )
+        differ = ((median[:, None] < median) & (mean[:, None] > mean)).any()
+        rows.append(
+            (
+                PANELS[name].words,
+                _in_order(curves.updates, median),
+                _in_order(curves.updates, mean),
+                "differ" if differ else "agree",
+                shares or "none",
+            )
+        )
+    head = ("panel", "by median", "by restricted mean", "orders", "smallest share censored")
+    return _table(head, rows, "Order of the updates at their best rates, fastest first.")
+
+
+def _in_order(updates: Sequence[str], times: Floats) -> str:
+    """Return the labels of updates from the fastest on; what is as fast is said to be equal."""
+    order = np.argsort(times, kind="stable").tolist()
+    said = label_of(updates[order[0]])
+    for before, here in pairwise(order):
+        sign = "=" if times[before] == times[here] else "<"
+        said += f" {sign} {label_of(updates[here])}"
+    return said
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> Html:
+    cells = "".join(f'<th scope="col">{html.escape(word)}</th>' for word in head)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(word)}</td>" for word in row) + "</tr>" for row in rows
+    )
+    return Html(
+        f"<table><caption>{html.escape(caption)}</caption>"
+        f"<thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+# Single questions
+
+
+@styled
+def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookFigure:
+    """Draw DI, CE and MCE towards large rates, and their level at the rate 10^9 as a point.
+
+    Parameters
+    ----------
+    results : Results, optional
+        The runs; the committed ones if missing.
+    statistic : {"mean", "median", "decile"}
+        What the curves show.
+
+    Returns
+    -------
+    BookFigure
+        The figure, one panel a scheme.
+    """
+    from dataclasses import replace
+
+    schemes = ("NoExplo", "LowOffPol", "HiOffPol")
+    fig, axes = figure(1, 3, height=3.5, width=9.3, sharey=True)
+    for ax, scheme in zip(axes, schemes, strict=True):
+        panel = PANELS[f"random-mdp/{scheme}"]
+        curves = _results(results).of(panel)
+        limit = _results(results).of(replace(panel, experiment="greedy-limit"))
+        for i, update in enumerate(limit.updates):
+            row = curves.updates.index(update)
+            ax.plot(curves.axis, curves.point(statistic)[row], **line(update))
+            level = limit.point(statistic)[i, -1]
+            low, high = limit.interval(statistic)[:, i, -1]
+            ax.errorbar(
+                1e4 * 2.0**i, level, [[level - low], [high - level]],
+                color=look_of(update).colour, marker=look_of(update).marker, capsize=3,
+            )  # fmt: skip
+        ax.axvline(4e3, color=GREY, linewidth=0.8, linestyle=":")
+        ax.set(xscale="log", yscale="log", xlabel=_AXES["eta"])
+        ax.set_xticks([1e-3, 1.0, 1e3, 2e4], ["$10^{-3}$", "1", "$10^3$", "$10^9$"])
+        ax.minorticks_off()
+        ax.text(0.03, 1.02, panel.words, transform=ax.transAxes, fontsize=8.5)
+    axes[0].set_ylabel(_vertical(statistic))
+    handles, labels = axes[0].get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside lower center", ncols=3)
+    return fig
+
+
+@styled
+def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> BookFigure:
+    """Draw the probability of walking, state by state, along one run on the chain, live.
+
+    Parameters
+    ----------
+    updates : sequence of str
+        Some of the paper's five, one panel each.
+    run : int
+        Number of the run, from 0.
+
+    Returns
+    -------
+    BookFigure
+        The figure.
+    """
+    from pu_lib.empirical.live import walking
+
+    caps = np.unique(np.geomspace(30, 30_000, 60).astype(np.int64))
+    fig, axes = figure(1, len(updates), height=2.7, width=9.3, sharey=True, squeeze=False)
+    for ax, update in zip(axes[0], updates, strict=True):
+        picture = walking(update, run, caps).T
+        states = np.arange(len(picture) + 1) - 0.5
+        edges = np.append(caps, caps[-1] * caps[-1] / caps[-2])
+        mesh = ax.pcolormesh(edges, states, picture, vmin=0.0, vmax=1.0, cmap="cividis")
+        ax.set(xscale="log", xlabel="steps", yticks=range(0, len(picture), 2))
+        ax.grid(visible=False)
+        ax.text(0.0, 1.03, label_of(update), transform=ax.transAxes, fontsize=9.5)
+    axes[0, 0].set_ylabel("state")
+    fig.colorbar(mesh, ax=axes, label=r"$\pi(a_2\,|\,s)$, walk", pad=0.01)
+    return fig
+
+
+@styled
+def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None) -> BookFigure:
+    """Draw PG-ES's time by the rate, and the share of its parameters that jumped through zero.
+
+    Parameters
+    ----------
+    runs : int
+        Number of live runs at each rate.
+    steps : int
+        Length of each live run.
+    results : Results, optional
+        The runs behind the curve; the committed ones if missing.
+
+    Returns
+    -------
+    BookFigure
+        The figure.
+    """
+    from pu_lib.empirical.policies import bounced_share
+
+    curves = _results(results).curves("random-mdp/NoExplo")
+    rates = 10.0 ** np.arange(-3, 4)
+    fig, ax = figure(height=3.2, width=6.4)
+    row = curves.updates.index("pg-es")
+    ax.plot(curves.axis, curves.point("median")[row], **line("pg-es"))
+    low, high = curves.interval("median")[:, row]
+    ax.fill_between(curves.axis, low, high, color=look_of("pg-es").colour, alpha=0.16, linewidth=0)
+    ax.set(xscale="log", yscale="log", xlabel=_AXES["eta"], ylabel="steps to threshold (median)")
+    other = ax.twinx()
+    share = [bounced_share(float(eta), runs, steps) for eta in rates]
+    other.plot(rates, share, color=INK, marker=".", linestyle=":")
+    other.set(
+        ylabel=f"share below zero after {number(steps)} steps", ylim=(0.0, 1.4 * max(share) + 0.01)
+    )
+    other.grid(visible=False)
+    return fig
+
+
+@styled
+def draw_details(table: pd.DataFrame | None = None) -> BookFigure:
+    """Draw all open details ranked by effect, with the ratio in every cell as a dot.
+
+    The bar ends at the effect, the geometric mean of the ratios or their inverses, whichever are
+    above 1; at the inverse of the effect where the geometric mean of the ratios is below 1.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame, optional
+        The runs; the committed ones if missing.
+
+    Returns
+    -------
+    BookFigure
+        The figure.
+    """
+    found = details.effects(table)
+    ranked = details.ranking(table)
+    fig, ax = figure(height=0.33 * len(ranked) + 1.1, width=7.2)
+    marks = {"random-mdp": "o", "chain": "s", "cliff": "^"}
+    for row, words in enumerate(ranked["detail"]):
+        part = found[found["detail"].map(lambda d: details.WORDS.get(d, d)) == words]
+        for domain, marker in marks.items():
+            for update in PAPER:
+                dots = part[(part["domain"] == domain) & (part["update"] == update)]
+                ax.plot(
+                    dots["ratio"], np.full(len(dots), row), marker, color=look_of(update).colour,
+                    alpha=0.55, markersize=4,
+                )  # fmt: skip
+        effect = ranked["effect"][row]
+        end = effect if np.log(part["ratio"]).mean() > 0.0 else 1.0 / effect
+        ax.plot([1.0, end], [row, row], color=INK, linewidth=1.2, zorder=3)
+        ax.plot(end, row, "|", color=INK, markersize=9, zorder=3)
+    ax.axvline(1.0, color=GREY, linewidth=0.9)
+    ax.set(
+        xscale="log",
+        xlabel="ratio of\nrestricted means",
+        yticks=range(len(ranked)),
+        yticklabels=ranked["detail"],
+        ylim=(len(ranked) - 0.5, -0.5),
+    )
+    handles = [
+        *(ax.plot([], [], marker, color=GREY, label=words)[0]
+          for words, marker in (("Random MDP", "o"), ("chain", "s"), ("cliff", "^"))),
+        *(ax.plot([], [], "_", color=look_of(u).colour, label=label_of(u), markeredgewidth=3)[0]
+          for u in PAPER),
+    ]  # fmt: skip
+    fig.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8.5)
+    return fig
+
+
+@styled
+def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
+    """Draw the predecessor's curve and ours for its four schedules, and the z of each point."""
+    found = published.comparison(table)
+    fig, (ax, scores) = figure(2, 1, height=5.4, sharex=True, height_ratios=[3, 1])
+    names = {
+        "J&H eps=100/t o=0.5": r"$\epsilon_t=100/t$, $o_t=1/2$",
+        "J&H eps=10/sqrt(t) o=0.5": r"$\epsilon_t=10/\sqrt{t}$, $o_t=1/2$",
+        "J&H eps=100/t o=10/sqrt(t)": r"$\epsilon_t=100/t$, $o_t=10/\sqrt{t}$",
+        "J&H eps=10/sqrt(t) o=10/sqrt(t)": r"$\epsilon_t=10/\sqrt{t}$, $o_t=10/\sqrt{t}$",
+    }
+    for colour, (schedule, words) in zip(PALETTE, names.items(), strict=False):
+        part = found[found["schedule"] == schedule].sort_values("eta")
+        ax.plot(part["eta"], part["ours"], color=colour, label=words)
+        ax.fill_between(
+            part["eta"], part["low"], part["high"], color=colour, alpha=0.2, linewidth=0
+        )
+        ax.plot(part["eta"], part["theirs"], "o", color=colour, markerfacecolor="white")
+        scores.plot(part["eta"], part["z"], "o", color=colour, markersize=3.5)
+    ax.plot([], [], "o", color=INK, markerfacecolor="white", label="published points")
+    ax.set(xscale="log", yscale="log", ylabel="trajectories to threshold (mean)")
+    fig.legend(loc="outside lower center", ncols=3, fontsize=8.5)
+    for level in (-2.0, 2.0):
+        scores.axhline(level, color=GREY, linewidth=0.8, linestyle=":")
+    scores.set(xlabel=_AXES["eta"], ylabel="$z$")
+    return fig
+
+
+# Words
+
+
+def verdicts(*ids: str) -> JudgedClaims:
+    """Confirm claims, with their parts, and show what was found.
+
+    Raises
+    ------
+    AssertionError
+        If a verdict has another status than the ledger records.
+    """
+    return confirm(*select(list(ids)))
+
+
+@dataclass(frozen=True)
+class ConfirmedSections(JudgedClaims):
+    """JudgedClaims claims, displayed section by section.
+
+    Attributes
+    ----------
+    sections : mapping of str to JudgedClaims
+        The claims of each section that this chapter judges, by the words of its line.
+    elsewhere : mapping of str to sequence of Claim
+        The claims of each section that other chapters judge.
+    """
+
+    sections: Mapping[str, JudgedClaims]
+    elsewhere: Mapping[str, Sequence[Claim]]
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            _fold(head, claims, self.elsewhere[head]) for head, claims in self.sections.items()
+        )
+
+
+_CHAPTER = "empirical"
+
+
+def verdicts_by_section(sections: Mapping[str, Sequence[str]]) -> ConfirmedSections:
+    """Confirm the claims of this chapter section by section, each behind a line that counts them.
+
+    Those that another chapter judges are named below, with a link to where their verdict stands.
+
+    Parameters
+    ----------
+    sections : mapping of str to sequence of str
+        Claims, as `verdicts` takes them, by the words of the line.
+
+    Returns
+    -------
+    ConfirmedSections
+        Displayed as a fold a section, drawn like the folds of a chapter.
+
+    Raises
+    ------
+    AssertionError
+        If a verdict has another status than the ledger records.
+    """
+    chosen = {head: select(list(ids)) for head, ids in sections.items()}
+    found, others = (
+        {
+            head: [claim for claim in claims if (claim.chapter == _CHAPTER) is ours]
+            for head, claims in chosen.items()
+        }
+        for ours in (True, False)
+    )
+    confirmed = {head: confirm(*claims) for head, claims in found.items()}
+    judgements = tuple(judged for claims in confirmed.values() for judged in claims.judgements)
+    return ConfirmedSections(judgements, confirmed, others)
+
+
+def _fold(head: str, claims: JudgedClaims, others: Sequence[Claim]) -> str:
+    counts = status_counts(judged.claim for judged in claims.judgements).items()
+    said = ", ".join(f"{count} {status.value}" for status, count in counts)
+    return (
+        '<details class="sd-sphinx-override sd-dropdown sd-card sd-mb-3">'
+        f'<summary class="sd-summary-title sd-card-header">{html.escape(head)}: {said}</summary>'
+        f'<div class="sd-summary-content sd-card-body">{claims._repr_html_()}{_links(others)}</div>'
+        "</details>"
+    )
+
+
+def _links(claims: Sequence[Claim]) -> str:
+    """Return claims that other chapters judge, each with a link to its chapter."""
+    lines = "".join(
+        f"<li>{html.escape(claim.number)}: {prose(claim.statement)} "
+        f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a></li>'
+        for claim in claims
+    )
+    return f"<p>Judged in other chapters:</p><ul>{lines}</ul>" if lines else ""
+
+
+def tally() -> Html:
+    """Return how many empirical statements have which verdict."""
+    claims = [c for c in select([]) if c.scope is Scope.EXPERIMENT]
+    rows = [(s.value, str(count)) for s in Status if (count := sum(c.status is s for c in claims))]
+    return _table(("verdict", "statements"), rows, f"{len(claims)} statements on experiments.")
+
+
+def provenance(results: Results | None = None) -> Html:
+    """Return a table of the results: runs, steps, censored share and engine by experiment."""
+    table = _results(results).table
+    rows = [
+        (
+            str(name),
+            f"{len(part):,}",
+            str(part["run"].nunique()),
+            f"{part['steps'].sum():.3g}",
+            f"{100 * part['censored'].mean():.1f} %",
+            ", ".join(sorted(map(str, part["engine"].unique()))),
+        )
+        for name, part in table.groupby("experiment", observed=True)
+    ]
+    head = ("experiment", "runs", "run numbers", "steps", "censored", "engine")
+    return _table(head, rows, "The committed results.")
+
+
+def speeds(measured: Speeds | None = None) -> Html:
+    """Return a table of the recorded speeds, with what they were measured on.
+
+    Parameters
+    ----------
+    measured : Speeds, optional
+        Other ones than those recorded.
+
+    Returns
+    -------
+    Html
+        A row an update and a column a domain: nanoseconds a step of the compiled loop; in brackets
+        without evaluations, and of the same loop in C; how many times faster than plain Python.
+    """
+    measured = recorded() if measured is None else measured
+    told = {(timing.update, timing.domain): timing for timing in measured.timings}
+    updates, domains = (list(dict.fromkeys(names)) for names in zip(*told, strict=True))
+    rows = [
+        (
+            label_of(update),
+            *(
+                f"{t.compiled:.0f} ({t.alone:.0f}, {t.c:.0f}), {t.plain / t.compiled:.0f}"
+                for t in (told[update, domain] for domain in domains)
+            ),
+        )
+        for update in updates
+    ]
+    versions = [f"{name} {version}" for name, version in measured.machine.items()]
+    versions[0] = measured.machine["processor"]
+    which = "as it is" if measured.sources == sources() else "before its last change"
+    caption = (
+        f"Measured on one core ({', '.join(versions)}) of the loop {which}: the smallest processor "
+        f"time of {measured.repetitions} runs of {measured.steps:,} steps."
+    )
+    return _table(("update", *domains), rows, caption)

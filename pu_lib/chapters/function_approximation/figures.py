@@ -1,0 +1,100 @@
+"""Figures of the chapter on function approximation: learning curves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pu_lib.chapters.function_approximation.quantities import (
+    SPARSEMAX,
+    contexts,
+    fitted_direct,
+    learn,
+    linear,
+    neural,
+)
+from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
+from pu_lib.updates import UPDATES, look_of
+
+__all__ = [
+    "draw_crossings",
+    "draw_learning",
+    "draw_reversal",
+]
+
+
+@styled
+def draw_learning(n_steps: int = 300, eta: float = 1.0) -> BookFigure:
+    """Draw the gap of all updates of free scores with a linear and a neural policy on the contexts.
+
+    Parameters
+    ----------
+    n_steps : int
+        Number of updates.
+    eta : float
+        The rate.
+    """
+    task = contexts()
+    fig, axes = figure(2, 1, height=5.8)
+    for name, update in UPDATES.items():
+        if update.parametrization == "direct":
+            continue
+        offset = float(update.parametrization == "escort")  # escort scores must not start at zero
+        for ax, model in zip(axes, task.models(offset), strict=True):
+            run = learn(update, task, model, n_steps, eta)
+            ax.plot(np.arange(1, n_steps + 2), 1 - run.performance, **line(name))
+            ax.set(xscale="log", yscale="log", ylabel=f"gap, {model.name} policy")
+    axes[-1].set_xlabel("update (counted from 1)")
+    axes[0].legend()
+    return fig
+
+
+@styled
+def draw_crossings(eta: float = 0.1, n_steps: int = 300, seed: int = 9) -> BookFigure:
+    """Draw one run of escort with a network: performance, and scores crossing zero.
+
+    Parameters
+    ----------
+    eta : float
+        The rate.
+    n_steps : int
+        Number of updates.
+    seed : int
+        Seed of the network.
+    """
+    task = contexts()
+    fig, (top, bottom) = figure(2, 1, height=3.8, sharex=True)
+    for name in ("pg-sm", "pg-es"):
+        model = neural(task.features, 3, float(name == "pg-es"), seed=seed)
+        run = learn(name, task, model, n_steps, eta)
+        top.plot(run.performance, **line(name))
+        if name == "pg-es":
+            bottom.vlines(np.arange(1, n_steps + 1), 0, run.crossings, color=look_of(name).colour)
+    top.set_ylabel("performance")
+    top.legend(loc="lower right")
+    bottom.set(xlabel="update", ylabel="PG-ES scores\ncrossing zero")
+    return fig
+
+
+@styled
+def draw_reversal(reversed_steps: int = 100, n_steps: int = 400) -> BookFigure:
+    """Draw linear policies that see reversed values first and the right ones afterwards.
+
+    Parameters
+    ----------
+    reversed_steps, n_steps : int
+        Number of updates with reversed values, and of all.
+    """
+    task = contexts()
+    model = linear(task.features, 3)
+    fig, ax = figure(height=3.3)
+    for name in ("pg-sm", "ce", "mce"):
+        run = learn(name, task, model, n_steps, 1.0, reversed_steps)
+        ax.plot(run.performance, **line(name))
+    stuck = learn(SPARSEMAX, task, model, n_steps, 1.0, reversed_steps)
+    ax.plot(stuck.performance, color=INK, label="sparsemax")
+    fitted = fitted_direct(task, n_steps, 0.5, None, reversed_steps)
+    ax.plot(fitted.performance, **(line("di") | {"label": "fitted DI"}))
+    ax.axvline(reversed_steps, color=GREY, linewidth=1)
+    ax.set(xlabel="update", ylabel="performance (1 is the optimum)")
+    ax.legend(ncols=5, **ABOVE)
+    return fig

@@ -1,0 +1,212 @@
+r"""The direct parametrization beyond tables: fitted before the projection, and its error floor.
+
+A model has scores :math:`f(s,\cdot)`, and the policy is their projection. A step of `di` asks for
+:math:`\mathrm{Proj}_\Delta(\pi+\eta q)`. There are two places to put the fit.
+
+- *Before the projection:* fit the scores to :math:`\pi+\eta q`. This is policy mirror descent with
+  a general parametrization (Alfano, Yuan and Rebeschini, 2023) for the Euclidean mirror map.
+- *After it:* fit them to :math:`\mathrm{Proj}_\Delta(\pi+\eta q)`, which the model then misses.
+
+**Theorem.** *Let* :math:`\pi_{t+1}=\mathrm{Proj}_\Delta(f_t)` *at every state, for any scores, and*
+
+.. math:: e_t = \tfrac1{\eta_t}\big(f_t-\pi_t-\eta_tq_t\big),\qquad
+   \varepsilon_t=\max_s\big(\max_ae_t(s,a)-\min_ae_t(s,a)\big).
+
+*Then* :math:`\|v_\star-v_{t+1}\|_\infty\le\gamma\|v_\star-v_t\|_\infty+\frac1{\eta_t}
++\frac{\varepsilon_t}{1-\gamma}`.
+
+*Proof.* By definition :math:`f_t=\pi_t+\eta_t(q_t+e_t)`: the step is that of `di` with the values
+:math:`\hat q=q_t+e_t`, whatever the model. A projection maximises
+:math:`\eta_t\langle\hat q,p\rangle-\frac12\|p-\pi_t\|^2`, so that with p the greedy policy of
+:math:`q_t`, and with :math:`p=\pi_t`,
+
+.. math:: \langle\hat q,p-\pi_{t+1}\rangle\le\tfrac1{2\eta_t}\|p-\pi_t\|^2\le\tfrac1{\eta_t},
+   \qquad\langle\hat q,\pi_{t+1}-\pi_t\rangle\ge0.
+
+Two distributions paired with :math:`e_t` differ by at most :math:`\varepsilon_t`. The second
+inequality gives :math:`\langle q_t,\pi_{t+1}\rangle\ge v_t-\varepsilon_t`, hence, applied again and
+again along :math:`\pi_{t+1}`, :math:`v_{t+1}\ge T_{t+1}v_t-\frac{\gamma\varepsilon_t}{1-\gamma}`
+with :math:`T_{t+1}` the Bellman operator of :math:`\pi_{t+1}`. The first gives
+:math:`T_{t+1}v_t\ge Tv_t-\frac1{\eta_t}-\varepsilon_t`, and T is a contraction with fixed point
+:math:`v_\star`. Add up. ∎
+
+The weights only have to grow for the middle term to vanish; what stays is the *floor*
+:math:`\varepsilon/(1-\gamma)^2`. Fitted before the projection, :math:`e_t` is what the model misses
+of :math:`\pi_t/\eta_t+q_t`: where it represents the values, nothing but :math:`O(1/\eta_t)`. Fitted
+after it, :math:`e_t` contains what the projection has cut off, which is of the size of the values,
+and the floor says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pu_lib.arrays import Floats
+from pu_lib.chapters.function_approximation.quantities import Task
+from pu_lib.mdp import Evaluation
+from pu_lib.updates import project_simplex
+
+__all__ = ["FittedRun", "Place", "fitted_run", "greedy_fit", "ladder", "next_bound"]
+
+Place = Literal["before", "after"]
+
+
+@dataclass(frozen=True)
+class FittedRun:
+    r"""A run of the fitted direct parametrization.
+
+    Attributes
+    ----------
+    performance : ndarray, shape (T + 1,)
+        Normalised: 0 is the uniform policy, 1 the optimum.
+    gaps : ndarray, shape (T + 1,)
+        The largest distance of the values from the optimal ones.
+    errors : ndarray, shape (T,)
+        The error :math:`\varepsilon_t` of each fit, in the unit of the values.
+    bounds : ndarray, shape (T + 1,)
+        What the theorem allows the gaps to be, started at the first of them.
+    """
+
+    performance: Floats
+    gaps: Floats
+    errors: Floats
+    bounds: Floats
+
+
+def next_bound(gap: float, eta: float, error: float, discount: float) -> float:
+    r"""Return :math:`\gamma g+1/\eta+\varepsilon/(1-\gamma)`, the bound of the theorem.
+
+    Parameters
+    ----------
+    gap : float
+        The gap g before the step, at least 0.
+    eta : float
+        The weight, positive.
+    error : float
+        The error of the fit, at least 0.
+    discount : float
+        The discount factor, in [0, 1).
+
+    Returns
+    -------
+    float
+        What the gap is at most after the step.
+    """
+    return discount * gap + 1.0 / eta + error / (1.0 - discount)
+
+
+def ladder(first: float, growth: float, n_steps: int) -> Floats:
+    """Return geometric weights.
+
+    Parameters
+    ----------
+    first : float
+        The first weight, positive.
+    growth : float
+        The ratio of one weight to the one before; 1 makes them constant.
+    n_steps : int
+        How many.
+
+    Returns
+    -------
+    ndarray, shape (n_steps,)
+        The weights.
+    """
+    return np.asarray(first * growth ** np.arange(n_steps, dtype=np.float64))
+
+
+def fitted_run(
+    task: Task,
+    etas: Iterable[float],
+    place: Place = "before",
+    features: Floats | None = None,
+    reversed_steps: int = 0,
+) -> FittedRun:
+    """Follow the direct parametrization with a linear model, fitted by least squares.
+
+    Parameters
+    ----------
+    task : Task
+        What is learned; values are exact at every step.
+    etas : iterable of float
+        The weight of every state at each step, positive.
+    place : {"before", "after"}
+        Whether the scores are fitted before the projection or after it.
+    features : ndarray, shape (n_states, n_features), optional
+        What the model sees; the features of the task if missing.
+    reversed_steps : int
+        In so many first updates the update is given -q. The bound then starts after them.
+
+    Returns
+    -------
+    FittedRun
+        The run, with the error of each fit and the bound of the theorem.
+
+    Raises
+    ------
+    ValueError
+        If `place` is unknown.
+    """
+    if place not in get_args(Place):
+        raise ValueError(f"place: expected one of {get_args(Place)}, got {place!r}.")
+    mdp, live = task.mdp, ~task.mdp.terminal
+    fit = _least_squares(task, task.features if features is None else features, live)
+    pi = np.full((mdp.n_states, mdp.n_actions), 1.0 / mdp.n_actions)
+    evaluation = mdp.evaluate(pi)
+    gap = _gap(task, evaluation)
+    run: list[tuple[float, float, float, float]] = [(0.0, gap, 0.0, gap)]
+    for t, eta in enumerate(etas):
+        wanted = pi + eta * (-evaluation.q if t < reversed_steps else evaluation.q)
+        scores = fit @ (wanted if place == "before" else project_simplex(wanted))
+        error = _spread((scores - wanted)[live] / eta)
+        pi = project_simplex(scores)
+        evaluation = mdp.evaluate(pi)
+        gap = _gap(task, evaluation)
+        bound = next_bound(run[-1][3], eta, error, mdp.discount)
+        performance = mdp._normalised(evaluation.performance)
+        run.append((performance, gap, error, gap if t < reversed_steps else bound))
+    performances, gaps, errors, bounds = np.array(run).T
+    return FittedRun(performances, gaps, errors[1:], bounds)
+
+
+def _gap(task: Task, evaluation: Evaluation) -> float:
+    """Return the largest distance of the values of a policy from the optimal ones."""
+    return float(np.max(task.mdp.optimal().v - evaluation.v))
+
+
+def _least_squares(task: Task, features: Floats, live: NDArray[np.bool_]) -> Floats:
+    """Return the matrix that takes targets of all states to the fitted scores."""
+    inputs = np.column_stack([np.ones(task.mdp.n_states), features])
+    solved = np.zeros((inputs.shape[1], task.mdp.n_states))
+    solved[:, live] = np.linalg.pinv(inputs[live])
+    return np.asarray(inputs @ solved)
+
+
+def _spread(errors: Floats) -> float:
+    """Return the largest difference between two actions of a state."""
+    return float(np.max(errors.max(axis=1) - errors.min(axis=1)))
+
+
+def greedy_fit(task: Task) -> float:
+    """Return the performance of the policy that projects the least-squares fit of a greedy policy.
+
+    It is where fitting after the projection must end as the weights grow, if it settles: the target
+    is then the optimal policy itself, and no weight changes what the model makes of it.
+
+    Parameters
+    ----------
+    task : Task
+        The task, with the features of its linear model.
+
+    Returns
+    -------
+    float
+        Normalised: 0 is the uniform policy, 1 the optimum.
+    """
+    fit = _least_squares(task, task.features, ~task.mdp.terminal)
+    return task.mdp.normalised_performance(project_simplex(fit @ task.mdp.optimal().policy))

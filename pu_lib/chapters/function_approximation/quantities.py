@@ -1,0 +1,650 @@
+r"""The five updates with function approximation (paper, section 3.6).
+
+Scores :math:`f_\theta(s,\cdot)` come from a model with parameters :math:`\theta` shared by the
+states. An update that moves the tabular parameters of a state by the direction
+:math:`g(s,\cdot) = U(f, q) - f` moves the model by the chain rule,
+
+.. math:: \theta' = \theta + \eta \sum_s d(s) \sum_a g(s,a)\, \nabla_\theta f_\theta(s,a),
+
+one vector-Jacobian product, which the library `autograd` takes. For `pg-sm`, `pg-es` and `ce` this
+is the gradient of an objective of the policy. For `mce` with three actions or more it is not the
+gradient of anything, already in the table: for actions b and c other than :math:`a_q`,
+:math:`\partial_b g_c = -\pi(a_q)\pi(b)/(|A|-1)`, which is not symmetric in b and c. An
+implementation holds the direction fixed while it differentiates the scores.
+
+**Escort does not sharpen.** The escort policy is the same for f and for cf. A softmax policy with
+linear scores becomes deterministic as its weights grow; a linear escort policy is deterministic
+only where the scores of all other actions are exactly zero, and a linear function that vanishes at
+more states than it has features (in general position) vanishes everywhere.
+
+**Sparsemax.** The policy :math:`\mathrm{Proj}_\Delta(f)` has the Jacobian :math:`\mathrm{diag}(1_S)
+- 1_S 1_S^\top/|S|` with S its support: zero in the rows and columns of the other actions. In a
+table more is true: *following the gradient, whatever the values and weights, no action ever returns
+to the support.* Write :math:`f_a - \tau` for the probabilities on S, so that :math:`\sum_S f = 1 +
+|S|\tau` and :math:`f_a \le \tau` off S. A step keeps :math:`\sum_S f` and the scores off S. Let
+:math:`\tau'` be the threshold, :math:`S' \subseteq S` the support of the new scores restricted to
+S. Those that leave have :math:`f'_a \le \tau'`, so :math:`1 + |S|\tau = \sum_S f' \le 1 + |S'|\tau'
++ (|S| - |S'|)\tau'`, that is :math:`\tau' \ge \tau`, and the scores off S stay below the threshold.
+With shared parameters scores off the support move when other states do, by accident.
+
+**Direct parametrization.** What it needs is a projection *in the space of functions*: fit the
+scores to :math:`\mathrm{Proj}_\Delta(\pi + \eta d q)`, state by state. In a table the fit is exact
+and gives `di` back; `fitted_direct` does it by least squares for a linear model, which then misses
+its targets. `pu_lib.chapters.function_approximation.fitted_direct` fits before the projection instead, with a bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import autograd.numpy as anp
+import numpy as np
+from autograd import make_vjp, value_and_grad
+from autograd.extend import defvjp, primitive
+from numpy.typing import ArrayLike, NDArray
+
+from pu_lib import kernels
+from pu_lib.domains import chain
+from pu_lib.kernels import Kernel
+from pu_lib.mdp import FiniteMDP
+from pu_lib.trajectories import follow
+from pu_lib.updates import Update, as_update, project_simplex
+
+__all__ = [
+    "SPARSEMAX",
+    "Learning",
+    "Scores",
+    "Sparsemax",
+    "Task",
+    "best_linear",
+    "contexts",
+    "corridor",
+    "exact_projection",
+    "exact_step",
+    "fitted_direct",
+    "learn",
+    "linear",
+    "neural",
+    "reversal_paths",
+    "sparsemax",
+    "sparsemax_jacobian",
+]
+
+Floats = NDArray[np.float64]
+
+
+# Models of the scores
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A differentiable model of the scores of all states.
+
+    Attributes
+    ----------
+    name : str
+        What it is.
+    apply : callable
+        Maps flat parameters to scores, shape (n_states, n_actions); written with autograd.
+    initial : ndarray
+        Flat initial parameters: every score equals the offset asked for, or nearly.
+    """
+
+    name: str
+    apply: Callable[[Any], Any]
+    initial: Floats
+
+
+def linear(features: Floats, n_actions: int, offset: float = 0.0) -> Scores:
+    """Return scores linear in features, one weight vector an action.
+
+    Parameters
+    ----------
+    features : ndarray, shape (n_states, n_features)
+        What the model sees of the states; a constant feature is put first.
+    n_actions : int
+        Number of scores a state.
+    offset : float
+        The initial weights of the constant feature, so that all scores start there.
+
+    Returns
+    -------
+    Scores
+        The model, with its initial parameters.
+    """
+    inputs = np.column_stack([np.ones(len(features)), features])
+    start = np.zeros((inputs.shape[1], n_actions))
+    start[0] = offset
+    return Scores(
+        "linear",
+        lambda theta: _product(inputs, anp.reshape(theta, (inputs.shape[1], n_actions))),
+        start.ravel(),
+    )
+
+
+def neural(
+    features: Floats, n_actions: int, offset: float = 0.0, hidden: int = 16, seed: int = 0
+) -> Scores:
+    """Return the scores of a network with one hidden layer of tanh units.
+
+    Parameters
+    ----------
+    features : ndarray, shape (n_states, n_features)
+        What the network sees of the states.
+    n_actions : int
+        Number of scores a state.
+    offset : float
+        The initial output biases; the output weights start small, so that all scores are near it.
+    hidden : int
+        Number of hidden units.
+    seed : int
+        Seed of the initial weights.
+
+    Returns
+    -------
+    Scores
+        The model, with its initial parameters.
+    """
+    k = features.shape[1]
+    rng = np.random.default_rng(seed)
+    inner, outer = (k + 1) * hidden, (hidden + 1) * n_actions
+
+    def apply(theta: Any) -> Any:
+        first = anp.reshape(theta[:inner], (k + 1, hidden))
+        second = anp.reshape(theta[inner:], (hidden + 1, n_actions))
+        return _affine(_tanh(_affine(features, first)), second)
+
+    start = np.concatenate([rng.normal(size=inner), 0.01 * rng.normal(size=outer)])
+    start[inner : inner + n_actions] += offset
+    return Scores("neural", apply, start)
+
+
+# Escort may amplify the last bit of a score until two runs have nothing in common. NumPy's tanh and
+# the products of BLAS differ in it from one processor to the next; sums and products one by one
+# do not.
+
+
+def _multiplied(rows: Floats, matrix: Floats) -> Floats:
+    """Multiply two matrices, adding in the order of the rows."""
+    return np.asarray((rows[:, :, np.newaxis] * matrix).sum(axis=1))
+
+
+def _shifted(rows: Floats, weights: Floats) -> Floats:
+    """Multiply rows with all weights but the first ones, which are added to the products."""
+    return np.asarray(_multiplied(rows, weights[1:]) + weights[0])
+
+
+def _to_rows(pulled: Floats, matrix: Floats) -> Floats:
+    """Return what a direction of a product is for its rows."""
+    return np.asarray((pulled[:, np.newaxis, :] * matrix).sum(axis=2))
+
+
+def _to_matrix(pulled: Floats, rows: Floats) -> Floats:
+    """Return what a direction of a product is for its matrix."""
+    return np.asarray((rows[:, :, np.newaxis] * pulled[:, np.newaxis, :]).sum(axis=0))
+
+
+def _to_weights(pulled: Floats, rows: Floats) -> Floats:
+    """Return the same where the first row of the matrix is added to the products."""
+    return np.vstack([pulled.sum(axis=0), _to_matrix(pulled, rows)])
+
+
+def _doubled(x: Floats) -> Floats:
+    """Return tanh x to 1e-14, by twelve times tanh 2y = 2 tanh y / (1 + tanh^2 y)."""
+    y = x / 4096
+    t = y * (1 - y * y / 3)
+    for _ in range(12):
+        t = 2 * t / (1 + t * t)
+    return t
+
+
+# One node each in the graph of autograd, whose work is by the node.
+_tanh: Callable[[Any], Any] = primitive(_doubled)
+_product: Callable[[Any, Any], Any] = primitive(_multiplied)
+_affine: Callable[[Any, Any], Any] = primitive(_shifted)
+defvjp(_tanh, lambda t, _: lambda pulled: pulled * (1 - t * t))
+defvjp(
+    _product,
+    lambda _, rows, matrix: lambda pulled: _to_rows(pulled, matrix),
+    lambda _, rows, matrix: lambda pulled: _to_matrix(pulled, rows),
+)
+defvjp(
+    _affine,
+    lambda _, rows, weights: lambda pulled: _to_rows(pulled, weights[1:]),
+    lambda _, rows, weights: lambda pulled: _to_weights(pulled, rows),
+)
+
+
+# Tasks with a known optimum
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem with features: the process and what the models see of its states.
+
+    Attributes
+    ----------
+    name : str
+        What it is.
+    mdp : FiniteMDP
+        Its optimum is known, and its values are exact at every step.
+    features : ndarray, shape (n_states, n_features)
+        What the model sees; the terminal state is included.
+    """
+
+    name: str
+    mdp: FiniteMDP
+    features: Floats
+
+    def models(self, offset: float = 0.0) -> tuple[Scores, Scores]:
+        """Return a linear and a neural model for this task.
+
+        Parameters
+        ----------
+        offset : float
+            Where all scores start.
+
+        Returns
+        -------
+        linear, neural : Scores
+            The models, with seed 0 for the network.
+        """
+        n = self.mdp.n_actions
+        return linear(self.features, n, offset), neural(self.features, n, offset)
+
+
+def contexts(n_contexts: int = 30, n_actions: int = 3, seed: int = 1) -> Task:
+    """Return a contextual bandit whose best action is linear in two features.
+
+    Rewards are linear in the features, so that a linear policy can be optimal; the optimum is the
+    mean of the largest reward.
+
+    Parameters
+    ----------
+    n_contexts, n_actions : int
+        Their numbers; the rewards point in `n_actions` directions spread evenly.
+    seed : int
+        Seed of the features.
+
+    Returns
+    -------
+    Task
+        The bandit with its features; all contexts are equally likely.
+    """
+    rng = np.random.default_rng(seed)
+    features = rng.uniform(-1, 1, (n_contexts, 2))
+    angles = 2 * np.pi * np.arange(n_actions) / n_actions
+    # The last digits of a cosine and of a product depend on the processor.
+    rewards = np.round(features @ np.stack([np.cos(angles), np.sin(angles)]), 12)
+    transitions = np.zeros((n_contexts + 1, n_actions, n_contexts + 1))
+    transitions[:, :, -1] = 1.0
+    terminal = np.arange(n_contexts + 1) == n_contexts
+    return Task(
+        "contexts",
+        FiniteMDP(
+            transitions,
+            np.vstack([rewards, np.zeros(n_actions)]),
+            np.r_[np.full(n_contexts, 1 / n_contexts), 0.0],
+            0.0,
+            terminal,
+        ),
+        np.vstack([features, np.zeros(2)]),
+    )
+
+
+def corridor(n_states: int = 6) -> Task:
+    """Return the chain of the paper with two features: the position and its square.
+
+    Parameters
+    ----------
+    n_states : int
+        Number of states, the last one terminal.
+
+    Returns
+    -------
+    Task
+        The chain, with discount 0.9 and features of shape (n_states, 2).
+    """
+    position = np.linspace(-1, 1, n_states)
+    return Task("chain", chain(n_states, discount=0.9), np.column_stack([position, position**2]))
+
+
+# Learning
+
+
+@dataclass(frozen=True)
+class Learning:
+    """A run with function approximation.
+
+    Attributes
+    ----------
+    performance : ndarray, shape (T + 1,)
+        Normalised: 0 is the uniform policy, 1 the optimum.
+    crossings : ndarray, shape (T,)
+        How many scores changed sign in each step.
+    """
+
+    performance: Floats
+    crossings: NDArray[np.int_]
+
+    @property
+    def worst_drop(self) -> float:
+        """The largest loss of performance in one step."""
+        return float(np.max(-np.diff(self.performance), initial=0.0))
+
+    def losing(self, least: float = 1e-3) -> NDArray[np.bool_]:
+        """Mark the steps that lose performance.
+
+        Parameters
+        ----------
+        least : float
+            How much of the normalised performance a step must lose at least to be marked.
+
+        Returns
+        -------
+        ndarray of bool, shape (T,)
+            True where the step loses more than `least`.
+        """
+        return np.asarray(-np.diff(self.performance) > least)
+
+
+def learn(
+    update: str | Update,
+    task: Task,
+    scores: Scores,
+    n_steps: int = 300,
+    eta: float = 1.0,
+    reversed_steps: int = 0,
+) -> Learning:
+    """Follow an update through a model of the scores, with exact values at every step.
+
+    Parameters
+    ----------
+    update : str or Update
+        The update.
+    task : Task
+        What is learned.
+    scores : Scores
+        The model.
+    n_steps : int
+        Number of updates.
+    eta : float
+        The rate; every state has weight eta / n_states.
+    reversed_steps : int
+        In so many first updates the update is given -q, the values of the opposite rewards.
+
+    Returns
+    -------
+    Learning
+        The performance along the run, and how many scores cross zero at each step.
+
+    Raises
+    ------
+    ValueError
+        For an update whose parameters are no free scores, as `di`: see `fitted_direct`.
+    """
+    update = as_update(update)
+    if update.parametrization == "direct":
+        raise ValueError(
+            f"update: {update.name!r} needs parameters on the simplex; see fitted_direct."
+        )
+    theta, mdp = scores.initial.copy(), task.mdp
+    weight = eta / mdp.n_states * ~mdp.terminal[:, np.newaxis]
+    performance: list[float] = []
+    crossings: list[int] = []
+    before = None
+    for t in range(n_steps + 1):
+        vjp, f = make_vjp(scores.apply)(theta)
+        if before is not None:
+            crossings.append(int(np.count_nonzero(f * before < 0)))
+        before, now = f, mdp.evaluate(update.policy(f))
+        performance.append(mdp._normalised(now.performance))
+        if t < n_steps:
+            q = -now.q if t < reversed_steps else now.q
+            direction = update.step(f, q, 1.0) - f
+            theta = theta + vjp(weight * direction)
+    return Learning(np.array(performance), np.array(crossings))
+
+
+def fitted_direct(
+    task: Task,
+    n_steps: int = 100,
+    eta: float = 0.5,
+    features: Floats | None = None,
+    reversed_steps: int = 0,
+) -> Learning:
+    r"""Follow `di` by fitting a linear model to :math:`\mathrm{Proj}_\Delta(\pi + \eta q)`.
+
+    The policy is the projection of the scores; the fit is least squares over the states, so that
+    with one-hot features this is the tabular `di`.
+
+    Parameters
+    ----------
+    task : Task
+        What is learned.
+    n_steps : int
+        Number of updates.
+    eta : float
+        The weight of every state.
+    features : ndarray, shape (n_states, n_features), optional
+        What the linear model sees; those of the task if missing.
+    reversed_steps : int
+        In so many first updates the update is given -q.
+
+    Returns
+    -------
+    Learning
+        The performance along the run; crossings are not counted and stand as zeros.
+    """
+    mdp, x = task.mdp, task.features if features is None else features
+    inputs = np.column_stack([np.ones(len(x)), x])
+    scores = np.full((mdp.n_states, mdp.n_actions), 1.0 / mdp.n_actions)
+    performance = []
+    live = ~mdp.terminal
+    for t in range(n_steps + 1):
+        pi = project_simplex(scores)
+        now = mdp.evaluate(pi)
+        performance.append(mdp._normalised(now.performance))
+        if t < n_steps:
+            q = -now.q if t < reversed_steps else now.q
+            target = as_update("di").step(pi, q, eta)
+            scores = inputs @ np.linalg.lstsq(inputs[live], target[live], rcond=None)[0]
+    return Learning(np.array(performance), np.zeros(n_steps, dtype=int))
+
+
+class Sparsemax(Update):
+    """Gradient of the policy that projects its scores on the simplex (Martins and Astudillo)."""
+
+    name = "sparsemax"
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """One step at one state in plain arithmetic."""
+        return _sparsemax_kernel
+
+    def to_policy(self, theta: Floats) -> Floats:
+        """Return the policy of checked parameters."""
+        return project_simplex(theta)
+
+    def to_parameters(self, pi: Floats) -> Floats:
+        """Return parameters of a checked policy."""
+        return pi.copy()
+
+    def advance(
+        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
+    ) -> Floats:
+        """Return the new parameters."""
+        support = project_simplex(theta) > 0.0
+        mean = np.sum(q * support, axis=-1, keepdims=True) / support.sum(axis=-1, keepdims=True)
+        return np.asarray(theta + weight * np.where(support, q - mean, 0.0))
+
+
+def _sparsemax_kernel(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
+    support = [a for a in range(n_actions) if pi[a] > 0]
+    mean = sum(q[a] for a in support) / len(support)
+    for a in support:
+        theta[a] += weight * (q[a] - mean)
+
+
+SPARSEMAX = Sparsemax()
+"""The one instance of `Sparsemax`, which is not registered."""
+
+
+# The best that linear scores can do
+
+
+def best_linear(task: Task, escort: bool = True, restarts: int = 20, seed: int = 0) -> float:
+    """Return the best normalised performance that a search finds among linear policies.
+
+    Parameters
+    ----------
+    task : Task
+        A task of one step, as `contexts`.
+    escort : bool
+        Whether the policies are escort policies with p = 2, or softmax policies.
+    restarts : int
+        Number of random starts of BFGS.
+    seed : int
+        Seed of the starts.
+
+    Returns
+    -------
+    float
+        A lower bound of the best performance: 0 is the uniform policy, 1 the optimum.
+    """
+    from scipy.optimize import minimize  # slow, and few who import this module come here
+
+    model, mdp = linear(task.features, task.mdp.n_actions), task.mdp
+    chances = mdp.initial[:, np.newaxis] * mdp.rewards
+
+    def loss(theta: Any) -> Any:
+        f = model.apply(theta)
+        powers = f**2 if escort else anp.exp(f - anp.max(f, axis=1, keepdims=True))
+        return -anp.sum(chances * powers / anp.sum(powers, axis=1, keepdims=True))
+
+    rng = np.random.default_rng(seed)
+    starts = rng.normal(size=(restarts, model.initial.size))
+    found = [minimize(value_and_grad(loss), start, jac=True).fun for start in starts]
+    uniform = mdp.performance(np.full((mdp.n_states, mdp.n_actions), 1 / mdp.n_actions))
+    optimum = float(mdp.initial @ mdp.optimal().v)
+    return (-float(min(found)) - uniform) / (optimum - uniform)
+
+
+# Sparsemax and the direct parametrization
+
+
+def sparsemax(z: Any) -> Any:
+    """Return the projection of `z` on the simplex, in operations that autograd differentiates.
+
+    Parameters
+    ----------
+    z : array, shape (n_actions,)
+        Scores, traced by autograd or not.
+
+    Returns
+    -------
+    array, shape (n_actions,)
+        The projection, traced by autograd if `z` is.
+    """
+    z = z - anp.max(z)  # which changes nothing, and keeps the digits of large scores
+    descending = anp.sort(z)[::-1]
+    thresholds = (anp.cumsum(descending) - 1.0) / np.arange(1, len(z) + 1)
+    k = sum(1 for x, threshold in zip(descending, thresholds, strict=True) if x > threshold)
+    return anp.maximum(z - thresholds[k - 1], 0.0)
+
+
+def sparsemax_jacobian(z: ArrayLike) -> Floats:
+    r"""Return the closed form :math:`\mathrm{diag}(1_S) - 1_S 1_S^\top / |S|`.
+
+    Parameters
+    ----------
+    z : array_like, shape (n_actions,)
+        Scores.
+
+    Returns
+    -------
+    ndarray, shape (n_actions, n_actions)
+        The Jacobian; S is the support of the projection of `z`.
+    """
+    support = (project_simplex(z) > 0.0).astype(np.float64)
+    return np.asarray(np.diag(support) - np.outer(support, support) / support.sum())
+
+
+Rationals = list[Any]
+"""Fractions; or `fmpq` of python-flint, which are added in C, where there are many."""
+
+
+def exact_projection(z: Rationals) -> Rationals:
+    """Return the projection of rational scores on the simplex: a `di` step of weight zero.
+
+    Parameters
+    ----------
+    z : list of Fraction or of fmpq
+        Scores.
+
+    Returns
+    -------
+    list of Fraction or of fmpq
+        The projection: non-negative, summing to one, exactly.
+    """
+    point = list(z)
+    kernels.di(point, point, [0] * len(z), 0, 0, len(z))
+    return point
+
+
+def exact_step(update: str | Update, z: Rationals, q: Rationals, weight: Any) -> Rationals:
+    """Return the scores after a step from rational scores, by the update's kernel.
+
+    Parameters
+    ----------
+    update : str or Update
+        An update whose policy is the projection of its scores: `di` or sparsemax.
+    z, q : list of Fraction or of fmpq
+        Scores and values.
+    weight : Fraction or fmpq
+        The weight.
+
+    Returns
+    -------
+    list of Fraction or of fmpq
+        The new scores.
+
+    Raises
+    ------
+    ValueError
+        If the update has no kernel.
+    """
+    chosen = as_update(update)
+    if chosen.kernel is None:
+        raise ValueError(f"update: {chosen.name!r} has no kernel to run on fractions.")
+    moved = list(z)
+    chosen.kernel(moved, exact_projection(z), q, q.index(max(q)), weight, len(z))
+    return moved
+
+
+def reversal_paths(n: ArrayLike, eta: float, total: int = 60) -> dict[str, Floats]:
+    """Return the probability of action 1 when the better action changes after n updates.
+
+    Parameters
+    ----------
+    n : array_like of int, shape (...)
+        Updates with q = (1, 0) before q = (0, 1); each has a path of its own.
+    eta : float
+        The weight.
+    total : int
+        Number of updates.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (total + 1, ...)
+        For sparsemax (its scores start at the uniform policy), `di` and `mce`.
+    """
+    ns = np.asarray(n)[..., np.newaxis]
+    q = np.stack([np.where(t < ns, [1.0, 0.0], [0.0, 1.0]) for t in range(total)])
+    paths = {}
+    for update in (SPARSEMAX, as_update("di"), as_update("mce")):
+        start = update.parameters(np.full(q.shape[1:], 0.5))
+        paths[update.name] = update.policy(follow(update, q, eta, total, start))[..., 0]
+    return paths

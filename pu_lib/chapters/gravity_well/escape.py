@@ -1,0 +1,294 @@
+r"""How long a gravity well holds (paper, section 3.3): escape times, and bounds on them.
+
+**How long a well holds.** Let :math:`r = \pi(a_q)/\pi(b)` for the second best action b, and R the
+range of q. Under `pg-sm` :math:`1/r` falls by at most :math:`2wR` a step, so leaving a well with
+:math:`\pi(a_q) = \varepsilon` takes at least of the order
+of :math:`1/\varepsilon` steps. Under `ce` and
+`mce` the odds against :math:`a_q` shrink by :math:`e^{-w/2}` a step while they exceed one:
+:math:`O(\log 1/\varepsilon)`. Under `di` :math:`\pi(a_q)` gains at least half of w times the gap
+:math:`\Delta` of q: a number of steps that does not depend on :math:`\varepsilon`. Under `pg-es`
+with p = 2, parameters of norm one and :math:`wR\le1/2`, no parameter crosses zero; with
+:math:`N=\|\theta\|^2` a step multiplies :math:`|\theta_{a_q}/\theta_b|` by
+:math:`1+\frac{k\,(\mathrm{adv}(a_q)-\mathrm{adv}(b))}{1+k\,\mathrm{adv}(b)}\ge1+w\Delta/N`, and
+:math:`N'=N+4w^2V/N` keeps :math:`N_t^2\le1+\frac94w^2R^2t`: :math:`O(\log^2 1/\varepsilon)`.
+
+**What the power is for.** To first order :math:`\pi(a_q)` grows by its power :math:`2-2/p` times
+its advantage under `pg-es`, and by its square under `pg-sm`: the power :math:`1-1/p` of the
+gradient, squared. While it is small, :math:`\pi(a_q)^{-(1-2/p)}` therefore falls steadily for
+p > 2, and a well holds for about :math:`\varepsilon^{-(1-2/p)}` steps (measured, not proved); as
+:math:`p\to\infty` that is the :math:`1/\varepsilon` of `pg-sm`.
+
+**The condition keeps away from wrong corners.** If :math:`a_q` stays the same and gains most in
+each step, then :math:`\pi_T(b)-\pi_0(b)\le\pi_T(a_q)-\pi_0(a_q)`, so that :math:`\pi_T(b)` never
+exceeds :math:`(1+\pi_0(b)-\pi_0(a_q))/2`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pu_lib.arrays import number, numbers, require_distributions, whole
+from pu_lib.chapters.gravity_well.quantities import parameters
+from pu_lib.trajectories import follow
+from pu_lib.updates import UPDATES, Update, as_update, softmax
+
+__all__ = [
+    "DEPTHS",
+    "corner_bound",
+    "escape_bound",
+    "escape_exponent",
+    "escape_steps",
+    "greedy_path",
+    "lost_steps",
+    "well",
+]
+
+_MOST_STEPS = 10_000_000
+
+Floats = NDArray[np.float64]
+
+
+def well(epsilon: float) -> Floats:
+    r"""Return :math:`(\varepsilon, 1 - 2\varepsilon, \varepsilon)`, a policy in a well.
+
+    Parameters
+    ----------
+    epsilon : float
+        Between 0 and 1/2.
+
+    Returns
+    -------
+    ndarray, shape (3,)
+        The policy.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is outside that range.
+    """
+    epsilon = number("epsilon", epsilon)
+    if not 0.0 < epsilon < 0.5:
+        raise ValueError(f"epsilon: expected a number in (0, 1/2), got {epsilon}.")
+    return np.array([epsilon, 1.0 - 2.0 * epsilon, epsilon])
+
+
+def corner_bound(pi: ArrayLike, q: ArrayLike) -> Floats:
+    r"""Bound what other actions can reach where the condition holds at every step.
+
+    Parameters
+    ----------
+    pi, q : array_like, shape (..., n_actions)
+        The first policies, and values that do not change.
+
+    Returns
+    -------
+    ndarray, shape (..., n_actions)
+        :math:`(1+\pi_0(b)-\pi_0(a_q))/2`; infinite for the greedy action, which has no bound.
+    """
+    policies, values = np.asarray(pi, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    greedy = np.arange(values.shape[-1]) == np.argmax(values, axis=-1)[..., np.newaxis]
+    own = np.sum(np.where(greedy, policies, 0.0), axis=-1, keepdims=True)
+    return np.where(greedy, np.inf, (1.0 + policies - own) / 2.0)
+
+
+def escape_steps(
+    update: str | Update, pi: ArrayLike, q: ArrayLike, weight: float = 1.0, cap: int = 200_000
+) -> Floats:
+    """Return the steps until the greedy action has probability 1/2.
+
+    Parameters
+    ----------
+    update : str or Update
+        The update, or its name.
+    pi, q : array_like, shape (..., n_actions)
+        The first policies and the values; they broadcast.
+    weight : float
+        The weight of each step.
+    cap : int
+        How many steps to make at most, up to ten millions.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        Infinity where it takes more. The steps are made in floats: one that ends at exactly one
+        half may be counted as short of it.
+
+    Raises
+    ------
+    ValueError
+        If the update is unknown, or an argument is no array of numbers or no number of steps.
+    """
+    chosen = as_update(update)
+    values, cap = numbers("q", q, axes=1), whole("cap", cap, low=0, high=_MOST_STEPS)
+    greedy = np.argmax(values, axis=-1)[..., np.newaxis]
+    theta, values = (x.copy() for x in np.broadcast_arrays(parameters(chosen, pi), values))
+    steps, done, chunk = np.full(theta.shape[:-1], np.inf), 0, min(64, cap)
+    while True:
+        path = follow(chosen, values, weight, chunk, theta)
+        own = np.take_along_axis(
+            chosen.policy(path), np.broadcast_to(greedy, path[..., :1].shape), -1
+        )
+        out = own[..., 0] >= 0.5
+        first = done + np.argmax(out, axis=0)
+        steps = np.where(np.isinf(steps) & out.any(axis=0), first, steps)
+        theta, done = path[-1], done + chunk
+        chunk = min(2 * chunk, 4096, cap - done)
+        if chunk == 0 or not np.isinf(steps).any():
+            return np.asarray(steps)
+
+
+def greedy_path(
+    update: str | Update, pi: ArrayLike, q: ArrayLike, weight: float, n_steps: int
+) -> Floats:
+    """Return the probability of the greedy action along an update, until it is 0.99.
+
+    Parameters
+    ----------
+    update : str or Update
+        The update, or its name.
+    pi, q : array_like, shape (n_actions,)
+        The first policy and the values.
+    weight : float
+        The weight of each step.
+    n_steps : int
+        How many steps to make at most.
+
+    Returns
+    -------
+    ndarray, shape (T,)
+        From the start on.
+    """
+    chosen, best = as_update(update), int(np.argmax(q))
+    theta, chunk = parameters(chosen, pi), 64
+    pieces = [chosen.policy(theta)[best : best + 1]]
+    while n_steps > 0 and not (pieces[-1] >= 0.99).any():
+        path = follow(chosen, q, weight, min(chunk, n_steps), theta)[1:]
+        pieces.append(chosen.policy(path)[:, best])
+        theta, n_steps, chunk = path[-1], n_steps - len(path), 2 * chunk
+    own = np.concatenate(pieces)
+    there = np.flatnonzero(own >= 0.99)
+    return np.asarray(own[: there[0] + 1] if len(there) else own)
+
+
+def lost_steps(
+    theta0: ArrayLike, q: ArrayLike, weight: float = 1.0
+) -> dict[str, tuple[float, float]]:
+    """Count, for each update, the steps to probability 1/2 from a well and from the uniform policy.
+
+    Parameters
+    ----------
+    theta0 : array_like
+        Softmax parameters of the start; the other updates start from the same policy.
+    q : array_like
+        Values.
+    weight : float
+        The weight.
+
+    Returns
+    -------
+    dict of str to (float, float)
+        By the update's name: from the well, and from the uniform policy.
+    """
+    pi = softmax(theta0)
+    starts = np.stack([pi, np.full(pi.shape, 1.0 / pi.size)])
+    values = np.broadcast_to(np.asarray(q, dtype=np.float64), starts.shape)
+    counts = {name: escape_steps(name, starts, values, weight) for name in UPDATES}
+    return {name: (float(lost), float(even)) for name, (lost, even) in counts.items()}
+
+
+def escape_bound(
+    update: str | Update, pi: ArrayLike, q: ArrayLike, weight: float
+) -> tuple[float, float]:
+    """Return proved lower and upper bounds on `escape_steps`, as in the module's text.
+
+    Parameters
+    ----------
+    update : str or Update
+        The update, or its name: one of the paper's.
+    pi, q : array_like, shape (n_actions,)
+        The first policy and the values.
+    weight : float
+        The weight of each step.
+
+    Returns
+    -------
+    low, high : float
+        0 and infinity where nothing better is proved.
+
+    Raises
+    ------
+    ValueError
+        If the update is not one of which a bound is proved, no action is alone the best, or an
+        argument is out of range.
+    """
+    chosen = as_update(update)
+    policy = numbers("pi", pi, axes=1)
+    values = numbers("q", q, shape=policy.shape)
+    if policy.ndim != 1 or len(policy) < 2:
+        raise ValueError(f"pi: expected a policy of at least two actions, got {policy.shape}.")
+    require_distributions("pi", policy)
+    if not number("weight", weight) > 0.0:
+        raise ValueError(f"weight: expected a number > 0, got {weight}.")
+    greedy = int(np.argmax(values))
+    second = int(np.argmax(np.where(np.arange(len(values)) == greedy, -np.inf, values)))
+    gap, span = float(values[greedy] - values[second]), float(np.ptp(values))
+    weight = float(weight)
+    if not 0.0 < weight * gap <= weight * span < np.inf:
+        raise ValueError(f"q: expected one best action, by a gap that floats hold, got {values}.")
+    if policy[greedy] == 0.0 and chosen.name != "di":
+        raise ValueError(f"pi: expected a chance for the best action, got {policy}.")
+    if policy[greedy] >= 0.5:
+        return 0.0, 0.0
+    odds = (1.0 - policy[greedy]) / policy[greedy] if policy[greedy] > 0.0 else np.inf
+    if chosen.name == "pg-sm":
+        lead = float(policy[second] / policy[greedy])
+        return max(0.0, (lead - 1.0) / (2.0 * weight * span)), np.inf
+    if chosen.name in ("ce", "mce"):
+        return 0.0, float(np.ceil(2.0 * float(np.log(odds)) / weight))
+    if chosen.name == "di":
+        return 0.0, float(np.ceil(float(1.0 - 2.0 * policy[greedy]) / (weight * gap)))
+    if chosen == UPDATES["pg-es"]:
+        return 0.0, _escort_escape(odds, weight * gap, weight * span)
+    raise ValueError(f"update: no escape bound is proved of {chosen.name!r} with {chosen.options}.")
+
+
+def _escort_escape(odds: float, lead: float, span: float) -> float:
+    """Bound the escape of `pg-es` where no parameter crosses zero: the weight times R <= 1/2.
+
+    The sum of the bound is not followed for more than a million steps.
+    """
+    if span > 0.5:
+        return np.inf
+    steps, needed = 0, 0.5 * np.log(odds)
+    while needed > 0.0:
+        if steps == 1_000_000:
+            return np.inf
+        needed -= np.log1p(lead / np.sqrt(1.0 + 2.25 * span**2 * steps))
+        steps += 1
+    return float(steps)
+
+
+DEPTHS = (0.1, 0.03, 0.01, 0.003, 0.001)
+"""The probabilities of the greedy action in the wells that are measured."""
+
+
+def escape_exponent(steps: ArrayLike, depths: Sequence[float] = DEPTHS) -> float:
+    r"""Fit steps :math:`\propto \varepsilon^{-\text{exponent}}` to the three deepest wells.
+
+    Parameters
+    ----------
+    steps : array_like, shape (n,)
+        The steps from each well.
+    depths : sequence of float
+        The wells, n of them, the deepest last.
+
+    Returns
+    -------
+    float
+        The exponent, by least squares in the logarithms.
+    """
+    counted = np.asarray(steps, dtype=np.float64)
+    return float(np.polyfit(-np.log(depths[-3:]), np.log(counted[-3:]), 1)[0])

@@ -1,0 +1,305 @@
+"""The guide: a recommendation for each situation, with its number, as a table and as a chooser.
+
+The numbers are those that `pu_lib.chapters.guide.quantities` keeps. Nothing is recommended without one.
+"""
+
+from __future__ import annotations
+
+import html
+import pathlib
+from dataclasses import dataclass
+
+import anywidget
+import traitlets
+
+from pu_lib.chapters.guide.quantities import Numbers, kept
+from pu_lib.claims.tables import Html
+from pu_lib.show import live
+from pu_lib.show.live import module
+from pu_lib.updates import label_of
+from pu_lib.wording import percent
+
+__all__ = ["ADVICE", "RULES", "Advice", "Chooser", "choose", "recommendations"]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What is recommended in a situation, and why.
+
+    Attributes
+    ----------
+    update : str
+        The name of the update.
+    title : str
+        The situation, for the table.
+    more : bool
+        Whether large numbers are good.
+    why : str
+        The sentence, with ``{own}``, ``{other}`` and ``{rival}`` for the number of the update, that
+        of the best of the others and the label of that one; ``{pg}`` is the number of PG-SM,
+        ``{ce}`` and ``{mce}`` are those of CE and MCE.
+    scope : str
+        Where it was measured.
+    link, page : str
+        The page that has the argument, and its title.
+    instead : str
+        What is recommended, in words, where it is not this update alone.
+    """
+
+    update: str
+    title: str
+    more: bool
+    why: str
+    scope: str
+    link: str
+    page: str
+    instead: str = ""
+
+    @property
+    def use(self) -> str:
+        """What is recommended, in words."""
+        return self.instead or label_of(self.update)
+
+    def sentence(self, numbers: Numbers) -> str:
+        """Return the sentence with its numbers.
+
+        Parameters
+        ----------
+        numbers : dict of str to float
+            What was measured, by the name of the update.
+
+        Returns
+        -------
+        str
+            Plain words.
+        """
+        others = {name: value for name, value in numbers.items() if name != self.update}
+        rival = (max if self.more else min)(others, key=others.__getitem__)
+        return self.why.format(
+            own=self._plain(numbers[self.update]),
+            other=self._plain(others[rival]),
+            rival=label_of(rival),
+            pg=self._plain(numbers["pg-sm"]),
+            **{name: self._plain(numbers[name]) for name in ("ce", "mce") if name in numbers},
+        )
+
+    def _plain(self, value: float) -> str:
+        """Return a number as one says it: shares in percent, counts whole, small ones in words."""
+        if self.more:
+            return percent(value, 1).replace("-", "\N{MINUS SIGN}")
+        if value and abs(value) < 1e-3:
+            return f"{value * 1e6:.2g} millionths"
+        return f"{value:.2g}" if abs(value) < 10 and value != int(value) else f"{value:.0f}"
+
+
+ADVICE = {
+    "exact": Advice(
+        "di",
+        "a table, exact values",
+        False,
+        "On a ladder of states that change their mind in turn it takes {own} updates, {rival} "
+        "{other} and PG-SM {pg}.",
+        "With exact values, in a table, at the weight 40 for all, not each at its best. "
+        "At a hundred times that CE takes as few.",
+        "literature.html",
+        "The literature around the paper, checked",
+    ),
+    "sampled": Advice(
+        "pg-sm",
+        "samples of the action taken",
+        True,
+        "At the weight 1 it finds the best of four arms in {own} of its runs; the next best, "
+        "{rival}, in {other}.",
+        "On a bandit without baseline; not measured with a model. At a hundredth of this weight "
+        "PG-ES and DI find it in every run, as PG-SM does.",
+        "stochastic-updates.html",
+        "Stochastic or expected updates",
+    ),
+    "off-policy": Advice(
+        "di",
+        "data of another policy",
+        False,
+        "On Random MDPs its median run takes {own} steps at its best rate, {rival} {other}, "
+        "PG-SM {pg}.",
+        "In our runs of the paper's experiments, without the factor of PG-ES; on the chain and the "
+        "cliff CE and MCE are as fast.",
+        "empirical.html",
+        "The experiments",
+    ),
+    "changing": Advice(
+        "di",
+        "values that change",
+        False,
+        "It undoes a hundred updates in {own}, {rival} in {other}, PG-SM in {pg}.",
+        "With two actions and exact values, at the weight 1 for all, not each at its best. "
+        "At the weight 10 CE and MCE need one, too.",
+        "unlearning.html",
+        "Unlearning",
+    ),
+    "linear": Advice(
+        "di",
+        "linear scores",
+        True,
+        "Fitted before the projection, with growing weights, it closes {own} of the gap to the "
+        "optimum after a reversal of the values; {rival} closes {other}.",
+        "On the contexts, whose values the model can represent. DI has a protocol of its own, the "
+        "others are at the best of the weights 0.3, 1 and 3: the row compares protocols, too.",
+        "function-approximation.html",
+        "Function approximation",
+    ),
+    "network": Advice(
+        "ce",
+        "a network",
+        True,
+        "After a reversal of the values it closes {own} of the gap to the optimum; {rival} closes "
+        "{other} and PG-SM {pg}.",
+        "On the contexts, with one network of 16 hidden units and exact values, each at the best "
+        "of the weights 0.3, 1 and 3. One network is too little to rank CE and MCE, but CE "
+        "follows the gradient of a loss; DI was not tried.",
+        "function-approximation.html",
+        "Function approximation",
+    ),
+    "many": Advice(
+        "di",
+        "many actions",
+        False,
+        "With a hundred actions it takes {own} updates, {rival} {other} and PG-SM {pg}.",
+        "In a table, with a gap of 0.1, at the weight 1 for all, not each at its best. "
+        "At the weight 10 DI, CE and MCE take one. Each step of DI projects on the simplex, "
+        "here by sorting the actions.",
+        "gravity-well.html",
+        "Gravity well",
+    ),
+    "ties": Advice(
+        "npg",
+        "near ties",
+        False,
+        "Where two actions are best in turn, by a millionth, the policy of CE moves by {ce} and "
+        "that of MCE by {mce}; with the other updates it moves by {own} to {pg}.",
+        "In a table with exact values and weight 1. The order among those others says nothing.",
+        "updates.html",
+        "Families of policy updates",
+        instead="any but CE and MCE",
+    ),
+}
+"""The recommendations, by situation of `pu_lib.chapters.guide.quantities.MEASURES`."""
+
+QUESTIONS = (
+    (
+        "values",
+        "What is known of the values?",
+        (("all", "the values of all actions"), ("taken", "a sample of the action taken")),
+    ),
+    (
+        "policy",
+        "What is the policy?",
+        (("table", "a table"), ("linear", "a linear model"), ("network", "a network")),
+    ),
+    (
+        "need",
+        "What is hard about it?",
+        (
+            ("exact", "nothing in particular"),
+            ("off-policy", "the data come from another policy"),
+            ("changing", "the values change"),
+            ("many", "there are many actions"),
+            ("ties", "there are ties, or nearly"),
+        ),
+    ),
+)
+
+RULES: tuple[tuple[tuple[str | None, ...], str], ...] = (
+    (("taken", None, None), "sampled"),
+    ((None, "linear", None), "linear"),
+    ((None, "network", None), "network"),
+    *(((None, None, key), key) for key, _ in QUESTIONS[2][2]),
+)
+"""What the answers lead to: the first rule that they meet, with None for any answer."""
+
+
+def choose(values: str, policy: str, need: str) -> str:
+    """Return the situation that three answers describe.
+
+    Parameters
+    ----------
+    values : {"all", "taken"}
+        What is known of the values.
+    policy : {"table", "linear", "network"}
+        What the policy is.
+    need : {"exact", "off-policy", "changing", "many", "ties"}
+        What is hard about it.
+
+    Returns
+    -------
+    str
+        A key of `ADVICE`.
+    """
+    given = (values, policy, need)
+    return next(
+        situation
+        for asked, situation in RULES
+        if all(want in (None, answer) for want, answer in zip(asked, given, strict=True))
+    )
+
+
+def _told() -> dict[str, dict[str, str]]:
+    numbers = kept()
+    return {
+        situation: {
+            "update": f"{advice.use[0].upper()}{advice.use[1:]}.",
+            "why": advice.sentence(numbers[situation]),
+            "scope": advice.scope,
+            "link": advice.link,
+            "page": advice.page,
+        }
+        for situation, advice in ADVICE.items()
+    }
+
+
+class Chooser(anywidget.AnyWidget):
+    """Three questions, and the recommendation that they lead to.
+
+    Attributes
+    ----------
+    values, policy, need : str
+        The answers; see `choose`.
+    """
+
+    _esm = module("chooser")
+    _css = pathlib.Path(live.__file__).parent / "live.css"
+
+    values = traitlets.Enum([key for key, _ in QUESTIONS[0][2]], "all").tag(sync=True)
+    policy = traitlets.Enum([key for key, _ in QUESTIONS[1][2]], "table").tag(sync=True)
+    need = traitlets.Enum([key for key, _ in QUESTIONS[2][2]], "exact").tag(sync=True)
+    questions = traitlets.List(
+        [[key, label, [list(option) for option in options]] for key, label, options in QUESTIONS],
+        read_only=True,
+    ).tag(sync=True)
+    rules = traitlets.List(
+        [[list(asked), situation] for asked, situation in RULES], read_only=True
+    ).tag(sync=True)
+    advice = traitlets.Dict(read_only=True).tag(sync=True)
+
+    @traitlets.default("advice")
+    def _kept_advice(self) -> dict[str, dict[str, str]]:
+        """Return the recommendations in words."""
+        return _told()
+
+
+def recommendations() -> Html:
+    """Return the table of all recommendations, each with its number and a link.
+
+    Returns
+    -------
+    Html
+        The table, as a notebook shows it.
+    """
+    rows = "".join(
+        f"<tr><th scope='row'>{html.escape(ADVICE[key].title)}</th>"
+        f"<td><strong>{html.escape(told['update'].rstrip('.'))}</strong></td>"
+        f"<td>{html.escape(told['why'])} {html.escape(told['scope'])} "
+        f"<a href='{told['link']}'>{html.escape(told['page'])}</a></td></tr>"
+        for key, told in _told().items()
+    )
+    head = "<tr><th scope='col'>situation</th><th scope='col'>use</th><th scope='col'>why</th></tr>"
+    return Html(f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>")

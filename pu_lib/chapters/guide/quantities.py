@@ -1,0 +1,246 @@
+r"""Which update to use: what the recommendations of the guide rest on, measured.
+
+One function a situation, each returns a number for every update; `measure` runs them all, and
+``empirical/data/guide.json`` keeps what it found. The page shows the kept numbers. A test measures
+them again and holds every recommendation against them.
+
+With exact values in a table DI, CE and MCE are the faster the larger the weight, and have no best
+one: `exact`, `changing`, `many` and `ties` compare at one weight for all. So does `sampled`, where
+smaller weights are safer. `off_policy`, `linear` and `network` compare each update at its own best
+of those tried.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from pu_lib.chapters.function_approximation.fitted_direct import fitted_run, ladder
+from pu_lib.chapters.function_approximation.quantities import contexts, learn
+from pu_lib.chapters.literature.quantities import ladder_times
+from pu_lib.chapters.unlearning.quantities import counts
+from pu_lib.updates import UPDATES
+
+__all__ = ["MEASURES", "RATES", "changing", "exact", "kept", "linear", "many", "measure", "network"]
+__all__ += ["off_policy", "sampled", "ties"]
+
+Numbers = dict[str, float]
+
+RATES = (0.3, 1.0, 3.0)
+"""The weights of which models take the best; at 10 networks learn what the last bits decide."""
+
+
+def exact() -> Numbers:
+    """Return the updates until the top of the hard ladder has learnt, 50 copies of its bottom.
+
+    The weight is 40 times the visits for all.
+
+    Returns
+    -------
+    dict of str to float
+        By the name of the update; few are good.
+    """
+    return {name: float(ladder_times(name, 50.0)[-1]) for name in UPDATES}
+
+
+def sampled(n_steps: int = 3000, n_runs: int = 200, weight: float = 1.0) -> Numbers:
+    r"""Return the share of runs that find the best of four arms from the actions they take.
+
+    The sampled values are :math:`\hat q=e_A\,r/\pi(A)`.
+
+    Parameters
+    ----------
+    n_steps, n_runs : int
+        Samples of each run, and runs.
+    weight : float
+        The constant weight, positive, of all updates.
+
+    Returns
+    -------
+    dict of str to float
+        By the name of the update: how many runs give the best arm more than 0.9; many are good.
+    """
+    rewards, found = np.array([0.1, 0.3, 0.5, 0.9]), {}
+    for name, update in UPDATES.items():
+        rng, theta = np.random.default_rng(11), update.initial(n_runs, 4)
+        for _ in range(n_steps):
+            pi = update.policy(theta)
+            drawn = (pi.cumsum(axis=1) > rng.random((n_runs, 1))).argmax(axis=1)
+            taken = np.eye(4)[drawn]
+            values = taken * rewards / np.maximum(pi, 1e-12)
+            theta = update.step(theta, values, np.full(n_runs, weight))
+        found[name] = float(np.mean(update.policy(theta)[:, 3] > 0.9))
+    return found
+
+
+def off_policy() -> Numbers:
+    r"""Return the median steps of the committed runs on Random MDPs, mostly off the policy.
+
+    As in the experiments, PG-ES is without its factor :math:`p/\lVert\theta\rVert_p` here.
+
+    Returns
+    -------
+    dict of str to float
+        By the name of the update, at the rate with the smallest median; few are good.
+    """
+    import pandas as pd
+
+    with resources.as_file(resources.files("pu_lib.empirical") / "data" / "runs.parquet") as path:
+        wanted = [
+            ("experiment", "in", ["random-mdp", "random-mdp more"]),
+            ("scheme", "==", "HiOffPol"),
+        ]
+        table = pd.read_parquet(path, columns=["update", "eta", "steps"], filters=wanted)
+    # as in the experiments, a median is a time that was recorded
+    middle = table.groupby(["update", "eta"]).steps.quantile(0.5, interpolation="lower")
+    medians = middle.groupby("update").min()
+    return {name: float(medians[name]) for name in UPDATES if name in medians.index}
+
+
+def changing() -> Numbers:
+    """Return how many updates undo a hundred, when the better of two actions changes.
+
+    Returns
+    -------
+    dict of str to float
+        By the name of the update, with weight 1; few are good.
+    """
+    return {name: float(counts([100], name)[0]) for name in UPDATES}
+
+
+def linear() -> Numbers:
+    """Return what linear policies reach on the contexts after fifty updates the wrong way.
+
+    Returns
+    -------
+    dict of str to float
+        By the name of the update, normalised, 1 is the optimum, after 200 updates at the best of
+        `RATES`; `di` is fitted before the projection, with growing weights. Much is good.
+    """
+    return _learnt(0) | {
+        "di": float(
+            fitted_run(
+                contexts(), np.r_[np.full(50, 0.5), ladder(0.5, 1.2, 150)], reversed_steps=50
+            ).performance[-1]
+        )
+    }
+
+
+def network() -> Numbers:
+    """Return what networks reach on the contexts after fifty updates the wrong way.
+
+    Returns
+    -------
+    dict of str to float
+        As for `linear`, without `di`, which was not tried with a network.
+    """
+    return _learnt(1)
+
+
+def _learnt(model: int) -> Numbers:
+    """Return what the updates of free scores reach with the linear or the neural model."""
+    found = {}
+    for name, update in UPDATES.items():
+        if update.parametrization == "direct":
+            continue
+        scores = contexts().models(float(update.parametrization == "escort"))[model]
+        paths = (learn(update, contexts(), scores, 200, rate, 50) for rate in RATES)
+        found[name] = max(float(path.performance[-1]) for path in paths)
+    return found
+
+
+def many(n_actions: int = 100, most: int = 3000, weight: float = 1.0) -> Numbers:
+    """Return the updates until the best of many actions has the probability 0.9.
+
+    Parameters
+    ----------
+    n_actions : int
+        The best is worth 1, every other action 0.9.
+    most : int
+        When to give up.
+    weight : float
+        The constant weight, positive, of all updates.
+
+    Returns
+    -------
+    dict of str to float
+        By the name of the update; few are good.
+    """
+    q, found = np.full(n_actions, 0.9), {}
+    q[0] = 1.0
+    for name, update in UPDATES.items():
+        theta, steps = update.initial(1, n_actions)[0], 0
+        while update.policy(theta)[0] < 0.9 and steps < most:
+            theta, steps = update.step(theta, q, weight), steps + 1
+        found[name] = float(steps)
+    return found
+
+
+def ties(n_steps: int = 400, noise: float = 1e-6) -> Numbers:
+    """Return how far the policy still jumps where two actions are best in turn, by next to nothing.
+
+    Parameters
+    ----------
+    n_steps : int
+        Updates of weight 1.
+    noise : float
+        By how much the values of the two differ, in one direction and then in the other.
+
+    Returns
+    -------
+    dict of str to float
+        By the name of the update, the largest change of a probability in one of the last fifty
+        updates; little is good.
+    """
+    found = {}
+    for name, update in UPDATES.items():
+        theta, policies = update.initial(1, 3)[0], []
+        for t in range(n_steps):
+            sign = noise if t % 2 else -noise
+            theta = update.step(theta, [1.0 + sign, 1.0 - sign, 0.0], 1.0)
+            policies.append(update.policy(theta))
+        found[name] = float(np.abs(np.diff(policies[-50:], axis=0)).max())
+    return found
+
+
+MEASURES = {
+    "exact": exact,
+    "sampled": sampled,
+    "off-policy": off_policy,
+    "changing": changing,
+    "linear": linear,
+    "network": network,
+    "many": many,
+    "ties": ties,
+}
+"""The situations of the guide, with what measures the updates in each."""
+
+
+def measure() -> dict[str, Numbers]:
+    """Return what all functions of `MEASURES` find, rounded to six digits.
+
+    Returns
+    -------
+    dict of str to dict
+        By situation and update.
+    """
+    return {
+        situation: {name: float(f"{value:.6g}") for name, value in found().items()}
+        for situation, found in MEASURES.items()
+    }
+
+
+def kept() -> dict[str, Numbers]:
+    """Return the committed numbers.
+
+    Returns
+    -------
+    dict of str to dict
+        By situation and update.
+    """
+    path = resources.files("pu_lib.empirical") / "data" / "guide.json"
+    numbers: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return numbers

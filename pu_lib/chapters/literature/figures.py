@@ -1,0 +1,29 @@
+"""The figure of the chapter on the literature: the ladder."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pu_lib.chapters.literature.quantities import ladder_times
+from pu_lib.show.style import BookFigure, figure, line, styled
+from pu_lib.updates import UPDATES
+
+__all__ = ["draw_ladder"]
+
+
+@styled
+def draw_ladder(copies: float = 200.0) -> BookFigure:
+    """Draw when each rung of the ladder has learnt, for all updates.
+
+    Parameters
+    ----------
+    copies : float
+        For how many states each of the two lowest rungs stands.
+    """
+    fig, ax = figure(height=3.6)
+    rungs = np.arange(1, 9)
+    for name in UPDATES:
+        ax.plot(rungs, ladder_times(name, copies), **line(name))
+    ax.set(yscale="log", xlabel="rung of the ladder", ylabel="updates until it has learnt")
+    ax.legend(ncols=3)
+    return fig

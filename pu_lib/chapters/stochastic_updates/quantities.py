@@ -1,0 +1,557 @@
+r"""Stochastic or expected updates: what sampled values do to the five updates (paper, section 3.5).
+
+One state, true values :math:`q`, and instead of them independent samples :math:`\hat q_t` with mean
+:math:`q`, drawn from a *law* with finitely many outcomes, so that every expectation below is a
+finite sum. The *bias* of an update is :math:`E[U(\theta, \hat q)] - U(\theta, q)`. Let :math:`m(a)
+= P(a_{\hat q} = a)`, the law of the sampled greedy action. Robbins-Monro weights are :math:`w_t >
+0` with :math:`\sum w_t = \infty`, :math:`\sum w_t^2 < \infty`.
+
+**Policy gradients** are linear in q: no bias, whatever the law. With two actions and a constant
+weight, sampled values even suffice to converge. Let :math:`\xi = \hat q(2) - \hat q(1)`, bounded,
+of mean :math:`\Delta > 0`.
+
+- `pg-sm`, any weight: :math:`\delta = \theta_2 - \theta_1` moves by :math:`2 w g(\delta) \xi`, with
+  :math:`g = \pi(1)\pi(2)`. For small :math:`\lambda > 0` the variable
+  :math:`M = e^{-\lambda\delta}` has :math:`E[M_{t+1}] \le M_t (1 - c\,w g(\delta_t))`, so it
+  converges; its limit is zero, because a positive limit would keep g away from zero. Hence
+  :math:`\pi_t(2) \to 1` almost surely.
+- `pg-es`, p = 2, up to a threshold: with :math:`k = 2w/\|\theta\|^2` the ratio
+  :math:`M = |\theta_1/\theta_2|` is multiplied by
+  :math:`|1 - k\pi(2)\xi| / |1 + k\pi(1)\xi|`, whose mean logarithm is largest at the wrong vertex,
+  there :math:`-E\log(1+k\xi)`. Where that is negative for the first k, a power of M is a
+  supermartingale and :math:`\pi_t(2) \to 1` almost surely (`escort_threshold`).
+
+**Cross-entropy updates** are biased: :math:`E[\hat a]` has coordinates m, so the mean step of `ce`
+is :math:`w(m - \pi)` and that of `mce` is :math:`w\frac{|A| g_a - \sum_b g_b}{|A|-1}` with
+:math:`g_a = m(a)(1-\pi(a))`. Under Robbins-Monro weights
+
+- `ce` converges almost surely to :math:`\pi = m`, which minimises :math:`\sum_a (\pi(a) - m(a))^2`;
+- `mce` converges almost surely to the policy :math:`\mu` that minimises
+  :math:`\sum_a m(a) (1-\pi(a))^2` on the simplex: :math:`\mu(a) = \max(0, 1 - c/m(a))`.
+
+Proof of both. Let :math:`\pi^\star` be the limit named and :math:`L(\theta) = \log\sum_a
+e^{\theta_a} - \sum_a \pi^\star(a)\theta_a`, which is :math:`KL(\pi^\star \| \pi)` plus a constant,
+smooth and convex, with gradient :math:`\pi - \pi^\star`. The mean step F has :math:`\langle\nabla
+L, F\rangle = -\|\pi - m\|^2` under `ce` and :math:`\le -\frac{|A|}{|A|-1}\sum_a
+m(a)(\pi(a)-\mu(a))^2` under `mce` (first-order optimality of :math:`\mu`). Steps are bounded, so
+:math:`E[L_{t+1}] \le L_t - w_t D_t + C w_t^2`: by Robbins and Siegmund :math:`L_t` converges and
+:math:`\sum w_t D_t < \infty`, hence :math:`D_t \to 0` along a subsequence, there :math:`L_t` tends
+to its minimum, and so does the whole sequence.
+
+**Direct parametrization** has no bias unless a sampled step reaches the boundary. Under
+Robbins-Monro weights it converges almost surely to an optimal policy: the projection contracts, so
+:math:`E\|\pi_{t+1} - \pi^\star\|^2 \le \|\pi_t - \pi^\star\|^2 - 2 w_t (v^\star - v_t) + w_t^2
+E\|\hat q\|^2`. This needs a sample of *every* action with bounded variance. If only the action
+taken is sampled, with :math:`\hat q = \mathbb 1_{a = A}\, r/\pi(A)`, an action of probability zero
+is never tried again, and `di` stays at a wrong vertex with positive probability.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+from scipy.special import ndtri
+
+from pu_lib.chapters.gravity_well.quantities import parameters
+from pu_lib.exact import Number, exact
+from pu_lib.trajectories import follow
+from pu_lib.updates import Update
+
+__all__ = [
+    "GAMBLE",
+    "THREE",
+    "Law",
+    "Runs",
+    "bias",
+    "ce_limit",
+    "drift",
+    "drift_zero",
+    "escort_growth",
+    "escort_threshold",
+    "gamble",
+    "mce_limit",
+    "mean_step",
+    "measured_bias",
+    "power_schedule",
+    "sample_runs",
+    "stuck_probability",
+    "taken_law",
+]
+
+Floats = NDArray[np.float64]
+Schedule = Callable[[int], float]
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law of sampled values with finitely many outcomes.
+
+    Attributes
+    ----------
+    outcomes : ndarray, shape (n_outcomes, n_actions)
+        The possible values of all actions.
+    probabilities : ndarray, shape (n_outcomes,)
+        Non-negative, summing to one.
+    """
+
+    outcomes: Floats
+    probabilities: Floats
+
+    def __post_init__(self) -> None:
+        if self.outcomes.ndim != 2 or self.probabilities.shape != self.outcomes.shape[:1]:
+            raise ValueError(
+                "outcomes and probabilities: expected shapes (n, n_actions) and (n,), got "
+                f"{self.outcomes.shape} and {self.probabilities.shape}."
+            )
+        total = float(self.probabilities.sum())
+        if np.any(self.probabilities < 0) or not abs(total - 1) <= 1e-12:
+            raise ValueError(f"probabilities: expected a law, got {self.probabilities.tolist()}.")
+
+    @classmethod
+    def of(cls, *rows: tuple[float, Sequence[float]]) -> Law:
+        """Return the law given as pairs (probability, values)."""
+        return cls(np.array([row[1] for row in rows], float), np.array([row[0] for row in rows]))
+
+    @property
+    def mean(self) -> Floats:
+        """The true values q."""
+        return np.asarray(self.probabilities @ self.outcomes)
+
+    @property
+    def greedy(self) -> Floats:
+        r"""The law m of the sampled greedy action (the first of tied ones)."""
+        best = np.argmax(self.outcomes, axis=1)
+        return np.asarray(
+            np.bincount(best, self.probabilities, minlength=self.outcomes.shape[1]), np.float64
+        )
+
+    def sample(self, rng: np.random.Generator, n: int) -> Floats:
+        """Draw values of all actions.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            What they are drawn from.
+        n : int
+            How many times, independently.
+
+        Returns
+        -------
+        ndarray, shape (n, n_actions)
+            One outcome a row.
+        """
+        return np.asarray(self.outcomes[self.indices(rng, n)])
+
+    def indices(self, rng: np.random.Generator, n: int) -> NDArray[np.intp]:
+        """Draw indices of outcomes.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            What they are drawn from.
+        n : int
+            How many, independently.
+
+        Returns
+        -------
+        ndarray of int, shape (n,)
+            The indices, from 0.
+        """
+        cumulated = np.cumsum(self.probabilities)
+        return np.minimum(np.searchsorted(cumulated, rng.random(n), "right"), len(cumulated) - 1)
+
+
+GAMBLE = Law.of((0.75, (1.0, 0.0)), (0.25, (1.0, 5.0)))
+"""A sure 1 against 5 with probability 1/4: the second action is better (5/4) and looks worse."""
+
+THREE = Law.of((0.5, (1.0, 0.0, 0.0)), (0.3, (0.0, 2.0, 0.0)), (0.2, (0.0, 0.0, 4.0)))
+"""Three actions with means 0.5, 0.6, 0.8; the better an action, the less often it looks best."""
+
+
+def gamble(noise: float) -> Law:
+    """Return a sure 1 against 5/4 plus a noise of mean zero: 15 z/4 with chance 1/4, or -5 z/4."""
+    return Law.of((0.75, (1.0, 1.25 * (1 - noise))), (0.25, (1.0, 1.25 * (1 + 3 * noise))))
+
+
+def taken_law(pi: ArrayLike, rewards: ArrayLike) -> Law:
+    r"""Return the law of :math:`\mathbb 1_{a=A}\,r(A)/\pi(A)`, only the action taken being sampled.
+
+    Its mean is r for every policy with positive entries; with positive rewards the sampled greedy
+    action is the action taken, so that the mean step of `ce` is zero whatever the rewards are.
+
+    Parameters
+    ----------
+    pi : array_like, shape (n_actions,)
+        The policy that takes the action A, with positive entries.
+    rewards : array_like, shape (n_actions,)
+        The reward r(a) of each action.
+
+    Returns
+    -------
+    Law
+        One outcome an action.
+
+    Raises
+    ------
+    ValueError
+        If an action has probability zero.
+    """
+    policy = np.asarray(pi, dtype=np.float64)
+    if np.any(policy <= 0):
+        raise ValueError(f"pi: an action of probability zero is never sampled, got {policy}.")
+    return Law(np.diag(np.asarray(rewards, dtype=np.float64) / policy), policy)
+
+
+# Bias
+
+
+def bias(update: Update, theta: ArrayLike, law: Law, weight: float) -> Floats:
+    r"""Return :math:`E[U(\theta, \hat q)] - U(\theta, q)`, the expectation summed exactly.
+
+    Parameters
+    ----------
+    update : Update
+        The update.
+    theta : array_like, shape (n_actions,)
+        Its parameters.
+    law : Law
+        The law of the sampled values.
+    weight : float
+        The weight of the step.
+
+    Returns
+    -------
+    ndarray, shape (n_actions,)
+        The bias of each parameter.
+    """
+    steps = update.step(np.asarray(theta, float)[np.newaxis], law.outcomes, weight)
+    return np.asarray(law.probabilities @ steps - update.step(theta, law.mean, weight))
+
+
+def mean_step(update: Update, pi: ArrayLike, law: Law, weight: float = 1.0) -> Floats:
+    """Return the expected step of the parameters from the interior policy `pi`, summed exactly.
+
+    Parameters
+    ----------
+    update : Update
+        The update.
+    pi : array_like, shape (n_actions,)
+        The policy, with positive entries.
+    law : Law
+        The law of the sampled values.
+    weight : float
+        The weight of the step.
+
+    Returns
+    -------
+    ndarray, shape (n_actions,)
+        The mean change of each parameter.
+    """
+    theta = parameters(update, pi)
+    steps = update.step(theta[np.newaxis], law.outcomes, weight)
+    return np.asarray(law.probabilities @ steps - theta)
+
+
+def measured_bias(
+    update: Update,
+    theta: ArrayLike,
+    law: Law,
+    weight: float,
+    n_samples: int,
+    rng: np.random.Generator,
+    level: float = 0.999,
+) -> tuple[Floats, Floats]:
+    """Return the bias seen in samples and the half-width of its confidence interval.
+
+    Parameters
+    ----------
+    update, theta, law, weight
+        As for `bias`.
+    n_samples : int
+        Sampled updates from the same parameters.
+    rng : numpy.random.Generator
+        The source of the samples.
+    level : float
+        Confidence, one interval a coordinate, by the central limit theorem.
+
+    Returns
+    -------
+    bias, half_width : ndarray, shape (n_actions,)
+        The mean over the samples minus the step with true values, and its uncertainty.
+    """
+    outcomes = update.step(np.asarray(theta, float)[np.newaxis], law.outcomes, weight)
+    steps = outcomes[law.indices(rng, n_samples)]
+    half = ndtri(0.5 + level / 2) * steps.std(axis=0, ddof=1) / np.sqrt(n_samples)
+    return steps.mean(axis=0) - update.step(theta, law.mean, weight), np.asarray(half)
+
+
+# Limits
+
+
+def ce_limit(m: ArrayLike) -> Floats:
+    """Return the almost sure limit of `ce` under Robbins-Monro weights: the law m itself."""
+    return np.array(m, dtype=np.float64)
+
+
+def mce_limit(m: ArrayLike) -> Floats:
+    r"""Return the almost sure limit of `mce`: :math:`\mu(a) = \max(0, 1 - c/m(a))`, summing to one.
+
+    With the entries of m sorted in decreasing order, :math:`c = (k-1)/\sum_{j\le k} 1/m_j` for the
+    largest k such that :math:`m_k > c`.
+    """
+    law = np.asarray(m, dtype=np.float64)
+    descending = -np.sort(-law)
+    descending = descending[descending > 0]
+    levels = np.arange(len(descending)) / np.cumsum(1.0 / descending)
+    c = levels[np.count_nonzero(descending > levels) - 1]
+    safe = np.where(law > 0, law, 1.0)
+    limit = np.where(law > c, 1.0 - c / safe, 0.0)
+    return np.asarray(limit / limit.sum())
+
+
+def power_schedule(scale: float = 1.0, power: float = 0.6) -> Schedule:
+    """Return the weights scale * (t + 1)^-power; Robbins-Monro for a power in (1/2, 1].
+
+    Parameters
+    ----------
+    scale : float
+        The first weight, positive.
+    power : float
+        The power by which weights decay, at least 0.
+
+    Returns
+    -------
+    callable
+        Takes the number t of updates made and returns the next weight.
+    """
+    return lambda t: scale * (t + 1.0) ** -power
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Policies of independent runs at some times.
+
+    Attributes
+    ----------
+    times : ndarray of int, shape (n_times,)
+        Numbers of updates made.
+    policies : ndarray, shape (n_times, n_runs, n_actions)
+        The policy of each run at each time.
+    """
+
+    times: NDArray[np.int_]
+    policies: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """The mean policy at each time, shape (n_times, n_actions)."""
+        return np.asarray(self.policies.mean(axis=1))
+
+    def interval(self, level: float = 0.999) -> Floats:
+        """Return the half-width of the confidence interval of `mean`."""
+        spread = self.policies.std(axis=1, ddof=1) / np.sqrt(self.policies.shape[1])
+        return np.asarray(ndtri(0.5 + level / 2) * spread)
+
+
+def sample_runs(
+    update: Update,
+    law: Law,
+    schedule: Schedule,
+    n_steps: int = 4000,
+    n_runs: int = 100,
+    seed: int = 0,
+    averaged: bool = False,
+    n_times: int = 40,
+) -> Runs:
+    """Run an update on sampled values from the uniform policy, many runs at once.
+
+    Parameters
+    ----------
+    update : Update
+        The update.
+    law : Law
+        The law of the samples.
+    schedule : callable
+        The weight of step t = 0, 1, ...
+    n_steps, n_runs : int
+        Length and number of runs.
+    seed : int
+        Of the random stream.
+    averaged : bool
+        Feed the update the mean of all samples so far, a critic, instead of the last sample.
+    n_times : int
+        How many times to record, evenly spaced in the logarithm.
+
+    Returns
+    -------
+    Runs
+        The policies at the recorded times.
+    """
+    rng = np.random.default_rng(seed)
+    n_actions = law.outcomes.shape[1]
+    times = np.unique(np.r_[0, np.round(np.geomspace(1, n_steps, n_times))].astype(int))
+    q = law.sample(rng, n_steps * n_runs).reshape(n_steps, n_runs, n_actions)
+    if averaged:
+        q = np.cumsum(q, axis=0) / np.arange(1, n_steps + 1)[:, np.newaxis, np.newaxis]
+    weights = [schedule(t) for t in range(n_steps)]
+    path = follow(update, q, weights, theta0=update.initial(n_runs, n_actions))
+    return Runs(times, update.policy(path[times]))
+
+
+# The direct parametrization
+
+
+def stuck_probability(
+    rewards: Sequence[Number], schedule: Callable[[int], Fraction], max_steps: int = 100
+) -> tuple[Fraction, int]:
+    r"""Return the exact probability that `di` goes straight to the first action and stays there.
+
+    Two actions, uniform start, only the action taken sampled: :math:`\hat q = \mathbb 1_{a=A}
+    r/\pi(A)`. The path on which the first action is always taken reaches the vertex after some
+    steps with the probability returned; there the other action has probability zero and is never
+    sampled.
+
+    Parameters
+    ----------
+    rewards : sequence of two numbers
+        What the actions pay, read exactly; the first is positive.
+    schedule : callable
+        Takes the number t of updates made and returns the next weight, a Fraction.
+    max_steps : int
+        How many steps are looked at.
+
+    Returns
+    -------
+    probability : Fraction
+        Zero if the vertex is not reached within `max_steps`.
+    steps : int
+        After how many steps it is.
+    """
+    reward, pi, probability = exact(rewards[0]), Fraction(1, 2), Fraction(1)
+    for t in range(max_steps):
+        probability *= pi
+        pi = min(Fraction(1), pi + schedule(t) * reward / pi / 2)
+        if pi == 1:
+            return probability, t + 1
+    return Fraction(0), max_steps
+
+
+# Constant weights
+
+
+def escort_threshold(law: Law, radius: float = 2.0**0.5) -> float:
+    r"""Return the weight below which sampled PG-ES, p = 2, finds the better of two actions.
+
+    That is :math:`w^\star = k^\star r_0^2/2` with :math:`E\log(1 + k^\star\xi) = 0`, where
+    :math:`\xi = \hat q(2) - \hat q(1)` has a positive mean; at most the weight at which a step can
+    reach zero, :math:`k\max|\xi| = 1`.
+
+    Parameters
+    ----------
+    law : Law
+        Two actions, the second one better.
+    radius : float
+        :math:`r_0 = \|\theta_0\|_2`; that of the uniform start (1, 1) if missing.
+
+    Returns
+    -------
+    float
+        The threshold :math:`w^\star`.
+
+    Raises
+    ------
+    ValueError
+        If the law has not two actions, or the second one is not better.
+    """
+    gap, chance = _gap(law), law.probabilities
+    largest = 2.0 ** math.frexp(float(np.abs(gap).max()))[1]  # to divide by it rounds nothing
+    gap = gap / largest
+    most = (1 - 1e-12) / float(np.abs(gap).max())
+
+    def growth(k: float) -> float:
+        return float(chance @ np.log1p(k * gap))
+
+    scale = radius**2 / 2 / largest
+    if growth(most) >= 0:
+        return most * scale
+    low = most / 2
+    while growth(low) <= 0:
+        low /= 2
+    return float(brentq(growth, low, 2 * low, xtol=1e-15 * low)) * scale
+
+
+def _gap(law: Law) -> Floats:
+    """Return the outcomes of q(2) - q(1)."""
+    if law.outcomes.shape[1] != 2 or law.mean[1] <= law.mean[0]:
+        raise ValueError(f"law: expected two actions, the second one better, got {law.mean}.")
+    return np.asarray(law.outcomes[:, 1] - law.outcomes[:, 0])
+
+
+def escort_growth(law: Law, k: ArrayLike, pi: ArrayLike) -> Floats:
+    r"""Return :math:`E\log|\theta_2/\theta_1|`'s change in one step of sampled PG-ES, p = 2.
+
+    Parameters
+    ----------
+    law : Law
+        Two actions, the second one better.
+    k : array_like
+        :math:`2w/\|\theta\|^2`, small enough that no step reaches zero.
+    pi : array_like
+        :math:`\pi(2)`; broadcasts with `k`.
+
+    Returns
+    -------
+    ndarray
+        Positive where the better action gains in the mean of the logarithm.
+    """
+    gap, rate = _gap(law), np.asarray(k, dtype=np.float64)[..., np.newaxis]
+    second = np.asarray(pi, dtype=np.float64)[..., np.newaxis]
+    logs = np.log1p(rate * (1 - second) * gap) - np.log1p(-rate * second * gap)
+    return np.asarray(logs @ law.probabilities)
+
+
+def drift(update: Update, law: Law, weight: float, grid: ArrayLike) -> Floats:
+    r"""Return the mean change of the *policy*, :math:`E[\pi'(2)] - \pi(2)`, summed exactly.
+
+    Parameters
+    ----------
+    update : Update
+        The update.
+    law : Law
+        The law of the sampled values, two actions.
+    weight : float
+        The weight.
+    grid : array_like, shape (n,)
+        Values of :math:`\pi(2)` in (0, 1).
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        The drift at each point of `grid`.
+    """
+    second = np.asarray(grid, dtype=np.float64)
+    theta = parameters(update, np.column_stack([1 - second, second]))
+    after = update.policy(update.step(theta[:, np.newaxis], law.outcomes, weight))[..., 1]
+    return np.asarray(after @ law.probabilities - second)
+
+
+def drift_zero(update: Update, law: Law, weight: float) -> float:
+    """Return the probability of the second action at which `drift` changes sign.
+
+    Parameters
+    ----------
+    update, law, weight
+        As for `drift`; the drift must be positive near 0 and negative near 1.
+
+    Returns
+    -------
+    float
+        The probability, between 0.001 and 0.999.
+    """
+    return float(brentq(lambda x: drift(update, law, weight, [x])[0], 1e-3, 1 - 1e-3, xtol=1e-12))

@@ -1,0 +1,564 @@
+r"""Table 1 of the paper, measured: one rule a column, fixed beforehand, the same for all updates.
+
+The paper fills its table from theorems, its own and others'; its first column even reports that a
+proof exists. Here every column is one measurement with a criterion for each entry that it can give.
+The words of the criteria stand beside the function that applies them, in the decorator `_column`,
+and the numbers in them are the constants that it uses; the book's description of the table is made
+of these words (`COLUMNS`).
+
+Where the paper leaves an option of an update open (the exponent p of the escort transform, the
+factor that "proportional to" hides), the entry is that of the update's usual options, and the other
+options are measured by the same rule: those that give another entry are exceptions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pu_lib.chapters.cross_entropy.cycles import THREE_STATES
+from pu_lib.domains import chain, cliff, duplicated_chain, random_mdp
+from pu_lib.mdp import FiniteMDP
+from pu_lib.trajectories import follow, run
+from pu_lib.updates import Direct, Update, as_update, make_update, project_simplex, softmax
+from pu_lib.wording import number, percent
+
+__all__ = ["COLUMNS", "OPEN_OPTIONS", "Column", "Entry", "Exceptional", "measure", "variants"]
+
+Floats = NDArray[np.float64]
+
+OPEN_OPTIONS: dict[str, tuple[object, ...]] = {"p": (1.5, 4.0), "factor": ("drop",)}
+"""Options that the paper leaves open, and the values at which an update that has them is measured
+beside its usual ones."""
+
+
+@dataclass(frozen=True)
+class Exceptional:
+    """A case in which an update gives another entry than the usual one.
+
+    Attributes
+    ----------
+    case, entry : str
+        The case in words, and its entry.
+    margin : float
+        How far the case is from the usual entry; positive.
+    """
+
+    case: str
+    entry: str
+    margin: float
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a measurement found.
+
+    Attributes
+    ----------
+    entry : str
+        One of the column's entries.
+    margin : float
+        How far the measured number is from that of another entry, in the column's unit; positive.
+    found : str
+        The numbers, in a sentence.
+    exceptions : tuple of Exceptional
+        Where the same update gives another entry.
+    """
+
+    entry: str
+    margin: float
+    found: str
+    exceptions: tuple[Exceptional, ...] = ()
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of Table 1: what is measured, and what each entry asks for.
+
+    Attributes
+    ----------
+    name : str
+        The last part of the identifiers of its cells.
+    title : str
+        Its head.
+    measured : str
+        What is measured, in a sentence.
+    criteria : dict of str to str
+        Each entry, and when it is given.
+    measure : callable
+        Takes an `Update`, returns an `Entry` without the exceptions of open options.
+    """
+
+    name: str
+    title: str
+    measured: str
+    criteria: dict[str, str]
+    measure: Callable[[Update], Entry]
+
+
+COLUMNS: dict[str, Column] = {}
+"""The columns of Table 1 in the paper's order."""
+
+_Measure = Callable[[Update], Entry]
+
+
+def _column(
+    name: str, title: str, measured: str, criteria: dict[str, str]
+) -> Callable[[_Measure], _Measure]:
+    """Make a function the measurement of a column (a decorator); see `Column`."""
+
+    def register(function: _Measure) -> _Measure:
+        COLUMNS[name] = Column(name, title, measured, criteria, function)
+        return function
+
+    return register
+
+
+def variants(update: Update) -> dict[str, Update]:
+    """Return the update at each value of an option that the paper leaves open, by words."""
+    return {
+        _words(option, value): make_update(update.name, **{option: value})
+        for option, values in OPEN_OPTIONS.items()
+        if option in update.options
+        for value in values
+    }
+
+
+def _words(option: str, value: object) -> str:
+    return f"{option} = {value:g}" if isinstance(value, float) else f"{option} {value}ped"
+
+
+def measure(update: str | Update, column: str) -> Entry:
+    """Measure an entry of the table.
+
+    Parameters
+    ----------
+    update : str or Update
+        The row; any update, also one that the paper does not have.
+    column : str
+        The column, one of `COLUMNS`.
+
+    Returns
+    -------
+    Entry
+        With the open options that give another entry among its exceptions.
+
+    Raises
+    ------
+    ValueError
+        If there is no such update or column.
+    """
+    if column not in COLUMNS:
+        raise ValueError(f"column: expected one of {', '.join(COLUMNS)}, got {column!r}.")
+    return _measured(as_update(update), column)
+
+
+@cache  # by the update, not by its name, which another one may take
+def _measured(chosen: Update, column: str) -> Entry:
+    usual = COLUMNS[column].measure(chosen)
+    others = {words: COLUMNS[column].measure(other) for words, other in variants(chosen).items()}
+    exceptions = tuple(
+        Exceptional(words, other.entry, other.margin)
+        for words, other in others.items()
+        if other.entry != usual.entry
+    )
+    return Entry(usual.entry, usual.margin, usual.found, usual.exceptions + exceptions)
+
+
+# Convergence
+
+STALLED = 0.9
+NEAR = 0.01
+STEPS = 1000
+PERIODS = 300
+NUDGES = (0.999, 1.001)
+
+
+@dataclass(frozen=True, eq=False)
+class _Course:
+    """A problem with a start and a schedule of weights that sum to infinity at each state."""
+
+    words: str
+    problem: FiniteMDP
+    weights: Floats
+    n_steps: int
+    start: Floats | None = None
+
+    def stall(self, update: Update, scale: float = 1.0) -> float:
+        """Return the largest gap of the last period over that of the period half way.
+
+        It is zero where the gap has become small beside the first one.
+        """
+        period = len(self.weights)
+        theta0 = None if self.start is None else update.parameters(self.start)
+        weighting = self.weights[0] if period == 1 else lambda t, _: self.weights[t % period]
+        v = run(self.problem, update, self.n_steps, scale, weighting, theta0).v
+        gap = np.max(self.problem.optimal().v - v, axis=1)
+        last, half = gap[-period:].max(), gap[len(gap) // 2 :][:period].max()
+        return 0.0 if last < NEAR * gap[0] else float(last / half)
+
+
+@cache
+def _courses() -> tuple[_Course, ...]:
+    rng = np.random.default_rng(0)
+    garnets = [random_mdp(rng, 12, 3, discount=0.9, horizon=20.0) for _ in range(4)]
+    plain = [chain(6), cliff(5), duplicated_chain(5, 4), *garnets]
+    sticky = chain(3, beta=0.75, discount=0.5)
+    cycle = np.hstack([THREE_STATES.weights, np.zeros((THREE_STATES.period, 1))])
+    return (
+        *(_Course("weight 1", p, np.ones((1, p.n_states)), STEPS) for p in plain),
+        _Course("weight 64", sticky, np.full((1, 3), 64.0), STEPS),
+        _Course(
+            "the schedule of the CE cycle",
+            THREE_STATES.mdp(),
+            cycle,
+            PERIODS * len(cycle),
+            softmax(THREE_STATES.parameters(-30.0)),
+        ),
+    )
+
+
+@_column(
+    "convergence",
+    "Conv. & opt.",
+    "The exact process runs with weights that sum to infinity at each state: with weight 1 on "
+    "seven problems (a chain, a cliff, duplicated actions, four random MDPs), with weight 64 on a "
+    "chain of three states, and on the schedule under which CE cycles. (The paper's column says "
+    "whether a proof exists.)",
+    {
+        "yes": f"every gap to the optimum ends below {percent(NEAR, 0)} of the first one, or falls "
+        f"to less than {percent(STALLED, 0)} when t doubles; a gap that stalls is an exception if "
+        f"it no longer does so when all weights are changed by {percent(0.001, 1)}",
+        "no": "a gap stalls, with the weights as they are and with both changes",
+    },
+)
+def _convergence(update: Update) -> Entry:
+    stalls = {course: course.stall(update) for course in _courses()}
+    worst = max(stalls.values())
+    stuck = {course: stall for course, stall in stalls.items() if stall > STALLED}
+    nudged = {
+        course: min(stall, *(course.stall(update, scale) for scale in NUDGES))
+        for course, stall in stuck.items()
+    }
+    for course, least in nudged.items():
+        if least > STALLED:
+            share = "all" if least >= 0.995 else percent(least, 0)
+            return Entry(
+                "no",
+                least - STALLED,
+                f"On {course.words} the gap keeps {share} of its size when $t$ doubles.",
+            )
+    free = [stall for course, stall in stalls.items() if course not in stuck]
+    exceptions = tuple(
+        Exceptional(
+            f"exactly {course.words} on a chain of three states, where a step lands on a "
+            "parameter that never moves again",
+            "no",
+            stall - STALLED,
+        )
+        for course, stall in stuck.items()
+    )
+    rest = max(free, default=worst)
+    small = f"below {percent(NEAR, 0)} of the first one"
+    found = (
+        f"Every gap that is not {small} falls to {percent(rest, 0)} of its size or less when $t$ "
+        "doubles."
+        if rest
+        else f"Every gap ends {small}."
+    )
+    return Entry("yes", STALLED - rest, found, exceptions)
+
+
+# Rates
+
+BANDIT = np.array([1.0, 0.6, 0.0])
+ARRIVED = 100
+SLOPE = 0.9
+
+
+@_column(
+    "rates",
+    "Rates",
+    f"A bandit with values 1, 0.6 and 0 is followed for {STEPS} steps of weight 1.",
+    {
+        "exact": f"the gap is zero within {ARRIVED} steps",
+        "O(1/t)": f"from step {STEPS // 2} to {STEPS} the gap falls like t to the power -{SLOPE} "
+        "or faster, at a linear rate, too",
+        "slower": "it falls more slowly",
+    },
+)
+def _rates(update: Update) -> Entry:
+    pi = update.policy(follow(update, BANDIT, 1.0, STEPS)[1:])
+    gaps = np.sum(pi * (BANDIT[0] - BANDIT), axis=-1)
+    if np.any(gaps[:ARRIVED] == 0.0):
+        steps = int(np.argmax(gaps == 0.0)) + 1
+        return Entry("exact", 1.0 - steps / ARRIVED, f"The optimum is reached in {steps} steps.")
+    arrived = gaps[-1] == 0.0  # after more steps than that
+    exponent = math.inf if arrived else math.log2(gaps[STEPS // 2 - 1] / gaps[-1])
+    speed = "faster than $t^{-10}$" if exponent > 10.0 else f"like $t^{{-{exponent:.2f}}}$"
+    return Entry(
+        "O(1/t)" if exponent > SLOPE else "slower",
+        abs(exponent - SLOPE),
+        f"From step {STEPS // 2} to {STEPS} the gap falls {speed}.",
+    )
+
+
+# Gravity wells
+
+PULLED = 0.01
+DEPTHS = (2.0**-6, 2.0**-10)
+ESCAPE = 0.75
+_PULL = np.array([1.0, 0.9, 0.0])
+
+
+@_column(
+    "gravity-well",
+    "Gravity well",
+    "In 20 000 random states, with weights 0.01 and 1: how often does an action gain most that is "
+    "the most probable one and not the best? Then the steps of weight 1 are counted that lead out "
+    "of a corner, where the best action has a small probability.",
+    {
+        "none": f"it happens in less than {percent(PULLED, 0)} of the states",
+        "weak": "it happens, and the steps grow more slowly than the inverse of that probability "
+        f"to the power {ESCAPE}",
+        "strong": "it happens, and the steps grow faster than that",
+    },
+)
+def _gravity_well(update: Update) -> Entry:
+    pulled = max(_pulled(update, weight) for weight in (0.01, 1.0))
+    if pulled < PULLED:
+        return Entry(
+            "none", PULLED - pulled, f"The pull is felt in {percent(pulled, 1)} of the states."
+        )
+    steps = [_escape(update, depth) for depth in DEPTHS]
+    exponent = math.log(steps[1] / steps[0]) / math.log(DEPTHS[0] / DEPTHS[1])
+    found = (
+        f"The pull is felt in {percent(pulled, 1)} of the states; from probability {DEPTHS[0]:.2g} "
+        f"the way out takes {number(steps[0])} steps, and from {DEPTHS[1]:.2g} it takes "
+        f"{number(steps[1])}."
+    )
+    if exponent > ESCAPE:
+        return Entry("strong", exponent - ESCAPE, found)
+    return Entry("weak", min(pulled - PULLED, ESCAPE - exponent), found)
+
+
+def _pulled(update: Update, weight: float) -> float:
+    """Return how often the most probable action is not the best one and gains most."""
+    rng, n = np.random.default_rng(0), 20_000
+    pi, q = rng.dirichlet([0.5, 0.5, 0.5], n), rng.random((n, 3))
+    theta = update.parameters(pi)
+    gains = update.policy(update.step(theta, q, weight)) - update.policy(theta)
+    rows = np.arange(n)
+    # Differences of probabilities carry a few ulp of rounding.
+    ahead = gains.max(axis=1) > gains[rows, q.argmax(axis=1)] + 1e-12
+    return float(np.mean(ahead & (gains.argmax(axis=1) == pi.argmax(axis=1))))
+
+
+def _escape(update: Update, depth: float, cap: int = 100_000) -> int:
+    """Count the steps of weight 1 until the best action, at first of probability `depth`, has 1/2.
+
+    The second best action starts with nearly all the probability.
+    """
+    theta = update.parameters(np.array([depth, 1.0 - 2.0 * depth, depth]))
+    for steps in range(cap):
+        if update.policy(theta)[0] >= 0.5:
+            return max(steps, 1)
+        theta = update.step(theta, _PULL, 1.0)
+    return cap
+
+
+# Unlearning
+
+LEARNT = 250
+WEIGHTS = (1.0, 5.0)
+FAST = 0.1
+
+
+@_column(
+    "unlearning",
+    "Unlearning",
+    f"After n = {LEARNT} steps towards one of two actions from the uniform policy, the opposite "
+    f"steps are counted that undo them, with weights {WEIGHTS[0]:g} and {WEIGHTS[1]:g}.",
+    {
+        "slow": "at least n, with either weight",
+        "fast": f"at most {FAST:g} n, with either weight",
+        "between": "neither",
+    },
+)
+def _unlearning(update: Update) -> Entry:
+    counts = [_undo(update, weight) for weight in WEIGHTS]
+    least, most = min(counts) / LEARNT, max(counts) / LEARNT
+    each = " and ".join(f"{n} at weight {w:g}" for n, w in zip(counts, WEIGHTS, strict=True))
+    found = f"{LEARNT} steps are undone in {each}."
+    if least >= 1.0:
+        return Entry("slow", least - 1.0, found)
+    if most <= FAST:
+        return Entry("fast", FAST - most, found)
+    return Entry("between", min(1.0 - least, most - FAST), found)
+
+
+def _undo(update: Update, weight: float) -> int:
+    """Count the opposite steps until the first action is no more probable than at first."""
+    forward = follow(update, [1.0, 0.0], weight, LEARNT)[-1]
+    back = update.policy(follow(update, [0.0, 1.0], weight, 3 * LEARNT, forward))[:, 0]
+    # The uniform policy is 1/2 exactly; what comes back to it may miss it by rounding.
+    recovered = back <= 0.5 + 1e-12
+    return int(np.argmax(recovered)) if recovered.any() else 3 * LEARNT
+
+
+# Stochastic updates
+
+_SAMPLES = np.array([[1.0, 3.0], [1.0, 0.0]])
+_CHANCES = np.array([0.4, 0.6])
+BIAS = 1e-9
+RUNS, DRAWS = 40, 20_000
+
+
+@_column(
+    "stochastic",
+    "Stochastic",
+    "One of two actions pays 1, the other 3 with probability 0.4 and else 0. The mean of a step "
+    "with sampled values is compared with the step of their means, at 99 policies with weight 0.5; "
+    f"and {RUNS} runs of {DRAWS} samples have the weights that Robbins and Monro ask for.",
+    {
+        "yes": "the two steps agree, and every run ends with the better action ahead",
+        "no": "they do not; if every run ends well all the same, that is an exception",
+    },
+)
+def _stochastic(update: Update) -> Entry:
+    bias, best = _bias(update), _sampled_run(update)
+    # the last digits of rounding differ from processor to processor and say nothing
+    size = f"up to {number(float(f'{bias:.2g}'))} times the weight"
+    found = (
+        f"The mean step with sampled values is off by {size if bias > 1e-12 else 'rounding alone'};"
+        f" in each of {RUNS} runs the better action ends with probability {_probability(best)}."
+    )
+    if bias <= BIAS and best > 0.5:
+        return Entry("yes", best - 0.5, found)
+    if best <= 0.5:
+        return Entry("no", 0.5 - best, found)
+    words = "sampled values of all actions and weights that obey Robbins and Monro"
+    return Entry("no", bias - BIAS, found, (Exceptional(words, "yes", best - 0.5),))
+
+
+def _probability(least: float) -> str:
+    """Return the least of several probabilities in words."""
+    return "1, up to a thousandth" if least > 0.999 else f"{least:.3f} or more"
+
+
+def _bias(update: Update, weight: float = 0.5) -> float:
+    """Return the largest difference of the mean step and the step of the mean, over the weight."""
+    first = np.linspace(0.01, 0.99, 99)
+    theta = update.parameters(np.stack([first, 1.0 - first], axis=1))
+    steps = np.stack([update.step(theta, q, weight) for q in _SAMPLES])
+    of_the_mean = update.step(theta, _CHANCES @ _SAMPLES, weight)
+    off = np.tensordot(_CHANCES, steps, 1) - of_the_mean
+    if update.parametrization == "softmax":  # ignores a common shift, such as that of `npg`
+        off = off - off.mean(axis=-1, keepdims=True)
+    return float(np.abs(off).max() / weight)
+
+
+def _sampled_run(update: Update) -> float:
+    """Return the least final probability of the better action, with weights t^(-3/4)/2."""
+    drawn = (np.random.default_rng(1).random((DRAWS, RUNS)) >= _CHANCES[0]).astype(int)
+    theta = np.repeat(update.initial(1, 2), RUNS, axis=0)
+    weights = [0.5 * t**-0.75 for t in range(1, DRAWS + 1)]
+    end = follow(update, _SAMPLES[drawn], weights, DRAWS, theta)[-1]
+    return float(update.policy(end)[:, 1].min())
+
+
+# Deep implementation
+
+TASKS, STATES, FEATURES = 4, 12, 6
+MISLED, LED, RATE = 200, 4000, 0.05
+FITTED = 5.0
+
+
+@_column(
+    "deep",
+    "Deep impl.",
+    f"Linear scores with {FEATURES} features for {STATES} states (each state a mixture, three to "
+    f"one, of two of {FEATURES} prototypes) follow the update's direction by the chain rule, "
+    "through the projection where the policy is a point of the simplex: "
+    f"{MISLED} steps of size {RATE} with opposite values, then {LED} with the right ones, on "
+    f"{TASKS} tasks. (The gradient through the projection is that of sparsemax. So DI has a second "
+    f"way: its scores are fitted before the projection, with weight {FITTED:g}.)",
+    {
+        "yes": "the best action ends with more than half of the probability at every state",
+        "no": "it does not",
+    },
+)
+def _deep(update: Update) -> Entry:
+    features, q = _shared_features()
+    outputs = update.uniform(3) if update.parametrization != "direct" else 1.0 / 3.0
+    # Every row of features sums to one, so that constant weights give constant outputs.
+    weights = np.full((TASKS, FEATURES, 3), outputs)
+    for values, n_steps in ((1.0 - q, MISLED), (q, LED)):
+        for _ in range(n_steps):
+            step = _direction(update, features @ weights, values)
+            weights = weights + RATE * np.swapaxes(features, 1, 2) @ step
+    least, failed = _least_best(_differentiable(update, features @ weights), q)
+    if failed:  # how low it ends depends on the processor's last digits where outputs cross zero
+        least = round(least, 3)
+        found = f"with half of the probability or less at some state in {failed} of {TASKS} tasks"
+    else:
+        found = f"with probability {_probability(least)} at all {STATES} states of {TASKS} tasks"
+    fitted = _least_best(_fitted(features, q), q)[0] if isinstance(update, Direct) else 0.0
+    words = "scores fitted before the projection"
+    exceptions = (Exceptional(words, "yes", fitted - 0.5),) if failed and fitted > 0.5 else ()
+    entry = "no" if failed else "yes"
+    return Entry(entry, abs(least - 0.5), f"The best action ends {found}.", exceptions)
+
+
+def _least_best(pi: Floats, q: Floats) -> tuple[float, int]:
+    """Return the least probability of a best action, and on how many tasks one has no majority."""
+    best = np.take_along_axis(pi, q.argmax(axis=2)[..., np.newaxis], axis=2)[..., 0]
+    return float(best.min()), int(np.count_nonzero(best.min(axis=1) <= 0.5))
+
+
+def _fitted(features: Floats, q: Floats) -> Floats:
+    """Return where DI ends if linear scores are fitted to its steps before the projection."""
+    fit = features @ np.linalg.pinv(features)
+    pi = np.full(q.shape, 1.0 / q.shape[-1])
+    for values, n_steps in ((1.0 - q, MISLED), (q, LED)):
+        for _ in range(n_steps):
+            pi = project_simplex(fit @ (pi + FITTED * values))
+    return pi
+
+
+@cache
+def _shared_features() -> tuple[Floats, Floats]:
+    """Return features (tasks, states, features), each row a mixture of two, and values."""
+    rng = np.random.default_rng(0)
+    features = np.zeros((TASKS, STATES, FEATURES))
+    values = rng.permuted(np.tile([1.0, 0.5, 0.0], (TASKS, FEATURES, 1)), axis=2)
+    own = np.arange(STATES) % FEATURES
+    for task in features:
+        other = (own + rng.integers(1, FEATURES, STATES)) % FEATURES
+        task[np.arange(STATES), own] += 0.75
+        task[np.arange(STATES), other] += 0.25
+    return features, features @ values
+
+
+def _differentiable(update: Update, outputs: Floats) -> Floats:
+    """Return the policy of any outputs; those of a direct parametrization pass the projection."""
+    return (
+        project_simplex(outputs) if update.parametrization == "direct" else update.policy(outputs)
+    )
+
+
+def _direction(update: Update, outputs: Floats, q: Floats) -> Floats:
+    """Return the direction of the update in the space of the policy's outputs.
+
+    Under a direct parametrization it is the gradient through the projection (sparsemax).
+    """
+    if update.parametrization != "direct":
+        return update.step(outputs, q, 1.0) - outputs
+    support = project_simplex(outputs) > 0.0
+    mean = np.sum(q * support, axis=-1, keepdims=True) / support.sum(axis=-1, keepdims=True)
+    return np.where(support, q - mean, 0.0)

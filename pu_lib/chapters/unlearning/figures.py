@@ -1,0 +1,271 @@
+"""Figures of the unlearning chapter."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from pu_lib.chapters.unlearning.bounds import (
+    bound_ce,
+    bound_decaying_ce,
+    bound_decaying_di,
+    bound_decaying_pg,
+    bound_di,
+)
+from pu_lib.chapters.unlearning.quantities import count, counts, escort_differences, path
+from pu_lib.chapters.unlearning.travel_times import comparison
+from pu_lib.exact import exact
+from pu_lib.show.style import GREY, INK, figure, line, styled
+from pu_lib.trajectories import follow
+from pu_lib.two_action_dynamics import alike
+from pu_lib.updates import label_of, look_of
+
+__all__ = [
+    "draw_comparison",
+    "draw_counts",
+    "draw_escort_map",
+    "draw_polar_steps",
+    "draw_races",
+    "draw_schedules",
+]
+
+NS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+
+
+def kinds() -> dict[str, str]:
+    """Return the updates to draw, one of those that are alike with two actions, and their label."""
+    return {names[-1]: " = ".join(map(label_of, names)) for names in alike()}
+
+
+def _draw_race(ax: Any, n: int, eta: str, schedule: str) -> None:
+    """Draw pi_t(a_1) of every update; the last point of each curve is its recovery."""
+    horizon = max(4, int(3.5 * n))
+    for name, label in kinds().items():
+        back = count(n, name, eta, schedule)
+        steps = int(min(back, horizon))
+        values = path(n, steps, name, eta, schedule)
+        ax.plot(values, **(line(name) | {"label": f"{label}: {back}"}))
+        if back <= horizon:
+            ax.plot(
+                n + steps,
+                values[-1],
+                look_of(name).marker,
+                color=look_of(name).colour,
+                markersize=6,
+            )
+    ax.axvline(n, color=GREY, linewidth=1)
+    ax.axhline(0.5, color=GREY, linewidth=1, linestyle=":")
+    ax.set_xlim(0, n + horizon)
+    ax.set_ylim(-0.03, 1.05)
+    ax.set_xlabel("update $t$")
+
+
+@styled
+def draw_races(n: int = 20, eta: str = "0.5") -> Figure:
+    """Draw the race with constant and with decaying weights, side by side.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates.
+    eta : str
+        The first weight, read exactly.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
+    fig, axes = figure(1, 2, height=3.9, sharey=True)
+    for ax, schedule in zip(axes, ("constant", "inverse-sqrt"), strict=True):
+        _draw_race(ax, n, eta, schedule)
+        weights = r"\eta_t=\eta" if schedule == "constant" else r"\eta_t=\eta/\sqrt{t}"
+        legend = f"$n'$, weights ${weights}$"
+        ax.legend(title=legend, loc="lower right", fontsize=8, title_fontsize=8.5)
+    axes[0].set_ylabel(r"$\pi_t(a_1)$")
+    return fig
+
+
+@styled
+def draw_counts(eta: str = "0.5") -> Figure:
+    """Draw the exact counts of every update and the paper's bounds, on logarithmic axes."""
+    fig, axes = figure(1, 2, height=4.3, sharey=True)
+    step = float(exact(eta))
+    grid = np.geomspace(1, NS[-1], 120)
+    printed: dict[str, dict[str, Any]] = {
+        "constant": {
+            "pg-sm": grid,
+            "di": [bound_di(math.ceil(n), exact(eta)) for n in grid],
+            "mce": [bound_ce(n, step) for n in grid],
+        },
+        "inverse-sqrt": {
+            "pg-sm": [bound_decaying_pg(n) for n in grid],
+            "di": [bound_decaying_di(n, step) for n in grid],
+            "mce": [bound_decaying_ce(n, step) for n in grid],
+        },
+    }
+    for ax, (schedule, bounds) in zip(axes, printed.items(), strict=True):
+        for name, label in kinds().items():
+            found = counts(NS, name, eta, schedule)
+            ax.plot(NS, found, look_of(name).marker, color=look_of(name).colour, label=label)
+        for name, values in bounds.items():
+            positive = np.maximum(np.asarray(values, dtype=float), 0.5)
+            ax.plot(grid, positive, **(line(name) | {"label": None, "linewidth": 1.2}))
+        ax.set_xscale("log", base=2)
+        ax.set_yscale("log", base=2)
+        ax.set_ylim(0.8, 4096)
+        ax.set_xlabel("$n$")
+    axes[0].set_ylabel("$n'$ and its bound")
+    axes[0].legend(loc="upper left")
+    return fig
+
+
+@styled
+def draw_schedules(n: int = 100) -> Figure:
+    """Draw n' against eta, for constant (filled) and for decaying (open) weights."""
+    etas = [f"{eta:.4g}" for eta in np.geomspace(0.02, 5, 19)]
+    x = [float(eta) for eta in etas]
+    fig, ax = figure(height=4.0)
+    for name, label in kinds().items():
+        for schedule, face in (("constant", look_of(name).colour), ("inverse-sqrt", "white")):
+            found = [count(n, name, eta, schedule) for eta in etas]
+            style = line(name) | {"label": label if face != "white" else None}
+            ax.plot(
+                x, found, marker=look_of(name).marker, markerfacecolor=face, linewidth=1, **style
+            )
+    for level, words in ((n, "$n$"), (bound_decaying_pg(n), r"$3n-4\sqrt{n}+1$")):
+        ax.axhline(level, color=INK, linewidth=0.8, linestyle=":")
+        ax.text(1.01, level, words, transform=ax.get_yaxis_transform(), va="center", fontsize=9)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel(r"$\eta$ (decaying weights: $\eta_1$)")
+    ax.set_ylabel(f"$n'$ at $n={n}$")
+    ax.legend(loc="lower left")
+    return fig
+
+
+MAP_ETAS = tuple(f"{eta:.3g}" for eta in np.geomspace(0.05, 50, 37))
+MAP_NS = tuple(sorted({round(n) for n in np.geomspace(1, 100, 16)}))
+"""The grid of the escort map."""
+
+
+@styled
+def draw_escort_map() -> Figure:
+    """Draw where PG-ES unlearns in fewer steps than it learnt, over eta and n."""
+    variants = (("2", "keep"), ("2", "drop"), ("3/2", "keep"), ("3", "drop"))
+    fig, axes = figure(2, 2, height=5.6, sharex=True, sharey=True)
+    edges = [-1e9, -0.5, 0.5, 10.5, 1e9]
+    colours = ("#d0450f", "#f2e5c8", "#9fc7e3", "#0072b2")
+    for ax, (p, factor) in zip(axes.flat, variants, strict=True):
+        table = escort_differences(p, factor, MAP_ETAS, MAP_NS)
+        finite, etas = np.where(np.isinf(table), 1e8, table), [float(eta) for eta in MAP_ETAS]
+        cmap, norm = ListedColormap(colours), BoundaryNorm(edges, 4)
+        ax.pcolormesh(etas, MAP_NS, finite, cmap=cmap, norm=norm, shading="nearest")
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.grid(False)
+        kind = "exact gradient" if factor == "keep" else "factor dropped"
+        ax.annotate(
+            f"$p={p}$, {kind}",
+            (0.03, 0.93),
+            xycoords="axes fraction",
+            va="top",
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2},
+        )
+    for ax in axes[1]:
+        ax.set_xlabel(r"$\eta$")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("$n$")
+    handles = [fig.add_artist(_patch(colour)) for colour in colours]
+    words = ["$n'<n$", "$n'=n$", "$n<n'\\leq n+10$", "$n'>n+10$"]
+    fig.legend(handles, words, loc="outside upper center", ncols=4)
+    return fig
+
+
+def _patch(colour: Any) -> Any:
+    return Rectangle((0, 0), 0, 0, facecolor=colour)
+
+
+@styled
+def draw_polar_steps(n: int = 4, back: int = 7, eta: float = 0.5) -> Figure:
+    """Draw updates of PG-ES in the plane of its parameters: perpendicular to them, so outward.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates.
+    back : int
+        The number of backward updates.
+    eta : float
+        The weight of every step.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
+    there = follow("pg-es", [1.0, 0.0], eta, n, [1.0, 1.0])
+    home = follow("pg-es", [0.0, 1.0], eta, back, there[-1])
+    fig, ax = figure(width=5.0, height=3.9)
+    ends = ((there, look_of("pg-es").colour, "forward"), (home, look_of("mce").colour, "backward"))
+    for path_, colour, label in ends:
+        face = colour if label == "forward" else "white"
+        ax.plot(*path_.T, marker="o", color=colour, markerfacecolor=face, label=label)
+        for point in path_[1:]:
+            ax.plot(*zip((0, 0), point, strict=True), color=GREY, linewidth=0.6)
+    ax.plot([0, 2.2], [0, 2.2], color=INK, linewidth=0.9, linestyle=":")
+    ax.set_xlim(0, 2.4)
+    ax.set_ylim(0, 1.9)
+    ax.set_aspect("equal")
+    ax.set_xlabel(r"$\theta_1$")
+    ax.set_ylabel(r"$\theta_2$")
+    ax.legend(loc="upper left")
+    return fig
+
+
+@styled
+def draw_comparison(n: int = 8, eta: str = "1", update: str = "pg-sm") -> Figure:
+    """Draw, step by step, the weight of a step and the travel time it covers.
+
+    Parameters
+    ----------
+    n : int
+        The number of forward updates.
+    eta : str
+        The weight of every step, read exactly.
+    update : {"pg-sm", "pg-es"}
+        The update.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
+    rows = comparison(n, eta, update)
+    fig, ax = figure(height=3.4)
+    t = [row["t"] for row in rows]
+    colours = [
+        look_of("pg-sm").colour if row["phase"] == "forward" else look_of("mce").colour
+        for row in rows
+    ]
+    ax.bar(t, [row["travel time"] for row in rows], width=0.7, color=colours, alpha=0.75)
+    ax.step(
+        [0.5, *(x + 0.5 for x in t)],
+        [rows[0]["weight"], *(r["weight"] for r in rows)],
+        where="pre",
+        color=INK,
+        linewidth=1.4,
+        label="weight $w_t$",
+    )
+    ax.axvline(n + 0.5, color=GREY, linewidth=1)
+    ax.set_xticks(t)
+    ax.set_xlabel("update $t$")
+    ax.set_ylabel("travel time of the step")
+    ax.legend(loc="upper right")
+    ax.set_ylim(0, 1.35 * max(row["travel time"] for row in rows))
+    return fig

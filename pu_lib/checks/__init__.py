@@ -1,1 +1,0 @@
-"""One module a chapter: the checks that the ledger runs."""

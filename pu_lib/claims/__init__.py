@@ -1,0 +1,65 @@
+"""Claims of the paper, the checks that judge them, and what the checks find.
+
+A chapter is a folder of `pu_lib.chapters`: ``claims.toml`` says what is claimed, ``quantities.py``
+computes it, and ``checks.py`` compares the two.
+
+- `catalog`: the claims and errata of all chapters.
+- `recorder`: `check`, `Recorder`, `Finding`.
+- `formulas`: bounds that checks call and statements print.
+- `judging`: running checks, and the record of what they found.
+- `render`, `tables`: what pages show.
+- `proofs`: the theorems that Rocq has checked.
+"""
+
+from pu_lib.claims.catalog import (
+    Claim,
+    Erratum,
+    Scope,
+    Severity,
+    chapters,
+    check_of,
+    errata,
+    folder_of,
+    ledger,
+    select,
+)
+from pu_lib.claims.judging import (
+    FINDINGS,
+    JudgedClaims,
+    Judgement,
+    confirm,
+    judge,
+    judge_wrong,
+    record,
+    recorded,
+    sentence_of,
+)
+from pu_lib.claims.recorder import Check, Finding, Recorder, Status, Tally, check
+
+__all__ = [
+    "FINDINGS",
+    "Check",
+    "Claim",
+    "Erratum",
+    "Finding",
+    "JudgedClaims",
+    "Judgement",
+    "Recorder",
+    "Scope",
+    "Severity",
+    "Status",
+    "Tally",
+    "chapters",
+    "check",
+    "check_of",
+    "confirm",
+    "errata",
+    "folder_of",
+    "judge",
+    "judge_wrong",
+    "ledger",
+    "record",
+    "recorded",
+    "select",
+    "sentence_of",
+]

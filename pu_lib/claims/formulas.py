@@ -1,0 +1,159 @@
+r"""Formulas that are written once: a function that checks call and that statements print.
+
+>>> @formula
+... def di_bound(h, w):
+...     return 1 + (h - 1) * (floor(1 / w) + 1)
+>>> di_bound(3, Fraction(1, 2))
+7
+>>> di_bound.latex(w=r"\eta d")
+'1+(h-1)\\left(\\left\\lfloor\\frac{1}{\\eta d}\\right\\rfloor+1\\right)'
+
+The LaTeX is read off the source of the final ``return``. Statements before it handle limits (such
+as 0 log 0 = 0) and are not printed. Numbers may be int, Fraction, float or Arb balls: an exact
+number in gives an exact number out, as far as the functions below allow.
+
+A claim's texts name a formula as ``<<di_bound: h=|\mathcal S|, w=\eta d>>``.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import re
+import textwrap
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import update_wrapper
+from typing import Any
+
+__all__ = ["Formula", "Fraction", "exp", "floor", "formula", "insert_formulas", "log", "sqrt"]
+
+
+def _elementary(name: str) -> Callable[[Any], Any]:
+    def function(x: Any) -> Any:
+        # Arb balls have these as methods; everything else goes through `math`.
+        return getattr(x, name)() if hasattr(x, name) else getattr(math, name)(x)
+
+    return function
+
+
+floor, sqrt, log, exp = map(_elementary, ("floor", "sqrt", "log", "exp"))
+
+
+class Formula:
+    """A function of numbers that can be printed; made by the decorator `formula`."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        update_wrapper(self, function)
+        self._function = function
+
+    def __call__(self, *numbers: Any) -> Any:
+        """Return the value of the formula."""
+        return self._function(*numbers)
+
+    def latex(self, **symbols: str) -> str:
+        """Return the formula as LaTeX.
+
+        Parameters
+        ----------
+        **symbols
+            How each argument is written; an argument that is missing is written as its name.
+
+        Raises
+        ------
+        ValueError
+            If the formula has a part that cannot be printed, or no argument of that name.
+        """
+        known = inspect.signature(self._function).parameters
+        if unknown := set(symbols) - set(known):
+            raise ValueError(f"{self.__name__}: no argument {', '.join(sorted(unknown))}.")  # type: ignore[attr-defined]
+        (function,) = ast.parse(textwrap.dedent(inspect.getsource(self._function))).body
+        final = function.body[-1] if isinstance(function, ast.FunctionDef) else function
+        if not isinstance(final, ast.Return) or final.value is None:
+            raise ValueError(f"{function}: a formula ends with a return.")
+        return _Printer(symbols).print(final.value)
+
+
+formula = Formula
+
+_FUNCTIONS = {
+    "floor": r"\left\lfloor{}\right\rfloor",
+    "sqrt": r"\sqrt{{{}}}",
+    "exp": "e^{{{}}}",
+    "min": r"\min\{{{}\}}",
+    "max": r"\max\{{{}\}}",
+    "abs": "|{}|",
+}
+
+
+class _Printer:
+    """Prints the expressions that bounds are made of, in the order in which they are written."""
+
+    def __init__(self, symbols: Mapping[str, str]) -> None:
+        self._symbols = symbols
+
+    def print(self, node: ast.expr) -> str:
+        match node:
+            case ast.Constant(value=value):
+                return str(value)
+            case ast.Name(id=name):
+                return self._symbols.get(name, name)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return f"-{self._factor(operand)}"
+            case ast.BinOp(left, ast.Add(), right):
+                return f"{self.print(left)}+{self.print(right)}"
+            case ast.BinOp(left, ast.Sub(), right):
+                return f"{self.print(left)}-{self._factor(right)}"
+            case ast.BinOp(left, ast.Mult(), right):
+                return self._product(self._factor(left), self._factor(right))
+            case ast.BinOp(left, ast.Div(), right):
+                return rf"\frac{{{self.print(left)}}}{{{self.print(right)}}}"
+            case ast.BinOp(left, ast.Pow(), right):
+                return f"{self._base(left)}^{{{self.print(right)}}}"
+            case ast.Call(func=ast.Name(id="log"), args=[argument]):
+                inner = self.print(argument)
+                return rf"\log {inner}" if isinstance(argument, ast.Name) else rf"\log({inner})"
+            case ast.Call(func=ast.Name(id=name), args=arguments) if name in _FUNCTIONS:
+                return _FUNCTIONS[name].format(",".join(map(self.print, arguments)))
+        raise ValueError(f"formula: cannot print {ast.unparse(node)}.")
+
+    def _factor(self, node: ast.expr) -> str:
+        """Return a node in parentheses if it is a sum."""
+        inner = self.print(node)
+        is_sum = isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub))
+        return self._enclosed(inner) if is_sum else inner
+
+    def _base(self, node: ast.expr) -> str:
+        """Return a node in parentheses unless it is a name, a number or a function's value."""
+        inner = self.print(node)
+        return self._enclosed(inner) if isinstance(node, ast.BinOp) else inner
+
+    @staticmethod
+    def _enclosed(inner: str) -> str:
+        return rf"\left({inner}\right)" if r"\frac" in inner else f"({inner})"
+
+    @staticmethod
+    def _product(left: str, right: str) -> str:
+        return left + (r"\cdot " if right[0].isdigit() else "") + right
+
+
+_PLACEHOLDER = re.compile(r"<<(\w+)(?:: (.*?))?>>")
+
+
+def insert_formulas(text: str, formulas: Mapping[str, Formula]) -> str:
+    r"""Replace each ``<<name: symbol=LaTeX, ...>>`` by the LaTeX of the formula of that name.
+
+    Raises
+    ------
+    ValueError
+        If there is no formula of that name, or no argument of that name.
+    """
+
+    def printed(place: re.Match[str]) -> str:
+        if place[1] not in formulas:
+            raise ValueError(f"no formula {place[1]!r}; there are: {', '.join(formulas)}.")
+        symbols = dict(pair.split("=", 1) for pair in (place[2] or "").split(", ") if pair)
+        return formulas[place[1]].latex(**symbols)
+
+    return _PLACEHOLDER.sub(printed, text)

@@ -1,0 +1,451 @@
+"""Checks of claims: a check makes comparisons, a recorder keeps the worst of them.
+
+A check is a function decorated with the identifier of its claim. It receives a `Recorder` and
+compares values with bounds:
+
+>>> @check("thm:example", wrong={"the square in place of the double": {"power": 2}})
+... def doubling_is_fast(compare, power=1):
+...     for n in (1, 2, 3):
+...         compare.at_most("steps", n**power + 1, 2 * n, at={"n": n})
+>>> finding = doubling_is_fast.run()
+>>> finding.status, finding.margin
+(<Status.HOLDS: 'holds'>, 0.0)
+>>> finding.tallies[0].worst[0].instance
+{'n': 1}
+>>> doubling_is_fast.run("the square in place of the double").status
+<Status.FALSE: 'false as stated'>
+
+The recorder sees both sides of every comparison. It therefore knows how much a bound could be
+tightened before the check would fail (`Tally.sharpness`) and how often it is attained. The record
+of a claim holds both, so that a bound that is weakened by mistake changes the record. Wrong claims
+of another kind (another update, a missing hypothesis) are the `wrong` variants of a check: the same
+function with other arguments, which must not find the recorded status.
+
+There is no global state: checks are attributes of their module, and each run has its own recorder.
+The precision of python-flint is global to a process, so run checks in parallel in processes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from bisect import insort
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
+
+__all__ = ["Check", "Comparison", "Finding", "Recorder", "Status", "Tally", "check"]
+
+KEPT_COMPARISONS = 6
+"""How many of the worst comparisons a tally keeps."""
+
+_EXACT = (bool, int, Fraction, str)
+
+
+class Status(StrEnum):
+    """What a check can find."""
+
+    HOLDS = "holds"
+    CORRECTED = "holds with a correction"
+    FALSE = "false as stated"
+    OPEN = "open"
+    REPRODUCED = "reproduced"
+    PARTLY = "partly reproduced"
+    NOT_REPRODUCED = "not reproduced"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One comparison.
+
+    Attributes
+    ----------
+    slack : float
+        The distance from failing; negative if the comparison fails.
+    value, limit : object
+        The two sides.
+    instance : mapping of str to object
+        Where it was made.
+    note : mapping of str to object
+        Other results at that place which a sentence may name.
+    """
+
+    slack: float
+    value: Any
+    limit: Any
+    instance: Mapping[str, Any]
+    note: Mapping[str, Any]
+
+
+@dataclass
+class Tally:
+    """All comparisons of one quantity with one limit.
+
+    Attributes
+    ----------
+    quantity, relation, limit : str
+        What is compared with what.
+    as_printed : bool
+        Whether this is what the paper prints, if the claim is corrected.
+    comparisons, failures : int
+        How many were made, and how many of them failed.
+    attained : int
+        How many comparisons of exact numbers have no slack at all.
+    sharpness : float
+        The smallest relative tightening of the limit that some comparison would refuse: 0 if the
+        limit is attained, 0.5 if half of it would just pass, infinite for limits of zero.
+    worst : list of Comparison
+        Those with the least slack, the worst first.
+    """
+
+    quantity: str
+    relation: str
+    limit: str
+    as_printed: bool
+    comparisons: int = 0
+    failures: int = 0
+    attained: int = 0
+    sharpness: float = math.inf
+    worst: list[Comparison] = field(default_factory=list)
+
+    @property
+    def compared(self) -> str:
+        """Quantity, relation and limit in one phrase."""
+        return f"{self.quantity} {self.relation} {self.limit}"
+
+    def add(self, comparison: Comparison, relative_slack: float) -> None:
+        """Count a comparison, and keep it if it is among the worst."""
+        exact = isinstance(comparison.value, _EXACT) and isinstance(comparison.limit, _EXACT)
+        self.comparisons += 1
+        self.failures += comparison.slack < 0
+        self.attained += exact and comparison.slack == 0
+        self.sharpness = min(self.sharpness, relative_slack)
+        # Of equal slacks the first stays first.
+        insort(self.worst, comparison, key=lambda kept: kept.slack)
+        del self.worst[KEPT_COMPARISONS:]
+
+
+class _EndOfRun(Exception):  # noqa: N818
+    """Raised to end a run early: a wrong claim failed, or nothing can be concluded."""
+
+
+class Details(TypedDict, total=False):
+    """What every comparison may state besides its two sides.
+
+    `at` is the instance, `limit` names the other side, `as_printed` marks what the paper prints if
+    the claim is corrected, and `note` has further results that the claim's sentence may name.
+    """
+
+    at: Mapping[str, Any]
+    limit: str
+    as_printed: bool
+    note: Mapping[str, Any]
+
+
+class Recorder:
+    """Records the comparisons of one run of a check.
+
+    Parameters
+    ----------
+    stop_at_failure : bool
+        End the run at the first comparison that fails, other than those as printed.
+
+    Attributes
+    ----------
+    tallies : dict
+        The tallies by quantity, relation, limit and whether they are as printed.
+    figures : dict of str to object
+        What the check reported for the claim's sentence.
+    instances : set of str
+        The distinct instances on which the claim, as corrected, was tried.
+    open_because : str
+        Why nothing can be concluded; empty unless a requirement failed.
+    """
+
+    def __init__(self, stop_at_failure: bool = False) -> None:
+        self.tallies: dict[tuple[str, str, str, bool], Tally] = {}
+        self.figures: dict[str, Any] = {}
+        self.instances: set[str] = set()
+        self.open_because = ""
+        self._stop = stop_at_failure
+
+    def at_most(
+        self,
+        quantity: str,
+        value: Any,
+        bound: Any,
+        *,
+        in_logs: bool = False,
+        **details: Unpack[Details],
+    ) -> None:
+        """Compare value <= bound; `in_logs` says that both are logarithms.
+
+        Raises
+        ------
+        ValueError
+            If the difference is not a number.
+        """
+        slack = math.inf if _is_infinite(bound, 1) else _lower_end(bound - value)
+        relative = -math.expm1(-slack) if in_logs else _relative(slack, bound)
+        self._add((quantity, "≤"), value, bound, slack, relative, **details)
+
+    def at_least(
+        self,
+        quantity: str,
+        value: Any,
+        bound: Any,
+        *,
+        in_logs: bool = False,
+        **details: Unpack[Details],
+    ) -> None:
+        """Compare value >= bound; `in_logs` says that both are logarithms.
+
+        Raises
+        ------
+        ValueError
+            If the difference is not a number.
+        """
+        slack = math.inf if _is_infinite(value, 1) else _lower_end(value - bound)
+        relative = math.expm1(min(slack, 700.0)) if in_logs else _relative(slack, bound)
+        self._add((quantity, "≥"), value, bound, slack, relative, **details)
+
+    def equal(
+        self,
+        quantity: str,
+        value: Any,
+        expected: Any,
+        *,
+        tolerance: float | None = None,
+        **details: Unpack[Details],
+    ) -> None:
+        """Compare numbers or sequences: exactly, entry by entry, or up to a tolerance.
+
+        The slack is minus the number of entries that differ, or the tolerance minus the largest
+        difference.
+
+        Raises
+        ------
+        ValueError
+            If the lengths differ, or a difference is not a number.
+        """
+        if tolerance is None:
+            slack = -float(_count_differences(value, expected))
+        else:
+            slack = tolerance - float(np.max(np.abs(np.subtract(value, expected))))
+        self._add((quantity, "="), value, expected, slack, math.inf, **details)
+
+    def true(self, quantity: str, condition: Any, **details: Unpack[Details]) -> None:
+        """Compare a condition with true."""
+        slack = 0.0 if condition else -1.0
+        details = {"limit": "true", **details}
+        self._add((quantity, "is"), bool(condition), True, slack, math.inf, **details)
+
+    def require(self, condition: Any, reason: str) -> None:
+        """Leave the claim open, for that reason, unless a condition of the check itself is met."""
+        if not condition:
+            self.open_because = reason
+            raise _EndOfRun
+
+    def report(self, **figures: Any) -> None:
+        """Name numbers for the claim's sentence that belong to no single comparison."""
+        self.figures.update(figures)
+
+    def _add(
+        self,
+        compared: tuple[str, str],
+        value: Any,
+        bound: Any,
+        slack: float,
+        relative: float,
+        *,
+        at: Mapping[str, Any] = MappingProxyType({}),
+        limit: str = "the bound",
+        as_printed: bool = False,
+        note: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        slack += 0.0  # no negative zero
+        if math.isnan(slack):
+            raise ValueError(
+                f"{compared[0]}: cannot compare {value} with {bound} at {dict(at)}: the difference "
+                "is not a number."
+            )
+        key = (*compared, limit, as_printed)
+        tally = self.tallies.setdefault(key, Tally(*key))
+        tally.add(Comparison(slack, value, bound, at, note), relative)
+        if not as_printed:
+            self.instances.add(repr(at))
+            if slack < 0 and self._stop:
+                raise _EndOfRun
+
+
+def _is_infinite(number: Any, sign: int) -> bool:
+    return isinstance(number, float) and number == sign * math.inf
+
+
+def _lower_end(difference: Any) -> float:
+    """Return a number as a float; of an Arb ball, its lower end."""
+    return float(difference.lower() if hasattr(difference, "lower") else difference)
+
+
+def _relative(slack: float, bound: Any) -> float:
+    """Return a slack relative to the bound; infinity for a bound of zero or infinity."""
+    size = abs(float(bound))
+    return slack / size if 0 < size < math.inf else math.inf
+
+
+def _count_differences(value: Any, expected: Any) -> int:
+    """Return how many entries of two numbers or sequences differ."""
+    if not hasattr(value, "__len__") or isinstance(value, str):
+        return int(value != expected)
+    return sum(_count_differences(a, b) for a, b in zip(value, expected, strict=True))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of a check.
+
+    Attributes
+    ----------
+    status : Status
+        What the check found.
+    tallies : tuple of Tally
+        The comparisons, by quantity.
+    instances : int
+        On how many distinct instances the claim, as corrected, was tried.
+    reported : mapping of str to object
+        Numbers that the check reported for the claim's sentence.
+    open_because : str
+        Why nothing could be concluded, if the status is open.
+    seconds : float
+        How long the check took.
+    """
+
+    status: Status
+    tallies: tuple[Tally, ...] = ()
+    instances: int = 0
+    reported: Mapping[str, Any] = field(default_factory=dict)
+    open_because: str = ""
+    seconds: float = 0.0
+
+    @property
+    def deciding(self) -> Tally | None:
+        """The tally with the least slack among those that decide the status, if there is one."""
+        printed = self.status in (Status.CORRECTED, Status.PARTLY)
+        group = [tally for tally in self.tallies if tally.as_printed == printed] or self.tallies
+        return min(group, key=lambda tally: tally.worst[0].slack, default=None)
+
+    @property
+    def margin(self) -> float | None:
+        """The least slack of the deciding tally; none if nothing was compared."""
+        tally = self.deciding
+        return None if tally is None or self.open_because else tally.worst[0].slack
+
+    @property
+    def instance(self) -> dict[str, Any]:
+        """The worst instance of the deciding tally."""
+        tally = self.deciding
+        return {} if tally is None else dict(tally.worst[0].instance)
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The numbers that the claim's sentence may name.
+
+        They are what the check reported, the worst instance of the deciding tally with its notes
+        and both sides (the quantity by its name, the limit as ``bound``), the worst values of other
+        quantities by their names, and ``instances``, ``comparisons`` and ``margin``.
+        """
+        found: dict[str, Any] = {t.quantity: t.worst[0].value for t in self.tallies}
+        found["instances"] = self.instances
+        if tally := self.deciding:
+            worst = tally.worst[0]
+            found |= {tally.quantity: worst.value, "bound": worst.limit}
+            found |= {"comparisons": tally.comparisons, "margin": worst.slack}
+            found |= {**worst.instance, **worst.note}
+        return found | dict(self.reported)
+
+    def __str__(self) -> str:
+        margin = "" if self.margin is None else f" (margin {self.margin:.4g})"
+        because = f": {self.open_because}" if self.open_because else ""
+        where = ", ".join(f"{name} = {value}" for name, value in self.instance.items())
+        decided = f"; {self.deciding.compared}" if self.deciding else ""
+        return f"{self.status.value}{margin}{because}{decided}{f' at {where}' if where else ''}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A function that judges a claim, and the wrong claims that it must refuse.
+
+    Attributes
+    ----------
+    claim : str
+        The identifier of the claim.
+    function : callable
+        Takes a `Recorder` and makes comparisons. It may return a `Status`, if that does not follow
+        from which comparisons fail.
+    wrong : mapping of str to mapping
+        Wrong claims in words, with the arguments that make the function check them.
+    arguments : mapping
+        What the function is called with, if it serves several claims.
+    kept, broken, failed : Status
+        The status if no comparison fails, if only those as printed do, and otherwise.
+    """
+
+    claim: str
+    function: Callable[..., Status | None]
+    wrong: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    kept: Status = Status.HOLDS
+    broken: Status = Status.CORRECTED
+    failed: Status = Status.FALSE
+
+    def run(self, variant: str | None = None, *, stop_at_failure: bool = False) -> Finding:
+        """Judge the claim, or one of its `wrong` variants.
+
+        Parameters
+        ----------
+        variant : str, optional
+            One of the keys of `wrong`.
+        stop_at_failure : bool
+            End at the first comparison that fails, which is enough to refute a claim.
+
+        Raises
+        ------
+        ValueError
+            If the check compared nothing and does not say why.
+        """
+        recorder, start = Recorder(stop_at_failure), time.perf_counter()
+        returned, changes = None, self.wrong[variant] if variant is not None else {}
+        with suppress(_EndOfRun):
+            returned = self.function(recorder, **{**self.arguments, **changes})
+        tallies = tuple(recorder.tallies.values())
+        if not tallies and not recorder.open_because:
+            raise ValueError(f"{self.claim}: the check made no comparison.")
+        failed = {tally.as_printed for tally in tallies if tally.failures}
+        status = self.failed if False in failed else self.broken if failed else self.kept
+        return Finding(
+            Status.OPEN if recorder.open_because else returned or status,
+            tallies,
+            len(recorder.instances),
+            recorder.figures,
+            recorder.open_because,
+            time.perf_counter() - start,
+        )
+
+
+def check(claim: str, **options: Any) -> Callable[[Callable[..., Status | None]], Check]:
+    """Turn a function into the `Check` of a claim (a decorator).
+
+    Parameters
+    ----------
+    claim : str
+        The identifier of the claim.
+    **options
+        See `Check`: `wrong`, `arguments`, `kept`, `broken`, `failed`.
+    """
+    return lambda function: Check(claim, function, **options)

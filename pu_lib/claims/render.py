@@ -1,0 +1,144 @@
+"""What readers see of a judged claim: a badge, its sentence, and a table of the comparisons."""
+
+from __future__ import annotations
+
+import html
+import inspect
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pu_lib.claims.proofs import proofs_of, theorem_link
+from pu_lib.claims.recorder import Check, Finding, Status, Tally
+from pu_lib.wording import prose, words
+
+if TYPE_CHECKING:
+    from pu_lib.claims.judging import Judgement
+
+__all__ = ["badge", "claim_html", "claims_html", "format_tally", "tallies_html"]
+
+_ROOT = Path(__file__).resolve().parent.parent.parent
+
+_ENTRIES, _DIGITS = 4, 16
+"""How many entries of a sequence a cell shows, and how many characters of a number."""
+
+_HEAD = ("Compared", "Outcome", "Closest case", "At", "Sharpness")
+
+
+def badge(status: Status) -> str:
+    """Return a status as the badge that pages show."""
+    return f'<span class="verdict-status verdict-{status.name.lower()}">{status.value}</span>'
+
+
+def format_tally(tally: Tally) -> list[str]:
+    """Return a tally as the texts of a table's row: see ``_HEAD``."""
+    worst, printed = tally.worst[0], ", as printed" if tally.as_printed else ""
+    outcome = f"{'all ' if tally.comparisons > 1 else ''}{words(tally.comparisons)} hold"
+    outcome = "holds" if tally.comparisons == 1 else outcome
+    if tally.failures:
+        outcome = f"{words(tally.failures)} of {words(tally.comparisons)} fail"
+    sides = "" if tally.relation == "is" else f"{_short(worst.value)} and {_short(worst.limit)}"
+    where = words({name: _short(entry) for name, entry in worst.instance.items()})
+    return [tally.compared + printed, outcome, sides, where, _sharpness(tally)]
+
+
+def _short(value: Any) -> str:
+    """Return a value as text that fits a cell: few entries, few digits."""
+    if isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0:
+        entries = [_short(entry) for entry in value[:_ENTRIES]]
+        return f"({', '.join(entries + ['…'] * (len(value) > _ENTRIES))})"
+    text = words(value)
+    return words(float(value)) if len(text) > _DIGITS and _is_number(value) else text
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _sharpness(tally: Tally) -> str:
+    """Say how much the bound could be tightened before the check would fail."""
+    if tally.failures or tally.relation in ("=", "is"):
+        return ""
+    if tally.attained:
+        return f"attained in {words(tally.attained)} of {words(tally.comparisons)}"
+    if tally.sharpness > 1:  # infinite: nothing to tighten
+        return ""
+    return f"fails if tightened by more than {words(100 * tally.sharpness)}\N{NO-BREAK SPACE}%"
+
+
+def tallies_html(rows: Sequence[Sequence[str]]) -> str:
+    """Return the table of comparisons; columns in which every cell is empty are left out."""
+    shown = [k for k in range(len(_HEAD)) if any(row[k] for row in rows)]
+    head = "".join(f'<th scope="col">{_HEAD[k]}</th>' for k in shown)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{prose(row[k])}</td>" for k in shown) + "</tr>" for row in rows
+    )
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="tallies" tabindex="0">{table}</div>' if rows else ""
+
+
+def claim_html(judged: Judgement) -> str:
+    """Return one judged claim; how it was checked opens below its sentence."""
+    if judged.repeats_the_claim:
+        return claims_html([judged])
+    return (
+        f'<div class="{_classes(judged.finding)}"><p>{_line(judged)}</p><details class="how">'
+        f"<summary>How this was checked</summary>{_how(judged)}</details></div>"
+    )
+
+
+def claims_html(judgements: Sequence[Judgement]) -> str:
+    """Return judged claims, a line each, which opens to how it was checked."""
+    if len(judgements) == 1 and not judgements[0].repeats_the_claim:
+        return claim_html(judgements[0])
+    lines = "".join(
+        f'<details class="{_classes(judged.finding)} how"><summary>{_line(judged)}</summary>'
+        f"{_how(judged)}</details>"
+        for judged in judgements
+    )
+    return f'<div class="verdicts">{lines}</div>'
+
+
+def _classes(finding: Finding) -> str:
+    return f"verdict verdict-{finding.status.name.lower()}"
+
+
+def _line(judged: Judgement) -> str:
+    """Return badge, number and sentence; a sentence that repeats the claim is inside the box."""
+    said = f' <span class="said">{prose(judged.sentence)}</span>'
+    number = html.escape(judged.claim.number)
+    said = "" if judged.repeats_the_claim else said
+    return f"{badge(judged.finding.status)} <small>{number}</small>{said}"
+
+
+def _how(judged: Judgement) -> str:
+    """Return how a claim was checked: the comparisons, what the check refuses, its code."""
+    finding, theorems = judged.finding, proofs_of(judged.claim.id)
+    said = f"<p>{prose(judged.sentence)}</p>" if judged.repeats_the_claim else ""
+    because = f"<p>{prose(finding.open_because)}</p>" if finding.open_because else ""
+    proved = "".join(f"<p>Machine-checked: {theorem_link(proof)}.</p>" for proof in theorems)
+    table = tallies_html([format_tally(tally) for tally in finding.tallies])
+    return f"{said}{because}{table}{proved}{_refused(judged.check.wrong)}{_code(judged.check)}"
+
+
+def _refused(wrong: Iterable[str]) -> str:
+    items = "".join(f"<li>{prose(variant)}</li>" for variant in wrong)
+    head = '<p class="other">The same check refuses:</p>'
+    return f'{head}<ul class="other">{items}</ul>' if items else ""
+
+
+def _code(check: Check) -> str:
+    """Return the call that runs a check, and its source."""
+    function = inspect.unwrap(check.function)
+    source = html.escape(inspect.getsource(function).strip())
+    file = Path(inspect.getsourcefile(function) or "").resolve()
+    where = file.relative_to(_ROOT) if file.is_relative_to(_ROOT) else file
+    return (
+        f'<p class="other">Run it with <code>confirm("{html.escape(check.claim)}")</code>.</p>'
+        f'<details class="code"><summary><code>{html.escape(function.__name__)}</code> in '
+        f'<code>{where.as_posix()}</code></summary><pre tabindex="0">{source}</pre></details>'
+    )

@@ -1,0 +1,417 @@
+"""The ledger, the errata and Table 1 as tables of the book, all generated from `pu_lib.claims`.
+
+Each function returns an object that notebooks display as HTML. Formulas between dollars become the
+elements that the book's MathJax typesets; links lead to the chapters of the rendered book.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from pu_lib.claims.catalog import Claim, Erratum, Scope, chapters, check_of, errata, ledger
+from pu_lib.claims.judging import recorded, sentence_of
+from pu_lib.claims.proofs import Proof, proofs_of, theorem_link
+from pu_lib.claims.recorder import Check, Status
+from pu_lib.claims.render import badge, tallies_html
+from pu_lib.updates import UPDATES, label_of
+from pu_lib.wording import prose
+
+__all__ = [
+    "SCOPES",
+    "Html",
+    "answer",
+    "chapter_title",
+    "criteria",
+    "errata_table",
+    "ledger_table",
+    "power_table",
+    "prose",
+    "scope_counts",
+    "statement_index",
+    "status_counts",
+    "summary",
+    "table_1",
+    "what_stands",
+]
+
+SCOPES = {
+    Scope.STATEMENT: "Statements of the paper",
+    Scope.PROOF: "Steps of its proofs",
+    Scope.REMARK: "Its remarks",
+    Scope.CELL: "Entries of Table 1",
+    Scope.EXPERIMENT: "Sentences on its experiments",
+    Scope.BOOK: "Claims of this book",
+}
+"""What a count counts, by scope."""
+
+
+class Html(str):
+    """A piece of HTML that notebooks display."""
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+
+def chapter_title(chapter: str) -> str:
+    """Return the title of a chapter."""
+    return chapters()[chapter]
+
+
+# Counts
+
+
+def status_counts(claims: Iterable[Claim] | None = None) -> dict[Status, int]:
+    """Count the claims by recorded status, in the order of `Status`; unused ones are left out."""
+    counts = Counter(claim.status for claim in (ledger() if claims is None else claims))
+    return {status: counts[status] for status in Status if counts[status]}
+
+
+def scope_counts() -> dict[Scope, dict[Status, int]]:
+    """Count the claims by scope and recorded status; what is not in use is left out."""
+    by_scope = {scope: [claim for claim in ledger() if claim.scope is scope] for scope in Scope}
+    return {scope: status_counts(claims) for scope, claims in by_scope.items() if claims}
+
+
+def summary() -> Html:
+    """Return the numbers of claims by scope and status, each a link to the ledger's page."""
+    rows = "".join(
+        f'<dt><strong>{sum(counts.values())}</strong> <a href="{_asking(scope)}">{SCOPES[scope]}'
+        f"</a></dt><dd><ul>{_badges(scope, counts)}</ul></dd>"
+        for scope, counts in scope_counts().items()
+    )
+    return Html(
+        f"<p>{len(ledger())} claims, each with a check that runs:</p>"
+        f'<dl class="ledger-summary">{rows}</dl>'
+    )
+
+
+def _badges(scope: Scope, counts: Mapping[Status, int]) -> str:
+    return "".join(
+        f'<li>{count} <a href="{_asking(scope, status)}">{badge(status)}</a></li>'
+        for status, count in counts.items()
+    )
+
+
+def _asking(scope: Scope, status: Status | None = None) -> str:
+    """Return the address of the ledger filtered by scope and status."""
+    wanted = "" if status is None else f"&amp;status={status.name.lower()}"
+    return f"claims.html?scope={scope.name.lower()}{wanted}#the-ledger"
+
+
+# The ledger
+
+
+def ledger_table(chapter: str) -> Html:
+    """Return the claims of a chapter; each opens to what is wrong with it and what is true.
+
+    Raises
+    ------
+    ValueError
+        If there is no such chapter.
+    """
+    if chapter not in chapters():
+        raise ValueError(f"chapter: expected one of {', '.join(chapters())}, got {chapter!r}.")
+    claims = [claim for claim in ledger() if claim.chapter == chapter]
+    rows = [
+        (
+            f"{html.escape(claim.number)}<br><code>{html.escape(claim.id)}</code>",
+            f"<p>{prose(claim.statement)}</p>{_judgement(claim)}",
+        )
+        for claim in claims
+    ]
+    caption = f'<a href="{chapter}.html">{html.escape(chapter_title(chapter))}</a>'
+    head = ("Claim", "What it says, and what was found")
+    return _table(head, rows, caption, [_marks(claim) for claim in claims])
+
+
+def _judgement(claim: Claim) -> str:
+    """Return status and sentence of a claim, which open to all that is known of it."""
+    row, theorems = recorded().get(claim.id, {}), proofs_of(claim.id)
+    facts = {
+        "Printed": html.escape(_printed(claim)),
+        "What is wrong": prose(claim.wrong),
+        "How bad it is": "" if claim.severity is None else html.escape(claim.severity.value),
+        "What is true": prose(claim.correction),
+        "What was measured": tallies_html([tally["shown"] for tally in row.get("tallies", ())]),
+        "Machine-checked": ", ".join(theorem_link(proof) for proof in theorems),
+        "Where": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>, '
+        f"on section {html.escape(claim.section)} of the paper",
+    }
+    listed = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items() if fact)
+    scope = claim.scope.value + _mark(theorems)
+    said = f": {prose(sentence_of(claim))}" if claim.sentence else ""
+    return (
+        f'<details class="claim"><summary>{badge(claim.status)} <small>{scope}</small>{said}'
+        f"</summary><dl>{listed}</dl></details>"
+    )
+
+
+def _mark(theorems: Sequence[Proof]) -> str:
+    """Say whether a claim, or a part of it, is machine-checked."""
+    if not theorems:
+        return ""
+    whole = any(not proof.part for proof in theorems)
+    return ", machine-checked" if whole else ", in part machine-checked"
+
+
+def _printed(claim: Claim) -> str:
+    """Return what the paper prints in a cell of Table 1; nothing for other claims."""
+    return _entries().get(claim.id, "") if claim.scope is Scope.CELL else ""
+
+
+def _entries() -> dict[str, str]:
+    """Return the printed entries of Table 1 by claim."""
+    from pu_lib.chapters.table1.checks import PRINTED
+    from pu_lib.chapters.table1.quantities import COLUMNS
+
+    return {
+        f"tab:analysis/{update}/{column}": entry
+        for update, entries in PRINTED.items()
+        for column, entry in zip(COLUMNS, entries, strict=True)
+    }
+
+
+def _marks(claim: Claim) -> str:
+    """Return what the ledger filter reads of a row."""
+    return f' data-status="{claim.status.name.lower()}" data-scope="{claim.scope.name.lower()}"'
+
+
+# The power of the checks
+
+
+def power_table(chapter: str) -> Html:
+    """Return, for each check of a chapter, the wrong claims that it refuses.
+
+    The tests run them all.
+
+    Parameters
+    ----------
+    chapter : str
+        The chapter, one of `pu_lib.claims.chapters`.
+
+    Returns
+    -------
+    Html
+        The table.
+    """
+    judged = [claim for claim in ledger() if claim.chapter == chapter]
+    rows = [(f"<code>{html.escape(c.id)}</code>", _power(check_of(c))) for c in judged]
+    return _table(("Check of", "What it makes of other claims"), rows, chapter_title(chapter))
+
+
+def _power(check: Check) -> str:
+    refused = "".join(f"<dd>{html.escape(variant)}</dd>" for variant in check.wrong)
+    return f"<dl><dt>refuses</dt>{refused}</dl>"
+
+
+# The slips
+
+
+def errata_table() -> Html:
+    """Return every slip of the paper: where, what is printed, what is right, why."""
+    return Html(f'<div class="errata">{"".join(map(_erratum, errata()))}</div>')
+
+
+def _erratum(erratum: Erratum) -> str:
+    title = html.escape(chapter_title(erratum.chapter))
+    facts = {"Printed": erratum.printed, "Right": erratum.right, "Why": erratum.why}
+    listed = "".join(f"<div><dt>{n}</dt><dd>{prose(fact)}</dd></div>" for n, fact in facts.items())
+    return (
+        f"<article><p><strong>{prose(erratum.where)}</strong> <small>{html.escape(erratum.kind)}, "
+        f'<a href="{erratum.chapter}.html">{title}</a></small></p><dl>{listed}</dl></article>'
+    )
+
+
+# The answer of a chapter
+
+
+def answer(*lines: tuple[str, str]) -> Html:
+    """Return the answer of a chapter: lines with the badges of the claims they rest on.
+
+    Parameters
+    ----------
+    *lines : tuple of str
+        The identifier of a claim, and what is said, with formulas between dollars.
+
+    Returns
+    -------
+    Html
+        A list.
+
+    Raises
+    ------
+    ValueError
+        If there is no such claim.
+    """
+    status = {claim.id: claim.status for claim in ledger()}
+    for name, _ in lines:
+        if name not in status:
+            raise ValueError(f"claim: {name!r} is not in the ledger.")
+    items = "".join(f"<li>{badge(status[name])} {prose(said)}</li>" for name, said in lines)
+    return Html(f'<ul class="answer">{items}</ul>')
+
+
+# Statements by number
+
+
+def statement_index() -> Html:
+    """Return the paper's numbered statements in its own order, each with its own status.
+
+    The status of a theorem is that of its statement; steps of its proof, and what this book adds to
+    it, stand apart.
+    """
+    heads: dict[str, list[Claim]] = {}
+    for claim in ledger():
+        head = re.search(r"(Proposition|Theorem|Corollary|Lemma) \d+", claim.number)
+        if head and not re.search(r"\(\d{4}\)", claim.number):  # another paper's, with its year
+            heads.setdefault(head.group(), []).append(claim)
+    rows = [
+        (f'<a href="{heads[number][0].chapter}.html">{number}</a>', _statement(heads[number]))
+        for number in sorted(heads, key=_paper_order)
+    ]
+    return _table(("Number", "Statement and status"), rows, "Statements by number")
+
+
+def what_stands() -> Html:
+    """Return what became of each statement of the paper: printed, judged, repaired, proved."""
+    stated = [claim for claim in ledger() if claim.scope is Scope.STATEMENT]
+    rows = [
+        (f"{html.escape(claim.number)}<br>{_how_bad(claim)}", _standing(claim))
+        for claim in sorted(stated, key=_by_number)
+    ]
+    cells = [claim for claim in ledger() if claim.scope is Scope.CELL]
+    counted = f"<p>Its {len(cells)} entries, each measured: {_plain_counts(cells)}.</p>"
+    table = '<p><a href="claims.html#table-1-recomputed">All entries</a></p>'
+    head = ("Statement", "What it says, and what stands")
+    return _table(head, [*rows, ("Table 1", counted + table)], "What stands", kind="ledger stands")
+
+
+def _how_bad(claim: Claim) -> str:
+    bad = (
+        "" if claim.severity is None else f"<br><small>{html.escape(claim.severity.value)}</small>"
+    )
+    return badge(claim.status) + bad
+
+
+def _standing(claim: Claim) -> str:
+    """Return a statement as printed, what breaks it and what is true, and where that is proved."""
+    theorems = " and ".join(map(theorem_link, proofs_of(claim.id)))
+    found = sentence_of(claim)
+    facts = {
+        "Printed": prose(claim.statement),
+        "What fails": prose(found) if claim.correction else "",
+        "What stands": prose(claim.correction or found),
+        "Proved": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>'
+        + (f", by machine: {theorems}" if theorems else ""),
+    }
+    listed = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items() if fact)
+    return f"<dl>{listed}</dl>"
+
+
+def _by_number(claim: Claim) -> tuple[int, int, str]:
+    """Order statements as the paper numbers them; those without a number come last."""
+    head = re.match(r"(Proposition|Theorem|Corollary|Lemma) \d+", claim.number)
+    return (*(_paper_order(head.group()) if head else (2, 0)), claim.id)
+
+
+def _statement(claims: Sequence[Claim]) -> str:
+    own = [claim for claim in claims if claim.scope is Scope.STATEMENT]
+    parts = "".join(f"<p>{prose(claim.statement)}</p>{_judgement(claim)}" for claim in own)
+    beside = {
+        words: [claim for claim in claims if claim.scope is scope]
+        for scope, words in SCOPES.items()
+        if scope is not Scope.STATEMENT
+    }
+    counted = "".join(
+        f"<p><small>{words}: {_plain_counts(some)}</small></p>"
+        for words, some in beside.items()
+        if some
+    )
+    return parts + counted
+
+
+def _plain_counts(claims: Sequence[Claim]) -> str:
+    return ", ".join(f"{status.value} ({count})" for status, count in status_counts(claims).items())
+
+
+def _paper_order(number: str) -> tuple[int, int]:
+    """Order propositions first, then the counter that all other statements share."""
+    kind, _, index = number.partition(" ")
+    return (0 if kind == "Proposition" else 1, int(index))
+
+
+# Table 1
+
+
+def table_1() -> Html:
+    """Return Table 1: what the paper prints and the recorded status; other updates are measured.
+
+    Below it stands what is true where an entry needs a correction.
+    """
+    from pu_lib.chapters.table1.quantities import COLUMNS, measure
+
+    cells = {claim.id: claim for claim in ledger() if claim.scope is Scope.CELL}
+    rows, notes = [], ""
+    for update in UPDATES:
+        row = [label_of(update)]
+        for column in COLUMNS.values():
+            claim = cells.get(f"tab:analysis/{update}/{column.name}")
+            if claim is None:
+                row.append(html.escape(measure(update, column.name).entry))
+                continue
+            row.append(f"{html.escape(_printed(claim))}<br>{badge(claim.status)}")
+            if claim.correction:
+                head = html.escape(f"{label_of(update)}, {column.title}")
+                notes += f"<dt>{head}</dt><dd>{prose(claim.correction)}</dd>"
+        rows.append(tuple(row))
+    heads = ("Update", *(column.title for column in COLUMNS.values()))
+    caption = "Table 1: the paper's entries, and what the measurement says of each"
+    table = _table(heads, rows, caption, kind="table-1")
+    return Html(f'{table}<dl class="table-1-notes">{notes}</dl>')
+
+
+def criteria() -> Html:
+    """Return how Table 1 is measured, in the words that stand beside the measurements."""
+    from pu_lib.chapters.table1.quantities import COLUMNS
+
+    rows = [
+        (
+            html.escape(column.title),
+            f"<p>{html.escape(column.measured)}</p><dl>"
+            + "".join(
+                f"<dt>{html.escape(entry)}</dt><dd>{html.escape(words)}</dd>"
+                for entry, words in column.criteria.items()
+            )
+            + "</dl>",
+        )
+        for column in COLUMNS.values()
+    ]
+    return _table(("Column", "What is measured, and when each entry is given"), rows, "Criteria")
+
+
+# Pieces
+
+
+def _table(
+    head: tuple[str, ...],
+    rows: Sequence[tuple[str, ...]],
+    caption: str,
+    marks: Sequence[str] | None = None,
+    kind: str = "ledger",
+) -> Html:
+    """Return a table of a kind that the style sheet knows; `marks` are attributes of its rows."""
+    cells = "".join(f'<th scope="col">{name}</th>' for name in head)
+    body = "".join(
+        f"<tr{mark}>"
+        + f'<th scope="row">{row[0]}</th>'
+        + "".join(f"<td>{cell}</td>" for cell in row[1:])
+        + "</tr>"
+        for row, mark in zip(rows, marks or [""] * len(rows), strict=True)
+    )
+    return Html(
+        f'<table class="{kind}"><caption>{caption}</caption>'
+        f"<thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+    )

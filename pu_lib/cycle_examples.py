@@ -1,0 +1,283 @@
+"""Two deterministic MDPs with periodic schedules on which CE cycles for ever.
+
+States may have different numbers of actions. `CycleExample.mdp` pads them to a common number with
+an action that is never the best and starts with a negligible probability.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pu_lib.deterministic import DeterministicMDP
+
+if TYPE_CHECKING:
+    from pu_lib.mdp import FiniteMDP
+
+__all__ = ["FOUR_STATES", "THREE_STATES", "CycleExample", "Phase"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Consecutive updates of one state.
+
+    Attributes
+    ----------
+    state : int
+        The state, from 0.
+    weight : Fraction
+        The weight of each of these updates.
+    greedy : int
+        The action that is claimed to be greedy at all of them.
+    updates : int
+        How many updates, at least 1.
+    """
+
+    state: int
+    weight: Fraction
+    greedy: int
+    updates: int = 1
+
+
+@dataclass(frozen=True)
+class CycleExample:
+    """A deterministic MDP, a periodic schedule, and parameters near a cycle of CE.
+
+    Attributes
+    ----------
+    name : str
+        What the example is called in messages.
+    discount : Fraction
+        The discount factor.
+    rewards : tuple of tuple of int
+        One row a state, one entry an action.
+    successors : tuple of tuple of (int or None)
+        Where each action leads; ``None`` ends the episode with value 0.
+    phases : tuple of Phase
+        One period of the schedule.
+    start : tuple of tuple of float
+        Parameters near the cycle, before the first phase.
+    spread : Fraction
+        Weight given to every state at every step, on top of the schedule.
+    """
+
+    name: str
+    discount: Fraction
+    rewards: tuple[tuple[int, ...], ...]
+    successors: tuple[tuple[int | None, ...], ...]
+    phases: tuple[Phase, ...]
+    start: tuple[tuple[float, ...], ...]
+    spread: Fraction = Fraction(0)
+
+    @property
+    def n_states(self) -> int:
+        """The number of states, the end not counted."""
+        return len(self.rewards)
+
+    @property
+    def n_actions(self) -> tuple[int, ...]:
+        """The number of actions of each state."""
+        return tuple(len(row) for row in self.rewards)
+
+    @property
+    def period(self) -> int:
+        """The number of updates in one period."""
+        return sum(phase.updates for phase in self.phases)
+
+    @property
+    def weights(self) -> Floats:
+        """The weights of one period, shape (period, n_states)."""
+        rows = []
+        for phase in self.phases:
+            row = np.full(self.n_states, float(self.spread))
+            row[phase.state] += float(phase.weight)
+            rows += [row] * phase.updates
+        return np.array(rows)
+
+    @property
+    def updated(self) -> NDArray[np.int64]:
+        """The scheduled state of each step of one period."""
+        return np.repeat([p.state for p in self.phases], [p.updates for p in self.phases])
+
+    @property
+    def claimed(self) -> NDArray[np.int64]:
+        """The claimed greedy action of the scheduled state at each step of one period."""
+        return np.repeat([p.greedy for p in self.phases], [p.updates for p in self.phases])
+
+    @property
+    def tables(self) -> DeterministicMDP:
+        """The MDP as arrays, padded to a common number of actions."""
+        most = max(self.n_actions)
+        rewards = np.zeros((self.n_states, most))
+        successors = np.full((self.n_states, most), -1)
+        for s, (row, nexts) in enumerate(zip(self.rewards, self.successors, strict=True)):
+            rewards[s, : len(row)] = row
+            successors[s, : len(row)] = [-1 if j is None else j for j in nexts]
+        return DeterministicMDP(rewards, successors, np.array(self.n_actions), float(self.discount))
+
+    def parameters(self, missing: float = -60.0) -> Floats:
+        """Return the start padded to a common number of actions and to the terminal state.
+
+        Parameters
+        ----------
+        missing : float
+            The parameter of the padding actions; their probability is about its exponential.
+
+        Returns
+        -------
+        ndarray, shape (n_states + 1, most actions)
+            Softmax parameters for `mdp`.
+        """
+        theta = np.full((self.n_states + 1, max(self.n_actions)), missing)
+        for s, row in enumerate(self.start):
+            theta[s, : len(row)] = row
+        theta[-1] = 0.0
+        return theta
+
+    def mdp(self, missing_reward: float | None = None) -> FiniteMDP:
+        """Return the example as a `FiniteMDP` with one more, terminal, state.
+
+        Parameters
+        ----------
+        missing_reward : float, optional
+            The reward of the padding actions, which end the episode; by default 1 below the
+            smallest reward, so that they are never greedy where another action ends too.
+
+        Returns
+        -------
+        FiniteMDP
+            The states of the example, padded to a common number of actions, and the terminal one
+            last.
+        """
+        from pu_lib.mdp import FiniteMDP
+
+        tables = self.tables
+        rewards, successors = tables.rewards, tables.successors
+        if missing_reward is None:
+            missing_reward = float(rewards.min()) - 1.0
+        n, most = rewards.shape
+        transitions = np.zeros((n + 1, most, n + 1))
+        for s, a in itertools.product(range(n), range(most)):
+            transitions[s, a, successors[s, a]] = 1.0
+            if not tables.real[s, a]:
+                rewards[s, a] = missing_reward
+        transitions[n, :, n] = 1.0
+        initial = np.zeros(n + 1)
+        initial[0] = 1.0
+        return FiniteMDP(
+            transitions,
+            np.vstack([rewards, np.zeros(most)]),
+            initial,
+            float(self.discount),
+            terminal=np.arange(n + 1) == n,
+        )
+
+    def deterministic_values(self) -> dict[tuple[int, ...], tuple[Fraction, ...]]:
+        """Return the exact values of every deterministic policy."""
+        return {
+            actions: _exact_values(self, actions)
+            for actions in itertools.product(*(range(n) for n in self.n_actions))
+        }
+
+    def optimum(self) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
+        """Return the unique optimal policy and its exact values.
+
+        Raises
+        ------
+        ValueError
+            If two deterministic policies are optimal.
+        """
+        table = self.deterministic_values()
+        best = tuple(max(v[s] for v in table.values()) for s in range(self.n_states))
+        optimal = [actions for actions, v in table.items() if v == best]
+        if len(optimal) != 1:
+            raise ValueError(f"{self.name}: expected one optimal policy, found {optimal}.")
+        return optimal[0], best
+
+    def with_spread(self, spread: Fraction | int | str) -> CycleExample:
+        """Return the example with `spread` added to all weights."""
+        spread = Fraction(spread)
+        return replace(self, spread=spread, name=f"{self.name}, spread {spread}")
+
+
+def _exact_values(example: CycleExample, actions: tuple[int, ...]) -> tuple[Fraction, ...]:
+    """Return the values of a deterministic policy by following it until it ends or repeats."""
+    values: list[Fraction | None] = [None] * example.n_states
+    for first in range(example.n_states):
+        path: list[int] = []
+        s: int | None = first
+        while s is not None and values[s] is None and s not in path:
+            path.append(s)
+            s = example.successors[s][actions[s]]
+        if s is None:
+            tail = Fraction(0)
+        elif values[s] is not None:
+            tail = values[s]  # type: ignore[assignment]
+        else:
+            loop = path[path.index(s) :]
+            total = sum(
+                example.discount**k * example.rewards[u][actions[u]] for k, u in enumerate(loop)
+            )
+            tail = total / (1 - example.discount ** len(loop))
+        for u in reversed(path):
+            tail = example.rewards[u][actions[u]] + example.discount * tail
+            values[u] = tail
+    return tuple(value for value in values if value is not None)
+
+
+_U = 4.999772907537697
+
+THREE_STATES = CycleExample(
+    name="three states",
+    discount=Fraction(9, 10),
+    rewards=((1, 0, 1), (2, -1), (2, -1)),
+    successors=((0, 2, 1), (0, None), (None, 0)),
+    phases=tuple(
+        Phase(state, Fraction(weight), greedy)
+        for state, weight, greedy in [
+            (2, 10, 0),
+            (0, 30, 1),
+            (0, 10, 0),
+            (2, 10, 1),
+            (1, 10, 0),
+            (0, 10, 2),
+            (1, 10, 1),
+            (0, 20, 2),
+        ]
+    ),
+    start=((0.5551179231, -13.9903199088, 13.4352019857), (-_U, _U), (-_U, _U)),
+)
+"""Bounded weights of period 8, one state a step; the unique optimum is never approached."""
+
+_B = 1.9481487330477392
+
+FOUR_STATES = CycleExample(
+    name="four states",
+    discount=Fraction(97, 100),
+    rewards=((-6, -5, 0), (-10, 10), (10, -10), (-10, 10)),
+    successors=((2, 3, 1), (None, 0), (1, 0), (None, 0)),
+    phases=tuple(
+        Phase(state, Fraction(1, 2), greedy, updates)
+        for state, greedy, updates in [
+            (0, 0, 109302),
+            (3, 1, 55),
+            (0, 1, 19),
+            (2, 1, 55),
+            (1, 1, 55),
+            (0, 2, 6),
+            (1, 0, 55),
+            (3, 0, 55),
+            (0, 2, 5),
+            (2, 0, 55),
+        ]
+    ),
+    start=((-0.4424847643, -0.2911896806, 0.7336744449), (_B, -_B), (_B, -_B), (_B, -_B)),
+)
+"""A constant step size of one half, one state a step, period 109 662."""

@@ -1,0 +1,138 @@
+"""Modules that have moved: their old names work for one release, with a warning.
+
+`MOVED` is also the table of the old places: the reference keeps the old addresses of what moved.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+__all__ = ["MOVED", "install"]
+
+MOVED = {
+    "checks.claims": "chapters.table1.checks",
+    "checks.convergence": "chapters.convergence.checks",
+    "checks.convergence_remarks": "chapters.convergence.checks_remarks",
+    "checks.counting": "chapters.unlearning.counting",
+    "checks.cross_entropy": "chapters.cross_entropy.checks",
+    "checks.cross_entropy_constant": "chapters.cross_entropy.checks_constant_weights",
+    "checks.domino": "chapters.domino.checks",
+    "checks.empirical": "chapters.empirical.checks",
+    "checks.empirical_chain": "chapters.empirical.checks_chain",
+    "checks.empirical_cliff": "chapters.empirical.checks_cliff",
+    "checks.empirical_random_mdps": "chapters.empirical.checks_random_mdps",
+    "checks.empirical_setting": "chapters.empirical.checks_setting",
+    "checks.function_approximation": "chapters.function_approximation.checks",
+    "checks.function_approximation_fitted": "chapters.function_approximation.checks_fitted",
+    "checks.gravity_well": "chapters.gravity_well.checks",
+    "checks.gravity_well_escort": "chapters.gravity_well.checks_escort",
+    "checks.literature": "chapters.literature.checks",
+    "checks.literature_measured": "chapters.literature.checks_measured",
+    "checks.monotonicity": "chapters.monotonicity.checks",
+    "checks.parts": "chapters.empirical.parts",
+    "checks.rates": "chapters.rates.checks",
+    "checks.rates_remarks": "chapters.rates.checks_remarks",
+    "checks.stochastic_updates": "chapters.stochastic_updates.checks",
+    "checks.unlearning": "chapters.unlearning.checks",
+    "checks.unlearning_decaying": "chapters.unlearning.checks_decaying",
+    "checks.unlearning_remarks": "chapters.unlearning.checks_remarks",
+    "checks.updates": "chapters.updates.checks",
+    "checks.updates_remarks": "chapters.updates.checks_remarks",
+    "checks.what_came_after": "chapters.what_came_after.checks",
+    "proved": "claims.proofs",
+    "show.convergence": "chapters.convergence.figures",
+    "show.cross_entropy": "chapters.cross_entropy.figures",
+    "show.domino": "chapters.domino.figures",
+    "show.empirical": "chapters.empirical.figures",
+    "show.experiments": "chapters.empirical.figures_domains",
+    "show.function_approximation": "chapters.function_approximation.figures",
+    "show.gravity_well": "chapters.gravity_well.figures",
+    "show.guide": "chapters.guide.figures",
+    "show.ledger": "claims.tables",
+    "show.literature": "chapters.literature.figures",
+    "show.monotonicity": "chapters.monotonicity.figures",
+    "show.rates": "chapters.rates.figures",
+    "show.rounding": "chapters.empirical.figures_rounding",
+    "show.stochastic_updates": "chapters.stochastic_updates.figures",
+    "show.unlearning": "chapters.unlearning.figures",
+    "show.updates": "chapters.updates.figures",
+    "show.what_came_after": "chapters.what_came_after.figures",
+    "spoken": "claims.render",
+    "theory.certified": "chapters.monotonicity.certified",
+    "theory.claims": "chapters.table1.quantities",
+    "theory.convergence": "chapters.convergence.quantities",
+    "theory.cross_entropy": "chapters.cross_entropy.quantities",
+    "theory.cross_entropy_constant": "chapters.cross_entropy.constant_weights",
+    "theory.cycle_examples": "cycle_examples",
+    "theory.cycles": "chapters.cross_entropy.cycles",
+    "theory.deterministic": "deterministic",
+    "theory.domino": "chapters.domino.quantities",
+    "theory.far_counts": "chapters.unlearning.block_counting",
+    "theory.fitted_direct": "chapters.function_approximation.fitted_direct",
+    "theory.function_approximation": "chapters.function_approximation.quantities",
+    "theory.gravity_well": "chapters.gravity_well.quantities",
+    "theory.gravity_well_escape": "chapters.gravity_well.escape",
+    "theory.guide": "chapters.guide.quantities",
+    "theory.hunt": "chapters.random_search.quantities",
+    "theory.late_drawdown": "chapters.evolutionary_search.quantities",
+    "theory.literature": "chapters.literature.quantities",
+    "theory.mirror_descent": "chapters.what_came_after.mirror_descent",
+    "theory.monotonicity": "chapters.monotonicity.quantities",
+    "theory.rates": "chapters.rates.quantities",
+    "theory.stochastic_updates": "chapters.stochastic_updates.quantities",
+    "theory.travel_times": "chapters.unlearning.travel_times",
+    "theory.unlearning": "chapters.unlearning.quantities",
+    "theory.unlearning_bounds": "chapters.unlearning.bounds",
+    "theory.updates": "chapters.updates.quantities",
+    "theory.walkers": "two_action_dynamics",
+    "theory.what_came_after": "chapters.what_came_after.quantities",
+    "verdict": "claims.recorder",
+}
+"""New places of modules by their old ones, both below ``pu_lib``."""
+
+_PACKAGES = ("theory", "checks")
+"""Packages of which nothing is left."""
+
+
+class _Finder(MetaPathFinder, Loader):
+    """Imports the new module in place of the old one."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the place of an old module; nothing for any other."""
+        package, _, rest = name.partition(".")
+        if package != "pu_lib" or rest not in (*MOVED, *_PACKAGES):
+            return None
+        return ModuleSpec(name, self, is_package=rest in _PACKAGES)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Return the new module; an empty package by default."""
+        old = spec.name.partition(".")[2]
+        if old in _PACKAGES:
+            return None
+        warnings.warn(
+            f"pu_lib.{old} is now pu_lib.{MOVED[old]}; the old name goes with release 0.4.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        new = import_module(f"pu_lib.{MOVED[old]}")
+        spec.loader_state = new.__spec__
+        return new
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give a new module its own specification back; it is imported already."""
+        if module.__spec__ and module.__spec__.loader_state:
+            module.__spec__ = module.__spec__.loader_state
+
+
+def install() -> None:
+    """Have Python find modules by their old names, too."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.append(_Finder())

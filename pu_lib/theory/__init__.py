@@ -1,1 +1,0 @@
-"""One module a chapter: the quantities, the bounds and the checks of the paper's theory."""

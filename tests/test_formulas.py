@@ -1,0 +1,89 @@
+"""Formulas that checks call and statements print."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from flint import arb
+
+from pu_lib.claims.formulas import exp, floor, formula, insert_formulas, log, sqrt
+
+
+@formula
+def steps(h, w):
+    return 1 + (h - 1) * (floor(1 / w) + 1)
+
+
+@formula
+def growth(n, w):
+    if n == 0:
+        return 0
+    return 32 * exp(8 * w + 3) / w**3 * n * log(n)
+
+
+@formula
+def decaying(n):
+    return 3 * n - 4 * sqrt(n) + 1
+
+
+def test_exact_numbers_give_exact_results() -> None:
+    """1 + 2 (floor(5/2) + 1) = 7."""
+    assert steps(3, Fraction(2, 5)) == 7
+    assert isinstance(steps(3, Fraction(2, 5)), int)
+    assert decaying(4) == 5
+    assert growth(0, 1) == 0
+    assert growth(2, 1.0) == pytest.approx(64 * math.exp(11) * math.log(2))
+    assert arb(5) in decaying(arb(4)) or decaying(arb(4)) == 5
+
+
+def test_a_formula_is_printed_as_it_is_written() -> None:
+    assert steps.latex(w=r"\eta d") == (
+        r"1+(h-1)\left(\left\lfloor\frac{1}{\eta d}\right\rfloor+1\right)"
+    )
+    assert growth.latex(w=r"\eta") == r"\frac{32e^{8\eta+3}}{\eta^{3}}n\log n"
+    assert decaying.latex() == r"3n-4\sqrt{n}+1"
+
+
+def test_a_changed_constant_changes_what_is_printed() -> None:
+    @formula
+    def changed(n):
+        return 3 * n - 3 * sqrt(n) + 1
+
+    assert changed.latex() == r"3n-3\sqrt{n}+1" != decaying.latex()
+
+
+@formula
+def power(x, y):
+    return (x + 1) ** 2 - (y - x) / 2
+
+
+@formula
+def minimum(n, w):
+    return min(n, floor(1 / w)) - -n
+
+
+@formula
+def unknown(x):
+    return math.gamma(x)
+
+
+def test_sums_stand_in_parentheses_where_they_are_factors_or_bases() -> None:
+    assert power.latex() == r"(x+1)^{2}-\frac{y-x}{2}"
+    assert minimum.latex() == r"\min\{n,\left\lfloor\frac{1}{w}\right\rfloor\}--n"
+
+
+def test_what_cannot_be_printed_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"cannot print math.gamma\(x\)"):
+        unknown.latex()
+    with pytest.raises(ValueError, match="steps: no argument eta"):
+        steps.latex(eta="w")
+
+
+def test_placeholders_of_a_text_are_filled() -> None:
+    text = r"at most $<<steps: h=|\mathcal S|, w=\eta>>$ and $<<decaying>>$"
+    assert insert_formulas(text, {"steps": steps, "decaying": decaying}) == (
+        r"at most $1+(|\mathcal S|-1)\left(\left\lfloor\frac{1}{\eta}\right\rfloor+1\right)$ "
+        r"and $3n-4\sqrt{n}+1$"
+    )
+    with pytest.raises(ValueError, match="no formula 'missing'; there are: steps"):
+        insert_formulas("<<missing>>", {"steps": steps})
