@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from pu_lib.claims import check_of, judge, ledger
-from pu_lib.wording import words
+from pu_lib.claims import Claim, Status, check_of, judge, ledger
+from pu_lib.claims import recorded as records
 
-ROOT = Path(__file__).parents[2]
-LEDGER = ROOT / "pu_lib" / "ledger"
+CLAIMS = Path(__file__).parents[2] / "pu_lib" / "claims"
 
 
 def plain(value: Any) -> Any:
@@ -38,49 +37,47 @@ def plain(value: Any) -> Any:
 
 
 def claims() -> dict[str, str]:
-    """Return the chapter of every claim, by its identifier, in the order of the ledger."""
+    """Return the chapter of every claim, by its identifier, in the order of the book."""
     return {claim.id: claim.chapter for claim in ledger()}
 
 
 def judged(name: str) -> dict[str, Any]:
     """Run the check of a claim and return what it found."""
     judgement = judge(name)
-    verdict = judgement.verdict
-    instance = verdict.counterexample or next(iter(verdict.evidence), {})
+    finding = judgement.finding
     return {
-        "status": verdict.status.value,
-        "margin": plain(verdict.margin),
+        "status": finding.status.value,
+        "margin": plain(finding.margin),
         "sentence": judgement.sentence,
-        "instance": plain(instance),
-        "figures": {key: str(words(value)) for key, value in verdict.figures.items()},
+        "instance": plain(finding.instance),
     }
 
 
-def controls(name: str) -> tuple[list[str], list[str]]:
-    """Return the wrong claims that a check must refuse, and those that it cannot tell apart."""
-    check = check_of(next(claim for claim in ledger() if claim.id == name))
-    return list(check.moved), list(check.blind)
+def controls(name: str) -> list[str]:
+    """Return the wrong claims that a check must refuse."""
+    return list(check_of(claim_of(name)).wrong)
 
 
 def wrong(name: str) -> Iterator[tuple[str, Callable[[], str]]]:
     """Yield the wrong claims of a check, each with a function that returns the status it gives."""
-    claim = next(claim for claim in ledger() if claim.id == name)
-    check = check_of(claim)
-    # A claim that holds is tried until the first instance that breaks it, as the library does.
-    refuse = check.refute if claim.status.value == "holds" else check.run_moved
-    for told in check.moved:
-        yield told, lambda told=told: refuse(told).status.value
+    claim = claim_of(name)
+    check, stop = check_of(claim), claim.status is Status.HOLDS
+    for words in check.wrong:
+        yield words, lambda words=words: check.run(words, stop_at_failure=stop).status.value
+
+
+def claim_of(name: str) -> Claim:
+    return next(claim for claim in ledger() if claim.id == name)
 
 
 def recorded() -> dict[str, dict[str, Any]]:
-    """Return the recorded verdicts, by claim."""
-    rows = json.loads((LEDGER / "verdicts.json").read_text("utf-8"))
-    return {row["id"]: row for row in rows}
+    """Return what is recorded of each claim."""
+    return records()
 
 
 def theorems() -> list[dict[str, Any]]:
     """Return what is recorded of the theorems that Rocq has checked."""
-    found: list[dict[str, Any]] = json.loads((LEDGER / "proofs.json").read_text("utf-8"))[
+    found: list[dict[str, Any]] = json.loads((CLAIMS / "proofs.json").read_text("utf-8"))[
         "theorems"
     ]
     return found
