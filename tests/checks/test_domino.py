@@ -5,15 +5,23 @@ import time
 from fractions import Fraction
 
 import pytest
+from flint import arb
 
 from pu_lib.chapters.domino import checks
 from pu_lib.chapters.domino import quantities as do
 from pu_lib.chapters.domino.quantities import domino, linked_recursion, recursion, simulate
 from pu_lib.chapters.unlearning.counting import UNIFORM
+from pu_lib.claims import Check, Recorder, Tally
 from pu_lib.empirical.results import FIXED_RATES
 from pu_lib.two_action_dynamics import OutOfReach
 from pu_lib.updates import PAPER, SoftmaxPolicyGradient
-from pu_lib.verdict import Worst
+
+
+def compared(check: Check, **arguments: object) -> dict[tuple[str, bool], Tally]:
+    """Return what a check compares, by quantity and whether it is as printed."""
+    recorder = Recorder()
+    check.function(recorder, **arguments)
+    return {(tally.quantity, tally.as_printed): tally for tally in recorder.tallies.values()}
 
 
 def test_known_counts():
@@ -176,11 +184,11 @@ def test_the_bound_of_policy_gradients_is_met():
 
 
 def test_the_other_bounds_worked_out_by_hand():
-    assert do.bound_ce_sharp(1, 2.0) == 2.25
-    assert do.bound_ce_sharp(3, 1.0) == pytest.approx(10.5 + 4 * (math.log(8) - 1))
-    assert do.bound_lemma_13(2, 1.0) == do.bound_ce_sharp(3, 1.0)
-    assert math.exp(do.log_bound_ce(3, 1.0)) == pytest.approx(64 * math.e**11 * math.log(2))
-    assert do.log_bound_ce(2, 1.0) == -math.inf
+    assert do.bound_ce_sharp(0, 2.0) == 2.25
+    assert do.bound_ce_sharp(2, 1.0) == pytest.approx(10.5 + 4 * (math.log(8) - 1))
+    assert do.bound_ce(2, 1.0) == pytest.approx(64 * math.e**11 * math.log(2))
+    assert float(do.bound_ce(arb(2), arb(1)).log()) == pytest.approx(math.log(do.bound_ce(2, 1.0)))
+    assert do.bound_ce(1, 1.0) == 0
     assert do.worst_sequence(2, 0.5) == pytest.approx(
         [1, 3 + 2 * math.log(2), 5 + 2 * math.log(2) + 2 * math.log(4 + 2 * math.log(2))]
     )
@@ -192,19 +200,10 @@ def test_the_other_bounds_worked_out_by_hand():
 
 
 def test_a_check_reports_the_number_worked_out_by_hand():
-    worst = Worst()
-    checks.solve(worst, lambda h, eta: 7, (3,), ("1/2",), upper=True, update="di")
-    assert (worst.margin, worst.instance["steps"]) == (1, 6)
-    lower = Worst()
-    checks.solve(lower, lambda h, eta: 7, (3,), ("1/2",), update="di")
-    assert lower.margin == -1
-
-
-def test_a_sentence_of_a_check_names_what_it_was_given():
-    verdict = checks.check_theorem_6_i_softmax(bound=lambda h: 3**h)
-    assert "2^h" not in verdict.summary
-    assert "bound = 177147" in verdict.summary
-    assert "update = ce" in checks.check_theorem_6_i_softmax(update="ce").summary
+    # at weight 1 each state takes two steps more than the next one; the printed bound allows one
+    finding = checks.direct_is_linear.run()
+    assert (finding.margin, finding.instance) == (-20, {"eta": "1", "states": 21})
+    assert (finding.figures["steps"], finding.figures["bound"]) == (1 + 2 * 20, 1 + 20)
 
 
 def test_chains_with_rewards_along_the_way_are_no_cheaper():
@@ -230,7 +229,7 @@ def test_two_states_walk_at_once_and_a_long_chain_flips_from_its_end():
 def test_a_state_of_the_chain_prefers_to_walk_before_the_next_one_does():
     # jumping 0.8 g^2, g = 0.99; walking g (0.6 0.8 g^2 + 0.4 g)
     walk = 0.99 * (0.6 * 0.8 * 0.99**2 + 0.4 * 0.99)
-    assert checks.check_order().margin == pytest.approx(0.8 * 0.99**2 - walk)
+    assert checks.states_flip_in_order.run().margin == pytest.approx(0.8 * 0.99**2 - walk)
 
 
 @pytest.mark.parametrize("update", PAPER)
@@ -241,35 +240,37 @@ def test_dominoes_with_growing_weights_fall_as_a_simulation_says(update):
 
 @pytest.mark.parametrize(("update", "p"), [("pg-sm", 2), ("di", 2), ("ce", 2), ("pg-es", 3)])
 def test_what_the_recursion_is_proved_for_is_not_simulated(monkeypatch, update, p):
-    monkeypatch.setattr(do, "simulate", lambda *_: pytest.fail("it was simulated"))
+    monkeypatch.setattr(do, "simulate", lambda *_, **__: pytest.fail("it was simulated"))
     assert domino(3, update, "0.4", p=p) == recursion(3, update, "0.4", p)[0]
 
 
 @pytest.mark.parametrize(("p", "schedule"), [("3/2", "constant"), (2, "inverse-sqrt")])
 def test_what_it_is_not_proved_for_is(monkeypatch, p, schedule):
-    monkeypatch.setattr(do, "recursion", lambda *_: pytest.fail("it was not simulated"))
+    monkeypatch.setattr(do, "recursion", lambda *_, **__: pytest.fail("it was not simulated"))
     assert domino(2, "pg-es", "0.4", p=p, schedule=schedule) >= 2
 
 
-def test_the_bound_of_ce_is_asked_from_one_state_on(noted):
-    checks.check_theorem_6_iii()
-    assert {row["states"] for _, row in noted} == {1, 2, 3, 5, 9, 20, 60}
-    first = [margin for margin, row in noted if (row["states"], row["eta"]) == (1, "1")]
-    # one step is needed; the bound is 2.5 - 2/8 at weight 1, the printed one is nothing
-    assert first[0] == pytest.approx(do.bound_ce_sharp(1, 1.0) - 1)
+def test_the_bound_of_ce_is_asked_from_one_state_on():
+    # one step is needed; the bound is 2.5 at weight 1, and nothing is printed
+    found = compared(checks.cross_entropy_is_almost_linear, etas=("1",), states=(1,))
+    assert list(found) == [("steps", False)]
+    assert found["steps", False].worst[0].slack == 2.5 - 1
 
 
-def test_the_bound_after_the_constants_of_lemma_13_by_hand(noted):
-    checks.check_lemma_13_constants()
-    found = {(row["eta"], row["n"], row.get("part")): margin for margin, row in noted}
+def test_the_bound_after_the_constants_of_lemma_13_by_hand():
     for eta, n in ((1.0, 8), (0.5, 100)):
+        found = compared(checks.lemma_13_proof_loses_a_factor, etas=(eta,))
+        slacks = {
+            key: next(one.slack for one in tally.worst if one.instance["n"] == n)
+            for key, tally in found.items()
+        }
         eps, largest = 1 / math.log(n), do.worst_sequence(n, eta)[n]
         power = (1 + 2 * eta) ** (1 - eps) + 2 * math.exp(2 * eta) * n / (eta * eps)
         bound = math.log(power) / (1 - eps) - math.log(2 * eta)
-        expected = pytest.approx(bound - math.log(largest))
-        assert found[eta, n, "log(bound / X_n)"] == expected
-        assert found[eta, n, "equation for z"] == pytest.approx(1e-9, abs=1e-12)
-        assert found[eta, n, None] == pytest.approx(1e-9 - abs(1 / eta - 1), abs=1e-12)
+        slope = "slope of y through z, over its own"
+        assert slacks["log X_n", False] == pytest.approx(bound - math.log(largest))
+        assert slacks[slope, False] == pytest.approx(1e-9, abs=1e-12)
+        assert slacks[slope, True] == pytest.approx(1e-9 - abs(1 / eta - 1), abs=1e-12)
 
 
 def test_the_slope_of_a_sequence_whose_z_is_known():
@@ -287,15 +288,14 @@ def test_a_long_chain_of_di_is_answered_by_its_theorem(monkeypatch):
     assert domino(8, "di", "0.3") == do.solved_di(8, Fraction("0.3")) > 10
 
 
-def test_the_bound_of_pg_es_is_met_at_small_weights_up_to_seven_states(noted):
-    checks.check_escort_doubles(exponents=(2,))
-    steps = {row["states"]: row["steps"] for _, row in noted if row["eta"] == "0.001"}
+def test_the_bound_of_pg_es_is_met_at_small_weights_up_to_seven_states():
+    steps = {h: domino(h, "pg-es", "0.001") for h in (1, 2, 3, 5, 7)}
     assert steps == {1: 1, 2: 3, 3: 7, 5: 31, 7: 127}
 
 
 @pytest.mark.parametrize("more", [1, -1])
 def test_an_amplitude_that_is_off_by_one_leaves_no_unit_gap(
-    more: int, noted: list, monkeypatch: pytest.MonkeyPatch
+    more: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Halved at each state, a reward R leaves R / 2^(h-1) between it and the first threshold."""
 
@@ -303,29 +303,31 @@ def test_an_amplitude_that_is_off_by_one_leaves_no_unit_gap(
         return 2 ** (h - 1) + more
 
     monkeypatch.setattr(checks, "amplitude", off)
-    checks.check_amplitude(claimed=off)
-    assert [margin for margin, _ in noted] == [-(0.5 ** (h - 1)) for h in range(1, 21)]
+    monkeypatch.setattr(checks, "bound_pg", off)
+    found = compared(checks.rewards_are_exponential)
+    gap = found["gap at s_1", False]
+    assert (found["amplitude", False].failures, gap.failures) == (0, 20)
+    assert [one.slack for one in gap.worst] == [-(0.5 ** (h - 1)) for h in range(1, 7)]
 
 
-@pytest.mark.parametrize("strict", [True, False])
-def test_flip_times_that_differ_are_counted(
-    strict: bool, noted: list, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A recursion that is right where it is strict, and one step late at every state where not."""
+@pytest.mark.parametrize("late", [True, False])
+def test_flip_times_that_differ_are_counted(late: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the two recursions, the strict one or the other, is a step late at every state."""
     simulated = {1: [1], 2: [3, 1], 3: [7, 3, 1], 6: [63, 31, 15, 7, 3, 1]}
 
-    def late(states: int, *_: object, strict: bool, **__: object) -> list[int]:
-        return [time + (not strict) for time in simulated[states]]
+    def counted(states: int, *, strict: bool, **_: object) -> list[int]:
+        return [time + (strict == late) for time in simulated[states]]
 
-    monkeypatch.setattr(checks, "simulate", lambda states, *_, **__: simulated[states])
-    monkeypatch.setattr(checks, "recursion", late)
-    checks.check_recursion(strict, processes=(("pg-es", 2, "keep"),), etas=("1",))
-    wrong = [(states, -states) for states in simulated]
-    ours = [(states, 0 if strict else -states) for states in simulated]
-    found = [(row["states"], room) for room, row in noted]
-    assert (found[::2], found[1::2]) == (ours, wrong)
-    assert [row["n_1"] for _, row in noted[::2]] == [1, 3, 7, 63]
-    assert [row["recursion"] for _, row in noted[1::2]] == [2, 4, 8, 64]
+    monkeypatch.setattr(checks, "ETAS", ("1",))
+    monkeypatch.setattr(checks, "simulate", lambda states, **_: simulated[states])
+    monkeypatch.setattr(checks, "recursion", counted)
+    found = compared(checks.recursion_gives_the_flip_times, updates=checks.UPDATES[3:4])
+    wrong, right = found["flip times", not late], found["flip times", late]
+    assert [one.slack for one in wrong.worst] == [-6, -3, -2, -1]
+    assert [one.note for one in wrong.worst] == [
+        {"n_1": n, "recursion": n + 1} for n in (63, 7, 3, 1)
+    ]
+    assert (right.comparisons, right.failures) == (4, 0)
 
 
 @pytest.mark.parametrize("eta", ["1/8", "1/2", "1", "2"])

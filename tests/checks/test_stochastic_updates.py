@@ -1,5 +1,6 @@
 """Sampled values: exact biases, proved limits, and that wrong ones are caught."""
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -7,8 +8,15 @@ import pytest
 
 from pu_lib.chapters.stochastic_updates import checks
 from pu_lib.chapters.stochastic_updates import quantities as st
-from pu_lib.claims import errata
+from pu_lib.claims import Recorder, Tally, errata
 from pu_lib.updates import UPDATES, make_update
+
+
+def compared(check: Callable[..., None], **arguments: object) -> dict[str, Tally]:
+    """Return what a check compares as corrected, by quantity."""
+    recorder = Recorder()
+    check(recorder, **arguments)
+    return {t.quantity: t for t in recorder.tallies.values() if not t.as_printed}
 
 
 def test_law_of_the_gamble():
@@ -92,15 +100,21 @@ def test_the_number_in_the_erratum():
 
 
 def test_checks_take_updates_as_objects():
-    assert checks.check_symmetric([make_update("pg-es", p=3.0)]).status == "holds"
-    assert checks.check_ignores_gaps([UPDATES["ce"]]).margin == 0
+    updates = [make_update("pg-es", p=3.0)]
+    found = compared(checks.policy_gradients_are_symmetric.function, updates=updates)
+    assert found["sum of the two steps"].failures == 0
+    found = compared(checks.greedy_updates_ignore_gaps.function, updates=[UPDATES["ce"]])
+    assert found["distance of the two steps"].worst[0].slack == 0
 
 
 def test_a_check_reports_the_number_worked_out_by_hand():
-    # stuck with probability 1/2 where 3/4 are claimed
-    assert checks.check_sampled_action(claimed=Fraction(3, 4)).margin == -0.25
+    # stuck with probability 1/2 as claimed; at the better action if that is the first one
+    stuck = "probability to be stuck at the worse action"
+    for rewards, probability in ((("1/2", 1), Fraction(1, 2)), ((1, "1/2"), 0)):
+        found = compared(checks.sampled_actions_may_trap_di.function, rewards=rewards)[stuck]
+        assert (found.worst[0].value, found.worst[0].limit) == (probability, Fraction(1, 2))
     # CE, uniform over two actions: the steps for q and -q cancel
-    assert checks.check_asymmetric(["ce"]).margin == -1e-9
+    assert checks.greedy_updates_are_asymmetric.run().margin == -1e-9
 
 
 def test_sampled_actions_leave_ce_without_a_mean_step():
@@ -119,8 +133,9 @@ def test_errors_are_sentences():
 
 def test_constant_weights_save_di_three_of_four_updates():
     # eta = 1, n = 10: one step from the wall against weights 1/sqrt(11) and so on, four to sum to 1
-    row = next(r for r in checks.check_argument().evidence if r["n"] == 10 and r["update"] == "di")
-    assert (row["constant"], row["decaying"]) == (1, 4)
+    (found,) = compared(checks.constant_weights_recover_sooner.function).values()
+    assert found.worst[0].instance == {"update": "di", "eta": "1", "n": 10}
+    assert found.worst[0].note == {"constant": 1, "decaying": 4}
 
 
 def test_two_steps_that_do_not_cancel_may_both_go_down(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,9 +145,11 @@ def test_two_steps_that_do_not_cancel_may_both_go_down(monkeypatch: pytest.Monke
         def step(self, theta, q, weight=1.0, rng=None):
             return np.asarray(theta) - 1.0
 
-    verdict = checks.check_asymmetric((Down(),))
-    assert verdict.status == "holds"
-    assert verdict.margin == pytest.approx(2.0 - 1e-9)
+    recorder = Recorder()
+    checks.greedy_updates_are_asymmetric.function(recorder, (Down(),))
+    for tally in recorder.tallies.values():
+        assert tally.failures == 0
+        assert tally.worst[0].slack == pytest.approx(2.0 - 1e-9)
 
 
 def test_the_better_action_mostly_looks_worse_in_the_gamble_and_better_in_the_other_laws() -> None:
@@ -148,30 +165,31 @@ def test_the_better_action_mostly_looks_worse_in_the_gamble_and_better_in_the_ot
 
 
 @pytest.mark.parametrize(("share", "parts"), [(0.5, 2), (1.0, 1)])
-def test_the_inequality_is_asked_below_the_threshold_only(noted, monkeypatch, share, parts) -> None:
+def test_the_inequality_is_asked_below_the_threshold_only(monkeypatch, share, parts) -> None:
     monkeypatch.setattr(checks, "_least", lambda *_: 1.0)
-    checks.check_constant_escort(shares=(share,), laws=checks.LAWS[:1])
-    assert len(noted) == parts
-    assert noted[0][0] == pytest.approx(0.1)
-    # where the better action has next to nothing, at the weight itself, the two sides are equal
-    assert all(room == pytest.approx(1e-15, abs=1e-15) for room, _ in noted[1:])
+    check = checks.escort_converges_below_its_threshold.function
+    found = compared(check, shares=(share,), laws=checks.LAWS[:1])
+    assert len(found) == parts
+    assert found.pop(checks.WORST_RUN).worst[0].slack == pytest.approx(0.1)
+    # if the better action has next to nothing, at the weight itself, the two sides are equal
+    assert all(t.worst[0].slack == pytest.approx(1e-15, abs=1e-15) for t in found.values())
 
 
-def test_what_a_limit_lacks_at_the_best_action_is_noted(noted) -> None:
+def test_what_a_limit_lacks_at_the_best_action_is_noted() -> None:
     limits = {2: np.array([0.75, 0.25]), 3: np.array([0.5, 0.3, 0.2])}
-    checks.check_biased(limit=lambda law: limits[len(law)], n_steps=2)
-    lacking = [(m, row["law"]) for m, row in noted if row["part"].startswith("1 minus the limit")]
+    found = compared(checks.is_biased, update="ce", limit=lambda law: limits[len(law)])
+    lost = {c.instance["actions"]: c.value for c in found["what the limit leaves to others"].worst}
     best = limits[3][int(np.argmax(st.THREE.mean))]
-    assert lacking == [(0.75, "two actions"), (pytest.approx(1.0 - best), "three actions")]
+    assert lost == {2: 0.75, 3: pytest.approx(1.0 - best)}
 
 
-def test_the_worst_run_at_each_weight_is_to_reach_nine_tenths(noted, monkeypatch) -> None:
+def test_the_worst_run_at_each_weight_is_to_reach_nine_tenths(monkeypatch) -> None:
     """It reaches 0.95 less a tenth of the weight."""
     monkeypatch.setattr(checks, "_least", lambda _, __, weight, ___: 0.95 - weight / 10)
-    checks.check_constant_softmax()
-    weights = (0.05, 0.1, 0.2, 0.5, 1.0)
-    assert [room for room, _ in noted] == pytest.approx([0.05 - x / 10 for x in weights])
-    assert [row["weight"] for _, row in noted] == list(weights)
+    (found,) = compared(checks.softmax_converges_at_constant_rates.function).values()
+    weights = (1.0, 0.5, 0.2, 0.1, 0.05)
+    assert [one.slack for one in found.worst] == pytest.approx([0.05 - x / 10 for x in weights])
+    assert [one.instance["weight"] for one in found.worst] == list(weights)
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12, 1e16])

@@ -86,11 +86,11 @@ STRENGTHS = {
         ],
     ),
     "thm:domino/iii": Strength(
-        lambda h, eta: domino.bound_ce_sharp(h, float(eta)),
+        lambda h, eta: domino.bound_ce_sharp(h - 1, float(eta)),
         lambda h, eta: domino.domino(h, "ce", eta),
         [(1, "5"), (3, "5"), (8, "1"), (20, "1")],
         2.1,
-        [lambda h, eta: 2 * domino.bound_ce_sharp(h, float(eta))],
+        [lambda h, eta: 2 * domino.bound_ce_sharp(h - 1, float(eta))],
     ),
     "thm:unlearn/i/pg-sm": Strength(
         lambda n, eta: n + 1,

@@ -12,13 +12,13 @@ from matplotlib.figure import Figure
 
 from pu_lib.chapters.domino.quantities import (
     board,
+    bound_ce,
     bound_ce_sharp,
     bound_di,
     bound_di_sharp,
     bound_pg,
     bound_pg_sharp,
     domino,
-    log_bound_ce,
 )
 from pu_lib.chapters.unlearning.figures import kinds
 from pu_lib.exact import exact
@@ -44,12 +44,12 @@ def draw_counts(eta: str = "0.5") -> Figure:
     printed: dict[str, Any] = {
         "pg-sm": [bound_pg(h) for h in grid],
         "di": [float(bound_di(h, weight)) for h in grid],
-        "mce": [math.exp(log_bound_ce(h, step)) if h > 2 else math.nan for h in grid],
+        "mce": [bound_ce(h - 1, step) if h > 2 else math.nan for h in grid],
     }
     right: dict[str, Any] = {
         "pg-sm": [bound_pg_sharp(h) for h in grid],
         "di": [float(bound_di_sharp(h, weight)) for h in grid],
-        "mce": [bound_ce_sharp(h, step) for h in grid],
+        "mce": [bound_ce_sharp(h - 1, step) for h in grid],
     }
     for name in printed:
         ax.plot(grid, printed[name], linestyle=":", color=look_of(name).colour, linewidth=1.3)

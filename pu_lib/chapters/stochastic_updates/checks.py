@@ -1,10 +1,11 @@
-"""The checks of the chapter on stochastic updates."""
+"""Checks of the claims on stochastic and expected updates."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,326 +30,19 @@ from pu_lib.chapters.stochastic_updates.quantities import (
     taken_law,
 )
 from pu_lib.chapters.unlearning.quantities import counts
+from pu_lib.claims.recorder import Recorder, check
 from pu_lib.exact import Number, exact
 from pu_lib.updates import PAPER, Update, as_update
-from pu_lib.verdict import Verdict, Worst, check, judged
 
 Updates = Sequence[str | Update]
 
-# The policy gradients: their steps are linear in the values.
 _LINEAR = ("pg-sm", "pg-es")
+"""The policy gradients: their steps are linear in the values."""
+
+_GREEDY = ("ce", "mce")
 
 ROUNDING = 1e-13
 """Allowed between two sums of a few numbers of order one."""
-
-
-@check(
-    "sec:expected/pg",
-    moved={
-        "CE": {"updates": ("ce",)},
-        "MCE": {"updates": ("mce",)},
-        "DI, near the boundary": {"updates": ("di",)},
-    },
-)
-def check_unbiased(updates: Updates = _LINEAR, n_samples: int = 200_000) -> Verdict:
-    """Check that the policy gradients are unbiased under sampled values.
-
-    Exact sums over the outcomes of random laws, and 99.9 % intervals from sampled updates.
-
-    Parameters
-    ----------
-    updates : sequence of str or Update
-        The updates that are to be unbiased.
-    n_samples : int
-        Sampled updates a law.
-    """
-    rng = np.random.default_rng(0)
-    worst = Worst("what is allowed minus the bias of a parameter step")
-    for update in map(as_update, updates):
-        for _ in range(200):
-            pi, law = rng.dirichlet(np.ones(4)), _random_law(rng, 4)
-            largest = float(np.abs(bias(update, parameters(update, pi), law, 1.0)).max())
-            worst.add(ROUNDING - largest, update=update.name, how="exact sum", bias=largest)
-        theta = parameters(update, [0.5, 0.3, 0.2])
-        seen, half = measured_bias(update, theta, THREE, 1.0, n_samples, rng)
-        for a in range(3):
-            room = float(half[a] - abs(seen[a]))
-            worst.add(room, update=update.name, how=f"{n_samples} samples", bias=float(seen[a]))
-    return judged(worst)
-
-
-def _random_law(rng: np.random.Generator, n_actions: int) -> Law:
-    return Law(rng.normal(size=(5, n_actions)), rng.dirichlet(np.ones(5)))
-
-
-@check(
-    "sec:expected/symmetric",
-    moved={
-        "CE": {"updates": ("ce",)},
-        "MCE": {"updates": ("mce",)},
-        "DI, which meets its wall": {"updates": ("di",)},
-    },
-)
-def check_symmetric(updates: Updates = _LINEAR) -> Verdict:
-    """Check that the steps for q and for -q cancel.
-
-    Parameters
-    ----------
-    updates : sequence of str or Update
-        The updates that are to be symmetric.
-    """
-    rng, worst = np.random.default_rng(1), Worst("1e-13 minus the sum of the two steps")
-    for update in map(as_update, updates):
-        for _ in range(500):
-            theta, q = parameters(update, rng.dirichlet(np.ones(4))), rng.normal(size=4)
-            there, back = (update.step(theta, sign * q, 1.0) - theta for sign in (1, -1))
-            largest = float(np.abs(there + back).max())
-            worst.add(ROUNDING - largest, update=update.name, sum=largest)
-    return judged(worst)
-
-
-@check(
-    "sec:expected/asymmetric",
-    moved={
-        "PG-SM": {"updates": ("pg-sm",)},
-        "with three actions and more alone, where it holds as printed": {"two": False},
-    },
-)
-def check_asymmetric(updates: Updates = ("ce", "mce"), two: bool = True) -> Verdict:
-    r"""Check that `ce` and `mce` are asymmetric everywhere, but for one policy.
-
-    The `ce` steps for q and -q sum to :math:`w(e_{a_q} + e_{a_{-q}} - 2\pi)`, zero only if
-    :math:`\pi` is one half at two actions; a softmax policy is that only with two actions, uniform.
-    With three or more the `mce` steps sum to something negative at every other action.
-
-    Parameters
-    ----------
-    updates : sequence of str or Update
-        The updates that are to be asymmetric.
-    two : bool
-        Whether two actions and the uniform policy are tried, too.
-    """
-    rng = np.random.default_rng(2)
-    unit = "the sum of the steps for q and -q, minus 1e-9,"
-    ours, printed = Worst(unit), Worst(unit)
-    for update in map(as_update, updates):
-        for n_actions in (3, 4, 6):
-            theta, q = rng.normal(size=(2, 2000, n_actions))
-            both = update.step(theta, q) + update.step(theta, -q) - 2 * theta
-            least = float(np.abs(both).max(axis=1).min())
-            ours.add(least - 1e-9, update=update.name, actions=n_actions, draws=2000)
-        theta = update.initial(1, 2)[0]
-        there, back = (update.step(theta, [s, 0.0]) - theta for s in (1.0, -1.0))
-        if two:
-            both = float(np.abs(there + back).max())
-            printed.add(both - 1e-9, update=update.name, actions=2, policy="uniform")
-    return judged(ours, printed)
-
-
-@check(
-    "sec:expected/gaps",
-    moved={"PG-SM": {"updates": ("pg-sm",)}, "DI": {"updates": ("di",)}},
-)
-def check_ignores_gaps(updates: Updates = ("ce", "mce")) -> Verdict:
-    """Check that the steps for arctan(q) and 1000 q^3, of the same order, are equal exactly.
-
-    Parameters
-    ----------
-    updates : sequence of str or Update
-        The updates that are to ignore the gaps.
-    """
-    rng, worst = np.random.default_rng(3), Worst("minus the distance of the two steps")
-    for update in map(as_update, updates):
-        theta, q = parameters(update, rng.dirichlet(np.ones(4), 5000)), rng.normal(size=(5000, 4))
-        near, far = (update.step(theta, f(q)) for f in (np.arctan, lambda x: 1e3 * x**3))
-        for row in np.abs(near - far).max(axis=1):
-            worst.add(0.0 - float(row), update=update.name)
-    return judged(worst)
-
-
-@check(
-    "sec:expected/ce",
-    moved={
-        "the limit of MCE": {"limit": mce_limit},
-        "PG-SM, which has no such limit": {"update": "pg-sm"},
-    },
-)
-@check(
-    "sec:expected/mce",
-    moved={"the limit of CE": {"limit": ce_limit}, "DI, which has no such limit": {"update": "di"}},
-    update="mce",
-    limit=mce_limit,
-)
-def check_biased(
-    update: str | Update = "ce",
-    limit: Callable[[ArrayLike], Floats] = ce_limit,
-    n_steps: int = 2000,
-) -> Verdict:
-    """Check that an update is biased under sampled values, where it goes, and what averages do.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update.
-    limit : callable
-        Maps the law of the sampled greedy action to the limit of the policy.
-    n_steps : int
-        Updates a run.
-    """
-    chosen, worst = as_update(update), Worst("room")
-    rows = []
-    for label, law in (("two actions", GAMBLE), ("three actions", THREE)):
-        runs = sample_runs(chosen, law, power_schedule(), n_steps)
-        critic = sample_runs(chosen, law, power_schedule(), n_steps, averaged=True)
-        best, target = int(np.argmax(law.mean)), limit(law.greedy)
-        uniform = parameters(chosen, np.full(len(target), 1 / len(target)))
-        size = float(np.abs(bias(chosen, uniform, law, 1.0)).max())
-        # what is left of the start, of order w_T, besides the sampling error
-        allowed = runs.interval()[-1].max() + 5 * power_schedule()(n_steps)
-        error = float(np.abs(runs.mean[-1] - target).max())
-        averaged = float(critic.mean[-1, best])
-        worst.add(size - 1e-9, law=label, part="exact bias of a step")
-        worst.add(
-            allowed - error, law=label, part="what is allowed, minus the distance to the limit"
-        )
-        worst.add(1 - float(target[best]), law=label, part="1 minus the limit at the best action")
-        worst.add(
-            averaged - 0.95, law=label, part="the best action with averaged values, minus 0.95"
-        )
-        rows.append(
-            {
-                "law": label,
-                "exact bias of a step": size,
-                "best action": best + 1,
-                "its limit": float(target[best]),
-                "measured": float(runs.mean[-1, best]),
-                "with averaged values": averaged,
-            }
-        )
-    return judged(worst, evidence=rows)
-
-
-@check(
-    "book:sampled-action",
-    moved={
-        "the first action is the better one": {"rewards": (1, "1/2")},
-        "with probability 0.6": {"claimed": Fraction(3, 5)},
-    },
-    blind={"with probability 0.4: a weaker claim": {"claimed": Fraction(2, 5)}},
-)
-def check_sampled_action(
-    rewards: tuple[Number, Number] = ("1/2", 1), claimed: Fraction = Fraction(1, 2)
-) -> Verdict:
-    """Check that `di` may get stuck if only the action taken is sampled, weights 1/(t+1).
-
-    Besides, the mean step of `ce` is zero then, whatever the (positive) rewards.
-
-    Parameters
-    ----------
-    rewards : pair of Number
-        Of the two actions; the second one is to be the better one.
-    claimed : Fraction
-        The probability to end at the first one for ever.
-    """
-    worst = Worst("the probability to be stuck at the worse action minus the claimed one")
-    probability, steps = stuck_probability(rewards, lambda t: Fraction(1, t + 1))
-    stuck = probability if exact(rewards[0]) < exact(rewards[1]) else Fraction(0)
-    worst.add(float(stuck - claimed), rewards=str(rewards), probability=str(stuck), steps=steps)
-    rng = np.random.default_rng(6)
-    for _ in range(20):
-        pi, paid = rng.dirichlet(np.ones(3)), rng.uniform(1, 9, 3)
-        step = float(np.abs(mean_step(as_update("ce"), pi, taken_law(pi, paid))).max())
-        worst.add(1e-12 - step, rewards=str(paid.round(2)), probability="mean step of CE", steps=1)
-    return judged(worst)
-
-
-SLOWLY = power_schedule(power=0.75)
-"""Robbins-Monro weights."""
-
-
-@check(
-    "sec:expected/di",
-    moved={
-        "a constant weight 1/2": {"schedule": lambda t: 0.5, "n_steps": 500},
-        "unbiased as soon as the policy is inside": {"inside": 1.0},
-    },
-)
-def check_di(schedule: Schedule = SLOWLY, n_steps: int = 4000, inside: float = 50.0) -> Verdict:
-    """Check that `di` is biased near the boundary only, and converges with Robbins-Monro weights.
-
-    As printed it would be unbiased inside, and would need the action taken alone to be sampled.
-
-    Parameters
-    ----------
-    schedule : callable
-        The weights.
-    n_steps : int
-        Updates a run.
-    inside : float
-        How the policies that are to be unbiased concentrate in the middle (the parameter of a
-        symmetric Dirichlet law).
-    """
-    update, rng = as_update("di"), np.random.default_rng(4)
-    ours, printed = Worst("room"), Worst("1e-14 minus the bias")
-    for _ in range(200):
-        size = float(np.abs(bias(update, rng.dirichlet(np.full(3, inside)), THREE, 0.05)).max())
-        ours.add(1e-14 - size, part="1e-14 minus the bias inside")
-    for point in ([0.34, 0.33, 0.33], [0.05, 0.05, 0.9], [0.0, 0.05, 0.95]):
-        seen, half = measured_bias(update, point, THREE, 0.2, 100_000, rng)
-        apart = np.abs(seen - bias(update, point, THREE, 0.2))
-        ours.add(float((half - apart).min()) + 1e-12, part=f"interval of the bias at {point}")
-    outside = float(np.abs(bias(update, [0.0, 0.05, 0.95], THREE, 0.2)).max())
-    ours.add(outside - 1e-3, part="the bias at the boundary, minus 1e-3")
-    for law in (GAMBLE, THREE):
-        last = sample_runs(update, law, schedule, n_steps).policies[-1]
-        least = float(last[:, np.argmax(law.mean)].min())
-        ours.add(least - 0.9, part="the best action in the worst of 100 runs, minus 0.9")
-    near = [0.05, 0.05, 0.9]
-    size = float(np.abs(bias(update, near, THREE, 0.2)).max())
-    printed.add(1e-14 - size, policy=str(near), weight=0.2)
-    return judged(ours, printed)
-
-
-# Constant weights
-
-
-def _least(update: Update, law: Law, weight: float, n_steps: int, n_runs: int = 100) -> float:
-    """Return the probability of the second action at the end of the worst run."""
-    runs = sample_runs(update, law, lambda _: weight, n_steps, n_runs)
-    return float(runs.policies[-1][:, 1].min())
-
-
-@check(
-    "book:constant-rate/pg-sm",
-    moved={
-        "CE in place of PG-SM": {"update": "ce", "n_steps": 400},
-        "DI in place of PG-SM": {"update": "di", "n_steps": 400},
-    },
-)
-def check_constant_softmax(
-    update: str | Update = "pg-sm",
-    weights: Sequence[float] = (0.05, 0.1, 0.2, 0.5, 1.0),
-    n_steps: int = 4000,
-) -> Verdict:
-    """Check that PG-SM finds the better action from samples at every constant weight tried.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update.
-    weights : sequence of float
-        The constant weights.
-    n_steps : int
-        Updates a run; 100 runs a weight.
-    """
-    chosen, worst = (
-        as_update(update),
-        Worst("the probability of the better action in the worst run minus 0.9"),
-    )
-    for weight in weights:
-        worst.add(_least(chosen, GAMBLE, weight, n_steps) - 0.9, update=chosen.name, weight=weight)
-    return judged(worst)
-
 
 LAWS = (
     GAMBLE,
@@ -359,118 +53,310 @@ LAWS = (
 
 
 @check(
+    "sec:expected/pg",
+    wrong={
+        "CE": {"updates": ("ce",)},
+        "MCE": {"updates": ("mce",)},
+        "DI, near the boundary": {"updates": ("di",)},
+    },
+)
+def policy_gradients_are_unbiased(compare: Recorder, updates: Updates = _LINEAR) -> None:
+    """Policy gradients are unbiased if the values are sampled, by exact sums and in samples."""
+    rng = np.random.default_rng(0)
+    for update in map(as_update, updates):
+        for draw in range(200):
+            pi, law = rng.dirichlet(np.ones(4)), _random_law(rng, 4)
+            largest = float(np.abs(bias(update, parameters(update, pi), law, 1.0)).max())
+            at: dict[str, Any] = {"update": update.name, "draw": draw}
+            compare.equal("largest bias", largest, 0, tolerance=ROUNDING, limit="0", at=at)
+        theta = parameters(update, [0.5, 0.3, 0.2])
+        seen, half = measured_bias(update, theta, THREE, 1.0, 200_000, rng)
+        for action in range(3):
+            at = {"update": update.name, "action": action + 1}
+            size, limit = float(abs(seen[action])), "the 99.9 % interval"
+            compare.at_most("bias seen in samples", size, float(half[action]), limit=limit, at=at)
+
+
+def _random_law(rng: np.random.Generator, n_actions: int) -> Law:
+    return Law(rng.normal(size=(5, n_actions)), rng.dirichlet(np.ones(5)))
+
+
+@check(
+    "sec:expected/symmetric",
+    wrong={
+        "CE": {"updates": ("ce",)},
+        "MCE": {"updates": ("mce",)},
+        "DI, which meets its wall": {"updates": ("di",)},
+    },
+)
+def policy_gradients_are_symmetric(compare: Recorder, updates: Updates = _LINEAR) -> None:
+    """Policy gradients take steps for q and for -q that cancel."""
+    rng = np.random.default_rng(1)
+    for update in map(as_update, updates):
+        for draw in range(500):
+            theta, q = parameters(update, rng.dirichlet(np.ones(4))), rng.normal(size=4)
+            there, back = (update.step(theta, sign * q, 1.0) - theta for sign in (1, -1))
+            largest = float(np.abs(there + back).max())
+            at = {"update": update.name, "draw": draw}
+            compare.equal("sum of the two steps", largest, 0, tolerance=ROUNDING, limit="0", at=at)
+
+
+@check(
+    "sec:expected/asymmetric",
+    wrong={
+        "PG-SM": {"updates": ("pg-sm",)},
+        "with three actions and more alone, where it holds as printed": {"two": False},
+    },
+)
+def greedy_updates_are_asymmetric(
+    compare: Recorder, updates: Updates = _GREEDY, two: bool = True
+) -> None:
+    """CE and MCE take steps for q and for -q that cancel at one policy only: uniform over two."""
+    rng, quantity = np.random.default_rng(2), "size of the sum of the steps for q and -q"
+    for update in map(as_update, updates):
+        for n_actions in (3, 4, 6):
+            theta, q = rng.normal(size=(2, 2000, n_actions))
+            both = update.step(theta, q) + update.step(theta, -q) - 2 * theta
+            least = float(np.abs(both).max(axis=1).min())
+            at: dict[str, Any] = {"update": update.name, "actions": n_actions, "draws": 2000}
+            compare.at_least(quantity, least, 1e-9, limit="1e-9", at=at)
+        if two:
+            theta = update.initial(1, 2)[0]
+            there, back = (update.step(theta, [sign, 0.0]) - theta for sign in (1.0, -1.0))
+            size = float(np.abs(there + back).max())
+            at = {"update": update.name, "actions": 2, "policy": "uniform"}
+            compare.at_least(quantity, size, 1e-9, limit="1e-9", as_printed=True, at=at)
+
+
+@check(
+    "sec:expected/gaps",
+    wrong={"PG-SM": {"updates": ("pg-sm",)}, "DI": {"updates": ("di",)}},
+)
+def greedy_updates_ignore_gaps(compare: Recorder, updates: Updates = _GREEDY) -> None:
+    """CE and MCE take equal steps for arctan(q) and 1000 q^3, which have the same order."""
+    rng = np.random.default_rng(3)
+    for update in map(as_update, updates):
+        theta, q = parameters(update, rng.dirichlet(np.ones(4), 5000)), rng.normal(size=(5000, 4))
+        near, far = (update.step(theta, f(q)) for f in (np.arctan, lambda x: 1e3 * x**3))
+        for draw, apart in enumerate(np.abs(near - far).max(axis=1).tolist()):
+            at = {"update": update.name, "draw": draw}
+            compare.equal("distance of the two steps", apart, 0, tolerance=0, limit="0", at=at)
+
+
+def is_biased(compare: Recorder, update: str, limit: Callable[[ArrayLike], Floats]) -> None:
+    """With sampled values an update ends at a wrong limit; with averaged ones it finds the best."""
+    chosen, schedule, n_steps = as_update(update), power_schedule(), 2000
+    for law in (GAMBLE, THREE):
+        runs = sample_runs(chosen, law, schedule, n_steps)
+        critic = sample_runs(chosen, law, schedule, n_steps, averaged=True)
+        best, target = int(np.argmax(law.mean)), limit(law.greedy)
+        uniform = parameters(chosen, np.full(len(target), 1 / len(target)))
+        size = float(np.abs(bias(chosen, uniform, law, 1.0)).max())
+        # what is left of the start, of order w_T, besides the sampling error
+        allowed = float(runs.interval()[-1].max() + 5 * schedule(n_steps))
+        error = float(np.abs(runs.mean[-1] - target).max())
+        at = {"actions": len(target)}
+        compare.at_least("bias of a step", size, 1e-9, limit="1e-9", at=at)
+        compare.at_most("distance to the limit", error, allowed, limit="what is allowed", at=at)
+        lost = 1 - float(target[best])
+        compare.at_least("what the limit leaves to others", lost, 1e-9, limit="1e-9", at=at)
+        averaged = float(critic.mean[-1, best])
+        compare.at_least("best action with averaged values", averaged, 0.95, limit="0.95", at=at)
+    sampled = float(runs.mean[-1, best])
+    compare.report(sampled=sampled, limit=float(target[best]), averaged=averaged)
+
+
+ce_is_biased = check(
+    "sec:expected/ce",
+    arguments={"update": "ce", "limit": ce_limit},
+    wrong={
+        "the limit of MCE": {"limit": mce_limit},
+        "PG-SM, which has no such limit": {"update": "pg-sm"},
+    },
+)(is_biased)
+
+mce_is_biased = check(
+    "sec:expected/mce",
+    arguments={"update": "mce", "limit": mce_limit},
+    wrong={
+        "the limit of CE": {"limit": ce_limit},
+        "DI, which has no such limit": {"update": "di"},
+    },
+)(is_biased)
+
+
+@check(
+    "book:sampled-action",
+    wrong={"the first action is the better one": {"rewards": (1, "1/2")}},
+)
+def sampled_actions_may_trap_di(
+    compare: Recorder, rewards: tuple[Number, Number] = ("1/2", 1)
+) -> None:
+    """If only the action taken is sampled, DI may get stuck, and the mean step of CE is zero."""
+    probability, steps = stuck_probability(rewards, lambda t: Fraction(1, t + 1))
+    stuck = probability if exact(rewards[0]) < exact(rewards[1]) else Fraction(0)
+    compare.at_least(
+        "probability to be stuck at the worse action",
+        stuck,
+        Fraction(1, 2),
+        limit="1/2",
+        at={"rewards": rewards},
+        note={"probability": str(probability), "steps": steps},
+    )
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        pi, paid = rng.dirichlet(np.ones(3)), rng.uniform(1, 9, 3)
+        step = float(np.abs(mean_step(as_update("ce"), pi, taken_law(pi, paid))).max())
+        at = {"rewards": paid.round(2).tolist()}
+        compare.equal("mean step of CE", step, 0, tolerance=1e-12, limit="0", at=at)
+
+
+SLOWLY = power_schedule(power=0.75)
+"""Robbins-Monro weights."""
+
+
+@check(
+    "sec:expected/di",
+    wrong={
+        "a constant weight 1/2": {"schedule": lambda t: 0.5, "n_steps": 500},
+        "unbiased as soon as the policy is inside": {"inside": 1.0},
+    },
+)
+def direct_is_biased_near_the_boundary_only(
+    compare: Recorder,
+    schedule: Schedule = SLOWLY,
+    n_steps: int = 4000,
+    inside: float = 50.0,
+) -> None:
+    """DI is biased near the boundary only, and converges with Robbins-Monro weights."""
+    update, rng = as_update("di"), np.random.default_rng(4)
+    near, outside = [0.05, 0.05, 0.9], [0.0, 0.05, 0.95]
+    for draw in range(200):
+        pi = rng.dirichlet(np.full(3, inside))  # the larger `inside`, the nearer to the middle
+        size = float(np.abs(bias(update, pi, THREE, 0.05)).max())
+        compare.equal("bias inside", size, 0, tolerance=1e-14, limit="0", at={"draw": draw})
+    for policy in ([0.34, 0.33, 0.33], near, outside):
+        seen, half = measured_bias(update, policy, THREE, 0.2, 100_000, rng)
+        apart = np.abs(seen - bias(update, policy, THREE, 0.2))
+        at: dict[str, Any] = {"policy": policy}
+        for off, width in zip(apart.tolist(), half.tolist(), strict=True):
+            limit = "the 99.9 % interval"
+            compare.at_most("error of the sampled bias", off, width + 1e-12, limit=limit, at=at)
+    size = float(np.abs(bias(update, outside, THREE, 0.2)).max())
+    compare.at_least("bias at the boundary", size, 1e-3, limit="0.001", at={"policy": outside})
+    for law in (GAMBLE, THREE):
+        last = sample_runs(update, law, schedule, n_steps).policies[-1]
+        least = float(last[:, np.argmax(law.mean)].min())
+        actions = {"actions": len(law.mean)}
+        compare.at_least("best action in the worst run", least, 0.9, limit="0.9", at=actions)
+    size = float(np.abs(bias(update, near, THREE, 0.2)).max())
+    at = {"policy": near, "weight": 0.2}
+    compare.equal("bias inside", size, 0, tolerance=1e-14, limit="0", as_printed=True, at=at)
+
+
+# Constant weights
+
+WORST_RUN = "better action in the worst run"
+
+
+def _least(update: str | Update, law: Law, weight: float, n_steps: int) -> float:
+    """Return the probability of the second action at the end of the worst of 100 runs."""
+    runs = sample_runs(as_update(update), law, lambda _: weight, n_steps)
+    return float(runs.policies[-1][:, 1].min())
+
+
+@check(
+    "book:constant-rate/pg-sm",
+    wrong={
+        "CE in place of PG-SM": {"update": "ce", "n_steps": 400},
+        "DI in place of PG-SM": {"update": "di", "n_steps": 400},
+    },
+)
+def softmax_converges_at_constant_rates(
+    compare: Recorder, update: str = "pg-sm", n_steps: int = 4000
+) -> None:
+    """PG-SM finds the better of two actions from samples at every constant weight."""
+    for weight in (0.05, 0.1, 0.2, 0.5, 1.0):
+        least = _least(update, GAMBLE, weight, n_steps)
+        compare.at_least(WORST_RUN, least, 0.9, limit="0.9", at={"weight": weight})
+
+
+@check(
     "book:constant-rate/pg-es",
-    moved={
+    wrong={
         "at four times the threshold": {"shares": (4.0,), "n_steps": 1000, "laws": LAWS[:1]},
         "CE in place of PG-ES": {"update": "ce", "n_steps": 500, "laws": LAWS[:1]},
-        "a mean logarithm of twice the size": {"slope": 2.0, "n_steps": 2000, "laws": LAWS[2:]},
     },
-    blind={"up to 0.6 of the threshold: a weaker claim": {"shares": (0.6,), "laws": LAWS[:1]}},
 )
-def check_constant_escort(
-    update: str | Update = "pg-es",
+def escort_converges_below_its_threshold(
+    compare: Recorder,
+    update: str = "pg-es",
     shares: Sequence[float] = (0.3, 0.9),
     n_steps: int = 4000,
-    slope: float = 1.0,
     laws: Sequence[Law] = LAWS,
-) -> Verdict:
-    r"""Check that PG-ES, p = 2, finds the better action from samples below its threshold.
-
-    The inequality of the proof, on a grid: the mean change of :math:`\log|\theta_2/\theta_1|` is
-    at least k times its slope at the first k. Then runs, at shares of `escort_threshold`.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update that runs.
-    shares : sequence of float
-        Weights, as shares of the threshold.
-    n_steps : int
-        Updates a run; 100 runs a weight and law.
-    slope : float
-        Multiplies the lower bound on the mean change.
-    laws : sequence of Law
-        The laws of the samples.
-    """
-    chosen, worst = as_update(update), Worst("room")
-    second = np.linspace(0.0, 1.0, 41)
-    for i, law in enumerate(laws):
-        limit = escort_threshold(law)  # equal to the first k, the squared radius being 2
-        for share in shares:
-            first, where = share * limit, {"law": i + 1, "share": share, "weight": share * limit}
-            least = _least(chosen, law, first, n_steps)
-            worst.add(least - 0.9, **where, part="the better action in the worst run, minus 0.9")
-            if share < 1:
-                k = first * np.linspace(0.02, 1.0, 25)[:, np.newaxis]
-                floor = slope * k * escort_growth(law, first, 0.0) / first
-                room = float((escort_growth(law, k, second) - floor).min())
-                worst.add(room + 1e-15, **where, part="the mean logarithm, minus its lower bound")
-    return judged(worst)
+) -> None:
+    """PG-ES, p = 2, finds the better of two actions from samples below `escort_threshold`."""
+    second, quantity = np.linspace(0.0, 1.0, 41), "least excess of the mean logarithm"
+    for (number, law), share in product(enumerate(laws, start=1), shares):
+        weight = share * escort_threshold(law)  # equal to the first k, the squared radius being 2
+        at = {"law": number, "share": share, "weight": weight}
+        least = _least(update, law, weight, n_steps)
+        compare.at_least(WORST_RUN, least, 0.9, limit="0.9", at=at)
+        if share < 1:
+            # The inequality of the proof, on a grid: the mean change of log|theta_2/theta_1| is at
+            # least k times its slope in k at the wrong vertex, between 0 and the first k, and equal
+            # to it there.
+            k = weight * np.linspace(0.02, 1.0, 25)[:, np.newaxis]
+            floor = k * escort_growth(law, weight, 0.0) / weight
+            excess = float((escort_growth(law, k, second) - floor).min())
+            compare.equal(quantity, excess, 0, tolerance=1e-15, limit="0", at=at)
 
 
 @check(
     "sec:expected/necessary",
-    moved={
+    wrong={
         "PG-SM needs expected values, too": {"needing": ("pg-sm",), "without": ()},
         "only for DI, CE and MCE, as corrected": {"without": ()},
     },
 )
-def check_necessary(
+def not_every_update_needs_expected_values(
+    compare: Recorder,
     needing: Updates = tuple(name for name in PAPER if name not in _LINEAR),
     without: Updates = _LINEAR,
-    weights: Sequence[float] = (0.05, 0.1),
-    n_steps: int = 1500,
-) -> Verdict:
-    """Check which updates need expected values for a constant rate: all, as printed.
-
-    Parameters
-    ----------
-    needing : sequence of str or Update
-        The updates that fail on samples at every weight.
-    without : sequence of str or Update
-        Those that do not.
-    weights : sequence of float
-        Constant weights; below PG-ES's threshold on this law.
-    n_steps : int
-        Updates a run; 100 runs a weight.
-    """
-    unit = "0.9 minus the probability of the better action in the worst run"
-    ours, printed = Worst(unit), Worst(unit)
-    for updates, worst in ((needing, ours), (without, printed)):
-        for update in map(as_update, updates):
-            for weight in weights:
-                least = _least(update, GAMBLE, weight, n_steps)
-                worst.add(0.9 - least, update=update.name, weight=weight, worst_run=least)
-    return judged(ours, printed if printed.count else None)
+) -> None:
+    """DI, CE and MCE fail on samples at constant rates; as printed, policy gradients fail, too."""
+    # The weights are below the threshold of PG-ES on this law.
+    for updates, as_printed in ((needing, False), (without, True)):
+        for update, weight in product(map(as_update, updates), (0.05, 0.1)):
+            least, at = (
+                _least(update, GAMBLE, weight, 1500),
+                {"update": update.name, "weight": weight},
+            )
+            compare.at_most(WORST_RUN, least, 0.9, limit="0.9", as_printed=as_printed, at=at)
 
 
 @check(
     "sec:symmetry/argument",
-    moved={
+    wrong={
         "decaying weights in place of constant ones": {"schedule": "inverse-sqrt"},
         "constant weights save every update nine tenths": {"factor": 10.0},
     },
 )
-def check_argument(schedule: str = "constant", factor: float = 1.0) -> Verdict:
-    """Check that every update recovers sooner at constant weights than at decaying ones.
-
-    A weight is the product of the learning rate and the state's share d of the updates: a rate kept
-    constant by expected updates, and a d kept up by off-policy updates, together keep it constant.
-
-    Parameters
-    ----------
-    schedule : {"constant", "inverse-sqrt"}
-        The weights that are to recover sooner than those that decay.
-    factor : float
-        How many times as many updates the decaying weights are to need, at least.
-    """
-    worst = Worst(
-        "the number of updates under decaying weights minus one more than that under constant ones"
-    )
-    ns, etas = (10, 100, 1000), ("0.1", "0.5", "1")
-    for name, eta in product(PAPER, etas):
-        fast, slow = (counts(ns, name, eta, kind) for kind in (schedule, "inverse-sqrt"))
+def constant_weights_recover_sooner(
+    compare: Recorder, schedule: str = "constant", factor: float = 1.0
+) -> None:
+    """Every update recovers sooner at constant weights than at decaying ones."""
+    # A weight is the rate times the state's share d of the updates. Expected updates keep the rate
+    # constant, off-policy updates keep up d, and so together they keep the weight constant.
+    ns = (10, 100, 1000)
+    for update, eta in product(PAPER, ("0.1", "0.5", "1")):
+        fast, slow = (counts(ns, update, eta, kind) for kind in (schedule, "inverse-sqrt"))
         for n, few, many in zip(ns, fast, slow, strict=True):
-            where = {"update": name, "eta": eta, "n": n, "constant": few, "decaying": many}
-            worst.add(many - factor * few - 1, **where)
-    return judged(worst)
+            compare.at_least(
+                "updates under decaying weights",
+                many,
+                factor * few + 1,
+                limit="one more than under constant ones",
+                at={"update": update, "eta": eta, "n": n},
+                note={"constant": few, "decaying": many},
+            )

@@ -23,7 +23,10 @@ of mean :math:`\Delta > 0`.
 
 **Cross-entropy updates** are biased: :math:`E[\hat a]` has coordinates m, so the mean step of `ce`
 is :math:`w(m - \pi)` and that of `mce` is :math:`w\frac{|A| g_a - \sum_b g_b}{|A|-1}` with
-:math:`g_a = m(a)(1-\pi(a))`. Under Robbins-Monro weights
+:math:`g_a = m(a)(1-\pi(a))`. The `ce` steps for q and -q sum to :math:`w(e_{a_q} + e_{a_{-q}} -
+2\pi)`, zero only if :math:`\pi` is one half at two actions; a softmax policy is that only with two
+actions, uniform. With three or more actions the `mce` steps sum to something negative at every
+other action. Under Robbins-Monro weights
 
 - `ce` converges almost surely to :math:`\pi = m`, which minimises :math:`\sum_a (\pi(a) - m(a))^2`;
 - `mce` converges almost surely to the policy :math:`\mu` that minimises
@@ -85,7 +88,12 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+
 Schedule = Callable[[int], float]
+"""Gives the weight of step t = 0, 1, ..."""
+
+LEVEL = 0.999
+"""The confidence of intervals, one a coordinate, by the central limit theorem."""
 
 
 @dataclass(frozen=True)
@@ -132,37 +140,11 @@ class Law:
         )
 
     def sample(self, rng: np.random.Generator, n: int) -> Floats:
-        """Draw values of all actions.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-            What they are drawn from.
-        n : int
-            How many times, independently.
-
-        Returns
-        -------
-        ndarray, shape (n, n_actions)
-            One outcome a row.
-        """
+        """Draw values of all actions, n times; one outcome a row."""
         return np.asarray(self.outcomes[self.indices(rng, n)])
 
     def indices(self, rng: np.random.Generator, n: int) -> NDArray[np.intp]:
-        """Draw indices of outcomes.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-            What they are drawn from.
-        n : int
-            How many, independently.
-
-        Returns
-        -------
-        ndarray of int, shape (n,)
-            The indices, from 0.
-        """
+        """Draw the indices of n outcomes."""
         cumulated = np.cumsum(self.probabilities)
         return np.minimum(np.searchsorted(cumulated, rng.random(n), "right"), len(cumulated) - 1)
 
@@ -184,23 +166,6 @@ def taken_law(pi: ArrayLike, rewards: ArrayLike) -> Law:
 
     Its mean is r for every policy with positive entries; with positive rewards the sampled greedy
     action is the action taken, so that the mean step of `ce` is zero whatever the rewards are.
-
-    Parameters
-    ----------
-    pi : array_like, shape (n_actions,)
-        The policy that takes the action A, with positive entries.
-    rewards : array_like, shape (n_actions,)
-        The reward r(a) of each action.
-
-    Returns
-    -------
-    Law
-        One outcome an action.
-
-    Raises
-    ------
-    ValueError
-        If an action has probability zero.
     """
     policy = np.asarray(pi, dtype=np.float64)
     if np.any(policy <= 0):
@@ -212,50 +177,22 @@ def taken_law(pi: ArrayLike, rewards: ArrayLike) -> Law:
 
 
 def bias(update: Update, theta: ArrayLike, law: Law, weight: float) -> Floats:
-    r"""Return :math:`E[U(\theta, \hat q)] - U(\theta, q)`, the expectation summed exactly.
-
-    Parameters
-    ----------
-    update : Update
-        The update.
-    theta : array_like, shape (n_actions,)
-        Its parameters.
-    law : Law
-        The law of the sampled values.
-    weight : float
-        The weight of the step.
-
-    Returns
-    -------
-    ndarray, shape (n_actions,)
-        The bias of each parameter.
-    """
-    steps = update.step(np.asarray(theta, float)[np.newaxis], law.outcomes, weight)
-    return np.asarray(law.probabilities @ steps - update.step(theta, law.mean, weight))
+    r"""Return :math:`E[U(\theta, \hat q)] - U(\theta, q)`, the expectation summed exactly."""
+    return np.asarray(
+        _mean_after(update, theta, law, weight) - update.step(theta, law.mean, weight)
+    )
 
 
 def mean_step(update: Update, pi: ArrayLike, law: Law, weight: float = 1.0) -> Floats:
-    """Return the expected step of the parameters from the interior policy `pi`, summed exactly.
-
-    Parameters
-    ----------
-    update : Update
-        The update.
-    pi : array_like, shape (n_actions,)
-        The policy, with positive entries.
-    law : Law
-        The law of the sampled values.
-    weight : float
-        The weight of the step.
-
-    Returns
-    -------
-    ndarray, shape (n_actions,)
-        The mean change of each parameter.
-    """
+    """Return the expected step of the parameters from the interior policy `pi`, summed exactly."""
     theta = parameters(update, pi)
-    steps = update.step(theta[np.newaxis], law.outcomes, weight)
-    return np.asarray(law.probabilities @ steps - theta)
+    return np.asarray(_mean_after(update, theta, law, weight) - theta)
+
+
+def _mean_after(update: Update, theta: ArrayLike, law: Law, weight: float) -> Floats:
+    """Return the expected parameters after a step from `theta`."""
+    steps = update.step(np.asarray(theta, float)[np.newaxis], law.outcomes, weight)
+    return np.asarray(law.probabilities @ steps)
 
 
 def measured_bias(
@@ -265,30 +202,17 @@ def measured_bias(
     weight: float,
     n_samples: int,
     rng: np.random.Generator,
-    level: float = 0.999,
 ) -> tuple[Floats, Floats]:
-    """Return the bias seen in samples and the half-width of its confidence interval.
-
-    Parameters
-    ----------
-    update, theta, law, weight
-        As for `bias`.
-    n_samples : int
-        Sampled updates from the same parameters.
-    rng : numpy.random.Generator
-        The source of the samples.
-    level : float
-        Confidence, one interval a coordinate, by the central limit theorem.
-
-    Returns
-    -------
-    bias, half_width : ndarray, shape (n_actions,)
-        The mean over the samples minus the step with true values, and its uncertainty.
-    """
+    """Return the bias seen in sampled steps and the half-width of its confidence interval."""
     outcomes = update.step(np.asarray(theta, float)[np.newaxis], law.outcomes, weight)
     steps = outcomes[law.indices(rng, n_samples)]
-    half = ndtri(0.5 + level / 2) * steps.std(axis=0, ddof=1) / np.sqrt(n_samples)
-    return steps.mean(axis=0) - update.step(theta, law.mean, weight), np.asarray(half)
+    return steps.mean(axis=0) - update.step(theta, law.mean, weight), _half_width(steps, axis=0)
+
+
+def _half_width(samples: Floats, axis: int) -> Floats:
+    """Return the half-width of the confidence interval of the mean along an axis."""
+    spread = samples.std(axis=axis, ddof=1) / np.sqrt(samples.shape[axis])
+    return np.asarray(ndtri(0.5 + LEVEL / 2) * spread)
 
 
 # Limits
@@ -315,22 +239,9 @@ def mce_limit(m: ArrayLike) -> Floats:
     return np.asarray(limit / limit.sum())
 
 
-def power_schedule(scale: float = 1.0, power: float = 0.6) -> Schedule:
-    """Return the weights scale * (t + 1)^-power; Robbins-Monro for a power in (1/2, 1].
-
-    Parameters
-    ----------
-    scale : float
-        The first weight, positive.
-    power : float
-        The power by which weights decay, at least 0.
-
-    Returns
-    -------
-    callable
-        Takes the number t of updates made and returns the next weight.
-    """
-    return lambda t: scale * (t + 1.0) ** -power
+def power_schedule(power: float = 0.6) -> Schedule:
+    """Return the weights (t + 1)^-power; Robbins-Monro for a power in (1/2, 1]."""
+    return lambda t: (t + 1.0) ** -power
 
 
 @dataclass(frozen=True)
@@ -353,10 +264,9 @@ class Runs:
         """The mean policy at each time, shape (n_times, n_actions)."""
         return np.asarray(self.policies.mean(axis=1))
 
-    def interval(self, level: float = 0.999) -> Floats:
+    def interval(self) -> Floats:
         """Return the half-width of the confidence interval of `mean`."""
-        spread = self.policies.std(axis=1, ddof=1) / np.sqrt(self.policies.shape[1])
-        return np.asarray(ndtri(0.5 + level / 2) * spread)
+        return _half_width(self.policies, axis=1)
 
 
 def sample_runs(
@@ -365,37 +275,15 @@ def sample_runs(
     schedule: Schedule,
     n_steps: int = 4000,
     n_runs: int = 100,
-    seed: int = 0,
     averaged: bool = False,
-    n_times: int = 40,
 ) -> Runs:
     """Run an update on sampled values from the uniform policy, many runs at once.
 
-    Parameters
-    ----------
-    update : Update
-        The update.
-    law : Law
-        The law of the samples.
-    schedule : callable
-        The weight of step t = 0, 1, ...
-    n_steps, n_runs : int
-        Length and number of runs.
-    seed : int
-        Of the random stream.
-    averaged : bool
-        Feed the update the mean of all samples so far, a critic, instead of the last sample.
-    n_times : int
-        How many times to record, evenly spaced in the logarithm.
-
-    Returns
-    -------
-    Runs
-        The policies at the recorded times.
+    With `averaged` the update sees the mean of all samples so far, as a critic does, instead of the
+    last sample. About 40 times are recorded, evenly spaced in the logarithm.
     """
-    rng = np.random.default_rng(seed)
-    n_actions = law.outcomes.shape[1]
-    times = np.unique(np.r_[0, np.round(np.geomspace(1, n_steps, n_times))].astype(int))
+    rng, n_actions = np.random.default_rng(0), law.outcomes.shape[1]
+    times = np.unique(np.r_[0, np.round(np.geomspace(1, n_steps, 40))].astype(int))
     q = law.sample(rng, n_steps * n_runs).reshape(n_steps, n_runs, n_actions)
     if averaged:
         q = np.cumsum(q, axis=0) / np.arange(1, n_steps + 1)[:, np.newaxis, np.newaxis]
@@ -410,28 +298,12 @@ def sample_runs(
 def stuck_probability(
     rewards: Sequence[Number], schedule: Callable[[int], Fraction], max_steps: int = 100
 ) -> tuple[Fraction, int]:
-    r"""Return the exact probability that `di` goes straight to the first action and stays there.
+    r"""Return the probability that `di` goes straight to the first action, and the steps it takes.
 
     Two actions, uniform start, only the action taken sampled: :math:`\hat q = \mathbb 1_{a=A}
-    r/\pi(A)`. The path on which the first action is always taken reaches the vertex after some
-    steps with the probability returned; there the other action has probability zero and is never
-    sampled.
-
-    Parameters
-    ----------
-    rewards : sequence of two numbers
-        What the actions pay, read exactly; the first is positive.
-    schedule : callable
-        Takes the number t of updates made and returns the next weight, a Fraction.
-    max_steps : int
-        How many steps are looked at.
-
-    Returns
-    -------
-    probability : Fraction
-        Zero if the vertex is not reached within `max_steps`.
-    steps : int
-        After how many steps it is.
+    r/\pi(A)`. On the path on which the first action is always taken, its vertex is reached; there
+    the other action has probability zero and is never sampled again. The probability is zero if
+    the vertex is not reached within `max_steps`.
     """
     reward, pi, probability = exact(rewards[0]), Fraction(1, 2), Fraction(1)
     for t in range(max_steps):
@@ -450,24 +322,8 @@ def escort_threshold(law: Law, radius: float = 2.0**0.5) -> float:
 
     That is :math:`w^\star = k^\star r_0^2/2` with :math:`E\log(1 + k^\star\xi) = 0`, where
     :math:`\xi = \hat q(2) - \hat q(1)` has a positive mean; at most the weight at which a step can
-    reach zero, :math:`k\max|\xi| = 1`.
-
-    Parameters
-    ----------
-    law : Law
-        Two actions, the second one better.
-    radius : float
-        :math:`r_0 = \|\theta_0\|_2`; that of the uniform start (1, 1) if missing.
-
-    Returns
-    -------
-    float
-        The threshold :math:`w^\star`.
-
-    Raises
-    ------
-    ValueError
-        If the law has not two actions, or the second one is not better.
+    reach zero, :math:`k\max|\xi| = 1`. The radius :math:`r_0 = \|\theta_0\|_2` is that of the
+    uniform start (1, 1) unless given.
     """
     gap, chance = _gap(law), law.probabilities
     largest = 2.0 ** math.frexp(float(np.abs(gap).max()))[1]  # to divide by it rounds nothing
@@ -494,21 +350,10 @@ def _gap(law: Law) -> Floats:
 
 
 def escort_growth(law: Law, k: ArrayLike, pi: ArrayLike) -> Floats:
-    r"""Return :math:`E\log|\theta_2/\theta_1|`'s change in one step of sampled PG-ES, p = 2.
+    r"""Return the mean change of :math:`\log|\theta_2/\theta_1|` in a step of sampled PG-ES, p = 2.
 
-    Parameters
-    ----------
-    law : Law
-        Two actions, the second one better.
-    k : array_like
-        :math:`2w/\|\theta\|^2`, small enough that no step reaches zero.
-    pi : array_like
-        :math:`\pi(2)`; broadcasts with `k`.
-
-    Returns
-    -------
-    ndarray
-        Positive where the better action gains in the mean of the logarithm.
+    Here :math:`k = 2w/\|\theta\|^2`, so small that no step reaches zero, and pi is
+    :math:`\pi(2)`; the two broadcast.
     """
     gap, rate = _gap(law), np.asarray(k, dtype=np.float64)[..., np.newaxis]
     second = np.asarray(pi, dtype=np.float64)[..., np.newaxis]
@@ -517,24 +362,7 @@ def escort_growth(law: Law, k: ArrayLike, pi: ArrayLike) -> Floats:
 
 
 def drift(update: Update, law: Law, weight: float, grid: ArrayLike) -> Floats:
-    r"""Return the mean change of the *policy*, :math:`E[\pi'(2)] - \pi(2)`, summed exactly.
-
-    Parameters
-    ----------
-    update : Update
-        The update.
-    law : Law
-        The law of the sampled values, two actions.
-    weight : float
-        The weight.
-    grid : array_like, shape (n,)
-        Values of :math:`\pi(2)` in (0, 1).
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        The drift at each point of `grid`.
-    """
+    r"""Return :math:`E[\pi'(2)] - \pi(2)`, the mean change of the *policy*, at each pi(2)."""
     second = np.asarray(grid, dtype=np.float64)
     theta = parameters(update, np.column_stack([1 - second, second]))
     after = update.policy(update.step(theta[:, np.newaxis], law.outcomes, weight))[..., 1]
@@ -542,16 +370,5 @@ def drift(update: Update, law: Law, weight: float, grid: ArrayLike) -> Floats:
 
 
 def drift_zero(update: Update, law: Law, weight: float) -> float:
-    """Return the probability of the second action at which `drift` changes sign.
-
-    Parameters
-    ----------
-    update, law, weight
-        As for `drift`; the drift must be positive near 0 and negative near 1.
-
-    Returns
-    -------
-    float
-        The probability, between 0.001 and 0.999.
-    """
+    """Return the pi(2) at which `drift`, positive near 0 and negative near 1, changes sign."""
     return float(brentq(lambda x: drift(update, law, weight, [x])[0], 1e-3, 1 - 1e-3, xtol=1e-12))
