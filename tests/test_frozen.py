@@ -55,11 +55,15 @@ def test_runs_are_the_same_bit_for_bit(kind: tuple[object, ...]) -> None:
 
 @pytest.mark.parametrize("words", frozen("commands"))
 def test_commands_answer_the_same(words: str) -> None:
-    assert collect.call(words.split()) == frozen("commands")[words]
+    now, before = collect.call(words.split()), frozen("commands")[words]
+    listed = {row["call"] for row in exceptions("command")}
+    assert now[0] == before[0], "the exit code"
+    assert words in listed or now == before
 
 
 def test_public_names_have_the_same_signatures() -> None:
-    told(lost("names", frozen("api"), collect.api()))
+    listed = {row["name"] for row in exceptions("name")}
+    told([x for x in lost("names", frozen("api"), collect.api()) if x not in listed])
 
 
 def test_what_notebooks_imported_can_be_imported() -> None:
@@ -67,7 +71,9 @@ def test_what_notebooks_imported_can_be_imported() -> None:
 
 
 def test_exercises_and_solutions_are_the_same() -> None:
-    told(lost("exercise", frozen("exercises"), collect.exercises()))
+    listed = {row["label"] for row in exceptions("exercise")}
+    found = lost("exercise", frozen("exercises"), collect.exercises())
+    told([line for line in found if not any(f" {label}: " in line for label in listed)])
 
 
 def test_theorems_and_what_they_prove_are_the_same() -> None:
@@ -82,7 +88,8 @@ def test_no_test_with_a_number_solved_by_hand_is_gone() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["page", "anchor", "address", "margin", "sentence", "wrong", "test"]
+    "kind",
+    "page anchor address margin sentence wrong test command name exercise".split(),
 )
 def test_every_exception_has_a_reason_and_an_object(kind: str) -> None:
     keys = {
@@ -93,6 +100,9 @@ def test_every_exception_has_a_reason_and_an_object(kind: str) -> None:
         "sentence": {"claim", "old", "new"},
         "wrong": {"claim", "words"},
         "test": {"old", "new"},
+        "command": {"call"},
+        "name": {"name"},
+        "exercise": {"label"},
     }[kind]
     for row in exceptions(kind):
         assert row.keys() == keys | {"reason"}, row

@@ -58,6 +58,12 @@ def test_sharpness_of_logarithms_is_that_of_the_numbers() -> None:
     assert below.sharpness == pytest.approx(0.25, rel=1e-12)  # 12 to 15
 
 
+def test_a_tolerance_has_no_sharpness() -> None:
+    """Rounding errors differ between processors."""
+    (tally,) = run(lambda compare: compare.at_most("error", 2e-13, 1e-12)).tallies
+    assert (tally.sharpness, tally.worst[0].slack) == (math.inf, 1e-12 - 2e-13)
+
+
 def test_attained_is_counted_for_exact_numbers_only() -> None:
     """Rounding differs between processors, so that floats that agree prove nothing."""
 

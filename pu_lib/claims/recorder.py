@@ -47,6 +47,10 @@ KEPT_COMPARISONS = 6
 
 _EXACT = (bool, int, Fraction, str)
 
+TOLERANCE = 1e-9
+"""Bounds below it are tolerances for rounding errors. How much a tolerance could be tightened depends
+on the processor, so that it has no sharpness."""
+
 
 class Status(StrEnum):
     """What a check can find."""
@@ -99,7 +103,8 @@ class Tally:
         How many comparisons of exact numbers have no slack at all.
     sharpness : float
         The smallest relative tightening of the limit that some comparison would refuse: 0 if the
-        limit is attained, 0.5 if half of it would just pass, infinite for limits of zero.
+        limit is attained, 0.5 if half of it would just pass, infinite for limits of zero and for
+        tolerances.
     worst : list of Comparison
         Those with the least slack, the worst first.
     """
@@ -294,9 +299,9 @@ def _lower_end(difference: Any) -> float:
 
 
 def _relative(slack: float, bound: Any) -> float:
-    """Return a slack relative to the bound; infinity for a bound of zero or infinity."""
+    """Return a slack relative to the bound; infinity for a tolerance and for an infinite bound."""
     size = abs(float(bound))
-    return slack / size if 0 < size < math.inf else math.inf
+    return slack / size if TOLERANCE < size < math.inf else math.inf
 
 
 def _count_differences(value: Any, expected: Any) -> int:

@@ -16,7 +16,8 @@ import numpy as np
 from pu_lib.claims import Claim, Status, check_of, judge, ledger
 from pu_lib.claims import recorded as records
 
-CLAIMS = Path(__file__).parents[2] / "pu_lib" / "claims"
+ROOT = Path(__file__).parents[2]
+CLAIMS = ROOT / "pu_lib" / "claims"
 
 
 def plain(value: Any) -> Any:
