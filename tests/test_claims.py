@@ -250,9 +250,10 @@ def test_a_head_stands_for_all_its_parts() -> None:
         judge("thm:domino")
 
 
-def test_a_number_is_not_the_beginning_of_another() -> None:
-    with pytest.raises(ValueError, match="'Lemma 1' is neither"):
-        select(["Lemma 1"])
+@pytest.mark.parametrize("name", ["Lemma 1", "", " ", "Theo", "thm:dom"])
+def test_the_beginning_of_a_name_is_not_a_name(name: str) -> None:
+    with pytest.raises(ValueError, match=f"'{name}' is neither an identifier, the head of one"):
+        select([name])
 
 
 @pytest.mark.parametrize("ask", [confirm, judge, judge_wrong], ids=["confirm", "judge", "wrong"])

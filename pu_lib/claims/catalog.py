@@ -242,9 +242,8 @@ def select(names: Iterable[str]) -> tuple[Claim, ...]:
         return ledger()
     chosen: dict[str, Claim] = {}
     for name in names:
-        number = re.compile(rf"{re.escape(name.strip())}(?!\w)", re.IGNORECASE)
         found = [c for c in ledger() if c.id == name or c.id.startswith(f"{name}/")]
-        found = found or [c for c in ledger() if number.match(c.number)]
+        found = found or [c for c in ledger() if _is_numbered(c, str(name))]
         if not found:
             raise ValueError(
                 f"claim: {name!r} is neither an identifier, the head of one, nor a number of the "
@@ -252,6 +251,12 @@ def select(names: Iterable[str]) -> tuple[Claim, ...]:
             )
         chosen.update({claim.id: claim for claim in found})
     return tuple(chosen.values())
+
+
+def _is_numbered(claim: Claim, number: str) -> bool:
+    """Return whether a claim has that number, or is a part of what has it."""
+    wanted = rf"{re.escape(number.strip())}(?!\w)"
+    return bool(number.strip()) and re.match(wanted, claim.number, re.IGNORECASE) is not None
 
 
 def check_of(claim: Claim) -> Check:

@@ -309,7 +309,7 @@ TARGETS = {
     "scheme_of": Target(options.scheme_of, {"name": LABEL}),
     "select": Target(lambda name: claims.select([name]), {"name": LABEL}),
     "confirm": Target(claims.confirm, {"claim": LABEL}),
-    "controls": Target(claims.controls, {"claim": LABEL}),
+    "judge_wrong": Target(claims.judge_wrong, {"claim": LABEL}),
     "count": Target(
         unlearning.count,
         {
