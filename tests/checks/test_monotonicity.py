@@ -9,6 +9,8 @@ from flint import arb, ctx
 
 from pu_lib.chapters.monotonicity import certified, checks
 from pu_lib.chapters.monotonicity import quantities as mono
+from pu_lib.claims import recorder
+from pu_lib.claims.recorder import Recorder
 from pu_lib.domains import bandit, chain
 from pu_lib.exact import Undecided
 from pu_lib.mdp import FiniteMDP
@@ -196,16 +198,16 @@ def test_what_does_not_change_is_not_lowered():
     assert (row["updates that lower J"], row["lower v somewhere"]) == (0.0, 0.0)
 
 
-def test_an_error_of_the_change_is_measured_by_the_values(noted, monkeypatch):
+def test_an_error_of_the_change_is_measured_by_the_values(monkeypatch):
     """Without its right side the formula says that nothing changes."""
     monkeypatch.setattr(checks, "step_advantage", lambda pi, new, q: 0.0 * q[:, 0])
-    checks.check_step_advantage()
+    first = checks.step_advantage_gives_the_change.run(stop_at_failure=True)
     rng = np.random.default_rng(4)
     mdp = mono.small_mdp(rng)
     pi, new = rng.dirichlet(np.ones(mdp.n_actions), size=(2, mdp.n_states))
     before, after = mdp.evaluate(pi).v, mdp.evaluate(new).v
     expected = 1e-11 - np.abs(after - before).max() / (1 + np.abs(before).max())
-    assert noted[0][0] == pytest.approx(expected)
+    assert first.margin == pytest.approx(expected)
 
 
 def test_small_processes_are_of_every_size():
@@ -223,7 +225,7 @@ class Away(type(UPDATES["ce"])):
 
 
 @pytest.mark.parametrize("update", [UPDATES["mce"], Away()])
-def test_a_sum_that_lacks_a_term_is_seen_in_either_direction(noted, monkeypatch, update):
+def test_a_sum_that_lacks_a_term_is_seen_in_either_direction(monkeypatch, update):
     right = checks.greedy_mask
 
     def two(q):
@@ -232,9 +234,10 @@ def test_a_sum_that_lacks_a_term_is_seen_in_either_direction(noted, monkeypatch,
         return mask
 
     monkeypatch.setattr(checks, "greedy_mask", two)
-    checks.check_advantage(update, n=40)
-    sums = [margin for margin, row in noted if row["part"] == "the sum"]
-    assert sum(margin < 0 for margin in sums) > 20
+    compare = Recorder()
+    checks.advantage_is_a_sum_of_gains.function(compare, update)
+    sums = next(tally for tally in compare.tallies.values() if tally.quantity == "advantage")
+    assert sums.failures > sums.comparisons / 2
 
 
 def test_random_processes_are_tried_from_four_scales_at_three_rates():
@@ -255,7 +258,7 @@ def test_a_crowd_of_equal_rivals_by_a_step_of_ce(n_actions):
     assert found == pytest.approx(max(losses), rel=1e-9)
 
 
-def test_the_rooms_of_the_worst_decrease_by_hand(noted, monkeypatch):
+def test_the_rooms_of_the_worst_decrease_by_hand(monkeypatch):
     """Three actions lose 0.4995 of at most 0.5, five 0.6 and a crowd 0.78 of at most 0.8."""
     values = {3: 0.4995, 5: 0.6}
     drop = lambda _, k, *__, **___: SimpleNamespace(value=values[k])  # noqa: E731
@@ -263,10 +266,13 @@ def test_the_rooms_of_the_worst_decrease_by_hand(noted, monkeypatch):
     monkeypatch.setattr(checks, "_crowd", lambda *_: 0.78)
     monkeypatch.setattr(checks, "worst_drop_three", lambda _: 0.5)
     monkeypatch.setattr(checks, "worst_drop_any", lambda _: 0.8)
-    verdict = checks.check_worst_decrease(weights=(2.0,))
+    compare = Recorder()
+    checks.decrease_of_ce_has_these_suprema.function(compare, weights=(1.0,))
     rooms = [1e-4 - 1e-3, 1e-3 + 1e-9, 0.2 + 1e-4, 1 - 0.78 / 0.8, 5e-3 - 0.025]
-    assert [room for room, _ in noted] == pytest.approx(rooms, rel=1e-9)
-    assert [list(row.values()) for row in verdict.evidence] == [[2.0, 0.4995, 0.5, 0.6, 0.78, 0.8]]
+    slacks = [tally.worst[0].slack for tally in compare.tallies.values()]
+    assert slacks == pytest.approx(rooms, rel=1e-9)
+    found = {"with three actions": 0.4995, "with 3000 actions": 0.78}
+    assert compare.figures == {**found, "D_3": 0.5, "D_infinity": 0.8}
 
 
 def test_a_change_that_is_next_to_nothing_is_none():
@@ -278,7 +284,7 @@ def test_a_change_that_is_next_to_nothing_is_none():
             checks._rises(open_or_down)
 
 
-def test_actions_that_lose_unequally_have_no_room_from_three_actions_on(noted):
+def test_actions_that_lose_unequally_have_no_room_from_three_actions_on(monkeypatch):
     """The first of the suboptimal actions gains a thousandth of the weight, the others nothing."""
 
     class FirstUp(type(UPDATES["ce"])):
@@ -287,14 +293,16 @@ def test_actions_that_lose_unequally_have_no_room_from_three_actions_on(noted):
             moved[np.flatnonzero(q < q.max())[0]] += 1e-3 * weight
             return moved
 
-    checks.check_equal_penalty(FirstUp(), n=60)
-    rooms = [(room - 1e-11 * (1 + row["weight"])) / row["weight"] for room, row in noted[::2]]
-    unequal = [room < -1e-4 for room in rooms]
-    assert rooms == pytest.approx([-1e-3 * x for x in unequal], abs=1e-12)
+    monkeypatch.setattr(recorder, "KEPT_COMPARISONS", 2000)
+    compare = Recorder()
+    checks.mce_penalises_equally.function(compare, FirstUp())
+    odds, probability = compare.tallies.values()
+    changes = [one.value / one.instance["weight"] for one in odds.worst]
+    unequal = [one.slack < 0 for one in odds.worst]
+    assert changes == pytest.approx([1e-3 * x for x in unequal], rel=1e-8)
     # of two to six actions one in five has only one suboptimal action
     assert 0.6 < np.mean(unequal) < 0.95
-    assert {row["part"] for _, row in noted[1::2]} == {"probability"}
-    assert all(room < 0.0 for room, _ in noted[1::2])
+    assert odds.comparisons == probability.comparisons == probability.failures == len(changes)
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from pu_lib.chapters.updates import checks
-from pu_lib.chapters.updates import checks_remarks as remarks
 from pu_lib.chapters.updates import quantities as up
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import follow
@@ -50,16 +49,21 @@ def test_escort_step_by_hand():
 
 
 def test_a_normalised_distribution_misses_the_factor_one_over_one_minus_gamma():
-    assert checks.check_policy_gradient(normalised=True).margin == pytest.approx(-0.9, abs=1e-5)
+    finding = checks.policy_gradient_theorem_holds.run("d is a distribution, of sum one")
+    assert finding.margin == pytest.approx(-0.9, abs=1e-5)
 
 
-def test_the_error_of_twice_the_escort_gradient_is_the_gradient():
+def test_the_error_of_twice_the_escort_gradient_is_the_gradient(monkeypatch):
+    def twice(*args):
+        return 2 * up.escort_gradient(*args)
+
+    monkeypatch.setattr(checks, "escort_gradient", twice)
     rng = np.random.default_rng(2)
     p = float(rng.choice(checks.EXPONENTS))
     network, theta = up.Network(rng, int(rng.integers(2, 7)), 5), rng.normal(size=5)
     size = np.abs(up.escort_gradient(network.scores(theta), network.gradient(theta), p)).max()
-    margin = checks.check_escort_gradient(factor=2.0, n=1).margin
-    assert margin == pytest.approx(-size / (1 + size), rel=1e-9)
+    first = checks.escort_gradient_needs_signs.run(stop_at_failure=True)
+    assert first.margin == pytest.approx(-size / (1 + size), rel=1e-9)
 
 
 def test_moving_the_greedy_action_alone():
@@ -74,13 +78,13 @@ def test_di_is_greedy_from_a_weight_solved_by_hand():
     assert UPDATES["di"].step(pi, q, 2.59)[0] < 1
 
 
-def test_a_weight_just_too_small_for_di_leaves_half_of_what_it_lacks(noted, monkeypatch):
+def test_a_weight_just_too_small_for_di_leaves_half_of_what_it_lacks(monkeypatch):
     """Two uniform actions worth 1 and 0: a weight w moves w/2, so that 1 is needed."""
     arms = np.array([[0.5, 0.5]]), np.array([[1.0, 0.0]])
     monkeypatch.setattr(checks, "_states_with_a_gap", lambda *_: arms)
-    checks.check_huge_steps()
-    rooms = [room for room, row in noted if row["part"].startswith("di")]
-    assert rooms == pytest.approx([checks.ROUNDING, 0.5e-6 - 1e-13])
+    enough, too_small, *_ = checks.huge_steps_have_these_limits.run().tallies
+    assert enough.worst[0].slack == checks.ROUNDING
+    assert too_small.worst[0].slack == pytest.approx(0.5e-6 - 1e-13)
 
 
 def test_states_with_a_gap_are_other_ones_from_another_seed():
@@ -164,7 +168,7 @@ def test_what_has_underflowed_is_left_out_of_the_halvings():
     )
 
 
-def test_halvings_that_double_and_halvings_that_last_as_long(noted, monkeypatch):
+def test_halvings_that_double_and_halvings_that_last_as_long(monkeypatch):
     """1 / (t + 2) is halved in 2, 4 and 8 steps; the other in 1, 1 and 2."""
     asked = []
     late = 0.5 * 2.0 ** -np.array([0.0, 1.0, 2.0, 2.5, 3.0, 3.1])
@@ -175,12 +179,12 @@ def test_halvings_that_double_and_halvings_that_last_as_long(noted, monkeypatch)
         mass = masses[update.name]
         return update.parameters(np.stack([1.0 - mass, mass], axis=1))
 
-    monkeypatch.setattr(remarks, "follow", follow)
-    verdict = remarks.check_damping()
+    monkeypatch.setattr(checks, "follow", follow)
+    finding = checks.escort_halvings_do_not_slow_down.run()
     settings = [1.0, 0.0], 0.1
     assert asked == [("pg-sm", *settings, 16_000), ("pg-es", *settings, 160)]
-    assert [room for room, _ in noted] == pytest.approx([0.1, 0.02 - 1.0])
-    assert [list(row.values())[1:] for row in verdict.evidence] == [
-        [3, pytest.approx(8.0), pytest.approx(2.0)],
-        [3, pytest.approx(2.0), pytest.approx(2.0)],
-    ]
+    damped, cured = (tally.worst[0] for tally in finding.tallies)
+    assert [damped.slack, cured.slack] == pytest.approx([0.1, 0.02 - 1.0])
+    assert damped.note == {"halvings": 3, "steps of the last": pytest.approx(8.0)}
+    assert cured.note == {"halvings": 3, "steps of the last": pytest.approx(2.0)}
+    assert finding.figures["ratio"] == pytest.approx(2.0)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from flint import arb, arb_mat
+from flint import arb
 from numpy.typing import NDArray
 
 from pu_lib import kernels
-from pu_lib.exact import Number, Undecided, ball, exact
+from pu_lib.exact import Number, Undecided, ball, exact, solve
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import Update, as_update
 
@@ -26,14 +26,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CertifiedStep:
-    """One update of one state in ball arithmetic.
+    """One update of one state in balls: value and policy, before and after.
 
-    Attributes
-    ----------
-    v, new_v : arb
-        The value before and after, for values of the actions that stay as they are.
-    pi, new_pi : list of arb
-        The policy before and after, one ball an action.
+    The values of the actions stay as they are.
     """
 
     v: arb
@@ -50,26 +45,9 @@ class CertifiedStep:
 def certified_step(
     update: str | Update, theta: Sequence[Number], q: Sequence[Number], weight: Number
 ) -> CertifiedStep:
-    """Update one state with balls that enclose the exact numbers.
+    """Update one state of a softmax policy with balls that enclose the exact numbers.
 
-    Parameters
-    ----------
-    update : str or Update
-        An update of the softmax policy that has a kernel.
-    theta, q : sequence of numbers
-        Exact parameters and values; the first of the largest values is greedy.
-    weight : number
-        Exact weight.
-
-    Returns
-    -------
-    CertifiedStep
-        Balls that contain the exact values and probabilities, before and after.
-
-    Raises
-    ------
-    ValueError
-        If the update has another policy, or no kernel.
+    The first of the largest values is greedy.
     """
     parameters, values = [ball(x) for x in theta], [ball(x) for x in q]
     pi = ball_softmax(parameters)
@@ -94,18 +72,7 @@ def _moved(
 
 
 def ball_softmax(theta: Sequence[arb]) -> list[arb]:
-    """Return the softmax policy in balls, shifted by the largest midpoint.
-
-    Parameters
-    ----------
-    theta : sequence of arb
-        The parameters.
-
-    Returns
-    -------
-    list of arb
-        Balls that contain the exact probabilities.
-    """
+    """Return the softmax policy in balls, shifted by the largest midpoint."""
     top = max(theta, key=lambda x: float(x.mid())).mid()
     powers = [(x - top).exp() for x in theta]
     total = sum(powers, arb(0))
@@ -117,28 +84,7 @@ def certified_changes(
 ) -> list[arb]:
     """Return v' - v of all states after one update, in balls; all numbers given are taken exactly.
 
-    Parameters
-    ----------
-    update : str or Update
-        An update of the softmax policy that has a kernel.
-    mdp : FiniteMDP
-        The process.
-    theta : ndarray, shape (n_states, n_actions)
-        The parameters.
-    weight : ndarray, shape (n_states,)
-        The weights; no update where they are zero.
-    equal : ndarray of bool, shape (n_states,)
-        Where all actions are the same; elsewhere one must be the best, provably.
-
-    Returns
-    -------
-    list of arb
-        One ball a state.
-
-    Raises
-    ------
-    Undecided
-        If the precision at hand does not tell which action is the best.
+    `equal` marks the states where all actions are the same; elsewhere one must be provably best.
     """
     parameters = [[arb(x) for x in row] for row in theta.tolist()]
     pi = [ball_softmax(row) for row in parameters]
@@ -161,8 +107,7 @@ def _ball_values(mdp: FiniteMDP, pi: list[list[arb]]) -> list[arb]:
         for x in np.flatnonzero(mdp.transitions[s, a]):
             chance = arb(float(mdp.transitions[s, a, x]))
             matrix[s][x] = matrix[s][x] - gamma * pi[s][a] * chance
-    solution = arb_mat(matrix).solve(arb_mat([[x] for x in right]))
-    return [solution[s, 0] for s in range(n)]
+    return solve(matrix, right)
 
 
 def _ball_q(mdp: FiniteMDP, v: list[arb], s: int, a: int) -> arb:

@@ -87,39 +87,13 @@ ROUNDING = 1e-12
 def step_advantage(pi: Floats, new: Floats, q: Floats) -> Floats:
     r"""Return :math:`A = \sum_a (\pi' - \pi)(a)\,q(a)` of each row.
 
-    The values are taken relative to the best one, which changes nothing in exact arithmetic and
-    keeps the rounding error below the size of the gaps.
-
-    Parameters
-    ----------
-    pi, new, q : ndarray, shape (..., n_actions)
-        Policies before and after, and the values of `pi`.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        The change of the state's value while `q` stays as it is.
+    Values are taken relative to the best one, which keeps the rounding error below the gaps.
     """
     return np.asarray(np.sum((new - pi) * (q - q.max(axis=-1, keepdims=True)), axis=-1))
 
 
 def value_change(update: str | Update, theta: Floats, q: Floats, weight: Floats | float) -> Floats:
-    """Return what one update adds to the value of a state whose values `q` stay as they are.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update.
-    theta, q : ndarray, shape (..., n_actions)
-        Its parameters, and the values.
-    weight : float or ndarray, shape (...)
-        The weight of the step.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        The change, negative where the value drops.
-    """
+    """Return what one update adds to the value of a state whose values `q` stay as they are."""
     chosen = as_update(update)
     new = chosen.policy(chosen.step(theta, q, weight))
     return step_advantage(chosen.policy(theta), new, q)
@@ -131,52 +105,20 @@ def value_change(update: str | Update, theta: Floats, q: Floats, weight: Floats 
 def mass_gained(pi: Floats, new: Floats, q: Floats) -> Floats:
     """Return the mass that actions other than the greedy one gain.
 
-    It is the largest decrease that the step from `pi` to `new` can cause, over all values between
-    0 and 1 with the same greedy action.
-
-    Parameters
-    ----------
-    pi, new, q : ndarray, shape (..., n_actions)
-        Policies before and after a step that raises the greedy action of `q`.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        The mass, between 0 and 1.
+    It is the largest decrease that the step can cause, over all values between 0 and 1 with the
+    same greedy action.
     """
     gained = np.where(greedy_mask(q), 0.0, np.maximum(new - pi, 0.0))
     return np.asarray(gained.sum(axis=-1))
 
 
 def worst_drop_three(w: float) -> float:
-    """Return the supremum of the decrease that CE causes with three actions, D_3(w).
-
-    Parameters
-    ----------
-    w : float
-        The weight, at least 0.
-
-    Returns
-    -------
-    float
-        The supremum, for values of range one.
-    """
+    """Return the supremum of the decrease that CE causes with three actions, D_3(w)."""
     return _largest(lambda rest: w * (1 - 2 * rest))
 
 
 def worst_drop_any(w: float) -> float:
-    """Return the supremum over all numbers of actions, D_infinity(w).
-
-    Parameters
-    ----------
-    w : float
-        The weight, at least 0.
-
-    Returns
-    -------
-    float
-        The supremum, for values of range one.
-    """
+    """Return the supremum over all numbers of actions, D_infinity(w)."""
     return _largest(lambda rest: w * (1 - rest))
 
 
@@ -205,17 +147,7 @@ def _largest(exponent: Callable[[Floats], Floats]) -> float:
 
 @dataclass(frozen=True)
 class Drop:
-    """The largest decrease of a state's value that a search has found.
-
-    Attributes
-    ----------
-    value : float
-        How much the value decreases.
-    policy : ndarray, shape (n_actions,)
-        The policy before the step.
-    q : ndarray, shape (n_actions,)
-        The values of the actions.
-    """
+    """The largest decrease of a state's value that a search has found, and where."""
 
     value: float
     policy: Floats
@@ -234,24 +166,7 @@ def search_drop(
 
     Differential evolution, which knows nothing of the update. The logarithms of the probabilities
     are searched down to where the largest decreases of CE are, on a scale that is finer near 0.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update attacked.
-    n_actions : int
-        Number of actions of the one state.
-    weight : float
-        The weight of the step.
-    seed : int
-        Seed of the search.
-    rounds, restarts : int
-        Number of generations, and of searches of which the best counts.
-
-    Returns
-    -------
-    Drop
-        The decrease, with the policy and the values at which it happens.
+    The best of several restarts counts.
     """
     chosen, weight = as_update(update), number("weight", weight, low=0.0)
     floor = max(-30.0 - 2.0 * weight, -600.0)  # CE decreases most as pi(a_q) -> 0, e^-w and below
@@ -303,25 +218,10 @@ def decrease_frequency(
     n: int = 20_000,
     seed: int = 13,
 ) -> float:
-    r"""Return how often one update lowers the value of a random state.
+    """Return the share of random states whose value one update lowers by more than 1e-12.
 
-    Parameters
-    ----------
-    update : str or Update
-        The update.
-    n_actions : int
-        Number of actions of the state.
-    weight : float
-        The step's weight.
-    scale : float
-        Policies are softmax of normal numbers with this standard deviation.
-    n, seed : int
-        Number of states, and the seed. Values are uniform on [0, 1].
-
-    Returns
-    -------
-    float
-        The share of states with :math:`A < -10^{-12}`.
+    Policies are softmax of normal numbers with the standard deviation `scale`, values uniform on
+    [0, 1].
     """
     rng = np.random.default_rng(seed)
     scores, q = scale * rng.normal(size=(n, n_actions)), rng.random((n, n_actions))
@@ -340,23 +240,8 @@ def decreases_in_random_mdps(
 ) -> list[dict[str, float]]:
     """Count the updates that lower the performance of random MDPs (30 states, 4 actions).
 
-    Parameters
-    ----------
-    update : str or Update
-        The update.
-    etas : sequence of float
-        Learning rates; all states are updated with d(s) = 1.
-    scales : sequence of float
-        Standard deviations of the normal initial parameters; 0 is the uniform policy.
-    n, steps, seed : int
-        Random MDPs for each line, updates of each, and the seed.
-
-    Returns
-    -------
-    list of dict
-        For each rate and scale the share of the updates that lower the performance, the share
-        that lower the value of some state, and the largest decrease of the performance as a
-        share of the range it can have.
+    All states are updated with d(s) = 1, from normal parameters with each of the standard
+    deviations `scales`.
     """
     rng = np.random.default_rng(seed)
     mdps = [random_mdp(rng, n_states=30, n_actions=4, if_none="last") for _ in range(n)]
@@ -386,18 +271,7 @@ def decreases_in_random_mdps(
 
 
 def small_mdp(rng: np.random.Generator) -> FiniteMDP:
-    """Draw an MDP of 1 to 6 states and 2 to 5 actions, any branching, discount up to 0.99.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    FiniteMDP
-        The process, with Gaussian rewards and uniform starts.
-    """
+    """Draw an MDP of 1 to 6 states and 2 to 5 actions, any branching, discount up to 0.99."""
     n_states, n_actions = int(rng.integers(1, 7)), int(rng.integers(2, 6))
     keep = rng.random((n_states, n_actions, n_states)) < rng.uniform(0.2, 1)
     keep[np.arange(n_states), :, np.arange(n_states)] |= ~keep.any(axis=-1)
@@ -412,19 +286,9 @@ def small_mdp(rng: np.random.Generator) -> FiniteMDP:
 
 
 def reachable(mdp: FiniteMDP) -> NDArray[np.bool_]:
-    """Mark the pairs (s, s') such that s' can be reached from s with full-support policies.
+    """Mark the pairs [s, s'] such that s' can be reached from s with full-support policies.
 
     Every state reaches itself; with discount 0 it reaches nothing else.
-
-    Parameters
-    ----------
-    mdp : FiniteMDP
-        The process.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_states, n_states)
-        True at [s, s'] where s' can be reached from s.
     """
     reach = np.eye(mdp.n_states, dtype=bool)
     if mdp.discount == 0:
@@ -439,18 +303,6 @@ def mdp_with_equal_actions(rng: np.random.Generator) -> tuple[FiniteMDP, NDArray
     """Draw an MDP of 2 to 5 states with dyadic numbers, and mark where all actions are the same.
 
     Each state is such a one with probability 1/2.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    FiniteMDP
-        The process.
-    ndarray of bool, shape (n_states,)
-        Where all actions are the same.
     """
     n_states, n_actions = int(rng.integers(2, 6)), int(rng.integers(2, 5))
     successors = rng.integers(0, n_states, (n_states, n_actions, 4))
@@ -467,21 +319,9 @@ def mdp_with_equal_actions(rng: np.random.Generator) -> tuple[FiniteMDP, NDArray
 def strict_states(
     mdp: FiniteMDP, moving: NDArray[np.bool_], only_moving: bool = False
 ) -> NDArray[np.bool_]:
-    """Mark the states whose value an MCE update raises.
+    """Mark the states whose value an MCE update raises; those that move, if `only_moving`.
 
-    Parameters
-    ----------
-    mdp : FiniteMDP
-        The process.
-    moving : ndarray of bool, shape (n_states,)
-        The states with a positive weight and values that are not all equal.
-    only_moving : bool
-        Mark only the moving states themselves: the condition without its second half.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_states,)
-        True where the value grows.
+    A state moves if it has a positive weight and values that are not all equal.
     """
     return moving if only_moving else np.asarray((reachable(mdp) & moving).any(axis=1))
 
@@ -493,19 +333,7 @@ def escort_safe_weight(theta: Floats, q: Floats, p: float = 2.0) -> Floats:
     r"""Return the weight up to which a `pg-es` step cannot lower the value.
 
     It is :math:`\min_a 2\|\theta\|_p^p/(p|\theta_a|^{p-2}(v - q(a)))` over the actions below
-    average with :math:`\theta_a \ne 0`; for :math:`p = 2`, :math:`\|\theta\|^2/\max_a(v - q(a))`.
-
-    Parameters
-    ----------
-    theta, q : ndarray, shape (..., n_actions)
-        Parameters and values.
-    p : float
-        The escort exponent.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        Infinite where no action is below average.
+    average with :math:`\theta_a \ne 0`; infinite if there is none.
     """
     scale = np.abs(theta).max(axis=-1)
     modulus = np.abs(theta) / scale[..., np.newaxis]

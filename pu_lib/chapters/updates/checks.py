@@ -1,17 +1,17 @@
-r"""The checks of the chapter on updates.
+"""The checks of the chapter on updates.
 
-Gradients are compared with complex-step derivatives of the policies, to `ROUNDING`; what is
+Gradients are compared with complex-step derivatives of the policies, up to `ROUNDING`; what is
 claimed in the limit of huge or tiny weights has its own tolerance, which its check names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from pu_lib.chapters.updates import checks_remarks as updates_remarks
 from pu_lib.chapters.updates.quantities import (
     Floats,
     GreedyAlone,
@@ -23,19 +23,20 @@ from pu_lib.chapters.updates.quantities import (
     escort_gradient,
     escort_of,
     escort_step,
+    halving_times,
     large_weight_limit,
     middle_line,
     softmax_gradient,
     softmax_of,
     softmax_step,
+    truncated_objective,
 )
+from pu_lib.claims.recorder import Recorder, check
 from pu_lib.domains import random_mdp
+from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import follow
 from pu_lib.updates import Update, advantage, as_update, greedy_mask, make_update, softmax
-from pu_lib.verdict import Verdict, Worst, check, judged
-
-__all__ = ["updates_remarks"]
-"""Importing this module registers the checks of the other one as well."""
+from pu_lib.wording import number
 
 Step = Callable[[Floats, Floats], Floats]
 
@@ -46,39 +47,43 @@ EXPONENTS = (1.0, 1.5, 2.0, 3.0, 4.0)
 """Escort exponents that the checks try."""
 
 
-def _below(error: Floats | float, tolerance: float = ROUNDING) -> float:
-    """Return the tolerance minus the largest modulus in `error`: the margin of an equality."""
-    return tolerance - float(np.max(np.abs(error)))
+def _vanishes(
+    compare: Recorder,
+    quantity: str,
+    error: Floats | float,
+    at: Mapping[str, Any],
+    tolerance: float = ROUNDING,
+) -> None:
+    """Compare the largest modulus in `error` with zero, up to a tolerance."""
+    largest, limit = float(np.max(np.abs(error))), f"0 up to {number(tolerance)}"
+    compare.equal(quantity, largest, 0.0, tolerance=tolerance, limit=limit, at=at)
 
 
-def _unit(what: str, tolerance: float = ROUNDING) -> str:
-    return f"{tolerance:g} minus the error of {what}"
+# The objective and its gradient
 
 
-def _without_mean(f: Floats, grad_f: Floats) -> Floats:
-    """Return a wrong gradient of the softmax policy: without the part of the normaliser."""
-    return np.asarray(softmax_of(f) * grad_f)
+@check("eq:obj", wrong={"rewards that grow by the factor 1/gamma a step": {"growth": 1 / 0.9}})
+def rest_of_the_objective_is_bounded(compare: Recorder, growth: float = 1.0) -> None:
+    """No rest of the sum of rewards exceeds its geometric bound, which the first MDP attains."""
+    rng = np.random.default_rng(23)
+    mdps = [FiniteMDP(np.ones((1, 2, 1)), np.ones((1, 2)), [1.0], 0.9)]
+    mdps += [random_mdp(rng, n_states=8, n_actions=3, discount=0.9) for _ in range(10)]
+    for i, mdp in enumerate(mdps):
+        pi = rng.dirichlet(np.ones(mdp.n_actions), size=mdp.n_states)
+        sums, bounds = truncated_objective(mdp, pi, 400, growth)
+        # the sum of all rewards is the solution of the linear system
+        rest = np.abs(mdp.performance(pi) - sums)
+        for T, (left, bound) in enumerate(zip(rest / bounds[0], bounds / bounds[0], strict=True)):
+            compare.at_most(
+                "rest of the sum, relative to its first bound", left, bound + ROUNDING,
+                at={"MDP": i}, note={"T": T},
+            )  # fmt: skip
 
 
-@check("eq:pg", moved={"d is a distribution, of sum one": {"normalised": True}})
-def check_policy_gradient(normalised: bool = False, h: float = 1e-5) -> Verdict:
-    r"""Check the policy gradient theorem, :math:`\nabla J = \sum_s d(s)\sum_a q\nabla\pi`, on MDPs.
-
-    Parameters
-    ----------
-    normalised : bool
-        Take :math:`d` as a distribution instead of the discounted occupancy, whose sum is
-        :math:`1/(1-\gamma)`; then the formula misses that factor.
-    h : float
-        Step of the central differences.
-
-    Returns
-    -------
-    Verdict
-        Relative errors; central differences of step 1e-5 leave about 1e-9, the tolerance is 1e-6.
-    """
-    rng = np.random.default_rng(6)
-    worst = Worst(_unit("the formula, relative to central differences of the performance,", 1e-6))
+@check("eq:pg", wrong={"d is a distribution, of sum one": {"normalised": True}})
+def policy_gradient_theorem_holds(compare: Recorder, normalised: bool = False) -> None:
+    """Equation (3) is the gradient of the performance."""
+    rng, h = np.random.default_rng(6), 1e-5  # central differences leave about 1e-9
     for i in range(12):
         mdp = random_mdp(rng, n_states=8, n_actions=3, discount=0.9, if_none="last")
         theta = rng.normal(size=(mdp.n_states, mdp.n_actions))
@@ -92,87 +97,64 @@ def check_policy_gradient(normalised: bool = False, h: float = 1e-5) -> Verdict:
             nudge[index] = h
             upper, lower = (mdp.performance(softmax(theta + s * nudge)) for s in (1, -1))
             numeric[index] = (upper - lower) / (2 * h)
-        worst.add(_below((numeric - formula) / np.abs(numeric).max(), 1e-6), MDP=i)
-    return judged(worst)
+        error = (numeric - formula) / np.abs(numeric).max()
+        _vanishes(compare, "relative error of the formula", error, {"MDP": i}, 1e-6)
 
 
-@check("eq:softmax_grad", moved={"without the sum over a'": {"formula": _without_mean}})
-def check_softmax_gradient(formula: Step = softmax_gradient) -> Verdict:
-    """Check the gradient of the softmax policy, for scores that come out of a small network.
+def _without_mean(f: Floats, grad_f: Floats) -> Floats:
+    """Return a wrong gradient of the softmax policy: without the part of the normaliser."""
+    return np.asarray(softmax_of(f) * grad_f)
 
-    Parameters
-    ----------
-    formula : callable
-        The claimed gradient, from the scores and their gradients.
 
-    Returns
-    -------
-    Verdict
-    """
+@check("eq:softmax_grad", wrong={"without the sum over a'": {"formula": _without_mean}})
+def softmax_gradient_is_right(compare: Recorder, formula: Step = softmax_gradient) -> None:
+    """Equation (5) is the gradient of the softmax policy, for scores of a small network."""
     rng = np.random.default_rng(1)
-    worst = Worst(_unit("the formula"))
-    for _ in range(300):
+    for draw in range(300):
         network, theta = Network(rng, int(rng.integers(2, 7)), 5), rng.normal(size=5)
         exact = complex_step(network.then(softmax_of), theta)
         f = network.scores(theta)
-        worst.add(_below(exact - formula(f, network.gradient(theta))), actions=len(f))
-    return judged(worst)
+        error = exact - formula(f, network.gradient(theta))
+        _vanishes(compare, "error of the formula", error, {"draw": draw, "actions": len(f)})
 
 
-@check(
-    "eq:escort-grad",
-    moved={
-        "no signs in the corrected formula": {"signed": False},
-        "a factor one per cent too large": {"factor": 1.01},
-    },
-)
-def check_escort_gradient(
-    signed: bool = True, factor: float = 1.0, n: int = 300, seed: int = 2
-) -> Verdict:
-    """Check the gradient of the escort policy, for scores of either sign and p from 1 to 4.
-
-    Parameters
-    ----------
-    signed : bool
-        Whether the corrected formula carries the sign of each score; the printed one does not.
-    factor : float
-        What the corrected formula is multiplied by.
-    n, seed : int
-        Number of random networks and points, and the seed they are drawn from.
-
-    Returns
-    -------
-    Verdict
-        Relative errors, since the gradient grows as the norm of the scores shrinks. "holds with a
-        correction" if the formula with signs is the gradient and the printed one is not.
-    """
-    rng = np.random.default_rng(seed)
-    ours, printed = Worst(_unit("the formula with signs")), Worst(_unit("the printed formula"))
-    for _ in range(n):
+@check("eq:escort-grad", wrong={"no signs in the corrected formula": {"signed": False}})
+def escort_gradient_needs_signs(compare: Recorder, signed: bool = True) -> None:
+    """Equation (7) is the gradient of the escort policy only with the signs of the scores."""
+    rng = np.random.default_rng(2)
+    for draw in range(300):
         p = float(rng.choice(EXPONENTS))
         network, theta = Network(rng, int(rng.integers(2, 7)), 5), rng.normal(size=5)
         exact = complex_step(network.then(partial(escort_of, p=p)), theta)
         f, gradient = network.scores(theta), network.gradient(theta)
-        scale = 1 + np.abs(exact).max()
-        claimed = factor * escort_gradient(f, gradient, p, signed)
-        ours.add(_below((exact - claimed) / scale), p=p, scores=f.round(3).tolist())
-        claimed = escort_gradient(f, gradient, p, signed=False)
-        printed.add(_below((exact - claimed) / scale), p=p, scores=f.round(3).tolist())
-    return judged(ours, printed)
+        scale = 1 + np.abs(exact).max()  # the gradient grows as the norm of the scores shrinks
+        for as_printed in (False, True):
+            formula = escort_gradient(f, gradient, p, signed and not as_printed)
+            compare.equal(
+                "relative error of the formula", float(np.abs((exact - formula) / scale).max()), 0,
+                tolerance=ROUNDING, limit=f"0 up to {number(ROUNDING)}", as_printed=as_printed,
+                at={"draw": draw, "p": p, "scores": f.round(3).tolist()},
+            )  # fmt: skip
 
 
-def _compare_steps(worst: Worst, claimed: Step, policy: Policy, n: int, seed: int) -> None:
-    """Note how far a claimed step is from the derivative of sum_a q(a) pi(a), tabular parameters.
+# The steps
+
+
+def _compare_steps(
+    compare: Recorder, claimed: Step, policy: Policy, seed: int, at: Mapping[str, Any]
+) -> None:
+    """Compare a claimed step with the derivative of sum_a q(a) pi(a), for tabular parameters.
 
     The first case is the smallest one: two uniform actions, values 1 and 0.
     """
     rng = np.random.default_rng(seed)
     cases = [(np.full(2, 0.25), np.array([1.0, 0.0]))]
-    cases += [tuple(rng.normal(size=(2, int(rng.integers(2, 7))))) for _ in range(n)]
-    for theta, q in cases:
+    cases += [tuple(rng.normal(size=(2, int(rng.integers(2, 7))))) for _ in range(500)]
+    for draw, (theta, q) in enumerate(cases):
         exact = complex_step(policy, theta) @ q
         error = (exact - claimed(theta, q)) / (1 + np.abs(exact).max())
-        worst.add(_below(error), actions=len(q), q=q.round(3).tolist())
+        where = {**at, "draw": draw, "q": q.round(3).tolist()}
+        _vanishes(compare, "relative error of the step", error, where)
 
 
 def _taken(update: Update, theta: Floats, q: Floats) -> Floats:
@@ -182,87 +164,56 @@ def _taken(update: Update, theta: Floats, q: Floats) -> Floats:
 
 @check(
     "app:softmax",
-    moved={
+    wrong={
         "the line before it is the step": {"formula": middle_line},
         "the library takes the step of CE": {"update": "ce"},
     },
 )
-@check(
-    "app:softmax/middle-line",
-    formula=middle_line,
-    moved={"the last line in its place": {"formula": softmax_step}},
-)
-def check_softmax_step(formula: Step = softmax_step, update: str | Update = "pg-sm") -> Verdict:
-    """Check a formula for the tabular step of `pg-sm`, and the library's step.
-
-    Parameters
-    ----------
-    formula : callable
-        The claimed step, from the parameters and the values.
-    update : str or Update
-        The update whose step of weight one is compared as well.
-
-    Returns
-    -------
-    Verdict
-    """
-    worst = Worst(_unit("the step"))
-    for claimed in (formula, partial(_taken, as_update(update))):
-        _compare_steps(worst, claimed, softmax_of, 500, 3)
-    return judged(worst)
+def softmax_step_is_probability_times_advantage(
+    compare: Recorder, formula: Step = softmax_step, update: str = "pg-sm"
+) -> None:
+    """Appendix A.1.1 ends with the softmax step, which the library takes."""
+    steps: dict[str, Step] = {"formula": formula}
+    steps["library"] = partial(_taken, as_update(update))
+    for source, claimed in steps.items():
+        _compare_steps(compare, claimed, softmax_of, 3, {"step": source})
 
 
-@check("app:escort", moved={"no sign in the step": {"signed": False}})
-def check_escort_step(signed: bool = True) -> Verdict:
-    """Check the tabular step of `pg-es` at parameters of either sign, and the library's step.
+@check("app:softmax/middle-line", wrong={"the last line in its place": {"formula": softmax_step}})
+def line_before_the_last_is_the_step(compare: Recorder, formula: Step = middle_line) -> None:
+    """Appendix A.1.1 has the softmax step already in the line before the last."""
+    _compare_steps(compare, formula, softmax_of, 3, {})
 
-    Parameters
-    ----------
-    signed : bool
-        Whether the step carries the sign of the parameter, as the appendix says in words.
 
-    Returns
-    -------
-    Verdict
-    """
-    worst = Worst(_unit("the step"))
+@check("app:escort", wrong={"no sign in the step": {"signed": False}})
+def escort_step_has_signs(compare: Recorder, signed: bool = True) -> None:
+    """Escort steps have the sign of each parameter, and the library takes these steps."""
     for p in EXPONENTS:
-        for formula in (
-            partial(escort_step, p=p, signed=signed),
-            partial(_taken, make_update("pg-es", p=p)),
-        ):
-            _compare_steps(worst, formula, partial(escort_of, p=p), 500, 4)
-    return judged(worst)
+        steps = {
+            "formula": partial(escort_step, p=p, signed=signed),
+            "library": partial(_taken, make_update("pg-es", p=p)),
+        }
+        for source, claimed in steps.items():
+            _compare_steps(compare, claimed, partial(escort_of, p=p), 4, {"p": p, "step": source})
 
 
 @check(
     "eq:di",
-    moved={
+    wrong={
         "no projection": {"project": False},
         "the step of PG-SM is projected": {"update": "pg-sm"},
     },
 )
-def check_direct_step(update: str | Update = "di", project: bool = True) -> Verdict:
-    r"""Check that a step is the point of the simplex nearest to :math:`\theta + wq`.
+def direct_step_is_a_projection(
+    compare: Recorder, update: str = "di", project: bool = True
+) -> None:
+    r"""DI moves to the point of the simplex nearest to :math:`\theta + wq`.
 
-    That is decided by the conditions that mark the nearest point :math:`x'` to :math:`x`:
-    :math:`x - x'` is one number :math:`\lambda` where :math:`x' > 0`, and at most :math:`\lambda`
-    elsewhere.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update; the paper's is `di`.
-    project : bool
-        Whether :math:`\theta + wq` is projected at all.
-
-    Returns
-    -------
-    Verdict
+    The nearest point :math:`x'` to :math:`x` is the one for which :math:`x - x'` is one number
+    :math:`\lambda` where :math:`x' > 0`, and at most :math:`\lambda` elsewhere.
     """
-    rng, worst = np.random.default_rng(20), Worst(_unit("the projection", 1e-11))
-    chosen = as_update(update)
-    for _ in range(500):
+    rng, chosen = np.random.default_rng(20), as_update(update)
+    for draw in range(500):
         k, w = int(rng.integers(2, 7)), float(10 ** rng.uniform(-2, 2))
         theta, q = rng.dirichlet(np.ones(k)), rng.random(k)
         far = theta + w * q
@@ -271,154 +222,90 @@ def check_direct_step(update: str | Update = "di", project: bool = True) -> Verd
         shift = removed[near > 0].max()
         on_simplex = abs(near.sum() - 1) + max(-near.min(), 0.0)
         nearest = np.where(near > 0, removed - shift, np.maximum(removed - shift, 0.0))
-        worst.add(_below(np.append(nearest, on_simplex), 1e-11), actions=k, weight=w)
-    return judged(worst)
+        where = {"draw": draw, "actions": k, "weight": w}
+        error = np.append(nearest, on_simplex)
+        _vanishes(compare, "error of the projection", error, where, 1e-11)
 
 
-@check("eq:ce2", moved={"MCE is the gradient of the cross-entropy": {"update": "mce"}})
-def check_cross_entropy_gradient(update: str | Update = "ce") -> Verdict:
-    r"""Check that the two equations of `ce` agree: the step is :math:`w\nabla\log\pi(a_q)`.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update whose step is compared with the gradient.
-
-    Returns
-    -------
-    Verdict
-    """
-    rng, worst = np.random.default_rng(5), Worst(_unit("the step"))
-    chosen = as_update(update)
-    for _ in range(500):
+@check("eq:ce2", wrong={"MCE is the gradient of the cross-entropy": {"update": "mce"}})
+def cross_entropy_step_is_a_gradient(compare: Recorder, update: str = "ce") -> None:
+    r"""Both equations of CE agree: its step is :math:`w\nabla\log\pi(a_q)`."""
+    rng, chosen = np.random.default_rng(5), as_update(update)
+    for draw in range(500):
         k = int(rng.integers(2, 7))
         theta, q, w = rng.normal(size=k), rng.normal(size=k), float(rng.uniform(0.1, 3))
         gradient = complex_step(lambda x: np.log(softmax_of(x)), theta)[:, np.argmax(q)]
-        worst.add(_below(chosen.step(theta, q, w) - theta - w * gradient), actions=k)
-    return judged(worst)
+        error = chosen.step(theta, q, w) - theta - w * gradient
+        _vanishes(compare, "error of the step", error, {"draw": draw, "actions": k})
+
+
+# What MCE conserves
 
 
 @check(
     "sec:mce/sum",
-    updates=("mce",),
-    moved={
-        "PG-ES keeps the sum": {"updates": ("pg-es",)},
-        "MCE that moves the greedy action alone keeps it": {"updates": (GreedyAlone(),)},
-    },
-    blind={
-        "CE and PG-SM in MCE's place: they keep the sum too": {"updates": ("ce", "pg-sm")},
+    wrong={
+        "PG-ES keeps the sum": {"update": "pg-es"},
+        "MCE that moves the greedy action alone keeps it": {"update": GreedyAlone()},
     },
 )
-def check_conserved_sum(updates: Sequence[str | Update] = ("mce",), steps: int = 50) -> Verdict:
-    r"""Check that :math:`\sum_a\theta_a` stays constant.
-
-    Parameters
-    ----------
-    updates : sequence of str or Update
-        The updates to follow; not `di`, whose parameters are a policy.
-    steps : int
-        Number of updates of each of 200 random states (weights 1e-3 to 1e3).
-
-    Returns
-    -------
-    Verdict
-        The drift is relative to the total length of the steps taken.
-    """
-    worst = Worst(f"{ROUNDING:g} minus the drift of the sum, relative to the length travelled,")
-    for update in map(as_update, updates):
-        rng = np.random.default_rng(7)
-        theta = rng.normal(size=(200, 4))
-        total, length = theta.sum(axis=-1), np.zeros(200)
-        for _ in range(steps):
-            w = 10.0 ** rng.uniform(-3, 3, size=200)
-            new = update.step(theta, rng.normal(size=(200, 4)), w)
-            length += np.abs(new - theta).sum(axis=-1)
-            theta = new
-        drift = (theta.sum(axis=-1) - total) / (1 + length)
-        worst.add(_below(drift), update=update.name)
-    return judged(worst)
+def mce_keeps_the_sum(compare: Recorder, update: str | Update = "mce") -> None:
+    r"""MCE keeps :math:`\sum_a\theta_a` constant, at weights from 1e-3 to 1e3."""
+    rng, chosen = np.random.default_rng(7), as_update(update)
+    theta = rng.normal(size=(200, 4))
+    total, length = theta.sum(axis=-1), np.zeros(200)
+    for _ in range(50):
+        w = 10.0 ** rng.uniform(-3, 3, size=200)
+        new = chosen.step(theta, rng.normal(size=(200, 4)), w)
+        length += np.abs(new - theta).sum(axis=-1)
+        theta = new
+    drift = (theta.sum(axis=-1) - total) / (1 + length)
+    where = {"states": 200, "steps": 50}
+    _vanishes(compare, "drift of the sum, relative to the length travelled", drift, where)
 
 
 @check(
     "sec:mce/diverge",
-    moved={"MCE that moves the greedy action alone": {"update": GreedyAlone()}},
-    blind={"CE in MCE's place: it keeps the sum too": {"update": "ce"}},
+    wrong={"MCE that moves the greedy action alone": {"update": GreedyAlone()}},
 )
-def check_no_artificial_divergence(update: str | Update = "mce", steps: int = 4000) -> Verdict:
-    r"""Check that parameters stay as near as their policies stay to the uniform one.
+def mce_parameters_stay_as_near_as_their_policies(
+    compare: Recorder, update: str | Update = "mce"
+) -> None:
+    """MCE moves no parameter farther from the initial mean than the range of log pi.
 
-    While :math:`\sum_a\theta_a` is constant, no parameter is farther from the mean of the initial
-    ones than :math:`\max_{a,b}\log(\pi(a)/\pi(b))`. The values are drawn anew at every step, so
-    that the policy keeps moving about and nothing has to diverge.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update to follow.
-    steps : int
-        Number of updates, of weight one, of each of 20 states of three actions.
-
-    Returns
-    -------
-    Verdict
+    The values are drawn anew at every step, so that the policy keeps moving about and nothing has
+    to diverge.
     """
     rng, chosen = np.random.default_rng(21), as_update(update)
     start = rng.normal(size=(20, 3))
-    path = follow(chosen, rng.random((steps, 20, 3)), 1.0, steps, start)
+    path = follow(chosen, rng.random((4000, 20, 3)), 1.0, 4000, start)
     away = np.abs(path - start.mean(axis=-1, keepdims=True)).max(axis=-1)
-    room = np.ptp(np.log(chosen.policy(path)), axis=-1) + 1e-9 - away
-    worst = Worst("the range of log pi minus the largest parameter")
-    for t in np.flatnonzero(np.diff(np.minimum.accumulate(room.min(axis=1)), prepend=np.inf)):
-        worst.add(room[t].min(), step=int(t))
-    return judged(worst)
+    ranges = np.ptp(np.log(chosen.policy(path)), axis=-1) + 1e-9
+    for step, worst in enumerate(np.argmin(ranges - away, axis=1)):
+        compare.at_most(
+            "distance from the initial mean", away[step, worst], ranges[step, worst],
+            limit=r"range of $\log\pi$", at={"step": step},
+        )  # fmt: skip
 
 
 @check(
-    "sec:ce/greedy",
-    updates=("ce",),
-    moved={"PG-SM becomes greedy": {"updates": ("pg-sm",)}},
-    blind={"DI and MCE become greedy: so they do": {"updates": ("di", "mce")}},
+    "sec:mce/others",
+    wrong={"the same weight instead of (|A| - 1)/|A| times it": {"scaled": False}},
 )
-@check(
-    "sec:updates/greedy",
-    moved={
-        "PG-SM becomes greedy": {"updates": ("pg-sm",)},
-        "PG-ES becomes greedy": {"updates": ("pg-es",)},
-    },
-)
-def check_greedy_limit(
-    updates: Sequence[str | Update] = ("di", "ce", "mce"),
-    weights: Sequence[float] = (10.0, 1e2, 1e3, 1e4, 1e6),
-) -> Verdict:
-    """Check that one step becomes greedy as the weight grows (the paper: SARSA).
+def lowering_the_others_is_not_needed(compare: Recorder, scaled: bool = True) -> None:
+    """MCE's policy at (|A| - 1)/|A| of the weight is reached by moving the greedy action alone."""
+    rng = np.random.default_rng(10)
+    alone, both = GreedyAlone(), as_update("mce")
+    for draw in range(500):
+        k, w = int(rng.integers(2, 7)), float(10 ** rng.uniform(-2, 2))
+        theta, q = rng.normal(size=(2, k))
+        factor = (k - 1) / k if scaled else 1.0
+        difference = softmax(alone.step(theta, q, w)) - softmax(both.step(theta, q, factor * w))
+        where = {"draw": draw, "actions": k, "weight": w}
+        _vanishes(compare, "difference of the policies", difference, where)
 
-    Policies are drawn uniformly from the simplex with at most 0.99 on the greedy action and values
-    uniformly from the unit cube, with a gap of at least 0.01 to the best one, so that a weight of
-    1e6 leaves no doubt.
 
-    Parameters
-    ----------
-    updates : sequence of str or Update
-        The updates of which it is claimed.
-    weights : sequence of float
-        Increasing weights; the last one decides.
-
-    Returns
-    -------
-    Verdict
-        The margin is 1e-12 minus the largest probability left to other actions at the last weight.
-    """
-    pi, q = _states_with_a_gap(2000, 8)
-    greedy = greedy_mask(q)
-    worst = Worst(f"{ROUNDING:g} minus the probability left to other actions")
-    rows: list[dict[str, float]] = [{"weight": w} for w in weights]
-    for update in map(as_update, updates):
-        theta = update.parameters(pi)
-        for row, w in zip(rows, weights, strict=True):
-            left = np.where(greedy, 0.0, update.policy(update.step(theta, q, w))).sum(axis=-1)
-            row[update.name] = float(left.max())
-        worst.add(_below(left), update=update.name, weight=weights[-1])
-    return judged(worst, evidence=rows)
+# Huge weights
 
 
 def _states_with_a_gap(n: int, seed: int) -> tuple[Floats, Floats]:
@@ -430,94 +317,114 @@ def _states_with_a_gap(n: int, seed: int) -> tuple[Floats, Floats]:
     return pi[fair][:n], q[fair][:n]
 
 
-@check(
-    "sec:mce/others",
-    moved={"the same weight instead of (|A| - 1)/|A| times it": {"share": 1.0}},
-)
-def check_greedy_only(share: float | None = None) -> Verdict:
-    r"""Check that lowering the other parameters, as `mce` does, is not necessary.
+def _compare_with_greedy(compare: Recorder, updates: Sequence[str]) -> None:
+    """Compare what one step of weight 1e6 leaves to other actions with nothing.
 
-    Moving :math:`\theta_{a_q}` alone by :math:`w(1-\pi(a_q))` leads to the policy of `mce` with the
-    weight :math:`\frac{|A|-1}{|A|}w`.
-
-    Parameters
-    ----------
-    share : float, optional
-        The factor on the weight; :math:`(|A|-1)/|A|` if missing.
-
-    Returns
-    -------
-    Verdict
+    What smaller weights leave is reported.
     """
-    rng, worst = np.random.default_rng(10), Worst(_unit("the policy"))
-    alone, both = GreedyAlone(), as_update("mce")
-    for _ in range(500):
-        k, w = int(rng.integers(2, 7)), float(10 ** rng.uniform(-2, 2))
-        theta, q = rng.normal(size=(2, k))
-        factor = (k - 1) / k if share is None else share
-        difference = softmax(alone.step(theta, q, w)) - softmax(both.step(theta, q, factor * w))
-        worst.add(_below(difference), actions=k, weight=w)
-    return judged(worst)
+    pi, q = _states_with_a_gap(2000, 8)
+    greedy = greedy_mask(q)
+    for name in updates:
+        update = as_update(name)
+        theta = update.parameters(pi)
+        for w in (10.0, 100.0, 1e6):
+            left = np.where(greedy, 0.0, update.policy(update.step(theta, q, w))).sum(axis=-1)
+            compare.report(**{f"{name} at weight {w:g}": float(left.max())})
+        where = {"update": name, "weight": w}
+        _vanishes(compare, "probability left to other actions", left, where)
+
+
+@check("sec:ce/greedy", wrong={"PG-SM becomes greedy": {"update": "pg-sm"}})
+def ce_becomes_greedy(compare: Recorder, update: str = "ce") -> None:
+    """One step of CE becomes greedy as the weight grows."""
+    _compare_with_greedy(compare, [update])
+
+
+@check(
+    "sec:updates/greedy",
+    wrong={
+        "PG-SM becomes greedy": {"updates": ("pg-sm",)},
+        "PG-ES becomes greedy": {"updates": ("pg-es",)},
+    },
+)
+def di_ce_and_mce_become_greedy(
+    compare: Recorder, updates: Sequence[str] = ("di", "ce", "mce")
+) -> None:
+    """One step of DI, CE and MCE becomes greedy as the weight grows."""
+    _compare_with_greedy(compare, updates)
+
+
+@check("book:huge-steps", wrong={"PG-ES tends to its limit for p = 3 at p = 2": {"p": 3.0}})
+def huge_steps_have_these_limits(compare: Recorder, p: float = 2.0) -> None:
+    """One step tends to the limits stated as its weight grows, and DI's is there early."""
+    pi, q = _states_with_a_gap(300, 22)
+    greedy, first = greedy_mask(q), direct_greedy_weight(pi, q)
+    too_small, enough = (
+        1.0 - np.where(greedy, as_update("di").step(pi, q, share * first), 0.0).sum(axis=-1)
+        for share in (1 - 1e-6, 1 + 1e-9)
+    )
+    missing = "missing to a greedy policy"
+    _vanishes(compare, missing, enough, {"update": "di", "weight": "just enough"})
+    compare.at_least(
+        missing, too_small.min(), 1e-13, limit=number(1e-13),
+        at={"update": "di", "weight": "a millionth too small"},
+    )  # fmt: skip
+    for name in ("ce", "mce"):
+        update, w = as_update(name), 10.0 ** np.linspace(-3, 2, len(pi))
+        new = np.log(update.policy(update.step(update.parameters(pi), q, w)))
+        bound = np.log(cross_entropy_leftover(name, pi, q, w)) + 1e-9
+        worst = np.unravel_index(np.argmin(bound - new), new.shape)
+        compare.at_most(
+            "log of the probability left", new[worst], bound[worst], in_logs=True,
+            limit="log of its bound", at={"update": name},
+        )  # fmt: skip
+    for chosen, limit in (
+        (as_update("pg-sm"), as_update("pg-sm")),
+        (as_update("pg-es"), make_update("pg-es", p=p)),
+    ):
+        new = chosen.policy(chosen.step(chosen.parameters(pi), q, 1e9))
+        # two actions that nearly tie need a larger weight: leave the closest out
+        clear = np.diff(np.sort(pi * advantage(pi, q)), axis=-1)[:, -1] > 1e-4
+        error = (new - large_weight_limit(limit, pi, q))[clear]
+        _vanishes(compare, "distance to the limit", error, {"update": chosen.name}, 1e-6)
+
+
+# Paths
 
 
 @check(
     "book:paths",
-    moved={
+    wrong={
         "CE moves straight": {"straight": "ce"},
         "PG-ES follows the curve at p = 3": {"p": 3.0},
         "DI moves along q itself": {"centred": False},
-        "under CE the odds change half as fast": {"speed": 0.5},
     },
 )
-def check_paths(
-    straight: str | Update = "mce",
-    p: float = 2.0,
-    centred: bool = True,
-    speed: float = 1.0,
-    weight: float = 1e-4,
-) -> Verdict:
-    r"""Check the shapes of four paths on the simplex.
+def paths_have_these_shapes(
+    compare: Recorder, straight: str = "mce", p: float = 2.0, centred: bool = True
+) -> None:
+    """MCE moves straight to the corner, DI along q - mean(q), PG-ES along an exponential curve.
 
-    Under the update called `straight` the odds between the actions other than the greedy one never
-    change; under `di` the policy moves along :math:`q - \bar q` inside the simplex; under `pg-es`
-    with :math:`p = 2` and small weights :math:`\log(\pi(b)/\pi(c))` changes in proportion to
-    :math:`q(b) - q(c)`; under `ce` it changes by :math:`-w(\pi(b)-\pi(c))`.
-
-    Parameters
-    ----------
-    straight : str or Update
-        The update that should move straight to the greedy vertex.
-    p : float
-        The escort exponent.
-    centred : bool
-        Whether DI's direction is :math:`q - \bar q`, or :math:`q`.
-    speed : float
-        The factor on the change of the odds under CE.
-    weight : float
-        The small weight of the two claims that hold in the limit of small weights; 2000 steps of
-        it are taken under `pg-es`.
-
-    Returns
-    -------
-    Verdict
-        Margin: tolerance minus error, the smallest of the four. The escort path is followed with
-        an error proportional to the weight; its tolerance is ten times the weight.
+    CE changes the log odds of two actions that are not greedy by -w times the difference of their
+    probabilities.
     """
-    rng = np.random.default_rng(9)
+    rng, weight = np.random.default_rng(9), 1e-4
     pi, q = rng.dirichlet(np.full(4, 5.0), size=100), rng.random((100, 4))
     q[:, 0] = 1.5
     weights = 10.0 ** rng.uniform(-2, 1, size=20)
-    worst = Worst("the room")
-    drift = _odds_change(as_update(straight), pi, q, weights)
-    worst.add(_below(drift, 1e-10), path=f"{as_update(straight).name}: odds kept")
-    turn = _direct_turn(pi, q, weight, centred)
-    worst.add(_below(turn, 1e-10), path="di: direction q - mean(q)")
-    gap = _replicator_gap(make_update("pg-es", p=p), pi, q, weight)
-    worst.add(_below(gap, 10 * weight), path="pg-es: exponential curve")
-    change = _odds_change(as_update("ce"), pi, q, np.ones(1))
-    levelling = -speed * (pi[:, 1:] - pi[:, 1:2])
-    worst.add(_below(change - levelling, 1e-10), path="ce: the likelier loses")
-    return judged(worst)
+    levelled = _odds_change(as_update("ce"), pi, q, np.ones(1)) + (pi[:, 1:] - pi[:, 1:2])
+    # the escort path leaves the curve by an amount proportional to the weight
+    for path, error, tolerance in (
+        (f"{straight}: odds kept", _odds_change(as_update(straight), pi, q, weights), 1e-10),
+        ("di: direction q - mean(q)", _direct_turn(pi, q, weight, centred), 1e-10),
+        (
+            "pg-es: exponential curve",
+            _replicator_gap(make_update("pg-es", p=p), pi, q, weight),
+            10 * weight,
+        ),
+        ("ce: the likelier loses", levelled, 1e-10),
+    ):
+        _vanishes(compare, "distance from the path", error, {"path": path}, tolerance)
 
 
 def _odds_change(update: Update, pi: Floats, q: Floats, weights: Floats) -> Floats:
@@ -545,51 +452,66 @@ def _replicator_gap(update: Update, pi: Floats, q: Floats, weight: float) -> Flo
     return np.asarray(softmax(np.log(pi) + tau[:, np.newaxis] * q) - end)
 
 
+# The wall, and damping
+
+
 @check(
-    "book:huge-steps",
-    moved={
-        "DI is greedy from a weight one per cent smaller on": {"direct": 0.99},
-        "DI is greedy only from a weight one per cent larger on": {"direct": 1.01},
-        "CE and MCE leave half as much": {"leftover": 0.5},
-        "PG-ES tends to its limit for p = 3 at p = 2": {"p": 3.0},
+    "sec:intro/wall",
+    wrong={
+        "PG-SM in DI's place, which always goes a little further": {"update": "pg-sm"},
+        "MCE in DI's place, which does as well": {"update": "mce"},
     },
 )
-def check_huge_steps(direct: float = 1.0, leftover: float = 1.0, p: float = 2.0) -> Verdict:
-    """Check the limits of one step as its weight grows, and how far finite weights are from them.
+def wall_stops_forward_steps_only(compare: Recorder, update: str = "di") -> None:
+    r"""DI stands still at the wall, however long it is pushed, and one step leads back from it.
 
-    Parameters
-    ----------
-    direct : float
-        Factor on the weight from which a `di` step is greedy.
-    leftover : float
-        Factor on the bound of what `ce` and `mce` leave to other actions.
-    p : float
-        Exponent of the limit that a `pg-es` step with p = 2 is compared with.
-
-    Returns
-    -------
-    Verdict
+    For the greedy vertex, the values negated and :math:`R` the range of q, the projection
+    removes :math:`\lambda` from the top coordinate, and :math:`(1-\lambda)_++(wR-\lambda)_+
+    \le1` gives :math:`\lambda\ge wR/2`: the way back is :math:`\min(1,wR/2)` at least. With two
+    actions it is exactly that.
     """
-    pi, q = _states_with_a_gap(300, 22)
-    greedy, worst = greedy_mask(q), Worst("the room")
-    first = direct * direct_greedy_weight(pi, q)
-    for share, sign in ((1 + 1e-9, 1), (1 - 1e-6, -1)):
-        kept = np.where(greedy, as_update("di").step(pi, q, share * first), 0.0).sum(axis=-1)
-        room = sign * (kept - 1) + (ROUNDING if sign > 0 else -1e-13)
-        worst.add(room.min(), part=f"di, {share:.9g} times its weight")
-    for name in ("ce", "mce"):
-        update, w = as_update(name), 10.0 ** np.linspace(-3, 2, len(pi))
-        new = update.policy(update.step(update.parameters(pi), q, w))
-        bound = leftover * cross_entropy_leftover(name, pi, q, w)
-        # relative: what is left is often far below one
-        worst.add((np.log(bound) - np.log(new) + 1e-9).min(), part=f"{name}: bound of what is left")
-    for chosen, limit in (
-        (as_update("pg-sm"), as_update("pg-sm")),
-        (as_update("pg-es"), make_update("pg-es", p=p)),
-    ):
-        new = chosen.policy(chosen.step(chosen.parameters(pi), q, 1e9))
-        # two actions that nearly tie need a larger weight: leave the closest out
-        clear = np.diff(np.sort(pi * advantage(pi, q)), axis=-1)[:, -1] > 1e-4
-        error = (new - large_weight_limit(limit, pi, q))[clear]
-        worst.add(_below(error, 1e-6), part=f"{chosen.name}: limit")
-    return judged(worst)
+    rng, chosen = np.random.default_rng(24), as_update(update)
+    for draw in range(50):
+        k, w = int(rng.integers(2, 6)), float(10 ** rng.uniform(-0.5, 0.5))
+        q = np.append(rng.uniform(0.0, 0.9, k - 1), 1.0)
+        start = chosen.parameters(rng.dirichlet(np.ones(k)))
+        end = follow(chosen, q, w, 80, start)[-1]  # farther than the simplex is wide
+        where = {"draw": draw, "actions": k, "weight": w}
+        further = chosen.step(end, q, w) - end
+        _vanishes(compare, "way of a step forward", further, {"step": "forward", **where})
+        back = 1.0 - chosen.policy(chosen.step(end, -q, w))[-1]
+        least = min(1.0, 0.5 * w * np.ptp(q))
+        compare.at_least(
+            "way of a step back", back, least - ROUNDING, limit=r"$\min\{1,wR/2\}$",
+            at={"step": "back", **where},
+        )  # fmt: skip
+
+
+@check(
+    "sec:updates/damping",
+    wrong={
+        "MCE in PG-ES's place, which is as slow": {"cure": "mce"},
+        "PG-ES with p = 3, whose halvings take longer and longer": {
+            "cure": make_update("pg-es", p=3.0)
+        },
+        "PG-ES in PG-SM's place": {"damped": "pg-es"},
+    },
+)
+def escort_halvings_do_not_slow_down(
+    compare: Recorder, damped: str | Update = "pg-sm", cure: str | Update = "pg-es"
+) -> None:
+    """Halving the worse arm's probability takes twice as long each time under PG-SM only."""
+    ratios, details = [], []
+    for update, steps in ((as_update(damped), 16_000), (as_update(cure), 160)):
+        # so small a weight that with p = 2 no escort parameter crosses zero
+        mass = update.policy(follow(update, [1.0, 0.0], 0.1, steps))[:, 1]
+        times = halving_times(mass)
+        ratios.append(float(times[-1] / times[-2]))
+        details.append({"halvings": len(times), "steps of the last": float(times[-1])})
+    quantity = "last halving over the one before"
+    at = [{"update": as_update(update).name} for update in (damped, cure)]
+    compare.at_least(quantity, ratios[0], 1.9, limit="1.9", at=at[0], note=details[0])
+    compare.equal(
+        quantity, ratios[1], 1.0, tolerance=0.02, limit="1 up to 0.02", at=at[1], note=details[1]
+    )
+    compare.report(ratio=ratios[0])

@@ -83,57 +83,21 @@ Policy = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 def softmax_of(f: NDArray[Any]) -> NDArray[Any]:
-    """Return the softmax policy of the scores `f` (paper, eq. 4).
-
-    Parameters
-    ----------
-    f : ndarray, shape (..., n_actions)
-        Scores, real or complex.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-        The policy; complex where the scores are, for derivatives by complex steps.
-    """
+    """Return the softmax policy of the scores `f` (paper, eq. 4)."""
     weights = np.exp(f)
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 def escort_of(f: NDArray[Any], p: float = 2.0) -> NDArray[Any]:
-    """Return the escort policy of the scores `f`, none of them zero (paper, section 2.1).
-
-    Parameters
-    ----------
-    f : ndarray, shape (..., n_actions)
-        Scores, real or complex.
-    p : float
-        The exponent, at least 1.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-        The policy; complex where the scores are, for derivatives by complex steps.
-    """
+    """Return the escort policy of the scores `f`, none of them zero (paper, section 2.1)."""
     weights = (np.sign(np.real(f)) * f) ** p
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 def complex_step(function: Policy, x: Floats, h: float = 1e-30) -> Floats:
-    """Return the Jacobian of an analytic `function` at the point `x`, to rounding error.
+    """Return the Jacobian of an analytic `function` at `x`; row i is the derivative by ``x[i]``.
 
-    Parameters
-    ----------
-    function : callable
-        Maps complex arrays ``(n, k)`` to ``(n, m)`` row by row.
-    x : ndarray, shape (k,)
-        Where to differentiate.
-    h : float
-        The imaginary step.
-
-    Returns
-    -------
-    ndarray, shape (k, m)
-        Row ``i`` is the derivative with respect to ``x[i]``.
+    The function maps complex arrays (n, k) to (n, m) row by row.
     """
     return np.asarray(np.imag(function(x + 1j * h * np.eye(len(x)))) / h)
 
@@ -142,20 +106,7 @@ def complex_step(function: Policy, x: Floats, h: float = 1e-30) -> Floats:
 
 
 def softmax_gradient(f: Floats, grad_f: Floats) -> Floats:
-    r"""Return :math:`\nabla\pi` of the softmax policy from :math:`\nabla f` (eq. 5).
-
-    Parameters
-    ----------
-    f : ndarray, shape (n_actions,)
-        Scores.
-    grad_f : ndarray, shape (n_parameters, n_actions)
-        Their gradients.
-
-    Returns
-    -------
-    ndarray, shape (n_parameters, n_actions)
-        The gradient of each action's probability, one column an action.
-    """
+    r"""Return :math:`\nabla\pi` of the softmax policy (eq. 5), shape (n_parameters, n_actions)."""
     pi = softmax_of(f)
     return np.asarray(pi * (grad_f - (grad_f * pi).sum(axis=-1, keepdims=True)))
 
@@ -163,21 +114,7 @@ def softmax_gradient(f: Floats, grad_f: Floats) -> Floats:
 def escort_gradient(f: Floats, grad_f: Floats, p: float, signed: bool = True) -> Floats:
     r"""Return :math:`\nabla\pi` of the escort policy (eq. 7 with its factor, app. A.1.2).
 
-    Parameters
-    ----------
-    f : ndarray, shape (n_actions,)
-        Scores.
-    grad_f : ndarray, shape (n_parameters, n_actions)
-        Their gradients.
-    p : float
-        The exponent, at least 1.
-    signed : bool
-        Without it the formula is the one printed, which supposes :math:`f \ge 0`.
-
-    Returns
-    -------
-    ndarray, shape (n_parameters, n_actions)
-        The gradient of each action's probability, one column an action.
+    Without `signed` the formula is the printed one, which supposes :math:`f \ge 0`.
     """
     pi = escort_of(f, p)
     grad = np.sign(f) * grad_f if signed else grad_f
@@ -187,35 +124,13 @@ def escort_gradient(f: Floats, grad_f: Floats, p: float, signed: bool = True) ->
 
 
 def softmax_step(theta: Floats, q: Floats) -> Floats:
-    r"""Return the last line of appendix A.1.1, :math:`\pi(a)\,\mathrm{adv}(a)`.
-
-    Parameters
-    ----------
-    theta, q : ndarray, shape (n_actions,)
-        Parameters and values.
-
-    Returns
-    -------
-    ndarray, shape (n_actions,)
-        The step, before it is multiplied by the weight.
-    """
+    r"""Return the last line of appendix A.1.1, :math:`\pi(a)\,\mathrm{adv}(a)`."""
     pi = softmax_of(theta)
     return np.asarray(pi * advantage(pi, q))
 
 
 def middle_line(theta: Floats, q: Floats) -> Floats:
-    r"""Return the line of appendix A.1.1 before the last, :math:`\pi(a) q(a) - \sum_b \pi(b) q(b)`.
-
-    Parameters
-    ----------
-    theta, q : ndarray, shape (n_actions,)
-        Parameters and values.
-
-    Returns
-    -------
-    ndarray, shape (n_actions,)
-        What the line gives for each action; it is not the step.
-    """
+    r"""Return the line before it, :math:`\pi(a) q(a) - \sum_b \pi(b) q(b)`; it is not the step."""
     pi = softmax_of(theta)
     return np.asarray(pi * q - np.sum(pi * q, axis=-1, keepdims=True))
 
@@ -223,19 +138,7 @@ def middle_line(theta: Floats, q: Floats) -> Floats:
 def escort_step(theta: Floats, q: Floats, p: float, signed: bool = True) -> Floats:
     r"""Return the last line of appendix A.1.2, with :math:`\mathrm{sign}(\theta_a)` if `signed`.
 
-    Parameters
-    ----------
-    theta, q : ndarray, shape (n_actions,)
-        Parameters and values.
-    p : float
-        The exponent, at least 1.
-    signed : bool
-        Whether the sign is there; the line is printed without it, for positive parameters.
-
-    Returns
-    -------
-    ndarray, shape (n_actions,)
-        The step, before it is multiplied by the weight.
+    It is printed without the sign, for positive parameters.
     """
     pi = escort_of(theta, p)
     norm = np.sum(np.abs(theta) ** p) ** (1 / p)
@@ -247,24 +150,14 @@ def escort_step(theta: Floats, q: Floats, p: float, signed: bool = True) -> Floa
 
 
 class Network:
-    r"""Scores :math:`f_\theta = B\tanh(C\theta)`: one differentiable parametrization.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        What B and C are drawn from: standard normal entries.
-    n_actions : int
-        The number of scores.
-    n_parameters : int
-        The number k of parameters.
-    """
+    r"""Scores :math:`f_\theta = B\tanh(C\theta)` with standard normal entries of B and C."""
 
     def __init__(self, rng: np.random.Generator, n_actions: int, n_parameters: int) -> None:
         self.output = rng.normal(size=(n_actions, 6))
         self.hidden = rng.normal(size=(6, n_parameters))
 
     def scores(self, theta: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores, shape (..., A), of parameters (..., k)."""
+        """Return the scores, shape (..., n_actions), of parameters (..., n_parameters)."""
         return np.asarray(np.tanh(theta @ self.hidden.T) @ self.output.T)
 
     def then(self, policy: Policy) -> Policy:
@@ -272,7 +165,7 @@ class Network:
         return lambda theta: policy(self.scores(theta))
 
     def gradient(self, theta: Floats) -> Floats:
-        """Return the gradient of every score, shape (k, A)."""
+        """Return the gradient of every score, shape (n_parameters, n_actions)."""
         slope = 1 - np.tanh(self.hidden @ theta) ** 2
         return np.asarray((self.output * slope @ self.hidden).T)
 
@@ -281,11 +174,7 @@ class Network:
 
 
 class GreedyAlone(ModifiedCrossEntropy):
-    r"""MCE that moves :math:`\theta_{a_q}` alone, by :math:`w(1-\pi(a_q))` (paper, section 2.4).
-
-    Its policies are those of MCE at the weight :math:`\frac{|A|-1}{|A|}w`; its parameters only ever
-    grow.
-    """
+    r"""MCE that moves :math:`\theta_{a_q}` alone, by :math:`w(1-\pi(a_q))` (section 2.4)."""
 
     name = "mce, greedy action alone"
 
@@ -302,20 +191,7 @@ class GreedyAlone(ModifiedCrossEntropy):
 
 
 def direct_greedy_weight(pi: Floats, q: Floats) -> Floats:
-    r"""Return the weight from which one `di` step is greedy, for a unique greedy action.
-
-    It is :math:`\max_{b \ne a_q} (1 - \pi(a_q) + \pi(b)) / (q(a_q) - q(b))`.
-
-    Parameters
-    ----------
-    pi, q : ndarray, shape (..., n_actions)
-        Policies and values.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        The weights; any larger one gives the greedy policy as well.
-    """
+    """Return the least weight of a greedy `di` step, for a unique greedy action."""
     greedy = greedy_mask(q)
     best = np.where(greedy, pi, 0.0).sum(axis=-1, keepdims=True)
     gap = np.where(greedy, np.inf, q.max(axis=-1, keepdims=True) - q)
@@ -325,27 +201,8 @@ def direct_greedy_weight(pi: Floats, q: Floats) -> Floats:
 def cross_entropy_leftover(update: str | Update, pi: Floats, q: Floats, weight: Floats) -> Floats:
     r"""Return what one step of `ce` or `mce` leaves at most to each action that is not greedy.
 
-    It is :math:`\frac{\pi(b)}{\pi(a_q)}e^{-x}` with :math:`x=w(1-\pi(a_q)+\pi(b))` under `ce` and
-    :math:`x=w\frac{|A|}{|A|-1}(1-\pi(a_q))` under `mce`; infinite at the greedy action.
-
-    Parameters
-    ----------
-    update : str or Update
-        ``"ce"`` or ``"mce"``.
-    pi, q : ndarray, shape (..., n_actions)
-        Policies with full support, and values.
-    weight : ndarray, shape (...)
-        The weights of the steps.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-        The bounds on the new probabilities.
-
-    Raises
-    ------
-    ValueError
-        For another update.
+    It is :math:`\frac{\pi(b)}{\pi(a_q)}e^{-x}` if the step moves the two parameters apart by
+    :math:`x`; infinite at the greedy action.
     """
     name = as_update(update).name
     if name not in ("ce", "mce"):
@@ -358,27 +215,7 @@ def cross_entropy_leftover(update: str | Update, pi: Floats, q: Floats, weight: 
 
 
 def large_weight_limit(update: str | Update, pi: Floats, q: Floats) -> Floats:
-    r"""Return the policy to which one step of an update tends as :math:`w\to\infty`.
-
-    Parameters
-    ----------
-    update : str or Update
-        One of the paper's five, or its name; `pg-es` with any exponent p.
-    pi, q : ndarray, shape (..., n_actions)
-        Policy with full support, and values.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-        The greedy policy for `di`, `ce` and `mce`; the action of largest
-        :math:`\pi\,\mathrm{adv}` for `pg-sm`; for `pg-es` the policy
-        :math:`\propto \pi^{p-1}|\mathrm{adv}|^p`.
-
-    Raises
-    ------
-    ValueError
-        If there is no such update, or its limit is not known here.
-    """
+    r"""Return the policy to which one step of an update tends as :math:`w\to\infty`."""
     chosen = as_update(update)
     if isinstance(chosen, EscortPolicyGradient):
         limit = pi ** (chosen.p - 1) * np.abs(advantage(pi, q)) ** chosen.p
@@ -396,25 +233,10 @@ def large_weight_limit(update: str | Update, pi: Floats, q: Floats) -> Floats:
 def truncated_objective(
     mdp: FiniteMDP, pi: Floats, n_steps: int, growth: float = 1.0
 ) -> tuple[Floats, Floats]:
-    r"""Return the sums of the first rewards of the objective (eq. 1), and bounds on what is left.
+    r"""Return the sums of the first 0 to `n_steps` rewards (eq. 1), and bounds on what is left.
 
-    Parameters
-    ----------
-    mdp : FiniteMDP
-        The process, with discount :math:`\gamma`.
-    pi : ndarray, shape (n_states, n_actions)
-        The policy.
-    n_steps : int
-        The largest number T of rewards that are summed.
-    growth : float
-        The reward at time t is multiplied by this number to the power t: one in the paper.
-
-    Returns
-    -------
-    sums : ndarray, shape (n_steps + 1,)
-        :math:`\mathbb E\sum_{t<T}\gamma^tR_t` for each T from 0 on.
-    bounds : ndarray, shape (n_steps + 1,)
-        :math:`\gamma^T\max|r|/(1-\gamma)`, an upper bound on the sum of all later terms.
+    After T rewards the bound is :math:`\gamma^T\max|r|/(1-\gamma)`. The reward at time t is
+    multiplied by `growth` to the power t: one in the paper.
     """
     chain = np.einsum("sa,sab->sb", pi, mdp.transitions)
     rewards = np.sum(pi * mdp.rewards, axis=1)
@@ -428,18 +250,9 @@ def truncated_objective(
 
 
 def halving_times(masses: Floats) -> Floats:
-    """Return how long each halving of a decaying mass takes.
+    """Return how many steps each halving of a decreasing mass takes, as far as it gets.
 
-    Parameters
-    ----------
-    masses : ndarray, shape (T + 1,)
-        A mass that decreases, at the times 0 to T; where it has underflowed it is left out.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        The steps from 1 to 1/2 of the first mass, from 1/2 to 1/4 and so on, as far as it gets;
-        between two steps its logarithm is taken as linear.
+    Between two steps the logarithm of the mass is taken as linear; zeros (underflow) are left out.
     """
     levels = -np.log2(masses[masses > 0.0] / masses[0])
     return np.diff(np.interp(np.arange(np.floor(levels[-1]) + 1), levels, np.arange(len(levels))))
