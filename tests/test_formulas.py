@@ -1,12 +1,16 @@
 """Formulas that checks call and statements print."""
 
 import math
+import re
+import tomllib
 from fractions import Fraction
+from importlib import import_module, resources
 
 import pytest
 from flint import arb
 
-from pu_lib.claims.formulas import exp, floor, formula, insert_formulas, log, sqrt
+from pu_lib.claims import chapters, folder_of, judge, select
+from pu_lib.claims.formulas import Formula, exp, floor, formula, insert_formulas, log, sqrt
 
 
 @formula
@@ -87,3 +91,55 @@ def test_placeholders_of_a_text_are_filled() -> None:
     )
     with pytest.raises(ValueError, match="no formula 'missing'; there are: steps"):
         insert_formulas("<<missing>>", {"steps": steps})
+
+
+# The formulas of the book
+
+
+def printed_formulas() -> dict[str, tuple[Formula, list[str]]]:
+    """Return every formula that a claim prints, with the claims that print it."""
+    found: dict[str, tuple[Formula, list[str]]] = {}
+    for chapter in chapters():
+        folder = f"pu_lib.chapters.{folder_of(chapter)}"
+        text = (resources.files(folder) / "claims.toml").read_text("utf-8")
+        for row in tomllib.loads(text).get("claim", ()):
+            for name in re.findall(r"<<(\w+)", " ".join(map(str, row.values()))):
+                formula_of_name = vars(import_module(f"{folder}.quantities"))[name]
+                found.setdefault(f"{chapter}: {name}", (formula_of_name, []))[1].append(row["id"])
+    return found
+
+
+PRINTED = printed_formulas()
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_printed_formula_with_other_values_differs_from_the_record(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A statement prints the bound that its check compares with: another bound changes tallies."""
+    changed, claims = PRINTED[name]
+    right = changed._function
+    monkeypatch.setattr(changed, "_function", lambda *numbers: 1.01 * float(right(*numbers)))
+    differing = []
+    for claim in dict.fromkeys(claims):
+        try:
+            differing += judge(claim).differences
+        except (ValueError, TypeError, AssertionError) as error:  # a float where a count was
+            differing.append(str(error))
+    assert differing, f"no check of {', '.join(claims)} compares with {name}"
+
+
+def test_theorem_5_with_another_constant_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """3n - 3 sqrt(n) + 1 in place of 3n - 4 sqrt(n) + 1 holds, too, but is not what is recorded."""
+    (name,) = [name for name in PRINTED if "decaying_pg" in name]
+    right = PRINTED[name][0]
+
+    @formula
+    def changed(n):
+        return 3 * n - 3 * sqrt(n) + 1
+
+    assert right.latex(n="n") == r"3n-4\sqrt{n}+1"
+    monkeypatch.setattr(right, "_function", changed._function)
+    assert right.latex(n="n") == r"3n-3\sqrt{n}+1"
+    found = [line for claim in select(["Theorem 5(i)"]) for line in judge(claim).differences]
+    assert any("sharpness" in line for line in found)
