@@ -119,7 +119,12 @@ def test_a_printed_formula_with_other_values_differs_from_the_record(
     """A statement prints the bound that its check compares with: another bound changes tallies."""
     changed, claims = PRINTED[name]
     right = changed._function
-    monkeypatch.setattr(changed, "_function", lambda *numbers: 1.01 * float(right(*numbers)))
+
+    def larger(*numbers):
+        value = right(*numbers)
+        return value * (Fraction(101, 100) if isinstance(value, int | Fraction) else 1.01)
+
+    monkeypatch.setattr(changed, "_function", larger)
     differing = []
     for claim in dict.fromkeys(claims):
         try:
