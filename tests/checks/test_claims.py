@@ -9,7 +9,7 @@ import pytest
 
 from pu_lib.chapters.literature.quantities import ladder_times
 from pu_lib.chapters.table1 import quantities as table
-from pu_lib.chapters.table1.checks import PRINTED, check_cell
+from pu_lib.chapters.table1.checks import PRINTED, the_printed_entry_is_measured
 from pu_lib.chapters.table1.quantities import (
     COLUMNS,
     LEARNT,
@@ -19,7 +19,7 @@ from pu_lib.chapters.table1.quantities import (
     variants,
 )
 from pu_lib.chapters.unlearning.quantities import count
-from pu_lib.claims import controls, select
+from pu_lib.claims import Check, Finding, Status, judge_wrong, select
 from pu_lib.claims.tables import table_1
 from pu_lib.updates import (
     PAPER,
@@ -30,25 +30,34 @@ from pu_lib.updates import (
     make_update,
     register,
 )
-from pu_lib.verdict import Status
 
 CELLS = list(product(PRINTED, COLUMNS))
 
 
+def printed_entry(update: str, column: str) -> str:
+    return PRINTED[update][list(COLUMNS).index(column)]
+
+
+def found_for(update: str, column: str, printed: str) -> Finding:
+    """Return what the check of a cell finds for an update and a printed entry."""
+    arguments = {"update": update, "column": column, "printed": printed}
+    return Check("x", the_printed_entry_is_measured, arguments=arguments).run()
+
+
 @pytest.mark.parametrize(("update", "column"), CELLS)
 def test_another_printed_entry_is_false_as_stated(update: str, column: str) -> None:
-    printed = PRINTED[update][list(COLUMNS).index(column)]
+    printed = printed_entry(update, column)
     (claim,) = select([f"tab:analysis/{update}/{column}"])
     assert claim.statement.startswith(
         f"Table 1 prints “{printed}” for {UPDATES[update].label} under"
     )
     others = [entry for entry in COLUMNS[column].criteria if entry != printed]
-    refused = controls(f"tab:analysis/{update}/{column}").refused
+    refused = judge_wrong(f"tab:analysis/{update}/{column}")
     assert list(refused) == [f"{entry!r} in place of {printed!r}" for entry in others] != []
-    for verdict in refused.values():
-        assert verdict.status is Status.FALSE, str(verdict)
-        assert verdict.margin is not None
-        assert verdict.margin < 0.0
+    for finding in refused.values():
+        assert finding.status is Status.FALSE, str(finding)
+        assert finding.margin is not None
+        assert finding.margin < 0.0
 
 
 @pytest.mark.parametrize(
@@ -63,7 +72,7 @@ def test_another_printed_entry_is_false_as_stated(update: str, column: str) -> N
     ],
 )
 def test_an_update_in_the_place_of_another_is_noticed(swapped: str, row: str, column: str) -> None:
-    assert check_cell(row, column, measured=swapped).status is Status.FALSE
+    assert found_for(swapped, column, printed_entry(row, column)).status is Status.FALSE
 
 
 def test_printed_table_has_a_cell_for_every_row_and_column() -> None:
@@ -227,13 +236,11 @@ def test_a_sixth_update_gets_a_measured_row(sixth: str) -> None:
     assert "verdict-status" not in row, "there is no printed entry to judge"
 
 
-def test_unknown_rows_columns_and_entries_are_named() -> None:
+def test_unknown_rows_and_columns_are_named() -> None:
     with pytest.raises(ValueError, match=r"update: expected one of pg-sm.*'nope'"):
-        check_cell("nope", "rates")
+        measure("nope", "rates")
     with pytest.raises(ValueError, match=r"column: expected one of convergence.*'speed'"):
-        check_cell("ce", "speed")
-    with pytest.raises(ValueError, match=r"printed: expected one of slow.*'slowly'"):
-        check_cell("ce", "unlearning", printed="slowly")
+        measure("ce", "speed")
 
 
 @pytest.mark.parametrize(("best", "word", "margin"), [(0.5, "no", 0.0), (0.75, "yes", 0.25)])
@@ -257,9 +264,9 @@ def test_of_several_exceptions_the_farthest_decides(monkeypatch: pytest.MonkeyPa
     others = (Exceptional("one", "no", 0.1), Exceptional("another", "no", 0.2))
     entry = table.Entry("yes", 0.3, "Found.", others)
     monkeypatch.setattr("pu_lib.chapters.table1.checks.measure", lambda *_: entry)
-    verdict = check_cell("pg-sm", "convergence")
-    assert (verdict.status, verdict.margin) == (Status.CORRECTED, -0.2)
-    assert verdict.summary.endswith("But: no with one; no with another.")
+    finding = found_for("pg-sm", "convergence", "yes")
+    assert (finding.status, finding.margin) == (Status.CORRECTED, -0.2)
+    assert finding.instance == {"case": "another", "measured": "no"}
 
 
 def test_another_entry_is_as_wrong_as_the_measured_one_is_right(
@@ -267,12 +274,18 @@ def test_another_entry_is_as_wrong_as_the_measured_one_is_right(
 ) -> None:
     entry = table.Entry("no", 0.3, "Found.")
     monkeypatch.setattr("pu_lib.chapters.table1.checks.measure", lambda *_: entry)
-    verdict = check_cell("pg-sm", "convergence")
-    assert (verdict.status, verdict.margin) == (Status.FALSE, -0.3)
-    assert verdict.counterexample == {"update": "PG-SM", "measured": "no"}
-    assert verdict.summary == "Printed: yes; measured: no. Found."
-    right = check_cell("ce", "convergence")
-    assert (right.status, right.margin, right.counterexample) == (Status.HOLDS, 0.3, None)
+    wrong = found_for("pg-sm", "convergence", "yes")
+    assert (wrong.status, wrong.margin) == (Status.FALSE, -0.3)
+    assert wrong.instance["measured"] == "no"
+    right = found_for("ce", "convergence", "no")
+    assert (right.status, right.margin, right.figures["why"]) == (Status.HOLDS, 0.3, "Found.")
+
+
+def test_an_entry_that_is_missed_by_nothing_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = table.Entry("no", 0.0, "On the border.")
+    monkeypatch.setattr("pu_lib.chapters.table1.checks.measure", lambda *_: entry)
+    assert found_for("pg-sm", "convergence", "yes").status is Status.FALSE
+    assert found_for("pg-sm", "convergence", "no").status is Status.HOLDS
 
 
 def test_a_state_shares_a_quarter_of_its_features() -> None:

@@ -1,17 +1,40 @@
 """The gravity well: known answers for steps, bounds, fits and the checks' arithmetic."""
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from pu_lib.chapters.gravity_well import checks
-from pu_lib.chapters.gravity_well import checks_escort as escort_checks
 from pu_lib.chapters.gravity_well import escape as well
 from pu_lib.chapters.gravity_well import quantities as gravity
+from pu_lib.claims.recorder import Check, Comparison, Finding, Recorder
 from pu_lib.exact import certified
 from pu_lib.trajectories import follow
 from pu_lib.updates import PAPER, UPDATES, SoftmaxPolicyGradient, make_update, project_simplex
+
+
+def found(function: Callable[..., Any], **arguments: Any) -> Finding:
+    """Return what a check finds with other arguments."""
+    return Check("x", function, arguments=arguments).run()
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, list[Comparison]]]:
+    """Return a function that returns all comparisons of a check, by quantity."""
+    monkeypatch.setattr("pu_lib.claims.recorder.KEPT_COMPARISONS", 1000)
+
+    def all_of(function: Callable[..., Any], **arguments: Any) -> dict[str, list[Comparison]]:
+        recorder = Recorder()
+        function(recorder, **arguments)
+        return {
+            tally.quantity + " as printed" * tally.as_printed: tally.worst
+            for tally in recorder.tallies.values()
+        }
+
+    return all_of
 
 
 @pytest.mark.parametrize("name", PAPER)
@@ -75,17 +98,17 @@ def test_integer_projection_is_the_projection():
 
 
 def test_documented_digits():
-    change = checks.check_pg_sm_decrease().evidence
-    assert float(change[3]["change of the greedy action"]) == pytest.approx(-5.67629302977e-4)
-    rows = checks.check_violation("ce", gravity.CE_CASE, checks.WEIGHTS[:4]).evidence
-    assert rows[3]["increase of the greedy action"] == pytest.approx(3.74399575e-3)
-    assert rows[3]["largest increase"] == pytest.approx(8.82549616e-2)
+    change = checks.softmax_decreases_the_best_action.run().figures["change at weight 1"]
+    assert change == pytest.approx(-5.67629302977e-4)
+    figures = checks.cross_entropy_favours_another.run().figures
+    assert figures["gain of the best action at weight 1"] == pytest.approx(3.74399575e-3)
+    assert figures["largest gain at weight 1"] == pytest.approx(8.82549616e-2)
     assert gravity.convexity_slope(gravity.SOFTMAX_CASE) == Fraction(3789, 100000)
 
 
 def test_the_ledger_s_shares():
     """What the correction of "much more restricted" quotes."""
-    shares = [gravity.failing_share(name, (1.0, 0.99, 0.0), 0.1)[0] for name in ("pg-es", "pg-sm")]
+    shares = [gravity.failing_share(name, (1.0, 0.99, 0.0), 0.1) for name in ("pg-es", "pg-sm")]
     assert [round(100 * share, 1) for share in shares] == [47.6, 48.1]
 
 
@@ -98,27 +121,27 @@ def test_an_own_update_without_a_kernel_gets_a_sentence():
             return None
 
     with pytest.raises(ValueError, match="'mine' has no kernel"):
-        checks.check_violation(Mine(), gravity.SOFTMAX_CASE)
+        found(checks.another_action_gains_more, update=Mine(), case=gravity.SOFTMAX_CASE)
     with pytest.raises(ValueError, match="'mine' has no kernel"):
-        checks.check_condition(Mine(), n_samples=1)
+        found(checks.the_best_action_gains_most, update=Mine(), n_samples=1)
     with pytest.raises(ValueError, match="no escape bound is proved of 'mine'"):
-        checks.check_escape([Mine()], [1.0])
+        found(checks.escapes_keep_within_the_bounds, updates=[Mine()], weights=[1.0])
 
 
 def test_an_own_update_with_a_kernel_is_judged():
     class Mine(SoftmaxPolicyGradient):
         name = "mine"
 
-    verdict = checks.check_violation(Mine(), gravity.SOFTMAX_CASE)
-    assert verdict.margin == checks.check_violation("pg-sm", gravity.SOFTMAX_CASE).margin
+    own = found(checks.another_action_gains_more, update=Mine(), case=gravity.SOFTMAX_CASE)
+    assert own.margin == checks.softmax_favours_another.run().margin
 
 
 @pytest.mark.parametrize(
     "judge",
     [
-        lambda: checks.check_escape(["nope"], [1.0]),
-        lambda: checks.check_condition("nope", n_samples=1),
-        lambda: checks.check_violation("nope", gravity.CE_CASE),
+        lambda: found(checks.escapes_keep_within_the_bounds, updates=["nope"], weights=[1.0]),
+        lambda: found(checks.the_best_action_gains_most, update="nope", n_samples=1),
+        lambda: found(checks.another_action_gains_more, update="nope", case=gravity.CE_CASE),
         lambda: well.escape_bound("nope", well.well(0.1), [1.0, 0.9, 0.0], 1.0),
     ],
 )
@@ -170,12 +193,6 @@ def test_escapes_of_a_batch_are_those_of_its_rows():
         np.testing.assert_array_equal(together, alone)
 
 
-def test_the_exponent_of_a_power_law():
-    depths = (0.2, 0.1, 0.01, 0.0005)
-    steps = [1e9, *(7.0 * d**-1.25 for d in depths[1:])]
-    assert well.escape_exponent(steps, depths) == pytest.approx(1.25)
-
-
 def test_the_corner_bound_by_hand():
     bound = well.corner_bound([0.2, 0.7, 0.1], [1.0, 0.9, 0.0])
     np.testing.assert_allclose(bound, [np.inf, 0.75, 0.45])
@@ -186,8 +203,8 @@ def test_the_first_run_that_the_condition_keeps_away_by_hand():
 
     The second action, which started with 0.6 against 0.01, has 0.68 of the 0.795 it may reach.
     """
-    verdict = checks.check_condition_keeps_away(("di",), n_runs=1, n_steps=1)
-    assert verdict.margin == pytest.approx(0.795 - 0.68)
+    check = checks.no_wrong_corner_attracts.function
+    assert found(check, updates=("di",), n_runs=1, n_steps=1).margin == pytest.approx(0.795 - 0.68)
 
 
 def test_the_lead_of_a_projection_by_hand():
@@ -198,20 +215,21 @@ def test_the_lead_of_a_projection_by_hand():
         numerators[:, 0] = unit
         return numerators, np.ones((len(points), 1), dtype=np.int64)
 
-    verdict = checks.check_projection(checks._any_moves, stuck, n_samples=50)
-    assert verdict.status == "false as stated"
+    check = checks.the_largest_move_gains_most
+    finding = found(check, draw=checks._any_moves, project=stuck, n_samples=50)
+    assert finding.status == "false as stated"
     # At worst the mass of another coordinate, which gains nothing, was one: -1 - 1.
-    assert verdict.margin is not None
-    assert -2.0 <= verdict.margin < -1.0
+    assert finding.margin is not None
+    assert -2.0 <= finding.margin < -1.0
 
 
 def test_sufficient_condition_at_its_easiest():
     """One policy by hand: pi(b) = 0.9, drive = adv(b) pi(b) - adv(a_q) pi(a_q)."""
-    verdict = checks.check_pg_sm_sufficient()
-    pi, q = np.array(verdict.counterexample["pi"]), np.array(verdict.counterexample["q"])
+    finding = checks.the_sufficient_condition_needs_large_weights.run()
+    pi, q = np.array(finding.instance["pi"]), np.array(finding.instance["q"])
     adv = q - pi @ q
     needed = -np.log(pi[1]) / (adv[1] * pi[1] - adv[0] * pi[0])
-    assert verdict.margin == pytest.approx(0.1 - needed)
+    assert finding.margin == pytest.approx(0.1 - needed)
     assert needed > 1.0
 
 
@@ -233,8 +251,6 @@ def test_errors_are_sentences():
     for outside in (0.0, 0.5):
         with pytest.raises(ValueError, match=r"epsilon: expected a number in \(0, 1/2\), got"):
             well.well(outside)
-    with pytest.raises(ValueError, match="softmax update with a kernel"):
-        checks.check_ce_example(update="di")
 
 
 def test_remainders_of_the_escort_expansion_by_hand():
@@ -251,23 +267,29 @@ def test_at_p_one_the_expansion_at_c_is_exact():
 
 
 def test_a_deeper_well_of_escort_holds_as_much_longer_as_its_power_says():
-    rows = escort_checks.check_pg_es_dampened(exponents=(4.0,)).evidence
-    assert rows[0]["measured power"] == pytest.approx(0.51, abs=0.02)
+    figures = checks.deeper_wells_of_escort_hold_by_a_power.run().figures
+    assert figures["power at p = 4"] == pytest.approx(0.51, abs=0.02)
 
 
-@pytest.mark.parametrize("extra", [0.0, 0.5])
-def test_remainders_are_measured_in_powers_of_epsilon(extra: float, noted) -> None:
+def test_remainders_are_measured_in_powers_of_epsilon(compared) -> None:
     """p = 2, epsilon = 1/100, delta = 1/10000: orders 3/2 at b, and 5/2 at c, below 3."""
-    escort_checks.check_escort_expansion(extra=extra)
+    sizes = remainders(compared(checks.the_expansion_leaves_out_small_terms.function))
     b, c = gravity.escort_remainders(2.0, "1e-2", "1e-4", 1.0)
-    here = {
-        row.get("at", "printed"): margin
-        for margin, row in noted
-        if (row["p"], row["epsilon"], row["delta"]) == (2.0, 1e-2, 1e-4)
+    here = {place: size for (place, *where), size in sizes.items() if where == [2.0, 1e-2, 1e-4]}
+    assert here == {
+        "b": pytest.approx(b / (1e-3 + 1e-4)),
+        "c": pytest.approx(c / (1e-5 + 1e-4)),
+        "c as printed": pytest.approx(c / (1e-5 + 1e-4)),
     }
-    assert here["b"] == pytest.approx(10 - b / (1e-3 * 0.01**extra + 1e-4))
-    assert here["c"] == pytest.approx(10 - c / (1e-5 * 0.01**extra + 1e-4))
-    assert here["printed"] == pytest.approx(10 - c / (1e-5 + 1e-4))
+
+
+def remainders(comparisons: dict[str, list[Comparison]]) -> dict[tuple[Any, ...], float]:
+    """Return the remainders over their orders by place, p, epsilon and delta."""
+    return {
+        (quantity.replace("remainder at ", "").replace(" over its order", ""), *at.values()): value
+        for quantity, kept in comparisons.items()
+        for value, at in ((one.value, one.instance) for one in kept)
+    }
 
 
 def test_escapes_are_bounded_by_logarithms_and_by_the_gap() -> None:
@@ -278,36 +300,43 @@ def test_escapes_are_bounded_by_logarithms_and_by_the_gap() -> None:
     assert well.escape_bound("pg-sm", [0.1, 0.9], [1.0, 0.0], 0.5) == (pytest.approx(8.0), np.inf)
 
 
-def test_a_lead_that_is_not_certain_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "certified_margin", lambda *_: (False, 1.0))
-    verdict = checks.check_violation("pg-sm", gravity.SOFTMAX_CASE, weights=(1,))
-    assert verdict.status == "false as stated"
-    assert verdict.margin == -np.finfo(float).tiny
+def test_a_tie_of_another_action_does_not_count() -> None:
+    """DI moves (1/4, 1/4, 1/2) to (3/8, 3/8, 1/4): the first two actions gain the same."""
+    tied = gravity.Case(("1/4", "1/4", "1/2"), (1, 1, 0))
+    finding = found(checks.another_action_gains_more, update="di", case=tied, weights=("3/8",))
+    assert finding.status == "false as stated"
+    assert finding.margin == -np.finfo(float).tiny
 
 
-def test_from_three_halves_on_the_printed_order_is_the_true_one(noted) -> None:
+def test_from_three_halves_on_the_printed_order_is_the_true_one(compared) -> None:
     """At p = 3/2 both are 7/3, and the next term of the binomial series has p(p - 1)/2 = 3/8."""
-    escort_checks.check_escort_expansion(below=())
-    deep = {
-        row.get("at", "printed"): room
-        for room, row in noted
-        if (row["p"], row["epsilon"], row["delta"]) == (1.5, 1e-16, 1e-96)
-    }
-    assert deep["c"] == deep["printed"] == pytest.approx(10 - 3 / 8)
+    sizes = remainders(compared(checks.the_expansion_leaves_out_small_terms.function, below=()))
+    deep = (1.5, 1e-16, 1e-96)
+    assert sizes["c", *deep] == sizes["c as printed", *deep] == pytest.approx(3 / 8)
 
 
-def test_the_easiest_policy_is_one(noted) -> None:
-    checks.check_pg_sm_sufficient(n_samples=1000)
-    (_, easiest), _ = noted
+def test_the_easiest_policy_is_one() -> None:
+    check = checks.the_sufficient_condition_needs_large_weights.function
+    easiest = found(check, n_samples=1000).instance
     assert sum(easiest["pi"]) == pytest.approx(1.0, abs=1e-12)
     assert min(easiest["pi"]) > 0.0
 
 
-def test_projections_have_two_to_nine_coordinates(noted) -> None:
-    checks.check_projection(checks._any_moves, n_samples=20)
-    assert [len(row["theta"].split(", ")) for _, row in noted] == [2, 3, 4, 6, 9]
-    for _, row in noted:
-        assert sum(map(Fraction, row["theta"].split(", "))) == 1
+def test_projections_have_two_to_nine_coordinates(compared) -> None:
+    comparisons = compared(checks.the_largest_move_gains_most, draw=checks._any_moves, n_samples=20)
+    (kept,) = comparisons.values()
+    points = [[Fraction(x) for x in one.instance["theta"].split(", ")] for one in kept]
+    assert sorted(map(len, points)) == [2, 3, 4, 6, 9]
+    assert all(sum(point) == 1 for point in points)
+
+
+@pytest.mark.parametrize("draw", [checks._any_moves, checks._weighted_values])
+def test_projections_are_tried_with_zeros_and_ties(draw) -> None:
+    rng = np.random.default_rng(0)
+    assert (checks._compositions(rng, 1000, 4, 60) == 0).any(axis=1).mean() > 0.2
+    moves = draw(rng, 1000, 4)
+    ties = (moves == moves.max(axis=1, keepdims=True)).sum(axis=1) > 1
+    assert ties.mean() > 0.1
 
 
 def test_a_path_ends_where_the_greedy_action_has_0_99() -> None:
@@ -330,10 +359,12 @@ def test_no_path_is_walked_much_farther_than_it_is_shown(monkeypatch) -> None:
     assert sum(walked) < 1000
 
 
-def test_direct_steps_out_of_a_well_by_hand() -> None:
+def test_direct_steps_out_of_a_well_by_hand(compared) -> None:
     """From (0, 1, 0), nearly, half of the lead of the best value moves over at each step."""
-    rows = checks.check_escape(("di",), (1.0,)).evidence
-    counts = {row["q"]: row["0.001"] for row in rows}
+    (kept,) = compared(
+        checks.escapes_keep_within_the_bounds, updates=("di",), weights=(1.0,)
+    ).values()
+    counts = {one.instance["q"]: one.value for one in kept if one.instance["epsilon"] == 0.001}
     assert counts == {(1.0, 0.9, 0.0): 10, (1.0, 0.5, 0.0): 2, (1.0, 0.8, 0.6): 5}
 
 
@@ -345,74 +376,68 @@ def test_a_margin_by_hand(shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(found, np.full(shape[:-1], 0.3))
 
 
-def test_much_more_restricted_is_by_a_factor_of_two(noted, monkeypatch) -> None:
+def test_much_more_restricted_is_by_a_factor_of_two(compared, monkeypatch) -> None:
     """PG-ES fails on a tenth of the simplex where PG-SM does on three, and once nowhere at all."""
 
-    def failing_share(update: str, q: tuple[float, ...], _: float) -> tuple[float, float]:
-        if update == "pg-sm":
-            return 0.3, 0.05
-        return (0.0 if q[1] == 0.9 else 0.1), 0.02
+    def failing_share(update: str, q: tuple[float, ...], _: float) -> float:
+        return 0.3 if update == "pg-sm" else 0.0 if q[1] == 0.9 else 0.1
 
-    monkeypatch.setattr(escort_checks, "failing_share", failing_share)
-    verdict = escort_checks.check_pg_es_restricted()
-    quotients = dict.fromkeys((0.1, 0.3, 0.5, 0.7, 0.99), 3.0) | {0.9: 3000.0}
-    ours, printed = ({row["middle"]: room for room, row in noted[i::2]} for i in (0, 1))
-    assert ours == pytest.approx({middle: ratio - 1.0 for middle, ratio in quotients.items()})
-    assert printed == pytest.approx({middle: ratio - 2.0 for middle, ratio in quotients.items()})
-    assert verdict.evidence[0] == {
-        "q(b)": 0.1,
-        "pg-es fails": 0.1,
-        "pg-sm fails": 0.3,
-        "pg-es loses": 0.02,
-        "pg-sm loses": 0.05,
-    }
+    monkeypatch.setattr(gravity, "failing_share", failing_share)
+    corrected, printed = compared(checks.escort_fails_less_often.function).values()
+    ratios = dict.fromkeys((0.1, 0.3, 0.5, 0.7, 0.99), 3.0) | {0.9: 3000.0}
+    for kept, factor in ((corrected, 1.0), (printed, 2.0)):
+        assert {one.limit for one in kept} == {factor}
+        assert {one.instance["middle"]: one.value for one in kept} == pytest.approx(ratios)
+    nbsp = "\N{NO-BREAK SPACE}"
+    assert corrected[0].note == {"PG-ES fails": f"10{nbsp}%", "PG-SM fails": f"30{nbsp}%"}
 
 
-def test_one_set_is_in_another_up_to_the_square_of_the_weight(noted, monkeypatch) -> None:
+def test_one_set_is_in_another_up_to_the_square_of_the_weight(monkeypatch) -> None:
     """PG-ES fails where the first probability is below one half; PG-SM leads by the second."""
 
     def margin(update: str, pi: np.ndarray, _: np.ndarray, weight: float) -> np.ndarray:
         inner = np.where(pi[:, 0] < 0.5, -1.5e-6, -0.5e-6)
         return weight * (inner if update == "pg-es" else weight * pi[:, 1])
 
-    monkeypatch.setattr(escort_checks, "margin", margin)
-    escort_checks.check_pg_es_contained(weight=0.01)
-    ((room, row),) = noted
-    assert row["pi"][0] < 0.5
-    assert row["pi"][1] > 0.99
-    assert room == pytest.approx(0.01 - 0.01 * row["pi"][1], abs=1e-6)
+    monkeypatch.setattr(gravity, "margin", margin)
+    finding = found(checks.softmax_fails_where_escort_does.function, weight=0.01)
+    pi = finding.instance["pi"]
+    assert pi[0] < 0.5
+    assert pi[1] > 0.99
+    assert finding.margin == pytest.approx(0.01 - 0.01 * pi[1], abs=1e-6)
     # the expected share of first probabilities below one half, of four alike
-    assert 0.8 < row["failing"] / 200_000 < 0.9
+    assert 0.8 < finding.figures["failing"] / 200_000 < 0.9
 
 
 @pytest.mark.parametrize("allowed", [False, True])
-def test_steps_across_zero_are_left_out(allowed, noted, monkeypatch) -> None:
+def test_steps_across_zero_are_left_out(allowed, compared, monkeypatch) -> None:
     """Every step leads to the uniform policy; those with three actions cross zero."""
 
     def step(theta, q, weight):
         return [Fraction(1, len(theta))] * len(theta), len(theta) == 3
 
-    monkeypatch.setattr(escort_checks, "escort_step_exact", step)
-    escort_checks.check_pg_es_no_crossing(allowed, n_samples=9)
+    monkeypatch.setattr(gravity, "escort_step_exact", step)
+    check = checks.escort_with_p_2_never_decreases_the_best_action.function
+    (kept,) = compared(check, allow_crossing=allowed, n_samples=9).values()
     sizes = []
-    for room, row in noted:
-        theta, q = ([Fraction(x) for x in row[name].split(", ")] for name in ("theta", "q"))
-        squares = [float(x) ** 2 for x in theta]
-        before = squares[q.index(max(q))] / sum(squares)
-        assert room == pytest.approx(1 / len(theta) - before)
+    for one in kept:
+        theta, q = (
+            [Fraction(x) for x in one.instance[name].split(", ")] for name in ("theta", "q")
+        )
+        squares = [x**2 for x in theta]
+        assert one.value == Fraction(1, len(theta)) - squares[q.index(max(q))] / sum(squares)
         sizes.append(len(theta))
-    assert sizes == ([2, 3, 4] * 3 if allowed else [2, 4] * 3)
+    assert sorted(sizes) == sorted([2, 3, 4] * 3 if allowed else [2, 4] * 3)
 
 
 def test_the_greedy_action_loses_under_four_escort_updates_and_one_of_many_actions(
-    noted, monkeypatch
+    compared, monkeypatch
 ) -> None:
-    monkeypatch.setattr(escort_checks, "signed_change", lambda *_: -0.25)
-    verdict = escort_checks.check_pg_es_decrease()
-    tried = [(p, factor) for p in (3.0, 4.0) for factor in ("keep", "drop")]
-    assert [room for room, _ in noted] == [0.25] * 5
-    assert [(row["p"], row["factor"]) for _, row in noted] == [*tried, (1.0, "keep")]
-    assert [row["change of the greedy action"] for row in verdict.evidence] == [-0.25] * 5
+    monkeypatch.setattr(checks, "signed_change", lambda *_: -0.25)
+    (kept,) = compared(checks.escort_may_decrease_the_best_action.function).values()
+    tried = [(p, factor, 3) for p in (3.0, 4.0) for factor in ("keep", "drop")]
+    assert [one.value for one in kept] == [0.25] * 5
+    assert [tuple(one.instance.values()) for one in kept] == [*tried, (1.0, "keep", 5)]
 
 
 def test_the_second_action_of_each_well_is_the_second_best() -> None:

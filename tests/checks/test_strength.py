@@ -192,9 +192,9 @@ def test_a_weaker_bound_is_no_longer_the_best(claim: str) -> None:
 
 def test_the_threshold_of_the_softmax_condition_is_the_least_that_is_needed() -> None:
     """The weight that the condition needs at its easiest is 1 to within a thousandth."""
-    verdict = gravity_well.check_pg_sm_sufficient()
-    pi, q = np.array(verdict.counterexample["pi"]), np.array(verdict.counterexample["q"])
-    assert 1 < 0.1 - verdict.margin < 1.001
+    finding = gravity_well.the_sufficient_condition_needs_large_weights.run()
+    pi, q = np.array(finding.instance["pi"]), np.array(finding.instance["q"])
+    assert 1 < finding.figures["least weight that the condition needs"] < 1.001
     assert pi @ q > 0.99
 
 

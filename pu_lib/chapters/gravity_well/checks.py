@@ -1,46 +1,34 @@
-"""The checks of the chapter on the gravity well; those on PG-ES are in `gravity_well_escort`."""
+"""Checks of the claims on the gravity well."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from pu_lib.chapters.gravity_well import checks_escort as gravity_well_escort
-from pu_lib.chapters.gravity_well.escape import (
-    DEPTHS,
-    corner_bound,
-    escape_bound,
-    escape_exponent,
-    escape_steps,
-    well,
-)
+from pu_lib import kernels
+from pu_lib.chapters.gravity_well import quantities as gravity
+from pu_lib.chapters.gravity_well.escape import corner_bound, escape_bound, escape_steps, well
 from pu_lib.chapters.gravity_well.quantities import (
     CE_CASE,
     ESCORT_CASE,
+    MANY_CASE,
     SOFTMAX_CASE,
     UNIFORM_CASE,
     Case,
     Integers,
-    certified_increase,
     certified_margin,
-    clip_and_renormalise,
-    convexity_slope,
-    margin,
-    parameters,
-    project_integers,
     signed_change,
 )
+from pu_lib.claims.recorder import Recorder, check
 from pu_lib.exact import Number, ball, certified, exact, sign
 from pu_lib.trajectories import follow
-from pu_lib.updates import PAPER, Update, as_update
-from pu_lib.verdict import Status, Verdict, Worst, check, judged
-
-__all__ = ["gravity_well_escort"]
-"""Importing this module registers the checks of the other one as well."""
+from pu_lib.updates import Update, as_update, make_update
+from pu_lib.wording import percent
 
 Projection = Callable[[Integers, int], tuple[Integers, Integers]]
 Moves = Callable[[np.random.Generator, int, int], Integers]
@@ -50,127 +38,87 @@ PROPOSITION_1: tuple[tuple[Number, ...], tuple[Number, ...]] = ((10, 0, 0), ("0.
 
 WEIGHTS: tuple[Number, ...] = ("0.001", "0.01", "0.1", 1, 10, 100)
 
+POSITIVE = float(np.finfo(float).tiny)
+"""The smallest normal float. What must be positive is compared with it, so that 0 fails."""
+
+
+def _positive(compare: Recorder, quantity: str, value: Any, **at: Any) -> None:
+    compare.at_least(quantity, value, POSITIVE, limit="the smallest normal float", at=at)
+
 
 # Examples
 
 
-@check(
+def another_action_gains_more(
+    compare: Recorder, update: str | Update, case: Case, weights: Sequence[Number] = WEIGHTS
+) -> None:
+    """At one policy another action gains more than the best one, at every weight tried."""
+    for weight in weights:
+        _, lead = certified_margin(update, case, weight)
+        _positive(compare, "lead of another action", -float(lead), weight=str(weight))
+        gain = certified(partial(gravity.certified_increase, update, case, weight))
+        compare.report(**{f"gain of the best action at weight {weight}": float(gain[case.greedy])})
+        compare.report(**{f"largest gain at weight {weight}": max(map(float, gain))})
+
+
+softmax_favours_another = check(
     "thm:gravitywell/pg-sm",
-    moved={
+    arguments={"update": "pg-sm", "case": SOFTMAX_CASE},
+    wrong={
         "MCE in PG-SM's place": {"update": "mce"},
         "the uniform policy in the example's": {"case": UNIFORM_CASE},
     },
-    update="pg-sm",
-    case=SOFTMAX_CASE,
-)
-@check(
+)(another_action_gains_more)
+
+cross_entropy_favours_another = check(
     "thm:gravitywell/ce",
-    moved={
+    arguments={"update": "ce", "case": CE_CASE, "weights": WEIGHTS[:4]},
+    wrong={
         "MCE in CE's place": {"update": "mce"},
         "weight 10 beside the others, at which the example ends": {"weights": WEIGHTS[:5]},
     },
-    update="ce",
-    case=CE_CASE,
-    weights=WEIGHTS[:4],
-)
-@check(
+)(another_action_gains_more)
+
+escort_favours_another = check(
     "thm:gravitywell/pg-es",
-    moved={
+    arguments={"update": "pg-es", "case": ESCORT_CASE, "weights": WEIGHTS[:3]},
+    wrong={
         "DI in PG-ES's place": {"update": "di"},
         "the uniform policy in the example's": {"case": UNIFORM_CASE},
     },
-    update="pg-es",
-    case=ESCORT_CASE,
-    weights=WEIGHTS[:3],
-)
-def check_violation(
-    update: str | Update, case: Case, weights: Sequence[Number] = WEIGHTS
-) -> Verdict:
-    """Judge "may fail": at one policy the condition must fail, with certainty, at every weight.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update.
-    case : Case
-        The policy and the values.
-    weights : sequence of numbers
-        The weights of the step.
-    """
-    ours = Worst("the gain of another action minus that of the greedy one")
-    rows = []
-    for weight in weights:
-        proved, lead = certified_margin(update, case, weight)
-        gain = certified(partial(certified_increase, update, case, weight))
-        ours.add(-float(lead) if proved else -np.finfo(float).tiny, weight=str(weight))
-        rows.append(
-            {
-                "weight": str(weight),
-                "increase of the greedy action": float(gain[case.greedy]),
-                "largest increase": max(map(float, gain)),
-                "margin": float(lead),
-            }
-        )
-    return judged(ours, evidence=rows)
+)(another_action_gains_more)
 
 
 @check(
     "thm:gravitywell/pg-sm-decrease",
-    moved={
+    wrong={
         "MCE in PG-SM's place": {"update": "mce"},
         "PG-ES in PG-SM's place": {"update": "pg-es"},
         "the uniform policy in the example's": {"case": UNIFORM_CASE},
     },
 )
-def check_pg_sm_decrease(update: str | Update = "pg-sm", case: Case = SOFTMAX_CASE) -> Verdict:
-    r"""Theorem 3: `pg-sm` may decrease the greedy action; proved for all weights, shown at six.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update.
-    case : Case
-        The policy and the values; the slope of :math:`1/\pi'` at weight zero, from which the
-        decrease at every weight follows for `pg-sm`, must be positive there.
-    """
-    ours = Worst("the loss of the greedy action")
-    rows = []
+def softmax_decreases_the_best_action(
+    compare: Recorder, update: str | Update = "pg-sm", case: Case = SOFTMAX_CASE
+) -> None:
+    """PG-SM decreases the best action at six weights; a positive slope extends this to all."""
     for weight in WEIGHTS:
-        change = certified(partial(signed_change, update, case, weight))
-        ours.add(-change or -np.finfo(float).tiny, weight=str(weight))
-        rows.append({"weight": str(weight), "change of the greedy action": change})
-    slope = convexity_slope(case)
-    if slope <= 0:
-        ours.add(float(slope), slope=str(slope))
-    return judged(ours, evidence=rows)
+        change = signed_change(update, case, weight, case.greedy)
+        _positive(compare, "loss of the best action", -change, weight=str(weight))
+        compare.report(**{f"change at weight {weight}": change})
+    _positive(compare, r"slope of $\pi(a_q)/\pi'(a_q)$ at weight 0", gravity.convexity_slope(case))
 
 
 @check(
     "sec:gravity/pg-sm-sufficient",
-    moved={
-        "a weight of 2 in place of 1/10, where the condition can be met": {"weight": 2.0},
-        "a threshold of 1.05 in place of 1": {"threshold": 1.05},
-    },
+    wrong={"a weight of 2 in place of 1/10, where the condition can be met": {"weight": 2.0}},
 )
-def check_pg_sm_sufficient(
-    threshold: float = 1.0, weight: float = 0.1, n_samples: int = 200_000
-) -> Verdict:
-    r"""Judge the printed condition for a decrease: it needs :math:`w\cdot\mathrm{range}(q) > 1`.
-
-    The proof asks for :math:`\pi(b) \ge e^{w(\mathrm{adv}(a_q)\pi(a_q) - \mathrm{adv}(b)\pi(b))}`,
-    said to be easy with :math:`\pi(b)` near one. As :math:`\mathrm{adv}(b) \le R(1-\pi(b))` with R
-    the range of q, it implies :math:`1 - \pi(b) \le -\log\pi(b) < wR\,\pi(b)(1-\pi(b))`, hence
-    :math:`wR > 1`: it says nothing for small weights, where the decrease happens all the same.
-
-    Parameters
-    ----------
-    threshold : float
-        The number that the weight times the range of q has to exceed.
-    weight : float
-        A weight for which the printed condition should be easy to meet; the range of q is 1.
-    n_samples : int
-        Random policies and values; a part of them close to the corner where :math:`\pi(b) = 1`.
-    """
+def the_sufficient_condition_needs_large_weights(
+    compare: Recorder, weight: float = 0.1, n_samples: int = 200_000
+) -> None:
+    """If the range of q is 1, the printed condition for a decrease needs a weight above 1."""
+    # As adv(b) <= R (1 - pi(b)), with R the range of q, the condition
+    # pi(b) >= exp(w (adv(a_q) pi(a_q) - adv(b) pi(b))) implies
+    # 1 - pi(b) <= -log pi(b) < w R pi(b) (1 - pi(b)), hence w R > 1.
     rng = np.random.default_rng(3)
     pi = rng.dirichlet([0.02, 1.0, 0.1], n_samples) * (1 - 1e-9) + 1e-9 / 3
     q = np.column_stack([np.ones(n_samples), rng.uniform(0.0, 1.0, n_samples), np.zeros(n_samples)])
@@ -180,99 +128,64 @@ def check_pg_sm_sufficient(
     needed = -np.log(pi[possible, 1]) / drive[possible]
     easiest = int(np.argmin(needed))
     where = {"pi": pi[possible][easiest].tolist(), "q": q[possible][easiest].tolist()}
-    ours = Worst("the weight that the printed condition needs minus the threshold")
-    ours.add(float(needed[easiest]) - threshold, **where)
-    printed = Worst(f"the weight {weight:g} less the one that the condition needs at its easiest")
-    printed.add(weight - float(needed[easiest]), **where)
-    return judged(ours, printed)
+    least, quantity = float(needed[easiest]), "least weight that the condition needs"
+    compare.at_least(quantity, least, 1.0, limit="1", at=where)
+    compare.at_most(quantity, least, weight, limit="a small weight", as_printed=True, at=where)
 
 
-@check(
+def the_condition_easily_fails(
+    compare: Recorder, update: str | Update, epsilon: float = 1e-4
+) -> None:
+    """If the best action is rare, the condition fails for at least 98 % of policies and values."""
+    # As pi(a_q) tends to 0, it fails under PG-SM unless all other h_b = pi(b) adv(b) are equal:
+    # some b has h_b > sum_j pi(j) h_j and gains, and a_q gains nothing. Under CE h_b is -pi(b).
+    rng = np.random.default_rng(13)
+    others = rng.dirichlet(np.ones(3), 20_000) * (1.0 - epsilon)
+    pi = np.column_stack([np.full(20_000, epsilon), others])
+    q = np.column_stack([np.ones(20_000), rng.uniform(0.0, 1.0, (20_000, 3))])
+    failing = float(np.mean(gravity.margin(update, pi, q, 0.1) < 0.0))
+    compare.at_least("share of failing policies", failing, 0.98, at={"epsilon": epsilon})
+    compare.report(share=percent(failing))
+
+
+softmax_easily_fails = check(
     "sec:gravity/pg-sm-easy",
-    moved={
+    arguments={"update": "pg-sm"},
+    wrong={
         "MCE in PG-SM's place": {"update": "mce"},
         "a greedy action with probability 1/2": {"epsilon": 0.5},
         "a greedy action with probability 1/10": {"epsilon": 0.1},
     },
-)
-@check(
+)(the_condition_easily_fails)
+
+cross_entropy_easily_fails = check(
     "sec:gravity/ce-easy",
-    update="ce",
-    moved={
+    arguments={"update": "ce"},
+    wrong={
         "MCE in CE's place": {"update": "mce"},
         "a greedy action with probability 1/10": {"epsilon": 0.1},
     },
-    blind={
-        "PG-SM and PG-ES in CE's place: they violate it there as well": {"update": "pg-sm"},
-    },
-)
-def check_pg_sm_easy(
-    update: str | Update = "pg-sm",
-    epsilon: float = 1e-4,
-    share: float = 0.98,
-    n_samples: int = 20_000,
-) -> Verdict:
-    r"""Count how often the condition fails where the greedy action is rare.
-
-    As :math:`\pi(a_q)\to0` it fails under `pg-sm` at every other policy at which the others'
-    :math:`h_b` are not all equal: some b has :math:`h_b>\sum_j\pi(j)h_j`, gains, and :math:`a_q`
-    gains nothing. Under `ce` the same is true with :math:`h_b=-\pi(b)`, wherever the others are not
-    equally probable.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update.
-    epsilon : float
-        :math:`\pi(a_q)`.
-    share : float
-        What part of the policies and values counts as "rather easy".
-    n_samples : int
-        How many to draw, four actions, weight 1/10.
-    """
-    rng = np.random.default_rng(13)
-    others = rng.dirichlet(np.ones(3), n_samples) * (1.0 - epsilon)
-    pi = np.column_stack([np.full(n_samples, epsilon), others])
-    q = np.column_stack([np.ones(n_samples), rng.uniform(0.0, 1.0, (n_samples, 3))])
-    failing = float(np.mean(margin(update, pi, q, 0.1) < 0.0))
-    ours = Worst(f"the share of failing policies less {share:g}")
-    ours.add(failing - share, epsilon=epsilon, share=failing)
-    return judged(ours)
+)(the_condition_easily_fails)
 
 
 @check(
     "thm:gravitywell/ce-example",
-    moved={
-        "another example": {"theta": ("-6.9", "-1.2", "-0.36"), "q": (1, 0, 0)},
-    },
+    wrong={"another example": {"theta": ("-6.9", "-1.2", "-0.36"), "q": (1, 0, 0)}},
 )
-def check_ce_example(
+def the_example_of_proposition_1_fails(
+    compare: Recorder,
     theta: tuple[Number, ...] = PROPOSITION_1[0],
     q: tuple[Number, ...] = PROPOSITION_1[1],
-    update: str | Update = "ce",
-) -> Verdict:
-    """Judge the proof's example for `ce`, that of Proposition 1: it violates nothing.
-
-    Parameters
-    ----------
-    theta : tuple of numbers
-        Softmax parameters.
-    q : tuple of numbers
-        Values.
-    update : str or Update
-        A softmax update with a kernel.
-    """
-    chosen = as_update(update)
-    if chosen.kernel is None or chosen.parametrization != "softmax":
-        raise ValueError(f"update: expected a softmax update with a kernel, got {chosen.name!r}.")
+) -> None:
+    """In the example of Proposition 1 another action gains more than the best one under CE."""
     values = [exact(x) for x in q]
-    greedy, kernel, n = values.index(max(values)), chosen.kernel, len(q)
+    greedy = values.index(max(values))
 
-    def compute() -> list[float]:
+    def gains() -> list[float]:
         levels = [ball(x) for x in theta]
         powers = [x.exp() for x in levels]
         pi = [x / sum(powers) for x in powers]
-        kernel(levels, pi, [ball(x) for x in q], greedy, ball(1), n)
+        kernels.ce(levels, pi, [ball(x) for x in q], greedy, ball(1), len(q))
         after = [x.exp() for x in levels]
         gain = [x / sum(after) - y for x, y in zip(after, pi, strict=True)]
         for a, x in enumerate(gain):
@@ -280,12 +193,11 @@ def check_ce_example(
                 sign(gain[greedy] - x)
         return [float(x) for x in gain]
 
-    gain = certified(compute)
-    best = max(x for a, x in enumerate(gain) if a != greedy)
-    ours = Worst("the gain of another action minus that of the greedy one")
-    ours.add(best - gain[greedy], theta=theta, q=q)
-    rows = [{"action": a, "increase": x, "greedy": a == greedy} for a, x in enumerate(gain)]
-    return judged(ours, evidence=rows)
+    gain = certified(gains)
+    compare.at_least(
+        "largest gain of another action", max(x for a, x in enumerate(gain) if a != greedy),
+        gain[greedy], limit="the gain of the best action", at={"theta": theta, "q": q},
+    )  # fmt: skip
 
 
 # Guarantees
@@ -307,36 +219,15 @@ def _weighted_values(rng: np.random.Generator, n: int, n_actions: int) -> Intege
     return weight * rng.integers(-5, 6, (n, n_actions), dtype=np.int64)
 
 
-@check(
-    "lem:direct_update",
-    moved={"clipping and scaling instead of projecting": {"project": clip_and_renormalise}},
-    draw=_any_moves,
-)
-@check(
-    "thm:gravitywell/di",
-    moved={"clipping and scaling instead of projecting": {"project": clip_and_renormalise}},
-    draw=_weighted_values,
-)
-def check_projection(
-    draw: Moves, project: Projection = project_integers, n_samples: int = 40_000
-) -> Verdict:
-    """Project random rational points: the coordinate with the largest move must gain most.
-
-    Every coordinate that is tied at the largest move must; nothing is rounded.
-
-    Parameters
-    ----------
-    draw : callable
-        Draws the moves: any for the lemma, the weight times the values for `di`.
-    project : callable
-        The projection, from points and their denominator.
-    n_samples : int
-        How many points for each of 2, 3, 4, 6 and 9 coordinates.
-    """
-    rng = np.random.default_rng(10)
-    ours = Worst("the lead of the coordinate with the largest move")
+def the_largest_move_gains_most(
+    compare: Recorder,
+    draw: Moves,
+    project: Projection = gravity.project_integers,
+    n_samples: int = 40_000,
+) -> None:
+    """In an exact projection each coordinate with the largest move gains as much as any other."""
+    rng, unit = np.random.default_rng(10), 60
     for n_actions in (2, 3, 4, 6, 9):
-        unit = 60
         theta = _compositions(rng, n_samples, n_actions, unit)
         delta = draw(rng, n_samples, n_actions)
         moved, scale = project(theta + delta, unit)
@@ -344,18 +235,34 @@ def check_projection(
         top = delta == delta.max(axis=1, keepdims=True)
         lead = np.where(top, gain, np.iinfo(np.int64).max).min(axis=1) - gain.max(axis=1)
         row = int(np.argmin(lead / scale[:, 0]))
-        ours.add(
-            float(Fraction(int(lead[row]), int(scale[row, 0]) * unit)),
-            theta=", ".join(str(Fraction(int(x), unit)) for x in theta[row]),
-            moves=", ".join(str(Fraction(int(x), unit)) for x in delta[row]),
-            points=n_samples,
-            ties=int(np.count_nonzero(top.sum(axis=1) > 1)),
-        )
-    return judged(ours)
+        compare.at_least(
+            "lead of the coordinate with the largest move",
+            Fraction(int(lead[row]), int(scale[row, 0]) * unit), 0, limit="0",
+            at={"theta": _listed(theta[row], unit), "moves": _listed(delta[row], unit)},
+            note={"points": n_samples},
+        )  # fmt: skip
 
 
-def _random_cases(rng: np.random.Generator, n: int, sizes: Sequence[int]) -> list[Case]:
-    """Draw rational policies, many close to a corner, and values with one digit."""
+def _listed(numerators: Integers, unit: int) -> str:
+    return ", ".join(str(Fraction(int(x), unit)) for x in numerators)
+
+
+lemma_10_holds = check(
+    "lem:direct_update",
+    arguments={"draw": _any_moves},
+    wrong={"clipping and scaling instead of projecting": {"project": gravity.clip_and_renormalise}},
+)(the_largest_move_gains_most)
+
+direct_favours_the_best_action = check(
+    "thm:gravitywell/di",
+    arguments={"draw": _weighted_values},
+    wrong={"clipping and scaling instead of projecting": {"project": gravity.clip_and_renormalise}},
+)(the_largest_move_gains_most)
+
+
+def _random_cases(seed: int, n: int, sizes: Sequence[int]) -> list[tuple[Case, Fraction]]:
+    """Draw rational policies, many close to a corner, values with one digit, and weights."""
+    rng = np.random.default_rng(seed)
     cases = []
     for i in range(n):
         n_actions = sizes[i % len(sizes)]
@@ -366,7 +273,7 @@ def _random_cases(rng: np.random.Generator, n: int, sizes: Sequence[int]) -> lis
         q = [Fraction(best + 10, 10), *(Fraction(x, 10) for x in rest)]
         rng.shuffle(q)
         cases.append(Case(policy, tuple(q)))
-    return cases
+    return [(case, Fraction(int(10 ** rng.uniform(0, 5)), 1000)) for case in cases]
 
 
 def _words(case: Case, weight: Number) -> dict[str, Any]:
@@ -374,181 +281,300 @@ def _words(case: Case, weight: Number) -> dict[str, Any]:
     return {"pi": pi, "q": q, "weight": str(weight)}
 
 
-@check(
-    "thm:gravitywell/mce",
-    moved={"CE in MCE's place": {"update": "ce"}, "PG-SM in MCE's place": {"update": "pg-sm"}},
-    blind={"DI in MCE's place: it has the same guarantee": {"update": "di"}},
-    update="mce",
-)
-@check(
-    "sec:gravity/ce-two-actions",
-    moved={"three or four actions in place of two": {"sizes": (3, 4)}},
-    update="ce",
-    sizes=(2,),
-)
-def check_condition(
+def the_best_action_gains_most(
+    compare: Recorder,
     update: str | Update,
     sizes: Sequence[int] = (2, 3, 4, 6),
     n_samples: int = 2_000,
-    seed: int = 5,
-) -> Verdict:
-    """Judge "always satisfies the condition" on random cases, each comparison certified.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update to judge.
-    sizes : sequence of int
-        Numbers of actions.
-    n_samples, seed : int
-        How many cases, and from which random stream.
-    """
-    rng = np.random.default_rng(seed)
-    ours = Worst("the lead of the greedy action")
-    for case in _random_cases(rng, n_samples, sizes):
-        weight = Fraction(int(10 ** rng.uniform(0, 5)), 1000)
-        _, lead = certified_margin(update, case, weight)
-        ours.add(float(lead), **_words(case, weight))
-    return judged(ours)
+) -> None:
+    """In random cases the best action gains most, with certainty."""
+    for case, weight in _random_cases(5, n_samples, sizes):
+        where, (_, lead) = _words(case, weight), certified_margin(update, case, weight)
+        compare.at_least("lead of the best action", float(lead), 0.0, limit="0", at=where)
 
 
-@check("sec:gravity/ce-argmax", moved={"PG-SM in CE's place": {"update": "pg-sm"}})
-def check_ce_most_probable(update: str | Update = "ce", n_samples: int = 2_000) -> Verdict:
-    r"""Section 3.3 on `ce`: the action that overtakes is never the most probable one.
+modified_cross_entropy_favours_the_best_action = check(
+    "thm:gravitywell/mce",
+    arguments={"update": "mce"},
+    wrong={"CE in MCE's place": {"update": "ce"}, "PG-SM in MCE's place": {"update": "pg-sm"}},
+)(the_best_action_gains_most)
 
-    Stronger: the most probable action, if it is not greedy, never gains at all, and the greedy
-    action never loses.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update.
-    n_samples : int
-        How many random cases.
-    """
-    rng = np.random.default_rng(7)
-    ours = Worst("the top action's loss or the greedy one's gain, whichever is less,")
-    for case in _random_cases(rng, n_samples, (3, 4, 6)):
-        weight = Fraction(int(10 ** rng.uniform(0, 5)), 1000)
-        ours.add(certified(partial(_least_loss, update, case, weight)), **_words(case, weight))
-    return judged(ours)
+cross_entropy_satisfies_the_condition_with_two_actions = check(
+    "sec:gravity/ce-two-actions",
+    arguments={"update": "ce", "sizes": (2,)},
+    wrong={"three or four actions in place of two": {"sizes": (3, 4)}},
+)(the_best_action_gains_most)
 
 
-def _least_loss(update: str | Update, case: Case, weight: Number) -> float:
-    """Return the smaller of the most probable action's loss and the greedy action's gain."""
-    policy = [exact(x) for x in case.pi]
-    top = policy.index(max(policy))
-    gain = certified_increase(update, case, weight)
-    parts = [gain[case.greedy]] + ([-gain[top]] if top != case.greedy else [])
-    for part in parts:
-        sign(part)
-    return min(map(float, parts))
+@check("sec:gravity/ce-argmax", wrong={"PG-SM in CE's place": {"update": "pg-sm"}})
+def the_most_probable_action_never_gains(compare: Recorder, update: str | Update = "ce") -> None:
+    """Under CE the best action never loses, and another most probable action never gains."""
+    for case, weight in _random_cases(7, 2_000, (3, 4, 6)):
+        policy, where = [exact(x) for x in case.pi], _words(case, weight)
+        top = policy.index(max(policy))
+        gain = signed_change(update, case, weight, case.greedy)
+        compare.at_least("gain of the best action", gain, 0.0, limit="0", at=where)
+        if top != case.greedy:
+            loss = -signed_change(update, case, weight, top)
+            compare.at_least("loss of the most probable action", loss, 0.0, limit="0", at=where)
 
 
 @check(
     "sec:gravity/condition",
-    moved={"PG-SM beside DI and MCE": {"updates": ("di", "mce", "pg-sm")}},
-    blind={
-        "CE beside them: it never lets a corner that is not the best one attract it": {
-            "updates": ("di", "mce", "ce")
-        }
-    },
+    wrong={"PG-SM beside DI and MCE": {"updates": ("di", "mce", "pg-sm")}},
 )
-def check_condition_keeps_away(
-    updates: Sequence[str | Update] = ("di", "mce"), n_runs: int = 200, n_steps: int = 200
-) -> Verdict:
-    r"""Follow updates that satisfy the condition: none is drawn to a suboptimal corner.
-
-    :math:`\pi_T(b)` never exceeds :math:`(1+\pi_0(b)-\pi_0(a_q))/2`.
-
-    Parameters
-    ----------
-    updates : sequence of str or Update
-        Updates that satisfy the condition.
-    n_runs, n_steps : int
-        How many random starts and values with three actions, and how many steps from each.
-    """
+def no_wrong_corner_attracts(
+    compare: Recorder,
+    updates: Sequence[str | Update] = ("di", "mce"),
+    n_runs: int = 200,
+    n_steps: int = 200,
+) -> None:
+    """Under updates that satisfy the condition no other action exceeds the bound on its gain."""
     rng = np.random.default_rng(14)
     start = 0.999 * rng.dirichlet([0.5] * 3, n_runs) + 0.001 / 3
     start[0], q = (0.01, 0.6, 0.39), rng.uniform(0.0, 1.0, (n_runs, 3))
     q[0] = 1.0, 0.9, 0.0
     bound = corner_bound(start, q)
-    ours = Worst("what the condition allows minus what the others reach")
     for update in updates:
         chosen = as_update(update)
-        path = chosen.policy(follow(chosen, q, 0.3, n_steps, parameters(chosen, start)))
-        room = (bound - path[1:].max(axis=0)).min(axis=1)
-        worst = int(np.argmin(room))
-        ours.add(
-            float(room[worst]),
-            update=chosen.name,
-            start=np.round(start[worst], 4).tolist(),
-            q=np.round(q[worst], 4).tolist(),
-        )
-    return judged(ours)
+        path = chosen.policy(follow(chosen, q, 0.3, n_steps, gravity.parameters(chosen, start)))
+        reached = path[1:].max(axis=0)
+        for run, action in enumerate((bound - reached).argmin(axis=1)):
+            compare.at_most(
+                "largest probability of another action", reached[run, action], bound[run, action],
+                at={
+                    "update": chosen.name,
+                    "start": np.round(start[run], 4).tolist(),
+                    "q": np.round(q[run], 4).tolist(),
+                },
+            )  # fmt: skip
 
 
 # How long a well holds
 
 WELL_VALUES = ((1.0, 0.9, 0.0), (1.0, 0.5, 0.0), (1.0, 0.8, 0.6))
+"""Values; the second action is the second best."""
+
+DEPTHS = (0.1, 0.03, 0.01, 0.003, 0.001)
+"""The probabilities of the greedy action in the wells."""
 
 
-@check(
-    "sec:gravity/escape",
-    moved={
-        "lower bounds three times as large": {"low": 3.0, "weights": (1.0,)},
-        "upper bounds half as large": {"high": 0.5, "weights": (1.0,)},
-    },
-    updates=tuple(name for name in PAPER if name != "pg-es"),
-    weights=(1.0, 3.0),
-)
-@check(
-    "sec:gravity/pg-es-weak",
-    moved={
-        "an upper bound that is a third as large": {"high": 1 / 3},
-        "weights at which parameters cross zero, of which nothing is proved": {"weights": (2.0,)},
-    },
-    updates=("pg-es",),
-    weights=(0.1, 0.25, 0.5),
-)
-def check_escape(
+def escapes_keep_within_the_bounds(
+    compare: Recorder,
     updates: Sequence[str | Update],
     weights: Sequence[float],
-    low: float = 1.0,
-    high: float = 1.0,
-    values: Sequence[Sequence[float]] = WELL_VALUES,
-) -> Verdict:
-    r"""Measure how the time to leave a well grows with its depth, against the proved bounds.
+    bounds_of: str | None = None,
+) -> None:
+    """Under each update, leaving a well takes a number of steps within the proved bounds."""
+    starts = np.array([well(depth) for depth in DEPTHS])
+    for update, weight, q in product(map(as_update, updates), weights, WELL_VALUES):
+        counted = escape_steps(update, starts, np.broadcast_to(q, starts.shape), weight)
+        steps = [int(n) if n < np.inf else np.inf for n in counted]
+        for depth, start, count in zip(DEPTHS, starts, steps, strict=True):
+            where = {"update": update.name, "weight": weight, "q": q, "epsilon": depth}
+            least, most = escape_bound(bounds_of or update, start, q, weight)
+            compare.require(least > 0.0 or most < np.inf, f"Nothing is proved of {where}.")
+            if least > 0.0:
+                compare.at_least("steps", count, least, limit="the lower bound", at=where)
+            if most < np.inf:
+                compare.at_most("steps", count, int(most), limit="the upper bound", at=where)
+        if (weight, q) == (weights[0], WELL_VALUES[0]):
+            compare.report(**{f"steps of {update.name}": steps[-1]})
 
-    Parameters
-    ----------
-    updates : sequence of str or Update
-        The updates, of the paper's five.
-    weights : sequence of float
-        The weights of each step.
-    low, high : float
-        Multiply the lower and upper bounds.
-    values : sequence of sequences of float
-        The values, with the second action the second best.
-    """
-    ours = Worst("the distance in steps from the closest bound")
-    rows = []
-    for update in updates:
-        for weight in weights:
-            for q in values:
-                starts = np.array([well(depth) for depth in DEPTHS])
-                repeated = np.broadcast_to(np.array(q), starts.shape)
-                steps = escape_steps(update, starts, repeated, weight)
-                row: dict[str, Any] = {"update": as_update(update).name, "weight": weight, "q": q}
-                for depth, start, count in zip(DEPTHS, starts, steps, strict=True):
-                    least, most = escape_bound(update, start, q, weight)
-                    if least == 0.0 and np.isinf(most):
-                        return Verdict(Status.OPEN, None, f"Nothing is proved of {row}.")
-                    room = min(count - low * least, high * most - count)
-                    ours.add(float(room), **row, epsilon=depth)
-                rows.append(
-                    row
-                    | {f"{d:g}": int(n) for d, n in zip(DEPTHS, steps, strict=True)}
-                    | {"exponent": escape_exponent(steps)}
-                )
-    return judged(ours, evidence=rows)
+
+only_softmax_needs_many_steps = check(
+    "sec:gravity/escape",
+    arguments={"updates": ("pg-sm", "di", "ce", "mce"), "weights": (1.0, 3.0)},
+    wrong={
+        "the bound of PG-SM for CE": {"updates": ("ce",), "bounds_of": "pg-sm"},
+        "the bound of CE for PG-SM": {"updates": ("pg-sm",), "bounds_of": "ce"},
+    },
+)(escapes_keep_within_the_bounds)
+
+escort_leaves_a_well_soon = check(
+    "sec:gravity/pg-es-weak",
+    arguments={"updates": ("pg-es",), "weights": (0.1, 0.25, 0.5)},
+    wrong={
+        "weights at which parameters cross zero, of which nothing is proved": {"weights": (2.0,)},
+        "the bound of PG-ES for PG-SM": {
+            "updates": ("pg-sm",),
+            "weights": (0.5,),
+            "bounds_of": "pg-es",
+        },
+    },
+)(escapes_keep_within_the_bounds)
+
+
+# PG-ES
+
+
+@check(
+    "sec:gravity/pg-es-p",
+    wrong={"the uniform policy in the example's place": {"case": UNIFORM_CASE}},
+)
+def escort_with_p_1_satisfies_the_condition(compare: Recorder, case: Case = ESCORT_CASE) -> None:
+    """PG-ES with p = 1 gives the best action the largest gain if no parameter crosses zero."""
+    update, weight = make_update("pg-es", p=1.0), "0.01"
+    pi, q = case.floats()
+    after = update.step(gravity.parameters(update, pi), q, float(exact(weight)))
+    compare.require(np.all(after > 0), "With p = 1 a parameter crosses zero.")
+    _, lead = certified_margin(update, case, weight)
+    compare.at_least(
+        "lead of the best action", float(lead), 0.0, limit="0",
+        at={"p": 1.0, "pi": case.pi, "q": case.q, "weight": weight},
+    )  # fmt: skip
+
+
+@check(
+    "sec:gravity/pg-es-decrease",
+    wrong={
+        "p = 2 beside them": {"exponents": (2.0, 3.0, 4.0)},
+        "p = 1 with the three actions of the other example": {"many": ESCORT_CASE},
+    },
+)
+def escort_may_decrease_the_best_action(
+    compare: Recorder, exponents: Sequence[float] = (3.0, 4.0), many: Case = MANY_CASE
+) -> None:
+    """PG-ES decreases the best action of three for p > 2, and that of five for p = 1."""
+    cases = [(p, factor, ESCORT_CASE) for p in exponents for factor in ("keep", "drop")]
+    for p, factor, case in [*cases, (1.0, "keep", many)]:
+        actions = len(case.pi)
+        update = make_update("pg-es", p=p, factor=factor)
+        change = signed_change(update, case, "0.1", case.greedy)
+        _positive(compare, "loss of the best action", -change, p=p, factor=factor, actions=actions)
+        compare.report(**{f"change with {actions} actions": change})
+
+
+@check(
+    "sec:gravity/pg-es-no-crossing",
+    wrong={"steps that take a parameter across zero": {"allow_crossing": True}},
+)
+def escort_with_p_2_never_decreases_the_best_action(
+    compare: Recorder, allow_crossing: bool = False, n_samples: int = 4_000
+) -> None:
+    """With p = 2 an exact step of PG-ES that crosses no zero never decreases the best action."""
+    rng = np.random.default_rng(11)
+    for i, row in enumerate(rng.integers(1, 100, (n_samples, 9)).tolist()):
+        n = 2 + i % 3
+        theta, q = [Fraction(x, 10) for x in row[:n]], [Fraction(x, 10) for x in row[4 : 4 + n]]
+        greedy = q.index(max(q))
+        before = theta[greedy] ** 2 / sum(x * x for x in theta)
+        after, crossed = gravity.escort_step_exact(theta, q, Fraction(row[8], 5))
+        if not crossed or allow_crossing:
+            texts = {"theta": ", ".join(map(str, theta)), "q": ", ".join(map(str, q))}
+            compare.at_least(
+                "change of the best action", after[greedy] - before, 0, limit="0",
+                at={**texts, "weight": row[8] / 5},
+            )  # fmt: skip
+
+
+@check(
+    "sec:gravity/pg-es-restricted",
+    wrong={
+        "PG-SM's set in place of PG-ES's, and the other way round": {
+            "weaker": "pg-sm",
+            "stronger": "pg-es",
+        },
+    },
+)
+def escort_fails_less_often(
+    compare: Recorder, weaker: str | Update = "pg-es", stronger: str | Update = "pg-sm"
+) -> None:
+    """PG-ES fails on less of the simplex than PG-SM, but not always on half of it or less."""
+    quantity = f"failing area of {as_update(stronger).label} over that of {as_update(weaker).label}"
+    for middle in (0.1, 0.3, 0.5, 0.7, 0.9, 0.99):
+        smaller, larger = (
+            gravity.failing_share(u, (1.0, middle, 0.0), 0.1) for u in (weaker, stronger)
+        )
+        ratio, where = larger / max(smaller, 1e-4), {"middle": middle}
+        shares = {"PG-ES fails": percent(smaller), "PG-SM fails": percent(larger)}
+        compare.at_least(quantity, ratio, 1.0, limit="1", at=where, note=shares)
+        compare.at_least(quantity, ratio, 2.0, limit="2", as_printed=True, at=where, note=shares)
+
+
+@check(
+    "sec:gravity/pg-es-contained",
+    wrong={
+        "PG-SM's set in PG-ES's": {"inner": "pg-sm", "outer": "pg-es"},
+        "CE's set in PG-SM's": {"inner": "ce"},
+    },
+)
+def softmax_fails_where_escort_does(
+    compare: Recorder,
+    inner: str | Update = "pg-es",
+    outer: str | Update = "pg-sm",
+    weight: float = 1e-3,
+) -> None:
+    """With a small weight PG-SM fails wherever PG-ES with p = 2 does."""
+    rng = np.random.default_rng(12)
+    pi = rng.dirichlet([0.6] * 4, 200_000)
+    pi = pi[pi.min(axis=1) > 1e-6]
+    q = rng.uniform(0.0, 1.0, pi.shape)
+    fails = gravity.margin(inner, pi, q, weight) < -1e-6 * weight
+    lead = gravity.margin(outer, pi, q, weight)[fails]
+    worst = int(np.argmax(lead))
+    # The claim is about infinitesimal weights, so a lead of the square of the weight is allowed.
+    compare.at_most(
+        "largest lead of the best action there, over the weight", lead[worst] / weight, weight,
+        limit="the weight", at={"pi": np.round(pi[fails][worst], 4).tolist()},
+        note={"failing": int(lead.size)},
+    )  # fmt: skip
+
+
+ESCORTS = {p: make_update("pg-es", p=p) for p in (2.0, 3.0, 4.0, 6.0)}
+
+
+@check(
+    "sec:gravity/pg-es-dampened",
+    wrong={
+        "the power 1 - 1/p in place of its square": {"power": lambda p: 1.0 - 1.0 / p},
+        "PG-SM in PG-ES's place": {
+            "updates": dict.fromkeys(ESCORTS, as_update("pg-sm")),
+            "depths": (1e-2, 1e-3),
+        },
+    },
+)
+def deeper_wells_of_escort_hold_by_a_power(
+    compare: Recorder,
+    updates: Mapping[float, Update] = ESCORTS,
+    power: Callable[[float], float] = lambda p: 1.0 - 2.0 / p,
+    depths: tuple[float, float] = (1e-4, 1e-5),
+) -> None:
+    """How long a well holds grows with its depth like the power 1 - 2/p."""
+    starts = np.array([well(depth) for depth in depths])
+    values = np.tile([1.0, 0.5, 0.0], (2, 1))
+    for p, update in updates.items():
+        steps = escape_steps(update, starts, values, 0.1)
+        measured = float(np.log10(steps[1] / steps[0]))
+        # At these depths the logarithm of p = 2 is still worth 0.095.
+        compare.equal(
+            "measured power", measured, power(p), tolerance=0.11, limit="1 - 2/p", at={"p": p}
+        )
+        compare.report(**{f"power at p = {p:g}": measured})
+
+
+@check(
+    "thm:gravitywell/pg-es-expansion",
+    wrong={
+        "half of the second terms": {"factor": 0.5},
+        "p = 3/2 and above, for which it holds as printed": {"below": (1.5,)},
+    },
+)
+def the_expansion_leaves_out_small_terms(
+    compare: Recorder, factor: float = 1.0, below: Sequence[float] = (1.1, 1.2, 1.4)
+) -> None:
+    """Remainders are of the corrected orders; at c the printed order is too small for p < 3/2."""
+    exponents = (1.0, *below, 1.5, 2.0, 3.0, 4.0)
+    for p, digits, times in product(exponents, (2, 4, 8, 16), (2, 6)):
+        epsilon, delta = 10.0**-digits, 10.0 ** (-times * digits)
+        b, c = gravity.escort_remainders(p, f"1e-{digits}", f"1e-{times * digits}", factor)
+        where = {"p": p, "epsilon": epsilon, "delta": delta}
+        for place, remainder, order, as_printed in (
+            ("b", b, 2.0 - 1.0 / p, False),
+            ("c", c, min(3.0 - 1.0 / p, 5.0 - 4.0 / p), False),
+            ("c", c, 3.0 - 1.0 / p, True),
+        ):
+            compare.at_most(
+                f"remainder at {place} over its order", remainder / (epsilon**order + delta), 10.0,
+                limit="10", as_printed=as_printed, at=where,
+            )  # fmt: skip

@@ -25,8 +25,6 @@ exceeds :math:`(1+\pi_0(b)-\pi_0(a_q))/2`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -35,40 +33,13 @@ from pu_lib.chapters.gravity_well.quantities import parameters
 from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, Update, as_update, softmax
 
-__all__ = [
-    "DEPTHS",
-    "corner_bound",
-    "escape_bound",
-    "escape_exponent",
-    "escape_steps",
-    "greedy_path",
-    "lost_steps",
-    "well",
-]
-
 _MOST_STEPS = 10_000_000
 
 Floats = NDArray[np.float64]
 
 
 def well(epsilon: float) -> Floats:
-    r"""Return :math:`(\varepsilon, 1 - 2\varepsilon, \varepsilon)`, a policy in a well.
-
-    Parameters
-    ----------
-    epsilon : float
-        Between 0 and 1/2.
-
-    Returns
-    -------
-    ndarray, shape (3,)
-        The policy.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` is outside that range.
-    """
+    r"""Return :math:`(\varepsilon, 1 - 2\varepsilon, \varepsilon)`, a policy in a well."""
     epsilon = number("epsilon", epsilon)
     if not 0.0 < epsilon < 0.5:
         raise ValueError(f"epsilon: expected a number in (0, 1/2), got {epsilon}.")
@@ -76,18 +47,7 @@ def well(epsilon: float) -> Floats:
 
 
 def corner_bound(pi: ArrayLike, q: ArrayLike) -> Floats:
-    r"""Bound what other actions can reach where the condition holds at every step.
-
-    Parameters
-    ----------
-    pi, q : array_like, shape (..., n_actions)
-        The first policies, and values that do not change.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-        :math:`(1+\pi_0(b)-\pi_0(a_q))/2`; infinite for the greedy action, which has no bound.
-    """
+    """Return what each action can reach if the condition always holds; a_q has no bound."""
     policies, values = np.asarray(pi, dtype=np.float64), np.asarray(q, dtype=np.float64)
     greedy = np.arange(values.shape[-1]) == np.argmax(values, axis=-1)[..., np.newaxis]
     own = np.sum(np.where(greedy, policies, 0.0), axis=-1, keepdims=True)
@@ -97,29 +57,10 @@ def corner_bound(pi: ArrayLike, q: ArrayLike) -> Floats:
 def escape_steps(
     update: str | Update, pi: ArrayLike, q: ArrayLike, weight: float = 1.0, cap: int = 200_000
 ) -> Floats:
-    """Return the steps until the greedy action has probability 1/2.
+    """Return the steps until the greedy action has probability 1/2, infinity if more than `cap`.
 
-    Parameters
-    ----------
-    update : str or Update
-        The update, or its name.
-    pi, q : array_like, shape (..., n_actions)
-        The first policies and the values; they broadcast.
-    weight : float
-        The weight of each step.
-    cap : int
-        How many steps to make at most, up to ten millions.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        Infinity where it takes more. The steps are made in floats: one that ends at exactly one
-        half may be counted as short of it.
-
-    Raises
-    ------
-    ValueError
-        If the update is unknown, or an argument is no array of numbers or no number of steps.
+    Policies and values have shape (..., n_actions) and broadcast. The steps are made in floats: one
+    that ends at exactly one half may be counted as short of it.
     """
     chosen = as_update(update)
     values, cap = numbers("q", q, axes=1), whole("cap", cap, low=0, high=_MOST_STEPS)
@@ -143,24 +84,7 @@ def escape_steps(
 def greedy_path(
     update: str | Update, pi: ArrayLike, q: ArrayLike, weight: float, n_steps: int
 ) -> Floats:
-    """Return the probability of the greedy action along an update, until it is 0.99.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update, or its name.
-    pi, q : array_like, shape (n_actions,)
-        The first policy and the values.
-    weight : float
-        The weight of each step.
-    n_steps : int
-        How many steps to make at most.
-
-    Returns
-    -------
-    ndarray, shape (T,)
-        From the start on.
-    """
+    """Return the probability of the greedy action from the start on, until it is 0.99."""
     chosen, best = as_update(update), int(np.argmax(q))
     theta, chunk = parameters(chosen, pi), 64
     pieces = [chosen.policy(theta)[best : best + 1]]
@@ -176,21 +100,9 @@ def greedy_path(
 def lost_steps(
     theta0: ArrayLike, q: ArrayLike, weight: float = 1.0
 ) -> dict[str, tuple[float, float]]:
-    """Count, for each update, the steps to probability 1/2 from a well and from the uniform policy.
+    """Return the steps to probability 1/2 from a well and from the uniform policy, by update.
 
-    Parameters
-    ----------
-    theta0 : array_like
-        Softmax parameters of the start; the other updates start from the same policy.
-    q : array_like
-        Values.
-    weight : float
-        The weight.
-
-    Returns
-    -------
-    dict of str to (float, float)
-        By the update's name: from the well, and from the uniform policy.
+    The start is given by its softmax parameters; other updates start from the same policy.
     """
     pi = softmax(theta0)
     starts = np.stack([pi, np.full(pi.shape, 1.0 / pi.size)])
@@ -202,27 +114,9 @@ def lost_steps(
 def escape_bound(
     update: str | Update, pi: ArrayLike, q: ArrayLike, weight: float
 ) -> tuple[float, float]:
-    """Return proved lower and upper bounds on `escape_steps`, as in the module's text.
+    """Return proved lower and upper bounds on `escape_steps` for the paper's updates.
 
-    Parameters
-    ----------
-    update : str or Update
-        The update, or its name: one of the paper's.
-    pi, q : array_like, shape (n_actions,)
-        The first policy and the values.
-    weight : float
-        The weight of each step.
-
-    Returns
-    -------
-    low, high : float
-        0 and infinity where nothing better is proved.
-
-    Raises
-    ------
-    ValueError
-        If the update is not one of which a bound is proved, no action is alone the best, or an
-        argument is out of range.
+    They are 0 and infinity where nothing better is proved; see the module's text.
     """
     chosen = as_update(update)
     policy = numbers("pi", pi, axes=1)
@@ -269,26 +163,3 @@ def _escort_escape(odds: float, lead: float, span: float) -> float:
         needed -= np.log1p(lead / np.sqrt(1.0 + 2.25 * span**2 * steps))
         steps += 1
     return float(steps)
-
-
-DEPTHS = (0.1, 0.03, 0.01, 0.003, 0.001)
-"""The probabilities of the greedy action in the wells that are measured."""
-
-
-def escape_exponent(steps: ArrayLike, depths: Sequence[float] = DEPTHS) -> float:
-    r"""Fit steps :math:`\propto \varepsilon^{-\text{exponent}}` to the three deepest wells.
-
-    Parameters
-    ----------
-    steps : array_like, shape (n,)
-        The steps from each well.
-    depths : sequence of float
-        The wells, n of them, the deepest last.
-
-    Returns
-    -------
-    float
-        The exponent, by least squares in the logarithms.
-    """
-    counted = np.asarray(steps, dtype=np.float64)
-    return float(np.polyfit(-np.log(depths[-3:]), np.log(counted[-3:]), 1)[0])

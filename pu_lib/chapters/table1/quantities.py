@@ -1,14 +1,13 @@
-r"""Table 1 of the paper, measured: one rule a column, fixed beforehand, the same for all updates.
+"""Table 1 of the paper, measured: one rule a column, fixed beforehand, the same for all updates.
 
 The paper fills its table from theorems, its own and others'; its first column even reports that a
 proof exists. Here every column is one measurement with a criterion for each entry that it can give.
-The words of the criteria stand beside the function that applies them, in the decorator `_column`,
-and the numbers in them are the constants that it uses; the book's description of the table is made
-of these words (`COLUMNS`).
+The criteria stand in words beside the function that applies them, and the numbers in them are the
+constants that the function uses; the book describes the table in these words (`COLUMNS`).
 
-Where the paper leaves an option of an update open (the exponent p of the escort transform, the
-factor that "proportional to" hides), the entry is that of the update's usual options, and the other
-options are measured by the same rule: those that give another entry are exceptions.
+The paper leaves some options of an update open: the exponent p of the escort transform, and the
+factor that "proportional to" hides. The entry is that of the update's usual options. The other
+options are measured by the same rule, and those that give another entry are exceptions.
 """
 
 from __future__ import annotations
@@ -28,25 +27,21 @@ from pu_lib.trajectories import follow, run
 from pu_lib.updates import Direct, Update, as_update, make_update, project_simplex, softmax
 from pu_lib.wording import number, percent
 
-__all__ = ["COLUMNS", "OPEN_OPTIONS", "Column", "Entry", "Exceptional", "measure", "variants"]
-
 Floats = NDArray[np.float64]
 
-OPEN_OPTIONS: dict[str, tuple[object, ...]] = {"p": (1.5, 4.0), "factor": ("drop",)}
-"""Options that the paper leaves open, and the values at which an update that has them is measured
-beside its usual ones."""
+OPEN_OPTIONS: dict[str, dict[str, object]] = {
+    "p = 1.5": {"p": 1.5},
+    "p = 4": {"p": 4.0},
+    "factor dropped": {"factor": "drop"},
+}
+"""Options that the paper leaves open, in words, and the values that are measured, too."""
 
 
 @dataclass(frozen=True)
 class Exceptional:
-    """A case in which an update gives another entry than the usual one.
+    """A case, in words, in which an update gives another entry than the usual one.
 
-    Attributes
-    ----------
-    case, entry : str
-        The case in words, and its entry.
-    margin : float
-        How far the case is from the usual entry; positive.
+    The margin is the distance of its measured number from that of the usual entry; positive.
     """
 
     case: str
@@ -56,18 +51,10 @@ class Exceptional:
 
 @dataclass(frozen=True)
 class Entry:
-    """What a measurement found.
+    """What a measurement found: an entry of the column, and the numbers in a sentence.
 
-    Attributes
-    ----------
-    entry : str
-        One of the column's entries.
-    margin : float
-        How far the measured number is from that of another entry, in the column's unit; positive.
-    found : str
-        The numbers, in a sentence.
-    exceptions : tuple of Exceptional
-        Where the same update gives another entry.
+    The margin is the distance of the measured number from that of another entry, in the column's
+    unit; positive.
     """
 
     entry: str
@@ -78,20 +65,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of Table 1: what is measured, and what each entry asks for.
+    """A column of Table 1: its name in identifiers, its title, and what is measured.
 
-    Attributes
-    ----------
-    name : str
-        The last part of the identifiers of its cells.
-    title : str
-        Its head.
-    measured : str
-        What is measured, in a sentence.
-    criteria : dict of str to str
-        Each entry, and when it is given.
-    measure : callable
-        Takes an `Update`, returns an `Entry` without the exceptions of open options.
+    `criteria` says when each entry is given; `measure` does not try open options.
     """
 
     name: str
@@ -110,7 +86,7 @@ _Measure = Callable[[Update], Entry]
 def _column(
     name: str, title: str, measured: str, criteria: dict[str, str]
 ) -> Callable[[_Measure], _Measure]:
-    """Make a function the measurement of a column (a decorator); see `Column`."""
+    """Make a function the measurement of a column (a decorator)."""
 
     def register(function: _Measure) -> _Measure:
         COLUMNS[name] = Column(name, title, measured, criteria, function)
@@ -120,39 +96,16 @@ def _column(
 
 
 def variants(update: Update) -> dict[str, Update]:
-    """Return the update at each value of an option that the paper leaves open, by words."""
+    """Return the update with other values of the options that the paper leaves open, by words."""
     return {
-        _words(option, value): make_update(update.name, **{option: value})
-        for option, values in OPEN_OPTIONS.items()
-        if option in update.options
-        for value in values
+        words: make_update(update.name, **options)
+        for words, options in OPEN_OPTIONS.items()
+        if options.keys() <= update.options.keys()
     }
 
 
-def _words(option: str, value: object) -> str:
-    return f"{option} = {value:g}" if isinstance(value, float) else f"{option} {value}ped"
-
-
 def measure(update: str | Update, column: str) -> Entry:
-    """Measure an entry of the table.
-
-    Parameters
-    ----------
-    update : str or Update
-        The row; any update, also one that the paper does not have.
-    column : str
-        The column, one of `COLUMNS`.
-
-    Returns
-    -------
-    Entry
-        With the open options that give another entry among its exceptions.
-
-    Raises
-    ------
-    ValueError
-        If there is no such update or column.
-    """
+    """Return a measured entry, also of updates that the paper does not have."""
     if column not in COLUMNS:
         raise ValueError(f"column: expected one of {', '.join(COLUMNS)}, got {column!r}.")
     return _measured(as_update(update), column)
@@ -190,10 +143,7 @@ class _Course:
     start: Floats | None = None
 
     def stall(self, update: Update, scale: float = 1.0) -> float:
-        """Return the largest gap of the last period over that of the period half way.
-
-        It is zero where the gap has become small beside the first one.
-        """
+        """Return the largest gap of the last period over that half way; 0 if the gap is small."""
         period = len(self.weights)
         theta0 = None if self.start is None else update.parameters(self.start)
         weighting = self.weights[0] if period == 1 else lambda t, _: self.weights[t % period]
@@ -239,21 +189,13 @@ def _courses() -> tuple[_Course, ...]:
 )
 def _convergence(update: Update) -> Entry:
     stalls = {course: course.stall(update) for course in _courses()}
-    worst = max(stalls.values())
     stuck = {course: stall for course, stall in stalls.items() if stall > STALLED}
-    nudged = {
-        course: min(stall, *(course.stall(update, scale) for scale in NUDGES))
-        for course, stall in stuck.items()
-    }
-    for course, least in nudged.items():
+    for course, stall in stuck.items():
+        least = min(stall, *(course.stall(update, scale) for scale in NUDGES))
         if least > STALLED:
             share = "all" if least >= 0.995 else percent(least, 0)
-            return Entry(
-                "no",
-                least - STALLED,
-                f"On {course.words} the gap keeps {share} of its size when $t$ doubles.",
-            )
-    free = [stall for course, stall in stalls.items() if course not in stuck]
+            found = f"On {course.words} the gap keeps {share} of its size when $t$ doubles."
+            return Entry("no", least - STALLED, found)
     exceptions = tuple(
         Exceptional(
             f"exactly {course.words} on a chain of three states, where a step lands on a "
@@ -263,14 +205,13 @@ def _convergence(update: Update) -> Entry:
         )
         for course, stall in stuck.items()
     )
-    rest = max(free, default=worst)
+    free = (stall for course, stall in stalls.items() if course not in stuck)
+    rest = max(free, default=max(stalls.values()))
     small = f"below {percent(NEAR, 0)} of the first one"
-    found = (
-        f"Every gap that is not {small} falls to {percent(rest, 0)} of its size or less when $t$ "
-        "doubles."
-        if rest
-        else f"Every gap ends {small}."
-    )
+    found = f"Every gap ends {small}."
+    if rest:
+        falls = f"falls to {percent(rest, 0)} of its size or less when $t$ doubles"
+        found = f"Every gap that is not {small} {falls}."
     return Entry("yes", STALLED - rest, found, exceptions)
 
 
@@ -360,10 +301,7 @@ def _pulled(update: Update, weight: float) -> float:
 
 
 def _escape(update: Update, depth: float, cap: int = 100_000) -> int:
-    """Count the steps of weight 1 until the best action, at first of probability `depth`, has 1/2.
-
-    The second best action starts with nearly all the probability.
-    """
+    """Return the steps of weight 1 that take the best action from `depth` to probability 1/2."""
     theta = update.parameters(np.array([depth, 1.0 - 2.0 * depth, depth]))
     for steps in range(cap):
         if update.policy(theta)[0] >= 0.5:
@@ -403,7 +341,7 @@ def _unlearning(update: Update) -> Entry:
 
 
 def _undo(update: Update, weight: float) -> int:
-    """Count the opposite steps until the first action is no more probable than at first."""
+    """Return the opposite steps after which the first action has its first probability or less."""
     forward = follow(update, [1.0, 0.0], weight, LEARNT)[-1]
     back = update.policy(follow(update, [0.0, 1.0], weight, 3 * LEARNT, forward))[:, 0]
     # The uniform policy is 1/2 exactly; what comes back to it may miss it by rounding.
@@ -553,10 +491,7 @@ def _differentiable(update: Update, outputs: Floats) -> Floats:
 
 
 def _direction(update: Update, outputs: Floats, q: Floats) -> Floats:
-    """Return the direction of the update in the space of the policy's outputs.
-
-    Under a direct parametrization it is the gradient through the projection (sparsemax).
-    """
+    """Return the direction of the update in the outputs; of DI, through sparsemax."""
     if update.parametrization != "direct":
         return update.step(outputs, q, 1.0) - outputs
     support = project_simplex(outputs) > 0.0
