@@ -1,12 +1,14 @@
 """The pages of reference: of the library (directive ``api``) and of the proofs (``proofs``).
 
-``{api} pu_lib.mdp`` in a page gives a table with a line for each public name (those in ``__all__``,
-in the order of their definition), the module's own text, then each name with its signature and its
-whole docstring. Names in the code cells of the chapters link here.
+``{api} pu_lib.mdp`` in a page gives a table with a line for each public name (those in
+``__all__``, or all that do not begin with an underscore, in the order of their definition), the
+module's own text, then each name with its signature and its whole docstring. Names in the code
+cells of the chapters link here.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
@@ -29,8 +31,21 @@ from pu_lib.moved import MOVED
 def public_names(module: ModuleType) -> list[str]:
     """Return the public names that a module defines, in the order of their definition."""
     source = inspect.getsource(module)
-    names = [name for name in module.__all__ if _home(module, name) == module.__name__]
+    offered = getattr(module, "__all__", None) or _defined(source)
+    names = [name for name in offered if _home(module, name) == module.__name__]
     return sorted(names, key=lambda name: _place(source, name))
+
+
+def _defined(source: str) -> list[str]:
+    """Return the public names that the statements of a module define."""
+    found = []
+    for part in ast.parse(source).body:
+        if isinstance(part, ast.FunctionDef | ast.ClassDef):
+            found.append(part.name)
+        elif isinstance(part, ast.Assign | ast.AnnAssign):
+            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+            found += [target.id for target in targets if isinstance(target, ast.Name)]
+    return [name for name in found if not name.startswith("_")]
 
 
 def _home(module: ModuleType, name: str) -> str:

@@ -89,7 +89,18 @@ def test_no_test_with_a_number_solved_by_hand_is_gone() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    "page anchor address margin sentence wrong test command name exercise".split(),
+    [
+        "page",
+        "anchor",
+        "address",
+        "margin",
+        "sentence",
+        "wrong",
+        "test",
+        "command",
+        "name",
+        "exercise",
+    ],
 )
 def test_every_exception_has_a_reason_and_an_object(kind: str) -> None:
     keys = {

@@ -1,6 +1,5 @@
 """What nobody else asks for: each wrong argument here is refused by a sentence that names it."""
 
-import math
 from decimal import Decimal
 
 import numpy as np

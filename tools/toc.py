@@ -1,8 +1,9 @@
 """Write the chapters into ``_toc.yml`` and ``start.ipynb``: the ledger alone has their order.
 
 A chapter is a notebook ``book/<name>.ipynb`` and ``pu_lib/chapters/<name>/claims.toml`` with its
-``title`` and ``order``. One that stands in another part stays there. ``make book`` runs this program
-first; it stops with a sentence if a page is in neither place, or a chapter has no notebook. ``start.ipynb``, which JupyterLab opens first, lists the pages that are notebooks.
+``title`` and ``order``. One that stands in another part stays there. ``make book`` runs this
+program first; it stops with a sentence if a page is in neither place, or a chapter has no
+notebook. ``start.ipynb``, which JupyterLab opens first, lists the pages that are notebooks.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 r"""Formulas that are written once: a function that checks call and that statements print.
 
+>>> from fractions import Fraction
 >>> @formula
 ... def di_bound(h, w):
 ...     return 1 + (h - 1) * (floor(1 / w) + 1)
@@ -23,22 +24,35 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from functools import update_wrapper
 from typing import Any
 
-__all__ = ["Formula", "Fraction", "exp", "floor", "formula", "insert_formulas", "log", "sqrt"]
+__all__ = ["Formula", "exp", "floor", "formula", "insert_formulas", "log", "sqrt"]
 
 
-def _elementary(name: str) -> Callable[[Any], Any]:
-    def function(x: Any) -> Any:
-        # Arb balls have these as methods; everything else goes through `math`.
-        return getattr(x, name)() if hasattr(x, name) else getattr(math, name)(x)
-
-    return function
+def _apply(name: str, x: Any) -> Any:
+    # Arb balls have these functions as methods; everything else goes through `math`.
+    return getattr(x, name)() if hasattr(x, name) else getattr(math, name)(x)
 
 
-floor, sqrt, log, exp = map(_elementary, ("floor", "sqrt", "log", "exp"))
+def floor(x: Any) -> Any:
+    """Return the largest integer that is not above x."""
+    return _apply("floor", x)
+
+
+def sqrt(x: Any) -> Any:
+    """Return the square root of x."""
+    return _apply("sqrt", x)
+
+
+def log(x: Any) -> Any:
+    """Return the natural logarithm of x."""
+    return _apply("log", x)
+
+
+def exp(x: Any) -> Any:
+    """Return the exponential of x."""
+    return _apply("exp", x)
 
 
 class Formula:
@@ -76,6 +90,7 @@ class Formula:
 
 
 formula = Formula
+"""The decorator that makes a `Formula` of a function."""
 
 _FUNCTIONS = {
     "floor": r"\left\lfloor{}\right\rfloor",

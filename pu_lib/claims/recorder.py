@@ -48,8 +48,8 @@ KEPT_COMPARISONS = 6
 _EXACT = (bool, int, Fraction, str)
 
 TOLERANCE = 1e-9
-"""Bounds below it are tolerances for rounding errors. How much a tolerance could be tightened depends
-on the processor, so that it has no sharpness."""
+"""Bounds below it are tolerances for rounding errors. How much a tolerance could be tightened
+depends on the processor, so that it has no sharpness."""
 
 
 class Status(StrEnum):
@@ -136,7 +136,7 @@ class Tally:
         del self.worst[KEPT_COMPARISONS:]
 
 
-class _EndOfRun(Exception):  # noqa: N818
+class _EndOfRun(Exception):
     """Raised to end a run early: a wrong claim failed, or nothing can be concluded."""
 
 

@@ -1,8 +1,8 @@
 """The ledger filter: of all claims on the page, those of one scope and status, or with some words.
 
-The rows stand in the tables of `pu_lib.claims.tables.ledger_table`; ``ledger_filter.js`` hides those
-that do not fit, so that nothing is lost where no script runs. The address of the page may ask for a
-scope and a status: ``claims.html?scope=statement&status=open``.
+The rows are those of `pu_lib.claims.tables.ledger_table`; ``ledger_filter.js`` hides those that do
+not fit, so that nothing is lost if no script runs. The address of the page may ask for a scope and
+a status: ``claims.html?scope=statement&status=open``.
 """
 
 from __future__ import annotations

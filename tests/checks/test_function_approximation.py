@@ -262,7 +262,7 @@ def test_a_derivative_is_compared_in_either_direction(error: float) -> None:
 def test_the_tracing_is_compared_with_the_formula_too(
     monkeypatch: pytest.MonkeyPatch, error: float
 ) -> None:
-    traced = lambda _: lambda z: checks.sparsemax_jacobian(z) + error  # noqa: E731
+    traced = lambda _: lambda z: checks.sparsemax_jacobian(z) + error
     monkeypatch.setattr(checks, "jacobian", traced)
     assert checks.check_projection_gradient(n=3).margin == pytest.approx(1e-8 - 1e-3, rel=1e-4)
 

@@ -20,6 +20,8 @@ import pytest
 
 from pu_lib import domains
 from pu_lib.__main__ import main
+from pu_lib.chapters.domino.quantities import domino
+from pu_lib.chapters.unlearning.quantities import count
 from pu_lib.empirical import bench as benching
 from pu_lib.empirical import speeds
 from pu_lib.empirical.actors import columns_of, fingerprint, label_in_table, run_of
@@ -36,8 +38,6 @@ from pu_lib.empirical.sweep import chunks_of, compiled_updates, grid, run_chunk,
 from pu_lib.empirical.thresholds import summarise
 from pu_lib.mdp import FiniteMDP
 from pu_lib.show.race import draw_race
-from pu_lib.theory.domino import domino
-from pu_lib.theory.unlearning import count
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, SoftmaxPolicyGradient, make_update, name_of, register
 

@@ -156,7 +156,7 @@ def difference(before: list[str], now: list[str]) -> list[str]:
     if before == now:
         return []
     told: list[str] = []
-    for kind, i, j, k, l in difflib.SequenceMatcher(  # noqa: E741
+    for kind, i, j, k, l in difflib.SequenceMatcher(
         None, before, now, autojunk=False
     ).get_opcodes():
         if kind == "equal":

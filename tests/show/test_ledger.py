@@ -26,7 +26,7 @@ from pu_lib.show.ledger_filter import LedgerFilter
 
 
 def rows(table: str) -> list[str]:
-    return re.findall(r"<tr data-.*?</tr>", table, re.DOTALL)
+    return table.split("<tr data-")[1:]
 
 
 @pytest.mark.parametrize("chapter", chapters())
@@ -35,7 +35,7 @@ def test_a_status_opens_to_all_that_is_known(chapter: str) -> None:
     shown = rows(ledger_table(chapter))
     assert len(shown) == len(claims)
     for claim, row in zip(claims, shown, strict=True):
-        (details,) = re.findall(r"<details.*?</details>", row, re.DOTALL)
+        details = row.partition("<details")[2]
         assert claim.status.value in details.split("</summary>")[0]
         assert prose(claim.statement) in row
         for said in (claim.wrong, claim.correction):
@@ -44,7 +44,7 @@ def test_a_status_opens_to_all_that_is_known(chapter: str) -> None:
             assert claim.severity.value in details
         if claim.scope is Scope.CELL:
             assert "<dt>Printed</dt>" in details
-        assert f'data-scope="{claim.scope.name.lower()}"' in row
+        assert f'scope="{claim.scope.name.lower()}"' in row
 
 
 def test_counts_go_by_scope_and_lead_to_the_claims() -> None:

@@ -58,6 +58,29 @@ from pu_lib import kernels
 from pu_lib.exact import Number, ball, certified, exact, sign
 from pu_lib.updates import EscortPolicyGradient, Update, as_update
 
+__all__ = [
+    "CE_CASE",
+    "ESCORT_CASE",
+    "MANY_CASE",
+    "SOFTMAX_CASE",
+    "UNIFORM_CASE",
+    "Case",
+    "certified_increase",
+    "certified_margin",
+    "clip_and_renormalise",
+    "condition_map",
+    "convexity_slope",
+    "escort_remainders",
+    "escort_step_exact",
+    "failing_share",
+    "increase",
+    "margin",
+    "parameters",
+    "project_integers",
+    "signed_change",
+    "simplex_grid",
+]
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Ball = Any

@@ -27,6 +27,8 @@ from pu_lib.trajectories import follow, run
 from pu_lib.updates import Direct, Update, as_update, make_update, project_simplex, softmax
 from pu_lib.wording import number, percent
 
+__all__ = ["COLUMNS", "OPEN_OPTIONS", "Column", "Entry", "Exceptional", "measure", "variants"]
+
 Floats = NDArray[np.float64]
 
 OPEN_OPTIONS: dict[str, dict[str, object]] = {
