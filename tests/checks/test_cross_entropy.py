@@ -550,7 +550,6 @@ def test_actions_that_a_state_lacks_end_the_episode_for_one_less_than_the_least_
     np.testing.assert_array_equal(mdp.transitions[:3], np.eye(4)[successors])
     assert mdp.terminal.tolist() == [False, False, False, True]
     assert mdp.initial.tolist() == [1.0, 0.0, 0.0, 0.0]
-    assert THREE_STATES.mdp(-7.0).rewards[1:3, 2].tolist() == [-7.0, -7.0]
 
 
 def test_bounds_are_rounded_away_from_what_they_bound() -> None:

@@ -1,1 +1,1 @@
-"""Claims, quantities, checks and figures of the evolutionary search for late falls of cross-entropy."""
+"""Quantities of the evolutionary search for late falls of cross-entropy."""

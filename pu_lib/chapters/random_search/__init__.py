@@ -1,1 +1,1 @@
-"""Claims, quantities, checks and figures of the random search for oscillating cross-entropy runs."""
+"""Quantities of the random search for oscillating cross-entropy runs."""
