@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.deterministic import DeterministicMDP
+from pu_lib.deterministic import DeterministicMDP, policy_values
 
 if TYPE_CHECKING:
     from pu_lib.mdp import FiniteMDP
@@ -26,19 +26,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Phase:
-    """Consecutive updates of one state.
-
-    Attributes
-    ----------
-    state : int
-        The state, from 0.
-    weight : Fraction
-        The weight of each of these updates.
-    greedy : int
-        The action that is claimed to be greedy at all of them.
-    updates : int
-        How many updates, at least 1.
-    """
+    """Consecutive updates of one state, at all of which the action `greedy` is claimed greedy."""
 
     state: int
     weight: Fraction
@@ -50,22 +38,9 @@ class Phase:
 class CycleExample:
     """A deterministic MDP, a periodic schedule, and parameters near a cycle of CE.
 
-    Attributes
-    ----------
-    name : str
-        What the example is called in messages.
-    discount : Fraction
-        The discount factor.
-    rewards : tuple of tuple of int
-        One row a state, one entry an action.
-    successors : tuple of tuple of (int or None)
-        Where each action leads; ``None`` ends the episode with value 0.
-    phases : tuple of Phase
-        One period of the schedule.
-    start : tuple of tuple of float
-        Parameters near the cycle, before the first phase.
-    spread : Fraction
-        Weight given to every state at every step, on top of the schedule.
+    `rewards`, `successors` and `start` have one row a state and one entry an action; the successor
+    ``None`` ends the episode with value 0. `start` are the parameters before the first phase, and
+    `spread` is a weight that every state gets at every step on top of the schedule.
     """
 
     name: str
@@ -123,51 +98,30 @@ class CycleExample:
         return DeterministicMDP(rewards, successors, np.array(self.n_actions), float(self.discount))
 
     def parameters(self, missing: float = -60.0) -> Floats:
-        """Return the start padded to a common number of actions and to the terminal state.
-
-        Parameters
-        ----------
-        missing : float
-            The parameter of the padding actions; their probability is about its exponential.
-
-        Returns
-        -------
-        ndarray, shape (n_states + 1, most actions)
-            Softmax parameters for `mdp`.
-        """
+        """Return the start as parameters of `mdp`; those of the padding actions are `missing`."""
         theta = np.full((self.n_states + 1, max(self.n_actions)), missing)
         for s, row in enumerate(self.start):
             theta[s, : len(row)] = row
         theta[-1] = 0.0
         return theta
 
-    def mdp(self, missing_reward: float | None = None) -> FiniteMDP:
+    def mdp(self) -> FiniteMDP:
         """Return the example as a `FiniteMDP` with one more, terminal, state.
 
-        Parameters
-        ----------
-        missing_reward : float, optional
-            The reward of the padding actions, which end the episode; by default 1 below the
-            smallest reward, so that they are never greedy where another action ends too.
-
-        Returns
-        -------
-        FiniteMDP
-            The states of the example, padded to a common number of actions, and the terminal one
-            last.
+        The padding actions end the episode and pay 1 less than the smallest reward, so that they
+        are never greedy if another action ends the episode, too.
         """
         from pu_lib.mdp import FiniteMDP
 
         tables = self.tables
         rewards, successors = tables.rewards, tables.successors
-        if missing_reward is None:
-            missing_reward = float(rewards.min()) - 1.0
+        missing = float(rewards.min()) - 1.0
         n, most = rewards.shape
         transitions = np.zeros((n + 1, most, n + 1))
         for s, a in itertools.product(range(n), range(most)):
             transitions[s, a, successors[s, a]] = 1.0
             if not tables.real[s, a]:
-                rewards[s, a] = missing_reward
+                rewards[s, a] = missing
         transitions[n, :, n] = 1.0
         initial = np.zeros(n + 1)
         initial[0] = 1.0
@@ -181,19 +135,18 @@ class CycleExample:
 
     def deterministic_values(self) -> dict[tuple[int, ...], tuple[Fraction, ...]]:
         """Return the exact values of every deterministic policy."""
-        return {
-            actions: _exact_values(self, actions)
-            for actions in itertools.product(*(range(n) for n in self.n_actions))
-        }
+        table = {}
+        for actions in itertools.product(*(range(n) for n in self.n_actions)):
+            taken = [
+                [Fraction(a == b) for b in range(n)]
+                for a, n in zip(actions, self.n_actions, strict=True)
+            ]
+            values = policy_values(self.rewards, self.successors, self.discount, taken)
+            table[actions] = tuple(values)
+        return table
 
     def optimum(self) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
-        """Return the unique optimal policy and its exact values.
-
-        Raises
-        ------
-        ValueError
-            If two deterministic policies are optimal.
-        """
+        """Return the unique optimal policy and its exact values."""
         table = self.deterministic_values()
         best = tuple(max(v[s] for v in table.values()) for s in range(self.n_states))
         optimal = [actions for actions, v in table.items() if v == best]
@@ -205,31 +158,6 @@ class CycleExample:
         """Return the example with `spread` added to all weights."""
         spread = Fraction(spread)
         return replace(self, spread=spread, name=f"{self.name}, spread {spread}")
-
-
-def _exact_values(example: CycleExample, actions: tuple[int, ...]) -> tuple[Fraction, ...]:
-    """Return the values of a deterministic policy by following it until it ends or repeats."""
-    values: list[Fraction | None] = [None] * example.n_states
-    for first in range(example.n_states):
-        path: list[int] = []
-        s: int | None = first
-        while s is not None and values[s] is None and s not in path:
-            path.append(s)
-            s = example.successors[s][actions[s]]
-        if s is None:
-            tail = Fraction(0)
-        elif values[s] is not None:
-            tail = values[s]  # type: ignore[assignment]
-        else:
-            loop = path[path.index(s) :]
-            total = sum(
-                example.discount**k * example.rewards[u][actions[u]] for k, u in enumerate(loop)
-            )
-            tail = total / (1 - example.discount ** len(loop))
-        for u in reversed(path):
-            tail = example.rewards[u][actions[u]] + example.discount * tail
-            values[u] = tail
-    return tuple(value for value in values if value is not None)
 
 
 _U = 4.999772907537697

@@ -1,8 +1,8 @@
-r"""Deterministic MDPs whose states may have different numbers of actions, exactly.
+"""Deterministic MDPs whose states may have different numbers of actions.
 
-One representation for the cycles, the search for them, and certificates. Everything that evaluates
-a policy here works on floats, rationals and balls alike; the compiled process, in floats, is
-`run_process`.
+The cycles of cross-entropy, their certificates and the searches for more of them share this
+representation. `policy_values` and `action_values` work with floats, rationals and balls;
+`run_process` and `largest_falls` are compiled and use floats.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from pu_lib.exact import solve
 from pu_lib.updates import Update, as_update
 
-__all__ = ["DeterministicMDP", "Record", "action_values", "policy_values", "run_process"]
+__all__ = ["DeterministicMDP", "Record", "action_values", "largest_falls", "policy_values"]
+__all__ += ["run_process"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -27,18 +28,11 @@ Number = Any
 
 @dataclass(frozen=True)
 class DeterministicMDP:
-    """Tables of a deterministic MDP.
+    """Tables of a deterministic MDP, or of a batch of them.
 
-    Attributes
-    ----------
-    rewards : ndarray, shape (..., n_states, most actions)
-        What each action pays; leading axes count MDPs of a batch.
-    successors : ndarray of int, shape (..., n_states, most actions)
-        Where each action leads; -1 ends the episode with value 0.
-    n_actions : ndarray of int, shape (n_states,)
-        The number of actions of each state; later columns mean nothing.
-    discount : float or ndarray, shape (...)
-        The discount factor.
+    `rewards` and `successors` have shape (..., n_states, most actions), where leading axes count
+    the MDPs of a batch; the successor -1 ends the episode with value 0. `n_actions` has the number
+    of actions of each state; later columns mean nothing. `discount` is a float or has shape (...).
     """
 
     rewards: Floats
@@ -59,15 +53,7 @@ class DeterministicMDP:
     def values(self, theta: Floats) -> Floats:
         """Return the values of softmax policies, shape (..., n_states).
 
-        Parameters
-        ----------
-        theta : ndarray, shape (..., n_states, most actions)
-            Parameters; columns that are no actions count for nothing.
-
-        Returns
-        -------
-        ndarray, shape (..., n_states)
-            The values, from one linear system for each MDP.
+        `theta` has shape (..., n_states, most actions); columns that are no actions are ignored.
         """
         scores = np.where(self.real, theta, -np.inf)
         pi = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -80,17 +66,9 @@ class DeterministicMDP:
         return np.asarray(np.linalg.solve(matrix, reward[..., np.newaxis])[..., 0])
 
     def optimum(self, sweeps: int = 3000) -> Floats:
-        """Return the optimal values by value iteration to rounding error, shape (..., n_states).
+        """Return the optimal values by value iteration, shape (..., n_states).
 
-        Parameters
-        ----------
-        sweeps : int
-            Number of sweeps; 3000 are enough for a discount of 0.99.
-
-        Returns
-        -------
-        ndarray, shape (..., n_states)
-            The optimal values.
+        3000 sweeps reach rounding error if the discount is at most 0.99.
         """
         *batch, n_states, _ = self.rewards.shape
         # The last column stands for the end, which index -1 reaches; it stays zero.
@@ -107,16 +85,9 @@ class DeterministicMDP:
 
 @dataclass(frozen=True)
 class Record:
-    """What a run of the exact process looked like before each step.
+    """Values, greedy actions and their leads over the second best before each step of a run.
 
-    Attributes
-    ----------
-    values : ndarray, shape (T, n_states)
-    greedy : ndarray of int, shape (T, n_states)
-    gaps : ndarray, shape (T, n_states)
-        How far the greedy action was ahead of the second best.
-    theta : ndarray, shape (n_states, most actions)
-        The parameters after the last step.
+    These have shape (T, n_states); `theta` has the parameters after the last step.
     """
 
     values: Floats
@@ -133,33 +104,11 @@ def run_process(
     steps: int,
     on_policy: bool = False,
 ) -> Record:
-    r"""Run the exact process of an update, compiled.
+    """Run an update of softmax parameters with exact values; of tied actions the first is greedy.
 
-    Parameters
-    ----------
-    mdp : DeterministicMDP
-        One MDP.
-    update : str or Update
-        An update of softmax parameters with a kernel; of tied actions the first is greedy.
-    theta : ndarray, shape (n_states, most actions)
-        Parameters at the start.
-    weights : ndarray, shape (period, n_states)
-        One period of the weights :math:`w_t(s)`.
-    steps : int
-        Number of updates.
-    on_policy : bool
-        Whether each weight is multiplied by the discounted occupancy of its state under the
-        current policy, from uniform starts, with mean one.
-
-    Returns
-    -------
-    Record
-        Values, greedy actions and their leads at every step, and the last parameters.
-
-    Raises
-    ------
-    ValueError
-        If the update has no kernel, or other parameters than softmax ones.
+    `weights` is one period of the weights of the states, shape (period, n_states). With `on_policy`
+    each weight is multiplied by the discounted occupancy of its state under the current policy,
+    from uniform starts, scaled to mean one.
     """
     from pu_lib.engine import exact  # imports numba
     from pu_lib.kernels import KERNELS
@@ -170,7 +119,7 @@ def run_process(
     theta = np.array(theta, dtype=np.float64)
     run = exact.process_kept if chosen.kernel in KERNELS else exact.process_fresh
     run(
-        softmax_token(chosen),
+        _token(chosen),
         np.ascontiguousarray(mdp.rewards, dtype=np.float64),
         np.ascontiguousarray(mdp.successors, dtype=np.int64),
         np.ascontiguousarray(mdp.n_actions, dtype=np.int64),
@@ -185,14 +134,25 @@ def run_process(
     return Record(values, greedy, gaps, theta)
 
 
-def softmax_token(update: Update) -> tuple[int, ...]:
-    """Return what the compiled process knows an update by.
+def largest_falls(
+    mdps: DeterministicMDP, theta: Floats, weights: Floats, steps: int, on_policy: bool = False
+) -> tuple[Floats, Floats]:
+    """Run CE on a batch and return the largest fall of a value in each half of the runs.
 
-    Raises
-    ------
-    ValueError
-        If the update has no kernel, or other parameters than softmax ones.
+    Every state is updated at every step, with weights of shape (n, n_states) that are constant in
+    time; `on_policy` is that of `run_process`. Parameters are changed in place, so that a second
+    call continues the runs.
     """
+    from pu_lib.engine.exact import scan  # imports numba
+
+    first, last = np.zeros(len(weights)), np.zeros(len(weights))
+    tables = mdps.rewards, mdps.successors, mdps.n_actions, mdps.discount
+    scan(_token(as_update("ce")), *tables, theta, weights, on_policy, steps, first, last)
+    return first, last
+
+
+def _token(update: Update) -> tuple[int, ...]:
+    """Return what stands for an update in the compiled process."""
     from pu_lib.engine.rows import token
 
     if update.kernel is None or update.parametrization != "softmax":
@@ -214,25 +174,12 @@ def policy_values(
 ) -> list[Number]:
     r"""Return the values :math:`(I - \gamma P_\pi)^{-1} r_\pi` in the arithmetic of the arguments.
 
-    Parameters
-    ----------
-    rewards : sequence of sequences of numbers
-        One row a state, one entry an action.
-    successors : sequence of sequences of (int or None)
-        Where each action leads; ``None`` ends the episode.
-    discount : number
-        The discount factor.
-    pi : sequence of sequences of numbers
-        The policy.
-
-    Returns
-    -------
-    list of numbers, one a state
-        The values of the states.
+    Each argument has one row a state; the successor ``None`` ends the episode.
     """
     n = len(rewards)
-    matrix: list[list[Number]] = [[int(s == j) for j in range(n)] for s in range(n)]
-    right: list[Number] = [0] * n
+    zero = 0 * discount  # in the arithmetic of the arguments: integers would divide to floats
+    matrix: list[list[Number]] = [[zero + int(s == j) for j in range(n)] for s in range(n)]
+    right: list[Number] = [zero] * n
     for s in range(n):
         for a, j in enumerate(successors[s]):
             right[s] = right[s] + pi[s][a] * rewards[s][a]
@@ -247,24 +194,7 @@ def action_values(
     discount: Number,
     values: Sequence[Number],
 ) -> list[Number]:
-    """Return the values of the actions of one state, in the arithmetic of the arguments.
-
-    Parameters
-    ----------
-    rewards : sequence of numbers
-        One entry an action.
-    successors : sequence of (int or None)
-        Where each action leads.
-    discount : number
-        The discount factor.
-    values : sequence of numbers
-        The values of the states.
-
-    Returns
-    -------
-    list of numbers
-        One value an action.
-    """
+    """Return the values of the actions of one state, in the arithmetic of the arguments."""
     return [
         reward + (0 if j is None else discount * values[j])
         for reward, j in zip(rewards, successors, strict=True)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,10 +21,10 @@ from pu_lib.chapters.cross_entropy.cycles import (
     simulate,
 )
 from pu_lib.chapters.random_search import quantities as hunt
+from pu_lib.claims.recorder import Comparison, Recorder
 from pu_lib.deterministic import DeterministicMDP
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES
-from pu_lib.verdict import Status, Verdict
 
 # The process and its cycle
 
@@ -100,24 +101,34 @@ def test_optimal_values_are_exact_and_unique() -> None:
 # The certificates
 
 
+def compared(recorder: Recorder) -> list[Comparison]:
+    """Return the comparisons of a run that are kept, the worst of each tally first."""
+    return [kept for tally in recorder.tallies.values() for kept in tally.worst]
+
+
 def test_the_conjecture_s_table() -> None:
-    verdict = checks.check_conjecture()
-    assert verdict.margin == pytest.approx(-4.367231, abs=1e-6)
-    assert [row["least weight"] for row in verdict.evidence] == ["0", "1/100", "1/10", "1/5"]
-    assert verdict.evidence[0]["largest multiplier"] == pytest.approx(0.99977066, abs=1e-8)
-    assert all(row["largest multiplier"] < 1 for row in verdict.evidence)
+    finding = checks.cross_entropy_cycles.run()
+    assert finding.status == "false as stated"
+    assert finding.margin == pytest.approx(4.367231, abs=1e-6)
+    assert finding.figures["distance at s_0"] == pytest.approx(5.028248, abs=1e-6)
+    (tally,) = finding.tallies
+    multipliers = {
+        row.instance["least weight"]: row.note["largest multiplier"] for row in tally.worst
+    }
+    assert sorted(multipliers) == ["0", "1/10", "1/100", "1/5"]
+    assert multipliers["0"] == pytest.approx(0.99977066, abs=1e-8)
+    assert all(multiplier < 1 for multiplier in multipliers.values())
 
 
 def test_the_constant_step_s_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is certified of the cycle, which takes long, the ledger's own test compares."""
+    """What is certified of the cycle takes long; the test of all claims compares it."""
     found = ce.certificate(THREE_STATES)
     monkeypatch.setattr(
-        checks, "certificate", lambda example: replace(found, example=example, steps=example.period)
+        ce, "certificate", lambda example: replace(found, example=example, steps=example.period)
     )
-    verdict = checks.check_constant_step()
-    assert verdict.status == "holds"
-    assert verdict.evidence[0]["period"] == 109_662
-    assert "period 109662" in verdict.summary
+    finding = checks.cross_entropy_cycles_at_a_constant_step.run()
+    assert finding.status == "holds"
+    assert finding.figures["period"] == 109_662
 
 
 def test_one_cycle_that_does_not_attract_spoils_the_refutation() -> None:
@@ -125,38 +136,40 @@ def test_one_cycle_that_does_not_attract_spoils_the_refutation() -> None:
     assert ce.certificate(THREE_STATES).attracting
     assert not ce.certificate(THREE_STATES.with_spread("2/5")).attracting
     for spreads in (("0", "2/5"), ("2/5", "0")):
-        verdict = checks.check_conjecture(spreads=spreads)
-        assert verdict.status == "open"
-        assert "does not attract" in verdict.summary
+        finding = replace(checks.cross_entropy_cycles, arguments={"spreads": spreads}).run()
+        assert finding.status == "open"
+        assert "does not attract" in finding.open_because
 
 
 def test_a_state_that_is_never_updated_is_no_refutation(monkeypatch: pytest.MonkeyPatch) -> None:
     cycle = ce.certificate(THREE_STATES)
     frozen = replace(THREE_STATES, phases=THREE_STATES.phases[1:3])
-    monkeypatch.setattr(checks, "certificate", lambda _: replace(cycle, example=frozen))
-    verdict = checks.check_conjecture(frozen, spreads=("0",))
-    assert verdict.status == "open"
-    assert "never updated" in verdict.summary
+    monkeypatch.setattr(ce, "certificate", lambda _: cycle)
+    given = {"example": frozen, "spreads": ("0",)}
+    finding = replace(checks.cross_entropy_cycles, arguments=given).run()
+    assert finding.status == "open"
+    assert "never updated" in finding.open_because
 
 
 def test_a_cycle_that_may_reach_the_optimum_is_no_refutation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cycle = replace(ce.certificate(THREE_STATES), shortfall=(2.0, 0.0, 1.0))
-    monkeypatch.setattr(checks, "certificate", lambda _: cycle)
-    verdict = checks.check_conjecture(spreads=("0",))
-    assert verdict.status == "open"
-    assert "stay below the optimum" in verdict.summary
+    monkeypatch.setattr(ce, "certificate", lambda _: cycle)
+    finding = checks.cross_entropy_cycles.run()
+    assert finding.status == "open"
+    assert "stay below the optimum" in finding.open_because
 
 
 def test_the_nearest_of_several_cycles_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whose one state is nearest to its optimum, however far its other states are."""
     cycle = ce.certificate(THREE_STATES)
-    found = iter(
-        [replace(cycle, shortfall=(3.0, 4.0, 5.0)), replace(cycle, shortfall=(2.0, 9.0, 9.0))]
+    far = {"0": (3.0, 4.0, 5.0), "1/10": (2.0, 9.0, 9.0)}
+    monkeypatch.setattr(
+        ce, "certificate", lambda example: replace(cycle, shortfall=far[str(example.spread)])
     )
-    monkeypatch.setattr(checks, "certificate", lambda _: next(found))
-    assert checks.check_conjecture(spreads=("0", "1/10")).margin == -2.0
+    finding = replace(checks.cross_entropy_cycles, arguments={"spreads": tuple(far)}).run()
+    assert finding.margin == 2.0
 
 
 def test_a_box_without_the_fixed_point_is_refused() -> None:
@@ -183,14 +196,17 @@ def test_a_late_run_of_a_policy_that_never_moves() -> None:
 
 
 def test_an_attack_is_measured_in_what_a_largest_reward_for_ever_is_worth(
-    noted: list, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Losses of 1 and 3 at discount 1/2: the unit is 6."""
     losses = DeterministicMDP(np.array([[-1.0, -3.0]]), np.array([[-1, -1]]), np.array([2]), 0.5)
     late = SimpleNamespace(shortfall=np.array([1.5]), span=np.array([3.0]))
-    monkeypatch.setattr(checks, "late_run", lambda *_: late)
-    checks.check_attack(lambda *_: losses, 0.5, n_mdps=1)
-    assert noted == [(pytest.approx(checks.LATE - 0.25), {"MDP": 0, "moving": 0.5})]
+    monkeypatch.setattr(ce, "late_run", lambda *_: late)
+    compare = Recorder()
+    checks._attack(compare, lambda *_: losses, 0.5, n_mdps=1)
+    (row,) = compared(compare)
+    assert row.slack == pytest.approx(checks.LATE - 0.25)
+    assert (row.instance, row.note) == ({"MDP": 0}, {"moving": 0.5})
 
 
 def test_the_rounding_of_two_actions_by_hand() -> None:
@@ -200,16 +216,17 @@ def test_the_rounding_of_two_actions_by_hand() -> None:
     weight = 10.0 ** rng.uniform(-3, 2, 50)
     steps = [UPDATES[name].step(theta, q, weight) for name in ("ce", "mce")]
     largest = np.abs(steps[0] - steps[1]).max()
-    verdict = checks.check_two_actions(n_actions=3, n_points=50)
-    assert verdict.margin == pytest.approx(-largest, rel=1e-9)
+    compare = Recorder()
+    checks.ce_is_mce_for_two_actions.function(compare, n_actions=3, n_points=50)
+    assert compared(compare)[0].slack == pytest.approx(-largest, rel=1e-9)
 
 
 def test_the_least_window_by_hand() -> None:
     """Weights 1/2: a window is two steps, and takes (c + c/2)/2 of what it starts from."""
     probabilities = np.column_stack([np.zeros(11), *[2.0 ** -np.arange(11)] * 2])
-    room = checks._least_window(np.full(10, 0.5), probabilities, 0.25)
-    assert room == pytest.approx(0.75 - 0.25)
-    assert checks._least_window(np.full(10, 0.01), probabilities, 0.25) is None
+    losses = checks._window_losses(np.full(10, 0.5), probabilities[:, 1:])
+    assert losses == pytest.approx([0.75, 0.75])
+    assert checks._window_losses(np.full(10, 0.01), probabilities[:, 1:]) == []
 
 
 def test_the_period_by_hand() -> None:
@@ -262,12 +279,20 @@ def test_the_potential_by_hand() -> None:
     # An error: (1, 1/2, -1) has Psi = 5/4; (0, 1/2, 0) has kappa = (0, -1/2, 0), Psi = 1/4.
     # Owed: 2 (kappa_b - kappa_g - 1) = 2 (1/2 + 1 - 1) = 1.
     before = (Fraction(1), Fraction(1, 2), Fraction(-1))
-    assert checks._potential_room(before, 2, 1, 1) == 0
+    assert potential_change(before, 2, 1, 1) == (1, 1)
     # The greedy action becomes the top: kappa = (0, 0) stays in units of the weight. In units of
     # half of it, from (1, 0) to (-3, 4), Psi rises from 1/4 to 13/4, which is not allowed either.
     arms = (Fraction(1), Fraction(0))
-    assert checks._potential_room(arms, 1, 1, 1) == 0
-    assert checks._potential_room(arms, 1, 4, 2) == -3
+    assert potential_change(arms, 1, 1, 1) == (0, 0)
+    assert potential_change(arms, 1, 4, 2) == (-3, 0)
+
+
+def potential_change(*given: Any) -> tuple[Fraction, Fraction]:
+    """Return by how much the potential falls and what is asked of it."""
+    compare = Recorder()
+    checks._compare_potential(compare, *given)
+    (row,) = compared(compare)
+    return row.value, row.limit
 
 
 def test_the_hardened_system_by_hand() -> None:
@@ -358,10 +383,10 @@ def test_a_run_that_is_followed_is_measured_in_units_of_one_at_least(
 
 def test_a_falsified_hunt_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     result = hunt.load("constant")
-    result["families"]["near"]["first_block"]["dropping"] += 1
+    result["families"]["three"]["first_block"]["dropping"] += 1
     monkeypatch.setattr(hunt, "load", lambda _: result)
-    with pytest.raises(ValueError, match="differ in \\['dropping'\\]"):
-        checks.check_hunt("constant", ("near",))
+    with pytest.raises(ValueError, match="differs in \\['dropping'\\]"):
+        checks.no_cycle_with_constant_weights_was_found.run()
 
 
 def test_the_hunt_sees_a_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -418,14 +443,20 @@ def test_late_is_the_last_tenth() -> None:
     np.testing.assert_allclose(late.span, np.ptp(values, axis=0))
 
 
-@pytest.mark.parametrize(
-    ("found", "told"), [(("false as stated", -3.0), ("holds", 3.0)), (("open", None),) * 2]
-)
-def test_a_cycle_of_equal_steps_is_what_the_theorem_says(monkeypatch, found, told) -> None:
-    verdict = Verdict(Status(found[0]), found[1], "Found.", counterexample={"n": 1})
-    monkeypatch.setattr(checks, "_refuted", lambda _: verdict)
-    answer = checks.check_constant_step()
-    assert (answer.status.value, answer.margin) == told
+def test_a_cycle_of_equal_steps_is_what_the_theorem_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A certificate makes it hold; where there is none it is open."""
+    cycle = replace(ce.certificate(THREE_STATES), shortfall=(3.0, 4.0, 5.0))
+    monkeypatch.setattr(ce, "certificate", lambda _: cycle)
+    finding = checks.cross_entropy_cycles_at_a_constant_step.run()
+    assert (finding.status, finding.margin) == ("holds", 3.0)
+
+    def refuse(_: CycleExample) -> None:
+        raise NotCertifiedError("The test fails.")
+
+    monkeypatch.setattr(ce, "certificate", refuse)
+    finding = checks.cross_entropy_cycles_at_a_constant_step.run()
+    assert (finding.status, finding.margin) == ("open", None)
+    assert finding.open_because == "No cycle was certified. The test fails."
 
 
 def test_a_hunt_sums_up_whole_blocks_of_each_family(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -477,18 +508,19 @@ def test_the_optimum_of_the_four_states_by_hand() -> None:
 
 
 def test_steps_of_two_actions_may_differ_by_roundings_of_the_larger_parameter(
-    noted: list, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Steps that are 1e-14 and 2e-14 apart, where 8 roundings of |theta| + w are allowed."""
-    apart = {"ce": np.zeros((1, 2)), "mce": np.array([[2e-14, -1e-14]])}
+    apart = {"ce": np.zeros((9, 2)), "mce": np.tile([2e-14, -1e-14], (9, 1))}
     monkeypatch.setattr(
         checks, "as_update", lambda name: SimpleNamespace(step=lambda *_: apart[name])
     )
-    for seed in range(9):
-        checks.check_two_actions(n_points=1, seed=seed)
-    for room, at in noted:
-        size = max(map(abs, at["theta"])) + at["weight"]
-        assert room == pytest.approx(8 * 2.0**-52 * size - 2e-14, rel=1e-6, abs=0.0)
+    compare = Recorder()
+    checks.ce_is_mce_for_two_actions.function(compare, n_points=9)
+    assert len(compared(compare)) == 6
+    for row in compared(compare):
+        size = max(map(abs, row.instance["theta"])) + row.instance["weight"]
+        assert row.slack == pytest.approx(8 * 2.0**-52 * size - 2e-14, rel=1e-6, abs=0.0)
 
 
 @pytest.mark.parametrize(
@@ -550,7 +582,6 @@ def test_actions_that_a_state_lacks_end_the_episode_for_one_less_than_the_least_
     np.testing.assert_array_equal(mdp.transitions[:3], np.eye(4)[successors])
     assert mdp.terminal.tolist() == [False, False, False, True]
     assert mdp.initial.tolist() == [1.0, 0.0, 0.0, 0.0]
-    assert THREE_STATES.mdp(-7.0).rewards[1:3, 2].tolist() == [-7.0, -7.0]
 
 
 def test_bounds_are_rounded_away_from_what_they_bound() -> None:

@@ -1,14 +1,18 @@
 """CE with constant weights: known answers of the balance, of the constants and of the late fall."""
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from pu_lib.chapters.cross_entropy import checks_constant_weights as checks
+from pu_lib.chapters.cross_entropy import checks
 from pu_lib.chapters.cross_entropy import constant_weights as constant
+from pu_lib.chapters.cross_entropy import quantities as ce
 from pu_lib.chapters.cross_entropy.cycles import FOUR_STATES, THREE_STATES
+from pu_lib.claims.recorder import Comparison, Recorder
 from pu_lib.deterministic import DeterministicMDP, run_process
 from pu_lib.updates import UPDATES, softmax
 
@@ -126,7 +130,11 @@ def test_the_least_bound_of_two_actions_is_that_of_a_fine_grid() -> None:
     entropy = -p * np.log(p) - (1 - p) * np.log1p(-p)
     excess = (entropy - w * p * (1 - p)).max(axis=0)
     rooms = np.exp(-w / 2) / excess - 1.0
-    least, where = checks._least_bound(2, 0.5)
+    found = [
+        (ce.excess_bound(weight, 2) / top - 1.0, weight)
+        for _, weight, top in checks._largest_excess_entropies(2)
+    ]
+    least, where = min(found)
     assert where == pytest.approx(w[rooms.argmin()])
     assert least == pytest.approx(rooms.min(), abs=1e-4)
 
@@ -142,27 +150,51 @@ def test_the_adversary_of_the_balance_draws_in_one_step_of_five(
         return ce.step(theta, q, weight)
 
     monkeypatch.setattr(checks, "UPDATES", {"ce": SimpleNamespace(step=step)})
-    checks._balance(np.random.default_rng(0), (50, 2), 200, (1.0,), True, 1.0)
+    checks._balances(np.random.default_rng(0), 2, (1.0,), True)
     assert (np.diff(chosen, axis=0) != 0).mean() == pytest.approx(0.1, abs=0.01)
 
 
-def test_the_rooms_of_a_run_by_hand() -> None:
+def worst(recorder: Recorder) -> dict[str, Comparison]:
+    """Return the worst comparison of each quantity."""
+    return {tally.quantity: tally.worst[0] for tally in recorder.tallies.values()}
+
+
+def test_the_rooms_of_a_run_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """One state worth 1 at best, spread 2, discount 1/2: it is away by 1, 1/2, 1/4, 1/16, 1/64."""
-    course = SimpleNamespace(
-        values=1 - 2 * np.array([1, 1 / 2, 1 / 4, 1 / 16, 1 / 64])[:, None, None],
-        owing=-np.log([1 / 2, 3 / 4, 7 / 8, 3 / 4])[:, None, None],
-        greedy=np.array([1, 1, 0, 0])[:, None, None],
+    run = a_run(
+        known=SimpleNamespace(
+            spread=2.0, discount=0.5, lead=0.4, slack=0.3, window=0, policy=np.array([0])
+        ),
+        values=1 - 2 * np.array([[1, 1 / 2, 1 / 4, 1 / 16, 1 / 64]]).T,
+        owing=-np.log([[1 / 2, 3 / 4, 7 / 8, 3 / 4]]).T,
+        greedy=np.array([[1, 1, 0, 0]]).T,
     )
-    known = SimpleNamespace(
-        spread=2.0, discount=0.5, lead=0.4, slack=0.3, window=0, policy=np.array([0])
-    )
-    rooms = checks._rooms(course, 0, np.array([1.0]), known, allowance=0.1, lead=1.0)
+    monkeypatch.setattr(checks, "_runs", lambda: [run])
+    compare = Recorder()
+    checks.failures_cost_excess_entropy.function(compare, allowance=0.1)
+    slacks = {quantity: found.slack for quantity, found in worst(compare).items()}
     # steps: half of what it was away by, 1/5 of 1/2, 1/4, 1/8 and 1/4 more, less what it is then
-    assert rooms.pop("a step") == pytest.approx(0.05, abs=1e-8)
-    assert rooms == {
-        "a greedy action that is not optimal": pytest.approx(1 / 4 - 0.2),
-        "after K + 1 good steps": pytest.approx(0.2 - 1 / 8),
+    assert slacks["distance after a step"] == pytest.approx(0.05, abs=1e-8)
+    wrong, good = "if a greedy action is not optimal", "after K + 1 good steps"
+    assert slacks[f"discounted distance {wrong}"] == pytest.approx(1 / 4 - 0.2)
+    assert slacks[f"discounted distance {good}"] == pytest.approx(0.2 - 1 / 8)
+
+
+def a_run(owing: np.ndarray, **given: Any) -> checks._Run:
+    """Return a run at the optimum, but for what is given."""
+    steps, states = owing.shape
+    usual = {
+        "where": {"MDP": 0},
+        "known": SimpleNamespace(
+            spread=1.0, discount=0.5, lead=1.0, slack=0.0, window=9, policy=(0,) * states
+        ),
+        "best": np.ones(states),
+        "account": np.ones(states),
+        "values": np.ones((steps + 1, states)),
+        "greedy": np.zeros((steps, states)),
+        "excess": np.zeros((steps, states)),
     }
+    return checks._Run(owing=owing, **{**usual, **given})
 
 
 def test_good_steps_in_a_row_count_for_all_later_ones() -> None:
@@ -171,60 +203,60 @@ def test_good_steps_in_a_row_count_for_all_later_ones() -> None:
     assert checks._after(good, 1).tolist() == [False] + [True] * 5
 
 
-@pytest.mark.parametrize(("account", "room"), [(2.0, 4.0), (0.5, 1.5)])
+@pytest.mark.parametrize(("account", "room"), [((2.0, 6.0), 4.0), ((0.5, 1.5), 1.5)])
 def test_excess_entropy_and_the_start_pay_for_what_is_owed(
-    account: float, room: float, noted: list, monkeypatch: pytest.MonkeyPatch
+    account: tuple[float, float], room: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two states: 4 and 6 of excess entropy, 2 and 6 owed, and starts that can pay 1 and 3."""
-    course = SimpleNamespace(
-        excess=np.array([[[1.0, 2.0]], [[3.0, 4.0]]]), owing=np.array([[[1.0, 1.0]], [[1.0, 5.0]]])
+    """Two states: 4 and 6 of excess entropy, 2 and 6 owed, and starts that can pay something."""
+    run = a_run(
+        owing=np.array([[1.0, 1.0], [1.0, 5.0]]),
+        excess=np.array([[1.0, 2.0], [3.0, 4.0]]),
+        account=np.array(account),
     )
-    known = SimpleNamespace(policy=(0, 0), discount=0.5)
-    run = checks._Runs(course, [known], np.zeros((1, 2)), np.array([[1.0, 3.0]]))
-    monkeypatch.setattr(checks, "_runs", lambda *_: [run])
-    monkeypatch.setattr(checks, "_rooms", lambda *_: {"a step": 7.0})
-    checks.check_excess(account=account)
-    assert [(margin, row["part"]) for margin, row in noted] == [
-        (7.0, "a step"),
-        (room, "the balance"),
-    ]
-    assert noted[0][1] == {"part": "a step", "states": 2, "discount": 0.5, "MDP": 0}
+    monkeypatch.setattr(checks, "_runs", lambda: [run])
+    compare = Recorder()
+    checks.failures_cost_excess_entropy.function(compare)
+    found = worst(compare)["what is owed beyond the excess entropy"]
+    assert found.slack == room
+    assert found.instance == {"part": "the balance", "MDP": 0}
 
 
 FALLS = {
-    "in time": ({10: -0.9}, 0.05),
-    "just late enough": ({6: -0.9}, 0.05),
-    "just early enough": ({14: -0.9}, 0.05),
-    "too early": ({5: -0.9}, -1.0),
-    "too late": ({15: -0.9}, -1.0),
-    "for good": (dict.fromkeys(range(10, 20), -0.9), -1.0),
-    "twice": ({8: -0.9, 10: -0.9}, -1.0),
-    "twice, once by less": ({8: -0.7, 10: -0.9}, 0.05),
-    "for two steps": ({9: -0.9, 10: -0.9}, 0.05),
-    "by less": ({10: -0.7}, -1.0),
-    "once more, after twice the time": ({10: -0.9, 20: -0.9}, 0.05),
+    "in time": ({10: -0.9}, True),
+    "just late enough": ({6: -0.9}, True),
+    "just early enough": ({14: -0.9}, True),
+    "too early": ({5: -0.9}, False),
+    "too late": ({15: -0.9}, False),
+    "for good": (dict.fromkeys(range(10, 20), -0.9), False),
+    "twice": ({8: -0.9, 10: -0.9}, False),
+    "twice, once by less": ({8: -0.7, 10: -0.9}, True),
+    "for two steps": ({9: -0.9, 10: -0.9}, True),
+    "by less": ({10: -0.7}, False),
+    "once more, after twice the time": ({10: -0.9, 20: -0.9}, True),
 }
 
 
-@pytest.mark.parametrize(("values", "room"), FALLS.values(), ids=FALLS)
+@pytest.mark.parametrize(("values", "late"), FALLS.values(), ids=FALLS)
 def test_a_late_fall_is_one_that_is_deep_in_time_and_made_up_for(
-    values: dict[int, float], room: float, noted: list, monkeypatch: pytest.MonkeyPatch
+    values: dict[int, float], late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rewards of 1 and -1; the value is 1, but at some times. The first twenty are looked at."""
     path = np.ones((30, 1))
     for t, value in values.items():
         path[t] = value
     mdp = DeterministicMDP(np.array([[1.0, -1.0]]), np.array([[-1, -1]]), np.array([2]), 0.5)
-    monkeypatch.setattr(checks, "late_fall", lambda _: (mdp, None, None))
+    monkeypatch.setattr(constant, "late_fall", lambda _: (mdp, None, None))
     monkeypatch.setattr(
         checks, "run_process", lambda *given: SimpleNamespace(values=path[: given[-1]])
     )
-    checks.check_late_fall((10,))
-    assert noted[0][0] == pytest.approx(room)
+    finding = replace(checks.a_value_may_fall_late, arguments={"horizons": (10,)}).run()
+    assert (finding.status == "holds") is late
+    if late:
+        assert finding.tallies[0].worst[0].slack == pytest.approx(0.05)
 
 
 def test_chatter_is_measured_in_the_second_half_of_each_horizon(
-    noted: list, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The greedy action changes at two steps in three, and values fall by 1/1000 each time."""
     t = np.arange(5000)
@@ -232,23 +264,27 @@ def test_chatter_is_measured_in_the_second_half_of_each_horizon(
     values = np.where(t % 3 == 0, -1e-3, 0.0)[:, np.newaxis] * [0.0, 1.0, 0.5]
     theta = np.zeros((3, 2))
     run = SimpleNamespace(greedy=greedy, values=values, theta=theta)
-    monkeypatch.setattr(checks, "chatter", lambda _: (None, None, None))
+    monkeypatch.setattr(constant, "chatter", lambda _: (None, None, None))
     monkeypatch.setattr(checks, "run_process", lambda *_: run)
-    checks.check_chatter(n_steps=5000)
-    rooms = {(row["part"], row["horizon"]): room for room, row in noted}
+    compare = Recorder()
+    checks.ties_may_chatter.function(compare, n_steps=5000)
+    found = {
+        (tally.quantity, row.instance["horizon"]): row.slack
+        for tally in compare.tallies.values()
+        for row in tally.worst
+    }
     for horizon in (10, 100, 1000, 5000):
         changes = np.mean(
             [greedy[i, 2] != greedy[i + 1, 2] for i in range(horizon // 2, horizon - 1)]
         )
-        assert rooms["changes", horizon] == pytest.approx(changes - 0.3)
-        assert rooms["falls", horizon] == pytest.approx(1.0 - 1e-3 * horizon / 30.0)
+        assert found["share of changes", horizon] == pytest.approx(changes - 0.3)
+        falls = found["largest fall times the horizon", horizon]
+        assert falls == pytest.approx(30.0 - 1e-3 * horizon)
     # two equal actions: log 2 less half of 1 - 1/2
-    assert rooms["mixture", 5000] == pytest.approx(math.log(2.0) - 0.25 - 0.1)
+    assert found["excess entropy at the end", 5000] == pytest.approx(math.log(2.0) - 0.25 - 0.1)
 
 
-def test_large_weights_are_up_to_half_above_the_threshold(
-    noted: list, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_weights_are_up_to_half_above_the_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a threshold of 2 between 2 and 3; a distance of 1/4 is 1/16 of a spread of 4."""
     tried = []
 
@@ -258,10 +294,13 @@ def test_large_weights_are_up_to_half_above_the_threshold(
         return SimpleNamespace(shortfall=np.array([0.0, 0.25]))
 
     known = SimpleNamespace(threshold=2.0, spread=4.0)
-    monkeypatch.setattr(checks, "constants", lambda _: known)
-    monkeypatch.setattr(checks, "late_run", late_run)
-    checks.check_large_weights(n_mdps=5, n_steps=7)
-    assert [room for room, _ in noted] == [checks.NEAR - 1 / 16] * 5 * len(checks.SIZES)
+    monkeypatch.setattr(constant, "constants", lambda _: known)
+    monkeypatch.setattr(ce, "late_run", late_run)
+    compare = Recorder()
+    checks.large_constant_weights_converge.function(compare, n_mdps=5, n_steps=7)
+    (tally,) = compare.tallies.values()
+    assert tally.comparisons == 5 * len(checks.SIZES)
+    assert {row.slack for row in tally.worst} == {checks.NEAR - 1 / 16}
     low, high, steps = zip(*tried, strict=True)
     assert 2.0 < min(low) < 2.2 < 2.8 < max(high) < 3.0
     assert set(steps) == {7}

@@ -1,18 +1,18 @@
-r"""CE with weights that are constant in time: what it owes, and when it converges.
+r"""CE with weights that are constant in time: its balance, and when it converges.
 
-An update of weight w at one state, with :math:`g_t` greedy, moves the potential
+An update of weight w at one state, with :math:`g_t` greedy, changes the potential
 :math:`G(\theta)=\frac12\|\theta\|^2-w\log\sum_ae^{\theta_a}` by exactly
 
 .. math::  w\,\big(\log\pi_{t+1}(g_t) + H(\pi_t) - \tfrac w2(1-\|\pi_t\|^2)\big),
 
-whatever is called greedy (the *balance*). The potential is bounded below, and it is the same
+whichever action is greedy (the *balance*). The potential is bounded below, and it is the same
 function at every step only if w does not vary. So what the greedy actions still lack *after*
-their update, :math:`-\log\pi_{t+1}(g_t)`, is paid from a start and from the *excess entropy*
+their update, :math:`-\log\pi_{t+1}(g_t)`, is paid by the start and by the *excess entropy*
 :math:`H(\pi)-\frac w2(1-\|\pi\|^2)`, which is at most :math:`(|\mathcal A|-1)e^{-w/2}`.
 
 A step after which every state has its greedy action at :math:`1-\varepsilon` or more is nearly a
 step of policy iteration; K + 1 of them in a row reach the optimum for good, if one policy is
-optimal. If CE does not converge, there is a failing step in every window of K + 1, and the excess
+optimal. If CE does not converge, every window of K + 1 steps has one that fails, and the excess
 entropy has to pay for all of them (`Constants`).
 """
 
@@ -25,134 +25,54 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pu_lib.chapters.cross_entropy.quantities import lack_bound, start_bound, weight_threshold
 from pu_lib.deterministic import DeterministicMDP
 from pu_lib.updates import UPDATES
 
-__all__ = [
-    "Constants",
-    "Course",
-    "chatter",
-    "constants",
-    "excess_bound",
-    "excess_entropy",
-    "late_fall",
-    "log_softmax",
-    "potential",
-    "run_constant",
-    "start_account",
-]
+__all__ = ["Constants", "Course", "chatter", "constants", "excess_entropy"]
+__all__ += ["late_fall", "log_softmax", "potential", "run_constant", "start_account"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
 def log_softmax(theta: Floats) -> Floats:
-    """Return the logarithms of softmax probabilities, without underflow.
-
-    Parameters
-    ----------
-    theta : ndarray, shape (..., n_actions)
-        Parameters.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-        The logarithms of the probabilities.
-    """
+    """Return the logarithms of softmax probabilities without underflow, action by action."""
     top, rest = _log_sum(theta)
     return np.asarray(theta - top - rest)
 
 
 def _log_sum(theta: Floats) -> tuple[Floats, Floats]:
-    """Return the two parts of the logarithm of a sum of exponentials, the largest exponent first.
+    """Return the logarithm of a sum of exponentials in two parts, the largest exponent first.
 
-    Apart, they cost the difference of an exponent and the whole no digits.
+    Their sum would lose digits of the difference of an exponent and the logarithm.
     """
     top = theta.max(axis=-1, keepdims=True)
     return top, np.log(np.exp(theta - top).sum(axis=-1, keepdims=True))
 
 
 def excess_entropy(theta: Floats, weight: Floats) -> Floats:
-    r"""Return :math:`H(\pi)-\frac w2(1-\|\pi\|^2)` of a softmax policy.
-
-    Parameters
-    ----------
-    theta : ndarray, shape (..., n_actions)
-        Parameters.
-    weight : ndarray, shape (...)
-        Weights of the updates, positive.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        The excess entropy, in nats; it may be negative.
-    """
+    r"""Return :math:`H(\pi)-\frac w2(1-\|\pi\|^2)` of softmax policies, in nats."""
     logs = log_softmax(theta)
     pi = np.exp(logs)
     return np.asarray(-(pi * logs).sum(axis=-1) - weight / 2 * (1 - (pi**2).sum(axis=-1)))
 
 
-def excess_bound(weight: Floats, n_actions: int, rate: float = 0.5) -> Floats:
-    r"""Return :math:`(|\mathcal A|-1)e^{-w/2}`, which no excess entropy exceeds.
-
-    Parameters
-    ----------
-    weight : ndarray, shape (...)
-        Weights of the updates, positive.
-    n_actions : int
-        The number of actions, at least 1.
-    rate : float
-        The one half before the weight.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        The bound, in nats.
-    """
-    return np.asarray((n_actions - 1) * np.exp(-rate * np.asarray(weight)))
-
-
 def potential(theta: Floats, weight: Floats) -> Floats:
-    r"""Return :math:`\frac12\|\theta\|^2-w\log\sum_ae^{\theta_a}`.
-
-    Parameters
-    ----------
-    theta : ndarray, shape (..., n_actions)
-        Parameters.
-    weight : ndarray, shape (...)
-        Weights of the updates, positive.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        The potential.
-    """
+    r"""Return :math:`\frac12\|\theta\|^2-w\log\sum_ae^{\theta_a}`."""
     scale = np.add(*_log_sum(theta))[..., 0]
     return np.asarray((theta**2).sum(axis=-1) / 2 - weight * scale)
 
 
 def start_account(theta: Floats, weight: Floats) -> Floats:
-    r"""Return what a start can pay at most: :math:`\|\theta\|^2/(2w)+w/2`, parameters centred.
-
-    Parameters
-    ----------
-    theta : ndarray, shape (..., n_actions)
-        Parameters at the start; a common shift does not matter.
-    weight : ndarray, shape (...)
-        Weights of the updates, positive.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        The account, in nats.
-    """
+    """Return what a start can pay at most, in nats; a common shift of the parameters is ignored."""
     centred = theta - theta.mean(axis=-1, keepdims=True)
-    return np.asarray((centred**2).sum(axis=-1) / (2 * weight) + weight / 2)
+    return np.asarray(start_bound((centred**2).sum(axis=-1), weight))
 
 
 @dataclass(frozen=True)
 class Constants:
-    r"""What the theorem needs to know of an MDP with one optimal policy.
+    """What the theorem needs to know of an MDP with one optimal policy.
 
     Attributes
     ----------
@@ -177,7 +97,7 @@ class Constants:
     @property
     def slack(self) -> float:
         r"""What a greedy action may lack of one: :math:`\varepsilon=(1-\gamma)^2\Delta/(2B)`."""
-        return (1 - self.discount) ** 2 * self.lead / (2 * self.spread)
+        return float(lack_bound(self.discount, self.lead, self.spread))
 
     @property
     def window(self) -> int:
@@ -195,22 +115,12 @@ class Constants:
     @property
     def threshold(self) -> float:
         """The weight above which CE converges, if all states have at least that one."""
-        return 2 * math.log(len(self.policy) * (self.n_actions - 1) / self.owed)
+        sizes = len(self.policy), self.n_actions
+        return float(weight_threshold(self.window, *sizes, self.slack))
 
 
 def constants(mdp: DeterministicMDP) -> Constants:
-    """Return the constants of one MDP.
-
-    Parameters
-    ----------
-    mdp : DeterministicMDP
-        An MDP with one optimal policy.
-
-    Returns
-    -------
-    Constants
-        Its spread, lead and sizes.
-    """
+    """Return the constants of one MDP with one optimal policy."""
     sweeps = math.ceil(40 / (1 - float(mdp.discount)))  # an error of e^-40
     best = np.append(mdp.optimum(sweeps), 0.0)
     values = np.where(mdp.real, mdp.rewards + mdp.discount * best[mdp.successors], -np.inf)
@@ -237,7 +147,7 @@ class Course(NamedTuple):
     greedy : ndarray of int, shape (steps, n, n_states)
         The greedy actions of each step.
     owing : ndarray, shape (steps, n, n_states)
-        What they still lack after it: minus the logarithm of their new probability.
+        What they lack after it: minus the logarithm of their new probability.
     excess : ndarray, shape (steps, n, n_states)
         The excess entropy of the policy before the step.
     theta : ndarray, shape (n, n_states, n_actions)
@@ -252,23 +162,9 @@ class Course(NamedTuple):
 
 
 def run_constant(mdps: DeterministicMDP, theta: Floats, weights: Floats, steps: int) -> Course:
-    """Run CE on a batch of MDPs, every state at every step.
+    """Run CE on a batch of n MDPs with a common number of actions, every state at every step.
 
-    Parameters
-    ----------
-    mdps : DeterministicMDP
-        n MDPs whose states have the same number of actions.
-    theta : ndarray, shape (n, n_states, n_actions)
-        Parameters at the start.
-    weights : ndarray, shape (n, n_states) or (steps, n, n_states)
-        Weights, constant in time unless they have a first axis for it.
-    steps : int
-        Number of updates.
-
-    Returns
-    -------
-    Course
-        Values, greedy actions and both sides of the balance.
+    The weights have shape (n, n_states), or (steps, n, n_states) if they vary in time.
     """
     theta, n = np.array(theta, dtype=np.float64), len(theta)
     weights = np.broadcast_to(weights, (steps, *theta.shape[:2]))
@@ -293,23 +189,13 @@ def run_constant(mdps: DeterministicMDP, theta: Floats, weights: Floats, steps: 
 
 
 def late_fall(horizon: int) -> tuple[DeterministicMDP, Floats, Floats]:
-    r"""Build an MDP on which CE, with weights constant in time, falls once, and late.
+    r"""Return MDP, start and weights with which CE falls once, after about T = `horizon` steps.
 
     The first state has a top action that pays :math:`\gamma(1-\frac1{2T})`, a bad one that pays -1,
     and one that leads to the second state, worth :math:`\gamma\,v(s_1)`. There CE, from the uniform
     policy of two actions, lacks about :math:`\frac1{2t}` after t steps. So after about T of them
     the greedy action of the first state changes. It starts far below the bad one, and the next
-    update takes so much from the top action that the bad one comes out first.
-
-    Parameters
-    ----------
-    horizon : int
-        About when it falls (T), from 100 to 1e8.
-
-    Returns
-    -------
-    mdp, theta, weights : DeterministicMDP, ndarray of shape (2, 3), ndarray of shape (1, 2)
-        The MDP, the start and the weights.
+    update takes so much from the top action that the bad one comes out first. T is from 100 to 1e8.
     """
     discount = 0.9
     mdp = DeterministicMDP(
@@ -322,21 +208,12 @@ def late_fall(horizon: int) -> tuple[DeterministicMDP, Floats, Floats]:
 
 
 def chatter(extra: float = 0.0) -> tuple[DeterministicMDP, Floats, Floats]:
-    """Return an MDP on which CE goes on changing its mind between two optimal actions.
+    """Return MDP, start and weights with which the greedy action of CE goes on changing.
 
     In the last state one action pays 2 and stays, another pays 2 and leads to the first state,
     where the best action pays 2 and leads back: both are worth 10. Which one looks better depends
-    on which of the two states lacks more of that, and the update changes it.
-
-    Parameters
-    ----------
-    extra : float
-        What the action that stays pays beyond 2; 0 for the tie.
-
-    Returns
-    -------
-    mdp, theta, weights : DeterministicMDP, ndarray of shape (3, 3), ndarray of shape (1, 3)
-        The MDP, the uniform start and weights of 1.
+    on which of the two states lacks more of that, and the update changes it. With `extra` the
+    action that stays pays more, and there is no tie.
     """
     mdp = DeterministicMDP(
         np.array([[1.0, 2.0, 2.0], [1.0, 1.0, 0.0], [2.0, 2.0 + extra, -1.0]]),

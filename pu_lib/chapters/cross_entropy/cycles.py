@@ -16,8 +16,8 @@ a fixed point of the composed map of one period, in the plane :math:`\sum_a x_a 
 
 implies that :math:`F` has exactly one fixed point in :math:`X`, and that it lies in :math:`K`.
 Second, the period is run from these boxes with the exact values of the policy, and each greedy
-action that was assumed must be the strict argmax. Every number is an Arb ball, so that a
-comparison that comes out true is true. The orbit attracts when the derivative of each state's
+action that was assumed must be the strict argmax. Every number is an Arb ball: a comparison that
+comes out true is true. The orbit attracts if the derivative of each state's
 period map at the fixed point has its eigenvalues inside the unit circle: for one free coordinate
 :math:`|J|<1`, for two the Jury conditions :math:`1\pm\mathrm{tr}J+\det J>0`, :math:`\det J<1`.
 """
@@ -63,7 +63,7 @@ Ball = Any
 
 
 class NotCertifiedError(ValueError):
-    """The ball computation could not prove what was asked of it."""
+    """Raised if the ball computation cannot prove that there is a cycle."""
 
 
 # The process in floating point
@@ -71,13 +71,7 @@ class NotCertifiedError(ValueError):
 
 @dataclass(frozen=True)
 class Orbit(Record):
-    """A run of the process, and how far it is from periodic.
-
-    Attributes
-    ----------
-    drift : float
-        The largest change of a parameter over the last period.
-    """
+    """A run of the process, and the largest change of a parameter over its last period."""
 
     drift: float
 
@@ -88,29 +82,7 @@ def simulate(
     start: Sequence[Sequence[float]] | None = None,
     update: str | Update = "ce",
 ) -> Orbit:
-    """Run CE (or another update) on an example in floating point, with exact values.
-
-    Parameters
-    ----------
-    example : CycleExample
-        The MDP and the schedule.
-    periods : int
-        How many periods of the schedule.
-    start : sequence of sequences of float, optional
-        The parameters to start from; by default those of the example.
-    update : str or Update
-        An update of softmax parameters with a kernel.
-
-    Returns
-    -------
-    Orbit
-        Recorded over all periods.
-
-    Raises
-    ------
-    ValueError
-        If there is no period, or the update cannot be run; see `pu_lib.deterministic`.
-    """
+    """Run CE (or another update of softmax parameters with a kernel) on an example, in floats."""
     periods = whole("periods", periods, low=1)
     mdp, weights = example.tables, example.weights
     theta = np.zeros_like(mdp.rewards)
@@ -136,8 +108,6 @@ class Certificate:
 
     Attributes
     ----------
-    example : CycleExample
-        What was certified.
     start : tuple of tuple of Ball
         Enclosures of the parameters at the beginning of the period.
     radius : float
@@ -145,7 +115,7 @@ class Certificate:
     multipliers : tuple of tuple of float
         The eigenvalues of each state's period map at the fixed point, in modulus (midpoints).
     attracting : bool
-        Whether all of them were proved to be inside the unit circle.
+        Whether all of them are proved to be inside the unit circle.
     smallest_gap : float
         A lower bound of the lead of the greedy action, over all steps and updated states.
     lowest, highest : tuple of float
@@ -169,7 +139,7 @@ class Certificate:
 
 
 _SHORT = 1e-10
-"""Steps of Newton's method so short that the derivative need not be taken anew."""
+"""After a step of Newton's method that is shorter, the derivative is kept."""
 
 Moves = list[tuple[Ball, int, int]]
 """The updates one state sees in a period: weight, greedy action, how many times."""
@@ -178,24 +148,10 @@ Moves = list[tuple[Ball, int, int]]
 def certify(
     example: CycleExample, bits: int = 256, radius: float = 1e-40, settle: int | None = None
 ) -> Certificate:
-    """Prove that CE has an attracting periodic orbit near the start of `example`.
+    """Prove that CE has a periodic orbit near the start of `example`.
 
-    Parameters
-    ----------
-    example : CycleExample
-        The MDP, the schedule, and a start in the orbit's basin.
-    bits : int
-        The precision of the ball arithmetic.
-    radius : float
-        The radius of the box in which the fixed point is looked for.
-    settle : int, optional
-        How many periods the floating-point process runs before the greedy actions are read off
-        and the fixed point is refined; by default about 200 000 updates.
-
-    Returns
-    -------
-    Certificate
-        Enclosures of the orbit, with what is proved of it.
+    The process first runs in floats for `settle` periods (by default about 200 000 updates), where
+    the greedy actions are read off. The fixed point is looked for in a box of the given radius.
 
     Raises
     ------
@@ -356,12 +312,7 @@ def _moduli(J: list[list[Ball]]) -> tuple[float, ...]:
 class _Lines(NamedTuple):
     """The values of all states, and those of one state's actions, as lines b + cx in its value x.
 
-    They stay the same while the policy of no other state changes.
-
-    Attributes
-    ----------
-    states, actions : list of (Ball, Ball)
-        The pairs (b, c).
+    Both are lists of pairs (b, c). They stay the same while the policy of no other state changes.
     """
 
     states: list[tuple[Ball, Ball]]

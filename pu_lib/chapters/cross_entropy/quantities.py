@@ -19,7 +19,8 @@ optimum. Proved in the chapter, and evaluated here:
   differ by a multiple of its weight (*generic* levels).
 
 The true update with weights constant in time and every state updated converges for large weights
-(`cross_entropy_constant`). For small ones the question is open (`hunt`, `late_drawdown`).
+(`constant_weights`). For small ones the question is open; `random_search` and
+`evolutionary_search` look for counterexamples.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from pu_lib.chapters.cross_entropy.cycles import (
     certify,
     simulate,
 )
+from pu_lib.claims.formulas import exp, formula, log
 from pu_lib.deterministic import DeterministicMDP, action_values, run_process
 from pu_lib.trajectories import run
 from pu_lib.updates import Update, as_update, softmax
@@ -49,7 +51,6 @@ __all__ = [
     "LateRun",
     "Period",
     "certificate",
-    "contraction_margin",
     "hardened_run",
     "hardened_step",
     "late_run",
@@ -59,6 +60,7 @@ __all__ = [
     "potential",
     "race",
     "reduced_levels",
+    "swings",
     "top_action",
     "unresolved",
     "without_variation",
@@ -66,8 +68,34 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Levels = tuple[Any, ...]
-"""Fractions; or `fmpq` of python-flint, which are added in C, where there are many."""
+Levels = tuple[Fraction, ...]
+
+
+# Bounds. Each is written once: the checks call it, and claims.toml prints it.
+
+
+@formula
+def excess_bound(weight: float, actions: int) -> Any:
+    """Return what no excess entropy exceeds."""
+    return (actions - 1) * exp(-(weight / 2))
+
+
+@formula
+def start_bound(square: Any, weight: Any) -> Any:
+    """Return what a start whose centred parameters have that sum of squares can pay at most."""
+    return square / (2 * weight) + weight / 2
+
+
+@formula
+def lack_bound(discount: float, lead: float, spread: float) -> float:
+    """Return what a greedy action may lack of probability one in a good step."""
+    return (1 - discount) ** 2 * lead / (2 * spread)
+
+
+@formula
+def weight_threshold(window: int, states: int, actions: int, lack: float) -> Any:
+    """Return the weight above which CE converges, if the weights of all states are above it."""
+    return 2 * log((window + 1) * states * (actions - 1) / lack)
 
 
 # The cycle
@@ -75,22 +103,7 @@ Levels = tuple[Any, ...]
 
 @cache
 def certificate(example: CycleExample = THREE_STATES) -> Certificate:
-    """Certify a cycle of CE, once a session (`pu_lib.chapters.cross_entropy.cycles.certify`).
-
-    Parameters
-    ----------
-    example : CycleExample
-        The MDP, the schedule and a start near the cycle.
-
-    Returns
-    -------
-    Certificate
-
-    Raises
-    ------
-    NotCertifiedError
-        If the cycle is not proved to exist.
-    """
+    """Certify a cycle of CE, once a session."""
     return certify(example)
 
 
@@ -101,10 +114,8 @@ class Period(NamedTuple):
     ----------
     parameters : list of list of ndarray
         The parameters of every state before each step and after the last.
-    values : ndarray, shape (period, n_states)
-        The values before each step.
-    greedy : ndarray of int, shape (period, n_states)
-        The greedy actions before each step.
+    values, greedy : ndarray, shape (period, n_states)
+        The values and the greedy actions before each step.
     """
 
     parameters: list[list[Floats]]
@@ -114,17 +125,7 @@ class Period(NamedTuple):
 
 @cache
 def one_period(example: CycleExample = THREE_STATES) -> Period:
-    """Run an example until it has settled and return the next period.
-
-    Parameters
-    ----------
-    example : CycleExample
-        The MDP and the schedule, with one update a phase.
-
-    Returns
-    -------
-    Period
-    """
+    """Return the next period of an example, one update a phase, after it has settled."""
     settled = simulate(example, 20_000).theta
     start = [settled[s, :n].tolist() for s, n in enumerate(example.n_actions)]
     orbit = simulate(example, 1, start=start)
@@ -153,26 +154,9 @@ def race(
 ) -> tuple[Floats, Floats]:
     """Run any update on an example's MDP and schedule, through the library's exact process.
 
-    Parameters
-    ----------
-    example : CycleExample
-        The MDP and the schedule.
-    update : str or Update
-        The update, or its name.
-    periods : int
-        How many periods.
-    start : {"cycle", "uniform"}
-        The policy of the cycle at the beginning of its period, or the uniform one.
-
-    Returns
-    -------
-    v, weights : ndarray, shape (T + 1, n_states) and (T, n_states)
-        Values before each update and after the last, and the weights, terminal state left out.
-
-    Raises
-    ------
-    ValueError
-        If `start` is another word.
+    The run starts at the policy of the ``"cycle"`` at the beginning of its period, or at the
+    ``"uniform"`` one. Returned are the values before each update and after the last, and the
+    weights, terminal state left out: shapes (T + 1, n_states) and (T, n_states).
     """
     mdp, chosen = example.mdp(), as_update(update)
     period = example.weights
@@ -197,94 +181,27 @@ def race(
 
 
 class LateRun(NamedTuple):
-    """What the values do over the last tenth of a run.
-
-    Attributes
-    ----------
-    span : ndarray, shape (S,)
-        The range of each state's value.
-    shortfall : ndarray, shape (S,)
-        Its largest distance to the optimum.
-    """
+    """The range of each state's value, and its largest distance to the optimum, late in a run."""
 
     span: Floats
     shortfall: Floats
 
 
-def late_run(
-    mdp: DeterministicMDP,
-    weights: Floats,
-    theta: Floats,
-    periods: int = 400,
-    update: str | Update = "ce",
-) -> LateRun:
-    """Run an update with periodic weights and look at the last tenth of the run.
-
-    Parameters
-    ----------
-    mdp : DeterministicMDP
-        The MDP.
-    weights : ndarray, shape (period, n_states)
-        One period of the weights.
-    theta : ndarray, shape (n_states, most actions)
-        The start.
-    periods : int
-        How many periods to run.
-    update : str or Update
-        CE, or another softmax update with a kernel.
-
-    Returns
-    -------
-    LateRun
-        How far the values still move, and how far they are from the optimum.
-    """
-    values = run_process(mdp, update, theta, weights, periods * len(weights)).values
+def late_run(mdp: DeterministicMDP, weights: Floats, theta: Floats, periods: int = 400) -> LateRun:
+    """Run CE for some periods of its weights and look at the last tenth of the run."""
+    values = run_process(mdp, "ce", theta, weights, periods * len(weights)).values
     late = values[-(len(values) // 10) :]
-    sweeps = round(15 / (1 - float(np.max(mdp.discount))))  # which leave e^-15 of the values
+    sweeps = round(15 / (1 - float(np.max(mdp.discount))))  # an error of e^-15 of the values
     return LateRun(np.ptp(late, axis=0), mdp.optimum(sweeps) - late.min(axis=0))
 
 
-def contraction_margin(certificate: Certificate, factor: float = 2.0) -> float:
-    r"""Return the least of :math:`2\gamma\max_a D(s'_a)-D(s)` over the states of a cycle.
-
-    On a periodic orbit :math:`D` is the range of the values over a period; the inequality of the
-    small-discount theorem holds for every :math:`\gamma`, so that this is never negative.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        Of a cycle.
-    factor : float
-        The 2.
-
-    Returns
-    -------
-    float
-        The margin, at least 0 where the inequality holds with this factor.
-    """
-    example = certificate.example
-    D = [high - low for low, high in zip(certificate.lowest, certificate.highest, strict=True)]
-    return min(
-        factor * float(example.discount) * max(0.0 if j is None else D[j] for j in row) - D[s]
-        for s, row in enumerate(example.successors)
-    )
+def swings(cycle: Certificate) -> list[float]:
+    """Return by how much the value of each state varies over a period of a cycle, rounded up."""
+    return [high - low for low, high in zip(cycle.lowest, cycle.highest, strict=True)]
 
 
 def near_cycle(rng: np.random.Generator, discount: float) -> DeterministicMDP:
-    """Draw the cycle's transitions with rewards moved a little.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Where the draws come from.
-    discount : float
-        The discount factor.
-
-    Returns
-    -------
-    DeterministicMDP
-        The MDP; each reward is that of the cycle plus a uniform number in [-0.2, 0.2].
-    """
+    """Draw an MDP with the cycle's transitions and rewards up to 0.2 from the cycle's."""
     tables = THREE_STATES.tables
     rewards = tables.rewards + 0.2 * rng.uniform(-1.0, 1.0, tables.rewards.shape)
     return replace(tables, rewards=rewards, discount=discount)
@@ -294,22 +211,7 @@ def near_cycle(rng: np.random.Generator, discount: float) -> DeterministicMDP:
 
 
 def hardened_step(levels: Levels, greedy: int, weight: Fraction | int) -> Levels:
-    """Do a step of CE with the hardened policy: from the top level to the greedy one.
-
-    Parameters
-    ----------
-    levels : tuple of Fraction or of fmpq
-        The parameters of one state; no tie for the top.
-    greedy : int
-        The greedy action.
-    weight : Fraction or int
-        How much is moved.
-
-    Returns
-    -------
-    tuple of Fraction or of fmpq
-        The new parameters, exactly.
-    """
+    """Return the levels after a step of CE with the hardened policy, exactly."""
     moved, top = list(levels), top_action(levels)
     policy = [int(a == top) for a in range(len(levels))]
     kernels.ce(moved, policy, moved, greedy, weight, len(levels))
@@ -323,19 +225,9 @@ def hardened_run(
 ) -> list[tuple[tuple[int, ...], Fraction]]:
     """Run the hardened updates on a small deterministic MDP, in exact numbers.
 
-    Parameters
-    ----------
-    example : CycleExample
-        The MDP; its own schedule is not used.
-    levels : sequence of tuple of Fraction or of fmpq
-        The first levels of each state.
-    schedule : sequence of sequences of Fraction or int
-        The weight of each state in each step; 0 where it is not updated.
-
-    Returns
-    -------
-    list of (tuple of int, Fraction)
-        The policy before each step and after the last, and its largest distance to the optimum.
+    `levels` are the first ones of each state; `schedule` has the weight of each state in each step,
+    0 if it is not updated. Returned are the policy before each step and after the last, and its
+    largest distance to the optimum.
     """
     table = example.deterministic_values()
     best = [max(v[s] for v in table.values()) for s in range(example.n_states)]
@@ -360,60 +252,18 @@ def hardened_run(
 
 
 def reduced_levels(levels: Levels, weight: Fraction | int) -> Levels:
-    r"""Return :math:`\kappa_a = \theta_a/w - \mathbb 1[a\text{ is the top}]`.
-
-    Parameters
-    ----------
-    levels : tuple of Fraction or of fmpq
-        The parameters of one state.
-    weight : Fraction or int
-        The weight w of its updates.
-
-    Returns
-    -------
-    tuple of Fraction or of fmpq
-        The reduced levels, one an action.
-    """
+    r"""Return :math:`\kappa_a = \theta_a/w - \mathbb 1[a\text{ is the top}]`, one an action."""
     top = top_action(levels)
     return tuple(level / weight - (a == top) for a, level in enumerate(levels))
 
 
 def potential(levels: Levels, weight: Fraction | int) -> Any:
-    r"""Return :math:`\Psi = \sum_a \kappa_a^2`.
-
-    Parameters
-    ----------
-    levels : tuple of Fraction or of fmpq
-        The parameters of one state.
-    weight : Fraction or int
-        The weight of its updates.
-
-    Returns
-    -------
-    Fraction or fmpq
-        The potential, at least 0.
-    """
+    r"""Return :math:`\Psi = \sum_a \kappa_a^2`."""
     return sum(kappa**2 for kappa in reduced_levels(levels, weight))
 
 
 def top_action(levels: Levels) -> int:
-    """Return the action with the largest level, the hardened policy.
-
-    Parameters
-    ----------
-    levels : tuple of Fraction or of fmpq
-        The parameters of one state.
-
-    Returns
-    -------
-    int
-        Its index, from 0.
-
-    Raises
-    ------
-    ValueError
-        If several tie for the top.
-    """
+    """Return the action with the largest level, the hardened policy; ties are refused."""
     best = max(levels)
     tops = [a for a, level in enumerate(levels) if level == best]
     if len(tops) > 1:
@@ -425,20 +275,9 @@ def pattern_margin(discount: float, example: CycleExample = THREE_STATES) -> flo
     """Return how far the greedy actions of the hardened cycle can be ahead, over all rewards.
 
     Rewards are free in [-1, 1]; the transitions and the hardened policies of the cycle are kept.
-    The values are linear in the rewards, so that this is a linear programme; it is zero where no
-    rewards make the pattern a cycle of the large-weight limit.
-
-    Parameters
-    ----------
-    discount : float
-        The discount factor.
-    example : CycleExample
-        The cycle whose pattern is meant.
-
-    Returns
-    -------
-    float
-        The largest possible value of the smallest lead.
+    The values are linear in the rewards, so that this is a linear programme for the largest
+    possible smallest lead. It is zero if no rewards make the pattern a cycle of the large-weight
+    limit.
     """
     from scipy.optimize import linprog
 
@@ -483,17 +322,10 @@ def _hardened_policies(example: CycleExample) -> list[tuple[int, ...]]:
 
 
 def unresolved(result: dict[str, Any]) -> list[list[Any]]:
-    """Return the suspects of a hunt that did not settle when they were followed for longer.
+    """Return family, block and index of the suspects of a random search that did not settle.
 
-    Parameters
-    ----------
-    result : dict
-        As `pu_lib.chapters.random_search.quantities.load` returns it.
-
-    Returns
-    -------
-    list of [str, int, int]
-        Family, block and index of each.
+    `result` is what `pu_lib.chapters.random_search.quantities.load` returns; some suspects were
+    followed for longer.
     """
     settled = [
         [row["family"], row["block"], row["index"]]
@@ -507,18 +339,7 @@ def unresolved(result: dict[str, Any]) -> list[list[Any]]:
 
 
 def without_variation(example: CycleExample = THREE_STATES) -> CycleExample:
-    """Return the example with the same weight at every step (it no longer cycles).
-
-    Parameters
-    ----------
-    example : CycleExample
-        A cycle.
-
-    Returns
-    -------
-    CycleExample
-        The same MDP, schedule and start with weight 10 in every phase.
-    """
+    """Return the example with the weight 10 in every phase; it no longer cycles."""
     return replace(
         example,
         name=f"{example.name}, equal weights",

@@ -1,19 +1,19 @@
-r"""An evolutionary search for CE runs that fall late, with weights constant in time.
+"""An evolutionary search for CE runs that fall late, with weights constant in time.
 
-`pu_lib.chapters.random_search.quantities` draws MDPs at random; here they are bred. A candidate is an MDP with three
-actions a state, a discount, a weight for each state and a start, all of them coordinates of a box;
-CE updates every state at every step. Its fitness is the *late drawdown*: the largest fall of a
-state's value from its highest point in the second half of the run, over the range of the rewards.
-Chatter between two greedy actions, which fools the total variation, scores next to nothing.
+A candidate is an MDP with three actions a state, a discount, a weight for each state and a start,
+all of them coordinates of a box; CE updates every state at every step. Its fitness is the *late
+drawdown*: the largest fall of a state's value from its highest point in the second half of the run,
+divided by the range of the rewards. (The total variation would be large for runs that merely
+alternate between two greedy actions.)
 
-What falls late within a short horizon is easy to breed: the start only has to be far away. So the
-horizon is *staged*. The best of a stage are the first population of the next, which runs ten times
-as long, and a family of runs that merely postpones its fall dies out there unless it can
-postpone it again. Each restart has a seed of its own.
+A fall is easy to postpone beyond a short horizon: the start only has to be far away. So the search
+goes through *stages*. The best candidates of a stage are the first population of the next, whose
+runs are ten times as long, and only falls that can be postponed again survive. Each restart has a
+seed of its own.
 
-A start far from the uniform policy can pay for falls (`pu_lib.chapters.cross_entropy.constant_weights`). So
-there are restarts of a second kind, whose runs all begin at the uniform policy. Whatever falls late
-there has been earned on the way.
+A start far from the uniform policy can pay for falls
+(`pu_lib.chapters.cross_entropy.constant_weights`). Restarts of a second kind therefore start all
+runs at the uniform policy.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, differential_evolution
 
-from pu_lib.deterministic import DeterministicMDP, softmax_token
-from pu_lib.updates import UPDATES
+from pu_lib.deterministic import DeterministicMDP, largest_falls
 
 __all__ = ["STAGES", "Candidates", "breed", "candidates", "late_drawdown", "load"]
 
@@ -36,8 +35,7 @@ Floats = NDArray[np.float64]
 
 ACTIONS = 3
 START = 30.0
-"""How far the parameters of a bred start may be from zero; at 0 every run starts at the uniform
-policy, which can pay for little (`pu_lib.chapters.cross_entropy.constant_weights`)."""
+"""Parameters of a start are at most so far from zero; at 0 all runs start at the uniform policy."""
 STAGES = ((2_000, 4, 80), (20_000, 1, 30), (200_000, 1, 6))
 """Of each stage: the steps of a run, the population as a multiple of the coordinates, and the
 generations."""
@@ -45,17 +43,7 @@ generations."""
 
 @dataclass(frozen=True)
 class Candidates:
-    """A population, read: MDPs with their weights and starts.
-
-    Attributes
-    ----------
-    mdps : DeterministicMDP
-        n MDPs of S states and three actions.
-    weights : ndarray, shape (n, S)
-        Weights, constant in time.
-    theta : ndarray, shape (n, S, 3)
-        Parameters at the start.
-    """
+    """A batch of MDPs with three actions a state, their weights (n, S) and starts (n, S, 3)."""
 
     mdps: DeterministicMDP
     weights: Floats
@@ -75,21 +63,7 @@ def bounds(states: int, start: float = START) -> list[tuple[float, float]]:
 
 
 def candidates(points: Floats, states: int) -> Candidates:
-    """Read points of the box as candidates.
-
-    Parameters
-    ----------
-    points : ndarray, shape (n, 10 states + 1)
-        Rewards in [-1, 1], successors (rounded down; -1 is the end), starts in [-30, 30],
-        weights as powers of ten, and the discount.
-    states : int
-        The number of states.
-
-    Returns
-    -------
-    Candidates
-        The MDPs, weights and starts.
-    """
+    """Read points of the box, shape (n, 10 states + 1), as candidates."""
     pairs, shape = states * ACTIONS, (len(points), states, ACTIONS)
     rewards, successors, theta = (
         points[:, k * pairs : (k + 1) * pairs].reshape(shape) for k in range(3)
@@ -104,51 +78,15 @@ def candidates(points: Floats, states: int) -> Candidates:
 
 
 def late_drawdown(points: Floats, states: int, steps: int) -> Floats:
-    """Run CE and return the late drawdown of each candidate.
-
-    Parameters
-    ----------
-    points : ndarray, shape (n, 10 states + 1)
-        Candidates, as `candidates` reads them.
-    states : int
-        The number of states.
-    steps : int
-        Steps of the run, a multiple of 2000; falls in the second half count.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        The largest fall of a value in the second half over the range of the rewards.
-    """
-    from pu_lib.engine.exact import scan  # imports numba
-
+    """Return the late drawdown of each candidate, over runs of a multiple of 2000 steps."""
     bred = candidates(np.atleast_2d(points), states)
-    first, last = np.zeros(len(bred.weights)), np.zeros(len(bred.weights))
-    scan(
-        softmax_token(UPDATES["ce"]),
-        bred.mdps.rewards,
-        bred.mdps.successors,
-        bred.mdps.n_actions,
-        bred.mdps.discount,
-        bred.theta,
-        bred.weights,
-        False,
-        steps,
-        first,
-        last,
-    )
+    _, last = largest_falls(bred.mdps, bred.theta, bred.weights, steps)
     return np.asarray(last / np.ptp(bred.mdps.rewards, axis=(1, 2)))
 
 
-@dataclass(frozen=True)
-class _Cost:
-    """What the evolution minimises: the drawdown with its sign turned, of columns."""
-
-    states: int
-    steps: int
-
-    def __call__(self, columns: Any) -> Any:
-        return -late_drawdown(np.asarray(columns).T, self.states, self.steps)
+def _cost(columns: Any, states: int, steps: int) -> Any:
+    """Return what the evolution minimises: minus the drawdown of points given as columns."""
+    return -late_drawdown(np.asarray(columns).T, states, steps)
 
 
 def breed(
@@ -157,24 +95,10 @@ def breed(
     stages: tuple[tuple[int, int, int], ...] = STAGES,
     start: float = START,
 ) -> list[dict[str, Any]]:
-    """Breed runs that fall late, by differential evolution through the stages.
+    """Look for runs that fall late, by differential evolution through the stages.
 
-    Parameters
-    ----------
-    seed : int
-        Seed of the restart.
-    states : int
-        The number of states, at least 2.
-    stages : tuple of (int, int, int)
-        Horizon, population as a multiple of the coordinates, and generations, stage by stage.
-    start : float
-        How far the parameters of a start may be from zero.
-
-    Returns
-    -------
-    list of dict
-        For each stage its ``steps``, the number of ``runs``, the best ``drawdown`` and its
-        ``point``.
+    Each stage is a triple: the steps of a run, the population as a multiple of the coordinates, and
+    the generations. The result has the best candidate of each stage.
     """
     rng, box = np.random.default_rng(seed), np.array(bounds(states, start))
     population, found = None, []
@@ -182,8 +106,9 @@ def breed(
         size = multiple * len(box)
         spread = box[:, 0] + np.ptp(box, axis=1) * rng.random((size, len(box)))
         result: Any = differential_evolution(
-            _Cost(states, steps),
+            _cost,
             Bounds(box[:, 0], box[:, 1]),
+            args=(states, steps),
             init=spread if population is None else population[:size],
             popsize=multiple,
             maxiter=generations,

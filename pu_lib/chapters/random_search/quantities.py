@@ -1,4 +1,4 @@
-r"""A search for cycles of CE in the case that is still open: weights that do not vary in time.
+r"""A random search for cycles of CE in an open case: weights that are constant in time.
 
 Every state is updated at every step, with a weight :math:`w(s)` that is constant (``"constant"``)
 or proportional to the discounted occupancy of the current policy (``"on-policy"``). The MDPs are
@@ -6,23 +6,22 @@ deterministic, with integer rewards and one random start each, from three famili
 
 - ``three``: three states, three actions, uniformly drawn successors (the end among them);
 - ``four``: the same with four states;
-- ``near``: the transitions of the three-state cycle, its rewards moved by -1, 0 or 1.
+- ``near``: the transitions of the three-state cycle, its rewards changed by -1, 0 or 1.
 
 The discounts are 0.8, 0.9, 0.95 or 0.99; the weights are log-uniform on [0.1, 100], state by
 state; the starts are Gaussian with a log-uniform scale on [0.1, 20].
 
-What counts. Two things are a reason to look longer: a value that *drops* by more than `TOLERANCE`
-during the second half of a run, and a distance to the optimum above `FAR` at its end (both relative
-to the optimal values). The run then goes on, for 40 000 and for 800 000 steps. A run
-that is still far, or in which a value still drops by more than `SUSPECT` in the second half of the
-longest horizon, is a *suspect*. In between lie convergent runs that still tremble: where
-two actions are optimal and a third one has a probability of :math:`10^{-6}` that takes
-:math:`10^7` steps to go, the greedy action keeps changing and the values move by about as much.
-What the hunt cannot see: loops longer than its horizon, MDPs with more states, and starts outside
-the drawn ones. Absence of suspects is evidence, not proof.
+A run is continued, for 40 000 and then for 800 000 steps, if a value *drops* by more than
+`TOLERANCE` during the second half of the run before, or if it ends farther than `FAR` from the
+optimum (both relative to the optimal values). A run is a *suspect* if it is still far then, or if a
+value still drops by more than `SUSPECT` in the second half of the longest horizon. Drops in between
+belong to convergent runs: if two actions are optimal and a third one has a probability of
+:math:`10^{-6}`, which takes :math:`10^7` steps to vanish, the greedy action keeps changing and the
+values move by about as much. The search cannot see loops longer than its horizon, MDPs with more
+states, or starts outside the drawn ones. Absence of suspects is evidence, not proof.
 
-MDPs come in blocks of `BLOCK`, each from its own seed, so that any block can be drawn and run again
-by itself: `hunt` is the sum of `hunt_block`.
+MDPs are drawn in blocks of `BLOCK`, each from its own seed, so that any block can be drawn and run
+again by itself: `hunt` is the sum of `hunt_block`.
 """
 
 from __future__ import annotations
@@ -37,9 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.arrays import whole
-from pu_lib.chapters.cross_entropy.cycles import THREE_STATES
-from pu_lib.deterministic import DeterministicMDP, softmax_token
-from pu_lib.updates import UPDATES
+from pu_lib.cycle_examples import THREE_STATES
+from pu_lib.deterministic import DeterministicMDP, largest_falls
 
 __all__ = [
     "BLOCK",
@@ -79,16 +77,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Batch:
-    """MDPs with a start and weights each; the first axis counts them.
-
-    Attributes
-    ----------
-    mdps : DeterministicMDP
-        The MDPs, n of them with S states and A actions.
-    theta : ndarray, shape (n, S, A)
-        Parameters; they move on with every run.
-    weights : ndarray, shape (n, S)
-    """
+    """MDPs with a start and weights each; runs change the parameters `theta` in place."""
 
     mdps: DeterministicMDP
     theta: Floats
@@ -97,20 +86,18 @@ class Batch:
 
 @dataclass(frozen=True)
 class Record:
-    """What a number of runs looked like.
-
-    Drops and gaps are relative to the largest optimal value in modulus, or to 1.
+    """Counts over some runs; drops and gaps are relative to the largest optimal value, or to 1.
 
     Attributes
     ----------
     mdps : int
         How many MDPs were run.
     dropping : int
-        In how many some value dropped by more than the tolerance during the first horizon.
+        In how many some value dropped by more than `TOLERANCE` during the first horizon.
     late : tuple of int
-        After each horizon, how many were still dropping or far from the optimum.
+        How many were continued, or would be, after each horizon.
     suspects : tuple of int
-        The indices of those that are far, or dropped by more than `SUSPECT`, after the longest one.
+        The indices of the suspects.
     largest_drop : float
         The largest drop in the second half of the longest horizon.
     largest_gap : float
@@ -126,29 +113,7 @@ class Record:
 
 
 def draw(family: str, seed: int, block: int, n: int = BLOCK) -> Batch:
-    """Draw the MDPs of a block.
-
-    Parameters
-    ----------
-    family : {"three", "four", "near"}
-        Where the MDPs come from; see the module's text.
-    seed : int
-        Seed of the hunt.
-    block : int
-        Number of the block, from 0.
-    n : int
-        How many MDPs; a block of the committed result has `BLOCK`.
-
-    Returns
-    -------
-    Batch
-        The MDPs, with their starts and weights.
-
-    Raises
-    ------
-    ValueError
-        If the family is unknown.
-    """
+    """Draw the MDPs of a block with their starts and weights."""
     if family not in FAMILIES:
         raise ValueError(f"family: expected one of {FAMILIES}, got {family!r}.")
     rng = np.random.default_rng([seed, FAMILIES.index(family), block])
@@ -172,58 +137,19 @@ def draw(family: str, seed: int, block: int, n: int = BLOCK) -> Batch:
 
 
 def _run(batch: Batch, rows: Ints, weighting: str, steps: int) -> tuple[Floats, Floats]:
-    """Run some of the batch for `steps` steps; return the drops in the first and second half.
-
-    The parameters of the batch move on, so that the next call continues the runs.
-    """
+    """Continue some runs of a batch and return the largest drops in the first and second half."""
     theta = batch.theta[rows]
-    first, last = np.zeros(len(rows)), np.zeros(len(rows))
-    from pu_lib.engine.exact import scan  # imports numba
-
-    mdps = batch.mdps[rows]
-    scan(
-        softmax_token(UPDATES["ce"]),
-        mdps.rewards,
-        mdps.successors,
-        mdps.n_actions,
-        mdps.discount,
-        theta,
-        batch.weights[rows],
-        weighting == "on-policy",
-        steps,
-        first,
-        last,
+    falls = largest_falls(
+        batch.mdps[rows], theta, batch.weights[rows], steps, weighting == "on-policy"
     )
     batch.theta[rows] = theta
-    return first, last
+    return falls
 
 
 def hunt_block(
     family: str, seed: int, block: int, weighting: str = "constant", n: int = BLOCK
 ) -> Record:
-    """Run one block of MDPs and say how many kept dropping.
-
-    Parameters
-    ----------
-    family : {"three", "four", "near"}
-        Where the MDPs come from.
-    seed, block : int
-        Which ones.
-    weighting : {"constant", "on-policy"}
-        Weights constant in time, or proportional to the occupancy of the current policy.
-    n : int
-        How many; a block of the committed result has `BLOCK`.
-
-    Returns
-    -------
-    Record
-        Counts over the block, and its suspects by their place in it.
-
-    Raises
-    ------
-    ValueError
-        If the family or the weighting is unknown.
-    """
+    """Run one block of MDPs, every run for as long as it moves or is far from the optimum."""
     if weighting not in WEIGHTINGS:
         raise ValueError(f"weighting: expected one of {WEIGHTINGS}, got {weighting!r}.")
     batch = draw(family, seed, block, n)
@@ -250,30 +176,10 @@ def hunt_block(
 
 
 def follow(family: str, seed: int, block: int, index: int, weighting: str, steps: int) -> Record:
-    """Run one MDP of a block from its start for `steps` steps (rounded down to whole chunks).
+    """Run one MDP of a block from its start: what a suspect does when it is given more time.
 
-    The record's drop is that of the second half: what a suspect does when it is given more time.
-
-    Parameters
-    ----------
-    family : {"three", "four", "near"}
-        Where the MDP comes from.
-    seed, block, index : int
-        Which one: seed of the hunt, number of the block, place in it.
-    weighting : {"constant", "on-policy"}
-        Weights constant in time, or proportional to the occupancy of the current policy.
-    steps : int
-        Number of updates of every state.
-
-    Returns
-    -------
-    Record
-        The record of this MDP alone.
-
-    Raises
-    ------
-    ValueError
-        If the family or the weighting is unknown.
+    The number of steps is rounded down to whole chunks of the compiled process; the drop is that of
+    the second half.
     """
     if weighting not in WEIGHTINGS:
         raise ValueError(f"weighting: expected one of {WEIGHTINGS}, got {weighting!r}.")
@@ -297,27 +203,7 @@ def follow(family: str, seed: int, block: int, index: int, weighting: str, steps
 
 
 def hunt(n_mdps: int, seed: int = 0, weighting: str = "constant") -> dict[str, Any]:
-    """Run a third of `n_mdps` MDPs of each family (rounded up to whole blocks) and sum up.
-
-    Parameters
-    ----------
-    n_mdps : int
-        How many MDPs, of all families together.
-    seed : int
-        Seed of the hunt.
-    weighting : {"constant", "on-policy"}
-        Weights constant in time, or proportional to the occupancy of the current policy.
-
-    Returns
-    -------
-    dict
-        With the provenance (seed, weighting, seconds), the counts by family and the blocks.
-
-    Raises
-    ------
-    ValueError
-        If the weighting is unknown, or a number is out of range.
-    """
+    """Run a third of `n_mdps` MDPs of each family, rounded up to whole blocks, and add up."""
     start = time.perf_counter()
     n_mdps, seed = whole("n_mdps", n_mdps, low=1), whole("seed", seed, low=0)
     blocks = -(-n_mdps // (BLOCK * len(FAMILIES)))
@@ -348,6 +234,6 @@ def hunt(n_mdps: int, seed: int = 0, weighting: str = "constant") -> dict[str, A
 
 
 def load(weighting: str = "constant") -> dict[str, Any]:
-    """Return the committed result of the large hunt."""
+    """Return the committed result of the large search."""
     path = resources.files("pu_lib.chapters.random_search") / "data" / f"hunt-{weighting}.json"
     return dict(json.loads(path.read_text(encoding="utf-8")))
