@@ -8,9 +8,9 @@ r"""Formulas that are written once: a function that checks call and that stateme
 >>> di_bound.latex(w=r"\eta d")
 '1+(h-1)\\left(\\left\\lfloor\\frac{1}{\\eta d}\\right\\rfloor+1\\right)'
 
-The LaTeX is read off the source of the final ``return``. Statements before it handle limits (such as
-0 log 0 = 0) and are not printed. Numbers may be int, Fraction, float or Arb balls: an exact number
-in gives an exact number out, as far as the functions below allow.
+The LaTeX is read off the source of the final ``return``. Statements before it handle limits (such
+as 0 log 0 = 0) and are not printed. Numbers may be int, Fraction, float or Arb balls: an exact
+number in gives an exact number out, as far as the functions below allow.
 
 A claim's texts name a formula as ``<<di_bound: h=|\mathcal S|, w=\eta d>>``.
 """
@@ -27,7 +27,8 @@ from fractions import Fraction
 from functools import update_wrapper
 from typing import Any
 
-__all__ = ["Formula", "Fraction", "exp", "floor", "formula", "insert_formulas", "log", "sqrt"]
+__all__ = ["Formula", "Fraction", "ceil", "exp", "floor", "formula", "insert_formulas", "log"]
+__all__ += ["log1p", "sqrt"]
 
 
 def _elementary(name: str) -> Callable[[Any], Any]:
@@ -38,7 +39,8 @@ def _elementary(name: str) -> Callable[[Any], Any]:
     return function
 
 
-floor, sqrt, log, exp = map(_elementary, ("floor", "sqrt", "log", "exp"))
+floor, ceil, sqrt = map(_elementary, ("floor", "ceil", "sqrt"))
+exp, log, log1p = map(_elementary, ("exp", "log", "log1p"))  # log1p(x) = log(1 + x)
 
 
 class Formula:
@@ -79,6 +81,8 @@ formula = Formula
 
 _FUNCTIONS = {
     "floor": r"\left\lfloor{}\right\rfloor",
+    "ceil": r"\left\lceil{}\right\rceil",
+    "log1p": r"\log(1+{})",
     "sqrt": r"\sqrt{{{}}}",
     "exp": "e^{{{}}}",
     "min": r"\min\{{{}\}}",
@@ -135,7 +139,11 @@ class _Printer:
 
     @staticmethod
     def _product(left: str, right: str) -> str:
-        return left + (r"\cdot " if right[0].isdigit() else "") + right
+        if right[0].isdigit():
+            return rf"{left}\cdot {right}"
+        # The name of a LaTeX command ends at the first character that is no letter.
+        is_open = right[0].isalpha() and re.search(r"\\[A-Za-z]+$", left)
+        return f"{left} {right}" if is_open else left + right
 
 
 _PLACEHOLDER = re.compile(r"<<(\w+)(?:: (.*?))?>>")
