@@ -14,8 +14,8 @@ These are the updates of `pu_lib.updates` written a second time, on purpose: in 
 a return to the start is the sign of one number, in exact arithmetic, and independently of the code
 that the other chapters run. A test holds the two equal.
 
-Any other update, registered by a user, is walked by its own `step` in floats (`StepWalker`): its
-counts are those of floating point, a policy within 1e-12 of its start being back at it.
+Any other registered update makes its own steps in floats (`StepWalker`): its counts are those of
+floating point, and a policy within 1e-12 of its start counts as being back at it.
 """
 
 from __future__ import annotations
@@ -44,33 +44,12 @@ Schedule = Literal["constant", "inverse-sqrt", "geometric"]
 TIE = 1e-12
 """How near to its start a policy computed in floats counts as being back at it."""
 
-
 LARGEST = 10**300
 """The largest number of updates or states that is read."""
 
 
 def require_count(name: str, value: Any, low: int) -> int:
-    """Return a number of updates or of states as a Python integer, which never wraps around.
-
-    Parameters
-    ----------
-    name : str
-        What the argument is called.
-    value : int
-        What was given; a float will do if it is an integer.
-    low : int
-        The smallest number that makes sense.
-
-    Returns
-    -------
-    int
-        The number.
-
-    Raises
-    ------
-    ValueError
-        If it is no integer from `low` to `LARGEST`.
-    """
+    """Return a number of updates or states, from `low` to `LARGEST`, as a Python integer."""
     try:
         right = not isinstance(value, (bool, str, bytes)) and value == int(value)
         right = bool(right and low <= value <= LARGEST)
@@ -84,32 +63,14 @@ def require_count(name: str, value: Any, low: int) -> int:
 
 
 class OutOfReach(ValueError):  # noqa: N818 - says of a number that it is too large to count up to
-    """A count that stepping would not reach in reasonable time; the sentence says what is known."""
-
-
-# The settings
+    """Raised if stepping would take too long to find a count; says what is proved about it."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The arguments of a count, read as exact numbers.
+    """The arguments of a count as exact numbers; see `setting`.
 
-    Attributes
-    ----------
-    update : Update
-        The policy update.
-    eta : Fraction
-        The (first) weight, positive.
-    schedule : {"constant", "inverse-sqrt", "geometric"}
-        Weights eta, eta / sqrt(t), or eta * ratio^(t - 1).
-    p : Fraction
-        Exponent of the escort update, at least 1.
-    factor : {"keep", "drop"}
-        Whether the escort gradient keeps its factor p / norm.
-    start : Fraction
-        The first pi(a_1).
-    ratio : Fraction
-        The ratio of geometric weights, above 1; 1 for the other schedules.
+    `ratio` is the ratio of geometric weights, and 1 for the other schedules.
     """
 
     update: Update
@@ -122,37 +83,21 @@ class Setting:
 
     @property
     def kind(self) -> type[Walker]:
-        """The class that walks this update."""
+        """The class that makes the steps of this update."""
         return WALKERS.get(type(self.update), StepWalker)
 
     @property
     def has_float_size(self) -> bool:
-        """Whether eta is of a size that the bounds, which are floats, can be computed with."""
+        """Whether the bounds, which are floats, can be computed for this eta."""
         return Fraction(1, 10**150) <= self.eta <= 10**150
 
     @property
     def has_root_weights(self) -> bool:
-        """Whether DI is to move by square roots, which its walker of rationals cannot."""
+        """Whether DI moves by square roots, which `DirectWalker`, being rational, cannot do."""
         return self.kind is DirectWalker and self.schedule == "inverse-sqrt"
 
     def weights(self, first: int = 1) -> Iterator[Any]:
-        """Return the weights of updates first, first + 1, ... in the arithmetic of the walker.
-
-        Parameters
-        ----------
-        first : int
-            The number of the first update, from 1.
-
-        Returns
-        -------
-        iterator
-            Weights without end.
-
-        Raises
-        ------
-        OutOfReach
-            If the first weight is beyond the range of floats, for an update walked in floats.
-        """
+        """Return the weights from update `first` on, without end, in the walker's arithmetic."""
         floats, rational = self.kind is StepWalker, self.kind is DirectWalker
         if floats and _log(self.eta) + first * _log(self.ratio) > 700:
             raise OutOfReach(f"weight {first} is beyond the range of floats (1.8e308)")
@@ -168,17 +113,9 @@ class Setting:
         return _geometric(read(self.eta) * read(self.ratio) ** (first - 1), read(self.ratio))
 
     def require_resolved(self, n: int) -> None:
-        """Refuse a walk in floats whose last forward step is no longer than some ties.
+        """Raise OutOfReach if the last of `n` forward steps in floats is too near to a tie.
 
-        Parameters
-        ----------
-        n : int
-            The number of forward updates.
-
-        Raises
-        ------
-        OutOfReach
-            If such a step, made at the start, moves a softmax policy by less than 2500 times `TIE`.
+        That is if such a step from the start moves a softmax policy by less than 2500 times `TIE`.
         """
         if self.kind is not StepWalker or n == 0:
             return
@@ -203,18 +140,14 @@ class Setting:
         return Row([first, *(self.walker() for _ in range(count - 1))])
 
     def killing_step(self) -> float:
-        r"""Decide by whole numbers which forward update makes theta_2 zero, if one does.
+        r"""Return which forward update makes theta_2 zero, decided in whole numbers.
 
         Only an escort update can. The first one multiplies :math:`\theta_2` by
         :math:`1 - \eta\,p\,c_2\,x` (factor kept; for the factor dropped, :math:`p` is replaced by
         :math:`2^{1/p}`). With :math:`p = a/b`, the :math:`a`-th power of the subtracted number is
         rational. For p = 2, factor kept, so are both parameters after the first update, and the
-        second one is tested, too; the square root in its decaying weight leaves it no chance.
-
-        Returns
-        -------
-        int or math.inf
-            1, 2, or infinity where neither does.
+        second one is tested, too; with decaying weights its weight has a square root, so that it
+        cannot. The result is 1, 2, or infinity if neither does.
         """
         if self.kind is not EscortWalker:
             return math.inf
@@ -249,7 +182,7 @@ def setting(
     factor: str = "keep",
     start: Number = "1/2",
 ) -> Setting:
-    """Read and check the arguments shared by everything that counts.
+    """Read and check the arguments of a count.
 
     Parameters
     ----------
@@ -257,10 +190,10 @@ def setting(
         A registered name, or an update. An escort update given as an object, or with options as in
         ``pg-es factor=drop``, brings its own `p` and `factor`.
     eta : int, Fraction, str or float
-        The (first) weight, positive, meaning exactly what it says: "0.3" and 0.3 are 3/10.
+        The (first) weight, positive, read exactly: "0.3" and 0.3 are 3/10.
     schedule : {"constant", "inverse-sqrt", "geometric:c"}
-        Weights eta, eta / sqrt(t), or eta * c^(t - 1) with a number c > 1, read exactly, as in
-        "geometric:1.1"; one counter t = 1, 2, ... through both phases.
+        Weights eta, eta / sqrt(t), or eta * c^(t - 1) with a number c > 1, as in "geometric:1.1";
+        t = 1, 2, ... counts the updates of both phases.
     p : int, Fraction, str or float
         Exponent of the escort update, at least 1.
     factor : {"keep", "drop"}
@@ -322,9 +255,9 @@ class Walker(ABC):
     """A two-action policy under forward and backward updates."""
 
     @classmethod
-    @abstractmethod
     def at_start(cls, chosen: Setting) -> Walker:
         """Return the process of `chosen` at its start."""
+        return cls(chosen.start)  # type: ignore[call-arg]
 
     @abstractmethod
     def forward(self, w: Any) -> None:
@@ -336,18 +269,18 @@ class Walker(ABC):
 
     @abstractmethod
     def side(self) -> int:
-        """Return the sign of pi(a_1) - pi_0(a_1); proved, but for `StepWalker`."""
+        """Return the sign of pi(a_1) - pi_0(a_1); proved, except by `StepWalker`."""
 
     @abstractmethod
     def probability(self) -> float:
-        """Return pi(a_1), for pictures."""
+        """Return pi(a_1), for figures."""
 
     def stuck(self) -> bool:
-        """Say whether no update moves the policy any more."""
+        """Return whether no update moves the policy any more."""
         return False
 
     def weight_left(self) -> arb:
-        """Return a weight that the backward updates up to recovery are proved to sum to."""
+        """Return a proved lower bound on the sum of the backward weights up to recovery."""
         return arb(0)
 
 
@@ -357,10 +290,6 @@ class _OddsWalker(Walker):
     def __init__(self, start: Fraction) -> None:
         self.origin = (ball(start) / ball(1 - start)).log()
         self.y = arb(0)
-
-    @classmethod
-    def at_start(cls, chosen: Setting) -> Walker:
-        return cls(chosen.start)
 
     def side(self) -> int:
         return sign(self.y)
@@ -396,10 +325,7 @@ class SoftmaxWalker(_OddsWalker):
 class LinkWalker(_OddsWalker):
     r"""The policy gradient of :math:`\pi_\theta(a_1) = F(\theta_1-\theta_2)`, from the median.
 
-    Parameters
-    ----------
-    density : callable
-        :math:`F'` on :math:`[0, \infty)`, of and to balls.
+    `density` is :math:`F'` on :math:`[0, \infty)`, of and to balls.
     """
 
     def __init__(self, density: Callable[[arb], arb]) -> None:
@@ -433,10 +359,6 @@ class DirectWalker(Walker):
     def __init__(self, start: Fraction) -> None:
         self.start = self.x = start
 
-    @classmethod
-    def at_start(cls, chosen: Setting) -> Walker:
-        return cls(chosen.start)
-
     def forward(self, w: Any) -> None:
         self.x = min(self.x + w / 2, Fraction(1))
 
@@ -466,18 +388,8 @@ class EscortWalker(Walker):
     :math:`c_a = x_a^{1-2/p}\,4^{-1/p}`. The start is
     :math:`\theta_0 = ((2x)^{1/p}, (2-2x)^{1/p})`, which is (1, 1) for x = 1/2. With
     ``factor="drop"`` the factor :math:`p/\|\theta\|_p` is left out, as in the paper's appendix. A
-    parameter that becomes exactly 0 stays there: the policy is stuck.
-
-    Parameters
-    ----------
-    start : Fraction
-        The first pi(a_1).
-    p : Fraction
-        The exponent.
-    factor : {"keep", "drop"}
-        Whether the gradient keeps its factor.
-    kills : int or math.inf
-        The number of the forward update that makes u_2 zero; see `Setting.killing_step`.
+    parameter that becomes exactly 0 stays there: the policy is stuck. `kills` is the number of the
+    forward update that makes :math:`u_2` zero (`Setting.killing_step`).
     """
 
     def __init__(self, start: Fraction, p: Fraction, factor: str, kills: float = math.inf) -> None:
@@ -550,15 +462,7 @@ _VALUES = np.array([[1.0, 0.0], [0.0, 1.0]])
 
 
 class StepWalker(Walker):
-    """Any other update, by its own `step`, in floats; see `TIE`.
-
-    Parameters
-    ----------
-    update : Update
-        The update.
-    start : float
-        The first pi(a_1), in (0, 1).
-    """
+    """Any other update, by its own `step`, in floats; see `TIE`."""
 
     def __init__(self, update: Update, start: float) -> None:
         self.update, self.stalled = update, False
@@ -595,18 +499,12 @@ class StepWalker(Walker):
 
 
 def _stepped(update: Update, theta: Floats, q: Floats, w: float | Floats) -> Floats:
-    # a walk makes up to a million steps, whose arguments need no check
+    # without the checks of `step`, which would take most of the time of a long walk
     return update._moved(theta, q, np.asarray(w, np.float64), None)
 
 
 class Row:
-    """Several walkers that each go their own way, one step at a time.
-
-    Parameters
-    ----------
-    walkers : sequence of Walker
-        Where they start.
-    """
+    """Several walkers that make their steps at the same times, each in its own direction."""
 
     def __init__(self, walkers: Sequence[Walker]) -> None:
         self.walkers = walkers
@@ -617,7 +515,7 @@ class Row:
             (walker.forward if ahead else walker.backward)(w)
 
     def sides(self) -> list[int]:
-        """Return the side of each; see `Walker.side`."""
+        """Return the sign of pi(a_1) - pi_0(a_1) of each."""
         return [walker.side() for walker in self.walkers]
 
     def probabilities(self) -> list[float]:
@@ -625,33 +523,25 @@ class Row:
         return [walker.probability() for walker in self.walkers]
 
     def stuck(self, count: int) -> bool:
-        """Whether the first `count` of them, which have not turned, have all stopped."""
+        """Return whether no update moves any of the first `count` walkers any more."""
         return all(walker.stuck() for walker in self.walkers[:count])
 
 
 class StepRow(Row):
-    """Walkers of any other update, which one array of parameters holds.
-
-    Parameters
-    ----------
-    walker : StepWalker
-        One of them.
-    theta : ndarray, shape (n_walkers, 2)
-        The parameters of each.
-    """
+    """Walkers of any other update, with their parameters in one array (one row each)."""
 
     def __init__(self, walker: StepWalker, theta: Floats) -> None:
         self.update, self.start, self.theta = walker.update, walker.start, theta
         self.stalled = np.zeros(len(theta), dtype=bool)
 
     def move(self, forward: Sequence[bool], w: float | Floats) -> None:
-        """Make one step with each walker; the weight is that of all, or one for each."""
+        """Make one step with each walker; `w` is one weight, or one for each walker."""
         before, back = self.theta, np.logical_not(forward)
         self.theta = _stepped(self.update, before, _VALUES[back.astype(int)], w)
         self.stalled = back & (before == self.theta).all(axis=-1)
 
     def keep(self, some: NDArray[np.bool_]) -> None:
-        """Go on with some of the walkers."""
+        """Keep some of the walkers."""
         self.theta, self.stalled = self.theta[some], self.stalled[some]
 
     def sides(self) -> list[int]:
@@ -675,17 +565,11 @@ WALKERS: Mapping[type[Update], type[Walker]] = {
     updates.CrossEntropy: CrossEntropyWalker,
     updates.ModifiedCrossEntropy: CrossEntropyWalker,
 }
-"""The exact coordinates, by the very class of the update; a subclass is walked by its own step."""
+"""The exact coordinates by class of update; a subclass is a `StepWalker`."""
 
 
 def alike() -> list[tuple[str, ...]]:
-    """Return the registered updates, those together that are one update with two actions.
-
-    Returns
-    -------
-    list of tuple of str
-        In the order of the registry; `ce` and `mce` share an entry.
-    """
+    """Return the registered names, grouped by the updates that are equal with two actions."""
     groups: dict[Any, list[str]] = {}
     for name, update in updates.UPDATES.items():
         groups.setdefault(WALKERS.get(type(update), name), []).append(name)

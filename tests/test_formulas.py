@@ -10,7 +10,17 @@ import pytest
 from flint import arb
 
 from pu_lib.claims import chapters, folder_of, judge, select
-from pu_lib.claims.formulas import Formula, exp, floor, formula, insert_formulas, log, sqrt
+from pu_lib.claims.formulas import (
+    Formula,
+    ceil,
+    exp,
+    floor,
+    formula,
+    insert_formulas,
+    log,
+    log1p,
+    sqrt,
+)
 
 
 @formula
@@ -74,6 +84,23 @@ def unknown(x):
 def test_sums_stand_in_parentheses_where_they_are_factors_or_bases() -> None:
     assert power.latex() == r"(x+1)^{2}-\frac{y-x}{2}"
     assert minimum.latex() == r"\min\{n,\left\lfloor\frac{1}{w}\right\rfloor\}--n"
+
+
+@formula
+def rounded(n, w):
+    return min(n, ceil(1 / w)) + 1 / w * log1p(2 * w * n)
+
+
+def test_a_logarithm_of_one_plus_a_small_number_keeps_its_digits() -> None:
+    """At w = 1e-20, log(1 + 2 w n) / w is 2 n up to a part in 1e20."""
+    assert rounded.latex() == (
+        r"\min\{n,\left\lceil\frac{1}{w}\right\rceil\}+\frac{1}{w}\log(1+2wn)"
+    )
+    assert rounded.latex(w=r"\eta").endswith(r"\frac{1}{\eta}\log(1+2\eta n)")
+    assert rounded(3, 1e-20) == pytest.approx(9)
+    assert rounded(5, 0.4) == pytest.approx(3 + 2.5 * math.log(5))
+    assert ceil(Fraction(5, 2)) == 3
+    assert float(log1p(arb("1e-40"))) == pytest.approx(1e-40)
 
 
 def test_what_cannot_be_printed_is_refused() -> None:

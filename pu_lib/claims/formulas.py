@@ -27,7 +27,7 @@ from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from typing import Any
 
-__all__ = ["Formula", "exp", "floor", "formula", "insert_formulas", "log", "sqrt"]
+__all__ = ["Formula", "ceil", "exp", "floor", "formula", "insert_formulas", "log", "log1p", "sqrt"]
 
 
 def _apply(name: str, x: Any) -> Any:
@@ -40,9 +40,19 @@ def floor(x: Any) -> Any:
     return _apply("floor", x)
 
 
+def ceil(x: Any) -> Any:
+    """Return the smallest integer that is not below x."""
+    return _apply("ceil", x)
+
+
 def sqrt(x: Any) -> Any:
     """Return the square root of x."""
     return _apply("sqrt", x)
+
+
+def exp(x: Any) -> Any:
+    """Return the exponential of x."""
+    return _apply("exp", x)
 
 
 def log(x: Any) -> Any:
@@ -50,9 +60,9 @@ def log(x: Any) -> Any:
     return _apply("log", x)
 
 
-def exp(x: Any) -> Any:
-    """Return the exponential of x."""
-    return _apply("exp", x)
+def log1p(x: Any) -> Any:
+    """Return the natural logarithm of 1 + x, exact for small x."""
+    return _apply("log1p", x)
 
 
 class Formula:
@@ -94,6 +104,8 @@ formula = Formula
 
 _FUNCTIONS = {
     "floor": r"\left\lfloor{}\right\rfloor",
+    "ceil": r"\left\lceil{}\right\rceil",
+    "log1p": r"\log(1+{})",
     "sqrt": r"\sqrt{{{}}}",
     "exp": "e^{{{}}}",
     "min": r"\min\{{{}\}}",
@@ -150,7 +162,11 @@ class _Printer:
 
     @staticmethod
     def _product(left: str, right: str) -> str:
-        return left + (r"\cdot " if right[0].isdigit() else "") + right
+        if right[0].isdigit():
+            return rf"{left}\cdot {right}"
+        # The name of a LaTeX command ends at the first character that is no letter.
+        is_open = right[0].isalpha() and re.search(r"\\[A-Za-z]+$", left)
+        return f"{left} {right}" if is_open else left + right
 
 
 _PLACEHOLDER = re.compile(r"<<(\w+)(?:: (.*?))?>>")

@@ -10,20 +10,38 @@ from flint import arb, ctx
 
 from pu_lib.chapters.domino.quantities import domino
 from pu_lib.chapters.unlearning import block_counting as far_counts
-from pu_lib.chapters.unlearning import bounds, checks, counting, travel_times
-from pu_lib.chapters.unlearning import checks_decaying as decaying
-from pu_lib.chapters.unlearning import checks_remarks as remarks
+from pu_lib.chapters.unlearning import checks, counting, travel_times
 from pu_lib.chapters.unlearning import quantities as un
 from pu_lib.chapters.unlearning.block_counting import far_count
-from pu_lib.chapters.unlearning.counting import CONVEX, LINKS, UNIFORM, compare
+from pu_lib.chapters.unlearning.counting import CONVEX, LINKS, UNIFORM
 from pu_lib.chapters.unlearning.quantities import count, counts, linked_count, path
-from pu_lib.claims import errata, recorded
+from pu_lib.claims import errata, judge, recorded
+from pu_lib.claims.formulas import formula
+from pu_lib.claims.recorder import Recorder, Status
 from pu_lib.exact import Undecided, ball
 from pu_lib.two_action_dynamics import Setting, SoftmaxWalker, alike, setting
 from pu_lib.updates import PAPER, UPDATES, Direct, SoftmaxPolicyGradient, as_update, make_update
-from pu_lib.verdict import Worst
 
 THERE, BACK = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+
+
+class Listed(Recorder):
+    """A recorder that lists the slack and the instance of every comparison."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def _add(self, compared, value, bound, slack, relative, **details):
+        self.found.append((slack, {**details["at"], compared[0]: value}))
+        super()._add(compared, value, bound, slack, relative, **details)
+
+
+def listed(check, **arguments):
+    """Return what a check compares with other arguments: slacks and instances, in order."""
+    recorder = Listed()
+    check.function(recorder, **{**check.arguments, **arguments})
+    return recorder.found
 
 
 def float_count(n, update, eta, schedule):
@@ -302,22 +320,38 @@ def test_an_escort_update_brings_its_own_exponent():
 
 
 def test_bounds_worked_out_by_hand():
-    assert bounds.bound_ce(3, 1.0) == pytest.approx(2 + math.log(7))
-    assert bounds.bound_ce_sharp(3, 1.0) == pytest.approx(2 + math.log(5))
-    assert bounds.bound_di(5, Fraction(1), Fraction(1, 4)) == 2
-    assert bounds.strict_di(5, Fraction(1, 2)) == 3
-    assert bounds.strict_di(9, Fraction(1, 4)) == 5
-    assert bounds.bound_decaying_pg(4) == 5
-    assert bounds.bound_decaying_di(4, 1.0) == min(21, 12)
-    assert bounds.bound_decaying_di(1, 0.1) == 8
-    assert bounds.bound_decaying_ce(30, 1.0) == pytest.approx(91.948, abs=5e-4)
+    assert un.bound_pg(3) == 3
+    assert un.bound_pg_sharp(3) == 4
+    assert un.bound_ce(3, 1.0) == pytest.approx(2 + math.log(7))
+    assert un.bound_ce_sharp(3, 1.0) == pytest.approx(2 + math.log(5))
+    assert un.bound_ce(3, 0.5) == pytest.approx(2 + 2 * math.log(4))
+    assert un.bound_ce_below(3, 0.5) == pytest.approx(math.log(5 / 2))
+    assert un.bound_di(5, Fraction(1), Fraction(1, 4)) == 2
+    assert un.bound_di_printed(5, Fraction(2, 5)) == un.bound_di_in_eta(Fraction(2, 5)) == 3
+    assert un.strict_di(5, Fraction(1, 2)) == 3
+    assert un.strict_di(9, Fraction(1, 4)) == 5
+    assert un.bound_decaying_pg(4) == 5
+    assert un.bound_decaying_di_in_n(4) == 21
+    assert un.bound_decaying_di_at_wall(4, Fraction(1, 2)) == 21
+    assert un.bound_decaying_di(4, 1.0) == min(21, 12)
+    assert un.bound_decaying_di(1, 0.1) == 8
+    assert un.bound_decaying_ce(30, 1.0) == pytest.approx(91.948, abs=5e-4)
     log = math.log(3)  # of 1 + 4/4 * 2
     by_hand = (4 + 2 * log) ** 2 + 2 * (8 + 4 * log)
-    assert bounds.bound_decaying_ce(4, 0.25) == pytest.approx(by_hand)
-    assert bounds.bound_decaying_di_below(3, 0.25) == pytest.approx(2 * math.sqrt(3) + 1)
-    assert bounds.bound_lemma_12_sharp(4, 1.0) == pytest.approx(1 + math.log(3))
-    assert bounds.small_step_deficit(9) == pytest.approx(math.log(81 / 32))
-    assert bounds.small_step_deficit(9) < 1 < bounds.small_step_deficit(10)
+    assert un.decaying_ce_logarithm(4, 0.25) == pytest.approx(log)
+    assert un.bound_decaying_ce(4, 0.25) == pytest.approx(by_hand)
+    assert un.bound_decaying_ce_sharp(4, 0.25) == pytest.approx(
+        (2 + 2 * log) ** 2 + 2 * (4 + 4 * log)
+    )
+    assert un.bound_decaying_di_below(3, 0.25) == pytest.approx(2 * math.sqrt(3) + 1)
+    assert un.bound_lemma_11(3, 2.0) == pytest.approx(2 + math.log(7))
+    assert un.bound_lemma_11_sharp(3, 2.0) == pytest.approx(2 + math.log(5))
+    assert un.bound_lemma_11_below(3, 2.0) == pytest.approx(math.log(7))
+    assert un.bound_lemma_12(4, 1.0) == pytest.approx(1 + math.log(5))
+    assert un.bound_lemma_12_sharp(4, 1.0) == pytest.approx(1 + math.log(3))
+    assert un.bound_lemma_12_below(8, 1.0) == pytest.approx(math.log(5))
+    assert un.small_step_deficit(9) == pytest.approx(math.log(81 / 32))
+    assert un.small_step_deficit(9) < 1 < un.small_step_deficit(10)
 
 
 def test_bounds_are_as_good_as_the_book_says():
@@ -325,21 +359,21 @@ def test_bounds_are_as_good_as_the_book_says():
     assert count(1, "pg-sm", "0.001") == 2
     for n in (1, 7, 40):
         assert count(n, "pg-sm", "0.001") == n + 1
-        assert count(n, "di", "0.3") == bounds.bound_di(n, Fraction(3, 10))
+        assert count(n, "di", "0.3") == un.bound_di(n, Fraction(3, 10))
     strict = count(300, "ce", "0.01", strict=True)
-    assert bounds.bound_ce_sharp(300, 0.01) - strict < 0.6 * strict
-    assert bounds.bound_decaying_pg(300) > 0.95 * count(300, "pg-sm", "0.01", "inverse-sqrt")
-    low = bounds.bound_decaying_di_below(2000, 1.0)
+    assert un.bound_ce_sharp(300, 0.01) - strict < 0.6 * strict
+    assert un.bound_decaying_pg(300) > 0.95 * count(300, "pg-sm", "0.01", "inverse-sqrt")
+    low = un.bound_decaying_di_below(2000, 1.0)
     assert count(2000, "di", 1, "inverse-sqrt") - low < 1
     assert linked_count(20, "1/64", UNIFORM["uniform"]) == 20
     assert linked_count(20, "1/64", UNIFORM["uniform"], strict=True) == 21
 
 
 def test_the_largest_sequence_of_a_lemma_by_hand():
-    worst = bounds.worst_sequence(2, 1.0, lambda k: 1.0)
+    worst = un.worst_sequence(2, 1.0, lambda k: 1.0)
     assert worst == pytest.approx([0, 1, 1 + math.exp(-1)])
     # from zero a large step beats a small one from where the sequence stands
-    assert bounds.worst_sequence(2, 5.0, lambda k: 1.0)[2] == pytest.approx(5 + 5 * math.exp(-5))
+    assert un.worst_sequence(2, 5.0, lambda k: 1.0)[2] == pytest.approx(5 + 5 * math.exp(-5))
 
 
 def test_travel_times_of_the_escort_update():
@@ -364,14 +398,14 @@ def test_a_comparison_worked_out_by_hand():
 
 def test_numbers_in_the_errata():
     why = {row.where: row.why for row in errata() if row.chapter == "unlearning"}
-    bound = bounds.bound_decaying_ce(30, 1.0)
+    bound = un.bound_decaying_ce(30, 1.0)
     assert f"the bound is {bound:.3f}" in why["Theorem 5(iii)"]
     found = count(30, "ce", 1, "inverse-sqrt", start="1/150")
     assert f"takes {found} updates" in why["Theorem 5(iii)"]
-    assert f"the bound is {bounds.bound_ce(3, 1.0):.2f}" in why["Theorem 4(iii)"]
+    assert f"the bound is {un.bound_ce(3, 1.0):.2f}" in why["Theorem 4(iii)"]
     assert f"takes {count(3, 'ce', 1, start='0.12')} updates" in why["Theorem 4(iii)"]
     assert f"takes {count(5, 'di', 1, start='1/4')} updates" in why["Theorem 4(ii)"]
-    assert f"printed {bounds.bound_di(5, Fraction(1))}" in why["Theorem 4(ii)"]
+    assert f"printed {un.bound_di(5, Fraction(1))}" in why["Theorem 4(ii)"]
     assert count(10, "pg-sm", Fraction(5, 4) * Fraction(10, 18), start="1/10") == 9
     # the y-equation with sqrt(t + 1) from y(0) = 0: y(1) = 2 (sqrt 2 - 1)
     where = "Lemma 12, proof, the two differential equations"
@@ -386,39 +420,27 @@ def test_numbers_in_the_errata():
 
 
 def test_a_check_reports_the_number_worked_out_by_hand():
-    worst = Worst()
-    compare(worst, lambda n, eta, start: n, (2,), update="di", etas=("1",), starts=("1/2",))
-    assert (worst.margin, worst.count) == (-1, 1)
-    assert worst.instance["n'"] == 1
-    upper = Worst()
-    compare(upper, lambda n, *_: 7, (2,), upper=True, update="di", etas=("1",), starts=("1/2",))
-    assert upper.margin == 6
-    assert upper.instance["update"] == "di"
-    # an update of one's own is shown by its name; the default one is not shown
-    for given, name in ({"update": Direct()}, "di"), ({}, None):
-        shown = Worst()
-        compare(shown, lambda n, *_: n, (2, 0), etas=("1",), **given)
-        assert [row.get("update") for row in shown.rows] == [name, name]
+    recorder = Listed()
+    checks.compare_counts(recorder.at_least, un.bound_pg, (2,), update="di", etas=("1",))
+    checks.compare_counts(recorder.at_most, un.bound_pg_sharp, (2,), update="di", etas=("1",))
+    instance = {"update": "di", "n": 2, "eta": "1", "start": "1/2", "n'": 1}
+    assert recorder.found == [(-1, instance), (2, instance)]
+    assert [tally.compared for tally in recorder.tallies.values()] == ["n' ≥ $n$", "n' ≤ $n+1$"]
     # from (1, 1), p = 2, eta = 2 the first update sets theta_2 to zero
-    verdict = checks.check_escort((("2", "keep", "2", 3, "1/2"),))
-    assert verdict.margin == math.inf
+    ((slack, _),) = listed(checks.escort_can_be_faster, instances=(("2", "keep", "2", 3, "1/2"),))
+    assert slack == math.inf
     # 3 = ceil(1.5 / 0.5) steps of DI from x = 1/4; the printed formula says 2
     assert count(9, "di", "1/2", start="1/4") == 3
 
 
-def test_a_sentence_of_a_check_names_what_it_was_given():
-    words = checks.check_theorem_4_i_softmax(extra=5).summary
-    assert "n' minus n + 5" in words
-    assert "update = ce" in checks.check_theorem_4_i_softmax(update="ce").summary
-
-
 def test_every_step_there_and_back_is_compared() -> None:
-    """Exact counts say how many there are, and the ledger how many were compared."""
-    steps = sum(
-        n + int(count(n, update, eta, schedule, p=p))
-        for n, eta, update, schedule, p in decaying.RUNS
+    """Exact counts say how many there are, and the record how many were compared."""
+    out = sum(n for n, *_ in checks.RUNS)
+    back = sum(
+        int(count(n, update, eta, schedule, p=p)) for n, eta, update, schedule, p in checks.RUNS
     )
-    assert recorded()["lem:comparison"]["summary"].startswith(f"Over {steps} instances ")
+    tallies = recorded()["lem:comparison"]["tallies"]
+    assert [tally["comparisons"] for tally in tallies] == [out, back]
 
 
 def test_the_comparison_of_travel_times_fails_for_a_wrong_clock(monkeypatch):
@@ -427,7 +449,11 @@ def test_the_comparison_of_travel_times_fails_for_a_wrong_clock(monkeypatch):
         return lambda walker: 2 * float(walker.y)
 
     monkeypatch.setattr(travel_times, "_travel_clock", constant)
-    assert decaying.check_comparison(((20, "0.3", "pg-sm", "constant", 2),)).margin < 0
+    runs = ((20, "0.3", "pg-sm", "constant", 2),)
+    comparisons = listed(
+        checks.forward_steps_cover_their_weight_and_backward_steps_at_most, runs=runs
+    )
+    assert min(slack for slack, _ in comparisons) < 0
 
 
 def test_an_undecided_tie_is_not_guessed(monkeypatch):
@@ -512,14 +538,14 @@ def test_the_symmetric_part_of_a_ce_step_is_constant():
 
 
 def test_the_printed_components_of_the_escort_gradient():
-    assert bounds.escort_components(0.25, 2) == pytest.approx((0.375, -0.25 * 0.75**0.5))
-    assert bounds.escort_components(0.3, 1) == pytest.approx((0.7, -0.3))
+    assert un.escort_components(0.25, 2) == pytest.approx((0.375, -0.25 * 0.75**0.5))
+    assert un.escort_components(0.3, 1) == pytest.approx((0.7, -0.3))
 
 
 def test_the_first_terms_of_the_sequences_with_equality():
-    lemma_11 = bounds.equality_sequence(2, 1.0, lambda k: 1.0)
+    lemma_11 = un.equality_sequence(2, 1.0, lambda k: 1.0)
     assert lemma_11 == pytest.approx([0.0, 1.0, 1.0 + math.exp(-1.0)])
-    lemma_12 = bounds.equality_sequence(2, 2.0, lambda k: (k + 1) ** -0.5)
+    lemma_12 = un.equality_sequence(2, 2.0, lambda k: (k + 1) ** -0.5)
     assert lemma_12 == pytest.approx([0.0, 2.0, 2.0 + 2.0**0.5 * math.exp(-2.0)])
 
 
@@ -571,10 +597,6 @@ def test_blocks_of_steps_enclose_the_steps_one_by_one(eta: str) -> None:
             blocks = far_counts._forward(time, w, 50, part)
             assert blocks.overlaps(there)
             assert blocks.rad() < 1e-3 * there
-
-
-def test_the_dozen_nearest_cases_are_shown() -> None:
-    assert len(checks.check_intro().evidence) == 12
 
 
 @pytest.mark.parametrize("eta", ["1e-6", "1e-10", "1e-12"])
@@ -652,41 +674,37 @@ def test_the_excess_of_a_block_is_enclosed_up_to_where_the_block_ends(monkeypatc
     assert ends[-1] >= time
 
 
-def test_variants_of_the_escort_update_are_undone_as_soon_as_floats_say(noted) -> None:
-    checks.check_escort()
-    found = {(row["p"], row["n"]): row["n"] + int(margin) for margin, row in noted}
-    for p, factor, eta, n, start in checks.VARIANTS:
+def test_variants_of_the_escort_update_are_undone_as_soon_as_floats_say() -> None:
+    found = {(row["p"], row["n"]): row["n'"] for _, row in listed(checks.escort_can_be_faster)}
+    for p, factor, eta, n, start in checks.escort_can_be_faster.arguments["instances"]:
         if start == "1/2":
             update = make_update("pg-es", p=float(Fraction(p)), factor=factor)
             assert found[p, n] == float_count(n, update, float(eta), "constant")
     assert found == {("3/2", 2000): 31, ("1.9", 100): 13, ("1", 2): 1, ("2", 10): 3}
 
 
-def test_lower_bounds_under_decaying_weights_are_asked_up_to_two_thousand(
-    noted, monkeypatch
-) -> None:
-    """Every count is 7 and every bound 4: three remain, or five of half the bound."""
-    monkeypatch.setattr(decaying, "counts", lambda ns, *_: [7] * len(ns))
-    monkeypatch.setattr(decaying, "proved_range", lambda *_: (4, math.inf))
-    for factor, room in ((1.0, 3.0), (0.5, 5.0)):
-        noted.clear()
-        decaying.check_decay(factor=factor)
-        bounded = [(margin, row["n"]) for margin, row in noted if "bound" in row]
-        assert {margin for margin, _ in bounded} == {room}
-        assert sorted({n for _, n in bounded}) == [1, 2, 5, 30, 300, 2000]
+def test_lower_bounds_under_decaying_weights_are_asked_up_to_two_thousand(monkeypatch) -> None:
+    """Every count is 7 and every bound 4: three remain."""
+    monkeypatch.setattr(checks, "counts", lambda ns, *_: [7] * len(ns))
+    monkeypatch.setattr(un, "proved_range", lambda *_: (4, math.inf))
+    found = listed(checks.decaying_weights_slow_updates_down)
+    bounded = [(slack, row["n"]) for slack, row in found if row["eta"] != "2.1"]
+    assert {slack for slack, _ in bounded} == {3.0}
+    assert sorted({n for _, n in bounded}) == [1, 2, 5, 30, 300, 2000]
 
 
-def test_decaying_weights_help_the_escort_update_at_its_peak(noted) -> None:
-    verdict = decaying.check_decay()
-    peak = {row["n"]: row for _, row in noted if "constant" in row}
-    assert (peak[100]["eta"], peak[100]["n'"], peak[100]["constant"]) == ("2.1", 406, 911)
+def test_decaying_weights_help_the_escort_update_at_its_peak() -> None:
+    finding = judge("sec:symmetry/decay").finding
+    (printed,) = (tally for tally in finding.tallies if tally.as_printed)
+    peak = {kept.instance["n"]: (kept.value, kept.limit) for kept in printed.worst}
+    assert peak[100] == (406, 911)
     for schedule, steps in (("inverse-sqrt", 406), ("constant", 911)):
         assert float_count(100, make_update("pg-es"), 2.1, schedule) == steps
     assert sorted(peak) == [100, 1000]
-    assert verdict.status.value == "holds with a correction"
+    assert finding.status is Status.CORRECTED
 
 
-def test_the_steps_for_opposite_values_are_taken_at_the_values_that_were_drawn(monkeypatch) -> None:
+def test_the_steps_for_opposite_values_are_taken_at_the_values_that_were_drawn() -> None:
     given = []
 
     class Odd(SoftmaxPolicyGradient):
@@ -696,7 +714,10 @@ def test_the_steps_for_opposite_values_are_taken_at_the_values_that_were_drawn(m
             given.append(q)
             return theta + q
 
-    remarks.check_cause(links={}, growing={}, exponents=(), symmetric=(Odd(),), asymmetric=())
+    listed(
+        checks.symmetry_and_steps_that_do_not_grow_are_slow,
+        links={}, growing={}, exponents=(), symmetric=(Odd(),), asymmetric=(),
+    )  # fmt: skip
     rng = np.random.default_rng(3)
     for there, back in zip(given[::2], given[1::2], strict=True):
         rng.dirichlet([2.0, 2.0])
@@ -704,23 +725,34 @@ def test_the_steps_for_opposite_values_are_taken_at_the_values_that_were_drawn(m
         np.testing.assert_array_equal(back, -there)
 
 
-def test_sequences_with_equality_start_from_a_hundredth_to_a_hundred(noted, monkeypatch) -> None:
+@formula
+def above(n, c):
+    return c + n
+
+
+@formula
+def below(n, c):
+    return c / 2 / n
+
+
+def test_sequences_with_equality_start_from_a_hundredth_to_a_hundred(monkeypatch) -> None:
     """The first term is c: one below a bound of c + 1, and a half c above one of c / 2."""
-    sequence = bounds.equality_sequence
-    monkeypatch.setattr(bounds, "equality_sequence", lambda _, c, weight: sequence(1, c, weight))
-    remarks.check_equality_sequence(0.5, lambda n, c: c + n, lambda n, c: c / 2 / n)
-    expected = {c: min(1.0, c / 2) for c in (0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0)}
-    assert {row["c"]: margin for margin, row in noted} == pytest.approx(expected)
-    assert [row["Y_n"] for _, row in noted] == pytest.approx(list(expected))
+    sequence = un.equality_sequence
+    monkeypatch.setattr(un, "equality_sequence", lambda _, c, weight: sequence(1, c, weight))
+    found = listed(checks.lemma_12_sequence_lies_between_logarithms, bound=above, below=below)
+    cs = [0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0]
+    assert [slack for slack, _ in found[::2]] == pytest.approx([1.0] * len(cs))
+    assert [slack for slack, _ in found[1::2]] == pytest.approx([c / 2 for c in cs])
+    assert [row["c"] for _, row in found[::2]] == cs
 
 
-def test_small_numbers_are_counted_up_to_three_hundred(noted, monkeypatch) -> None:
-    monkeypatch.setattr(counting, "counts", lambda ns, **_: [n + 1 for n in ns])
-    checks.check_theorem_4_i_softmax()
-    rooms = {(row["n"], row["start"]): margin for margin, row in noted if row["start"] != "1/20"}
-    assert {n for n, _ in rooms} == {1, 2, 3, 5, 10, 30, 100, 300}
-    assert {start for _, start in rooms} == {"1/2", "3/4", "0.99"}
-    assert set(rooms.values()) == {0.0}
+def test_small_numbers_are_counted_up_to_three_hundred(monkeypatch) -> None:
+    monkeypatch.setattr(checks, "counts", lambda ns, **_: [n + 1 for n in ns])
+    found = listed(checks.softmax_needs_one_more_from_one_half)
+    slacks = {(row["n"], row["start"]): slack for slack, row in found if row["start"] != "1/20"}
+    assert {n for n, _ in slacks} == {1, 2, 3, 5, 10, 30, 100, 300}
+    assert {start for _, start in slacks} == {"1/2", "3/4", "0.99"}
+    assert set(slacks.values()) == {0.0}
 
 
 def test_bounds_in_floats_are_computed_for_weights_of_a_hundred_and_fifty_digits() -> None:
@@ -732,15 +764,15 @@ def test_bounds_in_floats_are_computed_for_weights_of_a_hundred_and_fifty_digits
 
 @pytest.mark.parametrize(("needed", "predicted"), [(1.0, 1), (2.0, 0), (0.5, 3)])
 def test_the_steps_gained_are_the_integer_part_of_the_deficit_over_what_is_needed(
-    needed: float, predicted: int, noted, monkeypatch
+    needed: float, predicted: int, monkeypatch
 ) -> None:
     """One step is gained, after log 2 + sinh(log 2) = 1.443 in steps of 0.02 with three actions."""
-    monkeypatch.setattr(bounds, "small_step_deficit", lambda _: 1.5)
+    monkeypatch.setattr(un, "small_step_deficit", lambda _: 1.5)
     monkeypatch.setattr(checks, "count", lambda n, *_, **__: n - 1)
-    checks.check_threshold(needed)
-    assert {margin for margin, _ in noted} == {-abs(1 - predicted)}
-    assert [row["actions"] for _, row in noted] == list(range(3, 16))
-    assert noted[0][1] == {"actions": 3, "n": 72, "deficit": 1.5, "n - n'": 1}
+    found = listed(checks.short_steps_save_the_integer_part_of_the_deficit, needed=needed)
+    assert {slack for slack, _ in found} == {-abs(1 - predicted)}
+    assert [row["actions"] for _, row in found] == list(range(3, 16))
+    assert found[0][1] == {"actions": 3, "n": 72, "deficit": 1.5, "updates saved": 1}
 
 
 def test_an_instance_is_told_by_the_options_that_its_update_has():
@@ -748,24 +780,29 @@ def test_an_instance_is_told_by_the_options_that_its_update_has():
     assert counting.named("pg-es", p=Fraction(5, 2)) == {"update": "pg-es", "p": "5/2"}
 
 
-def test_counts_are_compared_with_the_hundred_updates_that_they_undo(noted, monkeypatch) -> None:
+def test_counts_are_compared_with_the_hundred_updates_that_they_undo(monkeypatch) -> None:
     """Three less than there were updates: two less than 99, and three less than 100."""
-    monkeypatch.setattr(remarks, "count", lambda n, *_, **__: n - 3)
-    remarks.check_cause(links={}, growing={}, symmetric=(), asymmetric=("di",))
-    assert [room for room, _ in noted] == [2.0, 2.0, 2.0, -3.0]
+    monkeypatch.setattr(checks, "count", lambda n, *_, **__: n - 3)
+    found = listed(
+        checks.symmetry_and_steps_that_do_not_grow_are_slow,
+        links={}, growing={}, symmetric=(), asymmetric=("di",),
+    )  # fmt: skip
+    assert [slack for slack, _ in found] == [2.0, 2.0, 2.0, -3.0]
 
 
-def test_a_constant_step_needs_exactly_the_twenty_updates_that_it_undoes(noted) -> None:
-    remarks.check_cause(links=UNIFORM, growing={}, exponents=(), symmetric=(), asymmetric=())
-    assert [room for room, _ in noted] == [0.0]
+def test_a_constant_step_needs_exactly_the_twenty_updates_that_it_undoes() -> None:
+    found = listed(
+        checks.symmetry_and_steps_that_do_not_grow_are_slow,
+        links=UNIFORM, growing={}, exponents=(), symmetric=(), asymmetric=(),
+    )  # fmt: skip
+    assert [slack for slack, _ in found] == [0.0]
 
 
-def test_a_length_that_grows_is_shown_where_it_has_grown(noted) -> None:
-    remarks._fall(Worst(), np.array([0.5, 0.6, 0.7]), np.array([3.0, 2.0, 2.5]), policy="any")
-    assert noted == [
-        (1.0, {"policy": "any", "pi(a_1)": 0.6}),
-        (-0.5, {"policy": "any", "pi(a_1)": 0.7}),
-    ]
+def test_a_length_that_grows_is_shown_where_it_has_grown() -> None:
+    """At theta = (x, 1 - x) the gradient of the escort policy, p = 1, has the length of theta."""
+    finding = judge("sec:symmetry/concavity").finding
+    assert finding.instance == {"policy": "escort, p = 1", "pi(a_1)": 1.0}
+    assert finding.margin == pytest.approx(math.hypot(0.9975, 0.0025) - 1)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ for an hour with new inputs; here the inputs are few and always the same.
 
 from __future__ import annotations
 
-import inspect
 import math
 import signal
 import warnings
@@ -29,7 +28,6 @@ from pu_lib import claims, domains, exact, parametrizations, trajectories
 from pu_lib import settings as words
 from pu_lib.chapters.domino import quantities as domino
 from pu_lib.chapters.gravity_well import escape as gravity_well_escape
-from pu_lib.chapters.unlearning import bounds as unlearning_bounds
 from pu_lib.chapters.unlearning import quantities as unlearning
 from pu_lib.empirical import bootstrap, options, thresholds
 from pu_lib.mdp import FiniteMDP
@@ -343,17 +341,6 @@ TARGETS = {
             "cap": st.integers(1, 50),
         },
     ),
-    **{
-        name: Target(
-            getattr(unlearning_bounds, name),
-            {
-                parameter: COUNT if parameter == "n" else st.floats(1e-6, 1e6)
-                for parameter in inspect.signature(getattr(unlearning_bounds, name)).parameters
-            },
-        )
-        for name in unlearning_bounds.__all__
-        if name.startswith("bound_") and "_di" not in name
-    },
 }
 
 

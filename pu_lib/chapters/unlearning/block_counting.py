@@ -1,4 +1,4 @@
-r"""Counts of PG-SM that are too long to walk: enclosed in blocks of steps, and exact all the same.
+r"""Exact counts of PG-SM that are too long to make step by step: enclosed in blocks of steps.
 
 Let :math:`F(\delta) = \delta + \sinh\delta`, the travel time of the comparison lemma:
 :math:`F' = 1/2g`. A step of weight w from :math:`\delta` has the length
@@ -10,10 +10,10 @@ a *shortfall* backward,
 
 of order :math:`w^2/2F`. Along a block of K steps on which F changes by a small part of itself the
 excess is enclosed in one narrow ball e, so that F changes by :math:`K(w + e)` together; blocks grow
-with F, and there are about :math:`\log n` of them over their relative length. What is left near the
-start is walked step by step from both ends of the enclosure: backward steps keep the order of two
-points, since :math:`\delta - 2wg(\delta)` increases for :math:`\delta \ge 0`, so that where both
-ends take the same number of steps, that number is the count.
+with F, and there are about :math:`\log n` of them over their relative length. The rest near the
+start is made step by step from both ends of the enclosure: backward steps keep the order of two
+points, since :math:`\delta - 2wg(\delta)` increases for :math:`\delta \ge 0`, so that if both ends
+take the same number of steps, that number is the count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import partial
-from itertools import islice
 
 from flint import arb, ctx
 
@@ -31,23 +30,13 @@ from pu_lib.two_action_dynamics import Setting, SoftmaxWalker
 __all__ = ["far_count", "is_near_enough"]
 
 NEAR = 1000
-"""Steps walked one by one beside the start, forward and backward."""
+"""Steps made one by one near the start, forward and backward."""
 
 
 def is_near_enough(chosen: Setting) -> bool:
-    """Say whether the blocks are few enough to be counted in, whatever n.
+    """Return whether the first update leads less than 1e30 updates away, so that blocks are few.
 
     A first update of weight 300 already takes more than 1e60 to undo.
-
-    Parameters
-    ----------
-    chosen : Setting
-        The setting.
-
-    Returns
-    -------
-    bool
-        Whether the first update leads less than 1e30 updates away.
     """
     w, walker = ball(chosen.eta), SoftmaxWalker(chosen.start)
     walker.forward(w)
@@ -55,26 +44,9 @@ def is_near_enough(chosen: Setting) -> bool:
 
 
 def far_count(n: int, chosen: Setting, strict: bool = False) -> int:
-    """Return the count of PG-SM with a constant weight from pi_0(a_1) >= 1/2, in blocks of steps.
+    """Return the count of PG-SM with a constant weight from pi_0(a_1) >= 1/2, n up to about 1e15.
 
-    Parameters
-    ----------
-    n : int
-        The number of forward updates, up to about 1e15.
-    chosen : Setting
-        The setting, for which `is_near_enough` is true.
-    strict : bool
-        Wait for pi(a_1) < pi_0(a_1) instead of <=.
-
-    Returns
-    -------
-    int
-        The exact number of backward updates.
-
-    Raises
-    ------
-    Undecided
-        If no block length tried decides the last step.
+    `is_near_enough` must hold; `Undecided` is raised if no block length decides the last step.
     """
     for part in (Fraction(1, k) for k in (250, 1000, 4000, 16000)):
         try:
@@ -89,7 +61,7 @@ def _travel(delta: arb) -> arb:
 
 
 def _place(lowest: arb, highest: arb) -> arb:
-    """Return a ball of log-odds that holds every one whose travel time is between the two."""
+    """Return a ball that encloses the log-odds at all travel times between the two."""
     ends, narrow = [], arb(2) ** max(24 - ctx.prec, -100)
     for time, outward in ((lowest.lower(), -1), (highest.upper(), 1)):
         point, move = arb(_near(float(time))), arb(1)
@@ -106,7 +78,7 @@ def _place(lowest: arb, highest: arb) -> arb:
 
 
 def _near(time: float) -> float:
-    """Return the log-odds at a travel time, as floats have it."""
+    """Return the log-odds at a travel time, in floats."""
     point = math.asinh(time)
     for _ in range(60):
         move = (point + math.sinh(point) - time) / (1 + math.cosh(point))
@@ -120,7 +92,7 @@ def _excess(delta: arb, w: arb, direction: int) -> arb:
     r"""Enclose the excess of a forward step (direction 1), the shortfall of a backward one (-1).
 
     Its main part is :math:`\frac{w^2}2\,m(\delta)\,(\frac{\sinh(s/2)}{s/2})^2` with
-    :math:`m = \sinh\delta/(1+\cosh\delta)^2`. Where :math:`\cosh\delta > 2` both factors decrease,
+    :math:`m = \sinh\delta/(1+\cosh\delta)^2`. For :math:`\cosh\delta > 2` both factors decrease,
     so that their values at the ends enclose them.
     """
     if delta.cosh() > 2:
@@ -186,7 +158,7 @@ def _walk_home(delta: arb, chosen: Setting, strict: bool) -> int:
     walker, w = SoftmaxWalker(chosen.start), ball(chosen.eta)
     walker.y = delta - walker.origin
     goal = -1 if strict else 0
-    for steps in islice(range(10 * NEAR), None):
+    for steps in range(10 * NEAR):
         if walker.side() <= goal:
             return steps
         walker.backward(w)

@@ -10,14 +10,17 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from pu_lib.chapters.unlearning.bounds import (
+from pu_lib.chapters.unlearning.quantities import (
     bound_ce,
     bound_decaying_ce,
     bound_decaying_di,
     bound_decaying_pg,
     bound_di,
+    count,
+    counts,
+    escort_differences,
+    path,
 )
-from pu_lib.chapters.unlearning.quantities import count, counts, escort_differences, path
 from pu_lib.chapters.unlearning.travel_times import comparison
 from pu_lib.exact import exact
 from pu_lib.show.style import GREY, INK, figure, line, styled
@@ -138,7 +141,7 @@ def draw_schedules(n: int = 100) -> Figure:
             ax.plot(
                 x, found, marker=look_of(name).marker, markerfacecolor=face, linewidth=1, **style
             )
-    for level, words in ((n, "$n$"), (bound_decaying_pg(n), r"$3n-4\sqrt{n}+1$")):
+    for level, words in ((n, "$n$"), (bound_decaying_pg(n), f"${bound_decaying_pg.latex()}$")):
         ax.axhline(level, color=INK, linewidth=0.8, linestyle=":")
         ax.text(1.01, level, words, transform=ax.get_yaxis_transform(), va="center", fontsize=9)
     ax.set_xscale("log")

@@ -1,4 +1,4 @@
-r"""Unlearning what has been learnt (paper, section 3.4; Theorems 4 and 5, Lemmas 11 and 12).
+r"""Unlearning what has been learnt (section 3.4; Theorems 4 and 5, Lemmas 11 and 12).
 
 One state, two actions. From :math:`\pi_0(a_1) = x`, make :math:`n` *forward* updates with
 :math:`q = (1, 0)`, then *backward* updates with :math:`q = (0, 1)`. The count is
@@ -6,26 +6,32 @@ One state, two actions. From :math:`\pi_0(a_1) = x`, make :math:`n` *forward* up
 .. math:: n' = \min\{m \ge 0 : \pi_{n+m}(a_1) \le \pi_0(a_1)\},
 
 with :math:`<` instead of :math:`\le` for *strict* recovery (:math:`n'_s`), and infinity if that
-never happens. The weight of update :math:`t = 1, 2, \dots` is :math:`w_t = \eta` (constant) or
-:math:`w_t = \eta/\sqrt t`, or :math:`w_t = \eta\,c^{t-1}` (one counter through both phases).
+never happens. The weight of update :math:`t = 1, 2, \dots` is :math:`w_t = \eta` (constant),
+:math:`w_t = \eta/\sqrt t` (decaying; the bounds write :math:`\eta_1`) or
+:math:`w_t = \eta\,c^{t-1}`, with one counter t through both phases.
 
 Counts of the paper's updates are those of exact arithmetic, in the coordinates of
-`pu_lib.two_action_dynamics`: rationals for DI with constant or geometric weights, sums of square roots
-for DI with decaying weights (`pu_lib.exact.root_sum` settles its ties), Arb balls for the others,
-with the precision raised until the sign of every quantity that matters is proved. Any other
+`pu_lib.two_action_dynamics`: rationals for DI with constant or geometric weights, sums of square
+roots for DI with decaying weights (`pu_lib.exact.root_sum` settles its ties), Arb balls for the
+others, with the precision raised until the sign of every quantity that matters is proved. Any other
 registered update is counted in floats, by its own `step`.
+
+The bounds are formulas, which the checks call and the statements print. They hold, for DI, from any
+start, for CE and MCE from :math:`x \ge \frac12`, for PG-SM from :math:`x \ge \frac12`; lower bounds
+of DI, CE and MCE hold from :math:`x = \frac12`. A name with ``_sharp`` is a bound of this book.
 
 Applicability and issues
 ------------------------
-No more than `max_steps` updates are walked in a phase. Two counts are known beyond that: DI's with
-constant weights, by its theorem, and PG-SM's with constant weights from
-:math:`\pi_0(a_1) \ge \frac12`, in blocks of steps (`pu_lib.chapters.unlearning.block_counting`), for n up to
-:math:`10^{15}` and weights that are neither below 1/1000 nor huge. Everything else ends in an
-`OutOfReach` that says what is proved of it: at once if n alone is too large or a bound on the way
-back is, else after the walk. An escort parameter that the first update makes zero is found by whole
-numbers, for :math:`p = 2` one that the second does, too. No theorem excludes that a later one does,
-but for :math:`p \ge 2` from the uniform start; then `count` ends with `Undecided` or `OutOfReach`
-instead of with infinity. So it does at a tie of PG-ES with p = 1, where ties are many.
+At most `max_steps` updates are made one by one in a phase. Two counts are known beyond that: DI's
+with constant weights, by its theorem, and PG-SM's with constant weights from
+:math:`\pi_0(a_1) \ge \frac12`, in blocks of steps (`pu_lib.chapters.unlearning.block_counting`),
+for n up to :math:`10^{15}` and weights that are neither below 1/1000 nor huge. Everything else
+raises `OutOfReach`, which says what is proved about the count: at once if n alone or a bound on the
+way back is too large, else after the steps. Whole numbers decide whether the first update makes an
+escort parameter zero, and for :math:`p = 2` whether the second one does. No theorem excludes that a
+later one does, except for :math:`p \ge 2` from the uniform start; `count` then raises `Undecided`
+or `OutOfReach` instead of returning infinity. The same happens at a tie of PG-ES with p = 1, where
+ties are many.
 """
 
 from __future__ import annotations
@@ -44,17 +50,7 @@ import numpy as np
 from flint import arb, ctx
 
 from pu_lib.chapters.unlearning.block_counting import far_count, is_near_enough
-from pu_lib.chapters.unlearning.bounds import (
-    bound_ce_below,
-    bound_ce_sharp,
-    bound_decaying_ce_below,
-    bound_decaying_ce_sharp,
-    bound_decaying_di,
-    bound_decaying_di_below,
-    bound_decaying_pg,
-    bound_di,
-    strict_di,
-)
+from pu_lib.claims.formulas import ceil, formula, log1p, sqrt
 from pu_lib.exact import Number, Undecided, ball, certified, root_sum, sign
 from pu_lib.two_action_dynamics import (
     LARGEST,
@@ -73,35 +69,214 @@ from pu_lib.two_action_dynamics import (
 )
 from pu_lib.updates import Update
 
-__all__ = [
-    "MAX_STEPS",
-    "OutOfReach",
-    "count",
-    "counts",
-    "direct_decaying",
-    "escape_ratio",
-    "escort_differences",
-    "in_reach",
-    "is_known",
-    "linked_count",
-    "path",
-    "proved_range",
-    "recover",
-    "unwalked",
-    "walkable",
-]
+__all__ = ["MAX_STEPS", "OutOfReach", "count", "counts", "direct_decaying", "equality_sequence"]
+__all__ += ["escape_ratio", "escort_components", "escort_differences", "in_reach", "is_known"]
+__all__ += ["linked_count", "path", "proved_range", "recover", "small_step_deficit", "unwalked"]
+__all__ += ["walkable", "worst_sequence"]
+__all__ += ["bound_ce", "bound_ce_below", "bound_ce_sharp", "bound_decaying_ce"]
+__all__ += ["bound_decaying_ce_below", "bound_decaying_ce_sharp", "bound_decaying_di"]
+__all__ += ["bound_decaying_di_at_wall", "bound_decaying_di_below", "bound_decaying_di_in_n"]
+__all__ += ["bound_decaying_pg", "bound_di", "bound_di_in_eta", "bound_di_printed"]
+__all__ += ["bound_lemma_11", "bound_lemma_11_below", "bound_lemma_11_sharp", "bound_lemma_12"]
+__all__ += ["bound_lemma_12_below", "bound_lemma_12_sharp", "bound_pg", "bound_pg_sharp"]
+__all__ += ["decaying_ce_logarithm", "strict_di"]
 
 MAX_STEPS = 2_000_000
-"""The most updates that are walked one by one; a few seconds."""
+"""The most updates that are made one by one; a few seconds."""
 
 FARTHEST = 10**15
 """The largest n whose count of PG-SM is enclosed in blocks of steps."""
 
 QUICK = 50_000
-"""Where a walk and a theorem lead to the same number: the most updates to walk."""
+"""The most updates to make one by one if a theorem gives the same count."""
 
 _BITS = 256
 """Up to this precision the length of numbers hardly makes a step longer."""
+
+
+# The bounds of Theorem 4
+
+
+@formula
+def bound_pg(n: Any) -> Any:
+    """Theorem 4(i): a lower bound for policy gradients."""
+    return n
+
+
+@formula
+def bound_pg_sharp(n: Any) -> Any:
+    """Theorem 4(i), improved for PG-SM, and for PG-ES with p >= 2 and its exact gradient."""
+    return n + 1
+
+
+@formula
+def bound_di_in_eta(eta: Any) -> Any:
+    """Theorem 4(ii), without n: an upper bound for DI from the uniform start."""
+    return ceil(1 / eta)
+
+
+@formula
+def bound_di_printed(n: Any, eta: Any) -> Any:
+    """Theorem 4(ii), as printed: DI's count from the uniform start."""
+    return min(n, ceil(1 / eta))
+
+
+@formula
+def bound_di(n: Any, eta: Any, start: Any = Fraction(1, 2)) -> Any:
+    """Theorem 4(ii), corrected: DI's count from any start."""
+    return min(n, ceil(2 * (1 - start) / eta))
+
+
+def strict_di(n: int, eta: Fraction, start: Fraction = Fraction(1, 2)) -> int:
+    """Return DI's strict count from a start above 0."""
+    return min(n, math.floor(2 * (1 - start) / eta)) + 1
+
+
+@formula
+def bound_ce(n: Any, eta: Any) -> Any:
+    """Theorem 4(iii), as printed: an upper bound for CE and MCE."""
+    return 2 + 1 / eta * log1p(2 * eta * n)
+
+
+@formula
+def bound_ce_sharp(n: Any, eta: Any) -> Any:
+    """Theorem 4(iii), improved: a bound on the strict count."""
+    if n == 0:
+        return 2
+    return 2 + 1 / eta * log1p(2 * eta * (n - 1))
+
+
+@formula
+def bound_ce_below(n: Any, eta: Any) -> Any:
+    """Theorem 4(iii), from below: a bound for CE and MCE from the uniform start."""
+    return 1 / (2 * eta) * log1p(eta * n)
+
+
+# The bounds of Theorem 5
+
+
+@formula
+def bound_decaying_pg(n: Any) -> Any:
+    """Theorem 5(i): a lower bound for policy gradients, n >= 1."""
+    return 3 * n - 4 * sqrt(n) + 1
+
+
+@formula
+def bound_decaying_di_in_n(n: Any) -> Any:
+    """Theorem 5(ii), first term: an upper bound for DI that does not depend on the weights."""
+    return 3 * n + 4 * sqrt(n) + 1
+
+
+@formula
+def bound_decaying_di_at_wall(n: Any, eta: Any) -> Any:
+    """Theorem 5(ii), second term: an upper bound for DI that uses that pi(a_1) is at most 1."""
+    return (1 / eta + 1) ** 2 + sqrt(n) * (2 + 2 / eta)
+
+
+def bound_decaying_di(n: int, eta: float) -> Any:
+    """Return Theorem 5(ii)'s upper bound for DI, the smaller of its terms."""
+    return min(bound_decaying_di_in_n(n), bound_decaying_di_at_wall(n, eta))
+
+
+def bound_decaying_di_below(n: int, eta: float) -> float:
+    r"""Return a lower bound for DI, :math:`2\sqrt n\,v + v^2`, of order :math:`\sqrt n`.
+
+    Here :math:`v = \min\{\sqrt{n+1}-1, \frac1{2\eta_1}\}`.
+    """
+    weight = min(2 * eta * (math.sqrt(n + 1) - 1), 1.0) / (2 * eta)
+    return 2 * math.sqrt(n) * weight + weight**2
+
+
+@formula
+def decaying_ce_logarithm(n: Any, eta: Any) -> Any:
+    """Theorem 5(iii), the logarithm L."""
+    return log1p(4 * eta * sqrt(n))
+
+
+@formula
+def bound_decaying_ce(n: Any, eta: Any) -> Any:
+    """Theorem 5(iii), as printed: an upper bound for CE and MCE."""
+    L = decaying_ce_logarithm(n, eta)
+    return (4 + L / (2 * eta)) ** 2 + sqrt(n) * (8 + L / eta)
+
+
+@formula
+def bound_decaying_ce_sharp(n: Any, eta: Any) -> Any:
+    """Theorem 5(iii), improved: a bound on the strict count."""
+    L = decaying_ce_logarithm(n, eta)
+    return (2 + L / (2 * eta)) ** 2 + sqrt(n) * (4 + L / eta)
+
+
+def bound_decaying_ce_below(n: int, eta: float) -> float:
+    r"""Return a lower bound for CE and MCE, :math:`2\sqrt n\,v + v^2`.
+
+    Here :math:`v = \frac1{4\eta_1}\log(1 + 2\eta_1(\sqrt{n+1}-1))`: the order is
+    :math:`\sqrt n\log n`.
+    """
+    weight = math.log1p(2 * eta * (math.sqrt(n + 1) - 1)) / (4 * eta)
+    return 2 * math.sqrt(n) * weight + weight**2
+
+
+# Lemmas 11 and 12
+
+
+@formula
+def bound_lemma_11(n: Any, c: Any) -> Any:
+    """Lemma 11, as printed."""
+    return c + log1p(c * n)
+
+
+@formula
+def bound_lemma_11_sharp(n: Any, c: Any) -> Any:
+    """Lemma 11, improved, n >= 1."""
+    return c + log1p(c * (n - 1))
+
+
+@formula
+def bound_lemma_11_below(n: Any, c: Any) -> Any:
+    """Lemma 11, from below, for the sequence that takes equality."""
+    return log1p(c * n)
+
+
+@formula
+def bound_lemma_12(n: Any, c: Any) -> Any:
+    """Lemma 12, as printed."""
+    return c + log1p(2 * c * sqrt(n))
+
+
+@formula
+def bound_lemma_12_sharp(n: Any, c: Any) -> Any:
+    """Lemma 12, improved, n >= 1."""
+    return c + log1p(2 * c * (sqrt(n) - 1))
+
+
+@formula
+def bound_lemma_12_below(n: Any, c: Any) -> Any:
+    """Lemma 12, from below, for the sequence that takes equality."""
+    return log1p(2 * c * (sqrt(n + 1) - 1))
+
+
+def worst_sequence(n: int, c: float, decay: Callable[[int], float]) -> list[float]:
+    r"""Return the largest :math:`X_0, \dots, X_n \ge 0` that the recursion of a lemma allows.
+
+    Of :math:`X_{k+1} \le X_k + c\,r_k e^{-X_k}` the right-hand side is convex in :math:`X_k`, so
+    its maximum over :math:`0 \le X_k \le M_k` is taken at an end: :math:`M_{k+1} = \max(c\,r_k,
+    M_k + c\,r_k e^{-M_k})` is attained. `decay` maps k to :math:`r_k`: 1 in Lemma 11,
+    :math:`(k+1)^{-1/2}` in Lemma 12.
+    """
+    largest = [0.0]
+    for k in range(n):
+        step = c * decay(k)
+        largest.append(max(step, largest[-1] + step * math.exp(-largest[-1])))
+    return largest
+
+
+def equality_sequence(n: int, c: float, decay: Callable[[int], float]) -> list[float]:
+    r"""Return :math:`Y_0, \dots, Y_n`, where the recursion of Lemma 11 or 12 is an equality."""
+    terms = [0.0]
+    for k in range(n):
+        terms.append(terms[-1] + c * decay(k) * math.exp(-terms[-1]))
+    return terms
 
 
 # The count
@@ -120,7 +295,7 @@ def count(
 ) -> int | float:
     """Return the number of backward updates that undo `n` forward ones.
 
-    It is exact for the paper's five updates, and that of floating point for any other.
+    It is exact for the paper's five updates, and in floating point for any other.
 
     Parameters
     ----------
@@ -132,21 +307,21 @@ def count(
         As for `pu_lib.two_action_dynamics.setting`: the (first) weight, read exactly; constant,
         decaying or growing weights; the escort update's exponent and factor; the first pi(a_1).
     strict : bool
-        Wait for pi(a_1) < pi_0(a_1) instead of <=.
+        Count until pi(a_1) < pi_0(a_1) instead of <=.
     max_steps : int
-        The most updates to walk, in each phase; forward a quarter of it for DI with weights that
-        are not constant, whose way back is longer.
+        The most updates to make one by one in each phase; forward a quarter of it for DI with
+        weights that are not constant, whose way back is longer.
 
     Returns
     -------
     int or math.inf
-        The count; infinite where no number of updates is enough.
+        The count; infinite if no number of updates is enough.
 
     Raises
     ------
     OutOfReach
-        A ValueError: if stepping would take longer than `max_steps` allows, and no theorem gives
-        the number.
+        A ValueError: if it would take more than `max_steps` updates and no theorem gives the
+        count.
     ValueError
         If an argument is unknown or out of range.
     """
@@ -164,25 +339,7 @@ def counts(
     strict: bool = False,
     max_steps: int = MAX_STEPS,
 ) -> list[int | float]:
-    """Return `count` for several numbers of forward updates; the forward path is walked once.
-
-    Parameters
-    ----------
-    ns : sequence of int
-        The numbers of forward updates.
-    update, eta, schedule, p, factor, start, strict, max_steps
-        As for `count`.
-
-    Returns
-    -------
-    list of int or math.inf
-        In the order of `ns`.
-
-    Raises
-    ------
-    OutOfReach, ValueError
-        As for `count`.
-    """
+    """Return `count` for several n, in their order; the forward updates are made only once."""
     chosen = setting(update, eta, schedule, p, factor, start)
     max_steps = require_count("max_steps", max_steps, 0)
     ns = [require_count("n", n, 0) for n in ns]
@@ -218,7 +375,7 @@ def _counts(ns: Sequence[int], chosen: Setting, strict: bool, max_steps: int) ->
 def _counts_in_floats(
     ns: Sequence[int], chosen: Setting, strict: bool, max_steps: int
 ) -> list[int | float]:
-    """Walk all ways back at once: a step of many policies takes little longer than one of one."""
+    """Go back from all n at once: a step of many policies takes little longer than one of one."""
     for n in ns:
         chosen.require_resolved(n)
     walker, weights, made = StepWalker(chosen.update, float(chosen.start)), chosen.weights(), 0
@@ -248,49 +405,14 @@ def _counts_in_floats(
 
 
 def in_reach(max_steps: int) -> int:
-    """Return how many steps are walked at the present precision, whose long numbers take longer.
-
-    Parameters
-    ----------
-    max_steps : int
-        The most steps to walk with numbers of common length.
-
-    Returns
-    -------
-    int
-        As many up to 256 bits, half as many with twice the bits.
-    """
+    """Return how many steps to make at the present precision: fewer above 256 bits."""
     return max_steps * _BITS // max(_BITS, ctx.prec)
 
 
 def recover(
     walker: Walker, n: int, chosen: Setting, strict: bool, max_steps: int = MAX_STEPS
 ) -> int | float:
-    """Count the backward updates until the policy is back at, or strictly below, its start.
-
-    Parameters
-    ----------
-    walker : Walker
-        The process after `n` forward updates; it is moved.
-    n : int
-        The number of forward updates made, for the clock of decaying weights.
-    chosen : Setting
-        The setting.
-    strict : bool
-        Wait for strictly below.
-    max_steps : int
-        The most backward updates to walk.
-
-    Returns
-    -------
-    int or math.inf
-        The count; infinite where no number of updates is enough.
-
-    Raises
-    ------
-    OutOfReach
-        If it takes more.
-    """
+    """Return the count, given the process after `n` forward updates, which is moved."""
     most = in_reach(max_steps)
     fewest = _fewest(walker, n, chosen)
     if fewest > most:
@@ -322,7 +444,7 @@ def _not_recovered(n: int, chosen: Setting, most: int) -> OutOfReach:
 
 
 def _fewest(walker: Walker, n: int, chosen: Setting) -> arb:
-    """Return a number of backward updates that recovery is proved to take at least."""
+    """Return a proved lower bound on the number of backward updates."""
     weight = walker.weight_left() / ball(chosen.eta)
     fewest = weight
     if chosen.schedule == "geometric" or not weight > 0:
@@ -343,7 +465,7 @@ def _written(number: arb) -> str:
 
 
 def is_known(chosen: Setting) -> bool:
-    """Say whether the count is known without walking, for every n in reach.
+    """Return whether the count is known without steps, for every n up to `FARTHEST`.
 
     That is DI, and PG-SM from one half or above with a weight that is not tiny, both constant.
     """
@@ -356,20 +478,10 @@ def is_known(chosen: Setting) -> bool:
 
 
 def walkable(chosen: Setting, max_steps: int) -> int:
-    """Return how many forward updates are walked, where so many steps are walked at most.
+    """Return the largest n whose forward updates are made one by one.
 
-    Parameters
-    ----------
-    chosen : Setting
-        The setting.
-    max_steps : int
-        The most steps to walk in a phase.
-
-    Returns
-    -------
-    int
-        Few where the count is known without walking, and a quarter for DI with weights that are
-        not constant, whose way back takes three times as long and more.
+    It is small if the count is known without steps, and a quarter of `max_steps` for DI with
+    weights that are not constant, whose way back takes three times as long and more.
     """
     if is_known(chosen):
         return min(max_steps, QUICK)
@@ -377,28 +489,12 @@ def walkable(chosen: Setting, max_steps: int) -> int:
 
 
 def unwalked(n: int, chosen: Setting, strict: bool, max_steps: int = MAX_STEPS) -> int | float:
-    """Return a count without walking, by a theorem, or say what is proved of it.
-
-    Parameters
-    ----------
-    n, chosen, strict, max_steps
-        As for `recover`.
-
-    Returns
-    -------
-    int or math.inf
-        The count; infinite where no number of updates is enough.
-
-    Raises
-    ------
-    OutOfReach
-        If no theorem gives the number.
-    """
+    """Return the count by a theorem; raise OutOfReach with what is proved if none gives it."""
     if chosen.killing_step() <= n:
         return math.inf
     if is_known(chosen) and chosen.kind is DirectWalker:
         if not strict:
-            return bound_di(n, chosen.eta, chosen.start)
+            return int(bound_di(n, chosen.eta, chosen.start))
         return math.inf if chosen.start == 0 else strict_di(n, chosen.eta, chosen.start)
     if is_known(chosen) and n <= FARTHEST:
         return far_count(n, chosen, strict)
@@ -414,31 +510,18 @@ def unwalked(n: int, chosen: Setting, strict: bool, max_steps: int = MAX_STEPS) 
 
 
 def proved_range(n: int, chosen: Setting) -> tuple[float, float]:
-    """Return what the theorems of the chapter say of n': a lower and an upper bound.
+    """Return the lower and the upper bound on n' that the chapter proves; else 0 and infinity.
 
-    Parameters
-    ----------
-    n : int
-        The number of forward updates.
-    chosen : Setting
-        The setting.
-
-    Returns
-    -------
-    low, high : float
-        0 and infinity where nothing is proved. The upper bounds hold for strict recovery, too,
-        except that of DI.
+    The upper bounds hold for strict recovery, too, except those of DI.
     """
     half = Fraction(1, 2)
-    if not chosen.has_float_size:
-        return 0.0, math.inf
+    low, high = 0.0, math.inf
+    if not chosen.has_float_size or chosen.schedule == "geometric":
+        return low, high
     size, uniform, decaying = float(chosen.eta), chosen.start == half, chosen.schedule != "constant"
     escort = chosen.kind is EscortWalker and chosen.p >= 2 and chosen.factor == "keep"
-    low, high = 0.0, math.inf
-    if chosen.schedule == "geometric":
-        return low, high
     if n > 0 and ((escort and uniform) or (chosen.kind is SoftmaxWalker and chosen.start >= half)):
-        low = bound_decaying_pg(n) if decaying else n + 1.0
+        low = bound_decaying_pg(n) if decaying else bound_pg_sharp(n)
     if chosen.kind is CrossEntropyWalker and chosen.start >= half:
         high = (bound_decaying_ce_sharp if decaying else bound_ce_sharp)(n, size)
         low = (bound_decaying_ce_below if decaying else bound_ce_below)(n, size) if uniform else 0.0
@@ -446,8 +529,8 @@ def proved_range(n: int, chosen: Setting) -> tuple[float, float]:
         high = bound_decaying_di(n, size)
         low = bound_decaying_di_below(n, size) if uniform else 0.0
     if chosen.kind is DirectWalker and not decaying:
-        low = high = float(bound_di(n, chosen.eta, chosen.start))
-    return low, high
+        low = high = bound_di(n, chosen.eta, chosen.start)
+    return float(low), float(high)
 
 
 def direct_decaying(n: int, chosen: Setting, strict: bool) -> int | float:
@@ -455,25 +538,11 @@ def direct_decaying(n: int, chosen: Setting, strict: bool) -> int | float:
 
     Forward, :math:`2(\pi - x)` grows to :math:`E = \min\{\eta\sum_{t\le n} t^{-1/2}, 2(1-x)\}`;
     the count is the least :math:`m` with :math:`\eta\sum_{n<t\le n+m} t^{-1/2} \ge E` (strict:
-    :math:`>`). Where balls leave open on which side of :math:`2(1-x)` a sum is, it is tested for
+    :math:`>`). If balls do not decide on which side of :math:`2(1-x)` a sum is, it is tested for
     being equal. The two sums never are: their terms at squares would make harmonic numbers with
     :math:`H_L = 2H_K` and :math:`L \ge K`, but the power of 2 in :math:`H_L` is
-    :math:`2^{-\lfloor\log_2 L\rfloor}`, a lower one than in :math:`2H_K`.
-
-    Parameters
-    ----------
-    n, chosen, strict
-        As for `recover`.
-
-    Returns
-    -------
-    int or math.inf
-        The count; infinite where no number of updates is enough.
-
-    Raises
-    ------
-    Undecided
-        If the precision does not decide a comparison.
+    :math:`2^{-\lfloor\log_2 L\rfloor}`, a lower one than in :math:`2H_K`. If the precision does not
+    decide a comparison, `Undecided` is raised.
     """
     eta, room = chosen.eta, 2 * (1 - chosen.start)
     if strict and chosen.start == 0:
@@ -512,25 +581,7 @@ def path(
     factor: str = "keep",
     start: Number = "1/2",
 ) -> list[float]:
-    """Return pi_t(a_1) for t = 0..n+steps: `n` forward updates, then `steps` backward ones.
-
-    Parameters
-    ----------
-    n, steps : int
-        Numbers of forward and of backward updates.
-    update, eta, schedule, p, factor, start
-        As for `count`.
-
-    Returns
-    -------
-    list of float
-        n + steps + 1 probabilities.
-
-    Raises
-    ------
-    ValueError
-        If there are more steps than are walked, or an argument is unknown or out of range.
-    """
+    """Return pi_t(a_1) for t = 0..n+steps: `n` forward updates, then `steps` backward ones."""
     n, steps = require_count("n", n, 0), require_count("steps", steps, 0)
     if n + steps > MAX_STEPS:
         raise ValueError(f"n, steps: more than the {MAX_STEPS} updates that are walked at most")
@@ -540,70 +591,11 @@ def path(
     walker = chosen.walker()
     values = [walker.probability()]
     for t, w in enumerate(islice(chosen.weights(), n + steps)):
-        # for a picture the nearest rationals will do
+        # for a figure the nearest rationals are enough
         weight: Any = Fraction(float(w)) if chosen.has_root_weights else w
         (walker.forward if t < n else walker.backward)(weight)
         values.append(walker.probability())
     return values
-
-
-@cache
-def escort_differences(
-    p: Number, factor: str, etas: tuple[str, ...], ns: tuple[int, ...]
-) -> np.ndarray:
-    """Return n' - n of PG-ES from the uniform start, for a map.
-
-    Parameters
-    ----------
-    p, factor
-        Of the escort update.
-    etas : tuple of str
-        Weights.
-    ns : tuple of int
-        Numbers of forward updates.
-
-    Returns
-    -------
-    ndarray, shape (len(ns), len(etas))
-        Infinite where the policy never recovers.
-    """
-    found = [counts(ns, "pg-es", eta, p=p, factor=factor) for eta in etas]
-    return np.subtract(found, ns).T
-
-
-# PG-ES without its factor
-
-
-def escape_ratio(eta: Number, steps: int = 3000) -> tuple[float, float]:
-    r"""Return :math:`\kappa_\infty` and the limit of :math:`n'/n` for PG-ES, p = 2, factor dropped.
-
-    From the uniform start (1, 1). :math:`\kappa_k = \eta / (2\|\theta_k\|)` decreases along the
-    forward path to :math:`\kappa_\infty`. In the end each step multiplies the angle by
-    :math:`1 - 2\kappa_\infty` (above 1/2 it changes sign), and on the way back by
-    :math:`1 + 2\kappa_\infty`, so that
-    :math:`n'/n \to -\log|2\kappa_\infty-1|/\log(2\kappa_\infty+1)`.
-
-    Parameters
-    ----------
-    eta : int, Fraction, str or float
-        The weight.
-    steps : int
-        Forward updates after which the radius counts as settled.
-
-    Returns
-    -------
-    kappa, ratio : float
-        The ratio is infinite where kappa is 1/2.
-    """
-    chosen = setting("pg-es", eta, factor="drop")
-    walker = EscortWalker(chosen.start, chosen.p, chosen.factor)
-    for w in islice(chosen.weights(), steps):
-        walker.forward(w)
-    kappa = float(ball(chosen.eta) / (2 * (walker.u1**2 + walker.u2**2).sqrt()))
-    if kappa == 0.5:
-        return kappa, math.inf
-    shrinking = math.log1p(-2 * kappa) if kappa < 0.5 else math.log(2 * kappa - 1)
-    return kappa, -shrinking / math.log1p(2 * kappa)
 
 
 # Policy gradients in general
@@ -616,32 +608,9 @@ def linked_count(
     schedule: str = "constant",
     strict: bool = False,
 ) -> int:
-    """Return the count n' for the policy gradient of a link, from the median.
+    r"""Return the count for the policy gradient of :math:`\pi(a_1) = F(\theta_1 - \theta_2)`.
 
-    Parameters
-    ----------
-    n : int
-        The number of forward updates.
-    eta : number
-        The (first) weight, read exactly.
-    density : callable
-        The positive density F' of the link on [0, infinity), of and to balls.
-    schedule : str
-        As for `count`.
-    strict : bool
-        Wait for pi(a_1) < pi_0(a_1) instead of <=.
-
-    Returns
-    -------
-    int
-        The count.
-
-    Raises
-    ------
-    OutOfReach
-        If it takes more than `MAX_STEPS` backward updates.
-    ValueError
-        If `n`, `eta` or the schedule is out of range.
+    The start is the median. `density` is :math:`F'` on :math:`[0, \infty)`, of and to balls.
     """
     n, chosen = require_count("n", n, 0), setting("pg-sm", eta, schedule)
 
@@ -652,3 +621,55 @@ def linked_count(
         return int(recover(walker, n, chosen, strict))  # it is never stuck
 
     return certified(walk)
+
+
+def small_step_deficit(actions: int) -> float:
+    r"""Return :math:`\log\frac{K^2}{4(K-1)}`, what K actions gain on n with short steps.
+
+    By the expansion :math:`n' \approx n - \log(g_n/g_0)` as the weight goes to zero, with
+    :math:`g = \pi(1-\pi)` at the first action, which grows from :math:`(K-1)/K^2` to at most 1/4.
+    Fewer than n updates are enough if this exceeds 1.
+    """
+    return math.log(actions**2 / (4 * (actions - 1)))
+
+
+# PG-ES
+
+
+def escort_components(pi: float, p: float) -> tuple[float, float]:
+    r"""Return PG-ES's gradient of :math:`\pi(a_1)` as the proof of Theorem 4(i) prints it.
+
+    That is :math:`\pi^{1-1/p}(1-\pi)` and :math:`-\pi(1-\pi)^{1-1/p}`.
+    """
+    power = 1.0 - 1.0 / p
+    return pi**power * (1.0 - pi), -pi * (1.0 - pi) ** power
+
+
+@cache
+def escort_differences(
+    p: Number, factor: str, etas: tuple[str, ...], ns: tuple[int, ...]
+) -> np.ndarray:
+    """Return n' - n of PG-ES from the uniform start, with shape (len(ns), len(etas))."""
+    found = [counts(ns, "pg-es", eta, p=p, factor=factor) for eta in etas]
+    return np.subtract(found, ns).T
+
+
+def escape_ratio(eta: Number, steps: int = 3000) -> tuple[float, float]:
+    r"""Return :math:`\kappa_\infty` and the limit of :math:`n'/n` for PG-ES, p = 2, factor dropped.
+
+    From the uniform start (1, 1). :math:`\kappa_k = \eta / (2\|\theta_k\|)` decreases along the
+    forward path to :math:`\kappa_\infty`, which is read after `steps` updates. In the end each step
+    multiplies the angle by :math:`1 - 2\kappa_\infty` (above 1/2 it changes sign), and on the way
+    back by :math:`1 + 2\kappa_\infty`, so that
+    :math:`n'/n \to -\log|2\kappa_\infty-1|/\log(2\kappa_\infty+1)`: infinity if
+    :math:`\kappa_\infty = \frac12`.
+    """
+    chosen = setting("pg-es", eta, factor="drop")
+    walker = EscortWalker(chosen.start, chosen.p, chosen.factor)
+    for w in islice(chosen.weights(), steps):
+        walker.forward(w)
+    kappa = float(ball(chosen.eta) / (2 * (walker.u1**2 + walker.u2**2).sqrt()))
+    if kappa == 0.5:
+        return kappa, math.inf
+    shrinking = math.log1p(-2 * kappa) if kappa < 0.5 else math.log(2 * kappa - 1)
+    return kappa, -shrinking / math.log1p(2 * kappa)

@@ -1,8 +1,8 @@
-r"""The travel times of the comparison lemma (paper, section 3.4): steps measured by a clock.
+r"""The comparison lemma (section 3.4): the weight of a step and the travel time it covers.
 
-The update with small weights flows along a line; the travel time between two places is how long
-that takes. Under PG-SM, and under PG-ES with :math:`p \ge 2`, a forward step of weight w covers at
-least w of it, a backward step at most w.
+With small weights an update is a flow along a line; the travel time between two points is how long
+the flow takes. Under PG-SM, and under PG-ES with :math:`p \ge 2`, a forward step of weight w covers
+at least w of it, a backward step at most w.
 """
 
 from __future__ import annotations
@@ -27,32 +27,13 @@ def comparison(
     schedule: str = "constant",
     p: Number = 2,
 ) -> list[dict[str, Any]]:
-    r"""Evaluate each term of the comparison lemma along one run from the uniform start.
+    r"""Return t, phase, weight and travel time of each step of a run from the uniform start.
 
     For PG-SM the travel time of a step from :math:`\delta` to :math:`\delta'` is
     :math:`|\int dx / 2g|` with :math:`\int dx/2g = x + \sinh x`; for PG-ES it is
     :math:`R^2|\int d\psi / h|` with :math:`R = \|\theta_n\|_2`, where
     :math:`\tan\psi = x = |\theta_2/\theta_1|` and :math:`\frac{d\psi}h =
-    \frac{(1+x^p)^2}{p\,x^{p-1}(1+x^2)^2}\,dx`.
-
-    Parameters
-    ----------
-    n : int
-        The number of forward updates.
-    eta, update, schedule, p
-        As for `count`; PG-SM, or PG-ES with its factor.
-
-    Returns
-    -------
-    list of dict
-        Step by step: t, the phase, the weight and the travel time (the last step is cut at the
-        start). By the lemma, which needs :math:`p \ge 2` for PG-ES, that is at least the weight
-        forward and at most the weight backward.
-
-    Raises
-    ------
-    ValueError
-        If the update is another one, or the policy never recovers.
+    \frac{(1+x^p)^2}{p\,x^{p-1}(1+x^2)^2}\,dx`. The last step is cut at the start.
     """
     chosen = setting(update, eta, schedule, p)
     walker: Any = chosen.walker()
@@ -77,7 +58,7 @@ def comparison(
 
 
 def _travel_clock(chosen: Setting) -> Callable[[Any], float]:
-    """Return what tells the travel time between the start and a place."""
+    """Return the function of a walker that is the travel time from its start."""
     if chosen.kind is SoftmaxWalker:
         return lambda walker: float(walker.y + walker.y.sinh())
     if chosen.kind is EscortWalker and chosen.factor == "keep":
@@ -94,21 +75,9 @@ def escort_travel(log_ratio: float, p: float) -> float:
     r"""Return :math:`\int d\psi/h` from :math:`\log x` = `log_ratio` to the start, x = 1.
 
     With :math:`x = e^u` the integrand is :math:`x^{2-p}(1+x^p)^2/(p(1+x^2)^2)\,du`; for p = 2 it is
-    one half.
-
-    Parameters
-    ----------
-    log_ratio : float
-        :math:`\log|\theta_2/\theta_1|`.
-    p : float
-        The escort exponent.
-
-    Returns
-    -------
-    float
-        Relative accuracy 1e-12.
+    one half. The relative accuracy is 1e-12.
     """
-    from scipy.integrate import quad  # slow, and few who import this module come here
+    from scipy.integrate import quad  # here, because it is slow to import
 
     def slowness(u: float) -> float:
         return math.exp((2 - p) * u) * (1 + math.exp(p * u)) ** 2 / (1 + math.exp(2 * u)) ** 2 / p
