@@ -269,7 +269,7 @@ def suboptimal_mass(trajectory: Trajectory, facts: Structure) -> Floats:
 
 
 def optimality_bounds(
-    mdp: FiniteMDP, trajectory: Trajectory, facts: Structure, constant: float = 0.5
+    mdp: FiniteMDP, trajectory: Trajectory, facts: Structure
 ) -> tuple[int, Floats, Floats, Floats]:
     r"""Return :math:`t_0`, and from there on the largest gap, its measured and its proved bound.
 
@@ -291,7 +291,7 @@ def optimality_bounds(
     mass = suboptimal_mass(trajectory, facts)[start:]
     e0 = np.where(facts.optimal[s], trajectory.policies[start, s], np.inf).min(axis=-1) / mass[0]
     spent = np.vstack([np.zeros(int(s.sum())), np.cumsum(trajectory.weights[start:, s], axis=0)])
-    ahead = key_lemma_bound(mass[0], e0, mdp.n_actions, spent, constant)
+    ahead = key_lemma_bound(mass[0], e0, mdp.n_actions, spent)
     horizon = 1.0 / (1.0 - mdp.discount)
     return start, gap, horizon * (rho * mass).max(axis=1), horizon * (rho * ahead).max(axis=1)
 
