@@ -1,23 +1,29 @@
 """Theorem 1 and its lemmas: bounds, floors and runs against cases solved by hand."""
 
-from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from pu_lib.chapters.convergence import checks
-from pu_lib.chapters.convergence import checks_remarks as remarks
 from pu_lib.chapters.convergence import quantities as cv
-from pu_lib.chapters.rates import quantities as rates
+from pu_lib.claims.recorder import Check, Comparison, Recorder
 from pu_lib.domains import bandit, chain
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES
-from pu_lib.verdict import Status, Verdict, Worst
 
-Noted = list[tuple[float, dict[str, object]]]
+
+def worst(check: Check, **arguments: Any) -> dict[str, list[Comparison]]:
+    """Return the worst comparisons of a check by quantity, the worst first."""
+    recorder = Recorder()
+    check.function(recorder, **arguments)
+    found: dict[str, list[Comparison]] = {}
+    for tally in recorder.tallies.values():
+        found.setdefault(tally.quantity, []).extend(tally.worst)
+    return found
 
 
 def test_the_key_lemma_s_bound_by_hand() -> None:
@@ -51,16 +57,17 @@ def test_two_arms_under_weights_of_sum_two() -> None:
     np.testing.assert_allclose(path.weights, [[1.0], [1.0]])
 
 
-@pytest.mark.parametrize(("dry", "idle"), [("uncontested", 1), ("none", 0), ("contested", 2)])
-def test_which_states_are_left_without_weight(dry: str, idle: int) -> None:
-    verdict = checks.check_equivalence(dry=dry)
-    row = next(row for row in verdict.evidence if "idle" in row)
-    assert row["idle"] == idle
+@pytest.mark.parametrize(("starve", "idle"), [(False, 1), (True, 2)])
+def test_which_states_are_left_without_weight(starve: bool, idle: int) -> None:
+    found = checks.uncontested_states_need_no_weight
+    finding = found.run("no weight at a contested state" if starve else None)
+    assert finding.tallies[0].worst[0].instance["states without weight"] == idle
 
 
 def test_the_equivalence_is_decided_by_what_is_left_of_the_gap() -> None:
     """The gap that stays is that of the policy which is uniform at the dry state, else optimal."""
-    margin = checks.check_equivalence(dry="contested").margin
+    variant = "no weight at a contested state"
+    finding = checks.uncontested_states_need_no_weight.run(variant, stop_at_failure=True)
     mdp = cv.uncontested_start()
     facts = cv.structure(mdp)
     best = np.where(facts.optimal, 1.0, 0.0) / facts.optimal.sum(axis=1, keepdims=True)
@@ -68,27 +75,38 @@ def test_the_equivalence_is_decided_by_what_is_left_of_the_gap() -> None:
     stuck[np.flatnonzero(facts.contested)[0]] = 1 / mdp.n_actions
     first = (facts.v - mdp.evaluate(np.full(best.shape, 1 / mdp.n_actions)).v).max()
     left = (facts.v - mdp.evaluate(stuck).v).max()
-    assert margin == pytest.approx(0.01 - left / first, abs=5e-3)
-    with pytest.raises(ValueError, match="dry: expected"):
-        checks.check_equivalence(dry="all")
+    assert finding.margin == pytest.approx(0.01 - left / first, abs=5e-3)
+    assert finding.status == "false as stated"
 
 
 def test_pieces_of_theorem_1_are_found_in_its_verdict() -> None:
-    verdict = checks.check_theorem_1()
-    margins = {row["part"]: row["margin"] for row in verdict.evidence}
-    assert margins["necessary to guarantee it (Lemma 9)"] == checks.check_lemma_9().margin
-    assert verdict.margin == min(margins.values())
-    assert [row["status"] for row in verdict.evidence] == ["holds"] * 5
+    whole = checks.infinite_sums_are_sufficient_and_necessary.run()
+    parts = [
+        checks.infinite_sums_suffice,
+        checks.optimum_need_not_be_unique,
+        checks.floors_hold,
+        checks.uncontested_states_need_no_weight,
+        checks.finite_sums_leave_a_gap,
+    ]
+    found = [part.run() for part in parts]
+    assert whole.margin == min(finding.margin for finding in found)
+    assert whole.instances == sum(finding.instances for finding in found)
 
 
 def test_a_finite_sum_of_weights_does_harm_only_where_the_state_is_entered_again() -> None:
-    verdict = checks.check_lemma_9()
-    gaps = {(row["case"], row["sum of weights"]): row for row in verdict.evidence}
-    assert [gap["q* - q at the end"] > 1e-9 for gap in gaps.values()] == [True] * 3 + [False] * 2
-    assert all(gap["v* - v at the end"] > 0 for gap in gaps.values())
+    gaps = worst(checks.finite_sums_leave_a_gap, everywhere=True)["gap of q at the end"]
+    again = {c.instance["sum"]: c.value for c in gaps if c.instance["case"] == "entered again"}
+    assert [c.value < 1e-9 for c in gaps if c.instance["case"] in checks.NOT_REENTERED] == [
+        True
+    ] * 2
     # the more weight, the smaller the gap
-    again = [gaps["entered again", total]["q* - q at the end"] for total in (0.5, 2.0, 8.0)]
-    assert again == sorted(again, reverse=True)
+    assert again[0.5] > again[2.0] > again[8.0] > 1e-9
+    # elsewhere the state values stay short all the same
+    for mdp in checks.NOT_REENTERED.values():
+        weights = np.full((100, mdp.n_states), 30.0)
+        weights[:, 0] = 0.5 ** np.arange(100)
+        path = run(mdp, UPDATES["mce"], 100, weighting=cv.fixed_weights(weights))
+        assert (cv.structure(mdp).v - path.v[-1]).max() > 0.1
 
 
 def test_structure_of_the_chain_with_a_tie() -> None:
@@ -176,10 +194,12 @@ def test_fading_weights_leave_what_their_sum_says() -> None:
     assert mass[-1] * spent == pytest.approx(0.75, rel=0.1)
 
 
-@pytest.mark.parametrize("judge", [checks.check_equivalence, checks.check_lemma_8])
+@pytest.mark.parametrize(
+    "judge", [checks.uncontested_states_need_no_weight, checks.infinite_sums_suffice]
+)
 @pytest.mark.parametrize("least", ["gap", "room"])
 def test_a_bound_is_judged_where_it_is_nearest(
-    least: str, judge: Callable[[], Verdict], monkeypatch: pytest.MonkeyPatch
+    least: str, judge: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bounds at three times; one is half of the gap, all others are far above it."""
     gap = np.array([1.0, 0.5, 0.25])
@@ -187,11 +207,10 @@ def test_a_bound_is_judged_where_it_is_nearest(
     now, ahead = (low, high) if least == "gap" else (high, low * 9.0)
     monkeypatch.setattr(checks, "instances", lambda: {"arms": bandit([1.0, 0.0])})
     monkeypatch.setattr(checks, "optimality_bounds", lambda *_: (0, gap, now, ahead))
-    verdict = judge()
+    finding = judge.run()
     # half less one; or 9 x 1/4 over 9 x 1/2, less one
-    nearest = {"gap": 0.5, "room": 0.5}[least]
-    assert verdict.margin == pytest.approx(nearest - 1.0)
-    assert verdict.status == "false as stated"
+    assert finding.margin == pytest.approx(0.5 - 1.0)
+    assert finding.status == "false as stated"
 
 
 def test_the_lines_start_where_all_values_are_within_half_the_gap() -> None:
@@ -209,44 +228,49 @@ def test_ties_are_tried_among_two_and_three_best_arms(monkeypatch: pytest.Monkey
         tried.append(rewards.count(max(rewards)))
 
     monkeypatch.setattr(checks, "adversarial_run", adversarial_run)
-    monkeypatch.setattr(checks, "_note_key_lemma", lambda *_, **__: None)
-    monkeypatch.setattr(checks, "check_lemma_8", lambda *_, **__: Verdict(Status.HOLDS, 1.0, ""))
-    checks.check_uniqueness()
+    monkeypatch.setattr(checks, "compare_key_lemma", lambda *_: None)
+    monkeypatch.setattr(checks, "compare_finite_run", lambda *_: None)
+    checks.optimum_need_not_be_unique.function(Recorder())
     each = len(cv.ADVERSARIES)
     assert tried == [2] * each + [3] * each + [2] * each
 
 
 @pytest.mark.parametrize("apart", [1.0, 2.0])
 def test_what_pg_sm_leaves_under_weights_of_sum_two(
-    apart: float, noted: Noted, monkeypatch: pytest.MonkeyPatch
+    apart: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two arms that are R apart: the log-odds grow by 2 w R pi (1 - pi); the floor is proved.
 
     What is left of the gap is gamma times the value that the second arm's probability costs.
     """
-    monkeypatch.setattr(remarks, "looping_bandit", partial(cv.looping_bandit, gap=apart))
-    remarks.check_same_condition()
+    monkeypatch.setattr(checks, "looping_bandit", partial(cv.looping_bandit, gap=apart))
+    gaps = worst(checks.others_need_infinite_sums)["gap of q at the end"]
+    found = {each.instance["update"]: each for each in gaps}
     log_odds = 0.0
     for k in range(1, 61):
         pi = 1 / (1 + np.exp(-log_odds))
         log_odds += 2 * 2 * 0.5**k * apart * pi * (1 - pi)
     left = 0.5 * 2 * apart / (1 + np.exp(log_odds))
     # pi_0 e^(-2MR) with M = 2, and the range R
-    assert noted[0][0] == pytest.approx(left - 0.5 * 0.5 * np.exp(-4.0 * apart) * apart)
+    floor = 0.5 * 0.5 * np.exp(-4.0 * apart) * apart
+    assert found["pg-sm"].slack == pytest.approx(left - floor)
     # DI moves 0.45 from 1/2 where the gap is 0.45: what is worked out there is what is left
-    assert noted[1][0] == pytest.approx(1e-9, abs=1e-12)
+    assert found["di"].slack == pytest.approx(1e-9, abs=1e-12)
 
 
 def test_rounding_is_allowed_in_proportion_to_the_largest_modulus(
-    noted: Noted, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One state, rewards -1 and -3, gamma = 1/2: the values are -2 and -4."""
     loss = FiniteMDP(np.ones((1, 2, 1)), [[-1.0, -3.0]], [1.0], 0.5)
     monkeypatch.setattr(checks, "instances", lambda: {"losses": loss})
-    (row,) = checks.check_corollary_7().evidence
-    allowed = checks.ROUNDING * 4 / 0.5
-    assert noted[0][0] == pytest.approx(row["least change of q"] + allowed, abs=allowed / 100)
-    assert noted[1][0] == pytest.approx(row["least q* - q"] + allowed, abs=allowed / 100)
+    monkeypatch.setattr(checks, "ROUNDING", 1e-3)
+    allowing = worst(checks.values_converge)
+    monkeypatch.setattr(checks, "ROUNDING", 0.0)
+    strict = worst(checks.values_converge)
+    assert len(strict) == 2
+    for quantity, (comparison,) in strict.items():
+        assert allowing[quantity][0].slack - comparison.slack == pytest.approx(1e-3 * 4 / 0.5)
 
 
 def test_a_bound_that_is_zero_is_as_large_as_the_rounding_that_is_allowed(
@@ -257,7 +281,7 @@ def test_a_bound_that_is_zero_is_as_large_as_the_rounding_that_is_allowed(
     gap, now, ahead = np.array([[8 * checks.ROUNDING], [0.0], [1.0]])
     monkeypatch.setattr(checks, "instances", lambda: {"losses": loss})
     monkeypatch.setattr(checks, "optimality_bounds", lambda *_: (0, gap, now, ahead))
-    assert checks.check_lemma_8(n_steps=2).margin == pytest.approx(0.5 - 1.0)
+    assert checks.infinite_sums_suffice.run().margin == pytest.approx(0.5 - 1.0)
 
 
 def test_the_slack_is_measured_under_weights_of_sum_thirty(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,51 +299,45 @@ def test_the_slack_is_measured_under_weights_of_sum_thirty(monkeypatch: pytest.M
         np.testing.assert_allclose(q[-20:], np.tile(limit, (20, 1)), atol=1e-8)
 
 
-@pytest.mark.parametrize(("factor", "scale"), [(1.0, 1.0), (0.5, 3.0)])
-def test_the_room_above_the_floors_for_two_arms(factor: float, scale: float, noted: Noted) -> None:
+@pytest.mark.parametrize("factor", [1.0, 0.5])
+def test_the_room_above_the_floors_for_two_arms(factor: float) -> None:
     """MCE from (3/4, 1/4) in one step of weight 2: the odds 3 are multiplied by e^(2 x 2 x 1/4).
 
     The values of the arms are 2 and 1, discounted by 1/2 each visit misses the second arm's
     probability twice; the floors are the probabilities times e^(-2 x 2).
     """
-    theta0 = np.log([[3.0, 1.0]])
-    checks._note_floors(Worst(), cv.looping_bandit(), np.array([[2.0]]), theta0, factor, scale)
+    theta0, recorder = np.log([[3.0, 1.0]]), Recorder()
+    checks.compare_floors(recorder, cv.looping_bandit(), np.array([[2.0]]), theta0, factor)
     left = 1 / (1 + 3 * np.e)
-    least = scale * 0.25 * np.exp(-4.0 * factor)
+    least = 0.25 * np.exp(-4.0 * factor)
     rooms = [
         np.log(4 * left) + 4.0 * factor + 3 * checks.ROUNDING,
         2 * left - least + 1e-11,
         left - least / 2 + 1e-11,
     ]
-    assert [margin for margin, _ in noted] == pytest.approx(rooms, rel=0, abs=3e-13)
-    assert {instance["M"] for _, instance in noted} == {2.0}
+    found = [tally.worst[0] for tally in recorder.tallies.values()]
+    assert [each.slack for each in found] == pytest.approx(rooms, rel=0, abs=3e-13)
+    assert {each.instance["M"] for each in found} == {2.0}
 
 
-def test_the_row_of_two_arms_under_weights_that_fade_like_one_over_a_root(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_row_of_two_arms_under_weights_that_fade_like_one_over_a_root() -> None:
     """Weights 1 and 1 / sqrt 2: the gap is the second arm's mass, the bound 1 / (2 + their sum)."""
-    monkeypatch.setattr(checks, "instances", lambda: {"arms": bandit([1.0, 0.0])})
-    root = 0.5**0.5
+    root, recorder = 0.5**0.5, Recorder()
+    weights, arms = np.array([1.0, root]), bandit([1.0, 0.0])
+    checks.compare_finite_run(recorder, "arms", arms, "mce", weights, at={})
     first = 1 / (1 + np.e)
-    verdict = checks.check_lemma_8(n_steps=2)
-    assert verdict.evidence == (
-        {
-            "MDP": "arms",
-            "optimal actions a state": 1.0,
-            "settled at": 0,
-            "gap at the end": pytest.approx(1 / (1 + np.e ** (1 + 2 * root * first))),
-            "proved bound at the end": pytest.approx(1 / (3 + root)),
-        },
-    )
+    over_gap, over_masses, end = (tally.worst[0] for tally in recorder.tallies.values())
+    assert end.value == pytest.approx(1 / (1 + np.e ** (1 + 2 * root * first)))
+    assert end.limit == pytest.approx(1 / (3 + root))
+    assert recorder.figures == {"settled (arms)": 0}
     # before the first update the bound is the mass itself, and the mass the gap
-    assert verdict.margin == pytest.approx(0.0, abs=1e-11)
-    assert checks.check_lemma_8(n_steps=2, constant=1.0).margin < -0.05
+    assert over_gap.slack == pytest.approx(0.0, abs=1e-11)
+    assert over_masses.slack == pytest.approx(0.0, abs=1e-11)
 
 
 @pytest.mark.parametrize(("first", "second"), [(0.2, 0.5), (0.5, 0.2)])
 def test_other_updates_are_judged_where_several_policies_are_optimal(
-    first: float, second: float, noted: Noted, monkeypatch: pytest.MonkeyPatch
+    first: float, second: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DI ends 1e-10 short; of PG-SM's gap a half is left on one stretch, on the other a fifth."""
     seen = []
@@ -335,19 +353,18 @@ def test_other_updates_are_judged_where_several_policies_are_optimal(
     bandits = {"one": bandit([1.0, 0.0]), "two": bandit([1.0, 1.0, 0.0])}
     monkeypatch.setattr(checks, "instances", lambda: bandits)
     monkeypatch.setattr(checks, "run", path)
-    checks.check_uniqueness_of_others(exponent=0.5)
-    assert [row for _, row in noted] == [
-        {"MDP": "two", "update": "di"},
-        {"MDP": "two", "update": "pg-sm"},
-    ]
-    assert [room for room, _ in noted] == pytest.approx([9e-10, 1 / 3 - 0.5], rel=1e-4)
+    found = worst(checks.others_need_no_unique_optimum, decay=0.5)
+    (arrived,), (left,) = found["gap at the end"], found["share left after four times as long"]
+    assert arrived.instance == {"MDP": "two", "update": "di"}
+    assert left.instance == {"MDP": "two", "update": "pg-sm"}
+    assert [arrived.slack, left.slack] == pytest.approx([9e-10, 1 / 3 - 0.5], rel=1e-4)
     assert [each[:3] for each in seen] == [("di", 3, 400), ("pg-sm", 3, 4000)]
     for *_, n_steps, eta in seen:
         np.testing.assert_allclose(eta, np.arange(1.0, n_steps + 1) ** -0.5)
 
 
 def test_masses_are_of_the_order_of_time_or_of_the_sum_of_the_weights(
-    noted: Noted, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A mass that is the sum of the weights to the power -3/2, which for x = 0 is the time's."""
 
@@ -355,17 +372,18 @@ def test_masses_are_of_the_order_of_time_or_of_the_sum_of_the_weights(
         spent = np.cumsum(np.arange(1.0, n_steps + 1) ** -x)
         return np.append(1.0, spent**-1.5), None, None
 
-    monkeypatch.setattr(remarks, "fading_run", fading_run)
-    remarks.check_conditions(bounded_below=(0.0,), infinite=(0.25,), fading=0.5, n_steps=300)
-    times = rates.log_times(300)
-    in_time = rates.exponent(times, fading_run(0.5, 1, 300)[0][times]).value
-    of_three = [1.5, 1.5, in_time]
-    assert [room for room, _ in noted] == pytest.approx(
-        [power - remarks.FIRST_ORDER for power in of_three * 3]
-    )
-    assert [(row["best_arms"], row["x"]) for _, row in noted] == [
-        (best, x) for best in (1, 2, 3) for x in (0.0, 0.25, 0.5)
-    ]
+    monkeypatch.setattr(checks, "fading_run", fading_run)
+    given = {"bounded_below": (0.0,), "infinite": (0.25,), "fading": 0.5}
+    found = worst(checks.rate_is_the_inverse_sum_of_the_weights, **given)
+    times = cv.log_times(1500)
+    in_time = cv.exponent(times, fading_run(0.5, 1, 1500)[0][times]).value
+    in_t, in_sum = found["exponent in t"], found["exponent in the sum of the weights"]
+    # those in t are of the weights 1, and of those of the printed statement
+    assert [each.value for each in in_t] == pytest.approx([1.5] * 3 + [in_time] * 3)
+    assert [each.value for each in in_sum] == pytest.approx([1.5] * 3)
+    assert {each.limit for each in (*in_t, *in_sum)} == {checks.FIRST_ORDER}
+    tried = {(each.instance["best arms"], each.instance["x"]) for each in (*in_t, *in_sum)}
+    assert tried == {(best, x) for best in (1, 2, 3) for x in (0.0, 0.25, 0.5)}
 
 
 def test_what_is_optimal_does_not_depend_on_the_size_of_the_values() -> None:

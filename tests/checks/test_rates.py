@@ -1,17 +1,31 @@
 """Rates: known answers for the fits, the recursions, the bounds and the checks' arithmetic."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
-from pu_lib.chapters.convergence.quantities import settled, structure
+from pu_lib.chapters.convergence.quantities import instances, optimality_bounds, settled, structure
 from pu_lib.chapters.rates import checks
-from pu_lib.chapters.rates import checks_remarks as remarks
 from pu_lib.chapters.rates import quantities as rates
+from pu_lib.claims.recorder import Check, Comparison, Recorder
 from pu_lib.domains import bandit
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, make_update
+
+
+def recorded(check: Check, **arguments: Any) -> Recorder:
+    """Run a check with other arguments than its own."""
+    recorder = Recorder()
+    check.function(recorder, **arguments)
+    return recorder
+
+
+def worst(check: Check, **arguments: Any) -> dict[tuple[str, bool], list[Comparison]]:
+    """Return the worst comparisons of a check by quantity and whether they are as printed."""
+    tallies = recorded(check, **arguments).tallies.values()
+    return {(tally.quantity, tally.as_printed): tally.worst for tally in tallies}
 
 
 def test_a_decade_has_sixteen_times() -> None:
@@ -117,50 +131,44 @@ def test_di_arrives_at_a_set_of_best_arms() -> None:
 
 def test_the_room_of_di_s_bound_by_hand() -> None:
     """Values (1, 1/2, 0), weight 1: (3/4, 1/4, 0), then (1, 0, 0); proved 2 from t = 1."""
-    rows = {row["problem"]: row for row in checks.check_di_finite().evidence}
-    assert rows["bandit"] == {
-        "problem": "bandit",
-        "t0": 0,
-        "optimal from": 2,
-        "proved from": 2,
-        "room": 0,
-    }
-    assert rows["two arms, weight 1/7"]["room"] == 0
-    assert len(rows) == 11
-    # With twice the bound: 1/4 left at t = 1 needs ceil(4 x 1/4 / (1/2)) = 2 more steps.
-    wider = {row["problem"]: row for row in checks.check_di_finite(factor=4.0).evidence}
-    assert (wider["bandit"]["proved from"], wider["bandit"]["room"]) == (2, 0)
-    assert wider["two arms, weight 1/7"]["room"] == 7
+    found = recorded(checks.direct_arrives_in_finitely_many_steps)
+    (tally,) = found.tallies.values()
+    assert found.figures["steps (bandit)"] == 2
+    # on every problem the bound is met exactly
+    assert (tally.comparisons, tally.attained, tally.failures) == (11, 11, 0)
 
 
 def test_the_theorem_s_table_by_hand() -> None:
     """On the bandit with three best arms of five the first step already has a settled policy."""
-    rows = {row["problem"]: row for row in checks.check_theorem_2().evidence}
-    row = rows["bandit, three best arms of five"]
-    assert row["t0"] == 0
+    mdp = instances()["bandit, three best arms of five"]
+    trajectory = run(mdp, "mce", 400, weighting="uniform")
+    start, _, _, ahead = optimality_bounds(mdp, trajectory, structure(mdp))
+    assert start == 0
     # beta = 2/5, e0 = (1/5)/(2/5), c = 5/4, W = 400, rho = 1: bound 1/(5/2 + 125).
-    assert row["bound x T"] == pytest.approx(400 / 127.5)
+    assert ahead[-1] == pytest.approx(1 / 127.5)
 
 
 def test_an_update_that_stops_short_is_not_judged() -> None:
-    verdict = checks.check_theorem_2(update="di")
-    assert verdict.status == "open"
-    assert "nothing is left to lose" in verdict.summary
+    variant = "DI in MCE's place, which arrives before the bound begins"
+    finding = checks.gap_falls_like_the_inverse_sum.run(variant)
+    assert finding.status == "open"
+    assert "nothing is left to lose" in finding.open_because
 
 
-def test_regret_of_a_sum_by_hand() -> None:
-    """At weight 1 DI has masses 2/3, 1/4 - 3/20 ... and none after two steps."""
-    row = checks.check_fast_enough(["di"], n_steps=100).evidence[0]
+def test_regret_of_a_sum_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At weight 1 DI is projected from (1, 0.6, 0.2) more to (0.7, 0.3), (0.9, 0.1) and (1, 0)."""
     masses = rates.bandit_masses("di", (1.0, 0.6, 0.2), 3)
-    assert row["regret"] == pytest.approx(masses.sum())
-    assert row["in the last decade"] == 0.0
+    assert masses == pytest.approx([2 / 3, 0.3, 0.1, 0.0])
+    monkeypatch.setattr(checks, "PAPER", ["di"])
+    (ratio,) = worst(checks.regret_grows_at_most_like_log_t)[REGRET, False]
+    assert ratio.value == 0.0
 
 
 def test_the_table_of_ties_ends_where_the_run_does() -> None:
-    verdict = checks.check_ce_rate(n_runs=1)
-    assert verdict.counterexample is not None
-    assert verdict.counterexample["t"] == 42_846
-    assert verdict.evidence[-1]["(1 - pi) t"] == pytest.approx(24.625, abs=1e-3)
+    (printed,) = worst(checks.cross_entropy_has_first_order_without_ties)["exponent", True]
+    assert printed.instance["t"] == 42_846
+    times, masses = rates.taking_turns("ce", 50_000)
+    assert masses[-1] * times[-1] == pytest.approx(24.625, abs=1e-3)
 
 
 def test_softmax_and_mce_leave_the_same_mass_between_two_arms() -> None:
@@ -175,7 +183,7 @@ def test_the_room_of_di_s_bound_is_the_least_over_the_problems(
 ) -> None:
     """With two arms that need no step at all, the bandit of three, which has none to spare."""
     monkeypatch.setattr(checks, "di_steps", lambda *_: 0)
-    assert checks.check_di_finite().margin == 0.0
+    assert checks.direct_arrives_in_finitely_many_steps.run().margin == 0.0
 
 
 def escort_mass(p: float, weight: float, steps: int) -> float:
@@ -190,60 +198,64 @@ def escort_mass(p: float, weight: float, steps: int) -> float:
 
 
 def test_the_distance_to_the_escort_limit_by_another_loop() -> None:
-    verdict = remarks.check_escort_rate(exponents=(1.5,), weights=(2.0,), n_steps=500)
-    product = escort_mass(1.5, 2.0, 500) * 500**0.75
+    found = worst(checks.escort_below_two_has_a_limit)["product over its limit", False]
+    at = {"p": 1.5, "weight": 2.0}
+    (comparison,) = (each for each in found if each.instance == at)
+    product = escort_mass(1.5, 2.0, 4000) * 4000**0.75
     expected = 0.02 - abs(product / rates.escort_limit(1.5) - 1)
-    assert verdict.margin == pytest.approx(expected, abs=1e-9)
+    assert comparison.slack == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_exponents_of_two_updates_by_another_fit() -> None:
     """Least squares of the logarithms over the last decade of the sum of the weights."""
-    rows = remarks.check_same_rate(updates=("pg-sm",), n_steps=600).evidence
-    assert [(row["x"], row["arms"]) for row in rows] == [(0.0, 2), (0.0, 3), (0.25, 2), (0.25, 3)]
-    for row in rows:
-        weights = np.array([(t + 1.0) ** -row["x"] for t in range(600)])
-        mass = rates.bandit_masses("pg-sm", (1.0, 0.0, 0.0)[: row["arms"]], 600, weights)
-        spent, times = weights.cumsum(), rates.log_times(600)
-        again = rates.exponent(spent[times - 1], mass[times]).value
-        assert row["exponent"] == pytest.approx(again, rel=1e-12)
-    verdict = remarks.check_same_rate(updates=("pg-sm",), n_steps=600, tolerance=0.5)
-    assert verdict.margin == pytest.approx(
-        min(0.5 - abs(row["exponent"] - 1.0) for row in verdict.evidence)
-    )
+    arguments = {"updates": ("pg-sm",)}
+    found = worst(checks.softmax_has_the_rate_of_mce, **arguments)["exponent in the sum", False]
+    assert len(found) == 4
+    for comparison in found:
+        x, arms = comparison.instance["x"], comparison.instance["arms"]
+        weights = np.array([(t + 1.0) ** -x for t in range(4000)])
+        mass = rates.bandit_masses("pg-sm", (1.0, 0.0, 0.0)[:arms], 4000, weights)
+        spent, times = weights.cumsum(), rates.log_times(4000)
+        last = times[spent[times - 1] >= spent[-1] / 10]
+        again = -np.polyfit(np.log(spent[last - 1]), np.log(mass[last]), 1)[0]
+        assert comparison.value == pytest.approx(again, rel=1e-9)
+        assert comparison.slack == pytest.approx(0.05 - abs(again - 1.0))
 
 
-def test_the_regret_of_two_decades_by_hand() -> None:
-    """Of 500 steps: from 50 on, and from 5 to 49."""
-    for update in ("mce", make_update("pg-es", p=1.5)):
-        mass = rates.bandit_masses(update, (1.0, 0.6, 0.2), 500)
-        margin = 1.05 - mass[50:500].sum() / mass[5:50].sum()
-        verdict = checks.check_fast_enough([update], n_steps=500)
-        assert f"{margin:.4g}" in verdict.summary
-    assert verdict.margin == pytest.approx(margin)
-    assert margin < -0.2
+REGRET = "regret of the last decade over that of the one before"
+
+
+def test_the_regret_of_two_decades_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 5000 steps: from 500 on, and from 50 to 499."""
+    monkeypatch.setattr(checks, "PAPER", ["mce"])
+    found = worst(checks.regret_grows_at_most_like_log_t)
+    for update, as_printed in (("mce", False), (make_update("pg-es", p=1.5), True)):
+        mass = rates.bandit_masses(update, (1.0, 0.6, 0.2), 5000)
+        (comparison,) = found[REGRET, as_printed]
+        assert comparison.slack == pytest.approx(1.05 - mass[500:5000].sum() / mass[50:500].sum())
+    assert comparison.slack < -0.2
 
 
 def test_the_difference_from_the_limit_by_hand() -> None:
     """Two arms at weight 1: the log-odds grow by 2 / (1 + e^y), and (1 - pi) t tends to 1/2."""
-    row = next(r for r in checks.check_limit(sizes=(2,), n_steps=300).evidence if r["|A|"] == 2)
     log_odds = 0.0
-    for _ in range(300):
+    for _ in range(20_000):
         log_odds += 2 / (1 + np.exp(log_odds))
-    product = 300 / (1 + np.exp(log_odds))
-    assert row["(1 - pi) t"] == pytest.approx(product)
-    assert (row["limit"], row["difference"]) == (0.5, pytest.approx(product - 0.5))
+    figures = recorded(checks.mass_times_weight_has_a_limit).figures
+    assert figures["product for 2 actions"] == pytest.approx(20_000 / (1 + np.exp(log_odds)))
+    assert rates.mass_limit(2) == 0.5
 
 
 def test_what_mce_leaves_times_the_weight_it_has_spent_by_another_loop() -> None:
     """Two arms: a step of weight w multiplies the odds by e^(2 w (1 - pi))."""
     log_odds, spent = 0.0, 0.0
-    for t in range(1, 201):
+    for t in range(1, 20_001):
         log_odds += 2.0 * t**-0.5 / (1.0 + np.exp(log_odds))
         spent += t**-0.5
-    (row,) = checks.check_decaying_weights((0.5,), 200).evidence
-    assert row["x"] == 0.5
-    assert row["(1 - pi) W"] == pytest.approx(spent / (1.0 + np.exp(log_odds)))
-    assert row["from"] < row["exponent"] < row["to"] < 0.6
+    found = worst(checks.decaying_weights_slow_the_rate)["mass at the end", False]
+    (comparison,) = (each for each in found if each.instance == {"x": 0.5})
+    assert comparison.value == pytest.approx(1.0 / (1.0 + np.exp(log_odds)))
+    assert comparison.limit == pytest.approx(1.0 / (2.0 + spent))
 
 
 def left(weights: list[float]) -> float:
@@ -254,33 +266,32 @@ def left(weights: list[float]) -> float:
     return 1.0 / (1.0 + odds)
 
 
-def test_two_bandits_that_never_meet_are_bounded_by_their_own_sums(noted) -> None:
-    """After two steps the first has the weights 1 and 1/2, the second, in the support, 1 and 1."""
-    checks.check_support(n_steps=2)
-    first, second = left([1.0, 0.5]), left([1.0, 1.0])
-    rooms = [1 / 3.5 - first, 1 / 4 - first, 1 / 4 - second, 1 / 4 - second]
-    assert [room for room, _ in noted] == pytest.approx(rooms)
-    assert [row["state"] for _, row in noted] == ["outside"] * 2 + ["inside"] * 2
+def test_two_bandits_that_never_meet_are_bounded_by_their_own_sums() -> None:
+    """After 2000 steps the first has had the weights 1/(t + 1), the second, in the support, 1."""
+    found = worst(checks.minimum_is_over_the_states_reached)
+    weights = 1.0 / np.arange(1.0, 2001.0)
+    first, second = left(weights.tolist()), left([1.0] * 2000)
+    corrected = {each.instance["state"]: each.slack for each in found["gap", False]}
+    printed = {each.instance["state"]: each.slack for each in found["gap", True]}
+    inside = pytest.approx(1 / 2002 - second)
+    assert corrected == {"outside": pytest.approx(1 / (2 + weights.sum()) - first)} | {
+        "inside": inside
+    }
+    assert printed == {"outside": pytest.approx(1 / 2002 - first), "inside": inside}
 
 
-@pytest.mark.parametrize(("factor", "room"), [(0.5, 0.0), (2.0, 1.0 - 6.0 / (1.0 + np.e))])
-def test_the_constants_of_two_arms_after_one_step(factor: float, room: float, noted, monkeypatch):
-    """The mass is 1/2, then 1 / (1 + e); its bound is 1/2, then 1/3 (or 1/6)."""
+def test_the_constants_of_two_arms_after_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mass is 1/2, then 1 / (1 + e); its bound is 1/2, then 1/3."""
     mdp = bandit([1.0, 0.0])
     path = run(mdp, UPDATES["mce"], 1, weighting="uniform")
     monkeypatch.setattr(checks, "unique_instances", lambda: ["arms"])
     monkeypatch.setattr(checks, "settled_run", lambda *_: (mdp, structure(mdp), path, 0))
-    (row,) = checks.check_constants(factor).evidence
-    quotient = (2.0 + 2.0 * factor) / (1.0 + np.e)
-    assert row == {
-        "problem": "arms",
-        "t0": 0,
-        "(1 - pi) W at the end": pytest.approx(1.0 / (1.0 + np.e)),
-        "least mass / bound": pytest.approx(min(1.0, quotient)),
-    }
-    below, ours = (margin for margin, _ in noted)
-    assert below == pytest.approx(min(1.0, quotient) - 1.0)
-    assert ours == pytest.approx(room, abs=2e-9)
+    found = worst(checks.constants_of_the_proof_hold)
+    (printed,), (ours,) = found["mass over its bound", True], found["mass over its bound", False]
+    (end,) = found["mass at the end", False]
+    assert printed.value == pytest.approx(3.0 / (1.0 + np.e))
+    assert ours.slack == pytest.approx(0.0, abs=2e-9)
+    assert (end.value, end.limit) == pytest.approx((1.0 / (1.0 + np.e), 1.0 / 3.0))
 
 
 @pytest.mark.parametrize(
@@ -308,11 +319,12 @@ def test_the_bound_of_a_run_may_start_when_the_greedy_actions_settle() -> None:
 
 
 def test_a_bound_has_room_for_rounding_in_proportion_to_it_and_for_zero() -> None:
-    assert checks._room(np.array([0.5, 0.0]), np.array([1.0, 1.0])) == pytest.approx(0.5)
-    assert checks._room(np.array([0.5, 0.25]), np.array([1.0, 0.25])) == pytest.approx(
-        checks.ROUNDING, rel=1e-3
-    )
-    assert checks._room(np.array([1e-14]), np.array([0.0])) == 0.0
+    def room(gaps: list[float], bounds: list[float]) -> float:
+        return 1.0 - checks.largest_share(np.array(gaps), np.array(bounds))
+
+    assert room([0.5, 0.0], [1.0, 1.0]) == pytest.approx(0.5)
+    assert room([0.5, 0.25], [1.0, 0.25]) == pytest.approx(checks.ROUNDING, rel=1e-3)
+    assert room([1e-14], [0.0]) == 0.0
 
 
 def test_odds_beyond_floats_are_refused() -> None:

@@ -20,9 +20,13 @@ at every :math:`s\in S^-\cap R`.
 **A finite run proves convergence.** Values never decrease and never exceed the optimal ones. So
 once the best optimal action at :math:`s` is worth more *now* than any other can ever be worth,
 :math:`\max_{A^\star(s)}q_t(s,\cdot)>\max_{b\notin A^\star(s)}q_\star(s,b)`, the greedy action is
-optimal at every later time, and the key lemma bounds all that follows. `settled` finds that time.
+optimal at every later time, and the key lemma bounds all later gaps. `settled` finds that time.
 
 **Necessity.** If :math:`\sum_tw_t(s)=M<\infty` then :math:`\pi_t(a|s)\ge\pi_0(a|s)e^{-cM}`.
+
+Exponents of a decay are measured as the slope of log gap against log t over the last decade; the
+interval is the range of the slopes over the pieces of that decade. The error is not random, so that
+a standard error of the regression would mean nothing.
 """
 
 from __future__ import annotations
@@ -30,11 +34,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
+from numpy import exp
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.arrays import numbers
+from pu_lib.claims.formulas import formula
 from pu_lib.domains import bandit, chain, cliff, duplicated_chain, random_mdp
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import Trajectory, Weighting, run
@@ -42,20 +49,25 @@ from pu_lib.updates import Update, as_update
 
 __all__ = [
     "ADVERSARIES",
+    "Exponent",
     "Structure",
     "adversarial_run",
+    "decaying_weights",
+    "exponent",
     "fading_run",
     "fixed_weights",
     "instances",
     "key_lemma_bound",
     "lemma_8_lines",
     "lemma_8_slack",
+    "log_times",
     "looping_bandit",
     "necessity_floor",
     "one_way_mdp",
     "optimality_bounds",
     "settled",
     "structure",
+    "suboptimal_mass",
     "tied_limit_mdp",
     "uncontested_start",
 ]
@@ -69,18 +81,10 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Structure:
-    """What the theorem needs to know of an MDP.
+    """The optimal values of an MDP, its optimal actions, and two kinds of states.
 
-    Attributes
-    ----------
-    v, q : ndarray, shape (S,) and (S, A)
-        Optimal values.
-    optimal : ndarray of bool, shape (S, A)
-        The optimal actions.
-    contested : ndarray of bool, shape (S,)
-        The states with a suboptimal action.
-    entered : ndarray of bool, shape (S,)
-        The states that some action enters.
+    `optimal` has the shape (S, A). A state is `contested` if one of its actions is suboptimal, and
+    `entered` if some action leads to it.
     """
 
     v: Floats
@@ -91,20 +95,10 @@ class Structure:
 
 
 def structure(mdp: FiniteMDP) -> Structure:
-    """Solve an MDP and say where which actions are optimal.
+    """Solve an MDP.
 
     Two actions count as equally good if their optimal values differ by less than 1e-9 of the
     largest one of their state, or by what rounding explains: 1e-14 of the largest of all.
-
-    Parameters
-    ----------
-    mdp : FiniteMDP
-        The process.
-
-    Returns
-    -------
-    Structure
-        Optimal values, which actions are optimal, and which states are contested and entered.
     """
     best = mdp.optimal()
     optimal = best.q >= (best.v - _indifference(best.q))[:, np.newaxis]
@@ -141,20 +135,7 @@ def instances() -> dict[str, FiniteMDP]:
 
 
 def looping_bandit(gap: float = 1.0, discount: float = 0.5) -> FiniteMDP:
-    """Return two arms, worth `gap` and 0, in one state that is entered again and again.
-
-    Parameters
-    ----------
-    gap : float
-        Reward of the better arm.
-    discount : float
-        The discount.
-
-    Returns
-    -------
-    FiniteMDP
-        One state and two actions; no state is terminal.
-    """
+    """Return two arms, worth `gap` and 0, in one state that is entered again and again."""
     return FiniteMDP(np.ones((1, 2, 1)), [[gap, 0.0]], [1.0], discount)
 
 
@@ -179,7 +160,7 @@ def one_way_mdp() -> FiniteMDP:
 
 
 def tied_limit_mdp() -> FiniteMDP:
-    """Return an MDP with a unique optimal policy whose limit has a tie where weights run dry.
+    """Return an MDP with one optimal policy whose limit has a tie if a state gets no weight.
 
     At the first state one action leads to the second state and pays nothing, the other one ends
     and pays 1/4; the second state pays 1 or 0 and ends; the discount is 1/2. While the second
@@ -192,19 +173,13 @@ def tied_limit_mdp() -> FiniteMDP:
     return FiniteMDP(transitions, rewards, [1.0, 0.0, 0.0], 0.5, np.array([False, False, True]))
 
 
+def decaying_weights(exponent: float, n_steps: int) -> Floats:
+    """Return the weights (t + 1)^-exponent of so many steps."""
+    return np.asarray((np.arange(n_steps) + 1.0) ** -exponent)
+
+
 def fixed_weights(weights: ArrayLike) -> Weighting:
-    """Return the weighting of `run` that gives each step its row of weights.
-
-    Parameters
-    ----------
-    weights : array_like, shape (n_steps, n_states)
-        The weights.
-
-    Returns
-    -------
-    callable
-        Takes the time and the current `Evaluation`, as `run` wants it.
-    """
+    """Return the weighting of `run` that gives each step its row of weights, shape (T, S)."""
     rows = np.asarray(weights, dtype=np.float64)
     return lambda t, _: np.asarray(rows[t])
 
@@ -212,30 +187,12 @@ def fixed_weights(weights: ArrayLike) -> Weighting:
 # The key lemma
 
 
-def key_lemma_bound(
-    beta: ArrayLike, e0: ArrayLike, n_actions: int, spent: ArrayLike, constant: float = 0.5
-) -> Floats:
-    r"""Return :math:`1/(1/\beta+\frac c2\min(1,e_0)W)`.
-
-    Parameters
-    ----------
-    beta, e0 : array_like
-        The mass outside the set at the start, and the least odds of its actions against that mass.
-    n_actions : int
-        :math:`|A|`.
-    spent : array_like
-        :math:`W`, the weight spent since the start.
-    constant : float
-        The factor 1/2 before :math:`c`.
-
-    Returns
-    -------
-    ndarray
-        The bound on the mass outside the set, with the axes of the arguments broadcast.
-    """
+@formula
+def key_lemma_bound(beta: Any, e0: Any, n_actions: int, spent: Any, constant: float = 0.5) -> Any:
+    """Return the key lemma's bound on the mass outside a set, after the weight `spent`."""
     c = n_actions / (n_actions - 1)
-    rise = constant * c * np.minimum(1.0, e0) * np.asarray(spent)
-    return np.asarray(1.0 / (1.0 / np.asarray(beta) + rise))
+    e0 = np.minimum(1.0, e0)
+    return 1 / (1 / beta + constant * c * e0 * spent)
 
 
 Adversary = Callable[[Floats, Mask, int], int]
@@ -258,28 +215,10 @@ def adversarial_run(
     theta0: ArrayLike | None = None,
     update: str | Update = "mce",
 ) -> Floats:
-    """Run an update on a bandit with ties broken by an adversary.
+    """Return the policies, shape (T + 1, A), on a bandit whose ties an adversary breaks.
 
     The adversary sees the policy, so that the values cannot be listed beforehand. The update sees
     only which action is greedy: it is given that action's indicator.
-
-    Parameters
-    ----------
-    rewards : array_like, shape (n_actions,)
-        The values; the adversary chooses among the largest.
-    adversary : str
-        One of `ADVERSARIES`.
-    weights : array_like, shape (n_steps,)
-        The weights.
-    theta0 : array_like, shape (n_actions,), optional
-        Initial parameters; the uniform policy if missing.
-    update : str or Update
-        The update.
-
-    Returns
-    -------
-    ndarray, shape (n_steps + 1, n_actions)
-        The policies.
     """
     q, update = np.asarray(rewards, dtype=np.float64), as_update(update)
     tied = q == q.max()
@@ -294,24 +233,11 @@ def adversarial_run(
 
 @cache
 def fading_run(exponent: float, best: int, n_steps: int) -> tuple[Floats, Floats, Floats]:
-    """Return the suboptimal mass of a four-armed bandit under fading weights, its bound and floor.
+    """Return the suboptimal mass of four arms under MCE, its upper bound and its floor, by time.
 
-    Parameters
-    ----------
-    exponent : float
-        The weights of MCE are (t + 1)^-exponent, from the uniform policy.
-    best : int
-        How many of the four arms are best; the first one is always taken.
-    n_steps : int
-        Number of updates.
-
-    Returns
-    -------
-    mass, bound, floor : ndarray, shape (n_steps + 1,)
-        The mass of all other arms before the first update and after each; the upper bound of the
-        key lemma; and the lower bound of any run that has spent so much weight.
+    The weights are (t + 1)^-exponent, and the first of the `best` arms is always taken.
     """
-    weights = (np.arange(n_steps) + 1.0) ** -exponent
+    weights = decaying_weights(exponent, n_steps)
     mass = adversarial_run(np.arange(4) < best, "first", weights)[:, best:].sum(axis=1)
     spent = np.append(0.0, np.cumsum(weights))
     bound = key_lemma_bound(1 - best / 4, 0.25 / (1 - best / 4), 4, spent)
@@ -322,22 +248,10 @@ def fading_run(exponent: float, best: int, n_steps: int) -> tuple[Floats, Floats
 
 
 def settled(trajectory: Trajectory, facts: Structure) -> int | None:
-    """Return the first time from which the greedy action is provably optimal, for ever.
+    """Return the first time from which the greedy actions of MCE are provably optimal for ever.
 
-    That is at every contested state; ``None`` if the run is too short to say. The margin asked
-    for is well above rounding.
-
-    Parameters
-    ----------
-    trajectory : Trajectory
-        A run of MCE.
-    facts : Structure
-        Those of its process.
-
-    Returns
-    -------
-    int or None
-        The number of updates after which it holds, or `None`.
+    That is at every contested state; ``None`` if the run is too short to say. The required lead is
+    well above rounding.
     """
     s = facts.contested
     best_now = np.where(facts.optimal[s], trajectory.q[:, s], -np.inf).max(axis=-1)
@@ -347,32 +261,21 @@ def settled(trajectory: Trajectory, facts: Structure) -> int | None:
     return int(times[0]) if len(times) else None
 
 
+def suboptimal_mass(trajectory: Trajectory, facts: Structure) -> Floats:
+    """Return the mass of the suboptimal actions, by time and contested state."""
+    s = facts.contested
+    mass = np.where(facts.optimal[s], 0.0, trajectory.policies[:, s]).sum(axis=-1)
+    return np.asarray(mass)
+
+
 def optimality_bounds(
-    mdp: FiniteMDP, trajectory: Trajectory, facts: Structure, constant: float = 0.5
+    mdp: FiniteMDP, trajectory: Trajectory, facts: Structure
 ) -> tuple[int, Floats, Floats, Floats]:
-    r"""Return :math:`t_0`, the largest gap from there on, and its two bounds.
+    r"""Return :math:`t_0`, and from there on the largest gap, its measured and its proved bound.
 
-    The first bound is :math:`\frac1{1-\gamma}\max_s\rho_s\pi_T(B_s|s)` with the measured masses of
-    the suboptimal actions, :math:`\rho_s=\max_a(v_\star(s)-q_\star(s,a))`; the second replaces the
-    masses by the key lemma's bound from :math:`t_0`, and holds for all later times.
-
-    Parameters
-    ----------
-    mdp : FiniteMDP
-        The process.
-    trajectory : Trajectory
-        A run of MCE.
-    facts : Structure
-        Those of the process.
-    constant : float
-        The factor in the key lemma.
-
-    Returns
-    -------
-    int
-        :math:`t_0`.
-    ndarray, shape (T + 1 - t_0,)
-        Three of them: the largest gap, the first bound, the second.
+    The measured bound is :math:`\frac1{1-\gamma}\max_s\rho_s\pi_T(B_s|s)` with the masses of the
+    suboptimal actions, :math:`\rho_s=\max_a(v_\star(s)-q_\star(s,a))`; the proved bound has the key
+    lemma's bounds from :math:`t_0` in their place, and holds for all later times.
 
     Raises
     ------
@@ -385,11 +288,10 @@ def optimality_bounds(
     s = facts.contested
     gap = (facts.v - trajectory.v[start:]).max(axis=1)
     rho = (facts.v[:, np.newaxis] - facts.q).max(axis=1)[s]
-    pi = trajectory.policies[start:][:, s]
-    mass = np.where(facts.optimal[s], 0.0, pi).sum(axis=-1)
-    e0 = np.where(facts.optimal[s], pi[0], np.inf).min(axis=-1) / mass[0]
+    mass = suboptimal_mass(trajectory, facts)[start:]
+    e0 = np.where(facts.optimal[s], trajectory.policies[start, s], np.inf).min(axis=-1) / mass[0]
     spent = np.vstack([np.zeros(int(s.sum())), np.cumsum(trajectory.weights[start:, s], axis=0)])
-    ahead = key_lemma_bound(mass[0], e0, mdp.n_actions, spent, constant)
+    ahead = key_lemma_bound(mass[0], e0, mdp.n_actions, spent)
     horizon = 1.0 / (1.0 - mdp.discount)
     return start, gap, horizon * (rho * mass).max(axis=1), horizon * (rho * ahead).max(axis=1)
 
@@ -397,29 +299,14 @@ def optimality_bounds(
 # The printed proof of Lemma 8
 
 
-def lemma_8_lines(
-    pi: Floats, q: Floats, weights: Floats, q_limit: Floats, cut: float = 1e-9
-) -> dict[str, Floats]:
-    r"""Evaluate the displayed inequalities of the printed proof at one state.
+def lemma_8_lines(pi: Floats, q: Floats, weights: Floats, q_limit: Floats) -> dict[str, Floats]:
+    r"""Return the left minus the right side of each inequality of the printed proof at one state.
 
-    Parameters
-    ----------
-    pi, q : ndarray, shape (T + 1, A)
-        Policies and values along the run.
-    weights : ndarray, shape (T,)
-        The weights of the state.
-    q_limit : ndarray, shape (A,)
-        The limit of the values.
-    cut : float
-        What counts as equal in the limit.
-
-    Returns
-    -------
-    dict of str to ndarray
-        For each line, left minus right side at each time from :math:`t_0` on; never negative if
-        the line is right. Empty if all actions tie in the limit.
+    Policies and values have the shape (T + 1, A), the weights (T,). The differences are those from
+    :math:`t_0` on, and never negative if the line is right. There are none if all actions tie in
+    the limit.
     """
-    top = q_limit >= q_limit.max() - cut
+    top = q_limit >= q_limit.max() - 1e-9
     if top.all():
         return {}
     best = q_limit.max()
@@ -460,20 +347,10 @@ def lemma_8_lines(
 
 
 def lemma_8_slack(update: str | Update = "mce") -> dict[str, float]:
-    r"""Return the least difference of the two sides of each line, over the contested states.
+    r"""Return the least difference of each of `lemma_8_lines` over all contested states.
 
     The weights :math:`w_t=3\cdot0.9^t` have a finite sum, which makes the hypothesis of the proof
     true, and are about 1e-11 after 250 steps, so that the limit is known to rounding.
-
-    Parameters
-    ----------
-    update : str or Update
-        MCE in the proof.
-
-    Returns
-    -------
-    dict of str to float
-        By the names of `lemma_8_lines`; never negative if the line is right.
     """
     slack: dict[str, float] = {}
     for mdp in instances().values():
@@ -491,26 +368,56 @@ def lemma_8_slack(update: str | Update = "mce") -> dict[str, float]:
 # Necessity
 
 
-def necessity_floor(
-    pi0: ArrayLike, n_actions: int, total: ArrayLike, factor: float = 1.0
-) -> Floats:
-    r"""Return :math:`\pi_0(a)e^{-cM}`, below which no probability falls if weights sum to M.
-
-    Parameters
-    ----------
-    pi0 : array_like
-        Initial probabilities.
-    n_actions : int
-        :math:`|A|`, in :math:`c=|A|/(|A|-1)`.
-    total : array_like
-        M; broadcasts with `pi0`.
-    factor : float
-        1 in the lemma; multiplies the exponent.
-
-    Returns
-    -------
-    ndarray
-        The lower bound of each probability, with the axes of the arguments broadcast.
-    """
+@formula
+def necessity_floor(pi0: Any, n_actions: int, total: Any, factor: float = 1.0) -> Any:
+    """Return the floor of the probabilities if the weights of a state sum to `total`."""
     c = factor * n_actions / (n_actions - 1)
-    return np.asarray(np.asarray(pi0) * np.exp(-c * np.asarray(total)))
+    return pi0 * exp(-c * total)
+
+
+# Measured exponents
+
+
+@dataclass(frozen=True)
+class Exponent:
+    """The exponent k of a decay like t^-k, with the least and the largest slope of its pieces.
+
+    All three are infinite if the gap is zero in the last decade.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def log_times(n_steps: int, per_decade: int = 16) -> NDArray[np.int64]:
+    """Return increasing integers from 1 to `n_steps`, evenly spaced in the logarithm."""
+    count = int(np.ceil(per_decade * np.log10(n_steps))) + 1
+    return np.unique(np.geomspace(1, n_steps, count).round().astype(np.int64))
+
+
+def exponent(times: ArrayLike, gaps: ArrayLike) -> Exponent:
+    """Fit the exponent of a decay over the last decade of `times`, and over its four quarters.
+
+    Gaps below 1e-14 are rounding: the decay is then faster than any power that can be measured.
+
+    Raises
+    ------
+    ValueError
+        If the last decade has fewer than two times for each quarter.
+    """
+    t, g = np.asarray(times, dtype=np.float64), np.asarray(gaps, dtype=np.float64)
+    last = t >= t[-1] / 10.0
+    t, g = t[last], g[last]
+    if len(t) < 8:
+        raise ValueError(f"times: the last decade holds {len(t)} times; 8 are needed.")
+    if g.min() <= 1e-14:
+        return Exponent(np.inf, np.inf, np.inf)
+    x, y = np.log(t), np.log(g)
+
+    def slope(part: slice | NDArray[np.int64]) -> float:
+        return float(-np.polyfit(x[part], y[part], 1)[0])
+
+    cuts = np.array_split(np.arange(len(x)), 4)
+    slopes = [slope(np.arange(cut[0], min(cut[-1] + 2, len(x)))) for cut in cuts]
+    return Exponent(slope(slice(None)), min(slopes), max(slopes))

@@ -8,6 +8,7 @@ from pu_lib.chapters.rates.quantities import (
     bandit_gaps,
     exponent,
     log_times,
+    mass_limit,
     odds,
     overtaking_steps,
 )
@@ -67,7 +68,7 @@ def draw_limits(n_steps: int = 3000) -> BookFigure:
     for k, n in enumerate((2, 3, 5, 10)):
         product = t / (1.0 + odds(n, n_steps)[1:])
         ax.plot(t, product, color=colour, linestyle=styles[k], label=f"$|A|={n}$")
-        ax.plot([n_steps * 1.1], [(n - 1) / n], marker="<", color=colour)
+        ax.plot([n_steps * 1.1], [mass_limit(n)], marker="<", color=colour)
     ax.set(xscale="log", xlabel="$t$", ylabel=r"$(1-\pi_t)\,t$", ylim=(0, 2.4))
     ax.legend(ncols=4, loc="upper right")
     return fig

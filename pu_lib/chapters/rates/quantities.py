@@ -28,25 +28,31 @@ Notation as in `convergence`: weights :math:`w_t(s)=\eta_td_t(s)`, :math:`c=|A|/
 - **CE with tied optima**: an adversary that breaks ties, as Theorem 1 allows for MCE, makes
   :math:`1-\pi_t` of order :math:`t^{-1/2}` (`taking_turns`).
 
-Exponents are measured as the slope of log gap against log t over the last decade; the interval is
-the range of the slopes over the pieces of that decade. The error is not random, so that a standard
-error of the regression would mean nothing.
+Exponents of a decay are measured by `exponent` of the chapter on convergence.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib import kernels
 from pu_lib.arrays import number, whole
-from pu_lib.chapters.convergence.quantities import Structure, settled, structure
+from pu_lib.chapters.convergence.quantities import (
+    Exponent,
+    Structure,
+    exponent,
+    log_times,
+    settled,
+    structure,
+)
+from pu_lib.claims.formulas import formula
 from pu_lib.domains import bandit, chain, cliff, random_mdp
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import Trajectory, follow, run
@@ -61,6 +67,8 @@ __all__ = [
     "exponent",
     "limit_error_bound",
     "log_times",
+    "mass_bound",
+    "mass_limit",
     "odds",
     "overtaking_steps",
     "settled_run",
@@ -72,83 +80,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 
-# Measuring
-
-
-@dataclass(frozen=True)
-class Exponent:
-    """The exponent :math:`k` of a decay like :math:`t^{-k}`.
-
-    Attributes
-    ----------
-    value : float
-        Least squares over the last decade; infinite if the gap is zero there.
-    low, high : float
-        The least and largest slope over the pieces of the decade.
-    """
-
-    value: float
-    low: float
-    high: float
-
-
-def log_times(n_steps: int, per_decade: int = 16) -> NDArray[np.int64]:
-    """Return integer times from 1 to `n_steps`, evenly spaced in the logarithm.
-
-    Parameters
-    ----------
-    n_steps : int
-        The last time.
-    per_decade : int
-        How many times between t and 10 t; fewer where integers repeat.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        The times, strictly increasing.
-    """
-    count = int(np.ceil(per_decade * np.log10(n_steps))) + 1
-    return np.unique(np.geomspace(1, n_steps, count).round().astype(np.int64))
-
-
-def exponent(times: ArrayLike, gaps: ArrayLike, pieces: int = 4, floor: float = 1e-14) -> Exponent:
-    """Fit the exponent of a decay over the last decade of `times`.
-
-    Parameters
-    ----------
-    times, gaps : array_like, shape (n,)
-        When, and how far from the optimum.
-    pieces : int
-        Into how many pieces the decade is cut for the interval.
-    floor : float
-        Gaps below this are rounding: the decay is then faster than any power that can be measured.
-
-    Returns
-    -------
-    Exponent
-        The exponent of the whole decade, with the smallest and the largest of its pieces; all
-        infinite where the gaps are below `floor`.
-
-    Raises
-    ------
-    ValueError
-        If the last decade holds fewer than two times a piece.
-    """
-    t, g = np.asarray(times, dtype=np.float64), np.asarray(gaps, dtype=np.float64)
-    last = t >= t[-1] / 10.0
-    t, g = t[last], g[last]
-    if len(t) < 2 * pieces:
-        raise ValueError(f"times: the last decade holds {len(t)} times; {2 * pieces} are needed.")
-    if g.min() <= floor:
-        return Exponent(np.inf, np.inf, np.inf)
-    x, y = np.log(t), np.log(g)
-
-    def slope(part: slice | NDArray[np.int64]) -> float:
-        return float(-np.polyfit(x[part], y[part], 1)[0])
-
-    cuts = np.array_split(np.arange(len(x)), pieces)
-    slopes = [slope(np.arange(cut[0], min(cut[-1] + 2, len(x)))) for cut in cuts]
-    return Exponent(slope(slice(None)), min(slopes), max(slopes))
+# Bandits
 
 
 def bandit_masses(
@@ -158,48 +90,14 @@ def bandit_masses(
     weights: float | ArrayLike = 1.0,
     theta0: ArrayLike | None = None,
 ) -> Floats:
-    """Return the mass outside the best arms of a bandit along an update.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update, or its name.
-    rewards : array_like, shape (n_actions,)
-        The values of the arms.
-    n_steps : int
-        Number of updates T.
-    weights : float or array_like, shape (T,)
-        Their weights.
-    theta0 : array_like, shape (n_actions,), optional
-        The start; the uniform policy if missing.
-
-    Returns
-    -------
-    ndarray, shape (T + 1,)
-        Before each update and after the last.
-    """
+    """Return the mass outside the best arms of a bandit before each update and after the last."""
     q = np.asarray(rewards, dtype=np.float64)
     policies = as_update(update).policy(follow(update, q, weights, n_steps, theta0))
     return np.asarray(policies[:, q < q.max()].sum(axis=1))
 
 
 def bandit_gaps(update: str | Update, rewards: ArrayLike, n_steps: int) -> Floats:
-    r"""Return how far the value of a bandit is from its optimum, at weight 1.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update, or its name; it starts from the uniform policy.
-    rewards : array_like, shape (n_actions,)
-        The values of the arms.
-    n_steps : int
-        Number of updates T.
-
-    Returns
-    -------
-    ndarray, shape (T + 1,)
-        The gaps :math:`\max_a q(a) - \sum_a \pi_t(a) q(a)`, the start first.
-    """
+    r"""Return the gaps :math:`\max_a q(a) - \sum_a \pi_t(a) q(a)` of a bandit at weight 1."""
     q = np.asarray(rewards, dtype=np.float64)
     policies = as_update(update).policy(follow(update, q, 1.0, n_steps))
     return np.asarray(policies @ (q.max() - q))
@@ -208,21 +106,17 @@ def bandit_gaps(update: str | Update, rewards: ArrayLike, n_steps: int) -> Float
 # Theorem 2
 
 
+@formula
+def mass_bound(n_actions: int, spent: Any) -> Any:
+    """Return the bound on the mass outside the best action once that has probability 1/2."""
+    return 1 / (2 + n_actions / (2 * (n_actions - 1)) * spent)
+
+
 def overtaking_steps(n_steps: int) -> tuple[Floats, Floats]:
     r"""Return step sizes :math:`\eta_t=(t+1)\kappa_t` for two arms, and the masses :math:`1-\pi_t`.
 
     The odds follow :math:`\kappa_{t+1}=\kappa_te^{2\eta_t/(1+\kappa_t)}` from :math:`\kappa_0=1`
     and grow like :math:`e^{t^2}`; up to 25 steps they stay within floating point.
-
-    Parameters
-    ----------
-    n_steps : int
-        How many steps, at most 25.
-
-    Returns
-    -------
-    rates, masses : ndarray, shape (n_steps,)
-        Step sizes, and the mass outside the best arm before each.
     """
     kappa, rates, masses = 1.0, np.empty(n_steps), np.empty(n_steps)
     for t in range(n_steps):
@@ -253,31 +147,15 @@ def two_bandits() -> FiniteMDP:
 
 @cache
 def settled_run(name: str, n_steps: int) -> tuple[FiniteMDP, Structure, Trajectory, int | None]:
-    """Run MCE on a problem with one optimum; also the time from which the proof's bound runs.
+    """Run MCE on one of `unique_instances`; also the time from which the proof's bound runs.
 
     Before the greedy actions settle the best one may lose: the first time at which it has
-    probability 1/2 everywhere is taken after that.
-
-    Parameters
-    ----------
-    name : str
-        Of one of `unique_instances`.
-    n_steps : int
-        Length of the run.
-
-    Returns
-    -------
-    mdp : FiniteMDP
-    facts : Structure
-    trajectory : Trajectory
-    start : int or None
-        None if the run is too short.
+    probability 1/2 everywhere is taken after that. It is ``None`` if the run is too short.
     """
     mdp = unique_instances()[name]
     facts = structure(mdp)
     trajectory = run(mdp, as_update("mce"), n_steps, weighting="uniform")
-    s = facts.contested
-    top = np.where(facts.optimal[s], trajectory.policies[:, s], 0.0).sum(axis=-1)
+    top = np.where(facts.optimal, trajectory.policies, 0.0)[:, facts.contested].sum(axis=-1)
     start = settled(trajectory, facts)
     half = np.flatnonzero((top >= 0.5).all(axis=1))
     later = half[:0] if start is None else half[half >= start]
@@ -287,25 +165,17 @@ def settled_run(name: str, n_steps: int) -> tuple[FiniteMDP, Structure, Trajecto
 # The limit
 
 
+@formula
+def mass_limit(n_actions: int) -> Any:
+    """Return the limit of the mass outside the best action times the weight spent."""
+    return (n_actions - 1) / n_actions
+
+
 def odds(n_actions: int, n_steps: int, weights: float | ArrayLike = 1.0) -> Floats:
     r"""Return the odds :math:`\kappa_t=\pi_t/(1-\pi_t)` of one best arm under MCE.
 
     This is MCE written a second time on purpose: :math:`\kappa` keeps its digits where
     :math:`1-\pi` loses them.
-
-    Parameters
-    ----------
-    n_actions : int
-        :math:`|A|`, at least 2; the start is the uniform policy.
-    n_steps : int
-        Number of updates T.
-    weights : float or array_like, shape (T,)
-        :math:`w_t`.
-
-    Returns
-    -------
-    ndarray, shape (T + 1,)
-        The odds, the start first: :math:`1/(|A|-1)`.
 
     Raises
     ------
@@ -323,48 +193,24 @@ def odds(n_actions: int, n_steps: int, weights: float | ArrayLike = 1.0) -> Floa
     return np.array(path)
 
 
-def limit_error_bound(kappa: Floats, n_actions: int, eta: float = 1.0) -> Floats:
-    r"""Bound :math:`|\kappa_T-\kappa_0-c\eta T|` for every T, as in the module's text.
-
-    Parameters
-    ----------
-    kappa : ndarray, shape (T + 1,)
-        The odds, as `odds` returns them for constant weights.
-    n_actions : int
-        :math:`|A|`.
-    eta : float
-        The weight of each step.
-
-    Returns
-    -------
-    ndarray, shape (T + 1,)
-        The bound for each T, zero at T = 0.
-    """
-    x = n_actions / (n_actions - 1) * eta
-    start = x / (1.0 + kappa[0])
-    return np.append(0.0, x * max(1.0, x * np.exp(start)) * np.cumsum(1.0 / (1.0 + kappa[:-1])))
+def limit_error_bound(kappa: Floats, n_actions: int) -> Floats:
+    r"""Bound :math:`|\kappa_T-\kappa_0-cT|` for every T, from the odds at weight 1."""
+    c = n_actions / (n_actions - 1)
+    start = c / (1.0 + kappa[0])
+    return np.append(0.0, c * max(1.0, c * np.exp(start)) * np.cumsum(1.0 / (1.0 + kappa[:-1])))
 
 
 # The five updates
 
 
-def escort_limit(p: float) -> float:
-    r"""Return the limit :math:`((2-p)/8)^{p/2}` of :math:`(1-\pi_t)\,t^{p/2}` for 1 < p < 2.
+@formula
+def escort_limit(p: Any) -> Any:
+    r"""Return the limit of :math:`(1-\pi_t)\,t^{p/2}` for 1 < p < 2.
 
     Let :math:`r` be the good parameter, :math:`x` the bad one, :math:`C=wp\Delta`. To leading order
     a step takes :math:`C|x|^{p-1}/r^p` from :math:`|x|`; the cycle of period two has
     :math:`|x|^{2-p}=C/(2r^p)` (its multiplier is :math:`2p-3`: it attracts), and :math:`r` gains
     :math:`C|x|^p/r^{p+1}` a step, so that :math:`r^{4/(2-p)}` grows linearly.
-
-    Parameters
-    ----------
-    p : float
-        The exponent, between 1 and 2.
-
-    Returns
-    -------
-    float
-        The limit, between 0 and :math:`8^{-1/2}`.
 
     Raises
     ------
@@ -374,32 +220,15 @@ def escort_limit(p: float) -> float:
     p = number("p", p)
     if not 1.0 < p < 2.0:
         raise ValueError(f"p: expected an exponent between 1 and 2, got {p}.")
-    return float(((2.0 - p) / 8.0) ** (p / 2.0))
+    return ((2 - p) / 8) ** (p / 2)
 
 
-def taking_turns(
-    update: str | Update, n_steps: int, weight: float = 1.0
-) -> tuple[NDArray[np.int64], Floats]:
+def taking_turns(update: str | Update, n_steps: int) -> tuple[NDArray[np.int64], Floats]:
     """Break the ties of a bandit with values (1, 1, 0) so that the best arms take turns.
 
     The first arm is called greedy until its parameter leads by k, then the second one until they
-    are level again; then k is raised by one. Theorem 1 allows MCE any such rule.
-
-    Parameters
-    ----------
-    update : str or Update
-        A softmax update that moves towards the greedy action, with a kernel: CE or MCE.
-    n_steps : int
-        Number of updates.
-    weight : float
-        Their weight.
-
-    Returns
-    -------
-    times : ndarray of int, shape (n,)
-        When the two arms were level again.
-    masses : ndarray, shape (n,)
-        The probability of the third arm then.
+    are level again; then k is raised by one. Theorem 1 allows MCE any such rule. Returned are the
+    times at which the two were level again, and the probability of the third arm then.
 
     Raises
     ------
@@ -420,7 +249,7 @@ def taking_turns(
             rising, lead = True, lead + 1
             times.append(t)
             masses.append(pi[2])
-        chosen.kernel(theta, pi, values, 0 if rising else 1, weight, 3)
+        chosen.kernel(theta, pi, values, 0 if rising else 1, 1.0, 3)
         top = max(theta)
         powers = [math.exp(x - top) for x in theta]
         total = sum(powers)
@@ -430,18 +259,6 @@ def taking_turns(
 
 def di_steps(rewards: Sequence[Fraction | int], weight: Fraction) -> int:
     """Count the DI steps from the uniform policy to the best arms of a bandit, in exact numbers.
-
-    Parameters
-    ----------
-    rewards : sequence of Fraction or int
-        The values of the arms.
-    weight : Fraction
-        The weight of each step, positive.
-
-    Returns
-    -------
-    int
-        After how many steps no other arm has any probability left.
 
     Raises
     ------
