@@ -65,7 +65,7 @@ def _sharpness(tally: Tally) -> str:
         return ""
     if tally.attained:
         return f"attained in {words(tally.attained)} of {words(tally.comparisons)}"
-    if tally.sharpness > 1:  # infinite: nothing to tighten
+    if tally.sharpness >= 1:  # nothing to tighten
         return ""
     return f"fails if tightened by more than {words(100 * tally.sharpness)}\N{NO-BREAK SPACE}%"
 

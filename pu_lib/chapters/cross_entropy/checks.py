@@ -581,6 +581,11 @@ def failures_cost_excess_entropy(compare: Recorder, allowance: float = 1.0) -> N
                 "discounted distance if a greedy action is not optimal", distance, ahead,
                 limit=r"$\Delta/B$", at={"part": "an action that is not optimal", **run.where},
             )  # fmt: skip
+        left = gamma**known.window / (1 - gamma) + known.slack / (1 - gamma) ** 2
+        compare.at_most(
+            "distance that K + 1 good steps may leave", left, ahead + ROUNDING,
+            limit=r"$\Delta/B$", at={"part": "a step", **run.where},
+        )  # fmt: skip
         for distance in reach[_after(lacks <= known.slack, known.window + 1)]:
             compare.at_most(
                 "discounted distance after K + 1 good steps", distance, ahead,
