@@ -1,4 +1,4 @@
-"""The pages of reference: of the library (directive ``api``) and of the proofs (``proofs``).
+"""The pages of reference: of the library (directives ``api``, ``moved``) and of the proofs (``proofs``).
 
 ``{api} pu_lib.mdp`` in a page gives a table with a line for each public name (those in
 ``__all__``, or all that do not begin with an underscore, in the order of their definition), the
@@ -73,11 +73,24 @@ class ApiDirective(SphinxDirective):
         lines += [f"   {member}" for member in members]
         lines += ["", f".. automodule:: {name}", "   :no-members:", ""]
         for member in members:
-            lines += [*_old_anchors(module, member), "", *_documented(module, member), ""]
+            lines += [*_documented(module, member), ""]
+        anchors = _old_anchors(module, members)
         root = nodes.Element()
         self.env.note_dependency(str(inspect.getsourcefile(module)))
         self.state.nested_parse(StringList(_as_rst(lines), source=name), 0, root)
-        return root.children
+        return [nodes.raw("", anchors, format="html"), *root.children]
+
+
+class MovedDirective(SphinxDirective):
+    """The anchors of a module that is now part of another one."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return them as raw HTML."""
+        old = self.arguments[0].removeprefix("pu_lib.")
+        module = import_module(f"pu_lib.{MOVED[old]}")
+        return [nodes.raw("", _anchors(old, module, public_names(module)), format="html")]
 
 
 class ProofsDirective(SphinxDirective):
@@ -106,19 +119,24 @@ def _documented(module: ModuleType, member: str) -> list[str]:
     return [f".. autodata:: {full}"] + ([] if isinstance(thing, int | float) else ["   :no-value:"])
 
 
-def _old_anchors(module: ModuleType, member: str) -> list[str]:
-    """Return anchors with the names that a member had before its module moved."""
+def _old_anchors(module: ModuleType, members: list[str]) -> str:
+    """Return the anchors that a module's page had before the module moved."""
     place = module.__name__.removeprefix("pu_lib.")
-    thing = getattr(module, member)
-    methods = [name for name in vars(thing) if name[0] != "_"] if inspect.isclass(thing) else []
-    ids = [
-        ".".join(("pu_lib", old, member, *method))
-        for old, new in MOVED.items()
-        if new == place
-        for method in ((), *((name,) for name in methods))
+    return "".join(_anchors(old, module, members) for old, new in MOVED.items() if new == place)
+
+
+def _anchors(old: str, module: ModuleType, members: list[str]) -> str:
+    """Return anchors for the members of a module under its old name."""
+    methods = [
+        f"{member}.{method}"
+        for member in members
+        if inspect.isclass(thing := getattr(module, member))
+        for method in vars(thing)
+        if not method.startswith("_")
     ]
-    spans = "".join(f'<span id="{name}"></span>' for name in ids)
-    return [".. raw:: html", "", f"   {spans}"] if ids else []
+    title = re.sub(r"[._]", "-", f"pu_lib.{old}")
+    ids = [title, f"module-pu_lib.{old}", *(f"pu_lib.{old}.{name}" for name in members + methods)]
+    return "".join(f'<span id="{name}"></span>' for name in ids)
 
 
 def _as_rst(lines: list[str]) -> list[str]:
@@ -197,5 +215,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", quiet_titles)
     app.connect("autodoc-process-signature", no_call)
     app.add_directive("api", ApiDirective)
+    app.add_directive("moved", MovedDirective)
     app.add_directive("proofs", ProofsDirective)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
