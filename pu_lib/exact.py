@@ -1,26 +1,24 @@
 r"""Exact numbers and certified comparisons.
 
-Two kinds of arithmetic decide what a rounding error could get wrong:
+Comparisons that rounding errors could get wrong are made in one of two arithmetics:
 
-- *rationals* (`fractions.Fraction`), where every operation is exact. `exact` reads a number as
-  what it says: ``"0.3"`` is 3/10.
+- *rationals* (`fractions.Fraction`): every operation is exact. `exact` reads a number as it is
+  written: ``"0.3"`` is 3/10.
 - *balls* (Arb, through python-flint): an interval :math:`[m - r, m + r]` that provably contains the
-  real number meant. A comparison of balls has three outcomes: true, false, and *undecided* when the
-  intervals overlap.
+  real number. A comparison of balls is true, false, or *undecided* if the intervals overlap.
 
-Nothing here rounds an undecided comparison to an answer. `sign` raises `Undecided`, and `certified`
-runs a computation again with twice the precision until every comparison in it is decided:
+An undecided comparison is never rounded to an answer: `sign` raises `Undecided`, and `certified`
+repeats a computation with twice the precision until every comparison in it is decided:
 
 >>> certified(lambda: sign(ball("0.3") * 10 - ball(2).sqrt() ** 2))
 1
 
 Applicability and issues
 ------------------------
-Two equal numbers are told apart from two close ones only when both balls are exact points: no
-precision proves that :math:`\sqrt 2\,\sqrt 3 - \sqrt 6` is zero. A computation that meets such a
-tie ends, after the largest precision, with an `Undecided` that says so; ties that can occur have to
-be settled by exact arithmetic first (see `root_sum`, for sums of square roots, and `is_one`,
-for products of powers).
+Balls prove that two numbers are equal only if both balls are exact points: at every precision the
+sign of :math:`\sqrt 2\,\sqrt 3 - \sqrt 6` is undecided, and `certified` ends with an `Undecided` at
+its largest precision. Ties that can occur must be settled by exact arithmetic first: `root_sum`
+does it for sums of square roots, `is_one` for products of powers.
 """
 
 from __future__ import annotations
@@ -47,35 +45,20 @@ __all__ = [
 ]
 
 Number: TypeAlias = "int | Fraction | str | float"
-"""A rational number, written as an integer, a fraction, a float or text such as ``"3/10"``."""
+"""A rational number: an integer, a fraction, a float, or text such as ``"3/10"``."""
 
 T = TypeVar("T")
 
 
-class Undecided(ArithmeticError, ValueError):  # noqa: N818 - a state of knowledge
-    """A comparison that the balls at hand, at this precision, do not decide."""
+class Undecided(ArithmeticError, ValueError):  # noqa: N818 - an outcome, not an error
+    """Raised if the balls, at the current precision, do not decide a comparison."""
 
 
 def exact(x: Number, name: str = "the number") -> Fraction:
-    """Return `x` as the rational number it says.
+    """Return `x` as a rational number; raise a `ValueError`, which calls it `name`, if it is none.
 
-    Parameters
-    ----------
-    x : int, Fraction, str or float
-        A string may be a decimal (``"0.3"``, ``"1e-3"``) or a quotient (``"3/10"``). A float means
-        the shortest decimal that prints it: ``0.3`` is 3/10, not the nearest binary fraction.
-    name : str
-        What the number is, for the error message.
-
-    Returns
-    -------
-    Fraction
-        The same number, in lowest terms.
-
-    Raises
-    ------
-    ValueError
-        If it is neither a number nor the text of one, or is infinite or not a number.
+    A string is a decimal (``"0.3"``, ``"1e-3"``) or a quotient (``"3/10"``). A float means the
+    shortest decimal that rounds to it: ``0.3`` is 3/10, not the nearest binary fraction.
     """
     if isinstance(x, (Integral, Rational)):
         return Fraction(int(x)) if isinstance(x, Integral) else Fraction(x)
@@ -98,10 +81,7 @@ def ball(x: Number | arb) -> arb:
 def sign(x: arb) -> int:
     """Return -1, 0 or 1, the proved sign of `x`.
 
-    Raises
-    ------
-    Undecided
-        If the ball contains zero without being exactly zero.
+    Raises `Undecided` if the ball contains zero and other numbers.
     """
     if x > 0:
         return 1
@@ -115,20 +95,10 @@ def sign(x: arb) -> int:
 def solve(matrix: Sequence[Sequence[Any]], right: Sequence[Any]) -> list[Any]:
     r"""Solve a linear system by elimination, in floats, rationals or balls.
 
-    Parameters
-    ----------
-    matrix : sequence of sequences of numbers, shape (n, n)
-        Diagonally dominant by rows or columns, as :math:`I - \gamma P` and its transpose are: no
-        pivoting is needed.
-    right : sequence of numbers, shape (n,)
-        The right side.
-
-    Returns
-    -------
-    list of numbers, length n
-        The solution, in the arithmetic of the arguments.
+    `matrix`, of shape (n, n), must be diagonally dominant by rows or by columns, as
+    :math:`I - \gamma P` and its transpose are, so that no pivoting is needed.
     """
-    if isinstance(right[0], arb):  # the same elimination, in C
+    if isinstance(right[0], arb):  # Arb's own solver is compiled
         solution = arb_mat([list(row) for row in matrix]).solve(arb_mat([[x] for x in right]))
         return [solution[x, 0] for x in range(len(right))]
     rows = [list(row) for row in matrix]
@@ -148,24 +118,11 @@ def solve(matrix: Sequence[Sequence[Any]], right: Sequence[Any]) -> list[Any]:
 
 
 def certified(compute: Callable[[], T], bits: int = 128, max_bits: int = 1 << 14) -> T:
-    """Run `compute` with more and more precision until all its comparisons are decided.
+    """Return the result of `compute` at the first precision that decides all its comparisons.
 
-    Parameters
-    ----------
-    compute : callable
-        Takes no argument and builds its balls anew from exact numbers each time it is called.
-    bits, max_bits : int
-        The first precision, doubled after every `Undecided`, and the largest one to try.
-
-    Returns
-    -------
-    object
-        What `compute` returns, at the first precision that decides everything.
-
-    Raises
-    ------
-    Undecided
-        If a comparison is still undecided at `max_bits`: most likely an exact tie.
+    The precision starts at `bits` and doubles after each `Undecided`. If `max_bits` is not enough,
+    `Undecided` is raised; the most likely reason is an exact tie. `compute` must make its balls
+    from exact numbers at every call: a ball does not become narrower afterwards.
     """
     while True:
         with ctx.workprec(bits):
@@ -181,7 +138,7 @@ def certified(compute: Callable[[], T], bits: int = 128, max_bits: int = 1 << 14
 
 
 def _square_free(n: int) -> tuple[int, int]:
-    """Return (k, r) with n = k^2 r and r free of squares."""
+    """Return (k, r) with n = k^2 r and r square-free."""
     k = r = 1
     for prime, power in fmpz(n).factor():
         k *= int(prime) ** (power // 2)
@@ -190,20 +147,11 @@ def _square_free(n: int) -> tuple[int, int]:
 
 
 def is_one(*powers: tuple[Fraction, int]) -> bool:
-    """Decide whether a product of powers of positive rational numbers is 1, however large they are.
+    """Return whether a product of powers of positive rational numbers is exactly 1.
 
-    Numerators and denominators are split by their common divisors until no two factors share any:
-    the product is 1 if and only if each of these then has the exponent 0.
-
-    Parameters
-    ----------
-    *powers : (Fraction, int)
-        The numbers and their exponents.
-
-    Returns
-    -------
-    bool
-        Whether the product is exactly 1.
+    Arguments are pairs of a number and its exponent. Numerators and denominators are split by their
+    common divisors until all factors are pairwise coprime; the product is then 1 if and only if
+    every exponent is 0. No power is computed, so exponents may be of any size.
     """
     left = [(x.numerator, e) for x, e in powers] + [(x.denominator, -e) for x, e in powers]
     coprime: list[tuple[int, int]] = []
@@ -211,7 +159,7 @@ def is_one(*powers: tuple[Fraction, int]) -> bool:
         m, e = left.pop()
         for i, (n, f) in enumerate(coprime):
             common = gcd(m, n)
-            if common > 1:
+            if common > 1:  # m^e n^f = (m/c)^e (n/c)^f c^(e + f)
                 del coprime[i]
                 left += [(m // common, e), (n // common, f), (common, e + f)]
                 break
@@ -222,23 +170,15 @@ def is_one(*powers: tuple[Fraction, int]) -> bool:
 
 
 def root_sum(terms: Iterable[tuple[Fraction, int]]) -> Mapping[int, Fraction]:
-    r"""Return the normal form of :math:`\sum_i c_i / \sqrt{t_i}` with rational :math:`c_i`.
+    r"""Return the normal form of :math:`\sum_i c_i / \sqrt{t_i}`, with rational :math:`c_i`.
 
-    The square roots of distinct square-free integers are linearly independent over the rationals
-    (Besicovitch, 1940), so the sum is zero if and only if the normal form is empty.
-
-    Parameters
-    ----------
-    terms : iterable of (Fraction, int)
-        The pairs :math:`(c_i, t_i)`, with :math:`t_i \ge 1`.
-
-    Returns
-    -------
-    mapping
-        From square-free r to the non-zero rational coefficient of :math:`\sqrt r`.
+    The pairs :math:`(c_i, t_i)` have integers :math:`t_i \ge 1`. The result maps each square-free
+    :math:`r` to the coefficient of :math:`\sqrt r`, if that is not zero. Square roots of distinct
+    square-free integers are linearly independent over the rationals (Besicovitch, 1940), so the sum
+    is zero if and only if the result is empty.
     """
     coefficients: dict[int, Fraction] = defaultdict(Fraction)
     for coefficient, t in terms:
-        k, r = _square_free(t)
+        k, r = _square_free(t)  # 1 / sqrt(k^2 r) = sqrt(r) / (k r)
         coefficients[r] += coefficient / (k * r)
     return {r: c for r, c in coefficients.items() if c}

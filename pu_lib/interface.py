@@ -1,6 +1,6 @@
-"""What a policy update is: the class that all updates derive from, the paper's and one's own.
+"""The base class of all policy updates, `Update`.
 
-`pu_lib.updates` has the formulas and the registry, and offers these names too.
+`pu_lib.updates` has the formulas and the registry, and exports these names too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pu_lib.parametrizations import rows, weights
 __all__ = ["Look", "Parametrization", "Update"]
 
 Parametrization = Literal["softmax", "escort", "direct"]
-_MOST_PARAMETERS = 200_000_000
+_MOST_PARAMETERS = 200_000_000  # 1.6 GB as float64
 
 
 def _copied(given: Any) -> Any:
@@ -29,16 +29,16 @@ def _copied(given: Any) -> Any:
 
 
 class Look(NamedTuple):
-    """How an update is drawn: a colour, a dash pattern and a marker, as matplotlib takes them.
+    """The style of an update in figures, in the notation of matplotlib.
 
     Attributes
     ----------
     colour : str
-        A colour as ``#rrggbb``.
+        A colour, ``#rrggbb``.
     dash : str or tuple
-        A line style: its short name, as in ``"-"``, or (offset, lengths of dashes and gaps).
+        A line style: a short name such as ``"-"``, or (offset, lengths of dashes and gaps).
     marker : str
-        The character of a marker.
+        A marker's character.
     """
 
     colour: str
@@ -52,24 +52,24 @@ _HOOKS = {"to_policy", "to_parameters", "advance"}
 class Update(ABC):
     """A policy update: a parametrization and the step that moves its parameters.
 
-    A subclass defines the three hooks `to_policy`, `to_parameters` and `advance`, which get checked
-    float arrays of their own; users call `policy`, `parameters` and `step`, which check their
-    arguments first.
+    A subclass defines three hooks, `to_policy`, `to_parameters` and `advance`. They receive copies
+    of float arrays that have been checked. Users call `policy`, `parameters` and `step`, which
+    check their arguments and call the hooks.
 
     Attributes
     ----------
     name : str
         The name in `UPDATES`, as in ``run(mdp, "pg-sm")``.
     title : str
-        The name in full, as in "softmax policy gradient"; `name` if missing.
+        The full name, such as "softmax policy gradient"; `name` if missing.
     label : str
-        The short name in figures, as in "PG-SM"; `name` in capitals if missing.
+        The short name in figures, such as "PG-SM"; `name` in capitals if missing.
     look : Look, optional
-        How it is drawn; one of four spare looks, in turn, if missing.
+        The style in figures; one of four spare styles in turn if missing.
     parametrization : {"softmax", "escort", "direct"} or None
-        How policies come from parameters, for the compiled loops; needed beside a kernel.
+        The parametrization that compiled loops use; required together with a kernel.
     in_paper : bool
-        Whether it is one of the paper's five.
+        Whether the update is one of the paper's five.
     """
 
     name: ClassVar[str]
@@ -81,43 +81,65 @@ class Update(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        # A kernel from further up than a hook would take the steps of another class.
+        # A kernel inherited past an overridden hook would compute the step of another class.
         first = next(base for base in cls.__mro__ if {"kernel", *_HOOKS} & vars(base).keys())
         if "kernel" not in vars(first):
             cls.kernel = Update.kernel  # type: ignore[method-assign]
 
     @property
     def kernel(self) -> Kernel | None:
-        """One step at one state in plain arithmetic (`pu_lib.kernels`); None if there is none.
+        """One step at one state in scalar arithmetic (`pu_lib.kernels`), or None.
 
-        A subclass that defines one of the three hooks anew inherits none.
+        A subclass that overrides one of the three hooks does not inherit the kernel.
         """
         return None
 
     @abstractmethod
     def to_policy(self, theta: Floats) -> Floats:
-        """Return the policy of checked parameters, shape (..., n_actions)."""
+        """Return the policy of parameters that have been checked.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (..., n_actions)
+            Parameters of the update.
+
+        Returns
+        -------
+        ndarray, shape (..., n_actions)
+            The policy.
+        """
 
     @abstractmethod
     def to_parameters(self, pi: Floats) -> Floats:
-        """Return parameters of a checked policy, shape (..., n_actions)."""
+        """Return parameters of a policy that has been checked.
+
+        Parameters
+        ----------
+        pi : ndarray, shape (..., n_actions)
+            A policy.
+
+        Returns
+        -------
+        ndarray, shape (..., n_actions)
+            Parameters whose policy is `pi`.
+        """
 
     @abstractmethod
     def advance(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
-        r"""Return the new parameters after one step, from checked arrays that broadcast.
+        r"""Return the parameters after one step; arguments have been checked and broadcast.
 
         Parameters
         ----------
         theta : ndarray, shape (..., n_actions)
             Parameters of the update.
         q : ndarray, shape (..., n_actions)
-            Values.
+            State-action values.
         weight : ndarray, shape (..., 1)
-            :math:`w = \eta\,d(s) \ge 0`; the last axis has length one.
+            :math:`w = \eta\,d(s) \ge 0`.
         rng : numpy.random.Generator or None
-            What a random choice, such as that of a tied action, is drawn from.
+            The generator of random choices, such as that among tied actions.
 
         Returns
         -------
@@ -127,7 +149,7 @@ class Update(ABC):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of this update and their values, as `make_update` takes them."""
+        """The options of this update with their values, as `make_update` takes them."""
         return {f.name: getattr(self, f.name) for f in fields(self)} if is_dataclass(self) else {}
 
     def policy(self, theta: ArrayLike) -> Floats:
@@ -136,43 +158,43 @@ class Update(ABC):
         Parameters
         ----------
         theta : array_like, shape (..., n_actions)
-            Finite parameters; for `di` points of the simplex, for `pg-es` no all-zero row.
+            Finite parameters; points of the simplex for `di`, no all-zero row for `pg-es`.
 
         Returns
         -------
         ndarray, shape (..., n_actions)
-            Non-negative, summing to one along the last axis.
+            The policy: non-negative, summing to 1 along the last axis.
 
         Raises
         ------
         ValueError
-            If `theta` is not an array of finite parameters of this update, or what an update of
-            one's own makes of it is no policy.
+            If `theta` is not an array of finite parameters of this update, or the hook `to_policy`
+            does not return a policy.
         """
         policy = self._to_policy(self._checked(theta))
         require_distributions(f"update {self.name}", policy)
         return policy
 
     def parameters(self, pi: ArrayLike) -> Floats:
-        r"""Return parameters whose policy is `pi`: the inverse of `policy`.
+        r"""Return parameters whose policy is `pi`: a right inverse of `policy`.
 
-        Softmax parameters are :math:`\log\pi`. Escort parameters, whose norm sets the size of a
-        step, get the norm they have in `initial`: :math:`(|A|\,\pi)^{1/p}`.
+        Softmax parameters are :math:`\log\pi`. Escort parameters are :math:`(|A|\,\pi)^{1/p}`:
+        their norm sets the size of a step, and this one is the norm that they have in `initial`.
 
         Parameters
         ----------
         pi : array_like, shape (..., n_actions)
-            Rows that sum to one; with positive entries where parameters are those of softmax.
+            A policy: rows that sum to 1; positive entries for softmax parameters.
 
         Returns
         -------
         ndarray, shape (..., n_actions)
-            Parameters whose `policy` is `pi`, up to rounding.
+            Parameters whose `policy` is `pi` up to rounding.
 
         Raises
         ------
         ValueError
-            If `pi` is not a policy of this update.
+            If `pi` is not a policy that this update can represent.
         """
         pi = rows("pi", pi)
         require_distributions("pi", pi)
@@ -190,24 +212,24 @@ class Update(ABC):
         Parameters
         ----------
         theta : array_like, shape (..., n_actions)
-            Parameters.
+            Parameters of the update.
         q : array_like, shape (..., n_actions)
             State-action values; broadcasts with `theta`.
         weight : array_like, shape (...)
-            :math:`w = \eta\,d(s) \ge 0`, one a row; broadcasts with the leading axes.
+            :math:`w = \eta\,d(s) \ge 0`, one for each row; broadcasts with the leading axes.
         rng : numpy.random.Generator, optional
-            Needed by `ce` and `mce` with ``ties="random"``.
+            The generator of random choices; required by `ce` and `mce` with ``ties="random"``.
 
         Returns
         -------
         ndarray, shape (..., n_actions)
-            The new parameters; the leading axes are those of `theta`, `q` and `weight` together.
+            The new parameters, with the broadcast leading axes of `theta`, `q` and `weight`.
 
         Raises
         ------
         ValueError
-            If an argument has a wrong shape, is not finite, or a weight is negative; or if the
-            step leaves the range of floats.
+            If an argument has a wrong shape or is not finite, a weight is negative, or the new
+            parameters exceed the range of floats, 1.8e308.
         """
         theta = self._checked(theta)
         q = rows("q", q)
@@ -216,18 +238,18 @@ class Update(ABC):
     def _moved(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
-        """Return the parameters after a step whose arguments have been checked."""
+        """Return the parameters after one step, without checking the arguments."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self._quietly_moved(theta, q, weight, rng)
 
     def _quietly_moved(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
-        """Return the same where who calls ignores what overflows, which is refused here."""
+        """Like `_moved`, for callers that have silenced overflow warnings; raise if not finite."""
         if not theta.shape == q.shape == (*weight.shape, q.shape[-1]):
             theta, q, _ = np.broadcast_arrays(theta, q, weight[..., np.newaxis])
         new = self._called(self.advance, theta, q, weight[..., np.newaxis], rng)
-        if math.isfinite(np.add.reduce(new, axis=None)):  # the cheap test: so are its terms
+        if math.isfinite(np.add.reduce(new, axis=None)):  # a finite sum has finite terms: cheap
             return new
         finite = np.isfinite(new)
         if not finite.all():
@@ -239,11 +261,14 @@ class Update(ABC):
         return new
 
     def _to_policy(self, theta: Floats) -> Floats:
-        """Return the policy of parameters that have been checked."""
+        """Return the policy of `theta` without checking the argument."""
         return self._called(self.to_policy, theta)
 
     def _called(self, hook: Callable[..., Floats], *given: Any) -> Floats:
-        """Call a hook with arrays of its own, and take a copy: what it writes changes no other."""
+        """Return a hook's result, checked, as a new float array.
+
+        The hook receives copies of the arrays, so that writing to them has no effect elsewhere.
+        """
         made = hook(*map(_copied, given))
         got = made.shape if type(made) is np.ndarray else type(made).__name__
         if got != given[0].shape:
@@ -271,13 +296,13 @@ class Update(ABC):
         Returns
         -------
         ndarray, shape (n_states, n_actions)
-            `uniform` in every entry.
+            An array filled with `uniform`.
 
         Raises
         ------
         ValueError
-            If either is not an integer, or if there is no state, fewer than two actions, or too
-            many of both to be stored.
+            If a number is not an integer or is too small, or if there would be more than 2e8
+            parameters (1.6 GB).
         """
         n_states = whole("n_states", n_states, low=1)
         n_actions = whole("n_actions", n_actions, low=2)
@@ -289,11 +314,22 @@ class Update(ABC):
         return np.full((n_states, n_actions), self.uniform(n_actions))
 
     def uniform(self, n_actions: int) -> float:
-        """Return the parameter which, given to every action, is the uniform policy."""
+        """Return the parameter that gives the uniform policy if all actions have it.
+
+        Parameters
+        ----------
+        n_actions : int
+            The number of actions.
+
+        Returns
+        -------
+        float
+            The parameter.
+        """
         return float(self._called(self.to_parameters, np.full(n_actions, 1.0 / n_actions))[0])
 
     def _checked(self, theta: ArrayLike) -> Floats:
-        """Return `theta` as floats, or raise `ValueError`."""
+        """Return `theta` as floats with at least two actions, or raise a `ValueError`."""
         theta = rows("theta", theta)
         if theta.shape[-1] < 2:
             raise ValueError(f"theta: expected at least two actions, got shape {theta.shape}.")

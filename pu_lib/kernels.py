@@ -1,24 +1,21 @@
-r"""One step of each update at one state, in plain arithmetic: the scalar form of the updates.
+r"""One step of each update at one state, in scalar arithmetic.
 
 A kernel changes the parameters of one state in place:
 
     kernel(theta, pi, q, best, weight, n_actions)
 
-`theta`, `pi` and `q` are rows (anything indexed by action), `best` is the greedy action and
-`weight` is :math:`w = \eta\,d(s)`. Only ``+ - * /``, `max` and comparisons are used, so that the
-same function runs on floats, on rationals and on balls (`pu_lib.exact`), and is compiled for the
-experiments and for the search for cycles (`pu_lib.engine`). What
-needs an exponential, the softmax policy, is left to the caller, who recomputes `pi` from the new
-parameters.
+`theta`, `pi` and `q` are indexed by action, `best` is the greedy action and `weight` is
+:math:`w = \eta\,d(s)`. Kernels use only ``+ - * /``, `max` and comparisons, so that the same
+function runs on floats, on rationals and on balls (`pu_lib.exact`), and can be compiled
+(`pu_lib.engine`) for the experiments and the search for cycles. The caller recomputes `pi` from
+the new parameters, since softmax needs an exponential.
 
-Sums start from the integer 0 and run from left to right: adding it changes no number of any kind,
-and the compiled loops give the same bits on x86-64 and 64-bit ARM. On balls a comparison that is
-not decided counts as false; only `di` makes any, so that it is a proof on rationals and not on
-balls.
+Sums start from the integer 0, which changes no number of any type, and run from left to right, so
+that compiled loops give the same bits on x86-64 and 64-bit ARM. An undecided comparison of balls
+counts as false. Only `di` compares values; its results are proved on rationals, not on balls.
 
-These are the definitions of `pu_lib.updates` written a second time, on purpose: that module is
-vectorised and states the formulas, this one is what loops and certificates run. A test holds the
-two equal.
+`pu_lib.updates` has the same formulas, vectorised and for reading; this module serves loops and
+certificates. A test checks that the two agree.
 """
 
 from __future__ import annotations
@@ -48,40 +45,15 @@ Kernel = Callable[[Any, Any, Any, int, Any, int], None]
 
 
 def choose(condition: Any, one: Any, other: Any) -> Any:
-    """Return one of two numbers; compiled, both are computed and no branch is taken.
+    """Return `one` if `condition` holds, else `other`.
 
-    Parameters
-    ----------
-    condition : bool
-        Which.
-    one, other : number
-        What is returned if it holds, and if not.
-
-    Returns
-    -------
-    number
-        `one` or `other`.
+    Compiled code evaluates both and does not branch.
     """
     return one if condition else other
 
 
 def mean(pi: Any, q: Any, n_actions: int) -> Any:
-    r"""Return the value of a state, :math:`\sum_a \pi(a)\,q(a)`.
-
-    Parameters
-    ----------
-    pi : sequence of numbers, length n_actions
-        The policy of the state.
-    q : sequence of numbers, length n_actions
-        The values of the actions.
-    n_actions : int
-        The number of actions.
-
-    Returns
-    -------
-    number
-        The value, in the arithmetic of the arguments.
-    """
+    r"""Return the value of a state, :math:`\sum_a \pi(a)\,q(a)`, in the type of the arguments."""
     v = 0
     for a in range(n_actions):
         v += pi[a] * q[a]
@@ -89,20 +61,7 @@ def mean(pi: Any, q: Any, n_actions: int) -> Any:
 
 
 def greedy(q: Any, n_actions: int) -> int:
-    """Return the first action of largest value.
-
-    Parameters
-    ----------
-    q : sequence of numbers, length n_actions
-        The values of the actions.
-    n_actions : int
-        The number of actions.
-
-    Returns
-    -------
-    int
-        The index of the action, from 0.
-    """
+    """Return the index of the first action with the largest value."""
     best = 0
     for a in range(1, n_actions):
         if q[a] > q[best]:
@@ -135,7 +94,7 @@ def pg_es(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -
 
 
 def pg_es_drop(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
-    r"""Take the step of `pg_es` without its factor :math:`2/\|\theta\|`; for floats only."""
+    r"""Take the step of `pg_es` without the factor :math:`2/\|\theta\|`; floats only (a root)."""
     v, square = 0, 0
     for a in range(n_actions):
         v += pi[a] * q[a]
@@ -147,10 +106,11 @@ def pg_es_drop(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: i
 
 
 def di(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
-    r"""Direct parametrization: :math:`\mathrm{Proj}_\Delta(\theta + w q)`.
+    r"""Direct parametrization: :math:`\mathrm{Proj}_\Delta(\theta + w q)`, by Michelot's algorithm.
 
-    Actions below the threshold are dropped until none is (Michelot). The largest value is
-    subtracted first so that large weights do not swallow the 1.
+    Actions at or below the threshold are dropped and the threshold is computed again, until no
+    action is dropped. The largest value is subtracted from `q` first, which does not change the
+    projection: otherwise the 1 in the threshold would be lost to rounding if the weight is large.
     """
     top = q[0]
     for a in range(1, n_actions):
@@ -163,14 +123,14 @@ def di(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> N
     kept = 0
     for a in range(n_actions):
         kept += theta[a] > threshold
-    # A turn drops an action or is the last; where one is left there is a closed form below.
+    # Each pass drops an action or is the last one; one remaining action has a closed form below.
     for _ in range(n_actions - 2):
         if kept == 1:
             break
         total = 0
         for a in range(n_actions):
             total += choose(theta[a] > threshold, theta[a], 0)
-        # It only grows; rounding must not let a dropped action back.
+        # The exact threshold never decreases; with rounding, a dropped action could come back.
         threshold = max(threshold, (total - 1) / kept)
         n_above = 0
         for a in range(n_actions):
@@ -178,7 +138,7 @@ def di(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> N
         if n_above == kept:
             break
         kept = n_above
-    if kept == 1:
+    if kept == 1:  # it gets probability 1
         largest = theta[0]
         for a in range(1, n_actions):
             largest = max(largest, theta[a])
@@ -194,7 +154,7 @@ def ce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> N
 
 
 def mce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
-    r"""Move by the modified cross-entropy: the greedy action gains, all others lose alike."""
+    r"""Move as `ce` at :math:`a_q`; others lose :math:`\frac{w}{|A|-1}(1-\pi(a_q))` each."""
     missing = 0
     for a in range(n_actions):
         missing += choose(a == best, 0, pi[a])
@@ -207,7 +167,7 @@ def mce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> 
 def npg(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
     r"""Natural policy gradient: :math:`\theta_a + w\,(q(a) - \max q)`.
 
-    Softmax ignores a common shift, and with this one the parameters do not drift upwards.
+    Softmax ignores a common shift; subtracting the maximum keeps the parameters from growing.
     """
     top = q[0]
     for a in range(1, n_actions):
@@ -217,11 +177,11 @@ def npg(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> 
 
 
 KERNELS: tuple[Kernel, ...] = (pg_sm, pg_es, pg_es_drop, di, ce, mce, npg)
-"""The kernels above: those whose compiled form is kept on disk; others are compiled when used."""
+"""The kernels above; their compiled code is kept on disk, others are compiled at first use."""
 
 GREEDY: tuple[Kernel, ...] = (ce, mce)
-"""Kernels that move the greedy action in another way than the others."""
+"""Kernels whose step at an action depends on whether that action is the greedy one."""
 
 MULTIPLICATIVE: tuple[Kernel, ...] = (pg_es, pg_es_drop)
-"""Kernels that multiply each parameter by a number of its own: powers of two commute with them, so
-that a parameter can be kept as a mantissa and an exponent (`pu_lib.engine.rows.rescale`)."""
+"""Kernels that multiply each parameter by a factor. Scaling by a power of two commutes with it, so
+that a parameter can be stored as mantissa and exponent (`pu_lib.engine.rows.rescale`)."""

@@ -1,7 +1,7 @@
-r"""Parametrizations: how policies come from parameters, and what updates have in common.
+"""Parametrizations of policies, and quantities that the updates share.
 
-Arrays have shape ``(..., n_actions)``, and all leading axes broadcast. Functions check
-their arguments; those called ``unchecked_...`` are what the updates call on checked arrays.
+Arrays have shape ``(..., n_actions)`` and leading axes broadcast. Functions check their arguments,
+except those called ``unchecked_...``, which the updates call on arrays that have been checked.
 """
 
 from __future__ import annotations
@@ -34,22 +34,10 @@ Mask = NDArray[np.bool_]
 
 
 def softmax(theta: ArrayLike) -> Floats:
-    r"""Return :math:`\pi(a) = e^{\theta_a} / \sum_{a'} e^{\theta_{a'}}` (paper, eq. 4).
+    r"""Return :math:`\pi(a) = e^{\theta_a} / \sum_{a'} e^{\theta_{a'}}` (paper, eq. 4) of each row.
 
-    Parameters
-    ----------
-    theta : array_like, shape (..., n_actions)
-        Parameters; shifted by their maximum, so that any finite value is safe.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-        The policy, summing to one along the last axis; what underflows is zero.
-
-    Raises
-    ------
-    ValueError
-        If `theta` is not an array of finite numbers.
+    The row's maximum is subtracted first, so that no finite parameter overflows; probabilities that
+    underflow are zero. Raises a `ValueError` if `theta` is not an array of finite numbers.
     """
     with np.errstate(over="ignore"):
         return unchecked_softmax(rows("theta", theta))
@@ -58,42 +46,19 @@ def softmax(theta: ArrayLike) -> Floats:
 def unchecked_softmax(theta: Floats) -> Floats:
     """Return the softmax of finite rows.
 
-    A difference beyond 1.8e308 overflows and has exponential zero, rightly: who calls ignores it.
-
-    Parameters
-    ----------
-    theta : ndarray, shape (..., n_actions)
-        Finite parameters.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-        The policy.
+    A difference beyond 1.8e308 overflows to minus infinity, whose exponential is correctly zero:
+    the caller silences the warning.
     """
     weights = np.exp(theta - np.maximum.reduce(theta, axis=-1, keepdims=True))
     return np.asarray(weights / np.add.reduce(weights, axis=-1, keepdims=True))
 
 
 def escort(theta: ArrayLike, p: float = 2.0) -> Floats:
-    r"""Return :math:`\pi(a) = |\theta_a|^p / \|\theta\|_p^p` (paper, section 2.1).
+    r"""Return :math:`\pi(a) = |\theta_a|^p / \|\theta\|_p^p` (paper, section 2.1) of each row.
 
-    Parameters
-    ----------
-    theta : array_like, shape (..., n_actions)
-        Parameters, not all zero in any row; scaled by their largest modulus before the power is
-        taken, so that it neither overflows nor makes every term underflow.
-    p : float
-        The exponent of the escort transform, at least 1.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-        The policy: non-negative, summing to one along the last axis.
-
-    Raises
-    ------
-    ValueError
-        If `theta` is not an array of finite numbers, a row is zero, or p is below 1.
+    Rows are divided by their largest modulus before the power is taken, so that the power does not
+    overflow and not every term underflows. Raises a `ValueError` if `theta` is not an array of
+    finite numbers, a row is zero, or p < 1.
     """
     theta = rows("theta", theta)
     require_escort(theta)
@@ -101,22 +66,15 @@ def escort(theta: ArrayLike, p: float = 2.0) -> Floats:
 
 
 def scaled_escort(theta: Floats, p: float) -> tuple[Floats, Floats, Floats]:
-    r"""Return the escort transform of finite rows that are not zero, and the parts of their norm.
-
-    Parameters
-    ----------
-    theta : ndarray, shape (..., n_actions)
-        Finite parameters, not all zero in any row.
-    p : float
-        The exponent, at least 1.
+    r"""Return the escort policy of finite non-zero rows, and two factors of their p-norm.
 
     Returns
     -------
     policy : ndarray, shape (..., n_actions)
         The policy.
     scale, total : ndarray, shape (..., 1)
-        The largest modulus m of each row, and the sum of :math:`(|\theta_a|/m)^p`. The p-norm is m
-        times the p-th root of the sum, which may leave the range of floats.
+        The largest modulus m of each row, and the sum of :math:`(|\theta_a|/m)^p`. The p-norm,
+        :math:`m\,\mathrm{total}^{1/p}`, is not computed because it may overflow.
     """
     modulus = np.abs(theta)
     scale = np.maximum.reduce(modulus, axis=-1, keepdims=True)
@@ -126,48 +84,25 @@ def scaled_escort(theta: Floats, p: float) -> tuple[Floats, Floats, Floats]:
 
 
 def project_simplex(x: ArrayLike) -> Floats:
-    r"""Return the Euclidean projection of each row of `x` on the probability simplex.
+    r"""Return the Euclidean projection of each row on the probability simplex.
 
-    The projection is :math:`\max(0, x_a - \lambda)` with the one :math:`\lambda` that makes the
-    row sum to one. With the entries sorted in decreasing order :math:`u_1 \ge u_2 \ge \dots`, it is
+    The projection is :math:`\max(0, x_a - \lambda)`, where :math:`\lambda` makes the row sum to 1.
+    With the entries in decreasing order :math:`u_1 \ge u_2 \ge \dots`,
     :math:`\lambda = (u_1 + \dots + u_k - 1)/k` for the largest :math:`k` such that
-    :math:`u_k > \lambda`.
-
-    Parameters
-    ----------
-    x : array_like, shape (..., n_actions)
-        Finite points.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-        The projections: non-negative, summing to one along the last axis.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not an array of finite numbers.
+    :math:`u_k > \lambda`. Raises a `ValueError` if `x` is not an array of finite numbers.
     """
     with np.errstate(over="ignore"):
         return unchecked_projection(rows("x", x))
 
 
 def unchecked_projection(points: Floats) -> Floats:
-    """Return the projection of rows that are finite, or minus infinity in some entries.
+    """Return the projection of rows of finite entries, some of which may be minus infinity.
 
-    Parameters
-    ----------
-    points : ndarray, shape (..., n_actions)
-        The rows; that a difference of theirs overflows is for the caller to ignore.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-        The projections.
+    The caller silences the warning if a difference of entries overflows.
     """
-    # A common shift of a row does not change its projection; without it, large entries would
-    # swallow the 1 in the sum below. With the largest entry at zero the threshold is at least -1:
-    # what is below -1 is not kept, wherever it is, and must not overflow the sum.
+    # A common shift does not change the projection. Without it, large entries would absorb the 1
+    # in the sum below. With the largest entry at 0 the threshold is at least -1, so that entries
+    # below -1 project to 0 wherever they are: they are raised to -2 to keep the sum finite.
     points = np.maximum(points - points.max(axis=-1, keepdims=True), -2.0)
     descending = -points
     descending.sort(axis=-1)
@@ -185,48 +120,19 @@ def unchecked_projection(points: Floats) -> Floats:
 def advantage(pi: Floats, q: Floats) -> Floats:
     r"""Return the advantages :math:`\mathrm{adv}(a) = q(a) - \sum_b \pi(b) q(b)`.
 
-    They are computed as :math:`\sum_b \pi(b)\,(q(a) - q(b))`, which keeps its digits where the
-    policy is nearly deterministic and the two terms of the definition nearly equal.
-
-    Parameters
-    ----------
-    pi : ndarray, shape (..., n_actions)
-        Policies.
-    q : ndarray, shape (..., n_actions)
-        Values; the leading axes broadcast with those of `pi`.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-        The advantages, whose mean under `pi` is zero.
+    They are computed as :math:`\sum_b \pi(b)\,(q(a) - q(b))`, which loses no digits to cancellation
+    when the policy is nearly deterministic.
     """
     gaps = q[..., :, np.newaxis] - q[..., np.newaxis, :]
     return np.asarray(np.add.reduce(pi[..., np.newaxis, :] * gaps, axis=-1))
 
 
 def greedy_mask(q: ArrayLike, ties: Ties = "first", rng: np.random.Generator | None = None) -> Mask:
-    r"""Mark the greedy action :math:`a_q = \arg\max_a q(a)` of each row.
+    r"""Return a boolean array that marks the greedy action :math:`\arg\max_a q(a)` of each row.
 
-    Parameters
-    ----------
-    q : array_like, shape (..., n_actions)
-        Values.
-    ties : {"first", "random", "leave"}
-        Which action is greedy where several have the largest value: the first one, one drawn
-        uniformly with `rng`, or none (the row is left unmarked).
-    rng : numpy.random.Generator, optional
-        Needed when `ties` is ``"random"``.
-
-    Returns
-    -------
-    ndarray of bool, shape (..., n_actions)
-        At most one mark a row.
-
-    Raises
-    ------
-    ValueError
-        If `q` is not an array of finite numbers, if `ties` is unknown, or is ``"random"`` and `rng`
-        is missing.
+    If several actions have the largest value, `ties` decides: ``"first"`` marks the first,
+    ``"random"`` draws one uniformly with `rng`, ``"leave"`` marks none. Raises a `ValueError` if
+    `q` is not an array of finite numbers, `ties` is unknown, or `rng` is missing.
     """
     if ties not in get_args(Ties):
         raise ValueError(f"ties: expected one of {get_args(Ties)}, got {ties!r}.")
@@ -234,25 +140,7 @@ def greedy_mask(q: ArrayLike, ties: Ties = "first", rng: np.random.Generator | N
 
 
 def unchecked_greedy_mask(q: Floats, ties: Ties, rng: np.random.Generator | None) -> Mask:
-    """Mark the greedy action of finite rows.
-
-    Parameters
-    ----------
-    q : ndarray, shape (..., n_actions)
-        Values.
-    ties, rng
-        See `greedy_mask`.
-
-    Returns
-    -------
-    ndarray of bool, shape (..., n_actions)
-        At most one mark a row.
-
-    Raises
-    ------
-    ValueError
-        If a greedy action is to be drawn and `rng` is missing.
-    """
+    """Return the `greedy_mask` of finite rows; raise a `ValueError` if `rng` is missing."""
     if ties == "first":
         return np.asarray(np.arange(q.shape[-1]) == q.argmax(axis=-1)[..., np.newaxis])
     best = q == q.max(axis=-1, keepdims=True)
@@ -268,25 +156,7 @@ def unchecked_greedy_mask(q: Floats, ties: Ties, rng: np.random.Generator | None
 
 
 def rows(name: str, value: ArrayLike) -> Floats:
-    """Return an argument as an array of finite floats with an axis of actions.
-
-    Parameters
-    ----------
-    name : str
-        What the argument is called, for the sentence.
-    value : array_like, shape (..., n_actions)
-        What was given.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-        The numbers, at least one a row.
-
-    Raises
-    ------
-    ValueError
-        If it is a single number, has an empty last axis, or holds anything but finite real numbers.
-    """
+    """Return an argument as finite floats of shape (..., n_actions), or raise a `ValueError`."""
     array = numbers(name, value)
     if array.ndim == 0 or array.shape[-1] == 0:
         got = f"the single number {array}" if array.ndim == 0 else f"shape {array.shape}"
@@ -295,29 +165,10 @@ def rows(name: str, value: ArrayLike) -> Floats:
 
 
 def weights(name: str, value: ArrayLike, theta: Floats, q: Floats) -> Floats:
-    r"""Return the weights of a step: at least 0, and one a row.
+    r"""Return an argument as non-negative weights :math:`w = \eta\,d(s)`, one for each row.
 
-    Parameters
-    ----------
-    name : str
-        What the argument is called, for the sentence.
-    value : array_like, shape (...)
-        The weights :math:`w = \eta\,d(s)`.
-    theta : ndarray, shape (..., n_actions)
-        The parameters that are to be moved.
-    q : ndarray, shape (..., n_actions)
-        The values.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        The weights; they broadcast with the leading axes of `theta` and `q`.
-
-    Raises
-    ------
-    ValueError
-        If a weight is negative or not finite, if `theta` and `q` differ in their numbers of
-        actions, or if the leading axes do not broadcast.
+    Raises a `ValueError` if a weight is negative or not finite, if `theta` and `q` have different
+    numbers of actions, or if leading axes do not broadcast.
     """
     array = numbers(name, value)
     if q.shape[-1] != theta.shape[-1]:
@@ -341,18 +192,7 @@ def weights(name: str, value: ArrayLike, theta: Floats, q: Floats) -> Floats:
 
 
 def require_escort(theta: Floats) -> None:
-    """Refuse escort parameters of which a whole row is zero.
-
-    Parameters
-    ----------
-    theta : ndarray, shape (..., n_actions)
-        Escort parameters.
-
-    Raises
-    ------
-    ValueError
-        If every parameter of a row is zero.
-    """
+    """Raise a `ValueError` if every parameter of a row is zero: its escort policy is undefined."""
     dead = ~np.asarray(theta.any(axis=-1))
     if dead.any():
         raise ValueError(

@@ -1,8 +1,8 @@
-"""Settings as words: a name, and ``key=value`` for what is not as usual, as in ``paper cut=0``.
+"""Settings as text: a name, then ``key=value`` for each value that is not the default.
 
-Domains and the open details of the experiments are written this way in tables, file names and on
-the command line. A value is read as what it replaces: a boolean is ``True`` or ``False``, a number
-is a number, and anything else is refused.
+Domains and the options of the experiments have this form in tables, in file names and on the
+command line, as in ``chain beta=0.7``. A value is read as the type of its default: a boolean is
+``True`` or ``False``, a number is a number.
 """
 
 from __future__ import annotations
@@ -15,21 +15,7 @@ __all__ = ["read_settings", "write_settings"]
 
 
 def write_settings(name: str, values: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
-    """Return the name followed by the values that are not as usual.
-
-    Parameters
-    ----------
-    name : str
-        What is set, one word.
-    values : mapping
-        Values of some of the settings.
-    usual : mapping
-        The usual value of every setting.
-
-    Returns
-    -------
-    str
-        The name, and ``key=value`` for each changed setting in the order of `usual`.
+    """Return `name`, then ``key=value`` for each setting that differs from its default in `usual`.
 
     Examples
     --------
@@ -41,26 +27,10 @@ def write_settings(name: str, values: Mapping[str, Any], usual: Mapping[str, Any
 
 
 def read_settings(what: str, text: str, usual: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values in words such as ``beta=0.7 n_states=5``.
+    """Return the values in text such as ``beta=0.7 n_states=5``, each of the type of its default.
 
-    Parameters
-    ----------
-    what : str
-        What is set, for the sentence of an error.
-    text : str
-        The words, without the name.
-    usual : mapping
-        The usual value of every setting; a value is read as one of the same type.
-
-    Returns
-    -------
-    dict of str to object
-        The settings that the words name, each of the type of its usual value.
-
-    Raises
-    ------
-    ValueError
-        If a setting is unknown or given twice, or its value is of another type.
+    `what` is the name of the thing that is set, for error messages, and `usual` has the default of
+    every setting. A setting that is unknown, repeated or of another type raises a `ValueError`.
 
     Examples
     --------
@@ -82,7 +52,7 @@ def read_settings(what: str, text: str, usual: Mapping[str, Any]) -> dict[str, A
 
 
 def _read(key: str, text: str, like: object) -> Any:
-    """Read a value of the type of `like`; where that is a word, numbers are read as numbers."""
+    """Return text as the type of `like`; numbers are numbers even if `like` is text."""
     if isinstance(like, bool):
         if text not in ("True", "False"):
             raise ValueError(f"{key}: expected True or False, got {text!r}.")

@@ -1,6 +1,6 @@
-r"""The policy updates: the paper's five (section 2), and those that are registered beside them.
+r"""The policy updates: the paper's five (section 2), natural policy gradient, and registered ones.
 
-Every update maps the parameters :math:`\theta(s,\cdot)` of one state to new ones, given the values
+An update maps the parameters :math:`\theta(s,\cdot)` of one state to new ones, given the values
 :math:`q(s,\cdot)` and a weight :math:`w = \eta\,d(s) \ge 0`. With
 :math:`\mathrm{adv}(a) = q(a) - \sum_{a'} \pi(a') q(a')` and a greedy action
 :math:`a_q \in \arg\max_a q(a)`:
@@ -16,21 +16,20 @@ Every update maps the parameters :math:`\theta(s,\cdot)` of one state to new one
 - `mce`: policy :math:`\pi(a) \propto e^{\theta_a}`, step :math:`\theta_{a_q} + w\,(1-\pi(a_q))` and
   :math:`\theta_a - \frac{w}{|A|-1}(1-\pi(a_q))` for every other action.
 
-And one that came after:
+Beside the paper's:
 
 - `npg`: policy :math:`\pi(a) \propto e^{\theta_a}`, step :math:`\theta_a + w\,q(a)`.
 
-Arrays have shape ``(..., n_actions)`` and all leading axes broadcast, so that one call updates one
-state, all states of an MDP, or a batch of MDPs. Nothing is clipped or renormalised silently: a
-parameter that an update cannot take raises `ValueError` with a sentence, and so does a step whose
-result leaves the range of floats, 1.8e308.
+Arrays have shape ``(..., n_actions)`` and leading axes broadcast, so that one call updates one
+state, all states of an MDP, or a batch of MDPs. Nothing is clipped or renormalised: parameters that
+an update cannot take raise a `ValueError`, and so does a step whose result exceeds the range of
+floats, 1.8e308.
 
-An update of one's own
-----------------------
-Derive a class from `Update`, say in its attributes what it is called and how it is drawn, define
-the three hooks `to_policy`, `to_parameters` and `advance`, and `register` an instance: everything
-that goes through the updates (runs, races, figures, tables, the command line) then has one more.
-With a scalar `kernel` it also runs in the compiled experiments.
+Custom updates
+--------------
+Derive a class from `Update`, set its attributes (name, label, look), define the three hooks
+`to_policy`, `to_parameters` and `advance`, and `register` an instance. Runs, races, figures, tables
+and the command line then include it. With a scalar `kernel` it also runs in compiled experiments.
 """
 
 from __future__ import annotations
@@ -96,12 +95,12 @@ EscortFactor = Literal["keep", "drop"]
 
 
 class _Softmax(Update):
-    """The softmax parametrization, that of all updates but `pg-es` and `di`."""
+    """The softmax parametrization."""
 
     parametrization = "softmax"
 
     def uniform(self, n_actions: int) -> float:
-        """Return the parameter which, given to every action, is the uniform policy."""
+        """Return 0: equal parameters give the uniform policy."""
         return 0.0
 
     def to_policy(self, theta: Floats) -> Floats:
@@ -110,7 +109,7 @@ class _Softmax(Update):
             return unchecked_softmax(theta)
 
     def to_parameters(self, pi: Floats) -> Floats:
-        """Return parameters of a checked policy."""
+        """Return the logarithms of a checked policy; raise a `ValueError` if it has a zero."""
         if np.any(pi == 0.0):
             raise ValueError(
                 f"pi: softmax policies are positive everywhere, got 0 at index "
@@ -131,7 +130,7 @@ class SoftmaxPolicyGradient(_Softmax):
 
     @property
     def kernel(self) -> Kernel | None:
-        """One step at one state in plain arithmetic."""
+        """The scalar form of the step."""
         return kernels.pg_sm
 
     def advance(
@@ -146,17 +145,17 @@ class SoftmaxPolicyGradient(_Softmax):
 class EscortPolicyGradient(Update):
     r"""Policy gradient of the escort parametrization, `pg-es` (paper, section 2.1, app. A.1.2).
 
-    The parameters enter the policy's formula only through their modulus, so the gradient
-    carries :math:`\mathrm{sign}(\theta_a)`: a step that is too long takes a parameter
-    across zero. A parameter that is exactly zero never moves again.
+    The policy depends on the modulus of the parameters only, so the gradient has a factor
+    :math:`\mathrm{sign}(\theta_a)`, and a step that is too long takes a parameter across zero. A
+    parameter that is exactly zero never moves again.
 
     Parameters
     ----------
     p : float
-        Exponent, at least 1; the paper and its predecessors use 2.
+        The exponent, at least 1; the paper and its predecessors use 2.
     factor : {"keep", "drop"}
-        Whether the step carries the factor :math:`p/\|\theta\|_p` of the exact gradient, or drops
-        it, which is what "proportional to" hides in the paper.
+        Whether the step has the factor :math:`p/\|\theta\|_p` of the exact gradient. The paper
+        writes the gradient up to proportionality, which allows either.
     """
 
     name = "pg-es"
@@ -170,7 +169,7 @@ class EscortPolicyGradient(Update):
 
     @property
     def kernel(self) -> Kernel | None:
-        """One step at one state for p = 2; other exponents need powers."""
+        """The scalar form of the step for p = 2; None for other exponents, which need powers."""
         if self.p != 2.0:
             return None
         return kernels.pg_es if self.factor == "keep" else kernels.pg_es_drop
@@ -196,7 +195,7 @@ class EscortPolicyGradient(Update):
     ) -> Floats:
         """Return the new parameters."""
         pi, scale, total = scaled_escort(theta, self.p)
-        # from the parameters: where a probability is too small for a float they need not be
+        # From the parameters rather than the policy: a probability may underflow before they do.
         direction = np.sign(theta) * (np.abs(theta) / scale) ** (self.p - 1.0) * advantage(pi, q)
         if self.factor == "keep":
             weight = weight * self.p / (scale * total)
@@ -205,7 +204,7 @@ class EscortPolicyGradient(Update):
         return np.asarray(theta + weight * direction)
 
     def uniform(self, n_actions: int) -> float:
-        """Return the parameter which, given to every action, is the uniform policy."""
+        """Return 1: equal parameters give the uniform policy."""
         return 1.0
 
     def _checked(self, theta: ArrayLike) -> Floats:
@@ -227,7 +226,7 @@ class Direct(Update):
 
     @property
     def kernel(self) -> Kernel | None:
-        """One step at one state in plain arithmetic."""
+        """The scalar form of the step."""
         return kernels.di
 
     def to_policy(self, theta: Floats) -> Floats:
@@ -242,12 +241,12 @@ class Direct(Update):
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
         """Return the new parameters."""
-        # The projection is the same for q shifted by a constant; with the largest value at zero
-        # a huge weight sends the other actions far below instead of everything far above.
+        # A constant shift of q does not change the projection. With the largest value at 0, a huge
+        # weight makes the other actions very negative; without, every entry would be huge.
         return unchecked_projection(theta + weight * (q - q.max(axis=-1, keepdims=True)))
 
     def uniform(self, n_actions: int) -> float:
-        """Return the parameter which, given to every action, is the uniform policy."""
+        """Return 1 / n_actions."""
         return 1.0 / n_actions
 
     def _checked(self, theta: ArrayLike) -> Floats:
@@ -258,13 +257,13 @@ class Direct(Update):
 
 @dataclass(frozen=True)
 class CrossEntropy(_Softmax):
-    """Gradient of the cross-entropy loss towards the greedy action, `ce` (paper, eqs. 10, 11).
+    """Gradient step on the cross-entropy to the greedy action, `ce` (paper, eqs. 10, 11).
 
     Parameters
     ----------
     ties : {"first", "random", "leave"}
-        The greedy action where several are best; see `greedy_mask`. With ``"leave"`` a tied state
-        is not updated.
+        The greedy action if several are best: the first, one drawn uniformly, or none, so that the
+        state is not updated.
     """
 
     name = "ce"
@@ -276,7 +275,7 @@ class CrossEntropy(_Softmax):
 
     @property
     def kernel(self) -> Kernel | None:
-        """One step at one state in plain arithmetic, towards the given greedy action."""
+        """The scalar form of the step, for a given greedy action."""
         return kernels.ce
 
     def __post_init__(self) -> None:
@@ -288,12 +287,12 @@ class CrossEntropy(_Softmax):
     ) -> Floats:
         """Return the new parameters."""
         mask, pi = unchecked_greedy_mask(q, self.ties, rng), unchecked_softmax(theta)
-        # 1 - pi(a_q) as the sum of the others, which keeps its digits when it is small
+        # 1 - pi(a_q) as the sum of the others: no cancellation when it is small
         missing = np.where(mask, 0.0, pi).sum(axis=-1, keepdims=True)
         return np.asarray(theta + weight * self._moving(mask, np.where(mask, missing, -pi)))
 
     def _moving(self, mask: Mask, direction: Floats) -> Floats:
-        """Return the direction of a step, none in the rows without a greedy action."""
+        """Return the direction with zeros in the rows without a greedy action."""
         if self.ties != "leave":
             return direction
         return np.where(mask.any(axis=-1, keepdims=True), direction, 0.0)
@@ -301,7 +300,7 @@ class CrossEntropy(_Softmax):
 
 @dataclass(frozen=True)
 class ModifiedCrossEntropy(CrossEntropy):
-    """Cross-entropy update that penalises all other actions equally, `mce` (paper, eqs. 12, 13).
+    """Cross-entropy update that lowers all other actions equally, `mce` (paper, eqs. 12, 13).
 
     Parameters
     ----------
@@ -317,7 +316,7 @@ class ModifiedCrossEntropy(CrossEntropy):
 
     @property
     def kernel(self) -> Kernel | None:
-        """One step at one state in plain arithmetic, towards the given greedy action."""
+        """The scalar form of the step, for a given greedy action."""
         return kernels.mce
 
     def advance(
@@ -332,7 +331,7 @@ class ModifiedCrossEntropy(CrossEntropy):
 
 UPDATES: dict[str, Update] = {}
 """The updates by name: the paper's five with its settings (p = 2, exact gradient, first of tied
-actions), then those that were registered, in that order."""
+actions), `npg`, then registered ones in the order of registration."""
 
 _SPARE_LOOKS = (
     Look("#56606b", (0, (3, 1)), "P"),
@@ -346,13 +345,13 @@ _Registered = TypeVar("_Registered", bound="Update | type[Update]")
 
 
 def register(update: _Registered) -> _Registered:
-    """Put an update beside the others, so that everything that goes through them has it.
+    """Add an update to `UPDATES`, so that runs, races, tables and the command line include it.
 
     Parameters
     ----------
     update : Update or subclass of Update
-        An instance with the settings that its name stands for; or a class whose default settings
-        these are, so that ``@register`` may stand above it.
+        An instance, or a class that is instantiated with its default settings, so that
+        ``@register`` can decorate it.
 
     Returns
     -------
@@ -364,9 +363,9 @@ def register(update: _Registered) -> _Registered:
     TypeError
         If it is not an `Update`.
     ValueError
-        If its name is missing, has a colon (``module:NAME`` is a place) or an equals sign
-        (``name option=value`` is a setting), or is taken: by an update of another class, or of the
-        library with other settings.
+        If its name is missing, contains a colon (``module:NAME`` is an import path) or an equals
+        sign (``name option=value`` has options), or belongs to an update of another class or to
+        one of the library with other settings.
     """
     instance = update() if isinstance(update, type) else update
     if not isinstance(instance, Update):
@@ -378,7 +377,8 @@ def register(update: _Registered) -> _Registered:
         raise ValueError(f"update: expected a name without a colon, got {name!r}.")
     if "=" in name:
         raise ValueError(f"update: expected a name without an equals sign, got {name!r}.")
-    old = type(UPDATES.get(name, instance))  # a class that is defined anew may take its own place
+    # A class that is defined again, as when a notebook cell is run twice, replaces itself.
+    old = type(UPDATES.get(name, instance))
     if old is not kind and (old.__qualname__ != kind.__qualname__ or old.__module__ == __name__):
         raise ValueError(f"update: the name {name!r} is taken by {old.__name__}.")
     if old.__module__ == __name__ and instance != UPDATES.get(name, instance):
@@ -403,21 +403,21 @@ PAPER = tuple(UPDATES)
 """The names of the paper's five updates."""
 
 JUDGED = (*PAPER, "npg")
-"""The names of the updates that claims speak of: those of the paper, and the natural gradient."""
+"""The names of the updates in the claims: the paper's five and the natural policy gradient."""
 
 
-# What came after
+# Beyond the paper
 
 
 @register
 @dataclass(frozen=True)
 class NaturalPolicyGradient(_Softmax):
-    r"""Natural policy gradient of the softmax parametrization, `npg`.
+    r"""Natural policy gradient of the softmax parametrization, `npg` (Kakade, 2001).
 
     The gradient of `pg-sm`, multiplied by the pseudo-inverse of the Fisher information
-    :math:`\mathrm{diag}(\pi) - \pi\pi^\top`, is the values up to a common shift, which softmax
+    :math:`\mathrm{diag}(\pi) - \pi\pi^\top`, equals the values up to a common shift, which softmax
     ignores: the policy becomes proportional to :math:`\pi(a)\,e^{w q(a)}`. The values are shifted
-    so that the largest is zero, and the parameter of the best action stays where it is.
+    so that the largest is 0, which leaves the parameter of the best action unchanged.
     """
 
     name = "npg"
@@ -427,7 +427,7 @@ class NaturalPolicyGradient(_Softmax):
 
     @property
     def kernel(self) -> Kernel | None:
-        """One step at one state in plain arithmetic."""
+        """The scalar form of the step."""
         return kernels.npg
 
     def advance(
@@ -438,23 +438,11 @@ class NaturalPolicyGradient(_Softmax):
 
 
 def as_update(update: str | Update) -> Update:
-    """Return the update that is meant: itself, or the one of that name.
+    """Return an update, or the one that a string stands for.
 
-    Parameters
-    ----------
-    update : str or Update
-        An update, a name in `UPDATES`, or ``module:NAME``: a class or an instance in a module of
-        one's own, which is registered. Options may follow a name, as in ``pg-es factor=drop``.
-
-    Returns
-    -------
-    Update
-        The update.
-
-    Raises
-    ------
-    ValueError
-        If there is no update of that name, or it has no such option.
+    A string is a name in `UPDATES`, a name with options as in ``pg-es factor=drop``, or
+    ``module:NAME``, a class or instance that is imported and registered. Raises a `ValueError` if
+    there is no such update or option.
 
     Examples
     --------
@@ -475,22 +463,14 @@ def as_update(update: str | Update) -> Update:
 
 
 def _with_options(update: Update, options: dict[str, object]) -> Update:
-    """Return an update with some of its options set to other values."""
+    """Return an update with other values of some options."""
     return replace(update, **options)  # type: ignore[type-var]
 
 
 def name_of(update: Update) -> str:
     """Return the string that stands for an update: the inverse of `as_update`.
 
-    Parameters
-    ----------
-    update : Update
-        An update, registered or not.
-
-    Returns
-    -------
-    str
-        Its name, and the options that are not those of the registered update of that name.
+    It is the name, then the options that differ from those of the registered update.
 
     Examples
     --------
@@ -509,7 +489,7 @@ def name_of(update: Update) -> str:
 
 
 def _imported(place: str) -> Update:
-    """Import and register the update at ``module:NAME``."""
+    """Return the update at ``module:NAME``, imported and registered."""
     module, _, name = place.partition(":")
     try:
         found = getattr(import_module(module), name)
@@ -522,13 +502,13 @@ def _imported(place: str) -> Update:
 
 
 def label_of(name: str | Update) -> str:
-    """Return the short name of an update in figures and tables."""
+    """Return the short name of an update for figures and tables."""
     update = as_update(name)
     return update.label or update.name.upper()
 
 
 def look_of(name: str | Update) -> Look:
-    """Return how an update is drawn; those registered that do not say share out the spare looks."""
+    """Return the style of an update in figures; those without one take the spare styles in turn."""
     update = as_update(name)
     if update.look is not None:
         return update.look
@@ -545,17 +525,18 @@ def make_update(name: str, **options: object) -> Update:
     name : str
         A name in `UPDATES`.
     **options
-        ``p`` and ``factor`` for `pg-es`, ``ties`` for `ce` and `mce`.
+        ``p`` and ``factor`` for `pg-es`, ``ties`` for `ce` and `mce`; options that are left out
+        have their defaults.
 
     Returns
     -------
     Update
-        The update; `UPDATES` is left as it is.
+        The update; `UPDATES` is not changed.
 
     Raises
     ------
     ValueError
-        If the name or an option is unknown, or an option has a value out of range.
+        If the name or an option is unknown, or a value is out of range.
     """
     kind = type(as_update(name))
     try:

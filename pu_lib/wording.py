@@ -1,7 +1,7 @@
-r"""Numbers and formulas for people: how a value reads, how a sentence is filled, how it is drawn.
+r"""Numbers, formulas and sentences as text and as HTML.
 
-A sentence of the ledger has places in braces, which the figures of a verdict fill; formulas stand
-between dollars, where braces are LaTeX's own:
+The sentence of a claim has placeholders in braces, which `fill` replaces by the figures of a
+finding. Formulas stand between dollars; braces inside them are LaTeX:
 
 >>> fill(r"From $\frac14$ it takes {n'} updates, not {bound}.", {"n'": 5, "bound": 3.9512})
 'From $\\frac14$ it takes 5 updates, not 3.951.'
@@ -20,7 +20,7 @@ from unicodedata import lookup
 __all__ = ["figures_in", "fill", "lined", "number", "percent", "prose", "words"]
 
 DIGITS = 4
-"""How many digits a measured number shows."""
+"""Significant digits of a measured number."""
 
 _PLACE = re.compile(r"{([^{}]+)}")
 _LETTERS = re.compile("(?<![A-Za-z])(?:eta|theta|pi|epsilon|delta|kappa|gamma)(?![A-Za-z])")
@@ -28,18 +28,10 @@ _THIN = "\N{NARROW NO-BREAK SPACE}"
 
 
 def number(value: Real | float) -> str:
-    """Return a number as people write it.
+    """Return a number as text, with a formula between dollars if it needs a power of ten.
 
-    Parameters
-    ----------
-    value : number
-        An integer keeps its digits, in groups of three from five digits on; anything else has at
-        most four; the very small and the very large are written with a power of ten.
-
-    Returns
-    -------
-    str
-        Text, with a formula between dollars where a power of ten is needed.
+    An integer keeps all its digits, in groups of three from five digits on; any other number has at
+    most four significant digits.
     """
     if isinstance(value, Integral):
         return _grouped(f"{int(value):,}").replace("-", "\N{MINUS SIGN}")
@@ -58,42 +50,23 @@ def number(value: Real | float) -> str:
 
 
 def percent(share: float, decimals: int | None = None) -> str:
-    """Return a share as a percentage.
+    """Return a share of 1 as a percentage, by default with at most four significant digits.
 
-    Parameters
-    ----------
-    share : float
-        One is the whole.
-    decimals : int, optional
-        How many decimals are shown; at most four digits, if it is missing.
-
-    Returns
-    -------
-    str
-        The number and the sign, which no line break parts.
+    A no-break space precedes the percent sign.
     """
     written = number(100 * share) if decimals is None else f"{100 * share:.{decimals}f}"
     return f"{written}\N{NO-BREAK SPACE}%"
 
 
 def _grouped(digits: str) -> str:
-    """Return an integer with its groups of three apart, if it has five digits or more."""
+    """Return an integer with a thin space between groups of three, from five digits on."""
     return digits.replace(",", _THIN if len(digits.lstrip("-")) > 5 else "")
 
 
 def words(value: Any) -> str:
-    """Return any value of a verdict as people write it.
+    """Return a number, truth value, string, sequence or mapping as text, with formulas in dollars.
 
-    Parameters
-    ----------
-    value : object
-        A number, a truth value, the name of an update (written as its label), a sequence of such
-        things, or anything that prints.
-
-    Returns
-    -------
-    str
-        Text with formulas between dollars.
+    The name of an update becomes its label.
     """
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         value = value.item()
@@ -113,43 +86,26 @@ def words(value: Any) -> str:
 
 
 def _labelled(text: str) -> str:
-    """Return the label of an update in place of its name; other text as it is."""
+    """Return the label of the update of that name; other text is returned unchanged."""
     from pu_lib.updates import UPDATES
 
     return UPDATES[text].label if text in UPDATES else text
 
 
 def _heading(key: str) -> str:
-    """Return what the column of a table is called: letters in place of their names."""
+    """Return a column's heading: the key, with names of Greek letters replaced by the letters."""
     return _LETTERS.sub(lambda name: lookup(f"GREEK SMALL LETTER {name[0]}"), key)
 
 
 def figures_in(sentence: str) -> list[str]:
-    """Return the names in the places of a sentence, in their order, formulas left out."""
+    """Return the placeholders of a sentence, in order; braces in formulas are not placeholders."""
     return [name for part in sentence.split("$")[::2] for name in _PLACE.findall(part)]
 
 
 def fill(sentence: str, figures: Mapping[str, Any], where: str = "sentence") -> str:
-    """Return a sentence with its places filled.
+    """Return a sentence with each placeholder replaced by the figure of that name.
 
-    Parameters
-    ----------
-    sentence : str
-        With names in braces outside the formulas.
-    figures : mapping
-        What each name stands for; strings are taken as they are.
-    where : str
-        Whose sentence it is, for the error.
-
-    Returns
-    -------
-    str
-        The sentence, with formulas between dollars.
-
-    Raises
-    ------
-    ValueError
-        If there is no figure for one of the names.
+    `where` says whose sentence it is. A placeholder without a figure raises a `ValueError`.
     """
 
     def filled(place: re.Match[str]) -> str:
@@ -169,7 +125,7 @@ def fill(sentence: str, figures: Mapping[str, Any], where: str = "sentence") -> 
 
 
 def prose(text: str) -> str:
-    """Return text as HTML, with the formulas between dollars as elements for MathJax."""
+    """Return text as HTML, with formulas between dollars as elements that MathJax typesets."""
     pieces = text.split("$")
     return "".join(
         f'<span class="math notranslate nohighlight">\\({html.escape(piece)}\\)</span>'
@@ -180,7 +136,7 @@ def prose(text: str) -> str:
 
 
 def _curled(text: str) -> str:
-    """Return text with the apostrophes and quotation marks of print; primes stay as they are."""
+    """Return text with typographic apostrophes and quotation marks; primes are left alone."""
     text = re.sub(
         r"(?:^|(?<=[A-Za-z]))'(?=[a-z])|(?<=s)'(?= [a-z])", "\N{RIGHT SINGLE QUOTATION MARK}", text
     )
@@ -189,19 +145,10 @@ def _curled(text: str) -> str:
 
 
 def lined(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as an HTML table; what is the same in all stands below, and no row twice.
+    """Return rows, all with the same keys, as an HTML table without repeated rows.
 
-    A margin that is the same in all rows is left out: the sentence above them has just said it.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        All with the same keys.
-
-    Returns
-    -------
-    str
-        The table; a sentence alone where there is a single row; nothing where there is none.
+    A column with one value is given in a sentence below the table; a single row is given as a
+    sentence alone. A margin that is the same in all rows is left out.
     """
     if not rows:
         return ""
