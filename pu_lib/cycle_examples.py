@@ -1,7 +1,7 @@
-"""Two deterministic MDPs with periodic schedules on which CE cycles for ever.
+"""Two deterministic MDPs with periodic weights on which CE cycles forever.
 
-States may have different numbers of actions. `CycleExample.mdp` pads them to a common number with
-an action that is never the best and starts with a negligible probability.
+States may have different numbers of actions. `CycleExample.mdp` pads them with actions that are
+never greedy and start with a negligible probability.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Phase:
-    """Consecutive updates of one state, at all of which the action `greedy` is claimed greedy."""
+    """Consecutive updates of one state, in which the action `greedy` is claimed to be greedy."""
 
     state: int
     weight: Fraction
@@ -38,9 +38,9 @@ class Phase:
 class CycleExample:
     """A deterministic MDP, a periodic schedule, and parameters near a cycle of CE.
 
-    `rewards`, `successors` and `start` have one row a state and one entry an action; the successor
-    ``None`` ends the episode with value 0. `start` are the parameters before the first phase, and
-    `spread` is a weight that every state gets at every step on top of the schedule.
+    `rewards`, `successors` and `start` have one row for each state and one entry for each action.
+    The successor ``None`` ends the episode with value 0. `start` has the parameters before the
+    first phase, and `spread` is a weight that every state gets at every step besides the schedule.
     """
 
     name: str
@@ -53,7 +53,7 @@ class CycleExample:
 
     @property
     def n_states(self) -> int:
-        """The number of states, the end not counted."""
+        """The number of states, without the end."""
         return len(self.rewards)
 
     @property
@@ -98,7 +98,7 @@ class CycleExample:
         return DeterministicMDP(rewards, successors, np.array(self.n_actions), float(self.discount))
 
     def parameters(self, missing: float = -60.0) -> Floats:
-        """Return the start as parameters of `mdp`; those of the padding actions are `missing`."""
+        """Return the start as parameters of `mdp`, with `missing` for the padding actions."""
         theta = np.full((self.n_states + 1, max(self.n_actions)), missing)
         for s, row in enumerate(self.start):
             theta[s, : len(row)] = row
@@ -106,10 +106,10 @@ class CycleExample:
         return theta
 
     def mdp(self) -> FiniteMDP:
-        """Return the example as a `FiniteMDP` with one more, terminal, state.
+        """Return the example as a `FiniteMDP` with one more, terminal state.
 
-        The padding actions end the episode and pay 1 less than the smallest reward, so that they
-        are never greedy if another action ends the episode, too.
+        Padding actions end the episode and pay 1 less than the smallest reward, so that they are
+        never greedy if another action of the state ends the episode, too.
         """
         from pu_lib.mdp import FiniteMDP
 
@@ -146,7 +146,7 @@ class CycleExample:
         return table
 
     def optimum(self) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
-        """Return the unique optimal policy and its exact values."""
+        """Return the optimal policy and its exact values; raise a `ValueError` if not unique."""
         table = self.deterministic_values()
         best = tuple(max(v[s] for v in table.values()) for s in range(self.n_states))
         optimal = [actions for actions, v in table.items() if v == best]
@@ -155,7 +155,7 @@ class CycleExample:
         return optimal[0], best
 
     def with_spread(self, spread: Fraction | int | str) -> CycleExample:
-        """Return the example with `spread` added to all weights."""
+        """Return the example with another `spread`."""
         spread = Fraction(spread)
         return replace(self, spread=spread, name=f"{self.name}, spread {spread}")
 
@@ -182,7 +182,7 @@ THREE_STATES = CycleExample(
     ),
     start=((0.5551179231, -13.9903199088, 13.4352019857), (-_U, _U), (-_U, _U)),
 )
-"""Bounded weights of period 8, one state a step; the unique optimum is never approached."""
+"""Weights of period 8, between 10 and 30, one state at a step; CE stays away from the optimum."""
 
 _B = 1.9481487330477392
 
@@ -208,4 +208,4 @@ FOUR_STATES = CycleExample(
     ),
     start=((-0.4424847643, -0.2911896806, 0.7336744449), (_B, -_B), (_B, -_B), (_B, -_B)),
 )
-"""A constant step size of one half, one state a step, period 109 662."""
+"""A constant weight of 1/2, one state at a step, with period 109,662."""

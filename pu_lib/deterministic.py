@@ -1,8 +1,8 @@
 """Deterministic MDPs whose states may have different numbers of actions.
 
-The cycles of cross-entropy, their certificates and the searches for more of them share this
-representation. `policy_values` and `action_values` work with floats, rationals and balls;
-`run_process` and `largest_falls` are compiled and use floats.
+They are shared by the cycles of cross-entropy, their certificates and the searches for more cycles.
+`policy_values` and `action_values` work with floats, rationals and balls; `run_process` and
+`largest_falls` are compiled and use floats.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Number = Any
 class DeterministicMDP:
     """Tables of a deterministic MDP, or of a batch of them.
 
-    `rewards` and `successors` have shape (..., n_states, most actions), where leading axes count
-    the MDPs of a batch; the successor -1 ends the episode with value 0. `n_actions` has the number
-    of actions of each state; later columns mean nothing. `discount` is a float or has shape (...).
+    `rewards` and `successors` have shape (..., n_states, most actions); leading axes are the batch.
+    The successor -1 ends the episode with value 0. `n_actions`, shape (n_states,), has the number
+    of actions of each state; later columns are padding. `discount` is a float or has shape (...).
     """
 
     rewards: Floats
@@ -42,18 +42,18 @@ class DeterministicMDP:
 
     @property
     def real(self) -> NDArray[np.bool_]:
-        """Which columns are actions, shape (n_states, most actions)."""
+        """Which columns are actions rather than padding, shape (n_states, most actions)."""
         return np.arange(self.rewards.shape[-1]) < self.n_actions[:, np.newaxis]
 
     def __getitem__(self, rows: Any) -> DeterministicMDP:
-        """Return some MDPs of a batch."""
+        """Return a part of a batch."""
         discount = self.discount[rows] if np.ndim(self.discount) else self.discount
         return DeterministicMDP(self.rewards[rows], self.successors[rows], self.n_actions, discount)
 
     def values(self, theta: Floats) -> Floats:
         """Return the values of softmax policies, shape (..., n_states).
 
-        `theta` has shape (..., n_states, most actions); columns that are no actions are ignored.
+        `theta` has shape (..., n_states, most actions); padding columns are ignored.
         """
         scores = np.where(self.real, theta, -np.inf)
         pi = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -68,13 +68,14 @@ class DeterministicMDP:
     def optimum(self, sweeps: int = 3000) -> Floats:
         """Return the optimal values by value iteration, shape (..., n_states).
 
-        3000 sweeps reach rounding error if the discount is at most 0.99.
+        With a discount of at most 0.99, 3000 sweeps reduce the first error by 0.99^3000 < 1e-13.
         """
         *batch, n_states, _ = self.rewards.shape
         # The last column stands for the end, which index -1 reaches; it stays zero.
         v = np.zeros((*batch, n_states + 1))
         first = np.arange(0, v.size, n_states + 1).reshape(*batch, 1, 1)
-        # The axis of actions stands first: to compare whole arrays is quicker than rows of three.
+        # With actions on the first axis the maximum compares whole arrays, which is faster than
+        # comparing within many short rows.
         places = np.moveaxis(first + self.successors % (n_states + 1), -1, 0)
         rewards = np.moveaxis(np.where(self.real, self.rewards, -np.inf), -1, 0)
         discount = np.asarray(self.discount)[..., None]
@@ -85,9 +86,9 @@ class DeterministicMDP:
 
 @dataclass(frozen=True)
 class Record:
-    """Values, greedy actions and their leads over the second best before each step of a run.
+    """State values, greedy actions and their gaps to the second best, before each step of a run.
 
-    These have shape (T, n_states); `theta` has the parameters after the last step.
+    They have shape (T, n_states); `theta` has the parameters after the last step.
     """
 
     values: Floats
@@ -104,11 +105,11 @@ def run_process(
     steps: int,
     on_policy: bool = False,
 ) -> Record:
-    """Run an update of softmax parameters with exact values; of tied actions the first is greedy.
+    """Run an update of softmax parameters with exact values; the first of tied actions is greedy.
 
-    `weights` is one period of the weights of the states, shape (period, n_states). With `on_policy`
-    each weight is multiplied by the discounted occupancy of its state under the current policy,
-    from uniform starts, scaled to mean one.
+    `weights` has the weights of one period, shape (period, n_states). With `on_policy` each weight
+    is multiplied by the discounted occupancy of its state under the current policy, from uniform
+    starts and scaled to mean 1.
     """
     from pu_lib.engine import exact  # imports numba
     from pu_lib.kernels import KERNELS
@@ -137,11 +138,10 @@ def run_process(
 def largest_falls(
     mdps: DeterministicMDP, theta: Floats, weights: Floats, steps: int, on_policy: bool = False
 ) -> tuple[Floats, Floats]:
-    """Run CE on a batch and return the largest fall of a value in each half of the runs.
+    """Run CE on a batch; return the largest fall of a state value in each half of each run.
 
-    Every state is updated at every step, with weights of shape (n, n_states) that are constant in
-    time; `on_policy` is that of `run_process`. Parameters are changed in place, so that a second
-    call continues the runs.
+    Every state is updated at every step, with constant weights of shape (n, n_states); `on_policy`
+    is as in `run_process`. `theta` is changed in place, so that a second call continues the runs.
     """
     from pu_lib.engine.exact import scan  # imports numba
 
@@ -152,7 +152,7 @@ def largest_falls(
 
 
 def _token(update: Update) -> tuple[int, ...]:
-    """Return what stands for an update in the compiled process."""
+    """Return the token of an update for compiled code; raise a `ValueError` if it has none."""
     from pu_lib.engine.rows import token
 
     if update.kernel is None or update.parametrization != "softmax":
@@ -163,7 +163,7 @@ def _token(update: Update) -> tuple[int, ...]:
     return token(update.kernel)
 
 
-# In any arithmetic
+# In the arithmetic of the arguments
 
 
 def policy_values(
@@ -172,12 +172,12 @@ def policy_values(
     discount: Number,
     pi: Sequence[Sequence[Number]],
 ) -> list[Number]:
-    r"""Return the values :math:`(I - \gamma P_\pi)^{-1} r_\pi` in the arithmetic of the arguments.
+    r"""Return :math:`(I - \gamma P_\pi)^{-1} r_\pi` in the arithmetic of the arguments.
 
-    Each argument has one row a state; the successor ``None`` ends the episode.
+    Arguments have one row for each state; the successor ``None`` ends the episode.
     """
     n = len(rewards)
-    zero = 0 * discount  # in the arithmetic of the arguments: integers would divide to floats
+    zero = 0 * discount  # of the type of the arguments: the quotient of two integers is a float
     matrix: list[list[Number]] = [[zero + int(s == j) for j in range(n)] for s in range(n)]
     right: list[Number] = [zero] * n
     for s in range(n):

@@ -1,24 +1,26 @@
-r"""The domains of the paper (section 4, appendix B.1), and any tabular Gymnasium environment.
+r"""The domains of the paper (section 4, appendix B.1), and registered ones.
 
 Chain
     States :math:`s_0,\dots,s_{n-1}`, the last one terminal. Action :math:`a_1` jumps to the end and
-    pays :math:`\beta\gamma^{n-2}`; :math:`a_2` walks, and the last walk pays 1. Hence, for
-    :math:`\beta\le1`, :math:`\mathcal J(\pi_\star)=\gamma^{n-2}`, and the policy that always jumps
-    earns :math:`\beta\gamma^{n-2}`. The paper's figure 1 has :math:`\beta=0.8`, its appendix 0.7.
+    pays :math:`\beta\gamma^{n-2}`; action :math:`a_2` walks to the next state, and the last walk
+    pays 1. Hence, for :math:`\beta\le1`, :math:`\mathcal J(\pi_\star)=\gamma^{n-2}`, and the policy
+    that always jumps earns :math:`\beta\gamma^{n-2}`. The paper has :math:`\beta=0.8` in figure 1
+    and 0.7 in the appendix.
 Cliff
-    The chain with :math:`a_3`, which ends the trajectory and pays nothing.
+    The chain with a third action :math:`a_3`, which ends the trajectory and pays nothing.
 Duplicated chain
     The chain with :math:`|A|-1` copies of the walking action, all optimal.
 Random MDP
-    A Garnet: each state-action pair has `branching` distinct successors, drawn uniformly, with the
-    lengths of a uniform partition of [0, 1] as probabilities. One goal state is terminal and
-    entering it pays 1. Among the goals with :math:`v_\star(s_0) > \gamma^{50}` (the start is not
-    too far from the goal), the one with the smallest :math:`v_\star(s_0)` is taken.
+    A Garnet MDP: each state-action pair has `branching` distinct successors, drawn uniformly, with
+    the lengths of a uniform partition of [0, 1] as probabilities. One goal state is terminal, and
+    entering it pays 1. The goal is the state with the smallest :math:`v_\star(s_0)` among those
+    with :math:`v_\star(s_0) > \gamma^{50}`, so that the start is far from the goal, but not too
+    far.
 
-A domain of one's own
----------------------
-`register_domain` puts a function that returns a `FiniteMDP` beside these: sweeps, races and the
-command line then know it by its name, with the parameters of the function as settings.
+Custom domains
+--------------
+`register_domain` adds a function that returns a `FiniteMDP`. Sweeps, races and the command line
+then accept its name, with the parameters of the function as settings.
 """
 
 from __future__ import annotations
@@ -59,11 +61,11 @@ __all__ = [
 
 Baseline = Literal["uniform", "first"]
 IfNone = Literal["redraw", "last", "raise"]
-_REDRAWS = 100
-# A table of this size has 1.6 GB, and is copied a few times on its way.
+_REDRAWS = 100  # the largest number of draws of a Random MDP
+# Entries of a dense table of transitions: 1.6 GB, and construction makes a few copies.
 _MOST_ENTRIES = 200_000_000
-# Goals that are tried times transitions of each process: a few minutes. To draw the transitions of
-# a state and an action takes as long as so many goals.
+# Candidate goals times transitions, summed over draws: a few minutes of computing time. Drawing the
+# transitions of one state-action pair takes as long as _DRAWING of these units.
 _MOST_WORK = 50_000_000
 _DRAWING = 5
 
@@ -71,20 +73,8 @@ _DRAWING = 5
 def bandit(rewards: ArrayLike) -> FiniteMDP:
     """Return a one-state problem that ends after one action, so that q equals the rewards.
 
-    Parameters
-    ----------
-    rewards : array_like, shape (n_actions,)
-        Reward of each action, at least two.
-
-    Returns
-    -------
-    FiniteMDP
-        Two states, the second one terminal; discount 0.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two finite rewards.
+    The process has a second, terminal state and discount 0. Raises a `ValueError` unless there are
+    at least two finite rewards.
     """
     paid = numbers("rewards", rewards)
     if paid.ndim != 1 or len(paid) < 2:
@@ -101,24 +91,24 @@ def bandit(rewards: ArrayLike) -> FiniteMDP:
 def chain(
     n_states: int = 10, beta: float = 0.8, discount: float = 0.99, last_state_tie: bool = False
 ) -> FiniteMDP:
-    r"""Return the chain of the paper's figure 1; see the module's text.
+    r"""Return the chain of the paper's figure 1; action 0 jumps, action 1 walks.
 
     Parameters
     ----------
     n_states : int
         :math:`|S| \ge 2`, the terminal state included.
     beta : float
-        What jumping earns at :math:`s_0`, relative to walking to the end.
+        The return of jumping at :math:`s_0`, relative to that of walking to the end.
     discount : float
         Discount factor in (0, 1).
     last_state_tie : bool
-        If true both actions pay 1 in the last state before the end, as in the code that goes with
-        the paper's predecessor; in the paper's figure jumping pays the same everywhere.
+        Whether jumping pays 1 in the last state before the end, as walking does. It does in the
+        code of the paper's predecessor; in the paper's figure jumping pays the same everywhere.
 
     Returns
     -------
     FiniteMDP
-        The chain, with two actions: 0 jumps, 1 walks.
+        The chain.
 
     Raises
     ------
@@ -131,28 +121,9 @@ def chain(
 def cliff(
     n_states: int = 7, beta: float = 0.8, discount: float = 0.99, last_state_tie: bool = False
 ) -> FiniteMDP:
-    r"""Return the chain with a third action that ends the trajectory and pays nothing.
+    """Return the chain with a third action, which ends the trajectory and pays nothing.
 
-    Parameters
-    ----------
-    n_states : int
-        :math:`|S| \ge 2`, the terminal state included.
-    beta : float
-        What jumping earns at :math:`s_0`, relative to walking to the end.
-    discount : float
-        Discount factor in (0, 1).
-    last_state_tie : bool
-        Whether jumping, like walking, pays 1 in the last state before the end.
-
-    Returns
-    -------
-    FiniteMDP
-        The chain, with three actions: jump, walk, and fall off the cliff.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
+    Parameters are those of `chain`. Raises a `ValueError` if one is out of range.
     """
     return _walk(n_states, beta, discount, copies=1, cliff=True, last_state_tie=last_state_tie)
 
@@ -164,30 +135,10 @@ def duplicated_chain(
     discount: float = 0.99,
     last_state_tie: bool = False,
 ) -> FiniteMDP:
-    r"""Return the chain whose optimal action stands `n_actions` - 1 times.
+    """Return the chain with `n_actions` - 1 copies of the walking action; action 0 jumps.
 
-    Parameters
-    ----------
-    n_states : int
-        :math:`|S| \ge 2`, the terminal state included.
-    n_actions : int
-        At least 2; with two actions it is the chain.
-    beta : float
-        What jumping earns at :math:`s_0`, relative to walking to the end.
-    discount : float
-        Discount factor in (0, 1).
-    last_state_tie : bool
-        Whether jumping, like walking, pays 1 in the last state before the end.
-
-    Returns
-    -------
-    FiniteMDP
-        The chain; action 0 jumps, all others walk.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
+    `n_actions` is at least 2; the other parameters are those of `chain`. Raises a `ValueError` if
+    one is out of range.
     """
     copies = whole("n_actions", n_actions, low=2) - 1
     return _walk(n_states, beta, discount, copies, cliff=False, last_state_tie=last_state_tie)
@@ -196,7 +147,7 @@ def duplicated_chain(
 def _walk(
     n_states: int, beta: float, discount: float, copies: int, cliff: bool, last_state_tie: bool
 ) -> FiniteMDP:
-    """Build a chain: action 0 jumps, the next `copies` walk, then one falls if `cliff`."""
+    """Return a chain: action 0 jumps, the next `copies` walk, and a last one falls if `cliff`."""
     n_states = whole("n_states", n_states, low=2)
     number("beta", beta)
     discount = _open_unit(discount)
@@ -218,7 +169,7 @@ def _walk(
 
 
 def _check_size(n_states: int, n_actions: int) -> None:
-    """Refuse a process whose table of transitions is beyond the memory of usual machines."""
+    """Raise a `ValueError` if the table of transitions is too large for memory."""
     entries = n_states * n_actions * n_states
     if entries > _MOST_ENTRIES:
         raise ValueError(
@@ -228,13 +179,14 @@ def _check_size(n_states: int, n_actions: int) -> None:
 
 
 def _open_unit(discount: float) -> float:
+    """Return a discount in (0, 1), or raise a `ValueError`."""
     if not 0.0 < number("discount", discount) < 1.0:
         raise ValueError(f"discount: expected a number in (0, 1), got {discount}.")
     return float(discount)
 
 
 def _power(base: float, exponent: int) -> float:
-    """Return the correctly rounded power: that of the system's library may differ by a bit."""
+    """Return the correctly rounded power; that of the C library may differ in the last bit."""
     return float(Fraction(base) ** exponent)
 
 
@@ -249,32 +201,35 @@ def random_mdp(
 ) -> FiniteMDP:
     r"""Return a Random MDP (paper, section 4.1; Laroche et al. 2019, appendix B.1.3).
 
+    It starts in state 0, and its `transition_rewards` are set.
+
     Parameters
     ----------
     rng : numpy.random.Generator or int
-        Source of randomness, or a seed for one.
+        A generator, or the seed of one.
     n_states, n_actions : int
         The paper has 100 states and 4 actions.
     branching : int
-        Successors of each state-action pair, between 1 and `n_states`.
+        Successors of each state-action pair, from 1 to `n_states`.
     discount : float
         Discount factor in (0, 1).
     horizon : float
-        The goal is the hardest state with :math:`v_\star(s_0) > \gamma^{\text{horizon}}`.
+        In steps: the goal is the state with the smallest :math:`v_\star(s_0)` that is larger than
+        :math:`\gamma^{\text{horizon}}`.
     if_none : {"redraw", "last", "raise"}
-        What to do when no state is near enough: draw new transitions, take the last state (what
-        the predecessor's code does without saying), or raise.
+        If no state qualifies as the goal: draw new transitions, take the last state (as the
+        predecessor's code does), or raise.
 
     Returns
     -------
     FiniteMDP
-        Starts in state 0; its goal is terminal; `transition_rewards` is set.
+        The process.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range, if no goal qualifies (in any of up to 100 draws, with
-        ``"redraw"``), or if to try every goal would take more than minutes.
+        If a parameter is out of range, if no goal qualifies (after up to 100 draws with
+        ``"redraw"``), or if trying every goal would take more than minutes.
     """
     n_states = whole("n_states", n_states, low=2)
     n_actions = whole("n_actions", n_actions, low=1)
@@ -289,7 +244,7 @@ def random_mdp(
     nearest = 0.0
     for _ in range(_draws(n_states, n_actions, branching)):
         garnet = _garnet(generator, n_states, n_actions, branching)
-        # One candidate at a time: together they would take the cube of the number of states.
+        # One goal at a time: all of them together would need memory of order n_states^3.
         values = np.fromiter(_values_of_goals(garnet, discount), np.float64)
         near = values > discount**horizon
         if np.any(near):
@@ -306,7 +261,7 @@ def random_mdp(
 
 
 def _draws(n_states: int, n_actions: int, branching: int) -> int:
-    """Return how often transitions can be drawn and every goal be tried, in minutes."""
+    """Return the number of draws of transitions that stays within `_MOST_WORK`, at most 100."""
     work = n_states * n_actions * (n_states * branching + _DRAWING)
     if work > _MOST_WORK:
         raise ValueError(
@@ -319,14 +274,14 @@ def _draws(n_states: int, n_actions: int, branching: int) -> int:
 
 @dataclass(frozen=True)
 class _Garnet:
-    """Successors of each state and action, and their probabilities, last axis the branches."""
+    """Successors and probabilities, shape (n_states, n_actions, branching)."""
 
     successors: np.ndarray[Any, np.dtype[np.int64]]
     probabilities: Floats
 
 
 def _garnet(rng: np.random.Generator, n_states: int, n_actions: int, branching: int) -> _Garnet:
-    """Draw the transitions."""
+    """Draw successors, and probabilities from a uniform partition of [0, 1]."""
     successors = np.zeros((n_states, n_actions, branching), dtype=np.int64)
     cuts = np.zeros((n_states, n_actions, branching + 1))
     cuts[:, :, -1] = 1.0
@@ -338,7 +293,7 @@ def _garnet(rng: np.random.Generator, n_states: int, n_actions: int, branching: 
 
 
 def _values_of_goals(garnet: _Garnet, discount: float) -> Iterator[float]:
-    """Yield the optimal value of the start for each goal but state 0."""
+    """Yield the optimal value of state 0 for each goal but state 0 itself."""
     for goal in range(1, len(garnet.successors)):
         yield float(_with_goal(garnet, goal, discount).optimal().v[0])
 
@@ -346,9 +301,10 @@ def _values_of_goals(garnet: _Garnet, discount: float) -> Iterator[float]:
 def _with_goal(
     garnet: _Garnet, goal: int, discount: float, of_transitions: bool = False
 ) -> FiniteMDP:
-    """Return the process that ends, and pays 1, on entering `goal`.
+    """Return the process that ends on entering `goal`, which pays 1.
 
-    Its rewards are those of pairs, or those of transitions, a table of the size of all of them.
+    Rewards are expected ones or, if `of_transitions`, a table of shape (n_states, n_actions,
+    n_states).
     """
     n_states, n_actions, branching = garnet.successors.shape
     probabilities = garnet.probabilities.copy()
@@ -378,23 +334,23 @@ class Domain:
     Attributes
     ----------
     name : str
-        What it is called in tables and on the command line, one word.
+        The name in tables and on the command line, one word.
     make : callable
-        Returns the process, which depends on nothing but its keyword parameters: they, with their
-        defaults, are those of the domain, and processes are kept by them.
+        Returns the process. Its keyword parameters and their defaults are those of the domain.
+        The process must depend on nothing else, because processes are cached by parameters.
     title : str
-        What it is called in figures; the name if empty.
+        The name in figures; `name` if empty.
     baseline : {"uniform", "first"}
-        The policy that has the normalised performance 0: uniform, or always action 0.
+        The policy of normalised performance 0: uniform, or always action 0.
     target : float
         The normalised performance that a run has to reach.
     drawn : bool
-        Whether each run has a process of its own; `make` then takes a random generator first.
+        Whether each run has its own random process; `make` then takes a generator first.
     details : tuple of str
-        Parameters that are open details of the experiments (`pu_lib.empirical.options`) and are
-        set there.
+        Parameters of `make` that are not parameters of the domain, but options of the experiments
+        (`pu_lib.empirical.options`).
     axes : mapping of str to str
-        Parameters in words, for the axes of figures; their names if missing.
+        Labels of parameters on the axes of figures; their names if missing.
     """
 
     name: str
@@ -408,10 +364,10 @@ class Domain:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters of the domain with their defaults, in the order of the maker."""
+        """The parameters of the domain with their defaults, in the order of `make`."""
         return dict(self._defaults)
 
-    @cached_property  # each run of a sweep asks for them
+    @cached_property  # every run of a sweep reads them
     def _defaults(self) -> dict[str, Any]:
         return {
             name: parameter.default
@@ -420,12 +376,9 @@ class Domain:
         }
 
     def label(self, **parameters: Any) -> str:
-        """Return the domain and its parameters in words, as `read_domain` reads them.
+        """Return name and parameters as text that `read_domain` reads, as in ``chain beta=0.7``.
 
-        Raises
-        ------
-        ValueError
-            If a parameter is not one of the domain.
+        Raises a `ValueError` if the domain has no parameter of that name.
         """
         for name in parameters:
             if name not in self.parameters:
@@ -438,11 +391,11 @@ class Domain:
 
 _DOMAINS: dict[str, Domain] = {}
 DOMAINS: Mapping[str, Domain] = MappingProxyType(_DOMAINS)
-"""The domains by name: those of the paper, then those that were registered."""
+"""The domains by name: the paper's, then registered ones in the order of registration."""
 
 
 def register_domain(domain: Domain) -> Domain:
-    """Put a domain beside the others, so that sweeps, races and the command line have it.
+    """Add a domain to `DOMAINS`, so that sweeps, races and the command line accept it.
 
     Parameters
     ----------
@@ -459,8 +412,8 @@ def register_domain(domain: Domain) -> Domain:
     TypeError
         If it is not a `Domain`.
     ValueError
-        If its name is not one word, or is taken (a maker that is defined anew, as in a notebook,
-        may take its own place), or a parameter has no default or cannot be written as a word.
+        If its name is not one word or is taken, or a parameter has no default or cannot be written
+        as a word. A function that is defined again, as in a notebook, replaces itself.
 
     Examples
     --------
@@ -499,7 +452,7 @@ def register_domain(domain: Domain) -> Domain:
 
 
 def _replaces(new: Callable[..., FiniteMDP], old: Callable[..., FiniteMDP]) -> bool:
-    """Return whether a maker may take another's place: itself, or one that is defined anew."""
+    """Return whether `new` may replace `old`: the same function, or the same one defined again."""
     places = [(make.__module__, getattr(make, "__qualname__", "")) for make in (new, old)]
     return new is old or (
         places[0] == places[1] and new.__module__ != __name__ and "<lambda>" not in places[0][1]
@@ -507,12 +460,9 @@ def _replaces(new: Callable[..., FiniteMDP], old: Callable[..., FiniteMDP]) -> b
 
 
 def read_domain(label: str) -> tuple[Domain, dict[str, Any]]:
-    """Return the domain in words such as ``chain beta=0.7``, and the parameters they set.
+    """Return the domain and the parameters in text such as ``chain beta=0.7``.
 
-    Raises
-    ------
-    ValueError
-        If the domain or a parameter is unknown.
+    Raises a `ValueError` if the domain or a parameter is unknown.
     """
     if not isinstance(label, str):
         raise ValueError(f"domain: expected a name and parameters, got {shown(label)}.")
@@ -523,24 +473,24 @@ def read_domain(label: str) -> tuple[Domain, dict[str, Any]]:
 
 
 def as_process(process: Any) -> FiniteMDP:
-    """Return the process that is meant.
+    """Return a process, or the one that an environment, a name or a path stands for.
 
     Parameters
     ----------
     process : FiniteMDP, gymnasium.Env, str or path
         A process; an environment or its id; a domain with its parameters, as in
-        ``chain beta=0.7``, drawn with seed 0 where it is drawn; or the path of an ``.npz`` file
-        of `FiniteMDP.save`.
+        ``chain beta=0.7`` (a random one is drawn with seed 0); or the path of an ``.npz`` file
+        written by `FiniteMDP.save`.
 
     Returns
     -------
     FiniteMDP
-        The process itself, or the one that was made, read or drawn.
+        The process.
 
     Raises
     ------
     ValueError
-        If it is none of these, or cannot be read.
+        If it is none of these, or the file cannot be read.
     """
     if isinstance(process, FiniteMDP):
         return process

@@ -1,4 +1,4 @@
-"""Processes of other libraries: any tabular Gymnasium environment, read exactly."""
+"""Tabular Gymnasium environments as finite MDPs, with exact dynamics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["from_gymnasium"]
 
 
 def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
-    """Return the process of a Gymnasium environment that has a transition table.
+    """Return the MDP of a Gymnasium environment that has a transition table.
 
     Parameters
     ----------
@@ -26,15 +26,15 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
     Returns
     -------
     FiniteMDP
-        Outcomes with the same successor are merged: probabilities add, rewards are averaged.
-        Outcomes flagged as terminated lead to one extra, terminal state, the last one. Time limits
-        of wrappers cut trajectories without ending them, so they have no counterpart here.
+        The MDP, with one terminal state added as the last. Outcomes flagged as terminated lead to
+        it. Outcomes with the same successor are merged: probabilities are added, rewards averaged.
+        Time limits of wrappers are ignored: they truncate trajectories without ending them.
 
     Raises
     ------
     ValueError
-        If the id is unknown, the environment has no table of transitions or no distribution of
-        the initial state, or the table is not one of outcomes for each of its states and actions.
+        If the id is unknown, the environment has no transition table or no distribution of the
+        initial state, or the table is malformed.
     """
     if isinstance(env, str):
         env = _make(env)
@@ -76,7 +76,7 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
 
 
 def _count_actions(table: Mapping[Any, Any]) -> int:
-    """Return the number of actions; refuse a table whose states or actions are not 0, 1, 2..."""
+    """Return the number of actions; raise a `ValueError` unless both indices count from 0."""
     n_actions = len(table[0]) if isinstance(table.get(0), dict) else 0
     for state in range(len(table)):
         actions = table.get(state)
@@ -97,7 +97,7 @@ def _outcomes(table: Mapping[Any, Any]) -> Iterator[tuple[int, int, Any]]:
 
 
 def _make(env_id: str) -> Any:
-    """Make an environment, or raise `ValueError` with Gymnasium's own reason."""
+    """Return the environment of an id; if there is none, raise a `ValueError` with the reason."""
     try:
         import gymnasium
     except ImportError:

@@ -4,20 +4,21 @@ For a policy :math:`\pi` the values solve the linear system
 
 .. math:: v = r_\pi + \gamma P_\pi v, \qquad q(s,a) = r(s,a) + \gamma \sum_{s'} p(s'|s,a)\,v(s'),
 
-with :math:`r_\pi(s)=\sum_a\pi(a|s)r(s,a)` and :math:`P_\pi(s,s')=\sum_a\pi(a|s)p(s'|s,a)`; the
-discounted occupancy :math:`d(s)=\sum_{t\ge0}\gamma^t\,\mathbb P(S_t=s)` solves the transposed one,
-:math:`d = p_0 + \gamma P_\pi^\top d`, and the objective of the paper's equation 1 is
+with :math:`r_\pi(s)=\sum_a\pi(a|s)r(s,a)` and :math:`P_\pi(s,s')=\sum_a\pi(a|s)p(s'|s,a)`. The
+discounted occupancy :math:`d(s)=\sum_{t\ge0}\gamma^t\,\mathbb P(S_t=s)` solves the transposed
+system, :math:`d = p_0 + \gamma P_\pi^\top d`, and the objective of the paper's equation 1 is
 :math:`\mathcal J(\pi)=p_0^\top v=\sum_s d(s)\,r_\pi(s)`. A terminal state ends the trajectory: its
 value is 0, its row of :math:`P` is empty, and its occupancy is set to 0.
 
-Optimal values come from policy iteration. When no action improves on the values of the current
-policy by more than :math:`\varepsilon` anywhere, these values are within
-:math:`\varepsilon/(1-\gamma)` of the optimal ones; the message of `Optimum` gives that bound.
+Optimal values come from policy iteration. If no action improves on the values of the current
+policy by more than :math:`\varepsilon`, these values are within :math:`\varepsilon/(1-\gamma)` of
+the optimal ones; `Optimum.message` gives that bound.
 
-Dense chains are factorised by LAPACK, once for both systems. Large sparse ones fill in when they
-are factorised; they are solved by BiCGSTAB, whose answer counts only if the Bellman equation holds
-to rounding: with residual :math:`\rho` it is within :math:`\rho/(1-\gamma)` of the exact one.
-Where it does not hold SuperLU factorises after all, and the message of the `Evaluation` says so.
+Dense systems are solved by LAPACK, with one factorisation for values and occupancy. The factors of
+large sparse systems fill in, so that these are solved by BiCGSTAB. Its solution is accepted only if
+the Bellman equation holds to rounding; with residual :math:`\rho` it is within
+:math:`\rho/(1-\gamma)` of the exact one. Otherwise SuperLU factorises the system. `Evaluation`
+records the method and the residual.
 """
 
 from __future__ import annotations
@@ -40,22 +41,22 @@ from pu_lib.arrays import Floats, flags, number, numbers, whole
 
 __all__ = ["Evaluation", "FiniteMDP", "Optimum"]
 
-# Rows of probabilities read from text or from other libraries are off by a few ulp; anything
-# further from one is a mistake that is reported, never repaired.
+# Probabilities read from text or from other libraries sum to 1 up to a few ulp. A larger error is
+# taken for a mistake and raises; nothing is normalised.
 _SUM_TOLERANCE = 1e-9
-_ARRAYS = ("transitions", "rewards", "initial", "discount", "terminal")  # of a file
-# Values are sums of rewards over up to 1 / (1 - discount) steps; this leaves room for the products
-# and differences of values that the updates and the solvers form.
+_ARRAYS = ("transitions", "rewards", "initial", "discount", "terminal")  # in a saved file
+# The largest value is max |reward| / (1 - discount). Up to 1e150, products of two values are still
+# below the largest float, 1.8e308.
 _LARGEST_VALUE = 1e150
-# Below this size a dense factorisation is faster whatever the pattern.
+# A smaller or denser matrix is stored and factorised dense, which is then faster.
 _SPARSE_FROM_STATES = 500
 _SPARSE_BELOW_DENSITY = 0.05
-# BiCGSTAB restarts from its residual until that is this many units of rounding, or gives up.
+# BiCGSTAB is restarted until its residual is at most this many ulp of the solution.
 _RESIDUAL_ULPS = 8
 _RESTARTS = 5
 _KRYLOV_STEPS = 200
-# What NumPy, zipfile and zlib raise on archives that are cut, changed or no archives at all. A
-# header may also promise more numbers than there is memory for.
+# What NumPy, zipfile and zlib raise on a file that is truncated, damaged or no archive. A damaged
+# header may also ask for more memory than there is.
 _UNREADABLE = (
     OSError, ValueError, AttributeError, TypeError, KeyError, IndexError, EOFError, SyntaxError,
     NotImplementedError, RuntimeError, MemoryError, OverflowError, RecursionError,
@@ -74,11 +75,11 @@ class Evaluation:
     q : ndarray, shape (n_states, n_actions)
         State-action values.
     performance : float
-        The expected discounted return from the initial distribution (paper, eq. 1).
+        Expected discounted return from the initial distribution (paper, eq. 1).
     occupancy : ndarray, shape (n_states,)
-        Expected discounted number of visits of each state; sums to at most 1 / (1 - discount).
+        Expected discounted number of visits to each state; the sum is at most 1 / (1 - discount).
     residual : float
-        Largest error of the Bellman equation at the returned values.
+        Largest error of the Bellman equation at `v`.
     method : str
         How the equations were solved.
     """
@@ -92,7 +93,7 @@ class Evaluation:
 
     @property
     def message(self) -> str:
-        """How the solve ended."""
+        """Method and residual of the solution, as a sentence."""
         return f"Solved {self.method}; the Bellman equation holds to {self.residual:.1e}."
 
 
@@ -109,13 +110,13 @@ class Optimum:
     policy : ndarray, shape (n_states, n_actions)
         A deterministic optimal policy.
     performance : float
-        Its performance, the largest there is.
+        The performance of `policy`.
     iterations : int
-        Policy evaluations used.
+        Number of policy evaluations.
     converged : bool
-        Whether no action improves on the policy any more.
+        Whether no action improves on the policy.
     message : str
-        How the iteration ended, with a bound on the distance to the optimal values.
+        How policy iteration ended, with a bound on the distance to the optimal values.
     """
 
     v: Floats
@@ -127,13 +128,7 @@ class Optimum:
     message: str
 
     def require(self) -> Optimum:
-        """Return the optimum if it is known to be one.
-
-        Raises
-        ------
-        ValueError
-            If policy iteration was stopped before; more evaluations may be allowed.
-        """
+        """Return the optimum itself; raise a `ValueError` if policy iteration has not converged."""
         if not self.converged:
             raise ValueError(
                 f"The optimal values are not known. {self.message} Allow more before: "
@@ -151,11 +146,13 @@ _FIXED = {
 class FiniteMDP:
     """A finite Markov decision process with discounted rewards.
 
+    Arguments are copied and checked, nothing is normalised, and an instance cannot be changed.
+
     Parameters
     ----------
     transitions : array_like, shape (n_states, n_actions, n_states), or scipy sparse
-        ``transitions[s, a, s']`` is the probability to enter s' by action a in s. A sparse matrix
-        has shape (n_states * n_actions, n_states), row ``s * n_actions + a``.
+        ``transitions[s, a, s']`` is the probability of s' after action a in s. A sparse matrix has
+        shape (n_states * n_actions, n_states), and row ``s * n_actions + a``.
     rewards : array_like, shape (n_states, n_actions) or (n_states, n_actions, n_states)
         Expected rewards, or rewards of each transition.
     initial : array_like, shape (n_states,)
@@ -163,18 +160,19 @@ class FiniteMDP:
     discount : float
         Discount factor in [0, 1).
     terminal : array_like of bool, shape (n_states,), optional
-        States that end a trajectory. Their rows of `transitions` must be zero or stay where they
-        are, and their expected rewards zero; rewards of transitions out of them are ignored.
+        States that end a trajectory; none if missing. Their rows of `transitions` must be zero or
+        a loop to the state itself, and their expected rewards zero. Rewards of transitions out of
+        them are ignored.
 
     Raises
     ------
     ValueError
-        If an argument has a wrong shape or a value out of range; the sentence names the argument,
-        the state and the value. Nothing is normalised.
+        If an argument has a wrong shape or a value out of range; the message names the argument,
+        the state and the value.
 
     Examples
     --------
-    One state, two actions, the first pays 1; gamma = 0.9:
+    One state and two actions, of which the first pays 1, with discount 0.9:
 
     >>> mdp = FiniteMDP([[[1.0], [1.0]]], [[1.0, 0.0]], [1.0], 0.9)
     >>> round(mdp.performance([[0.5, 0.5]]), 6)
@@ -208,7 +206,7 @@ class FiniteMDP:
         self.rewards = self._expected_rewards(rewards)
         self._freeze()
 
-    # What is computed once, such as the optimum, stays right because nothing changes.
+    # Instances are immutable, so that cached results such as the optimum stay valid.
 
     _frozen = False
 
@@ -218,7 +216,7 @@ class FiniteMDP:
         super().__setattr__(name, value)
 
     def __setstate__(self, state: Any) -> None:
-        """Restore a copy, whose arrays could be written to; a subclass may have slots."""
+        """Restore a copy, with its arrays read-only again; a subclass with slots has two states."""
         for part in state if isinstance(state, tuple) else (state,):
             for name, value in (part or {}).items():
                 object.__setattr__(self, name, value)
@@ -235,7 +233,7 @@ class FiniteMDP:
     # Reading the arguments
 
     def _check_size(self, rewards: Floats) -> None:
-        """Refuse rewards whose discounted sum is beyond what floats can be computed with."""
+        """Raise a `ValueError` if rewards / (1 - discount) exceeds `_LARGEST_VALUE`."""
         most = float(np.abs(rewards).max())
         if most > _LARGEST_VALUE * (1.0 - self.discount):
             raise ValueError(
@@ -251,7 +249,7 @@ class FiniteMDP:
     def _transition_matrix(
         self, transitions: ArrayLike | scipy.sparse.spmatrix | scipy.sparse.sparray
     ) -> Floats | scipy.sparse.csr_array:
-        """Check the probabilities; return the (states x actions, states) matrix."""
+        """Return the transitions, checked, as a (states x actions, states) matrix."""
         flat_shape = (self.n_states * self.n_actions, self.n_states)
         matrix: Floats | scipy.sparse.csr_array
         if scipy.sparse.issparse(transitions):
@@ -291,6 +289,7 @@ class FiniteMDP:
         return self._without_terminal_rows(matrix)
 
     def _check_row_sums(self, matrix: Floats | scipy.sparse.csr_array) -> None:
+        """Raise a `ValueError` unless rows sum to 1; those of terminal states may be zero."""
         sums = np.asarray(matrix.sum(axis=1)).ravel()
         ends = np.repeat(self.terminal, self.n_actions)
         off = np.abs(sums - 1.0) > _SUM_TOLERANCE
@@ -319,10 +318,13 @@ class FiniteMDP:
     def _without_terminal_rows(
         self, matrix: Floats | scipy.sparse.csr_array
     ) -> Floats | scipy.sparse.csr_array:
-        """Empty the rows of terminal states, so that their value is zero in every solve."""
+        """Return the matrix with zero rows for terminal states, so that their value is 0.
+
+        It is sparse if it is large and sparse, and dense otherwise, whatever was passed in.
+        """
         alive = np.repeat(~self.terminal, self.n_actions).astype(np.float64)
         if self.n_states < _SPARSE_FROM_STATES and not isinstance(matrix, np.ndarray):
-            matrix = matrix.toarray()  # it will be dense in the end
+            matrix = matrix.toarray()  # too small to be kept sparse
         if isinstance(matrix, np.ndarray):
             matrix *= alive[:, np.newaxis]
             density = float(np.count_nonzero(matrix)) / matrix.size
@@ -375,15 +377,15 @@ class FiniteMDP:
 
     @property
     def transitions(self) -> Floats:
-        """Transition probabilities, dense, shape (n_states, n_actions, n_states)."""
+        """Transition probabilities as a dense array, shape (n_states, n_actions, n_states)."""
         matrix = self._matrix if isinstance(self._matrix, np.ndarray) else self._matrix.toarray()
         dense = np.asarray(matrix).reshape(self.n_states, self.n_actions, self.n_states)
-        dense.setflags(write=False)  # also where it is a copy, and writing would change nothing
+        dense.setflags(write=False)  # writing to a copy would silently have no effect
         return dense
 
     @cached_property
     def digest(self) -> str:
-        """A name made from the content, the same for dense and for sparse transitions."""
+        """A SHA-256 digest of the content, the same for dense and sparse transitions."""
         rewards = self.rewards if self.transition_rewards is None else self.transition_rewards
         reached = scipy.sparse.csr_array(self._matrix)
         reached.eliminate_zeros()
@@ -393,7 +395,7 @@ class FiniteMDP:
             reached.data,
             reached.indices.astype(np.int64),
             reached.indptr.astype(np.int64),
-            rewards + 0.0,  # which makes every zero a positive one
+            rewards + 0.0,  # -0.0 becomes 0.0
             self.initial + 0.0,
             self.terminal,
         ):
@@ -401,7 +403,13 @@ class FiniteMDP:
         return text.hexdigest()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the process to the file `path`, which `load` reads, as a NumPy archive."""
+        """Write the process to a NumPy archive, which `load` reads.
+
+        Parameters
+        ----------
+        path : path
+            The file; no suffix is added.
+        """
         rewards = self.rewards if self.transition_rewards is None else self.transition_rewards
         with open(path, "wb") as file:  # to a path NumPy adds the suffix
             np.savez_compressed(
@@ -415,18 +423,23 @@ class FiniteMDP:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> FiniteMDP:
-        """Read a process from an ``.npz`` file.
+        """Read a process from a NumPy archive (``.npz``).
 
         Parameters
         ----------
         path : path
-            A NumPy archive with the arrays `transitions`, `rewards`, `initial`, `discount` and,
+            An archive of the arrays `transitions`, `rewards`, `initial`, `discount` and,
             optionally, `terminal`, in the shapes of the constructor.
+
+        Returns
+        -------
+        FiniteMDP
+            The process.
 
         Raises
         ------
         ValueError
-            If the file is not such an archive or has other arrays, or they are not a process.
+            If the file is not such an archive, or its arrays do not describe a process.
         """
         try:
             with np.load(path, allow_pickle=False) as archive:
@@ -467,12 +480,12 @@ class FiniteMDP:
         Parameters
         ----------
         pi : array_like, shape (n_states, n_actions)
-            A policy; rows non-negative, summing to one.
+            A policy: non-negative rows that sum to 1.
 
         Returns
         -------
         Evaluation
-            Values, performance and occupancy, with the residual of the solve.
+            Values, performance and occupancy, with method and residual of the solution.
 
         Raises
         ------
@@ -482,7 +495,7 @@ class FiniteMDP:
         return self._evaluate(self._checked_policy(pi))
 
     def _evaluate(self, policy: Floats) -> Evaluation:
-        """Return the values of what is known to be a policy."""
+        """Return the `Evaluation` of a policy that has been checked."""
         chain, rewards = self._under(policy)
         v, visits, method = self._solve(chain, rewards)
         return Evaluation(
@@ -497,13 +510,13 @@ class FiniteMDP:
     def _solve(
         self, chain: Floats | scipy.sparse.csr_array, rewards: Floats
     ) -> tuple[Floats, Floats, str]:
-        """Return the values of a chain, its visits, those of terminal states included, and how."""
+        """Return values, visits (terminal states included) and method for a Markov chain."""
         if isinstance(chain, np.ndarray):
             v, visits = _solve_dense(chain, rewards, self.initial, self.discount)
             method = "directly"
         else:
             v, visits, method = _solve_sparse(chain, rewards, self.initial, self.discount)
-        return v, np.maximum(visits, 0.0), method  # rounding makes less than none of no visits
+        return v, np.maximum(visits, 0.0), method  # rounding can make zero visits negative
 
     def backup(self, v: ArrayLike) -> Floats:
         r"""Return :math:`q(s,a) = r(s,a) + \gamma\sum_{s'}p(s'|s,a)v(s')`.
@@ -511,17 +524,17 @@ class FiniteMDP:
         Parameters
         ----------
         v : array_like, shape (n_states,)
-            Values of the states.
+            State values.
 
         Returns
         -------
         ndarray, shape (n_states, n_actions)
-            The values of the actions.
+            State-action values.
 
         Raises
         ------
         ValueError
-            If `v` is not as many finite numbers.
+            If `v` is not an array of n_states finite numbers.
         """
         return self._backup(numbers("v", v, shape=(self.n_states,)))
 
@@ -530,7 +543,18 @@ class FiniteMDP:
         return np.asarray(self.rewards + self.discount * ahead)
 
     def performance(self, pi: ArrayLike) -> float:
-        """Return the expected discounted return of policy `pi` (paper, eq. 1)."""
+        r"""Return the expected discounted return of a policy (paper, eq. 1).
+
+        Parameters
+        ----------
+        pi : array_like, shape (n_states, n_actions)
+            A policy.
+
+        Returns
+        -------
+        float
+            :math:`\mathcal J(\pi)`, from the initial distribution.
+        """
         return self.evaluate(pi).performance
 
     @cached_property
@@ -546,8 +570,8 @@ class FiniteMDP:
         pi : array_like, shape (n_states, n_actions)
             A policy.
         baseline : float, optional
-            :math:`\mathcal J_b`; the performance of the uniform policy if missing, as in the
-            paper's section 4.1.
+            :math:`\mathcal J_b`; by default the performance of the uniform policy (paper, section
+            4.1).
 
         Returns
         -------
@@ -557,13 +581,12 @@ class FiniteMDP:
         Raises
         ------
         ValueError
-            If the baseline is already optimal, so that there is no gap to normalise by, or the
-            optimum is not known.
+            If the baseline is at least the optimum, or policy iteration has not converged.
         """
         return self._normalised(self.performance(pi), baseline)
 
     def _normalised(self, performance: float, baseline: float | None = None) -> float:
-        """Return `normalised_performance` of a policy whose performance is known."""
+        """Return the normalised performance of a given performance."""
         low = self.uniform_performance if baseline is None else number("baseline", baseline)
         gap = self.optimal().require().performance - low
         if not gap > 0.0:
@@ -571,23 +594,26 @@ class FiniteMDP:
         return (performance - low) / gap
 
     def optimal(self, max_iterations: int | None = None) -> Optimum:
-        """Return optimal values by policy iteration; the result is kept, its arrays read-only.
+        """Return optimal values and an optimal policy, by policy iteration.
+
+        The result is cached once it has converged; its arrays are read-only.
 
         Parameters
         ----------
         max_iterations : int, optional
-            Policy evaluations at the most, at least one; the result says whether they were enough.
-            If missing, 1000, and two for each state where that is more.
+            The largest number of policy evaluations, at least 1; by default 1000 or 2 n_states,
+            whichever is larger.
 
         Returns
         -------
         Optimum
-            Optimal values and a deterministic optimal policy.
+            Optimal values and a deterministic optimal policy; `Optimum.converged` says whether the
+            iterations sufficed.
 
         Raises
         ------
         ValueError
-            If `max_iterations` is less than one.
+            If `max_iterations` is less than 1.
         """
         most = max(1000, 2 * self.n_states) if max_iterations is None else max_iterations
         whole("max_iterations", most, low=1)
@@ -598,12 +624,13 @@ class FiniteMDP:
     _optimum: Optimum | None = None
 
     def _policy_iteration(self, max_iterations: int) -> Optimum:
-        """Improve greedily from the myopic policy until nothing improves.
+        """Improve greedily from the policy with the largest rewards until no action improves.
 
-        An action replaces another only if it is better by more than the rounding of its state's
-        values. Where these cancel that is less than the error of the solution: once improvements
-        are small beside the largest value and the last one lowered a value, which none does in
-        exact arithmetic, what remains is rounding, and could go on for ever.
+        An action replaces another only if it is better by more than the rounding of the values of
+        its state, 1e-13 relative. The error of the solution can exceed that if values cancel, and
+        improvements by rounding could then go on for ever. In exact arithmetic no evaluation lowers
+        a value. Iteration therefore also ends when the last evaluation lowered one and all
+        improvements are within the rounding of the largest value.
         """
         states = np.arange(self.n_states)
         actions = np.argmax(self.rewards, axis=1)
@@ -620,7 +647,8 @@ class FiniteMDP:
             small = bool((gain <= rounding.max()).all())
             converged = not better.any() or (small and bool(lowered.any()))
             actions, before = np.where(better, np.argmax(q, axis=1), actions), evaluation.v
-        # How far the values are from solving the optimality equation, whatever rounding did to q.
+        # The residual of the optimality equation bounds the distance to its solution. `rounded`
+        # bounds the rounding error of q, so that the bound covers it.
         rounded = 4.0 * self.n_states * np.spacing(np.abs(self.rewards) + _largest(evaluation.v))
         above = (q + rounded).max(axis=1) - evaluation.v
         below = evaluation.v - (q - rounded).max(axis=1)
@@ -642,11 +670,12 @@ class FiniteMDP:
         )
 
     def _under(self, policy: Floats) -> tuple[Floats | scipy.sparse.csr_array, Floats]:
-        """Return the Markov chain and the rewards of a policy."""
+        """Return the transition matrix and the rewards of the Markov chain of a policy."""
         rewards = (policy * self.rewards).sum(axis=1)
         if isinstance(self._matrix, np.ndarray):
             blocks = self._matrix.reshape(self.n_states, self.n_actions, self.n_states)
             return np.matmul(policy[:, np.newaxis, :], blocks)[:, 0, :], rewards
+        # Row s of `mixing` has pi(.|s) at the rows s * n_actions + a of the matrix.
         mixing = scipy.sparse.csr_array(
             (
                 policy.ravel(),
@@ -658,13 +687,14 @@ class FiniteMDP:
         return scipy.sparse.csr_array(mixing @ self._matrix), rewards
 
     def _is_policy(self, policy: Floats) -> bool:
-        """Say whether an array of the right shape holds distributions (and no NaN)."""
-        # Loops ask at every step: squares of all gaps that small together are the cheaper test.
+        """Return whether an array of the right shape is a policy; NaN is none."""
+        # Runs call this at every step: the sum of squares is the cheaper test and is tried first.
         gaps = policy.dot(self._ones) - 1.0
         small = gaps.dot(gaps) <= _SUM_TOLERANCE**2 or np.abs(gaps).max() <= _SUM_TOLERANCE
         return bool(small and np.minimum.reduce(policy, axis=None) >= 0.0)
 
     def _checked_policy(self, pi: ArrayLike) -> Floats:
+        """Return `pi` as floats; raise a `ValueError` that names the first state that is wrong."""
         policy = numbers("pi", pi, shape=(self.n_states, self.n_actions))
         if self._is_policy(policy):
             if self.discount * (1.0 + _SUM_TOLERANCE) ** 2 >= 1.0:
@@ -678,7 +708,7 @@ class FiniteMDP:
         )
 
     def _require_contraction(self, policy: Floats) -> None:
-        """Refuse rows slightly above one where the discount does not make up for them."""
+        """Raise a `ValueError` if the discount times a row sum slightly above 1 is not below 1."""
         heaviest = float(self._under(policy)[0].sum(axis=1).max())
         if self.discount * heaviest >= 1.0:
             raise ValueError(
@@ -694,8 +724,9 @@ def _largest(errors: Floats) -> float:
 def _solve_dense(
     chain: Floats, rewards: Floats, initial: Floats, discount: float
 ) -> tuple[Floats, Floats]:
-    """Solve (I - discount P) x = rewards and the transposed system, by one factorisation."""
-    columns = np.multiply(chain.T, -discount, order="C")  # LAPACK's order: nothing is copied
+    """Solve (I - discount P) x = b for rewards, and transposed for visits, by one factorisation."""
+    # A transposed array in C order is in the Fortran order of LAPACK, which then copies nothing.
+    columns = np.multiply(chain.T, -discount, order="C")
     diagonal = columns.reshape(-1)[:: len(chain) + 1]
     diagonal += 1.0
     factors, pivots, _ = dgetrf(columns.T, overwrite_a=True)
@@ -707,24 +738,24 @@ def _solve_dense(
 def _solve_sparse(
     chain: scipy.sparse.csr_array, rewards: Floats, initial: Floats, discount: float
 ) -> tuple[Floats, Floats, str]:
-    """Solve both systems of a large sparse chain, and say by which method."""
+    """Return values, visits and the method for a large sparse chain."""
     system = scipy.sparse.csr_array(scipy.sparse.eye_array(chain.shape[0]) - discount * chain)
     v = _bicgstab(system, rewards)
     visits = None if v is None else _bicgstab(scipy.sparse.csr_array(system.T), initial)
     if v is not None and visits is not None:
         return v, visits, "by BiCGSTAB"
     superlu = scipy.sparse.linalg.splu(scipy.sparse.csc_matrix(system))
-    # The type stubs of SuperLU.solve lack its second argument.
+    # The type stubs of SuperLU.solve are missing its second argument.
     visits = np.asarray(superlu.solve(initial, "T"))  # type: ignore[call-overload]
     return np.asarray(superlu.solve(rewards)), visits, "by SuperLU, as BiCGSTAB did not converge"
 
 
 def _bicgstab(system: scipy.sparse.csr_array, right: Floats) -> Floats | None:
-    """Solve a sparse system to rounding, or return None.
+    """Solve a sparse system to rounding; return None if BiCGSTAB does not get there.
 
-    A restart solves for the error that the residual shows, which takes the residual down to the
-    rounding of `right` and of the solution. It also gets over breakdowns, as from a right side of
-    one entry, but not over steps that do not suffice.
+    Each restart solves for the error of the solution so far, from its residual, until the residual
+    is at the rounding of the solution. Restarts also recover from breakdowns, which a right side
+    with a single nonzero entry can cause, but not from too few steps.
     """
     x = np.zeros_like(right)
     residual = right

@@ -1,14 +1,14 @@
 r"""The exact process :math:`\theta_{t+1} = U(\theta_t, d_t, q_t, \eta_t)` (paper, equation 2).
 
-Nothing is sampled: at every step the values :math:`q_t` of the current policy come from a linear
-solve, and each state is updated with weight :math:`w_t(s) = \eta_t\,d_t(s)`. The paper allows any
-:math:`d_t \ge 0`; three choices have names here.
+Nothing is sampled. At every step the values :math:`q_t` of the current policy solve a linear
+system, and each state is updated with weight :math:`w_t(s) = \eta_t\,d_t(s)`. The paper allows any
+:math:`d_t \ge 0`; three choices have names:
 
-- ``"occupancy"``: the discounted expected number of visits, with which `pg-sm` and `pg-es` follow
+- ``"occupancy"``: the discounted expected number of visits, for which `pg-sm` and `pg-es` follow
   the exact gradient of the objective;
 - ``"uniform"``: :math:`d_t(s) = 1` at every state;
-- ``mixture(share)``: `share` times the first plus 1 - `share` times the second, the form that
-  off-policy updates give it.
+- ``mixture(share)``: `share` times the occupancy plus 1 - `share` times uniform, as in off-policy
+  updates.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ if TYPE_CHECKING:
 __all__ = ["Trajectory", "follow", "mixture", "run"]
 
 Floats = NDArray[np.float64]
-# What a run records of this size has 1.6 GB, for each of the parameters, policies and values.
+# Numbers in each recorded array (parameters, policies, values): 1.6 GB.
 _MOST_RECORDED = 200_000_000
 Weighting = Callable[[int, Evaluation], ArrayLike]
 Evaluating = Callable[[int, Floats, bool], tuple[Floats, Floats, float, ArrayLike]]
-# The share of the occupancy in each weighting that has a name.
+# The weightings that have a name, as mixtures.
 _SHARES = {"occupancy": 1.0, "uniform": 0.0}
 
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """What happened along a run of T updates.
+    r"""The record of a run of T updates.
 
     Attributes
     ----------
     theta, policies, q : ndarray, shape (T + 1, n_states, n_actions)
-        Parameters, policies and their state-action values, before the first update and after each.
+        Parameters, policies and state-action values before the first update and after each.
     v : ndarray, shape (T + 1, n_states)
         State values.
     performance : ndarray, shape (T + 1,)
-        Expected discounted return.
+        Expected discounted return from the initial distribution.
     weights : ndarray, shape (T, n_states)
-        The weight of each update; zero at terminal states.
+        The weight :math:`\eta_t\,d_t(s)` of each update; 0 at terminal states.
     label : str
         The short name of the update.
     """
@@ -73,13 +73,14 @@ class Trajectory:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with a row for each time, state and action.
+        """Return a table with one row for each time, state and action.
 
         Returns
         -------
         pandas.DataFrame
-            Columns ``t``, ``state``, ``action``, ``theta``, ``policy``, ``q``, ``v`` and
-            ``performance``; ``weight`` is that of the update that follows, missing after the last.
+            Columns ``t``, ``state``, ``action``, ``theta``, ``policy``, ``q``, ``v``,
+            ``performance`` and ``weight``, the weight of the update at time t (NaN at the last
+            time).
 
         Raises
         ------
@@ -110,10 +111,7 @@ _AXES = ("t", "state", "action")
 def mixture(share: float) -> Weighting:
     """Return the weighting `share` x occupancy + (1 - `share`) x uniform.
 
-    Raises
-    ------
-    ValueError
-        If `share` is outside [0, 1].
+    Raises a `ValueError` if `share` is outside [0, 1].
     """
     share = number("share", share)
     if not 0.0 <= share <= 1.0:
@@ -130,24 +128,26 @@ def run(
     theta0: ArrayLike | None = None,
     rng: np.random.Generator | None = None,
 ) -> Trajectory:
-    r"""Run the exact process.
+    r"""Run an update with exact values on a process.
 
     Parameters
     ----------
     mdp : FiniteMDP, str or gymnasium.Env
-        The process, or whatever stands for one: see `pu_lib.domains.as_process`.
+        The process, or anything that `pu_lib.domains.as_process` converts to one.
     update : str or Update
-        A name in `UPDATES`, or an update, such as `make_update` makes with options.
+        A name in `UPDATES`, or an update, for instance from `make_update`.
     n_steps : int
         Number of updates T.
     eta : float, callable or array_like, shape (T,)
-        :math:`\eta_t` for t = 0, ..., T - 1: constant, a function of t, or listed.
+        The step size :math:`\eta_t \ge 0` for t = 0, ..., T - 1: constant, a function of t, or an
+        array.
     weighting : {"occupancy", "uniform"}, callable or array_like, shape (n_states,)
-        :math:`d_t`: by name, constant, or a function of t and of the current `Evaluation`.
+        :math:`d_t \ge 0`: by name, a constant array, or a function of t and of the current
+        `Evaluation`.
     theta0 : array_like, shape (n_states, n_actions), optional
-        Initial parameters; the uniform policy if missing.
+        Initial parameters; those of the uniform policy if missing.
     rng : numpy.random.Generator, optional
-        For updates that draw among tied actions.
+        The generator for updates that draw among tied actions.
 
     Returns
     -------
@@ -157,7 +157,8 @@ def run(
     Raises
     ------
     ValueError
-        If an argument has a wrong shape or a value out of range.
+        If an argument has a wrong shape or a value out of range, or more than 2e8 numbers would be
+        recorded in one array.
     """
     mdp, update = as_process(mdp), as_update(update)
     n_steps = _recorded("n_steps", n_steps, mdp.n_states * mdp.n_actions)
@@ -166,7 +167,7 @@ def run(
     theta = _start(theta0, update, mdp)
     recorded: list[tuple[Floats, Floats, Floats, Floats, float]] = []
     weights = np.zeros((n_steps, mdp.n_states))
-    with np.errstate(over="ignore"):  # what is infinite is refused: a weight, a policy, a step
+    with np.errstate(over="ignore"):  # infinite weights, policies and parameters raise below
         for t in range(n_steps + 1):
             policy = _policy(update, mdp, theta)
             q, v, performance, weight = evaluate(t, policy, t == n_steps)
@@ -188,7 +189,7 @@ def run(
 
 
 def _recorded(name: str, n_steps: int, size: int) -> int:
-    """Read a number of steps; refuse it if what is recorded of them would not fit into memory."""
+    """Return a number of steps, checked; raise a `ValueError` if their record is too large."""
     steps = whole(name, n_steps, low=0)
     if steps * size > _MOST_RECORDED:
         raise ValueError(
@@ -198,11 +199,12 @@ def _recorded(name: str, n_steps: int, size: int) -> int:
     return steps
 
 
-# Along a run everything but a caller's function is known to be an array of the right shape. What
-# can still go wrong is seen by two cheap tests; the public functions then say it in a sentence.
+# Within a run, shapes are known to be right, so that values are checked by two cheap tests. Only if
+# one fails, the public method is called, which checks in full and raises with a message.
 
 
 def _policy(update: Update, mdp: FiniteMDP, theta: Floats) -> Floats:
+    """Return the policy of parameters; raise a `ValueError` if it is none."""
     policy = update._to_policy(theta)
     return policy if mdp._is_policy(policy) else mdp._checked_policy(update.policy(theta))
 
@@ -210,11 +212,13 @@ def _policy(update: Update, mdp: FiniteMDP, theta: Floats) -> Floats:
 def _moved(
     update: Update, theta: Floats, q: Floats, weights: Floats, rng: np.random.Generator | None
 ) -> Floats:
+    """Return the parameters after one step; raise a `ValueError` if a weight is not valid."""
     sound = np.minimum.reduce(weights) >= 0.0 and weights.dot(weights) < np.inf
     return (update._moved if sound else update.step)(theta, q, weights, rng)
 
 
 def _rates(eta: float | Callable[[int], float] | ArrayLike, n_steps: int) -> Floats:
+    """Return the step sizes as an array of shape (n_steps,)."""
     if callable(eta):
         return np.array([number("eta", eta(t)) for t in range(n_steps)])
     rates = numbers("eta", eta)
@@ -224,7 +228,7 @@ def _rates(eta: float | Callable[[int], float] | ArrayLike, n_steps: int) -> Flo
 
 
 def _evaluating(weighting: str | Weighting | ArrayLike, mdp: FiniteMDP) -> Evaluating:
-    """Return what evaluates a policy at a time and weighs the update that follows, if one does."""
+    """Return a function that gives q, v, performance and d_t for a time and a policy."""
     if isinstance(weighting, str) and weighting not in _SHARES:
         raise ValueError(f"weighting: expected one of {list(_SHARES)}, got {weighting!r}.")
     if callable(weighting):
@@ -237,7 +241,7 @@ def _evaluating(weighting: str | Weighting | ArrayLike, mdp: FiniteMDP) -> Evalu
     )
 
     def evaluate(t: int, policy: Floats, last: bool) -> tuple[Floats, Floats, float, ArrayLike]:
-        # What only a caller's function could ask for, such as the residual, is left out.
+        # Only a callable weighting needs an `Evaluation`; this is the part of it that a run uses.
         v, visits, _ = mdp._solve(*mdp._under(policy))
         weight = share * visits + (1.0 - share) if constant is None else constant
         return mdp._backup(v), v, float(mdp.initial.dot(v)), weight
@@ -248,8 +252,9 @@ def _evaluating(weighting: str | Weighting | ArrayLike, mdp: FiniteMDP) -> Evalu
 def _evaluated(
     evaluation: Evaluation, weighting: Weighting, t: int, last: bool
 ) -> tuple[Floats, Floats, float, ArrayLike]:
+    """Return the same from an `Evaluation` and a callable weighting, whose result is checked."""
     for array in (evaluation.q, evaluation.v, evaluation.occupancy):
-        array.setflags(write=False)  # they decide on the step
+        array.setflags(write=False)  # a weighting must not change the values of the step
     weight = np.zeros(()) if last else numbers("weighting", weighting(t, evaluation))
     if weight.shape not in ((), (1,), evaluation.v.shape):
         raise ValueError(
@@ -259,10 +264,11 @@ def _evaluated(
 
 
 def _start(theta0: ArrayLike | None, update: Update, mdp: FiniteMDP) -> Floats:
+    """Return the initial parameters, checked."""
     if theta0 is None:
         return update.initial(mdp.n_states, mdp.n_actions)
     theta = numbers("theta0", theta0, shape=(mdp.n_states, mdp.n_actions), copy=True)
-    update.policy(theta)  # refuses what is no parameter of this update
+    update.policy(theta)  # raises if these are not parameters of this update
     return theta
 
 
@@ -274,22 +280,23 @@ def follow(
     theta0: ArrayLike | None = None,
     rng: np.random.Generator | None = None,
 ) -> Floats:
-    r"""Follow an update with fixed values: the parameters of one state, or of a batch of states.
+    r"""Run an update with given values, on one state or on a batch of states.
 
     Parameters
     ----------
     update : str or Update
         The update, or its name.
     q : array_like, shape (..., n_actions) or (n_steps, ..., n_actions)
-        Values, the same at every step; or, with one axis more than `theta0`, those of each step.
+        State-action values, the same at every step or, with one axis more than `theta0`, one array
+        for each step.
     weights : float or array_like, shape (n_steps,)
-        :math:`w_t`, constant or listed.
+        The weights :math:`w_t \ge 0`, constant or an array.
     n_steps : int, optional
-        Number of updates; may be left out where weights are listed.
+        Number of updates; by default the number of weights.
     theta0 : array_like, shape (..., n_actions), optional
         Initial parameters; one state with the uniform policy if missing.
     rng : numpy.random.Generator, optional
-        For updates that draw among tied actions.
+        The generator for updates that draw among tied actions.
 
     Returns
     -------
@@ -318,10 +325,10 @@ def follow(
         )
     sound = bool((rates >= 0.0).all())
     path = [theta]
-    with np.errstate(over="ignore", invalid="ignore"):  # a step refuses what is not finite
+    with np.errstate(over="ignore", invalid="ignore"):  # a step raises if it is not finite
         for t, rate in enumerate(rates):
-            # The first step sees the shapes and the start; what the later ones are given differs
-            # from that only in numbers, and these have been seen.
+            # The first step checks shapes and start. Later steps have the same shapes and values
+            # that have been checked, so that they need no checks of their own.
             move = chosen._quietly_moved if t and sound else chosen.step
             path.append(move(path[-1], values[t] if varying else values, rate, rng))
     if steps and path[0].shape != path[-1].shape:

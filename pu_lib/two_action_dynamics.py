@@ -1,21 +1,21 @@
-r"""Two actions, forward and backward: the coordinates in which unlearning is counted exactly.
+r"""Two-action policies in coordinates in which unlearning is counted exactly.
 
-With two actions and values (1, 0) or (0, 1) each of the paper's updates lives in one or two numbers
-that start at an exact point:
+With two actions and values (1, 0), a forward update, or (0, 1), a backward one, the state of each
+of the paper's updates is one or two numbers that start at an exact point:
 
 - `pg-sm`, `ce`, `mce`: the excess :math:`y = \delta - \delta_0` of the log-odds
-  :math:`\delta = \theta_1 - \theta_2`, :math:`\pi(a_1) = \sigma(\delta)`. `pg-sm` moves it by
-  :math:`\pm 2w\,\sigma(\delta)\sigma(-\delta)`; `ce` and `mce`, one update when there are two
-  actions, by :math:`+2w\,\sigma(-\delta)` forward and :math:`-2w\,\sigma(\delta)` backward;
+  :math:`\delta = \theta_1 - \theta_2`, where :math:`\pi(a_1) = \sigma(\delta)`. `pg-sm` moves it by
+  :math:`\pm 2w\,\sigma(\delta)\sigma(-\delta)`. `ce` and `mce`, which coincide for two actions,
+  move it by :math:`+2w\,\sigma(-\delta)` forward and :math:`-2w\,\sigma(\delta)` backward;
 - `di`: :math:`\pi(a_1)`, a rational number, moves by :math:`\pm w/2` and stops at 0 and at 1;
 - `pg-es`: the ratios :math:`u_a = \theta_a/\theta_{0,a}` (see `EscortWalker`).
 
-These are the updates of `pu_lib.updates` written a second time, on purpose: in coordinates in which
-a return to the start is the sign of one number, in exact arithmetic, and independently of the code
-that the other chapters run. A test holds the two equal.
+These repeat the updates of `pu_lib.updates` on purpose: a return to the start is the sign of one
+number, computed in exact arithmetic and independently of the code of the other chapters. A test
+checks that the two agree.
 
-Any other registered update makes its own steps in floats (`StepWalker`): its counts are those of
-floating point, and a policy within 1e-12 of its start counts as being back at it.
+Any other update makes its own steps in floats (`StepWalker`). A policy within 1e-12 of its start
+then counts as back at it.
 """
 
 from __future__ import annotations
@@ -42,14 +42,15 @@ __all__ = ["TIE", "WALKERS", "OutOfReach", "Setting", "Walker", "alike", "requir
 
 Schedule = Literal["constant", "inverse-sqrt", "geometric"]
 TIE = 1e-12
-"""How near to its start a policy computed in floats counts as being back at it."""
+"""A policy computed in floats counts as back at its start within this distance, well above the
+unit of rounding, 2e-16."""
 
 LARGEST = 10**300
-"""The largest number of updates or states that is read."""
+"""The largest number of updates or states that is accepted."""
 
 
 def require_count(name: str, value: Any, low: int) -> int:
-    """Return a number of updates or states, from `low` to `LARGEST`, as a Python integer."""
+    """Return `value` as an integer from `low` to `LARGEST`, or raise a `ValueError`."""
     try:
         right = not isinstance(value, (bool, str, bytes)) and value == int(value)
         right = bool(right and low <= value <= LARGEST)
@@ -62,15 +63,15 @@ def require_count(name: str, value: Any, low: int) -> int:
     return int(value)
 
 
-class OutOfReach(ValueError):  # noqa: N818 - says of a number that it is too large to count up to
-    """Raised if stepping would take too long to find a count; says what is proved about it."""
+class OutOfReach(ValueError):  # noqa: N818 - an outcome, not an error
+    """Raised if a count is too large to step to; the message says what is proved about it."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The arguments of a count as exact numbers; see `setting`.
+    """The arguments of a count as exact numbers, as `setting` reads them.
 
-    `ratio` is the ratio of geometric weights, and 1 for the other schedules.
+    `ratio` is the ratio of geometric weights, and 1 for other schedules.
     """
 
     update: Update
@@ -88,16 +89,16 @@ class Setting:
 
     @property
     def has_float_size(self) -> bool:
-        """Whether the bounds, which are floats, can be computed for this eta."""
+        """Whether eta is in the range in which the bounds, which are floats, can be computed."""
         return Fraction(1, 10**150) <= self.eta <= 10**150
 
     @property
     def has_root_weights(self) -> bool:
-        """Whether DI moves by square roots, which `DirectWalker`, being rational, cannot do."""
+        """Whether weights of DI have square roots, which the rational `DirectWalker` cannot use."""
         return self.kind is DirectWalker and self.schedule == "inverse-sqrt"
 
     def weights(self, first: int = 1) -> Iterator[Any]:
-        """Return the weights from update `first` on, without end, in the walker's arithmetic."""
+        """Yield the weights from update `first` on, without end, in the walker's arithmetic."""
         floats, rational = self.kind is StepWalker, self.kind is DirectWalker
         if floats and _log(self.eta) + first * _log(self.ratio) > 700:
             raise OutOfReach(f"weight {first} is beyond the range of floats (1.8e308)")
@@ -113,9 +114,10 @@ class Setting:
         return _geometric(read(self.eta) * read(self.ratio) ** (first - 1), read(self.ratio))
 
     def require_resolved(self, n: int) -> None:
-        """Raise OutOfReach if the last of `n` forward steps in floats is too near to a tie.
+        """Raise `OutOfReach` if the last of `n` forward steps in floats may be lost in `TIE`.
 
-        That is if such a step from the start moves a softmax policy by less than 2500 times `TIE`.
+        That is if such a step from the start would move a softmax policy by less than 2500 times
+        `TIE`.
         """
         if self.kind is not StepWalker or n == 0:
             return
@@ -133,21 +135,21 @@ class Setting:
         return self.kind.at_start(self)
 
     def row(self, count: int) -> Row:
-        """Return several of these processes at their start, at the current precision."""
+        """Return `count` such processes at their start, at the current precision."""
         first = self.walker()
         if isinstance(first, StepWalker):
             return StepRow(first, np.tile(first.theta, (count, 1)))
         return Row([first, *(self.walker() for _ in range(count - 1))])
 
     def killing_step(self) -> float:
-        r"""Return which forward update makes theta_2 zero, decided in whole numbers.
+        r"""Return the number of the forward update that makes theta_2 exactly zero, or infinity.
 
-        Only an escort update can. The first one multiplies :math:`\theta_2` by
-        :math:`1 - \eta\,p\,c_2\,x` (factor kept; for the factor dropped, :math:`p` is replaced by
-        :math:`2^{1/p}`). With :math:`p = a/b`, the :math:`a`-th power of the subtracted number is
-        rational. For p = 2, factor kept, so are both parameters after the first update, and the
-        second one is tested, too; with decaying weights its weight has a square root, so that it
-        cannot. The result is 1, 2, or infinity if neither does.
+        Only an escort update can do it, and only its first or second step is tested. The first one
+        multiplies :math:`\theta_2` by :math:`1 - \eta\,p\,c_2\,x` (with the factor dropped,
+        :math:`p` is replaced by :math:`2^{1/p}`). With :math:`p = a/b`, the :math:`a`-th power of
+        the subtracted number is rational, so that the test is exact. For p = 2 and the factor kept,
+        both parameters are rational after the first update, and the second one is tested, too. It
+        cannot make a zero if weights decay, since its weight then has a square root.
         """
         if self.kind is not EscortWalker:
             return math.inf
@@ -164,11 +166,12 @@ class Setting:
 
 
 def _log(x: Fraction) -> float:
+    """Return the logarithm of a fraction whose terms may exceed the range of floats."""
     return math.log(x.numerator) - math.log(x.denominator)
 
 
 def _geometric(weight: Any, ratio: Any) -> Iterator[Any]:
-    """Yield the weight, times one more ratio each time; floats end at infinity."""
+    """Yield a weight, then each one times the ratio; floats end at infinity."""
     while True:
         yield weight
         weight = weight * ratio
@@ -182,29 +185,24 @@ def setting(
     factor: str = "keep",
     start: Number = "1/2",
 ) -> Setting:
-    """Read and check the arguments of a count.
+    """Return the arguments of a count as exact numbers, checked.
 
     Parameters
     ----------
     update : str or Update
-        A registered name, or an update. An escort update given as an object, or with options as in
-        ``pg-es factor=drop``, brings its own `p` and `factor`.
+        A name or an update. Only for a bare name are `p` and `factor` used: an escort update given
+        as an object, or as in ``pg-es factor=drop``, has its own.
     eta : int, Fraction, str or float
-        The (first) weight, positive, read exactly: "0.3" and 0.3 are 3/10.
+        The weight, or the first one: positive, and read exactly ("0.3" and 0.3 are 3/10).
     schedule : {"constant", "inverse-sqrt", "geometric:c"}
         Weights eta, eta / sqrt(t), or eta * c^(t - 1) with a number c > 1, as in "geometric:1.1";
         t = 1, 2, ... counts the updates of both phases.
     p : int, Fraction, str or float
-        Exponent of the escort update, at least 1.
+        The exponent of the escort update, at least 1.
     factor : {"keep", "drop"}
-        Whether the escort gradient keeps its factor p / norm.
+        Whether the escort gradient has its factor p / norm.
     start : int, Fraction, str or float
         The first pi(a_1), in (0, 1); for `di` in [0, 1].
-
-    Returns
-    -------
-    Setting
-        The arguments, read exactly.
 
     Raises
     ------
@@ -256,7 +254,7 @@ class Walker(ABC):
 
     @classmethod
     def at_start(cls, chosen: Setting) -> Walker:
-        """Return the process of `chosen` at its start."""
+        """Return the process of a setting at its start."""
         return cls(chosen.start)  # type: ignore[call-arg]
 
     @abstractmethod
@@ -269,23 +267,23 @@ class Walker(ABC):
 
     @abstractmethod
     def side(self) -> int:
-        """Return the sign of pi(a_1) - pi_0(a_1); proved, except by `StepWalker`."""
+        """Return the sign of pi(a_1) - pi_0(a_1), which is proved except by `StepWalker`."""
 
     @abstractmethod
     def probability(self) -> float:
-        """Return pi(a_1), for figures."""
+        """Return pi(a_1) as a float, for figures."""
 
     def stuck(self) -> bool:
-        """Return whether no update moves the policy any more."""
+        """Return whether the policy is at a fixed point: no further update moves it."""
         return False
 
     def weight_left(self) -> arb:
-        """Return a proved lower bound on the sum of the backward weights up to recovery."""
+        """Return a proved lower bound on the sum of the backward weights that recovery takes."""
         return arb(0)
 
 
 class _OddsWalker(Walker):
-    """A softmax policy, by the excess y = delta - delta_0, which starts at exactly 0."""
+    """A softmax policy, represented by the excess y = delta - delta_0, exactly 0 at the start."""
 
     def __init__(self, start: Fraction) -> None:
         self.origin = (ball(start) / ball(1 - start)).log()
@@ -302,6 +300,7 @@ class SoftmaxWalker(_OddsWalker):
     r"""PG-SM: :math:`\delta \pm 2w\,\sigma(\delta)\sigma(-\delta)`."""
 
     def _pull(self) -> arb:
+        r"""Return :math:`2\,\sigma(\delta)\sigma(-\delta)`."""
         odds = (self.origin + self.y).exp()
         return 2 * odds / (1 + odds) ** 2
 
@@ -312,10 +311,10 @@ class SoftmaxWalker(_OddsWalker):
         self.y -= w * self._pull()
 
     def weight_left(self) -> arb:
-        r"""Return the travel time :math:`\int dx/2g` down to the start, or to one half if lower.
+        r"""Return the travel time :math:`\int dx/2g` of the flow down to :math:`\max(\delta_0, 0)`.
 
-        A backward step of weight w from :math:`\delta > 0` covers at most w of it (comparison
-        lemma).
+        Here :math:`g(x) = \sigma(x)\sigma(-x)`. A backward step of weight w from :math:`\delta > 0`
+        covers at most w of that time (comparison lemma).
         """
         here = self.origin + self.y
         goal = self.origin if self.origin > 0 else arb(0)
@@ -325,7 +324,7 @@ class SoftmaxWalker(_OddsWalker):
 class LinkWalker(_OddsWalker):
     r"""The policy gradient of :math:`\pi_\theta(a_1) = F(\theta_1-\theta_2)`, from the median.
 
-    `density` is :math:`F'` on :math:`[0, \infty)`, of and to balls.
+    `density` is :math:`F'` on :math:`[0, \infty)`, a function from balls to balls.
     """
 
     def __init__(self, density: Callable[[arb], arb]) -> None:
@@ -349,12 +348,12 @@ class CrossEntropyWalker(_OddsWalker):
         self.y -= 2 * w / (1 + (-self.origin - self.y).exp())
 
     def weight_left(self) -> arb:
-        r"""Return :math:`y / 2\sigma(\delta)`: no backward step is longer than the first."""
+        r"""Return :math:`y / 2\sigma(\delta)`: no backward step is longer than the first one."""
         return self.y * (1 + (-self.origin - self.y).exp()) / 2
 
 
 class DirectWalker(Walker):
-    r"""DI: :math:`\pi(a_1)` moves by :math:`\pm w/2`, clipped to [0, 1]; rational weights only."""
+    r"""DI: :math:`\pi(a_1)` moves by :math:`\pm w/2`, clipped to [0, 1]; for rational weights."""
 
     def __init__(self, start: Fraction) -> None:
         self.start = self.x = start
@@ -382,14 +381,14 @@ class EscortWalker(Walker):
     r"""PG-ES in the coordinates :math:`u_a = \theta_a / \theta_{0,a}`, which start at exactly 1.
 
     With :math:`x_a = \pi_0(a)` and :math:`N = x_1|u_1|^p + x_2|u_2|^p`, the policy is
-    :math:`\pi(a) = x_a|u_a|^p/N`, it is above its start exactly when :math:`|u_1| > |u_2|`, and the
+    :math:`\pi(a) = x_a|u_a|^p/N`. It is above its start if and only if :math:`|u_1| > |u_2|`. The
     exact gradient moves :math:`u_a` by
     :math:`w\,\mathrm{sign}(u_a)\,|u_a|^{p-1}\,\frac{p\,c_a}{N}\,\mathrm{adv}(a)` with
     :math:`c_a = x_a^{1-2/p}\,4^{-1/p}`. The start is
     :math:`\theta_0 = ((2x)^{1/p}, (2-2x)^{1/p})`, which is (1, 1) for x = 1/2. With
     ``factor="drop"`` the factor :math:`p/\|\theta\|_p` is left out, as in the paper's appendix. A
-    parameter that becomes exactly 0 stays there: the policy is stuck. `kills` is the number of the
-    forward update that makes :math:`u_2` zero (`Setting.killing_step`).
+    parameter that becomes exactly 0 stays there, which is a fixed point of the policy. `kills` is
+    the number of the forward update that makes :math:`u_2` zero (`Setting.killing_step`).
     """
 
     def __init__(self, start: Fraction, p: Fraction, factor: str, kills: float = math.inf) -> None:
@@ -412,10 +411,11 @@ class EscortWalker(Walker):
         return cls(chosen.start, chosen.p, chosen.factor, chosen.killing_step())
 
     def _move(self, w: arb) -> None:
+        """Make one forward update of weight `w`; a negative weight makes a backward one."""
         if self.stuck():
             return
-        # With |u_a|^(p-2) instead of sign(u_a) |u_a|^(p-1) a step is a product: it loses no
-        # relative accuracy where a parameter shrinks geometrically, and it needs no sign.
+        # sign(u_a) |u_a|^(p-1) = u_a |u_a|^(p-2) makes a step a multiplication, which keeps the
+        # relative accuracy of a parameter that shrinks geometrically, and needs no sign.
         square1, square2 = self.u1 * self.u1, self.u2 * self.u2
         slope1, slope2 = square1**self.half, square2**self.half
         share1, share2 = self.x1 * slope1 * square1, self.x2 * slope2 * square2
@@ -423,7 +423,7 @@ class EscortWalker(Walker):
         pull = w / (norm * norm)
         if self.drop:
             pull *= (2 * norm) ** (1 / self.p) / self.p
-        # forward, adv(a_1) = pi(a_2) and adv(a_2) = -pi(a_1)
+        # In a forward update adv(a_1) = pi(a_2) and adv(a_2) = -pi(a_1).
         self.u1 *= 1 + pull * self.k1 * slope1 * share2
         self.u2 *= 1 - pull * self.k2 * slope2 * share1
 
@@ -431,7 +431,7 @@ class EscortWalker(Walker):
         self._move(w)
         self.left -= 1
         if self.left == 0:
-            self.u2 = arb(0)  # the product above encloses zero, and need not be it
+            self.u2 = arb(0)  # exactly zero; the ball computed above only contains zero
 
     def backward(self, w: arb) -> None:
         self._move(-w)
@@ -447,10 +447,10 @@ class EscortWalker(Walker):
         return bool(self.u1.is_zero() or self.u2.is_zero())
 
     def weight_left(self) -> arb:
-        r"""For p > 2 from the uniform start, return a part of :math:`r^2\int d\psi/h`.
+        r"""For p > 2 from the uniform start, return a lower bound on :math:`r^2\int d\psi/h`.
 
-        With :math:`x = \tan\psi \le 1` the integrand is at least :math:`x^{1-p}/4p` in x, so that
-        the integral up to 1 is at least :math:`(x^{2-p}-1)/4p(p-2)`.
+        With :math:`x = \tan\psi \le 1` the integrand, as a function of x, is at least
+        :math:`x^{1-p}/4p`, so that the integral up to 1 is at least :math:`(x^{2-p}-1)/4p(p-2)`.
         """
         if not self.slow:
             return arb(0)
@@ -462,7 +462,7 @@ _VALUES = np.array([[1.0, 0.0], [0.0, 1.0]])
 
 
 class StepWalker(Walker):
-    """Any other update, by its own `step`, in floats; see `TIE`."""
+    """Any other update, in floats and by its own steps; `TIE` decides whether it is back."""
 
     def __init__(self, update: Update, start: float) -> None:
         self.update, self.stalled = update, False
@@ -499,12 +499,12 @@ class StepWalker(Walker):
 
 
 def _stepped(update: Update, theta: Floats, q: Floats, w: float | Floats) -> Floats:
-    # without the checks of `step`, which would take most of the time of a long walk
+    # Without the checks of `step`, which would take most of the time of a long run.
     return update._moved(theta, q, np.asarray(w, np.float64), None)
 
 
 class Row:
-    """Several walkers that make their steps at the same times, each in its own direction."""
+    """Several walkers that make their steps together, each in its own direction."""
 
     def __init__(self, walkers: Sequence[Walker]) -> None:
         self.walkers = walkers
@@ -515,20 +515,20 @@ class Row:
             (walker.forward if ahead else walker.backward)(w)
 
     def sides(self) -> list[int]:
-        """Return the sign of pi(a_1) - pi_0(a_1) of each."""
+        """Return the sign of pi(a_1) - pi_0(a_1) for each walker."""
         return [walker.side() for walker in self.walkers]
 
     def probabilities(self) -> list[float]:
-        """Return pi(a_1) of each."""
+        """Return pi(a_1) for each walker."""
         return [walker.probability() for walker in self.walkers]
 
     def stuck(self, count: int) -> bool:
-        """Return whether no update moves any of the first `count` walkers any more."""
+        """Return whether the first `count` walkers are all at fixed points."""
         return all(walker.stuck() for walker in self.walkers[:count])
 
 
 class StepRow(Row):
-    """Walkers of any other update, with their parameters in one array (one row each)."""
+    """Several `StepWalker` processes, with their parameters in one array of one row each."""
 
     def __init__(self, walker: StepWalker, theta: Floats) -> None:
         self.update, self.start, self.theta = walker.update, walker.start, theta
@@ -541,7 +541,7 @@ class StepRow(Row):
         self.stalled = back & (before == self.theta).all(axis=-1)
 
     def keep(self, some: NDArray[np.bool_]) -> None:
-        """Keep some of the walkers."""
+        """Keep the walkers that a mask selects."""
         self.theta, self.stalled = self.theta[some], self.stalled[some]
 
     def sides(self) -> list[int]:
@@ -565,11 +565,11 @@ WALKERS: Mapping[type[Update], type[Walker]] = {
     updates.CrossEntropy: CrossEntropyWalker,
     updates.ModifiedCrossEntropy: CrossEntropyWalker,
 }
-"""The exact coordinates by class of update; a subclass is a `StepWalker`."""
+"""The exact walkers by class of update; subclasses of these classes are run by `StepWalker`."""
 
 
 def alike() -> list[tuple[str, ...]]:
-    """Return the registered names, grouped by the updates that are equal with two actions."""
+    """Return the names of registered updates, grouped by updates that coincide for two actions."""
     groups: dict[Any, list[str]] = {}
     for name, update in updates.UPDATES.items():
         groups.setdefault(WALKERS.get(type(update), name), []).append(name)
