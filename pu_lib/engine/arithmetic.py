@@ -1,8 +1,9 @@
 r"""Random numbers and elementary functions with the same bits on x86-64 and 64-bit ARM.
 
-All randomness of a run is one xoshiro256++ stream, carried along as a tuple of four words. Beyond
-:math:`+,-,\times,/,\sqrt{\ }`, which IEEE 754 fixes, the loop uses the exponential and the
-logarithm below. `pu_lib.empirical.reference` has all three a second time, for reading.
+All randomness of a run is one xoshiro256++ stream, passed along as a tuple of four words. The loop
+uses :math:`+,-,\times,/,\sqrt{\ }`, which IEEE 754 fixes to the last bit, and the exponential and
+logarithm below; those of C libraries differ between systems. `pu_lib.empirical.reference` has the
+same three functions in plain Python.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from pu_lib.engine.compiling import compiled
 __all__ = ["LOWEST", "exponential", "exponentials", "logarithm", "uniform", "vector", "whole"]
 
 _llvm: Any = cgutils
+# Shift counts are uint64, so that shifted words stay uint64.
 _R11, _R17, _R19, _R23, _R41, _R45 = (np.uint64(n) for n in (11, 17, 19, 23, 41, 45))
-_UNIT = 2.0**-53
+_UNIT = 2.0**-53  # spacing of the draws: the mantissa of a float has 53 bits
 
 
 @compiled
 def uniform(stream: Any) -> Any:
-    """Draw from [0, 1) by xoshiro256++ (Blackman and Vigna); return the draw and the stream."""
+    """Return a draw from [0, 1) by xoshiro256++ (Blackman and Vigna) and the stream after it."""
     x0, x1, x2, x3 = stream
     total = x0 + x3
     word = ((total << _R23) | (total >> _R41)) + x0
@@ -43,7 +45,7 @@ def uniform(stream: Any) -> Any:
 
 
 def _bitcast(source: Any, target: Any) -> Any:
-    """Return a compiled function that reinterprets 64 bits."""
+    """Return a compiled function that reinterprets the 64 bits of a number."""
 
     def reinterpret(typing: Any, value: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -57,22 +59,25 @@ def _bitcast(source: Any, target: Any) -> Any:
 _bits: Callable[[float], int] = _bitcast(types.float64, types.int64)
 _float: Callable[[int], float] = _bitcast(types.int64, types.float64)
 
-# Adding 1.5 * 2^52 rounds to an integer, which then stands in the low bits of the sum.
+# 1.5 * 2^52: adding it rounds a float to an integer, which the low bits of the sum then hold.
 _ROUND = 6755399441055744.0
 LOWEST = -708.0
-"""Exponentials are those of this number where they would be less."""
-_BIAS = 1023 << 52
+"""Exponentials of smaller numbers are replaced by that of this one, which is close to the smallest
+normal float."""
+_BIAS = 1023 << 52  # the bits of 1.0
 _WHOLE = 1075 << 52  # the bits of 2^52
-# 64 / ln 2, and ln 2 / 64 in two parts, the first short enough for exact products.
+# 64 / ln 2, and ln 2 / 64 as a sum of two floats (Cody and Waite). The first has so few bits that
+# its product with an integer n is exact, so that x - n ln 2 / 64 loses no digits.
 _PER_STEP = 92.33248261689366
 _STEP_HIGH, _STEP_LOW = 0.010830424695996044, 2.5310172166650877e-13
-_C2, _C3, _C4, _C5 = 1 / 2, 1 / 6, 1 / 24, 1 / 120
+_C2, _C3, _C4, _C5 = 1 / 2, 1 / 6, 1 / 24, 1 / 120  # Taylor coefficients of exp
 
 
 def _binary_powers() -> NDArray[np.int64]:
-    """Return the bits of 2^(j/64) for j < 64, less those that n << 46 adds for n = 64 k + j.
+    """Return, for j < 64, the bits of 2^(j/64) minus j << 46.
 
-    The sum is then 2^(n/64). Square roots have the same bits everywhere.
+    For n = 64 k + j, adding n << 46 adds j << 46 and k to the exponent, which gives the bits of
+    2^(n/64). The table is made of square roots, which have the same bits everywhere.
     """
     powers, root = np.ones(64), 2.0
     for bit in (32, 16, 8, 4, 2, 1):
@@ -86,10 +91,10 @@ _POWERS = _binary_powers()
 
 @compiled
 def exponential(x: float) -> float:
-    """Return the exponential of x <= 0 to a few units in the last place; e^-708 if x is lower.
+    """Return the exponential of x <= 0 to a few units in the last place; e^-708 for lower x.
 
-    With x = n ln(2)/64 + r and |r| <= ln(2)/128: the Taylor polynomial of degree 5 in r, times
-    2^(n/64), whose bits are put together from a table and n.
+    With x = n ln(2)/64 + r and |r| <= ln(2)/128, it is the Taylor polynomial of degree 5 in r times
+    2^(n/64), whose bits are computed from a table and n.
     """
     if x < LOWEST:
         x = LOWEST
@@ -103,20 +108,7 @@ def exponential(x: float) -> float:
 
 
 def vector(builder: Any, entries: Any) -> Any:
-    """Generate a vector of the processor.
-
-    Parameters
-    ----------
-    builder : llvmlite.ir.IRBuilder
-        Where code is generated.
-    entries : sequence of llvmlite.ir.Value
-        Numbers of one type.
-
-    Returns
-    -------
-    llvmlite.ir.Value
-        The vector of them.
-    """
+    """Generate code for a vector register with the given numbers, which have one type."""
     found = ir.VectorType(entries[0].type, len(entries))(ir.Undefined)
     for k, entry in enumerate(entries):
         found = builder.insert_element(found, entry, ir.IntType(32)(k))
@@ -124,7 +116,7 @@ def vector(builder: Any, entries: Any) -> Any:
 
 
 def _side_by_side(typing: Any, xs: Any) -> Any:
-    """Type and generate `exponentials`: the steps of `exponential` on a vector of the processor."""
+    """Type and generate `exponentials`: the steps of `exponential` on vector registers."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         floats, integers = (ir.VectorType(t, xs.count) for t in (ir.DoubleType(), ir.IntType(64)))
@@ -167,17 +159,9 @@ _exponentials: Any = intrinsic(_side_by_side)
 
 @compiled
 def exponentials(xs: tuple[float, ...]) -> tuple[float, ...]:
-    """Return what `exponential` returns of each of several numbers, computed side by side.
+    """Return the `exponential` of several numbers that are not positive, bit for bit.
 
-    Parameters
-    ----------
-    xs : tuple of float
-        Numbers that are not positive.
-
-    Returns
-    -------
-    tuple of float
-        Their exponentials.
+    They are computed in parallel in vector registers.
     """
     found: tuple[float, ...] = _exponentials(xs)
     return found
@@ -187,17 +171,17 @@ def exponentials(xs: tuple[float, ...]) -> tuple[float, ...]:
 def whole(n: int) -> float:
     """Return an integer from 0 to 2^52 - 1 as a float.
 
-    The instruction of x86-64 that does this writes half a register, and waits for what was computed
-    in it before.
+    The conversion instruction of x86-64 leaves half of its target register as it was, and so waits
+    for an earlier result there. Putting the integer in the low bits of 2^52 avoids it.
     """
     return _float(n | _WHOLE) - 2.0**52
 
 
 @compiled
 def logarithm(n: float) -> float:
-    """Return the logarithm of a number from 1 up.
+    """Return the logarithm of n >= 1.
 
-    It is the exponent times ln 2 plus 2 artanh((m - 1) / (m + 1)).
+    With n = m 2^e, it is e ln 2 + 2 artanh((m - 1)/(m + 1)), by the series of artanh.
     """
     bits = _bits(n)
     exponent = (bits >> 52) - 1023

@@ -1,9 +1,9 @@
-"""How functions are compiled, and how compiled code on disk is kept up to date.
+"""Compilation with numba, and the cache of compiled code on disk.
 
-Numba keeps compiled code beside the source and throws it away when the time stamp of *that* file
-changes, whatever the function calls in others. Here the stamp is a digest of every file the
-compiled code is made from, so that it can be spread over modules; a changed kernel, or an older
-version checked out again, is never answered with code of another.
+Numba discards cached code if the time stamp of the function's own file changes, but not if a
+function in another file changes that it calls. Here the stamp is a digest of all sources of
+compiled code, so that these can be spread over modules, and cached code always belongs to the
+current kernels, also after an older version is checked out.
 """
 
 from __future__ import annotations
@@ -25,53 +25,55 @@ from numba.core import event
 __all__ = ["allocating", "code_of", "compiled", "fresh", "fresh_allocating", "inlined"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-# No product is fused with a sum and no sum is reordered: `fastmath` stays off. Arrays belong to
-# the caller for as long as compiled code runs: to count the references to them, which numba does
-# with atomic operations at every use in a group or as a row, makes the loop five times slower.
-# What C would call is not made, nor what Python would call for a function that is compiled into
-# others only: a tenth of the time it takes to compile the loop.
+# `fastmath` is off, so that no product is fused with a sum, no sum is reordered and results have
+# the same bits everywhere. `_nrt: False` turns off reference counts: numba would update them with
+# atomic operations whenever an array is taken from a tuple or a row from an array, which makes the
+# loop five times slower. The caller keeps all arrays alive. Wrappers for calls from C are not
+# compiled, nor, for inlined functions, those for calls from Python: that saves a tenth of the
+# compile time of the loop.
 _OPTIONS: dict[str, Any] = {
     "nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True,
 }  # fmt: skip
 
-_ALLOCATING = {**_OPTIONS, "_nrt": True}
+_ALLOCATING = {**_OPTIONS, "_nrt": True}  # new arrays need numba's runtime
 
 INLINED: Any = {"forceinline": True, "no_cpython_wrapper": True, **_OPTIONS}
-"""How a function is compiled into those that call it."""
+"""Options of a function that is compiled into its callers."""
 
 inlined = cast(Callable[[_F], _F], numba.njit(**INLINED))
-"""Compile a function into those that call it, whatever its size; Python must not call it."""
+"""Compile a function into its callers, whatever its size; Python cannot call it."""
 
 fresh = cast(Callable[[_F], _F], numba.njit(**_OPTIONS))
-"""Compile a function in memory: it calls what may change from one session to the next."""
+"""Compile a function in memory, because it calls kernels that can change between sessions."""
 
 fresh_allocating = cast(Callable[[_F], _F], numba.njit(**_ALLOCATING))
-"""Do the same for a function that makes arrays of its own."""
+"""Compile a function in memory that creates arrays."""
 
 
 def compiled(function: _F) -> _F:
-    """Compile a function, and keep its code on disk until a source of the engine changes."""
+    """Compile a function and cache its code on disk until a source of compiled code changes."""
     return cast(_F, _stamped(numba.njit(cache=True, **_OPTIONS)(function)))
 
 
 def allocating(function: _F) -> _F:
-    """Do the same for a function that makes arrays of its own."""
+    """Compile a function that creates arrays, with the same cache."""
     return cast(_F, _stamped(numba.njit(cache=True, **_ALLOCATING)(function)))
 
 
 def _stamped(dispatcher: Any) -> Any:
+    """Replace the stamp and the file names of a function's cache."""
     files = dispatcher._cache._cache_file
     files._source_stamp = _digest()
-    # Numba numbers the files of a function. Two processes that save at the same time would take the
-    # same number, and one of them would be answered with code of the other.
+    # Numba numbers the files of a function. Two processes that save at the same time could take the
+    # same number, and one of them would later load the code of the other.
     files._data_name = lambda _: f"{dispatcher.__name__}-{secrets.token_hex(8)}.nbc"
     return dispatcher
 
 
 class _SeldomGarbage(event.Listener):
-    """Have garbage looked for less often while numba compiles: it takes a tenth of the time.
+    """Reduce garbage collection while numba compiles, where it takes a tenth of the time.
 
-    Numba tells of what it compiles under its lock, one thread at a time.
+    Numba sends these events under its lock, one thread at a time.
     """
 
     def __init__(self) -> None:
@@ -80,7 +82,7 @@ class _SeldomGarbage(event.Listener):
     def on_start(self, event: Any) -> None:
         self._before.append(gc.get_threshold())
         first, *others = self._before[-1]
-        gc.set_threshold(first and max(first, 20_000), *others)  # 0: it is never looked for
+        gc.set_threshold(first and max(first, 20_000), *others)  # 0 turns it off: keep that
 
     def on_end(self, event: Any) -> None:
         gc.set_threshold(*self._before.pop())
@@ -100,23 +102,15 @@ def _digest() -> str:
 
 
 def code_of(kernel: Any) -> str:
-    """Return a name for what a kernel computes.
+    """Return a digest of what a kernel computes, the same in any session of one Python version.
 
-    Parameters
-    ----------
-    kernel : callable
-        The kernel, compiled by numba or not.
-
-    Returns
-    -------
-    str
-        A digest of its instructions, of those of the functions it calls, and of the constants that
-        they read; the same in any session of one version of Python.
+    It covers the instructions of the kernel (compiled or not) and of the functions that it calls,
+    and the constants that they read.
     """
     digest, seen, left = hashlib.sha256(), dict[FunctionType, int](), [kernel]
     while left:
         value = left.pop()
-        value = getattr(getattr(value, "_dispatcher", value), "py_func", value)  # numba's
+        value = getattr(getattr(value, "_dispatcher", value), "py_func", value)  # undo numba.njit
         if isinstance(value, tuple):
             digest.update(f"{len(value)} in all;".encode())
             left += value
@@ -134,18 +128,18 @@ def code_of(kernel: Any) -> str:
 
 @cache
 def _instructions(code: CodeType) -> tuple[tuple[str, Any], ...]:
-    """Return the instructions of a function and of those defined in it."""
+    """Return the instructions of a function and of the functions defined in it."""
     steps: list[tuple[str, Any]] = []
     for step in dis.get_instructions(code):
         if isinstance(step.argval, CodeType):
             steps += _instructions(step.argval)
-        elif step.opname != "EXTENDED_ARG":  # a part of the next one
+        elif step.opname != "EXTENDED_ARG":  # a prefix of the next instruction
             steps.append((step.opname, step.argval))
     return tuple(steps)
 
 
 def _read(function: FunctionType, steps: Iterable[tuple[str, Any]]) -> list[Any]:
-    """Return what instructions read that is not the function's own, through modules if need be."""
+    """Return the values that instructions read from globals, closures and modules."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     found, module = [], None
     for name, argument in steps:
@@ -165,7 +159,11 @@ def _read(function: FunctionType, steps: Iterable[tuple[str, Any]]) -> list[Any]
 
 
 def _written(value: Any) -> Any:
-    """Return what tells a constant from others in any session: no address, and no dots."""
+    """Return a text or bytes of a constant that is the same in any session.
+
+    The `repr` of an array is abbreviated, and that of some objects contains an address: arrays are
+    given by their bytes, such objects by their type.
+    """
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
     return type(value).__qualname__ if " at 0x" in repr(value) else value

@@ -1,8 +1,8 @@
-"""The exact process on deterministic MDPs, compiled.
+"""Updates with exact values on deterministic MDPs, compiled.
 
-One step is one update of every state with the exact values of the policy. States may have
-different numbers of actions, and successor -1 is the end. The policy is the softmax with the
-exponential of the machine's mathematical library: nothing here needs the same bits everywhere.
+Each step updates all states with the exact values of the current policy. States may have different
+numbers of actions, and the successor -1 is the end. Policies are softmax with the exponential of
+the C library: unlike the experiments, nothing here needs the same bits on all machines.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from pu_lib.engine.values import solve
 __all__ = ["CHUNK", "process", "scan"]
 
 CHUNK = 1000
-"""`scan` runs this many steps at a time."""
+"""Steps that `scan` runs at a time, which bounds its memory."""
 
 
 @compiled
 def _softmax(theta: Any, pi: Any, n_actions: int) -> None:
+    """Set `pi` to the softmax of the first `n_actions` parameters."""
     top = theta[0]
     for a in range(1, n_actions):
         top = max(top, theta[a])
@@ -38,7 +39,7 @@ def _softmax(theta: Any, pi: Any, n_actions: int) -> None:
 def _system(
     rewards: Any, successors: Any, n_actions: Any, discount: float, pi: Any, matrix: Any, v: Any
 ) -> None:
-    """Set the matrix I - gamma P and the right side r of the equation of the values."""
+    """Set `matrix` to I - gamma P and `v` to r, whose solution is the state values."""
     matrix[:] = 0.0
     for s in range(len(v)):
         matrix[s, s] += 1.0
@@ -51,7 +52,7 @@ def _system(
 
 @compiled
 def _occupancy(matrix: Any, flow: Any, visits: Any) -> None:
-    """Set the discounted occupancy from uniform starts, scaled to mean one."""
+    """Set `visits` to the discounted occupancy from uniform starts, scaled to mean 1."""
     n = len(visits)
     for s in range(n):
         visits[s] = 1.0
@@ -70,7 +71,7 @@ def _occupancy(matrix: Any, flow: Any, visits: Any) -> None:
 def _look_ahead(
     rewards: Any, successors: Any, discount: float, v: Any, q: Any, n_actions: int
 ) -> Any:
-    """Set the values of the actions of one state; return the greedy one and its lead."""
+    """Set `q` to the action values of one state; return the greedy action and its lead."""
     best, second, greedy = -np.inf, -np.inf, 0
     for a in range(n_actions):
         q[a] = rewards[a]
@@ -103,25 +104,25 @@ def process(
     update : tuple of int
         The token of a kernel (`pu_lib.engine.rows.token`).
     rewards : ndarray, shape (n_states, most actions)
-        What each action pays.
+        The reward of each action.
     successors : ndarray of int, shape (n_states, most actions)
-        Where it leads; -1 is the end.
+        The next state; -1 is the end.
     n_actions : ndarray of int, shape (n_states,)
-        How many actions each state has.
+        The number of actions of each state.
     discount : float
         Discount factor in [0, 1).
     theta : ndarray, shape (n_states, most actions)
-        Softmax parameters, which are moved.
+        Softmax parameters, updated in place.
     weights : ndarray, shape (period, n_states)
-        One period of the weights.
+        The weights of one period.
     on_policy : bool
-        Whether weights are multiplied by the occupancy, scaled to mean one.
+        Whether weights are multiplied by the occupancy, scaled to mean 1.
     values : ndarray, shape (n_steps, n_states)
-        Receives the values of the policy before each step.
+        Output: state values before each step.
     greedy : ndarray of int, shape (n_steps, n_states)
-        Receives the greedy actions.
+        Output: greedy actions.
     gaps : ndarray, shape (n_steps, n_states)
-        Receives the leads of the greedy actions over the others.
+        Output: gaps from the greedy to the second best action.
     """
     n = rewards.shape[0]
     pi, q = np.zeros(rewards.shape), np.zeros(rewards.shape[1])
@@ -162,30 +163,12 @@ def scan(
     first: Any,
     last: Any,
 ) -> None:
-    """Run a batch, and set the largest drop of a value in the first and in the last half.
+    """Run a batch; output the largest fall of a state value in each half of each run.
 
-    Parameters
-    ----------
-    update : tuple of int
-        The token of a kernel (`pu_lib.engine.rows.token`).
-    rewards : ndarray, shape (n, n_states, most actions)
-        What each action pays, MDP by MDP.
-    successors : ndarray of int, shape (n, n_states, most actions)
-        Where it leads; -1 is the end.
-    n_actions : ndarray of int, shape (n_states,)
-        How many actions each state has.
-    discounts : ndarray, shape (n,)
-        Discount factors in [0, 1).
-    theta : ndarray, shape (n, n_states, most actions)
-        Softmax parameters, which are moved.
-    weights : ndarray, shape (n, n_states)
-        Weights, constant in time.
-    on_policy : bool
-        Whether weights are multiplied by the occupancy, scaled to mean one.
-    steps : int
-        Number of updates; each half is rounded down to whole chunks of `CHUNK`.
-    first, last : ndarray, shape (n,)
-        Receive the largest drop in either half.
+    Arguments are those of `process` with a leading axis for the MDPs of the batch, of length n,
+    except that `n_actions` is shared, `discounts` has shape (n,) and `weights`, constant in time,
+    shape (n, n_states). Each half of `steps` is rounded down to whole chunks. `first` and `last`,
+    of shape (n,), receive the largest distance of a value below its highest so far in that half.
     """
     n, states = weights.shape
     values, gaps = np.empty((CHUNK, states)), np.empty((CHUNK, states))

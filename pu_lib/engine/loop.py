@@ -1,14 +1,14 @@
-r"""The loop of Jekyll & Hyde, compiled; `pu_lib.empirical.jekyll_hyde` says what it computes.
+"""The loop of Jekyll & Hyde, compiled; `pu_lib.empirical.jekyll_hyde` describes the algorithm.
 
-Which functions are compiled into the loop is left to the compiler, but for the step itself: a call
-of it passes fifty words, of every array, which cost PG-ES on four actions a fifth of its time.
-Forcing all functions in made `mce` on chains a fifth slower. The loop itself is one function,
-because it reads best as the order of events it is. What the functions share comes in groups:
+The compiler decides which functions to inline, with one exception, the policy step `_improve`: a
+call of it passes fifty words for all its arrays, which cost PG-ES on four actions a fifth of its
+time. Inlining every function made `mce` on chains a fifth slower. The loop itself is one function,
+in the order of events. Its data come in groups:
 
-- tokens (`pu_lib.engine.rows`): what is fixed when code is compiled;
-- `Process`, `Schedules`, `Rules`, `Limits`: what is fixed during a run;
+- tokens (`pu_lib.engine.rows`): fixed at compile time;
+- `Process`, `Schedules`, `Rules`, `Limits`: fixed during a run;
 - `Arrays`: the memory of a run;
-- a stream of random numbers, which every function that draws returns moved on.
+- a stream of random numbers: every function that draws returns the stream after its draws.
 """
 
 from __future__ import annotations
@@ -27,30 +27,26 @@ __all__ = ["Arrays", "Limits", "Process", "Rules", "Schedules", "Tokens", "run_f
 
 Floats = NDArray[np.float64]
 
-# What is known not to be negative needs no test for a place counted from the end.
+# An index masked by this is known to be non-negative, so that numba omits its test for negative
+# indices, which count from the end.
 _POSITIVE = (1 << 62) - 1
 
 
 class Tokens(NamedTuple):
-    """What code is compiled for, as tuples of zeros; see `pu_lib.engine.rows`.
+    """What is fixed at compile time, as tuples of zeros; see `pu_lib.engine.rows`.
 
     Attributes
     ----------
-    actions : tuple of int
-        One zero an action.
-    successors : tuple of int
-        One zero a successor, or none where there are too many to unroll.
-    update : tuple of int
-        The token of the actor's kernel.
-    policy : tuple of int
-        The token of its parametrization.
-    ties : tuple of int
-        The token of the rule for tied actions.
+    actions, successors : tuple of int
+        One zero for each action, and for each successor of a pair; none if there are too many
+        successors to unroll.
+    update, policy, ties : tuple of int
+        The tokens of the kernel, of its parametrization and of the rule for tied actions.
     scaled : tuple of int
-        The token of parameters with an exponent of their own.
+        Whether parameters have exponents of their own.
     details : tuple of int
-        The token of details that are not the paper's. Without it no test of them is compiled, which
-        is up to a seventh of a step's time.
+        Whether the run has options that are not the paper's. Leaving out their tests saves up to a
+        seventh of a step's time.
     """
 
     actions: tuple[int, ...]
@@ -63,32 +59,33 @@ class Tokens(NamedTuple):
 
 
 class Process(NamedTuple):
-    """The decision process; for S states and A actions with up to K successors each.
+    """A decision process with S states, A actions and up to K successors of each pair.
 
-    These are fields of `pu_lib.empirical.tables.Tables`, in the order in which the loop reads them.
+    The fields are those of `pu_lib.empirical.tables.Tables`, in the order in which the loop reads
+    them.
 
     Attributes
     ----------
     probability, cumulative : ndarray, shape (S * A, K)
-        Probabilities of the successors, and their running sums.
+        Probabilities of the successors, and their cumulative sums.
     successor : ndarray of uint16 or uint32, shape (S * A * K,)
-        The states entered.
+        The next state of each transition.
     reward : ndarray, shape (S * A * K,)
-        What each transition pays.
+        The reward of each transition.
     expected_reward : ndarray, shape (S * A,)
-        Mean reward of each pair.
+        The mean reward of each pair.
     gamma : float
         Discount factor.
     terminal : ndarray of uint8, shape (S,)
-        One where a trajectory ends.
+        1 for terminal states.
     order : ndarray of uint16 or uint32
-        States that are not terminal, successors first as far as possible.
+        The states that are not terminal, successors first as far as possible.
     acyclic : bool
         Whether every successor of a state comes before it in `order`.
     starts : ndarray of uint16 or uint32
-        States in which a trajectory can begin.
+        The possible initial states.
     start_cumulative : ndarray
-        Running sums of their probabilities.
+        Cumulative sums of their probabilities.
     """
 
     probability: Floats
@@ -105,7 +102,7 @@ class Process(NamedTuple):
 
 
 class Schedules(NamedTuple):
-    """The probabilities min(1, c / t^alpha) that Hyde acts next, and that his are replayed.
+    """Exploration and replay: probabilities min(1, c / t^alpha) at step t, with alpha 0, 1/2 or 1.
 
     Attributes
     ----------
@@ -122,22 +119,22 @@ class Schedules(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """Learning rates, and the details that `pu_lib.empirical.options` lists.
+    """Learning rates, and the options of `pu_lib.empirical.options`.
 
     Without the token of details only the rates are read.
 
     Attributes
     ----------
     eta, critic_rate, hyde_rate : float
-        Learning rates of the actor, of the critic and of Hyde.
+        The step size of the actor, and the learning rates of the critic and of Hyde.
     hyde_clip : float
-        Hyde's values are cut at this number; infinite for no cut.
+        Hyde's values are clipped to at most this number; infinite for no clipping.
     expected_sarsa : bool
-        Whether the critic's target is the mean over the policy, not one drawn action.
+        Whether the critic's target is the mean over the policy, not the value of a drawn action.
     log_bonus : bool
-        Whether Hyde's reward is the logarithmic one.
+        Whether Hyde's reward is the logarithmic bonus.
     model : bool
-        Whether the successor of a replayed pair is drawn from all those seen.
+        Whether the successor of a replayed pair is drawn from all those seen after it.
     discounted : bool
         Whether the actor's steps are weighted by the discount.
     """
@@ -158,25 +155,25 @@ class Limits(NamedTuple):
     Attributes
     ----------
     threshold : float
-        The performance at which a run ends.
+        The performance at which a run ends, not normalised.
     max_steps : int
-        Cap on the steps.
+        The largest number of steps.
     max_episodes : int
-        Cap on the trajectories; 0 for none.
+        The largest number of trajectories; 0 for no limit.
     every : int
         Trajectories between evaluations; 0 to evaluate by steps.
     cut : int
-        Number of steps after which a trajectory is cut; 0 for never.
+        The number of steps after which a trajectory is cut; 0 for never.
     gap : int
-        Steps between early evaluations.
+        The smallest number of steps between evaluations.
     """
 
     threshold: float
     max_steps: int
-    max_episodes: int  # 0 for no cap
-    every: int  # trajectories between evaluations; 0 to evaluate by steps
-    cut: int  # length at which a trajectory is cut; 0 never
-    gap: int  # steps between early evaluations
+    max_episodes: int
+    every: int
+    cut: int
+    gap: int
 
 
 class Arrays(NamedTuple):
@@ -189,24 +186,24 @@ class Arrays(NamedTuple):
     exponent : ndarray of int64, shape (S, A)
         Their exponents, see `pu_lib.engine.rows.rescale`.
     pi, running : ndarray, shape (S, A)
-        Policy, and its running sums, from which actions are drawn.
+        The policy and its cumulative sums, from which actions are drawn.
     q, hyde : ndarray, shape (S, A)
-        Values of the critic, and of Hyde.
+        The values of the critic and of Hyde.
     visits : ndarray of int64, shape (S * A,)
         How often each pair was visited.
     bonus : ndarray, shape (S * A,)
-        What Hyde is paid for each pair.
+        Hyde's reward for each pair.
     seen : ndarray of int64, shape (S * A * K,)
         How often each transition was seen.
     v, v_hyde : ndarray, shape (S,)
-        Room for the values of the policy, and of Hyde's greedy policy.
+        Workspace: the values of the policy and of Hyde's greedy policy.
     greedy : ndarray, shape (S, A)
-        Room for Hyde's greedy policy.
+        Workspace: Hyde's greedy policy.
     marks : ndarray of int64, shape (M,)
-        Numbers of steps, growing, after which the policy is noted; none as a rule. Between two of
-        them it is not evaluated.
+        Increasing numbers of steps after which the policy is recorded and evaluated, instead of
+        the usual times; usually empty.
     noted : ndarray, shape (M, S, A)
-        Room for these policies.
+        The recorded policies.
     buffer : ndarray of uint16 or uint32, shape (max_steps,)
         The replay buffer: Jekyll's transitions from the left, Hyde's from the right.
     """
@@ -231,38 +228,38 @@ class Arrays(NamedTuple):
 def run(
     tokens: Any, process: Any, schedules: Any, rules: Any, limits: Any, memory: Any, seeds: Any
 ) -> Any:
-    """Run until the threshold or a cap.
+    """Run until the performance reaches the threshold, or the run a limit.
 
     Parameters
     ----------
     tokens : Tokens
-        What code is compiled for.
+        What is fixed at compile time.
     process : Process
         The decision process.
     schedules : Schedules
         Exploration, and replay of Hyde's transitions.
     rules : Rules
-        Learning rates and details.
+        Learning rates and options.
     limits : Limits
         When the policy is evaluated and when the run ends.
     memory : Arrays
-        The memory, set to the start of a run; it holds the final state afterwards.
+        The memory, set to the start of a run; afterwards it holds the final state.
     seeds : ndarray of uint64, shape (4,)
-        Start of the random stream.
+        The start of the random stream.
 
     Returns
     -------
     steps, episodes : int
-        Steps taken and trajectories finished.
+        The number of steps and of finished trajectories.
     passed : bool
-        Whether the threshold was reached.
+        Whether the performance reached the threshold.
     performance : float
         The exact performance of the last policy.
 
     Raises
     ------
     ValueError
-        If the memory or the process has another shape than the tokens say.
+        If the memory or the process does not have the shape that the tokens say.
     """
     actions, successors = tokens.actions, tokens.successors
     _, cumulative, successor, reward, _, gamma, terminal, _, _, starts, start_shares = process
@@ -271,7 +268,8 @@ def run(
         noted, buffer,
     ) = memory  # fmt: skip
     A, K = len(actions), len(successors) if len(successors) > 0 else cumulative.shape[1]
-    # The compiler learns from these tests how long rows are, and need not multiply by it.
+    # After these tests the compiler knows the length of rows as a constant, which makes their
+    # addresses cheaper to compute.
     for rows in (theta, pi, running, q, hyde):
         if rows.shape[1] != A:
             raise ValueError("memory: not for this number of actions.")
@@ -291,7 +289,7 @@ def run(
 
     while t < limits.max_steps:
         t += 1
-        # Act, and remember
+        # Act, and store the transition
         a, stream = _act(s, hyde_acts, running, hyde, actions, stream)
         code, stream = _enter(s * A + a, cumulative, successors, stream)
         entered = np.int64(successor[code])
@@ -335,6 +333,7 @@ def run(
         # Evaluate
         if not by_episodes:
             if t >= next_check:
+                # Evaluations cost time, so that their gap grows with t: 3 % of it.
                 next_check = min(t + max(limits.gap, np.int64(0.03 * t)), limits.max_steps)
                 passed = passes(pi, v, process, actions, successors, limits.threshold)
                 if n_noted < len(marks):
@@ -359,7 +358,7 @@ def run(
 
 @compiled
 def _start(starts: Any, cumulative: Any, stream: Any) -> Any:
-    """Draw the first state of a trajectory; a process with one start draws nothing."""
+    """Draw the first state of a trajectory; if there is only one, draw no number."""
     x = 0
     if len(starts) > 1:
         u, stream = uniform(stream)
@@ -370,7 +369,7 @@ def _start(starts: Any, cumulative: Any, stream: Any) -> Any:
 
 @compiled
 def _act(s: Any, hyde_acts: Any, running: Any, hyde: Any, actions: Any, stream: Any) -> Any:
-    """Draw an action: from the policy, or among Hyde's best."""
+    """Draw an action: from the policy, or uniformly among Hyde's best."""
     u, stream = uniform(stream)
     a = 0
     if hyde_acts:
@@ -385,7 +384,7 @@ def _act(s: Any, hyde_acts: Any, running: Any, hyde: Any, actions: Any, stream: 
 
 @compiled
 def _enter(i: Any, cumulative: Any, successors: Any, stream: Any) -> Any:
-    """Draw what follows the pair i; return the number of the transition."""
+    """Draw the successor of the pair i; return the number of the transition."""
     K = len(successors) if len(successors) > 0 else cumulative.shape[1]
     k = 0
     if K > 1:
@@ -401,7 +400,7 @@ def _enter(i: Any, cumulative: Any, successors: Any, stream: Any) -> Any:
 
 @compiled
 def _remember(code: Any, hyde_acts: Any, n_jekyll: Any, n_hyde: Any, buffer: Any) -> Any:
-    """Store a transition: Jekyll's from the left, Hyde's from the right."""
+    """Store a transition in the buffer: Jekyll's from the left, Hyde's from the right."""
     if hyde_acts:
         buffer[(len(buffer) - 1 - n_hyde) & _POSITIVE] = code
         n_hyde += 1
@@ -422,7 +421,7 @@ def _count(
     rules: Any,
     tokens: Any,
 ) -> None:
-    """Count the visits of a pair, and of a transition where there is a model."""
+    """Count the visit of a pair and, for a model, of a transition; update Hyde's bonus."""
     visits[i] += 1
     if explores and not (len(tokens.details) > 0 and rules.log_bonus):
         bonus[i] = 1.0 / np.sqrt(np.float64(visits[i]))
@@ -437,15 +436,16 @@ def _count(
 def _replay(
     t: Any, n_jekyll: Any, n_hyde: Any, buffer: Any, explores: Any, schedules: Any, stream: Any
 ) -> Any:
-    """Draw a stored transition of one personality."""
+    """Draw a stored transition of Jekyll or of Hyde."""
     from_hyde = False
     if explores:
         u, stream = uniform(stream)
         share = _schedule(schedules.off_c, schedules.off_alpha, whole(t))
         from_hyde = n_hyde > 0 and u < share
     u, stream = uniform(stream)
-    # Which buffer it is cannot be predicted, and a branch that is predicted wrongly costs as much
-    # as all this: with a mask of zeros, or of ones for Hyde, there is none.
+    # Which half of the buffer is read cannot be predicted, and a mispredicted branch would cost as
+    # much as this function. The mask is all ones for Hyde and 0 for Jekyll: it selects n_hyde or
+    # n_jekyll below, and then place or len(buffer) - 1 - place, without a branch.
     mask = -np.int64(from_hyde)
     place = np.int64(u * (n_jekyll ^ ((n_jekyll ^ n_hyde) & mask)))
     return np.int64(buffer[((place ^ mask) + (len(buffer) & mask)) & _POSITIVE]), stream
@@ -453,7 +453,7 @@ def _replay(
 
 @compiled
 def _from_model(i: Any, K: Any, visits: Any, seen: Any, stream: Any) -> Any:
-    """Draw one of all transitions seen after the pair i."""
+    """Draw one of the transitions seen after the pair i, in proportion to their counts."""
     u, stream = uniform(stream)
     left = np.int64(u * visits[i])
     code = i * K
@@ -492,7 +492,7 @@ def _learn_hyde(
 
 @compiled
 def _ahead(after: Any, q: Any, pi: Any, running: Any, rules: Any, tokens: Any, stream: Any) -> Any:
-    """Return the critic's value of a successor, at an action drawn from the policy or its mean."""
+    """Return the critic's value of the next state: at a drawn action or, as an option, its mean."""
     ahead = 0.0
     if len(tokens.details) > 0 and rules.expected_sarsa:
         for b in range(len(tokens.actions)):
@@ -517,7 +517,7 @@ def _improve(
     tokens: Any,
     stream: Any,
 ) -> Any:
-    """Update the parameters of state x by one step of the kernel, and the policy from them."""
+    """Update the parameters of state x by one step of the kernel, and then its policy."""
     actions, ties = tokens.actions, len(tokens.ties)
     best, n_best = greedy(q, x, actions)
     if n_best > 1 and ties == 1:
@@ -526,7 +526,8 @@ def _improve(
     if n_best == 1 or ties != 2:
         advance(tokens.update, theta[x], pi[x], q[x], best, weight, actions)
         set_policy(theta, pi, x, tokens.policy, actions)
-        # Afterwards, and then once more: what is hardly ever due need not be waited for.
+        # Rescaling is rarely due. Testing for it afterwards, and setting the policy a second time
+        # if it was, keeps the test off the critical path.
         if len(tokens.scaled) > 0 and rescale(theta, exponent, x, actions):
             set_policy(theta, pi, x, tokens.policy, actions)
     return stream
@@ -534,9 +535,10 @@ def _improve(
 
 @compiled
 def _cumulate(pi: Any, running: Any, x: Any, actions: Any) -> None:
+    """Set running[x] to the cumulative sums of pi[x]."""
     if len(actions) == 2:
-        # Both are read before one is written: as far as the compiler knows the arrays may overlap,
-        # and then it would read again what it has just computed.
+        # Both are read before one is written. The compiler cannot exclude that the arrays overlap,
+        # and would otherwise load the second probability again.
         first, second = pi[x, 0], pi[x, 1]
         running[x, 0], running[x, 1] = first, first + second
         return
@@ -549,6 +551,7 @@ def _cumulate(pi: Any, running: Any, x: Any, actions: Any) -> None:
 
 @compiled
 def _note(pi: Any, noted: Any, n: Any, actions: Any) -> None:
+    """Record the policy as number n of those at `marks`."""
     for s in range(len(pi)):
         for a in range(len(actions)):
             noted[n, s, a] = pi[s, a]
@@ -569,12 +572,13 @@ def _schedule(c: float, alpha: float, t: Any) -> Any:
 
 @compiled
 def _epsilon(schedules: Any, t: Any) -> Any:
+    """Return the probability that Hyde acts in a trajectory that starts at step t."""
     return _schedule(schedules.epsilon_c, schedules.epsilon_alpha, whole(t))
 
 
 @compiled
 def _set_greedy(hyde: Any, policy: Any, actions: Any) -> None:
-    """Set `policy` to Hyde's greedy one."""
+    """Set `policy` to Hyde's greedy policy."""
     for s in range(len(policy)):
         best, _ = greedy(hyde, s, actions)
         for b in range(len(actions)):
@@ -582,7 +586,7 @@ def _set_greedy(hyde: Any, policy: Any, actions: Any) -> None:
 
 
 run_kept = compiled(run)
-"""The loop for kernels of the library, whose code is kept on disk."""
+"""The loop for the library's kernels, cached on disk."""
 
 run_fresh = fresh(run)
-"""The loop for other kernels, which may change from one session to the next."""
+"""The loop for other kernels, which can change between sessions; compiled in memory."""

@@ -1,16 +1,16 @@
 """Policies and updates of one state, compiled.
 
-What is fixed when code is compiled comes as a *token*, a tuple of zeros of which only the length
-matters. A length is part of the type, so that each combination is compiled as code of its own,
-with every small loop unrolled:
+Whatever is fixed at compile time is passed as a *token*: a tuple of zeros of which only the length
+matters. The length of a tuple is part of its type, so that numba compiles a version for each
+combination, with small loops unrolled and unused branches removed:
 
-- `actions`: as many as there are actions;
-- `successors`: as many as every pair has, or none where a plain loop goes through them;
-- `update`: the number of a kernel, see `token`;
-- `policy`: the number of a parametrization, see `policy_token`;
-- `ties`: which action is greedy where several are best, see `ties_token`;
-- `scaled`: whether parameters have an exponent of their own, see `rescale`;
-- `details`: whether a run has details that are not the paper's, see `pu_lib.engine.loop.Rules`.
+- `actions`: one zero for each action;
+- `successors`: one zero for each successor of a pair, or none if there are too many to unroll;
+- `update`: which kernel, see `token`;
+- `policy`: which parametrization, see `policy_token`;
+- `ties`: which action is greedy if several are best, see `ties_token`;
+- `scaled`: whether parameters have exponents of their own, see `rescale`;
+- `details`: whether a run has options that are not the paper's, see `pu_lib.engine.loop.Rules`.
 """
 
 from __future__ import annotations
@@ -48,36 +48,26 @@ Token = tuple[int, ...]
 
 _llvm: Any = cgutils
 
+# Kernels that have a token, in the order of their tokens, with `code_of` for those of users.
 _kernels: dict[Kernel, str] = dict.fromkeys(KERNELS, "")
-_MAX_UNROLLED = 8
-_FORESEEN = 3
+_MAX_UNROLLED = 8  # successors; more are visited by a loop
+_FORESEEN = 3  # up to so many actions the processor predicts which one is greedy
 _POLICIES = ("softmax", "escort", "direct")
 _TIES = ("first", "random", "leave")
 
 UNIT = 256
-"""An exponent of 1 stands for the factor 2^-256."""
+"""Parameters are stored with exponents in units of this power of two: 1 is the factor 2^-256."""
 
-_LOWEST, _HIGHEST = 2.0**-480, 2.0**-120  # of a mantissa whose exponent is not 0
+# The range of a mantissa whose exponent is not 0; see `rescale`.
+_LOWEST, _HIGHEST = 2.0**-480, 2.0**-120
 _DOWN, _UP = 2.0**-UNIT, 2.0**UNIT
 
 
 def token(kernel: Kernel) -> Token:
-    """Return the token of a kernel: those of the library come first, in a fixed order.
+    """Return the token of a kernel; the library's kernels come first, in a fixed order.
 
-    Parameters
-    ----------
-    kernel : callable
-        The kernel.
-
-    Returns
-    -------
-    tuple of int
-        As many zeros as tell it from all others.
-
-    Raises
-    ------
-    ValueError
-        If what the kernel reads has changed: compiled code has its constants for good.
+    Raises a `ValueError` if a function or constant that the kernel reads has changed since it was
+    compiled, because compiled code would keep the old one.
     """
     code = "" if kernel in KERNELS else code_of(kernel)
     if _kernels.setdefault(kernel, code) != code:
@@ -99,32 +89,22 @@ def policy_token(parametrization: Parametrization) -> Token:
 
 
 def ties_token(ties: Ties) -> Token:
-    """Return the token of a rule for ties: the first, one drawn, or no update."""
+    """Return the token of a rule for tied actions."""
     return (0,) * _TIES.index(ties)
 
 
 def flag_token(holds: bool) -> Token:
-    """Return the token of what holds or not: of `scaled` and of `details`."""
+    """Return the token of a truth value, for `scaled` and `details`."""
     return (0,) * holds
 
 
 def advance(
     update: Token, theta: Any, pi: Any, q: Any, best: int, weight: float, actions: Token | int
 ) -> None:
-    """Call the kernel that a token stands for.
+    """Call the kernel of a token on one state, which moves `theta` in place.
 
-    Parameters
-    ----------
-    update : tuple of int
-        The token, as `token` returns it.
-    theta, pi, q : ndarray, shape (n_actions,)
-        Parameters, which are moved, policy and values of one state.
-    best : int
-        The greedy action.
-    weight : float
-        The weight of the step.
-    actions : tuple of int or int
-        The token of the number of actions, or the number.
+    `theta`, `pi` and `q` have shape (n_actions,), and `actions` is the token of the number of
+    actions or the number itself.
     """
     n_actions = actions if isinstance(actions, int) else len(actions)
     kernel = list(_kernels)[len(update) - 1]
@@ -135,16 +115,18 @@ def advance(
 def _compile_advance(
     update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, actions: Any
 ) -> Any:
+    """Return the compiled form of `advance` for one kernel and one number of actions."""
     chosen = list(_kernels)[len(update) - 1]
     kernel: Any = numba.njit(inline="always")(getattr(chosen, "py_func", chosen))
     if isinstance(actions, types.Integer):
         return lambda update, theta, pi, q, best, weight, actions: kernel(
             theta, pi, q, best, weight, actions
         )
-    # The length of a token is a constant in the kernel, whose loops are unrolled.
+    # len(actions) is a compile-time constant, so that the kernel's loops are unrolled.
     if chosen is ce and len(actions) > _FORESEEN:
-        # Compared with a float, the greedy action is masked; with an integer, LLVM makes branches,
-        # one an action, that nobody foresees, and a step takes a fifth longer.
+        # With the greedy action as a float, LLVM compiles its comparison with each action to a
+        # mask. With an integer it makes one branch for each action, which are mispredicted, and a
+        # step takes a fifth longer.
         return lambda update, theta, pi, q, best, weight, actions: kernel(
             theta, pi, q, whole(best), weight, len(actions)
         )
@@ -156,7 +138,8 @@ def _compile_advance(
     def by_action(
         update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, actions: Any
     ) -> None:
-        # Few states with few actions: the processor foresees which is best, and need not wait.
+        # With few actions the branch is predicted well: the step is computed speculatively, with a
+        # constant greedy action, before the comparison of values is done.
         if best == 0:
             kernel(theta, pi, q, 0, weight, len(actions))
         elif best == 1:
@@ -168,7 +151,7 @@ def _compile_advance(
 
 
 def _select(typing: Any, condition: Any, one: Any, other: Any) -> Any:
-    """Type and generate a choice between two floats by an instruction of the processor."""
+    """Type and generate a choice between two floats by a select instruction instead of a branch."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.select(*arguments)
@@ -186,21 +169,7 @@ def _compile_choose(condition: Any, one: Any, other: Any) -> Any:
 
 @compiled
 def set_policy(theta: Any, pi: Any, s: Any, policy: Any, actions: Any) -> None:
-    """Set pi(s, .) to the policy of the parameters theta(s, .).
-
-    Parameters
-    ----------
-    theta : ndarray, shape (n_states, n_actions)
-        Parameters.
-    pi : ndarray, shape (n_states, n_actions)
-        The policy, of which one row is set.
-    s : int
-        The state.
-    policy : tuple of int
-        The token of the parametrization.
-    actions : tuple of int
-        The token of the number of actions.
-    """
+    """Set pi[s] to the policy of the parameters theta[s], for tokens `policy` and `actions`."""
     if len(policy) == 1:
         _softmax(theta, pi, s, actions)
     elif len(policy) == 2:
@@ -212,12 +181,14 @@ def set_policy(theta: Any, pi: Any, s: Any, policy: Any, actions: Any) -> None:
 
 @compiled
 def _softmax(theta: Any, pi: Any, s: Any, actions: Any) -> None:
+    """Set pi[s] to the softmax of theta[s]; two, three and four actions have faster code."""
     A = len(actions)
     if A == 2:
-        # One exponential is enough, and gives the same bits: that of the larger one is 1.
+        # One exponential is enough and gives the same bits: the other is e^0 = 1.
         difference = theta[s, 0] - theta[s, 1]
-        # A branch: what follows need not wait for a long computation. With three actions it pays
-        # for NPG only, and costs CE and MCE a tenth.
+        # If the policy is saturated, this branch skips a long computation, and later instructions
+        # need not wait for it. With three actions it would help only NPG, and cost CE and MCE a
+        # tenth of their time.
         if abs(difference) >= -LOWEST:
             large_share, small_share = 1.0, exponential(LOWEST)
         else:
@@ -255,7 +226,7 @@ def _softmax(theta: Any, pi: Any, s: Any, actions: Any) -> None:
 
 @compiled
 def _escort(theta: Any, pi: Any, s: Any, actions: Any) -> None:
-    """Set the escort policy with p = 2."""
+    """Set pi[s] to the escort policy with p = 2."""
     total = 0.0
     for a in range(len(actions)):
         total += theta[s, a] * theta[s, a]
@@ -265,9 +236,9 @@ def _escort(theta: Any, pi: Any, s: Any, actions: Any) -> None:
 
 
 def _test(typing: Any, theta: Any, exponent: Any, s: Any, actions: Any) -> Any:
-    """Type and generate whether `rescale` has anything to do: a test of a vector of the processor.
+    """Type and generate the test whether `rescale` has anything to do, on vector registers.
 
-    One branch that is hardly ever taken costs less than one an action.
+    One branch for the row, which is rarely taken, costs less than one for each action.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -302,29 +273,16 @@ _is_due: Any = intrinsic(_test)
 
 @compiled
 def rescale(theta: Any, exponent: Any, s: Any, actions: Any) -> bool:
-    r"""Keep the parameters of state s, which a step has multiplied, clear of the smallest floats.
+    r"""Keep parameters that a step has multiplied away from subnormal floats; return if any moved.
 
     A parameter is :math:`m\,2^{-256e}` with a float m and an integer e, which is 0 until the
-    parameter is below :math:`2^{-480}`. While e > 0, m stays between :math:`2^{-480}` and
-    :math:`2^{-120}`: its square, like that of the parameter, is too small to count in a sum over
-    actions, none of which need know of e; and it is large enough to be computed at full speed,
-    which the smallest floats are not. Multiplying by a power of two rounds nothing.
+    parameter is below :math:`2^{-480}`. While e > 0, m is kept between :math:`2^{-480}` and
+    :math:`2^{-120}`: large enough for arithmetic at full speed, which subnormal floats do not have,
+    and so small that its square, like that of the parameter, does not change a sum over actions.
+    Such sums can therefore ignore e. Multiplying by a power of two is exact.
 
-    Parameters
-    ----------
-    theta : ndarray, shape (n_states, n_actions)
-        The mantissas.
-    exponent : ndarray of int64, shape (n_states, n_actions)
-        The exponents.
-    s : int
-        The state.
-    actions : tuple of int
-        The token of the number of actions.
-
-    Returns
-    -------
-    bool
-        Whether a parameter may have been multiplied, so that the policy has to be set again.
+    `theta` has the mantissas and `exponent` the exponents, shape (n_states, n_actions). If the
+    result is true, the policy of state s has to be set again.
     """
     due: bool = _is_due(theta, exponent, s, actions)
     if due:
@@ -341,24 +299,10 @@ def rescale(theta: Any, exponent: Any, s: Any, actions: Any) -> bool:
 
 @compiled
 def greedy(q: Any, s: Any, actions: Any) -> Any:
-    """Return the first best action and the number of best actions.
-
-    Parameters
-    ----------
-    q : ndarray, shape (n_states, n_actions)
-        Values.
-    s : int
-        The state.
-    actions : tuple of int
-        The token of the number of actions.
-
-    Returns
-    -------
-    best, ties : int
-        The action, and how many have its value, itself included.
-    """
+    """Return the first best action of state s and the number of best actions."""
     best, top, ties = 0, q[s, 0], 0
-    for a in range(1, len(actions)):  # selections, not branches: which action it is has no pattern
+    # Selections instead of branches, which would be mispredicted: the best action has no pattern.
+    for a in range(1, len(actions)):
         better = q[s, a] > top
         best = a if better else best
         top = q[s, a] if better else top
@@ -369,26 +313,7 @@ def greedy(q: Any, s: Any, actions: Any) -> Any:
 
 @compiled
 def nth_best(q: Any, s: Any, best: Any, n: Any, actions: Any) -> Any:
-    """Return the n-th action (from 0) whose value equals that of `best`.
-
-    Parameters
-    ----------
-    q : ndarray, shape (n_states, n_actions)
-        Values.
-    s : int
-        The state.
-    best : int
-        One of its best actions.
-    n : int
-        Which of them, from 0.
-    actions : tuple of int
-        The token of the number of actions.
-
-    Returns
-    -------
-    int
-        The action.
-    """
+    """Return the n-th action (from 0) whose value equals that of `best`."""
     chosen = best
     for a in range(len(actions)):
         if q[s, a] == q[s, best]:

@@ -1,13 +1,14 @@
 r"""Exact values and performance, compiled.
 
-Where the states have an order, one backward sweep. Otherwise Gauss-Seidel sweeps from the last
-values: if a sweep moves no value up by more than u, nor down by more than d, then
-:math:`v_\pi \le v + \frac{\gamma}{1-\gamma}u` and :math:`v_\pi \ge v - \frac{\gamma}{1-\gamma}d`.
-The sweeps stop as soon as this decides on which side of the threshold the performance is;
-should they not, elimination decides.
+If states can be ordered so that successors come first, one backward sweep gives the values.
+Otherwise Gauss-Seidel sweeps start from the last values. If a sweep raises no value by more than u
+and lowers none by more than d, then :math:`v_\pi \le v + \frac{\gamma}{1-\gamma}u` and
+:math:`v_\pi \ge v - \frac{\gamma}{1-\gamma}d`. Sweeps stop as soon as these bounds decide on which
+side of the threshold the performance is; if they do not decide, elimination does.
 
-The argument `process` is a `pu_lib.engine.loop.Process`; the length of `successors`, a tuple of
-zeros, is the number of successors of every pair, or zero where a plain loop goes through them.
+The argument `process` is a `pu_lib.engine.loop.Process`, and `actions` and `successors` are tokens
+(`pu_lib.engine.rows`): tuples of zeros with one entry for each action or successor. Empty
+`successors` mean that there are too many to unroll.
 """
 
 from __future__ import annotations
@@ -20,21 +21,16 @@ from pu_lib.engine.compiling import allocating, compiled
 
 __all__ = ["passes", "performance", "solve"]
 
-_MAX_SWEEPS = 100
-_MARGIN = 1e-12  # room for rounding when sweeps decide on a side
+_MAX_SWEEPS = 100  # then elimination decides
+_MARGIN = 1e-12  # of performance: bounds that decide must do so by more than rounding
 
 
 @compiled
 def solve(matrix: Any, v: Any) -> None:
-    r"""Solve a linear system in place by elimination.
+    r"""Solve a linear system by elimination; `matrix` is overwritten and `v` becomes the solution.
 
-    Parameters
-    ----------
-    matrix : ndarray, shape (n, n)
-        Diagonally dominant by rows or columns, as :math:`I - \gamma P` and its transpose are: no
-        pivoting is needed. It is overwritten.
-    v : ndarray, shape (n,)
-        The right side, then the solution.
+    `matrix` must be diagonally dominant by rows or by columns, as :math:`I - \gamma P` and its
+    transpose are, so that no pivoting is needed.
     """
     n = len(v)
     for x in range(n):
@@ -63,7 +59,7 @@ def _backup(
     actions: Any,
     successors: Any,
 ) -> float:
-    """Return the mean over the policy of reward plus discounted next value."""
+    """Return the mean, over the policy at state s, of reward plus discounted next value."""
     A, unrolled = len(actions), len(successors)
     K = unrolled if unrolled > 0 else probability.shape[1]
     total = 0.0
@@ -114,7 +110,7 @@ def _sweep(
     actions: Any,
     successors: Any,
 ) -> Any:
-    """Back up every state once in place; return how far a value rose and fell at most."""
+    """Back up all states once, in place; return the largest rise and the largest fall."""
     up, down = 0.0, 0.0
     for x in range(len(order)):
         s = order[x]
@@ -127,6 +123,7 @@ def _sweep(
 
 @compiled
 def _from_starts(v: Any, starts: Any, cumulative: Any) -> float:
+    """Return the mean value of the initial states."""
     total, before = 0.0, 0.0
     for x in range(len(starts)):
         total += (cumulative[x] - before) * v[starts[x]]
@@ -136,24 +133,7 @@ def _from_starts(v: Any, starts: Any, cumulative: Any) -> float:
 
 @compiled
 def performance(pi: Any, v: Any, process: Any, actions: Any, successors: Any) -> float:
-    """Return the exact performance of a policy.
-
-    Parameters
-    ----------
-    pi : ndarray, shape (n_states, n_actions)
-        The policy.
-    v : ndarray, shape (n_states,)
-        Receives the values of the policy.
-    process : Process
-        The decision process (`pu_lib.engine.loop.Process`).
-    actions, successors : tuple of int
-        The tokens of the numbers of actions and of successors.
-
-    Returns
-    -------
-    float
-        The performance, not normalised.
-    """
+    """Return the exact performance of a policy, not normalised; `v` receives its values."""
     probability, _, successor, _, reward, gamma, _, order, acyclic, starts, shares = process
     if acyclic:
         _sweep(pi, v, probability, successor, reward, gamma, order, actions, successors)
@@ -164,25 +144,9 @@ def performance(pi: Any, v: Any, process: Any, actions: Any, successors: Any) ->
 
 @compiled
 def passes(pi: Any, v: Any, process: Any, actions: Any, successors: Any, threshold: float) -> bool:
-    """Return whether the performance of a policy is at least a threshold.
+    """Return whether the performance of a policy, not normalised, is at least `threshold`.
 
-    Parameters
-    ----------
-    pi : ndarray, shape (n_states, n_actions)
-        The policy.
-    v : ndarray, shape (n_states,)
-        Values from which sweeps start; it is overwritten.
-    process : Process
-        The decision process (`pu_lib.engine.loop.Process`).
-    actions, successors : tuple of int
-        The tokens of the numbers of actions and of successors.
-    threshold : float
-        The performance to reach, not normalised.
-
-    Returns
-    -------
-    bool
-        The answer.
+    Sweeps start from `v`, which is overwritten.
     """
     probability, _, successor, _, reward, gamma, _, order, acyclic, starts, shares = process
     if not acyclic:
