@@ -1,4 +1,4 @@
-"""``python -m pu_lib bench``: nanoseconds a step of the compiled loop, plain Python and C."""
+"""``python -m pu_lib bench``: print the time of a step in the compiled loop, plain Python and C."""
 
 from __future__ import annotations
 

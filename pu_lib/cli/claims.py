@@ -1,4 +1,4 @@
-"""``python -m pu_lib claims``: run the checks and print what they find."""
+"""``python -m pu_lib claims``: run the checks of claims and print their findings."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Judge the chosen claims, print them, and return the exit code."""
+    """Judge the chosen claims, print the findings, and return the exit code."""
     if arguments.list is not None:
         print(_listed(arguments.list))
         return 0
     claims = select(arguments.ids)
     for claim in claims:
-        check_of(claim)  # raises now if a package is missing, before the work
+        check_of(claim)  # raises here, before the work, if a package is missing
     judgements = []
     with tqdm(claims, file=sys.stderr, unit="claim") as progress:
         for claim in progress:
@@ -72,13 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _listed(chapter: str) -> str:
-    """Return the claims of a chapter, or of all, as a table.
-
-    Raises
-    ------
-    ValueError
-        If there is no such chapter.
-    """
+    """Return the claims of a chapter, or of all if it is empty, as a table."""
     if chapter and chapter not in chapters():
         raise ValueError(f"chapter: expected one of {', '.join(chapters())}, got {chapter!r}.")
     chosen: list[Claim] = [c for c in ledger() if chapter in ("", c.chapter)]
@@ -87,7 +81,7 @@ def _listed(chapter: str) -> str:
 
 
 def _require_sound(judgement: Judgement) -> None:
-    """Refuse a sentence with an unknown figure, and a check that accepts what is wrong."""
+    """Raise a `ValueError` if a figure of the sentence is unknown or a wrong claim is accepted."""
     try:
         _ = judgement.sentence
         judge_wrong(judgement.claim)

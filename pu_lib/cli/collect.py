@@ -1,4 +1,4 @@
-"""``python -m pu_lib collect``: gather a dataset in one file with a note of its origin."""
+"""``python -m pu_lib collect``: write the runs of a dataset to one file, with their provenance."""
 
 from __future__ import annotations
 

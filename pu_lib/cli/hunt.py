@@ -1,4 +1,4 @@
-"""``python -m pu_lib hunt``: look for cycles of CE under weights that do not vary in time."""
+"""``python -m pu_lib hunt``: search for cycles of CE under weights that are constant in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m pu_lib race``: which update learns fastest on the reader's process."""
+"""``python -m pu_lib race``: compare how fast the updates learn a process of one's own."""
 
 from __future__ import annotations
 

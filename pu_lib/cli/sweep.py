@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser"]
 
-_BEYOND = 40  # runs of what goes beyond the paper, in an adaptive sweep of it
+_BEYOND = 40  # runs of settings beyond the paper, in an adaptive sweep of `paper`
 _PARAMETERS = {"states": "n_states", "actions": "n_actions", "beta": "beta"}
 _DEFAULTS = {"scheme": ["HiOffPol"], "max_steps": 1_000_000, "preset": "paper"}
-_FIXED = ("scheme", "eta", "max_steps", "target", "preset", *_PARAMETERS)  # by section 4
+# Options that section 4 fixes, so that they cannot be given with `paper`.
+_FIXED = ("scheme", "eta", "max_steps", "target", "preset", *_PARAMETERS)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -112,7 +113,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _known(file: str | None) -> pd.DataFrame | None:
-    """Return the table of runs to take over, if one is meant."""
+    """Return the table of runs for ``--known``; None if the option is missing."""
     import pandas as pd
 
     from pu_lib.empirical.results import committed
@@ -126,6 +127,7 @@ def _known(file: str | None) -> pd.DataFrame | None:
 
 
 def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
+    """Return the chunks of runs that the arguments ask for."""
     from pu_lib.empirical.panels import RATES
     from pu_lib.empirical.sweep import grid
 
@@ -156,6 +158,7 @@ def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
 
 
 def _paper_chunks(arguments: argparse.Namespace) -> list[Chunk]:
+    """Return the chunks of section 4, or of the chosen updates in it."""
     from pu_lib.empirical.actors import label_in_table
     from pu_lib.empirical.panels import paper_chunks
 

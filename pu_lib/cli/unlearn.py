@@ -1,4 +1,4 @@
-"""``python -m pu_lib unlearn``: print how many opposite updates undo n updates."""
+"""``python -m pu_lib unlearn``: print the number of opposite updates that undo n updates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["add_parser"]
 
 
 def add_process(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that choose the update, shared with ``domino``."""
+    """Add the options for the update and its weights, shared with ``domino``."""
     parser.add_argument(
         "--update", required=True, help=f"{', '.join(UPDATES)}, or module:NAME of an own one"
     )
@@ -34,7 +34,7 @@ def add_process(parser: argparse.ArgumentParser) -> None:
 
 
 def escort_options(arguments: argparse.Namespace) -> tuple[str, str]:
-    """Return the exponent and what becomes of the factor; other updates have neither."""
+    """Return exponent and factor of the escort update; raise a `ValueError` for other updates."""
     options = {"--p": arguments.p, "--escort-factor": arguments.escort_factor}
     given = [option for option, value in options.items() if value is not None]
     if given and arguments.update != "pg-es":
