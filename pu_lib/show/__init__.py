@@ -1,1 +1,1 @@
-"""Figures and explorers of the book; the only part of the library that draws."""
+"""The style of all figures, and the figures and widgets that do not belong to one chapter."""

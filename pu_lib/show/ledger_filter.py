@@ -1,8 +1,8 @@
-"""The ledger filter: of all claims on the page, those of one scope and status, or with some words.
+"""A filter for the table of claims: by scope, by status and by words.
 
-The rows are those of `pu_lib.claims.tables.ledger_table`; ``ledger_filter.js`` hides those that do
-not fit, so that nothing is lost if no script runs. The address of the page may ask for a scope and
-a status: ``claims.html?scope=statement&status=open``.
+``ledger_filter.js`` hides rows of `pu_lib.claims.tables.ledger_table`, so that all rows are visible
+without scripts. The address of the page can preset the filter:
+``claims.html?scope=statement&status=open``.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _HERE = pathlib.Path(__file__).parent
 
 
 class LedgerFilter(anywidget.AnyWidget):
-    """The filter as a widget; its state is what the reader chose.
+    """The filter as a widget; its traits are what the reader chose.
 
     Attributes
     ----------
     scope, status : str
-        The name of a scope and of a status in lower case, or nothing for all.
+        The names of a scope and of a status in lower case; empty for all.
     words : str
-        What a row has to contain, in any case.
+        Text that a row must contain, in any case.
     scopes, statuses : dict
-        Those in use, by name: words and number of claims.
+        Scopes and statuses in use by name, each with its title and number of claims.
     """
 
     _esm = _HERE / "ledger_filter.js"

@@ -1,9 +1,9 @@
-"""Figures on a narrow screen: the panels one below the other, the text as large as on a wide one.
+"""A second version of each figure for narrow screens, with its panels stacked.
 
-A picture of the text's width is shrunk to half its size by a phone, and its letters with it. A
-figure is therefore drawn a second time, for a screen of 390 pixels: the same axes, narrower and
-stacked. The second picture travels inside the first, in a chunk of its own that programs skip, so
-that a notebook's cell still has one output; `sphinx_ext` takes it out and lets the page choose.
+A phone shrinks a picture of the text's width to half its size, and its letters too. Each figure is
+therefore drawn a second time for a screen of 390 pixels: the same axes, narrower and one below the
+other. The second PNG is stored inside the first, in a private chunk that programs ignore, so that a
+notebook cell still has one output. `sphinx_ext` extracts it, and the page selects by width.
 """
 
 from __future__ import annotations
@@ -23,42 +23,36 @@ from matplotlib.gridspec import GridSpec, SubplotSpec
 __all__ = ["FINE", "NARROW", "narrowed", "pack", "unpack"]
 
 NARROW = 4.5
-"""The width of the second picture, in inches."""
+"""Width of the second picture, in inches."""
 
 FINE = 160
-"""Its pixels an inch: two for each of the 360 that a phone's text column has."""
+"""Its pixels per inch: two for each of the 360 CSS pixels of a phone's text column."""
 
 SHRUNK = 5.6
-"""Figures up to this width, in inches, can be read on a phone as they are."""
+"""Figures up to this width, in inches, are legible on a phone and have no second version."""
 
 ROOM = 0.86
-"""The share of its width that a legend may take; drawn finer, text is somewhat wider."""
+"""The share of the figure's width that a legend may take; the rest is a reserve, because text is
+slightly wider at higher resolution."""
 
 CHUNK = b"puNa"
-"""The chunk's name; by its letters' case a private one that editing programs may copy."""
+"""Name of the PNG chunk. The case of its letters says: not essential, private, safe to copy."""
 
-_HEAD = 8  # bytes of a PNG file before its first chunk
+_HEAD = 8  # bytes of the signature of a PNG file
 
 
 def narrowed(fig: Figure) -> Figure | None:
-    """Return a copy of a figure for a narrow screen, its panels one below the other.
+    """Return a copy of a figure for a narrow screen, with its panels stacked.
 
-    Parameters
-    ----------
-    fig : Figure
-        Laid out by a grid. Panels whose two axes have one scale stand in pairs: they gain nothing
-        from more width.
-
-    Returns
-    -------
-    Figure or None
-        The copy; none of a figure that is narrow already, or holds what cannot be copied.
+    Panels must be laid out by a grid. Panels with equal scales on both axes are stacked in pairs,
+    since more width would not help them. Return None if the figure is narrow already or cannot be
+    copied.
     """
     if fig.get_size_inches()[0] <= SHRUNK:
         return None
     try:
         copy: Figure = pickle.loads(pickle.dumps(fig))
-    except (AttributeError, TypeError, pickle.PicklingError):  # a formatter without a name
+    except (AttributeError, TypeError, pickle.PicklingError):  # for instance a lambda as formatter
         return None
     panels = {ax: spec for ax in copy.axes if (spec := ax.get_subplotspec()) is not None}
     height = copy.get_size_inches()[1]
@@ -70,7 +64,7 @@ def narrowed(fig: Figure) -> Figure | None:
     for ax in panels:
         if (own := ax.get_legend()) is not None:
             _fold(own, copy, 0.85 * ROOM)
-    if len(panels) < len(copy.axes):  # colour bars find their places in a second round
+    if len(panels) < len(copy.axes):  # colour bars need a second pass of the layout
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             copy.draw_without_rendering()
@@ -78,7 +72,7 @@ def narrowed(fig: Figure) -> Figure | None:
 
 
 def _stack(fig: Figure, panels: dict[Axes, SubplotSpec]) -> float:
-    """Give the panels a new grid; return how high the figure becomes, in inches."""
+    """Move the panels to a new grid; return the new height of the figure, in inches."""
     width, height = fig.get_size_inches()
     rows, columns = next(iter(panels.values())).get_gridspec().get_geometry()
     drawn = [ax for ax in panels if ax.axison or ax.has_data() or ax.texts]
@@ -97,7 +91,7 @@ def _stack(fig: Figure, panels: dict[Axes, SubplotSpec]) -> float:
 
 
 def _label(ax: Axes, first: Axes) -> None:
-    """Give a panel the labels of its vertical axis that it left to the first of its row."""
+    """Give a panel the vertical axis labels that only the first panel of its row had."""
     if first is not ax:
         ax.set_ylabel(ax.get_ylabel() or first.get_ylabel())
         if ax.get_shared_y_axes().joined(first, ax):
@@ -105,19 +99,19 @@ def _label(ax: Axes, first: Axes) -> None:
 
 
 def _fold(legend: Any, fig: Figure, share: float) -> None:
-    """Let a legend have as many columns as there is room for in a share of the figure's width."""
+    """Reduce the columns of a legend until it fits in a share of the figure's width."""
     canvas: Any = FigureCanvasAgg(fig)
     renderer, title = canvas.get_renderer(), legend.get_title().get_text()
     while legend._ncols > 1 and legend.get_window_extent(renderer).width > share * fig.bbox.width:
         legend.set_ncols(legend._ncols - 1)
-        # matplotlib fills the columns when it makes a legend, and not again
+        # matplotlib fills columns only when a legend is made, so that its box is made again
         legend._init_legend_box(legend.legend_handles, [text.get_text() for text in legend.texts])
         legend._set_loc(legend._loc_real)
         legend.set_title(title or None)
 
 
 def _chunks(picture: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the name and the whole of every chunk of a PNG file."""
+    """Yield name and bytes of every chunk of a PNG file; the bytes include length and checksum."""
     at = _HEAD
     while at < len(picture):
         (length,) = struct.unpack(">I", picture[at : at + 4])
@@ -126,18 +120,7 @@ def _chunks(picture: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def pack(wide: bytes, narrow: bytes) -> bytes:
-    """Return a PNG file with another inside.
-
-    Parameters
-    ----------
-    wide, narrow : bytes
-        PNG files; the first is the one that programs show.
-
-    Returns
-    -------
-    bytes
-        A PNG file.
-    """
+    """Return the PNG file `wide` with the PNG file `narrow` in a private chunk."""
     body = CHUNK + narrow
     chunk = struct.pack(">I", len(narrow)) + body + struct.pack(">I", zlib.crc32(body))
     end = wide.rindex(b"IEND") - 4
@@ -145,20 +128,7 @@ def pack(wide: bytes, narrow: bytes) -> bytes:
 
 
 def unpack(picture: bytes) -> tuple[bytes, bytes | None]:
-    """Return the two files that `pack` has put together.
-
-    Parameters
-    ----------
-    picture : bytes
-        A PNG file.
-
-    Returns
-    -------
-    bytes
-        The file without the one inside.
-    bytes or None
-        The one inside, if there is one.
-    """
+    """Return the two files that `pack` combined; the second is None if there is none."""
     inside, kept = None, [picture[:_HEAD]]
     for name, chunk in _chunks(picture):
         if name == CHUNK:

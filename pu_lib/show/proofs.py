@@ -1,4 +1,4 @@
-"""The machine-checked theorems beside the claims they prove, as a part of a page."""
+"""The machine-checked theorems and the claims they prove, as HTML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["proof_list"]
 
 
 def proof_list() -> Html:
-    """Return each theorem: what the book says, what Rocq has proved, what that rests on."""
+    """Return for each theorem its claims, its statement in Rocq, and the axioms it rests on."""
     return Html("".join(_proof(proof) for proof in proofs()))
 
 

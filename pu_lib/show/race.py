@@ -1,4 +1,4 @@
-"""The figure of a race: time to the target against the learning rate."""
+"""The figure of a race: steps to the target against the step size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["draw_race"]
 
 @style.styled
 def draw_race(entries: Sequence[Entry]) -> Figure:
-    """Draw the restricted mean of each update over the learning rates, with its intervals."""
+    """Draw the restricted mean of each update over the step sizes, with intervals."""
     fig, ax = style.figure()
     for entry in entries:
         rates = sorted(entry.summaries)
@@ -25,7 +25,7 @@ def draw_race(entries: Sequence[Entry]) -> Figure:
             rates,
             [summary.mean for summary in found],
             marker=look_of(entry.update).marker,
-            # hollow, where an update has other options than its name alone stands for
+            # Hollow markers: an update with other options than the registered one.
             fillstyle="full" if entry.update in UPDATES else "none",
             **style.line(entry.update) | {"label": entry.label},
         )

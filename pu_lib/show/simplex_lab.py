@@ -1,8 +1,8 @@
-"""The simplex lab: drag a policy of three actions and watch the updates move it, on one clock.
+"""The simplex lab: move a policy of three actions and compare the paths of all updates.
 
-The page computes the updates itself, with the module of all live figures (`pu_lib.show.live`), so
-that the lab needs no kernel. In a notebook the attributes of the widget follow what the reader
-does, and can be set; what is no policy or has no control is refused.
+The page computes the updates itself, with the module that all live figures share
+(`pu_lib.show.live`), and needs no kernel. In a notebook the traits of the widget follow the
+reader's actions and can be set; invalid values raise.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ PRESETS: dict[str, dict[str, Any]] = {
         "subject": "pg-es",
     },
 }
-"""Where the buttons of the lab lead; (1, 3, 5) are softmax parameters (Mei et al., 2020)."""
+"""The states that the lab's buttons set; (1, 3, 5) are softmax parameters (Mei et al., 2020)."""
 
 START = PRESETS["Uniform start"]
 
 
 def _dash(name: str) -> str:
-    """Return the dash pattern of an update as SVG takes it, in pixels."""
+    """Return the dash pattern of an update for SVG, in pixels."""
     dash = look_of(name).dash
     return "" if isinstance(dash, str) else " ".join(f"{1.6 * length:.2g}" for length in dash[1])
 
@@ -73,22 +73,21 @@ DASHES = {name: _dash(name) for name in UPDATES}
 
 
 class SimplexLab(Live):
-    """The lab as a widget; its state is what the reader sees.
+    """The lab as a widget; its traits are what the reader sees.
 
     Attributes
     ----------
     policy : list of three numbers
-        The policy at the start, positive, summing to one.
+        The initial policy: positive, summing to 1.
     q : list of three numbers
         The values of the actions, in [0, 1].
     weight : float
         The weight of every step, one of `WEIGHTS`.
     flip : int or None
-        The step from which on the values are turned round, the largest for the smallest; `None`
-        if they stay.
+        The step from which values are reversed, the largest for the smallest; None for never.
     shade : {"none", "value", "drop", "well"}
-        What is shaded: nothing, the value, where one step lowers the value, where another action
-        gains more than the best.
+        What is shaded: nothing, the value, the region where one step lowers the value, or the one
+        where another action gains more than the best.
     subject : str
         The update whose region is shaded.
     shown : list of str

@@ -1,13 +1,13 @@
-"""One look for every figure: size, colours, names, and how a figure is shown.
+"""The style of all figures: size, colours, names, and how notebooks display them.
 
-`figure` makes a figure that belongs to no window and no global list, so that a notebook shows it
-exactly once, as the value of its cell, and that nothing has to be closed. The settings apply to
-that figure alone; matplotlib's own defaults are left as they were found.
+`figure` makes a figure that belongs to no window and no global list. A notebook displays it once,
+as the value of its cell, and nothing has to be closed. The settings apply to that figure alone;
+matplotlib's defaults are not changed.
 
-Each update keeps its colour, dash and marker through the whole book. The colours are those of
-Okabe and Ito, darkened where a thin line would fade on white: they can be told apart with the
-common colour deficiencies, and keep a contrast of at least 3 to 1 both on the white page and,
-inverted by the page's style sheet, on the dark one. The dash repeats what the colour says.
+Each update has one colour, dash and marker in the whole book. The colours are those of Okabe and
+Ito, some darkened, because thin light lines fade on white. They are distinct for the common colour
+deficiencies and have a contrast of at least 3 to 1, on white and, inverted by the style sheet of
+the page, on the dark page. The dash carries the same information as the colour.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ INK = "#22272e"
 GREY = "#6b7480"
 
 ABOVE: Any = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
-"""Where a legend stands that has no room beside the curves, least of all on a narrow screen."""
+"""Keywords for a legend above the axes, if there is no space beside the curves."""
 
 PALETTE = (*(look_of(name).colour for name in UPDATES), INK, GREY)
 
 WIDTH, HEIGHT, DPI = 7.2, 3.8, 100
-"""The default size in inches, and the screen's pixels to the inch; files hold twice as many."""
+"""Default size in inches, and pixels per inch on screen; files have twice as many pixels."""
 
 RC: Any = {
     "axes.axisbelow": True,
@@ -82,7 +82,7 @@ R = TypeVar("R")
 
 
 class BookFigure(Figure):
-    """A figure that shows itself, once, as the value of its cell: for wide and narrow screens."""
+    """A figure that a notebook displays as the value of its cell, for wide and narrow screens."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         width, height = (round(side * DPI) for side in self.get_size_inches())
@@ -93,7 +93,7 @@ class BookFigure(Figure):
 
 
 def styled(draw: Callable[P, R]) -> Callable[P, R]:
-    """Give everything `draw` adds to its figure the style of the book (a decorator)."""
+    """Apply the style of the book to everything that `draw` adds to its figure (a decorator)."""
 
     @wraps(draw)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -111,23 +111,10 @@ def figure(
     height: float = HEIGHT,
     **subplots: Any,
 ) -> tuple[BookFigure, Any]:
-    """Make a figure and its axes in the style of the book, as ``plt.subplots`` would.
+    """Return a figure and its axes in the style of the book, as ``plt.subplots`` would.
 
-    Parameters
-    ----------
-    nrows, ncols : int
-        The grid of axes.
-    width, height : float
-        Size in inches; 7.2 inches fill the text column.
-    **subplots
-        Passed on to ``Figure.subplots``: ``sharex``, ``gridspec_kw``, ``subplot_kw``, ...
-
-    Returns
-    -------
-    BookFigure
-        Return it from the drawing function; as the value of a notebook cell it shows once.
-    Axes or array of Axes
-        As ``plt.subplots`` returns them.
+    `width` and `height` are in inches; 7.2 inches fill the text column. Other keywords, such as
+    ``sharex`` or ``gridspec_kw``, are those of ``Figure.subplots``.
     """
     with mpl.rc_context(RC):
         fig = BookFigure(figsize=(width, height))
@@ -136,30 +123,17 @@ def figure(
 
 
 def line(name: str) -> dict[str, Any]:
-    """Return the keywords for ``ax.plot`` that mark the update `name`: colour, dash, label."""
+    """Return the keywords of ``ax.plot`` for an update: its colour, dash and label."""
     look = look_of(name)
     return {"color": look.colour, "linestyle": look.dash, "label": label_of(name)}
 
 
 def png(fig: Figure, dpi: int = 2 * DPI) -> bytes:
-    """Render a figure as a PNG file with a palette of 256 colours.
-
-    Parameters
-    ----------
-    fig : Figure
-        The figure; it is left as it was.
-    dpi : int
-        Pixels an inch.
-
-    Returns
-    -------
-    bytes
-        The content of the file.
-    """
+    """Return a figure as a PNG file with a palette of 256 colours, which is small."""
     canvas: Any = FigureCanvasAgg(fig)
     screen = fig.dpi
     try:
-        # ``savefig`` would draw everything twice and write a file only to be read again.
+        # ``savefig`` would draw everything twice, and encode a file that would be decoded below.
         fig.dpi = dpi
         with mpl.rc_context(RC):
             canvas.draw()

@@ -1,7 +1,7 @@
-"""The sweep viewer: every curve of the experiments, chosen by domain, scheme, update, statistic.
+"""The sweep viewer: every curve of the experiments, by domain, scheme, update and statistic.
 
-The statistics and their intervals travel with the widget as plain numbers, and ``sweep_viewer.js``
-draws what the reader chooses, so that it works on the rendered page without a kernel.
+The widget contains the statistics and their intervals as plain numbers, and ``sweep_viewer.js``
+draws the chosen ones, so that it works on the rendered page without a kernel.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _HERE = pathlib.Path(__file__).parent
 
 
 def panel_data(results: Results | None = None) -> dict[str, dict[str, Any]]:
-    """Return the numbers of every panel that the results hold.
+    """Return the numbers of every panel in the results (by default the committed ones).
 
-    Each curve is a list of [value, low, high] a position, with 95 % bootstrap intervals, to three
-    digits.
+    A curve is a list of [value, low, high] for each position of the axis, to three digits, with 95
+    % bootstrap intervals.
     """
     held = committed() if results is None else results
     return {
@@ -45,6 +45,7 @@ def panel_data(results: Results | None = None) -> dict[str, dict[str, Any]]:
 
 
 def _curves(curves: Curves) -> dict[str, dict[str, list[list[float]]]]:
+    """Return the curves of a panel by update and statistic."""
     found: dict[str, dict[str, list[list[float]]]] = {update: {} for update in curves.updates}
     for statistic in STATISTICS:
         low, high = curves.interval(statistic)
@@ -56,18 +57,18 @@ def _curves(curves: Curves) -> dict[str, dict[str, list[list[float]]]]:
 
 
 class SweepViewer(anywidget.AnyWidget):
-    """The viewer as a widget; its state is what the reader chose.
+    """The viewer as a widget; its traits are what the reader chose.
 
     Attributes
     ----------
     panel : str
         A key of `panels`.
     statistic : {"median", "mean", "decile", "censored"}
-        What the curves show.
+        The statistic that is drawn.
     shown : list of str
-        The updates drawn.
+        The updates that are drawn.
     panels : dict
-        The numbers, as from `panel_data`.
+        The numbers, from `panel_data`.
     """
 
     _esm = _HERE / "sweep_viewer.js"

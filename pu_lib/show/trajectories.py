@@ -1,4 +1,4 @@
-"""Figures of the exact process on any MDP: how the performance of the five updates grows."""
+"""The performance of runs with exact values on an MDP, as a figure."""
 
 from __future__ import annotations
 
@@ -15,18 +15,13 @@ __all__ = ["draw_performance"]
 
 @styled
 def draw_performance(mdp: FiniteMDP, runs: Mapping[str, Trajectory]) -> BookFigure:
-    """Draw the performance of each run against the number of updates.
+    """Draw the performance of each run, by name of its update, against the number of updates.
 
-    Parameters
-    ----------
-    mdp : FiniteMDP
-        The process the runs are of; its optimal performance is drawn as a dotted line.
-    runs : mapping of str to Trajectory
-        By name of the update.
+    A dotted line is the optimal performance of `mdp`, the process of the runs.
     """
     fig, ax = figure(height=3.4)
     for name, trajectory in runs.items():
-        # The first point, before any update, cannot stand on a logarithmic axis at t = 0.
+        # The axis is logarithmic, so that it shows t + 1: the first point has t = 0.
         ax.plot(np.arange(1, len(trajectory.performance) + 1), trajectory.performance, **line(name))
     best = mdp.optimal().performance
     ax.axhline(best, color=GREY, linestyle=":", linewidth=1.0, label="optimum")

@@ -1,12 +1,12 @@
-"""Live figures: what the page itself computes, to tell the argument before it is checked.
+"""Live figures, which the page itself computes.
 
-Each figure is a widget that needs no kernel. Its mathematics stands in ``updates.js``, pure
-functions that a test runs beside `pu_lib`: numbers agree to 1e-12, counts exactly, over the whole
-range of the controls. In a notebook the attributes of a widget follow what the reader does, and
-can be set; a value that a control does not have is refused.
+Each figure is a widget that needs no kernel. Its mathematics is in ``updates.js``, as pure
+functions that a test compares with `pu_lib` over the whole range of the controls: numbers agree to
+1e-12, counts exactly. In a notebook the traits of a widget follow the reader's actions and can be
+set; invalid values raise.
 
-The front end loads one module a widget. `module` puts the shared texts in front of the widget's
-own, so that each formula is still written once, also that of the simplex lab.
+The front end loads one module for each widget. `module` joins the shared files and the widget's
+own, so that each formula is written once.
 """
 
 from pu_lib.show.live.argument import ChangeOfMind, Noise, Price, Symmetry

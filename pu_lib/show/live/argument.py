@@ -1,4 +1,4 @@
-"""The live figures of the argument: who changes its mind first, why, and at what price."""
+"""The live figures of the argument: unlearning, symmetry, noise, and loss of value in a step."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _NUMBERS = count(1)
 
 
 class ChangeOfMind(Live):
-    """Two actions, one runner an update: n steps out, the values flip, and the race home.
+    """Unlearning with two actions: n steps, then the values are swapped until every update is back.
 
     Attributes
     ----------
     n : int
-        Steps of training, from 1 to 200.
+        The number of steps before the swap, from 1 to 200.
     eta : float
         The step size, one of `SIZES`. At 2 the escort policy gradient never returns.
     schedule : {"constant", "inverse-sqrt"}
-        Weights eta, or eta / sqrt(t) with one counter t = 1, 2, ... for both phases.
+        Weights eta, or eta / sqrt(t) with t = 1, 2, ... counted over both phases.
     """
 
     SIZES = (0.125, 0.25, 0.5, 1.0, 2.0, 3.0)
@@ -41,7 +41,7 @@ class ChangeOfMind(Live):
 
     @traitlets.default("key")
     def _next_key(self) -> int:
-        """Return a number of its own, which keeps the guesses of two figures apart."""
+        """Return a number that keeps the reader's guesses in two figures apart."""
         return next(_NUMBERS)
 
 
@@ -60,16 +60,16 @@ class Symmetry(Live):
 
 
 class Noise(Live):
-    """One step from the uniform policy: for the expected values, and on average for sampled ones.
+    """One step from the uniform policy: for expected values, and the mean step for sampled ones.
 
-    Action a_1 pays 1 with some probability and else nothing, a_2 pays a sure amount.
+    Action a_1 pays 1 with some probability and 0 otherwise, a_2 pays a fixed amount.
 
     Attributes
     ----------
     odds : float
         The probability that a_1 pays, from 0.05 to 0.95.
     sure : float
-        What a_2 pays, in (0, 1).
+        The payment of a_2, in (0, 1).
     """
 
     _esm = module("noise")
@@ -79,15 +79,15 @@ class Noise(Live):
 
 
 class Price(Live):
-    """Three actions, of which the second is the best: one step of each update, and the value.
+    """One step of each update with three actions, the second of which is best, and its value.
 
     Attributes
     ----------
     value : float
-        The value of the first action, which is the likely one, from 0.5 to 0.99; the second is
-        worth 1 and the third nothing.
+        The value of the first, likely action, from 0.5 to 0.99; the second has value 1, the third
+        0.
     policy : list of three numbers
-        The policy before the step, positive, summing to one.
+        The policy before the step: positive, summing to 1.
     weight : float
         The weight of the step.
     """

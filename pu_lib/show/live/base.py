@@ -1,4 +1,4 @@
-"""What the live figures share on the side of Python: their module, and the updates they show."""
+"""The Python side that live figures share: their JavaScript module and their updates."""
 
 from __future__ import annotations
 
@@ -17,17 +17,10 @@ _HERE = pathlib.Path(__file__).parent
 
 
 def module(*names: str) -> str:
-    """Return the JavaScript module of a figure: the mathematics, the parts, then the figure.
+    """Return the text of a figure's JavaScript module, which imports nothing.
 
-    Parameters
-    ----------
-    *names : str
-        Files of this folder, without their endings, the figure's own last.
-
-    Returns
-    -------
-    str
-        The text of one module, which imports nothing.
+    `names` are files of this folder without suffix, the figure's own last; ``updates.js`` and
+    ``parts.js`` come before them.
     """
     texts = [_HERE / f"{part}.js" for part in ("updates", "parts", *names)]
     return "\n".join(path.read_text(encoding="utf-8") for path in texts)
@@ -39,10 +32,10 @@ class Live(anywidget.AnyWidget):
     Attributes
     ----------
     updates : list of str
-        The updates shown, by their names. The page leaves out those that it cannot compute, which
-        are those that a reader has registered.
+        The names of the updates. The page leaves out those that it cannot compute, which are the
+        updates that a reader has registered.
     labels, colours : dict of str to str
-        How each update is called and drawn.
+        Label and colour of each update.
     """
 
     _css = _HERE / "live.css"
@@ -53,19 +46,13 @@ class Live(anywidget.AnyWidget):
 
 
 class Policy(traitlets.List[float]):
-    """A policy of three actions: positive numbers that sum to one.
-
-    Parameters
-    ----------
-    start : list of three numbers
-        The policy at first.
-    """
+    """A trait for a policy of three actions: positive numbers that sum to 1, `start` at first."""
 
     def __init__(self, start: list[float]) -> None:
         super().__init__(traitlets.Float(), start, minlen=3, maxlen=3)
 
     def validate(self, obj: Any, value: Any) -> list[float]:
-        """Return the policy, or refuse it."""
+        """Return the policy, or raise a `TraitError`."""
         policy = super().validate(obj, value)
         if policy is None or min(policy) <= 0.0 or not math.isclose(sum(policy), 1.0, abs_tol=1e-9):
             raise traitlets.TraitError(

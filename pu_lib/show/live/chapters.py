@@ -1,4 +1,4 @@
-"""The live figures of the chapters: each asks the reader first, then shows."""
+"""The live figures of the chapters; each first asks the reader to predict what it shows."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ __all__ = [
 
 
 class Dominoes(Live):
-    """A row of states for each update, in which a state can turn once the next one has.
+    """The domino setting, one row of states for each update: a state flips after the next one.
 
-    A state is a domino: it leans by as much as it has learnt of the wrong action, and falls when it
-    flips. All rows share one axis of time.
+    A domino leans by how much its state prefers the wrong action, and falls when the state flips.
+    All rows share one axis of time.
 
     Attributes
     ----------
@@ -56,16 +56,15 @@ class ChainPlay(Live):
     Attributes
     ----------
     first, second : str
-        The updates that are played.
+        The two updates.
     states : int
-        The number of states, the end included, from 3 to 12.
+        The number of states with the terminal one, from 3 to 12.
     steps : int
-        How many updates are played, from 1 to 2000.
+        The number of updates, from 1 to 2000.
     eta : float
         The step size, positive.
     share : float
-        The part of each weight that follows the visits of the policy, in [0, 1]; the rest is
-        spread evenly over the states.
+        The share of the occupancy in the weights, in [0, 1]; the rest is uniform over the states.
     """
 
     _esm = module("chain_play")
@@ -85,15 +84,15 @@ class GravityWell(Live):
     Attributes
     ----------
     first, second : str
-        The updates.
+        The two updates.
     policy : list of three numbers
-        The start, positive, summing to one.
+        The start: positive, summing to 1.
     middle : float
-        The value of the second action, in [0, 0.95]; the first is worth 1.
+        The value of the second action, in [0, 0.95]; the first has value 1.
     low : float
-        That of the third.
+        The value of the third action.
     weight : float
-        The weight of every step, one of `WEIGHTS`. Escort parameters start with norm one.
+        The weight of every step, one of `WEIGHTS`. Escort parameters start with norm 1.
     """
 
     WEIGHTS = (0.1, 0.2, 0.4, 1.0, 3.0, 10.0)
@@ -121,11 +120,11 @@ class Counterexample(Live):
     Attributes
     ----------
     first : float
-        The value of the likeliest action, in [0, 0.99]; the paper's is 0.99.
+        The value of the likeliest action, in [0, 0.99]; 0.99 in the paper.
     top : float
-        The parameter of the likeliest action, in [0, 20]; the paper's is 10.
+        The parameter of the likeliest action, in [0, 20]; 10 in the paper.
     eta : float
-        The weight of the step, one of `SIZES`; the paper's is 1.
+        The weight of the step, one of `SIZES`; 1 in the paper.
     """
 
     SIZES = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -143,7 +142,7 @@ class Counterexample(Live):
 
 
 def _plain(example: CycleExample) -> dict[str, Any]:
-    """Return an example as the page takes it, with its optimum."""
+    """Return an example and its optimum as values for JSON."""
     actions, values = example.optimum()
     return {
         "rewards": [list(row) for row in example.rewards],
@@ -156,14 +155,14 @@ def _plain(example: CycleExample) -> dict[str, Any]:
 
 
 class CycleComic(Live):
-    """The eight steps of the cycle of CE with three states, and the same steps of other updates.
+    """The eight steps of CE's cycle with three states, and the same steps of another update.
 
     Attributes
     ----------
     update : str
-        The update that makes the steps, one with softmax parameters.
+        The update that makes the steps; its parameters are softmax.
     period : int
-        Which period of the schedule is shown, from 1 to 20.
+        The period of the schedule that is shown, from 1 to 20.
     """
 
     MOST = 20
@@ -179,7 +178,7 @@ class CycleComic(Live):
 
 
 class FadingWeights(Live):
-    """Four actions, and MCE with weights that fade like a power of time.
+    """MCE with four actions and weights that decay like a power of time.
 
     Attributes
     ----------
@@ -198,7 +197,7 @@ class FadingWeights(Live):
 
 
 class RateLimit(Live):
-    """How many updates MCE needs until the best of n actions has 99.9 %.
+    """The number of updates that MCE needs until the best of n actions has probability 99.9 %.
 
     Attributes
     ----------
@@ -219,15 +218,15 @@ class RateLimit(Live):
 
 
 class SampledValues(Live):
-    """A sure action against a gamble that is better on average; each step sees one sample.
+    """A fixed reward against a gamble with a larger mean; each step sees one sample.
 
     Attributes
     ----------
     noise : float
-        How far the samples of the second action lie from their mean, from 0 to 1, as
-        `pu_lib.chapters.stochastic_updates.quantities.gamble` takes it.
+        The distance of the samples of the second action from their mean, from 0 to 1, as in
+        `pu_lib.chapters.stochastic_updates.quantities.gamble`.
     seed : int
-        What the samples are drawn from.
+        The seed of the samples.
     power : float
         The weights are (t + 1)^-power.
     """
@@ -241,15 +240,15 @@ class SampledValues(Live):
 
 
 class AtTheWall(Live):
-    """Sparsemax, DI and MCE when the better of two actions changes after n updates.
+    """Sparsemax, DI and MCE with two actions whose values are swapped after n updates.
 
     Attributes
     ----------
     n : int
-        The number of updates before the values are exchanged, from 1 to 40.
+        The number of updates before the swap, from 1 to 40.
     eta : float
-        The weight of every update, one of `SIZES`; none is the inverse of an integer, with which
-        rounding would decide whether the wall is reached.
+        The weight of every update, one of `SIZES`. None is the inverse of an integer, because
+        rounding would then decide whether the boundary of the simplex is reached.
     """
 
     SIZES = (0.03, 0.07, 0.15, 0.3, 0.6)
@@ -261,7 +260,7 @@ class AtTheWall(Live):
 
 
 class TsallisFamily(Live):
-    """How many updates undo n, in the family of mirror descent between NPG and DI.
+    """The number of updates that undo n, in the mirror descent family between NPG and DI.
 
     Attributes
     ----------
@@ -284,14 +283,14 @@ class TsallisFamily(Live):
 
 
 class FittedDirect(Live):
-    """DI with a linear model on thirty contexts, fitted before the projection or after it.
+    """DI with a linear model on thirty contexts, fitted before or after the projection.
 
     Attributes
     ----------
     growth : float
-        The ratio of one weight to the one before, from 0.8 to 1.6.
+        The ratio of successive weights, from 0.8 to 1.6.
     place : {"before", "after"}
-        Where the fit stands.
+        Whether the fit is made before or after the projection.
     """
 
     _esm = module("plot", "fitted_direct")
@@ -304,9 +303,9 @@ class FittedDirect(Live):
 
     @traitlets.default("task")
     def _thirty_contexts(self) -> dict[str, Any]:
-        """Return what the page reads of them."""
+        """Return the features and rewards of the contexts."""
         from pu_lib.chapters.function_approximation.quantities import (
-            contexts,  # with it comes autograd
+            contexts,  # imports autograd, hence not at the top
         )
 
         task = contexts()
