@@ -1,7 +1,7 @@
-r"""Numbers, formulas and sentences as text and as HTML.
+r"""Formatting of numbers, sentences and formulas for readers.
 
-The sentence of a claim has placeholders in braces, which `fill` replaces by the figures of a
-finding. Formulas stand between dollars; braces inside them are LaTeX:
+The sentence of a claim names figures in braces; formulas stand between dollars, where braces are
+LaTeX's own:
 
 >>> fill(r"From $\frac14$ it takes {n'} updates, not {bound}.", {"n'": 5, "bound": 3.9512})
 'From $\\frac14$ it takes 5 updates, not 3.951.'
@@ -145,10 +145,19 @@ def _curled(text: str) -> str:
 
 
 def lined(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows, all with the same keys, as an HTML table without repeated rows.
+    """Return rows as an HTML table; what is the same in all stands below, and no row twice.
 
-    A column with one value is given in a sentence below the table; a single row is given as a
-    sentence alone. A margin that is the same in all rows is left out.
+    A margin that is the same in all rows is left out: the sentence above them has just said it.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        All with the same keys.
+
+    Returns
+    -------
+    str
+        The table; a sentence alone where there is a single row; nothing where there is none.
     """
     if not rows:
         return ""

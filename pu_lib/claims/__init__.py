@@ -1,13 +1,13 @@
-"""Claims of the paper, the checks that judge them, and what the checks find.
+"""Claims of the paper, the checks that judge them, and the findings of the checks.
 
-A chapter is a folder of `pu_lib.chapters`: ``claims.toml`` says what is claimed, ``quantities.py``
-computes it, and ``checks.py`` compares the two.
+A chapter is a folder of `pu_lib.chapters`: ``claims.toml`` has its claims, ``quantities.py``
+computes what they are about, and ``checks.py`` compares the two.
 
 - `catalog`: the claims and errata of all chapters.
 - `recorder`: `check`, `Recorder`, `Finding`.
 - `formulas`: bounds that checks call and statements print.
-- `judging`: running checks, and the record of what they found.
-- `render`, `tables`: what pages show.
+- `judging`: running checks, and the record of their findings.
+- `render`, `tables`: HTML for pages.
 - `proofs`: the theorems that Rocq has checked.
 """
 

@@ -1,8 +1,8 @@
-"""The claims of the paper and of this book, and the paper's slips, as the chapters list them.
+"""The claims of the paper and of this book, and the paper's errata, read from the chapters.
 
-Each chapter is a folder of `pu_lib.chapters` whose ``claims.toml`` has the chapter's title, its
-place in the order of the book, its claims with the status that the book records, and the errata.
-A text may print a formula of the chapter's ``quantities.py`` (`pu_lib.claims.formulas`).
+Each chapter is a folder of `pu_lib.chapters`. Its ``claims.toml`` has the chapter's title, its
+position in the book, its claims with their recorded status, and errata. A text may print a formula
+of the chapter's ``quantities.py`` (`pu_lib.claims.formulas`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ += ["folder_of", "ledger", "select"]
 
 
 class Scope(StrEnum):
-    """What a claim is a claim of."""
+    """The kind of sentence that a claim is."""
 
     STATEMENT = "statement of the paper"
     PROOF = "step of a proof"
@@ -36,7 +36,7 @@ class Scope(StrEnum):
 
 
 class Severity(StrEnum):
-    """How bad it is if a claim is not right as printed."""
+    """How serious it is that a claim is not right as printed."""
 
     SLIP = "slip"
     CONSTANT = "constant"
@@ -51,30 +51,27 @@ class Claim:
     Attributes
     ----------
     id : str
-        The paper's own LaTeX label, with ``/i``, ``/ii`` and so on for its parts.
+        The paper's LaTeX label, with ``/i``, ``/ii`` and so on for parts.
     number : str
-        How the paper numbers it, for instance ``Theorem 4(i)``.
+        The number in the paper, for instance ``Theorem 4(i)``.
     section : str
-        The section of the paper that states it.
+        The section of the paper.
     chapter : str
-        The chapter of the book that judges it, one of `chapters`.
+        The chapter of the book that judges the claim, one of `chapters`.
     kind : str
-        What it is: proposition, theorem, lemma, equation, remark, conjecture, table, empirical...
+        Proposition, theorem, lemma, equation, remark, conjecture, table, empirical...
     statement : str
-        What it says, in our words, with LaTeX between dollars.
+        The claim in our words, with LaTeX between dollars.
     scope : Scope
-        What it is a claim of.
+        The kind of sentence.
     status : Status
         The recorded status.
     severity : Severity or None
-        How bad it is, if the claim is not right as printed.
-    wrong : str
-        What is wrong, if the claim does not hold as stated; empty otherwise.
-    correction : str
-        What is right, if the claim does not hold as stated; empty otherwise.
+        How serious it is, if the claim is not right as printed.
+    wrong, correction : str
+        What is wrong and what is right, if the claim does not hold as stated; empty otherwise.
     sentence : str
-        What the book says of it in one sentence, with names in braces that stand for figures of its
-        finding (`Finding.figures`).
+        What the book says of the claim, with names of figures in braces (`Finding.figures`).
     """
 
     id: str
@@ -93,18 +90,18 @@ class Claim:
 
 @dataclass(frozen=True)
 class Erratum:
-    """One slip of the paper.
+    """One erratum of the paper.
 
     Attributes
     ----------
     where, printed, right, why : str
-        Place in the paper, the printed text, the corrected text, and the reason.
+        Place in the paper, printed text, corrected text, and reason.
     kind : str
-        What it touches: statement, proof, caption, label or text.
+        What it concerns: statement, proof, caption, label or text.
     chapter : str
         The chapter of the book that treats it.
     claim : str
-        The claim it belongs to; empty if none.
+        The identifier of the claim that it belongs to; empty if none.
     """
 
     where: str
@@ -117,7 +114,7 @@ class Erratum:
 
 
 _FOLDERS = {"claims": "table1"}
-"""Chapters whose folder has another name than their notebook."""
+"""Folders of chapters that are not named like the notebook."""
 
 
 def folder_of(chapter: str) -> str:
@@ -126,7 +123,7 @@ def folder_of(chapter: str) -> str:
 
 
 def _chapter_in(folder: str) -> str:
-    """Return the name of the chapter with that folder."""
+    """Return the name of the chapter in a folder."""
     names = {there: name for name, there in _FOLDERS.items()}
     return names.get(folder, folder.replace("_", "-"))
 
@@ -140,7 +137,7 @@ def _members(module: ModuleType, kind: type[_Member]) -> dict[str, _Member]:
 
 @cache
 def _tables() -> tuple[dict[str, Any], ...]:
-    """Return the parsed files of all chapters in the order of the book."""
+    """Return the parsed ``claims.toml`` of all chapters, in the order of the book."""
     folders = (resources.files("pu_lib") / "chapters").iterdir()
     tables = [
         _table(_chapter_in(folder.name), file.read_text("utf-8"))
@@ -151,7 +148,7 @@ def _tables() -> tuple[dict[str, Any], ...]:
 
 
 def _table(chapter: str, text: str) -> dict[str, Any]:
-    """Return the parsed file of a chapter; its module is imported only if it prints a formula."""
+    """Return the parsed file of a chapter; import its quantities only if it prints a formula."""
     table = {"chapter": chapter, **tomllib.loads(text)}
     if "<<" in text:
         module = import_module(f"pu_lib.chapters.{folder_of(chapter)}.quantities")
@@ -170,10 +167,11 @@ def _filled(chapter: str, text: str, formulas: Mapping[str, Formula]) -> str:
 
 @cache
 def chapters() -> dict[str, str]:
-    """Return the titles of the chapters that hold claims, by name, in the book's order.
+    """Return the titles of the chapters that have claims, by name, in the order of the book.
 
-    Each is ``book/<name>.ipynb`` and, with ``_`` for ``-``, a folder of `pu_lib.chapters` with its
-    claims, quantities, checks and figures. The folder of ``book/claims.ipynb`` is ``table1``.
+    A chapter is ``book/<name>.ipynb`` and a folder of `pu_lib.chapters` with its claims,
+    quantities, checks and figures. The folder has ``_`` for ``-``; that of ``book/claims.ipynb`` is
+    ``table1``.
     """
     return {table["chapter"]: table["title"] for table in _tables()}
 
@@ -181,6 +179,11 @@ def chapters() -> dict[str, str]:
 @cache
 def ledger() -> tuple[Claim, ...]:
     """Return every claim, in the order of the chapters.
+
+    Returns
+    -------
+    tuple of Claim
+        The claims.
 
     Raises
     ------
@@ -199,7 +202,7 @@ def ledger() -> tuple[Claim, ...]:
 
 
 def _claim(chapter: str, row: dict[str, Any]) -> Claim:
-    """Read one claim; scopes and severities are written by their short names."""
+    """Return the claim in a row of a file, where scope and severity have their short names."""
     where = f"chapters/{folder_of(chapter)}/claims.toml: {row.get('id')!r}"
     try:
         scope = Scope[row["scope"].upper()]
@@ -214,7 +217,7 @@ def _claim(chapter: str, row: dict[str, Any]) -> Claim:
 
 @cache
 def errata() -> tuple[Erratum, ...]:
-    """Return every slip, in the order of the chapters."""
+    """Return every erratum, in the order of the chapters."""
     return tuple(
         Erratum(**{**row, "chapter": table["chapter"]})
         for table in _tables()
@@ -223,19 +226,11 @@ def errata() -> tuple[Erratum, ...]:
 
 
 def select(names: Iterable[str]) -> tuple[Claim, ...]:
-    """Return the claims with the given names; all claims if none is given.
+    """Return the claims with the given names; all claims if there are no names.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Identifiers (``thm:unlearn/i``), heads of identifiers (``thm:unlearn``), or numbers of the
-        paper (``Theorem 4``, ``Theorem 4(i)``) in any case. A head or a number stands for all its
-        parts.
-
-    Raises
-    ------
-    ValueError
-        If a name is none of these.
+    A name is an identifier (``thm:unlearn/i``), the head of one (``thm:unlearn``), or a number of
+    the paper in any case (``Theorem 4``, ``Theorem 4(i)``). A head or a number selects all its
+    parts. Any other name raises a `ValueError`.
     """
     names = list(names)
     if not names:
@@ -254,18 +249,15 @@ def select(names: Iterable[str]) -> tuple[Claim, ...]:
 
 
 def _is_numbered(claim: Claim, number: str) -> bool:
-    """Return whether a claim has that number, or is a part of what has it."""
+    """Return whether a claim has that number, or is a part of the statement that has it."""
     wanted = rf"{re.escape(number.strip())}(?!\w)"
     return bool(number.strip()) and re.match(wanted, claim.number, re.IGNORECASE) is not None
 
 
 def check_of(claim: Claim) -> Check:
-    """Return the check of a claim; the checks of its chapter are imported.
+    """Return the check of a claim, after importing the checks of its chapter.
 
-    Raises
-    ------
-    ValueError
-        If the chapter has no check of that claim.
+    Raises a `ValueError` if the chapter has no check of that claim.
     """
     checks = _checks(claim.chapter)
     if claim.id not in checks:

@@ -1,4 +1,4 @@
-r"""Formulas that are written once: a function that checks call and that statements print.
+r"""Formulas that are written once: functions that checks call and that statements print.
 
 >>> from fractions import Fraction
 >>> @formula
@@ -9,11 +9,11 @@ r"""Formulas that are written once: a function that checks call and that stateme
 >>> di_bound.latex(w=r"\eta d")
 '1+(h-1)\\left(\\left\\lfloor\\frac{1}{\\eta d}\\right\\rfloor+1\\right)'
 
-The LaTeX is read off the source of the final ``return``. Statements before it handle limits (such
-as 0 log 0 = 0) and are not printed. Numbers may be int, Fraction, float or Arb balls: an exact
-number in gives an exact number out, as far as the functions below allow.
+The LaTeX is generated from the source of the final ``return``. Statements before it handle limits
+(such as 0 log 0 = 0) and are not printed. Arguments may be int, Fraction, float or Arb balls, and
+exact numbers give exact results as far as the functions below allow.
 
-A claim's texts name a formula as ``<<di_bound: h=|\mathcal S|, w=\eta d>>``.
+The texts of a claim refer to a formula as ``<<di_bound: h=|\mathcal S|, w=\eta d>>``.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def _apply(name: str, x: Any) -> Any:
 
 
 def floor(x: Any) -> Any:
-    """Return the largest integer that is not above x."""
+    """Return the largest integer <= x."""
     return _apply("floor", x)
 
 
 def ceil(x: Any) -> Any:
-    """Return the smallest integer that is not below x."""
+    """Return the smallest integer >= x."""
     return _apply("ceil", x)
 
 
@@ -61,12 +61,12 @@ def log(x: Any) -> Any:
 
 
 def log1p(x: Any) -> Any:
-    """Return the natural logarithm of 1 + x, exact for small x."""
+    """Return the natural logarithm of 1 + x, accurate for small x."""
     return _apply("log1p", x)
 
 
 class Formula:
-    """A function of numbers that can be printed; made by the decorator `formula`."""
+    """A function of numbers that can be printed as LaTeX; made by the decorator `formula`."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function)
@@ -77,17 +77,9 @@ class Formula:
         return self._function(*numbers)
 
     def latex(self, **symbols: str) -> str:
-        """Return the formula as LaTeX.
+        """Return the formula as LaTeX, with the given symbols in place of arguments' names.
 
-        Parameters
-        ----------
-        **symbols
-            How each argument is written; an argument that is missing is written as its name.
-
-        Raises
-        ------
-        ValueError
-            If the formula has a part that cannot be printed, or no argument of that name.
+        Raises a `ValueError` if it has a part that cannot be printed, or no argument of that name.
         """
         known = inspect.signature(self._function).parameters
         if unknown := set(symbols) - set(known):
@@ -100,7 +92,7 @@ class Formula:
 
 
 formula = Formula
-"""The decorator that makes a `Formula` of a function."""
+"""The decorator that turns a function into a `Formula`."""
 
 _FUNCTIONS = {
     "floor": r"\left\lfloor{}\right\rfloor",
@@ -115,7 +107,7 @@ _FUNCTIONS = {
 
 
 class _Printer:
-    """Prints the expressions that bounds are made of, in the order in which they are written."""
+    """Prints the kinds of expressions that bounds consist of, in the order of the source."""
 
     def __init__(self, symbols: Mapping[str, str]) -> None:
         self._symbols = symbols
@@ -146,13 +138,13 @@ class _Printer:
         raise ValueError(f"formula: cannot print {ast.unparse(node)}.")
 
     def _factor(self, node: ast.expr) -> str:
-        """Return a node in parentheses if it is a sum."""
+        """Return a node, in parentheses if it is a sum."""
         inner = self.print(node)
         is_sum = isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub))
         return self._enclosed(inner) if is_sum else inner
 
     def _base(self, node: ast.expr) -> str:
-        """Return a node in parentheses unless it is a name, a number or a function's value."""
+        """Return a node, in parentheses unless it is a name, a number or a call."""
         inner = self.print(node)
         return self._enclosed(inner) if isinstance(node, ast.BinOp) else inner
 
@@ -164,7 +156,7 @@ class _Printer:
     def _product(left: str, right: str) -> str:
         if right[0].isdigit():
             return rf"{left}\cdot {right}"
-        # The name of a LaTeX command ends at the first character that is no letter.
+        # A LaTeX command ends at the first character that is not a letter.
         is_open = right[0].isalpha() and re.search(r"\\[A-Za-z]+$", left)
         return f"{left} {right}" if is_open else left + right
 
@@ -173,12 +165,9 @@ _PLACEHOLDER = re.compile(r"<<(\w+)(?:: (.*?))?>>")
 
 
 def insert_formulas(text: str, formulas: Mapping[str, Formula]) -> str:
-    r"""Replace each ``<<name: symbol=LaTeX, ...>>`` by the LaTeX of the formula of that name.
+    """Return a text with each ``<<name: symbol=LaTeX, ...>>`` replaced by that formula's LaTeX.
 
-    Raises
-    ------
-    ValueError
-        If there is no formula of that name, or no argument of that name.
+    Raises a `ValueError` if there is no formula, or no argument, of that name.
     """
 
     def printed(place: re.Match[str]) -> str:

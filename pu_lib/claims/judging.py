@@ -1,8 +1,8 @@
-"""Run the checks of claims, show what they find, and compare it with what is recorded.
+"""Run the checks of claims, show their findings, and compare these with the record.
 
-``recorded.json`` in the folder of a chapter has what its checks last found: status, margin, the
-figures of each claim's sentence and every tally. ``python -m pu_lib claims --record`` writes it;
-the tests and the command ``claims`` run the checks again and compare.
+The record of a chapter is ``recorded.json`` in its folder: for each claim the status, the margin,
+the figures of its sentence and every tally. ``python -m pu_lib claims --record`` writes it; the
+tests and the command ``claims`` run the checks again and compare.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ __all__ = ["FINDINGS", "JudgedClaims", "Judgement", "confirm", "judge", "judge_w
 __all__ += ["record", "recorded", "sentence_of"]
 
 FINDINGS = "application/vnd.pu-lib.verdicts+json"
-"""The media type under which an executed notebook holds what its checks found."""
+"""The media type of the findings in the output of an executed notebook."""
 
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
-"""How far a recorded number may be from the one found: another version of the linear algebra may
-change the last digits of floating-point results."""
+"""Tolerances between a recorded float and the one found: another version of the linear algebra can
+change the last digits."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim with what its check found.
+    """A claim with the finding of its check.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Judgement:
     check : Check
         Its check.
     finding : Finding
-        What the check found.
+        The finding of the check.
     """
 
     claim: Claim
@@ -54,10 +54,7 @@ class Judgement:
     def figures(self) -> dict[str, str]:
         """The figures that the claim's sentence names, as text.
 
-        Raises
-        ------
-        ValueError
-            If the finding has no figure of that name.
+        Raises a `ValueError` if the finding has no figure of that name.
         """
         known = self.finding.figures
         if missing := [name for name in figures_in(self.claim.sentence) if name not in known]:
@@ -74,14 +71,11 @@ class Judgement:
 
     @property
     def differences(self) -> list[str]:
-        """How the finding differs from what is recorded, a sentence each."""
+        """The differences between the finding and the record, one sentence each."""
         return list(_differences(self))
 
     def row(self) -> dict[str, Any]:
-        """Return the judgement as plain values for JSON.
-
-        JSON has no infinity, so that a margin that is not finite is given as null.
-        """
+        """Return the judgement as values for JSON, where an infinite margin is null."""
         claim, margin = self.claim, self.finding.margin
         return {
             "id": claim.id,
@@ -98,7 +92,7 @@ class Judgement:
         }
 
     def record(self) -> dict[str, Any]:
-        """Return what is recorded: `row`, the figures of the sentence and the tallies."""
+        """Return what is recorded: `row`, the figures of the sentence, and the tallies."""
         return {
             **self.row(),
             "instances": self.finding.instances,
@@ -120,7 +114,7 @@ class Judgement:
 
 
 def _plain(tally: Tally) -> dict[str, Any]:
-    """Return a tally as plain values; numbers that are not finite are text."""
+    """Return a tally as values for JSON, where infinite numbers are text."""
     least, sharpness = tally.worst[0].slack, tally.sharpness
     return {
         "compared": tally.compared,
@@ -160,14 +154,14 @@ def _key(tally: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _alike(found: Any, kept: Any) -> bool:
-    """Return whether two recorded values are the same, up to rounding if they are floats."""
+    """Return whether two recorded values are equal, floats up to rounding."""
     if isinstance(found, float) and isinstance(kept, int | float):
         return math.isclose(found, kept, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
     return bool(found == kept)
 
 
 def _filled(claim: Claim, figures: Mapping[str, str]) -> str:
-    """Return the claim's sentence, or what its file says of it if it has none."""
+    """Return the claim's sentence with its figures; if it has none, the texts of its file."""
     if not claim.sentence:
         return f"{claim.wrong} {claim.correction}".strip() or claim.statement
     return fill(claim.sentence, figures, claim.id)
@@ -176,10 +170,7 @@ def _filled(claim: Claim, figures: Mapping[str, str]) -> str:
 def sentence_of(claim: Claim) -> str:
     """Return the sentence of a claim with the recorded figures.
 
-    Raises
-    ------
-    ValueError
-        If the sentence names a figure that was not recorded.
+    Raises a `ValueError` if the sentence names a figure that is not recorded.
     """
     return _filled(claim, recorded().get(claim.id, {}).get("figures", {}))
 
@@ -190,12 +181,12 @@ def judge(claim: Claim | str) -> Judgement:
     Parameters
     ----------
     claim : Claim or str
-        A claim of `ledger`, its identifier, or its number in the paper.
+        A claim, its identifier (``thm:unlearn/i``), or its number in the paper (``Theorem 4(i)``).
 
     Returns
     -------
     Judgement
-        The claim with its check and what that found.
+        The claim with its check and the finding.
 
     Raises
     ------
@@ -208,6 +199,7 @@ def judge(claim: Claim | str) -> Judgement:
 
 
 def _one(claim: Claim | str) -> Claim:
+    """Return the one claim of that name, or raise a `ValueError`."""
     if isinstance(claim, Claim):
         return claim
     found = select([claim])
@@ -220,12 +212,12 @@ def _one(claim: Claim | str) -> Claim:
 
 @dataclass(frozen=True)
 class JudgedClaims:
-    """Claims whose checks found the recorded statuses, as notebooks display them.
+    """Claims whose findings have the recorded status, as notebooks display them.
 
     Attributes
     ----------
     judgements : tuple of Judgement
-        The claims with what their checks found.
+        The claims with their findings.
     """
 
     judgements: tuple[Judgement, ...]
@@ -236,13 +228,13 @@ class JudgedClaims:
             for judged in self.judgements
         )
 
-    __repr__ = __str__  # what an editor that shows no HTML puts below the cell
+    __repr__ = __str__  # editors without HTML show this below the cell
 
     def _repr_html_(self) -> str:
         return claims_html(self.judgements)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        """Return the findings as data, which a program finds in the executed notebook."""
+        """Return the findings as data, for programs that read the executed notebook."""
         rows = [
             {**judged.record(), "sentence": judged.sentence, "differences": judged.differences}
             for judged in self.judgements
@@ -251,22 +243,23 @@ class JudgedClaims:
 
 
 def confirm(*claims: Claim | str) -> JudgedClaims:
-    """Run the checks of claims and show what they found, if it is the recorded status.
+    """Run the checks of claims and show their findings, which must have the recorded status.
 
     Parameters
     ----------
     *claims : Claim or str
-        Claims of `ledger`, their identifiers or numbers; the head of several claims stands for all.
+        Claims, their identifiers or numbers in the paper. A head of identifiers, such as
+        ``thm:unlearn``, selects all claims below it.
 
     Returns
     -------
     JudgedClaims
-        Displayed as a badge with a sentence each; how it was checked opens below.
+        Notebooks display it as a badge and a sentence for each claim, with details to open.
 
     Raises
     ------
     AssertionError
-        If a finding has another status than the recorded one.
+        If a finding does not have the recorded status.
     ValueError
         If there is no such claim.
     """
@@ -289,19 +282,10 @@ def _chosen(claim: Claim | str) -> tuple[Claim, ...]:
 
 
 def judge_wrong(claim: Claim | str) -> dict[str, Finding]:
-    """Run the check of a claim on its wrong variants.
+    """Run the check of a claim on its wrong variants; return the findings by variant.
 
-    If the claim holds, a variant is tried up to its first failure, which is enough to refute it.
-
-    Returns
-    -------
-    dict of str to Finding
-        What the check finds, by variant.
-
-    Raises
-    ------
-    AssertionError
-        If it finds the recorded status for one of them.
+    If the claim holds, a variant is run up to its first failure, which is enough to refute it.
+    Raises an `AssertionError` if the finding for a variant has the recorded status.
     """
     claim = _one(claim)
     check, stop = check_of(claim), claim.status is Status.HOLDS
@@ -317,13 +301,13 @@ def _record_of(chapter: str) -> Any:
 
 @cache
 def recorded() -> dict[str, dict[str, Any]]:
-    """Return what the checks last found, by claim: rows of `Judgement.record`."""
+    """Return the recorded findings by claim: rows of `Judgement.record`."""
     files = (path for path in map(_record_of, chapters()) if path.is_file())
     return {row["id"]: row for path in files for row in json.loads(path.read_text("utf-8"))}
 
 
 def record(judgements: Iterable[Judgement]) -> None:
-    """Write what the checks found; other claims keep their rows."""
+    """Record findings; the rows of other claims are kept."""
     found = {judged.claim.id: judged.record() for judged in judgements}
     rows = {**recorded(), **found}
     for chapter in dict.fromkeys(row["chapter"] for row in found.values()):

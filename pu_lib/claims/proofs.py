@@ -1,8 +1,8 @@
-"""What Rocq has proved: the theorems of the folder ``proofs``, as the last check recorded them.
+"""The theorems that Rocq has checked, as the last ``make proofs`` recorded them.
 
-``make proofs`` compiles the proofs and writes ``proofs.json``; the tests compare its hash of the
-sources with the sources. A claim of the ledger is *machine-checked* if a theorem says all of
-it; where it says a part, `Proof.part` names that, and `Proof.covers` says what is proved.
+``make proofs`` compiles the folder ``proofs`` and writes ``proofs.json``; the tests compare its
+hash of the sources with the sources. A claim is *machine-checked* if a theorem states all of it. If
+a theorem states a part of it, `Proof.part` names the part. `Proof.covers` describes what is proved.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ class Proof:
     Attributes
     ----------
     theorem, title, file : str
-        Its name, what the book calls it, and the file it stands in.
+        Name in Rocq, name in the book, and source file.
     claims : tuple of str
-        The identifiers of the ledger's claims it is about.
+        The identifiers of the claims it is about.
     part : str
-        The part of these claims that it says; empty if it says all of them.
+        The part of these claims that it states; empty if it states all of them.
     covers : str
-        What it says, in words, with formulas between dollars.
+        What it states, in words, with formulas between dollars.
     statement : str
         The statement as Rocq prints it.
     assumptions : tuple of str
-        The axioms it rests on: none but those of the classical real numbers.
+        The axioms it rests on: only those of the classical real numbers.
     """
 
     theorem: str
@@ -55,7 +55,7 @@ def _record() -> dict[str, object]:
 
 @cache
 def proofs() -> tuple[Proof, ...]:
-    """Return the theorems in the order in which they are listed."""
+    """Return the theorems, in the order of the list."""
     rows = _record()["theorems"]
     assert isinstance(rows, list)
     return tuple(
@@ -70,12 +70,12 @@ def proofs_of(claim: str) -> tuple[Proof, ...]:
 
 
 def theorem_link(proof: Proof) -> str:
-    """Return a theorem as a link to its place on the page, with the part that it proves."""
+    """Return a link to a theorem on its page, with the part of the claim that it proves."""
     name = html.escape(proof.theorem)
     part = f" ({html.escape(proof.part)})" if proof.part else ""
     return f'<a href="machine-checked.html#{name}"><code>{name}</code></a>{part}'
 
 
 def version() -> str:
-    """Return the version of Rocq that checked them."""
+    """Return the version of Rocq that checked the theorems."""
     return str(_record()["rocq"])

@@ -1,4 +1,4 @@
-"""Checks of claims: a check makes comparisons, a recorder keeps the worst of them.
+"""Checks of claims: a check makes comparisons, and a recorder keeps the worst of them.
 
 A check is a function decorated with the identifier of its claim. It receives a `Recorder` and
 compares values with bounds:
@@ -15,11 +15,11 @@ compares values with bounds:
 >>> doubling_is_fast.run("the square in place of the double").status
 <Status.FALSE: 'false as stated'>
 
-The recorder sees both sides of every comparison. It therefore knows how much a bound could be
-tightened before the check would fail (`Tally.sharpness`) and how often it is attained. The record
-of a claim holds both, so that a bound that is weakened by mistake changes the record. Wrong claims
-of another kind (another update, a missing hypothesis) are the `wrong` variants of a check: the same
-function with other arguments, which must not find the recorded status.
+The recorder sees both sides of every comparison. It therefore measures how much a bound could be
+tightened before the check fails (`Tally.sharpness`) and how often the bound is attained. Both are
+recorded with the claim, so that a bound that is weakened by mistake changes the record. Wrong
+claims of another kind (another update, a missing hypothesis) are the `wrong` variants of a check:
+the same function with other arguments, whose finding must not have the recorded status.
 
 There is no global state: checks are attributes of their module, and each run has its own recorder.
 The precision of python-flint is global to a process, so run checks in parallel in processes.
@@ -43,17 +43,17 @@ import numpy as np
 __all__ = ["Check", "Comparison", "Finding", "Recorder", "Status", "Tally", "check"]
 
 KEPT_COMPARISONS = 6
-"""How many of the worst comparisons a tally keeps."""
+"""Number of the worst comparisons that a tally keeps."""
 
 _EXACT = (bool, int, Fraction, str)
 
 TOLERANCE = 1e-9
-"""Bounds below it are tolerances for rounding errors. How much a tolerance could be tightened
-depends on the processor, so that it has no sharpness."""
+"""Bounds below this are tolerances for rounding errors. By how much a tolerance could be tightened
+depends on the processor, so tolerances have no sharpness."""
 
 
 class Status(StrEnum):
-    """What a check can find."""
+    """The possible results of a check."""
 
     HOLDS = "holds"
     CORRECTED = "holds with a correction"
@@ -121,30 +121,31 @@ class Tally:
 
     @property
     def compared(self) -> str:
-        """Quantity, relation and limit in one phrase."""
+        """Quantity, relation and limit as one phrase."""
         return f"{self.quantity} {self.relation} {self.limit}"
 
     def add(self, comparison: Comparison, relative_slack: float) -> None:
-        """Count a comparison, and keep it if it is among the worst."""
+        """Count a comparison, and keep it if it is one of the worst."""
         exact = isinstance(comparison.value, _EXACT) and isinstance(comparison.limit, _EXACT)
         self.comparisons += 1
         self.failures += comparison.slack < 0
         self.attained += exact and comparison.slack == 0
         self.sharpness = min(self.sharpness, relative_slack)
-        # Of equal slacks the first stays first.
+        # `insort` puts a new comparison after those of equal slack.
         insort(self.worst, comparison, key=lambda kept: kept.slack)
         del self.worst[KEPT_COMPARISONS:]
 
 
-class _EndOfRun(Exception):
+class _EndOfRun(Exception):  # noqa: N818
     """Raised to end a run early: a wrong claim failed, or nothing can be concluded."""
 
 
 class Details(TypedDict, total=False):
-    """What every comparison may state besides its two sides.
+    """Keywords of every comparison, besides its two sides.
 
-    `at` is the instance, `limit` names the other side, `as_printed` marks what the paper prints if
-    the claim is corrected, and `note` has further results that the claim's sentence may name.
+    `at` is the instance, `limit` names the right side, `as_printed` marks the version that the
+    paper prints if the claim is corrected, and `note` has further results that the claim's sentence
+    may name.
     """
 
     at: Mapping[str, Any]
@@ -154,7 +155,7 @@ class Details(TypedDict, total=False):
 
 
 class Recorder:
-    """Records the comparisons of one run of a check.
+    """The comparisons of one run of a check.
 
     Parameters
     ----------
@@ -166,7 +167,7 @@ class Recorder:
     tallies : dict
         The tallies by quantity, relation, limit and whether they are as printed.
     figures : dict of str to object
-        What the check reported for the claim's sentence.
+        Numbers reported for the claim's sentence.
     instances : set of str
         The distinct instances on which the claim, as corrected, was tried.
     open_because : str
@@ -189,12 +190,9 @@ class Recorder:
         in_logs: bool = False,
         **details: Unpack[Details],
     ) -> None:
-        """Compare value <= bound; `in_logs` says that both are logarithms.
+        """Compare value <= bound; with `in_logs` both are logarithms.
 
-        Raises
-        ------
-        ValueError
-            If the difference is not a number.
+        Raises a `ValueError` if the difference is not a number.
         """
         slack = math.inf if _is_infinite(bound, 1) else _lower_end(bound - value)
         relative = -math.expm1(-slack) if in_logs else _relative(slack, bound)
@@ -209,12 +207,9 @@ class Recorder:
         in_logs: bool = False,
         **details: Unpack[Details],
     ) -> None:
-        """Compare value >= bound; `in_logs` says that both are logarithms.
+        """Compare value >= bound; with `in_logs` both are logarithms.
 
-        Raises
-        ------
-        ValueError
-            If the difference is not a number.
+        Raises a `ValueError` if the difference is not a number.
         """
         slack = math.inf if _is_infinite(value, 1) else _lower_end(value - bound)
         relative = math.expm1(min(slack, 700.0)) if in_logs else _relative(slack, bound)
@@ -229,15 +224,10 @@ class Recorder:
         tolerance: float | None = None,
         **details: Unpack[Details],
     ) -> None:
-        """Compare numbers or sequences: exactly, entry by entry, or up to a tolerance.
+        """Compare numbers or sequences, exactly or up to a tolerance.
 
         The slack is minus the number of entries that differ, or the tolerance minus the largest
-        difference.
-
-        Raises
-        ------
-        ValueError
-            If the lengths differ, or a difference is not a number.
+        difference. Raises a `ValueError` if the lengths differ or a difference is not a number.
         """
         if tolerance is None:
             slack = -float(_count_differences(value, expected))
@@ -246,19 +236,19 @@ class Recorder:
         self._add((quantity, "="), value, expected, slack, math.inf, **details)
 
     def true(self, quantity: str, condition: Any, **details: Unpack[Details]) -> None:
-        """Compare a condition with true."""
+        """Require that a condition is true."""
         slack = 0.0 if condition else -1.0
         details = {"limit": "true", **details}
         self._add((quantity, "is"), bool(condition), True, slack, math.inf, **details)
 
     def require(self, condition: Any, reason: str) -> None:
-        """Leave the claim open, for that reason, unless a condition of the check itself is met."""
+        """Leave the claim open, with a reason, unless a condition for the check itself is met."""
         if not condition:
             self.open_because = reason
             raise _EndOfRun
 
     def report(self, **figures: Any) -> None:
-        """Name numbers for the claim's sentence that belong to no single comparison."""
+        """Store numbers for the claim's sentence that belong to no single comparison."""
         self.figures.update(figures)
 
     def _add(
@@ -294,12 +284,12 @@ def _is_infinite(number: Any, sign: int) -> bool:
 
 
 def _lower_end(difference: Any) -> float:
-    """Return a number as a float; of an Arb ball, its lower end."""
+    """Return a number as a float, and an Arb ball as its lower end."""
     return float(difference.lower() if hasattr(difference, "lower") else difference)
 
 
 def _relative(slack: float, bound: Any) -> float:
-    """Return a slack relative to the bound; infinity for a tolerance and for an infinite bound."""
+    """Return a slack relative to its bound, or infinity if the bound is a tolerance or infinite."""
     size = abs(float(bound))
     return slack / size if TOLERANCE < size < math.inf else math.inf
 
@@ -318,17 +308,17 @@ class Finding:
     Attributes
     ----------
     status : Status
-        What the check found.
+        The result.
     tallies : tuple of Tally
         The comparisons, by quantity.
     instances : int
-        On how many distinct instances the claim, as corrected, was tried.
+        The number of distinct instances on which the claim, as corrected, was tried.
     reported : mapping of str to object
         Numbers that the check reported for the claim's sentence.
     open_because : str
         Why nothing could be concluded, if the status is open.
     seconds : float
-        How long the check took.
+        The duration of the check.
     """
 
     status: Status
@@ -340,14 +330,14 @@ class Finding:
 
     @property
     def deciding(self) -> Tally | None:
-        """The tally with the least slack among those that decide the status, if there is one."""
+        """The tally with the least slack among those that decide the status, or None."""
         printed = self.status in (Status.CORRECTED, Status.PARTLY)
         group = [tally for tally in self.tallies if tally.as_printed == printed] or self.tallies
         return min(group, key=lambda tally: tally.worst[0].slack, default=None)
 
     @property
     def margin(self) -> float | None:
-        """The least slack of the deciding tally; none if nothing was compared."""
+        """The least slack of the deciding tally, or None if nothing was compared or concluded."""
         tally = self.deciding
         return None if tally is None or self.open_because else tally.worst[0].slack
 
@@ -361,9 +351,10 @@ class Finding:
     def figures(self) -> dict[str, Any]:
         """The numbers that the claim's sentence may name.
 
-        They are what the check reported, the worst instance of the deciding tally with its notes
-        and both sides (the quantity by its name, the limit as ``bound``), the worst values of other
-        quantities by their names, and ``instances``, ``comparisons`` and ``margin``.
+        They are the numbers that the check reported; instance, notes and sides of the worst
+        comparison of the deciding tally (the value under the name of its quantity, the limit as
+        ``bound``); the worst values of other quantities under their names; and ``instances``,
+        ``comparisons`` and ``margin``.
         """
         found: dict[str, Any] = {t.quantity: t.worst[0].value for t in self.tallies}
         found["instances"] = self.instances
@@ -394,9 +385,9 @@ class Check:
         Takes a `Recorder` and makes comparisons. It may return a `Status`, if that does not follow
         from which comparisons fail.
     wrong : mapping of str to mapping
-        Wrong claims in words, with the arguments that make the function check them.
+        Wrong claims in words, each with the arguments that make the function check it.
     arguments : mapping
-        What the function is called with, if it serves several claims.
+        Arguments of the function, if it serves several claims.
     kept, broken, failed : Status
         The status if no comparison fails, if only those as printed do, and otherwise.
     """
@@ -410,19 +401,10 @@ class Check:
     failed: Status = Status.FALSE
 
     def run(self, variant: str | None = None, *, stop_at_failure: bool = False) -> Finding:
-        """Judge the claim, or one of its `wrong` variants.
+        """Judge the claim, or one of its `wrong` variants, a key of that mapping.
 
-        Parameters
-        ----------
-        variant : str, optional
-            One of the keys of `wrong`.
-        stop_at_failure : bool
-            End at the first comparison that fails, which is enough to refute a claim.
-
-        Raises
-        ------
-        ValueError
-            If the check compared nothing and does not say why.
+        `stop_at_failure` ends the run at the first comparison that fails, which is enough to refute
+        a claim. Raises a `ValueError` if the check compared nothing and gives no reason.
         """
         recorder, start = Recorder(stop_at_failure), time.perf_counter()
         returned, changes = None, self.wrong[variant] if variant is not None else {}
@@ -444,13 +426,8 @@ class Check:
 
 
 def check(claim: str, **options: Any) -> Callable[[Callable[..., Status | None]], Check]:
-    """Turn a function into the `Check` of a claim (a decorator).
+    """Turn a function into the `Check` of the claim with that identifier (a decorator).
 
-    Parameters
-    ----------
-    claim : str
-        The identifier of the claim.
-    **options
-        See `Check`: `wrong`, `arguments`, `kept`, `broken`, `failed`.
+    Options are fields of `Check`: `wrong`, `arguments`, `kept`, `broken` and `failed`.
     """
     return lambda function: Check(claim, function, **options)

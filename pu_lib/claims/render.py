@@ -1,4 +1,4 @@
-"""What readers see of a judged claim: a badge, its sentence, and a table of the comparisons."""
+"""HTML of a judged claim: a badge, its sentence, and a table of the comparisons."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ __all__ = ["badge", "claim_html", "claims_html", "format_tally", "tallies_html"]
 _ROOT = Path(__file__).resolve().parent.parent.parent
 
 _ENTRIES, _DIGITS = 4, 16
-"""How many entries of a sequence a cell shows, and how many characters of a number."""
+"""Numbers of entries of a sequence, and of characters of a number, that a cell shows."""
 
 _HEAD = ("Compared", "Outcome", "Closest case", "At", "Sharpness")
 
 
 def badge(status: Status) -> str:
-    """Return a status as the badge that pages show."""
+    """Return a status as a badge."""
     return f'<span class="verdict-status verdict-{status.name.lower()}">{status.value}</span>'
 
 
 def format_tally(tally: Tally) -> list[str]:
-    """Return a tally as the texts of a table's row: see ``_HEAD``."""
+    """Return a tally as the texts of a row of the table with the columns ``_HEAD``."""
     worst, printed = tally.worst[0], ", as printed" if tally.as_printed else ""
     outcome = f"{'all ' if tally.comparisons > 1 else ''}{words(tally.comparisons)} hold"
     outcome = "holds" if tally.comparisons == 1 else outcome
@@ -60,7 +60,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _sharpness(tally: Tally) -> str:
-    """Say how much the bound could be tightened before the check would fail."""
+    """Return by how much the bound could be tightened before the check fails, as text."""
     if tally.failures or tally.relation in ("=", "is"):
         return ""
     if tally.attained:
@@ -82,7 +82,7 @@ def tallies_html(rows: Sequence[Sequence[str]]) -> str:
 
 
 def claim_html(judged: Judgement) -> str:
-    """Return one judged claim; how it was checked opens below its sentence."""
+    """Return one judged claim; below its sentence, details of the check can be opened."""
     if judged.repeats_the_claim:
         return claims_html([judged])
     return (
@@ -92,7 +92,7 @@ def claim_html(judged: Judgement) -> str:
 
 
 def claims_html(judgements: Sequence[Judgement]) -> str:
-    """Return judged claims, a line each, which opens to how it was checked."""
+    """Return judged claims, one line each, which opens to the details of the check."""
     if len(judgements) == 1 and not judgements[0].repeats_the_claim:
         return claim_html(judgements[0])
     lines = "".join(
@@ -108,7 +108,7 @@ def _classes(finding: Finding) -> str:
 
 
 def _line(judged: Judgement) -> str:
-    """Return badge, number and sentence; a sentence that repeats the claim is inside the box."""
+    """Return badge, number and sentence; details have the sentence if it repeats the claim."""
     said = f' <span class="said">{prose(judged.sentence)}</span>'
     number = html.escape(judged.claim.number)
     said = "" if judged.repeats_the_claim else said
@@ -116,7 +116,7 @@ def _line(judged: Judgement) -> str:
 
 
 def _how(judged: Judgement) -> str:
-    """Return how a claim was checked: the comparisons, what the check refuses, its code."""
+    """Return the details of a check: its comparisons, the wrong claims it refuses, its code."""
     finding, theorems = judged.finding, proofs_of(judged.claim.id)
     said = f"<p>{prose(judged.sentence)}</p>" if judged.repeats_the_claim else ""
     because = f"<p>{prose(finding.open_because)}</p>" if finding.open_because else ""

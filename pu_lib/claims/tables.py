@@ -1,7 +1,7 @@
-"""The ledger, the errata and Table 1 as tables of the book, all generated from `pu_lib.claims`.
+"""Tables of claims, errata and Table 1 for the book, generated from `pu_lib.claims`.
 
-Each function returns an object that notebooks display as HTML. Formulas between dollars become the
-elements that the book's MathJax typesets; links lead to the chapters of the rendered book.
+Each function returns an object that notebooks display as HTML. Formulas between dollars become
+elements that MathJax typesets; links lead to the chapters of the rendered book.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SCOPES = {
     Scope.EXPERIMENT: "Sentences on its experiments",
     Scope.BOOK: "Claims of this book",
 }
-"""What a count counts, by scope."""
+"""The title of each scope in tables of counts."""
 
 
 class Html(str):
@@ -64,19 +64,19 @@ def chapter_title(chapter: str) -> str:
 
 
 def status_counts(claims: Iterable[Claim] | None = None) -> dict[Status, int]:
-    """Count the claims by recorded status, in the order of `Status`; unused ones are left out."""
+    """Count claims (by default all) by recorded status, in the order of `Status`, without zeros."""
     counts = Counter(claim.status for claim in (ledger() if claims is None else claims))
     return {status: counts[status] for status in Status if counts[status]}
 
 
 def scope_counts() -> dict[Scope, dict[Status, int]]:
-    """Count the claims by scope and recorded status; what is not in use is left out."""
+    """Count the claims by scope and recorded status, without zeros."""
     by_scope = {scope: [claim for claim in ledger() if claim.scope is scope] for scope in Scope}
     return {scope: status_counts(claims) for scope, claims in by_scope.items() if claims}
 
 
 def summary() -> Html:
-    """Return the numbers of claims by scope and status, each a link to the ledger's page."""
+    """Return the counts by scope and status, each with a link to the filtered table of claims."""
     rows = "".join(
         f'<dt><strong>{sum(counts.values())}</strong> <a href="{_asking(scope)}">{SCOPES[scope]}'
         f"</a></dt><dd><ul>{_badges(scope, counts)}</ul></dd>"
@@ -96,21 +96,18 @@ def _badges(scope: Scope, counts: Mapping[Status, int]) -> str:
 
 
 def _asking(scope: Scope, status: Status | None = None) -> str:
-    """Return the address of the ledger filtered by scope and status."""
+    """Return the address of the table of claims, filtered by scope and status."""
     wanted = "" if status is None else f"&amp;status={status.name.lower()}"
     return f"claims.html?scope={scope.name.lower()}{wanted}#the-ledger"
 
 
-# The ledger
+# The table of claims
 
 
 def ledger_table(chapter: str) -> Html:
     """Return the claims of a chapter; each opens to what is wrong with it and what is true.
 
-    Raises
-    ------
-    ValueError
-        If there is no such chapter.
+    Raises a `ValueError` if there is no such chapter.
     """
     if chapter not in chapters():
         raise ValueError(f"chapter: expected one of {', '.join(chapters())}, got {chapter!r}.")
@@ -128,7 +125,7 @@ def ledger_table(chapter: str) -> Html:
 
 
 def _judgement(claim: Claim) -> str:
-    """Return status and sentence of a claim, which open to all that is known of it."""
+    """Return status and sentence of a claim, which open to all that is known about it."""
     row, theorems = recorded().get(claim.id, {}), proofs_of(claim.id)
     facts = {
         "Printed": html.escape(_printed(claim)),
@@ -150,7 +147,7 @@ def _judgement(claim: Claim) -> str:
 
 
 def _mark(theorems: Sequence[Proof]) -> str:
-    """Say whether a claim, or a part of it, is machine-checked."""
+    """Return whether a claim, or a part of it, is machine-checked, as text."""
     if not theorems:
         return ""
     whole = any(not proof.part for proof in theorems)
@@ -158,12 +155,12 @@ def _mark(theorems: Sequence[Proof]) -> str:
 
 
 def _printed(claim: Claim) -> str:
-    """Return what the paper prints in a cell of Table 1; nothing for other claims."""
+    """Return the paper's entry for a claim about a cell of Table 1; empty for other claims."""
     return _entries().get(claim.id, "") if claim.scope is Scope.CELL else ""
 
 
 def _entries() -> dict[str, str]:
-    """Return the printed entries of Table 1 by claim."""
+    """Return the paper's entries of Table 1 by claim."""
     from pu_lib.chapters.table1.checks import PRINTED
     from pu_lib.chapters.table1.quantities import COLUMNS
 
@@ -175,28 +172,15 @@ def _entries() -> dict[str, str]:
 
 
 def _marks(claim: Claim) -> str:
-    """Return what the ledger filter reads of a row."""
+    """Return the attributes of a row that the filter reads."""
     return f' data-status="{claim.status.name.lower()}" data-scope="{claim.scope.name.lower()}"'
 
 
-# The power of the checks
+# What the checks refuse
 
 
 def power_table(chapter: str) -> Html:
-    """Return, for each check of a chapter, the wrong claims that it refuses.
-
-    The tests run them all.
-
-    Parameters
-    ----------
-    chapter : str
-        The chapter, one of `pu_lib.claims.chapters`.
-
-    Returns
-    -------
-    Html
-        The table.
-    """
+    """Return, for each check of a chapter, the wrong claims that it refuses; the tests run them."""
     judged = [claim for claim in ledger() if claim.chapter == chapter]
     rows = [(f"<code>{html.escape(c.id)}</code>", _power(check_of(c))) for c in judged]
     return _table(("Check of", "What it makes of other claims"), rows, chapter_title(chapter))
@@ -207,11 +191,11 @@ def _power(check: Check) -> str:
     return f"<dl><dt>refuses</dt>{refused}</dl>"
 
 
-# The slips
+# Errata
 
 
 def errata_table() -> Html:
-    """Return every slip of the paper: where, what is printed, what is right, why."""
+    """Return every erratum: place, printed text, corrected text and reason."""
     return Html(f'<div class="errata">{"".join(map(_erratum, errata()))}</div>')
 
 
@@ -229,22 +213,10 @@ def _erratum(erratum: Erratum) -> str:
 
 
 def answer(*lines: tuple[str, str]) -> Html:
-    """Return the answer of a chapter: lines with the badges of the claims they rest on.
+    """Return the answer of a chapter as a list.
 
-    Parameters
-    ----------
-    *lines : tuple of str
-        The identifier of a claim, and what is said, with formulas between dollars.
-
-    Returns
-    -------
-    Html
-        A list.
-
-    Raises
-    ------
-    ValueError
-        If there is no such claim.
+    A line is the identifier of a claim, whose badge is shown, and a text with formulas between
+    dollars. Raises a `ValueError` if there is no such claim.
     """
     status = {claim.id: claim.status for claim in ledger()}
     for name, _ in lines:
@@ -258,15 +230,15 @@ def answer(*lines: tuple[str, str]) -> Html:
 
 
 def statement_index() -> Html:
-    """Return the paper's numbered statements in its own order, each with its own status.
+    """Return the paper's numbered statements in its own order, each with its status.
 
-    The status of a theorem is that of its statement; steps of its proof, and what this book adds to
-    it, stand apart.
+    The status of a theorem is that of its statement; steps of its proof, and additions of this
+    book, are counted separately.
     """
     heads: dict[str, list[Claim]] = {}
     for claim in ledger():
         head = re.search(r"(Proposition|Theorem|Corollary|Lemma) \d+", claim.number)
-        if head and not re.search(r"\(\d{4}\)", claim.number):  # another paper's, with its year
+        if head and not re.search(r"\(\d{4}\)", claim.number):  # a year: another paper's theorem
             heads.setdefault(head.group(), []).append(claim)
     rows = [
         (f'<a href="{heads[number][0].chapter}.html">{number}</a>', _statement(heads[number]))
@@ -276,7 +248,7 @@ def statement_index() -> Html:
 
 
 def what_stands() -> Html:
-    """Return what became of each statement of the paper: printed, judged, repaired, proved."""
+    """Return each statement of the paper as printed, with finding, correction and proof."""
     stated = [claim for claim in ledger() if claim.scope is Scope.STATEMENT]
     rows = [
         (f"{html.escape(claim.number)}<br>{_how_bad(claim)}", _standing(claim))
@@ -297,7 +269,7 @@ def _how_bad(claim: Claim) -> str:
 
 
 def _standing(claim: Claim) -> str:
-    """Return a statement as printed, what breaks it and what is true, and where that is proved."""
+    """Return a statement as printed, what fails, what is true, and where that is proved."""
     theorems = " and ".join(map(theorem_link, proofs_of(claim.id)))
     found = sentence_of(claim)
     facts = {
@@ -312,7 +284,7 @@ def _standing(claim: Claim) -> str:
 
 
 def _by_number(claim: Claim) -> tuple[int, int, str]:
-    """Order statements as the paper numbers them; those without a number come last."""
+    """Return a key that sorts statements as the paper numbers them, those without a number last."""
     head = re.match(r"(Proposition|Theorem|Corollary|Lemma) \d+", claim.number)
     return (*(_paper_order(head.group()) if head else (2, 0)), claim.id)
 
@@ -338,7 +310,7 @@ def _plain_counts(claims: Sequence[Claim]) -> str:
 
 
 def _paper_order(number: str) -> tuple[int, int]:
-    """Order propositions first, then the counter that all other statements share."""
+    """Return a key that sorts propositions first, then by the counter that all others share."""
     kind, _, index = number.partition(" ")
     return (0 if kind == "Proposition" else 1, int(index))
 
@@ -347,9 +319,9 @@ def _paper_order(number: str) -> tuple[int, int]:
 
 
 def table_1() -> Html:
-    """Return Table 1: what the paper prints and the recorded status; other updates are measured.
+    """Return Table 1 with the paper's entries and their status; other updates are measured.
 
-    Below it stands what is true where an entry needs a correction.
+    Corrections of entries are listed below it.
     """
     from pu_lib.chapters.table1.quantities import COLUMNS, measure
 
@@ -374,7 +346,7 @@ def table_1() -> Html:
 
 
 def criteria() -> Html:
-    """Return how Table 1 is measured, in the words that stand beside the measurements."""
+    """Return the criteria by which entries of Table 1 are measured."""
     from pu_lib.chapters.table1.quantities import COLUMNS
 
     rows = [
@@ -402,7 +374,7 @@ def _table(
     marks: Sequence[str] | None = None,
     kind: str = "ledger",
 ) -> Html:
-    """Return a table of a kind that the style sheet knows; `marks` are attributes of its rows."""
+    """Return a table; `kind` is a class of the style sheet, and `marks` are attributes of rows."""
     cells = "".join(f'<th scope="col">{name}</th>' for name in head)
     body = "".join(
         f"<tr{mark}>"
