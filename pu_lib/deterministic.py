@@ -71,7 +71,7 @@ class DeterministicMDP:
         With a discount of at most 0.99, 3000 sweeps reduce the first error by 0.99^3000 < 1e-13.
         """
         *batch, n_states, _ = self.rewards.shape
-        # The last column stands for the end, which index -1 reaches; it stays zero.
+        # The last column is the end, the successor -1; its value stays 0.
         v = np.zeros((*batch, n_states + 1))
         first = np.arange(0, v.size, n_states + 1).reshape(*batch, 1, 1)
         # With actions on the first axis the maximum compares whole arrays, which is faster than

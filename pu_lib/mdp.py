@@ -411,7 +411,7 @@ class FiniteMDP:
             The file; no suffix is added.
         """
         rewards = self.rewards if self.transition_rewards is None else self.transition_rewards
-        with open(path, "wb") as file:  # to a path NumPy adds the suffix
+        with open(path, "wb") as file:  # given a path, NumPy would append .npz
             np.savez_compressed(
                 file,
                 transitions=self.transitions,

@@ -399,7 +399,7 @@ class EscortWalker(Walker):
         self.x1, self.x2 = ball(start), ball(1 - start)
         self.u1 = self.u2 = arb(1)
         self.slow = start == Fraction(1, 2) and p > 2 and not self.drop
-        # p c_a, exact at the uniform start
+        # k_a = p c_a, which is exactly p / 2 at the uniform start.
         if start == Fraction(1, 2):
             self.k1 = self.k2 = self.p / 2
         else:

@@ -197,6 +197,7 @@ class EscortPolicyGradient(Update):
         pi, scale, total = scaled_escort(theta, self.p)
         # From the parameters rather than the policy: a probability may underflow before they do.
         direction = np.sign(theta) * (np.abs(theta) / scale) ** (self.p - 1.0) * advantage(pi, q)
+        # pi^(1 - 1/p) = (|theta| / scale)^(p - 1) / total^(1 - 1/p); the norm is scale total^(1/p).
         if self.factor == "keep":
             weight = weight * self.p / (scale * total)
         else:

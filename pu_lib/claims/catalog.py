@@ -68,8 +68,10 @@ class Claim:
         The recorded status.
     severity : Severity or None
         How serious it is, if the claim is not right as printed.
-    wrong, correction : str
-        What is wrong and what is right, if the claim does not hold as stated; empty otherwise.
+    wrong : str
+        What is wrong, if the claim does not hold as stated; empty otherwise.
+    correction : str
+        What is right, if the claim does not hold as stated; empty otherwise.
     sentence : str
         What the book says of the claim, with names of figures in braces (`Finding.figures`).
     """
