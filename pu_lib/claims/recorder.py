@@ -131,7 +131,7 @@ class Tally:
         self.failures += comparison.slack < 0
         self.attained += exact and comparison.slack == 0
         self.sharpness = min(self.sharpness, relative_slack)
-        # `insort` puts a new comparison after those of equal slack.
+        # Of equal slacks the first stays first.
         insort(self.worst, comparison, key=lambda kept: kept.slack)
         del self.worst[KEPT_COMPARISONS:]
 

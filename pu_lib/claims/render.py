@@ -60,7 +60,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _sharpness(tally: Tally) -> str:
-    """Return by how much the bound could be tightened before the check fails, as text."""
+    """Say how much the bound could be tightened before the check would fail."""
     if tally.failures or tally.relation in ("=", "is"):
         return ""
     if tally.attained:
