@@ -1,6 +1,5 @@
 """The pages of reference: of the library (directives ``api``, ``moved``) and of the proofs.
 
-
 ``{api} pu_lib.mdp`` in a page gives a table with a line for each public name (those in
 ``__all__``, or all that do not begin with an underscore, in the order of their definition), the
 module's own text, then each name with its signature and its whole docstring. Names in the code
