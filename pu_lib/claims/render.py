@@ -65,7 +65,8 @@ def _sharpness(tally: Tally) -> str:
         return ""
     if tally.attained:
         return f"attained in {words(tally.attained)} of {words(tally.comparisons)}"
-    if tally.sharpness >= 1:  # nothing to tighten
+    whole = math.inf if tally.relation == "≥" else 1  # a limit of 0 is all that is left
+    if tally.sharpness >= whole:
         return ""
     return f"fails if tightened by more than {words(100 * tally.sharpness)}\N{NO-BREAK SPACE}%"
 
