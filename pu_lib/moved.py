@@ -27,7 +27,7 @@ MOVED = {
     "checks.empirical_chain": "chapters.empirical.checks_chain",
     "checks.empirical_cliff": "chapters.empirical.checks_cliff",
     "checks.empirical_random_mdps": "chapters.empirical.checks_random_mdps",
-    "checks.empirical_setting": "chapters.empirical.checks_setting",
+    "checks.empirical_setting": "chapters.empirical.checks",
     "checks.function_approximation": "chapters.function_approximation.checks",
     "checks.function_approximation_fitted": "chapters.function_approximation.checks",
     "checks.gravity_well": "chapters.gravity_well.checks",

@@ -31,6 +31,9 @@ _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 """How far a recorded number may be from the one found: another version of the linear algebra may
 change the last digits of floating-point results."""
 
+_COUNTED = ("comparisons", "failures", "undecided", "attained", "least slack", "sharpness")
+"""What a tally has to agree with the record in; what is missing in one of them is 0."""
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -127,6 +130,7 @@ def _plain(tally: Tally) -> dict[str, Any]:
         "as printed": tally.as_printed,
         "comparisons": tally.comparisons,
         "failures": tally.failures,
+        **({"undecided": tally.undecided} if tally.undecided else {}),
         "attained": tally.attained,
         "least slack": least if math.isfinite(least) else str(least),
         "sharpness": sharpness if math.isfinite(sharpness) else str(sharpness),
@@ -150,9 +154,10 @@ def _differences(judgement: Judgement) -> Iterator[str]:
         where = "not found" if (compared, printed) in old else "not recorded"
         yield f"the comparison '{compared}'{' as printed' if printed else ''} is {where}"
     for key in old.keys() & new.keys():
-        for name in ("comparisons", "failures", "attained", "least slack", "sharpness"):
-            if not _alike(new[key][name], old[key][name]):
-                yield f"{key[0]}: recorded {name} {old[key][name]}, but found {new[key][name]}"
+        for name in _COUNTED:
+            before, now = old[key].get(name, 0), new[key].get(name, 0)
+            if not _alike(now, before):
+                yield f"{key[0]}: recorded {name} {before}, but found {now}"
 
 
 def _key(tally: Mapping[str, Any]) -> tuple[str, bool]:

@@ -34,13 +34,19 @@ def badge(status: Status) -> str:
 def format_tally(tally: Tally) -> list[str]:
     """Return a tally as the texts of a table's row: see ``_HEAD``."""
     worst, printed = tally.worst[0], ", as printed" if tally.as_printed else ""
-    outcome = f"{'all ' if tally.comparisons > 1 else ''}{words(tally.comparisons)} hold"
-    outcome = "holds" if tally.comparisons == 1 else outcome
-    if tally.failures:
-        outcome = f"{words(tally.failures)} of {words(tally.comparisons)} fail"
     sides = "" if tally.relation == "is" else f"{_short(worst.value)} and {_short(worst.limit)}"
     where = words({name: _short(entry) for name, entry in worst.instance.items()})
-    return [tally.compared + printed, outcome, sides, where, _sharpness(tally)]
+    return [tally.compared + printed, _outcome(tally), sides, where, _sharpness(tally)]
+
+
+def _outcome(tally: Tally) -> str:
+    """Say how many comparisons hold, fail or are undecided."""
+    if tally.comparisons == 1:
+        return {True: "holds", None: "undecided", False: "fails"}[tally.worst[0].holds]
+    total = words(tally.comparisons)
+    counts = ((tally.failures, "fail"), (tally.undecided, "undecided"))
+    told = [f"{words(count)} of {total} {outcome}" for count, outcome in counts if count]
+    return ", ".join(told) or f"all {total} hold"
 
 
 def _short(value: Any) -> str:
@@ -61,7 +67,7 @@ def _is_number(value: Any) -> bool:
 
 def _sharpness(tally: Tally) -> str:
     """Say how much the bound could be tightened before the check would fail."""
-    if tally.failures or tally.relation in ("=", "is"):
+    if tally.failures or tally.undecided or tally.relation in ("=", "is"):
         return ""
     if tally.attained:
         return f"attained in {words(tally.attained)} of {words(tally.comparisons)}"

@@ -46,7 +46,8 @@ class OldCheck(Check):
         tally = Tally(unit, "≥", "0", verdict.status == Status.CORRECTED)
         where = verdict.counterexample or (verdict.evidence[0] if verdict.evidence else {})
         if verdict.margin is not None:
-            tally.add(Comparison(verdict.margin, verdict.margin, 0, where, {}), 1.0)
+            margin = verdict.margin
+            tally.add(Comparison(margin, margin, 0, where, {}, margin >= 0), 1.0)
         count = int(verdict.figures.get("instances", 0))
         tallies = (tally,) if verdict.margin is not None else ()
         return OldFinding(Status(verdict.status.value), tallies, count, verdict=verdict)
