@@ -148,7 +148,7 @@ class Tally:
         del self.worst[KEPT_COMPARISONS:]
 
 
-class _EndOfRun(Exception):
+class _EndOfRun(Exception):  # noqa: N818
     """Raised to end a run early: a wrong claim failed, or nothing can be concluded."""
 
 

@@ -282,7 +282,9 @@ def test_a_derivative_is_compared_in_either_direction(error: float) -> None:
 def test_the_tracing_is_compared_with_the_formula_too(
     monkeypatch: pytest.MonkeyPatch, error: float
 ) -> None:
-    traced = lambda _: lambda z: checks.sparsemax_jacobian(z) + error
+    def traced(_):
+        return lambda z: checks.sparsemax_jacobian(z) + error
+
     monkeypatch.setattr(checks, "jacobian", traced)
     slacks = least_slack(checks.projection_has_no_derivative_off_its_support)
     assert min(slacks.values()) == pytest.approx(1e-8 - 1e-3, rel=1e-4)
