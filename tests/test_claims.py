@@ -210,6 +210,7 @@ def test_a_changed_bound_differs_from_the_record(monkeypatch: pytest.MonkeyPatch
     [
         (Scope.BOOK, "It holds.", True),
         (Scope.BOOK, "It holds on {instances} instances.", True),
+        (Scope.BOOK, "It holds in {comparisons} comparisons.", True),
         (Scope.BOOK, "It takes {steps} steps.", False),
         (Scope.REMARK, "It holds.", False),
     ],

@@ -31,6 +31,9 @@ _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 """How far a recorded number may be from the one found: another version of the linear algebra may
 change the last digits of floating-point results."""
 
+_COUNTS = {"instances", "comparisons", "tests"}
+"""Figures that say how much was tried, not what was found."""
+
 _COUNTED = ("comparisons", "failures", "undecided", "attained", "least slack", "sharpness")
 """What a tally has to agree with the record in; what is missing in one of them is 0."""
 
@@ -113,10 +116,10 @@ class Judgement:
     def repeats_the_claim(self) -> bool:
         """Whether the sentence says nothing but that a theorem of the book holds.
 
-        The theorem stands above it on the page, so that only measured figures are new there.
+        The theorem is printed above it on the page, so that only measured figures are new there.
         """
         own = self.claim.scope is Scope.BOOK and self.finding.status is Status.HOLDS
-        return own and set(figures_in(self.claim.sentence)) <= {"instances"}
+        return own and set(figures_in(self.claim.sentence)) <= _COUNTS
 
     def _repr_html_(self) -> str:
         return claim_html(self)

@@ -423,7 +423,7 @@ def exact_step(update: str | Update, z: Rationals, q: Rationals, weight: Any) ->
 def reversal_paths(n: ArrayLike, eta: float, total: int = 60) -> dict[str, Floats]:
     """Return the probability of action 1 if the better action changes after n updates.
 
-    For sparsemax, `di` and `mce`, each of shape (total + 1, *shape of n).
+    For sparsemax, `di` and `mce`, each of the shape of n with total + 1 times in front.
     """
     ns = np.asarray(n)[..., np.newaxis]
     q = np.stack([np.where(t < ns, [1.0, 0.0], [0.0, 1.0]) for t in range(total)])
