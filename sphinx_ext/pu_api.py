@@ -132,7 +132,7 @@ def _anchors(old: str, module: ModuleType, members: list[str]) -> str:
         f"{member}.{method}"
         for member in members
         if inspect.isclass(thing := getattr(module, member))
-        for method in {**vars(thing), **thing.__dict__.get("__annotations__", {})}
+        for method in {**vars(thing), **inspect.get_annotations(thing)}
         if not method.startswith("_")
     ]
     title = [re.sub(r"[._]", "-", f"pu_lib.{old}")] if old in MOVED else []
