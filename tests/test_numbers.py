@@ -142,7 +142,7 @@ def measured() -> dict[str, set[float]]:
     found = {}
     for name, row in recorded().items():
         shown = [tally["shown"][2:4] for tally in row["tallies"]]  # both sides, and where
-        told = json.dumps([row["margin"], row["instances"], row["figures"], shown])
+        told = json.dumps([row["figures"], shown])
         found[name] = {n.value for n in numbers(told)}
     return found
 

@@ -1,7 +1,7 @@
 """Adaptive sweeps: what is left, how often wrongly, and what the verdicts make of it."""
 
 import inspect
-from dataclasses import astuple, fields
+from dataclasses import astuple, fields, replace
 
 import numpy as np
 import pandas as pd
@@ -250,4 +250,6 @@ ASKED = [
 
 @pytest.mark.parametrize("claim", ASKED, ids=lambda claim: claim.id)
 def test_every_verdict_is_that_of_the_full_table(claim, adaptive_results):
-    assert check_of(claim).function(table=adaptive_results).status is claim.status
+    check = check_of(claim)
+    arguments = {**check.arguments, "table": adaptive_results}
+    assert replace(check, arguments=arguments).run().status is claim.status
