@@ -45,6 +45,8 @@ MOVED = {
     "checks.updates": "chapters.updates.checks",
     "checks.updates_remarks": "chapters.updates.checks",
     "checks.what_came_after": "chapters.what_came_after.checks",
+    "empirical.collect": "empirical.database",
+    "empirical.store": "empirical.database",
     "proved": "claims.proofs",
     "show.convergence": "chapters.convergence.figures",
     "show.cross_entropy": "chapters.cross_entropy.figures",
