@@ -16,7 +16,14 @@ from pu_lib.wording import prose, words
 if TYPE_CHECKING:
     from pu_lib.claims.judging import Judgement
 
-__all__ = ["badge", "claim_html", "claims_html", "format_tally", "tallies_html"]
+__all__ = [
+    "badge",
+    "claim_html",
+    "claims_html",
+    "format_tally",
+    "tallies_html",
+    "tallies_list_html",
+]
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -86,6 +93,18 @@ def tallies_html(rows: Sequence[Sequence[str]]) -> str:
     )
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="tallies" tabindex="0">{table}</div>' if rows else ""
+
+
+def tallies_list_html(rows: Sequence[Sequence[str]]) -> str:
+    """Return the comparisons as a list, for places too narrow for a table."""
+    items = "".join(f"<li>{prose(_in_words(*row))}</li>" for row in rows)
+    return f"<ul>{items}</ul>" if rows else ""
+
+
+def _in_words(compared: str, outcome: str, sides: str, where: str, sharpness: str) -> str:
+    closest = f"closest case {sides}" if sides else ""
+    place = f"at {where}" if where else ""
+    return f"{compared}: {'; '.join(filter(None, (outcome, closest, place, sharpness)))}"
 
 
 def claim_html(judged: Judgement) -> str:
