@@ -17,7 +17,7 @@ from numbers import Integral, Real
 from typing import Any
 from unicodedata import lookup
 
-__all__ = ["figures_in", "fill", "lined", "number", "percent", "prose", "words"]
+__all__ = ["figures_in", "fill", "number", "percent", "prose", "words"]
 
 DIGITS = 4
 """Significant digits of a measured number."""
@@ -142,37 +142,3 @@ def _curled(text: str) -> str:
     )
     text = re.sub(r'(?<![\w.,!?)])"(?=\S)', "\N{LEFT DOUBLE QUOTATION MARK}", text)
     return text.replace('"', "\N{RIGHT DOUBLE QUOTATION MARK}")
-
-
-def lined(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as an HTML table; what is the same in all stands below, and no row twice.
-
-    A margin that is the same in all rows is left out: the sentence above them has just said it.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        All with the same keys.
-
-    Returns
-    -------
-    str
-        The table; a sentence alone where there is a single row; nothing where there is none.
-    """
-    if not rows:
-        return ""
-    cells = [{str(key): words(value) for key, value in row.items()} for row in rows]
-    cells = [row for index, row in enumerate(cells) if row not in cells[:index]]
-    same = {key for key in cells[0] if len({row.get(key) for row in cells}) == 1}
-    told = [key for key in cells[0] if key in same and key != "margin"]
-    once = words({key: cells[0][key] for key in told})
-    keys = [key for key in cells[0] if key not in same]
-    if not keys:
-        return f"<p>There {prose(once)}.</p>" if once else ""
-    head = "".join(f'<th scope="col">{prose(_heading(key))}</th>' for key in keys)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{prose(row.get(key, ''))}</td>" for key in keys) + "</tr>"
-        for row in cells
-    )
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return table + (f"<p>In every row {prose(once)}.</p>" if once else "")

@@ -1,6 +1,5 @@
 """The pages of reference: of the library (directives ``api``, ``moved``) and of the proofs.
 
-
 ``{api} pu_lib.mdp`` in a page gives a table with a line for each public name (those in
 ``__all__``, or all that do not begin with an underscore, in the order of their definition), the
 module's own text, then each name with its signature and its whole docstring. Names in the code
@@ -83,15 +82,16 @@ class ApiDirective(SphinxDirective):
 
 
 class MovedDirective(SphinxDirective):
-    """The anchors of a module that is now part of another one."""
+    """The anchors of a module that is now part of another one, or a package."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """Return them as raw HTML."""
         old = self.arguments[0].removeprefix("pu_lib.")
-        module = import_module(f"pu_lib.{MOVED[old]}")
-        return [nodes.raw("", _anchors(old, module, public_names(module)), format="html")]
+        module = import_module(f"pu_lib.{MOVED.get(old, old)}")
+        members = public_names(module) if old in MOVED else list(module.__all__)
+        return [nodes.raw("", _anchors(old, module, members), format="html")]
 
 
 class ProofsDirective(SphinxDirective):
@@ -132,11 +132,11 @@ def _anchors(old: str, module: ModuleType, members: list[str]) -> str:
         f"{member}.{method}"
         for member in members
         if inspect.isclass(thing := getattr(module, member))
-        for method in vars(thing)
+        for method in {**vars(thing), **inspect.get_annotations(thing)}
         if not method.startswith("_")
     ]
-    title = re.sub(r"[._]", "-", f"pu_lib.{old}")
-    ids = [title, f"module-pu_lib.{old}", *(f"pu_lib.{old}.{name}" for name in members + methods)]
+    title = [re.sub(r"[._]", "-", f"pu_lib.{old}")] if old in MOVED else []
+    ids = [*title, f"module-pu_lib.{old}", *(f"pu_lib.{old}.{name}" for name in members + methods)]
     return "".join(f'<span id="{name}"></span>' for name in ids)
 
 

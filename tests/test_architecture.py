@@ -202,7 +202,7 @@ LEARNT = """
 import json
 from pu_lib.claims import judge
 from pu_lib.chapters.guide.quantities import network
-print(json.dumps([judge("sec:deepimpl/pg-es").found["sentence"], network()]))
+print(json.dumps([judge("sec:deepimpl/pg-es").sentence, network()]))
 """
 
 

@@ -37,6 +37,7 @@ from pu_lib.claims import (
     sentence_of,
 )
 from pu_lib.claims.proofs import proofs_of
+from pu_lib.claims.render import tallies_list_html
 
 ROOT = Path(__file__).parent.parent
 TABLE_1 = {f"tab:analysis/{update}/{column}" for update in PRINTED for column in COLUMNS}
@@ -210,6 +211,7 @@ def test_a_changed_bound_differs_from_the_record(monkeypatch: pytest.MonkeyPatch
     [
         (Scope.BOOK, "It holds.", True),
         (Scope.BOOK, "It holds on {instances} instances.", True),
+        (Scope.BOOK, "It holds in {comparisons} comparisons.", True),
         (Scope.BOOK, "It takes {steps} steps.", False),
         (Scope.REMARK, "It holds.", False),
     ],
@@ -330,3 +332,15 @@ def test_a_proof_belongs_to_the_claims_that_it_names() -> None:
     assert names["thm:unlearn/i/pg-sm"] == ["theorem_4_i_pg_sm"]
     assert names["prop:non-monotonicity/example"] == []
     assert sum(map(bool, names.values())) < len(names) / 2
+
+
+def test_comparisons_read_as_a_list_in_narrow_places() -> None:
+    rows = [
+        ["n' ≤ 3n", "all 2 hold", "1 and 3", "n = 1", "fails"],
+        ["x is true", "holds", "", "", ""],
+    ]
+    assert tallies_list_html(rows) == (
+        "<ul><li>n&#x27; ≤ 3n: all 2 hold; closest case 1 and 3; at n = 1; fails</li>"
+        "<li>x is true: holds</li></ul>"
+    )
+    assert tallies_list_html([]) == ""

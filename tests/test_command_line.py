@@ -100,7 +100,7 @@ def test_a_hunt_prints_what_it_found(
 def test_what_was_collected_is_said(
     command: str, given: tuple[Any, ...], asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    calls = asked("pu_lib.empirical.collect.collect", "Two of three runs.")
+    calls = asked("pu_lib.empirical.database.collect", "Two of three runs.")
     assert main(command.split()) == 0
     assert calls == [(given, {})]
     assert capsys.readouterr().out == "Two of three runs.\n"

@@ -10,6 +10,7 @@ import pytest
 from flint import arb
 
 from pu_lib.claims.recorder import Check, Finding, Recorder, Status, check
+from pu_lib.claims.render import format_tally
 
 
 def run(function: Callable[..., Any], **options: Any) -> Finding:
@@ -105,6 +106,42 @@ def test_sequences_of_different_lengths_are_an_error() -> None:
 def test_a_side_that_is_not_a_number_is_an_error_with_its_instance(compared: str) -> None:
     with pytest.raises(ValueError, match=r"steps: cannot compare nan with 1 at \{'n': 3\}"):
         run(lambda compare: getattr(compare, compared)("steps", math.nan, 1, at={"n": 3}))
+
+
+def test_an_estimate_whose_interval_has_the_bound_inside_is_undecided() -> None:
+    """3, 2 and 0 against 1.5, known up to 1, 1 and 1/2; the slacks are the distances."""
+
+    def measured(compare: Recorder) -> None:
+        for value, holds, sharpness in ((3, True, 1 / 3), (2, None, -1 / 3), (0, False, -1.0)):
+            details = {"slack": value - 1.5, "holds": holds, "sharpness": sharpness}
+            compare.estimate("ratio", ">", value, 1.5, limit="1.5", at={"value": value}, **details)
+        compare.estimate("share", "<", 0.1, 0.5, slack=0.4, holds=None, at={"value": 0.1})
+
+    ratio, share = run(measured).tallies
+    assert (ratio.failures, ratio.undecided, ratio.comparisons) == (1, 1, 3)
+    assert [kept.value for kept in ratio.worst] == [0, 2, 3]
+    assert (share.failures, share.undecided, share.compared) == (0, 1, "share < the bound")
+    assert [format_tally(tally)[1] for tally in (ratio, share)] == [
+        "1 of 3 fail, 1 of 3 undecided",
+        "undecided",
+    ]
+
+
+def test_what_is_undecided_comes_before_what_holds_with_less_room() -> None:
+    def measured(compare: Recorder) -> None:
+        compare.estimate("first", ">", 1.1, 1, slack=0.1, holds=True)
+        compare.estimate("second", ">", 1.9, 1, slack=0.9, holds=None)
+        if failing:
+            compare.estimate("third", ">", 1, 1, slack=0.0, holds=False)
+
+    failing = False
+    finding = run(measured)
+    assert (finding.status, finding.margin) == (Status.HOLDS, 0.9)
+    failing = True
+    finding = run(measured)
+    assert (finding.status, finding.margin) == (Status.FALSE, 0.0)
+    assert finding.deciding is not None
+    assert finding.deciding.quantity == "third"
 
 
 def test_an_infinite_bound_cannot_fail_and_says_nothing_of_sharpness() -> None:

@@ -13,12 +13,14 @@ import platform
 import random
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +114,7 @@ sweeping.sweep(chunks, sys.argv[1], workers=2)
 
 def measure_kills() -> dict[str, Any]:
     """Kill a sweep again and again, let it go on, and compare its table with an undisturbed one."""
-    from pu_lib.empirical.store import Store
+    import pandas as pd
 
     rng, environment = random.Random(0), {**os.environ, "PYTHONPATH": str(ROOT)}
     program = [sys.executable, "-c", _SWEEP]
@@ -120,8 +122,8 @@ def measure_kills() -> dict[str, Any]:
         killed, whole = Path(place, "killed"), Path(place, "whole")
         for _ in range(KILLS):
             process = subprocess.Popen([*program, str(killed), "0.3"], env=environment)
-            wanted = len(list(killed.glob("part-*"))) + rng.randint(1, 2)
-            while len(list(killed.glob("part-*"))) < wanted and process.poll() is None:
+            wanted = runs_in(killed) + 20 * rng.randint(1, 2)
+            while runs_in(killed) < wanted and process.poll() is None:
                 time.sleep(0.01)
             time.sleep(rng.uniform(0.0, 0.3))
             process.send_signal(signal.SIGKILL)
@@ -129,7 +131,17 @@ def measure_kills() -> dict[str, Any]:
                 raise SystemExit("a sweep ended before it could be killed")
         for folder in (killed, whole):
             subprocess.run([*program, str(folder), "0"], env=environment, check=True)
-        return {"kills": KILLS, "same": Store(killed).read().equals(Store(whole).read())}
+        tables = [pd.read_parquet(folder / "runs.parquet") for folder in (killed, whole)]
+        return {"kills": KILLS, "same": tables[0].equals(tables[1])}
+
+
+def runs_in(folder: Path) -> int:
+    """Return how many runs are in the database of a sweep."""
+    try:
+        with closing(sqlite3.connect(f"file:{folder}/runs.sqlite?mode=ro", uri=True)) as connection:
+            return int(connection.execute("SELECT count(*) FROM runs").fetchone()[0])
+    except sqlite3.OperationalError:  # no file, or no table yet
+        return 0
 
 
 def measure_builds() -> dict[str, Any]:

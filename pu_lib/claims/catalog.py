@@ -278,6 +278,4 @@ def _checks(chapter: str) -> dict[str, Check]:
     checks = {one.claim: one for one in found}
     if len(checks) < len(found):
         raise ValueError(f"{module.__name__}: two checks of one claim.")
-    from pu_lib.claims.transition import old_checks
-
-    return {**old_checks(), **checks}
+    return checks

@@ -31,6 +31,12 @@ _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 """Tolerances between a recorded float and the one found: another version of the linear algebra can
 change the last digits."""
 
+_COUNTS = {"instances", "comparisons", "tests"}
+"""Figures that say how much was tried, not what was found."""
+
+_COUNTED = ("comparisons", "failures", "undecided", "attained", "least slack", "sharpness")
+"""What a tally has to agree with the record in; what is missing in one of them is 0."""
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -104,10 +110,10 @@ class Judgement:
     def repeats_the_claim(self) -> bool:
         """Whether the sentence says nothing but that a theorem of the book holds.
 
-        The theorem stands above it on the page, so that only measured figures are new there.
+        The theorem is printed above it on the page, so that only measured figures are new there.
         """
         own = self.claim.scope is Scope.BOOK and self.finding.status is Status.HOLDS
-        return own and set(figures_in(self.claim.sentence)) <= {"instances"}
+        return own and set(figures_in(self.claim.sentence)) <= _COUNTS
 
     def _repr_html_(self) -> str:
         return claim_html(self)
@@ -121,6 +127,7 @@ def _plain(tally: Tally) -> dict[str, Any]:
         "as printed": tally.as_printed,
         "comparisons": tally.comparisons,
         "failures": tally.failures,
+        **({"undecided": tally.undecided} if tally.undecided else {}),
         "attained": tally.attained,
         "least slack": least if math.isfinite(least) else str(least),
         "sharpness": sharpness if math.isfinite(sharpness) else str(sharpness),
@@ -144,9 +151,10 @@ def _differences(judgement: Judgement) -> Iterator[str]:
         where = "not found" if (compared, printed) in old else "not recorded"
         yield f"the comparison '{compared}'{' as printed' if printed else ''} is {where}"
     for key in old.keys() & new.keys():
-        for name in ("comparisons", "failures", "attained", "least slack", "sharpness"):
-            if not _alike(new[key][name], old[key][name]):
-                yield f"{key[0]}: recorded {name} {old[key][name]}, but found {new[key][name]}"
+        for name in _COUNTED:
+            before, now = old[key].get(name, 0), new[key].get(name, 0)
+            if not _alike(now, before):
+                yield f"{key[0]}: recorded {name} {before}, but found {now}"
 
 
 def _key(tally: Mapping[str, Any]) -> tuple[str, bool]:

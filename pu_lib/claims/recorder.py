@@ -78,6 +78,8 @@ class Comparison:
         Where it was made.
     note : mapping of str to object
         Other results at that place which a sentence may name.
+    holds : bool or None
+        Whether it holds; none if the data do not decide (see `Recorder.estimate`).
     """
 
     slack: float
@@ -85,6 +87,12 @@ class Comparison:
     limit: Any
     instance: Mapping[str, Any]
     note: Mapping[str, Any]
+    holds: bool | None
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """The order of comparisons: what fails, what is undecided, what holds, each by slack."""
+        return {False: 0, None: 1, True: 2}[self.holds], self.slack
 
 
 @dataclass
@@ -99,6 +107,8 @@ class Tally:
         Whether this is what the paper prints, if the claim is corrected.
     comparisons, failures : int
         How many were made, and how many of them failed.
+    undecided : int
+        How many neither hold nor fail, because the data do not decide.
     attained : int
         How many comparisons of exact numbers have no slack at all.
     sharpness : float
@@ -115,6 +125,7 @@ class Tally:
     as_printed: bool
     comparisons: int = 0
     failures: int = 0
+    undecided: int = 0
     attained: int = 0
     sharpness: float = math.inf
     worst: list[Comparison] = field(default_factory=list)
@@ -128,11 +139,12 @@ class Tally:
         """Count a comparison, and keep it if it is one of the worst."""
         exact = isinstance(comparison.value, _EXACT) and isinstance(comparison.limit, _EXACT)
         self.comparisons += 1
-        self.failures += comparison.slack < 0
+        self.failures += comparison.holds is False
+        self.undecided += comparison.holds is None
         self.attained += exact and comparison.slack == 0
         self.sharpness = min(self.sharpness, relative_slack)
         # Of equal slacks the first stays first.
-        insort(self.worst, comparison, key=lambda kept: kept.slack)
+        insort(self.worst, comparison, key=lambda kept: kept.rank)
         del self.worst[KEPT_COMPARISONS:]
 
 
@@ -196,7 +208,7 @@ class Recorder:
         """
         slack = math.inf if _is_infinite(bound, 1) else _lower_end(bound - value)
         relative = -math.expm1(-slack) if in_logs else _relative(slack, bound)
-        self._add((quantity, "≤"), value, bound, slack, relative, **details)
+        self._add((quantity, "≤"), value, bound, slack, relative, slack >= 0, **details)
 
     def at_least(
         self,
@@ -213,7 +225,7 @@ class Recorder:
         """
         slack = math.inf if _is_infinite(value, 1) else _lower_end(value - bound)
         relative = math.expm1(min(slack, 700.0)) if in_logs else _relative(slack, bound)
-        self._add((quantity, "≥"), value, bound, slack, relative, **details)
+        self._add((quantity, "≥"), value, bound, slack, relative, slack >= 0, **details)
 
     def equal(
         self,
@@ -233,13 +245,38 @@ class Recorder:
             slack = -float(_count_differences(value, expected))
         else:
             slack = tolerance - float(np.max(np.abs(np.subtract(value, expected))))
-        self._add((quantity, "="), value, expected, slack, math.inf, **details)
+        self._add((quantity, "="), value, expected, slack, math.inf, slack >= 0, **details)
 
     def true(self, quantity: str, condition: Any, **details: Unpack[Details]) -> None:
         """Require that a condition is true."""
         slack = 0.0 if condition else -1.0
         details = {"limit": "true", **details}
-        self._add((quantity, "is"), bool(condition), True, slack, math.inf, **details)
+        self._add((quantity, "is"), bool(condition), True, slack, math.inf, slack >= 0, **details)
+
+    def estimate(
+        self,
+        quantity: str,
+        relation: str,
+        value: Any,
+        bound: Any,
+        *,
+        slack: float,
+        holds: bool | None,
+        sharpness: float = math.inf,
+        **details: Unpack[Details],
+    ) -> None:
+        """Compare an estimate with a bound, from which its error may not tell it apart.
+
+        `slack` is how far the estimate itself is from failing. `holds` says whether its whole
+        interval is on the right side, or none if the bound is inside; `sharpness` by what share of
+        the bound the interval's nearer end is away from it.
+
+        Raises
+        ------
+        ValueError
+            If the slack is not a number.
+        """
+        self._add((quantity, relation), value, bound, slack, sharpness, holds, **details)
 
     def require(self, condition: Any, reason: str) -> None:
         """Leave the claim open, with a reason, unless a condition for the check itself is met."""
@@ -258,6 +295,7 @@ class Recorder:
         bound: Any,
         slack: float,
         relative: float,
+        holds: bool | None,
         *,
         at: Mapping[str, Any] = MappingProxyType({}),
         limit: str = "the bound",
@@ -272,10 +310,10 @@ class Recorder:
             )
         key = (*compared, limit, as_printed)
         tally = self.tallies.setdefault(key, Tally(*key))
-        tally.add(Comparison(slack, value, bound, at, note), relative)
+        tally.add(Comparison(slack, value, bound, at, note, holds), relative)
         if not as_printed:
             self.instances.add(repr(at))
-            if slack < 0 and self._stop:
+            if holds is False and self._stop:
                 raise _EndOfRun
 
 
@@ -333,7 +371,7 @@ class Finding:
         """The tally with the least slack among those that decide the status, or None."""
         printed = self.status in (Status.CORRECTED, Status.PARTLY)
         group = [tally for tally in self.tallies if tally.as_printed == printed] or self.tallies
-        return min(group, key=lambda tally: tally.worst[0].slack, default=None)
+        return min(group, key=lambda tally: tally.worst[0].rank, default=None)
 
     @property
     def margin(self) -> float | None:

@@ -16,7 +16,14 @@ from pu_lib.wording import prose, words
 if TYPE_CHECKING:
     from pu_lib.claims.judging import Judgement
 
-__all__ = ["badge", "claim_html", "claims_html", "format_tally", "tallies_html"]
+__all__ = [
+    "badge",
+    "claim_html",
+    "claims_html",
+    "format_tally",
+    "tallies_html",
+    "tallies_list_html",
+]
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -34,13 +41,19 @@ def badge(status: Status) -> str:
 def format_tally(tally: Tally) -> list[str]:
     """Return a tally as the texts of a row of the table with the columns ``_HEAD``."""
     worst, printed = tally.worst[0], ", as printed" if tally.as_printed else ""
-    outcome = f"{'all ' if tally.comparisons > 1 else ''}{words(tally.comparisons)} hold"
-    outcome = "holds" if tally.comparisons == 1 else outcome
-    if tally.failures:
-        outcome = f"{words(tally.failures)} of {words(tally.comparisons)} fail"
     sides = "" if tally.relation == "is" else f"{_short(worst.value)} and {_short(worst.limit)}"
     where = words({name: _short(entry) for name, entry in worst.instance.items()})
-    return [tally.compared + printed, outcome, sides, where, _sharpness(tally)]
+    return [tally.compared + printed, _outcome(tally), sides, where, _sharpness(tally)]
+
+
+def _outcome(tally: Tally) -> str:
+    """Say how many comparisons hold, fail or are undecided."""
+    if tally.comparisons == 1:
+        return {True: "holds", None: "undecided", False: "fails"}[tally.worst[0].holds]
+    total = words(tally.comparisons)
+    counts = ((tally.failures, "fail"), (tally.undecided, "undecided"))
+    told = [f"{words(count)} of {total} {outcome}" for count, outcome in counts if count]
+    return ", ".join(told) or f"all {total} hold"
 
 
 def _short(value: Any) -> str:
@@ -61,11 +74,12 @@ def _is_number(value: Any) -> bool:
 
 def _sharpness(tally: Tally) -> str:
     """Say how much the bound could be tightened before the check would fail."""
-    if tally.failures or tally.relation in ("=", "is"):
+    if tally.failures or tally.undecided or tally.relation in ("=", "is"):
         return ""
     if tally.attained:
         return f"attained in {words(tally.attained)} of {words(tally.comparisons)}"
-    if tally.sharpness >= 1:  # nothing to tighten
+    whole = math.inf if tally.relation == "≥" else 1  # a limit of 0 is all that is left
+    if tally.sharpness >= whole:
         return ""
     return f"fails if tightened by more than {words(100 * tally.sharpness)}\N{NO-BREAK SPACE}%"
 
@@ -79,6 +93,18 @@ def tallies_html(rows: Sequence[Sequence[str]]) -> str:
     )
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="tallies" tabindex="0">{table}</div>' if rows else ""
+
+
+def tallies_list_html(rows: Sequence[Sequence[str]]) -> str:
+    """Return the comparisons as a list, for places too narrow for a table."""
+    items = "".join(f"<li>{prose(_in_words(*row))}</li>" for row in rows)
+    return f"<ul>{items}</ul>" if rows else ""
+
+
+def _in_words(compared: str, outcome: str, sides: str, where: str, sharpness: str) -> str:
+    closest = f"closest case {sides}" if sides else ""
+    place = f"at {where}" if where else ""
+    return f"{compared}: {'; '.join(filter(None, (outcome, closest, place, sharpness)))}"
 
 
 def claim_html(judged: Judgement) -> str:

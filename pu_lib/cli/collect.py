@@ -11,8 +11,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "collect",
-        help="gather the dataset of a sweep in one file",
-        description="Write the runs of a dataset, sorted, to runs.parquet in DIR, and what made "
+        help="export the runs of a sweep to one file",
+        description="Write the runs of a sweep, sorted, to runs.parquet in DIR, and what made "
         "them to provenance.json. Where a sweep was interrupted, a setting keeps the runs that all "
         "settings of its panel have.",
     )
@@ -24,7 +24,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from pu_lib.empirical.collect import collect
+    from pu_lib.empirical.database import collect
 
     print(collect(arguments.dataset, arguments.out, arguments.command, arguments.seconds))
     return 0

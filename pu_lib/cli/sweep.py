@@ -1,4 +1,4 @@
-"""``python -m pu_lib sweep``: run a grid of settings into a Parquet dataset."""
+"""``python -m pu_lib sweep``: run a grid of settings into a database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pu_lib.updates import UPDATES
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pu_lib.empirical.store import Chunk
+    from pu_lib.empirical.cells import Chunk
 
 __all__ = ["add_parser"]
 
@@ -27,9 +27,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "sweep",
-        help="run a grid of settings into a Parquet dataset",
-        description="Run Jekyll & Hyde over a grid of settings. The dataset in --out has one row "
-        "a run; an interrupted sweep resumes where it was, and one with more --runs adds them.",
+        help="run a grid of settings into a database",
+        description="Run Jekyll & Hyde over a grid of settings. The database runs.sqlite in --out "
+        "has one row a run, and so has runs.parquet, which is written at the end; an interrupted "
+        "sweep resumes where it was, and one with more --runs adds them.",
         epilog="`sweep paper --out DIR` runs the whole empirical section, without the runs that no "
         "verdict needs; `sweep paper --full --out DIR` makes the book's own table.",
     )
@@ -39,7 +40,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help=f"{', '.join(DOMAINS)} (with parameters: 'chain discount=0.9'), a Gymnasium id, "
         "a .npz file, or `paper` for everything in section 4",
     )
-    parser.add_argument("--out", required=True, metavar="DIR", help="directory of the dataset")
+    parser.add_argument(
+        "--out", required=True, metavar="DIR", help="directory of the database, on a local disk"
+    )
     parser.add_argument("--scheme", nargs="+", help="exploration schemes (default: HiOffPol)")
     compiled = ", ".join(
         "'pg-es factor=drop'" if name == "pg-es" else name

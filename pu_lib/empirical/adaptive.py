@@ -37,8 +37,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.arrays import Floats
+from pu_lib.empirical.cells import Cell, Chunk
 from pu_lib.empirical.curves import RANGE
-from pu_lib.empirical.store import Cell, Chunk
 
 if TYPE_CHECKING:
     import pandas as pd

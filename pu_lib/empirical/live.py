@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.empirical.actors import run_of
+from pu_lib.empirical.cells import Cell
 from pu_lib.empirical.jekyll_hyde import Memory, seed_state
 from pu_lib.empirical.options import PRESETS, SCHEMES
 from pu_lib.empirical.reference import run_reference
 from pu_lib.empirical.results import FIXED_RATES
-from pu_lib.empirical.store import Cell
 from pu_lib.empirical.sweep import problem_of, process_of, run_cell
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def rerun(table: pd.DataFrame, n: int, at_most: int = 200_000, seed: int = 0) ->
     Parameters
     ----------
     table : pandas.DataFrame
-        Runs, with the columns of `pu_lib.empirical.store`.
+        Runs, with the columns of `pu_lib.empirical.database`.
     n : int
         How many to recompute.
     at_most : int

@@ -26,9 +26,9 @@ from itertools import pairwise
 from pu_lib.arrays import whole
 from pu_lib.domains import DOMAINS
 from pu_lib.empirical.actors import PROGRAM, columns_of, label_in_table
+from pu_lib.empirical.cells import Cell, Chunk
 from pu_lib.empirical.options import PRESETS, PUBLISHED_SCHEMES, Options, describe
 from pu_lib.empirical.results import IN_FLOATS, MORE, TIED, fixed_rate
-from pu_lib.empirical.store import Cell, Chunk
 from pu_lib.updates import PAPER, UPDATES, as_update
 
 __all__ = ["ABLATIONS", "DETAIL_RATES", "PUBLISHED_RATES", "RATES", "paper_chunks"]

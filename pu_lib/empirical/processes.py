@@ -26,13 +26,14 @@ import numpy as np
 
 from pu_lib.domains import DOMAINS, Baseline, as_process, read_domain
 from pu_lib.empirical.actors import details_of
+from pu_lib.empirical.cells import Cell
 from pu_lib.empirical.problem import Problem, make_problem
-from pu_lib.empirical.store import Cell
 from pu_lib.mdp import FiniteMDP
 
 __all__ = [
     "IN_COLUMNS",
     "aims_of",
+    "digest_of",
     "domain_of",
     "held",
     "hold",
@@ -184,6 +185,33 @@ def _drawn(key: _Key) -> FiniteMDP:
         key.seed, spawn_key=(zlib.crc32(key.domain.encode()), key.run, 1)
     )
     return key.make(np.random.default_rng(words), **dict(key.parameters))
+
+
+def digest_of(cell: Cell) -> str:
+    """Return what a cell's process is known by in a database, whatever its name.
+
+    Parameters
+    ----------
+    cell : Cell
+        The setting; where each run draws its own process, that of run 0 stands for all.
+
+    Returns
+    -------
+    str
+        Sixteen digits of `FiniteMDP.digest`, and the baseline if it is not the uniform policy.
+
+    Raises
+    ------
+    ValueError
+        As `process_of`.
+    """
+    return _digest(replace(_key(cell, 0), target=0.0))
+
+
+@lru_cache(maxsize=2048)
+def _digest(key: _Key) -> str:
+    other = "" if key.baseline == "uniform" else f"-{key.baseline}"
+    return _process(key).digest[:16] + other
 
 
 def problem_of(cell: Cell, run: int) -> Problem:

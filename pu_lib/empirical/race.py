@@ -24,11 +24,11 @@ import numpy as np
 from pu_lib.arrays import number, whole
 from pu_lib.domains import DOMAINS, read_domain
 from pu_lib.empirical.actors import configured
+from pu_lib.empirical.cells import Cell, Chunk
 from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
 from pu_lib.empirical.options import SCHEMES, describe, parse, scheme_of
 from pu_lib.empirical.processes import IN_COLUMNS, aims_of, domain_of, sized, stream_of
 from pu_lib.empirical.reference import run_reference
-from pu_lib.empirical.store import Cell, Chunk
 from pu_lib.empirical.sweep import Measured, problem_of, process_of, run_chunks
 from pu_lib.empirical.thresholds import Summary, summarise
 from pu_lib.updates import UPDATES, Update, label_of, name_of

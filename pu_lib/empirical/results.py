@@ -380,7 +380,7 @@ class Results:
     Attributes
     ----------
     table : pandas.DataFrame
-        One row a run; the columns of `pu_lib.empirical.store`.
+        One row a run; the columns of `pu_lib.empirical.database`.
     """
 
     table: pd.DataFrame

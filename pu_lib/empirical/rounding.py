@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.arrays import Floats
+from pu_lib.empirical.cells import Cell
 from pu_lib.empirical.jekyll_hyde import Memory, Run
 from pu_lib.empirical.results import PANELS, Results, Runs, results_of
-from pu_lib.empirical.store import Cell
 from pu_lib.empirical.sweep import run_cell
 
 __all__ = ["ROUNDED_PANELS", "Pair", "lost_and_passed", "pair", "passed_without", "shares"]

@@ -6,8 +6,9 @@ learning rate, the scheme, the thread or the machine; run r of a domain that is 
 ``random-mdp``, also has its own process, from ``spawn_key=(crc32(domain), r, 1)``. Settings can
 therefore be compared run by run.
 
-Chunks of runs are computed independently and written by `pu_lib.empirical.store`. The compiled loop
-releases the interpreter lock, so that threads use all cores; a Dask scheduler gets the same chunks.
+Chunks of runs are computed independently, and written by the thread that calls `sweep` (see
+`pu_lib.empirical.database`). The compiled loop releases the interpreter lock, so that threads use
+all cores; a Dask scheduler gets the same chunks.
 """
 
 from __future__ import annotations
@@ -30,12 +31,15 @@ from pu_lib.arrays import number, whole
 from pu_lib.domains import DOMAINS, read_domain
 from pu_lib.empirical.actors import columns_of, configured, label_in_table, run_of
 from pu_lib.empirical.adaptive import Needed, rounds
+from pu_lib.empirical.cells import Cell, Chunk
+from pu_lib.empirical.database import Database
 from pu_lib.empirical.jekyll_hyde import Memory, Run, seed_state, simulate
 from pu_lib.empirical.options import describe, parse, scheme_of
 from pu_lib.empirical.panels import RATES
 from pu_lib.empirical.processes import (
     IN_COLUMNS,
     aims_of,
+    digest_of,
     domain_of,
     held,
     hold,
@@ -44,7 +48,6 @@ from pu_lib.empirical.processes import (
     sized,
     stream_of,
 )
-from pu_lib.empirical.store import Cell, Chunk, Store
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import UPDATES, as_update, name_of
 
@@ -284,7 +287,9 @@ def run_cell(cell: Cell, run: int, memory: Memory | None = None) -> Run:
     )
 
 
-def run_chunk(chunk: Chunk, process: FiniteMDP | None = None) -> Measured:
+def run_chunk(
+    chunk: Chunk, process: FiniteMDP | None = None, digest: str | None = None
+) -> Measured:
     """Compute the runs of a chunk; return their measured columns.
 
     Parameters
@@ -293,14 +298,25 @@ def run_chunk(chunk: Chunk, process: FiniteMDP | None = None) -> Measured:
         What to run.
     process : FiniteMDP, optional
         The process, where cells know it by its content and this machine may not hold it.
+    digest : str, optional
+        What `pu_lib.empirical.processes.digest_of` has to return on this machine.
 
     Returns
     -------
     dict of str to ndarray, shape (count,)
         The columns run, steps, episodes, censored and final_performance.
+
+    Raises
+    ------
+    ValueError
+        If the process has another digest, or is unknown.
     """
     if process is not None:
         hold(process)
+    if digest not in (None, digest_of(chunk.cell)):
+        raise ValueError(
+            f"{chunk.cell.domain!r} is another process here; install the same versions"
+        )
     memory: Memory = _local.__dict__.setdefault("memory", Memory())
     runs = np.arange(chunk.first, chunk.first + chunk.count, dtype=np.int32)
     results = [run_cell(chunk.cell, int(run), memory) for run in runs]
@@ -328,10 +344,11 @@ def sweep(
     Parameters
     ----------
     what : process, or sequence of Chunk
-        A process as `grid` takes it, or the chunks that the dataset should hold, in the order of
+        A process as `grid` takes it, or the chunks that the database should have, in the order of
         computation.
     directory : path
-        The dataset; continued where an earlier sweep ended.
+        Where the runs go: to the database ``runs.sqlite``, continued where an earlier sweep ended,
+        and at the end to ``runs.parquet``, which `pandas.read_parquet` reads.
     workers : int, optional
         Threads; as many as there are processors if missing.
     scheduler : str, optional
@@ -354,8 +371,8 @@ def sweep(
 
     Raises
     ------
-    StoreError
-        If the directory holds a torn or foreign file, or a chunk cannot be written.
+    DatabaseError
+        If the database is damaged, has runs of another engine or process, or cannot be written.
     ValueError
         If a setting is out of range, the number of workers is not positive, or the scheduler
         cannot be used.
@@ -367,23 +384,25 @@ def sweep(
     else:
         chunks = grid(what, **settings)
     threads = _threads(workers)
-    store = Store(directory)
-    store.merge()
-    if known is not None:
-        store.take_over(known, {chunk.cell for chunk in chunks})
-    needed = Needed(store.read().to_pandas()) if adaptive else None
     total, computed = sum(chunk.count for chunk in chunks), 0
-    with tqdm(total=total, unit="run", disable=not progress, smoothing=0.02) as bar:
+    with (
+        Database(directory) as database,
+        tqdm(total=total, unit="run", disable=not progress, smoothing=0.02) as bar,
+    ):
+        if known is not None:
+            database.take_over(known, {chunk.cell for chunk in chunks})
+        needed = Needed(database.read()) if adaptive else None
         for part in [chunks] if needed is None else rounds(chunks):
-            todo = store.missing(part if needed is None else needed.of(part))
+            todo = database.missing(part if needed is None else needed.of(part))
             computed += len(todo)
             done = sum(chunk.count for chunk in part) - sum(chunk.count for chunk in todo)
             bar.n += done
             for chunk, measured in _computing(todo, threads, scheduler):
-                store.write(chunk, measured)
+                database.write(chunk, measured)
                 if needed is not None:
                     needed.note(chunk, measured)
                 bar.update(chunk.count)
+        database.export()
     return computed
 
 
@@ -483,11 +502,18 @@ def _on_cluster(address: str, todo: Sequence[Chunk]) -> Iterator[tuple[Chunk, Me
             client.wait_for_workers(1, timeout=_PATIENCE)
         except TimeoutError:
             raise ValueError(f"scheduler: {address} has no workers.") from None
-        futures = {
-            client.submit(run_chunk, chunk, held(chunk.cell.domain), pure=False): chunk
-            for chunk in todo
-        }
+        futures = {}
+        for chunk in todo:
+            given = chunk, held(chunk.cell.domain), digest_of(chunk.cell)
+            futures[client.submit(run_chunk, *given, pure=False)] = chunk
         for future in dask.as_completed(list(futures)):
-            measured = future.result()
+            try:
+                measured = future.result()
+            except ValueError as error:
+                raise ValueError(
+                    f"scheduler: a worker refused runs ({error}). Workers do not know updates, "
+                    "domains and environments that were registered in this program; name an update "
+                    "as module:NAME, pass a process itself, or sweep without a scheduler."
+                ) from None
             yield futures.pop(future), measured
             future.release()

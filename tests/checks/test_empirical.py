@@ -1,4 +1,4 @@
-"""The judging of empirical statements, and tables on which the verdicts must change."""
+"""The judging of empirical statements, and tables on which the statuses must change."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -12,10 +12,10 @@ from pu_lib.chapters.empirical import checks as empirical
 from pu_lib.chapters.empirical import checks_chain as empirical_chain
 from pu_lib.chapters.empirical import checks_cliff as empirical_cliff
 from pu_lib.chapters.empirical import checks_random_mdps as empirical_random_mdps
-from pu_lib.chapters.empirical import checks_setting as empirical_setting
-from pu_lib.chapters.empirical.checks import as_efficient_as_di, both_rules, stability
+from pu_lib.chapters.empirical.checks import as_efficient_as_di, both_rules, run_with, stability
 from pu_lib.chapters.empirical.parts import Part, judge_parts, over_runs, share_of, unseen
-from pu_lib.claims import Judgement, check_of, judge, ledger
+from pu_lib.claims import Check, Judgement, Status, check_of, judge, ledger, select
+from pu_lib.claims.render import format_tally
 from pu_lib.empirical import details, interventions, panels
 from pu_lib.empirical.actors import start_of
 from pu_lib.empirical.bootstrap import (
@@ -45,7 +45,6 @@ from pu_lib.empirical.results import (
 )
 from pu_lib.empirical.thresholds import quantile, restricted_mean
 from pu_lib.updates import UPDATES
-from pu_lib.verdict import Status
 
 TABLE = committed().table
 
@@ -54,18 +53,34 @@ def values(point, *resamples):
     return np.array([point, *resamples], dtype=float)
 
 
+def found_of(*parts):
+    return Check("x", lambda compare: judge_parts(compare, parts)).run()
+
+
+def rows_of(finding):
+    """Return the parts of a finding as a page shows them, by their words."""
+    return {
+        tally.quantity: (tally.worst[0].value, f"{tally.relation} {tally.limit}")
+        for tally in finding.tallies
+    }
+
+
+def counted(finding, holds, words=""):
+    """Return how many parts hold, are refuted or are undecided, of those with the words."""
+    return sum(t.worst[0].holds is holds and words in t.quantity for t in finding.tallies)
+
+
 # The rule
 
 
 def test_parts_hold_are_refuted_or_undecided_by_their_whole_interval():
-    assert Part("x", values(3, *np.linspace(2, 4, 50))).holds()
-    assert Part("x", values(0.5, *np.linspace(0.4, 0.6, 50))).refuted()
+    assert Part("x", values(3, *np.linspace(2, 4, 50))).decided() is True
+    assert Part("x", values(0.5, *np.linspace(0.4, 0.6, 50))).decided() is False
     torn = Part("x", values(1.2, *np.linspace(0.5, 2, 50)))
-    assert not torn.holds()
-    assert not torn.refuted()
+    assert torn.decided() is None
     assert torn.margin > 0
     below = Part("x", values(0.5, *np.linspace(0.4, 0.6, 50)), at_least=False)
-    assert below.holds()
+    assert below.decided() is True
     assert below.margin == pytest.approx(np.log10(2))
 
 
@@ -78,15 +93,41 @@ def test_parts_hold_are_refuted_or_undecided_by_their_whole_interval():
     ],
 )
 def test_the_verdict_follows_from_the_parts(points, status):
-    verdict = judge_parts([Part(f"part {x}", values(x)) for x in points])
-    assert verdict.status is status
-    assert (verdict.margin > 0) == (status is Status.REPRODUCED)
+    finding = found_of(*(Part(f"part {x}", values(x)) for x in points))
+    assert finding.status is status
+    assert (finding.margin > 0) == (status is Status.REPRODUCED)
+    assert finding.margin == pytest.approx(np.log10(min(points)))
 
 
-def test_a_verdict_counts_the_parts_of_which_nothing_is_known():
-    known, lost = Part("known", values(2)), Part("lost", over(values(10), values(10), 10.0))
-    assert "Of 1 nothing is known" in judge_parts([known, lost]).summary
-    assert "nothing is known" not in judge_parts([known, known]).summary
+def test_the_margin_is_that_of_the_worst_part():
+    """One that is refuted, or else one that is undecided, whatever its number is."""
+    holds = Part("holds", values(1.1, 1.05, 1.2))
+    torn = Part("torn", values(1.9, 0.9, 2.5))
+    refuted = Part("refuted", values(0.9, 0.8, 0.95))
+    for parts, worst in (((holds, torn), torn), ((holds, torn, refuted), refuted)):
+        finding = found_of(*parts)
+        assert finding.deciding.quantity == worst.what
+        assert finding.margin == worst.margin
+    assert [tally.undecided for tally in finding.tallies] == [0, 1, 0]
+    assert [tally.failures for tally in finding.tallies] == [0, 0, 1]
+
+
+def test_a_page_shows_the_interval_and_the_outcome_of_each_part():
+    parts = (
+        Part("holds", values(3, 1.25, 4)),
+        Part("torn", values(1.9, 0.9, 2.5), 1.5),
+        Part("refuted", values(0.25), 2.0),
+        Part("lost", over(values(10), values(10), 10.0), 2.0, at_least=False),
+    )
+    shown = [format_tally(tally) for tally in found_of(*parts).tallies]
+    interval = "interval of 95 % = "
+    tightened = "fails if tightened by more than 25\N{NO-BREAK SPACE}%"
+    assert shown == [
+        ["holds > 1", "holds", "3 and 1", interval + "1.25 to 4", tightened],
+        ["torn > 1.5", "undecided", "1.9 and 1.5", interval + "0.9 to 2.5", ""],
+        ["refuted > 2", "fails", "0.25 and 2", interval + "not resampled", ""],
+        ["lost < 2", "undecided", "unknown and 2", interval + "not resampled", ""],
+    ]
 
 
 def test_bandwidth_is_measured_between_the_points_too():
@@ -99,18 +140,21 @@ def test_bandwidth_is_measured_between_the_points_too():
 def test_a_verdict_says_when_it_rests_on_the_end_of_an_interval():
     # 2 of 100 resamples below 1: inside with 95 %, outside with 99 %
     near = Part("near", values(2, *([0.9] * 2), *([2.0] * 98)))
-    assert near.holds()
-    assert near.holds(0.90)
-    assert not near.holds(0.99)
-    verdict = judge_parts([near])
-    assert verdict.status is Status.REPRODUCED
-    assert "rests on intervals that end near their bound: partly" in verdict.summary
-    assert "rests" not in judge_parts([Part("far", values(2, *([2.0] * 100)))]).summary
+    assert near.decided()
+    assert near.decided(0.90)
+    assert not near.decided(0.99)
+    finding = found_of(near)
+    assert finding.status is Status.REPRODUCED
+    assert finding.instance["status with intervals of 99 %"] == "partly reproduced"
+    assert "status with intervals of 90 %" not in finding.instance
+    far = found_of(Part("far", values(2, *([2.0] * 100))))
+    assert list(far.instance) == ["interval of 95 %"]
 
 
 def test_the_close_verdicts_say_so():
-    assert "end near their bound" in judge("sec:chainexp/length-fast").verdict.summary
-    assert "end near their bound" not in judge("sec:cliff/best").verdict.summary
+    close, clear = (judge(name).finding for name in ("sec:chainexp/length-fast", "sec:cliff/best"))
+    assert "status with intervals of 99 %" in close.instance
+    assert list(clear.instance) == ["interval of 95 %"]
 
 
 # Times at the cap
@@ -126,17 +170,17 @@ def test_a_ratio_of_times_at_the_cap_is_known_from_one_side_or_not_at_all():
 @pytest.mark.parametrize(
     ("a", "b", "shown", "above", "below"),
     [
-        (4.0, 2.0, "2", "yes", "no"),
-        (10.0, 2.0, "≥ 5", "yes", "no"),
-        (10.0, 8.0, "≥ 1.25", "undecided", "undecided"),  # it may be more than what is needed
-        (4.0, 10.0, "≤ 0.4", "no", "yes"),
-        (10.0, 10.0, "unknown", "undecided", "undecided"),
+        (4.0, 2.0, "2", True, False),
+        (10.0, 2.0, "≥ 5", True, False),
+        (10.0, 8.0, "≥ 1.25", None, None),  # it may be more than what is needed
+        (4.0, 10.0, "≤ 0.4", False, True),
+        (10.0, 10.0, "unknown", None, None),
     ],
 )
 def test_a_bound_decides_where_the_number_itself_would(a, b, shown, above, below):
     for at_least, answer in ((True, above), (False, below)):
         part = Part("x", over(np.full(21, a), np.full(21, b), 10.0), 1.5, at_least)
-        assert (part.number, part.span.split(" to ")[0], part.answer) == (shown, shown, answer)
+        assert (part.number, part.span.split(" to ")[0], part.decided()) == (shown, shown, answer)
         assert part.known == (shown != "unknown")
         assert part.known or part.margin == 0.0
 
@@ -144,26 +188,29 @@ def test_a_bound_decides_where_the_number_itself_would(a, b, shown, above, below
 def test_resamples_at_the_cap_leave_the_interval_open():
     times = np.array([4.0, *np.linspace(3.0, 5.0, 15), *[10.0] * 5])
     part = Part("x", over(times, np.full(21, 2.0), 10.0), 2.5, at_least=False)
-    assert (part.number, part.span, part.answer) == ("2", "≥ 1.5", "undecided")
+    assert (part.number, part.span, part.decided()) == ("2", "≥ 1.5", None)
     assert Part("x", times / 2.0, 2.5, at_least=False).span == "1.5 to 5"
 
 
 def test_what_is_lost_over_what_is_lost_is_not_counted_as_agreement():
-    found = empirical_random_mdps.sarsa_limit()
-    rows = {row["part"]: (row["value"], row["holds"]) for row in found.evidence}
-    assert rows["NoExplo, median: slowest over fastest at η = 10⁹"] == ("unknown", "undecided")
-    assert (found.figures["held"], found.figures["decidable"], found.figures["parts"]) == (2, 8, 9)
+    found = empirical_random_mdps.sarsa_limit.run()
+    (median,) = [t for t in found.tallies if t.quantity.startswith("NoExplo, median: slowest")]
+    assert (median.worst[0].value, median.worst[0].holds) == ("unknown", None)
+    assert [value for value, _ in rows_of(found).values()].count("unknown") == 1
+    assert (found.reported["held"], found.reported["parts"]) == (2, 9)
     # all runs at huge rates lost: no comparison of their times says anything
-    lost = empirical_random_mdps.sarsa_limit(slowed("experiment", "greedy-limit", 1e6))
-    assert [row["value"] for row in lost.evidence[3:]] == ["unknown"] * 6
-    assert (lost.figures["meet"], lost.figures["apart"], lost.figures["decidable"]) == (0, 0, 3)
+    slow = slowed("experiment", "greedy-limit", 1e6)
+    lost = run_with(empirical_random_mdps.sarsa_limit, table=slow)
+    assert [value for value, _ in rows_of(lost).values()][3:] == ["unknown"] * 6
+    assert (lost.reported["meet"], lost.reported["apart"]) == (0, 0)
 
 
 def test_a_lost_run_over_one_that_passes_is_a_lower_bound():
-    rows = {row["part"]: row for row in empirical_random_mdps.beat_sarsa().evidence}
-    lost = rows["NoExplo, median: greedy SARSA over PG-SM"]
-    assert (lost["value"], lost["95 % interval"]) == ("≥ 78", "≥ 67.3")
-    assert rows["LowOffPol, mean: greedy SARSA over MCE"]["value"] == "3.76"
+    found = empirical_random_mdps.beat_sarsa.run()
+    (lost,) = [t for t in found.tallies if t.quantity == "NoExplo, median: greedy SARSA over PG-SM"]
+    assert lost.worst[0].value == "≥ 78"
+    assert lost.worst[0].instance["interval of 95 %"] == "≥ 67.3"
+    assert rows_of(found)["LowOffPol, mean: greedy SARSA over MCE"] == ("3.76", "> 2")
 
 
 def test_policy_gradients_are_compared_at_the_lengths_at_which_both_arrive():
@@ -172,25 +219,18 @@ def test_policy_gradients_are_compared_at_the_lengths_at_which_both_arrive():
     arrive = (curves.axis >= 10) & (sm < 1e6) & (es < 1e6)
     assert curves.axis[arrive].tolist() == [10, 11, 12, 13, 14, 15, 16]
     apart = 10 ** np.mean(np.log10(es / sm)[arrive])
-    alike_, behind = empirical_chain.length_pg().evidence[:2]
-    assert alike_["value"] == f"{apart:.3g}"
-    assert behind["value"].startswith("≥ ")
+    alike_, behind, *_ = rows_of(empirical_chain.length_pg.run()).values()
+    assert alike_ == (f"{apart:.3g}", "< 2")
+    assert behind[0].startswith("≥ ")
 
 
 # Sentences and the tables beside them
 
 
 def said(name, **changes):
-    verdict = check_of(claim_of(name)).run(**changes)
-    return Judgement(claim_of(name), verdict, 0.0).sentence, verdict
-
-
-def claim_of(name):
-    return next(claim for claim in ledger() if claim.id == name)
-
-
-def counted(verdict, answer, words=""):
-    return sum(row["holds"] == answer and words in row["part"] for row in verdict.evidence)
+    (claim,) = select([name])
+    finding = run_with(check_of(claim), **changes)
+    return Judgement(claim, check_of(claim), finding).sentence, finding
 
 
 EXCHANGED = exchanged("update", {"di": "ce", "ce": "di"})
@@ -199,16 +239,16 @@ EXCHANGED = exchanged("update", {"di": "ce", "ce": "di"})
 @pytest.mark.parametrize("changes", [{}, {"table": EXCHANGED}], ids=["as it is", "exchanged"])
 def test_sentences_count_what_their_tables_show(changes):
     sentence, found = said("sec:randommdps/di-best", **changes)
-    means, medians = (counted(found, "yes", f", {s}:") for s in ("mean", "median"))
+    means, medians = (counted(found, True, f", {s}:") for s in ("mean", "median"))
     assert f"by the mean in {means} of 3 schemes, and by the median in {medians}" in sentence
     sentence, found = said("sec:randommdps/exploration", **changes)
-    below = sum(float(row["value"]) < 2 for row in found.evidence)
-    assert f"{below} of {len(found.evidence)} mean factors" in sentence
-    assert f"for {counted(found, 'undecided')} of them" in sentence
+    below = sum(float(value) < 2 for value, _ in rows_of(found).values())
+    assert f"{below} of {len(found.tallies)} mean factors" in sentence
+    assert f"for {counted(found, None)} of them" in sentence
     sentence, found = said("sec:intro/empirical", **changes)
-    assert f"certain in {counted(found, 'yes', 'PG-')} of 16 comparisons" in sentence
+    assert f"certain in {counted(found, True, 'PG-')} of 16 comparisons" in sentence
     sentence, found = said("sec:randommdps/hioffpol-helps", **changes)
-    assert f"certain in {counted(found, 'yes', 'over HiOffPol')} of 8 comparisons" in sentence
+    assert f"certain in {counted(found, True, 'over HiOffPol')} of 8 comparisons" in sentence
 
 
 def test_the_lead_of_di_is_told_with_its_error():
@@ -222,7 +262,7 @@ def test_lost_runs_on_long_chains_are_counted():
     rows = rows[rows["scheme"] == "LowOffPol"]
     lost = rows.groupby(["update", "beta", "n_states"], observed=True)["censored"].sum().unstack(0)
     lost = lost[["pg-es", "pg-sm"]][(lost[["pg-es", "pg-sm"]] < 20).all(axis=1)]
-    told = empirical_chain.length_es_variance().figures
+    told = empirical_chain.length_es_variance.run().reported
     assert told["LowOffPol, runs"] == 40 * len(lost)
     assert told["LowOffPol, PG-ES"] == lost["pg-es"].sum() == 33
     assert told["LowOffPol, PG-SM"] == lost["pg-sm"].sum() == 32
@@ -232,15 +272,15 @@ def test_lost_runs_on_long_chains_are_counted():
 
 def test_a_transition_that_the_buffer_lacks_is_noticed(monkeypatch):
     lacking = SimpleNamespace(buffers={"jekyll": [0] * 297, "hyde": []})
-    monkeypatch.setattr(empirical_setting, "run_reference", lambda *_, **__: lacking)
-    assert empirical_setting.one_buffer(steps=300).margin == -3.0
+    monkeypatch.setattr(empirical, "run_reference", lambda *_, **__: lacking)
+    assert run_with(empirical.one_buffer, steps=300).margin == -3.0
 
 
 def test_what_rounding_loses_is_shown_panel_by_panel():
-    found = empirical.wall_is_rounding(panels=("random-mdp/LowOffPol", "cliff"))
+    found = run_with(empirical.wall_is_rounding, panels=("random-mdp/LowOffPol", "cliff"))
     ours = TABLE[(TABLE["update"] == "pg-es") & (TABLE["beta"] != 0.7) & (TABLE["eta"] > 3)]
-    for row, domain, scheme in zip(
-        found.evidence, ("random-mdp", "cliff"), ("LowOffPol", "HiOffPol"), strict=True
+    for tally, domain, scheme in zip(
+        found.tallies, ("random-mdp", "cliff"), ("LowOffPol", "HiOffPol"), strict=True
     ):
         runs = ours[ours["scheme"] == scheme]
         scaled, floats = (
@@ -252,14 +292,15 @@ def test_what_rounding_loses_is_shown_panel_by_panel():
         )
         both = floats.merge(scaled, on=["eta", "run"])
         lost = both[both["censored_x"]]
-        assert row["lost in floats"] == len(lost) > 0
-        assert row["of them pass"] == (~lost["censored_y"]).sum()
+        told = tally.worst[0].instance
+        assert told["lost in floats"] == len(lost) > 0
+        assert told["of them pass"] == (~lost["censored_y"]).sum()
 
 
 def test_two_claims_on_the_gap_of_the_escort_update_ask_two_things():
     panel, length = (said(f"sec:cliff/pg-es-{name}")[1] for name in ("gap", "cause"))
-    assert all("10 states" in row["part"] for row in panel.evidence)
-    assert all("7 states" in row["part"] for row in length.evidence)
+    assert all("10 states" in words for words in rows_of(panel))
+    assert all("7 states" in words for words in rows_of(length))
 
 
 # Numbers read off curves, by hand
@@ -368,24 +409,20 @@ def test_runs_that_a_curve_lacks_are_left_out_of_all():
 
 def test_a_table_without_a_panel_or_with_a_run_twice_is_refused():
     with pytest.raises(ValueError, match="there is no run of Cliff"):
-        empirical_cliff.pg_sm_slow(TABLE[TABLE["experiment"] == "chain"])
+        run_with(empirical_cliff.pg_sm_slow, table=TABLE[TABLE["experiment"] == "chain"])
     rows = PANELS["cliff"].rows(TABLE)
     with pytest.raises(ValueError, match="more than once"):
-        empirical_cliff.pg_sm_slow(pd.concat([rows, rows.head(1)]))
+        run_with(empirical_cliff.pg_sm_slow, table=pd.concat([rows, rows.head(1)]))
 
 
 # The same checks on tables in which the statement is made false, beyond their own controls
 
 
-def held(verdict):
-    return sum(row["holds"] == "yes" for row in verdict.evidence)
-
-
 def test_a_quick_greedy_sarsa_is_not_beaten():
     quick = slowed("experiment", "greedy-limit", 0.05)
-    found = empirical_random_mdps.beat_sarsa(quick)
+    found = run_with(empirical_random_mdps.beat_sarsa, table=quick)
     assert found.status is not Status.REPRODUCED
-    assert held(found) < held(empirical_random_mdps.beat_sarsa())
+    assert counted(found, True) < counted(empirical_random_mdps.beat_sarsa.run(), True)
 
 
 def test_shuffled_names_leave_no_order():
@@ -394,17 +431,18 @@ def test_shuffled_names_leave_no_order():
     drawn = table.sample(frac=1.0, random_state=0).sort_values(cell, kind="stable")
     assert drawn[cell].to_numpy().tolist() == table[cell].to_numpy().tolist()
     table["update"] = drawn["update"].to_numpy()
-    shuffled = empirical_cliff.cliff_best(table)
+    shuffled = run_with(empirical_cliff.cliff_best, table=table)
     assert shuffled.status is not Status.REPRODUCED
-    assert held(shuffled) < held(empirical_cliff.cliff_best())
+    assert counted(shuffled, True) < counted(empirical_cliff.cliff_best.run(), True)
 
 
 def test_one_lost_run_is_enough_against_always_converging():
     table = TABLE[TABLE["experiment"] == "duplicated-chain"].copy()
-    assert empirical_chain.duplicates_converge(table).status is Status.REPRODUCED
+    converge = empirical_chain.duplicates_converge
+    assert run_with(converge, table=table).status is Status.REPRODUCED
     ours = (table["update"] == "ce") & (table["eta"] == 1.0) & (table["n_actions"] == 5)
     table.loc[ours & (table["run"] == 0), "censored"] = True
-    assert empirical_chain.duplicates_converge(table).status is Status.PARTLY
+    assert run_with(converge, table=table).status is Status.PARTLY
 
 
 def test_a_change_of_the_runs_is_what_it_says():
@@ -456,7 +494,7 @@ def test_a_status_by_the_number_of_runs():
     assert found == {20: "not reproduced", 100: "not reproduced"}
     rare = stability(empirical_random_mdps.es_bandwidth, (20,))
     first = TABLE[TABLE["run"] < 20]
-    assert rare == {20: empirical_random_mdps.es_bandwidth(first).status.value}
+    assert rare == {20: run_with(empirical_random_mdps.es_bandwidth, table=first).status.value}
 
 
 def test_ties_drawn_take_the_place_of_the_first_and_of_nothing_else():
@@ -473,7 +511,7 @@ def test_ties_drawn_take_the_place_of_the_first_and_of_nothing_else():
     found = both_rules(empirical_random_mdps.ce_worst)
     assert found["first"] == judge_first(int(found["runs"])) == "reproduced"
     assert found["drawn"] == "partly reproduced"
-    assert empirical_random_mdps.ce_worst().figures["drawn"] == 2  # by the medians
+    assert empirical_random_mdps.ce_worst.run().reported["drawn"] == 2  # by the medians
 
 
 def test_rules_are_compared_on_the_runs_that_every_cell_has(monkeypatch):
@@ -492,13 +530,13 @@ def test_rules_are_compared_on_the_runs_that_every_cell_has(monkeypatch):
 
 
 def judge_first(n):
-    return empirical_random_mdps.ce_worst(TABLE[TABLE["run"] < n]).status.value
+    return run_with(empirical_random_mdps.ce_worst, table=TABLE[TABLE["run"] < n]).status.value
 
 
 def test_as_efficient_is_within_a_quarter_and_far_is_a_factor_of_five():
-    rows = as_efficient_as_di().evidence
-    assert {row["needed"] for row in rows if "CE" in row["part"]} == {"< 1.25"}
-    assert {row["needed"] for row in rows if "PG" in row["part"]} == {"> 5"}
+    rows = rows_of(as_efficient_as_di.run())
+    assert {needed for words, (_, needed) in rows.items() if "CE" in words} == {"< 1.25"}
+    assert {needed for words, (_, needed) in rows.items() if "PG" in words} == {"> 5"}
 
 
 def test_a_rate_at_which_either_update_is_lost_is_left_out():
@@ -509,8 +547,8 @@ def test_a_rate_at_which_either_update_is_lost_is_left_out():
     for lost in (["ce"], ["mce"], ["ce", "mce"], ["di"], []):
         table = cliff.copy()
         table.loc[small & table["update"].isin(lost), "censored"] = True
-        rows = empirical_cliff.mce_small_rates(table).evidence
-        found.append([row["value"] for row in rows if "up to" in row["part"]])
+        rows = rows_of(run_with(empirical_cliff.mce_small_rates, table=table))
+        found.append([value for words, (value, _) in rows.items() if "up to" in words])
     assert found[0] == found[1] == found[2] != []
     assert found[3] == found[4] != found[0]
 
@@ -531,9 +569,10 @@ def test_random_mdps_are_whole_as_often_as_no_state_lacks_an_entry(branching):
     assert all(len(set(state)) == branching for state in draws_[0].reshape(-1, branching).tolist())
     lonely = 100 * (1 - branching / 100) ** (4 * 99)
     share = np.exp(-lonely)
-    found = np.mean([empirical_random_mdps._is_whole(each) for each in draws_])
-    assert abs(found - share) < 4 * np.sqrt(share * (1 - share) / 1000)
-    assert empirical_random_mdps.connected(branching).figures["draws"] == 1000
+    whole = np.mean([empirical_random_mdps._is_whole(each) for each in draws_])
+    assert abs(whole - share) < 4 * np.sqrt(share * (1 - share) / 1000)
+    found = run_with(empirical_random_mdps.connected, branching=branching)
+    assert found.reported["draws"] == 1000
 
 
 # What the experiments run
@@ -589,28 +628,25 @@ def test_a_detail_is_clear_where_its_interval_leaves_one_out(monkeypatch):
 def test_a_number_on_its_bound_is_on_neither_side():
     for at_least in (True, False):
         part = Part("x", values(2), 2.0, at_least)
-        assert part.refuted()
-        assert not part.holds()
+        assert part.decided() is False
         assert part.margin == 0.0
 
 
 def test_a_part_says_its_interval_if_it_has_one():
     exact, measured = Part("exact", values(2)), Part("measured", values(2, *np.linspace(1.5, 4, 5)))
-    rows = [(part.row()["95 % interval"], part.row()["value"]) for part in (exact, measured)]
+    rows = [(part.span, part.number) for part in (exact, measured)]
     assert rows == [("not resampled", "2"), ("1.5 to 4", "2")]
     assert Part("resampled once", values(2, 1.5)).interval() == (1.5, 1.5)
-    summaries = [judge_parts([part]).summary for part in (exact, measured)]
-    assert summaries[0].endswith("is “exact”: 2, needed more than 1.")
-    assert summaries[1].endswith("is “measured”: 2 (1.5 to 4), needed more than 1.")
+    assert str(found_of(exact)).endswith("; exact > 1 at interval of 95 % = not resampled")
+    assert str(found_of(measured)).endswith("; measured > 1 at interval of 95 % = 1.5 to 4")
 
 
 @pytest.mark.parametrize(("jumping", "share"), [(4, "0"), (5, "1")])
 def test_most_of_nine_states_are_five(jumping, share, monkeypatch):
     flips = Flips(np.arange(9.0)[::-1], jumping)
     monkeypatch.setattr("pu_lib.empirical.live.flip_times", lambda *_: flips)
-    jumped, ordered = empirical_chain.expected_order(["ce"], runs=2).evidence
-    assert (jumped["value"], jumped["needed"]) == (share, "> 0.9")
-    assert (ordered["value"], ordered["needed"]) == ("1", "> 0.75")
+    found = run_with(empirical_chain.expected_order, updates=["ce"], runs=2)
+    assert list(rows_of(found).values()) == [(share, "> 0.9"), ("1", "> 0.75")]
 
 
 @pytest.mark.parametrize(
@@ -626,20 +662,19 @@ def test_at_some_time_most_of_six_states_lead_to_a_1_and_in_the_end_none(
         return pi
 
     monkeypatch.setattr("pu_lib.empirical.live.policies_along", policies_along)
-    rows = empirical_cliff.cliff_order(["ce"], runs=2).evidence
-    assert [(row["value"], row["needed"]) for row in rows] == [(share, "> 0.9") for share in shares]
+    found = run_with(empirical_cliff.cliff_order, updates=["ce"], runs=2)
+    assert list(rows_of(found).values()) == [(share, "> 0.9") for share in shares]
 
 
 def test_one_fall_is_enough_to_lose_performance(monkeypatch):
     climbs = {"mce": (10, 0), "ce": (25, 1)}
     monkeypatch.setattr(empirical_cliff, "climb_from_jumping", lambda name, _: climbs[name])
-    found = empirical_cliff.mce_is_monotone()
+    found = empirical_cliff.mce_is_monotone.run()
     assert found.status is Status.REPRODUCED
-    rows = [(row["value"], row["needed"]) for row in found.evidence]
+    rows = list(rows_of(found).values())
     assert rows == [("0", "< 0.5"), ("1", "> 0.5"), ("2.5", "> 1")] * 2
     climbs["mce"], climbs["ce"] = climbs["ce"], climbs["mce"]
-    found = empirical_cliff.mce_is_monotone()
-    assert [row["holds"] for row in found.evidence] == ["no"] * 6
+    assert counted(empirical_cliff.mce_is_monotone.run(), False) == 6
 
 
 def test_what_no_run_has_shown_may_still_be() -> None:
@@ -647,14 +682,14 @@ def test_what_no_run_has_shown_may_still_be() -> None:
     assert unseen(20) == pytest.approx(scipy.special.betaincinv(1, 20, 0.975))
     assert unseen(20, 0.9) == pytest.approx(1.0 - 0.05**0.05)
     never, always = share_of("", np.zeros(20), 0.05, False), share_of("", np.ones(20), 0.9)
-    assert (never.span, never.answer) == ("0 to 0.168", "undecided")
-    assert (always.span, always.answer) == ("0.832 to 1", "undecided")
-    assert share_of("", np.zeros(80), 0.05, False).holds()
-    assert share_of("", np.ones(36), 0.9).holds()
-    assert not share_of("", np.ones(35), 0.9).holds()
-    assert share_of("", np.zeros(5), 0.9).refuted()
+    assert (never.span, never.decided()) == ("0 to 0.168", None)
+    assert (always.span, always.decided()) == ("0.832 to 1", None)
+    assert share_of("", np.zeros(80), 0.05, False).decided()
+    assert share_of("", np.ones(36), 0.9).decided()
+    assert not share_of("", np.ones(35), 0.9).decided()
+    assert share_of("", np.zeros(5), 0.9).decided() is False
     alike = Part("", np.zeros(1001), 0.0, ratio=False, runs=20, least=-1.0)
-    assert (alike.span, alike.answer) == ("-0.168 to 0.168", "undecided")
+    assert (alike.span, alike.decided()) == ("-0.168 to 0.168", None)
 
 
 def test_a_share_that_was_seen_has_the_interval_of_its_resamples() -> None:

@@ -4,7 +4,7 @@ A panel has one time for each update at three rates, without resamples, so that 
 part is its number.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +14,8 @@ import pytest
 from pu_lib.chapters.empirical import checks_chain as chain
 from pu_lib.chapters.empirical import checks_cliff as cliff
 from pu_lib.chapters.empirical import checks_random_mdps as random_mdps
-from pu_lib.verdict import Verdict
+from pu_lib.chapters.empirical import parts
+from pu_lib.claims import Check
 
 Rows = list[tuple[str, str]]
 
@@ -66,21 +67,17 @@ def panels(monkeypatch: pytest.MonkeyPatch) -> None:
         "stopped": lambda update, *_: np.full(2, float(update == "di")),
         "over_di": lambda _, update: [("median", 3, np.array([1.05 if update == "ce" else 2.52]))],
     }
-    for module in (chain, cliff, random_mdps):
+    for module in (chain, cliff, random_mdps, parts):
         for name, stub in stubs.items():
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, stub)
-
-
-def rows(verdict: Verdict) -> Rows:
-    return [(row["value"], row["needed"]) for row in verdict.evidence]
 
 
 def needed(bound: str, *values: str) -> Rows:
     return [(value, bound) for value in values]
 
 
-CASES: Sequence[tuple[Callable[[], Verdict], Rows]] = [
+CASES: Sequence[tuple[Check, Rows]] = [
     # best times: 40, 30, 6, 5 and 4 on the cliff, 8, 15, 4, 5 and 3.2 on the chain of 7 states,
     # so that the third action slows down 5, 2, 1.5, 1 and 1.25 times
     (cliff.pg_sm_slow, needed("> 5", "10")),
@@ -153,12 +150,15 @@ CASES: Sequence[tuple[Callable[[], Verdict], Rows]] = [
 ]
 
 
-@pytest.mark.parametrize(("judge", "expected"), CASES, ids=[judge.__name__ for judge, _ in CASES])
+@pytest.mark.parametrize(
+    ("check", "expected"), CASES, ids=[check.function.__name__ for check, _ in CASES]
+)
 def test_the_parts_of_a_statement_by_hand(
-    judge: Callable[[], Verdict], expected: Rows, monkeypatch: pytest.MonkeyPatch
+    check: Check, expected: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(random_mdps, "with_ties_drawn", lambda: None)
-    assert rows(judge()) == expected
+    tallies = check.run().tallies
+    assert [(t.worst[0].value, f"{t.relation} {t.limit}") for t in tallies] == expected
 
 
 def test_a_share_that_is_as_large_as_another_may_be_smaller(
@@ -166,5 +166,5 @@ def test_a_share_that_is_as_large_as_another_may_be_smaller(
 ) -> None:
     """Of a thousand runs DI and CE lose three in four: of others DI may lose more, or fewer."""
     monkeypatch.setattr(Panel, "estimates", lambda *_: np.full((1, 5, 3), 0.75))
-    *_, less = chain.still_explores().evidence
-    assert (less["value"], less["holds"]) == ("0", "undecided")
+    *_, less = chain.still_explores.run().tallies
+    assert (less.worst[0].value, less.worst[0].holds) == ("0", None)

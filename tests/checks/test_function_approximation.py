@@ -2,20 +2,35 @@
 
 from fractions import Fraction
 from types import SimpleNamespace
+from typing import Any
 
 import autograd
 import numpy as np
 import pytest
 
 from pu_lib.chapters.function_approximation import checks
-from pu_lib.chapters.function_approximation import checks_fitted as fitted_checks
 from pu_lib.chapters.function_approximation import fitted_direct as fitted
 from pu_lib.chapters.function_approximation import quantities as ap
+from pu_lib.claims import Check, Recorder, Tally
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import UPDATES, make_update, project_simplex
-from pu_lib.verdict import Status
 
 HALF, ONE, ZERO = Fraction(1, 2), Fraction(1), Fraction(0)
+
+
+def compared(check: Check, **arguments: Any) -> dict[str, Tally]:
+    """Return what a check compares, by quantity, relation and limit."""
+    recorder = Recorder()
+    check.function(recorder, **arguments)
+    return {
+        tally.compared + ", as printed" * tally.as_printed: tally
+        for tally in recorder.tallies.values()
+    }
+
+
+def least_slack(check: Check, **arguments: Any) -> dict[str, float]:
+    """Return how far the worst of the comparisons is from failing."""
+    return {name: tally.worst[0].slack for name, tally in compared(check, **arguments).items()}
 
 
 def test_exact_projections_by_hand() -> None:
@@ -104,7 +119,6 @@ def test_losing_steps_are_those_below_the_threshold() -> None:
     run = ap.Learning(np.array([0.0, 0.5, 0.4995, 0.3, 0.6]), np.array([0, 1, 2, 0]))
     assert run.losing().tolist() == [False, False, True, False]
     assert run.losing(0.0).tolist() == [False, True, True, False]
-    assert run.worst_drop == pytest.approx(0.1995)
 
 
 def test_a_fit_before_the_projection_by_hand() -> None:
@@ -205,20 +219,23 @@ def test_an_unstable_update_is_judged_at_the_end_of_its_run(
     crossed = ap.Learning(np.array([0.0, 0.5, 0.4, 0.93]), np.array([0, 2, 0]))
     calm = ap.Learning(np.array([0.0, 0.5, 0.6, 0.9]), np.array([1, 0, 0]))
     monkeypatch.setattr(
-        checks, "_network_run", lambda update, *_: crossed if update.name == "pg-es" else calm
+        checks, "_network_run", lambda name, *_: crossed if name == "pg-es" else calm
     )
-    verdict = checks.check_pg_es(networks=1, etas=(1.0,))
-    # some steps lose: 1 - 1; all of them cross zero: 1 - 1; softmax: 0; it learns: 0.03
-    assert verdict.status == "holds"
-    assert verdict.margin == 0.0
-    (row,) = verdict.evidence
-    assert (row["losing steps"], row["of these crossing zero"]) == (1, 1)
-    assert (row["largest one-step loss"], row["losing steps of pg-sm"]) == (pytest.approx(0.1), 0)
+    recorder = Recorder()
+    checks.escort_is_unstable_at_zero.function(recorder, etas=(1.0,))
+    slacks = {tally.compared: tally.worst[0].slack for tally in recorder.tallies.values()}
+    assert slacks == {
+        "losing steps that cross zero ≥ all losing steps": 0.0,
+        "losing steps ≥ 1": 0.0,
+        "performance ≥ 0.9": pytest.approx(0.03),
+        "losing steps of PG-SM ≤ 0": 0.0,
+    }
+    assert recorder.figures["losing steps at rate 1"] == checks.NETWORKS
     below = ap.Learning(np.array([0.0, 0.99, 0.89]), np.array([0, 1]))
-    monkeypatch.setattr(
-        checks, "_network_run", lambda update, *_: below if update.name == "pg-es" else calm
-    )
-    assert checks.check_pg_es(networks=1, etas=(1.0,)).margin == pytest.approx(-0.01)
+    monkeypatch.setattr(checks, "_network_run", lambda name, *_: below if name == "pg-es" else calm)
+    found = checks.escort_is_unstable_at_zero.run()
+    assert found.status == "false as stated"
+    assert found.margin == pytest.approx(-0.01)
 
 
 @pytest.mark.parametrize("error", [1e-3, -1e-3])
@@ -233,7 +250,8 @@ def test_a_gradient_is_compared_in_either_direction(
         return found
 
     monkeypatch.setattr(checks, "_chained", chained)
-    assert checks.check_chain_rule(("pg-sm",), ("pg-sm",)).margin < -1e-5
+    slacks = least_slack(checks.chain_rule_gives_the_gradient, updates={"pg-sm": "pg-sm"})
+    assert max(slacks.values()) < -1e-5
 
 
 def test_one_probability_that_scaling_changes_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,8 +263,8 @@ def test_one_probability_that_scaling_changes_is_enough(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(checks, "escort", spoilt)
     monkeypatch.setattr(checks, "best_linear", lambda *_, escort, **__: 0.86 if escort else 1.0)
-    verdict = checks.check_escort_scale()
-    assert verdict.margin == pytest.approx(1e-12 - 1e-3)
+    slacks = least_slack(checks.scaling_does_not_sharpen_escort)
+    assert min(slacks.values()) == pytest.approx(1e-12 - 1e-3)
 
 
 @pytest.mark.parametrize("error", [1e-3, -1e-3])
@@ -254,17 +272,22 @@ def test_a_derivative_is_compared_in_either_direction(error: float) -> None:
     def formula(z: np.ndarray) -> np.ndarray:
         return checks.sparsemax_jacobian(z) + error
 
-    verdict = checks.check_projection_gradient(formula, n=3)
-    assert verdict.margin == pytest.approx(-1e-3, rel=1e-4)
+    slacks = least_slack(checks.projection_has_no_derivative_off_its_support, formula=formula)
+    assert slacks["derivative off the support ≤ 0"] == pytest.approx(-1e-3)
+    expected = pytest.approx(1e-8 - 1e-3, rel=1e-4)
+    assert slacks["error of the closed form = 0, to rounding"] == expected
 
 
 @pytest.mark.parametrize("error", [1e-3, -1e-3])
 def test_the_tracing_is_compared_with_the_formula_too(
     monkeypatch: pytest.MonkeyPatch, error: float
 ) -> None:
-    traced = lambda _: lambda z: checks.sparsemax_jacobian(z) + error
+    def traced(_):
+        return lambda z: checks.sparsemax_jacobian(z) + error
+
     monkeypatch.setattr(checks, "jacobian", traced)
-    assert checks.check_projection_gradient(n=3).margin == pytest.approx(1e-8 - 1e-3, rel=1e-4)
+    slacks = least_slack(checks.projection_has_no_derivative_off_its_support)
+    assert min(slacks.values()) == pytest.approx(1e-8 - 1e-3, rel=1e-4)
 
 
 @pytest.fixture
@@ -277,70 +300,78 @@ def weighed(monkeypatch):
         rise = np.linspace(0.0, 0.5, 101)
         return fitted.FittedRun(0.28 + rise, 0.25 - rise / 4, 1e-8 * rise[1:], 1.25 - rise)
 
-    monkeypatch.setattr(fitted_checks, "fitted_run", fitted_run)
+    monkeypatch.setattr(checks, "fitted_run", fitted_run)
     return asked
 
 
-def test_where_a_fit_stalls_is_measured_at_constant_weights(weighed, noted):
-    assert fitted_checks.check_stall(n_steps=3).status is Status.FALSE
-    assert weighed == [[eta] * 3 for eta in (0.5, 5.0, 50.0, 500.0)]
-    rooms = {(row["eta"], row["part"]): margin for margin, row in noted}
-    for eta in (0.5, 5.0, 50.0, 500.0):
-        assert rooms[eta, "stops at 0.797 at the most"] == pytest.approx(0.017)
-        assert rooms[eta, "comes to 0.775"] == pytest.approx(0.005)
-        assert rooms[eta, "the bound exceeds the first gap"] == 0.5
-        assert ((eta, "ends at the projected fit") in rooms) == (eta >= 50.0)
+def test_where_a_fit_stalls_is_measured_at_constant_weights(weighed):
+    assert checks.fit_after_the_projection_stalls.run().status == "false as stated"
+    assert weighed == [[eta] * 200 for eta in (0.5, 5.0, 50.0, 500.0)]
+    found = compared(checks.fit_after_the_projection_stalls)
+    for name, slack in (
+        ("performance ≤ 0.797", 0.017),
+        ("performance ≥ 0.775", 0.005),
+        ("bound ≥ the first gap", 0.5),
+    ):
+        assert [one.slack for one in found[name].worst] == pytest.approx([slack] * 4)
+    at_the_fit = found["performance = that of the projected fit"]
+    assert [one.instance["eta"] for one in at_the_fit.worst] == [50.0, 500.0]
 
 
-def test_a_direct_fit_has_a_hundred_growing_weights_after_the_reversal(weighed, noted):
-    found = fitted_checks.check_di(reversed_steps=2)
-    expected = [0.5, 0.5, *(0.5 * 1.2**k for k in range(100))]
+def test_a_direct_fit_has_a_hundred_growing_weights_after_the_reversal(weighed):
+    slacks = least_slack(checks.fit_before_the_projection_arrives)
+    expected = [*[0.5] * 50, *(0.5 * 1.2**k for k in range(100))]
     assert len(weighed) == 4
     for etas in weighed:
         assert etas == pytest.approx(expected)
     # the largest error is the last; the bound is nearest to the gap at the end, 0.75 and 0.125
-    rooms = [1e-9 - 5e-9, 0.625 + fitted_checks.ROUNDING, 1e-3 - 0.22, 0.22 - 1e-3]
-    assert [room for room, _ in noted] == pytest.approx(rooms * 2, rel=1e-12)
-    for row in found.evidence:
-        assert list(row.values())[1:] == pytest.approx([0.29, 0.78, 0.125, 0.75])
+    end = "distance from the optimum at the end"
+    assert slacks == pytest.approx(
+        {
+            "error of the fit in a table ≤ $10^{-9}$": 1e-9 - 5e-9,
+            "gap ≤ the bound": 0.625 + checks.ROUNDING,
+            f"{end} ≤ $10^{{-3}}$": 1e-3 - 0.22,
+            f"{end} ≥ $10^{{-3}}$, as printed": 0.22 - 1e-3,
+        },
+        rel=1e-12,
+    )
 
 
-def test_a_policy_that_scaling_lowers_has_no_room(noted, monkeypatch):
-    """What is asked of the best linear policies beside that: 0.86 to 0.005, and 0.999."""
+def test_a_policy_that_scaling_lowers_has_no_room(monkeypatch):
+    """The best linear policies are compared beside that: with 0.86 to 0.005, and with 0.999."""
     answers = iter([np.zeros((100, 4)), np.full((100, 4), 1e-9)])
     monkeypatch.setattr(checks, "escort", lambda _: next(answers))
     monkeypatch.setattr(checks, "best_linear", lambda *_, escort, **__: 0.75 if escort else 0.5)
-    checks.check_escort_scale()
-    assert [room for room, _ in noted] == pytest.approx([1e-12 - 1e-9, -0.105, -0.499], rel=1e-12)
+    slacks = least_slack(checks.scaling_does_not_sharpen_escort)
+    assert list(slacks.values()) == pytest.approx([1e-12 - 1e-9, -0.105, -0.499], rel=1e-12)
 
 
-def test_actions_that_return_and_those_at_zero_are_counted_over_all_paths(noted, monkeypatch):
-    monkeypatch.setattr(checks, "_returns", lambda *_: (2, 5))
+def test_actions_that_return_and_those_at_zero_are_counted_over_all_paths(monkeypatch):
+    counts = iter([(0, 5), (2, 0)] + [(0, 0)] * 148)
+    monkeypatch.setattr(checks, "_returns", lambda *_: next(counts))
     monkeypatch.setattr(checks, "jacobian", lambda _: checks.sparsemax_jacobian)
-    checks.check_sparsemax(n_paths=3)
-    rows = {row.pop("part"): (room, row) for room, row in noted}
-    assert rows["returns"] == (-6.0, {"returns": 6, "at_zero": 15})
-    assert rows["some are at zero"] == (14.0, {})
-    assert rows["di at the wall"] == (0.0, {"q": [1, 0]})
+    found = compared(checks.sparsemax_never_returns)
+    returns, at_zero = found["actions that return ≤ 0"], found["actions at zero ≥ 1"]
+    assert (returns.comparisons, returns.failures, at_zero.worst[0].value) == (150, 1, 5)
+    assert (returns.worst[0].value, returns.worst[0].instance) == (2, {"path": 1})
+    wall = found["DI leaves the wall only if the other action is better is true"]
+    assert (wall.comparisons, wall.failures) == (2, 0)
 
 
-def test_what_both_updates_reach_at_the_end_is_asked_of_every_model(noted, monkeypatch):
-    """Each run rises from 0.5 to 0.75, and falls by 0.1 once on its way."""
+def test_what_both_updates_reach_at_the_end_is_asked_of_every_model(monkeypatch):
+    """Each run rises from 0.5 to 0.75."""
     asked = []
 
     def learn(update, task, model, n_steps, eta):
-        asked.append((update.name, n_steps, eta))
-        return SimpleNamespace(performance=np.array([0.5, 0.75]), worst_drop=0.1)
+        asked.append((update, n_steps, eta))
+        return SimpleNamespace(performance=np.array([0.5, 0.75]))
 
     monkeypatch.setattr(checks, "learn", learn)
-    verdict = checks.check_ce_mce()
+    (tally,) = compared(checks.ce_and_mce_learn).values()
     models = sum(len(task.models()) for task in (ap.contexts(), ap.corridor()))
     assert asked == [("ce", 300, 1.0)] * models + [("mce", 300, 1.0)] * models
-    assert [room for room, _ in noted] == pytest.approx([-0.2] * 2 * models)
-    assert len({tuple(row.values()) for _, row in noted}) == 2 * models
-    for row in verdict.evidence:
-        assert row["normalised performance"] == 0.75
-        assert row["largest one-step loss"] == 0.1
+    assert tally.comparisons == tally.failures == 2 * models
+    assert [one.slack for one in tally.worst] == pytest.approx([-0.2] * len(tally.worst))
 
 
 @pytest.mark.parametrize("z", [[1e17, 0.0], [1e16, 1e16], [1e8, 1e8 - 0.5], [0.3, -0.2, 0.1]])

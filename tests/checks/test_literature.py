@@ -1,17 +1,32 @@
 """The literature: bounds, criteria and the ladder against cases solved by hand."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from pu_lib.chapters.literature import checks
-from pu_lib.chapters.literature import checks_measured as measured
 from pu_lib.chapters.literature import quantities as lit
 from pu_lib.chapters.what_came_after import mirror_descent as md
+from pu_lib.claims import Check, Recorder, Tally
 from pu_lib.mdp import FiniteMDP
-from pu_lib.updates import UPDATES, Update
+from pu_lib.updates import UPDATES, Update, softmax
 
 ONE_STATE = FiniteMDP(np.ones((1, 2, 1)), [[1.0, 0.0]], [1.0], 0.5)
 HALF = np.array([[0.5, 0.5]])
+
+
+def compared(check: Check, **arguments: Any) -> dict[str, Tally]:
+    """Return what a check compares, by quantity, relation and limit."""
+    recorder = Recorder()
+    check.function(recorder, **arguments)
+    return {tally.compared: tally for tally in recorder.tallies.values()}
+
+
+def slacks(check: Check, **arguments: Any) -> list[float]:
+    """Return how far all comparisons are from failing, the worst first; no more than six each."""
+    tallies = compared(check, **arguments).values()
+    return sorted(one.slack for tally in tallies for one in tally.worst)
 
 
 def test_divergences_by_hand() -> None:
@@ -130,11 +145,11 @@ def test_the_pull_keeps_the_uniform_policy() -> None:
 
 
 def test_the_escaping_are_judged_by_their_own_numbers() -> None:
-    verdict = checks.literature_measured.check_ladder()
-    slow = next(row for row in verdict.evidence if row["update"] == "PG-SM")
-    assert slow["rung 8, 200 copies"] == lit.ladder_times("pg-sm", 200.0)[-1]
-    assert slow["factor"] > 8.0
-    assert max(r["factor"] for r in verdict.evidence if r is not slow) < 4.1
+    found = checks.softmax_is_late_on_the_ladder.run()
+    delays = {name: value for name, value in found.figures.items() if name.startswith("delay of P")}
+    few, many = lit.ladder_times("pg-sm", 50.0), lit.ladder_times("pg-sm", 200.0)
+    assert delays["delay of PG-SM"] == many[-1] / few[-1] > 8.0
+    assert delays["delay of PG-ES"] < 4.1
 
 
 def test_the_ladder_has_eight_rungs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +173,7 @@ class Short(type(UPDATES["pg-es"])):
 
 def test_two_steps_are_compared_in_either_direction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "make_update", lambda *_, **__: Short())
-    assert checks.check_hadamard().margin == pytest.approx(1e-12 - 1e-6, rel=1e-6)
+    assert slacks(checks.escort_is_the_gradient_on_the_sphere)[0] == pytest.approx(-1e-6, rel=1e-5)
 
 
 def test_a_state_that_can_be_worth_nothing_is_learnt_from_the_start() -> None:
@@ -168,11 +183,11 @@ def test_a_state_that_can_be_worth_nothing_is_learnt_from_the_start() -> None:
     assert lit.crossing_times("npg", hard, most=2).tolist() == [0.0]
 
 
-def test_a_gap_that_equals_its_bound_has_the_room_of_rounding(noted, monkeypatch) -> None:
+def test_a_gap_that_equals_its_bound_has_the_room_of_rounding(monkeypatch) -> None:
     monkeypatch.setattr(checks, "_lacking", lambda *_: (np.array([0.25]), HALF))
-    monkeypatch.setattr(checks.md, "geometric_bound", lambda *_: 0.75)
-    checks.check_geometric(start=0.0, n_processes=1, n_steps=1)
-    assert {margin for margin, _ in noted} == {checks.ROUNDING}
+    monkeypatch.setattr(checks.md, "geometric_bound", lambda *_: 0.25)
+    found = slacks(checks.growing_steps_obey_xiaos_bound)
+    assert found == pytest.approx([checks.ROUNDING] * len(found), rel=1e-6)
 
 
 @pytest.fixture
@@ -189,37 +204,34 @@ def halved(monkeypatch) -> list[list[float]]:
     return asked
 
 
-@pytest.mark.parametrize(
-    ("moved", "bounds"),
-    [({}, [6.0, 3.0, 1.5]), ({"start": 0.5, "power": 2.0}, [3.5, 3.5 / 4, 3.5 / 16])],
-)
-def test_the_room_of_a_linear_rate_by_hand(moved, bounds, halved, noted) -> None:
+@pytest.mark.parametrize(("power", "bounds"), [(1.0, [6.0, 3.0, 1.5]), (2.0, [6.0, 1.5, 6 / 16])])
+def test_the_room_of_a_linear_rate_by_hand(power, bounds, halved) -> None:
     """With steps that double the bound is (1 + D / (eta / 2)) / 2^k, and D = 1/4."""
-    checks.check_geometric(n_steps=3, **moved)
-    assert halved == [pytest.approx([0.1, 0.2, 0.4])]
     rooms = [bound * 2**k - 1.0 + checks.ROUNDING for k, bound in enumerate(bounds)]
-    assert [margin for margin, _ in noted] == pytest.approx(rooms, abs=1e-12)
+    found = slacks(checks.growing_steps_obey_xiaos_bound, power=power)
+    assert found == pytest.approx(sorted(rooms), abs=1e-12)
+    assert halved == [pytest.approx([0.1 * 2**k for k in range(30)])]
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0])
-def test_the_room_of_constant_steps_by_hand(power, halved, noted) -> None:
+def test_the_room_of_constant_steps_by_hand(power, halved) -> None:
     """The bound is (2 D / eta + 2^2) / (k + 1), with 2 for the horizon: 9, 9/2 and 3."""
-    checks.check_constant(n_steps=3, power=power)
-    assert halved == [[0.1] * 3]
     rooms = [9.0 / (k + 1) ** power * 2**k - 1.0 for k in range(3)]
-    assert [margin for margin, _ in noted] == pytest.approx(rooms)
+    found = slacks(checks.constant_steps_obey_xiaos_bound, power=power)
+    assert found == pytest.approx(sorted(rooms))
+    assert halved == [[0.1] * 40]
 
 
 @pytest.mark.parametrize("power", [1.0, 3.0])
-def test_the_room_of_adaptive_steps_by_hand(power, halved, noted, monkeypatch) -> None:
+def test_the_room_of_adaptive_steps_by_hand(power, halved, monkeypatch) -> None:
     """The values are away by 1, 1/2 and nothing; the bound is (1 + c / (1/2)^2) / 2^k."""
     monkeypatch.setattr(checks.md, "adaptive_run", lambda *_: np.array([1.0, 0.5, 1e-13]))
-    checks.check_adaptive(n_steps=2, power=power)
     rooms = [0.4, 1.4 / 2.0**power * 2.0 - 1.0, np.inf]
-    assert [margin for margin, _ in noted] == pytest.approx(rooms)
+    found = slacks(checks.adaptive_steps_obey_johnsons_bound, power=power)
+    assert found == pytest.approx(sorted(rooms))
 
 
-def test_what_linear_scores_reach_is_asked_of_both_updates(noted, monkeypatch) -> None:
+def test_what_linear_scores_reach_is_asked_of_both_updates(monkeypatch) -> None:
     """On a bandit whose best arm is fitted best, natural gradient finds it and the other not."""
     asked = []
 
@@ -230,28 +242,36 @@ def test_what_linear_scores_reach_is_asked_of_both_updates(noted, monkeypatch) -
     monkeypatch.setattr(checks, "_arms", lambda _: [(np.eye(2), np.array([1.0, 0.0]))])
     monkeypatch.setattr(checks, "linear_natural", lambda *_: reached(*_[2:], 0.75))
     monkeypatch.setattr(checks, "linear_softmax", lambda *_: reached(*_[2:], 0.25))
-    checks.check_linear(n=1)
+    probability, apart = compared(checks.fitted_order_decides).values()
     assert asked == [(50.0, 200), (10.0, 1000)]
-    assert [margin for margin, _ in noted] == [0.25, 0.5]
+    assert [one.slack for one in probability.worst] == [0.25]
+    assert (apart.worst[0].value, apart.worst[0].slack) == (1, 0.0)
+    assert slacks(checks.fitted_order_decides, softmax_too=True) == [-0.25, 0.0, 0.25]
 
 
 @pytest.mark.parametrize(("exponent", "room"), [(0.9, -0.05), (1.0, 0.05), (1.1, -0.05)])
-def test_an_exponent_of_one_is_missed_on_either_side(exponent, room, noted, monkeypatch) -> None:
-    monkeypatch.setattr(measured, "_exponent", lambda _: exponent)
-    monkeypatch.setattr(measured.lit, "committed", lambda *_: np.array([0.5]))
-    measured.check_committal(fast=(), slow=("pg-sm",))
-    rooms = {row["part"]: margin for margin, row in noted}
-    assert rooms["exponent 1"] == pytest.approx(room)
-    assert rooms["does not stay"] == pytest.approx(0.01 - 0.5)
+def test_an_exponent_of_one_is_missed_on_either_side(exponent, room, monkeypatch) -> None:
+    monkeypatch.setattr(checks, "_exponent", lambda _: exponent)
+    monkeypatch.setattr(checks, "committed", lambda *_: np.array([0.5]))
+    found = compared(checks.npg_commits_and_softmax_does_not, fast=())
+    assert found["exponent = 1, to 0.05"].worst[0].slack == pytest.approx(room)
+    stays = found["probability to stay for ever ≤ 0.01"]
+    assert stays.worst[0].slack == pytest.approx(0.01 - 0.5)
 
 
-def test_the_gap_that_is_shown_of_an_off_policy_run_is_the_last_one(noted) -> None:
-    """The room is nine tenths of the uniform policy's gap less that gap."""
-    measured.check_off_policy(n_processes=1, n_steps=3)
-    ((room, row),) = noted
-    mdp = measured._unseen(0)
-    first = np.max(mdp.optimal().v - mdp.evaluate(np.full((5, 3), 1 / 3)).v)
-    assert row["gap"] == pytest.approx(0.9 * first - room)
+def test_the_gap_that_is_shown_of_an_off_policy_run_is_the_last_one() -> None:
+    """The room is nine tenths of the gap after a tenth of the run less that gap."""
+    (tally,) = compared(checks.off_policy_needs_no_ratio).values()
+    mdp, gaps = checks._unseen(0), []
+    theta, uniform = np.zeros((5, 3)), np.full((5, 3), 1 / 3)
+    for t in range(151):
+        evaluation = mdp.evaluate(softmax(theta))
+        gaps.append(np.max(mdp.optimal().v - evaluation.v))
+        visits = mdp.evaluate(uniform).occupancy * (1 - mdp.discount)
+        theta = lit.visited_step(theta, evaluation.q, visits, 20.0, 0.1 / (t + 1) ** 0.12)
+    (first,) = (one for one in tally.worst if one.instance == {"process": 0})
+    assert first.limit == pytest.approx(0.9 * gaps[150])
+    assert first.slack == first.limit - first.value
 
 
 @pytest.mark.parametrize(("discount", "chance"), [(0.9, 0.05), (0.96, 0.3), (0.96, 0.9)])

@@ -261,7 +261,10 @@ def test_a_crowd_of_equal_rivals_by_a_step_of_ce(n_actions):
 def test_the_rooms_of_the_worst_decrease_by_hand(monkeypatch):
     """Three actions lose 0.4995 of at most 0.5, five 0.6 and a crowd 0.78 of at most 0.8."""
     values = {3: 0.4995, 5: 0.6}
-    drop = lambda _, k, *__, **___: SimpleNamespace(value=values[k])
+
+    def drop(_, k, *__, **___):
+        return SimpleNamespace(value=values[k])
+
     monkeypatch.setattr(checks, "search_drop", drop)
     monkeypatch.setattr(checks, "_crowd", lambda *_: 0.78)
     monkeypatch.setattr(checks, "worst_drop_three", lambda _: 0.5)

@@ -32,9 +32,9 @@ class Listed(Recorder):
         super().__init__()
         self.found = []
 
-    def _add(self, compared, value, bound, slack, relative, **details):
+    def _add(self, compared, value, bound, slack, *more, **details):
         self.found.append((slack, {**details["at"], compared[0]: value}))
-        super()._add(compared, value, bound, slack, relative, **details)
+        super()._add(compared, value, bound, slack, *more, **details)
 
 
 def listed(check, **arguments):

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import repeat
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from pu_lib.chapters.evolutionary_search import quantities as late
 from pu_lib.chapters.gravity_well.escape import escape_steps, well
 from pu_lib.chapters.what_came_after import checks
 from pu_lib.chapters.what_came_after import quantities as after
+from pu_lib.claims import Check, Tally
 from pu_lib.updates import UPDATES, make_update
 
 
@@ -179,8 +181,13 @@ def test_breeding_hands_its_best_on(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(given[1], given[0][::-1][: len(box)])
 
 
+def tallies(check: Check, **arguments: Any) -> dict[str, Tally]:
+    """Return the tallies of a check with these arguments, by quantity."""
+    return {tally.quantity: tally for tally in replace(check, arguments=arguments).run().tallies}
+
+
 def test_the_ends_of_the_family_may_be_apart_by_rounding_and_by_their_index(
-    noted: list, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Steps that are a thousandth from DI's and NPG's at the indices 2 and next to 1."""
 
@@ -189,18 +196,17 @@ def test_the_ends_of_the_family_may_be_apart_by_rounding_and_by_their_index(
         return known(pi, q, weight) - 1e-3 * np.eye(4)[1]
 
     monkeypatch.setattr(checks.after, "mirror_step", mirror_step)
-    checks.check_family(alphas=())
-    rooms = {row["end"]: room for room, row in noted}
-    assert rooms == {
-        "DI": pytest.approx(1e-12 - 1e-3, rel=1e-9),
-        "NPG": pytest.approx(1e-5 - 1e-3, rel=1e-9),
+    found = tallies(checks.the_family_leads_from_npg_to_di, alphas=())
+    assert {quantity: tally.worst[0].slack for quantity, tally in found.items()} == {
+        "distance from the step of DI": pytest.approx(1e-12 - 1e-3, rel=1e-9),
+        "distance from the step of NPG": pytest.approx(1e-5 - 1e-3, rel=1e-9),
     }
-    assert len(noted) == 200
+    assert [tally.failures for tally in found.values()] == [100, 100]
 
 
 @pytest.mark.parametrize("changed", [None, ("npg", "unlearning", "fast")])
 def test_of_two_more_rows_the_changed_entry_alone_is_wrong(
-    changed: tuple[str, str, str] | None, noted: list, monkeypatch: pytest.MonkeyPatch
+    changed: tuple[str, str, str] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is measured is what the rows say, at a distance of one half."""
 
@@ -209,24 +215,26 @@ def test_of_two_more_rows_the_changed_entry_alone_is_wrong(
         return SimpleNamespace(entry=checks.ROWS[row][column], margin=0.5, found="Found.")
 
     monkeypatch.setattr(checks, "measure", measure)
-    verdict = checks.check_table(changed)
-    cells = [(row, column) for row, entries in checks.ROWS.items() for column in entries]
-    wrong = changed and changed[:2]
-    rooms = {(at["row"], at["column"]): room for room, at in noted}
-    assert rooms == {cell: -1.0 if cell == wrong else 0.5 for cell in cells}
+    found = tallies(checks.two_more_rows_are_measured, changed=changed)
+    distance = found.pop("distance from another entry")
+    assert (distance.comparisons, distance.worst[0].slack) == (10, 0.5)
+    wrong = [quantity for quantity, tally in found.items() if tally.failures]
+    assert wrong == (["NPG, Unlearning"] if changed else [])
     entries = [entry for row in checks.ROWS.values() for entry in row.values()]
-    assert [row["entry"] for row in verdict.evidence] == entries
+    assert [tally.worst[0].value for tally in found.values()] == entries
 
 
 def test_dominoes_are_counted_against_all_that_two_to_the_h_allows(
-    noted: list, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If strict recovery took no longer, each state would double the count: 1, 2, 4, ..."""
     monkeypatch.setattr(checks.after, "natural_count", lambda n, *_, **__: n)
-    checks.check_count(etas=())
-    expected = [-((2**h - 1) - 2 ** (h - 1)) for h in range(1, 9)]
-    assert [room for room, row in noted if "counted" not in row] == expected
-    assert [room for room, row in noted if "counted" in row] == expected
+    found = tallies(checks.natural_gradient_unlearns_in_n, etas=())
+    expected = [-((2**h - 1) - 2 ** (h - 1)) for h in range(8, 2, -1)]
+    assert list(found) == ["steps of dominoes", "steps in floats"]
+    for tally in found.values():
+        assert [kept.slack for kept in tally.worst] == expected
+        assert (tally.comparisons, tally.failures) == (8, 7)
 
 
 def test_natural_policies_far_out() -> None:
@@ -286,13 +294,13 @@ def test_an_escape_needs_steps_and_actions(pi: list[float], q: list[float], weig
 
 @pytest.mark.parametrize("gains", [(0.3, 0.2), (0.2, 0.3)])
 def test_a_well_pulls_to_the_second(
-    gains: tuple[float, float], noted: list, monkeypatch: pytest.MonkeyPatch
+    gains: tuple[float, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moved = np.array([*gains, -sum(gains)])
     monkeypatch.setattr(after, "natural_policy", lambda pi, q, spent: pi + moved)
-    checks.check_well()
-    (pull,) = [room for room, row in noted if "pulled" in row]
-    assert pull == pytest.approx(gains[1] - gains[0])
+    check = checks.natural_gradient_leaves_wells_in_logarithmic_time
+    pull = tallies(check)["gain of the second best action"]
+    assert pull.worst[0].slack == pytest.approx(gains[1] - gains[0])
 
 
 def test_from_one_half_nothing_is_left_to_escape() -> None:

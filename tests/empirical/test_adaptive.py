@@ -1,7 +1,7 @@
 """Adaptive sweeps: what is left, how often wrongly, and what the verdicts make of it."""
 
 import inspect
-from dataclasses import astuple, fields
+from dataclasses import astuple, fields, replace
 
 import numpy as np
 import pandas as pd
@@ -12,11 +12,11 @@ from pu_lib.claims import check_of, ledger
 from pu_lib.empirical import adaptive
 from pu_lib.empirical.adaptive import ERROR, Needed, far_from_best, limits, rounds, setting_of
 from pu_lib.empirical.bootstrap import lower_quantile
-from pu_lib.empirical.collect import collect
+from pu_lib.empirical.cells import Cell, Chunk
 from pu_lib.empirical.curves import RANGE
+from pu_lib.empirical.database import Database, collect
 from pu_lib.empirical.panels import paper_chunks
 from pu_lib.empirical.results import PANELS, Results, committed
-from pu_lib.empirical.store import Cell, Chunk, Store
 from pu_lib.empirical.sweep import chunks_of, grid, sweep
 
 CAP = 1e6
@@ -148,7 +148,8 @@ def both(tmp_path_factory):
 
 
 def rows_of(directory):
-    rows = Store(directory).read().to_pandas()
+    with Database(directory) as database:
+        rows = database.read()
     return rows.astype({"update": str}).sort_values(["update", "eta", "run"], ignore_index=True)
 
 
@@ -250,4 +251,6 @@ ASKED = [
 
 @pytest.mark.parametrize("claim", ASKED, ids=lambda claim: claim.id)
 def test_every_verdict_is_that_of_the_full_table(claim, adaptive_results):
-    assert check_of(claim).function(table=adaptive_results).status is claim.status
+    check = check_of(claim)
+    arguments = {**check.arguments, "table": adaptive_results}
+    assert replace(check, arguments=arguments).run().status is claim.status

@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pu_lib import domains
 from pu_lib.empirical import (
-    collect,
+    database,
     details,
     interventions,
     live,
@@ -32,14 +32,14 @@ from pu_lib.empirical import (
     speeds,
     sweep,
 )
-from pu_lib.empirical import store as storing
 from pu_lib.empirical.adaptive import Needed, limits, setting_of
 from pu_lib.empirical.bootstrap import draws, interval
+from pu_lib.empirical.cells import Cell, Chunk
+from pu_lib.empirical.database import COLUMNS
 from pu_lib.empirical.options import PRESETS, SCHEMES, Schedule
 from pu_lib.empirical.problem import make_problem
 from pu_lib.empirical.processes import domain_of
 from pu_lib.empirical.results import PANELS, Curves, committed
-from pu_lib.empirical.store import COLUMNS, Cell, Chunk, Store
 from pu_lib.empirical.tables import Tables, lay_out
 from pu_lib.empirical.thresholds import summarise
 from pu_lib.mdp import FiniteMDP
@@ -113,7 +113,7 @@ def test_the_note_of_origin_counts_runs_settings_and_steps():
         [rows(3), rows(2, eta=10.0, seed=1), rows(1, experiment="drawn", beta=math.nan)],
         ignore_index=True,
     )
-    note = collect._provenance(table, "the command", 2.6)
+    note = database._provenance(table, "the command", 2.6)
     assert (note["runs"], note["steps"], note["wall_seconds"]) == (6, 33 + 21 + 10, 3)
     assert (note["seed"], note["engines"]) == ([1, 3], {"di": ["e"]})
     assert note["panels"] == [
@@ -125,18 +125,14 @@ def test_the_note_of_origin_counts_runs_settings_and_steps():
 def test_a_dataset_is_collected_where_one_was_and_its_size_is_in_millions_of_bytes(
     tmp_path, monkeypatch
 ):
-    write = collect._write
-
-    def large(runs, target, note):
-        write(runs, target, note)
-        (target / "runs.parquet").write_bytes(bytes(2_350_000))
-
-    monkeypatch.setattr(collect, "_write", large)
-    monkeypatch.setattr(collect, "paper_chunks", list)
+    monkeypatch.setattr(
+        database, "_write_parquet", lambda target, *_, **__: target.write_bytes(bytes(2_350_000))
+    )
+    monkeypatch.setattr(database, "paper_chunks", list)
     sweep.sweep("chain n_states=5", tmp_path / "data", runs=1, rates=[1.0], updates=["di"])
     (tmp_path / "out").mkdir()
     for out in ("out", "deep/down"):
-        told = collect.collect(tmp_path / "data", tmp_path / out)
+        told = database.collect(tmp_path / "data", tmp_path / out)
         assert told == f"{tmp_path}/{out}/runs.parquet: 1 of 1 runs, 2.4 MB."
 
 
@@ -154,17 +150,10 @@ def test_schemes_are_those_of_the_paper():
     }
 
 
-def test_a_number_is_not_the_same_as_none():
-    nan = float("nan")
-    assert storing._same(nan, nan)
-    assert not storing._same(nan, 1.0)
-    assert not storing._same(1.0, nan)
-
-
 def test_runs_are_kept_where_a_column_has_no_number(monkeypatch):
-    monkeypatch.setattr(collect, "paper_chunks", list)
+    monkeypatch.setattr(database, "paper_chunks", list)
     table = pd.concat([rows(3, beta=math.nan), rows(2, beta=math.nan, eta=10.0)], ignore_index=True)
-    kept = collect._complete(table)
+    kept = database._complete(table)
     assert list(zip(kept["eta"], kept["run"], strict=True)) == [
         (1.0, 0), (1.0, 1), (10.0, 0), (10.0, 1),
     ]  # fmt: skip
@@ -173,16 +162,14 @@ def test_runs_are_kept_where_a_column_has_no_number(monkeypatch):
 # Storing and sweeping
 
 
-def test_a_file_has_its_name_on_the_disk_before_it_counts_as_written(tmp_path, monkeypatch):
+def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
     done = []
-    move, flush = os.replace, storing._flush_directory
+    move, flush = os.replace, os.fsync
     monkeypatch.setattr(os, "replace", lambda *names: done.append("named") or move(*names))
-    monkeypatch.setattr(
-        storing, "_flush_directory", lambda place: done.append("flushed") or flush(place)
-    )
-    Store(tmp_path)._put("name", b"content")
-    assert done == ["named", "flushed"]
-    assert (tmp_path / "name").read_bytes() == b"content"
+    monkeypatch.setattr(os, "fsync", lambda file: done.append("flushed") or flush(file))
+    database._replace(tmp_path / "name", b"content")
+    assert done == ["flushed", "named"]
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"content"]
 
 
 def test_progress_starts_from_the_runs_that_are_there(tmp_path, monkeypatch):

@@ -15,7 +15,6 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from pu_lib import domains
@@ -25,7 +24,7 @@ from pu_lib.chapters.unlearning.quantities import count
 from pu_lib.empirical import bench as benching
 from pu_lib.empirical import speeds
 from pu_lib.empirical.actors import columns_of, fingerprint, label_in_table, run_of
-from pu_lib.empirical.collect import collect
+from pu_lib.empirical.database import Database, DatabaseError, collect
 from pu_lib.empirical.jekyll_hyde import Memory, engine_of, seed_state, simulate
 from pu_lib.empirical.options import PRESETS, SCHEMES, describe, parse
 from pu_lib.empirical.panels import paper_chunks
@@ -33,7 +32,6 @@ from pu_lib.empirical.problem import make_problem
 from pu_lib.empirical.processes import domain_of
 from pu_lib.empirical.race import Entry, Race, race
 from pu_lib.empirical.reference import run_reference
-from pu_lib.empirical.store import Store, StoreError
 from pu_lib.empirical.sweep import chunks_of, compiled_updates, grid, run_chunk, sweep
 from pu_lib.empirical.thresholds import summarise
 from pu_lib.mdp import FiniteMDP
@@ -89,7 +87,7 @@ def test_a_sweep_without_options_makes_the_runs_of_the_function_without_argument
 def test_sweep_makes_a_dataset_and_resumes_it(tmp_path, capsys):
     assert main(["sweep", "chain", *SMALL, "--out", str(tmp_path)]) == 0
     assert "4 of 4 chunks computed now" in capsys.readouterr().out
-    frame = pd.read_parquet(tmp_path)
+    frame = pd.read_parquet(tmp_path / "runs.parquet")
     assert len(frame) == 12
     assert set(frame["n_states"]) == {5}
     assert main(["sweep", "chain", *SMALL, "--out", str(tmp_path)]) == 0
@@ -100,7 +98,7 @@ def test_sweep_of_a_process_in_a_file(tmp_path, own_process):
     out = tmp_path / "out"
     arguments = ["--runs", "2", "--eta", "1", "--update", "di", "--max-steps", "2000"]
     assert main(["sweep", own_process, *arguments, "--out", str(out)]) == 0
-    assert set(pd.read_parquet(out)["n_states"]) == {5}
+    assert set(pd.read_parquet(out / "runs.parquet")["n_states"]) == {5}
 
 
 @pytest.mark.parametrize(
@@ -163,9 +161,9 @@ def test_an_interrupted_sweep_says_how_to_go_on(tmp_path, capsys, monkeypatch):
 
 
 def test_a_foreign_file_stops_the_command(tmp_path, capsys):
-    (tmp_path / "mine.txt").write_text("mine")
+    (tmp_path / "runs.sqlite").write_text("mine" * 1000)
     assert main(["sweep", "chain", *SMALL, "--out", str(tmp_path)]) == 2
-    assert "mine.txt" in capsys.readouterr().err
+    assert "runs.sqlite: file is not a database; it is damaged" in capsys.readouterr().err
 
 
 def test_a_race_on_the_readers_process(tmp_path, own_process, capsys):
@@ -391,7 +389,7 @@ def test_bad_races_get_a_sentence(settings, sentence):
 def test_sweep_of_a_gymnasium_environment(tmp_path):
     arguments = ["--runs", "2", "--eta", "1", "--update", "pg-sm", "--max-steps", "500"]
     assert main(["sweep", "FrozenLake-v1", *arguments, "--out", str(tmp_path)]) == 0
-    assert set(pd.read_parquet(tmp_path)["n_states"]) == {17}
+    assert set(pd.read_parquet(tmp_path / "runs.parquet")["n_states"]) == {17}
 
 
 def test_collect_keeps_what_all_settings_share(tmp_path):
@@ -410,15 +408,6 @@ def test_collect_keeps_what_all_settings_share(tmp_path):
     assert rows["steps"].dtype == np.int64
 
 
-def test_collect_refuses_a_run_that_stands_in_it_twice(tmp_path, monkeypatch):
-    data = tmp_path / "data"
-    main(["sweep", "chain", *SMALL, "--out", str(data)])
-    table = Store(data).read()
-    monkeypatch.setattr(Store, "read", lambda _: pa.concat_tables([table, table.slice(0, 1)]))
-    with pytest.raises(ValueError, match=r"run \d of \S+ at eta = \S+ in chain is in .* once"):
-        collect(data, tmp_path / "out")
-
-
 def test_collect_of_nothing_or_to_nowhere_gets_a_sentence(tmp_path):
     with pytest.raises(ValueError, match="there is no such directory"):
         collect(tmp_path / "none", tmp_path / "out")
@@ -434,7 +423,7 @@ def test_collect_of_nothing_or_to_nowhere_gets_a_sentence(tmp_path):
 
 @pytest.mark.parametrize("inside", [".", "x"])
 def test_nothing_is_collected_into_the_dataset(inside, tmp_path):
-    """A sweep would not go on from there: it knows nothing but runs."""
+    """It would take the place of the sweep's own table."""
     sweep("chain n_states=5", tmp_path, runs=1, rates=[1.0], updates=["di"])
     with pytest.raises(ValueError, match="lies in the dataset"):
         collect(tmp_path, tmp_path / inside)
@@ -693,11 +682,13 @@ def test_collect_counts_no_run_after_one_that_lacks(tmp_path):
         + grid("chain n_states=4", updates=["di"], rates=[1.0], runs=2, max_steps=500)[:1]
     )
     chunks = [first, *(replace(second, first=run, count=1) for run in (1, 2))]
-    for chunk in chunks:
-        Store(tmp_path / "data").write(chunk, run_chunk(chunk))
+    with Database(tmp_path / "data") as database:
+        for chunk in chunks:
+            database.write(chunk, run_chunk(chunk))
     assert "0 of 4 runs" in collect(tmp_path / "data", tmp_path / "out")
     missing = replace(second, first=0, count=1)
-    Store(tmp_path / "data").write(missing, run_chunk(missing))
+    with Database(tmp_path / "data") as database:
+        database.write(missing, run_chunk(missing))
     assert "4 of 5 runs" in collect(tmp_path / "data", tmp_path / "out")
 
 
@@ -736,15 +727,15 @@ def test_a_figure_that_is_a_directory_is_refused_before_the_race(tmp_path, capsy
 def test_a_table_of_known_runs_is_looked_at(change, sentence, tmp_path):
     settings = {"updates": ["di"], "rates": [1.0], "runs": 2, "max_steps": 500}
     sweep("chain n_states=4", tmp_path / "one", **settings)
-    table = Store(tmp_path / "one").read().to_pandas()
-    with pytest.raises(StoreError, match=sentence):
+    table = pd.read_parquet(tmp_path / "one" / "runs.parquet")
+    with pytest.raises(DatabaseError, match=sentence):
         sweep("chain n_states=4", tmp_path / "two", known=change(table), **settings)
 
 
 def test_known_runs_may_come_as_words(tmp_path):
     settings = {"updates": ["di"], "rates": [1.0], "runs": 2, "max_steps": 500}
     sweep("chain n_states=4", tmp_path / "one", **settings)
-    table = Store(tmp_path / "one").read().to_pandas().astype({"steps": str, "eta": str})
+    table = pd.read_parquet(tmp_path / "one" / "runs.parquet").astype({"steps": str, "eta": str})
     assert sweep("chain n_states=4", tmp_path / "two", known=table, **settings) == 0
 
 
@@ -808,7 +799,7 @@ def test_runs_of_an_update_of_ones_own_are_known_by_its_code(tmp_path, monkeypat
         first = swept()
         assert swept() == first
         for change in ({"scale": 0.5}, {"entry": 1}, {"parametrization": "escort"}):
-            with pytest.raises(StoreError, match=f"made by engine {first}"):
+            with pytest.raises(DatabaseError, match=f"made by engine {first}"):
                 swept(**change)
         assert engine_of("own_update:Own") == engine_of("own") != first
         # compiled already or not; and one that has been compiled keeps its constants for good
@@ -821,7 +812,8 @@ def test_runs_of_an_update_of_ones_own_are_known_by_its_code(tmp_path, monkeypat
         sys.modules.pop("own_update", None)
     # who does not know the update reads its runs all the same
     assert engine_of("own_update:Own") == engine_of("own") == ""
-    assert set(Store(tmp_path / "data").read()["engine"].to_pylist()) == {first}
+    with Database(tmp_path / "data") as database:
+        assert set(database.read()["engine"]) == {first}
 
 
 @pytest.mark.parametrize("domain", ["chain", "cliff", "random_mdp"])

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pu_lib.empirical.cells import Cell, Chunk
+from pu_lib.empirical.database import COLUMNS
 from pu_lib.empirical.jekyll_hyde import engine_of
 from pu_lib.empirical.panels import paper_chunks
 from pu_lib.empirical.results import MORE, TIED
-from pu_lib.empirical.store import COLUMNS, Cell, Chunk
 from pu_lib.empirical.sweep import run_chunk
 
 DATA = Path(__file__).parents[2] / "pu_lib" / "empirical" / "data"

@@ -1,13 +1,10 @@
 """Sweeps: the same table whatever happens to the workers, the process and the files."""
 
-import errno
-import json
 import math
 import os
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 from concurrent.futures import Future, as_completed
@@ -20,18 +17,17 @@ from types import SimpleNamespace
 import gymnasium
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from pu_lib import domains
 from pu_lib.__main__ import main
 from pu_lib.domains import Domain
+from pu_lib.empirical.cells import Cell, Chunk
+from pu_lib.empirical.database import COLUMNS, Database
 from pu_lib.empirical.details import WORDS
 from pu_lib.empirical.options import PRESETS, describe, parse
 from pu_lib.empirical.panels import ABLATIONS, PUBLISHED_RATES, paper_chunks
 from pu_lib.empirical.processes import domain_of, stream_of
-from pu_lib.empirical.store import COLUMNS, Cell, Chunk, Store, StoreError
 from pu_lib.empirical.sweep import (
     chunks_of,
     grid,
@@ -68,9 +64,13 @@ def small_chunks():
     return chunks_of([*cells, random], runs=10, size=4)
 
 
+def rows_in(directory):
+    with Database(directory) as database:
+        return database.read()
+
+
 def assert_same_table(table, expected):
-    assert table.schema.equals(expected.schema)
-    pd.testing.assert_frame_equal(table.to_pandas(), expected.to_pandas(), check_exact=True)
+    pd.testing.assert_frame_equal(table, expected, check_exact=True)
 
 
 @pytest.fixture(scope="module")
@@ -78,26 +78,26 @@ def whole(tmp_path_factory):
     """The table of an undisturbed sweep on one thread."""
     directory = tmp_path_factory.mktemp("whole")
     assert sweep(small_chunks(), directory, workers=1) == 15
-    return Store(directory).read()
+    return rows_in(directory)
 
 
 @pytest.mark.parametrize("workers", [2, 4])
 def test_threads_do_not_change_the_table(whole, tmp_path, workers):
     sweep(small_chunks(), tmp_path, workers=workers)
-    assert_same_table(Store(tmp_path).read(), whole)
+    assert_same_table(rows_in(tmp_path), whole)
 
 
 def test_order_does_not_change_the_table(whole, tmp_path):
     sweep(small_chunks()[::-1], tmp_path, workers=1)
-    assert_same_table(Store(tmp_path).read(), whole)
+    assert_same_table(rows_in(tmp_path), whole)
 
 
-def test_pandas_reads_the_dataset(whole, tmp_path):
+def test_pandas_reads_the_runs_of_a_sweep(whole, tmp_path):
     sweep(small_chunks(), tmp_path, workers=2)
-    frame = pd.read_parquet(tmp_path)
+    frame = pd.read_parquet(tmp_path / "runs.parquet")
     assert list(frame.columns) == COLUMNS.names
     assert len(frame) == 50
-    assert frame["steps"].to_numpy().tolist() == whole["steps"].to_pylist()
+    assert_same_table(frame, whole)
     assert frame["eta"].dtype == np.float64
     assert (frame["final_performance"][~frame["censored"]] >= 0.5).all()
 
@@ -115,141 +115,13 @@ def test_a_thread_goes_on_while_its_last_chunk_is_written():
 
 def test_runs_do_not_depend_on_their_chunk(whole):
     measured = run_chunk(chunks_of([CELL], 10, 10)[0])
-    rows = whole.to_pandas().query("domain == 'chain' and update == 'di' and eta == 1.0")
+    rows = whole.query("domain == 'chain' and update == 'di' and eta == 1.0")
     assert rows.sort_values("run")["steps"].tolist() == measured["steps"].tolist()
 
 
 def test_a_second_sweep_computes_nothing(tmp_path):
     assert sweep(small_chunks()[:2], tmp_path) == 2
     assert sweep(small_chunks()[:2], tmp_path) == 0
-
-
-SCRIPT = """
-    import sys, time
-    sys.path.insert(0, {tests!r})
-    import test_sweep as t
-    from pu_lib.empirical import sweep as sweeping
-    compute = sweeping.run_chunk
-    def slow(chunk):
-        time.sleep(0.05)
-        return compute(chunk)
-    sweeping.run_chunk = slow
-    t.sweep(t.small_chunks(), {out!r}, workers=2)
-"""
-
-
-def test_killed_and_resumed(whole, tmp_path):
-    script = textwrap.dedent(SCRIPT.format(tests=str(Path(__file__).parent), out=str(tmp_path)))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen([sys.executable, "-c", script], env=environment)
-    deadline = time.monotonic() + 60
-    while len(list(tmp_path.glob("part-*"))) < 4 and time.monotonic() < deadline:
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    # What a kill in the middle of a write leaves behind:
-    (tmp_path / ".writing-part-0").write_bytes(b"PAR1 half")
-    before = {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("part-*")}
-    assert 4 <= len(before) < 15
-    assert sweep(small_chunks(), tmp_path) == 15 - len(before)
-    assert_same_table(Store(tmp_path).read(), whole)
-    after = {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("part-*")}
-    assert after.items() >= before.items(), "a finished chunk was written again"
-
-
-def test_a_torn_file_is_named_and_kept(tmp_path):
-    sweep(small_chunks()[:2], tmp_path)
-    victim = sorted(tmp_path.glob("part-*"))[0]
-    content = victim.read_bytes()[:-100]
-    victim.write_bytes(content)
-    with pytest.raises(StoreError, match=victim.name):
-        sweep(small_chunks(), tmp_path)
-    assert victim.read_bytes() == content
-    assert len(list(tmp_path.iterdir())) == 2
-
-
-def test_a_flipped_bit_is_found(tmp_path):
-    """A bit of a measured number, which only the checksum of its page can tell."""
-    sweep(small_chunks()[:1], tmp_path)
-    victim = next(tmp_path.glob("part-*"))
-    content = bytearray(victim.read_bytes())
-    column = COLUMNS.names.index("final_performance")
-    page = pq.ParquetFile(victim).metadata.row_group(0).column(column)
-    start = page.dictionary_page_offset or page.data_page_offset
-    plain = pq.read_table(victim)["final_performance"].to_numpy()
-    unnoticed = []
-    for place in range(start, start + page.total_compressed_size):
-        changed = content.copy()
-        changed[place] ^= 1
-        victim.write_bytes(changed)
-        try:  # as a reader without checksums sees it
-            found = pq.read_table(victim)["final_performance"].to_numpy()
-        except (OSError, pa.ArrowException):
-            continue
-        if len(found) == len(plain) and not np.array_equal(found, plain):
-            unnoticed.append(place)
-            with pytest.raises(StoreError, match=victim.name):
-                Store(tmp_path)
-    assert unnoticed, "every flipped bit is refused by the codec already"
-
-
-def rewritten(path, change):
-    """Write a chunk again after a change of its table."""
-    table = pq.read_table(path)
-    pq.write_table(change(table), path, compression="zstd", write_page_checksum=True)
-
-
-def with_note(table, note):
-    return table.replace_schema_metadata({b"pu_lib.chunk": note})
-
-
-def with_column(table, name, values):
-    place = table.schema.names.index(name)
-    return table.set_column(place, table.schema.field(name).with_type(values.type), values)
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        (lambda t: with_note(t, b"[]"), "its note of what it holds cannot be read"),
-        (lambda t: with_note(t, b"{}"), "its note of what it holds cannot be read"),
-        (lambda t: with_note(t, b'{"cell": 3}'), "its note of what it holds cannot be read"),
-        (lambda t: with_note(t, b"{"), "its note of what it holds cannot be read"),
-        (lambda t: t.drop_columns(["steps"]), "holds other runs"),
-        (lambda t: t.slice(0, 2), "holds other runs"),
-        (lambda t: with_column(t, "run", pa.array([0, 1, 2, 2], pa.int32())), "holds other runs"),
-        (lambda t: with_column(t, "eta", pa.array([0.5] * 4)), "holds other runs"),
-        (lambda t: with_column(t, "steps", pa.array([1, 2, 3, None], pa.int64())), "other runs"),
-        (  # the same words, numbered by integers of another kind: such files do not go together
-            lambda t: with_column(
-                t, "scheme", t["scheme"].cast(pa.dictionary(pa.uint16(), pa.string()))
-            ),
-            "holds other runs",
-        ),
-    ],
-    ids=[
-        "a list for a note", "an empty note", "a number for a cell", "half a note",
-        "no column of steps", "two of four runs", "a run twice", "another rate", "a missing time",
-        "words numbered otherwise",
-    ],
-)  # fmt: skip
-def test_a_chunk_is_what_its_note_says(tmp_path, change, sentence):
-    sweep(small_chunks()[:1], tmp_path)
-    rewritten(next(tmp_path.glob("part-*")), change)
-    with pytest.raises(StoreError, match=sentence):
-        Store(tmp_path)
-
-
-def test_a_note_with_a_cell_of_other_kinds_is_refused(tmp_path):
-    chunk = small_chunks()[0]
-    sweep([chunk], tmp_path)
-    path = next(tmp_path.glob("part-*"))
-    for key, value in (("eta", "1"), ("seed", True), ("domain", None)):
-        note = json.loads(chunk.identity())
-        note["cell"][key] = value
-        rewritten(path, lambda t, note=note: with_note(t, json.dumps(note).encode()))
-        with pytest.raises(StoreError, match="cannot be read"):
-            Store(tmp_path)
 
 
 # More runs
@@ -260,25 +132,9 @@ def test_more_runs_are_added_and_none_is_made_twice(tmp_path, steps):
     for runs in steps:
         sweep(chunks_of([CELL], runs, 20), tmp_path / "grown")
     sweep(chunks_of([CELL], steps[-1], 20), tmp_path / "whole")
-    grown, whole = Store(tmp_path / "grown").read(), Store(tmp_path / "whole").read()
-    assert grown["run"].to_pylist() == list(range(steps[-1]))
+    grown, whole = rows_in(tmp_path / "grown"), rows_in(tmp_path / "whole")
+    assert grown["run"].tolist() == list(range(steps[-1]))
     assert_same_table(grown, whole)
-
-
-def test_only_what_lacks_in_the_middle_is_computed(tmp_path):
-    store = Store(tmp_path)
-    for first, count in ((2, 2), (7, 1)):
-        store.write(Chunk(CELL, first, count), run_chunk(Chunk(CELL, first, count)))
-    pieces = [(c.first, c.count) for c in store.missing([Chunk(CELL, 0, 10)])]
-    assert pieces == [(0, 2), (4, 3), (8, 2)]
-
-
-def test_a_run_in_two_files_is_refused(tmp_path):
-    store = Store(tmp_path)
-    for chunk in (Chunk(CELL, 0, 3), Chunk(CELL, 2, 3)):
-        store.write(chunk, run_chunk(chunk))
-    with pytest.raises(StoreError, match="holds runs that another file"):
-        Store(tmp_path)
 
 
 # Domains of one's own, and processes without a name
@@ -300,7 +156,7 @@ def test_a_new_domain_with_a_new_parameter_is_swept(corridor, tmp_path):
     settings = {"runs": 2, "rates": [1.0], "updates": ["di", "ce"]}
     assert sweep("corridor prize=2", tmp_path, **settings) == 2
     assert sweep("corridor", tmp_path, parameters={"length": [3, 5]}, **settings) == 4
-    rows = Store(tmp_path).read().to_pandas().astype({"domain": str})
+    rows = rows_in(tmp_path).astype({"domain": str})
     sizes = dict(zip(rows["domain"], rows["n_states"], strict=True))
     assert sizes == {"corridor prize=2.0": 5, "corridor": 5, "corridor length=5": 7}
     assert (rows["target"] == 0.5).all()
@@ -365,14 +221,14 @@ def test_a_file_is_known_by_its_content(tmp_path, monkeypatch):
     (first,), *others = (
         grid(name, **settings) for name in ("own.npz", "./own.npz", Path("own.npz"))
     )
-    assert [chunk.file for chunks in others for chunk in chunks] == [first.file] * 2
+    assert [chunk.cell.domain for chunks in others for chunk in chunks] == [first.cell.domain] * 2
     assert first.cell.experiment == "own.npz"
     assert first.cell.domain == domain_of(domains.chain(5))
     assert sweep("own.npz", "data", **settings) == 1
     assert sweep("./own.npz", "data", **settings) == 0
     domains.chain(5, 0.3).save("own.npz")  # another process of the same size in its place
     assert sweep("own.npz", "data", **settings) == 1
-    rows = Store("data").read().to_pandas()
+    rows = rows_in("data")
     assert len(rows) == 4
     assert rows["domain"].nunique() == 2
     assert process_of(grid("own.npz", **settings)[0].cell, 0).rewards[0, 0] < 0.31
@@ -384,7 +240,7 @@ def test_a_process_and_an_environment_are_swept(tmp_path):
     assert sweep(lake, tmp_path, **settings) == 1
     assert sweep(domains.bandit([0.0, 1.0]), tmp_path, **settings) == 1
     assert sweep("FrozenLake-v1", tmp_path, **settings) == 1
-    assert len(Store(tmp_path).read()) == 3
+    assert len(rows_in(tmp_path)) == 3
 
 
 def test_a_process_that_is_not_at_hand_gets_a_sentence():
@@ -467,7 +323,7 @@ def test_an_interrupt_does_not_wait_for_the_runs(tmp_path):
 
 def test_known_runs_are_taken_over_and_only_the_others_computed(whole, tmp_path):
     chunks = small_chunks()
-    known = whole.to_pandas()
+    known = whole
     known = known[~((known["domain"] == "random-mdp") & (known["run"].isin([2, 3, 7])))]
     stale = known["update"] == "ce"
     known["engine"] = known["engine"].astype(str).mask(stale, "0")
@@ -476,94 +332,10 @@ def test_known_runs_are_taken_over_and_only_the_others_computed(whole, tmp_path)
     assert computed == pieces
     columns = [*Cell.__dataclass_fields__, "run"]
     tables = [
-        table.to_pandas().astype({"update": str}).sort_values(columns).reset_index(drop=True)
-        for table in (Store(tmp_path).read(), whole)
+        table.astype({"update": str}).sort_values(columns).reset_index(drop=True)
+        for table in (rows_in(tmp_path), whole)
     ]
     pd.testing.assert_frame_equal(*tables, check_exact=True, check_categorical=False)
-
-
-@pytest.mark.parametrize("name", ["notes.txt", "part-0.parquet"])
-def test_a_foreign_file_is_named_and_kept(tmp_path, name):
-    if name.endswith("parquet"):
-        pq.write_table(pa.table({"x": [1]}), tmp_path / name)
-    else:
-        (tmp_path / name).write_text("mine")
-    content = (tmp_path / name).read_bytes()
-    with pytest.raises(StoreError, match=name):
-        sweep(small_chunks(), tmp_path)
-    assert (tmp_path / name).read_bytes() == content
-
-
-def test_a_renamed_chunk_is_foreign(tmp_path):
-    first, second = small_chunks()[:2]
-    sweep([first], tmp_path)
-    (tmp_path / first.file).rename(tmp_path / second.file)
-    with pytest.raises(StoreError, match="holds other runs"):
-        Store(tmp_path)
-
-
-def test_another_engines_chunk_is_not_mixed_in(tmp_path, monkeypatch):
-    monkeypatch.setattr("pu_lib.empirical.store.engine_of", lambda update, preset: "0")
-    sweep(small_chunks()[:1], tmp_path)
-    monkeypatch.undo()
-    with pytest.raises(StoreError, match="made by engine 0"):
-        Store(tmp_path)
-
-
-def test_a_full_disk_is_an_error(tmp_path, monkeypatch):
-    def full(descriptor):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StoreError, match=r"part-.*No space left"):
-        sweep(small_chunks(), tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.skipif(not os.access("/dev/full", os.W_OK), reason="needs /dev/full")
-def test_a_device_without_space_is_an_error(tmp_path, monkeypatch):
-    chunk, store = small_chunks()[0], Store(tmp_path)
-    monkeypatch.setattr("secrets.token_hex", lambda length: "known")
-    (tmp_path / f".writing-known-{chunk.file}").symlink_to("/dev/full")
-    with pytest.raises(StoreError, match="No space left"):
-        store.write(chunk, run_chunk(chunk))
-    assert not list(tmp_path.glob("part-*"))
-
-
-def test_two_sweeps_in_one_folder_do_not_touch_each_others_files(tmp_path, monkeypatch):
-    """A second sweep opens the folder, and writes the same chunk, while the first one is at it."""
-    chunk, first = small_chunks()[0], Store(tmp_path)
-    measured, flush, met = run_chunk(chunk), os.fsync, []
-
-    def meanwhile(descriptor):
-        monkeypatch.setattr(os, "fsync", flush)
-        (under_way,) = tmp_path.iterdir()
-        content = under_way.read_bytes()
-        Store(tmp_path).write(chunk, measured)
-        met.append((under_way.read_bytes(), content))
-        flush(descriptor)
-
-    monkeypatch.setattr(os, "fsync", meanwhile)
-    first.write(chunk, measured)
-    ((after, before),) = met
-    assert after == before, "the second sweep wrote into the file of the first"
-    assert [path.name for path in tmp_path.iterdir()] == [chunk.file]
-    assert Store(tmp_path).read()["run"].to_pylist() == list(range(chunk.count))
-
-
-def test_only_what_was_abandoned_is_cleared(tmp_path):
-    for name, age in (("new", 0), ("old", 7200)):
-        path = tmp_path / f".writing-{name}"
-        path.write_bytes(b"PAR1 half")
-        os.utime(path, (time.time() - age,) * 2)
-    assert len(Store(tmp_path).read()) == 0
-    assert [path.name for path in tmp_path.iterdir()] == [".writing-new"]
-
-
-def test_a_directory_that_cannot_be_made(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="cannot be made"):
-        Store(tmp_path / "file" / "data")
 
 
 def test_the_same_stream_and_process_for_every_setting():
@@ -611,7 +383,7 @@ def test_the_papers_panels(planned):
     assert panels["cliff", "HiOffPol", "0.8"] == {100}
     for beta in ("0.8", "0.7"):
         assert panels["chain-length", "LowOffPol", beta] == {40}
-    assert len({chunk.file for chunk in planned}) == len(planned)
+    assert len({(str(chunk.cell), chunk.first) for chunk in planned}) == len(planned)
     assert {cell.n_states for cell in runs if cell.experiment == "chain-length"} == set(
         range(3, 26)
     )
@@ -663,8 +435,8 @@ def test_a_lost_worker_does_not_change_the_table(cluster, tmp_path):
     killed = []
 
     def kill_one():
-        while len(list((tmp_path / "cluster").glob("part-*"))) < 3:
-            time.sleep(0.005)
+        while len(rows_in(tmp_path / "cluster")) < 9:
+            time.sleep(0.01)
         worker = next(iter(cluster.workers.values()))
         killed.append(worker.pid)
         os.kill(worker.pid, 9)
@@ -675,7 +447,7 @@ def test_a_lost_worker_does_not_change_the_table(cluster, tmp_path):
     sweep(small_chunks(), tmp_path / "cluster", scheduler=cluster.scheduler_address)
     killer.join(timeout=10)
     assert killed
-    assert_same_table(Store(tmp_path / "cluster").read(), Store(tmp_path / "threads").read())
+    assert_same_table(rows_in(tmp_path / "cluster"), rows_in(tmp_path / "threads"))
 
 
 def test_an_unreachable_scheduler_gets_a_sentence(tmp_path, monkeypatch):
@@ -698,7 +470,10 @@ def test_a_scheduler_needs_one_worker_and_without_gets_a_sentence(tmp_path, monk
         def submit(self, run, *given, **_):
             future = Future()
             future.release = lambda: None
-            future.set_result(run(*given))
+            try:
+                future.set_result(run(*given))
+            except ValueError as error:
+                future.set_exception(error)
             return future
 
     made = SimpleNamespace(Client=Client, as_completed=as_completed)
@@ -706,3 +481,7 @@ def test_a_scheduler_needs_one_worker_and_without_gets_a_sentence(tmp_path, monk
     with pytest.raises(ValueError, match="scheduler: tcp://idle has no workers"):
         sweep(small_chunks(), tmp_path, scheduler="tcp://idle")
     assert sweep(small_chunks()[:1], tmp_path, scheduler="tcp://busy") == 1
+    made = iter("01")  # here, and on a worker with another version of the process
+    monkeypatch.setattr("pu_lib.empirical.sweep.digest_of", lambda _: next(made))
+    with pytest.raises(ValueError, match=r"worker refused runs \('chain' is another process here"):
+        sweep(small_chunks()[1:2], tmp_path, scheduler="tcp://busy")

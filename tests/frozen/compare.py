@@ -156,12 +156,12 @@ def difference(before: list[str], now: list[str]) -> list[str]:
     if before == now:
         return []
     told: list[str] = []
-    for kind, i, j, k, l in difflib.SequenceMatcher(
+    for kind, i, j, k, end in difflib.SequenceMatcher(
         None, before, now, autojunk=False
     ).get_opcodes():
         if kind == "equal":
             continue
-        olds, news = before[i:j], now[k:l]
+        olds, news = before[i:j], now[k:end]
         for n in range(max(len(olds), len(news))):
             old, new = olds[n] if n < len(olds) else "", news[n] if n < len(news) else ""
             told += [f"- {line}" for line in (excerpt(old, new),) if line]

@@ -5,7 +5,7 @@ from typing import Any
 import adapter
 import pandas as pd
 
-from pu_lib.empirical.store import Cell, Chunk
+from pu_lib.empirical.cells import Cell, Chunk
 from pu_lib.empirical.sweep import run_chunk
 
 TABLE = adapter.ROOT / "pu_lib" / "empirical" / "data" / "runs.parquet"

@@ -70,7 +70,7 @@ def test_numbered_statements_stand_in_order_with_their_own_status() -> None:
     assert numbers[-1] == "Lemma 13"
     assert len(numbers) == 15
     # the slip in the proof of Theorem 3 is counted below it and is no status of its own
-    (third,) = (row for row in index.split("<tr>") if ">Theorem 3</a>" in row)
+    (third,) = (row for row in index.split('<tr><th scope="row">') if ">Theorem 3</a>" in row)
     assert "verdict-false" not in third
     assert "Steps of its proofs" in third
 

@@ -1,4 +1,4 @@
-r"""Statements about a table of runs, cut into parts, and the verdict that follows from them.
+r"""Statements about a table of runs, cut into parts, and the status that follows from them.
 
 A *part* is one inequality between a number computed from the table and a number fixed in the
 check. The number comes with a 95 % bootstrap interval over runs, the same runs for all curves
@@ -11,10 +11,10 @@ do otherwise can be, exactly, without one among so many (`unseen`). A statement 
 - *not reproduced* if none holds and some are refuted,
 - *partly reproduced* otherwise.
 
-The margin of a verdict is that of its worst part: the base-10 logarithm of the ratio between what
+The margin of a finding is that of its worst part: the base-10 logarithm of the ratio between what
 was found and what was needed, for shares and decades the difference; it is negative where even the
-point estimate fails. Where intervals of 90 % or of 99 % would have led to another status, the
-verdict says so: it rests on intervals that end near their bound.
+point estimate fails. Where intervals of 90 % or of 99 % would have led to another status, the worst
+part says to which: the status rests on intervals that end near their bound.
 
 Words and numbers
 -----------------
@@ -31,41 +31,18 @@ is unknown decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pu_lib.arrays import Floats
+from pu_lib.claims.recorder import Recorder, Status
 from pu_lib.empirical.bootstrap import LEVEL, draws, interval
-from pu_lib.empirical.results import exchanged, slowed
+from pu_lib.empirical.curves import both_centres
+from pu_lib.empirical.results import Curves, Runs, exchanged, slowed
 from pu_lib.updates import PAPER, label_of
-from pu_lib.verdict import Status, Verdict
-from pu_lib.wording import percent
-
-__all__ = [
-    "CROSS",
-    "DI_AND_CE_EXCHANGED",
-    "FAST",
-    "GRADIENTS_EXCHANGED",
-    "GRADIENTS_FOR_OTHERS",
-    "MUCH",
-    "PG",
-    "SCHEMES",
-    "SCHEMES_EXCHANGED",
-    "SIMILAR",
-    "VERY",
-    "Part",
-    "as_shown",
-    "ends",
-    "judge_parts",
-    "labels",
-    "over_runs",
-    "share_of",
-    "slower",
-    "unseen",
-]
 
 SIMILAR, MUCH, VERY = 2.0, 2.0, 5.0
 SCHEMES = ("NoExplo", "LowOffPol", "HiOffPol")
@@ -73,86 +50,56 @@ SCHEMES = ("NoExplo", "LowOffPol", "HiOffPol")
 PG, CROSS = ("pg-sm", "pg-es"), ("ce", "mce")
 FAST = tuple(name for name in PAPER if name not in PG)
 
-_Moved = dict[str, dict[str, Any]]
+_Wrong = dict[str, dict[str, Any]]
+"""Wrong variants of a check: in words, with the table of runs that makes them."""
 
-DI_AND_CE_EXCHANGED: _Moved = {
-    "DI and CE exchanged": {"table": exchanged("update", {"di": "ce", "ce": "di"})}
-}
-GRADIENTS_EXCHANGED: _Moved = {
-    "PG-SM and PG-ES exchanged": {
-        "table": exchanged("update", {"pg-sm": "pg-es", "pg-es": "pg-sm"})
-    }
-}
-GRADIENTS_FOR_OTHERS: _Moved = {
+
+def _name(column: str, value: str) -> str:
+    return label_of(value) if column == "update" else value
+
+
+def _swapped(column: str, one: str, other: str) -> _Wrong:
+    """Return the variant in which the runs with two values of a column have each other's name."""
+    words = f"{_name(column, one)} and {_name(column, other)} exchanged"
+    return {words: {"table": exchanged(column, {one: other, other: one})}}
+
+
+def slower(column: str, value: str, factor: float, note: str = "") -> _Wrong:
+    """Return the variant in which runs with a value in a column take several times as long."""
+    words = f"{_name(column, value)} takes {factor:g} times as long{note}"
+    return {words: {"table": slowed(column, value, factor)}}
+
+
+DI_AND_CE_EXCHANGED = _swapped("update", "di", "ce")
+GRADIENTS_EXCHANGED = _swapped("update", "pg-sm", "pg-es")
+SCHEMES_EXCHANGED = _swapped("scheme", "NoExplo", "HiOffPol")
+GRADIENTS_FOR_OTHERS: _Wrong = {
     "policy gradients under the names of DI and CE": {
         "table": exchanged("update", {"pg-sm": "di", "di": "pg-sm", "ce": "pg-es", "pg-es": "ce"})
     }
 }
-SCHEMES_EXCHANGED: _Moved = {
-    "NoExplo and HiOffPol exchanged": {
-        "table": exchanged("scheme", {"NoExplo": "HiOffPol", "HiOffPol": "NoExplo"})
-    }
-}
 
 
-def slower(column: str, value: str, factor: float, note: str = "") -> _Moved:
-    """Return the control in which some runs take several times as long.
+def centres(table: Runs, panels: Iterable[tuple[str, str]]) -> Iterator[tuple[str, Curves, Floats]]:
+    """Yield words, curves and values of panels, which come with a mark for the words.
 
-    Parameters
-    ----------
-    column, value : str
-        Which runs: those with this value in this column.
-    factor : float
-        How many times as many steps they take.
-    note : str
-        What to add to the words of the control.
-
-    Returns
-    -------
-    dict
-        One entry for `moved`: the control in words, and the argument `table` that makes it.
+    The values are medians and then means, of shape (1 + resamples, n_updates, n_positions).
     """
-    name = label_of(value) if column == "update" else value
-    words = f"{name} takes {factor:g} times as long{note}"
-    return {words: {"table": slowed(column, value, factor)}}
-
-
-_NARROW, _WIDE = 0.90, 0.99
+    for mark, name in panels:
+        for statistic, (curves,), (values,) in both_centres(table, name):
+            yield f"{mark}{statistic}", curves, values
 
 
 def over_runs(values: Floats) -> Floats:
-    """Return the mean of one number a run, and after it those of its resamples.
-
-    Parameters
-    ----------
-    values : ndarray, shape (runs,)
-        The numbers.
-
-    Returns
-    -------
-    ndarray, shape (1 + resamples,)
-        The mean and the resampled means.
-    """
+    """Return the mean of one number a run, and after it those of its resamples."""
     return np.concatenate([[values.mean()], values[draws(len(values))].mean(axis=1)])
 
 
 def unseen(runs: int, level: float = LEVEL) -> float:
     """Return how probable something can be that no run of several has shown.
 
-    Parameters
-    ----------
-    runs : int
-        How many runs there are.
-    level : float
-        Level of the interval, in (0, 1).
+    It is the upper end of the exact interval of Clopper and Pearson for no event.
 
-    Returns
-    -------
-    float
-        The upper end of the exact interval of Clopper and Pearson for no event in so many runs.
-
-    Examples
-    --------
     >>> round(unseen(20), 3)
     0.168
     """
@@ -212,25 +159,17 @@ class Part:
             return max(low - room, self.least), min(high + room, 1.0)
         return low, high
 
-    def holds(self, level: float = LEVEL) -> bool:
-        """Return whether the whole interval satisfies the inequality."""
+    def decided(self, level: float = LEVEL) -> bool | None:
+        """Return whether the part holds or is refuted; none if the runs do not decide."""
         low, high = self.interval(level)
-        return low > self.needed if self.at_least else high < self.needed
-
-    def refuted(self, level: float = LEVEL) -> bool:
-        """Return whether the whole interval violates the inequality."""
-        low, high = self.interval(level)
-        return high <= self.needed if self.at_least else low >= self.needed
+        if low > self.needed if self.at_least else high < self.needed:
+            return True
+        return False if (high <= self.needed if self.at_least else low >= self.needed) else None
 
     @property
     def known(self) -> bool:
         """Whether anything is known of the number."""
         return not np.isnan(self.value)
-
-    @property
-    def answer(self) -> str:
-        """Whether the part holds, in a word."""
-        return "yes" if self.holds() else "no" if self.refuted() else "undecided"
 
     @property
     def margin(self) -> float:
@@ -241,13 +180,20 @@ class Part:
         return float(gap if self.at_least else -gap)
 
     @property
+    def sharpness(self) -> float:
+        """How far the nearer end of the interval is on the right side, as a share of the bound."""
+        low, high = self.interval()
+        gap = low - self.needed if self.at_least else self.needed - high
+        return gap / abs(self.needed) if self.needed else np.inf
+
+    @property
     def number(self) -> str:
-        """The number, or what is known of it, as the table shows it."""
+        """The number, or what is known of it, as pages show it."""
         return self._between(*self._bounds[[0, -1], 0])
 
     @property
     def span(self) -> str:
-        """The interval as the table shows it."""
+        """The interval as pages show it."""
         if self._bounds.shape[1] == 1:
             return "not resampled"
         low, high = self.interval()
@@ -264,147 +210,94 @@ class Part:
             return f"≥ {low:.3g}" if low else "unknown"
         return f"≤ {high:.3g}"
 
-    def row(self) -> dict[str, Any]:
-        """Return the part as a row of evidence."""
-        return {
-            "part": self.what,
-            "value": self.number,
-            "95 % interval": self.span,
-            "needed": f"{'>' if self.at_least else '<'} {self.needed:g}",
-            "holds": self.answer,
-        }
-
 
 def share_of(what: str, marks: Floats, needed: float, at_least: bool = True) -> Part:
     """Return the part that asks in which share of the runs something was seen.
 
-    Parameters
-    ----------
-    what : str
-        The share, in words.
-    marks : ndarray, shape (runs,)
-        1 where it was seen, 0 where not; or a share within each run.
-    needed : float
-        The bound.
-    at_least : bool
-        Whether the share has to be above the bound, or below.
-
-    Returns
-    -------
-    Part
-        The part.
+    `marks` has a number a run: 1 where it was seen, 0 where not, or a share within the run.
     """
     return Part(what, over_runs(marks), needed, at_least, ratio=False, runs=len(marks))
 
 
-def judge_parts(parts: Sequence[Part], figures: Mapping[str, Any] | None = None) -> Verdict:
-    """Return the verdict on a statement from its parts.
+def held(parts: Iterable[Part]) -> int:
+    """Return how many parts hold."""
+    return sum(part.decided() is True for part in parts)
 
-    Parameters
-    ----------
-    parts : sequence of Part
-        The parts, at least one.
-    figures : mapping, optional
-        More numbers for the sentence of the ledger, by name.
 
-    Returns
-    -------
-    Verdict
-        The verdict, with the parts as evidence and these figures: how many parts there are, are
-        ``held``, ``refuted``, ``undecided``, ``decidable`` (something is known of their number) and
-        ``met`` (by the number itself, whatever its interval); what `ends` returns of all of them;
-        and of the worst part its ``value`` with the interval ``low`` to ``high``, and ``needed``.
+def refuted(parts: Iterable[Part]) -> int:
+    """Return how many parts are refuted."""
+    return sum(part.decided() is False for part in parts)
+
+
+def judge_parts(compare: Recorder, parts: Sequence[Part], **figures: Any) -> Status:
+    """Record each part as a comparison, and return the status of the statement.
+
+    Reported are the `figures` and of all parts how many there are, are ``held``, ``refuted``,
+    ``undecided`` and ``met`` (by the number itself, whatever its interval), with their `ends`; and
+    of the worst part, a refuted one if there is one, or else an undecided one, its ``value`` with
+    the interval ``low`` to ``high``.
     """
-    held, refuted = sum(part.holds() for part in parts), sum(part.refuted() for part in parts)
-    # The worst part is one that is refuted, or else undecided, if there is one.
-    worst = min(parts, key=lambda part: (part.holds() - part.refuted(), part.margin))
-    decidable = sum(part.known for part in parts)
-    unknown = len(parts) - decidable
-    told_apart = f" Of {unknown} nothing is known: both times are at the cap." if unknown else ""
-    span = "" if worst.span == "not resampled" else f" ({worst.span})"
-    summary = (
-        f"{held} of {len(parts)} parts hold, {refuted} are refuted.{told_apart} The "
-        f"{'tightest' if worst.holds() else 'worst'} is “{worst.what}”: "
-        f"{worst.number}{span}, needed "
-        f"{'more' if worst.at_least else 'less'} than {worst.needed:g}.{_near(parts)}"
-    )
+    worst = min(parts, key=lambda part: ((False, None, True).index(part.decided()), part.margin))
+    for part in parts:
+        compare.estimate(
+            part.what,
+            ">" if part.at_least else "<",
+            part.number,
+            part.needed,
+            slack=part.margin,
+            holds=part.decided(),
+            sharpness=part.sharpness,
+            limit=f"{part.needed:g}",
+            at={"interval of 95 %": part.span} | (_other_statuses(parts) if part is worst else {}),
+        )
     low, high = worst.interval()
-    told = {
+    told: dict[str, Any] = {
         "parts": len(parts),
-        "held": held,
-        "refuted": refuted,
-        "undecided": len(parts) - held - refuted,
-        "decidable": decidable,
+        "held": held(parts),
+        "refuted": refuted(parts),
+        "undecided": len(parts) - held(parts) - refuted(parts),
         "met": sum(part.known and part.margin > 0.0 for part in parts),
         **ends(parts),
         **{"value": as_shown(worst.value), "low": as_shown(low), "high": as_shown(high)},
-        "needed": worst.needed,
-        **(figures or {}),
     }
-    rows = tuple(part.row() for part in parts)
-    return Verdict(_status(parts, LEVEL), worst.margin, summary, rows, figures=told)
+    compare.report(**told | figures)
+    return _status(parts)
 
 
 def labels(updates: Iterable[str]) -> str:
-    """Return the labels of updates as one lists them.
-
-    Parameters
-    ----------
-    updates : iterable of str
-        Their names.
-
-    Returns
-    -------
-    str
-        "A, B and C"; "none" if there are none.
-    """
+    """Return the labels of updates as one lists them: "A, B and C"; "none" without any."""
     *most, last = [label_of(update) for update in updates] or ["none"]
     return f"{', '.join(most)} and {last}" if most else last
 
 
 def as_shown(value: float) -> float:
-    """Return a number with the three digits that tables of parts show."""
+    """Return a number with the three digits that pages show of parts."""
     return float(f"{value:.3g}")
 
 
 def ends(parts: Sequence[Part], names: tuple[str, str] = ("least", "most")) -> dict[str, float]:
-    """Return the smallest and the largest number of some parts, as their table shows them.
+    """Return the smallest and the largest number of some parts; empty if nothing is known.
 
-    Parameters
-    ----------
-    parts : sequence of Part
-        The parts; those of which nothing is known are left out.
-    names : pair of str
-        What to call the two.
-
-    Returns
-    -------
-    dict of str to float
-        The two numbers; bounds count as the numbers that they bound. Empty if nothing is known.
+    Parts of which nothing is known are left out; bounds count as the numbers that they bound.
     """
     values = [part.value for part in parts if part.known]
     found = (min(values), max(values)) if values else ()
     return {name: as_shown(value) for name, value in zip(names, found, strict=False)}
 
 
-def _status(parts: Sequence[Part], level: float) -> Status:
+def _status(parts: Sequence[Part], level: float = LEVEL) -> Status:
     """Return the status that follows from intervals of a level."""
-    held = sum(part.holds(level) for part in parts)
-    if held == len(parts):
+    found = [part.decided(level) for part in parts]
+    if all(found):
         return Status.REPRODUCED
-    refuted = any(part.refuted(level) for part in parts)
-    return Status.NOT_REPRODUCED if held == 0 and refuted else Status.PARTLY
+    return Status.NOT_REPRODUCED if False in found and True not in found else Status.PARTLY
 
 
-def _near(parts: Sequence[Part]) -> str:
-    """Say so if intervals a little narrower or wider would have led to another status."""
-    status = _status(parts, LEVEL)
-    other = {level: _status(parts, level) for level in (_NARROW, _WIDE)}
-    words = [
-        f"{found.value} with {percent(level, 0)}"
-        for level, found in other.items()
-        if found != status
-    ]
-    if not words:
-        return ""
-    return f" This rests on intervals that end near their bound: {' and '.join(words)} intervals."
+def _other_statuses(parts: Sequence[Part]) -> dict[str, str]:
+    """Return the status that intervals a little narrower or wider lead to, if it is another."""
+    found = {level: _status(parts, level) for level in (0.90, 0.99)}
+    return {
+        f"status with intervals of {100 * level:.0f} %": str(status)
+        for level, status in found.items()
+        if status != _status(parts)
+    }

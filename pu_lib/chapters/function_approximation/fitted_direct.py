@@ -60,16 +60,10 @@ Place = Literal["before", "after"]
 class FittedRun:
     r"""A run of the fitted direct parametrization.
 
-    Attributes
-    ----------
-    performance : ndarray, shape (T + 1,)
-        Normalised: 0 is the uniform policy, 1 the optimum.
-    gaps : ndarray, shape (T + 1,)
-        The largest distance of the values from the optimal ones.
-    errors : ndarray, shape (T,)
-        The error :math:`\varepsilon_t` of each fit, in the unit of the values.
-    bounds : ndarray, shape (T + 1,)
-        What the theorem allows the gaps to be, started at the first of them.
+    `performance` is 0 for the uniform policy and 1 for the optimum. `gaps` are the largest
+    distances of the values from the optimal ones, and `bounds` what the theorem allows them to be,
+    started at the first of them; these three have the shape (T + 1,). `errors`, of shape (T,), has
+    the error :math:`\varepsilon_t` of each fit in the unit of the values.
     """
 
     performance: Floats
@@ -79,44 +73,12 @@ class FittedRun:
 
 
 def next_bound(gap: float, eta: float, error: float, discount: float) -> float:
-    r"""Return :math:`\gamma g+1/\eta+\varepsilon/(1-\gamma)`, the bound of the theorem.
-
-    Parameters
-    ----------
-    gap : float
-        The gap g before the step, at least 0.
-    eta : float
-        The weight, positive.
-    error : float
-        The error of the fit, at least 0.
-    discount : float
-        The discount factor, in [0, 1).
-
-    Returns
-    -------
-    float
-        What the gap is at most after the step.
-    """
+    r"""Return :math:`\gamma g+1/\eta+\varepsilon/(1-\gamma)`, the bound on the next gap."""
     return discount * gap + 1.0 / eta + error / (1.0 - discount)
 
 
 def ladder(first: float, growth: float, n_steps: int) -> Floats:
-    """Return geometric weights.
-
-    Parameters
-    ----------
-    first : float
-        The first weight, positive.
-    growth : float
-        The ratio of one weight to the one before; 1 makes them constant.
-    n_steps : int
-        How many.
-
-    Returns
-    -------
-    ndarray, shape (n_steps,)
-        The weights.
-    """
+    """Return geometric weights."""
     return np.asarray(first * growth ** np.arange(n_steps, dtype=np.float64))
 
 
@@ -129,28 +91,8 @@ def fitted_run(
 ) -> FittedRun:
     """Follow the direct parametrization with a linear model, fitted by least squares.
 
-    Parameters
-    ----------
-    task : Task
-        What is learned; values are exact at every step.
-    etas : iterable of float
-        The weight of every state at each step, positive.
-    place : {"before", "after"}
-        Whether the scores are fitted before the projection or after it.
-    features : ndarray, shape (n_states, n_features), optional
-        What the model sees; the features of the task if missing.
-    reversed_steps : int
-        In so many first updates the update is given -q. The bound then starts after them.
-
-    Returns
-    -------
-    FittedRun
-        The run, with the error of each fit and the bound of the theorem.
-
-    Raises
-    ------
-    ValueError
-        If `place` is unknown.
+    The first `reversed_steps` updates are given -q, and the bound starts after them. `features`
+    replace those of the task.
     """
     if place not in get_args(Place):
         raise ValueError(f"place: expected one of {get_args(Place)}, got {place!r}.")
@@ -193,20 +135,10 @@ def _spread(errors: Floats) -> float:
 
 
 def greedy_fit(task: Task) -> float:
-    """Return the performance of the policy that projects the least-squares fit of a greedy policy.
+    """Return the performance of the projected least-squares fit of an optimal policy.
 
-    It is where fitting after the projection must end as the weights grow, if it settles: the target
-    is then the optimal policy itself, and no weight changes what the model makes of it.
-
-    Parameters
-    ----------
-    task : Task
-        The task, with the features of its linear model.
-
-    Returns
-    -------
-    float
-        Normalised: 0 is the uniform policy, 1 the optimum.
+    Fitting after the projection must end there as the weights grow, if it settles: the target is
+    then the optimal policy itself, and no weight changes what the model makes of it.
     """
     fit = _least_squares(task, task.features, ~task.mdp.terminal)
     return task.mdp.normalised_performance(project_simplex(fit @ task.mdp.optimal().policy))

@@ -30,7 +30,8 @@ With shared parameters scores off the support move when other states do, by acci
 **Direct parametrization.** What it needs is a projection *in the space of functions*: fit the
 scores to :math:`\mathrm{Proj}_\Delta(\pi + \eta d q)`, state by state. In a table the fit is exact
 and gives `di` back; `fitted_direct` does it by least squares for a linear model, which then misses
-its targets. `pu_lib.chapters.function_approximation.fitted_direct` fits before the projection instead, with a bound.
+its targets. The module `pu_lib.chapters.function_approximation.fitted_direct` fits before the
+projection instead, with a bound.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from autograd.extend import defvjp, primitive
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib import kernels
+from pu_lib.arrays import Floats
 from pu_lib.domains import chain
 from pu_lib.kernels import Kernel
 from pu_lib.mdp import FiniteMDP
@@ -72,9 +74,6 @@ __all__ = [
     "sparsemax_jacobian",
 ]
 
-Floats = NDArray[np.float64]
-
-
 # Models of the scores
 
 
@@ -82,14 +81,8 @@ Floats = NDArray[np.float64]
 class Scores:
     """A differentiable model of the scores of all states.
 
-    Attributes
-    ----------
-    name : str
-        What it is.
-    apply : callable
-        Maps flat parameters to scores, shape (n_states, n_actions); written with autograd.
-    initial : ndarray
-        Flat initial parameters: every score equals the offset asked for, or nearly.
+    `apply`, written with autograd, maps flat parameters to scores of shape (n_states, n_actions).
+    With the parameters `initial` every score is near the offset that was asked for.
     """
 
     name: str
@@ -98,22 +91,7 @@ class Scores:
 
 
 def linear(features: Floats, n_actions: int, offset: float = 0.0) -> Scores:
-    """Return scores linear in features, one weight vector an action.
-
-    Parameters
-    ----------
-    features : ndarray, shape (n_states, n_features)
-        What the model sees of the states; a constant feature is put first.
-    n_actions : int
-        Number of scores a state.
-    offset : float
-        The initial weights of the constant feature, so that all scores start there.
-
-    Returns
-    -------
-    Scores
-        The model, with its initial parameters.
-    """
+    """Return scores linear in a constant and the features; at first all are equal to the offset."""
     inputs = np.column_stack([np.ones(len(features)), features])
     start = np.zeros((inputs.shape[1], n_actions))
     start[0] = offset
@@ -129,23 +107,7 @@ def neural(
 ) -> Scores:
     """Return the scores of a network with one hidden layer of tanh units.
 
-    Parameters
-    ----------
-    features : ndarray, shape (n_states, n_features)
-        What the network sees of the states.
-    n_actions : int
-        Number of scores a state.
-    offset : float
-        The initial output biases; the output weights start small, so that all scores are near it.
-    hidden : int
-        Number of hidden units.
-    seed : int
-        Seed of the initial weights.
-
-    Returns
-    -------
-    Scores
-        The model, with its initial parameters.
+    The output biases start at the offset and the output weights near zero.
     """
     k = features.shape[1]
     rng = np.random.default_rng(seed)
@@ -177,17 +139,17 @@ def _shifted(rows: Floats, weights: Floats) -> Floats:
 
 
 def _to_rows(pulled: Floats, matrix: Floats) -> Floats:
-    """Return what a direction of a product is for its rows."""
+    """Pull a direction of a product back to its rows."""
     return np.asarray((pulled[:, np.newaxis, :] * matrix).sum(axis=2))
 
 
 def _to_matrix(pulled: Floats, rows: Floats) -> Floats:
-    """Return what a direction of a product is for its matrix."""
+    """Pull a direction of a product back to its matrix."""
     return np.asarray((rows[:, :, np.newaxis] * pulled[:, np.newaxis, :]).sum(axis=0))
 
 
 def _to_weights(pulled: Floats, rows: Floats) -> Floats:
-    """Return the same where the first row of the matrix is added to the products."""
+    """Pull back to a matrix whose first row is added to the products."""
     return np.vstack([pulled.sum(axis=0), _to_matrix(pulled, rows)])
 
 
@@ -222,16 +184,9 @@ defvjp(
 
 @dataclass(frozen=True)
 class Task:
-    """A problem with features: the process and what the models see of its states.
+    """A process with a known optimum, and the features that models see of its states.
 
-    Attributes
-    ----------
-    name : str
-        What it is.
-    mdp : FiniteMDP
-        Its optimum is known, and its values are exact at every step.
-    features : ndarray, shape (n_states, n_features)
-        What the model sees; the terminal state is included.
+    `features` has the shape (n_states, n_features) and includes the terminal state.
     """
 
     name: str
@@ -239,39 +194,15 @@ class Task:
     features: Floats
 
     def models(self, offset: float = 0.0) -> tuple[Scores, Scores]:
-        """Return a linear and a neural model for this task.
-
-        Parameters
-        ----------
-        offset : float
-            Where all scores start.
-
-        Returns
-        -------
-        linear, neural : Scores
-            The models, with seed 0 for the network.
-        """
+        """Return a linear and a neural model for this task."""
         n = self.mdp.n_actions
         return linear(self.features, n, offset), neural(self.features, n, offset)
 
 
 def contexts(n_contexts: int = 30, n_actions: int = 3, seed: int = 1) -> Task:
-    """Return a contextual bandit whose best action is linear in two features.
+    """Return a contextual bandit whose rewards are linear in two features.
 
-    Rewards are linear in the features, so that a linear policy can be optimal; the optimum is the
-    mean of the largest reward.
-
-    Parameters
-    ----------
-    n_contexts, n_actions : int
-        Their numbers; the rewards point in `n_actions` directions spread evenly.
-    seed : int
-        Seed of the features.
-
-    Returns
-    -------
-    Task
-        The bandit with its features; all contexts are equally likely.
+    A linear policy can therefore be optimal. All contexts are equally likely.
     """
     rng = np.random.default_rng(seed)
     features = rng.uniform(-1, 1, (n_contexts, 2))
@@ -295,18 +226,7 @@ def contexts(n_contexts: int = 30, n_actions: int = 3, seed: int = 1) -> Task:
 
 
 def corridor(n_states: int = 6) -> Task:
-    """Return the chain of the paper with two features: the position and its square.
-
-    Parameters
-    ----------
-    n_states : int
-        Number of states, the last one terminal.
-
-    Returns
-    -------
-    Task
-        The chain, with discount 0.9 and features of shape (n_states, 2).
-    """
+    """Return the paper's chain with two features: the position and its square."""
     position = np.linspace(-1, 1, n_states)
     return Task("chain", chain(n_states, discount=0.9), np.column_stack([position, position**2]))
 
@@ -318,35 +238,15 @@ def corridor(n_states: int = 6) -> Task:
 class Learning:
     """A run with function approximation.
 
-    Attributes
-    ----------
-    performance : ndarray, shape (T + 1,)
-        Normalised: 0 is the uniform policy, 1 the optimum.
-    crossings : ndarray, shape (T,)
-        How many scores changed sign in each step.
+    `performance`, of shape (T + 1,), is 0 for the uniform policy and 1 for the optimum;
+    `crossings`, of shape (T,), counts the scores that changed sign in each step.
     """
 
     performance: Floats
     crossings: NDArray[np.int_]
 
-    @property
-    def worst_drop(self) -> float:
-        """The largest loss of performance in one step."""
-        return float(np.max(-np.diff(self.performance), initial=0.0))
-
     def losing(self, least: float = 1e-3) -> NDArray[np.bool_]:
-        """Mark the steps that lose performance.
-
-        Parameters
-        ----------
-        least : float
-            How much of the normalised performance a step must lose at least to be marked.
-
-        Returns
-        -------
-        ndarray of bool, shape (T,)
-            True where the step loses more than `least`.
-        """
+        """Mark the steps that lose more than `least` of the performance."""
         return np.asarray(-np.diff(self.performance) > least)
 
 
@@ -360,30 +260,7 @@ def learn(
 ) -> Learning:
     """Follow an update through a model of the scores, with exact values at every step.
 
-    Parameters
-    ----------
-    update : str or Update
-        The update.
-    task : Task
-        What is learned.
-    scores : Scores
-        The model.
-    n_steps : int
-        Number of updates.
-    eta : float
-        The rate; every state has weight eta / n_states.
-    reversed_steps : int
-        In so many first updates the update is given -q, the values of the opposite rewards.
-
-    Returns
-    -------
-    Learning
-        The performance along the run, and how many scores cross zero at each step.
-
-    Raises
-    ------
-    ValueError
-        For an update whose parameters are no free scores, as `di`: see `fitted_direct`.
+    Every state has weight eta / n_states. The first `reversed_steps` updates are given -q.
     """
     update = as_update(update)
     if update.parametrization == "direct":
@@ -417,26 +294,8 @@ def fitted_direct(
 ) -> Learning:
     r"""Follow `di` by fitting a linear model to :math:`\mathrm{Proj}_\Delta(\pi + \eta q)`.
 
-    The policy is the projection of the scores; the fit is least squares over the states, so that
-    with one-hot features this is the tabular `di`.
-
-    Parameters
-    ----------
-    task : Task
-        What is learned.
-    n_steps : int
-        Number of updates.
-    eta : float
-        The weight of every state.
-    features : ndarray, shape (n_states, n_features), optional
-        What the linear model sees; those of the task if missing.
-    reversed_steps : int
-        In so many first updates the update is given -q.
-
-    Returns
-    -------
-    Learning
-        The performance along the run; crossings are not counted and stand as zeros.
+    The fit is least squares over the states, so with one-hot features this is the tabular `di`.
+    The first `reversed_steps` updates are given -q. Crossings are not counted.
     """
     mdp, x = task.mdp, task.features if features is None else features
     inputs = np.column_stack([np.ones(len(x)), x])
@@ -496,23 +355,10 @@ SPARSEMAX = Sparsemax()
 
 
 def best_linear(task: Task, escort: bool = True, restarts: int = 20, seed: int = 0) -> float:
-    """Return the best normalised performance that a search finds among linear policies.
+    """Return the best performance of linear policies that a search finds, on a task of one step.
 
-    Parameters
-    ----------
-    task : Task
-        A task of one step, as `contexts`.
-    escort : bool
-        Whether the policies are escort policies with p = 2, or softmax policies.
-    restarts : int
-        Number of random starts of BFGS.
-    seed : int
-        Seed of the starts.
-
-    Returns
-    -------
-    float
-        A lower bound of the best performance: 0 is the uniform policy, 1 the optimum.
+    The policies are escort policies with p = 2, or softmax policies; the search is BFGS from random
+    starts. The result is a lower bound: 0 is the uniform policy, 1 the optimum.
     """
     from scipy.optimize import minimize  # slow, and few who import this module come here
 
@@ -536,18 +382,7 @@ def best_linear(task: Task, escort: bool = True, restarts: int = 20, seed: int =
 
 
 def sparsemax(z: Any) -> Any:
-    """Return the projection of `z` on the simplex, in operations that autograd differentiates.
-
-    Parameters
-    ----------
-    z : array, shape (n_actions,)
-        Scores, traced by autograd or not.
-
-    Returns
-    -------
-    array, shape (n_actions,)
-        The projection, traced by autograd if `z` is.
-    """
+    """Return the projection of scores on the simplex, in operations of autograd."""
     z = z - anp.max(z)  # which changes nothing, and keeps the digits of large scores
     descending = anp.sort(z)[::-1]
     thresholds = (anp.cumsum(descending) - 1.0) / np.arange(1, len(z) + 1)
@@ -556,65 +391,26 @@ def sparsemax(z: Any) -> Any:
 
 
 def sparsemax_jacobian(z: ArrayLike) -> Floats:
-    r"""Return the closed form :math:`\mathrm{diag}(1_S) - 1_S 1_S^\top / |S|`.
-
-    Parameters
-    ----------
-    z : array_like, shape (n_actions,)
-        Scores.
-
-    Returns
-    -------
-    ndarray, shape (n_actions, n_actions)
-        The Jacobian; S is the support of the projection of `z`.
-    """
+    r"""Return the closed form :math:`\mathrm{diag}(1_S) - 1_S 1_S^\top / |S|`."""
     support = (project_simplex(z) > 0.0).astype(np.float64)
     return np.asarray(np.diag(support) - np.outer(support, support) / support.sum())
 
 
 Rationals = list[Any]
-"""Fractions; or `fmpq` of python-flint, which are added in C, where there are many."""
+"""Fractions, or `fmpq` of python-flint, which are faster."""
 
 
 def exact_projection(z: Rationals) -> Rationals:
-    """Return the projection of rational scores on the simplex: a `di` step of weight zero.
-
-    Parameters
-    ----------
-    z : list of Fraction or of fmpq
-        Scores.
-
-    Returns
-    -------
-    list of Fraction or of fmpq
-        The projection: non-negative, summing to one, exactly.
-    """
+    """Return the projection of rational scores on the simplex: a `di` step of weight zero."""
     point = list(z)
     kernels.di(point, point, [0] * len(z), 0, 0, len(z))
     return point
 
 
 def exact_step(update: str | Update, z: Rationals, q: Rationals, weight: Any) -> Rationals:
-    """Return the scores after a step from rational scores, by the update's kernel.
+    """Return rational scores after a step by the update's kernel.
 
-    Parameters
-    ----------
-    update : str or Update
-        An update whose policy is the projection of its scores: `di` or sparsemax.
-    z, q : list of Fraction or of fmpq
-        Scores and values.
-    weight : Fraction or fmpq
-        The weight.
-
-    Returns
-    -------
-    list of Fraction or of fmpq
-        The new scores.
-
-    Raises
-    ------
-    ValueError
-        If the update has no kernel.
+    The update's policy must be the projection of its scores: `di` or sparsemax.
     """
     chosen = as_update(update)
     if chosen.kernel is None:
@@ -625,21 +421,9 @@ def exact_step(update: str | Update, z: Rationals, q: Rationals, weight: Any) ->
 
 
 def reversal_paths(n: ArrayLike, eta: float, total: int = 60) -> dict[str, Floats]:
-    """Return the probability of action 1 when the better action changes after n updates.
+    """Return the probability of action 1 if the better action changes after n updates.
 
-    Parameters
-    ----------
-    n : array_like of int, shape (...)
-        Updates with q = (1, 0) before q = (0, 1); each has a path of its own.
-    eta : float
-        The weight.
-    total : int
-        Number of updates.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (total + 1, ...)
-        For sparsemax (its scores start at the uniform policy), `di` and `mce`.
+    For sparsemax, `di` and `mce`, each of the shape of n with total + 1 times in front.
     """
     ns = np.asarray(n)[..., np.newaxis]
     q = np.stack([np.where(t < ns, [1.0, 0.0], [0.0, 1.0]) for t in range(total)])

@@ -1,6 +1,6 @@
 """The guide: a recommendation for each situation, with its number, as a table and as a chooser.
 
-The numbers are those that `pu_lib.chapters.guide.quantities` keeps. Nothing is recommended without one.
+The numbers are kept by `pu_lib.chapters.guide.quantities`. Every recommendation has one.
 """
 
 from __future__ import annotations

@@ -36,12 +36,7 @@ RATES = (0.3, 1.0, 3.0)
 def exact() -> Numbers:
     """Return the updates until the top of the hard ladder has learnt, 50 copies of its bottom.
 
-    The weight is 40 times the visits for all.
-
-    Returns
-    -------
-    dict of str to float
-        By the name of the update; few are good.
+    The weight is 40 times the visits for all. Fewer are better.
     """
     return {name: float(ladder_times(name, 50.0)[-1]) for name in UPDATES}
 
@@ -49,19 +44,8 @@ def exact() -> Numbers:
 def sampled(n_steps: int = 3000, n_runs: int = 200, weight: float = 1.0) -> Numbers:
     r"""Return the share of runs that find the best of four arms from the actions they take.
 
-    The sampled values are :math:`\hat q=e_A\,r/\pi(A)`.
-
-    Parameters
-    ----------
-    n_steps, n_runs : int
-        Samples of each run, and runs.
-    weight : float
-        The constant weight, positive, of all updates.
-
-    Returns
-    -------
-    dict of str to float
-        By the name of the update: how many runs give the best arm more than 0.9; many are good.
+    The sampled values are :math:`\hat q=e_A\,r/\pi(A)`; an arm is found if its probability is above
+    0.9. More are better.
     """
     rewards, found = np.array([0.1, 0.3, 0.5, 0.9]), {}
     for name, update in UPDATES.items():
@@ -79,12 +63,8 @@ def sampled(n_steps: int = 3000, n_runs: int = 200, weight: float = 1.0) -> Numb
 def off_policy() -> Numbers:
     r"""Return the median steps of the committed runs on Random MDPs, mostly off the policy.
 
-    As in the experiments, PG-ES is without its factor :math:`p/\lVert\theta\rVert_p` here.
-
-    Returns
-    -------
-    dict of str to float
-        By the name of the update, at the rate with the smallest median; few are good.
+    At the rate with the smallest median. As in the experiments, PG-ES is without its factor
+    :math:`p/\lVert\theta\rVert_p` here. Fewer are better.
     """
     import pandas as pd
 
@@ -101,24 +81,15 @@ def off_policy() -> Numbers:
 
 
 def changing() -> Numbers:
-    """Return how many updates undo a hundred, when the better of two actions changes.
-
-    Returns
-    -------
-    dict of str to float
-        By the name of the update, with weight 1; few are good.
-    """
+    """Return how many updates of weight 1 undo a hundred when the better of two actions changes."""
     return {name: float(counts([100], name)[0]) for name in UPDATES}
 
 
 def linear() -> Numbers:
     """Return what linear policies reach on the contexts after fifty updates the wrong way.
 
-    Returns
-    -------
-    dict of str to float
-        By the name of the update, normalised, 1 is the optimum, after 200 updates at the best of
-        `RATES`; `di` is fitted before the projection, with growing weights. Much is good.
+    It is the performance, of which 1 is the optimum, after 200 updates at the best of `RATES`; `di`
+    is fitted before the projection, with growing weights.
     """
     return _learnt(0) | {
         "di": float(
@@ -130,13 +101,7 @@ def linear() -> Numbers:
 
 
 def network() -> Numbers:
-    """Return what networks reach on the contexts after fifty updates the wrong way.
-
-    Returns
-    -------
-    dict of str to float
-        As for `linear`, without `di`, which was not tried with a network.
-    """
+    """Return what networks reach there; `di` was not tried with a network."""
     return _learnt(1)
 
 
@@ -153,21 +118,9 @@ def _learnt(model: int) -> Numbers:
 
 
 def many(n_actions: int = 100, most: int = 3000, weight: float = 1.0) -> Numbers:
-    """Return the updates until the best of many actions has the probability 0.9.
+    """Return the updates until the best of many actions has the probability 0.9, at most `most`.
 
-    Parameters
-    ----------
-    n_actions : int
-        The best is worth 1, every other action 0.9.
-    most : int
-        When to give up.
-    weight : float
-        The constant weight, positive, of all updates.
-
-    Returns
-    -------
-    dict of str to float
-        By the name of the update; few are good.
+    The best is worth 1, every other action 0.9. Fewer are better.
     """
     q, found = np.full(n_actions, 0.9), {}
     q[0] = 1.0
@@ -182,18 +135,8 @@ def many(n_actions: int = 100, most: int = 3000, weight: float = 1.0) -> Numbers
 def ties(n_steps: int = 400, noise: float = 1e-6) -> Numbers:
     """Return how far the policy still jumps where two actions are best in turn, by next to nothing.
 
-    Parameters
-    ----------
-    n_steps : int
-        Updates of weight 1.
-    noise : float
-        By how much the values of the two differ, in one direction and then in the other.
-
-    Returns
-    -------
-    dict of str to float
-        By the name of the update, the largest change of a probability in one of the last fifty
-        updates; little is good.
+    It is the largest change of a probability in one of the last fifty updates of weight 1. Smaller
+    is better.
     """
     found = {}
     for name, update in UPDATES.items():
@@ -220,13 +163,7 @@ MEASURES = {
 
 
 def measure() -> dict[str, Numbers]:
-    """Return what all functions of `MEASURES` find, rounded to six digits.
-
-    Returns
-    -------
-    dict of str to dict
-        By situation and update.
-    """
+    """Return what the functions of `MEASURES` find, to six digits, by situation and update."""
     return {
         situation: {name: float(f"{value:.6g}") for name, value in found().items()}
         for situation, found in MEASURES.items()
@@ -234,13 +171,7 @@ def measure() -> dict[str, Numbers]:
 
 
 def kept() -> dict[str, Numbers]:
-    """Return the committed numbers.
-
-    Returns
-    -------
-    dict of str to dict
-        By situation and update.
-    """
+    """Return the committed numbers, by situation and update."""
     path = resources.files("pu_lib.empirical") / "data" / "guide.json"
     numbers: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return numbers

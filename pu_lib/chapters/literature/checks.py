@@ -1,8 +1,7 @@
-"""The checks of the chapter on the literature: what others proved, tried here.
+"""Checks of the claims of the literature: what others proved, tried here.
 
-A bound is tried over processes, updates and steps; where only the order of a rate is stated, the
-constant is measured on one stretch of a run and held against the next one. The ladder and the
-samples stand in `pu_lib.chapters.literature.checks_measured`.
+A bound is tried over processes, updates and steps. If only the order of a rate is stated, one
+stretch of a run is compared with the next.
 """
 
 from __future__ import annotations
@@ -13,18 +12,28 @@ from itertools import product
 import numpy as np
 
 from pu_lib.arrays import Floats
-from pu_lib.chapters.literature import checks_measured as literature_measured
-from pu_lib.chapters.literature.quantities import greedy_sample_step, linear_natural, linear_softmax
+from pu_lib.chapters.literature.quantities import (
+    committed,
+    greedy_sample_step,
+    ladder_times,
+    linear_natural,
+    linear_softmax,
+    regret_bound,
+    sampled_regret,
+    visited_step,
+)
 from pu_lib.chapters.what_came_after import mirror_descent as md
+from pu_lib.claims.recorder import Recorder, check
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import run
-from pu_lib.updates import as_update, make_update, softmax
-from pu_lib.verdict import Verdict, Worst, check, judged
-
-__all__ = ["literature_measured"]
+from pu_lib.updates import JUDGED, as_update, label_of, make_update, softmax
+from pu_lib.wording import percent
 
 ROUNDING = 1e-9
 ETAS = (0.1, 1.0, 10.0)
+
+
+# Policy mirror descent
 
 
 def _lacking(mdp: FiniteMDP, name: str, etas: Floats) -> tuple[Floats, Floats]:
@@ -41,104 +50,50 @@ def _tried(n_processes: int, sizes: Sequence[float]) -> Iterator[tuple[int, Fini
             yield seed, mdp, name, size
 
 
-@check(
-    "lit:xiao2022/constant",
-    moved={"at the rate 1/k^2": {"power": 2.0}},
-)
-def check_constant(power: float = 1.0, n_processes: int = 4, n_steps: int = 40) -> Verdict:
-    """Try theorem 8 of Xiao (2022): constant steps, any size, and a bound of order 1/k.
+def _over(bound: float, gap: float) -> float:
+    """Return a bound over what it bounds, which counts as zero if it is below rounding."""
+    return bound / gap if gap > 1e-12 else float("inf")
 
-    Parameters
-    ----------
-    power : float
-        The power of k + 1 in the bound.
-    n_processes, n_steps : int
-        Random processes, and updates of each run.
 
-    Returns
-    -------
-    Verdict
-    """
-    worst = Worst("the bound over what is lacking, minus 1,")
-    for seed, mdp, name, eta in _tried(n_processes, ETAS):
-        gaps, first = _lacking(mdp, name, np.full(n_steps, eta))
+@check("lit:xiao2022/constant", wrong={"at the rate 1/k^2": {"power": 2.0}})
+def constant_steps_obey_xiaos_bound(compare: Recorder, power: float = 1.0) -> None:
+    """Constant steps of any size obey the bound of order 1/k (Xiao, theorem 8)."""
+    for seed, mdp, name, eta in _tried(4, ETAS):
+        gaps, first = _lacking(mdp, name, np.full(40, eta))
         for k, gap in enumerate(gaps):
             bound = md.constant_bound(mdp, name, first, eta, k) * (k + 1) ** (1.0 - power)
-            worst.add(_excess(bound, gap), process=seed, update=name, eta=eta, k=k)
-    return judged(worst)
+            at = {"process": seed, "update": name, "eta": eta, "k": k}
+            compare.at_least("bound over gap", _over(bound, gap), 1, limit="1", at=at)
 
 
-def _excess(bound: float, gap: float) -> float:
-    """Return by which part a bound exceeds what it bounds; nothing is lacking below rounding."""
-    return bound / gap - 1.0 if gap > 1e-12 else float("inf")
-
-
-@check(
-    "lit:xiao2022/geometric",
-    moved={
-        "at twice the rate": {"power": 2.0},
-        "without the divergence at the start": {"start": 0.0},
-    },
-)
-def check_geometric(
-    power: float = 1.0, start: float = 1.0, n_processes: int = 3, n_steps: int = 30
-) -> Verdict:
-    """Try theorem 10 of Xiao (2022): steps that grow by 1 / discount, and a linear rate.
-
-    Parameters
-    ----------
-    power : float
-        The rate is taken to this power.
-    start : float
-        The share of the divergence at the start in the bound.
-    n_processes, n_steps : int
-        Random processes, and updates of each run.
-
-    Returns
-    -------
-    Verdict
-    """
-    worst = Worst("the bound over what is lacking, minus 1,")
-    for seed, mdp, name, eta in _tried(n_processes, (0.01, *ETAS)):
-        growth = mdp.discount ** -np.arange(n_steps, dtype=np.float64)
+@check("lit:xiao2022/geometric", wrong={"at twice the rate": {"power": 2.0}})
+def growing_steps_obey_xiaos_bound(compare: Recorder, power: float = 1.0) -> None:
+    """Growing steps, by 1 / discount each, obey the bound of a linear rate (Xiao, theorem 10)."""
+    for seed, mdp, name, eta in _tried(3, (0.01, *ETAS)):
+        growth = mdp.discount ** -np.arange(30, dtype=np.float64)
         gaps, first = _lacking(mdp, name, eta * growth)
-        whole = md.geometric_bound(mdp, name, first, eta, 0)
+        start = md.geometric_bound(mdp, name, first, eta, 0)
         for k, gap in enumerate(gaps):
-            rate = md.geometric_bound(mdp, name, first, eta, k) / whole
-            bound = (gaps[0] + start * (whole - gaps[0])) * rate**power
-            worst.add(_excess(bound, gap) + ROUNDING, process=seed, update=name, eta=eta, k=k)
-    return judged(worst)
+            bound = start * (md.geometric_bound(mdp, name, first, eta, k) / start) ** power
+            at = {"process": seed, "update": name, "eta": eta, "k": k}
+            quantity, ratio = f"bound over gap{'' if k else ' at the start'}", _over(bound, gap)
+            compare.at_least(quantity, ratio, 1 - ROUNDING, limit="1, to rounding", at=at)
 
 
 @check(
     "lit:johnson2023/adaptive",
-    moved={"at the fourth power of the rate": {"power": 4.0}},
-    blind={
-        "at twice the rate (random processes are kinder than the worst one)": {"power": 2.0},
-    },
+    wrong={"at the fourth power of the rate": {"power": 4.0}},
 )
-def check_adaptive(power: float = 1.0, n_processes: int = 6, n_steps: int = 15) -> Verdict:
-    """Try the adaptive steps of Johnson et al. (2023): the rate of policy iteration.
-
-    Parameters
-    ----------
-    power : float
-        The discount, which is the rate, is taken to this power.
-    n_processes, n_steps : int
-        Random processes, and updates of each run.
-
-    Returns
-    -------
-    Verdict
-    """
-    worst = Worst("the bound over the distance of the values, minus 1,")
-    for seed, mdp, name, first in _tried(n_processes, (0.01, 1.0, 100.0)):
-        gaps = md.adaptive_run(mdp, name, n_steps, first)
-        slack = md.adaptive_bound(gaps[0], mdp.discount, 0, first)
+def adaptive_steps_obey_johnsons_bound(compare: Recorder, power: float = 1.0) -> None:
+    """Adaptive steps obey the bound whose rate is that of policy iteration (Johnson et al.)."""
+    for seed, mdp, name, first in _tried(6, (0.01, 1.0, 100.0)):
+        gaps = md.adaptive_run(mdp, name, 15, first)
+        start = md.adaptive_bound(gaps[0], mdp.discount, 0, first)
         for k, gap in enumerate(gaps):
-            bound = slack * mdp.discount ** (power * k)
-            worst.add(_excess(bound, gap), process=seed, update=name, first=first, k=k)
-    return judged(worst)
+            ratio = _over(start * mdp.discount ** (power * k), gap)
+            at = {"process": seed, "update": name, "first": first, "k": k}
+            quantity = f"bound over distance of the values{'' if k else ' at the start'}"
+            compare.at_least(quantity, ratio, 1, limit="1", at=at)
 
 
 def _narrow(gap: float) -> FiniteMDP:
@@ -148,112 +103,78 @@ def _narrow(gap: float) -> FiniteMDP:
 
 @check(
     "lit:liu2025/finite",
-    moved={"a number that does not depend on the gap": {"gap": 1.0}},
-    blind={"half as many updates (the bound is far from tight)": {"share": 0.5}},
+    wrong={"a number that does not depend on the gap": {"gap": 1.0}},
 )
-def check_finite(gap: float | None = None, share: float = 1.0) -> Verdict:
-    """Try theorems 21 and 22 of Liu et al. (2025): the projected gradient is done in finite time.
+def projected_gradient_is_done_in_finite_time(compare: Recorder, gap: float = 0.01) -> None:
+    """DI is done after no more updates than the bound says (Liu et al., theorems 21 and 22).
 
-    Parameters
-    ----------
-    gap : float, optional
-        What stands in the bound in place of the gap of the narrow process.
-    share : float
-        The part of the bound that is allowed.
-
-    Returns
-    -------
-    Verdict
+    `gap` stands in the bound for that of a process whose gap is 0.01.
     """
-    worst, rows = Worst("the bound over the number of updates, minus 1,"), []
     processes = {f"random {seed}": md.bounded_mdp(seed) for seed in range(3)}
-    for name, mdp in {**processes, "gap 0.01": _narrow(0.01)}.items():
-        for visits in (False, True):
-            for eta in (0.3, 1.0, 10.0):
-                took = md.steps_to_finish(mdp, eta, visits)
-                like = _narrow(gap) if gap and name == "gap 0.01" else mdp
-                bound = share * md.finite_bound(like, eta, visits)
-                worst.add(bound / max(took, 1) - 1.0, process=name, visits=visits, eta=eta)
-                rows.append(
-                    {"process": name, "visits": visits, "eta": eta, "took": took, "bound": bound}
-                )
-    return judged(worst, evidence=rows)
+    processes["gap 0.01"] = _narrow(0.01)
+    for (name, mdp), visits, eta in product(processes.items(), (False, True), (0.3, 1.0, 10.0)):
+        took = md.steps_to_finish(mdp, eta, visits)
+        bound = md.finite_bound(_narrow(gap) if name == "gap 0.01" else mdp, eta, visits)
+        at = {"process": name, "visits": visits, "eta": eta}
+        compare.at_least("bound over updates", bound / max(took, 1), 1, limit="1", at=at)
+        if (name, visits, eta) == ("random 0", False, 1.0):
+            compare.report(updates=took, bound=bound)
 
 
-def _thirds(mdp: FiniteMDP, name: str, eta: float, n: int) -> float:
-    """Return three times the gap after 3n steps over that after n, which a rate 1/k makes one."""
-    gaps = mdp.optimal().performance - run(mdp, name, 3 * n, eta, "occupancy").performance
-    return float(3.0 * gaps[3 * n] / gaps[n]) if gaps[n] > 1e-12 else 0.0
+def _thirds(mdp: FiniteMDP, name: str, eta: float) -> float:
+    """Return three times the gap after 180 steps over that after 60: one at a rate of 1/k."""
+    gaps = mdp.optimal().performance - run(mdp, name, 180, eta, "occupancy").performance
+    return float(3.0 * gaps[180] / gaps[60]) if gaps[60] > 1e-12 else 0.0
 
 
 @check(
     "lit:liu2024/rates",
-    moved={
+    wrong={
         "PG-SM is linear, too": {"linear": ("pg-sm",)},
         "NPG is no faster than 1/k": {"sublinear": ("npg",)},
     },
 )
-def check_rates(
-    sublinear: tuple[str, ...] = ("pg-sm",), linear: tuple[str, ...] = ("npg",), n: int = 60
-) -> Verdict:
-    """Try the rates of Liu, Li and Wei (2024) for constant steps of several sizes.
-
-    Over the last two thirds of a run a rate 1/k leaves a third of the gap, within a factor of two;
-    a linear one leaves less than a tenth of what 1/k would.
-
-    Parameters
-    ----------
-    sublinear, linear : tuple of str
-        The updates with either rate.
-    n : int
-        A third of the updates of each run.
-
-    Returns
-    -------
-    Verdict
-    """
-    worst = Worst("the room")
-    for seed in range(2):
+def softmax_is_sublinear_and_npg_linear(
+    compare: Recorder, sublinear: Sequence[str] = ("pg-sm",), linear: Sequence[str] = ("npg",)
+) -> None:
+    """At constant steps PG-SM has the rate 1/k, within a factor of two, and NPG a linear one."""
+    quantity = "gap after three times the updates, over a third of the gap"
+    for seed, eta in product(range(2), (1.0, 10.0, 100.0)):
         mdp = md.bounded_mdp(seed, 3, 3, 0.6)
-        for eta in (1.0, 10.0, 100.0):
-            for name in sublinear:
-                left = _thirds(mdp, name, eta, n)
-                worst.add(min(2.0 - left, left - 0.5), process=seed, update=name, eta=eta)
-            for name in linear:
-                worst.add(0.1 - _thirds(mdp, name, eta, n), process=seed, update=name, eta=eta)
-    return judged(worst)
+        for name in sublinear:
+            left, at = _thirds(mdp, name, eta), {"process": seed, "update": name, "eta": eta}
+            compare.at_most(quantity, left, 2.0, limit="2", at=at)
+            compare.at_least(quantity, left, 0.5, limit="0.5", at=at)
+        for name in linear:
+            left, at = _thirds(mdp, name, eta), {"process": seed, "update": name, "eta": eta}
+            compare.at_most(quantity, left, 0.1, limit="0.1", at=at)
+
+
+# Other parametrizations
 
 
 @check(
     "lit:hadamard2023/kinship",
-    moved={"at p = 4": {"p": 4.0}, "the factor dropped": {"factor": "drop"}},
+    wrong={"at p = 4": {"p": 4.0}, "the factor dropped": {"factor": "drop"}},
 )
-def check_hadamard(p: float = 2.0, factor: str = "keep", n_points: int = 50) -> Verdict:
-    """Compare the escort step with the gradient on the sphere of the squared coordinates.
-
-    Parameters
-    ----------
-    p : float
-        The exponent of the escort transform.
-    factor : {"keep", "drop"}
-        As for the update.
-    n_points : int
-        Random points of the sphere, with random values and weights.
-
-    Returns
-    -------
-    Verdict
-    """
-    rng, worst = np.random.default_rng(3), Worst("1e-12 minus the distance of the two steps")
-    update = make_update("pg-es", p=p, factor=factor)
-    for i in range(n_points):
+def escort_is_the_gradient_on_the_sphere(
+    compare: Recorder, p: float = 2.0, factor: str = "keep"
+) -> None:
+    """PG-ES with p = 2 takes the step of the gradient of the squared coordinates on the sphere."""
+    rng, update = np.random.default_rng(3), make_update("pg-es", p=p, factor=factor)
+    for point in range(50):
         x, q, weight = rng.normal(size=4), rng.normal(size=4), float(rng.uniform(0.1, 2.0))
         x /= np.linalg.norm(x)
         gradient = 2.0 * x * q  # of the sum of x^2 q
         tangent = gradient - x * (x @ gradient)
-        distance = np.max(np.abs(update.step(x, q, weight) - (x + weight * tangent)))
-        worst.add(1e-12 - float(distance), point=i)
-    return judged(worst)
+        compare.equal(
+            "step of PG-ES",
+            update.step(x, q, weight),
+            x + weight * tangent,
+            tolerance=1e-12,
+            limit="step of the gradient on the sphere",
+            at={"point": point},
+        )
 
 
 def _arms(n: int) -> list[tuple[Floats, Floats]]:
@@ -270,29 +191,17 @@ def _arms(n: int) -> list[tuple[Floats, Floats]]:
 
 @check(
     "lit:mei2023/linear",
-    moved={
+    wrong={
         "softmax policy gradient has the same criterion": {"softmax_too": True},
         "where the rewards are fitted to within half of their spread": {"by_error": True},
     },
 )
-def check_linear(softmax_too: bool = False, by_error: bool = False, n: int = 16) -> Verdict:
-    """Try the criterion of Mei et al. (2023) for natural gradient with linear scores.
-
-    Parameters
-    ----------
-    softmax_too : bool
-        Whether softmax policy gradient is claimed to follow it.
-    by_error : bool
-        Whether the criterion is the error of the fit instead.
-    n : int
-        Random bandits of four arms.
-
-    Returns
-    -------
-    Verdict
-    """
-    worst, apart = Worst("the room"), 0
-    for i, (features, rewards) in enumerate(_arms(n)):
+def fitted_order_decides(
+    compare: Recorder, softmax_too: bool = False, by_error: bool = False
+) -> None:
+    """NPG with linear scores finds the best arm if and only if the fitted rewards rank it first."""
+    apart, quantity = 0, "probability of the best arm at the end"
+    for bandit, (features, rewards) in enumerate(_arms(16)):
         best = int(np.argmax(rewards))
         seen = features @ np.linalg.lstsq(features, rewards, rcond=None)[0]
         arrives = int(np.argmax(seen)) == best
@@ -301,46 +210,191 @@ def check_linear(softmax_too: bool = False, by_error: bool = False, n: int = 16)
         natural = float(linear_natural(features, rewards, 50.0, 200)[best])
         plain = float(linear_softmax(features, rewards, 10.0, 1000)[best])
         apart += (natural > 0.5) != (plain > 0.5)
-        probability = min(natural, plain) if softmax_too and arrives else natural
-        if softmax_too and not arrives:
-            probability = max(natural, plain)
-        worst.add((probability - 0.5) * (1 if arrives else -1), bandit=i, arrives=arrives)
-    worst.add(apart - 0.5, part="bandits on which the two end apart, minus 1/2")
-    return judged(worst)
+        for probability in (natural, plain) if softmax_too else (natural,):
+            at = {"bandit": bandit, "arrives": arrives}
+            if arrives:
+                compare.at_least(quantity, probability, 0.5, limit="0.5 if ranked first", at=at)
+            else:
+                compare.at_most(quantity, probability, 0.5, limit="0.5 if not ranked first", at=at)
+    compare.at_least("bandits on which NPG and PG-SM end apart", apart, 1, limit="1")
 
 
 @check(
     "lit:neumann2023/greedy",
-    moved={
+    wrong={
         "one draw is enough": {"n_samples": 1},
         "also where the proposal leaves the greedy action out": {"blind_spot": True},
     },
 )
-def check_greedy(n_samples: int = 4000, blind_spot: bool = False, n_points: int = 40) -> Verdict:
-    """Compare the mean step towards the best of many draws with that of `ce`.
-
-    Parameters
-    ----------
-    n_samples : int
-        Draws from the proposal.
-    blind_spot : bool
-        Whether the proposal never draws the greedy action.
-    n_points : int
-        Random policies, proposals and values.
-
-    Returns
-    -------
-    Verdict
-    """
-    rng, worst = np.random.default_rng(5), Worst("1e-6 minus the distance of the two steps")
-    for i in range(n_points):
+def best_of_many_draws_gives_ce(
+    compare: Recorder, n_samples: int = 4000, blind_spot: bool = False
+) -> None:
+    """CE's step is the mean step towards the best of many draws, if the greedy action is drawn."""
+    rng = np.random.default_rng(5)
+    for point in range(40):
         theta, q = rng.normal(size=4), rng.normal(size=4)
         proposal = 0.02 + rng.dirichlet(np.ones(4)) * 0.92
         if blind_spot:
             proposal[np.argmax(q)] = 0.0
             proposal /= proposal.sum()
+        compare.equal(
+            "mean step",
+            greedy_sample_step(proposal, softmax(theta), q, n_samples),
+            as_update("ce").step(theta, q, 1.0) - theta,
+            tolerance=1e-6,
+            limit="step of CE",
+            at={"point": point},
+        )
+
+
+# The ladder
+
+
+@check(
+    "lit:li2021/ladder",
+    wrong={
+        "softmax policy gradient pays no more than the others": {"slow": ()},
+        "natural policy gradient climbs at a constant pace": {"steady": ("npg",)},
+    },
+)
+def softmax_is_late_on_the_ladder(
+    compare: Recorder,
+    slow: Sequence[str] = ("pg-sm",),
+    steady: Sequence[str] = tuple(u for u in JUDGED if u not in ("pg-sm", "pg-es", "npg")),
+) -> None:
+    """More copies of the lowest rungs delay PG-SM by more than their factor, others by no more."""
+    for name in JUDGED:
+        few, many = np.array(ladder_times(name, 50.0)), np.array(ladder_times(name, 200.0))
+        delay, waits, at = many / few, np.diff(many[2:]), {"update": label_of(name)}
+        compare.report(**{f"delay of {label_of(name)}": delay[-1]})
+        if name in slow:
+            compare.at_least("delay of the top rung", delay[-1], 8.0, limit="8", at=at)
+            ratios = waits[1:] / waits[:-1]
+            rise = float(np.min(np.diff(ratios)))
+            compare.at_least("rise of the ratio of waits", rise, 0.0, limit="0", at=at)
+        else:
+            longest = float(np.max(delay))
+            compare.at_most("longest delay of a rung", longest, 4.1, limit="4.1", at=at)
+        if name in steady:
+            longest = float(np.max(waits))
+            compare.at_most("longest wait from the third rung on", longest, 4.0, limit="4", at=at)
+
+
+# Samples
+
+
+def _exponent(left: Floats) -> float:
+    """Return by which power of the time what is left falls over the last octave."""
+    return float(np.log2(left[-1 - len(left) // 2] / left[-1])) if left[-1] > 0 else np.inf
+
+
+@check(
+    "lit:mei2021/committal",
+    wrong={
+        "NPG commits like 1/t": {"fast": (), "slow": ("pg-sm", "npg")},
+        "PG-SM commits faster than 1/t": {"fast": ("npg", "pg-sm"), "slow": ()},
+    },
+)
+def npg_commits_and_softmax_does_not(
+    compare: Recorder, fast: Sequence[str] = ("npg",), slow: Sequence[str] = ("pg-sm",)
+) -> None:
+    """NPG may commit for ever to the worse action if it alone is sampled; PG-SM does not."""
+    for name in JUDGED:
+        left, at = committed(name, [0.5, 1.0], 0, 1000), {"update": label_of(name)}
+        exponent, stays = _exponent(left), float(np.prod(1.0 - left))
+        compare.report(**{f"probability under {label_of(name)}": round(stays, 6)})
+        quantity = "probability to stay for ever"
+        if name in fast:
+            compare.at_least("exponent", exponent, 10.0, limit="10", at=at)
+            compare.at_least(quantity, stays, 0.1, limit="0.1", at=at)
+        if name in slow:
+            compare.equal("exponent", exponent, 1.0, tolerance=0.05, limit="1, to 0.05", at=at)
+            compare.at_most(quantity, stays, 0.01, limit="0.01", at=at)
+
+
+@check(
+    "lit:baudry2025/regret",
+    wrong={"the logarithm alone bounds it": {"second_term": 0.0, "errors": -4.0}},
+)
+def sampled_softmax_obeys_baudrys_bound(
+    compare: Recorder, second_term: float = 1.0, errors: float = 4.0
+) -> None:
+    """PG-SM's mean regret and four standard errors are below the bound (Baudry et al., theorem 1).
+
+    A wrong bound is refuted if the regret less four standard errors is above it.
+    """
+    n_steps = n_runs = 2000
+    for eta, gap in ((0.05, 0.2), (0.1, 0.3), (0.2, 0.5)):
+        regret = sampled_regret(eta, gap, n_steps, n_runs)
+        error = float(regret.std(ddof=1) / np.sqrt(n_runs))
+        logarithm = float(np.log1p(4 * eta * gap * n_steps) / (2 * eta))
+        bound = logarithm + second_term * (regret_bound(eta, gap, n_steps) - logarithm)
+        compare.at_most(
+            "mean regret and four standard errors",
+            float(regret.mean()) + errors * error,
+            bound,
+            at={"eta": eta, "gap": gap},
+        )
+
+
+def _shares_at_best(eta: float, natural: bool) -> tuple[float, float]:
+    """Return the share of a hundred runs at the best of four arms, early and after 10 000 samples.
+
+    The sampled gradient is that of PG-SM, or the natural one.
+    """
+    n_steps, n_runs = 10_000, 100
+    rng, shares = np.random.default_rng(11), []
+    rewards, theta = np.array([0.1, 0.3, 0.5, 0.9]), np.zeros((n_runs, 4))
+    for t in range(n_steps):
+        if t == n_steps // 20:
+            shares.append(float(np.mean(softmax(theta)[:, 3] > 0.9)))
         pi = softmax(theta)
-        mean = greedy_sample_step(proposal, pi, q, n_samples)
-        step = as_update("ce").step(theta, q, 1.0) - theta
-        worst.add(1e-6 - float(np.max(np.abs(mean - step))), point=i)
-    return judged(worst)
+        drawn = (pi.cumsum(axis=1) > rng.random((n_runs, 1))).argmax(axis=1)
+        taken = np.eye(4)[drawn]
+        if natural:
+            own = np.sum(pi * taken, axis=1, keepdims=True)
+            theta = theta + eta * taken * rewards / np.maximum(own, 1e-300)
+            theta = theta - theta.max(axis=1, keepdims=True)
+        else:
+            theta = theta + eta * (taken - pi) * rewards[drawn][:, np.newaxis]
+    return shares[0], float(np.mean(softmax(theta)[:, 3] > 0.9))
+
+
+@check("lit:mei2024/any-rate", wrong={"so does NPG at such rates": {"natural": True}})
+def sampled_softmax_arrives_at_any_rate(compare: Recorder, natural: bool = False) -> None:
+    """PG-SM's sampled runs are at the best arm in the end, or still coming, at two large rates."""
+    for eta in (1.0, 10.0):
+        early, end = _shares_at_best(eta, natural)
+        bound, limit = min(0.95, early + 0.04), "0.95 or 0.04 more than early on"
+        compare.at_least("share at the best arm", end, bound, limit=limit, at={"rate": eta})
+        shares = {"at the end": end, "early": early}
+        compare.report(**{f"{when} at rate {eta:g}": percent(s) for when, s in shares.items()})
+
+
+def _unseen(seed: int) -> FiniteMDP:
+    """Return a random process that starts in the first of its five states only."""
+    full = md.bounded_mdp(seed)
+    return FiniteMDP(full.transitions, full.rewards, np.eye(5)[0], full.discount)
+
+
+@check(
+    "lit:zhang2022/off-policy",
+    wrong={"with a pull that does not decay": {"decay": 0.0}},
+)
+def off_policy_needs_no_ratio(compare: Recorder, decay: float = 0.12) -> None:
+    """Weighted by another policy's visits, the gap falls with the pull to the uniform policy."""
+    n_steps = 1500
+    for seed in range(2):
+        mdp, theta, gaps = _unseen(seed), np.zeros((5, 3)), []
+        behaviour = mdp.evaluate(np.full((5, 3), 1.0 / 3.0)).occupancy * (1.0 - mdp.discount)
+        for t in range(n_steps):
+            evaluation = mdp.evaluate(softmax(theta))
+            gaps.append(float(np.max(mdp.optimal().v - evaluation.v)))
+            theta = visited_step(theta, evaluation.q, behaviour, 20.0, 0.1 * (t + 1) ** -decay)
+        compare.at_most(
+            "gap at the end",
+            gaps[-1],
+            0.9 * gaps[n_steps // 10],
+            limit="0.9 of the gap after a tenth of the run",
+            at={"process": seed},
+        )

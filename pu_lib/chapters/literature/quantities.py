@@ -25,11 +25,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.arrays import Floats, whole
+from pu_lib.claims.formulas import formula, log
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import Update, as_update, softmax
 
@@ -56,14 +58,8 @@ __all__ = [
 class HardChain:
     r"""The process of `hard_chain`.
 
-    Attributes
-    ----------
-    mdp : FiniteMDP
-        The process.
-    rungs : ndarray of int, shape (height,)
-        The states 1, ..., height of the ladder, whose optimal values are :math:`\gamma^{2s}`.
-    copies : ndarray, shape (n_states,)
-        How many equal states each state stands for.
+    `rungs` are the states 1, ..., height of the ladder, with optimal values :math:`\gamma^{2s}`.
+    `copies` says for how many equal states each state stands.
     """
 
     mdp: FiniteMDP
@@ -78,32 +74,10 @@ def hard_chain(
 
     Three actions, as in the construction of Li et al. (2021). State s of the ladder may stop
     (action 0), step down towards s - 1 (action 1, the best one), or try for s - 2, which succeeds
-    with a small chance (action 2). Until s - 1 is known to be good, stopping is best. Each step
-    down passes an intermediate state, where one may stop for half of the value. The states 1 and 2
-    at the bottom stand for many copies, each visited so much less.
-
-    Parameters
-    ----------
-    height : int
-        The number of states of the ladder, at least 3.
-    copies : float
-        For how many states each of the two lowest stands, at least 1.
-    discount : float
-        The discount factor, in (0, 1).
-    chance : float
-        Of action 2, in (0, 1).
-
-    Returns
-    -------
-    HardChain
-        Its optimal values on the ladder are :math:`\gamma^{2s}`, while stopping is worth
-        :math:`\frac12\gamma^{2s/3}` and more.
-
-    Raises
-    ------
-    ValueError
-        If `height` is below 3, or stepping down is not optimal all the way, as for a small
-        discount, a large chance or a great height.
+    with a small chance (action 2). Until s - 1 is known to be good, stopping is best: it is worth
+    :math:`\frac12\gamma^{2s/3}` and more. Each step down passes an intermediate state, where one
+    may stop for half of the value. The states 1 and 2 at the bottom stand for many copies, each
+    visited so much less.
     """
     height = whole("height", height, low=3)
     n = 2 * height + 1
@@ -144,25 +118,8 @@ def crossing_times(
 ) -> Floats:
     """Count the updates until each state of the ladder is worth nine tenths of what it can be.
 
-    The weight of a state is `eta` times its discounted visits, shared among its copies.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update, from the uniform policy.
-    hard : HardChain
-        The ladder.
-    eta : float
-        The first weight, before the visits.
-    most : int
-        When to give up.
-    growth : float
-        The ratio of one weight to the one before.
-
-    Returns
-    -------
-    ndarray, shape (height,)
-        Numbers of updates; infinite where `most` were not enough.
+    The weight of a state is `eta` times its discounted visits, shared among its copies, and grows
+    by the factor `growth` with each update. The count is infinite if `most` are not enough.
     """
     update, mdp = as_update(update), hard.mdp
     theta = update.initial(mdp.n_states, mdp.n_actions)
@@ -179,22 +136,7 @@ def crossing_times(
 
 
 def ladder_times(name: str, copies: float, growth: float = 1.0) -> tuple[float, ...]:
-    """Return the crossing times on the ladder of eight rungs with weight 40, and keep them.
-
-    Parameters
-    ----------
-    name : str
-        The update.
-    copies : float
-        For how many states each of the two lowest rungs stands.
-    growth : float
-        The ratio of one weight to the one before.
-
-    Returns
-    -------
-    tuple of float, length 8
-        Numbers of updates.
-    """
+    """Return the crossing times on the ladder of eight rungs with weight 40, and keep them."""
     return _ladder_times(as_update(name), copies, growth)
 
 
@@ -208,25 +150,10 @@ def _ladder_times(update: Update, copies: float, growth: float) -> tuple[float, 
 
 
 def committed(update: str | Update, rewards: ArrayLike, action: int, n_steps: int) -> Floats:
-    r"""Follow an update for which every sample is the same action.
+    r"""Return what the policy leaves to the other actions if every sample is the same action.
 
-    The sampled values are :math:`\hat q=e_a\,r(a)/\pi(a)`, and the weight is 1.
-
-    Parameters
-    ----------
-    update : str or Update
-        The update, from the uniform policy.
-    rewards : array_like, shape (n_actions,)
-        The rewards, in (0, 1].
-    action : int
-        The action that is sampled.
-    n_steps : int
-        How often.
-
-    Returns
-    -------
-    ndarray, shape (n_steps + 1,)
-        What the policy leaves to the other actions, before the first update and after each.
+    The sampled values are :math:`\hat q=e_a\,r(a)/\pi(a)` and the weight is 1. The first entry is
+    from before the first update.
     """
     update, reward = as_update(update), np.asarray(rewards, dtype=np.float64)
     theta = update.initial(1, len(reward))[0]
@@ -241,23 +168,9 @@ def committed(update: str | Update, rewards: ArrayLike, action: int, n_steps: in
 
 
 def sampled_regret(eta: float, gap: float, n_steps: int, n_runs: int, seed: int = 0) -> Floats:
-    """Run the stochastic gradient bandit on two arms with rewards of plus or minus one.
+    """Return the regret of runs of the stochastic gradient bandit on two arms.
 
-    Parameters
-    ----------
-    eta : float
-        The constant rate.
-    gap : float
-        The mean reward of the better arm, in (0, 1); that of the other one is zero.
-    n_steps, n_runs : int
-        Samples of each run, and the number of runs.
-    seed : int
-        Of the samples.
-
-    Returns
-    -------
-    ndarray, shape (n_runs,)
-        The regret of each run: `gap` times the probability given to the worse arm, added up.
+    Rewards are plus or minus one, with mean `gap` for the better arm and zero for the other one.
     """
     rng = np.random.default_rng(seed)
     theta, regret = np.zeros(n_runs), np.zeros(n_runs)
@@ -271,59 +184,29 @@ def sampled_regret(eta: float, gap: float, n_steps: int, n_runs: int, seed: int 
     return regret
 
 
+@formula
+def regret_formula(eta: float, gap: float, n: int, c: float) -> Any:
+    r"""Baudry et al. (2025, theorem 1), :math:`c=C_\eta`: an upper bound on the mean regret."""
+    return log(1 + 4 * eta * gap * n) / (2 * eta) + gap / (2 * eta * (gap - eta * c))
+
+
 def regret_bound(eta: float, gap: float, n_steps: int) -> float:
     r"""Return the bound of Baudry et al. (2025, theorem 1) for two arms.
 
-    Parameters
-    ----------
-    eta : float
-        The constant rate, so small that :math:`\eta C_\eta<\Delta`.
-    gap : float
-        The gap :math:`\Delta`, in (0, 1).
-    n_steps : int
-        The horizon.
-
-    Returns
-    -------
-    float
-        The bound of the expected regret.
-
-    Raises
-    ------
-    ValueError
-        If the rate is too large.
+    The rate must be so small that :math:`\eta C_\eta<\Delta`.
     """
     # C = 2 sum (2 eta)^n / (n + 2)!, that is (exp(x) - 1 - x) / (x^2 / 2) with x = 2 eta
     factor = (np.expm1(2.0 * eta) - 2.0 * eta) / (2.0 * eta**2)
     if eta * factor >= gap:
         raise ValueError(f"eta: the bound needs eta C < {gap:g}, got {eta * factor:g}.")
-    return float(
-        np.log1p(4.0 * eta * gap * n_steps) / (2.0 * eta) + gap / (2.0 * eta * (gap - eta * factor))
-    )
+    return float(regret_formula(eta, gap, n_steps, factor))
 
 
 # Linear models, and greedy samples
 
 
 def linear_natural(features: Floats, rewards: Floats, eta: float, n_steps: int) -> Floats:
-    """Return the policy after natural gradient steps with linear scores, from the uniform policy.
-
-    Parameters
-    ----------
-    features : ndarray, shape (n_actions, n_features)
-        The features of the actions of one state.
-    rewards : ndarray, shape (n_actions,)
-        Their rewards.
-    eta : float
-        The constant weight.
-    n_steps : int
-        Number of updates.
-
-    Returns
-    -------
-    ndarray, shape (n_actions,)
-        The policy.
-    """
+    """Return the policy after natural gradient steps with linear scores, all zero at first."""
     theta = np.zeros(features.shape[1])
     for _ in range(n_steps):
         theta = theta + eta * np.linalg.lstsq(features, rewards, rcond=None)[0]
@@ -331,18 +214,7 @@ def linear_natural(features: Floats, rewards: Floats, eta: float, n_steps: int) 
 
 
 def linear_softmax(features: Floats, rewards: Floats, eta: float, n_steps: int) -> Floats:
-    """Return the policy after softmax policy gradient steps with linear scores.
-
-    Parameters
-    ----------
-    features, rewards, eta, n_steps
-        As for `linear_natural`.
-
-    Returns
-    -------
-    ndarray, shape (n_actions,)
-        The policy.
-    """
+    """Return the policy after softmax policy gradient steps with linear scores, zero at first."""
     theta = np.zeros(features.shape[1])
     for _ in range(n_steps):
         pi = softmax(features @ theta)
@@ -351,22 +223,7 @@ def linear_softmax(features: Floats, rewards: Floats, eta: float, n_steps: int) 
 
 
 def best_of(proposal: ArrayLike, q: ArrayLike, n_samples: int) -> Floats:
-    """Return the probability of each action to be the best of several draws.
-
-    Parameters
-    ----------
-    proposal : array_like, shape (n_actions,)
-        The distribution of the draws.
-    q : array_like, shape (n_actions,)
-        The values, all different.
-    n_samples : int
-        The number of draws, at least 1.
-
-    Returns
-    -------
-    ndarray, shape (n_actions,)
-        The probabilities.
-    """
+    """Return the probability of each action to be the best of several draws; values differ."""
     drawn, order = np.asarray(proposal, dtype=np.float64), np.argsort(np.asarray(q))
     up_to = np.cumsum(drawn[order])
     shares = np.empty(len(drawn))
@@ -375,45 +232,15 @@ def best_of(proposal: ArrayLike, q: ArrayLike, n_samples: int) -> Floats:
 
 
 def greedy_sample_step(proposal: ArrayLike, pi: ArrayLike, q: ArrayLike, n_samples: int) -> Floats:
-    """Return the mean step of softmax scores towards the best of several drawn actions.
-
-    Parameters
-    ----------
-    proposal : array_like, shape (n_actions,)
-        The distribution of the draws.
-    pi : array_like, shape (n_actions,)
-        The policy that is updated.
-    q, n_samples
-        As for `best_of`.
-
-    Returns
-    -------
-    ndarray, shape (n_actions,)
-        The step of weight 1.
-    """
+    """Return the mean step of softmax scores towards the best of several drawn actions."""
     return best_of(proposal, q, n_samples) - np.asarray(pi, dtype=np.float64)
 
 
 def visited_step(theta: Floats, q: Floats, visits: Floats, eta: float, pull: float) -> Floats:
     """Return the mean step of the off-policy softmax actor of Zhang et al. (2022, algorithm 1).
 
-    Parameters
-    ----------
-    theta : ndarray, shape (n_states, n_actions)
-        The scores.
-    q : ndarray, shape (n_states, n_actions)
-        The values of their policy.
-    visits : ndarray, shape (n_states,)
-        The distribution of the states under the behaviour, with no ratio that would correct it.
-    eta : float
-        The rate.
-    pull : float
-        The weight of the divergence from the uniform policy, which keeps the policy inside.
-
-    Returns
-    -------
-    ndarray, shape (n_states, n_actions)
-        The new scores.
+    `visits` is the distribution of the states under the behaviour, with no ratio that would correct
+    it; `pull` is the weight of the divergence from the uniform policy.
     """
     pi = softmax(theta)
     step = as_update("pg-sm").step(theta, q, 1.0) - theta

@@ -54,22 +54,7 @@ DIVERGENCES: dict[str, Callable[[Floats, Floats], Floats]] = {
 def bounded_mdp(
     seed: int, n_states: int = 5, n_actions: int = 3, discount: float = 0.8
 ) -> FiniteMDP:
-    """Return a process with random dense transitions and rewards in [0, 1].
-
-    Parameters
-    ----------
-    seed : int
-        Seed of the transitions and rewards.
-    n_states, n_actions : int
-        Their numbers.
-    discount : float
-        The discount factor, in [0, 1).
-
-    Returns
-    -------
-    FiniteMDP
-        It starts in every state with the same probability.
-    """
+    """Return a process with random dense transitions, rewards in [0, 1] and a uniform start."""
     rng = np.random.default_rng(seed)
     transitions = rng.dirichlet(np.full(n_states, 0.3), (n_states, n_actions))
     rewards = rng.random((n_states, n_actions))
@@ -77,57 +62,22 @@ def bounded_mdp(
 
 
 def optimal_visits(mdp: FiniteMDP) -> Floats:
-    """Return the share of its visits that an optimal policy pays to each state.
-
-    Parameters
-    ----------
-    mdp : FiniteMDP
-        The process.
-
-    Returns
-    -------
-    ndarray, shape (n_states,)
-        The normalised occupancy, which sums to one where no state is terminal.
-    """
+    """Return the share of an optimal policy's visits in each state; none may be terminal."""
     return (1.0 - mdp.discount) * mdp.evaluate(mdp.optimal().policy).occupancy
 
 
 def mismatch(mdp: FiniteMDP) -> float:
     """Return the coefficient of Xiao (2022, eq. 53).
 
-    Parameters
-    ----------
-    mdp : FiniteMDP
-        A process that may start in every state.
-
-    Returns
-    -------
-    float
-        The largest ratio of the optimal visits to the initial probability, over 1 - discount.
+    It is the largest ratio of the optimal visits to the initial probability, over 1 - discount.
     """
     return float(np.max(optimal_visits(mdp) / mdp.initial) / (1.0 - mdp.discount))
 
 
 def constant_bound(mdp: FiniteMDP, name: str, pi: Floats, eta: float, k: int) -> float:
-    """Return the bound of Xiao (2022, theorem 8) for constant steps.
+    """Return the bound of Xiao (2022, theorem 8) on what the performance lacks after k equal steps.
 
-    Parameters
-    ----------
-    mdp : FiniteMDP
-        A process with rewards in [0, 1].
-    name : str
-        One of `DIVERGENCES`.
-    pi : ndarray, shape (n_states, n_actions)
-        The first policy, positive everywhere.
-    eta : float
-        The step, positive.
-    k : int
-        The number of steps.
-
-    Returns
-    -------
-    float
-        What the performance lacks at most after k steps.
+    The steps are `eta`, `name` is one of `DIVERGENCES`, `pi` the first policy, positive everywhere.
     """
     start = float(optimal_visits(mdp) @ DIVERGENCES[name](mdp.optimal().policy, pi))
     horizon = 1.0 / (1.0 - mdp.discount)
@@ -135,22 +85,7 @@ def constant_bound(mdp: FiniteMDP, name: str, pi: Floats, eta: float, k: int) ->
 
 
 def geometric_bound(mdp: FiniteMDP, name: str, pi: Floats, eta: float, k: int) -> float:
-    """Return the bound of Xiao (2022, theorem 10) for steps that grow by 1 / discount.
-
-    Parameters
-    ----------
-    mdp, name, pi
-        As for `constant_bound`; the discount is positive.
-    eta : float
-        The first step, positive.
-    k : int
-        The number of steps.
-
-    Returns
-    -------
-    float
-        What the performance lacks at most after k steps.
-    """
+    """Return the bound of Xiao (2022, theorem 10) for steps that grow from eta by 1 / discount."""
     start = float(optimal_visits(mdp) @ DIVERGENCES[name](mdp.optimal().policy, pi))
     gap = mdp.optimal().performance - mdp.performance(pi)
     return float((1.0 - 1.0 / mismatch(mdp)) ** k * (gap + start / (eta * mdp.discount)))
@@ -160,28 +95,9 @@ def adaptive_run(mdp: FiniteMDP, name: str, n_steps: int, first: float = 1.0) ->
     r"""Follow policy mirror descent with the adaptive steps of Johnson et al. (2023).
 
     The step is :math:`\eta_k=\max_sD(p_s,\pi_k(\cdot|s))/c_k` with p greedy and
-    :math:`c_k=\gamma^{2(k+1)}c_0`, the choice of Protopapas and Barakat (2024).
-
-    Parameters
-    ----------
-    mdp : FiniteMDP
-        The process, with a positive discount.
-    name : str
-        One of `DIVERGENCES`.
-    n_steps : int
-        Number of updates.
-    first : float
-        :math:`c_0`, positive.
-
-    Returns
-    -------
-    ndarray, shape (n_steps + 1,)
-        The largest distance of the values from the optimal ones, before and after each step.
-
-    Raises
-    ------
-    ValueError
-        If there are so many steps that their weights leave the range of floats.
+    :math:`c_k=\gamma^{2(k+1)}c_0`, the choice of Protopapas and Barakat (2024); `first` is
+    :math:`c_0`. Returns the largest distance of the values from the optimal ones, before and after
+    each step.
     """
     update = as_update(name)
     if not first * mdp.discount ** (2 * (n_steps + 1)) > 1e-300:
@@ -200,24 +116,7 @@ def adaptive_run(mdp: FiniteMDP, name: str, n_steps: int, first: float = 1.0) ->
 
 
 def adaptive_bound(gap: float, discount: float, k: int, first: float = 1.0) -> float:
-    r"""Return :math:`\gamma^k(g+c_0/(1-\gamma)^2)`, the bound for the adaptive steps.
-
-    Parameters
-    ----------
-    gap : float
-        The largest distance of the first values from the optimal ones.
-    discount : float
-        The discount factor, in (0, 1).
-    k : int
-        The number of steps.
-    first : float
-        :math:`c_0`, positive.
-
-    Returns
-    -------
-    float
-        The largest distance allowed after k steps.
-    """
+    r"""Return :math:`\gamma^k(g+c_0/(1-\gamma)^2)`, the bound on `adaptive_run` from distance g."""
     return discount**k * (gap + first / (1.0 - discount) ** 2)
 
 
@@ -225,40 +124,16 @@ def adaptive_bound(gap: float, discount: float, k: int, first: float = 1.0) -> f
 
 
 def advantage_gap(mdp: FiniteMDP) -> float:
-    """Return what the best of the suboptimal actions lacks, over all states that have one.
-
-    Parameters
-    ----------
-    mdp : FiniteMDP
-        A process with a suboptimal action.
-
-    Returns
-    -------
-    float
-        The gap of Liu et al. (2025, definition 1).
-    """
+    """Return what the best of all suboptimal actions lacks (Liu et al. 2025, definition 1)."""
     lacking = mdp.optimal().v[:, np.newaxis] - mdp.optimal().q
     return float(np.min(lacking[lacking > 1e-10]))
 
 
 def steps_to_finish(mdp: FiniteMDP, eta: float, visits: bool, most: int = 200_000) -> int:
-    """Count the updates of `di` until the policy is optimal for good.
+    """Count the updates of `di` until the policy is optimal for good, at most `most`.
 
-    Parameters
-    ----------
-    mdp : FiniteMDP
-        The process, with one optimal policy.
-    eta : float
-        The weight of every state; times the occupancy, with `visits`.
-    visits : bool
-        Whether the weights follow the visits, as in the projected policy gradient.
-    most : int
-        When to give up.
-
-    Returns
-    -------
-    int
-        The number of updates; `most` if they were not enough.
+    The weight of a state is `eta`, times its occupancy with `visits`, as in the projected policy
+    gradient. There must be one optimal policy.
     """
     update = as_update("di")
     pi, best = update.initial(mdp.n_states, mdp.n_actions), mdp.optimal().policy
@@ -272,22 +147,7 @@ def steps_to_finish(mdp: FiniteMDP, eta: float, visits: bool, most: int = 200_00
 
 
 def finite_bound(mdp: FiniteMDP, eta: float, visits: bool) -> float:
-    """Return after how many updates `di` is done, by Liu et al. (2025, theorems 21 and 22).
-
-    Parameters
-    ----------
-    mdp : FiniteMDP
-        A process with rewards in [0, 1] that may start in every state.
-    eta : float
-        The weight of every state; times the occupancy, with `visits`.
-    visits : bool
-        Whether the weights follow the visits.
-
-    Returns
-    -------
-    float
-        The number of updates.
-    """
+    """Return after how many updates `di` is done, by Liu et al. (2025, theorems 21 and 22)."""
     gap, horizon = advantage_gap(mdp), 1.0 / (1.0 - mdp.discount)
     if not visits:
         return float(2.0 / gap * (1.0 + 1.0 / (eta * gap)) * (horizon / eta + horizon**2) - 1.0)

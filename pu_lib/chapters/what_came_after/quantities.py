@@ -64,30 +64,10 @@ __all__ = [
 def mirror_step(pi: ArrayLike, q: ArrayLike, weight: ArrayLike, alpha: float) -> Floats:
     r"""Return the step of mirror descent with the Tsallis entropy of index :math:`\alpha`.
 
-    The equation for :math:`\lambda` is convex and decreasing; Newton's method from its left end
-    climbs to the root without overshooting.
-
-    Parameters
-    ----------
-    pi : array_like, shape (..., n_actions)
-        Policies.
-    q : array_like, shape (..., n_actions)
-        Values.
-    weight : array_like
-        Weights, at least 0; broadcasts with the rows, with a last axis of length one.
-    alpha : float
-        The index, from 1 + 1e-8 to 2.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-        The new policies; they sum to one up to rounding, which is of the order
-        :math:`10^{-16}/(\alpha-1)`.
-
-    Raises
-    ------
-    ValueError
-        If the index is out of range, or `pi` is no policy.
+    The index is from 1 + 1e-8 to 2. The actions are the last axis, in which the weight has length
+    one. The new policies sum to one up to rounding of the order :math:`10^{-16}/(\alpha-1)`. The
+    equation for :math:`\lambda` is convex and decreasing; Newton's method from its left end climbs
+    to the root without overshooting.
     """
     alpha = number("alpha", alpha)
     if not 1.0 + 1e-8 <= alpha <= 2.0:
@@ -110,13 +90,7 @@ def mirror_step(pi: ArrayLike, q: ArrayLike, weight: ArrayLike, alpha: float) ->
 
 @dataclass(frozen=True)
 class TsallisDescent(Update):
-    r"""Mirror descent between NPG and DI, an update for every index :math:`\alpha`.
-
-    Parameters
-    ----------
-    alpha : float
-        The index of the entropy, above 1 (the limit is NPG) and at most 2 (DI).
-    """
+    """Mirror descent between NPG and DI: an index above 1 (the limit is NPG), at most 2 (DI)."""
 
     name = "tsallis"
     title = "mirror descent with a Tsallis entropy"
@@ -143,28 +117,9 @@ class TsallisDescent(Update):
 
 
 def family_count(n: int, weight: Number, alpha: Number, strict: bool = False) -> int:
-    r"""Return :math:`n'` of the family: constant weights, a unit gap, the uniform start.
+    """Return :math:`n'` of the family: constant weights, a unit gap, the uniform start.
 
-    Parameters
-    ----------
-    n : int
-        The number of forward updates, at least 0.
-    weight : int, Fraction, str or float
-        The weight of a step, positive, read exactly.
-    alpha : int, Fraction, str or float
-        The index, at least 1; 1 is NPG and 2 is DI.
-    strict : bool
-        Count until the policy is below its start.
-
-    Returns
-    -------
-    int
-        The number of backward updates.
-
-    Raises
-    ------
-    ValueError
-        If the index is below 1, or the weight not positive.
+    The index is at least 1, which is NPG; 2 is DI.
     """
     step, rest = exact(weight, "weight"), exact(alpha, "alpha") - 1
     if rest < 0:
@@ -178,19 +133,7 @@ def family_count(n: int, weight: Number, alpha: Number, strict: bool = False) ->
 def natural_count(n: int, weights: Iterable[Fraction], strict: bool = False) -> int:
     """Count the backward steps of NPG by summing rational weights, one after the other.
 
-    Parameters
-    ----------
-    n : int
-        The number of forward updates, at least 0.
-    weights : iterable of Fraction
-        The weights of all updates, forward and backward, times the gap; positive.
-    strict : bool
-        Count until the policy is below its start.
-
-    Returns
-    -------
-    int
-        The number of backward updates.
+    They are the weights of all updates, forward and backward, times the gap, all positive.
     """
     left, walk = Fraction(0), iter(weights)
     for _ in range(n):
@@ -202,25 +145,7 @@ def natural_count(n: int, weights: Iterable[Fraction], strict: bool = False) -> 
 
 
 def geometric_count(n: int, ratio: Number) -> int:
-    r"""Return the least m with :math:`c^m \ge 2 - c^{-n}`, by rational comparisons.
-
-    Parameters
-    ----------
-    n : int
-        The number of forward updates, at least 0.
-    ratio : int, Fraction, str or float
-        The ratio c of the weights, above 1, read exactly.
-
-    Returns
-    -------
-    int
-        The number of backward updates, whatever the first weight and the gap are.
-
-    Raises
-    ------
-    ValueError
-        If the ratio is not above 1.
-    """
+    r"""Return the least m with :math:`c^m \ge 2 - c^{-n}`, by rational comparisons."""
     c = _growth(ratio)
     goal, power, m = 2 - c**-n, Fraction(1), 0
     while power < goal:
@@ -229,23 +154,7 @@ def geometric_count(n: int, ratio: Number) -> int:
 
 
 def geometric_bound(ratio: Number) -> int:
-    r"""Return :math:`\lceil\log 2/\log c\rceil`, the least m with :math:`c^m \ge 2`.
-
-    Parameters
-    ----------
-    ratio : int, Fraction, str or float
-        The ratio c of the weights, above 1, read exactly.
-
-    Returns
-    -------
-    int
-        What no count exceeds, for any n.
-
-    Raises
-    ------
-    ValueError
-        If the ratio is not above 1.
-    """
+    r"""Return :math:`\lceil\log 2/\log c\rceil`, the least m with :math:`c^m \ge 2`."""
     c, power, m = _growth(ratio), Fraction(1), 0
     while power < 2:
         power, m = power * c, m + 1
@@ -266,17 +175,7 @@ def _growth(ratio: Number) -> Fraction:
 def natural_policy(pi: ArrayLike, q: ArrayLike, spent: float) -> Floats:
     r"""Return NPG's policy with constant values, :math:`\propto \pi_0(a)\,e^{Wq(a)}`.
 
-    Parameters
-    ----------
-    pi, q : array_like, shape (..., n_actions)
-        The first policy and the values.
-    spent : float
-        The sum W of the weights so far.
-
-    Returns
-    -------
-    ndarray, shape (..., n_actions)
-        The policy.
+    `pi` is the first policy, and `spent` the sum W of the weights.
     """
     values = np.asarray(q, dtype=np.float64)
     values = values - values.max(axis=-1, keepdims=True)  # else they would lose their differences
@@ -291,24 +190,6 @@ def escape_bounds(pi: ArrayLike, q: ArrayLike, weight: float) -> tuple[int, int]
 
     With odds :math:`o=(1-\pi_0(a_q))/\pi_0(a_q)` against it, at least
     :math:`\log o/(w\,\Delta_{\max})` and at most :math:`\log o/(w\,\Delta_{\min})`, rounded up.
-
-    Parameters
-    ----------
-    pi, q : array_like, shape (n_actions,)
-        The first policy and the values, of which one is the largest.
-    weight : float
-        The weight of each step, positive.
-
-    Returns
-    -------
-    low, high : int
-        The bounds.
-
-    Raises
-    ------
-    ValueError
-        If no action alone is the best, the best one has no chance, the weight is not positive, or
-        a bound is too large for a float.
     """
     policy, values, weight = rows("pi", pi), rows("q", q), number("weight", weight)
     if policy.ndim != 1 or values.shape != policy.shape:
@@ -340,19 +221,7 @@ def compatible_direction(features: ArrayLike, pi: ArrayLike, q: ArrayLike) -> Fl
 
     It is :math:`F^+g` with :math:`F = X^\top(\mathrm{diag}\,\pi-\pi\pi^\top)X` and the gradient
     :math:`g = X^\top(\pi\cdot\mathrm{adv})`, computed as the shortest least-squares fit of the
-    advantages to the centred features, weighted by the policy.
-
-    Parameters
-    ----------
-    features : array_like, shape (n_actions, n_features)
-        The features X of the actions.
-    pi, q : array_like, shape (n_actions,)
-        The policy and the values.
-
-    Returns
-    -------
-    ndarray, shape (n_features,)
-        The direction in the parameters u.
+    advantages to the centred features (a row an action), weighted by the policy.
     """
     X, p = np.asarray(features, dtype=np.float64), np.asarray(pi, dtype=np.float64)
     values, root = np.asarray(q, dtype=np.float64), np.sqrt(p)
@@ -365,15 +234,7 @@ def compatible_direction(features: ArrayLike, pi: ArrayLike, q: ArrayLike) -> Fl
 
 
 class Counted:
-    """A number that counts the operations made with its kind.
-
-    Parameters
-    ----------
-    value : float
-        The number.
-    tally : list of int
-        One entry, to which every addition, multiplication, division and comparison adds one.
-    """
+    """A number that adds every operation made with its kind to the one entry of a list."""
 
     def __init__(self, value: float, tally: list[int]) -> None:
         self.value, self.tally = value, tally
@@ -417,26 +278,11 @@ def _plain(number: Any) -> float:
 
 
 def cost(update: Update, n_actions: int) -> dict[str, Any]:
-    """Measure what one step of an update with a kernel costs at one state.
+    """Measure what one step of an update with a kernel costs at one state of three actions or more.
 
-    Parameters
-    ----------
-    update : Update
-        The update.
-    n_actions : int
-        The number of actions, at least 3.
-
-    Returns
-    -------
-    dict
-        ``operations`` of the kernel on a random state, the greedy action being found beforehand;
-        ``exponentials`` of the policy; numbers kept in ``memory``; whether the step ``sees`` all
-        values or the greedy action alone; and whether it treats tied actions alike.
-
-    Raises
-    ------
-    ValueError
-        If the update has no kernel.
+    Returns the ``operations`` of the kernel on a random state, the greedy action being found
+    beforehand; the ``exponentials`` of the policy; the numbers kept in ``memory``; whether the step
+    ``sees`` all values or the greedy action alone; and whether it treats ``tied actions`` alike.
     """
     if update.kernel is None:
         raise ValueError(f"update: {update.name!r} has no kernel to count in.")
