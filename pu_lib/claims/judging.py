@@ -150,7 +150,7 @@ def _differences(judgement: Judgement) -> Iterator[str]:
     for compared, printed in sorted(old.keys() ^ new.keys()):
         where = "not found" if (compared, printed) in old else "not recorded"
         yield f"the comparison '{compared}'{' as printed' if printed else ''} is {where}"
-    for key in old.keys() & new.keys():
+    for key in sorted(old.keys() & new.keys()):
         for name in _COUNTED:
             before, now = old[key].get(name, 0), new[key].get(name, 0)
             if not _alike(now, before):
@@ -208,14 +208,11 @@ def judge(claim: Claim | str) -> Judgement:
 
 def _one(claim: Claim | str) -> Claim:
     """Return the one claim of that name, or raise a `ValueError`."""
-    if isinstance(claim, Claim):
-        return claim
-    found = select([claim])
-    exact = [known for known in found if known.id == claim]
-    if len(exact or found) > 1:
+    found = _chosen(claim)
+    if len(found) > 1:
         names = ", ".join(known.id for known in found)
         raise ValueError(f"claim: {claim!r} stands for several claims; name one of {names}.")
-    return (exact or found)[0]
+    return found[0]
 
 
 @dataclass(frozen=True)
@@ -283,6 +280,7 @@ def confirm(*claims: Claim | str) -> JudgedClaims:
 
 
 def _chosen(claim: Claim | str) -> tuple[Claim, ...]:
+    """Return the claim with that identifier, or all claims that the name stands for."""
     if isinstance(claim, Claim):
         return (claim,)
     found = select([claim])

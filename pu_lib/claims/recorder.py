@@ -206,7 +206,7 @@ class Recorder:
 
         Raises a `ValueError` if the difference is not a number.
         """
-        slack = math.inf if _is_infinite(bound, 1) else _lower_end(bound - value)
+        slack = math.inf if _is_infinite(bound) else _lower_end(bound - value)
         relative = -math.expm1(-slack) if in_logs else _relative(slack, bound)
         self._add((quantity, "≤"), value, bound, slack, relative, slack >= 0, **details)
 
@@ -223,7 +223,7 @@ class Recorder:
 
         Raises a `ValueError` if the difference is not a number.
         """
-        slack = math.inf if _is_infinite(value, 1) else _lower_end(value - bound)
+        slack = math.inf if _is_infinite(value) else _lower_end(value - bound)
         relative = math.expm1(min(slack, 700.0)) if in_logs else _relative(slack, bound)
         self._add((quantity, "≥"), value, bound, slack, relative, slack >= 0, **details)
 
@@ -317,8 +317,8 @@ class Recorder:
                 raise _EndOfRun
 
 
-def _is_infinite(number: Any, sign: int) -> bool:
-    return isinstance(number, float) and number == sign * math.inf
+def _is_infinite(number: Any) -> bool:
+    return isinstance(number, float) and number == math.inf
 
 
 def _lower_end(difference: Any) -> float:
