@@ -170,8 +170,10 @@ def test_theorem_5_with_another_constant_is_noticed(monkeypatch: pytest.MonkeyPa
     def changed(n):
         return 3 * n - 3 * sqrt(n) + 1
 
+    claims = select(["Theorem 5(i)"])
+    assert [line for claim in claims for line in judge(claim).differences] == []
     assert right.latex(n="n") == r"3n-4\sqrt{n}+1"
     monkeypatch.setattr(right, "_function", changed._function)
     assert right.latex(n="n") == r"3n-3\sqrt{n}+1"
-    found = [line for claim in select(["Theorem 5(i)"]) for line in judge(claim).differences]
+    found = [line for claim in claims for line in judge(claim).differences]
     assert any(r"3n-3\sqrt{n}+1" in line for line in found)

@@ -24,7 +24,7 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from typing import Any
 
 __all__ = ["Formula", "ceil", "exp", "floor", "formula", "insert_formulas", "log", "log1p", "sqrt"]
@@ -84,11 +84,17 @@ class Formula:
         known = inspect.signature(self._function).parameters
         if unknown := set(symbols) - set(known):
             raise ValueError(f"{self.__name__}: no argument {', '.join(sorted(unknown))}.")  # type: ignore[attr-defined]
-        (function,) = ast.parse(textwrap.dedent(inspect.getsource(self._function))).body
-        final = function.body[-1] if isinstance(function, ast.FunctionDef) else function
-        if not isinstance(final, ast.Return) or final.value is None:
-            raise ValueError(f"{function}: a formula ends with a return.")
-        return _Printer(symbols).print(final.value)
+        return _Printer(symbols).print(_returned(self._function))
+
+
+@cache
+def _returned(function: Callable[..., Any]) -> ast.expr:
+    """Return the expression after the ``return`` at the end of a function."""
+    (parsed,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    final = parsed.body[-1] if isinstance(parsed, ast.FunctionDef) else parsed
+    if not isinstance(final, ast.Return) or final.value is None:
+        raise ValueError(f"{function}: a formula ends with a return.")
+    return final.value
 
 
 formula = Formula

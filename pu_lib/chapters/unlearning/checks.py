@@ -6,7 +6,6 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache
 from itertools import chain, product
 from typing import Any
 
@@ -28,7 +27,6 @@ ETAS = ("0.01", "0.1", "0.3", "1", "2", "5")
 CS = (0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0)
 
 
-@cache
 def written(bound: Formula) -> str:
     """Return a formula as the name of a limit, so that the record changes with the formula."""
     symbols = {"eta": r"\eta", "start": r"\pi_0(a_1)"}
