@@ -4,8 +4,8 @@ The library behind the executable companion to Laroche and Tachet des Combes, *B
 Policy Gradient Theorem for Efficient Policy Updates in Actor-Critic Algorithms* (AISTATS 2022).
 
 `updates` has the policy updates, `mdp` and `domains` the finite Markov decision processes,
-`trajectories` the exact process, `empirical` the experiments, `claims` the claims and how they are
-judged, and `chapters` one folder a chapter of the book with its claims, quantities, checks and
+`trajectories` the exact process, `experiments` those of section 4, `claims` the claims and how they
+are judged, and `chapters` one folder a chapter of the book with its claims, quantities, checks and
 figures.
 
 The names below are the public API. Each is imported at its first use, so that ``import pu_lib``
@@ -27,8 +27,8 @@ from pu_lib import moved
 if TYPE_CHECKING:
     from pu_lib.claims import Finding, confirm, judge, ledger
     from pu_lib.domains import DOMAINS, from_gymnasium
-    from pu_lib.empirical.race import race
-    from pu_lib.empirical.sweep import sweep
+    from pu_lib.experiments.race import race
+    from pu_lib.experiments.sweep import sweep
     from pu_lib.mdp import FiniteMDP
     from pu_lib.trajectories import Trajectory, follow, run
     from pu_lib.updates import UPDATES, Update, make_update, register
@@ -50,10 +50,10 @@ _HOMES = {
     "judge": "claims",
     "ledger": "claims",
     "make_update": "updates",
-    "race": "empirical.race",
+    "race": "experiments.race",
     "register": "updates",
     "run": "trajectories",
-    "sweep": "empirical.sweep",
+    "sweep": "experiments.sweep",
 }
 _MODULES = ("claims", "domains", "exact", "mdp", "trajectories", "updates")
 

@@ -348,7 +348,7 @@ class Domain:
         Whether each run has its own random process; `make` then takes a generator first.
     details : tuple of str
         Parameters of `make` that are not parameters of the domain, but options of the experiments
-        (`pu_lib.empirical.options`).
+        (`pu_lib.experiments.options`).
     axes : mapping of str to str
         Labels of parameters on the axes of figures; their names if missing.
     """

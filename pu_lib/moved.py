@@ -45,8 +45,33 @@ MOVED = {
     "checks.updates": "chapters.updates.checks",
     "checks.updates_remarks": "chapters.updates.checks",
     "checks.what_came_after": "chapters.what_came_after.checks",
-    "empirical.collect": "empirical.database",
-    "empirical.store": "empirical.database",
+    "empirical.actors": "experiments.actors",
+    "empirical.adaptive": "experiments.adaptive",
+    "empirical.bench": "experiments.bench",
+    "empirical.bootstrap": "experiments.bootstrap",
+    "empirical.cells": "experiments.cells",
+    "empirical.collect": "experiments.database",
+    "empirical.curves": "experiments.curves",
+    "empirical.database": "experiments.database",
+    "empirical.details": "experiments.details",
+    "empirical.interventions": "experiments.interventions",
+    "empirical.jekyll_hyde": "experiments.jekyll_hyde",
+    "empirical.live": "experiments.live",
+    "empirical.options": "experiments.options",
+    "empirical.panels": "experiments.panels",
+    "empirical.policies": "experiments.policies",
+    "empirical.problem": "experiments.problem",
+    "empirical.processes": "experiments.processes",
+    "empirical.published": "experiments.published",
+    "empirical.race": "experiments.race",
+    "empirical.reference": "experiments.reference",
+    "empirical.results": "experiments.results",
+    "empirical.rounding": "experiments.rounding",
+    "empirical.speeds": "experiments.speeds",
+    "empirical.store": "experiments.database",
+    "empirical.sweep": "experiments.sweep",
+    "empirical.tables": "experiments.tables",
+    "empirical.thresholds": "experiments.thresholds",
     "proved": "claims.proofs",
     "show.convergence": "chapters.convergence.figures",
     "show.cross_entropy": "chapters.cross_entropy.figures",
@@ -95,10 +120,11 @@ MOVED = {
     "theory.walkers": "two_action_dynamics",
     "theory.what_came_after": "chapters.what_came_after.quantities",
     "verdict": "claims.recorder",
+    "wording": "formatting",
 }
 """New places of modules by their old ones, both below ``pu_lib``."""
 
-_PACKAGES = ("theory", "checks")
+_PACKAGES = ("checks", "empirical", "theory")
 """Packages of which nothing is left."""
 
 

@@ -25,7 +25,7 @@ RAW = re.compile(
     r'(<(span|div) class="math notranslate nohighlight[^>]*>)\s*\\([(\[])([^<]*?)\\[)\]]\s*'
     r"(</\2>)([,.;:!?)]*)"
 )
-"""A formula as Sphinx and `pu_lib.wording` write it, and the punctuation that follows."""
+"""A formula as Sphinx and `pu_lib.formatting` write it, and the punctuation that follows."""
 
 
 def node() -> str | None:

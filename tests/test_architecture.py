@@ -27,10 +27,10 @@ from numpy.testing import assert_array_equal
 
 from pu_lib.chapters.guide.quantities import kept
 from pu_lib.claims import select, sentence_of
-from pu_lib.empirical import bench
-from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
-from pu_lib.empirical.options import PRESETS
 from pu_lib.engine.arithmetic import exponential, logarithm, uniform
+from pu_lib.experiments import bench
+from pu_lib.experiments.jekyll_hyde import Memory, seed_state, simulate
+from pu_lib.experiments.options import PRESETS
 
 ARM = "aarch64-linux-gnu"
 CROSS, EMULATOR = f"{ARM}-gcc", "qemu-aarch64"

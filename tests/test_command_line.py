@@ -100,7 +100,7 @@ def test_a_hunt_prints_what_it_found(
 def test_what_was_collected_is_said(
     command: str, given: tuple[Any, ...], asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    calls = asked("pu_lib.empirical.database.collect", "Two of three runs.")
+    calls = asked("pu_lib.experiments.database.collect", "Two of three runs.")
     assert main(command.split()) == 0
     assert calls == [(given, {})]
     assert capsys.readouterr().out == "Two of three runs.\n"
@@ -155,7 +155,7 @@ def test_a_race_is_drawn_with_the_dots_of_the_screens_twice_as_fine(
 ) -> None:
     saved: list[Given] = []
     figure = SimpleNamespace(savefig=lambda *place, **how: saved.append((place, how)))
-    calls, drawn = asked("pu_lib.empirical.race.race", "who won"), tmp_path / "drawn.svg"
+    calls, drawn = asked("pu_lib.experiments.race.race", "who won"), tmp_path / "drawn.svg"
     asked("pu_lib.show.race.draw_race", figure)
     assert main(["race", "chain", *options, "--figure", str(drawn)]) == 0
     assert calls == [(("chain",), given)]
@@ -185,8 +185,8 @@ LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
 def test_sweeps_have_the_papers_settings_where_nothing_else_is_said(
     options: list[str], sweeping: dict[str, Any], grid: dict[str, Any], asked: Asked
 ) -> None:
-    made = asked("pu_lib.empirical.sweep.grid", [])
-    run = asked("pu_lib.empirical.sweep.sweep", 0)
+    made = asked("pu_lib.experiments.sweep.grid", [])
+    run = asked("pu_lib.experiments.sweep.sweep", 0)
     assert main(["sweep", "chain", *options, "--out", "there"]) == 0
     ((process, settings),) = made
     assert process == ("chain",)

@@ -21,8 +21,8 @@ from pu_lib.domains import (
     read_domain,
     register_domain,
 )
-from pu_lib.empirical import processes
-from pu_lib.empirical.sweep import Cell
+from pu_lib.experiments import processes
+from pu_lib.experiments.sweep import Cell
 from pu_lib.mdp import FiniteMDP
 
 # The paper's domains

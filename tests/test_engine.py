@@ -2,7 +2,7 @@
 
 Next to nothing is compiled here, so that a mistake in the engine is seen at once; that the code
 does the same when it is compiled is for `tests/test_kernels.py` and
-`tests/empirical/test_jekyll_hyde.py`.
+`tests/experiments/test_jekyll_hyde.py`.
 """
 
 import ctypes
@@ -17,11 +17,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pu_lib import domains
-from pu_lib.empirical import jekyll_hyde as jh
-from pu_lib.empirical import problem as problems
-from pu_lib.empirical import reference
-from pu_lib.empirical.options import PRESETS, SCHEMES, Schedule, Scheme
 from pu_lib.engine import arithmetic, compiling, exact, loop, rows, values
+from pu_lib.experiments import jekyll_hyde as jh
+from pu_lib.experiments import problem as problems
+from pu_lib.experiments import reference
+from pu_lib.experiments.options import PRESETS, SCHEMES, Schedule, Scheme
 from pu_lib.kernels import KERNELS, pg_es
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import UPDATES

@@ -20,17 +20,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pu_lib import kernels
 from pu_lib.chapters.cross_entropy import cycles
 from pu_lib.deterministic import DeterministicMDP, action_values, policy_values, run_process
-from pu_lib.empirical import bench
-from pu_lib.empirical.actors import PROGRAM
-from pu_lib.empirical.jekyll_hyde import Memory, seed_state, simulate
-from pu_lib.empirical.options import PRESETS
-from pu_lib.empirical.reference import _SCALAR, _actor, _projection, run_reference
-from pu_lib.empirical.reference import exponential as reference_exponential
-from pu_lib.empirical.sweep import compiled_updates
 from pu_lib.engine.arithmetic import exponential, exponentials
 from pu_lib.engine.compiling import fresh
 from pu_lib.engine.rows import advance, policy_token, set_policy, token
 from pu_lib.exact import ball
+from pu_lib.experiments import bench
+from pu_lib.experiments.actors import PROGRAM
+from pu_lib.experiments.jekyll_hyde import Memory, seed_state, simulate
+from pu_lib.experiments.options import PRESETS
+from pu_lib.experiments.reference import _SCALAR, _actor, _projection, run_reference
+from pu_lib.experiments.reference import exponential as reference_exponential
+from pu_lib.experiments.sweep import compiled_updates
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, Update, as_update, make_update, project_simplex, softmax

@@ -11,7 +11,7 @@ LIBRARY = Path(__file__).parent.parent / "pu_lib"
 FOLDERS = sorted(path.parent.name for path in (LIBRARY / "chapters").glob("*/__init__.py"))
 # The searches have no claims; cross-entropy and what came after read their results.
 ORDER = ["random_search", "evolutionary_search", *map(folder_of, chapters()), "guide"]
-BELOW = ("engine", "empirical", "claims", "cli")
+BELOW = ("engine", "experiments", "claims", "cli")
 """Packages that import no chapter but inside functions."""
 
 

@@ -11,8 +11,8 @@ import scipy.sparse
 
 from pu_lib import mdp as processes
 from pu_lib.domains import as_process, chain
-from pu_lib.empirical.problem import make_problem
 from pu_lib.environments import _count_actions, from_gymnasium
+from pu_lib.experiments.problem import make_problem
 from pu_lib.mdp import FiniteMDP, _largest
 from pu_lib.settings import _read
 from pu_lib.trajectories import run

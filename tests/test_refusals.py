@@ -13,10 +13,10 @@ from pu_lib.chapters.rates.quantities import escort_limit
 from pu_lib.chapters.unlearning.quantities import count, path
 from pu_lib.chapters.what_came_after.quantities import mirror_step
 from pu_lib.domains import Domain, as_process, read_domain, register_domain
-from pu_lib.empirical.bootstrap import interval
-from pu_lib.empirical.problem import make_problem
-from pu_lib.empirical.rounding import pair
 from pu_lib.exact import ball
+from pu_lib.experiments.bootstrap import interval
+from pu_lib.experiments.problem import make_problem
+from pu_lib.experiments.rounding import pair
 from pu_lib.settings import read_settings
 from pu_lib.trajectories import mixture
 from pu_lib.updates import Update, register

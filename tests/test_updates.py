@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from pu_lib.chapters.unlearning.quantities import count
-from pu_lib.empirical.race import race
+from pu_lib.experiments.race import race
 from pu_lib.parametrizations import weights
 from pu_lib.updates import (
     PAPER,

@@ -51,7 +51,7 @@ TABLE = ROOT / "tools" / "mutants.json"
 SETTINGS = ROOT / "tools" / "mutants.toml"
 
 # Figures are looked at by the tests of the pages, which a mutant is not worth the time of.
-LEFT_OUT = ("pu_lib/show/*", "pu_lib/empirical/bench.py", "pu_lib/cli/bench.py")
+LEFT_OUT = ("pu_lib/show/*", "pu_lib/experiments/bench.py", "pu_lib/cli/bench.py")
 # Whatever everything else stands on is sampled more than the rest.
 CORE = (
     "pu_lib/updates.py", "pu_lib/parametrizations.py", "pu_lib/kernels.py", "pu_lib/mdp.py",
@@ -62,7 +62,7 @@ CORE = (
 # what they run, which takes longer than they usually do.
 COMPILED, KEPT = ("pu_lib/engine/*", "pu_lib/kernels.py"), ("pu_lib/engine/*",)
 PLAIN_TESTS = ("tests/test_engine.py",)
-COMPILED_TESTS = (*PLAIN_TESTS, "tests/test_kernels.py", "tests/empirical/test_jekyll_hyde.py")
+COMPILED_TESTS = (*PLAIN_TESTS, "tests/test_kernels.py", "tests/experiments/test_jekyll_hyde.py")
 COMPILING = 5.0  # seconds
 # These look at files, pages or copies of the repository, not at what the library computes.
 NOT_RUN = (
@@ -144,7 +144,7 @@ def instrumented(source: bytes, path: str) -> bytes:
 def test_files(chosen: tuple[str, ...]) -> list[str]:
     """Return the files of tests that mutants are tried with, the longest last."""
     paths = (str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
-    late = ("tests/test_claims.py", "tests/empirical/*")
+    late = ("tests/test_claims.py", "tests/experiments/*")
     found = [path for path in paths if not _matches(path, NOT_RUN) and _matches(path, chosen)]
     return sorted(found, key=lambda path: (_matches(path, late), path))
 

@@ -104,7 +104,7 @@ def measure_fuzz() -> dict[str, Any]:
 
 _SWEEP = """
 import sys, time
-from pu_lib.empirical import sweep as sweeping
+from pu_lib.experiments import sweep as sweeping
 chunks = sweeping.grid("chain n_states=5", ["di", "ce"], [0.1, 1.0], runs=200, max_steps=20_000)
 compute, wait = sweeping.run_chunk, float(sys.argv[2])
 sweeping.run_chunk = lambda chunk: (time.sleep(wait), compute(chunk))[1]

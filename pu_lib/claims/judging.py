@@ -19,7 +19,7 @@ from pu_lib.claims.catalog import Claim, Scope, chapters, check_of, folder_of, l
 from pu_lib.claims.proofs import proofs_of
 from pu_lib.claims.recorder import Check, Finding, Status, Tally
 from pu_lib.claims.render import claim_html, claims_html, format_tally
-from pu_lib.wording import figures_in, fill, words
+from pu_lib.formatting import figures_in, fill, words
 
 __all__ = ["FINDINGS", "JudgedClaims", "Judgement", "confirm", "judge", "judge_wrong"]
 __all__ += ["record", "recorded", "sentence_of"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pu_lib.claims.proofs import proofs_of, theorem_link
 from pu_lib.claims.recorder import Check, Finding, Status, Tally
-from pu_lib.wording import prose, words
+from pu_lib.formatting import prose, words
 
 if TYPE_CHECKING:
     from pu_lib.claims.judging import Judgement

@@ -16,8 +16,8 @@ from pu_lib.claims.judging import recorded, sentence_of
 from pu_lib.claims.proofs import Proof, proofs_of, theorem_link
 from pu_lib.claims.recorder import Check, Status
 from pu_lib.claims.render import badge, tallies_list_html
+from pu_lib.formatting import prose
 from pu_lib.updates import UPDATES, label_of
-from pu_lib.wording import prose
 
 __all__ = [
     "SCOPES",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pu_lib.empirical.speeds import Timing
+    from pu_lib.experiments.speeds import Timing
 
 __all__ = ["add_parser"]
 
@@ -32,8 +32,8 @@ def _run(arguments: argparse.Namespace) -> int:
     steps = arguments.steps
     if steps < 1000:
         raise ValueError(f"--steps: expected at least 1000, got {steps}.")
-    from pu_lib.empirical.bench import PLAIN_STEPS, REPETITIONS, as_text, bench
-    from pu_lib.empirical.speeds import record
+    from pu_lib.experiments.bench import PLAIN_STEPS, REPETITIONS, as_text, bench
+    from pu_lib.experiments.speeds import record
 
     measured: list[Timing] = []
 

@@ -12,7 +12,7 @@ from pu_lib.updates import UPDATES
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pu_lib.empirical.cells import Chunk
+    from pu_lib.experiments.cells import Chunk
 
 __all__ = ["add_parser"]
 
@@ -91,7 +91,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from pu_lib.empirical.sweep import sweep
+    from pu_lib.experiments.sweep import sweep
 
     if arguments.adaptive is None:
         arguments.adaptive = arguments.domain == "paper"
@@ -119,7 +119,7 @@ def _known(file: str | None) -> pd.DataFrame | None:
     """Return the table of runs for ``--known``; None if the option is missing."""
     import pandas as pd
 
-    from pu_lib.empirical.results import committed
+    from pu_lib.experiments.results import committed
 
     if not file:
         return None if file is None else committed().table
@@ -131,8 +131,8 @@ def _known(file: str | None) -> pd.DataFrame | None:
 
 def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
     """Return the chunks of runs that the arguments ask for."""
-    from pu_lib.empirical.panels import RATES
-    from pu_lib.empirical.sweep import grid
+    from pu_lib.experiments.panels import RATES
+    from pu_lib.experiments.sweep import grid
 
     runs = 20 if arguments.runs is None else arguments.runs
     if arguments.domain == "paper":
@@ -162,8 +162,8 @@ def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
 
 def _paper_chunks(arguments: argparse.Namespace) -> list[Chunk]:
     """Return the chunks of section 4, or of the chosen updates in it."""
-    from pu_lib.empirical.actors import label_in_table
-    from pu_lib.empirical.panels import paper_chunks
+    from pu_lib.experiments.actors import label_in_table
+    from pu_lib.experiments.panels import paper_chunks
 
     given = [name for name in _FIXED if getattr(arguments, name) is not None]
     if given:

@@ -2,7 +2,7 @@ r"""Random numbers and elementary functions with the same bits on x86-64 and 64-
 
 All randomness of a run is one xoshiro256++ stream, passed along as a tuple of four words. The loop
 uses :math:`+,-,\times,/,\sqrt{\ }`, which IEEE 754 fixes to the last bit, and the exponential and
-logarithm below; those of C libraries differ between systems. `pu_lib.empirical.reference` has the
+logarithm below; those of C libraries differ between systems. `pu_lib.experiments.reference` has the
 same three functions in plain Python.
 """
 

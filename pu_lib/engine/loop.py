@@ -1,4 +1,4 @@
-"""The loop of Jekyll & Hyde, compiled; `pu_lib.empirical.jekyll_hyde` describes the algorithm.
+"""The loop of Jekyll & Hyde, compiled; `pu_lib.experiments.jekyll_hyde` describes the algorithm.
 
 The compiler decides which functions to inline, with one exception, the policy step `_improve`: a
 call of it passes fifty words for all its arrays, which cost PG-ES on four actions a fifth of its
@@ -61,7 +61,7 @@ class Tokens(NamedTuple):
 class Process(NamedTuple):
     """A decision process with S states, A actions and up to K successors of each pair.
 
-    The fields are those of `pu_lib.empirical.tables.Tables`, in the order in which the loop reads
+    The fields are those of `pu_lib.experiments.tables.Tables`, in the order in which the loop reads
     them.
 
     Attributes
@@ -119,7 +119,7 @@ class Schedules(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """Learning rates, and the options of `pu_lib.empirical.options`.
+    """Learning rates, and the options of `pu_lib.experiments.options`.
 
     Without the token of details only the rates are read.
 
@@ -177,7 +177,7 @@ class Limits(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """The memory of a run with S states and A actions; see `pu_lib.empirical.jekyll_hyde.Memory`.
+    """The memory of a run with S states and A actions; see `pu_lib.experiments.jekyll_hyde.Memory`.
 
     Attributes
     ----------

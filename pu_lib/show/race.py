@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from pu_lib.empirical.race import Entry
+from pu_lib.experiments.race import Entry
 from pu_lib.show import style
 from pu_lib.updates import UPDATES, look_of
 

@@ -12,7 +12,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from pu_lib.empirical.results import PANELS, STATISTICS, Curves, Results, committed
+from pu_lib.experiments.results import PANELS, STATISTICS, Curves, Results, committed
 from pu_lib.show.simplex_lab import DASHES
 from pu_lib.updates import PAPER, label_of, look_of
 

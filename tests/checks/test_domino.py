@@ -12,7 +12,7 @@ from pu_lib.chapters.domino import quantities as do
 from pu_lib.chapters.domino.quantities import domino, linked_recursion, recursion, simulate
 from pu_lib.chapters.unlearning.counting import UNIFORM
 from pu_lib.claims import Check, Recorder, Tally
-from pu_lib.empirical.results import FIXED_RATES
+from pu_lib.experiments.results import FIXED_RATES
 from pu_lib.two_action_dynamics import OutOfReach
 from pu_lib.updates import PAPER, SoftmaxPolicyGradient
 

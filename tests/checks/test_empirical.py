@@ -16,22 +16,22 @@ from pu_lib.chapters.empirical.checks import as_efficient_as_di, both_rules, run
 from pu_lib.chapters.empirical.parts import Part, judge_parts, over_runs, share_of, unseen
 from pu_lib.claims import Check, Judgement, Status, check_of, judge, ledger, select
 from pu_lib.claims.render import format_tally
-from pu_lib.empirical import details, interventions, panels
-from pu_lib.empirical.actors import start_of
-from pu_lib.empirical.bootstrap import (
+from pu_lib.experiments import details, interventions, panels
+from pu_lib.experiments.actors import start_of
+from pu_lib.experiments.bootstrap import (
     RESAMPLES,
     draws,
     interval,
     lower_quantile,
     resampled_quantile,
 )
-from pu_lib.empirical.curves import after_shift, alike, bandwidth, factor_apart, over
-from pu_lib.empirical.details import ranking
-from pu_lib.empirical.live import Flips
-from pu_lib.empirical.options import PRESETS, Schedule
-from pu_lib.empirical.policies import bounced_share, greedy_share
-from pu_lib.empirical.published import comparison
-from pu_lib.empirical.results import (
+from pu_lib.experiments.curves import after_shift, alike, bandwidth, factor_apart, over
+from pu_lib.experiments.details import ranking
+from pu_lib.experiments.live import Flips
+from pu_lib.experiments.options import PRESETS, Schedule
+from pu_lib.experiments.policies import bounced_share, greedy_share
+from pu_lib.experiments.published import comparison
+from pu_lib.experiments.results import (
     PANELS,
     PAPER_PANELS,
     STATISTICS,
@@ -43,7 +43,7 @@ from pu_lib.empirical.results import (
     slowed,
     with_ties_drawn,
 )
-from pu_lib.empirical.thresholds import quantile, restricted_mean
+from pu_lib.experiments.thresholds import quantile, restricted_mean
 from pu_lib.updates import UPDATES
 
 TABLE = committed().table
@@ -644,7 +644,7 @@ def test_a_part_says_its_interval_if_it_has_one():
 @pytest.mark.parametrize(("jumping", "share"), [(4, "0"), (5, "1")])
 def test_most_of_nine_states_are_five(jumping, share, monkeypatch):
     flips = Flips(np.arange(9.0)[::-1], jumping)
-    monkeypatch.setattr("pu_lib.empirical.live.flip_times", lambda *_: flips)
+    monkeypatch.setattr("pu_lib.experiments.live.flip_times", lambda *_: flips)
     found = run_with(empirical_chain.expected_order, updates=["ce"], runs=2)
     assert list(rows_of(found).values()) == [(share, "> 0.9"), ("1", "> 0.75")]
 
@@ -661,7 +661,7 @@ def test_at_some_time_most_of_six_states_lead_to_a_1_and_in_the_end_none(
         pi[-1, :ending] = 0.4, 0.6
         return pi
 
-    monkeypatch.setattr("pu_lib.empirical.live.policies_along", policies_along)
+    monkeypatch.setattr("pu_lib.experiments.live.policies_along", policies_along)
     found = run_with(empirical_cliff.cliff_order, updates=["ce"], runs=2)
     assert list(rows_of(found).values()) == [(share, "> 0.9") for share in shares]
 

@@ -5,10 +5,10 @@ from typing import Any
 import adapter
 import pandas as pd
 
-from pu_lib.empirical.cells import Cell, Chunk
-from pu_lib.empirical.sweep import run_chunk
+from pu_lib.experiments.cells import Cell, Chunk
+from pu_lib.experiments.sweep import run_chunk
 
-TABLE = adapter.ROOT / "pu_lib" / "empirical" / "data" / "runs.parquet"
+TABLE = adapter.ROOT / "pu_lib" / "experiments" / "data" / "runs.parquet"
 WORDS = ["experiment", "domain", "scheme", "update", "preset", "engine"]
 KIND = ["domain", "n_actions", "update", "preset"]
 """What decides on the code that is compiled."""

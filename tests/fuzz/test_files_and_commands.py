@@ -29,8 +29,8 @@ from pu_lib import domains
 from pu_lib.__main__ import main
 from pu_lib.chapters.domino import quantities as domino
 from pu_lib.chapters.unlearning import quantities as unlearning
-from pu_lib.empirical.database import Database, DatabaseError
-from pu_lib.empirical.sweep import sweep
+from pu_lib.experiments.database import Database, DatabaseError
+from pu_lib.experiments.sweep import sweep
 from pu_lib.mdp import FiniteMDP
 
 QUIET = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]

@@ -29,7 +29,7 @@ from pu_lib import settings as words
 from pu_lib.chapters.domino import quantities as domino
 from pu_lib.chapters.gravity_well import escape as gravity_well_escape
 from pu_lib.chapters.unlearning import quantities as unlearning
-from pu_lib.empirical import bootstrap, options, thresholds
+from pu_lib.experiments import bootstrap, options, thresholds
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import PAPER, UPDATES, as_update, make_update
 

@@ -14,11 +14,11 @@ import pu_lib.chapters.empirical.figures as show
 from pu_lib.chapters.empirical.figures_domains import draw_domains
 from pu_lib.chapters.empirical.figures_rounding import draw_lost_run, draw_lost_shares
 from pu_lib.claims import FINDINGS, Check, select
-from pu_lib.empirical.details import ranking
-from pu_lib.empirical.live import flip_times, rerun, twins
-from pu_lib.empirical.results import PANELS, PAPER_PANELS, STATISTICS, committed
-from pu_lib.empirical.rounding import pair, passed_without, shares
-from pu_lib.empirical.speeds import recorded, sources
+from pu_lib.experiments.details import ranking
+from pu_lib.experiments.live import flip_times, rerun, twins
+from pu_lib.experiments.results import PANELS, PAPER_PANELS, STATISTICS, committed
+from pu_lib.experiments.rounding import pair, passed_without, shares
+from pu_lib.experiments.speeds import recorded, sources
 from pu_lib.show.sweep_viewer import SweepViewer, panel_data
 
 

@@ -13,8 +13,8 @@ from pu_lib.chapters.guide import figures as guide
 from pu_lib.chapters.guide import quantities as measures
 from pu_lib.chapters.literature.quantities import crossing_times, hard_chain
 from pu_lib.chapters.unlearning.quantities import counts
-from pu_lib.empirical.bootstrap import interval
-from pu_lib.empirical.results import PANELS, committed
+from pu_lib.experiments.bootstrap import interval
+from pu_lib.experiments.results import PANELS, committed
 from pu_lib.show.live import module
 from pu_lib.updates import UPDATES
 

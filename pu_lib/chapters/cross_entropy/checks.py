@@ -25,9 +25,9 @@ from pu_lib.chapters.cross_entropy.quantities import Floats, Levels
 from pu_lib.chapters.random_search import quantities as hunt
 from pu_lib.claims.recorder import Recorder, Status, check
 from pu_lib.deterministic import DeterministicMDP, run_process
+from pu_lib.formatting import percent
 from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, Update, as_update
-from pu_lib.wording import percent
 
 SPREADS = ("0", "1/100", "1/10", "1/5")
 """Weights that every state gets at every step on top of the schedule of the three-state cycle."""

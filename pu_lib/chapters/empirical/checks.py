@@ -35,11 +35,11 @@ from pu_lib.chapters.empirical.parts import (
 )
 from pu_lib.claims.recorder import Check, Finding, Recorder, Status, check
 from pu_lib.domains import chain
-from pu_lib.empirical.curves import best_of, betas
-from pu_lib.empirical.jekyll_hyde import seed_state
-from pu_lib.empirical.options import SCHEMES as OPTIONS
-from pu_lib.empirical.reference import run_reference
-from pu_lib.empirical.results import (
+from pu_lib.experiments.curves import best_of, betas
+from pu_lib.experiments.jekyll_hyde import seed_state
+from pu_lib.experiments.options import SCHEMES as OPTIONS
+from pu_lib.experiments.reference import run_reference
+from pu_lib.experiments.results import (
     PANELS,
     TIED,
     Results,
@@ -48,9 +48,9 @@ from pu_lib.empirical.results import (
     results_of,
     with_ties_drawn,
 )
+from pu_lib.formatting import percent
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import PAPER, as_update, label_of
-from pu_lib.wording import percent
 
 SECTIONS = tuple(
     one
@@ -72,7 +72,7 @@ def published_curve(compare: Recorder, table: Runs = None) -> Status:
 
     For each schedule the root mean square of the z of its points, see `published`, is below 1.5.
     """
-    from pu_lib.empirical.published import comparison
+    from pu_lib.experiments.published import comparison
 
     parts = []
     for schedule, points in comparison(table).groupby("schedule"):
@@ -131,7 +131,7 @@ def wall_is_rounding(
     Of the runs at rates above 3 that are censored when parameters are plain floats, more than nine
     in ten pass, from the same random numbers, when parameters have exponents of their own.
     """
-    from pu_lib.empirical.rounding import lost_and_passed
+    from pu_lib.experiments.rounding import lost_and_passed
 
     shares = []
     for name in panels:

@@ -27,7 +27,7 @@ from pu_lib.chapters.empirical.parts import (
     slower,
 )
 from pu_lib.claims.recorder import Recorder, Status, check
-from pu_lib.empirical.curves import (
+from pu_lib.experiments.curves import (
     LONG,
     RANGE,
     after_shift,
@@ -41,10 +41,10 @@ from pu_lib.empirical.curves import (
     over_di,
     value_at,
 )
-from pu_lib.empirical.interventions import stopped, walled
-from pu_lib.empirical.results import FIXED_RATES, PANELS, Curves, Runs, results_of
+from pu_lib.experiments.interventions import stopped, walled
+from pu_lib.experiments.results import FIXED_RATES, PANELS, Curves, Runs, results_of
+from pu_lib.formatting import percent
 from pu_lib.updates import PAPER, label_of
-from pu_lib.wording import percent
 
 CHAINS = tuple(f"chain/{scheme}" for scheme in SCHEMES)
 LENGTHS = ("length/LowOffPol", "length/HiOffPol")
@@ -74,7 +74,7 @@ def expected_order(
     states more than three in four come to prefer a_2 for good in the order that the paper expects,
     the one nearer to the end no later than the other.
     """
-    from pu_lib.empirical.live import flip_times
+    from pu_lib.experiments.live import flip_times
 
     first, then = [], []
     for u in updates:

@@ -26,7 +26,7 @@ from pu_lib.chapters.empirical.parts import (
     slower,
 )
 from pu_lib.claims.recorder import Recorder, Status, check
-from pu_lib.empirical.curves import (
+from pu_lib.experiments.curves import (
     best_of,
     bests,
     betas,
@@ -36,8 +36,8 @@ from pu_lib.empirical.curves import (
     over,
     value_at,
 )
-from pu_lib.empirical.interventions import climb_from_jumping
-from pu_lib.empirical.results import PANELS, Runs
+from pu_lib.experiments.interventions import climb_from_jumping
+from pu_lib.experiments.results import PANELS, Runs
 from pu_lib.updates import PAPER, label_of
 
 
@@ -202,7 +202,7 @@ def cliff_order(
     steps more than half of the states give a_1 more than half of the probability; after 300 000 all
     give a_2 as much. Each in more than nine runs in ten.
     """
-    from pu_lib.empirical.live import policies_along
+    from pu_lib.experiments.live import policies_along
 
     parts, caps = [], np.append(np.geomspace(30, 10_000, 15), 300_000).astype(np.int64)
     for u in updates:

@@ -31,7 +31,7 @@ from pu_lib.chapters.empirical.parts import (
     slower,
 )
 from pu_lib.claims.recorder import Recorder, Status, check
-from pu_lib.empirical.curves import (
+from pu_lib.experiments.curves import (
     CENTRES,
     RANGE,
     alike,
@@ -46,11 +46,11 @@ from pu_lib.empirical.curves import (
     over,
     value_at,
 )
-from pu_lib.empirical.interventions import greedy_with_noise, wrong_share
-from pu_lib.empirical.policies import bounced_share, greedy_share
-from pu_lib.empirical.results import PANELS, Runs, results_of, slowed, with_ties_drawn
+from pu_lib.experiments.interventions import greedy_with_noise, wrong_share
+from pu_lib.experiments.policies import bounced_share, greedy_share
+from pu_lib.experiments.results import PANELS, Runs, results_of, slowed, with_ties_drawn
+from pu_lib.formatting import percent
 from pu_lib.updates import PAPER, label_of
-from pu_lib.wording import percent
 
 Ints = NDArray[np.int64]
 

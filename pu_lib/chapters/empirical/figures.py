@@ -19,8 +19,8 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from pu_lib.arrays import Floats
 from pu_lib.claims import Claim, JudgedClaims, Scope, Status, confirm, select
 from pu_lib.claims.tables import Html, chapter_title, status_counts
-from pu_lib.empirical import details, published
-from pu_lib.empirical.results import (
+from pu_lib.experiments import details, published
+from pu_lib.experiments.results import (
     PANELS,
     STATISTICS,
     TIED,
@@ -29,10 +29,10 @@ from pu_lib.empirical.results import (
     Results,
     committed,
 )
-from pu_lib.empirical.speeds import Speeds, recorded, sources
+from pu_lib.experiments.speeds import Speeds, recorded, sources
+from pu_lib.formatting import number, percent, prose
 from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, line, styled
 from pu_lib.updates import PAPER, label_of, look_of
-from pu_lib.wording import number, percent, prose
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -368,7 +368,7 @@ def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> 
     BookFigure
         The figure.
     """
-    from pu_lib.empirical.live import walking
+    from pu_lib.experiments.live import walking
 
     caps = np.unique(np.geomspace(30, 30_000, 60).astype(np.int64))
     fig, axes = figure(1, len(updates), height=2.7, width=9.3, sharey=True, squeeze=False)
@@ -403,7 +403,7 @@ def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None
     BookFigure
         The figure.
     """
-    from pu_lib.empirical.policies import bounced_share
+    from pu_lib.experiments.policies import bounced_share
 
     curves = _results(results).curves("random-mdp/NoExplo")
     rates = 10.0 ** np.arange(-3, 4)

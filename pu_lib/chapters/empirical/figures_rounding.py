@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pu_lib.empirical.results import PANELS, Results
-from pu_lib.empirical.rounding import ROUNDED_PANELS, shares, smallest_along
+from pu_lib.experiments.results import PANELS, Results
+from pu_lib.experiments.rounding import ROUNDED_PANELS, shares, smallest_along
 from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
 from pu_lib.updates import look_of
 

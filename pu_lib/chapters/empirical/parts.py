@@ -2,7 +2,7 @@ r"""Statements about a table of runs, cut into parts, and the status that follow
 
 A *part* is one inequality between a number computed from the table and a number fixed in the
 check. The number comes with a 95 % bootstrap interval over runs, the same runs for all curves
-(`pu_lib.empirical.bootstrap`). **A part holds if its whole interval satisfies the inequality, and
+(`pu_lib.experiments.bootstrap`). **A part holds if its whole interval satisfies the inequality, and
 is refuted if its whole interval violates it**; otherwise the runs do not decide. Where all runs
 agree, so do all resamples; the interval of a share then reaches as far as the share of runs that
 do otherwise can be, exactly, without one among so many (`unseen`). A statement is
@@ -25,8 +25,8 @@ or *slightly* is between 1 and 2, *much* is more than a factor 2, *very* more th
 
 A time at the cap is only known to be that long. A ratio with such a time above the line is a lower
 bound, one with such a time below it an upper bound, and one of two such times is not known at all
-(`pu_lib.empirical.curves.over`): parts take the bounds and say "≥", "≤" and "unknown". A part that
-is unknown decides nothing.
+(`pu_lib.experiments.curves.over`): parts take the bounds and say "≥", "≤" and "unknown". A part
+that is unknown decides nothing.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ import numpy as np
 
 from pu_lib.arrays import Floats
 from pu_lib.claims.recorder import Recorder, Status
-from pu_lib.empirical.bootstrap import LEVEL, draws, interval
-from pu_lib.empirical.curves import both_centres
-from pu_lib.empirical.results import Curves, Runs, exchanged, slowed
+from pu_lib.experiments.bootstrap import LEVEL, draws, interval
+from pu_lib.experiments.curves import both_centres
+from pu_lib.experiments.results import Curves, Runs, exchanged, slowed
 from pu_lib.updates import PAPER, label_of
 
 SIMILAR, MUCH, VERY = 2.0, 2.0, 5.0

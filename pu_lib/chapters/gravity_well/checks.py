@@ -26,9 +26,9 @@ from pu_lib.chapters.gravity_well.quantities import (
 )
 from pu_lib.claims.recorder import Recorder, check
 from pu_lib.exact import Number, ball, certified, exact, sign
+from pu_lib.formatting import percent
 from pu_lib.trajectories import follow
 from pu_lib.updates import Update, as_update, make_update
-from pu_lib.wording import percent
 
 Projection = Callable[[Integers, int], tuple[Integers, Integers]]
 Moves = Callable[[np.random.Generator, int, int], Integers]

@@ -14,10 +14,10 @@ import traitlets
 
 from pu_lib.chapters.guide.quantities import Numbers, kept
 from pu_lib.claims.tables import Html
+from pu_lib.formatting import percent
 from pu_lib.show import live
 from pu_lib.show.live import module
 from pu_lib.updates import label_of
-from pu_lib.wording import percent
 
 __all__ = ["ADVICE", "RULES", "Advice", "Chooser", "choose", "recommendations"]
 

@@ -68,7 +68,7 @@ def off_policy() -> Numbers:
     """
     import pandas as pd
 
-    with resources.as_file(resources.files("pu_lib.empirical") / "data" / "runs.parquet") as path:
+    with resources.as_file(resources.files("pu_lib.experiments") / "data" / "runs.parquet") as path:
         wanted = [
             ("experiment", "in", ["random-mdp", "random-mdp more"]),
             ("scheme", "==", "HiOffPol"),
@@ -172,6 +172,6 @@ def measure() -> dict[str, Numbers]:
 
 def kept() -> dict[str, Numbers]:
     """Return the committed numbers, by situation and update."""
-    path = resources.files("pu_lib.empirical") / "data" / "guide.json"
+    path = resources.files("pu_lib.experiments") / "data" / "guide.json"
     numbers: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return numbers

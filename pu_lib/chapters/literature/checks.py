@@ -24,10 +24,10 @@ from pu_lib.chapters.literature.quantities import (
 )
 from pu_lib.chapters.what_came_after import mirror_descent as md
 from pu_lib.claims.recorder import Recorder, check
+from pu_lib.formatting import percent
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import run
 from pu_lib.updates import JUDGED, as_update, label_of, make_update, softmax
-from pu_lib.wording import percent
 
 ROUNDING = 1e-9
 ETAS = (0.1, 1.0, 10.0)

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from pu_lib.chapters.cross_entropy.cycles import THREE_STATES
 from pu_lib.domains import chain, cliff, duplicated_chain, random_mdp
+from pu_lib.formatting import number, percent
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import follow, run
 from pu_lib.updates import Direct, Update, as_update, make_update, project_simplex, softmax
-from pu_lib.wording import number, percent
 
 __all__ = ["COLUMNS", "OPEN_OPTIONS", "Column", "Entry", "Exceptional", "measure", "variants"]
 

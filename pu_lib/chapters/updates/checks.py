@@ -33,10 +33,10 @@ from pu_lib.chapters.updates.quantities import (
 )
 from pu_lib.claims.recorder import Recorder, check
 from pu_lib.domains import random_mdp
+from pu_lib.formatting import number
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import follow
 from pu_lib.updates import Update, advantage, as_update, greedy_mask, make_update, softmax
-from pu_lib.wording import number
 
 Step = Callable[[Floats, Floats], Floats]
 

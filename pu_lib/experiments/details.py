@@ -1,0 +1,164 @@
+r"""What the open details change: one at a time, measured on the same runs, ranked by effect.
+
+For each detail, the time of a run with the detail changed is set against the time of *the same run*
+with the setting ``paper``: same domain, scheme, update, rate and random stream. In a cell (domain,
+scheme, update, and rate 0.1, 1 or 10) the effect is the ratio of restricted means, and its size the
+ratio or its inverse, whichever is above 1. A detail's effect is the geometric mean of the sizes
+over the cells it touches. Noise alone makes sizes larger than 1; the interval of each ratio, and
+the share of cells whose interval excludes 1, say how much of it is more than noise.
+
+The statistic is an open detail too: its ratio is that of the median to the restricted mean of the
+same runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pu_lib.experiments.bootstrap import draws, interval
+from pu_lib.experiments.panels import DETAIL_RATES
+from pu_lib.experiments.results import Results, Runs, results_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pandas.core.groupby import DataFrameGroupBy
+
+__all__ = ["WORDS", "effects", "ranking"]
+
+WORDS = {
+    "paper hyde_start=0.0": "Hyde starts at 0 (the paper's words)",
+    "paper hyde_start=1.0 hyde_clip=1.0": "Hyde starts at 1, clipped at 1",
+    "paper bonus=log": "bonus √(log(e+1)/n)",
+    "paper sarsa=expected": "expected SARSA",
+    "paper replay=model": "successor from the pooled model",
+    "paper actor_weight=discounted": "actor's weight discounted",
+    "paper cut=0": "trajectories not cut",
+    "paper ties=random": "ties broken at random",
+    "paper ties=leave": "ties leave the policy",
+    "paper last_state_tie=True": "last state pays 1 for both",
+    "paper escort_start=0.1": "escort starts at 0.1",
+    "paper escort_start=10.0": "escort starts at 10",
+    "paper escort_factor=keep": "escort keeps its factor",
+    "paper critic_rate=0.01": "critic's rate 0.01",
+    "predecessor stop=steps max_episodes=0": "all of the predecessor's",
+}
+"""The details in words, by the description of the options."""
+
+_BETA = "β = 0.7 instead of 0.8"
+_CELL = ["domain", "scheme", "update", "eta", "n_states", "n_actions"]
+
+
+def effects(table: Runs = None) -> pd.DataFrame:
+    """Return the effect of each detail in each cell it was run in.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a cell: detail, the cell's columns, runs, ratio of restricted means, its 95 %
+        bootstrap interval low to high, and censored shares before and after.
+    """
+    return _effects(results_of(table)).copy()
+
+
+@lru_cache(maxsize=2)
+def _effects(results: Results) -> pd.DataFrame:
+    import pandas as pd
+
+    found = []
+    for detail, cell, before, after in _pairs(results.table):
+        centres = (np.median, np.mean) if after is before else (np.mean, np.mean)
+        found.append(
+            {
+                "detail": detail,
+                **dict(zip(_CELL, cell, strict=True)),
+                "runs": len(before),
+                **_ratio(before["steps"], after["steps"], *centres),
+                "censored before": before["censored"].mean(),
+                "censored after": after["censored"].mean(),
+            }
+        )
+    return pd.DataFrame(found)
+
+
+def _pairs(rows: pd.DataFrame) -> Iterator[tuple[str, tuple[Any, ...], pd.DataFrame, pd.DataFrame]]:
+    """Yield the same runs of each cell without and with each change.
+
+    For the change of the statistic they are one object, given twice.
+    """
+    needed = [*_CELL, "experiment", "beta", "preset", "run", "steps", "censored"]
+    rows = rows.loc[rows["eta"].isin(DETAIL_RATES), needed]
+    plain = rows[
+        (rows["preset"] == "paper")
+        & rows["experiment"].isin(["random-mdp", "chain", "cliff"])
+        & ~(rows["beta"] == 0.7)
+    ]
+    base = dict(iter(_by_cell(plain)))
+    for cell, runs in base.items():
+        yield "median instead of mean", cell, runs, runs
+    changed = rows[rows["preset"].isin(list(WORDS)) & (rows["beta"] != 0.7)]
+    other = rows[
+        (rows["preset"] == "paper")
+        & (rows["beta"] == 0.7)
+        & rows["experiment"].isin(["chain", "cliff"])
+    ]
+    for detail, part in (*changed.groupby("preset", observed=True), (_BETA, other)):
+        for cell, after in _by_cell(part.drop_duplicates([*_CELL, "run"])):
+            if cell in base and len(both := after.index.intersection(base[cell].index)):
+                yield str(detail), cell, base[cell].loc[both], after.loc[both]
+
+
+def _by_cell(rows: pd.DataFrame) -> DataFrameGroupBy[Any, Any]:
+    """Return what was measured in each cell, by the number of the run."""
+    return rows.set_index("run").groupby(_CELL, observed=True)[["steps", "censored"]]
+
+
+def _ratio(
+    before: pd.Series[Any], after: pd.Series[Any], centre: Any, reference: Any
+) -> dict[str, float]:
+    """Return the ratio of two centres with its bootstrap interval, the same runs in both."""
+    x, y = before.to_numpy(dtype=np.float64), after.to_numpy(dtype=np.float64)
+    chosen = draws(len(x))
+    low, high = interval(centre(y[chosen], axis=1) / reference(x[chosen], axis=1))
+    return {"ratio": centre(y) / reference(x), "low": low, "high": high}
+
+
+def ranking(table: Runs = None, domain: str | None = None) -> pd.DataFrame:
+    """Return the details ranked by the geometric mean of the sizes of their effects.
+
+    Parameters
+    ----------
+    table : Runs
+        The runs, or `None` for the committed ones.
+    domain : str, optional
+        The only domain that counts; all of them if missing.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a detail: detail in words, cells, effect (a factor), largest and where it was, clear
+        (share of cells whose interval excludes 1).
+    """
+    import pandas as pd
+
+    found = effects(table)
+    if domain is not None:
+        found = found[found["domain"] == domain]
+    ranked = []
+    for detail, part in found.groupby("detail"):
+        size = np.abs(np.log10(part["ratio"]))
+        worst = part.loc[size.idxmax()]
+        ranked.append(
+            {
+                "detail": WORDS.get(str(detail), str(detail)),
+                "cells": len(part),
+                "effect": 10 ** size.mean(),
+                "largest": 10 ** size.max(),
+                "where": f"{worst.domain}, {worst.scheme}, {worst['update']}, η={worst.eta:g}",
+                "clear": ((part["low"] > 1.0) | (part["high"] < 1.0)).mean(),
+            }
+        )
+    return pd.DataFrame(ranked).sort_values("effect", ascending=False, ignore_index=True)

@@ -1,0 +1,352 @@
+r"""Jekyll & Hyde, compiled (paper, appendix B.2).
+
+Each step t = 1, 2, ... of a run
+
+1. lets the personality in control act: Jekyll draws from his policy :math:`\pi`, Hyde takes a best
+   action of his own values :math:`\tilde q`, ties broken uniformly at random;
+2. appends the transition to the buffer of that personality;
+3. draws, with probability :math:`o_t` from Hyde's buffer and else from Jekyll's, one stored
+   transition :math:`(s,a,r,s')`, and with it updates Hyde's values by Q-learning on the bonus,
+   :math:`\tilde q(s,a) \mathrel{+}= \alpha(b(s,a)+\gamma\max\tilde q(s',\cdot)-\tilde q(s,a))`,
+   Jekyll's critic by SARSA, :math:`q(s,a) \mathrel{+}= \alpha(r+\gamma q(s',a')-q(s,a))` with
+   :math:`a'\sim\pi(\cdot|s')`, and Jekyll's policy in s by the expected update with
+   :math:`q(s,\cdot)` and weight :math:`\eta`;
+4. if the trajectory has ended, starts another, controlled by Hyde with probability
+   :math:`\epsilon_t`.
+
+The run ends when the exact performance of Jekyll's policy passes the threshold.
+`pu_lib.experiments.reference` is the same loop for reading; `pu_lib.experiments.options` lists the
+details that the paper leaves open.
+
+Same bits everywhere
+--------------------
+All randomness is one xoshiro256++ stream seeded from (root seed, domain, run). Beyond
+:math:`+,-,\times,/,\sqrt{\ }`, which IEEE 754 fixes, the loop uses its own exponential and
+logarithm. No sum is reordered and no product fused with a sum, so a run has the same bits on every
+processor.
+
+This module is the Python around the loop, which is `pu_lib.engine.loop`.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from dataclasses import dataclass
+from typing import get_args
+
+import numba
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pu_lib.arrays import require_distributions, whole
+from pu_lib.engine import loop
+from pu_lib.engine.rows import UNIT, flag_token, policy_token, successor_token, ties_token, token
+from pu_lib.experiments.actors import configured, fingerprint, start_of
+from pu_lib.experiments.options import PRESETS, Options, Scheme
+from pu_lib.experiments.problem import Problem, exact_performance
+from pu_lib.kernels import KERNELS, MULTIPLICATIVE
+from pu_lib.updates import UPDATES, Parametrization, Update
+
+__all__ = ["Memory", "Run", "engine_of", "exact_performance", "seed_state", "simulate"]
+
+_FIRST_GAP = (100, 25)  # steps between early evaluations: with cycles, without
+_PAPER = PRESETS["paper"]
+# What the loop asks of `Rules` and `Limits` only where it is not as in the paper.
+_DETAILS = ("hyde_clip", "bonus", "sarsa", "replay", "actor_weight", "stop", "max_episodes")
+
+
+def engine_of(update: str, preset: str = "paper") -> str:
+    """Return the version of the results of an update.
+
+    It changes whenever the same seed gives a different run: the escort update has its second since
+    its parameters have exponents of their own, and its first where they are plain floats. That of
+    an update of one's own names its code.
+
+    Parameters
+    ----------
+    update, preset : str
+        The columns of these names, as `pu_lib.experiments.actors.columns_of` writes them.
+
+    Returns
+    -------
+    str
+        The version, which stands in the column ``engine`` of tables of runs; empty for an update
+        that is not registered here, so that nobody knows.
+    """
+    if (chosen := _registered(update)) is None:
+        return ""
+    if chosen.kernel is not None and not type(chosen).__module__.startswith("pu_lib."):
+        return fingerprint(chosen)
+    return "2" if update == "pg-es" and "precision=float64" not in preset else "1"
+
+
+def _registered(update: str) -> Update | None:
+    """Return the update of that name or ``module:NAME``; a table may name any, and imports none."""
+    module, _, name = update.rpartition(":")
+    imported = getattr(sys.modules[module], name, None) if module in sys.modules else None
+    return UPDATES.get(str(getattr(imported, "name", name)))
+
+
+def seed_state(root: int, experiment: str, run: int) -> NDArray[np.uint64]:
+    """Return the four words that start the random stream of a run.
+
+    Parameters
+    ----------
+    root : int
+        The seed of all runs.
+    experiment : str
+        What is run; each text has streams of its own.
+    run : int
+        Number of the run, from 0.
+
+    Returns
+    -------
+    ndarray of uint64, shape (4,)
+        The words, a function of the three arguments only.
+    """
+    key = zlib.crc32(experiment.encode())
+    words = np.random.SeedSequence(root, spawn_key=(key, run)).generate_state(4, np.uint64)
+    return words.astype(np.uint64)
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a run ended.
+
+    Attributes
+    ----------
+    steps, episodes : int
+        Steps taken and trajectories finished.
+    censored : bool
+        True if a cap ended the run before the threshold was passed.
+    final_performance : float
+        Normalised exact performance of the last policy.
+    """
+
+    steps: int
+    episodes: int
+    censored: bool
+    final_performance: float
+
+
+class Memory:
+    """The arrays of one run; reusable, one object a thread.
+
+    After a run they hold its final state: `theta`, `pi`, `q`, `hyde`, `visits` and the replay
+    `buffer` (Jekyll's transitions from the left, Hyde's from the right). Parameters that have an
+    exponent are `theta` times :math:`2^{-256e}` with the exponents e of `exponent`.
+
+    Parameters
+    ----------
+    marks : array_like of int, shape (M,), optional
+        Numbers of steps, at least 1 and growing, after which a run notes its policy, in `noted`
+        (shape (M, S, A)). Such a run goes on to its last step, whatever it reaches.
+
+    Raises
+    ------
+    ValueError
+        If `marks` do not grow.
+    """
+
+    def __init__(self, marks: ArrayLike = ()) -> None:
+        self._shape: tuple[int, ...] = ()
+        self.marks = np.array(marks, np.int64)
+        if (np.diff(self.marks, prepend=0) < 1).any():
+            raise ValueError("marks: expected growing numbers of steps, the first at least 1.")
+        self.buffer: NDArray[np.unsignedinteger] = np.empty(0, np.uint16)
+
+    def prepare(self, problem: Problem, update: str | Update, options: Options, steps: int) -> None:
+        """Set every array to its value at the start of a run.
+
+        Parameters
+        ----------
+        problem : Problem
+            What is run.
+        update : str or Update
+            The actor's update.
+        options : Options
+            The open details.
+        steps : int
+            Length of the replay buffer: the largest number of steps.
+        """
+        S, A = problem.n_states, problem.n_actions
+        shape = (S, A, problem.n_successors)
+        if shape != self._shape:
+            self._shape = shape
+            self.theta, self.pi, self.running, self.q, self.hyde, self.greedy = (
+                np.empty((S, A)) for _ in range(6)
+            )
+            self.exponent = np.empty((S, A), np.int64)
+            self.visits, self.bonus = np.empty(S * A, np.int64), np.empty(S * A)
+            self.seen = np.empty(S * A * problem.n_successors, np.int64)
+            self.v, self.v_hyde = np.empty(S), np.empty(S)
+            self.noted = np.empty((len(self.marks), S, A))
+        if len(self.buffer) != steps or self.buffer.dtype != problem.code_type:
+            self.buffer = np.empty(steps, problem.code_type)
+        self.theta.fill(start_of(configured(update, options), A, options))
+        self.pi.fill(1.0 / A)
+        self.running[:] = np.cumsum(self.pi, axis=1)
+        bound = 1.0 / (1.0 - problem.discount)
+        self.q.fill(options.critic_start)
+        self.hyde.fill(bound if options.hyde_start == "bound" else options.hyde_start)
+        self.q[problem.terminal != 0] = 0.0
+        self.hyde[problem.terminal != 0] = 0.0
+        for array in (self.exponent, self.visits, self.bonus, self.seen, self.v, self.v_hyde):
+            array.fill(0)
+
+    @property
+    def log_modulus(self) -> NDArray[np.float64]:
+        """The logarithms, to base 10, of the moduli of the parameters; minus infinity for 0."""
+        with np.errstate(divide="ignore"):
+            mantissas = np.log10(np.abs(self.theta))
+        return np.asarray(mantissas - self.exponent * (UNIT * np.log10(2.0)))
+
+    @property
+    def arrays(self) -> loop.Arrays:
+        """The arrays as the compiled loop takes them."""
+        return loop.Arrays(*(getattr(self, name) for name in loop.Arrays._fields))
+
+
+def simulate(
+    problem: Problem,
+    update: str | Update,
+    eta: float,
+    scheme: Scheme,
+    seeds: NDArray[np.uint64],
+    options: Options = PRESETS["paper"],
+    max_steps: int = 1_000_000,
+    memory: Memory | None = None,
+    first_gap: int | None = None,
+) -> Run:
+    """Run Jekyll & Hyde until the performance passes the threshold of the problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        Process and threshold.
+    update : str or Update
+        Update of the actor, one with a kernel, or a string that stands for one, as
+        `pu_lib.updates.as_update` takes it; where a string does not say how ties are broken,
+        `options` does. Kernels of the library are kept on disk once compiled; another one is
+        compiled at its first use in a session, for each number of actions and successors.
+    eta : float
+        Learning rate of the actor.
+    scheme : Scheme
+        Exploration and off-policy scheme.
+    seeds : ndarray of uint64, shape (4,)
+        Start of the random stream; see `seed_state`.
+    options : Options
+        The open details.
+    max_steps : int
+        Cap; a run that reaches it is censored.
+    memory : Memory, optional
+        Arrays to use; holds the final state of the run afterwards.
+    first_gap : int, optional
+        Steps between the early evaluations, at least 1: the policy is evaluated after this many
+        steps, and then at step t + max(first_gap, 3 % of t). That of the paper's experiments if
+        missing: 25 where the states have an order, else 100. A run takes the same steps whatever
+        it is, and ends at the first evaluation that passes.
+
+    Returns
+    -------
+    Run
+        How the run ended.
+
+    Raises
+    ------
+    ValueError
+        If the update is unknown or has no kernel that compiles, a number is out of range, or the
+        memory has marks beyond the last step.
+    """
+    chosen = configured(update, options)
+    tokens = _tokens(problem, chosen, options)
+    if not (np.isfinite(eta) and eta > 0.0):
+        raise ValueError(f"eta: expected a finite number > 0, got {eta}.")
+    max_steps = whole("max_steps", max_steps, low=1)
+    gap = _FIRST_GAP[problem.acyclic] if first_gap is None else whole("first_gap", first_gap, low=1)
+    memory = Memory() if memory is None else memory
+    memory.prepare(problem, chosen, options, max_steps)
+    run = loop.run_kept if chosen.kernel in KERNELS else loop.run_fresh
+    epsilon, off_policy = scheme.epsilon, scheme.off_policy
+    try:
+        steps, episodes, passed, J = run(
+            tokens,
+            problem.process,
+            loop.Schedules(epsilon.c, epsilon.alpha, off_policy.c, off_policy.alpha),
+            _rules(eta, options),
+            _limits(problem, options, max_steps, memory.marks, gap),
+            memory.arrays,
+            seeds,
+        )
+    except numba.core.errors.NumbaError as error:
+        raise ValueError(f"update: the kernel of {chosen.name} does not compile: {error}") from None
+    if chosen.kernel not in KERNELS:
+        _require_policy(chosen, memory)
+    low, high = problem.baseline_performance, problem.optimal_performance
+    return Run(int(steps), int(episodes), not passed, (J - low) / (high - low))
+
+
+def _require_policy(update: Update, memory: Memory) -> None:
+    """Refuse a run whose kernel left the policies: the loop looks at none of its numbers."""
+    try:
+        require_distributions("pi", memory.pi)
+    except ValueError as error:
+        words = f"update: the kernel of {update.name} leaves the policies: {error}"
+        raise ValueError(words) from None
+
+
+def _tokens(problem: Problem, update: Update, options: Options) -> loop.Tokens:
+    """Return what the loop is compiled for."""
+    known = get_args(Parametrization)
+    policy = update.parametrization
+    if update.kernel is None:
+        raise ValueError(
+            f"update: {update!r} has no kernel; such an update runs in the plain loop, "
+            "pu_lib.experiments.reference."
+        )
+    if policy is None or policy not in known:
+        raise ValueError(f"parametrization: expected one of {', '.join(known)}, got {policy!r}.")
+    return loop.Tokens(
+        actions=(0,) * problem.n_actions,
+        successors=successor_token(problem.n_successors),
+        update=token(update.kernel),
+        policy=policy_token(policy),
+        ties=ties_token(update.options.get("ties", "first")),
+        scaled=flag_token(update.kernel in MULTIPLICATIVE and options.precision == "scaled"),
+        details=flag_token(any(vars(options)[name] != vars(_PAPER)[name] for name in _DETAILS)),
+    )
+
+
+def _rules(eta: float, options: Options) -> loop.Rules:
+    """Return learning rates and details as the loop takes them."""
+    return loop.Rules(
+        eta=float(eta),
+        critic_rate=options.critic_rate,
+        hyde_rate=options.hyde_rate,
+        hyde_clip=options.hyde_clip,
+        expected_sarsa=options.sarsa == "expected",
+        log_bonus=options.bonus == "log",
+        model=options.replay == "model",
+        discounted=options.actor_weight == "discounted",
+    )
+
+
+def _limits(
+    problem: Problem, options: Options, max_steps: int, marks: NDArray[np.int64], gap: int
+) -> loop.Limits:
+    """Return when the loop evaluates and ends: one with marks at its last step."""
+    by_episodes = options.stop == "episodes"
+    limits = loop.Limits(
+        threshold=problem.threshold,
+        max_steps=max_steps,
+        max_episodes=options.max_episodes,
+        every=max(1, options.max_episodes // 1000) if by_episodes else 0,
+        cut=options.cut,
+        gap=gap,
+    )
+    if len(marks) == 0:
+        return limits
+    if marks[-1] > max_steps:
+        raise ValueError("memory: its last mark lies beyond max_steps.")
+    return limits._replace(threshold=np.inf, every=0, max_episodes=0)

@@ -1,0 +1,343 @@
+r"""The experiments of the paper's section 4, as cells to run.
+
+Ten panels: Random MDPs under three schemes; the chain under three schemes, with a length for each;
+the chain's length from 3 to 25 under two schemes; duplicated optimal actions; the cliff. To these
+come what the open details change, the learning-rate curve that the predecessor published, and runs
+that some sentences need something to compare with.
+
+Learning rates are two a decade from 10^-3 to 10^3. The paper leaves :math:`\beta` at 0.7 (appendix)
+or 0.8 (caption of its figure 1): both are run on chains. The escort update is run without the
+factor that the paper's gradient hides (``pg-es factor=drop``) and, on Random MDPs and at
+:math:`\beta = 0.8`, with it too (``pg-es``).
+
+Registered updates that are not the paper's are run wherever the paper's are; the cross-entropy
+updates on Random MDPs also with ties broken at random; the escort update also in plain floats.
+These are experiments of their own, so that the paper's panels are whole without them; runs of one
+number still share their random stream.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+from pu_lib.arrays import whole
+from pu_lib.domains import DOMAINS
+from pu_lib.experiments.actors import PROGRAM, columns_of, label_in_table
+from pu_lib.experiments.cells import Cell, Chunk
+from pu_lib.experiments.options import PRESETS, PUBLISHED_SCHEMES, Options, describe
+from pu_lib.experiments.results import IN_FLOATS, MORE, TIED, fixed_rate
+from pu_lib.updates import PAPER, UPDATES, as_update
+
+__all__ = ["ABLATIONS", "DETAIL_RATES", "PUBLISHED_RATES", "RATES", "paper_chunks"]
+
+RATES = (
+    0.001, 0.00316, 0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0, 316.0, 1000.0,
+)  # fmt: skip
+"""Two learning rates a decade."""
+
+PUBLISHED_RATES = (
+    0.009993, 0.01584, 0.0251, 0.03979, 0.06307, 0.09997, 0.1584, 0.2511, 0.3981, 0.6309, 1.0,
+    1.585, 2.512, 3.982, 6.311, 10.0, 15.86, 25.13, 39.83, 63.14, 100.1, 158.6, 251.4, 398.5, 631.6,
+)  # fmt: skip
+"""Learning rates of the published curve, as read off its figure."""
+
+DETAIL_RATES = (0.1, 1.0, 10.0)
+"""The rates at which a detail is changed."""
+
+_BETAS = (0.8, 0.7)
+_PAPER = PRESETS["paper"]
+_HYDE = ("paper hyde_", "paper bonus=")
+
+ABLATIONS: tuple[Options, ...] = (
+    replace(_PAPER, hyde_start=0.0),
+    replace(_PAPER, hyde_start=1.0, hyde_clip=1.0),
+    replace(_PAPER, bonus="log"),
+    replace(_PAPER, sarsa="expected"),
+    replace(_PAPER, replay="model"),
+    replace(_PAPER, actor_weight="discounted"),
+    replace(_PAPER, cut=0),
+    replace(_PAPER, ties="random"),
+    replace(_PAPER, ties="leave"),
+    replace(_PAPER, last_state_tie=True),
+    replace(_PAPER, escort_start=0.1),
+    replace(_PAPER, escort_start=10.0),
+    replace(PRESETS["predecessor"], stop="steps", max_episodes=0),
+)
+"""One open detail changed at a time, and all of them together."""
+
+
+def _cell(
+    experiment: str,
+    domain: str,
+    scheme: str,
+    update: str,
+    eta: float,
+    n_states: int,
+    n_actions: int,
+    beta: float,
+    options: Options,
+    seed: int,
+) -> Cell:
+    name, preset = columns_of(update, options)
+    return Cell(
+        experiment=experiment,
+        domain=domain,
+        scheme=scheme,
+        update=name,
+        eta=eta,
+        n_states=n_states,
+        n_actions=n_actions,
+        beta=beta,
+        preset=preset,
+        max_steps=1_000_000,
+        target=DOMAINS[domain].target,
+        seed=seed,
+    )
+
+
+def _updates(beta: float) -> Iterator[str]:
+    """Yield the five updates, and the escort one with its factor except at the second beta."""
+    yield from PROGRAM
+    if beta != _BETAS[1]:
+        yield "pg-es"
+
+
+def _curve(
+    domain: str, scheme: str, n_states: int, n_actions: int, beta: float, seed: int
+) -> list[Cell]:
+    """Return all updates over all rates."""
+    return [
+        _cell(domain, domain, scheme, update, eta, n_states, n_actions, beta, _PAPER, seed)
+        for eta in RATES
+        for update in _updates(beta)
+    ]
+
+
+def _random(seed: int) -> list[Cell]:
+    return [
+        cell
+        for scheme in ("HiOffPol", "NoExplo", "LowOffPol")
+        for cell in _curve("random-mdp", scheme, 100, 4, math.nan, seed)
+    ]
+
+
+def _chain(seed: int, beta: float) -> list[Cell]:
+    lengths = {"NoExplo": 5, "LowOffPol": 7, "HiOffPol": 10}
+    return [
+        cell
+        for scheme, n_states in lengths.items()
+        for cell in _curve("chain", scheme, n_states, 2, beta, seed)
+    ]
+
+
+def _cliff(seed: int, beta: float) -> list[Cell]:
+    return _curve("cliff", "HiOffPol", 7, 3, beta, seed)
+
+
+def _lengths(seed: int, beta: float) -> list[Cell]:
+    return [
+        _cell("chain-length", "chain", scheme, update, rate, n, 2, beta, _PAPER, seed)
+        for scheme in ("LowOffPol", "HiOffPol")
+        for n in range(3, 26)
+        for update in _updates(beta)
+        for rate in [fixed_rate(as_update(update).name)]
+    ]
+
+
+def _duplicates(seed: int) -> list[Cell]:
+    return [
+        cell
+        for n_actions in (2, 3, 5, 9)
+        for cell in _curve("duplicated-chain", "HiOffPol", 10, n_actions, 0.8, seed)
+    ]
+
+
+def _ablations(seed: int) -> list[Cell]:
+    settings = (
+        ("random-mdp", 100, 4, math.nan, "HiOffPol"),
+        ("random-mdp", 100, 4, math.nan, "NoExplo"),
+        ("random-mdp", 100, 4, math.nan, "LowOffPol"),
+        ("chain", 10, 2, 0.8, "HiOffPol"),
+        ("chain", 7, 2, 0.8, "LowOffPol"),
+    )
+    return [
+        _cell("open-details", domain, scheme, update, eta, n, n_actions, beta, options, seed)
+        for domain, n, n_actions, beta, scheme in settings
+        for options in ABLATIONS
+        if _matters(options, domain, scheme)
+        for eta in DETAIL_RATES
+        for update in PROGRAM
+        if _touches(options, update)
+    ]
+
+
+def _matters(options: Options, domain: str, scheme: str) -> bool:
+    """Return whether an ablation changes anything in a domain under a scheme."""
+    label = describe(options)
+    idle = {"paper last_state_tie=True"} if domain == "random-mdp" else set()
+    if domain != "random-mdp":  # no chance, and no trajectory as long as the cut
+        idle |= {"paper cut=0", "paper replay=model"}
+    return label not in idle and (scheme != "NoExplo" or not label.startswith(_HYDE))
+
+
+def _touches(options: Options, update: str) -> bool:
+    """Return whether an ablation changes anything for an update."""
+    label = describe(options)
+    if label.startswith("paper ties="):
+        return update in ("ce", "mce")
+    if label.startswith("paper escort_"):
+        return as_update(update).name == "pg-es"
+    return True
+
+
+def _published(seed: int) -> list[Cell]:
+    predecessor = PRESETS["predecessor"]
+    return [
+        replace(
+            _cell("published-curve", "chain", s, "pg-sm", eta, 10, 2, 0.8, predecessor, seed),
+            # No trajectory is longer than 9 steps: the cap on the episodes comes first.
+            max_steps=9 * predecessor.max_episodes,
+        )
+        for s in PUBLISHED_SCHEMES
+        for eta in PUBLISHED_RATES
+    ]
+
+
+def _compared_chains(seed: int) -> list[Cell]:
+    """Return the chain as long as the cliff, and the one too long to solve without exploration."""
+    return [
+        _cell("chain-compared", "chain", scheme, update, eta, n, 2, 0.8, _PAPER, seed)
+        for scheme, n, rates in (("HiOffPol", 7, RATES), ("NoExplo", 10, RATES[::2]))
+        for eta in rates
+        for update in PROGRAM
+    ]
+
+
+def _greedy_limit(seed: int) -> list[Cell]:
+    """Return runs with so large a rate that the policy is greedy: the limit of greedy SARSA."""
+    rate, none = 1e9, math.nan
+    # Policy gradients do not become greedy: their limits depend on the policy that they leave.
+    return [
+        _cell("greedy-limit", "random-mdp", scheme, update, rate, 100, 4, none, _PAPER, seed)
+        for scheme in ("NoExplo", "LowOffPol", "HiOffPol")
+        for update in ("di", "ce", "mce")
+    ]
+
+
+def _slow_critic(seed: int) -> list[Cell]:
+    """Return runs with less noise in the critic, which may be what slows CE and MCE down."""
+    slow = replace(_PAPER, critic_rate=0.01)
+    return [
+        _cell("critic-rate", "random-mdp", "NoExplo", update, eta, 100, 4, math.nan, slow, seed)
+        for eta in DETAIL_RATES
+        for update in PROGRAM
+    ]
+
+
+def _tied(seed: int) -> list[Cell]:
+    """Return the cross-entropy updates on Random MDPs with ties broken at random."""
+    random = replace(_PAPER, ties="random")
+    return [
+        _cell(TIED, "random-mdp", scheme, update, eta, 100, 4, math.nan, random, seed)
+        for scheme in ("HiOffPol", "NoExplo", "LowOffPol")
+        for eta in RATES
+        for update in PROGRAM
+        if _touches(random, update)
+    ]
+
+
+def _more(cells: list[Cell]) -> list[Cell]:
+    """Return some cells of the paper's updates once for each other registered update."""
+    model = "ce"  # any of them: one cell a position
+    return [
+        replace(
+            cell,
+            experiment=cell.experiment + MORE,
+            update=name,
+            eta=fixed_rate(name) if cell.experiment == "chain-length" else cell.eta,
+        )
+        for cell in cells
+        for name, update in UPDATES.items()
+        if cell.update == model and name not in PAPER and update.kernel is not None
+    ]
+
+
+def _in_floats(cells: list[Cell]) -> list[Cell]:
+    """Return the cells of the escort update with parameters that are plain floats."""
+    floats = describe(replace(_PAPER, precision="float64"))
+    return [
+        replace(cell, experiment=cell.experiment + IN_FLOATS, preset=floats)
+        for cell in cells
+        if label_in_table(cell.update, cell.preset) == "pg-es factor=drop"
+    ]
+
+
+def paper_chunks(seed: int = 0, random_runs: int = 1000, beyond: int | None = None) -> list[Chunk]:
+    """Return everything, in rounds: the first 20 runs of all panels, then up to 40, 100, 200...
+
+    What goes beyond the paper, other rules for ties and other updates, comes after the rest.
+
+    Parameters
+    ----------
+    seed : int
+        Root of all randomness.
+    random_runs : int
+        Runs on Random MDPs; the paper has 1000.
+    beyond : int, optional
+        Runs at most of a setting that goes beyond the paper: other rules for ties, other updates,
+        the escort update's factor and its plain floats. As many as the paper has if missing.
+
+    Returns
+    -------
+    list of Chunk
+        The chunks, in the order in which they should be run.
+
+    Raises
+    ------
+    ValueError
+        If there are no runs on Random MDPs.
+    """
+    random_runs = whole("runs", random_runs, low=1)
+    shown = [
+        (_random(seed), random_runs),
+        (_cliff(seed, 0.8) + _chain(seed, 0.8), 100),
+        (_lengths(seed, 0.8) + _duplicates(seed), 40),
+    ]
+    for beta in _BETAS[1:]:
+        shown += [
+            (_cliff(seed, beta) + _chain(seed, beta), 100),
+            (_lengths(seed, beta), 40),
+        ]
+    others = [
+        (_ablations(seed), 40),
+        (_compared_chains(seed) + _greedy_limit(seed) + _slow_critic(seed), 100),
+    ]
+    most = random_runs if beyond is None else beyond
+    own = [([cell for cell in cells if cell.preset == "paper"], runs) for cells, runs in shown]
+    factor = [
+        ([cell for cell in cells if cell.preset != "paper"], min(runs, most))
+        for cells, runs in shown
+    ]
+    floats = [(_in_floats(cells), min(runs, most)) for cells, runs in shown]
+    more = [(_more(cells), min(runs, most)) for cells, runs in shown]
+    return [
+        *_rounds([(_published(seed), 100), *own, *factor, *others]),
+        *_rounds(floats),
+        *_rounds([(_tied(seed), min(random_runs, most)), *more]),
+    ]
+
+
+def _rounds(panels: list[tuple[list[Cell], int]]) -> list[Chunk]:
+    """Return the runs of some cells, with the number of runs of each group, in rounds."""
+    most = max(runs for _, runs in panels)
+    bounds = [0, 20, 40, *range(100, max(100, most) + 100, 100)]
+    return [
+        Chunk(cell, first, min(last, count) - first)
+        for first, last in pairwise(bounds)
+        for cells, runs in panels
+        if (count := max(1, runs)) > first
+        for cell in cells
+    ]

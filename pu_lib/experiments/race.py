@@ -1,0 +1,369 @@
+"""A race: every update over a grid of learning rates on one process, the reader's own.
+
+Every update meets the same random streams at every rate. The rate that counts for an update is the
+one with the smallest restricted mean time to the target; choosing it from the same runs makes that
+mean a little too small, for all updates alike. Where that rate is the lowest or the highest of the
+grid, the grid is made longer for that update; where it still is at the edge, a note says so.
+
+The policy is evaluated after each of the first 67 steps and then at step t + floor(0.03 t), not on
+the coarser grid of the paper's experiments, where the first evaluation is at step 25 or 100.
+
+Updates with a kernel run in the compiled loop, others in the plain one of
+`pu_lib.experiments.reference`, hundreds of times slower.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+
+from pu_lib.arrays import number, whole
+from pu_lib.domains import DOMAINS, read_domain
+from pu_lib.experiments.actors import configured
+from pu_lib.experiments.cells import Cell, Chunk
+from pu_lib.experiments.jekyll_hyde import Memory, seed_state, simulate
+from pu_lib.experiments.options import SCHEMES, describe, parse, scheme_of
+from pu_lib.experiments.processes import IN_COLUMNS, aims_of, domain_of, sized, stream_of
+from pu_lib.experiments.reference import run_reference
+from pu_lib.experiments.sweep import Measured, problem_of, process_of, run_chunks
+from pu_lib.experiments.thresholds import Summary, summarise
+from pu_lib.updates import UPDATES, Update, label_of, name_of
+
+__all__ = ["RACE_RATES", "Entry", "Race", "race"]
+
+RACE_RATES = (0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0)
+"""Default grid of a race."""
+
+_FIRST_GAP = 1
+"""Steps between the early evaluations of a race."""
+
+_LONGER = 4
+"""So many rates are added at an end of the default grid, two decades, before a race gives up."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The times to the target of one update.
+
+    Attributes
+    ----------
+    update : str
+        The string that stands for the update, as in ``pg-es factor=drop``.
+    summaries : dict of float to Summary
+        The summary at each learning rate.
+    """
+
+    update: str
+    summaries: dict[float, Summary]
+
+    @property
+    def label(self) -> str:
+        """The short name of the update and its options; its name if it is not registered."""
+        name, space, options = self.update.partition(" ")
+        if self.update in UPDATES or (name in UPDATES and "=" in options):
+            return label_of(self.update) + (space + options) * (self.update not in UPDATES)
+        return self.update
+
+    @property
+    def best_rate(self) -> float:
+        """The learning rate with the smallest restricted mean, the smaller of tied ones."""
+        return min(self.summaries, key=lambda eta: (self.summaries[eta].mean, eta))
+
+    @property
+    def best(self) -> Summary:
+        """The summary at the best rate."""
+        return self.summaries[self.best_rate]
+
+    @property
+    def finished(self) -> bool:
+        """Whether any run reached the target at any rate."""
+        return any(summary.censored < 1.0 for summary in self.summaries.values())
+
+    @property
+    def edge(self) -> str:
+        """At which end of its grid the best rate stands, "lowest" or "highest"; else empty.
+
+        It does not stand at the lowest if the next is as good: then none below need be better.
+        """
+        rates = sorted(self.summaries)
+        if not self.finished or self.best_rate not in (rates[0], rates[-1]):
+            return ""
+        if self.best_rate == rates[-1]:  # of tied rates the smallest is the best
+            return "highest"
+        return "" if self.summaries[rates[1]].mean == self.best.mean else "lowest"
+
+
+@dataclass(frozen=True)
+class Race(Sequence[Entry]):
+    """What a race found; as a sequence, its entries, the fastest first.
+
+    Attributes
+    ----------
+    entries : tuple of Entry
+        One an update; those that never reached the target come last.
+    max_steps : int
+        The cap of a run.
+    """
+
+    entries: tuple[Entry, ...]
+    max_steps: int
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
+
+    def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
+        return self.entries[index]
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know before believing the order, one sentence each; empty if nothing."""
+        lost = [entry.label for entry in self if not entry.finished]
+        found = []
+        if lost:
+            who = "No update" if len(lost) == len(self) else f"No run of {', '.join(lost)}"
+            found.append(
+                f"{who} reached the target within {self.max_steps:,} steps at any learning rate: "
+                "allow more steps, lower the target, or explore more (another scheme)."
+            )
+        for end, advice in (("lowest", "lower"), ("highest", "higher")):
+            names = [entry.label for entry in self if entry.edge == end]
+            if names:
+                found.append(
+                    f"The best learning rate of {', '.join(names)} is the {end} of the grid: "
+                    f"{advice} ones may be better still."
+                )
+        return found
+
+    def __str__(self) -> str:
+        head = ["update", "best eta", "median", "95 %", "mean", "95 %", "censored"]
+        rows = [head, *([entry.update, *_cells(entry)] for entry in self)]
+        # a column is as wide as its longest cell; the sentence on a lost update spans columns
+        whole = [row for row in rows if len(row) == len(head)]
+        widths = [max(map(len, column)) for column in zip(*whole, strict=True)]
+        widths[0] = max(len(row[0]) for row in rows)
+        lines = []
+        for first, *others in rows:
+            padded = [first.ljust(widths[0])]
+            if len(others) == 1:
+                padded += others
+            else:
+                padded += [x.rjust(n) for x, n in zip(others, widths[1:], strict=True)]
+            lines.append("  ".join(padded))
+        return "\n".join([*lines, *self.notes])
+
+
+def race(
+    process: Any,
+    scheme: str = "HiOffPol",
+    rates: Sequence[float] | None = None,
+    runs: int = 20,
+    max_steps: int = 200_000,
+    target: float | None = None,
+    preset: str = "paper",
+    seed: int = 0,
+    workers: int | None = None,
+    updates: Sequence[str | Update] | None = None,
+) -> Race:
+    """Race updates on a process.
+
+    A time is the number of steps after which the policy first passes an evaluation. It is evaluated
+    after each of the first 67 steps, and then whenever the number of steps has grown by 3 %, so
+    that times up to 67 are exact and longer ones at most 3 % too long. (Where a policy passes and
+    is worse again before the next evaluation, that is not seen.) A preset with ``stop=episodes``
+    evaluates after trajectories instead, as `pu_lib.experiments.options.Options` says.
+
+    Parameters
+    ----------
+    process : FiniteMDP, gymnasium.Env, str or path
+        A process; an environment or its id; a domain with its parameters, as in
+        ``chain n_states=7``; or an ``.npz`` file of `FiniteMDP.save`.
+    scheme : str
+        Exploration scheme.
+    rates : sequence of float, optional
+        Learning rates of the actor; if missing, `RACE_RATES`, and for each update more of them
+        where its best one is at the edge.
+    runs, max_steps : int
+        Runs of each setting, and their cap.
+    target : float, optional
+        Performance to reach, normalised between the baseline and the optimal policy; if missing,
+        that of the domain, 0.95 for a process of one's own.
+    preset : str
+        The open details, as `pu_lib.experiments.options.parse` reads them.
+    seed : int
+        Root of all randomness.
+    workers : int, optional
+        Threads; as many as there are processors if missing.
+    updates : sequence of str or Update, optional
+        Updates, or strings as `pu_lib.updates.as_update` takes them; everything in `UPDATES` if
+        missing. ``pg-es`` is the escort policy gradient with its exact factor, here as everywhere;
+        the program of the paper's experiments is ``pg-es factor=drop``. Where a string does not say
+        how ties are broken, the preset does.
+
+    Returns
+    -------
+    Race
+        The entries, the fastest first; printed, a table with notes.
+
+    Raises
+    ------
+    ValueError
+        If the process cannot be read, has nothing to learn, or a number is out of range.
+    """
+    if scheme not in SCHEMES:
+        raise ValueError(f"scheme: expected one of {', '.join(SCHEMES)}, got {scheme!r}.")
+    runs, max_steps = whole("runs", runs, low=1), whole("max_steps", max_steps, low=1)
+    chosen, options = RACE_RATES if rates is None else tuple(rates), parse(preset)
+    if not chosen or any(not number("eta", eta) > 0.0 for eta in chosen):
+        raise ValueError(f"eta: expected finite numbers > 0, got {list(chosen)}.")
+    racers = [configured(update, options) for update in (UPDATES if updates is None else updates)]
+    names = [name_of(update) for update in racers]
+    for what, values in (("eta", chosen), ("update", names)):
+        if len(set(values)) < len(values):
+            hint = "" if what == "eta" else " A second setting needs a class with its own `name`."
+            raise ValueError(f"{what}: expected each once, got {list(values)}.{hint}")
+    start = _cell(process, scheme, describe(options), max_steps, target, seed)
+    running = _Running(start, runs, workers, dict(zip(names, racers, strict=True)))
+    found = running.measure(dict.fromkeys(names, chosen))
+    for _ in range(_LONGER if rates is None else 0):
+        beyond = {entry.update: _beyond(entry) for entry in _entries(found) if entry.edge}
+        if not beyond:
+            break
+        for name, more in running.measure(beyond).items():
+            found[name].update(more)
+    order = sorted(_entries(found), key=lambda entry: (not entry.finished, entry.best.mean))
+    return Race(tuple(order), max_steps)
+
+
+def _entries(found: Mapping[str, dict[float, Summary]]) -> list[Entry]:
+    return [Entry(name, dict(sorted(by_rate.items()))) for name, by_rate in found.items()]
+
+
+def _beyond(entry: Entry) -> tuple[float, ...]:
+    """Return the next rate of a grid of two a decade beyond the edge where the best one is."""
+    rates = list(entry.summaries)
+    factor = math.sqrt(10.0) if entry.edge == "highest" else 1.0 / math.sqrt(10.0)
+    edge = max(rates) if entry.edge == "highest" else min(rates)
+    return (float(f"{edge * factor:.3g}"),)
+
+
+def _cell(
+    process: Any, scheme: str, preset: str, max_steps: int, target: float | None, seed: int
+) -> Cell:
+    """Return a cell of the race, without update and rate."""
+    label = domain_of(process)
+    columns: dict[str, Any] = {}
+    if label.split(" ")[0] in DOMAINS:
+        domain, given = read_domain(label)
+        values = {**domain.parameters, **given}
+        columns = {name: values.pop(name) for name in IN_COLUMNS if name in values}
+        label = domain.label(**values)
+    return sized(
+        Cell(
+            **{
+                "experiment": "race",
+                "domain": label,
+                "scheme": scheme,
+                "update": "",
+                "eta": 0.0,
+                "n_states": 0,
+                "n_actions": 0,
+                "beta": math.nan,
+                "preset": preset,
+                "max_steps": max_steps,
+                "target": aims_of(label)[1] if target is None else float(target),
+                "seed": whole("seed", seed, low=0, high=2**63 - 1),
+                **columns,
+            }
+        )
+    )
+
+
+@dataclass(frozen=True)
+class _Running:
+    """What all settings of a race have in common."""
+
+    cell: Cell
+    runs: int
+    workers: int | None
+    updates: Mapping[str, Update]
+
+    def measure(self, rates: Mapping[str, Sequence[float]]) -> dict[str, dict[float, Summary]]:
+        """Return the summary of each update at each of its rates."""
+        chunks = [
+            Chunk(Cell(**{**vars(self.cell), "update": name, "eta": float(eta)}), 0, self.runs)
+            for name, etas in rates.items()
+            for eta in etas
+        ]
+        found: dict[str, dict[float, Summary]] = {name: {} for name in rates}
+        for chunk, columns in run_chunks(chunks, self.workers, self._compute):
+            if (columns["steps"] < self.cell.max_steps)[columns["censored"]].any():
+                raise ValueError(
+                    f"preset: max_episodes ended runs of {chunk.cell.update} before max_steps; a "
+                    "race compares steps: allow more episodes, or fewer steps."
+                )
+            found[chunk.cell.update][chunk.cell.eta] = summarise(
+                columns["steps"], columns["censored"], horizon=self.cell.max_steps
+            )
+        return found
+
+    def _compute(self, chunk: Chunk) -> Measured:
+        return _run_chunk(chunk, self.updates[chunk.cell.update])
+
+
+def _run_chunk(chunk: Chunk, update: Update) -> Measured:
+    """Compute the runs of a chunk with an update, compiled if it has a kernel."""
+    cell, steps, censored, memory = chunk.cell, [], [], Memory()
+    for run in range(chunk.first, chunk.first + chunk.count):
+        problem = problem_of(cell, run)
+        setting = (scheme_of(cell.scheme), seed_state(cell.seed, stream_of(cell), run))
+        options = parse(cell.preset)
+        if update.kernel is not None:
+            ended = simulate(
+                problem, update, cell.eta, *setting, options, cell.max_steps, memory, _FIRST_GAP
+            )
+            steps.append(ended.steps)
+            censored.append(ended.censored)
+            continue
+        mdp, goal = process_of(cell, run), problem.threshold
+        plain = run_reference(
+            mdp, goal, update, cell.eta, *setting, options, cell.max_steps, _FIRST_GAP
+        )
+        steps.append(plain.steps)
+        censored.append(not plain.passed)
+    return {"steps": np.array(steps, np.int64), "censored": np.array(censored, np.bool_)}
+
+
+def _cells(entry: Entry) -> list[str]:
+    """Return what the table of a race says of an update, after its name."""
+    if not entry.finished:
+        return ["no run reached the target"]
+    best = entry.best
+    return [
+        f"{entry.best_rate:g}",
+        _time(best.median, best),
+        _range(best.median_low, best.median_high, best),
+        f"{best.mean:,.0f}",
+        _range(best.mean_low, best.mean_high, best),
+        f"{best.censored:.0%}",
+    ]
+
+
+def _time(time: float, summary: Summary) -> str:
+    """Return a time, which is only known to be more than the cap where runs were censored."""
+    return f"{time:,.0f}" if math.isfinite(time) else f"> {summary.horizon:,.0f}"
+
+
+def _range(low: float, high: float, summary: Summary) -> str:
+    if low == -math.inf:
+        return "one run"
+    return f"{_time(low, summary)} to {_time(high, summary)}"

@@ -1,0 +1,289 @@
+r"""Times to threshold: statistics that respect censoring.
+
+A run that has not passed the threshold at its cap T is **right-censored**: all that is known is
+that its time is more than T. Three summaries are used together, because they can disagree:
+
+- quantiles of the Kaplan-Meier estimate of the distribution of the time. A quantile is infinite
+  where fewer runs than it needs have passed;
+- the **restricted mean** :math:`\mathbb E[\min(X, \tau)]`, the area under the Kaplan-Meier survival
+  curve up to a horizon :math:`\tau` no larger than any cap. With one cap for all runs and
+  :math:`\tau = T` it is the mean of the recorded times, which curves with a hidden cap show;
+- the censored share.
+
+Intervals come from the bootstrap over runs, seeded. Settings that share their runs' random streams
+(and, on Random MDPs, their processes) are compared run by run: `compare` bootstraps the pairs.
+
+Applicability and issues
+------------------------
+Bootstrap intervals of quantiles are coarse below some twenty runs, and an interval is infinite on
+the side where resamples are censored. The restricted mean depends on its horizon: compare only
+values with the same one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pu_lib.arrays import Floats, flags, number, numbers
+from pu_lib.experiments.bootstrap import LEVEL, draws, interval, lower_quantile
+
+__all__ = ["Comparison", "Summary", "compare", "quantile", "restricted_mean", "summarise"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Times to threshold of one setting.
+
+    Attributes
+    ----------
+    runs : int
+        Number of runs.
+    censored : float
+        Share of runs that did not pass.
+    median, median_low, median_high : float
+        Kaplan-Meier median and its interval; infinite where too few runs passed.
+    lower, upper : float
+        First and ninth deciles.
+    mean, mean_low, mean_high : float
+        Restricted mean and its interval.
+    horizon : float
+        Horizon of the restricted mean.
+    """
+
+    runs: int
+    censored: float
+    median: float
+    median_low: float
+    median_high: float
+    lower: float
+    upper: float
+    mean: float
+    mean_low: float
+    mean_high: float
+    horizon: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two settings compared run by run.
+
+    Attributes
+    ----------
+    pairs : int
+        Number of runs in common.
+    ratio, ratio_low, ratio_high : float
+        Ratio of the restricted means, first to second, with its interval.
+    wins, ties : float
+        Shares of runs in which the first passed earlier, and in which it cannot be told.
+    """
+
+    pairs: int
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    wins: float
+    ties: float
+
+
+def quantile(times: ArrayLike, censored: ArrayLike, probability: float = 0.5) -> float:
+    """Return a quantile of the Kaplan-Meier estimate.
+
+    Parameters
+    ----------
+    times : array_like, shape (runs,)
+        Recorded times, of passing or of censoring.
+    censored : array_like of bool, shape (runs,)
+        Which are of censoring.
+    probability : float
+        Level in (0, 1).
+
+    Returns
+    -------
+    float
+        The first time by which at least this share has passed; infinite if there is none.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not match, are empty, or the level is out of range.
+    """
+    if not 0.0 < number("probability", probability) < 1.0:
+        raise ValueError(f"probability: expected a level in (0, 1), got {probability}.")
+    curve = _distribution(*_checked(times, censored))
+    # Products of survival fractions are off by a few ulp; one run in 10^9 is below any resolution.
+    reached = np.flatnonzero(curve.probabilities >= probability - 1e-9)
+    return float(curve.quantiles[reached[0]]) if len(reached) else np.inf
+
+
+def restricted_mean(times: ArrayLike, censored: ArrayLike, horizon: float | None = None) -> float:
+    r"""Return the area under the Kaplan-Meier survival curve up to a horizon.
+
+    Parameters
+    ----------
+    times, censored
+        As for `quantile`.
+    horizon : float, optional
+        :math:`\tau`; the largest recorded time if missing.
+
+    Returns
+    -------
+    float
+        The area, in the unit of the times.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not match, or a run was censored at the last recorded time, before the
+        horizon, so that the curve is unknown beyond.
+    """
+    recorded, cut = _checked(times, censored)
+    last = float(recorded.max())
+    tau = _horizon(recorded, horizon)
+    if tau > last and np.any(cut[recorded == last]):
+        raise ValueError(f"horizon: the survival curve is unknown from {last:g} to {tau:g}.")
+    return _area(recorded, cut, tau)
+
+
+def summarise(
+    times: ArrayLike, censored: ArrayLike, horizon: float | None = None, confidence: float = LEVEL
+) -> Summary:
+    """Return the summaries of one setting with bootstrap intervals.
+
+    Parameters
+    ----------
+    times, censored, horizon
+        As for `restricted_mean`.
+    confidence : float
+        Level of the intervals, in (0, 1).
+
+    Returns
+    -------
+    Summary
+        The statistics of these runs.
+
+    Raises
+    ------
+    ValueError
+        As for `restricted_mean`, or if the level is out of range.
+    """
+    recorded, cut = _checked(times, censored)
+    tau = _horizon(recorded, horizon)
+    index = draws(len(recorded))
+    if np.all(recorded[cut] >= recorded.max()):
+        # One cap: Kaplan-Meier is the empirical distribution, and all resamples are quick.
+        known = np.where(cut, np.inf, recorded)
+        medians = lower_quantile(known[index].T, 0.5)
+        means = np.minimum(recorded, tau)[index].mean(axis=1)
+    else:
+        medians = np.array([quantile(recorded[i], cut[i]) for i in index])
+        # A resample may end in censored runs, and the curve is then taken to stay level.
+        means = np.array([_area(recorded[i], cut[i], tau) for i in index])
+    low, high = _ends(medians, len(recorded), confidence)
+    mean_low, mean_high = _ends(means, len(recorded), confidence)
+    return Summary(
+        runs=len(recorded),
+        censored=float(np.mean(cut)),
+        median=quantile(recorded, cut, 0.5),
+        median_low=low,
+        median_high=high,
+        lower=quantile(recorded, cut, 0.1),
+        upper=quantile(recorded, cut, 0.9),
+        mean=restricted_mean(recorded, cut, tau),
+        mean_low=mean_low,
+        mean_high=mean_high,
+        horizon=tau,
+    )
+
+
+def compare(
+    first: ArrayLike,
+    first_censored: ArrayLike,
+    second: ArrayLike,
+    second_censored: ArrayLike,
+    confidence: float = LEVEL,
+) -> Comparison:
+    """Compare two settings run by run; entry i of both must be the same run.
+
+    Parameters
+    ----------
+    first, first_censored, second, second_censored : array_like, shape (runs,)
+        Times and censoring of both settings, censored at one common cap.
+    confidence : float
+        Level of the interval, in (0, 1).
+
+    Returns
+    -------
+    Comparison
+        The ratio of the restricted means with its interval, and the shares of wins and ties.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of runs differ, or a run is censored before the last time of all, so that
+        the restricted means are not the means of the times.
+    """
+    x, x_cut = _checked(first, first_censored)
+    y, y_cut = _checked(second, second_censored)
+    if len(x) != len(y):
+        raise ValueError(f"second: expected {len(x)} runs as in the first, got {len(y)}.")
+
+    last = max(x.max(), y.max())
+    for name, recorded, cut in (("first", x, x_cut), ("second", y, y_cut)):
+        if np.any(recorded[cut] < last):
+            raise ValueError(
+                f"{name}: a run is censored at {recorded[cut].min():g}, before {last:g}; give "
+                "both settings one cap."
+            )
+    index = draws(len(x))
+    low, high = _ends(x[index].mean(axis=1) / y[index].mean(axis=1), len(x), confidence)
+    return Comparison(
+        pairs=len(x),
+        ratio=float(x.mean() / y.mean()),
+        ratio_low=low,
+        ratio_high=high,
+        wins=float(np.mean(~x_cut & ((x < y) | ((x == y) & y_cut)))),
+        ties=float(np.mean((x == y) & (x_cut == y_cut))),
+    )
+
+
+def _area(recorded: Floats, cut: NDArray[np.bool_], tau: float) -> float:
+    """Return the area under the survival curve, level after the last recorded time."""
+    curve = _distribution(recorded, cut)
+    inside = curve.quantiles < tau
+    corners = np.concatenate(([0.0], curve.quantiles[inside], [tau]))
+    survival = np.concatenate(([1.0], 1.0 - curve.probabilities[inside]))
+    return float(np.sum(np.diff(corners) * survival))
+
+
+def _ends(resampled: Floats, n: int, confidence: float) -> tuple[float, float]:
+    """Return the ends of the interval of resampled values; one run says nothing of its spread."""
+    low, high = interval(resampled, confidence)
+    return (float(low), float(high)) if n > 1 else (-np.inf, np.inf)
+
+
+def _horizon(recorded: Floats, horizon: float | None) -> float:
+    """Return the horizon of a restricted mean, the last recorded time if there is none."""
+    tau = float(recorded.max()) if horizon is None else number("horizon", horizon)
+    if not tau > 0.0:
+        raise ValueError(f"horizon: expected a time > 0, got {tau}.")
+    return tau
+
+
+def _distribution(times: Floats, censored: NDArray[np.bool_]) -> Any:
+    import scipy.stats  # slow, and few who import this module come here
+
+    data = scipy.stats.CensoredData.right_censored(times, censored)
+    return scipy.stats.ecdf(data).cdf
+
+
+def _checked(times: ArrayLike, censored: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
+    recorded = numbers("times", times)
+    if recorded.ndim != 1 or len(recorded) == 0:
+        raise ValueError(f"times: expected a row of positive length, got shape {recorded.shape}.")
+    if np.any(recorded <= 0.0):
+        raise ValueError(f"times: expected positive times, got {recorded.min():g}.")
+    return recorded, flags("censored", censored, recorded.shape)

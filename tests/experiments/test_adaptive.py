@@ -1,0 +1,256 @@
+"""Adaptive sweeps: what is left, how often wrongly, and what the verdicts make of it."""
+
+import inspect
+from dataclasses import astuple, fields, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import bdtr, stdtrit
+
+from pu_lib.claims import check_of, ledger
+from pu_lib.experiments import adaptive
+from pu_lib.experiments.adaptive import ERROR, Needed, far_from_best, limits, rounds, setting_of
+from pu_lib.experiments.bootstrap import lower_quantile
+from pu_lib.experiments.cells import Cell, Chunk
+from pu_lib.experiments.curves import RANGE
+from pu_lib.experiments.database import Database, collect
+from pu_lib.experiments.panels import paper_chunks
+from pu_lib.experiments.results import PANELS, Results, committed
+from pu_lib.experiments.sweep import chunks_of, grid, sweep
+
+CAP = 1e6
+COLUMNS = [field.name for field in fields(Cell)]
+TABLE = committed().table
+BEYOND = 40  # runs of what goes beyond the paper, as the command makes them
+
+
+# The rule, by hand
+
+
+def test_the_ends_of_medians_are_those_of_order_statistics():
+    times = np.arange(1.0, 101.0)[:, np.newaxis]
+    low, high = limits(times, CAP)
+    k = int(low[0, 0])  # the k-th of 100 runs
+    assert high[0, 0] == 101 - k
+    assert bdtr(k - 1, 100, 0.5) <= ERROR < bdtr(k, 100, 0.5)
+    few = limits(times[:10], CAP)
+    assert (few[0][0, 0], few[1][0, 0]) == (0.0, np.inf)
+
+
+def test_the_ends_of_means_count_one_more_run_at_either_end():
+    low, high = limits(np.full((50, 1), 200.0), CAP)
+    assert high[1, 0] > (50 * 200.0 + CAP) / 51  # no run was lost, one may yet be
+    assert low[1, 0] < 200.0 * 50 / 51
+    # a share p of lost runs, of which none was met among n, has a chance of (1 - p)^n
+    share = 1.0 - ERROR ** (1 / 50)
+    assert high[1, 0] < 200.0 + share * CAP  # Student's interval is not that wide
+    assert high[1, 0] > 0.1 * CAP
+    # of 50 equal numbers and one that is d away the mean is d / 51 away, its standard error d / 51
+    away = (1.0 + stdtrit(50, 1.0 - ERROR)) / 51
+    assert high[1, 0] == pytest.approx(200.0 + (CAP - 200.0) * away)
+    assert low[1, 0] == pytest.approx(200.0 - 200.0 * away)
+
+
+def test_what_is_far_is_left_and_what_may_be_near_is_not():
+    rng = np.random.default_rng(3)
+    best = rng.lognormal(np.log(1e4), 0.5, 100)
+    lost, some = np.full(100, CAP), np.where(np.arange(100) % 2, CAP, best)
+    far = far_from_best(np.stack([best, 2.5 * best, 60 * best, lost, some], axis=1), CAP)
+    assert far.tolist() == [False, False, True, True, False]
+    assert not far_from_best(np.stack([best, lost], axis=1)[:10], CAP).any()  # too few runs
+    assert not far_from_best(np.stack([lost, lost], axis=1), CAP).any()
+
+
+# How often it errs
+
+
+def families(table):
+    """Return the times of settings that differ in the rate alone, run by rate, and their cap."""
+    found = {}
+    for values, group in table.groupby(COLUMNS, dropna=False, observed=True):
+        others, eta = setting_of(values)
+        steps = group.sort_values("run")["steps"].to_numpy(dtype=float)
+        found.setdefault((others, values[COLUMNS.index("max_steps")]), {})[eta] = steps
+    return {
+        key: np.stack(list(rates.values()), axis=1)
+        for key, rates in found.items()
+        if len(rates) > 1
+    }
+
+
+def wrong_decisions(times, cap, rng):
+    """Resample runs; return how many rates are left, and how many of them wrongly."""
+    n, settings = times.shape
+    centres = np.stack([lower_quantile(times, 0.5), times.mean(axis=0)])
+    right = (centres > RANGE * centres.min(axis=1, keepdims=True)).all(axis=0)
+    drawn, live, left = times[rng.integers(n, size=n)], np.arange(settings), []
+    for bound in (20, 40, *range(100, n, 100)):
+        if bound < n and len(live) > 1:
+            far = far_from_best(drawn[:bound][:, live], cap)
+            left += live[far].tolist()
+            live = live[~far]
+    return len(left), sum(not right[x] for x in left)
+
+
+def resampled(found, tables=5):
+    """Return how many rates are left in some resampled tables, and how many of them wrongly."""
+    rng = np.random.default_rng(8)
+    counts = [
+        wrong_decisions(times, cap, rng) for _ in range(tables) for (_, cap), times in found.items()
+    ]
+    return np.sum(counts, axis=0)
+
+
+@pytest.fixture(scope="module")
+def random_mdps():
+    rows = TABLE[(TABLE["experiment"] == "random-mdp") & (TABLE["preset"] == "paper")]
+    return families(rows[rows["scheme"] != "LowOffPol"])
+
+
+def test_resampled_tables_have_no_wrong_decision(random_mdps):
+    left, wrong = resampled(random_mdps)
+    assert left > 100
+    assert wrong == 0
+
+
+def test_the_count_of_wrong_decisions_can_fail(random_mdps, monkeypatch):
+    monkeypatch.setattr(adaptive, "ERROR", 0.3)
+    assert resampled(random_mdps)[1] > 0
+
+
+def test_the_errors_of_all_decisions_add_up_to_less_than_one_in_twenty():
+    decisions = sum(chunk.first > 0 for chunk in paper_chunks(beyond=BEYOND))
+    assert 4 * ERROR * decisions < 0.05
+
+
+# The sweep
+
+
+def small():
+    """Return chunks with a rate that is fast and two that never arrive."""
+    return grid(
+        "chain n_states=4",
+        updates=["pg-sm", "di"],
+        rates=[1e-6, 1e-5, 3.0],
+        runs=80,
+        max_steps=20_000,
+    )
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """Return the directories of an adaptive and of a full sweep."""
+    directory = tmp_path_factory.mktemp("sweeps")
+    sweep(small(), directory / "adaptive", adaptive=True)
+    sweep(small(), directory / "full")
+    return directory
+
+
+def rows_of(directory):
+    with Database(directory) as database:
+        rows = database.read()
+    return rows.astype({"update": str}).sort_values(["update", "eta", "run"], ignore_index=True)
+
+
+def test_an_adaptive_table_is_a_part_of_the_full_one(both):
+    least, most = rows_of(both / "adaptive"), rows_of(both / "full")
+    assert len(most) == 480
+    again = least[["update", "eta", "run"]].merge(most)
+    pd.testing.assert_frame_equal(again[least.columns], least, check_categorical=False)
+    counts = least.groupby(["update", "eta"])["run"].count()
+    assert set(counts.xs(3.0, level="eta")) == {80}
+    assert set(counts.drop(3.0, level="eta")) == {40}
+
+
+def test_a_stopped_adaptive_sweep_ends_with_the_same_table(both, tmp_path):
+    first = [chunk for chunk in small() if chunk.first < 20]
+    sweep(first[1:], tmp_path, adaptive=True)
+    sweep(small(), tmp_path, adaptive=True, workers=1)
+    pd.testing.assert_frame_equal(rows_of(tmp_path), rows_of(both / "adaptive"))
+    assert sweep(small(), tmp_path, adaptive=True) == 0
+
+
+def test_settings_left_early_take_no_runs_from_the_others(both, tmp_path):
+    assert "320 of 320 runs" in collect(both / "adaptive", tmp_path / "left")
+    # an interrupted sweep is not an adaptive one: here the slow rates lack runs for no reason
+    rows = rows_of(both / "full")
+    cut = rows[(rows["eta"] < 1.0) | (rows["run"] < 40)]
+    assert Needed(cut).left_early() == set()
+    slow = rows[(rows["eta"] > 1.0) | (rows["run"] < 40)]
+    assert len(Needed(slow).left_early()) == 4
+    early = rows[(rows["eta"] > 1.0) | (rows["run"] < 10)]
+    assert Needed(early).left_early() == set()
+
+
+def test_rounds_begin_with_the_same_run():
+    cell = small()[0].cell
+    chunks = [Chunk(cell, 0, 20), Chunk(cell, 0, 10), Chunk(cell, 20, 20), Chunk(cell, 0, 5)]
+    assert [len(part) for part in rounds(chunks)] == [2, 1, 1]
+    assert [len(part) for part in rounds(chunks_of([cell], 60, 20))] == [1, 1, 1]
+
+
+# The committed table, as an adaptive sweep would have made it
+
+
+def thinned(table, chunks):
+    """Return the rows that an adaptive sweep of some chunks would have made of a full table."""
+    needed, kept = Needed(table), {}
+    for part in rounds(chunks):
+        for chunk in needed.of(part):
+            setting = setting_of(astuple(chunk.cell))
+            kept[setting] = max(kept.get(setting, 0), chunk.first + chunk.count)
+    settings = table[COLUMNS].drop_duplicates()
+    most = {
+        tuple(map(str, values)): kept.get(setting_of(values), 0)
+        for values in settings.astype(object).to_numpy().tolist()
+    }
+    groups = table.groupby(COLUMNS, dropna=False, observed=True)["run"]
+    limit = np.concatenate([[most[tuple(map(str, v))]] * len(g) for v, g in groups])
+    index = np.concatenate([g.index for _, g in groups])
+    return table.loc[np.sort(index[table["run"].loc[index].to_numpy() < limit])]
+
+
+@pytest.fixture(scope="module")
+def adaptive_results():
+    return Results(thinned(TABLE, paper_chunks(beyond=BEYOND)))
+
+
+def test_it_takes_less_than_a_third_of_the_work(adaptive_results):
+    share = adaptive_results.table["steps"].sum() / TABLE["steps"].sum()
+    assert share < 1 / 3
+
+
+def test_curves_take_as_many_runs_of_each_rate_as_there_are(adaptive_results):
+    least, most = adaptive_results, committed()
+    for name in ("chain/HiOffPol", "cliff"):
+        few, all_ = least.curves(name), most.curves(name)
+        assert few.runs_in_words == "40 to 100"
+        assert all_.runs_in_words == "100"
+        best = all_.point("mean").argmin(axis=1)
+        rows = np.arange(len(best))
+        for statistic in ("median", "mean"):
+            assert np.array_equal(
+                few.estimates(statistic)[:, rows, best], all_.estimates(statistic)[:, rows, best]
+            )
+        panel = PANELS[name].rows(least.table)
+        x = int(few.counts[0].argmin())
+        one = panel[(panel["update"] == "pg-sm") & np.isclose(panel["eta"], few.axis[x])]
+        assert few.point("mean")[0, x] == one["steps"].mean()
+        assert few.made[:, 0, x].sum() == len(one) == few.counts[0, x]
+
+
+ASKED = [
+    claim
+    for claim in ledger()
+    if claim.chapter == "empirical"
+    and (check := check_of(claim))
+    and "table" in inspect.signature(check.function).parameters
+]
+
+
+@pytest.mark.parametrize("claim", ASKED, ids=lambda claim: claim.id)
+def test_every_verdict_is_that_of_the_full_table(claim, adaptive_results):
+    check = check_of(claim)
+    arguments = {**check.arguments, "table": adaptive_results}
+    assert replace(check, arguments=arguments).run().status is claim.status

@@ -1,0 +1,647 @@
+"""Pieces of the experiments, each on a case small enough to be worked out by hand."""
+
+import hashlib
+import math
+import os
+import shutil
+import subprocess
+import threading
+from contextlib import nullcontext
+from dataclasses import astuple, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from pu_lib import domains
+from pu_lib.experiments import (
+    database,
+    details,
+    interventions,
+    live,
+    panels,
+    policies,
+    published,
+    race,
+    reference,
+    results,
+    rounding,
+    speeds,
+    sweep,
+)
+from pu_lib.experiments.adaptive import Needed, limits, setting_of
+from pu_lib.experiments.bootstrap import draws, interval
+from pu_lib.experiments.cells import Cell, Chunk
+from pu_lib.experiments.database import COLUMNS
+from pu_lib.experiments.options import PRESETS, SCHEMES, Schedule
+from pu_lib.experiments.problem import make_problem
+from pu_lib.experiments.processes import domain_of
+from pu_lib.experiments.results import PANELS, Curves, committed
+from pu_lib.experiments.tables import Tables, lay_out
+from pu_lib.experiments.thresholds import summarise
+from pu_lib.mdp import FiniteMDP
+
+CELL = Cell("by-hand", "chain", "HiOffPol", "di", 1.0, 5, 2, 0.8, "paper", 1000, 0.5, 3)
+
+
+# Intervals
+
+
+def test_an_interval_by_hand():
+    assert interval([5.0, 3.0, 1.0, 2.0, 4.0], 0.5).tolist() == [2.0, 4.0]  # (5 - 1) / 4 = 1
+
+
+def test_nobody_can_change_the_resamples_of_others():
+    with pytest.raises(ValueError, match="read-only"):
+        draws(3)[0, 0] = 0
+
+
+def test_one_run_says_nothing_of_a_median():
+    low, high = limits(np.array([[5.0, 7.0]]), 100.0)
+    assert low[0].tolist() == [0.0, 0.0]
+    assert high[0].tolist() == [np.inf, np.inf]
+
+
+# Adaptive sweeps
+
+
+def needed(times, runs):
+    """Return what is needed after some runs, all alike, of settings with given rates."""
+    found = Needed(pd.DataFrame(columns=COLUMNS.names))
+    for eta, steps in times.items():
+        chunk = Chunk(replace(CELL, eta=eta), 0, runs)
+        found.note(chunk, {"run": np.arange(runs), "steps": np.full(runs, steps)})
+    return found
+
+
+@pytest.mark.parametrize(
+    ("times", "left"),
+    [
+        ({0.1: 1000, 1.0: 10}, [0.1]),
+        ({0.1: 1000, 1.0: 10, 10.0: 11}, [0.1]),
+        ({0.1: 1000}, []),
+        ({0.1: 1000, 1.0: 1000}, []),
+    ],
+)
+def test_rates_are_left_where_another_takes_a_hundredth_of_the_steps(times, left):
+    chunks = [Chunk(replace(CELL, eta=eta), 400, 20) for eta in times]
+    going_on = needed(times, 400).of(chunks)
+    assert [c.cell.eta for c in chunks if c not in going_on] == left
+
+
+def test_what_was_left_early_is_named_with_its_rate():
+    found = needed({0.1: 1000, 1.0: 10}, 400)
+    assert found.left_early() == set()
+    found.note(Chunk(CELL, 400, 1), {"run": [400], "steps": [10]})
+    assert found.left_early() == {setting_of(astuple(replace(CELL, eta=0.1)))}
+
+
+# Collecting
+
+
+def rows(runs, **columns):
+    """Return the rows of a setting, by default those of `CELL`."""
+    cell = {**dict(zip(Cell.__dataclass_fields__, astuple(CELL), strict=True)), **columns}
+    return pd.DataFrame([{**cell, "engine": "e", "run": r, "steps": 10 + r} for r in range(runs)])
+
+
+def test_the_note_of_origin_counts_runs_settings_and_steps():
+    table = pd.concat(
+        [rows(3), rows(2, eta=10.0, seed=1), rows(1, experiment="drawn", beta=math.nan)],
+        ignore_index=True,
+    )
+    note = database._provenance(table, "the command", 2.6)
+    assert (note["runs"], note["steps"], note["wall_seconds"]) == (6, 33 + 21 + 10, 3)
+    assert (note["seed"], note["engines"]) == ([1, 3], {"di": ["e"]})
+    assert note["panels"] == [
+        {"experiment": "by-hand", "scheme": "HiOffPol", "beta": 0.8, "settings": 2, "runs": 2},
+        {"experiment": "drawn", "scheme": "HiOffPol", "beta": None, "settings": 1, "runs": 1},
+    ]
+
+
+def test_a_dataset_is_collected_where_one_was_and_its_size_is_in_millions_of_bytes(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        database, "_write_parquet", lambda target, *_, **__: target.write_bytes(bytes(2_350_000))
+    )
+    monkeypatch.setattr(database, "paper_chunks", list)
+    sweep.sweep("chain n_states=5", tmp_path / "data", runs=1, rates=[1.0], updates=["di"])
+    (tmp_path / "out").mkdir()
+    for out in ("out", "deep/down"):
+        told = database.collect(tmp_path / "data", tmp_path / out)
+        assert told == f"{tmp_path}/{out}/runs.parquet: 1 of 1 runs, 2.4 MB."
+
+
+def test_schemes_are_those_of_the_paper():
+    """Hyde acts, and is replayed, with probability 0, min(1, 10 / sqrt t) or a half."""
+    told = {
+        name: [(each.c, each.alpha) for each in (scheme.epsilon, scheme.off_policy)]
+        for name, scheme in SCHEMES.items()
+    }
+    never, root, half = (0.0, 0.0), (10.0, 0.5), (0.5, 0.0)
+    assert told == {
+        "NoExplo": [never, never],
+        "LowOffPol": [root, root],
+        "HiOffPol": [root, half],
+    }
+
+
+def test_runs_are_kept_where_a_column_has_no_number(monkeypatch):
+    monkeypatch.setattr(database, "paper_chunks", list)
+    table = pd.concat([rows(3, beta=math.nan), rows(2, beta=math.nan, eta=10.0)], ignore_index=True)
+    kept = database._complete(table)
+    assert list(zip(kept["eta"], kept["run"], strict=True)) == [
+        (1.0, 0), (1.0, 1), (10.0, 0), (10.0, 1),
+    ]  # fmt: skip
+
+
+# Storing and sweeping
+
+
+def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
+    done = []
+    move, flush = os.replace, os.fsync
+    monkeypatch.setattr(os, "replace", lambda *names: done.append("named") or move(*names))
+    monkeypatch.setattr(os, "fsync", lambda file: done.append("flushed") or flush(file))
+    database._replace(tmp_path / "name", b"content")
+    assert done == ["flushed", "named"]
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"content"]
+
+
+def test_progress_starts_from_the_runs_that_are_there(tmp_path, monkeypatch):
+    bars = []
+
+    class Bar:
+        def __init__(self, total, **_):
+            self.total, self.n = total, 0
+            bars.append(self)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def update(self, count):
+            self.n += count
+
+    monkeypatch.setattr(sweep, "tqdm", Bar)
+    settings = {"rates": [1.0], "updates": ["di"], "max_steps": 50}
+    for runs in (20, 25, 25):
+        sweep.sweep("chain n_states=5", tmp_path, runs=runs, **settings)
+    assert [(bar.n, bar.total) for bar in bars] == [(20, 20), (25, 25), (25, 25)]
+
+
+def test_a_machine_that_does_not_know_its_processors_gets_one_thread(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert [sweep._threads(None), sweep._threads(3)] == [1, 3]
+
+
+def test_no_thread_keeps_the_program_from_ending():
+    ((_, found),) = sweep.run_chunks([CELL], 1, lambda _: threading.current_thread().daemon)
+    assert found is True
+
+
+def test_threads_end_when_there_is_nothing_left_to_do():
+    ((_, thread),) = sweep.run_chunks([CELL], 1, lambda _: threading.current_thread())
+    thread.join(timeout=5)
+    assert not thread.is_alive()
+
+
+def test_a_name_that_no_environment_has_is_refused_at_once():
+    with pytest.raises(ValueError, match="NoSuchEnvironment-v0"):
+        domain_of("NoSuchEnvironment-v0")
+
+
+def test_any_seed_of_63_bits_races():
+    cell = race._cell("chain", "HiOffPol", "paper", 100, None, 2**63 - 1)
+    assert (cell.seed, cell.n_states, cell.beta) == (2**63 - 1, 10, 0.8)
+    with pytest.raises(ValueError, match="seed: expected"):
+        race._cell("chain", "HiOffPol", "paper", 100, None, 2**63)
+
+
+@pytest.mark.parametrize(("fast", "edge", "beyond"), [(0, "lowest", 0.0316), (1, "highest", 1.26)])
+def test_beyond_an_edge_the_rates_go_on_two_a_decade(fast, edge, beyond):
+    times = [[9.0], [9.0]]
+    times[fast] = [1.0]
+    summaries = [summarise(steps, [False], 10.0) for steps in times]
+    entry = race.Entry("di", dict(zip((0.1, 0.4), summaries, strict=True)))
+    assert entry.edge == edge
+    assert race._beyond(entry) == (beyond,)
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("rewards", "enough"),
+    [
+        ([0.0, 1e-12], False),
+        ([0.0, 2e-12], True),
+        ([1e6, 1e6 + 5e-7], False),
+        ([1e6, 1e6 + 2e-6], True),
+    ],
+)
+def test_a_gap_must_be_more_than_rounding_of_the_optimum_or_of_one(rewards, enough):
+    refused = pytest.raises(ValueError, match="there is nothing to learn")
+    with nullcontext() if enough else refused:
+        make_problem(domains.bandit(rewards), 0.5, "first")
+
+
+@pytest.mark.parametrize("target", [0.0, -0.1, 1.1])
+def test_a_target_is_a_share_of_the_gap(target):
+    with pytest.raises(ValueError, match="target: expected"):
+        make_problem(domains.chain(3), target)
+    problem = make_problem(domains.chain(3), 1.0, "first")
+    assert problem.threshold == problem.optimal_performance > problem.baseline_performance
+
+
+@pytest.mark.parametrize("size", [1e-10, 1e10, -1e-10, -1e10])
+def test_the_escort_may_start_anywhere_between_the_ends(size):
+    assert replace(PRESETS["paper"], escort_start=size).escort_start == size
+    beyond = size * 1.01 if abs(size) > 1 else size / 1.01
+    with pytest.raises(ValueError, match="escort_start: expected a modulus from 1e-10 to 1e"):
+        replace(PRESETS["paper"], escort_start=beyond)
+
+
+def test_the_papers_escort_parameters_start_at_one():
+    memory = live.Memory()
+    memory.prepare(make_problem(domains.chain(3), 0.5, "first"), "pg-es", PRESETS["paper"], 1)
+    assert memory.theta.tolist() == [[1.0, 1.0]] * 3
+
+
+@pytest.mark.parametrize(
+    ("allowed", "refused"),
+    [
+        ({"critic_rate": 1.0}, {"critic_rate": 1.01}),
+        ({"hyde_rate": 1e-9}, {"hyde_rate": 0.0}),
+        ({"hyde_clip": 1e-9}, {"hyde_clip": 0.0}),
+        ({"hyde_start": -1e300}, {"hyde_start": -math.inf}),
+        ({"cut": 0}, {"cut": -1}),
+        ({"stop": "episodes", "max_episodes": 1}, {"stop": "episodes", "max_episodes": 0}),
+        ({"max_episodes": 0}, {"max_episodes": -1}),
+        ({"escort_start": -1e-9}, {"escort_start": 0.0}),
+    ],
+)
+def test_options_have_ends(allowed, refused):
+    replace(PRESETS["paper"], **allowed)
+    with pytest.raises(ValueError, match=f"{list(refused)[-1]}.*: "):
+        replace(PRESETS["paper"], **refused)
+
+
+def test_a_probability_of_a_schedule_is_at_most_one():
+    times = (1, 4, 100, 400)
+    found = [reference._probability(Schedule(10.0, 0.5), t) for t in times]
+    assert found == [1.0, 1.0, 1.0, 0.5]
+    assert [reference._probability(Schedule(2.0, 1.0), t) for t in times] == [1.0, 0.5, 0.02, 0.005]
+    assert [reference._probability(Schedule(0.3, 0.0), t) for t in times] == [0.3] * 4
+
+
+def test_open_details_are_tried_on_the_papers_processes():
+    cells = panels._ablations(0)
+    assert {(c.domain, c.scheme, c.n_states, c.n_actions) for c in cells} == {
+        ("random-mdp", "HiOffPol", 100, 4),
+        ("random-mdp", "NoExplo", 100, 4),
+        ("random-mdp", "LowOffPol", 100, 4),
+        ("chain", "HiOffPol", 10, 2),
+        ("chain", "LowOffPol", 7, 2),
+    }
+
+
+def test_panels_say_what_is_jumped_for_where_it_is_not_the_papers():
+    made = results._panels()
+    assert made == PANELS
+    assert made["chain/LowOffPol"].words == "Chain, LowOffPol, |S| = 7"
+    assert made["chain/LowOffPol/beta=0.7"].words == "Chain, LowOffPol, |S| = 7, β = 0.7"
+    assert made["length/HiOffPol"].words == "Chain length, HiOffPol"
+    assert made["length/HiOffPol/beta=0.7"].words == "Chain length, HiOffPol, β = 0.7"
+
+
+@pytest.mark.parametrize(
+    ("transitions", "kind"), [(1, np.uint16), (2**16, np.uint16), (2**16 + 1, np.uint32)]
+)
+def test_transitions_are_numbered_from_zero_in_as_few_bits_as_will_do(transitions, kind):
+    found = Tables.code_type.fget(SimpleNamespace(successor=np.empty(transitions)))
+    assert found is kind
+    assert np.iinfo(found).max >= transitions - 1
+
+
+def test_states_of_a_process_with_cycles_come_by_their_distance_from_its_end():
+    """A corridor: each state leads to the next or to itself, and the fourth is the end."""
+    ahead = (np.eye(4) + np.eye(4, k=1)) / 2
+    ahead[3, 3] = 1.0
+    mdp = FiniteMDP(ahead[:, np.newaxis], np.zeros((4, 1)), np.eye(4)[0], 0.9, np.eye(4)[3] == 1.0)
+    tables = lay_out(mdp)
+    assert tables.order.tolist() == [2, 1, 0]
+    assert not tables.acyclic
+
+
+# Curves
+
+
+def test_results_are_shown_by_their_table():
+    table = pd.DataFrame({"run": [0]})
+    assert repr(results.Results(table)) == f"Results(table={table!r})"
+
+
+def curves(censored, counts, updates):
+    shape = censored.shape
+    return Curves(np.array([1.0, 10.0]), updates, np.ones(shape), censored, np.array(counts))
+
+
+def test_a_point_with_fewer_runs_has_the_first_ones():
+    two = curves(np.zeros((3, 1, 2), dtype=bool), [[3, 1]], ("di",))
+    assert two.made[:, 0].tolist() == [[True, True], [True, False], [True, False]]
+    assert two.runs_in_words == "1 to 3"
+    assert replace(two, counts=None).made.all()
+
+
+def test_shares_count_the_runs_that_were_made_in_floats_and_with_exponents(monkeypatch):
+    # in floats 3 runs at the first rate and 2 at the second; with exponents 2, and 3
+    lost = np.array([[[1, 1]], [[0, 1]], [[1, 0]]], dtype=bool)
+    floats = curves(lost, [[3, 2]], ("pg-es",))
+    lost = np.array([[[1, 1], [0, 0]], [[1, 1], [0, 1]], [[0, 0], [1, 1]]], dtype=bool)
+    scaled = curves(lost, [[3, 3], [2, 3]], ("pg-sm", "pg-es"))
+    held = SimpleNamespace(curves=lambda _: scaled, of=lambda _: floats)
+    monkeypatch.setattr(rounding, "results_of", lambda _: held)
+    axis, in_floats, with_exponents = rounding.shares("chain/HiOffPol")
+    assert axis.tolist() == [1.0, 10.0]
+    assert (in_floats.tolist(), with_exponents.tolist()) == ([0.5, 1.0], [0.0, 0.5])
+    assert rounding.passed_without("chain/HiOffPol") == 0.5
+    assert rounding.passed_without("chain/HiOffPol", eta=1.0) == pytest.approx(2 / 3)
+
+
+def test_a_run_in_floats_and_with_exponents_by_hand(monkeypatch):
+    def run_cell(cell, run, memory):
+        memory.theta = np.array([[0.0, 1.0], [0.01, 0.0]])
+        memory.exponent = np.zeros((2, 2))
+        if cell.preset == "paper":
+            memory.theta = np.array([[0.01, 1.0], [1e-5, 0.1]])
+        return cell.preset, cell.eta, run
+
+    monkeypatch.setattr(rounding, "run_cell", run_cell)
+    found = rounding.pair("chain/HiOffPol", 10.0, 3)
+    assert found.floats == ("paper precision=float64", 10.0, 3)
+    assert found.scaled == ("paper", 10.0, 3)
+    assert (found.zeros, found.smallest) == (2, pytest.approx(-5.0))
+
+
+def test_parameters_along_a_run_are_the_smallest_of_each_state(monkeypatch):
+    asked = []
+
+    def run_cell(cell, run, memory):
+        asked.append((cell.max_steps, cell.preset, (cell.update, cell.eta, cell.scheme, run)))
+        plain = cell.preset.endswith("float64")
+        memory.theta = np.array([[1.0, 10.0 ** -min(cell.max_steps, 1000)], [0.1, 1.0], [1e-9, 1]])
+        memory.theta[0] *= 1.0 if plain else 2.0
+        memory.exponent = np.zeros((3, 2))
+        return SimpleNamespace(steps=9)
+
+    monkeypatch.setattr(rounding, "run_cell", run_cell)
+    steps, floats, scaled = rounding.smallest_along("chain/HiOffPol", 100.0, 4, points=3)
+    assert steps.tolist() == [1.0, 5.0, 9.0]
+    assert_allclose(floats, [[-1.0, -1.0], [-5.0, -1.0], [-9.0, -1.0]])
+    assert_allclose(scaled[:, 0] - floats[:, 0], math.log10(2.0))
+    presets = ["paper", *["paper precision=float64"] * 3, *["paper"] * 3]
+    assert [preset for _, preset, _ in asked] == presets
+    assert [cap for cap, *_ in asked[1:]] == [1, 5, 9, 1, 5, 9]
+    assert {setting for *_, setting in asked} == {("pg-es", 100.0, "HiOffPol", 4)}
+
+
+# The published curve
+
+
+def test_a_mean_halfway_between_two_looks_is_one_of_two_runs():
+    assert published.possible_runs([76.0], most=1) == {}
+    assert published.possible_runs([76.0], most=2) == {2: 0}
+
+
+def test_one_run_has_no_deviation_to_compare():
+    table = committed().table
+    first = table[(table["experiment"] == "published-curve") & (table["run"] == 0)]
+    assert len(first) > 80
+    with pytest.raises(ValueError, match="there are no runs of the published curve"):
+        published.comparison(first)
+
+
+# What details change
+
+
+def test_each_change_is_set_against_the_same_runs_without_it():
+    def made(steps, experiment="chain", preset="paper", beta=0.8, eta=1.0, update="ce", **others):
+        cell = {"domain": "chain", "scheme": "NoExplo", "update": update, "eta": eta}
+        same = {**cell, "n_states": 7, "n_actions": 2, "experiment": experiment, "beta": beta}
+        return [
+            {**same, **others, "preset": preset, "run": run, "steps": n, "censored": n > 50}
+            for run, n in steps.items()
+        ]
+
+    changed = {"experiment": "ablations", "preset": "paper cut=0"}
+    table = pd.DataFrame(
+        made({0: 10, 1: 20, 2: 40})
+        + made({1: 60, 2: 40, 3: 30}, **changed)
+        + made({0: 5, 1: 5}, beta=0.7)
+        # left out: a run that stands there twice, and settings that differ in more than one detail
+        # or in none, that have no run without the change, or that are no detail
+        + made({1: 70}, **changed)
+        + made({0: 1}, **changed, beta=0.7)
+        + made({0: 1}, "length")
+        + made({0: 1}, "length", beta=0.7)
+        + made({0: 1}, **changed, update="mce")
+        + made({0: 1}, **changed, n_states=5)
+        + made({0: 1}, "ablations", "paper cut=7")
+        + made({0: 1, 1: 1}, eta=0.5)
+    )
+    median, cut, beta = details.effects(table).to_dict("records")
+    assert {row["n_states"] for row in (median, cut, beta)} == {7}
+    assert [row["detail"] for row in (median, cut, beta)] == [
+        "median instead of mean",
+        "paper cut=0",
+        "β = 0.7 instead of 0.8",
+    ]
+    assert (median["runs"], median["ratio"]) == (3, pytest.approx(20 / (70 / 3)))
+    assert (cut["runs"], cut["ratio"]) == (2, pytest.approx(50 / 30))
+    assert (cut["censored before"], cut["censored after"]) == (0.0, 0.5)
+    assert (beta["runs"], beta["ratio"]) == (2, pytest.approx(5 / 15))
+    # one resample in four has the slow run twice, one in four the quick one
+    assert (beta["low"], beta["high"]) == (5 / 20, 5 / 10)
+
+
+def test_details_are_ranked_by_their_geometric_means(monkeypatch):
+    ends = {"low": [1.0, 50.0, 0.5], "high": [2.0, 200.0, 1.0]}
+    cells = pd.DataFrame({"detail": ["a", "b", "b"], "ratio": [1.0, 100.0, 1.0], **ends}).assign(
+        domain=["chain", "chain", "cliff"], scheme="NoExplo", update="ce", eta=1.0
+    )
+    monkeypatch.setattr(details, "effects", lambda _: cells)
+    ranked = details.ranking(None)
+    assert ranked.index.tolist() == [0, 1]
+    assert ranked["detail"].tolist() == ["b", "a"]
+    assert ranked["effect"].tolist() == pytest.approx([10.0, 1.0])
+    assert ranked["largest"].tolist() == pytest.approx([100.0, 1.0])
+    assert ranked["clear"].tolist() == [0.5, 0.0]  # an interval that ends at 1 has 1 in it
+    assert ranked["where"].tolist() == ["chain, NoExplo, ce, η=1"] * 2
+    assert details.ranking(None, "cliff")["effect"].tolist() == [1.0]
+
+
+# Live
+
+
+def test_a_state_has_moved_if_any_of_its_parameters_has(monkeypatch):
+    def run_cell(_, __, memory):
+        memory.theta[3, 1] += 1.0
+        memory.theta[5] += 1.0
+
+    monkeypatch.setattr(live, "run_cell", run_cell)
+    ((_, moved),) = live.final_memories("pg-sm", 1.0, "NoExplo", runs=1, steps=4)
+    assert np.flatnonzero(moved).tolist() == [3, 5]
+
+
+def test_a_state_has_flipped_once_it_walks_for_good(monkeypatch):
+    walks = {30: [0.4, 0.6, 0.4, 0.3, 0.6], 31: [0.4, 0.7, 0.6, 0.5, 0.2]}  # states 0 to 4
+
+    def run_cell(_, __, memory):
+        likely = np.array([[*walks[mark], 1.0] for mark in memory.marks])  # and the terminal state
+        memory.noted = np.stack([1.0 - likely, likely], axis=2)
+
+    monkeypatch.setattr(live, "run_cell", run_cell)
+    found = live.flip_times("ce", 0, last=31, n_states=6)
+    assert found.times.tolist() == [np.inf, 30.0, 31.0, np.inf, np.inf]
+    assert found.jumping == 3
+    # of the ten pairs (i, j), i before j, all but (1, 2), (1, 3), (1, 4), (2, 3) and (2, 4)
+    assert found.ordered_share == 0.5
+
+
+def test_only_runs_that_are_no_longer_than_asked_are_computed_again(monkeypatch):
+    again = SimpleNamespace(steps=10, episodes=1, censored=False, final_performance=1.0)
+    monkeypatch.setattr(live, "run_cell", lambda *_: again)
+    table = rows(3).assign(episodes=1, censored=False, final_performance=1.0)  # of 10 to 12 steps
+    found = live.rerun(table, 2, at_most=11).sort_values("run")
+    assert found["steps"].tolist() == [10, 11]
+    assert found["same"].tolist() == [True, False]
+
+
+@pytest.mark.parametrize(("domain", "shape"), [("chain", (10, 2)), ("random-mdp", (100, 4))])
+def test_twins_run_on_the_papers_processes(domain, shape):
+    plain, compiled = live.twins(domain, "pg-sm", 1.0, "NoExplo", 5)
+    assert plain.shape == shape
+    assert_array_equal(plain, compiled)
+
+
+def test_a_policy_is_greedy_above_999_in_a_thousand(monkeypatch):
+    q = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    pi = np.array([[0.999, 0.001], [0.9995, 0.0005], [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
+    moved = np.array([True, True, True, True, False])  # and in the third no action is best
+    end, asked = (SimpleNamespace(q=q, pi=pi), moved), []
+    monkeypatch.setattr(policies, "final_memories", lambda *given: asked.append(given) or [end])
+    assert policies.greedy_share("ce") == pytest.approx(1 / 3)
+    assert asked == [("ce", 1e9, "LowOffPol", 4, 20_000)]
+
+
+def test_a_parameter_has_bounced_below_zero(monkeypatch):
+    theta, moved = np.array([[-1.0, 0.0], [2.0, 3.0], [-1.0, -1.0]]), np.array([True, True, False])
+    end = SimpleNamespace(theta=theta), moved
+    monkeypatch.setattr(policies, "final_memories", lambda *_: [end])
+    assert policies.bounced_share(1.0) == 0.25
+
+
+# Interventions
+
+
+@pytest.mark.parametrize(
+    ("zero", "expected"), [((3, 1), (1, 1)), ((0, 0), (1, 0)), ((4, 1), (0, 0)), (None, (0, 0))]
+)
+def test_a_wall_is_a_probability_of_zero_before_the_end(zero, expected, monkeypatch):
+    lengths = []
+
+    def run_cell(cell, _, memory):
+        lengths.append(cell.max_steps)
+        memory.pi = np.full((5, 2), 0.5)
+        if zero:
+            memory.pi[zero] = 0.0
+
+    monkeypatch.setattr(interventions, "run_cell", run_cell)
+    ends = (interventions.walled("pg-es", 1.0, runs=1), interventions.stopped("pg-es", 1.0, runs=1))
+    assert tuple(end.item() for end in ends) == expected
+    # as long as `no_projection` says; who has stopped is looked at where they end
+    assert max(lengths) == lengths[-1] == 50_000
+
+
+class Flat:
+    """A process in which performance is what a test says, whatever the policy."""
+
+    def __init__(self, *performances):
+        self._left, self.policies = list(performances), []
+
+    def performance(self, policy):
+        self.policies.append(policy)
+        return self._left.pop(0) if len(self._left) > 1 else self._left[0]
+
+    def optimal(self):
+        return SimpleNamespace(policy="the best")
+
+    def evaluate(self, policy):
+        return SimpleNamespace(q=np.zeros((7, 3)), performance=self.performance(policy))
+
+
+def test_a_climb_ends_halfway_and_counts_its_falls(monkeypatch):
+    # jumping earns 0 and the best policy 1: the goal is 0.5
+    process = Flat(0.0, 1.0, 0.0, 0.2, 0.1, 0.1, 0.3, 0.5)
+    monkeypatch.setattr(interventions, "cliff", lambda _: process)
+    assert interventions.climb_from_jumping("pg-sm", 1.0) == (5, 1)
+    first = np.exp([4.0, 0.0, 0.0])
+    assert_array_equal(process.policies[0], np.tile([1.0, 0.0, 0.0], (7, 1)))
+    assert_allclose(process.policies[2], np.tile(first / first.sum(), (7, 1)))
+    monkeypatch.setattr(interventions, "cliff", lambda _: Flat(0.0, 1.0, 0.0))
+    assert interventions.climb_from_jumping("pg-sm", 1.0) == (5000, 0)
+
+
+# Speeds
+
+
+def test_a_timing_says_its_ratio_and_the_share_of_its_evaluations():
+    timing = speeds.Timing("chain", "di", 8.0, 6.0, 3.0, ("gcc",), 2.5, 900.0)
+    assert (timing.ratio, timing.checks) == (2.0, 0.25)
+    assert replace(timing, alone=9.0).checks == 0.0
+
+
+def test_one_time_without_a_compiler_is_enough_to_record_nothing(tmp_path):
+    timing = speeds.Timing("chain", "di", 8.0, 6.0, 3.0, ("gcc",), 2.5, 900.0)
+    with pytest.raises(ValueError, match="needs the twin in C"):
+        speeds.record([timing, replace(timing, c=math.nan)], 1, 1, 1, tmp_path / "none")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_timed_sources_are_the_engine_its_kernels_and_the_twin():
+    library = Path(speeds.__file__).parents[1]
+    engine = sorted((library / "engine").glob("*.py"))
+    files = [library / "kernels.py", *engine, library / "experiments" / "twin.c"]
+    content = b"".join(path.read_bytes() for path in files)
+    assert speeds.sources() == hashlib.sha256(content).hexdigest()[:12]
+
+
+def test_a_machine_is_named_by_what_it_tells(monkeypatch):
+    told = SimpleNamespace(stdout="12.3.0\n")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: told)
+    for place, compiler in ((None, {}), ("/usr/bin/gcc", {"gcc": "12.3.0"})):
+        monkeypatch.setattr(shutil, "which", lambda _, place=place: place)
+        assert speeds._compiler() == compiler
+    monkeypatch.setattr(Path, "exists", lambda _: False)
+    for processor, name in (("the processor", "the processor"), ("", "its kind")):
+        monkeypatch.setattr("platform.processor", lambda processor=processor: processor)
+        monkeypatch.setattr("platform.machine", lambda: "its kind")
+        assert speeds._processor() == name
+    monkeypatch.setattr(Path, "exists", lambda _: True)
+    monkeypatch.setattr(Path, "read_text", lambda _: "model name\t: First\nmodel name\t: Second\n")
+    assert speeds._processor() == "First"
+
+
+def test_a_compiler_that_does_not_tell_its_version_is_no_version(tmp_path, monkeypatch):
+    (tmp_path / "gcc").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "gcc").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(subprocess.CalledProcessError):
+        speeds._compiler()

@@ -1,0 +1,106 @@
+"""The committed runs are those that the engine makes: a random sample is computed again.
+
+PU_LIB_SAMPLE chooses another sample (continuous integration gives the day of the year).
+"""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pu_lib.experiments.cells import Cell, Chunk
+from pu_lib.experiments.database import COLUMNS
+from pu_lib.experiments.jekyll_hyde import engine_of
+from pu_lib.experiments.panels import paper_chunks
+from pu_lib.experiments.results import MORE, TIED
+from pu_lib.experiments.sweep import run_chunk
+
+DATA = Path(__file__).parents[2] / "pu_lib" / "experiments" / "data"
+SAMPLE = int(os.environ.get("PU_LIB_SAMPLE", "0"))
+WORDS = ["experiment", "domain", "scheme", "update", "preset", "engine"]
+
+
+@pytest.fixture(scope="module")
+def runs():
+    frame = pd.read_parquet(DATA / "runs.parquet")
+    return frame.astype(dict.fromkeys(WORDS, str))
+
+
+def cell_of(row):
+    return Cell(**{name: getattr(row, name) for name in Cell.__dataclass_fields__})
+
+
+def sample(runs):
+    """Draw short runs: a few kinds of compiled code, and a few runs of each."""
+    rng = np.random.default_rng(SAMPLE)
+    short = runs[(runs["steps"] <= 100_000) & ~runs["censored"]]
+    kinds = short[["domain", "n_actions", "update"]].drop_duplicates().sample(6, random_state=rng)
+    chosen = [
+        short.merge(kinds.iloc[[k]], on=["domain", "n_actions", "update"]).sample(
+            6, random_state=rng
+        )
+        for k in range(len(kinds))
+    ]
+    return pd.concat(chosen)
+
+
+def test_a_sample_of_the_runs_is_computed_again_exactly(runs):
+    for row in sample(runs).itertuples():
+        measured = run_chunk(Chunk(cell_of(row), row.run, 1))
+        again = {name: column[0] for name, column in measured.items()}
+        assert again == {
+            "run": row.run,
+            "steps": row.steps,
+            "episodes": row.episodes,
+            "censored": row.censored,
+            "final_performance": row.final_performance,
+        }, row
+
+
+def test_a_censored_run_is_computed_again_exactly(runs):
+    rng = np.random.default_rng(SAMPLE)
+    censored = runs[runs["censored"] & (runs["domain"] == "chain") & (runs["update"] == "di")]
+    row = next(censored.sample(1, random_state=rng).itertuples())
+    measured = run_chunk(Chunk(cell_of(row), row.run, 1))
+    assert (measured["steps"][0], measured["censored"][0]) == (row.steps, True)
+    assert measured["final_performance"][0] == row.final_performance
+
+
+def test_the_runs_are_whole(runs):
+    assert list(runs.columns) == COLUMNS.names
+    for (update, preset), part in runs.groupby(["update", "preset"]):
+        assert set(part["engine"].unique()) == {engine_of(update, preset)}
+    cells = list(Cell.__dataclass_fields__)
+    counts = runs.groupby(cells, dropna=False)["run"].agg(["count", "max", "nunique"])
+    assert (counts["count"] == counts["max"] + 1).all()
+    assert (counts["count"] == counts["nunique"]).all()
+    # Numbers that are not there (beta of Random MDPs) are not equal, so compare as text.
+    # What goes beyond the paper is there as a whole or not at all.
+    cells_planned = {chunk.cell for chunk in paper_chunks()}
+    here, beyond = set(runs["experiment"].unique()), (MORE, TIED)
+    assert {c.experiment for c in cells_planned if not c.experiment.endswith(beyond)} <= here
+    planned = {str(cell) for cell in cells_planned if cell.experiment in here}
+    present = {str(cell_of(row)) for row in runs.drop_duplicates(cells).itertuples()}
+    assert present == planned
+
+
+def test_the_note_of_origin_belongs_to_the_runs(runs):
+    note = json.loads((DATA / "provenance.json").read_text())
+    assert note["runs"] == len(runs)
+    assert note["steps"] == runs["steps"].sum()
+    engines = runs.groupby("update")["engine"].unique()
+    assert note["engines"] == {update: sorted(found) for update, found in engines.items()}
+    assert note["command"].startswith("python -m pu_lib sweep paper")
+    assert note["wall_seconds"] > 0
+
+
+def test_runs_that_passed_did_pass(runs):
+    passed = runs[~runs["censored"] & (runs["preset"] != "predecessor")]
+    assert (passed["final_performance"] >= passed["target"] - 1e-12).all()
+    # A run ends at its first evaluation at or above the target; a censored one ended below.
+    stopped = runs[runs["censored"] & (runs["preset"] != "predecessor")]
+    assert (stopped["final_performance"] < stopped["target"] + 1e-12).all()
+    assert (stopped["steps"] == stopped["max_steps"]).all()

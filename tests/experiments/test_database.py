@@ -1,0 +1,640 @@
+"""The database of a sweep: nothing that was written is lost, and no run is there twice."""
+
+import errno
+import hashlib
+import multiprocessing
+import os
+import random
+import signal
+import sqlite3
+import sys
+import tempfile
+import time
+from contextlib import closing, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pu_lib import domains
+from pu_lib.__main__ import main
+from pu_lib.domains import Domain
+from pu_lib.experiments import database as databases
+from pu_lib.experiments import sweep as sweeping
+from pu_lib.experiments.cells import Cell, Chunk
+from pu_lib.experiments.database import COLUMNS, Database, DatabaseError
+from pu_lib.experiments.sweep import chunks_of, grid, run_chunk, sweep
+
+CELL = Cell("chain", "chain", "HiOffPol", "pg-es", 1.0, 6, 2, 0.8, "paper", 20_000, 0.5, 3)
+DRAWN = replace(CELL, domain="random-mdp", update="di", n_states=8, n_actions=3, beta=np.nan)
+CHUNKS = chunks_of([CELL, replace(CELL, update="ce"), DRAWN], 9, 3)
+FORK = multiprocessing.get_context("fork")
+
+
+def measured(chunk):
+    """What a run might have measured: it tells the run and its cell."""
+    runs = np.arange(chunk.first, chunk.first + chunk.count)
+    steps = 100 * runs + len(chunk.cell.update)
+    rows = {"run": runs, "steps": steps, "episodes": steps, "censored": runs % 2 == 0}
+    return {**rows, "final_performance": np.sqrt(steps)}
+
+
+def fill(directory, chunks=CHUNKS):
+    with Database(directory) as database:
+        for chunk in chunks:
+            database.write(chunk, measured(chunk))
+    return directory
+
+
+def read(directory):
+    with Database(directory) as database:
+        return database.read()
+
+
+def missing(directory, chunks=CHUNKS):
+    with Database(directory) as database:
+        return [(chunk.cell.update, chunk.first, chunk.count) for chunk in database.missing(chunks)]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The rows of a database in which all chunks are."""
+    return read(fill(tmp_path_factory.mktemp("whole")))
+
+
+def assert_same(rows, others):
+    pd.testing.assert_frame_equal(rows, others, check_exact=True)
+
+
+def assert_whole(directory, whole):
+    assert_same(read(directory), whole)
+    assert missing(directory) == []
+
+
+# Reading and writing
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_order_of_writing_does_not_change_the_table(whole, tmp_path, order):
+    assert_whole(fill(tmp_path, CHUNKS[::order]), whole)
+    assert list(whole.columns) == COLUMNS.names
+    assert whole["run"].tolist() == [*range(9)] * 3
+
+
+def test_a_new_database_has_no_runs(tmp_path):
+    with Database(tmp_path / "deep" / "down") as database:
+        assert database.read().empty
+        assert database.missing(CHUNKS) == CHUNKS
+        assert len(pd.read_parquet(database.export())) == 0
+
+
+def test_every_bit_of_a_number_is_kept(tmp_path):
+    chunk, ends = Chunk(CELL, 0, 5), [-0.0, 0.1 + 0.2, 1.0, 5e-324, np.inf]
+    large = 2**53 + 1 + np.arange(5)
+    with Database(tmp_path) as database:
+        database.write(
+            chunk,
+            {**measured(chunk), "steps": large, "final_performance": np.array(ends)},
+        )
+        database.export()
+    for found in (read(tmp_path), pd.read_parquet(tmp_path / "runs.parquet")):
+        assert found["steps"].tolist() == large.tolist()
+        assert found["final_performance"].to_numpy().tobytes() == np.array(ends).tobytes()
+
+
+def test_only_what_lacks_in_the_middle_is_missing(tmp_path):
+    fill(tmp_path, [Chunk(DRAWN, 2, 2), Chunk(DRAWN, 7, 1)])
+    assert missing(tmp_path, [Chunk(DRAWN, 0, 10)]) == [("di", 0, 2), ("di", 4, 3), ("di", 8, 2)]
+    assert missing(tmp_path, [Chunk(DRAWN, 2, 2)]) == []
+
+
+def test_the_same_runs_may_be_written_again_and_others_not(whole, tmp_path):
+    fill(fill(tmp_path))
+    assert_whole(tmp_path, whole)
+    chunk = Chunk(CELL, 7, 5)  # two of its runs are there
+    other = measured(chunk)
+    other["steps"][1] += 1
+    with Database(tmp_path) as database, pytest.raises(DatabaseError, match="other results of the"):
+        database.write(chunk, other)
+    assert_whole(tmp_path, whole)
+    fill(tmp_path, [chunk])
+    assert read(tmp_path).query("update == 'pg-es'")["run"].tolist() == list(range(12))
+
+
+def test_the_table_of_a_sweep_takes_the_place_of_the_old_one_or_leaves_it(tmp_path, monkeypatch):
+    fill(tmp_path, CHUNKS[:1])
+    with Database(tmp_path) as database:
+        assert database.export() == tmp_path / "runs.parquet"
+        before = (tmp_path / "runs.parquet").read_bytes()
+        database.write(CHUNKS[1], measured(CHUNKS[1]))
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", full)
+            with pytest.raises(
+                DatabaseError, match=r"runs\.parquet: .*No space.* safe in runs\.sq"
+            ):
+                database.export()
+        assert (tmp_path / "runs.parquet").read_bytes() == before
+        database.export()
+        assert_same(pd.read_parquet(tmp_path / "runs.parquet"), database.read())
+    assert sorted(os.listdir(tmp_path)) == ["runs.parquet", "runs.sqlite"]
+
+
+def full(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_the_runs_can_be_asked_for_with_sqlite_alone(tmp_path):
+    fill(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as connection:
+        found = connection.execute(
+            "SELECT json_extract(cell, '$.beta'), max(steps) "
+            "FROM runs JOIN settings ON id = setting GROUP BY cell ORDER BY 1"
+        ).fetchall()
+    assert found == [(None, 802), (0.8, 802), (0.8, 805)]
+
+
+# Killed
+
+
+def forked(function, *arguments):
+    process = FORK.Process(target=function, args=arguments)
+    process.start()
+    return process
+
+
+def slow_sweep(chunks, directory, written):
+    """Sweep, a hundredth of a second a chunk; say which chunk has been written."""
+    write = Database.write
+
+    def telling(self, chunk, measured):
+        write(self, chunk, measured)
+        os.write(written, chunks.index(chunk).to_bytes(2, "big"))
+
+    Database.write = telling
+    sweeping.run_chunk = lambda chunk: (time.sleep(0.01), run_chunk(chunk))[1]
+    sweep(chunks, directory, workers=2)
+
+
+def test_killed_twenty_times_nothing_is_lost(tmp_path):
+    """At random moments, also while the database is made; then the sweep goes on to the end."""
+    cells = [replace(CELL, update=update, eta=eta) for update in ("di", "ce") for eta in (0.1, 1.0)]
+    chunks = chunks_of(cells, 900, 5)
+    sweep(chunks, tmp_path / "whole")
+    rng, directory, told, counts = random.Random(0), tmp_path / "killed", set(), []
+    for _ in range(20):
+        out, into = os.pipe()
+        process = forked(slow_sweep, chunks, directory, into)
+        os.close(into)
+        time.sleep(rng.uniform(0.0, 0.2))
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        with open(out, "rb") as pipe:
+            said = pipe.read()
+        told |= {int.from_bytes(said[k : k + 2], "big") for k in range(0, len(said), 2)}
+        with Database(directory) as database:
+            lacking = database.missing(chunks)
+            assert not {chunks[k] for k in told} & set(lacking), "a chunk that was written is lost"
+            counts.append(len(database.read()))
+            assert counts[-1] == 3600 - sum(chunk.count for chunk in lacking)
+    assert counts == sorted(counts)
+    assert 100 < counts[-1] < 3600
+    sweep(chunks, directory)
+    assert_same(read(directory), read(tmp_path / "whole"))
+    tables = [(tmp_path / name / "runs.parquet").read_bytes() for name in ("killed", "whole")]
+    assert tables[0] == tables[1]
+
+
+# Two sweeps in one directory
+
+
+def test_two_sweeps_at_once_make_one_table(tmp_path):
+    chunks = grid("chain n_states=4", runs=60, rates=[1.0, 3.0], updates=["di"], max_steps=2000)
+    chunks = [Chunk(c.cell, c.first + k, 1) for c in chunks for k in range(c.count)]
+    sweep(chunks, tmp_path / "alone", workers=1)
+    for order in (1, -1):
+        directory = tmp_path / f"both{order}"
+        both = [forked(partial(sweep, workers=1), chunks[::k], directory) for k in (1, order)]
+        for process in both:
+            process.join()
+        assert [process.exitcode for process in both] == [0, 0]
+        assert_same(read(directory), read(tmp_path / "alone"))
+        assert_same(pd.read_parquet(directory / "runs.parquet"), read(directory))
+
+
+def test_many_processes_may_make_one_database(tmp_path):
+    start = FORK.Event()
+
+    def work():
+        start.wait()
+        for k in range(10):
+            Database(tmp_path / str(k)).close()
+
+    many = [forked(work) for _ in range(6)]
+    start.set()
+    for process in many:
+        process.join()
+    assert [process.exitcode for process in many] == [0] * 6
+
+
+# Of which process
+
+
+@pytest.fixture
+def machine():
+    """Register a domain under one name again and again."""
+
+    def make(beta, **options):
+        domains._DOMAINS.pop("machine", None)
+        return domains.register_domain(
+            Domain("machine", lambda discount=0.99: domains.chain(6, beta, discount), **options)
+        )
+
+    yield make
+    domains._DOMAINS.pop("machine", None)
+
+
+SETTINGS = {"updates": ["ce"], "rates": [0.1], "max_steps": 20_000}
+
+
+def test_a_process_that_changes_under_its_name_is_refused(machine, tmp_path):
+    machine(0.8)
+    assert sweep("machine", tmp_path, runs=4, **SETTINGS) == 1
+    before = read(tmp_path)
+    machine(0.8)  # another function, the same process
+    assert sweep("machine", tmp_path, runs=4, **SETTINGS) == 0
+    machine(0.3)
+    for runs in (4, 8):
+        with pytest.raises(DatabaseError, match="has runs of 'machine' when this was another"):
+            sweep("machine", tmp_path, runs=runs, **SETTINGS)
+    machine(0.8, baseline="first")  # another threshold
+    with pytest.raises(DatabaseError, match="name another directory, or give the process another"):
+        sweep("machine", tmp_path, runs=4, **SETTINGS)
+    assert_same(read(tmp_path), before)
+    assert sweep("machine", tmp_path / "other", runs=4, **SETTINGS) == 1
+
+
+def test_a_drawn_process_that_changes_under_its_name_is_refused(tmp_path):
+    def register(branching):
+        def make(rng, n_states=6):
+            return domains.random_mdp(rng, n_states, 2, branching)
+
+        domains._DOMAINS.pop("drawn", None)
+        domains.register_domain(Domain("drawn", make, drawn=True))
+
+    try:
+        register(2)
+        assert sweep("drawn", tmp_path, runs=2, **SETTINGS) == 1
+        register(2)
+        assert sweep("drawn", tmp_path, runs=4, **SETTINGS) == 1
+        register(3)
+        with pytest.raises(DatabaseError, match="when this was another process"):
+            sweep("drawn", tmp_path, runs=6, **SETTINGS)
+    finally:
+        domains._DOMAINS.pop("drawn", None)
+
+
+class Once(gymnasium.Env):
+    """One choice, of which the second option pays."""
+
+    observation_space, action_space = gymnasium.spaces.Discrete(1), gymnasium.spaces.Discrete(2)
+    initial_state_distrib = (1.0,)
+
+    def __init__(self, reward):
+        self.P = {0: {0: [(1.0, 0, 0.0, True)], 1: [(1.0, 0, reward, True)]}}
+
+
+def test_an_environment_that_changes_under_its_id_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.registry))
+    for reward in (1.0, 2.0):
+        gymnasium.register("Own-v0", partial(Once, reward), disable_env_checker=True)
+        if reward == 1.0:
+            assert sweep("Own-v0", tmp_path, runs=2, **SETTINGS) == 1
+    with pytest.raises(DatabaseError, match="has runs of 'Own-v0' when this was another process"):
+        sweep("Own-v0", tmp_path, runs=2, **SETTINGS)
+
+
+def test_another_engines_runs_are_not_mixed_in(tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(databases, "engine_of", lambda update, preset: "0")
+        fill(tmp_path, CHUNKS[:1])
+    with pytest.raises(DatabaseError, match="made by engine 0, this is 2: the code"):
+        Database(tmp_path)
+    with monkeypatch.context() as patched:  # an update that nobody here knows
+        patched.setattr(databases, "engine_of", lambda update, preset: "")
+        assert set(read(tmp_path)["engine"]) == {"0"}
+
+
+# Damaged
+
+
+def read_or_refusal(directory):
+    try:
+        return read(directory), ""
+    except DatabaseError as error:
+        return None, str(error)
+
+
+def refused(directory, sentence):
+    before = (directory / "runs.sqlite").read_bytes()
+    with pytest.raises(
+        DatabaseError, match=rf"runs\.sqlite: .*{sentence}.*; move it away, or name"
+    ):
+        read(directory)
+    assert (directory / "runs.sqlite").read_bytes() == before
+
+
+def test_a_file_that_is_no_database_of_runs_is_refused(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    path.write_text("mine" * 1000)
+    refused(tmp_path, "file is not a database")
+    path.unlink()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE runs (mine)")
+    refused(tmp_path, "it has other tables, or is of a later release")
+    path.unlink()
+    fill(tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    refused(tmp_path, "is of a later release")
+
+
+def test_any_flipped_bit_changes_nothing_or_is_found(whole, tmp_path):
+    fill(tmp_path)
+    path, found = tmp_path / "runs.sqlite", 0
+    content = path.read_bytes()
+    for place in [k for k, byte in enumerate(content) if byte][::29]:
+        path.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
+        rows, said = read_or_refusal(tmp_path)
+        if rows is None:
+            assert str(path) in said
+            found += 1
+        else:
+            assert_same(rows, whole)
+            with suppress(DatabaseError):  # the digest of a process has no checksum
+                assert missing(tmp_path) == []
+    assert found > 50
+    path.write_bytes(content[:-5000])
+    with pytest.raises(DatabaseError, match="malformed"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("UPDATE runs SET steps = steps + 1 WHERE run = 3", "the checksum of a run is wrong"),
+        ("UPDATE runs SET setting = 9 WHERE setting = 1", "the checksum of a run is wrong"),
+        ("UPDATE settings SET cell = replace(cell, '20000', '30000')", "the checksum of a run"),
+        ("UPDATE settings SET cell = '{'", "a setting cannot be read"),
+        ("UPDATE settings SET cell = '[]'", "a setting cannot be read"),
+        ("UPDATE settings SET cell = '{\"eta\": 1}'", "a setting cannot be read"),
+    ],
+)
+def test_what_was_changed_by_hand_is_refused(change, sentence, tmp_path):
+    fill(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as connection, connection:
+        connection.execute(change)
+    refused(tmp_path, sentence)
+
+
+# Disks
+
+
+def test_a_database_that_has_no_space_says_so_and_can_be_resumed(whole, tmp_path):
+    fill(tmp_path, CHUNKS[:2])
+    with Database(tmp_path) as database:
+        ((pages,),) = database._ask("PRAGMA page_count")
+        database._ask(f"PRAGMA max_page_count = {pages}")
+        large = Chunk(CELL, 9, 2000)
+        with pytest.raises(DatabaseError, match=r"disk is full; a sweep needs .* can be resumed"):
+            database.write(large, measured(large))
+    fill(tmp_path)
+    assert missing(tmp_path) == []
+
+
+def ends_with(function, *arguments):
+    """Return the exit code of a command in a process of its own, and its last line of errors."""
+    with tempfile.TemporaryFile() as said:
+
+        def work():
+            with open(said.fileno(), "w", closefd=False) as sys.stderr:
+                code = function(*arguments)
+            os._exit(code)
+
+        process = forked(work)
+        process.join()
+        said.seek(0)
+        return process.exitcode, said.read().decode().splitlines()[-1]
+
+
+SMALL = ["sweep", "chain n_states=3", "--runs", "200", "--eta", "1", "--update", "di", "--out"]
+
+
+def test_a_sweep_on_a_disk_that_takes_no_more_ends_in_a_sentence(tmp_path):
+    resource = pytest.importorskip("resource")
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+        return main([*SMALL, str(tmp_path)])
+
+    code, said = ends_with(limited)
+    assert code == 2
+    assert said.startswith(f"error: {tmp_path}/runs.sqlite: ")
+    assert "on a local disk with space left" in said
+    assert main([*SMALL, str(tmp_path)]) == 0
+
+
+def test_a_directory_that_cannot_be_written_to_ends_in_a_sentence():
+    def unprivileged(directory):
+        if os.getuid() == 0:
+            os.setuid(65534)
+        return main([*SMALL, directory])
+
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o555)
+        code, said = ends_with(unprivileged, directory)
+        assert (code, os.listdir(directory)) == (2, [])
+        assert "unable to open database file; a sweep needs a directory that it may write" in said
+
+
+def test_a_directory_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DatabaseError, match="cannot be made"):
+        Database(tmp_path / "file" / "data")
+
+
+def test_a_network_disk_is_refused(tmp_path, monkeypatch):
+    assert databases._file_system(tmp_path) not in databases._NETWORK
+    if Path("/proc/self/mountinfo").exists():
+        assert databases._file_system(Path("/proc")) == "proc"
+    monkeypatch.setattr(databases, "_file_system", lambda _: "nfs4")
+    with pytest.raises(DatabaseError, match=r"network disk \(nfs4\); a sweep needs .* local disk"):
+        Database(tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_disk_that_takes_no_write_ahead_log_is_refused(tmp_path, monkeypatch):
+    def without_shared_memory(path, *arguments, **options):
+        return connect(f"file:{path}?vfs=unix-dotfile", *arguments, **options, uri=True)
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", without_shared_memory)
+    with pytest.raises(DatabaseError, match=r"no write-ahead log; a sweep needs .* a local disk"):
+        Database(tmp_path)
+
+
+# Files of earlier releases
+
+
+def old_file(directory, chunks, name=""):
+    """Write chunks as the releases before 0.3 did, one to a file, or merged under a digest."""
+    directory.mkdir(exist_ok=True)
+    frames = []
+    for chunk in chunks:
+        engine = databases._engine(chunk.cell)
+        frames.append(pd.DataFrame({**vars(chunk.cell), "engine": engine, **measured(chunk)}))
+    sink = pa.BufferOutputStream()
+    table = databases._table(pd.concat(frames)).replace_schema_metadata({"pu_lib.chunk": "{}"})
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    content = sink.getvalue().to_pybytes()
+    name = name or f"runs-{hashlib.sha256(content).hexdigest()}.parquet"
+    (directory / name).write_bytes(content)
+    return directory / name
+
+
+def part(chunk, digit=0):
+    digest = hashlib.sha256(repr(chunk.cell).encode()).hexdigest()[digit : digit + 20]
+    return f"part-{digest}-{chunk.first:06d}-{chunk.count}.parquet"
+
+
+@pytest.fixture
+def old(tmp_path):
+    """Two chunks in files of their own, five in a merged file, and one of these in both."""
+    for chunk in CHUNKS[:3]:
+        old_file(tmp_path, [chunk], part(chunk))
+    old_file(tmp_path, CHUNKS[2:7])
+    (tmp_path / ".writing-0-part-0").write_bytes(b"PAR1 half")
+    (tmp_path / "notes.txt").write_text("mine")
+    return tmp_path
+
+
+def content(directory):
+    paths = [path for path in directory.iterdir() if not path.name.startswith("runs.")]
+    return {path.name: path.read_bytes() for path in paths}
+
+
+def test_old_files_are_imported_and_stay_as_they_are(old, whole, monkeypatch):
+    before = content(old)
+    assert len(before) == 6
+    assert missing(old) == [(c.cell.update, c.first, c.count) for c in CHUNKS[7:]]
+    with monkeypatch.context() as patched:  # each is read once
+        patched.setattr(databases, "_old_runs", None)
+        read(old)
+    fill(old, CHUNKS[7:])
+    assert_whole(old, whole)
+    assert content(old) == before
+    late = Chunk(CELL, 20, 2)  # an earlier release went on
+    old_file(old, [late], part(late))
+    assert missing(old, [Chunk(CELL, 19, 4)]) == [("pg-es", 19, 1), ("pg-es", 22, 1)]
+
+
+def test_a_sweep_goes_on_from_old_files(tmp_path, monkeypatch):
+    chunks = chunks_of([CELL, DRAWN], 9, 3)
+    sweep(chunks, tmp_path / "whole")
+    monkeypatch.setattr(f"{__name__}.measured", run_chunk)
+    for chunk in chunks[:4]:
+        old_file(tmp_path / "old", [chunk], part(chunk))
+    assert sweep(chunks, tmp_path / "old") == 2
+    assert_same(read(tmp_path / "old"), read(tmp_path / "whole"))
+    assert main(["collect", str(tmp_path / "old"), "--out", str(tmp_path / "table")]) == 0
+
+
+def test_imported_runs_are_of_the_process_that_is_asked_for_first(machine, tmp_path):
+    machine(0.8)
+    (chunk,) = grid("machine", runs=4, **SETTINGS)
+    old_file(tmp_path, [chunk], part(chunk))
+    domains._DOMAINS.pop("machine")
+    assert len(read(tmp_path)) == 4  # by a program that does not know the domain
+    machine(0.8)
+    assert missing(tmp_path, [chunk]) == []
+    machine(0.3)
+    with pytest.raises(DatabaseError, match="when this was another process"):
+        missing(tmp_path, [chunk])
+
+
+def not_imported(directory, path, sentence):
+    before = content(directory)
+    with pytest.raises(DatabaseError, match=f"{path.name}: .*{sentence}"):
+        sweep(CHUNKS, directory)
+    assert content(directory) == before
+    path.unlink()
+
+
+def test_an_old_file_that_is_damaged_is_named_and_left(old, whole):
+    for path in (next(old.glob("part-*")), next(old.glob("runs-*"))):
+        good = path.read_bytes()
+        for place in range(4, len(good), len(good) // 40):
+            path.write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
+            rows, said = read_or_refusal(old)
+            if rows is None:
+                assert path.name in said
+            else:  # a bit that no number depends on
+                assert path.name.startswith("part-")
+                assert_same(rows, whole.merge(rows[COLUMNS.names[:14]]).astype(rows.dtypes))
+            for name in ("runs.sqlite", "runs.sqlite-wal", "runs.sqlite-shm"):
+                (old / name).unlink(missing_ok=True)
+        path.write_bytes(good[:-100])
+        not_imported(old, path, "is torn, or not what its name says; move it away")
+    (old / part(CHUNKS[8])).symlink_to(old / "gone")
+    with pytest.raises(DatabaseError, match="is torn"):
+        Database(old)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda t: t.drop_columns(["steps"]), "no column 'steps'"),
+        (lambda t: t.slice(0, 2), "not what its name says"),
+        (lambda t: pa.concat_tables([t.slice(0, 2), t.slice(0, 1)]), "a run more than once"),
+        (lambda t: with_column(t, "steps", [1, 2, None]), "an empty cell"),
+        (lambda t: with_column(t, "steps", [1, 2, 10**9]), "beyond its cap"),
+        (lambda t: with_column(t, "run", [-1, 0, 1]), "a negative number"),
+        (lambda t: with_column(t, "engine", ["0"] * 3), "made by engine 0, this is 2"),
+        (lambda t: pa.table({"x": [1, 2, 3]}), "no column 'experiment'"),
+    ],
+)
+def test_an_old_file_that_has_no_runs_is_refused(change, sentence, tmp_path):
+    path = old_file(tmp_path, CHUNKS[:1], part(CHUNKS[0]))
+    pq.write_table(change(pq.read_table(path)), path)
+    not_imported(tmp_path, path, sentence)
+    assert missing(tmp_path) == [(c.cell.update, c.first, c.count) for c in CHUNKS]
+
+
+def with_column(table, name, values):
+    return table.set_column(table.schema.names.index(name), name, pa.array(values))
+
+
+def test_old_files_with_other_results_of_one_run_are_refused(tmp_path):
+    chunk = CHUNKS[0]
+    old_file(tmp_path, [chunk], part(chunk))
+    path = old_file(tmp_path, [chunk], part(chunk, 1))
+    table = pq.read_table(path)
+    pq.write_table(with_column(table, "steps", [1, 2, 3]), path)
+    with pytest.raises(
+        DatabaseError, match="has other results of the same runs of pg-es at eta = 1"
+    ):
+        Database(tmp_path)
+
+
+def test_foreign_files_are_left_alone(tmp_path):
+    for name in ("notes.txt", ".DS_Store", "part-0.parquet", "_SUCCESS"):
+        (tmp_path / name).write_text("mine")
+    (tmp_path / ".ipynb_checkpoints").mkdir()
+    assert sweep(CHUNKS[:1], tmp_path) == 1
+    assert len(os.listdir(tmp_path)) == 7

@@ -1,0 +1,231 @@
+"""The parameters of the escort update: no number of steps rounds one to 0, and nothing else moves.
+
+The exact process has no zero: its step multiplies each parameter by a number that is not 0. Here
+the compiled loop, whose parameters have exponents of their own, is held beside a run of the same
+random stream in 256 bits with exponents of any size, and beside plain floats.
+"""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+from numpy.testing import assert_allclose, assert_array_equal
+
+from pu_lib import domains
+from pu_lib.engine.rows import UNIT, rescale
+from pu_lib.experiments.jekyll_hyde import Memory, seed_state, simulate
+from pu_lib.experiments.options import PRESETS, SCHEMES
+from pu_lib.experiments.problem import make_problem
+from pu_lib.experiments.reference import Actor, run_reference
+
+SCALED = PRESETS["paper"]
+FLOATS = replace(SCALED, precision="float64")
+KEEP, DROP = "pg-es", "pg-es factor=drop"
+
+MAKE = {
+    "random-mdp": lambda: (domains.random_mdp(0, n_states=30), 0.95, "uniform"),
+    "chain": lambda: (domains.chain(10), 0.5, "first"),
+    "cliff": lambda: (domains.cliff(7), 0.5, "first"),
+    "duplicated-chain": lambda: (domains.duplicated_chain(10, 5), 0.5, "first"),
+}
+
+
+@cache
+def made(domain):
+    """Return the process of a domain, and the problem that is run."""
+    mdp, target, baseline = MAKE[domain]()
+    return mdp, make_problem(mdp, target, baseline)
+
+
+@pytest.fixture
+def many_digits():
+    before, ctx.prec = ctx.prec, 256
+    yield
+    ctx.prec = before
+
+
+def policy(theta):
+    """Return the escort policy of Arb numbers, as floats."""
+    squares = [x * x for x in theta]
+    total = sum(squares, arb(0))
+    return [float((x / total).mid()) for x in squares]
+
+
+def stepping(keep):
+    """Return the step of the escort update in the arithmetic of its arguments."""
+
+    def step(theta, _, q, weight, __):
+        squares = [x * x for x in theta]
+        total = sum(squares, arb(0))
+        v = sum((x / total * y for x, y in zip(squares, q, strict=True)), arb(0))
+        scale = 2 * arb(weight) / total if keep else arb(weight) / total.sqrt()
+        # Only the middle is kept: 256 bits of digits, not a proof.
+        return [(x + scale * x * (arb(y) - v)).mid() for x, y in zip(theta, q, strict=True)]
+
+    return step
+
+
+def run(domain, eta, options, steps, number=0, scheme="HiOffPol", update=DROP):
+    """Run the compiled loop; return how it ended and its memory."""
+    problem, memory = made(domain)[1], Memory()
+    seeds = seed_state(0, domain, number)
+    ended = simulate(problem, update, eta, SCHEMES[scheme], seeds, options, steps, memory)
+    return ended, memory
+
+
+def assert_same_end(domain, update, eta, options, actor):
+    """Run the compiled loop, and the plain one with other numbers; return what both end with."""
+    ended, memory = run(domain, eta, options, 6_000, number=1, update=update)
+    mdp, problem = made(domain)
+    exact = run_reference(
+        mdp,
+        problem.threshold,
+        update,
+        eta,
+        SCHEMES["HiOffPol"],
+        seed_state(0, domain, 1),
+        options,
+        6_000,
+        first_gap=100 if domain == "random-mdp" else 25,
+        actor=actor,
+    )
+    assert (ended.steps, ended.episodes, ended.censored) == (
+        exact.steps,
+        exact.episodes,
+        not exact.passed,
+    )
+    return memory, exact
+
+
+DEEP = [
+    ("random-mdp", 1.0, -5),
+    ("random-mdp", 316.0, -450),
+    ("chain", 1.0, -15),
+    ("chain", 31.6, -200),
+    ("cliff", 100.0, -100),
+    ("cliff", 1000.0, -100),
+    ("duplicated-chain", 100.0, -100),
+]
+
+
+@pytest.mark.parametrize(
+    ("update", "domain", "eta", "depth"),
+    [
+        *(pytest.param(DROP, *run, id=f"drop-{run[0]}-{run[1]}") for run in DEEP),
+        # another factor, but the same way through the process: two domains are enough
+        *(pytest.param(KEEP, *run, id=f"keep-{run[0]}-{run[1]}") for run in DEEP[:4]),
+    ],
+)
+def test_the_same_run_in_256_bits(update, domain, eta, depth, many_digits):
+    actor = Actor(policy, stepping(update == KEEP), arb)
+    memory, exact = assert_same_end(domain, update, eta, SCALED, actor)
+    size = [[float((abs(x).log() / arb(10).log()).mid()) for x in row] for row in exact.theta]
+    assert_allclose(memory.log_modulus, size, rtol=0.0, atol=1e-8)
+    assert_array_equal(np.sign(memory.theta), [[float(x.sgn()) for x in r] for r in exact.theta])
+    if update == DROP:
+        assert memory.log_modulus.min() < depth, memory.log_modulus.min()
+
+
+# The other updates, in 256 bits: they add where PG-ES multiplies, and nothing of theirs is lost
+
+
+def softmax(theta):
+    top = max(theta)
+    weights = [(x - top).exp() for x in theta]
+    total = sum(weights, arb(0))
+    return [x / total for x in weights]
+
+
+def soft(step):
+    """Return the actor of an update of softmax parameters from its step (pi, q, weight)."""
+
+    def advance(theta, _, q, weight, __):
+        moves = step(softmax(theta), [arb(x) for x in q], arb(weight))
+        return [(x + move).mid() for x, move in zip(theta, moves, strict=True)]
+
+    return Actor(lambda theta: [float(x.mid()) for x in softmax(theta)], advance, arb)
+
+
+def pg_sm(pi, q, w):
+    v = sum((p * x for p, x in zip(pi, q, strict=True)), arb(0))
+    return [w * p * (x - v) for p, x in zip(pi, q, strict=True)]
+
+
+def best_of(q):
+    return next(a for a, x in enumerate(q) if all(x >= y for y in q))
+
+
+def ce(pi, q, w):
+    best = best_of(q)
+    return [w * ((a == best) - p) for a, p in enumerate(pi)]
+
+
+def mce(pi, q, w):
+    best = best_of(q)
+    gain = w * sum((p for a, p in enumerate(pi) if a != best), arb(0))
+    return [gain if a == best else -gain / (len(pi) - 1) for a in range(len(pi))]
+
+
+def di(theta, _, q, weight, __):
+    """Project by sorting, another way than the library's."""
+    point = [(x + arb(weight) * arb(y)).mid() for x, y in zip(theta, q, strict=True)]
+    ranked = sorted(point, reverse=True)
+    sums = [(sum(ranked[: k + 1], arb(0)) - 1) / (k + 1) for k in range(len(ranked))]
+    level = max(k for k, mean in enumerate(sums) if ranked[k] > mean)
+    return [(x - sums[level]).mid() if x > sums[level] else arb(0) for x in point]
+
+
+EXACT = {
+    "pg-sm": soft(pg_sm),
+    "ce": soft(ce),
+    "mce": soft(mce),
+    "di": Actor(lambda theta: [float(x) for x in theta], di, arb),
+}
+
+
+@pytest.mark.parametrize("eta", [0.1, 1000.0])
+@pytest.mark.parametrize("domain", ["random-mdp", "chain", "cliff"])
+@pytest.mark.parametrize("update", EXACT)
+def test_rounding_neither_freezes_nor_frees_another_update(update, domain, eta, many_digits):
+    memory, exact = assert_same_end(domain, update, eta, SCALED, EXACT[update])
+    policies = [EXACT[update].policy(row) for row in exact.theta]
+    assert_allclose(memory.pi, policies, rtol=0.0, atol=1e-9)
+    if update == "di":  # zeros are the projection's own, and stand in the same places
+        assert_array_equal(memory.theta == 0.0, [[float(x) == 0.0 for x in r] for r in exact.theta])
+
+
+@pytest.mark.parametrize("domain", ["random-mdp", "chain"])
+def test_a_run_whose_floats_stay_normal_has_the_same_bits(domain):
+    same = 0
+    for eta in (0.1, 1.0, 10.0, 100.0):
+        for number in range(6):
+            plain, floats = run(domain, eta, FLOATS, 4_000, number)
+            if np.abs(floats.theta).min() > 1e-290:
+                scaled, memory = run(domain, eta, SCALED, 4_000, number)
+                assert scaled == plain
+                assert_array_equal(memory.theta * 2.0 ** (-UNIT * memory.exponent), floats.theta)
+                same += 1
+    assert same >= 6
+
+
+def test_one_run_is_lost_in_floats_and_passes_with_exponents():
+    lost, floats = run("chain", 100.0, FLOATS, 60_000)
+    saved, memory = run("chain", 100.0, SCALED, 60_000)
+    assert lost.censored
+    assert (floats.theta == 0.0).any()
+    assert not saved.censored
+    assert not (memory.theta == 0.0).any()
+    assert memory.log_modulus.min() < -324
+
+
+def test_rescaling_changes_no_number():
+    theta = np.array([[2.0**-500, -(2.0**-481), 2.0**-110, 1.0]])
+    exponent = np.array([[3, 0, 2, 0]])
+    rescale(theta, exponent, 0, (0,) * 4)
+    assert_array_equal(theta, [[2.0**-244, -(2.0**-225), 2.0**-366, 1.0]])
+    assert_array_equal(exponent, [[4, 1, 1, 0]])
+    again = theta.copy()
+    rescale(again, exponent, 0, (0,) * 4)
+    assert_array_equal(again, theta)

@@ -1,0 +1,83 @@
+"""The predecessor's published curve: the numbers of runs that its points tell."""
+
+import numpy as np
+import pytest
+
+from pu_lib.experiments.published import (
+    CAP,
+    LOOK,
+    READING,
+    comparison,
+    possible_runs,
+    published,
+    runs_behind,
+)
+
+RNG = np.random.default_rng(11)
+
+
+def means(n, lost=0, curves=4):
+    """Return means of n runs as they count them, with the error of a reading."""
+    counts = 1.0 + LOOK * RNG.integers(0, CAP // LOOK, size=(curves, n))
+    counts[:, n - lost :] = CAP
+    return counts.mean(axis=1) + RNG.uniform(-READING, READING, size=curves) / 2
+
+
+@pytest.mark.parametrize(("n", "lost"), [(60, 0), (59, 0), (57, 0), (100, 0), (100, 32), (100, 1)])
+def test_the_number_of_runs_is_found_in_their_means(n, lost):
+    found = possible_runs(means(n, lost))
+    assert found[n] == 4 * lost
+    # a multiple has the same means, and nothing else has
+    fewest = [m for m in found if found[m] <= 4 * lost and m <= n]
+    assert fewest == [n]
+
+
+def test_numbers_that_are_no_such_means_have_no_number_of_runs():
+    grid = means(60)
+    assert 60 in possible_runs(grid)
+    assert possible_runs(grid + 0.4) == {}  # between the means of 60 runs, lost or not
+    assert 60 not in possible_runs(means(59))
+    anything = [possible_runs(RNG.uniform(4000.0, 90_000.0, size=4)) for _ in range(50)]
+    assert sum(bool(found) for found in anything) <= 3  # with that many lost, chance may do it
+    assert not any(0 in found.values() for found in anything)
+
+
+def test_the_published_points_tell_their_numbers_of_runs():
+    found = runs_behind()
+    assert len(found) == 25
+    assert {n: sum(m == n for m in found.values()) for n in found.values()} == {
+        60: 14,
+        59: 6,
+        57: 1,
+        100: 4,
+    }
+    counts = list(found.values())
+    assert counts[:21] == sorted(counts[:21], reverse=True)  # they fall, up to the last four rates
+    assert counts[21:] == [100] * 4
+
+
+def test_no_point_is_read_with_a_larger_error_than_stated():
+    points = published()
+    n = points["actor_learning_rate"].map(runs_behind())
+    whole = (points["episodes_to_half_gap"] - 1.0) * n
+    worst = np.abs(whole - whole.round()) / n
+    assert worst.max() < READING
+
+
+def test_runs_are_lost_at_the_largest_rates_alone_in_theirs_and_in_ours():
+    table = comparison()
+    for which in ("their lost", "lost"):
+        assert (table.loc[table["eta"] < 300.0, which] == 0).all()
+        last = table[table["eta"] > 600.0].set_index("schedule")[which]
+        assert last.filter(like="o=0.5").min() > 2 * last.filter(like="o=10").max()
+    ours, theirs = (table[which].sum() for which in ("lost", "their lost"))
+    assert abs(ours - theirs) < 3 * np.sqrt(ours + theirs)
+
+
+def test_the_scores_are_those_of_two_means_with_their_numbers_of_runs():
+    row = comparison().iloc[0]
+    assert (row["their runs"], row["runs"]) == (60, 100)
+    assert (row["low"] < row["ours"]) & (row["ours"] < row["high"])
+    # the interval is four standard errors of ours wide, and theirs is wider by 100 / 60
+    error = (row["high"] - row["low"]) / 3.92 * np.sqrt(1 + 100 / 60)
+    assert (row["ours"] - row["theirs"]) / error == pytest.approx(row["z"], rel=0.1)

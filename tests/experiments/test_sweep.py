@@ -1,0 +1,487 @@
+"""Sweeps: the same table whatever happens to the workers, the process and the files."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import Future, as_completed
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import gymnasium
+import numpy as np
+import pandas as pd
+import pytest
+
+from pu_lib import domains
+from pu_lib.__main__ import main
+from pu_lib.domains import Domain
+from pu_lib.experiments.cells import Cell, Chunk
+from pu_lib.experiments.database import COLUMNS, Database
+from pu_lib.experiments.details import WORDS
+from pu_lib.experiments.options import PRESETS, describe, parse
+from pu_lib.experiments.panels import ABLATIONS, PUBLISHED_RATES, paper_chunks
+from pu_lib.experiments.processes import domain_of, stream_of
+from pu_lib.experiments.sweep import (
+    chunks_of,
+    grid,
+    problem_of,
+    process_of,
+    run_chunk,
+    run_chunks,
+    sweep,
+)
+
+ROOT = Path(__file__).parents[2]
+
+CELL = Cell(
+    experiment="test",
+    domain="chain",
+    scheme="HiOffPol",
+    update="di",
+    eta=1.0,
+    n_states=6,
+    n_actions=2,
+    beta=0.8,
+    preset="paper",
+    max_steps=20_000,
+    target=0.5,
+    seed=3,
+)
+
+
+def small_chunks():
+    cells = [replace(CELL, update=update, eta=eta) for update in ("di", "ce") for eta in (0.1, 1.0)]
+    random = replace(
+        CELL, domain="random-mdp", n_states=15, n_actions=4, beta=math.nan, target=0.95
+    )
+    return chunks_of([*cells, random], runs=10, size=4)
+
+
+def rows_in(directory):
+    with Database(directory) as database:
+        return database.read()
+
+
+def assert_same_table(table, expected):
+    pd.testing.assert_frame_equal(table, expected, check_exact=True)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The table of an undisturbed sweep on one thread."""
+    directory = tmp_path_factory.mktemp("whole")
+    assert sweep(small_chunks(), directory, workers=1) == 15
+    return rows_in(directory)
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_threads_do_not_change_the_table(whole, tmp_path, workers):
+    sweep(small_chunks(), tmp_path, workers=workers)
+    assert_same_table(rows_in(tmp_path), whole)
+
+
+def test_order_does_not_change_the_table(whole, tmp_path):
+    sweep(small_chunks()[::-1], tmp_path, workers=1)
+    assert_same_table(rows_in(tmp_path), whole)
+
+
+def test_pandas_reads_the_runs_of_a_sweep(whole, tmp_path):
+    sweep(small_chunks(), tmp_path, workers=2)
+    frame = pd.read_parquet(tmp_path / "runs.parquet")
+    assert list(frame.columns) == COLUMNS.names
+    assert len(frame) == 50
+    assert_same_table(frame, whole)
+    assert frame["eta"].dtype == np.float64
+    assert (frame["final_performance"][~frame["censored"]] >= 0.5).all()
+
+
+def test_a_thread_goes_on_while_its_last_chunk_is_written():
+    begun, chunks = threading.Semaphore(0), small_chunks()[:3]
+    results = run_chunks(chunks, workers=1, compute=lambda _: begun.release() or {})
+    assert next(results) == (chunks[0], {})
+    assert begun.acquire(timeout=10)
+    assert begun.acquire(timeout=10), "the second chunk waits for the first to be written"
+    time.sleep(0.1)
+    assert not begun.acquire(blocking=False), "the third did not wait"
+    assert [chunk for chunk, _ in results] == chunks[1:]
+
+
+def test_runs_do_not_depend_on_their_chunk(whole):
+    measured = run_chunk(chunks_of([CELL], 10, 10)[0])
+    rows = whole.query("domain == 'chain' and update == 'di' and eta == 1.0")
+    assert rows.sort_values("run")["steps"].tolist() == measured["steps"].tolist()
+
+
+def test_a_second_sweep_computes_nothing(tmp_path):
+    assert sweep(small_chunks()[:2], tmp_path) == 2
+    assert sweep(small_chunks()[:2], tmp_path) == 0
+
+
+# More runs
+
+
+@pytest.mark.parametrize("steps", [(5, 10, 30, 40), (3, 20, 21), (7, 7)])
+def test_more_runs_are_added_and_none_is_made_twice(tmp_path, steps):
+    for runs in steps:
+        sweep(chunks_of([CELL], runs, 20), tmp_path / "grown")
+    sweep(chunks_of([CELL], steps[-1], 20), tmp_path / "whole")
+    grown, whole = rows_in(tmp_path / "grown"), rows_in(tmp_path / "whole")
+    assert grown["run"].tolist() == list(range(steps[-1]))
+    assert_same_table(grown, whole)
+
+
+# Domains of one's own, and processes without a name
+
+
+@pytest.fixture
+def corridor():
+    """A domain with a parameter that no other has, registered for one test."""
+
+    def make(length: int = 3, prize: float = 1.0):
+        return domains.chain(length + 2, 0.5 / prize)
+
+    entry = Domain("corridor", make, "Corridor", baseline="first", target=0.5)
+    yield domains.register_domain(entry)
+    domains._DOMAINS.pop("corridor")
+
+
+def test_a_new_domain_with_a_new_parameter_is_swept(corridor, tmp_path):
+    settings = {"runs": 2, "rates": [1.0], "updates": ["di", "ce"]}
+    assert sweep("corridor prize=2", tmp_path, **settings) == 2
+    assert sweep("corridor", tmp_path, parameters={"length": [3, 5]}, **settings) == 4
+    rows = rows_in(tmp_path).astype({"domain": str})
+    sizes = dict(zip(rows["domain"], rows["n_states"], strict=True))
+    assert sizes == {"corridor prize=2.0": 5, "corridor": 5, "corridor length=5": 7}
+    assert (rows["target"] == 0.5).all()
+    assert main(["sweep", "corridor prize=3", "--runs", "1", "--eta", "1", "--update", "di",
+                 "--out", str(tmp_path)]) == 0  # fmt: skip
+    with pytest.raises(ValueError, match="beta: corridor has no such parameter"):
+        grid("corridor", parameters={"beta": [1.0]})
+
+
+def test_a_parameter_of_size_must_be_the_size(tmp_path):
+    domains.register_domain(Domain("twice", lambda n_states=3: domains.chain(2 * n_states)))
+    with pytest.raises(ValueError, match=r"n_states: .* has 6 where its parameter says 3"):
+        grid("twice")
+    domains._DOMAINS.pop("twice")
+
+
+def test_a_parameter_is_given_once(corridor):
+    with pytest.raises(ValueError, match="length: given twice, in 'corridor length=4' and as"):
+        grid("corridor length=4", parameters={"length": [5]})
+
+
+def test_a_domain_that_is_registered_anew_has_its_new_baseline(corridor):
+    (cell,) = (chunk.cell for chunk in grid("corridor", runs=1, rates=[1.0], updates=["di"]))
+    low = problem_of(cell, 0).threshold
+    domains.register_domain(replace(corridor, baseline="uniform"))
+    assert problem_of(cell, 0).threshold != low
+
+
+class Once(gymnasium.Env):
+    """One choice, of which the second option pays."""
+
+    observation_space, action_space = gymnasium.spaces.Discrete(1), gymnasium.spaces.Discrete(2)
+    initial_state_distrib = (1.0,)
+
+    def __init__(self, reward):
+        self.P = {0: {0: [(1.0, 0, 0.0, True)], 1: [(1.0, 0, reward, True)]}}
+
+
+def test_an_environment_that_is_registered_anew_is_read_anew(monkeypatch):
+    """A notebook's cell is run once more, with another reward."""
+    monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.registry))
+    thresholds = []
+    for reward in (1.0, 2.0):
+        gymnasium.register("Own-v0", partial(Once, reward), disable_env_checker=True)
+        (chunk,) = grid("Own-v0", runs=1, rates=[1.0], updates=["di"])
+        thresholds.append(problem_of(chunk.cell, 0).threshold)
+    assert thresholds[1] == pytest.approx(2 * thresholds[0])
+
+
+def test_streams_do_not_depend_on_the_parameters():
+    cell = replace(CELL, domain="chain discount=0.9")
+    assert process_of(cell, 0).discount == 0.9
+    plain, other = run_chunk(Chunk(CELL, 0, 2)), run_chunk(Chunk(cell, 0, 2))
+    assert plain["steps"].tolist() != other["steps"].tolist()
+    assert stream_of(cell) == stream_of(CELL) == "chain"
+
+
+def test_a_file_is_known_by_its_content(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = {"runs": 2, "rates": [1.0], "updates": ["di"], "target": 0.5}
+    domains.chain(5).save("own.npz")
+    (first,), *others = (
+        grid(name, **settings) for name in ("own.npz", "./own.npz", Path("own.npz"))
+    )
+    assert [chunk.cell.domain for chunks in others for chunk in chunks] == [first.cell.domain] * 2
+    assert first.cell.experiment == "own.npz"
+    assert first.cell.domain == domain_of(domains.chain(5))
+    assert sweep("own.npz", "data", **settings) == 1
+    assert sweep("./own.npz", "data", **settings) == 0
+    domains.chain(5, 0.3).save("own.npz")  # another process of the same size in its place
+    assert sweep("own.npz", "data", **settings) == 1
+    rows = rows_in("data")
+    assert len(rows) == 4
+    assert rows["domain"].nunique() == 2
+    assert process_of(grid("own.npz", **settings)[0].cell, 0).rewards[0, 0] < 0.31
+
+
+def test_a_process_and_an_environment_are_swept(tmp_path):
+    settings = {"runs": 1, "rates": [1.0], "updates": ["pg-sm"], "max_steps": 300}
+    lake = gymnasium.make("FrozenLake-v1")
+    assert sweep(lake, tmp_path, **settings) == 1
+    assert sweep(domains.bandit([0.0, 1.0]), tmp_path, **settings) == 1
+    assert sweep("FrozenLake-v1", tmp_path, **settings) == 1
+    assert len(rows_in(tmp_path)) == 3
+
+
+def test_a_process_that_is_not_at_hand_gets_a_sentence():
+    with pytest.raises(ValueError, match="mdp-0: this process is not at hand"):
+        process_of(replace(CELL, domain="mdp-0"), 0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"rates": [1.0, 1.0]}, "eta: given twice: 1.0"),
+        ({"rates": []}, "eta: expected at least one"),
+        ({"updates": ["di", "di"]}, "update: given twice"),
+        ({"schemes": ["HiOffPol", "HiOffPol"]}, "scheme: given twice"),
+        ({"parameters": {"n_states": [5, 5]}}, "n_states: given twice"),
+        ({"parameters": {"n_actions": [3]}}, "n_actions: chain has no such parameter"),
+        ({"seed": -1}, "seed: expected an integer"),
+        ({"seed": 2**64}, "seed: expected an integer"),
+        ({"max_steps": 10**13}, "max_steps: expected an integer"),
+        ({"runs": 10**9}, "runs: .* more than 1000000 chunks"),
+        ({"preset": "paper critic_rate=-1"}, "critic_rate: expected a rate"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_bad_grids_get_a_sentence(settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        grid("chain", **settings)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("paper last_state_tie=true", "last_state_tie: expected True or False"),
+        ("paper last_state_tie=yes", "last_state_tie: expected True or False"),
+        ("paper critic_rate=nan", "critic_rate: expected a number"),
+        ("paper critic_rate=2", "critic_rate: expected a rate"),
+        ("paper hyde_rate=0", "hyde_rate: expected a rate"),
+        ("paper critic_start=x", "critic_start: expected a number"),
+        ("paper critic_start=inf", "critic_start: expected a finite number"),
+        ("paper escort_start=nan", "escort_start: expected a number"),
+        ("paper hyde_clip=0", "hyde_clip: expected a number > 0"),
+        ("paper hyde_start=high", "hyde_start: expected one of"),
+        ("paper cut=x", "cut: expected an integer"),
+        ("paper cut=-1", "cut, max_episodes: expected numbers >= 0"),
+        ("paper cut=0 cut=5", "given twice"),
+    ],
+)
+def test_bad_details_get_a_sentence(words, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        parse(words)
+
+
+def test_details_of_another_kind_get_a_sentence():
+    for values in (
+        {"last_state_tie": 1}, {"cut": 1.0}, {"critic_rate": "fast"}, {"cut": True}, {"ties": 1.0},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=next(iter(values))):
+            replace(PRESETS["paper"], **values)
+
+
+def test_an_interrupt_does_not_wait_for_the_runs(tmp_path):
+    code = (  # a shell that runs the tests in the background has its programs ignore interrupts
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "import sys; from pu_lib.__main__ import main;"
+        "sys.exit(main(['sweep', 'chain n_states=40', '--scheme', 'NoExplo', '--update', 'di',"
+        f"'--eta', '1000', '--max-steps', '3000000000', '--out', {str(tmp_path)!r}]))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while process.stderr.read(1) != "/" and time.monotonic() < deadline:
+        pass  # the bar of progress shows 0/20: the runs are under way
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=120) == 130
+    assert "goes on from here" in process.stderr.read()
+
+
+def test_known_runs_are_taken_over_and_only_the_others_computed(whole, tmp_path):
+    chunks = small_chunks()
+    known = whole
+    known = known[~((known["domain"] == "random-mdp") & (known["run"].isin([2, 3, 7])))]
+    stale = known["update"] == "ce"
+    known["engine"] = known["engine"].astype(str).mask(stale, "0")
+    computed = sweep(chunks, tmp_path, known=known)
+    pieces = 2 * 3 + 2  # both cells of CE in three chunks each; runs 2 and 3, and run 7
+    assert computed == pieces
+    columns = [*Cell.__dataclass_fields__, "run"]
+    tables = [
+        table.astype({"update": str}).sort_values(columns).reset_index(drop=True)
+        for table in (rows_in(tmp_path), whole)
+    ]
+    pd.testing.assert_frame_equal(*tables, check_exact=True, check_categorical=False)
+
+
+def test_the_same_stream_and_process_for_every_setting():
+    random = replace(CELL, domain="random-mdp", n_states=15, n_actions=4, beta=math.nan)
+    other = replace(random, update="ce", eta=3.0, scheme="NoExplo")
+    assert problem_of(random, 4) is problem_of(other, 4)
+    assert problem_of(random, 4) is not problem_of(random, 5)
+    assert problem_of(CELL, 4) is problem_of(CELL, 5)
+
+
+def test_no_runs_get_a_sentence():
+    with pytest.raises(ValueError, match="runs: expected an integer, at least 1"):
+        chunks_of([CELL], 0, 10)
+    with pytest.raises(ValueError, match="workers: expected an integer, at least 1"):
+        sweep([], "unused", workers=0)
+
+
+def test_as_many_chunks_as_are_allowed_can_be_numbered(monkeypatch):
+    monkeypatch.setattr("pu_lib.experiments.sweep._MOST_CHUNKS", 3)
+    assert len(chunks_of([CELL], 3, 1)) == 3
+    with pytest.raises(ValueError, match="4 runs of 1 settings make more than 3 chunks"):
+        chunks_of([CELL], 4, 1)
+
+
+@pytest.mark.parametrize("options", [*PRESETS.values(), *ABLATIONS], ids=describe)
+def test_descriptions_of_options_can_be_read_back(options):
+    assert parse(describe(options)) == options
+
+
+@pytest.fixture(scope="module")
+def planned():
+    return paper_chunks()
+
+
+def test_the_papers_panels(planned):
+    runs = {}
+    for chunk in planned:
+        cell = chunk.cell
+        runs[cell] = runs.get(cell, 0) + chunk.count
+    panels = {}
+    for cell, count in runs.items():
+        panels.setdefault((cell.experiment, cell.scheme, str(cell.beta)), set()).add(count)
+    assert panels["random-mdp", "NoExplo", "nan"] == {1000}
+    assert panels["chain", "NoExplo", "0.8"] == panels["chain", "HiOffPol", "0.7"] == {100}
+    assert panels["cliff", "HiOffPol", "0.8"] == {100}
+    for beta in ("0.8", "0.7"):
+        assert panels["chain-length", "LowOffPol", beta] == {40}
+    assert len({(str(chunk.cell), chunk.first) for chunk in planned}) == len(planned)
+    assert {cell.n_states for cell in runs if cell.experiment == "chain-length"} == set(
+        range(3, 26)
+    )
+    sizes = {}
+    for cell in runs:
+        sizes.setdefault(cell.domain, set()).add((cell.n_states, cell.n_actions))
+    assert sizes == {
+        "random-mdp": {(100, 4)},
+        "cliff": {(7, 3)},
+        "chain": {(n, 2) for n in range(3, 26)},
+        "duplicated-chain": {(10, n) for n in (2, 3, 5, 9)},
+    }
+
+
+def test_the_papers_rates_are_two_a_decade_and_details_are_changed_at_three_of_them(planned):
+    rates = {}
+    for chunk in planned:
+        rates.setdefault(chunk.cell.experiment, set()).add(chunk.cell.eta)
+    assert rates["random-mdp"] == {float(f"{10 ** (k / 2):.3g}") for k in range(-6, 7)}
+    assert rates["open-details"] == {0.1, 1.0, 10.0}
+
+
+def test_the_published_rates_are_five_a_decade_as_far_as_a_figure_can_be_read():
+    np.testing.assert_allclose(PUBLISHED_RATES, 10 ** (np.arange(-10, 15) / 5), rtol=2e-3)
+
+
+def test_every_detail_that_is_changed_has_words(planned):
+    changed = {chunk.cell.preset for chunk in planned}
+    assert changed - {"paper", "predecessor", "paper precision=float64"} == set(WORDS)
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    """A Dask scheduler with two worker processes."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        silence_logs="CRITICAL",
+    ) as cluster:
+        yield cluster
+
+
+def test_a_lost_worker_does_not_change_the_table(cluster, tmp_path):
+    sweep(small_chunks(), tmp_path / "threads", workers=1)
+    killed = []
+
+    def kill_one():
+        while len(rows_in(tmp_path / "cluster")) < 9:
+            time.sleep(0.01)
+        worker = next(iter(cluster.workers.values()))
+        killed.append(worker.pid)
+        os.kill(worker.pid, 9)
+
+    (tmp_path / "cluster").mkdir()
+    killer = threading.Thread(target=kill_one, daemon=True)
+    killer.start()
+    sweep(small_chunks(), tmp_path / "cluster", scheduler=cluster.scheduler_address)
+    killer.join(timeout=10)
+    assert killed
+    assert_same_table(rows_in(tmp_path / "cluster"), rows_in(tmp_path / "threads"))
+
+
+def test_an_unreachable_scheduler_gets_a_sentence(tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("pu_lib.experiments.sweep._PATIENCE", "100ms")
+    with pytest.raises(ValueError, match="cannot be reached"):
+        sweep(small_chunks(), tmp_path, scheduler="tcp://127.0.0.1:9")
+
+
+def test_a_scheduler_needs_one_worker_and_without_gets_a_sentence(tmp_path, monkeypatch):
+    class Client(nullcontext):
+        def __init__(self, address, **_):
+            super().__init__()
+            self.workers = {"tcp://idle": 0, "tcp://busy": 1}[address]
+
+        def wait_for_workers(self, n_workers, **_):
+            if self.workers < n_workers:
+                raise TimeoutError
+
+        def submit(self, run, *given, **_):
+            future = Future()
+            future.release = lambda: None
+            try:
+                future.set_result(run(*given))
+            except ValueError as error:
+                future.set_exception(error)
+            return future
+
+    made = SimpleNamespace(Client=Client, as_completed=as_completed)
+    monkeypatch.setitem(sys.modules, "distributed", made)
+    with pytest.raises(ValueError, match="scheduler: tcp://idle has no workers"):
+        sweep(small_chunks(), tmp_path, scheduler="tcp://idle")
+    assert sweep(small_chunks()[:1], tmp_path, scheduler="tcp://busy") == 1
+    made = iter("01")  # here, and on a worker with another version of the process
+    monkeypatch.setattr("pu_lib.experiments.sweep.digest_of", lambda _: next(made))
+    with pytest.raises(ValueError, match=r"worker refused runs \('chain' is another process here"):
+        sweep(small_chunks()[1:2], tmp_path, scheduler="tcp://busy")

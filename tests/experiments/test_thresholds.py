@@ -1,0 +1,210 @@
+"""Statistics of censored times against closed forms and simulation."""
+
+import numpy as np
+import pytest
+import scipy.special
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from pu_lib.experiments.bootstrap import LEVEL, draws, interval
+from pu_lib.experiments.thresholds import compare, quantile, restricted_mean, summarise
+
+times = st.lists(st.integers(1, 50), min_size=1, max_size=30)
+
+
+@given(times)
+def test_without_censoring_the_mean_is_the_mean(values):
+    assert_allclose(
+        restricted_mean(values, np.zeros(len(values), bool)), np.mean(values), rtol=1e-12
+    )
+
+
+@given(times, st.integers(1, 50))
+def test_with_one_cap_the_restricted_mean_is_the_mean_of_the_recorded_times(values, cap):
+    recorded = np.minimum(values, cap)
+    censored = np.asarray(values) > cap
+    assert_allclose(restricted_mean(recorded, censored), recorded.mean(), rtol=1e-9)
+
+
+@given(times)
+def test_without_censoring_quantiles_are_order_statistics(values):
+    n = len(values)
+    assert quantile(values, np.zeros(n, bool)) == np.sort(values)[int(np.ceil(n / 2)) - 1]
+
+
+def test_kaplan_meier_by_hand():
+    # At risk 5, 4, 2: survival 4/5, then 4/5 * 3/4 = 3/5, a censored run, then 3/5 * 1/2 = 3/10.
+    recorded, censored = [1, 2, 3, 4, 5], [False, False, True, False, True]
+    assert quantile(recorded, censored, 0.2) == 1
+    assert quantile(recorded, censored, 0.5) == 4
+    assert quantile(recorded, censored, 0.7) == 4
+    assert quantile(recorded, censored, 0.71) == np.inf
+    assert_allclose(restricted_mean(recorded, censored), 1 + 0.8 + 2 * 0.6 + 0.3)
+
+
+def test_censoring_must_not_be_ignored():
+    rng = np.random.default_rng(0)
+    lives, caps = rng.exponential(1.0, 20_000), rng.exponential(1.5, 20_000)
+    recorded, censored = np.minimum(lives, caps), lives > caps
+    assert_allclose(quantile(recorded, censored), np.log(2), rtol=0.05)
+    assert quantile(recorded[~censored], censored[~censored]) < 0.8 * np.log(2)
+    assert_allclose(restricted_mean(recorded, censored, 1.0), 1 - np.exp(-1), rtol=0.02)
+
+
+def test_all_censored():
+    summary = summarise(np.full(10, 100), np.ones(10, bool))
+    assert (summary.censored, summary.median, summary.mean) == (1.0, np.inf, 100.0)
+
+
+def test_the_quick_way_for_one_cap_is_kaplan_meier():
+    rng = np.random.default_rng(4)
+    lives = rng.exponential(10.0, 30) + 0.1
+    quick = summarise(np.minimum(lives, 12.0), lives > 12.0)
+    # A run censored a little before the largest time forces the general way.
+    nearly = np.minimum(lives, 12.0)
+    nearly[np.argmax(lives)] = 12.0 - 1e-9
+    general = summarise(nearly, lives > 12.0, horizon=12.0)
+    assert_allclose(
+        [general.median_low, general.median_high, general.mean_low, general.mean_high],
+        [quick.median_low, quick.median_high, quick.mean_low, quick.mean_high],
+        rtol=1e-6,
+    )
+
+
+def test_intervals_are_seeded_and_cover():
+    rng = np.random.default_rng(1)
+    covered = 0
+    for _ in range(60):
+        lives = rng.exponential(10.0, 60) + 1e-9
+        summary = summarise(lives, np.zeros(60, bool))
+        covered += summary.mean_low <= 10.0 <= summary.mean_high
+        assert summary.mean_low <= summary.mean <= summary.mean_high
+    assert covered >= 50
+    assert summary == summarise(lives, np.zeros(60, bool))
+
+
+def test_common_random_numbers_make_the_comparison_sharper():
+    rng = np.random.default_rng(2)
+    shared = rng.exponential(10.0, 40) + 1.0
+    none = np.zeros(40, bool)
+    paired = compare(shared, none, 1.2 * shared, none)
+    apart = compare(shared, none, 1.2 * rng.permutation(shared), none)
+    assert_allclose(paired.ratio, 1 / 1.2)
+    assert paired.ratio_high - paired.ratio_low < 0.1 * (apart.ratio_high - apart.ratio_low)
+    assert paired.wins == 1.0
+    cap = np.full(40, 9.0)
+    assert compare(cap, ~none, cap, ~none).ties == 1.0
+
+
+def test_bad_arguments_get_a_sentence():
+    with pytest.raises(ValueError, match="row of positive length"):
+        quantile([], [])
+    with pytest.raises(ValueError, match=r"booleans of shape \(1,\)"):
+        quantile([1.0], [True, False])
+    with pytest.raises(ValueError, match="censored: expected booleans"):
+        quantile([1.0, 2.0], [0, 2])
+    with pytest.raises(ValueError, match="positive times, got -1"):
+        quantile([-1.0], [False])
+    for horizon in (-1.0, 0.0, np.inf, np.nan):
+        for function in (restricted_mean, summarise):
+            with pytest.raises(ValueError, match="horizon: expected"):
+                function([1.0, 2.0], [False, False], horizon)
+    with pytest.raises(ValueError, match="expected a level"):
+        quantile([1.0], [False], 1.0)
+    with pytest.raises(ValueError, match="finite numbers, got nan"):
+        quantile([np.nan], [False])
+    with pytest.raises(ValueError, match="unknown from 3"):
+        restricted_mean([1, 3], [False, True], 5.0)
+    with pytest.raises(ValueError, match="expected 2 runs"):
+        compare([1, 2], [False, False], [1], [False])
+
+
+# Known answers
+
+
+def test_wins_and_ties_by_hand():
+    none = np.zeros(5, bool)
+    found = compare([1, 2, 9, 4, 5], none, [2, 2, 3, 9, 9], none)
+    assert (found.pairs, found.wins, found.ties) == (5, 0.6, 0.2)
+    assert_allclose(found.ratio, 21 / 25)
+    # A run that was cut is no win, two that were cut cannot be told apart, and one that passes at
+    # the cap was faster than one that does not.
+    cut = np.array([True, False, True])
+    found = compare([9, 3, 9], cut, [9, 9, 9], np.array([True, True, False]))
+    assert found.wins == pytest.approx(1 / 3)
+    assert found.ties == pytest.approx(1 / 3)
+    passes = compare([9, 9, 3], ~cut & cut, [9, 9, 5], np.array([True, True, False]))
+    assert (passes.wins, passes.ties) == (1.0, 0.0)
+
+
+def test_the_curve_is_unknown_beyond_a_last_time_at_which_a_run_was_cut():
+    for cut in ([False, True], [True, True]):
+        with pytest.raises(ValueError, match="unknown from 5 to 10"):
+            restricted_mean([5, 5], cut, 10)
+    assert restricted_mean([5, 5], [False, False], 10) == 5.0
+
+
+def test_runs_with_different_caps_are_not_compared_by_their_means():
+    with pytest.raises(ValueError, match="first: a run is censored at 5, before 9"):
+        compare([5, 2], [True, False], [9, 9], [False, False])
+    with pytest.raises(ValueError, match="second: a run is censored at 3, before 5"):
+        compare([5, 2], [False, False], [3, 4], [True, False])
+
+
+@pytest.mark.parametrize(
+    ("cut", "median"), [(0, 3.0), (1, 3.0), (2, 3.0), (3, np.inf), (4, np.inf)]
+)
+def test_the_median_of_five_runs_of_which_some_are_cut(cut, median):
+    times = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    marks = np.arange(5) >= 5 - cut
+    assert summarise(np.minimum(times, times[-1 - cut] + 1), marks).median == median
+
+
+def test_the_interval_of_a_median_is_that_of_the_order_statistics():
+    """The median of n resampled runs is the k-th smallest with a binomial probability."""
+    n, times = 9, np.arange(1.0, 10.0)
+    summary = summarise(times, np.zeros(n, bool))
+    # P(median <= j) = P(Binomial(n, j/n) >= 5)
+    below = scipy.special.bdtrc(4, n, np.arange(1, n + 1) / n)
+    low = 1 + np.searchsorted(below, 0.025)
+    high = 1 + np.searchsorted(below, 0.975)
+    assert abs(summary.median_low - low) <= 1
+    assert abs(summary.median_high - high) <= 1
+    assert summary.median_low < summary.median < summary.median_high
+
+
+def test_mixed_caps_take_the_general_way():
+    # At risk 4 at time 1, 2 at time 3 (one cut at 2): survival 3/4, then 3/8, and 4 is cut.
+    recorded, cut = [1.0, 2.0, 3.0, 4.0], [False, True, False, True]
+    summary = summarise(recorded, cut)
+    assert summary.median == 3.0
+    assert_allclose(summary.mean, 1 + 2 * 0.75 + 0.375)
+    assert summary.censored == 0.5
+    assert summary.median_high == np.inf
+
+
+def area_by_products(times, cut, horizon):
+    """Kaplan and Meier's estimate, factor by factor; level after the last time."""
+    survival, area, last = 1.0, 0.0, 0.0
+    for time in np.unique(times):
+        area += survival * (time - last)
+        survival *= 1.0 - np.sum((times == time) & ~cut) / np.sum(times >= time)
+        last = time
+    return area + survival * (horizon - last)
+
+
+def test_the_interval_of_mixed_caps_is_that_of_the_products():
+    recorded = np.array([1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 9.0])
+    cut = np.array([False, True, True, False, True, False, False, True])
+    summary = summarise(recorded, cut)
+    means = [area_by_products(recorded[i], cut[i], 9.0) for i in draws(8)]
+    assert_allclose([summary.mean_low, summary.mean_high], interval(means, LEVEL))
+    # and not that of the recorded times, as if all had one cap
+    wrong = interval(recorded[draws(8)].mean(axis=1), LEVEL)
+    assert abs(summary.mean_high - wrong[1]) > 0.5
+
+
+def test_one_run_has_no_interval():
+    summary = summarise([3.0], [False])
+    assert (summary.mean_low, summary.mean_high) == (-np.inf, np.inf)

@@ -1,0 +1,85 @@
+"""Numbers as people write them, and sentences with places."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from pu_lib.formatting import figures_in, fill, number, percent, prose, words
+
+THIN = "\N{NARROW NO-BREAK SPACE}"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (-0.0, "0"),
+        (8452, "8452"),
+        (109662, f"109{THIN}662"),
+        (-93, "\N{MINUS SIGN}93"),
+        (0.9898812, "0.9899"),
+        (3.58737e-118, r"$3.6\cdot10^{-118}$"),
+        (1e-12, "$10^{-12}$"),
+        (math.inf, r"$\infty$"),
+        (-math.inf, r"$-\infty$"),
+        (12.0, "12"),
+        (1e6, "$10^{6}$"),
+        (-1e6, "$-10^{6}$"),
+    ],
+)
+def test_numbers_have_four_digits_and_no_exponents(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.True_, "yes"),
+        (np.float64(0.25), "0.25"),
+        (Fraction(1, 2), "1/2"),
+        ((Fraction(1, 2), 1), "(1/2, 1)"),
+        (np.array([0.5, 1.0]), "(0.5, 1)"),
+        ("pg-sm", "PG-SM"),
+        ("37/35", "37/35"),
+        (None, "none"),
+        ({"n": 3}, "n = 3"),
+    ],
+)
+def test_values_read_like_words(value: object, text: str) -> None:
+    assert words(value) == text
+
+
+def test_places_are_filled_outside_formulas_only() -> None:
+    sentence = r"From $\frac{1}{2}$ it takes {n'} updates."
+    assert figures_in(sentence) == ["n'"]
+    assert fill(sentence, {"n'": 5}) == r"From $\frac{1}{2}$ it takes 5 updates."
+
+
+def test_shares_are_percentages() -> None:
+    assert percent(0.25) == "25\N{NO-BREAK SPACE}%"
+    assert percent(0.98812) == "98.81\N{NO-BREAK SPACE}%"
+    assert percent(0.145, 1) == "14.5\N{NO-BREAK SPACE}%"
+
+
+@pytest.mark.parametrize(
+    ("typed", "printed"),
+    [
+        ("DI's count", "DI\N{RIGHT SINGLE QUOTATION MARK}s count"),
+        ("the others' steps", "the others\N{RIGHT SINGLE QUOTATION MARK} steps"),
+        ("n' and X_n' - 1", "n&#x27; and X_n&#x27; - 1"),
+        ('"a few".', "\N{LEFT DOUBLE QUOTATION MARK}a few\N{RIGHT DOUBLE QUOTATION MARK}."),
+    ],
+)
+def test_quotation_marks_are_those_of_print_and_primes_stay(typed: str, printed: str) -> None:
+    assert prose(typed) == printed
+
+
+def test_a_place_without_a_figure_is_a_sentence() -> None:
+    with pytest.raises(ValueError, match=r"thm:x: no figure 'm' .* there are: n\."):
+        fill("It takes {m}.", {"n": 5}, "thm:x")
+
+
+def test_whole_numbers_below_a_million_keep_their_digits() -> None:
+    assert [number(x) for x in (12345.0, 999999.0)] == [f"12{THIN}345", f"999{THIN}999"]
