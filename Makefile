@@ -36,8 +36,8 @@ test: $(ENV)/.installed node_modules/.installed browser  ## Test everything
 proofs:  ## Check the proofs by Rocq and print what they assume
 	@$(PYTHON) tools/proofs.py
 
-bench: $(ENV)/.installed  ## Time the compiled loop beside plain Python and C
-	$(BIN)/python -m pu_lib bench
+bench: $(ENV)/.installed  ## Time the compiled loop beside plain Python and C (RECORD=1 keeps it for the book)
+	$(BIN)/python -m benchmarks.bench $(if $(RECORD),--record)
 
 serve: book  ## Serve the book at http://localhost:8000 (PORT names another)
 	@$(BIN)/python tools/serve.py --port $(PORT)

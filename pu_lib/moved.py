@@ -47,7 +47,6 @@ MOVED = {
     "checks.what_came_after": "chapters.what_came_after.checks",
     "empirical.actors": "experiments.actors",
     "empirical.adaptive": "experiments.adaptive",
-    "empirical.bench": "experiments.bench",
     "empirical.bootstrap": "experiments.bootstrap",
     "empirical.cells": "experiments.cells",
     "empirical.collect": "experiments.database",
@@ -124,6 +123,9 @@ MOVED = {
 }
 """New places of modules by their old ones, both below ``pu_lib``."""
 
+GONE = {"empirical.bench": "The benchmarks are run by `make bench` in a clone of the repository."}
+"""Modules without a new place, each with what to do."""
+
 _PACKAGES = ("checks", "empirical", "theory")
 """Packages of which nothing is left."""
 
@@ -134,8 +136,10 @@ class _Finder(MetaPathFinder, Loader):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the place of an old module; nothing for any other."""
+        """Return the place of an old module; nothing for any other. Raise if it is gone."""
         package, _, rest = name.partition(".")
+        if package == "pu_lib" and rest in GONE:
+            raise ModuleNotFoundError(f"pu_lib.{rest} is gone. {GONE[rest]}", name=name)
         if package != "pu_lib" or rest not in (*MOVED, *_PACKAGES):
             return None
         return ModuleSpec(name, self, is_package=rest in _PACKAGES)

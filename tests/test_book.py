@@ -152,7 +152,7 @@ def test_every_page_is_listed_and_every_listed_page_exists() -> None:
 
 
 def test_every_module_of_the_library_has_a_page_in_its_reference() -> None:
-    folders = ("", "claims/", "empirical/", "chapters/*/")
+    folders = ("", "claims/", "experiments/", "chapters/*/")
     modules = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for folder in folders

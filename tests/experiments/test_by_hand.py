@@ -1,14 +1,10 @@
 """Pieces of the experiments, each on a case small enough to be worked out by hand."""
 
-import hashlib
 import math
 import os
-import shutil
-import subprocess
 import threading
 from contextlib import nullcontext
 from dataclasses import astuple, replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,7 +25,6 @@ from pu_lib.experiments import (
     reference,
     results,
     rounding,
-    speeds,
     sweep,
 )
 from pu_lib.experiments.adaptive import Needed, limits, setting_of
@@ -597,51 +592,3 @@ def test_a_climb_ends_halfway_and_counts_its_falls(monkeypatch):
     assert_allclose(process.policies[2], np.tile(first / first.sum(), (7, 1)))
     monkeypatch.setattr(interventions, "cliff", lambda _: Flat(0.0, 1.0, 0.0))
     assert interventions.climb_from_jumping("pg-sm", 1.0) == (5000, 0)
-
-
-# Speeds
-
-
-def test_a_timing_says_its_ratio_and_the_share_of_its_evaluations():
-    timing = speeds.Timing("chain", "di", 8.0, 6.0, 3.0, ("gcc",), 2.5, 900.0)
-    assert (timing.ratio, timing.checks) == (2.0, 0.25)
-    assert replace(timing, alone=9.0).checks == 0.0
-
-
-def test_one_time_without_a_compiler_is_enough_to_record_nothing(tmp_path):
-    timing = speeds.Timing("chain", "di", 8.0, 6.0, 3.0, ("gcc",), 2.5, 900.0)
-    with pytest.raises(ValueError, match="needs the twin in C"):
-        speeds.record([timing, replace(timing, c=math.nan)], 1, 1, 1, tmp_path / "none")
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_timed_sources_are_the_engine_its_kernels_and_the_twin():
-    library = Path(speeds.__file__).parents[1]
-    engine = sorted((library / "engine").glob("*.py"))
-    files = [library / "kernels.py", *engine, library / "experiments" / "twin.c"]
-    content = b"".join(path.read_bytes() for path in files)
-    assert speeds.sources() == hashlib.sha256(content).hexdigest()[:12]
-
-
-def test_a_machine_is_named_by_what_it_tells(monkeypatch):
-    told = SimpleNamespace(stdout="12.3.0\n")
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: told)
-    for place, compiler in ((None, {}), ("/usr/bin/gcc", {"gcc": "12.3.0"})):
-        monkeypatch.setattr(shutil, "which", lambda _, place=place: place)
-        assert speeds._compiler() == compiler
-    monkeypatch.setattr(Path, "exists", lambda _: False)
-    for processor, name in (("the processor", "the processor"), ("", "its kind")):
-        monkeypatch.setattr("platform.processor", lambda processor=processor: processor)
-        monkeypatch.setattr("platform.machine", lambda: "its kind")
-        assert speeds._processor() == name
-    monkeypatch.setattr(Path, "exists", lambda _: True)
-    monkeypatch.setattr(Path, "read_text", lambda _: "model name\t: First\nmodel name\t: Second\n")
-    assert speeds._processor() == "First"
-
-
-def test_a_compiler_that_does_not_tell_its_version_is_no_version(tmp_path, monkeypatch):
-    (tmp_path / "gcc").write_text("#!/bin/sh\nexit 1\n")
-    (tmp_path / "gcc").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(subprocess.CalledProcessError):
-        speeds._compiler()

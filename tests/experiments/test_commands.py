@@ -4,12 +4,9 @@ import json
 import linecache
 import math
 import re
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import islice
 from pathlib import Path
 
 import gymnasium
@@ -21,8 +18,6 @@ from pu_lib import domains
 from pu_lib.__main__ import main
 from pu_lib.chapters.domino.quantities import domino
 from pu_lib.chapters.unlearning.quantities import count
-from pu_lib.experiments import bench as benching
-from pu_lib.experiments import speeds
 from pu_lib.experiments.actors import columns_of, fingerprint, label_in_table, run_of
 from pu_lib.experiments.database import Database, DatabaseError, collect
 from pu_lib.experiments.jekyll_hyde import Memory, engine_of, seed_state, simulate
@@ -128,7 +123,7 @@ def test_sweep_of_a_process_in_a_file(tmp_path, own_process):
         (["race", "FrozenLake-v1", "--eta", "nan"], "eta: expected"),
         (["race", "FrozenLake-v1", "--figure", "/no/such/place.png"], "there is no directory"),
         (["race", "FrozenLake-v1", "--figure", "race.docx"], "named .png, .pdf or .svg"),
-        (["bench", "--steps", "1"], "--steps: expected"),
+        (["bench", "--steps", "1"], "run `make bench`"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -437,63 +432,6 @@ def test_collect_leaves_out_a_panel_that_has_not_all_its_settings(tmp_path):
     assert "0 of 3 runs" in collect(tmp_path / "data", tmp_path / "out")
 
 
-def test_bench_measures_and_the_twin_agrees():
-    timings = list(islice(benching.bench(3000, plain_steps=100, repetitions=1), 1))
-    text = list(benching.as_text(iter(timings)))
-    assert "random-mdp" in text[1]
-    for timing in timings:
-        assert timing.plain > 20 * timing.compiled > 0
-        assert 0.0 <= timing.checks < 1.0
-        if shutil.which("gcc"):
-            assert timing.c > 0
-
-
-def test_the_recorded_speeds_are_those_of_every_domain_and_update():
-    told = speeds.recorded()
-    expected = {(domain, name) for domain in benching._domains() for name in compiled_updates()}
-    assert {(t.domain, t.update) for t in told.timings} == expected
-    assert len(told.timings) == len(expected)
-    assert {"processor", "Python", "numba", "gcc"} == {*told.machine}
-    assert all(told.machine.values())
-    for timing in told.timings:
-        assert timing.plain > 20 * timing.compiled > 0
-        assert timing.alone > 0
-        assert timing.c > 0
-        assert timing.way in benching.WAYS
-
-
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
-def test_bench_records_what_it_prints(tmp_path, monkeypatch, capsys):
-    measured = replace(speeds.recorded().timings[0], compiled=12.34)
-    path = tmp_path / "speeds.json"
-    monkeypatch.setattr(benching, "bench", lambda steps: iter([measured]))
-    monkeypatch.setattr(speeds, "record", partial(speeds.record, path=path))
-    assert main(["bench", "--steps", "1000"]) == 0
-    assert not path.exists()
-    assert main(["bench", "--steps", "1000", "--record"]) == 0
-    assert "12.3" in capsys.readouterr().out
-    told = speeds.recorded(path)
-    assert told.timings == (measured,)
-    assert (told.steps, told.sources, told.machine) == (1000, speeds.sources(), speeds.machine())
-    with pytest.raises(ValueError, match="needs the twin in C"):
-        speeds.record([replace(measured, c=math.nan)], 1, 1, 1)
-    assert speeds.recorded(path) == told
-
-
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
-def test_a_twin_that_differs_is_refused(monkeypatch):
-    original = benching._c_arguments
-
-    def longer(*arguments):
-        changed = original(*arguments)
-        changed[5] = type(changed[5])(2.0)  # another learning rate
-        return changed
-
-    monkeypatch.setattr(benching, "_c_arguments", longer)
-    with pytest.raises(RuntimeError, match="other parameters"):
-        next(benching.bench(1000, plain_steps=1, repetitions=1))
-
-
 def test_importing_the_library_is_light():
     code = (
         "import sys, pu_lib, pu_lib.experiments, pu_lib.experiments.options;"
@@ -744,11 +682,6 @@ def test_a_word_that_one_preset_has_is_read_in_any(name):
     options = replace(PRESETS[name], hyde_start="bound")
     assert parse(describe(options)) == options
     assert parse(describe(replace(options, hyde_start=0.5))).hyde_start == 0.5
-
-
-def test_the_twin_has_one_factor_of_the_escort_update():
-    assert benching.has_twin(make_update("pg-es", factor="drop"))
-    assert not benching.has_twin(make_update("pg-es", factor="keep"))
 
 
 MODULE = """

@@ -243,14 +243,12 @@ TYPED: dict[str, dict[str, Any]] = {
     },
     "collect": {"": st.sampled_from(["/nowhere", "", "/dev/null", OUT]), "--out": st.just(OUT)},
     "hunt": {"--mdps": st.sampled_from(["0", "-5", "x"]), "--weighting": NAME},
-    "bench": {  # a right one takes half a minute
-        "--steps": st.sampled_from(["0", "-5", "x"]), "--record": None,
-    },
+    "bench": {"--steps": st.sampled_from(["0", "-5", "x"]), "--record": None},
     "nonsense": {"--eta": NUMBER},
 }  # fmt: skip
 
 
-LONG = {("sweep", "--eta"), ("sweep", "--update"), ("bench", "--steps")}
+LONG = {("sweep", "--eta"), ("sweep", "--update")}
 """Options without which a command takes its time."""
 
 

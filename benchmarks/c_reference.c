@@ -8,9 +8,8 @@
  * a test and the benchmark hold both loops to the same bits. It draws the same random numbers and
  * rounds in the same places.
  *
- * Compiled by pu_lib.experiments.bench, in several ways of which the fastest counts, with -D of
- * KERNEL_<name of a kernel>, POLICY_<parametrization>, A (actions, 2 to 4), K (successors) and CODE
- * (the type that numbers transitions).
+ * c_reference.py compiles it with -D of KERNEL_<name of a kernel>, POLICY_<parametrization>, A
+ * (actions, 2 to 4), K (successors) and CODE (the type that numbers transitions).
  */
 #include <math.h>
 #include <stdint.h>
