@@ -1,4 +1,4 @@
-# Two commands matter: `make book` and `make test`. Everything else is convenience.
+# Two commands matter: `make book` and `make test`. `make lint` looks at the form of code and text.
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -17,7 +17,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --fork-strategy fewest --no-
 PIN = { sed -n '/^\#/p' $(1); $(2); } > requirements.new && mv requirements.new $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help bench book test proofs serve lab pdf clean pins browser licences audit versions wheel report
+.PHONY: help bench book test lint proofs serve lab pdf clean pins browser licences audit versions wheel report
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -32,6 +32,10 @@ book: $(ENV)/.installed node_modules/.installed  ## Execute every notebook and r
 
 test: $(ENV)/.installed node_modules/.installed browser  ## Test everything
 	$(BIN)/python -m pytest --nbmake --numprocesses=logical --dist=loadfile
+
+lint: $(ENV)/.installed node_modules/.installed  ## Check format, types, docstrings, the form of pages, and the tools
+	@failed=0; for check in "ruff check" "ruff format --check" mypy "pytest --quiet tests/lint"; do \
+	  $(BIN)/python -m $$check || failed=1; done; exit $$failed
 
 proofs:  ## Check the proofs by Rocq and print what they assume
 	@$(PYTHON) tools/proofs.py

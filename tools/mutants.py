@@ -66,13 +66,12 @@ COMPILED_TESTS = (*PLAIN_TESTS, "tests/test_kernels.py", "tests/experiments/test
 COMPILING = 5.0  # seconds
 # These look at files, pages or copies of the repository, not at what the library computes.
 NOT_RUN = (
-    "tests/show/test_[!g]*", "tests/fuzz/*", "tests/test_pages.py", "tests/test_wheel.py",
-    "tests/test_rooms.py", "tests/test_extension.py", "tests/test_reproducible.py",
-    "tests/test_mutation.py", "tests/test_solutions.py", "tests/test_sphinx_ext.py",
-    "tests/test_paper_items.py", "tests/test_book.py", "tests/test_proofs.py",
-    "tests/test_docstrings.py", "tests/test_readme.py", "tests/test_style.py",
-    "tests/test_numbers.py", "tests/test_report.py", "tests/test_compiling.py",
-    "tests/test_frozen.py", "tests/test_frozen_pages.py",
+    "tests/show/test_[!g]*", "tests/fuzz/*", "tests/lint/*", "tests/test_benchmarks.py",
+    "tests/test_book.py", "tests/test_compiling.py", "tests/test_contributing_recipes.py",
+    "tests/test_examples.py", "tests/test_frozen.py", "tests/test_frozen_pages.py",
+    "tests/test_numbers.py", "tests/test_pages.py", "tests/test_paper_items.py",
+    "tests/test_proofs.py", "tests/test_reproducible.py", "tests/test_solutions.py",
+    "tests/test_sphinx_ext.py", "tests/test_wheel.py",
 )  # fmt: skip
 # What the library and the tests import of others, before a mutant is imported in a fork.
 HEAVY = (
@@ -109,7 +108,7 @@ def sample(module: str, seed: int, each: int | None, root: Path = ROOT) -> list[
     found = sorted(mutants(root, module), key=lambda mutant: mutant.rank(seed))
     if each is None:
         return found
-    named = set(told_beside()["named"])
+    named = set(settings()["named"])
     chosen = [mutant for mutant in found if mutant.name in named]
     found = [mutant for mutant in found if mutant.name not in named]
     return chosen + found[: 3 * each if module in CORE else each]
@@ -463,17 +462,10 @@ def table(seed: int, each: int | None, command: str) -> dict[str, Any]:
         "modules": rows,
         "survivors": survivors,
         "equivalent": {name: reasons[name] for name in same},
-        "stale": [],
     }
 
 
-def marked(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the table with the names under ``stale`` of what stands in no module any more."""
-    named = [*content["survivors"], *content["equivalent"]]
-    return {**content, "stale": [name for name in named if not stands(name)]}
-
-
-def stands(name: str) -> bool:
+def exists(name: str) -> bool:
     """Return whether there is a mutant of that name."""
     return name in _names(name.split(":")[0])
 
@@ -484,17 +476,17 @@ def _names(module: str) -> set[str]:
 
 
 @cache
-def told_beside() -> dict[str, Any]:
+def settings() -> dict[str, Any]:
     """Return what `tools/mutants.toml` says."""
     return tomllib.loads(SETTINGS.read_text("utf-8"))
 
 
 def equivalent() -> dict[str, str]:
     """Return the survivors that change nothing, and why."""
-    return {entry["mutant"]: entry["reason"] for entry in told_beside()["equivalent"]}
+    return {entry["mutant"]: entry["reason"] for entry in settings()["equivalent"]}
 
 
-def told(content: dict[str, Any]) -> str:
+def as_text(content: dict[str, Any]) -> str:
     """Return the table as a person reads it."""
     groups: dict[str, Counter[str]] = defaultdict(Counter)
     for module, row in content["modules"].items():
@@ -508,11 +500,6 @@ def told(content: dict[str, Any]) -> str:
     return "\n".join([*lines, "", "Survivors:", *content["survivors"]])
 
 
-def write(content: dict[str, Any]) -> None:
-    """Write the table."""
-    TABLE.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
-
-
 def _matches(path: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatch.fnmatch(path, pattern) for pattern in patterns)
 
@@ -520,9 +507,6 @@ def _matches(path: str, patterns: tuple[str, ...]) -> bool:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line."""
     given = _parser().parse_args(arguments)
-    if given.mark:
-        write(marked(json.loads(TABLE.read_text("utf-8"))))
-        return 0
     each = None if given.all else given.each
     WORK.mkdir(parents=True, exist_ok=True)
     for name in HEAVY:
@@ -540,8 +524,8 @@ def main(arguments: list[str] | None = None) -> int:
         return code
     size = "--all" if given.all else f"--each {given.each}"
     content = table(given.seed, each, f"make mutants MUTANTS='--seed {given.seed} {size}'")
-    write(content)
-    print(told(content))
+    TABLE.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    print(as_text(content))
     return 0
 
 
@@ -556,7 +540,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--again", action="store_true", help="try survivors again")
     parser.add_argument("--map", action="store_true", help="see anew what the tests reach")
     parser.add_argument("--as-mapped", action="store_true", help="with what is known of that")
-    parser.add_argument("--mark", action="store_true", help="only mark what is out of date")
     return parser
 
 
