@@ -68,7 +68,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"  {line}")
 
 
-PAGES = ("tests/test_pages.py", "tests/test_frozen_pages.py")
+PAGES = ("tests/test_pages.py", "tests/test_frozen_pages.py", "tests/test_addresses.py")
 BUILD = f"{PAGES[0]}::test_the_book_builds"
 
 
