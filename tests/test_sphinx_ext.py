@@ -15,6 +15,7 @@ from nbmake.pytest_items import NotebookRun
 from pu_formulas import formulas_of, typeset_pages
 from sphinx.search import js_index
 
+from sphinx_ext.pu_addresses import places_of
 from sphinx_ext.pu_book import list_titles, number_by_chapter
 
 
@@ -218,3 +219,27 @@ def test_formulas_are_typeset_once(tmp_path: Path) -> None:
     assert "mjx-container" in sheet
     assert "://" not in sheet
     assert formulas_of(typeset) == []
+
+
+def test_old_anchors_lead_to_the_entries_of_names_now() -> None:
+    def entry(page: str, anchor: str) -> SimpleNamespace:
+        return SimpleNamespace(docname=page, node_id=anchor, objtype="function")
+
+    data = {
+        "modules": {"pu_lib.new": entry("book/api/topic", "module-pu_lib.new")},
+        "objects": {
+            "pu_lib.new.count": entry("book/api/topic", "pu_lib.new.count"),
+            "pu_lib.new.other.count": entry("book/api/topic", "pu_lib.new.other.count"),
+            "pu_lib.newer.count": entry("book/api/topic", "pu_lib.newer.count"),
+            "pu_lib.new.run": entry("book/library", "pu_lib.new.run"),
+        },
+    }
+    env = SimpleNamespace(get_domain=lambda name: SimpleNamespace(data=data))
+    renamed = {"pu_lib.old.tally": "pu_lib.new.count", "pu_lib.oldest.tally": "pu_lib.new.count"}
+    assert places_of(env, "old", ["pu_lib.new"], renamed) == {
+        "module-pu_lib.old": "topic.html#module-pu_lib.new",
+        "pu_lib.old.count": "topic.html#pu_lib.new.count",
+        "pu_lib.old.other.count": "topic.html#pu_lib.new.other.count",
+        "pu_lib.old.run": "../library.html#pu_lib.new.run",
+        "pu_lib.old.tally": "topic.html#pu_lib.new.count",
+    }
