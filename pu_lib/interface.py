@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pu_lib.arrays import Floats, first_index, require_distributions, whole
+from pu_lib.arrays import Floats, as_int, first_index, require_distributions
 from pu_lib.kernels import Kernel
-from pu_lib.parametrizations import rows, weights
+from pu_lib.parametrizations import as_rows, as_weights
 
 __all__ = ["Look", "Parametrization", "Update"]
 
@@ -196,7 +196,7 @@ class Update(ABC):
         ValueError
             If `pi` is not a policy that this update can represent.
         """
-        pi = rows("pi", pi)
+        pi = as_rows("pi", pi)
         require_distributions("pi", pi)
         return self._called(self.to_parameters, pi)
 
@@ -232,8 +232,8 @@ class Update(ABC):
             parameters exceed the range of floats, 1.8e308.
         """
         theta = self._checked(theta)
-        q = rows("q", q)
-        return self._moved(theta, q, weights("weight", weight, theta, q), rng)
+        q = as_rows("q", q)
+        return self._moved(theta, q, as_weights("weight", weight, theta, q), rng)
 
     def _moved(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
@@ -304,8 +304,8 @@ class Update(ABC):
             If a number is not an integer or is too small, or if there would be more than 2e8
             parameters (1.6 GB).
         """
-        n_states = whole("n_states", n_states, low=1)
-        n_actions = whole("n_actions", n_actions, low=2)
+        n_states = as_int("n_states", n_states, low=1)
+        n_actions = as_int("n_actions", n_actions, low=2)
         if n_states * n_actions > _MOST_PARAMETERS:
             raise ValueError(
                 f"n_states: {n_states} states and {n_actions} actions have more than the "
@@ -330,7 +330,7 @@ class Update(ABC):
 
     def _checked(self, theta: ArrayLike) -> Floats:
         """Return `theta` as floats with at least two actions, or raise a `ValueError`."""
-        theta = rows("theta", theta)
+        theta = as_rows("theta", theta)
         if theta.shape[-1] < 2:
             raise ValueError(f"theta: expected at least two actions, got shape {theta.shape}.")
         return theta

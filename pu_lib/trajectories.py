@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import number, numbers, whole
+from pu_lib.arrays import as_float, as_float_array, as_int
 from pu_lib.domains import as_process
 from pu_lib.mdp import Evaluation, FiniteMDP
 from pu_lib.updates import Update, as_update, label_of
@@ -113,7 +113,7 @@ def mixture(share: float) -> Weighting:
 
     Raises a `ValueError` if `share` is outside [0, 1].
     """
-    share = number("share", share)
+    share = as_float("share", share)
     if not 0.0 <= share <= 1.0:
         raise ValueError(f"share: expected a number in [0, 1], got {share}.")
     return lambda _, evaluation: share * evaluation.occupancy + (1.0 - share)
@@ -190,7 +190,7 @@ def run(
 
 def _recorded(name: str, n_steps: int, size: int) -> int:
     """Return a number of steps, checked; raise a `ValueError` if their record is too large."""
-    steps = whole(name, n_steps, low=0)
+    steps = as_int(name, n_steps, low=0)
     if steps * size > _MOST_RECORDED:
         raise ValueError(
             f"{name}: {steps} steps of {size} parameters are more than the {_MOST_RECORDED} "
@@ -220,8 +220,8 @@ def _moved(
 def _rates(eta: float | Callable[[int], float] | ArrayLike, n_steps: int) -> Floats:
     """Return the step sizes as an array of shape (n_steps,)."""
     if callable(eta):
-        return np.array([number("eta", eta(t)) for t in range(n_steps)])
-    rates = numbers("eta", eta)
+        return np.array([as_float("eta", eta(t)) for t in range(n_steps)])
+    rates = as_float_array("eta", eta)
     if rates.shape not in ((), (n_steps,)):
         raise ValueError(f"eta: expected one number or {n_steps}, got shape {rates.shape}.")
     return np.asarray(np.broadcast_to(rates, n_steps))
@@ -237,7 +237,7 @@ def _evaluating(weighting: str | Weighting | ArrayLike, mdp: FiniteMDP) -> Evalu
     constant = (
         None
         if isinstance(weighting, str)
-        else numbers("weighting", weighting, shape=(mdp.n_states,), low=0.0)
+        else as_float_array("weighting", weighting, shape=(mdp.n_states,), low=0.0)
     )
 
     def evaluate(t: int, policy: Floats, last: bool) -> tuple[Floats, Floats, float, ArrayLike]:
@@ -255,7 +255,7 @@ def _evaluated(
     """Return the same from an `Evaluation` and a callable weighting, whose result is checked."""
     for array in (evaluation.q, evaluation.v, evaluation.occupancy):
         array.setflags(write=False)  # a weighting must not change the values of the step
-    weight = np.zeros(()) if last else numbers("weighting", weighting(t, evaluation))
+    weight = np.zeros(()) if last else as_float_array("weighting", weighting(t, evaluation))
     if weight.shape not in ((), (1,), evaluation.v.shape):
         raise ValueError(
             f"weighting: expected one number or {len(evaluation.v)}, got shape {weight.shape}."
@@ -267,7 +267,7 @@ def _start(theta0: ArrayLike | None, update: Update, mdp: FiniteMDP) -> Floats:
     """Return the initial parameters, checked."""
     if theta0 is None:
         return update.initial(mdp.n_states, mdp.n_actions)
-    theta = numbers("theta0", theta0, shape=(mdp.n_states, mdp.n_actions), copy=True)
+    theta = as_float_array("theta0", theta0, shape=(mdp.n_states, mdp.n_actions), copy=True)
     update.policy(theta)  # raises if these are not parameters of this update
     return theta
 
@@ -310,12 +310,12 @@ def follow(
     """
     chosen = as_update(update)
     steps = np.size(weights) if n_steps is None else n_steps
-    values = numbers("q", q, axes=1)
+    values = as_float_array("q", q, axes=1)
     rates = _rates(weights, _recorded("n_steps", steps, values.shape[-1]))
     theta = (
         chosen.initial(1, values.shape[-1])[0]
         if theta0 is None
-        else numbers("theta0", theta0, axes=1, copy=True)
+        else as_float_array("theta0", theta0, axes=1, copy=True)
     )
     varying = values.ndim > theta.ndim
     if varying and len(values) != steps:

@@ -34,7 +34,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from pu_lib import updates
-from pu_lib.arrays import Floats, shown
+from pu_lib.arrays import Floats, safe_repr
 from pu_lib.exact import Number, ball, exact, is_one, sign
 from pu_lib.updates import EscortFactor, EscortPolicyGradient, Update, as_update
 
@@ -58,7 +58,8 @@ def require_count(name: str, value: Any, low: int) -> int:
         right = False
     if not right:
         raise ValueError(
-            f"{name} must be an integer, at least {low} and at most 10^300; it is {shown(value)}"
+            f"{name} must be an integer, at least {low} and at most 10^300; "
+            f"it is {safe_repr(value)}"
         )
     return int(value)
 

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from pu_lib.chapters.unlearning.quantities import count
 from pu_lib.experiments.race import race
-from pu_lib.parametrizations import weights
+from pu_lib.parametrizations import as_weights
 from pu_lib.updates import (
     PAPER,
     UPDATES,
@@ -553,7 +553,7 @@ def test_escort_policies_of_parameters_of_any_size(size):
 )
 def test_shapes_that_agree_in_part_do_not_broadcast(theta, q, weight):
     with pytest.raises(ValueError, match="do not broadcast"):
-        weights("weight", np.ones(weight), np.zeros(theta), np.zeros(q))
+        as_weights("weight", np.ones(weight), np.zeros(theta), np.zeros(q))
 
 
 def test_the_papers_updates_are_five():

@@ -39,7 +39,7 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import require_distributions, whole
+from pu_lib.arrays import as_int, require_distributions
 from pu_lib.engine import loop
 from pu_lib.engine.rows import UNIT, flag_token, policy_token, successor_token, ties_token, token
 from pu_lib.experiments.actors import configured, fingerprint, start_of
@@ -263,8 +263,10 @@ def simulate(
     tokens = _tokens(problem, chosen, options)
     if not (np.isfinite(eta) and eta > 0.0):
         raise ValueError(f"eta: expected a finite number > 0, got {eta}.")
-    max_steps = whole("max_steps", max_steps, low=1)
-    gap = _FIRST_GAP[problem.acyclic] if first_gap is None else whole("first_gap", first_gap, low=1)
+    max_steps = as_int("max_steps", max_steps, low=1)
+    gap = (
+        _FIRST_GAP[problem.acyclic] if first_gap is None else as_int("first_gap", first_gap, low=1)
+    )
     memory = Memory() if memory is None else memory
     memory.prepare(problem, chosen, options, max_steps)
     run = loop.run_kept if chosen.kernel in KERNELS else loop.run_fresh

@@ -14,7 +14,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.arrays import number
+from pu_lib.arrays import as_float
 from pu_lib.domains import Baseline
 from pu_lib.engine.rows import successor_token
 from pu_lib.engine.values import performance
@@ -68,7 +68,7 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
         If the target is out of range, the baseline unknown, or optimal, the optimum not known, or a
         trajectory may begin in a terminal state.
     """
-    target = number("target", target)
+    target = as_float("target", target)
     if not 0.0 < target <= 1.0:
         raise ValueError(f"target: expected a normalised performance in (0, 1], got {target}.")
     if baseline not in get_args(Baseline):

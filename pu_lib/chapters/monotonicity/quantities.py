@@ -49,7 +49,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.arrays import number
+from pu_lib.arrays import as_float
 from pu_lib.domains import random_mdp
 from pu_lib.mdp import FiniteMDP
 from pu_lib.parametrizations import unchecked_softmax
@@ -168,7 +168,7 @@ def search_drop(
     are searched down to where the largest decreases of CE are, on a scale that is finer near 0.
     The best of several restarts counts.
     """
-    chosen, weight = as_update(update), number("weight", weight, low=0.0)
+    chosen, weight = as_update(update), as_float("weight", weight, low=0.0)
     floor = max(-30.0 - 2.0 * weight, -600.0)  # CE decreases most as pi(a_q) -> 0, e^-w and below
     found = [
         _searched(chosen, n_actions, weight, floor, seed + restart, rounds)
