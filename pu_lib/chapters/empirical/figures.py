@@ -30,7 +30,7 @@ from pu_lib.experiments.results import (
     committed,
 )
 from pu_lib.experiments.speeds import Speeds, recorded, sources
-from pu_lib.formatting import number, percent, prose
+from pu_lib.formatting import format_number, percent, to_html
 from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, line, styled
 from pu_lib.updates import PAPER, label_of, look_of
 
@@ -417,7 +417,8 @@ def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None
     share = [bounced_share(float(eta), runs, steps) for eta in rates]
     other.plot(rates, share, color=INK, marker=".", linestyle=":")
     other.set(
-        ylabel=f"share below zero after {number(steps)} steps", ylim=(0.0, 1.4 * max(share) + 0.01)
+        ylabel=f"share below zero after {format_number(steps)} steps",
+        ylim=(0.0, 1.4 * max(share) + 0.01),
     )
     other.grid(visible=False)
     return fig
@@ -588,7 +589,7 @@ def _fold(head: str, claims: JudgedClaims, others: Sequence[Claim]) -> str:
 def _links(claims: Sequence[Claim]) -> str:
     """Return claims that other chapters judge, each with a link to its chapter."""
     lines = "".join(
-        f"<li>{html.escape(claim.number)}: {prose(claim.statement)} "
+        f"<li>{html.escape(claim.number)}: {to_html(claim.statement)} "
         f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a></li>'
         for claim in claims
     )
