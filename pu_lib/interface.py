@@ -18,7 +18,7 @@ from pu_lib.arrays import Floats, as_int, first_index, require_distributions
 from pu_lib.kernels import Kernel
 from pu_lib.parametrizations import as_rows, as_weights
 
-__all__ = ["Look", "Parametrization", "Update"]
+__all__ = ["Parametrization", "PlotStyle", "Update"]
 
 Parametrization = Literal["softmax", "escort", "direct"]
 _MOST_PARAMETERS = 200_000_000  # 1.6 GB as float64
@@ -28,7 +28,7 @@ def _copied(given: Any) -> Any:
     return given.copy() if isinstance(given, np.ndarray) else given
 
 
-class Look(NamedTuple):
+class PlotStyle(NamedTuple):
     """The style of an update in figures, in the notation of matplotlib.
 
     Attributes
@@ -64,7 +64,7 @@ class Update(ABC):
         The full name, such as "softmax policy gradient"; `name` if missing.
     label : str
         The short name in figures, such as "PG-SM"; `name` in capitals if missing.
-    look : Look, optional
+    style : PlotStyle, optional
         The style in figures; one of four spare styles in turn if missing.
     parametrization : {"softmax", "escort", "direct"} or None
         The parametrization that compiled loops use; required together with a kernel.
@@ -75,12 +75,14 @@ class Update(ABC):
     name: ClassVar[str]
     title: ClassVar[str] = ""
     label: ClassVar[str] = ""
-    look: ClassVar[Look | None] = None
+    style: ClassVar[PlotStyle | None] = None
     parametrization: ClassVar[Parametrization | None] = None
     in_paper: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        if "look" in vars(cls):
+            raise TypeError(f"{cls.__name__}: the attribute 'look' is 'style' now, a PlotStyle.")
         # A kernel inherited past an overridden hook would compute the step of another class.
         first = next(base for base in cls.__mro__ if {"kernel", *_HOOKS} & vars(base).keys())
         if "kernel" not in vars(first):

@@ -27,7 +27,7 @@ floats, 1.8e308.
 
 Custom updates
 --------------
-Derive a class from `Update`, set its attributes (name, label, look), define the three hooks
+Derive a class from `Update`, set its attributes (name, label, style), define the three hooks
 `to_policy`, `to_parameters` and `advance`, and `register` an instance. Runs, races, figures, tables
 and the command line then include it. With a scalar `kernel` it also runs in compiled experiments.
 """
@@ -43,7 +43,7 @@ from numpy.typing import ArrayLike
 
 from pu_lib import kernels
 from pu_lib.arrays import Floats, first_index, require_distributions
-from pu_lib.interface import Look, Parametrization, Update
+from pu_lib.interface import Parametrization, PlotStyle, Update
 from pu_lib.kernels import Kernel
 from pu_lib.parametrizations import (
     Mask,
@@ -68,10 +68,10 @@ __all__ = [
     "CrossEntropy",
     "Direct",
     "EscortPolicyGradient",
-    "Look",
     "ModifiedCrossEntropy",
     "NaturalPolicyGradient",
     "Parametrization",
+    "PlotStyle",
     "SoftmaxPolicyGradient",
     "Ties",
     "Update",
@@ -80,12 +80,12 @@ __all__ = [
     "escort",
     "greedy_mask",
     "label_of",
-    "look_of",
     "make_update",
     "name_of",
     "project_simplex",
     "register",
     "softmax",
+    "style_of",
 ]
 
 EscortFactor = Literal["keep", "drop"]
@@ -125,7 +125,7 @@ class SoftmaxPolicyGradient(_Softmax):
     name = "pg-sm"
     title = "softmax policy gradient"
     label = "PG-SM"
-    look = Look("#0072b2", "-", "o")
+    style = PlotStyle("#0072b2", "-", "o")
     in_paper = True
 
     @property
@@ -161,7 +161,7 @@ class EscortPolicyGradient(Update):
     name = "pg-es"
     title = "escort policy gradient"
     label = "PG-ES"
-    look = Look("#a8508a", (0, (6, 1.5)), "s")
+    style = PlotStyle("#a8508a", (0, (6, 1.5)), "s")
     parametrization = "escort"
     in_paper = True
     p: float = 2.0
@@ -221,7 +221,7 @@ class Direct(Update):
     name = "di"
     title = "direct parametrization"
     label = "DI"
-    look = Look("#00815e", (0, (1.2, 1.2)), "D")
+    style = PlotStyle("#00815e", (0, (1.2, 1.2)), "D")
     parametrization = "direct"
     in_paper = True
 
@@ -270,7 +270,7 @@ class CrossEntropy(_Softmax):
     name = "ce"
     title = "cross-entropy update"
     label = "CE"
-    look = Look("#b37400", (0, (5, 1.5, 1.2, 1.5)), "^")
+    style = PlotStyle("#b37400", (0, (5, 1.5, 1.2, 1.5)), "^")
     in_paper = True
     ties: Ties = "first"
 
@@ -312,7 +312,7 @@ class ModifiedCrossEntropy(CrossEntropy):
     name = "mce"
     title = "modified cross-entropy update"
     label = "MCE"
-    look = Look("#d0450f", (0, (9, 2)), "v")
+    style = PlotStyle("#d0450f", (0, (9, 2)), "v")
     in_paper = True
 
     @property
@@ -334,11 +334,11 @@ UPDATES: dict[str, Update] = {}
 """The updates by name: the paper's five with its settings (p = 2, exact gradient, first of tied
 actions), `npg`, then registered ones in the order of registration."""
 
-_SPARE_LOOKS = (
-    Look("#56606b", (0, (3, 1)), "P"),
-    Look("#7a6a00", (0, (7, 1, 1, 1)), "X"),
-    Look("#8c564b", (0, (2, 2)), "*"),
-    Look("#5a4fcf", (0, (4, 1, 1, 1, 1, 1)), "h"),
+_SPARE_STYLES = (
+    PlotStyle("#56606b", (0, (3, 1)), "P"),
+    PlotStyle("#7a6a00", (0, (7, 1, 1, 1)), "X"),
+    PlotStyle("#8c564b", (0, (2, 2)), "*"),
+    PlotStyle("#5a4fcf", (0, (4, 1, 1, 1, 1, 1)), "h"),
 )
 
 
@@ -424,7 +424,7 @@ class NaturalPolicyGradient(_Softmax):
     name = "npg"
     title = "natural policy gradient"
     label = "NPG"
-    look = Look("#b0123b", (0, (3, 1.2, 1.2, 1.2, 1.2, 1.2)), "<")
+    style = PlotStyle("#b0123b", (0, (3, 1.2, 1.2, 1.2, 1.2, 1.2)), "<")
 
     @property
     def kernel(self) -> Kernel | None:
@@ -508,14 +508,14 @@ def label_of(name: str | Update) -> str:
     return update.label or update.name.upper()
 
 
-def look_of(name: str | Update) -> Look:
+def style_of(name: str | Update) -> PlotStyle:
     """Return the style of an update in figures; those without one take the spare styles in turn."""
     update = as_update(name)
-    if update.look is not None:
-        return update.look
-    plain = [other for other, kind in UPDATES.items() if kind.look is None]
+    if update.style is not None:
+        return update.style
+    plain = [other for other, kind in UPDATES.items() if kind.style is None]
     place = plain.index(update.name) if update.name in plain else len(plain)
-    return _SPARE_LOOKS[place % len(_SPARE_LOOKS)]
+    return _SPARE_STYLES[place % len(_SPARE_STYLES)]
 
 
 def make_update(name: str, **options: object) -> Update:

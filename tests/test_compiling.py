@@ -98,7 +98,7 @@ def test_a_changed_kernel_is_compiled_anew(copied: Path) -> None:
 def test_garbage_is_looked_for_less_often_while_numba_compiles(usual: int, compiling: int) -> None:
     seen = []
 
-    class Look(event.Listener):
+    class Listener(event.Listener):
         def on_start(self, event: Any) -> None:
             seen.append(gc.get_threshold())
 
@@ -108,7 +108,7 @@ def test_garbage_is_looked_for_less_often_while_numba_compiles(usual: int, compi
     before = gc.get_threshold()
     gc.set_threshold(usual, 9, 8)
     try:
-        with event.install_listener("numba:compile", Look()):
+        with event.install_listener("numba:compile", Listener()):
             assert fresh(lambda x: x + 1)(1.0) == 2.0
         assert seen == [(compiling, 9, 8)]
         assert gc.get_threshold() == (usual, 9, 8)

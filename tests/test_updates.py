@@ -21,12 +21,12 @@ from pu_lib.updates import (
     as_update,
     escort,
     greedy_mask,
-    look_of,
     make_update,
     name_of,
     project_simplex,
     register,
     softmax,
+    style_of,
 )
 
 NAMES = list(UPDATES)
@@ -156,10 +156,10 @@ def test_a_step_has_weight_one_unless_told():
 def test_updates_that_do_not_say_how_they_look_share_out_the_spare_looks(monkeypatch):
     own = {name: type(name, (Renamed,), {"name": name})() for name in "abcde"}
     monkeypatch.setattr("pu_lib.updates.UPDATES", {**UPDATES, **own})
-    looks = [look_of(name) for name in own]
-    assert len(set(looks)) == 4  # there are four
-    assert looks[4] == looks[0]
-    assert look_of(type("f", (Renamed,), {"name": "f"})()) in looks  # it is not registered
+    styles = [style_of(name) for name in own]
+    assert len(set(styles)) == 4  # there are four
+    assert styles[4] == styles[0]
+    assert style_of(type("f", (Renamed,), {"name": "f"})()) in styles  # it is not registered
 
 
 # Gradients

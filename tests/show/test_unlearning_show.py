@@ -57,7 +57,7 @@ class Lazy(SoftmaxPolicyGradient):
     """The softmax policy gradient under another name."""
 
     name = "lazy"
-    look = None
+    style = None
 
 
 def test_figures_and_commands_have_an_update_that_is_registered(monkeypatch, capsys):
