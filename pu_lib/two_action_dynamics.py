@@ -38,7 +38,16 @@ from pu_lib.arrays import Floats, safe_repr
 from pu_lib.exact import Number, ball, exact, is_one, sign
 from pu_lib.updates import EscortFactor, EscortPolicyGradient, Update, as_update
 
-__all__ = ["TIE", "WALKERS", "OutOfReach", "Setting", "Walker", "alike", "require_count", "setting"]
+__all__ = [
+    "TIE",
+    "WALKERS",
+    "OutOfReach",
+    "Setting",
+    "Walker",
+    "equivalent_updates",
+    "require_count",
+    "setting",
+]
 
 Schedule = Literal["constant", "inverse-sqrt", "geometric"]
 TIE = 1e-12
@@ -569,7 +578,7 @@ WALKERS: Mapping[type[Update], type[Walker]] = {
 """The exact walkers by class of update; subclasses of these classes are run by `StepWalker`."""
 
 
-def alike() -> list[tuple[str, ...]]:
+def equivalent_updates() -> list[tuple[str, ...]]:
     """Return the names of registered updates, grouped by updates that coincide for two actions."""
     groups: dict[Any, list[str]] = {}
     for name, update in updates.UPDATES.items():

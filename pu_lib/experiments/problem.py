@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pu_lib.arrays import as_float
 from pu_lib.domains import Baseline
-from pu_lib.engine.rows import successor_token
+from pu_lib.engine.rows import static_successors
 from pu_lib.engine.values import performance
 from pu_lib.experiments.tables import Tables, lay_out
 from pu_lib.mdp import FiniteMDP
@@ -115,6 +115,6 @@ def exact_performance(tables: Tables, policy: Floats) -> float:
             np.zeros(tables.n_states),
             tables.process,
             (0,) * tables.n_actions,
-            successor_token(tables.n_successors),
+            static_successors(tables.n_successors),
         )
     )

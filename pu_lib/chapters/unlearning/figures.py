@@ -25,7 +25,7 @@ from pu_lib.chapters.unlearning.travel_times import comparison
 from pu_lib.exact import exact
 from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.trajectories import follow
-from pu_lib.two_action_dynamics import alike
+from pu_lib.two_action_dynamics import equivalent_updates
 from pu_lib.updates import label_of, style_of
 
 __all__ = [
@@ -42,7 +42,7 @@ NS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 def kinds() -> dict[str, str]:
     """Return the updates to draw, one of those that are alike with two actions, and their label."""
-    return {names[-1]: " = ".join(map(label_of, names)) for names in alike()}
+    return {names[-1]: " = ".join(map(label_of, names)) for names in equivalent_updates()}
 
 
 def _draw_race(ax: Any, n: int, eta: str, schedule: str) -> None:
