@@ -1,4 +1,4 @@
-"""Validation of arguments that are numbers or arrays.
+"""Validation of arguments: numbers, arrays, seeds, and keywords that have another name now.
 
 NumPy converts silently: it parses strings, drops imaginary parts and masks, turns dates into
 nanoseconds and reads ``True`` as 1. The functions here raise a `ValueError` that names the argument
@@ -9,24 +9,32 @@ from __future__ import annotations
 
 import operator
 import sys
+from collections.abc import Callable
+from functools import cache, wraps
 from numbers import Real
-from typing import Any, SupportsIndex
+from typing import Any, ParamSpec, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "Floats",
+    "Seed",
     "as_bool_array",
     "as_float",
     "as_float_array",
+    "as_generator",
     "as_int",
     "first_index",
+    "renamed",
     "require_distributions",
     "safe_repr",
 ]
 
 Floats = NDArray[np.float64]
+Seed = int | np.random.Generator | None
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # The kinds of dtype that are not numbers, as error messages call them.
 _KINDS = {
@@ -126,6 +134,53 @@ def as_bool_array(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArra
             f"{array.dtype}."
         )
     return array
+
+
+def as_generator(seed: Seed) -> np.random.Generator:
+    """Return the random generator that a seed stands for.
+
+    An integer gives ``np.random.default_rng(seed)``, and a generator is returned itself. None gives
+    a generator that the operating system has seeded, the same one at every call. Any other seed
+    raises a `ValueError`.
+    """
+    if seed is None:
+        return _unseeded()
+    if isinstance(seed, np.random.Generator):
+        return seed
+    try:
+        return np.random.default_rng(as_int("seed", seed, low=0))
+    except ValueError:
+        raise ValueError(
+            "seed: expected None, a non-negative integer or a numpy Generator, "
+            f"got {safe_repr(seed)}."
+        ) from None
+
+
+@cache
+def _unseeded() -> np.random.Generator:
+    """Return the generator of callers without a seed."""
+    return np.random.default_rng()
+
+
+def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Raise a `TypeError` that gives the new name of a keyword if a caller uses the old one.
+
+    ``@renamed(eta="step_size")`` decorates a function whose parameter `eta` is `step_size` now.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+            if kwargs and not names.keys().isdisjoint(kwargs):
+                old = next(name for name in names if name in kwargs)
+                raise TypeError(
+                    f"{function.__name__}() has no argument {old!r}; it is {names[old]!r} now."
+                )
+            return function(*args, **kwargs)
+
+        return wrapper
+
+    return decorate
 
 
 def require_distributions(name: str, rows: Floats, what: str = "probabilities") -> None:

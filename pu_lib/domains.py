@@ -39,7 +39,16 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from pu_lib.arrays import Floats, as_float, as_float_array, as_int, safe_repr
+from pu_lib.arrays import (
+    Floats,
+    Seed,
+    as_float,
+    as_float_array,
+    as_generator,
+    as_int,
+    renamed,
+    safe_repr,
+)
 from pu_lib.environments import from_gymnasium
 from pu_lib.mdp import FiniteMDP
 from pu_lib.settings import read_settings, write_settings
@@ -190,8 +199,9 @@ def _power(base: float, exponent: int) -> float:
     return float(Fraction(base) ** exponent)
 
 
+@renamed(rng="seed")
 def random_mdp(
-    rng: np.random.Generator | int,
+    seed: Seed,
     n_states: int = 100,
     n_actions: int = 4,
     branching: int = 2,
@@ -205,8 +215,8 @@ def random_mdp(
 
     Parameters
     ----------
-    rng : numpy.random.Generator or int
-        A generator, or the seed of one.
+    seed : int, numpy.random.Generator or None
+        Seed of the random draws; None for one from the operating system.
     n_states, n_actions : int
         The paper has 100 states and 4 actions.
     branching : int
@@ -240,10 +250,10 @@ def random_mdp(
         raise ValueError(f"horizon: expected a number of steps > 0, got {horizon}.")
     if if_none not in get_args(IfNone):
         raise ValueError(f"if_none: expected one of {get_args(IfNone)}, got {if_none!r}.")
-    generator = np.random.default_rng(rng)
+    rng = as_generator(seed)
     nearest = 0.0
     for _ in range(_draws(n_states, n_actions, branching)):
-        garnet = _garnet(generator, n_states, n_actions, branching)
+        garnet = _garnet(rng, n_states, n_actions, branching)
         # One goal at a time: all of them together would need memory of order n_states^3.
         values = np.fromiter(_values_of_goals(garnet, discount), np.float64)
         near = values > discount**horizon

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import Floats, as_float, as_float_array, first_index
+from pu_lib.arrays import Floats, Seed, as_float, as_float_array, as_generator, first_index, renamed
 
 __all__ = [
     "Ties",
@@ -127,27 +127,26 @@ def advantage(pi: Floats, q: Floats) -> Floats:
     return np.asarray(np.add.reduce(pi[..., np.newaxis, :] * gaps, axis=-1))
 
 
-def greedy_mask(q: ArrayLike, ties: Ties = "first", rng: np.random.Generator | None = None) -> Mask:
+@renamed(rng="seed")
+def greedy_mask(q: ArrayLike, ties: Ties = "first", seed: Seed = None) -> Mask:
     r"""Return a boolean array that marks the greedy action :math:`\arg\max_a q(a)` of each row.
 
     If several actions have the largest value, `ties` decides: ``"first"`` marks the first,
-    ``"random"`` draws one uniformly with `rng`, ``"leave"`` marks none. Raises a `ValueError` if
-    `q` is not an array of finite numbers, `ties` is unknown, or `rng` is missing.
+    ``"random"`` draws one uniformly, ``"leave"`` marks none. `seed` is None, an integer or a numpy
+    Generator. Raises a `ValueError` if `q` is not an array of finite numbers or `ties` is unknown.
     """
     if ties not in get_args(Ties):
         raise ValueError(f"ties: expected one of {get_args(Ties)}, got {ties!r}.")
-    return unchecked_greedy_mask(as_rows("q", q), ties, rng)
+    return unchecked_greedy_mask(as_rows("q", q), ties, as_generator(seed))
 
 
-def unchecked_greedy_mask(q: Floats, ties: Ties, rng: np.random.Generator | None) -> Mask:
-    """Return the `greedy_mask` of finite rows; raise a `ValueError` if `rng` is missing."""
+def unchecked_greedy_mask(q: Floats, ties: Ties, rng: np.random.Generator) -> Mask:
+    """Return the `greedy_mask` of finite rows."""
     if ties == "first":
         return np.asarray(np.arange(q.shape[-1]) == q.argmax(axis=-1)[..., np.newaxis])
     best = q == q.max(axis=-1, keepdims=True)
     if ties == "leave":
         return np.asarray(best & (best.sum(axis=-1, keepdims=True) == 1))
-    if rng is None:
-        raise ValueError("rng: ties='random' draws the greedy action; give a numpy Generator.")
     chosen = np.argmax(np.where(best, rng.random(q.shape), -1.0), axis=-1)
     return np.asarray(np.arange(q.shape[-1]) == chosen[..., np.newaxis])
 

@@ -502,7 +502,7 @@ class StepWalker(Walker):
         return 0 if abs(gap) <= TIE else int(math.copysign(1, gap))
 
     def probability(self) -> float:
-        return float(self.update._to_policy(self.theta)[0])
+        return float(self.update._unchecked_policy(self.theta)[0])
 
     def stuck(self) -> bool:
         return self.stalled
@@ -510,7 +510,7 @@ class StepWalker(Walker):
 
 def _stepped(update: Update, theta: Floats, q: Floats, w: float | Floats) -> Floats:
     # Without the checks of `step`, which would take most of the time of a long run.
-    return update._moved(theta, q, np.asarray(w, np.float64), None)
+    return update._unchecked_step(theta, q, np.asarray(w, np.float64), None)
 
 
 class Row:
@@ -555,14 +555,14 @@ class StepRow(Row):
         self.theta, self.stalled = self.theta[some], self.stalled[some]
 
     def sides(self) -> list[int]:
-        gaps = self.update._to_policy(self.theta)[:, 0] - self.start
+        gaps = self.update._unchecked_policy(self.theta)[:, 0] - self.start
         if np.isnan(gaps).any():
             raise ValueError(f"update {self.update.name}: its policy is not a number.")
         signs = np.where(np.abs(gaps) <= TIE, 0.0, np.copysign(1.0, gaps))
         return [int(sign) for sign in signs.tolist()]
 
     def probabilities(self) -> list[float]:
-        return list(self.update._to_policy(self.theta)[:, 0].tolist())
+        return list(self.update._unchecked_policy(self.theta)[:, 0].tolist())
 
     def stuck(self, count: int) -> bool:
         return bool(self.stalled[:count].all())

@@ -133,9 +133,7 @@ class SoftmaxPolicyGradient(_Softmax):
         """The scalar form of the step."""
         return kernels.pg_sm
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         pi = unchecked_softmax(theta)
         return np.asarray(theta + weight * pi * advantage(pi, q))
@@ -190,9 +188,7 @@ class EscortPolicyGradient(Update):
         """Return parameters of a checked policy."""
         return np.asarray((pi.shape[-1] * pi) ** (1.0 / self.p))
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         pi, scale, total = scaled_escort(theta, self.p)
         # From the parameters rather than the policy: a probability may underflow before they do.
@@ -208,8 +204,8 @@ class EscortPolicyGradient(Update):
         """Return 1: equal parameters give the uniform policy."""
         return 1.0
 
-    def _checked(self, theta: ArrayLike) -> Floats:
-        theta = super()._checked(theta)
+    def _checked_theta(self, theta: ArrayLike) -> Floats:
+        theta = super()._checked_theta(theta)
         require_escort(theta)
         return theta
 
@@ -238,9 +234,7 @@ class Direct(Update):
         """Return parameters of a checked policy."""
         return pi.copy()
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         # A constant shift of q does not change the projection. With the largest value at 0, a huge
         # weight makes the other actions very negative; without, every entry would be huge.
@@ -250,8 +244,8 @@ class Direct(Update):
         """Return 1 / n_actions."""
         return 1.0 / n_actions
 
-    def _checked(self, theta: ArrayLike) -> Floats:
-        theta = super()._checked(theta)
+    def _checked_theta(self, theta: ArrayLike) -> Floats:
+        theta = super()._checked_theta(theta)
         require_distributions("theta", theta, "points of the simplex")
         return theta
 
@@ -283,9 +277,7 @@ class CrossEntropy(_Softmax):
         if self.ties not in get_args(Ties):
             raise ValueError(f"ties: expected one of {get_args(Ties)}, got {self.ties!r}.")
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         mask, pi = unchecked_greedy_mask(q, self.ties, rng), unchecked_softmax(theta)
         # 1 - pi(a_q) as the sum of the others: no cancellation when it is small
@@ -320,9 +312,7 @@ class ModifiedCrossEntropy(CrossEntropy):
         """The scalar form of the step, for a given greedy action."""
         return kernels.mce
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         mask, pi = unchecked_greedy_mask(q, self.ties, rng), unchecked_softmax(theta)
         missing = np.where(mask, 0.0, pi).sum(axis=-1, keepdims=True)
@@ -431,9 +421,7 @@ class NaturalPolicyGradient(_Softmax):
         """The scalar form of the step."""
         return kernels.npg
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         return np.asarray(theta + weight * (q - q.max(axis=-1, keepdims=True)))
 

@@ -426,7 +426,7 @@ BAD_INPUT = {
     "an unknown factor": (lambda: make_update("pg-es", factor="maybe"), "factor: expected one of"),
     "an unknown rule for ties": (lambda: make_update("ce", ties="last"), "ties: expected one of"),
     "an option of another": (lambda: make_update("di", p=2), "does not take the options"),
-    "ties without a generator": (lambda: greedy_mask([1.0, 1.0], "random"), "rng"),
+    "a seed that is text": (lambda: greedy_mask([1, 1], "random", "0"), "seed: expected None"),
     "a mask with unknown ties": (lambda: greedy_mask([1, 1], "last"), "ties: expected one of"),
     "a mask of text": (
         lambda: greedy_mask(["1", "2"]),

@@ -41,7 +41,7 @@ def draw_settled(n_steps: int = 600) -> BookFigure:
         mdp = instances()[name]
         facts = structure(mdp)
         trajectory = run(
-            mdp, UPDATES["mce"], n_steps, eta=lambda t: (t + 1.0) ** -0.5, weighting="uniform"
+            mdp, UPDATES["mce"], n_steps, step_size=lambda t: (t + 1.0) ** -0.5, weighting="uniform"
         )
         start, _, _, ahead = optimality_bounds(mdp, trajectory, facts)
         gap = (facts.v - trajectory.v).max(axis=1)

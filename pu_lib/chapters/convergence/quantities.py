@@ -226,8 +226,8 @@ def adversarial_run(
     policies, indicators = [update.policy(theta)], np.eye(len(q))
     for t, weight in enumerate(as_float_array("weights", weights, low=0.0)):
         chosen = ADVERSARIES[adversary](policies[-1], tied, t)
-        theta = update._moved(theta, indicators[chosen], weight, None)
-        policies.append(update._to_policy(theta))
+        theta = update._unchecked_step(theta, indicators[chosen], weight, None)
+        policies.append(update._unchecked_policy(theta))
     return np.array(policies)
 
 
@@ -355,7 +355,7 @@ def lemma_8_slack(update: str | Update = "mce") -> dict[str, float]:
     slack: dict[str, float] = {}
     for mdp in instances().values():
         trajectory = run(
-            mdp, as_update(update), 250, eta=3.0 * 0.9 ** np.arange(250), weighting="uniform"
+            mdp, as_update(update), 250, step_size=3.0 * 0.9 ** np.arange(250), weighting="uniform"
         )
         for s in np.flatnonzero(structure(mdp).contested):
             policies, q = trajectory.policies[:, s], trajectory.q[:, s]

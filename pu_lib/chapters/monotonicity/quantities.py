@@ -190,8 +190,8 @@ def _searched(
     def change(x: Floats) -> Any:
         pi, q = state(x)  # in the bounds, so that nothing has to be checked
         theta = update.to_parameters(pi)
-        new = update._to_policy(update._moved(theta, q, np.asarray(weight), None))
-        return step_advantage(update._to_policy(theta), new, q)
+        new = update._unchecked_policy(update._unchecked_step(theta, q, np.asarray(weight), None))
+        return step_advantage(update._unchecked_policy(theta), new, q)
 
     found = differential_evolution(
         change,
@@ -250,7 +250,9 @@ def decreases_in_random_mdps(
         lower_j, lower_v, worst = [], [], 0.0
         for mdp in mdps:
             theta = scale * rng.normal(size=(mdp.n_states, mdp.n_actions))
-            path = run(mdp, as_update(update), steps, eta=eta, weighting="uniform", theta0=theta)
+            path = run(
+                mdp, as_update(update), steps, step_size=eta, weighting="uniform", theta0=theta
+            )
             change = np.diff(path.performance)
             lower_j += list(change < -ROUNDING)
             lower_v += list(np.any(np.diff(path.v, axis=0) < -ROUNDING, axis=1))
