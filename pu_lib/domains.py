@@ -39,7 +39,16 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from pu_lib.arrays import Floats, number, numbers, shown, whole
+from pu_lib.arrays import (
+    Floats,
+    Seed,
+    as_float,
+    as_float_array,
+    as_generator,
+    as_int,
+    renamed,
+    safe_repr,
+)
 from pu_lib.environments import from_gymnasium
 from pu_lib.mdp import FiniteMDP
 from pu_lib.settings import read_settings, write_settings
@@ -76,7 +85,7 @@ def bandit(rewards: ArrayLike) -> FiniteMDP:
     The process has a second, terminal state and discount 0. Raises a `ValueError` unless there are
     at least two finite rewards.
     """
-    paid = numbers("rewards", rewards)
+    paid = as_float_array("rewards", rewards)
     if paid.ndim != 1 or len(paid) < 2:
         raise ValueError(
             f"rewards: expected at least two numbers in a row, got shape {paid.shape}."
@@ -140,7 +149,7 @@ def duplicated_chain(
     `n_actions` is at least 2; the other parameters are those of `chain`. Raises a `ValueError` if
     one is out of range.
     """
-    copies = whole("n_actions", n_actions, low=2) - 1
+    copies = as_int("n_actions", n_actions, low=2) - 1
     return _walk(n_states, beta, discount, copies, cliff=False, last_state_tie=last_state_tie)
 
 
@@ -148,8 +157,8 @@ def _walk(
     n_states: int, beta: float, discount: float, copies: int, cliff: bool, last_state_tie: bool
 ) -> FiniteMDP:
     """Return a chain: action 0 jumps, the next `copies` walk, and a last one falls if `cliff`."""
-    n_states = whole("n_states", n_states, low=2)
-    number("beta", beta)
+    n_states = as_int("n_states", n_states, low=2)
+    as_float("beta", beta)
     discount = _open_unit(discount)
     end, n_actions = n_states - 1, 1 + copies + int(cliff)
     _check_size(n_states, n_actions)
@@ -180,7 +189,7 @@ def _check_size(n_states: int, n_actions: int) -> None:
 
 def _open_unit(discount: float) -> float:
     """Return a discount in (0, 1), or raise a `ValueError`."""
-    if not 0.0 < number("discount", discount) < 1.0:
+    if not 0.0 < as_float("discount", discount) < 1.0:
         raise ValueError(f"discount: expected a number in (0, 1), got {discount}.")
     return float(discount)
 
@@ -190,8 +199,9 @@ def _power(base: float, exponent: int) -> float:
     return float(Fraction(base) ** exponent)
 
 
+@renamed(rng="seed")
 def random_mdp(
-    rng: np.random.Generator | int,
+    seed: Seed,
     n_states: int = 100,
     n_actions: int = 4,
     branching: int = 2,
@@ -205,8 +215,8 @@ def random_mdp(
 
     Parameters
     ----------
-    rng : numpy.random.Generator or int
-        A generator, or the seed of one.
+    seed : int, numpy.random.Generator or None
+        Seed of the random draws; None for one from the operating system.
     n_states, n_actions : int
         The paper has 100 states and 4 actions.
     branching : int
@@ -231,19 +241,19 @@ def random_mdp(
         If a parameter is out of range, if no goal qualifies (after up to 100 draws with
         ``"redraw"``), or if trying every goal would take more than minutes.
     """
-    n_states = whole("n_states", n_states, low=2)
-    n_actions = whole("n_actions", n_actions, low=1)
-    branching = whole("branching", branching, low=1, high=n_states)
+    n_states = as_int("n_states", n_states, low=2)
+    n_actions = as_int("n_actions", n_actions, low=1)
+    branching = as_int("branching", branching, low=1, high=n_states)
     _check_size(n_states, n_actions)
     discount = _open_unit(discount)
-    if not number("horizon", horizon) > 0.0:
+    if not as_float("horizon", horizon) > 0.0:
         raise ValueError(f"horizon: expected a number of steps > 0, got {horizon}.")
     if if_none not in get_args(IfNone):
         raise ValueError(f"if_none: expected one of {get_args(IfNone)}, got {if_none!r}.")
-    generator = np.random.default_rng(rng)
+    rng = as_generator(seed)
     nearest = 0.0
     for _ in range(_draws(n_states, n_actions, branching)):
-        garnet = _garnet(generator, n_states, n_actions, branching)
+        garnet = _garnet(rng, n_states, n_actions, branching)
         # One goal at a time: all of them together would need memory of order n_states^3.
         values = np.fromiter(_values_of_goals(garnet, discount), np.float64)
         near = values > discount**horizon
@@ -465,7 +475,7 @@ def read_domain(label: str) -> tuple[Domain, dict[str, Any]]:
     Raises a `ValueError` if the domain or a parameter is unknown.
     """
     if not isinstance(label, str):
-        raise ValueError(f"domain: expected a name and parameters, got {shown(label)}.")
+        raise ValueError(f"domain: expected a name and parameters, got {safe_repr(label)}.")
     name, _, rest = label.strip().partition(" ")
     if name not in DOMAINS:
         raise ValueError(f"domain: expected one of {', '.join(DOMAINS)}, got {name!r}.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pu_lib.arrays import number, numbers, whole
+from pu_lib.arrays import as_float, as_float_array, as_int
 from pu_lib.mdp import FiniteMDP
 
 __all__ = ["from_gymnasium"]
@@ -60,16 +60,16 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
             raise ValueError(
                 f"{where}: expected (probability, successor, reward, terminated), got {outcome!r}."
             ) from None
-        after = whole(f"{where}: successor", successor, low=0, high=n_states - 1)
+        after = as_int(f"{where}: successor", successor, low=0, high=n_states - 1)
         target = n_states if terminated else after
-        share = number(f"{where}: probability", chance, low=0.0, high=1.0)
+        share = as_float(f"{where}: probability", chance, low=0.0, high=1.0)
         probability[state, action, target] += share
-        earned[state, action, target] += share * number(f"{where}: reward", reward)
+        earned[state, action, target] += share * as_float(f"{where}: reward", reward)
     rewards = np.divide(earned, probability, out=np.zeros_like(earned), where=probability > 0.0)
     return FiniteMDP(
         probability,
         rewards,
-        np.append(numbers("env: initial_state_distrib", initial, shape=(n_states,)), 0.0),
+        np.append(as_float_array("env: initial_state_distrib", initial, shape=(n_states,)), 0.0),
         discount,
         np.arange(n_states + 1) == n_states,
     )

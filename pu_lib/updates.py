@@ -27,7 +27,7 @@ floats, 1.8e308.
 
 Custom updates
 --------------
-Derive a class from `Update`, set its attributes (name, label, look), define the three hooks
+Derive a class from `Update`, set its attributes (name, label, style), define the three hooks
 `to_policy`, `to_parameters` and `advance`, and `register` an instance. Runs, races, figures, tables
 and the command line then include it. With a scalar `kernel` it also runs in compiled experiments.
 """
@@ -43,7 +43,7 @@ from numpy.typing import ArrayLike
 
 from pu_lib import kernels
 from pu_lib.arrays import Floats, first_index, require_distributions
-from pu_lib.interface import Look, Parametrization, Update
+from pu_lib.interface import Parametrization, PlotStyle, Update
 from pu_lib.kernels import Kernel
 from pu_lib.parametrizations import (
     Mask,
@@ -68,10 +68,10 @@ __all__ = [
     "CrossEntropy",
     "Direct",
     "EscortPolicyGradient",
-    "Look",
     "ModifiedCrossEntropy",
     "NaturalPolicyGradient",
     "Parametrization",
+    "PlotStyle",
     "SoftmaxPolicyGradient",
     "Ties",
     "Update",
@@ -80,12 +80,12 @@ __all__ = [
     "escort",
     "greedy_mask",
     "label_of",
-    "look_of",
     "make_update",
     "name_of",
     "project_simplex",
     "register",
     "softmax",
+    "style_of",
 ]
 
 EscortFactor = Literal["keep", "drop"]
@@ -125,7 +125,7 @@ class SoftmaxPolicyGradient(_Softmax):
     name = "pg-sm"
     title = "softmax policy gradient"
     label = "PG-SM"
-    look = Look("#0072b2", "-", "o")
+    style = PlotStyle("#0072b2", "-", "o")
     in_paper = True
 
     @property
@@ -133,9 +133,7 @@ class SoftmaxPolicyGradient(_Softmax):
         """The scalar form of the step."""
         return kernels.pg_sm
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         pi = unchecked_softmax(theta)
         return np.asarray(theta + weight * pi * advantage(pi, q))
@@ -161,7 +159,7 @@ class EscortPolicyGradient(Update):
     name = "pg-es"
     title = "escort policy gradient"
     label = "PG-ES"
-    look = Look("#a8508a", (0, (6, 1.5)), "s")
+    style = PlotStyle("#a8508a", (0, (6, 1.5)), "s")
     parametrization = "escort"
     in_paper = True
     p: float = 2.0
@@ -190,9 +188,7 @@ class EscortPolicyGradient(Update):
         """Return parameters of a checked policy."""
         return np.asarray((pi.shape[-1] * pi) ** (1.0 / self.p))
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         pi, scale, total = scaled_escort(theta, self.p)
         # From the parameters rather than the policy: a probability may underflow before they do.
@@ -208,8 +204,8 @@ class EscortPolicyGradient(Update):
         """Return 1: equal parameters give the uniform policy."""
         return 1.0
 
-    def _checked(self, theta: ArrayLike) -> Floats:
-        theta = super()._checked(theta)
+    def _checked_theta(self, theta: ArrayLike) -> Floats:
+        theta = super()._checked_theta(theta)
         require_escort(theta)
         return theta
 
@@ -221,7 +217,7 @@ class Direct(Update):
     name = "di"
     title = "direct parametrization"
     label = "DI"
-    look = Look("#00815e", (0, (1.2, 1.2)), "D")
+    style = PlotStyle("#00815e", (0, (1.2, 1.2)), "D")
     parametrization = "direct"
     in_paper = True
 
@@ -238,9 +234,7 @@ class Direct(Update):
         """Return parameters of a checked policy."""
         return pi.copy()
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         # A constant shift of q does not change the projection. With the largest value at 0, a huge
         # weight makes the other actions very negative; without, every entry would be huge.
@@ -250,8 +244,8 @@ class Direct(Update):
         """Return 1 / n_actions."""
         return 1.0 / n_actions
 
-    def _checked(self, theta: ArrayLike) -> Floats:
-        theta = super()._checked(theta)
+    def _checked_theta(self, theta: ArrayLike) -> Floats:
+        theta = super()._checked_theta(theta)
         require_distributions("theta", theta, "points of the simplex")
         return theta
 
@@ -270,7 +264,7 @@ class CrossEntropy(_Softmax):
     name = "ce"
     title = "cross-entropy update"
     label = "CE"
-    look = Look("#b37400", (0, (5, 1.5, 1.2, 1.5)), "^")
+    style = PlotStyle("#b37400", (0, (5, 1.5, 1.2, 1.5)), "^")
     in_paper = True
     ties: Ties = "first"
 
@@ -283,9 +277,7 @@ class CrossEntropy(_Softmax):
         if self.ties not in get_args(Ties):
             raise ValueError(f"ties: expected one of {get_args(Ties)}, got {self.ties!r}.")
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         mask, pi = unchecked_greedy_mask(q, self.ties, rng), unchecked_softmax(theta)
         # 1 - pi(a_q) as the sum of the others: no cancellation when it is small
@@ -312,7 +304,7 @@ class ModifiedCrossEntropy(CrossEntropy):
     name = "mce"
     title = "modified cross-entropy update"
     label = "MCE"
-    look = Look("#d0450f", (0, (9, 2)), "v")
+    style = PlotStyle("#d0450f", (0, (9, 2)), "v")
     in_paper = True
 
     @property
@@ -320,9 +312,7 @@ class ModifiedCrossEntropy(CrossEntropy):
         """The scalar form of the step, for a given greedy action."""
         return kernels.mce
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         mask, pi = unchecked_greedy_mask(q, self.ties, rng), unchecked_softmax(theta)
         missing = np.where(mask, 0.0, pi).sum(axis=-1, keepdims=True)
@@ -334,11 +324,11 @@ UPDATES: dict[str, Update] = {}
 """The updates by name: the paper's five with its settings (p = 2, exact gradient, first of tied
 actions), `npg`, then registered ones in the order of registration."""
 
-_SPARE_LOOKS = (
-    Look("#56606b", (0, (3, 1)), "P"),
-    Look("#7a6a00", (0, (7, 1, 1, 1)), "X"),
-    Look("#8c564b", (0, (2, 2)), "*"),
-    Look("#5a4fcf", (0, (4, 1, 1, 1, 1, 1)), "h"),
+_SPARE_STYLES = (
+    PlotStyle("#56606b", (0, (3, 1)), "P"),
+    PlotStyle("#7a6a00", (0, (7, 1, 1, 1)), "X"),
+    PlotStyle("#8c564b", (0, (2, 2)), "*"),
+    PlotStyle("#5a4fcf", (0, (4, 1, 1, 1, 1, 1)), "h"),
 )
 
 
@@ -424,16 +414,14 @@ class NaturalPolicyGradient(_Softmax):
     name = "npg"
     title = "natural policy gradient"
     label = "NPG"
-    look = Look("#b0123b", (0, (3, 1.2, 1.2, 1.2, 1.2, 1.2)), "<")
+    style = PlotStyle("#b0123b", (0, (3, 1.2, 1.2, 1.2, 1.2, 1.2)), "<")
 
     @property
     def kernel(self) -> Kernel | None:
         """The scalar form of the step."""
         return kernels.npg
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         return np.asarray(theta + weight * (q - q.max(axis=-1, keepdims=True)))
 
@@ -508,14 +496,14 @@ def label_of(name: str | Update) -> str:
     return update.label or update.name.upper()
 
 
-def look_of(name: str | Update) -> Look:
+def style_of(name: str | Update) -> PlotStyle:
     """Return the style of an update in figures; those without one take the spare styles in turn."""
     update = as_update(name)
-    if update.look is not None:
-        return update.look
-    plain = [other for other, kind in UPDATES.items() if kind.look is None]
+    if update.style is not None:
+        return update.style
+    plain = [other for other, kind in UPDATES.items() if kind.style is None]
     place = plain.index(update.name) if update.name in plain else len(plain)
-    return _SPARE_LOOKS[place % len(_SPARE_LOOKS)]
+    return _SPARE_STYLES[place % len(_SPARE_STYLES)]
 
 
 def make_update(name: str, **options: object) -> Update:

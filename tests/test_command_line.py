@@ -40,14 +40,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 @pytest.mark.parametrize(
     ("command", "printed"),
     [
-        ("unlearn --update di --eta 1/10 --n 3", "3"),
-        ("unlearn --update di --eta 1/10 --n 3 --strict", "4"),
-        ("unlearn --update di --eta 1/10 --n 3 --start 9/10", "2"),
-        ("unlearn --update di --eta 1/10 --n 3 --start 9/10 --strict", "3"),
-        ("domino --update di --eta 1/2 --states 3", "6"),
-        ("domino --update pg-es --eta 2 --states 4", "inf"),
-        ("domino --update pg-es --eta 5 --states 7 --escort-factor drop", "60"),
-        ("domino --update pg-es --eta 1 --states 5 --p 3/2", "15"),
+        ("unlearn --update di --step-size 1/10 --n 3", "3"),
+        ("unlearn --update di --step-size 1/10 --n 3 --strict", "4"),
+        ("unlearn --update di --step-size 1/10 --n 3 --start 9/10", "2"),
+        ("unlearn --update di --step-size 1/10 --n 3 --start 9/10 --strict", "3"),
+        ("domino --update di --step-size 1/2 --states 3", "6"),
+        ("domino --update pg-es --step-size 2 --states 4", "inf"),
+        ("domino --update pg-es --step-size 5 --states 7 --escort-factor drop", "60"),
+        ("domino --update pg-es --step-size 1 --states 5 --p 3/2", "15"),
     ],
 )
 def test_a_count_is_printed(command: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,8 +58,8 @@ def test_a_count_is_printed(command: str, printed: str, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("command", "lacking"),
     [
-        ("unlearn", "--update, --eta, --n"),
-        ("domino", "--update, --eta, --states"),
+        ("unlearn", "--update, --step-size, --n"),
+        ("domino", "--update, --step-size, --states"),
         ("collect data", "--out"),
         ("sweep chain", "--out"),
         ("race", "PROCESS"),
@@ -72,6 +72,25 @@ def test_what_a_command_needs_is_asked_for(
         main(command.split())
     assert ended.value.code == 2
     assert capsys.readouterr().err.endswith(f"arguments are required: {lacking}\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "unlearn --update di --eta 1/10 --n 3",
+        "domino --states 3 --update di --eta -1",
+        "domino --eta",
+    ],
+)
+def test_the_old_option_eta_exits_with_the_name_of_the_new_one(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(command.split())
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert error.endswith("error: there is no option --eta; it is --step-size now\n")
+    assert "--eta" not in error.splitlines()[0]  # the usage
 
 
 @pytest.mark.parametrize(
@@ -109,12 +128,12 @@ def test_what_was_collected_is_said(
 def test_the_package_is_a_program_that_ends_with_the_code_of_its_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["pu_lib", "unlearn", "--update=di", "--eta=0", "--n=3"])
+    monkeypatch.setattr(sys, "argv", ["pu_lib", "unlearn", "--update=di", "--step-size=0", "--n=3"])
     monkeypatch.delitem(sys.modules, "pu_lib.__main__")  # runpy warns of what is there already
     with pytest.raises(SystemExit) as ended:
         runpy.run_module("pu_lib", run_name="__main__")
     assert ended.value.code == 2
-    assert capsys.readouterr().err.startswith("error: eta")
+    assert capsys.readouterr().err.startswith("error: --step-size: expected a number above 0")
 
 
 RACE = {
@@ -322,6 +341,6 @@ def test_claims_are_listed_without_running_them(
 def test_what_an_update_has_not_cannot_be_set(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = [*command.split(), "--update", "pg-sm", "--eta", "1", "--p", "3"]
+    given = [*command.split(), "--update", "pg-sm", "--step-size", "1", "--p", "3"]
     assert main(given) == 2
     assert "--p: only pg-es has it, not pg-sm" in capsys.readouterr().err

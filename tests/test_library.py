@@ -79,7 +79,7 @@ def test_what_ends_a_command_is_one_line(error, code, sentence, monkeypatch, cap
         raise error
 
     monkeypatch.setattr("pu_lib.cli.unlearn._run", ends)
-    assert main(["unlearn", "--update", "mce", "--eta", "1", "--n", "5"]) == code
+    assert main(["unlearn", "--update", "mce", "--step-size", "1", "--n", "5"]) == code
     assert capsys.readouterr().err.strip() == sentence
 
 
@@ -89,7 +89,7 @@ def test_a_package_that_no_extra_brings_is_our_own_fault(monkeypatch):
 
     monkeypatch.setattr("pu_lib.cli.unlearn._run", ends)
     with pytest.raises(ModuleNotFoundError):
-        main(["unlearn", "--update", "mce", "--eta", "1", "--n", "5"])
+        main(["unlearn", "--update", "mce", "--step-size", "1", "--n", "5"])
 
 
 def test_an_update_of_a_module_of_ones_own_is_named_by_its_place(tmp_path, monkeypatch):

@@ -1,5 +1,8 @@
 """The exact process: its definition, its weightings, its schedules."""
 
+import re
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -13,7 +16,7 @@ from pu_lib.updates import UPDATES, SoftmaxPolicyGradient, make_update
 @pytest.mark.parametrize("name", list(UPDATES))
 def test_every_step_is_the_update_with_the_values_of_the_policy(name):
     mdp, update = random_mdp(0, n_states=8), UPDATES[name]
-    path = run(mdp, update, 5, eta=0.3)
+    path = run(mdp, update, 5, step_size=0.3)
     assert path.theta.shape == (6, 8, 4)
     assert path.weights.shape == (5, 8)
     for t in range(6):
@@ -32,14 +35,14 @@ def test_softmax_policy_gradient_ascends_the_performance():
     """With true occupancies and a small rate, the first-order gain is the squared gradient."""
     mdp = random_mdp(1, n_states=8, discount=0.9)
     eta = 1e-4
-    path = run(mdp, UPDATES["pg-sm"], 1, eta=eta)
+    path = run(mdp, UPDATES["pg-sm"], 1, step_size=eta)
     gradient = (path.theta[1] - path.theta[0]) / eta
     gain = path.performance[1] - path.performance[0]
     assert gain == pytest.approx(eta * np.sum(gradient**2), rel=1e-2)
 
 
 def test_a_bandit_follows_the_recursion_by_hand():
-    path = run(bandit([1.0, 0.0]), UPDATES["ce"], 3, eta=0.5)
+    path = run(bandit([1.0, 0.0]), UPDATES["ce"], 3, step_size=0.5)
     theta = np.zeros(2)
     for t in range(3):
         pi = np.exp(theta) / np.exp(theta).sum()
@@ -51,8 +54,8 @@ def test_a_bandit_follows_the_recursion_by_hand():
 def test_rates_can_be_a_number_a_list_or_a_function():
     mdp, update = chain(4), UPDATES["mce"]
     rates = [1 / (t + 1) for t in range(4)]
-    listed = run(mdp, update, 4, eta=rates)
-    computed = run(mdp, update, 4, eta=lambda t: 1 / (t + 1))
+    listed = run(mdp, update, 4, step_size=rates)
+    computed = run(mdp, update, 4, step_size=lambda t: 1 / (t + 1))
     np.testing.assert_array_equal(listed.theta, computed.theta)
 
 
@@ -102,20 +105,63 @@ def test_runs_start_where_they_are_told():
     assert path.theta[0, 0, 0] == 1
 
 
-def test_random_ties_are_reproducible():
+def test_an_integer_seed_gives_the_draws_of_default_rng():
     mdp = bandit([1.0, 1.0, 0.0])
     update = make_update("ce", ties="random")
-    paths = [run(mdp, update, 20, rng=np.random.default_rng(seed)) for seed in (0, 0, 1)]
-    np.testing.assert_array_equal(paths[0].theta, paths[1].theta)
-    assert not np.array_equal(paths[0].theta, paths[2].theta)
+    seeds = (0, np.int64(0), np.random.default_rng(0), 1)
+    by_int, by_numpy_int, by_generator, other = (run(mdp, update, 20, seed=s).theta for s in seeds)
+    np.testing.assert_array_equal(by_int, by_numpy_int)
+    np.testing.assert_array_equal(by_int, by_generator)
+    assert not np.array_equal(by_int, other)
+
+
+def test_follow_and_step_draw_the_same_ties_with_the_same_seed():
+    update, q, rng = make_update("ce", ties="random"), [1.0, 1.0, 0.0], np.random.default_rng(3)
+    path = follow(update, q, 1.0, 8, seed=3)
+    for before, after in pairwise(path):
+        np.testing.assert_array_equal(update.step(before, q, seed=rng), after)
+    first = update.step(path[0], q, seed=3)
+    np.testing.assert_array_equal(first, path[1])
+
+
+def test_run_without_a_seed_draws_ties():
+    update = make_update("ce", ties="random")
+    assert run(bandit([1.0, 1.0]), update, 3).theta.shape == (4, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: run("chain", "ce", 1, eta=1.0), "run() has no argument 'eta'; it is 'step_size'"),
+        (lambda: run(mdp="chain", update="ce", n_steps=1), "run() has no argument 'mdp'; it is "),
+        (lambda: run("chain", "ce", 1, rng=0), "run() has no argument 'rng'; it is 'seed' now."),
+        (
+            lambda: run("chain", "ce", 1, eta=1.0, step_size=1.0),
+            "run() has no argument 'eta'; it is 'step_size' now.",
+        ),
+        (lambda: follow("ce", [1, 0], weights=[1.0]), "no argument 'weights'; it is 'weight' now."),
+        (lambda: follow("ce", [1, 0], 1.0, 1, rng=0), "no argument 'rng'; it is 'seed' now."),
+        (
+            lambda: UPDATES["ce"].step([0, 0], [0, 1], rng=np.random.default_rng(0)),
+            "step() has no argument 'rng'; it is 'seed' now.",
+        ),
+    ],
+)
+def test_an_old_keyword_raises_a_type_error_that_names_the_new_one(call, sentence):
+    with pytest.raises(TypeError, match=re.escape(sentence)):
+        call()
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
         ({"n_steps": -1}, "n_steps: .*-1"),
-        ({"eta": [1.0, 2.0]}, "eta: .*3"),
-        ({"eta": -1.0}, "weight: .*-1.0"),
+        ({"step_size": [1.0, 2.0]}, "step_size: .*3"),
+        ({"step_size": -1.0}, "step_size: expected numbers >= 0, got -1.0"),
+        ({"step_size": lambda t: -1.0}, "step_size: expected numbers >= 0, got -1.0"),
+        ({"weighting": lambda *_: -np.ones(4)}, r"weighting: .* >= 0, got -1.0 at index \(0,\)"),
+        ({"seed": -1}, "seed: expected None, a non-negative integer or a numpy Generator, got -1"),
+        ({"seed": "0"}, "seed: expected None, a non-negative integer .*, got '0'"),
         ({"weighting": "visits"}, "weighting: .*'visits'"),
         ({"weighting": np.ones(3)}, r"weighting: expected shape \(4,\)"),
         ({"theta0": np.zeros((2, 2))}, "theta0: expected shape"),
@@ -132,23 +178,23 @@ def test_a_mixture_is_a_share():
 
 
 @pytest.mark.parametrize(
-    ("q", "rates", "sentence"),
+    ("q", "weight", "sentence"),
     [
         ([1.0, 0.0, 0.0], 1.0, "q: expected 2 actions"),
-        ([1.0, 0.0], lambda t: 1.0 if t == 0 else np.inf, "eta: expected finite numbers"),
-        ([1.0, 0.0], lambda t: 1.0 if t == 0 else -1.0, "weight: expected eta"),
+        ([1.0, 0.0], lambda t: 1.0 if t == 0 else np.inf, "weight: expected finite numbers"),
+        ([1.0, 0.0], lambda t: 1.0 if t == 0 else -1.0, "weight: expected numbers >= 0"),
     ],
 )
-def test_what_an_update_cannot_take_is_named_at_every_step(q, rates, sentence):
+def test_follow_rejects_bad_arguments_at_any_step(q, weight, sentence):
     with pytest.raises(ValueError, match=sentence):
-        follow("pg-sm", q, rates, 3, theta0=[0.0, 0.0])
+        follow("pg-sm", q, weight, 3, theta0=[0.0, 0.0])
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"eta": lambda t: "0.5"}, "eta: expected"),
-        ({"eta": lambda t: True}, "eta: expected"),
+        ({"step_size": lambda t: "0.5"}, "step_size: expected"),
+        ({"step_size": lambda t: True}, "step_size: expected"),
         ({"weighting": lambda *_: np.ones(4) * 1j}, "weighting: expected"),
         ({"weighting": lambda *_: np.ma.masked_less([0.0, 1, 1, 1], 0.5)}, "weighting: expected"),
         ({"weighting": lambda *_: np.ones(3)}, r"weighting: expected one number or 4, .* \(3,\)"),

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from pu_lib.chapters.unlearning.quantities import count
 from pu_lib.experiments.race import race
-from pu_lib.parametrizations import weights
+from pu_lib.parametrizations import as_weights
 from pu_lib.updates import (
     PAPER,
     UPDATES,
@@ -21,12 +21,12 @@ from pu_lib.updates import (
     as_update,
     escort,
     greedy_mask,
-    look_of,
     make_update,
     name_of,
     project_simplex,
     register,
     softmax,
+    style_of,
 )
 
 NAMES = list(UPDATES)
@@ -156,10 +156,10 @@ def test_a_step_has_weight_one_unless_told():
 def test_updates_that_do_not_say_how_they_look_share_out_the_spare_looks(monkeypatch):
     own = {name: type(name, (Renamed,), {"name": name})() for name in "abcde"}
     monkeypatch.setattr("pu_lib.updates.UPDATES", {**UPDATES, **own})
-    looks = [look_of(name) for name in own]
-    assert len(set(looks)) == 4  # there are four
-    assert looks[4] == looks[0]
-    assert look_of(type("f", (Renamed,), {"name": "f"})()) in looks  # it is not registered
+    styles = [style_of(name) for name in own]
+    assert len(set(styles)) == 4  # there are four
+    assert styles[4] == styles[0]
+    assert style_of(type("f", (Renamed,), {"name": "f"})()) in styles  # it is not registered
 
 
 # Gradients
@@ -426,7 +426,7 @@ BAD_INPUT = {
     "an unknown factor": (lambda: make_update("pg-es", factor="maybe"), "factor: expected one of"),
     "an unknown rule for ties": (lambda: make_update("ce", ties="last"), "ties: expected one of"),
     "an option of another": (lambda: make_update("di", p=2), "does not take the options"),
-    "ties without a generator": (lambda: greedy_mask([1.0, 1.0], "random"), "rng"),
+    "a seed that is text": (lambda: greedy_mask([1, 1], "random", "0"), "seed: expected None"),
     "a mask with unknown ties": (lambda: greedy_mask([1, 1], "last"), "ties: expected one of"),
     "a mask of text": (
         lambda: greedy_mask(["1", "2"]),
@@ -553,7 +553,7 @@ def test_escort_policies_of_parameters_of_any_size(size):
 )
 def test_shapes_that_agree_in_part_do_not_broadcast(theta, q, weight):
     with pytest.raises(ValueError, match="do not broadcast"):
-        weights("weight", np.ones(weight), np.zeros(theta), np.zeros(q))
+        as_weights("weight", np.ones(weight), np.zeros(theta), np.zeros(q))
 
 
 def test_the_papers_updates_are_five():

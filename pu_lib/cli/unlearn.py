@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from fractions import Fraction
 from typing import Any
 
+from pu_lib.cli import add_renamed
 from pu_lib.updates import UPDATES
 
 __all__ = ["add_parser"]
@@ -16,8 +18,12 @@ def add_process(parser: argparse.ArgumentParser) -> None:
         "--update", required=True, help=f"{', '.join(UPDATES)}, or module:NAME of an own one"
     )
     parser.add_argument(
-        "--eta", required=True, help="the weight, read exactly: 0.3 or 3/10 is three tenths"
+        "--step-size",
+        required=True,
+        metavar="ETA",
+        help="the step size eta, read exactly: 0.3 or 3/10 is three tenths",
     )
+    add_renamed(parser, "--eta", "--step-size")
     parser.add_argument(
         "--schedule",
         default="constant",
@@ -31,6 +37,16 @@ def add_process(parser: argparse.ArgumentParser) -> None:
         choices=("keep", "drop"),
         help="keep or drop the factor p / norm of the escort gradient (default: keep)",
     )
+
+
+def step_size(arguments: argparse.Namespace) -> Fraction:
+    """Return ``--step-size`` exactly; raise a `ValueError` if it is not a positive number."""
+    from pu_lib.exact import exact
+
+    eta = exact(arguments.step_size, "--step-size")
+    if eta <= 0:
+        raise ValueError(f"--step-size: expected a number above 0, got {arguments.step_size}.")
+    return eta
 
 
 def escort_options(arguments: argparse.Namespace) -> tuple[str, str]:
@@ -68,7 +84,7 @@ def _run(arguments: argparse.Namespace) -> int:
         number = count(
             arguments.n,
             arguments.update,
-            arguments.eta,
+            step_size(arguments),
             arguments.schedule,
             *escort_options(arguments),
             arguments.start,
