@@ -112,7 +112,7 @@ MOVED = {
     "theory.monotonicity": "chapters.monotonicity.quantities",
     "theory.rates": "chapters.rates.quantities",
     "theory.stochastic_updates": "chapters.stochastic_updates.quantities",
-    "theory.travel_times": "chapters.unlearning.travel_times",
+    "theory.travel_times": "chapters.unlearning.flow_times",
     "theory.unlearning": "chapters.unlearning.quantities",
     "theory.unlearning_bounds": "chapters.unlearning.quantities",
     "theory.updates": "chapters.updates.quantities",

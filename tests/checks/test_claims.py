@@ -12,9 +12,9 @@ from pu_lib.chapters.table1 import quantities as table
 from pu_lib.chapters.table1.checks import PRINTED, the_printed_entry_is_measured
 from pu_lib.chapters.table1.quantities import (
     COLUMNS,
-    LEARNT,
+    N_FORWARD,
     WEIGHTS,
-    Exceptional,
+    ExceptionalCase,
     measure,
     variants,
 )
@@ -98,29 +98,31 @@ def test_the_bias_of_a_sampled_step_is_the_known_one() -> None:
 def test_undoing_is_counted_as_the_exact_count_does() -> None:
     for name in ("di", "ce", "mce", "pg-sm"):
         for weight in WEIGHTS:
-            assert table._undo(UPDATES[name], weight) == count(LEARNT, name, int(weight)), name
+            assert table._count_undoing_steps(UPDATES[name], weight) == count(
+                N_FORWARD, name, int(weight)
+            ), name
     # DI from the corner: one step of weight 1 leads back to the middle, whatever was learnt
-    assert table._undo(UPDATES["di"], 1.0) == 1
+    assert table._count_undoing_steps(UPDATES["di"], 1.0) == 1
 
 
 def test_direct_parametrization_leaves_a_corner_in_the_steps_of_its_gap() -> None:
     # q differs by 0.1 between the two best, so that a step of weight 1 moves 0.05 to each side
-    assert table._escape(UPDATES["di"], 2.0**-10) == 10
+    assert table._steps_out_of_corner(UPDATES["di"], 2.0**-10) == 10
 
 
 def test_a_corner_is_left_when_the_best_action_has_one_half() -> None:
     doubled = SimpleNamespace(
         parameters=lambda pi: pi, policy=lambda theta: theta, step=lambda theta, *_: 2 * theta
     )
-    assert table._escape(doubled, 0.125) == 2
+    assert table._steps_out_of_corner(doubled, 0.125) == 2
 
 
 @pytest.mark.parametrize(("power", "entry"), [(1, "strong"), (0.5, "weak")])
 def test_a_well_is_strong_if_the_way_out_grows_faster_than_the_power_three_quarters(
     power: float, entry: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table, "_pulled", lambda *_: 0.5)
-    monkeypatch.setattr(table, "_escape", lambda _, depth: round(depth**-power))
+    monkeypatch.setattr(table, "_pull_frequency", lambda *_: 0.5)
+    monkeypatch.setattr(table, "_steps_out_of_corner", lambda _, depth: round(depth**-power))
     found = table._gravity_well(UPDATES["pg-sm"])
     assert (found.entry, found.margin) == (entry, pytest.approx(0.25))
     assert found.found == (
@@ -132,10 +134,10 @@ def test_a_well_is_strong_if_the_way_out_grows_faster_than_the_power_three_quart
 def test_a_pull_is_felt_if_it_is_at_either_of_the_two_weights(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(table, "_escape", lambda _, depth: round(1 / depth))
+    monkeypatch.setattr(table, "_steps_out_of_corner", lambda _, depth: round(1 / depth))
     for small, one in ((0.25, 0.002), (0.002, 0.25)):
         felt = {0.01: small, 1.0: one}
-        monkeypatch.setattr(table, "_pulled", lambda _, weight, felt=felt: felt[weight])
+        monkeypatch.setattr(table, "_pull_frequency", lambda _, weight, felt=felt: felt[weight])
         assert "felt in 25.0" in table._gravity_well(UPDATES["pg-sm"]).found
 
 
@@ -143,17 +145,17 @@ def test_a_pull_is_felt_if_it_is_at_either_of_the_two_weights(
 def test_a_gap_that_keeps_its_size_to_half_a_percent_keeps_all_of_it(
     least: float, share: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table._Course, "stall", lambda *_: least)
+    monkeypatch.setattr(table._Case, "stall", lambda *_: least)
     found = table._convergence(UPDATES["ce"])
     assert (found.entry, found.margin) == ("no", pytest.approx(least - 0.9))
     assert found.found == f"On weight 1 the gap keeps {share} of its size when $t$ doubles."
 
 
 def test_only_the_exact_weight_freezes_the_escort_step() -> None:
-    (frozen,) = (c for c in table._courses() if c.words == "weight 64")
+    (frozen,) = (c for c in table._cases() if c.words == "weight 64")
     escort = UPDATES["pg-es"]
     assert frozen.stall(escort) == 1.0
-    assert max(frozen.stall(escort, scale) for scale in table.NUDGES) == 0.0
+    assert max(frozen.stall(escort, scale) for scale in table.PERTURBATIONS) == 0.0
 
 
 def test_the_deep_task_is_no_table_in_disguise() -> None:
@@ -192,7 +194,7 @@ def test_di_arrives_where_its_scores_are_fitted_before_the_projection() -> None:
 def test_a_fit_of_all_states_is_di_in_a_table() -> None:
     """Features that tell states apart: 200 steps of weight 5 one way, then one step back."""
     q = np.array([[[1.0, 0.8, 0.0], [0.0, 1.0, 0.9]]])
-    pi = table._fitted(np.eye(2)[np.newaxis], q)
+    pi = table._fitted_policy(np.eye(2)[np.newaxis], q)
     np.testing.assert_allclose(pi, [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]], atol=1e-12)
 
 
@@ -248,7 +250,7 @@ def test_to_end_at_one_half_is_not_to_learn(
     monkeypatch: pytest.MonkeyPatch, best: float, word: str, margin: float
 ) -> None:
     monkeypatch.setattr(table, "_bias", lambda _: 0.0)
-    monkeypatch.setattr(table, "_sampled_run", lambda _: best)
+    monkeypatch.setattr(table, "_final_probability", lambda _: best)
     found = table._stochastic(UPDATES["pg-sm"])
     assert (found.entry, found.margin) == (word, margin)
 
@@ -261,7 +263,7 @@ def test_the_direction_of_a_direct_update_is_the_gradient_through_the_projection
 
 
 def test_of_several_exceptions_the_farthest_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    others = (Exceptional("one", "no", 0.1), Exceptional("another", "no", 0.2))
+    others = (ExceptionalCase("one", "no", 0.1), ExceptionalCase("another", "no", 0.2))
     entry = table.Entry("yes", 0.3, "Found.", others)
     monkeypatch.setattr("pu_lib.chapters.table1.checks.measure", lambda *_: entry)
     finding = found_for("pg-sm", "convergence", "yes")

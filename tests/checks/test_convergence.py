@@ -398,4 +398,4 @@ def test_a_run_is_settled_whatever_the_size_of_the_values() -> None:
     for scale in (1.0, 1e-12):
         mdp = bandit([scale, 0.0])
         path = run(mdp, "mce", 3, step_size=1 / scale)
-        assert cv.settled(path, cv.structure(mdp)) == 0
+        assert cv.settling_time(path, cv.structure(mdp)) == 0

@@ -6,7 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pu_lib.chapters.convergence.quantities import instances, optimality_bounds, settled, structure
+from pu_lib.chapters.convergence.quantities import (
+    instances,
+    optimality_bounds,
+    settling_time,
+    structure,
+)
 from pu_lib.chapters.rates import checks
 from pu_lib.chapters.rates import quantities as rates
 from pu_lib.claims.recorder import Check, Comparison, Recorder
@@ -58,7 +63,7 @@ def test_the_fit_is_linear_over_the_last_decade_only() -> None:
 def test_the_fit_knows_its_limits() -> None:
     times = rates.log_times(1000)
     assert rates.exponent(times, np.exp(-1.0 * times)).value == np.inf
-    with pytest.raises(ValueError, match="the last decade holds"):
+    with pytest.raises(ValueError, match="in the last decade"):
         rates.exponent([1, 10, 100], [1.0, 0.1, 0.01])
 
 
@@ -285,7 +290,7 @@ def test_the_constants_of_two_arms_after_one_step(monkeypatch: pytest.MonkeyPatc
     mdp = bandit([1.0, 0.0])
     path = run(mdp, UPDATES["mce"], 1, weighting="uniform")
     monkeypatch.setattr(checks, "unique_instances", lambda: ["arms"])
-    monkeypatch.setattr(checks, "settled_run", lambda *_: (mdp, structure(mdp), path, 0))
+    monkeypatch.setattr(checks, "run_with_bound_start", lambda *_: (mdp, structure(mdp), path, 0))
     found = worst(checks.constants_of_the_proof_hold)
     (printed,), (ours,) = found["mass over its bound", True], found["mass over its bound", False]
     (end,) = found["mass at the end", False]
@@ -309,18 +314,18 @@ def test_the_constants_of_two_arms_after_one_step(monkeypatch: pytest.MonkeyPatc
 def test_the_bound_of_a_run_starts_at_one_half_after_the_greedy_actions_settle(
     name: str, n_steps: int, start: int | None
 ) -> None:
-    assert rates.settled_run(name, n_steps)[3] == start
+    assert rates.run_with_bound_start(name, n_steps)[3] == start
 
 
 def test_the_bound_of_a_run_may_start_when_the_greedy_actions_settle() -> None:
     """In the random MDP the best actions have one half some time before."""
-    _, facts, trajectory, start = rates.settled_run("random", 30)
-    assert start == settled(trajectory, facts)
+    _, facts, trajectory, start = rates.run_with_bound_start("random", 30)
+    assert start == settling_time(trajectory, facts)
 
 
 def test_a_bound_has_room_for_rounding_in_proportion_to_it_and_for_zero() -> None:
     def room(gaps: list[float], bounds: list[float]) -> float:
-        return 1.0 - checks.largest_share(np.array(gaps), np.array(bounds))
+        return 1.0 - checks.largest_ratio(np.array(gaps), np.array(bounds))
 
     assert room([0.5, 0.0], [1.0, 1.0]) == pytest.approx(0.5)
     assert room([0.5, 0.25], [1.0, 0.25]) == pytest.approx(checks.ROUNDING, rel=1e-3)

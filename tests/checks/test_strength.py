@@ -70,9 +70,9 @@ def test_a_bound_is_attained_as_often_as_the_book_says(
 @pytest.mark.parametrize(
     ("claim", "bound", "weaker"),
     [
-        ("thm:unlearn/i/pg-sm", "bound_pg_sharp", unlearning.bound_pg),
-        ("thm:unlearn/iii", "bound_ce_sharp", unlearning.bound_ce),
-        ("thm:unlearndecay/iii", "bound_decaying_ce_sharp", unlearning.bound_decaying_ce),
+        ("thm:unlearn/i/pg-sm", "pg_bound", unlearning.pg_bound_printed),
+        ("thm:unlearn/iii", "ce_bound", unlearning.ce_bound_printed),
+        ("thm:unlearndecay/iii", "decaying_ce_bound", unlearning.decaying_ce_bound_printed),
     ],
 )
 def test_a_weaker_bound_is_no_longer_the_best(
@@ -97,7 +97,7 @@ def test_a_tighter_bound_that_no_count_breaks_changes_the_record(
     """No proof gives 3n - 3 sqrt(n) + 1, though all counts tried obey it."""
     claim = "thm:unlearndecay/i/pg-sm"
     proved = tally(judged(claim), "n'")
-    monkeypatch.setattr(unlearning, "bound_decaying_pg", tighter)
+    monkeypatch.setattr(unlearning, "decaying_pg_bound", tighter)
     found = judge(claim)
     assert found.finding.status is Status.CORRECTED
     assert proved.worst[0].slack == 2.0 > tally(found, "n'").worst[0].slack == 1.0
@@ -108,9 +108,9 @@ def test_a_tighter_bound_that_no_count_breaks_changes_the_record(
 @pytest.mark.parametrize(
     ("bound", "exact", "nearest"),
     [
-        (unlearning.bound_ce_sharp, unlearning.count(3000, "ce", "0.01", strict=True), 1.65),
+        (unlearning.ce_bound, unlearning.count(3000, "ce", "0.01", strict=True), 1.65),
         (
-            unlearning.bound_decaying_ce_sharp,
+            unlearning.decaying_ce_bound,
             unlearning.count(3000, "ce", "0.01", "inverse-sqrt", strict=True),
             2.0,
         ),
@@ -124,7 +124,7 @@ def test_bounds_of_cross_entropy_are_within_a_factor_after_many_updates(
 
 def test_the_decaying_bound_of_softmax_is_met_up_to_a_hundredth_after_many_updates() -> None:
     exact = unlearning.count(1000, "pg-sm", "0.01", "inverse-sqrt")
-    assert exact / 1.013 <= unlearning.bound_decaying_pg(1000) < exact
+    assert exact / 1.013 <= unlearning.decaying_pg_bound(1000) < exact
 
 
 @pytest.mark.parametrize("spent", [1e-6, 0.1, 2.0])

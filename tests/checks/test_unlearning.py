@@ -9,17 +9,21 @@ import pytest
 from flint import arb, ctx
 
 from pu_lib.chapters.domino.quantities import domino
-from pu_lib.chapters.unlearning import block_counting as far_counts
-from pu_lib.chapters.unlearning import checks, counting, travel_times
+from pu_lib.chapters.unlearning import block_counting, checks, counting, flow_times
 from pu_lib.chapters.unlearning import quantities as un
-from pu_lib.chapters.unlearning.block_counting import far_count
+from pu_lib.chapters.unlearning.block_counting import count_in_blocks
 from pu_lib.chapters.unlearning.counting import CONVEX, LINKS, UNIFORM
 from pu_lib.chapters.unlearning.quantities import count, counts, linked_count, path
 from pu_lib.claims import errata, judge, recorded
 from pu_lib.claims.formulas import formula
 from pu_lib.claims.recorder import Recorder, Status
 from pu_lib.exact import Undecided, ball
-from pu_lib.two_action_dynamics import Setting, SoftmaxWalker, equivalent_updates, setting
+from pu_lib.two_action_dynamics import (
+    SoftmaxProcess,
+    TwoActionProblem,
+    equivalent_updates,
+    parse_problem,
+)
 from pu_lib.updates import PAPER, UPDATES, Direct, SoftmaxPolicyGradient, as_update, make_update
 
 THERE, BACK = np.array([1.0, 0.0]), np.array([0.0, 1.0])
@@ -222,15 +226,15 @@ def test_a_parameter_beyond_zero_counts_by_its_size():
 
 def test_a_step_back_of_cross_entropy_is_the_longest_at_first():
     """From one half a step of weight 1 leads to 1, and one back takes 2w / (1 + 1/e)."""
-    walker = setting("ce").walker()
-    walker.forward(arb(1))
-    assert float(walker.weight_left()) == pytest.approx((1 + math.exp(-1)) / 2)
+    process = parse_problem("ce").process()
+    process.forward(arb(1))
+    assert float(process.remaining_weight_bound()) == pytest.approx((1 + math.exp(-1)) / 2)
 
 
 def test_an_exponent_is_at_most_ten_to_the_300():
-    assert setting("pg-es", p=10**300).p == 10**300
+    assert parse_problem("pg-es", p=10**300).p == 10**300
     with pytest.raises(ValueError, match=r"p must be at most 10\^300"):
-        setting("pg-es", p=10**300 + 1)
+        parse_problem("pg-es", p=10**300 + 1)
 
 
 def test_a_walk_ends_where_it_is_told_to():
@@ -241,11 +245,13 @@ def test_a_walk_ends_where_it_is_told_to():
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("eta", ["0.01", "0.5", "3", "20"])
 def test_blocks_of_steps_count_as_walking_does(eta, strict):
-    chosen = setting("pg-sm", eta)
+    problem = parse_problem("pg-sm", eta)
     for n in (5000, 20_001):
-        assert far_count(n, chosen, strict) == count(n, "pg-sm", eta, strict=strict)
-    above = setting("pg-sm", eta, start="3/4")
-    assert far_count(5000, above, strict) == count(5000, "pg-sm", eta, start="3/4", strict=strict)
+        assert count_in_blocks(n, problem, strict) == count(n, "pg-sm", eta, strict=strict)
+    above = parse_problem("pg-sm", eta, start="3/4")
+    assert count_in_blocks(5000, above, strict) == count(
+        5000, "pg-sm", eta, start="3/4", strict=strict
+    )
 
 
 def test_theorems_answer_what_is_too_long_to_walk():
@@ -264,7 +270,7 @@ def test_theorems_answer_what_is_too_long_to_walk():
 @pytest.mark.parametrize("name", PAPER)
 def test_counts_lie_in_the_range_that_is_proved(name, eta, schedule):
     for n in (0, 1, 2, 9, 60):
-        low, high = un.proved_range(n, setting(name, eta, schedule))
+        low, high = un.proved_bounds(n, parse_problem(name, eta, schedule))
         assert low - 1e-9 <= count(n, name, eta, schedule) <= high + 1e-9
         if n and schedule == "constant" and name == "di":
             assert low == high
@@ -320,36 +326,34 @@ def test_an_escort_update_brings_its_own_exponent():
 
 
 def test_bounds_worked_out_by_hand():
-    assert un.bound_pg(3) == 3
-    assert un.bound_pg_sharp(3) == 4
-    assert un.bound_ce(3, 1.0) == pytest.approx(2 + math.log(7))
-    assert un.bound_ce_sharp(3, 1.0) == pytest.approx(2 + math.log(5))
-    assert un.bound_ce(3, 0.5) == pytest.approx(2 + 2 * math.log(4))
-    assert un.bound_ce_below(3, 0.5) == pytest.approx(math.log(5 / 2))
-    assert un.bound_di(5, Fraction(1), Fraction(1, 4)) == 2
-    assert un.bound_di_printed(5, Fraction(2, 5)) == un.bound_di_in_eta(Fraction(2, 5)) == 3
-    assert un.strict_di(5, Fraction(1, 2)) == 3
-    assert un.strict_di(9, Fraction(1, 4)) == 5
-    assert un.bound_decaying_pg(4) == 5
-    assert un.bound_decaying_di_in_n(4) == 21
-    assert un.bound_decaying_di_at_wall(4, Fraction(1, 2)) == 21
-    assert un.bound_decaying_di(4, 1.0) == min(21, 12)
-    assert un.bound_decaying_di(1, 0.1) == 8
-    assert un.bound_decaying_ce(30, 1.0) == pytest.approx(91.948, abs=5e-4)
+    assert un.pg_bound_printed(3) == 3
+    assert un.pg_bound(3) == 4
+    assert un.ce_bound_printed(3, 1.0) == pytest.approx(2 + math.log(7))
+    assert un.ce_bound(3, 1.0) == pytest.approx(2 + math.log(5))
+    assert un.ce_bound_printed(3, 0.5) == pytest.approx(2 + 2 * math.log(4))
+    assert un.ce_lower_bound(3, 0.5) == pytest.approx(math.log(5 / 2))
+    assert un.di_bound(5, Fraction(1), Fraction(1, 4)) == 2
+    assert un.di_bound_printed(5, Fraction(2, 5)) == un.di_bound_in_eta(Fraction(2, 5)) == 3
+    assert un.di_strict_count(5, Fraction(1, 2)) == 3
+    assert un.di_strict_count(9, Fraction(1, 4)) == 5
+    assert un.decaying_pg_bound(4) == 5
+    assert un.decaying_di_bound_in_n(4) == 21
+    assert un.decaying_di_bound_in_eta(4, Fraction(1, 2)) == 21
+    assert un.decaying_di_bound(4, 1.0) == min(21, 12)
+    assert un.decaying_di_bound(1, 0.1) == 8
+    assert un.decaying_ce_bound_printed(30, 1.0) == pytest.approx(91.948, abs=5e-4)
     log = math.log(3)  # of 1 + 4/4 * 2
     by_hand = (4 + 2 * log) ** 2 + 2 * (8 + 4 * log)
     assert un.decaying_ce_logarithm(4, 0.25) == pytest.approx(log)
-    assert un.bound_decaying_ce(4, 0.25) == pytest.approx(by_hand)
-    assert un.bound_decaying_ce_sharp(4, 0.25) == pytest.approx(
-        (2 + 2 * log) ** 2 + 2 * (4 + 4 * log)
-    )
-    assert un.bound_decaying_di_below(3, 0.25) == pytest.approx(2 * math.sqrt(3) + 1)
-    assert un.bound_lemma_11(3, 2.0) == pytest.approx(2 + math.log(7))
-    assert un.bound_lemma_11_sharp(3, 2.0) == pytest.approx(2 + math.log(5))
-    assert un.bound_lemma_11_below(3, 2.0) == pytest.approx(math.log(7))
-    assert un.bound_lemma_12(4, 1.0) == pytest.approx(1 + math.log(5))
-    assert un.bound_lemma_12_sharp(4, 1.0) == pytest.approx(1 + math.log(3))
-    assert un.bound_lemma_12_below(8, 1.0) == pytest.approx(math.log(5))
+    assert un.decaying_ce_bound_printed(4, 0.25) == pytest.approx(by_hand)
+    assert un.decaying_ce_bound(4, 0.25) == pytest.approx((2 + 2 * log) ** 2 + 2 * (4 + 4 * log))
+    assert un.decaying_di_lower_bound(3, 0.25) == pytest.approx(2 * math.sqrt(3) + 1)
+    assert un.lemma_11_bound_printed(3, 2.0) == pytest.approx(2 + math.log(7))
+    assert un.lemma_11_bound(3, 2.0) == pytest.approx(2 + math.log(5))
+    assert un.lemma_11_lower_bound(3, 2.0) == pytest.approx(math.log(7))
+    assert un.lemma_12_bound_printed(4, 1.0) == pytest.approx(1 + math.log(5))
+    assert un.lemma_12_bound(4, 1.0) == pytest.approx(1 + math.log(3))
+    assert un.lemma_12_lower_bound(8, 1.0) == pytest.approx(math.log(5))
     assert un.small_step_deficit(9) == pytest.approx(math.log(81 / 32))
     assert un.small_step_deficit(9) < 1 < un.small_step_deficit(10)
 
@@ -359,53 +363,53 @@ def test_bounds_are_as_good_as_the_book_says():
     assert count(1, "pg-sm", "0.001") == 2
     for n in (1, 7, 40):
         assert count(n, "pg-sm", "0.001") == n + 1
-        assert count(n, "di", "0.3") == un.bound_di(n, Fraction(3, 10))
+        assert count(n, "di", "0.3") == un.di_bound(n, Fraction(3, 10))
     strict = count(300, "ce", "0.01", strict=True)
-    assert un.bound_ce_sharp(300, 0.01) - strict < 0.6 * strict
-    assert un.bound_decaying_pg(300) > 0.95 * count(300, "pg-sm", "0.01", "inverse-sqrt")
-    low = un.bound_decaying_di_below(2000, 1.0)
+    assert un.ce_bound(300, 0.01) - strict < 0.6 * strict
+    assert un.decaying_pg_bound(300) > 0.95 * count(300, "pg-sm", "0.01", "inverse-sqrt")
+    low = un.decaying_di_lower_bound(2000, 1.0)
     assert count(2000, "di", 1, "inverse-sqrt") - low < 1
     assert linked_count(20, "1/64", UNIFORM["uniform"]) == 20
     assert linked_count(20, "1/64", UNIFORM["uniform"], strict=True) == 21
 
 
 def test_the_largest_sequence_of_a_lemma_by_hand():
-    worst = un.worst_sequence(2, 1.0, lambda k: 1.0)
+    worst = un.largest_sequence(2, 1.0, lambda k: 1.0)
     assert worst == pytest.approx([0, 1, 1 + math.exp(-1)])
     # from zero a large step beats a small one from where the sequence stands
-    assert un.worst_sequence(2, 5.0, lambda k: 1.0)[2] == pytest.approx(5 + 5 * math.exp(-5))
+    assert un.largest_sequence(2, 5.0, lambda k: 1.0)[2] == pytest.approx(5 + 5 * math.exp(-5))
 
 
 def test_travel_times_of_the_escort_update():
-    assert travel_times.escort_travel(math.log(0.3), 2.0) == pytest.approx(-math.log(0.3) / 2)
+    assert flow_times.escort_flow_time(math.log(0.3), 2.0) == pytest.approx(-math.log(0.3) / 2)
     x = np.linspace(0.3, 1, 200_001)
     h = 3 * x**2 * (1 + x**2) / (1 + x**3) ** 2
     integral = np.trapezoid(1 / (1 + x**2) / h, x)
-    assert travel_times.escort_travel(math.log(0.3), 3.0) == pytest.approx(integral, rel=1e-8)
+    assert flow_times.escort_flow_time(math.log(0.3), 3.0) == pytest.approx(integral, rel=1e-8)
 
 
 def test_a_comparison_worked_out_by_hand():
-    first, *_ = travel_times.comparison(1, 1, "pg-sm")
+    first, *_ = flow_times.step_flow_times(1, 1, "pg-sm")
     # from delta = 0 a step of weight 1 goes to 1/2
-    assert first["travel time"] == pytest.approx(0.5 + math.sinh(0.5))
+    assert first["flow time"] == pytest.approx(0.5 + math.sinh(0.5))
     with pytest.raises(ValueError, match="update must be pg-sm, or pg-es"):
-        travel_times.comparison(1, 1, "di")
+        flow_times.step_flow_times(1, 1, "di")
     with pytest.raises(ValueError, match="with its factor; it is pg-es, factor dropped"):
-        travel_times.comparison(2, 1, make_update("pg-es", factor="drop"))
+        flow_times.step_flow_times(2, 1, make_update("pg-es", factor="drop"))
     with pytest.raises(ValueError, match="n = 1, eta = 2: the policy never recovers"):
-        travel_times.comparison(1, 2, "pg-es")
+        flow_times.step_flow_times(1, 2, "pg-es")
 
 
 def test_numbers_in_the_errata():
     why = {row.where: row.why for row in errata() if row.chapter == "unlearning"}
-    bound = un.bound_decaying_ce(30, 1.0)
+    bound = un.decaying_ce_bound_printed(30, 1.0)
     assert f"the bound is {bound:.3f}" in why["Theorem 5(iii)"]
     found = count(30, "ce", 1, "inverse-sqrt", start="1/150")
     assert f"takes {found} updates" in why["Theorem 5(iii)"]
-    assert f"the bound is {un.bound_ce(3, 1.0):.2f}" in why["Theorem 4(iii)"]
+    assert f"the bound is {un.ce_bound_printed(3, 1.0):.2f}" in why["Theorem 4(iii)"]
     assert f"takes {count(3, 'ce', 1, start='0.12')} updates" in why["Theorem 4(iii)"]
     assert f"takes {count(5, 'di', 1, start='1/4')} updates" in why["Theorem 4(ii)"]
-    assert f"printed {un.bound_di(5, Fraction(1))}" in why["Theorem 4(ii)"]
+    assert f"printed {un.di_bound(5, Fraction(1))}" in why["Theorem 4(ii)"]
     assert count(10, "pg-sm", Fraction(5, 4) * Fraction(10, 18), start="1/10") == 9
     # the y-equation with sqrt(t + 1) from y(0) = 0: y(1) = 2 (sqrt 2 - 1)
     where = "Lemma 12, proof, the two differential equations"
@@ -421,8 +425,8 @@ def test_numbers_in_the_errata():
 
 def test_a_check_reports_the_number_worked_out_by_hand():
     recorder = Listed()
-    checks.compare_counts(recorder.at_least, un.bound_pg, (2,), update="di", etas=("1",))
-    checks.compare_counts(recorder.at_most, un.bound_pg_sharp, (2,), update="di", etas=("1",))
+    checks.compare_counts(recorder.at_least, un.pg_bound_printed, (2,), update="di", etas=("1",))
+    checks.compare_counts(recorder.at_most, un.pg_bound, (2,), update="di", etas=("1",))
     instance = {"update": "di", "n": 2, "eta": "1", "start": "1/2", "n'": 1}
     assert recorder.found == [(-1, instance), (2, instance)]
     assert [tally.compared for tally in recorder.tallies.values()] == ["n' ≥ $n$", "n' ≤ $n+1$"]
@@ -445,10 +449,10 @@ def test_every_step_there_and_back_is_compared() -> None:
 
 def test_the_comparison_of_travel_times_fails_for_a_wrong_clock(monkeypatch):
     # a clock that runs at constant speed: forward steps then cover no more than backward ones
-    def constant(chosen):
-        return lambda walker: 2 * float(walker.y)
+    def constant(problem):
+        return lambda process: 2 * float(process.y)
 
-    monkeypatch.setattr(travel_times, "_travel_clock", constant)
+    monkeypatch.setattr(flow_times, "_flow_clock", constant)
     runs = ((20, "0.3", "pg-sm", "constant", 2),)
     comparisons = listed(
         checks.forward_steps_cover_their_weight_and_backward_steps_at_most, runs=runs
@@ -457,7 +461,7 @@ def test_the_comparison_of_travel_times_fails_for_a_wrong_clock(monkeypatch):
 
 
 def test_an_undecided_tie_is_not_guessed(monkeypatch):
-    monkeypatch.setattr(Setting, "killing_step", lambda self: math.inf)
+    monkeypatch.setattr(TwoActionProblem, "step_hitting_zero", lambda self: math.inf)
     monkeypatch.setattr(un, "certified", lambda compute: compute())
     with pytest.raises(Undecided):
         count(3, "pg-es", "8/3", p="3/2")
@@ -467,8 +471,8 @@ def test_an_undecided_tie_is_not_guessed(monkeypatch):
 @pytest.mark.parametrize("eta", ["0.001", "0.01", "1", "5"])
 def test_blocks_of_steps_count_what_walking_does(eta: str, start: str) -> None:
     """Also from far above one half, where a block could lead past the start."""
-    chosen = setting("pg-sm", eta, start=start)
-    assert far_counts.far_count(5000, chosen) == count(5000, "pg-sm", eta, start=start)
+    problem = parse_problem("pg-sm", eta, start=start)
+    assert block_counting.count_in_blocks(5000, problem) == count(5000, "pg-sm", eta, start=start)
 
 
 @pytest.mark.parametrize("n", [0, 1, 10])
@@ -503,12 +507,12 @@ def test_an_exponent_of_hundreds_of_digits_is_answered_at_once():
 def test_numbers_that_need_many_bits_are_walked_fewer_steps():
     # an escort step of p near 1 from a start near 0 loses a bit or more
     before = time.process_time()
-    with pytest.raises(un.OutOfReach, match=r"may take more than the \d{4} steps that are walked"):
+    with pytest.raises(un.OutOfReach, match=r"may take more than \d{4} steps"):
         count(3804, "pg-es", "0.3", "inverse-sqrt", "1.01", start="1e-9", max_steps=20_000)
     assert time.process_time() - before < 5
     for bits, steps in ((128, 1000), (256, 1000), (512, 500), (4096, 62)):
         with ctx.workprec(bits):
-            assert un.in_reach(1000) == steps
+            assert un.max_steps_at_precision(1000) == steps
 
 
 def test_more_actions_reduce_to_two_with_another_start():
@@ -586,15 +590,15 @@ def test_weights_that_decay_need_room_for_the_way_back_of_di_only() -> None:
 @pytest.mark.parametrize("eta", ["1/100", "1/2", "5"])
 def test_blocks_of_steps_enclose_the_steps_one_by_one(eta: str) -> None:
     with ctx.workprec(128):
-        w, walker = ball(Fraction(eta)), SoftmaxWalker(Fraction(1, 2))
+        w, process = ball(Fraction(eta)), SoftmaxProcess(Fraction(1, 2))
         for _ in range(40):
-            walker.forward(w)
-        time = far_counts._travel(walker.origin + walker.y)
+            process.forward(w)
+        time = block_counting._flow_time(process.origin + process.y)
         for _ in range(50):
-            walker.forward(w)
-        there = far_counts._travel(walker.origin + walker.y)
+            process.forward(w)
+        there = block_counting._flow_time(process.origin + process.y)
         for part in (Fraction(1, 1000), Fraction(1, 20)):
-            blocks = far_counts._forward(time, w, 50, part)
+            blocks = block_counting._forward(time, w, 50, part)
             assert blocks.overlaps(there)
             assert blocks.rad() < 1e-3 * there
 
@@ -651,25 +655,25 @@ def test_densities_by_hand(name: str, at_zero: float, at_one: float) -> None:
 @pytest.mark.parametrize("eta", ["1/100", "1/2", "5"])
 def test_blocks_back_enclose_the_steps_one_by_one(eta: str) -> None:
     with ctx.workprec(128):
-        w, walker, times = ball(Fraction(eta)), SoftmaxWalker(Fraction(1, 2)), []
+        w, process, times = ball(Fraction(eta)), SoftmaxProcess(Fraction(1, 2)), []
         for _ in range(90):
-            walker.forward(w)
-            times.append(far_counts._travel(walker.origin + walker.y))
-        reached, made = far_counts._backward(times[-1], times[39], w, Fraction(1, 1000))
+            process.forward(w)
+            times.append(block_counting._flow_time(process.origin + process.y))
+        reached, made = block_counting._backward(times[-1], times[39], w, Fraction(1, 1000))
         assert made in (50, 51, 52)
         for _ in range(made):
-            walker.backward(w)
-        there = far_counts._travel(walker.origin + walker.y)
+            process.backward(w)
+        there = block_counting._flow_time(process.origin + process.y)
         assert reached.overlaps(there)
         assert reached.rad() < 1e-3 * there
 
 
 def test_the_excess_of_a_block_is_enclosed_up_to_where_the_block_ends(monkeypatch) -> None:
     ends = []
-    place = far_counts._place
-    monkeypatch.setattr(far_counts, "_place", lambda a, b: ends.append(b) or place(a, b))
+    place = block_counting._log_odds_at
+    monkeypatch.setattr(block_counting, "_log_odds_at", lambda a, b: ends.append(b) or place(a, b))
     w, start = arb(1) / 10, arb(50)
-    time = far_counts._forward(start, w, 20, Fraction(1, 10))
+    time = block_counting._forward(start, w, 20, Fraction(1, 10))
     assert time > start + 20 * w
     assert ends[-1] >= time
 
@@ -686,8 +690,8 @@ def test_variants_of_the_escort_update_are_undone_as_soon_as_floats_say() -> Non
 def test_lower_bounds_under_decaying_weights_are_asked_up_to_two_thousand(monkeypatch) -> None:
     """Every count is 7 and every bound 4: three remain."""
     monkeypatch.setattr(checks, "counts", lambda ns, *_: [7] * len(ns))
-    monkeypatch.setattr(un, "proved_range", lambda *_: (4, math.inf))
-    found = listed(checks.decaying_weights_slow_updates_down)
+    monkeypatch.setattr(un, "proved_bounds", lambda *_: (4, math.inf))
+    found = listed(checks.decaying_weights_increase_counts)
     bounded = [(slack, row["n"]) for slack, row in found if row["eta"] != "2.1"]
     assert {slack for slack, _ in bounded} == {3.0}
     assert sorted({n for _, n in bounded}) == [1, 2, 5, 30, 300, 2000]
@@ -758,8 +762,8 @@ def test_small_numbers_are_counted_up_to_three_hundred(monkeypatch) -> None:
 def test_bounds_in_floats_are_computed_for_weights_of_a_hundred_and_fifty_digits() -> None:
     size = 10**150
     inside, outside = (size, Fraction(1, size)), (size + 1, Fraction(1, size + 1))
-    assert all(setting("ce", eta).has_float_size for eta in inside)
-    assert not any(setting("ce", eta).has_float_size for eta in outside)
+    assert all(parse_problem("ce", eta).has_float_weight for eta in inside)
+    assert not any(parse_problem("ce", eta).has_float_weight for eta in outside)
 
 
 @pytest.mark.parametrize(("needed", "predicted"), [(1.0, 1), (2.0, 0), (0.5, 3)])
@@ -776,8 +780,8 @@ def test_the_steps_gained_are_the_integer_part_of_the_deficit_over_what_is_neede
 
 
 def test_an_instance_is_told_by_the_options_that_its_update_has():
-    assert counting.named("pg-sm", p=2, factor="keep") == {"update": "pg-sm"}
-    assert counting.named("pg-es", p=Fraction(5, 2)) == {"update": "pg-es", "p": "5/2"}
+    assert counting.instance_of("pg-sm", p=2, factor="keep") == {"update": "pg-sm"}
+    assert counting.instance_of("pg-es", p=Fraction(5, 2)) == {"update": "pg-es", "p": "5/2"}
 
 
 def test_counts_are_compared_with_the_hundred_updates_that_they_undo(monkeypatch) -> None:

@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 from pu_lib.chapters.convergence.quantities import fading_run
 from pu_lib.chapters.cross_entropy.cycles import THREE_STATES, simulate
 from pu_lib.chapters.cross_entropy.quantities import one_period
-from pu_lib.chapters.domino.quantities import board, domino, recursion
+from pu_lib.chapters.domino.quantities import domino, history, recursion
 from pu_lib.chapters.function_approximation.fitted_direct import Place, fitted_run, ladder
 from pu_lib.chapters.function_approximation.quantities import contexts, reversal_paths
 from pu_lib.chapters.gravity_well.escape import escape_steps
@@ -368,10 +368,10 @@ def test_counts_of_the_dominoes_are_exact(live: Call, name: str, eta: float) -> 
 @pytest.mark.parametrize("name", UPDATES)
 def test_the_dominoes_lean_by_the_process_of_the_library(live: Call, name: str) -> None:
     """Until it flips, each state has the probabilities of the library's process."""
-    times, history = board(6, name, "1/4")
+    times, probabilities = history(6, name, "1/4")
     given = [[k, t] for k, flip in enumerate(times) for t in range(int(flip) + 1)]
     found = live([["dominoShare", name, 6, 0.25, k, t] for k, t in given])
-    expected = [history[t][k] for k, t in given]
+    expected = [probabilities[t][k] for k, t in given]
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
 
 

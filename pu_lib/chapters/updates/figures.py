@@ -23,34 +23,13 @@ FLOW_Q = (0.6, 1.0, 0.0)
 
 
 def place(pi: Floats) -> tuple[Floats, Floats]:
-    """Return the plane coordinates of policies of three actions, shape (..., 3).
-
-    Parameters
-    ----------
-    pi : ndarray, shape (..., 3)
-        The policies.
-
-    Returns
-    -------
-    x, y : ndarray, shape (...)
-        The coordinates.
-    """
+    """Return the plane coordinates x, y of policies of three actions, shape (..., 3)."""
     points = pi @ CORNERS
     return points[..., 0], points[..., 1]
 
 
 def simplex_axes(ax: Axes, q: Sequence[float] | None = None, size: float = 9.5) -> None:
-    """Turn `ax` into the simplex of three actions.
-
-    Parameters
-    ----------
-    ax : Axes
-        An empty panel.
-    q : sequence of three numbers, optional
-        Values to write at the corners.
-    size : float
-        Size of the letters in points.
-    """
+    """Draw the simplex of three actions, with the values `q` at its corners."""
     ax.set_axis_off()
     ax.set_aspect("equal")
     ax.fill(*CORNERS.T, facecolor="none", edgecolor=GREY, lw=1, zorder=1)
@@ -70,18 +49,7 @@ def simplex_axes(ax: Axes, q: Sequence[float] | None = None, size: float = 9.5) 
 
 
 def starts(rows: int = 7) -> Floats:
-    """Return policies inside the simplex, on a triangular grid of `rows` rows.
-
-    Parameters
-    ----------
-    rows : int
-        Number of rows of the grid.
-
-    Returns
-    -------
-    ndarray, shape (rows (rows + 1) / 2, 3)
-        The policies, all with positive entries.
-    """
+    """Return positive policies on a triangular grid of the simplex, shape (n, 3)."""
     grid = [
         (i + 1 / 3, j + 1 / 3, rows - 1 - i - j + 1 / 3)
         for i in range(rows)
@@ -92,18 +60,8 @@ def starts(rows: int = 7) -> Floats:
 
 @styled
 def draw_flows(q: Sequence[float] = FLOW_Q, weight: float = 0.05, n_steps: int = 1500) -> Figure:
-    """Draw the paths of all updates from a grid of policies, with small steps.
-
-    Parameters
-    ----------
-    q : sequence of three numbers
-        The values, constant along the paths.
-    weight : float
-        The weight of each step.
-    n_steps : int
-        How many steps are drawn.
-    """
-    rows = len(UPDATES) // 3 + 1  # the last panel is left for the values
+    """Draw the paths of all updates from a grid of policies, with small steps and fixed values."""
+    rows = len(UPDATES) // 3 + 1  # the last panel is for the values
     fig, axes = figure(rows, 3, height=2.5 * rows)
     values = np.asarray(q, dtype=np.float64)
     for ax in axes.flat[len(UPDATES) + 1 :]:
@@ -158,15 +116,7 @@ def _value_panel(ax: Axes, q: Floats) -> None:
 
 @styled
 def draw_replicator(q: Sequence[float] = FLOW_Q, seed: int = 3) -> Figure:
-    """Draw escort paths with p = 2 over the curves pi e^(tau q) that they should follow.
-
-    Parameters
-    ----------
-    q : sequence of three numbers
-        The values, constant along the paths.
-    seed : int
-        Seed of the seven starts.
-    """
+    """Draw escort paths with p = 2 over the curves pi e^(tau q), from seven random starts."""
     fig, ax = figure(width=5.0, height=4.2)
     values = np.asarray(q, dtype=np.float64)
     simplex_axes(ax, list(q))
@@ -191,12 +141,9 @@ def draw_replicator(q: Sequence[float] = FLOW_Q, seed: int = 3) -> Figure:
 def draw_huge_steps(
     pi: Sequence[float] = (0.55, 0.1, 0.35), q: Sequence[float] = (0.7, 1.0, 0.0)
 ) -> Figure:
-    """Draw what one step of growing weight leaves to the actions that are not greedy.
+    """Draw the probability of all but the greedy action after one step, over its weight.
 
-    Parameters
-    ----------
-    pi, q : sequence of numbers
-        Policy and values of the one state; triangles mark the limits of the paper's updates.
+    Triangles mark the limits of the paper's updates.
     """
     fig, ax = figure(height=3.6)
     policy, values = np.asarray(pi), np.asarray(q)
