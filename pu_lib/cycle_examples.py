@@ -77,12 +77,12 @@ class CycleExample:
         return np.array(rows)
 
     @property
-    def updated(self) -> NDArray[np.int64]:
+    def updated_states(self) -> NDArray[np.int64]:
         """The scheduled state of each step of one period."""
         return np.repeat([p.state for p in self.phases], [p.updates for p in self.phases])
 
     @property
-    def claimed(self) -> NDArray[np.int64]:
+    def claimed_actions(self) -> NDArray[np.int64]:
         """The claimed greedy action of the scheduled state at each step of one period."""
         return np.repeat([p.greedy for p in self.phases], [p.updates for p in self.phases])
 
@@ -120,7 +120,7 @@ class CycleExample:
         transitions = np.zeros((n + 1, most, n + 1))
         for s, a in itertools.product(range(n), range(most)):
             transitions[s, a, successors[s, a]] = 1.0
-            if not tables.real[s, a]:
+            if not tables.is_action[s, a]:
                 rewards[s, a] = missing
         transitions[n, :, n] = 1.0
         initial = np.zeros(n + 1)

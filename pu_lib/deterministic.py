@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pu_lib.exact import solve
 from pu_lib.updates import Update, as_update
 
-__all__ = ["DeterministicMDP", "Record", "action_values", "largest_falls", "policy_values"]
+__all__ = ["DeterministicMDP", "ProcessRun", "action_values", "largest_falls", "policy_values"]
 __all__ += ["run_process"]
 
 Floats = NDArray[np.float64]
@@ -41,7 +41,7 @@ class DeterministicMDP:
     discount: Any
 
     @property
-    def real(self) -> NDArray[np.bool_]:
+    def is_action(self) -> NDArray[np.bool_]:
         """Which columns are actions rather than padding, shape (n_states, most actions)."""
         return np.arange(self.rewards.shape[-1]) < self.n_actions[:, np.newaxis]
 
@@ -55,14 +55,14 @@ class DeterministicMDP:
 
         `theta` has shape (..., n_states, most actions); padding columns are ignored.
         """
-        scores = np.where(self.real, theta, -np.inf)
+        scores = np.where(self.is_action, theta, -np.inf)
         pi = np.exp(scores - scores.max(axis=-1, keepdims=True))
         pi /= pi.sum(axis=-1, keepdims=True)
         states = np.arange(self.rewards.shape[-2])
         onto = self.successors[..., np.newaxis] == states
         flow = np.einsum("...sa,...sat->...st", pi, onto)
         matrix = np.eye(len(states)) - np.asarray(self.discount)[..., None, None] * flow
-        reward = (pi * np.where(self.real, self.rewards, 0.0)).sum(axis=-1)
+        reward = (pi * np.where(self.is_action, self.rewards, 0.0)).sum(axis=-1)
         return np.asarray(np.linalg.solve(matrix, reward[..., np.newaxis])[..., 0])
 
     def optimum(self, sweeps: int = 3000) -> Floats:
@@ -77,7 +77,7 @@ class DeterministicMDP:
         # With actions on the first axis the maximum compares whole arrays, which is faster than
         # comparing within many short rows.
         places = np.moveaxis(first + self.successors % (n_states + 1), -1, 0)
-        rewards = np.moveaxis(np.where(self.real, self.rewards, -np.inf), -1, 0)
+        rewards = np.moveaxis(np.where(self.is_action, self.rewards, -np.inf), -1, 0)
         discount = np.asarray(self.discount)[..., None]
         for _ in range(sweeps):
             v[..., :-1] = (rewards + discount * v.take(places)).max(axis=0)
@@ -85,7 +85,7 @@ class DeterministicMDP:
 
 
 @dataclass(frozen=True)
-class Record:
+class ProcessRun:
     """State values, greedy actions and their gaps to the second best, before each step of a run.
 
     They have shape (T, n_states); `theta` has the parameters after the last step.
@@ -104,7 +104,7 @@ def run_process(
     weights: Floats,
     steps: int,
     on_policy: bool = False,
-) -> Record:
+) -> ProcessRun:
     """Run an update of softmax parameters with exact values; the first of tied actions is greedy.
 
     `weights` has the weights of one period, shape (period, n_states). With `on_policy` each weight
@@ -132,7 +132,7 @@ def run_process(
         greedy,
         gaps,
     )
-    return Record(values, greedy, gaps, theta)
+    return ProcessRun(values, greedy, gaps, theta)
 
 
 def largest_falls(

@@ -74,20 +74,10 @@ def test_what_a_command_needs_is_asked_for(
     assert capsys.readouterr().err.endswith(f"arguments are required: {lacking}\n")
 
 
-@pytest.mark.parametrize(
-    ("command", "given"),
-    [
-        ("hunt", (3000, 0, "constant")),
-        ("hunt --mdps 1 --seed 5 --weighting on-policy", (1, 5, "on-policy")),
-    ],
-)
-def test_a_hunt_prints_what_it_found(
-    command: str, given: tuple[Any, ...], asked: Asked, capsys: pytest.CaptureFixture[str]
-) -> None:
-    calls = asked("pu_lib.chapters.random_search.quantities.hunt", {"cycles": 0})
-    assert main(command.split()) == 0
-    assert calls == [(given, {})]
-    assert capsys.readouterr().out == '{\n "cycles": 0\n}\n'
+def test_removed_command_names_its_make_target(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["hunt", "--mdps", "3"]) == 2
+    assert "run `make search`" in capsys.readouterr().err
+    assert main(["hunt", "--help"]) == 0
 
 
 @pytest.mark.parametrize(

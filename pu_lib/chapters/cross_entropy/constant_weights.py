@@ -29,8 +29,8 @@ from pu_lib.chapters.cross_entropy.quantities import lack_bound, start_bound, we
 from pu_lib.deterministic import DeterministicMDP
 from pu_lib.updates import UPDATES
 
-__all__ = ["Constants", "Course", "chatter", "constants", "excess_entropy"]
-__all__ += ["late_fall", "log_softmax", "potential", "run_constant", "start_account"]
+__all__ = ["ConstantWeightRun", "Constants", "chatter", "constants", "excess_entropy"]
+__all__ += ["late_fall", "log_softmax", "potential", "run_constant", "start_budget"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -64,7 +64,7 @@ def potential(theta: Floats, weight: Floats) -> Floats:
     return np.asarray((theta**2).sum(axis=-1) / 2 - weight * scale)
 
 
-def start_account(theta: Floats, weight: Floats) -> Floats:
+def start_budget(theta: Floats, weight: Floats) -> Floats:
     """Return what a start can pay at most, in nats; a common shift of the parameters is ignored."""
     centred = theta - theta.mean(axis=-1, keepdims=True)
     return np.asarray(start_bound((centred**2).sum(axis=-1), weight))
@@ -88,45 +88,45 @@ class Constants:
         The number of actions.
     """
 
-    spread: float
-    lead: float
+    q_range: float
+    gap: float
     discount: float
     policy: tuple[int, ...]
     n_actions: int
 
     @property
-    def slack(self) -> float:
+    def tolerance(self) -> float:
         r"""What a greedy action may lack of one: :math:`\varepsilon=(1-\gamma)^2\Delta/(2B)`."""
-        return float(lack_bound(self.discount, self.lead, self.spread))
+        return float(lack_bound(self.discount, self.gap, self.q_range))
 
     @property
     def window(self) -> int:
         r"""The least K with :math:`\gamma^K\le(1-\gamma)\Delta/(2B)`."""
-        goal, steps = (1 - self.discount) * self.lead / (2 * self.spread), 1
+        goal, steps = (1 - self.discount) * self.gap / (2 * self.q_range), 1
         while self.discount**steps > goal:
             steps += 1
         return steps
 
     @property
-    def owed(self) -> float:
+    def required_excess(self) -> float:
         r"""The mean excess entropy without which CE converges: :math:`\varepsilon/(K+1)`."""
-        return self.slack / (self.window + 1)
+        return self.tolerance / (self.window + 1)
 
     @property
     def threshold(self) -> float:
         """The weight above which CE converges, if all states have at least that one."""
         sizes = len(self.policy), self.n_actions
-        return float(weight_threshold(self.window, *sizes, self.slack))
+        return float(weight_threshold(self.window, *sizes, self.tolerance))
 
 
 def constants(mdp: DeterministicMDP) -> Constants:
     """Return the constants of one MDP with one optimal policy."""
     sweeps = math.ceil(40 / (1 - float(mdp.discount)))  # an error of e^-40
     best = np.append(mdp.optimum(sweeps), 0.0)
-    values = np.where(mdp.real, mdp.rewards + mdp.discount * best[mdp.successors], -np.inf)
+    values = np.where(mdp.is_action, mdp.rewards + mdp.discount * best[mdp.successors], -np.inf)
     q = np.sort(values, axis=-1)
-    pays = mdp.rewards[mdp.real]
-    if (mdp.successors[mdp.real] < 0).any():
+    pays = mdp.rewards[mdp.is_action]
+    if (mdp.successors[mdp.is_action] < 0).any():
         pays = np.append(pays, 0.0)  # what the end pays
     return Constants(
         float(np.ptp(pays)) / (1 - float(mdp.discount)),
@@ -137,7 +137,7 @@ def constants(mdp: DeterministicMDP) -> Constants:
     )
 
 
-class Course(NamedTuple):
+class ConstantWeightRun(NamedTuple):
     """A run of CE with weights constant in time, on a batch of n MDPs.
 
     Attributes
@@ -156,19 +156,21 @@ class Course(NamedTuple):
 
     values: Floats
     greedy: Ints
-    owing: Floats
+    log_loss: Floats
     excess: Floats
     theta: Floats
 
 
-def run_constant(mdps: DeterministicMDP, theta: Floats, weights: Floats, steps: int) -> Course:
+def run_constant(
+    mdps: DeterministicMDP, theta: Floats, weights: Floats, steps: int
+) -> ConstantWeightRun:
     """Run CE on a batch of n MDPs with a common number of actions, every state at every step.
 
     The weights have shape (n, n_states), or (steps, n, n_states) if they vary in time.
     """
     theta, n = np.array(theta, dtype=np.float64), len(theta)
     weights = np.broadcast_to(weights, (steps, *theta.shape[:2]))
-    values, greedy, owing, excess = [mdps.values(theta)], [], [], []
+    values, greedy, log_loss, excess = [mdps.values(theta)], [], [], []
     rows = np.arange(n)[:, np.newaxis, np.newaxis]
     for weight in weights:
         ahead = np.concatenate([values[-1], np.zeros((n, 1))], axis=1)[rows, mdps.successors]
@@ -180,11 +182,11 @@ def run_constant(mdps: DeterministicMDP, theta: Floats, weights: Floats, steps: 
         )
         theta = np.asarray(flat).reshape(theta.shape)
         after = np.take_along_axis(log_softmax(theta), chosen[..., np.newaxis], axis=-1)
-        owing.append(-after[..., 0])
+        log_loss.append(-after[..., 0])
         greedy.append(chosen)
         values.append(mdps.values(theta))
-    return Course(
-        np.array(values), np.array(greedy), np.array(owing), np.array(excess), np.asarray(theta)
+    return ConstantWeightRun(
+        np.array(values), np.array(greedy), np.array(log_loss), np.array(excess), np.asarray(theta)
     )
 
 

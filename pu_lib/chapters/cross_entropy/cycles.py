@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from pu_lib.arrays import whole
 from pu_lib.cycle_examples import FOUR_STATES, THREE_STATES, CycleExample, Phase
 from pu_lib.deterministic import (
-    Record,
+    ProcessRun,
     action_values,
     policy_values,
     run_process,
@@ -70,7 +70,7 @@ class NotCertifiedError(ValueError):
 
 
 @dataclass(frozen=True)
-class Orbit(Record):
+class Orbit(ProcessRun):
     """A run of the process, and the largest change of a parameter over its last period."""
 
     drift: float
@@ -138,19 +138,19 @@ class Certificate:
     steps: int
 
 
-_SHORT = 1e-10
+_SHORT_STEP = 1e-10
 """After a step of Newton's method that is shorter, the derivative is kept."""
 
-Moves = list[tuple[Ball, int, int]]
+UpdateSequence = list[tuple[Ball, int, int]]
 """The updates one state sees in a period: weight, greedy action, how many times."""
 
 
 def certify(
-    example: CycleExample, bits: int = 256, radius: float = 1e-40, settle: int | None = None
+    example: CycleExample, bits: int = 256, radius: float = 1e-40, burn_in: int | None = None
 ) -> Certificate:
     """Prove that CE has a periodic orbit near the start of `example`.
 
-    The process first runs in floats for `settle` periods (by default about 200 000 updates), where
+    The process first runs in floats for `burn_in` periods (by default about 200 000 updates), where
     the greedy actions are read off. The fixed point is looked for in a box of the given radius.
 
     Raises
@@ -159,21 +159,23 @@ def certify(
         If the orbit is not near, the Krawczyk test fails, or a greedy action is not the strict
         argmax of the exact values.
     """
-    settle = max(3, 200_000 // example.period) if settle is None else settle
-    orbit = simulate(example, settle)
+    burn_in = max(3, 200_000 // example.period) if burn_in is None else burn_in
+    orbit = simulate(example, burn_in)
     greedy = orbit.greedy[-example.period :]
-    wrong = np.flatnonzero(greedy[np.arange(example.period), example.updated] != example.claimed)
+    wrong = np.flatnonzero(
+        greedy[np.arange(example.period), example.updated_states] != example.claimed_actions
+    )
     if len(wrong):
         t = int(wrong[0])
         raise NotCertifiedError(
             f"{example.name}: at step {t} of the period the greedy action at state "
-            f"{example.updated[t]} is {greedy[t, example.updated[t]]}, not "
-            f"{example.claimed[t]} as claimed."
+            f"{example.updated_states[t]} is {greedy[t, example.updated_states[t]]}, not "
+            f"{example.claimed_actions[t]} as claimed."
         )
     old = ctx.prec
     try:
         ctx.prec = bits
-        moves = _moves(example, greedy)
+        moves = _updates_by_state(example, greedy)
         boxes, jacobians = [], []
         for s in range(example.n_states):
             guess = orbit.theta[s, : example.n_actions[s]]
@@ -197,9 +199,9 @@ def certify(
         ctx.prec = old
 
 
-def _moves(example: CycleExample, greedy: NDArray[np.int64]) -> list[Moves]:
+def _updates_by_state(example: CycleExample, greedy: NDArray[np.int64]) -> list[UpdateSequence]:
     """Return the updates of each state over one period, equal neighbours merged."""
-    moves: list[Moves] = [[] for _ in range(example.n_states)]
+    moves: list[UpdateSequence] = [[] for _ in range(example.n_states)]
     spread = example.spread
     t = 0
     for phase in example.phases:
@@ -226,7 +228,7 @@ def _softmax(x: Sequence[Ball]) -> list[Ball]:
 
 
 def _period_map(
-    moves: Moves, x: list[Ball], derivative: bool = True
+    moves: UpdateSequence, x: list[Ball], derivative: bool = True
 ) -> tuple[list[Ball], list[list[Ball]]]:
     """Apply one period's updates of a state; also the derivative in the free coordinates.
 
@@ -249,13 +251,13 @@ def _period_map(
     return x, [list(row) for row in zip(*columns, strict=True)]
 
 
-def _full(free: Sequence[Ball]) -> list[Ball]:
+def _all_coordinates(free: Sequence[Ball]) -> list[Ball]:
     """Return all coordinates of a point given by its free ones."""
     return [-sum(free, arb(0)), *free]
 
 
 def _fixed_point(
-    moves: Moves, guess: Floats, radius: float, name: str
+    moves: UpdateSequence, guess: Floats, radius: float, name: str
 ) -> tuple[list[Ball], list[list[Ball]]]:
     """Return an enclosure of the fixed point of a period map and of its derivative there.
 
@@ -267,8 +269,8 @@ def _fixed_point(
     centre = [arb(float(y)) for y in guess[1:]]
     step = np.inf
     for _ in range(12):
-        image, J = _period_map(moves, _full(centre), derivative=step > _SHORT)
-        if step > _SHORT:
+        image, J = _period_map(moves, _all_coordinates(centre), derivative=step > _SHORT_STEP)
+        if step > _SHORT_STEP:
             inverse = (arb_mat(J) - identity).inv()
             Y = arb_mat([[arb(inverse[i, j].mid()) for j in range(d)] for i in range(d)])
         newton = Y * arb_mat([[image[i + 1] - centre[i]] for i in range(d)])
@@ -279,7 +281,7 @@ def _fixed_point(
     else:
         raise NotCertifiedError(f"{name}: Newton's method finds no fixed point.")
     box = [c + arb(0, radius) for c in centre]
-    _, J_box = _period_map(moves, _full(box))
+    _, J_box = _period_map(moves, _all_coordinates(box))
     rest = (identity - Y * (arb_mat(J_box) - identity)) * arb_mat(
         [[arb(0, radius)] for _ in range(d)]
     )
@@ -289,7 +291,7 @@ def _fixed_point(
             f"{name}: the Krawczyk test fails on the box of radius {radius:g} around "
             f"{[float(c) for c in centre]}."
         )
-    return _full(K), J_box
+    return _all_coordinates(K), J_box
 
 
 def _contracts(J: list[list[Ball]]) -> bool:
@@ -309,7 +311,7 @@ def _moduli(J: list[list[Ball]]) -> tuple[float, ...]:
     return tuple(sorted((float(abs(z)) for z in eigenvalues), reverse=True))
 
 
-class _Lines(NamedTuple):
+class _AffineValues(NamedTuple):
     """The values of all states, and those of one state's actions, as lines b + cx in its value x.
 
     Both are lists of pairs (b, c). They stay the same while the policy of no other state changes.
@@ -319,7 +321,9 @@ class _Lines(NamedTuple):
     actions: list[tuple[Ball, Ball]]
 
     @classmethod
-    def of(cls, example: CycleExample, s: int, gamma: Ball, pi: Sequence[Sequence[Ball]]) -> _Lines:
+    def of(
+        cls, example: CycleExample, s: int, gamma: Ball, pi: Sequence[Sequence[Ball]]
+    ) -> _AffineValues:
         """Evaluate the policy where state `s` ends at once, with value 0 and with value 1."""
         rewards, successors, policy = list(example.rewards), list(example.successors), list(pi)
         successors[s], policy[s] = (None,), [arb(1)]
@@ -353,7 +357,7 @@ def _certified_run(
         scheduled = ball(phase.weight)
         for k in range(phase.updates):
             if k == 0 or example.spread:
-                lines = _Lines.of(example, phase.state, gamma, pi)
+                lines = _AffineValues.of(example, phase.state, gamma, pi)
             values = lines.values(pi[phase.state])
             lowest = [low.min(v) for low, v in zip(lowest, values, strict=True)]
             highest = [high.max(v) for high, v in zip(highest, values, strict=True)]
@@ -366,11 +370,11 @@ def _certified_run(
             t += 1
     _, best = example.optimum()
     short = [ball(v) - high for v, high in zip(best, highest, strict=True)]
-    low, high = map(_below, lowest), (-_below(-v) for v in highest)
-    return float(gap), tuple(low), tuple(high), tuple(map(_below, short))
+    low, high = map(_float_below, lowest), (-_float_below(-v) for v in highest)
+    return float(gap), tuple(low), tuple(high), tuple(map(_float_below, short))
 
 
-def _below(x: Ball) -> float:
+def _float_below(x: Ball) -> float:
     """Return a float below the ball: the nearest to its lower end may lie above."""
     return math.nextafter(float(x.lower()), -math.inf)
 
@@ -380,7 +384,7 @@ def _certified_lead(
 ) -> float:
     """Return a lower bound of the lead of action `g` at state `s`, or raise."""
     q = action_values(example.rewards[s], example.successors[s], gamma, values)
-    lead = min(_below(q[g] - x) for a, x in enumerate(q) if a != g)
+    lead = min(_float_below(q[g] - x) for a, x in enumerate(q) if a != g)
     if not lead > 0:
         raise NotCertifiedError(
             f"{example.name}: at step {t} action {g} is not certified to be greedy at state {s}."

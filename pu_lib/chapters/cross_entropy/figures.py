@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 ACTIONS = (INK, "#6f42c1", "#8c564b")
 """The colours of a_0, a_1 and a_2 in this chapter's figures; none is that of an update."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)))
-ERROR = 5
+ERROR_STEP = 5
 """The step of the period at which the worst action overtakes."""
 
 
@@ -45,17 +45,17 @@ def draw_cycle(periods: int = 3) -> BookFigure:
     top.axhline(best, color=INK, linewidth=1, linestyle=(0, (4, 2)))
     top.text(0.3, best - 0.3, r"$v_\star(s_0)$", va="top")
     for k in range(periods):
-        top.axvline(8 * k + ERROR + 1, color=GREY, linewidth=0.8, linestyle=":")
+        top.axvline(8 * k + ERROR_STEP + 1, color=GREY, linewidth=0.8, linestyle=":")
     top.set(xlabel="step", ylabel="$v_t(s_0)$ under CE", ylim=(-7, 17), xticks=steps[::4])
     levels = np.array([rows[0] for rows in parameters])
     for a in range(3):
         bottom.plot(
             levels[:, a], color=ACTIONS[a], linestyle=DASHES[a], marker="o", label=f"$a_{a}$"
         )
-    bottom.axvspan(ERROR, ERROR + 1, color=GREY, alpha=0.18, linewidth=0)
+    bottom.axvspan(ERROR_STEP, ERROR_STEP + 1, color=GREY, alpha=0.18, linewidth=0)
     bottom.annotate(
         "greedy: $a_2$\non top: $a_1$",
-        (ERROR + 1, levels[ERROR + 1, 1]),
+        (ERROR_STEP + 1, levels[ERROR_STEP + 1, 1]),
         (2.2, -4.0),
         fontsize=9,
         arrowprops={"arrowstyle": "-", "color": GREY},
@@ -120,11 +120,11 @@ def draw_four_states() -> BookFigure:
     """Draw the value of the first state at the end of the constant-step cycle's period."""
     orbit = simulate(FOUR_STATES, 3)
     tail = orbit.values[-420:, 0]
-    updated = FOUR_STATES.updated[-420:]
+    updated_states = FOUR_STATES.updated_states[-420:]
     fig, ax = figure(height=3.1)
     t = FOUR_STATES.period - 420 + np.arange(420)
     ax.plot(t, tail, **line("ce"))
-    first = updated == 0
+    first = updated_states == 0
     edges = np.flatnonzero(np.diff(np.concatenate([[0], first.astype(np.int64), [0]])))
     for start, end in zip(edges[::2], edges[1::2], strict=True):
         ax.axvspan(t[0] + start, t[0] + end, color=GREY, alpha=0.18, linewidth=0)

@@ -54,16 +54,16 @@ __all__ = [
     "hardened_run",
     "hardened_step",
     "late_run",
-    "near_cycle",
     "one_period",
     "pattern_margin",
+    "perturbed_cycle",
     "potential",
     "race",
     "reduced_levels",
-    "swings",
     "top_action",
     "unresolved",
-    "without_variation",
+    "value_ranges",
+    "with_equal_weights",
 ]
 
 Floats = NDArray[np.float64]
@@ -195,12 +195,12 @@ def late_run(mdp: DeterministicMDP, weights: Floats, theta: Floats, periods: int
     return LateRun(np.ptp(late, axis=0), mdp.optimum(sweeps) - late.min(axis=0))
 
 
-def swings(cycle: Certificate) -> list[float]:
+def value_ranges(cycle: Certificate) -> list[float]:
     """Return by how much the value of each state varies over a period of a cycle, rounded up."""
     return [high - low for low, high in zip(cycle.lowest, cycle.highest, strict=True)]
 
 
-def near_cycle(rng: np.random.Generator, discount: float) -> DeterministicMDP:
+def perturbed_cycle(rng: np.random.Generator, discount: float) -> DeterministicMDP:
     """Draw an MDP with the cycle's transitions and rewards up to 0.2 from the cycle's."""
     tables = THREE_STATES.tables
     rewards = tables.rewards + 0.2 * rng.uniform(-1.0, 1.0, tables.rewards.shape)
@@ -297,7 +297,7 @@ def pattern_margin(discount: float, example: CycleExample = THREE_STATES) -> flo
             if j is not None:
                 matrix[s, j] -= discount
         v = np.linalg.solve(matrix, reward)
-        s = int(example.updated[t])
+        s = int(example.updated_states[t])
         q = []
         for a, j in enumerate(example.successors[s]):
             row = np.zeros(len(index)) if j is None else discount * v[j]
@@ -338,7 +338,7 @@ def unresolved(result: dict[str, Any]) -> list[list[Any]]:
     return [suspect for suspect in suspects if suspect not in settled]
 
 
-def without_variation(example: CycleExample = THREE_STATES) -> CycleExample:
+def with_equal_weights(example: CycleExample = THREE_STATES) -> CycleExample:
     """Return the example with the weight 10 in every phase; it no longer cycles."""
     return replace(
         example,

@@ -51,7 +51,7 @@ from pu_lib.chapters.function_approximation.quantities import Task
 from pu_lib.mdp import Evaluation
 from pu_lib.updates import project_simplex
 
-__all__ = ["FittedRun", "Place", "fitted_run", "greedy_fit", "ladder", "next_bound"]
+__all__ = ["FittedRun", "Place", "fitted_run", "geometric_weights", "greedy_fit", "next_bound"]
 
 Place = Literal["before", "after"]
 
@@ -77,7 +77,7 @@ def next_bound(gap: float, eta: float, error: float, discount: float) -> float:
     return discount * gap + 1.0 / eta + error / (1.0 - discount)
 
 
-def ladder(first: float, growth: float, n_steps: int) -> Floats:
+def geometric_weights(first: float, growth: float, n_steps: int) -> Floats:
     """Return geometric weights."""
     return np.asarray(first * growth ** np.arange(n_steps, dtype=np.float64))
 
@@ -97,7 +97,7 @@ def fitted_run(
     if place not in get_args(Place):
         raise ValueError(f"place: expected one of {get_args(Place)}, got {place!r}.")
     mdp, live = task.mdp, ~task.mdp.terminal
-    fit = _least_squares(task, task.features if features is None else features, live)
+    fit = _fit_matrix(task, task.features if features is None else features, live)
     pi = np.full((mdp.n_states, mdp.n_actions), 1.0 / mdp.n_actions)
     evaluation = mdp.evaluate(pi)
     gap = _gap(task, evaluation)
@@ -105,7 +105,7 @@ def fitted_run(
     for t, eta in enumerate(etas):
         wanted = pi + eta * (-evaluation.q if t < reversed_steps else evaluation.q)
         scores = fit @ (wanted if place == "before" else project_simplex(wanted))
-        error = _spread((scores - wanted)[live] / eta)
+        error = _largest_range((scores - wanted)[live] / eta)
         pi = project_simplex(scores)
         evaluation = mdp.evaluate(pi)
         gap = _gap(task, evaluation)
@@ -121,7 +121,7 @@ def _gap(task: Task, evaluation: Evaluation) -> float:
     return float(np.max(task.mdp.optimal().v - evaluation.v))
 
 
-def _least_squares(task: Task, features: Floats, live: NDArray[np.bool_]) -> Floats:
+def _fit_matrix(task: Task, features: Floats, live: NDArray[np.bool_]) -> Floats:
     """Return the matrix that takes targets of all states to the fitted scores."""
     inputs = np.column_stack([np.ones(task.mdp.n_states), features])
     solved = np.zeros((inputs.shape[1], task.mdp.n_states))
@@ -129,7 +129,7 @@ def _least_squares(task: Task, features: Floats, live: NDArray[np.bool_]) -> Flo
     return np.asarray(inputs @ solved)
 
 
-def _spread(errors: Floats) -> float:
+def _largest_range(errors: Floats) -> float:
     """Return the largest difference between two actions of a state."""
     return float(np.max(errors.max(axis=1) - errors.min(axis=1)))
 
@@ -140,5 +140,5 @@ def greedy_fit(task: Task) -> float:
     Fitting after the projection must end there as the weights grow, if it settles: the target is
     then the optimal policy itself, and no weight changes what the model makes of it.
     """
-    fit = _least_squares(task, task.features, ~task.mdp.terminal)
+    fit = _fit_matrix(task, task.features, ~task.mdp.terminal)
     return task.mdp.normalised_performance(project_simplex(fit @ task.mdp.optimal().policy))

@@ -57,12 +57,12 @@ from pu_lib.updates import Update, as_update, project_simplex
 __all__ = [
     "SPARSEMAX",
     "Learning",
-    "Scores",
+    "ScoreModel",
     "Sparsemax",
     "Task",
     "best_linear",
+    "chain_with_features",
     "contexts",
-    "corridor",
     "exact_projection",
     "exact_step",
     "fitted_direct",
@@ -78,7 +78,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Scores:
+class ScoreModel:
     """A differentiable model of the scores of all states.
 
     `apply`, written with autograd, maps flat parameters to scores of shape (n_states, n_actions).
@@ -90,12 +90,12 @@ class Scores:
     initial: Floats
 
 
-def linear(features: Floats, n_actions: int, offset: float = 0.0) -> Scores:
+def linear(features: Floats, n_actions: int, offset: float = 0.0) -> ScoreModel:
     """Return scores linear in a constant and the features; at first all are equal to the offset."""
     inputs = np.column_stack([np.ones(len(features)), features])
     start = np.zeros((inputs.shape[1], n_actions))
     start[0] = offset
-    return Scores(
+    return ScoreModel(
         "linear",
         lambda theta: _product(inputs, anp.reshape(theta, (inputs.shape[1], n_actions))),
         start.ravel(),
@@ -104,7 +104,7 @@ def linear(features: Floats, n_actions: int, offset: float = 0.0) -> Scores:
 
 def neural(
     features: Floats, n_actions: int, offset: float = 0.0, hidden: int = 16, seed: int = 0
-) -> Scores:
+) -> ScoreModel:
     """Return the scores of a network with one hidden layer of tanh units.
 
     The output biases start at the offset and the output weights near zero.
@@ -120,7 +120,7 @@ def neural(
 
     start = np.concatenate([rng.normal(size=inner), 0.01 * rng.normal(size=outer)])
     start[inner : inner + n_actions] += offset
-    return Scores("neural", apply, start)
+    return ScoreModel("neural", apply, start)
 
 
 # Escort may amplify the last bit of a score until two runs have nothing in common. NumPy's tanh and
@@ -128,32 +128,32 @@ def neural(
 # do not.
 
 
-def _multiplied(rows: Floats, matrix: Floats) -> Floats:
+def _matmul(rows: Floats, matrix: Floats) -> Floats:
     """Multiply two matrices, adding in the order of the rows."""
     return np.asarray((rows[:, :, np.newaxis] * matrix).sum(axis=1))
 
 
-def _shifted(rows: Floats, weights: Floats) -> Floats:
+def _affine_map(rows: Floats, weights: Floats) -> Floats:
     """Multiply rows with all weights but the first ones, which are added to the products."""
-    return np.asarray(_multiplied(rows, weights[1:]) + weights[0])
+    return np.asarray(_matmul(rows, weights[1:]) + weights[0])
 
 
-def _to_rows(pulled: Floats, matrix: Floats) -> Floats:
+def _rows_vjp(cotangent: Floats, matrix: Floats) -> Floats:
     """Pull a direction of a product back to its rows."""
-    return np.asarray((pulled[:, np.newaxis, :] * matrix).sum(axis=2))
+    return np.asarray((cotangent[:, np.newaxis, :] * matrix).sum(axis=2))
 
 
-def _to_matrix(pulled: Floats, rows: Floats) -> Floats:
+def _matrix_vjp(cotangent: Floats, rows: Floats) -> Floats:
     """Pull a direction of a product back to its matrix."""
-    return np.asarray((rows[:, :, np.newaxis] * pulled[:, np.newaxis, :]).sum(axis=0))
+    return np.asarray((rows[:, :, np.newaxis] * cotangent[:, np.newaxis, :]).sum(axis=0))
 
 
-def _to_weights(pulled: Floats, rows: Floats) -> Floats:
+def _weights_vjp(cotangent: Floats, rows: Floats) -> Floats:
     """Pull back to a matrix whose first row is added to the products."""
-    return np.vstack([pulled.sum(axis=0), _to_matrix(pulled, rows)])
+    return np.vstack([cotangent.sum(axis=0), _matrix_vjp(cotangent, rows)])
 
 
-def _doubled(x: Floats) -> Floats:
+def _tanh_by_doubling(x: Floats) -> Floats:
     """Return tanh x to 1e-14, by twelve times tanh 2y = 2 tanh y / (1 + tanh^2 y)."""
     y = x / 4096
     t = y * (1 - y * y / 3)
@@ -163,19 +163,19 @@ def _doubled(x: Floats) -> Floats:
 
 
 # One node each in the graph of autograd, whose work is by the node.
-_tanh: Callable[[Any], Any] = primitive(_doubled)
-_product: Callable[[Any, Any], Any] = primitive(_multiplied)
-_affine: Callable[[Any, Any], Any] = primitive(_shifted)
-defvjp(_tanh, lambda t, _: lambda pulled: pulled * (1 - t * t))
+_tanh: Callable[[Any], Any] = primitive(_tanh_by_doubling)
+_product: Callable[[Any, Any], Any] = primitive(_matmul)
+_affine: Callable[[Any, Any], Any] = primitive(_affine_map)
+defvjp(_tanh, lambda t, _: lambda cotangent: cotangent * (1 - t * t))
 defvjp(
     _product,
-    lambda _, rows, matrix: lambda pulled: _to_rows(pulled, matrix),
-    lambda _, rows, matrix: lambda pulled: _to_matrix(pulled, rows),
+    lambda _, rows, matrix: lambda cotangent: _rows_vjp(cotangent, matrix),
+    lambda _, rows, matrix: lambda cotangent: _matrix_vjp(cotangent, rows),
 )
 defvjp(
     _affine,
-    lambda _, rows, weights: lambda pulled: _to_rows(pulled, weights[1:]),
-    lambda _, rows, weights: lambda pulled: _to_weights(pulled, rows),
+    lambda _, rows, weights: lambda cotangent: _rows_vjp(cotangent, weights[1:]),
+    lambda _, rows, weights: lambda cotangent: _weights_vjp(cotangent, rows),
 )
 
 
@@ -193,7 +193,7 @@ class Task:
     mdp: FiniteMDP
     features: Floats
 
-    def models(self, offset: float = 0.0) -> tuple[Scores, Scores]:
+    def models(self, offset: float = 0.0) -> tuple[ScoreModel, ScoreModel]:
         """Return a linear and a neural model for this task."""
         n = self.mdp.n_actions
         return linear(self.features, n, offset), neural(self.features, n, offset)
@@ -225,7 +225,7 @@ def contexts(n_contexts: int = 30, n_actions: int = 3, seed: int = 1) -> Task:
     )
 
 
-def corridor(n_states: int = 6) -> Task:
+def chain_with_features(n_states: int = 6) -> Task:
     """Return the paper's chain with two features: the position and its square."""
     position = np.linspace(-1, 1, n_states)
     return Task("chain", chain(n_states, discount=0.9), np.column_stack([position, position**2]))
@@ -245,7 +245,7 @@ class Learning:
     performance: Floats
     crossings: NDArray[np.int_]
 
-    def losing(self, least: float = 1e-3) -> NDArray[np.bool_]:
+    def losing_steps(self, least: float = 1e-3) -> NDArray[np.bool_]:
         """Mark the steps that lose more than `least` of the performance."""
         return np.asarray(-np.diff(self.performance) > least)
 
@@ -253,7 +253,7 @@ class Learning:
 def learn(
     update: str | Update,
     task: Task,
-    scores: Scores,
+    scores: ScoreModel,
     n_steps: int = 300,
     eta: float = 1.0,
     reversed_steps: int = 0,

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from numpy.typing import NDArray
 
-from pu_lib.chapters.gravity_well.escape import escape_steps, greedy_path, well
+from pu_lib.chapters.gravity_well.escape import escape_steps, greedy_path, well_policy
 from pu_lib.chapters.gravity_well.quantities import condition_map
 from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
 from pu_lib.updates import UPDATES, label_of, look_of, softmax
@@ -81,7 +81,7 @@ def draw_escape(weight: float = 1.0, middle: float = 0.9) -> BookFigure:
         The value of the second action; the others are 1 and 0.
     """
     depths = np.geomspace(0.2, 2e-3, 7)
-    starts = np.array([well(float(depth)) for depth in depths])
+    starts = np.array([well_policy(float(depth)) for depth in depths])
     q = np.broadcast_to(np.array([1.0, middle, 0.0]), starts.shape)
     fig, ax = figure(height=3.4)
     for name in UPDATES:

@@ -59,12 +59,13 @@ from pu_lib.exact import Number, ball, certified, exact, sign
 from pu_lib.updates import EscortPolicyGradient, Update, as_update
 
 __all__ = [
-    "CE_CASE",
-    "ESCORT_CASE",
-    "MANY_CASE",
-    "SOFTMAX_CASE",
-    "UNIFORM_CASE",
-    "Case",
+    "CE_EXAMPLE",
+    "ESCORT_EXAMPLE",
+    "FIVE_ACTION_EXAMPLE",
+    "SOFTMAX_EXAMPLE",
+    "UNIFORM_EXAMPLE",
+    "Example",
+    "certified_change",
     "certified_increase",
     "certified_margin",
     "clip_and_renormalise",
@@ -77,7 +78,6 @@ __all__ = [
     "margin",
     "parameters",
     "project_integers",
-    "signed_change",
     "simplex_grid",
 ]
 
@@ -95,7 +95,7 @@ errors on probabilities. Every violation that a claim rests on is certified inst
 
 
 @dataclass(frozen=True)
-class Case:
+class Example:
     """An exact policy with positive entries, and exact values."""
 
     pi: tuple[Number, ...]
@@ -124,19 +124,21 @@ class Case:
         )
 
 
-SOFTMAX_CASE = Case(("0.01", "0.6", "0.39"), (1, "0.9", 0))
+SOFTMAX_EXAMPLE = Example(("0.01", "0.6", "0.39"), (1, "0.9", 0))
 """Under `pg-sm` the greedy action loses and the second best gains, whatever the weight."""
 
-ESCORT_CASE = Case(("0.01", "0.98", "0.01"), (0, "0.999999", 1))
+ESCORT_EXAMPLE = Example(("0.01", "0.98", "0.01"), (0, "0.999999", 1))
 """The construction in the paper's proof for `pg-es`, with numbers."""
 
-MANY_CASE = Case(("0.49", "0.01", "0.01", "0.01", "0.48"), (1, "0.99", "0.99", "0.99", 0))
+FIVE_ACTION_EXAMPLE = Example(
+    ("0.49", "0.01", "0.01", "0.01", "0.48"), (1, "0.99", "0.99", "0.99", 0)
+)
 """Three rare actions are almost the best: `pg-es` with p = 1 feeds them at the best one's cost."""
 
-CE_CASE = Case(("0.001", "0.3", "0.699"), (1, 0, 0))
+CE_EXAMPLE = Example(("0.001", "0.3", "0.699"), (1, 0, 0))
 """Under `ce` the most probable action loses, and the second gains more than the greedy one."""
 
-UNIFORM_CASE = Case(("1/3", "1/3", "1/3"), (1, "0.9", 0))
+UNIFORM_EXAMPLE = Example(("1/3", "1/3", "1/3"), (1, "0.9", 0))
 """No well at all."""
 
 
@@ -166,35 +168,35 @@ def _margin(gain: Floats, q: Floats) -> Floats:
     return np.asarray(own - np.max(np.where(greedy, -np.inf, gain), axis=-1))
 
 
-def certified_increase(update: str | Update, case: Case, weight: Number = 1) -> list[Ball]:
+def certified_increase(update: str | Update, example: Example, weight: Number = 1) -> list[Ball]:
     r"""Return :math:`\Delta` in balls at the working precision, escort parameters of norm one.
 
     The step is the update's own kernel, run on balls; for `di` on rationals, so that the
     comparisons of the projection are decided.
     """
-    pi = [ball(x) for x in case.pi]
-    after = _new_weights(as_update(update), case, pi, exact(weight))
+    pi = [ball(x) for x in example.pi]
+    after = _new_weights(as_update(update), example, pi, exact(weight))
     total = sum(after)
     return [x / total - y for x, y in zip(after, pi, strict=True)]
 
 
-def _new_weights(update: Update, case: Case, pi: list[Ball], weight: Fraction) -> list[Ball]:
+def _new_weights(update: Update, example: Example, pi: list[Ball], weight: Fraction) -> list[Ball]:
     """Return the new policy in balls, not normalised."""
-    n, q, w = len(pi), [ball(x) for x in case.q], ball(weight)
+    n, q, w = len(pi), [ball(x) for x in example.q], ball(weight)
     if update.kernel is None:
         if isinstance(update, EscortPolicyGradient):
             return _escort_weights(update, pi, q, w)
         raise ValueError(f"update: {update.name!r} has no kernel, and a certified step needs one.")
     if update.parametrization == "direct":
-        point = [exact(x) for x in case.pi]
-        update.kernel(point, list(point), [exact(x) for x in case.q], case.greedy, weight, n)
+        point = [exact(x) for x in example.pi]
+        update.kernel(point, list(point), [exact(x) for x in example.q], example.greedy, weight, n)
         return [ball(x) for x in point]
     if update.parametrization == "softmax":
         theta = [x.log() for x in pi]
-        update.kernel(theta, pi, q, case.greedy, w, n)
+        update.kernel(theta, pi, q, example.greedy, w, n)
         return [x.exp() for x in theta]
     theta = [x.sqrt() for x in pi]
-    update.kernel(theta, pi, q, case.greedy, w, n)
+    update.kernel(theta, pi, q, example.greedy, w, n)
     return [x * x for x in theta]
 
 
@@ -211,13 +213,15 @@ def _escort_weights(
     return [prod([x] * whole) if whole else x**p for x in theta]
 
 
-def certified_margin(update: str | Update, case: Case, weight: Number = 1) -> tuple[int, Ball]:
+def certified_margin(
+    update: str | Update, example: Example, weight: Number = 1
+) -> tuple[int, Ball]:
     """Return the proved sign of the margin, and a ball that contains the margin."""
 
     def compute() -> tuple[int, Ball]:
-        gain = certified_increase(update, case, weight)
-        own = gain[case.greedy]
-        lead = [own - x for a, x in enumerate(gain) if a != case.greedy]
+        gain = certified_increase(update, example, weight)
+        own = gain[example.greedy]
+        lead = [own - x for a, x in enumerate(gain) if a != example.greedy]
         worst = reduce(lambda x, y: x.min(y), lead)
         # One negative lead decides; a positive margin needs every lead to be positive.
         return min(sign(worst), 0) or min(sign(x) for x in lead), worst
@@ -225,23 +229,23 @@ def certified_margin(update: str | Update, case: Case, weight: Number = 1) -> tu
     return certified(compute)
 
 
-def signed_change(update: str | Update, case: Case, weight: Number, action: int) -> float:
+def certified_change(update: str | Update, example: Example, weight: Number, action: int) -> float:
     """Return the change of an action's probability; its sign is proved."""
 
     def compute() -> Ball:
-        change = certified_increase(update, case, weight)[action]
+        change = certified_increase(update, example, weight)[action]
         sign(change)
         return change
 
     return float(certified(compute))
 
 
-def convexity_slope(case: Case) -> Fraction:
+def convexity_slope(example: Example) -> Fraction:
     r"""Return the slope :math:`F'(0)` of :math:`\pi(a_q)/\pi'(a_q)` in the weight under `pg-sm`."""
-    pi, q = [exact(x) for x in case.pi], [exact(x) for x in case.q]
+    pi, q = [exact(x) for x in example.pi], [exact(x) for x in example.q]
     v = _mean(pi, q)
     h = [x * (y - v) for x, y in zip(pi, q, strict=True)]
-    return _mean(pi, h) - h[case.greedy]
+    return _mean(pi, h) - h[example.greedy]
 
 
 def _mean(pi: Sequence[Fraction], x: Sequence[Fraction]) -> Fraction:

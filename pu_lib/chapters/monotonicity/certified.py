@@ -52,12 +52,12 @@ def certified_step(
     parameters, values = [ball(x) for x in theta], [ball(x) for x in q]
     pi = ball_softmax(parameters)
     greedy = max(range(len(q)), key=lambda a: exact(q[a]))
-    new = ball_softmax(_moved(update, parameters, pi, values, greedy, ball(weight)))
+    new = ball_softmax(_updated_parameters(update, parameters, pi, values, greedy, ball(weight)))
     v, new_v = (kernels.mean(p, values, len(q)) for p in (pi, new))
     return CertifiedStep(v, new_v, pi, new)
 
 
-def _moved(
+def _updated_parameters(
     update: str | Update, theta: list[arb], pi: list[arb], q: list[arb], greedy: int, weight: arb
 ) -> list[arb]:
     """Return the parameters after one step of the update's kernel on balls."""
@@ -93,7 +93,9 @@ def certified_changes(
     for s, row in enumerate(parameters):
         q = [_ball_q(mdp, v, s, a) for a in range(mdp.n_actions)]
         greedy = 0 if equal[s] else _certified_argmax(q)
-        new.append(ball_softmax(_moved(update, row, pi[s], q, greedy, arb(float(weight[s])))))
+        new.append(
+            ball_softmax(_updated_parameters(update, row, pi[s], q, greedy, arb(float(weight[s]))))
+        )
     return [after - before for before, after in zip(v, _ball_values(mdp, new), strict=True)]
 
 

@@ -16,12 +16,12 @@ from pu_lib.chapters.monotonicity.certified import certified_changes, certified_
 from pu_lib.chapters.monotonicity.quantities import (
     ROUNDING,
     escort_safe_weight,
+    improving_states,
     mass_gained,
     mdp_with_equal_actions,
     search_drop,
     small_mdp,
     step_advantage,
-    strict_states,
     value_change,
     worst_drop_any,
     worst_drop_three,
@@ -120,7 +120,7 @@ def ce_may_raise_the_worst_action(compare: Recorder, update: str = "ce") -> None
 # How far CE may lower the value
 
 
-def _random_balls(rng: np.random.Generator, n_actions: int) -> tuple[list[Fraction], ...]:
+def _random_rationals(rng: np.random.Generator, n_actions: int) -> tuple[list[Fraction], ...]:
     """Draw rational parameters up to 10, and distinct values between 0 and 1."""
     theta = [Fraction(int(x), 100) for x in rng.integers(-1000, 1000, n_actions)]
     q = [Fraction(int(x), 1000) for x in rng.choice(1000, n_actions, replace=False)]
@@ -133,7 +133,7 @@ def ce_is_mce_with_two_actions(compare: Recorder, n_actions: int = 2) -> None:
     rng = np.random.default_rng(11)
     with ctx.workprec(256):
         for draw in range(300):
-            theta, q = _random_balls(rng, n_actions)
+            theta, q = _random_rationals(rng, n_actions)
             ce, mce = (certified_step(name, theta, q, "1.5").new_pi for name in ("ce", "mce"))
             distance = max(float((x - y).abs_upper()) for x, y in zip(ce, mce, strict=True))
             compare.equal(
@@ -150,7 +150,7 @@ def decrease_of_ce_has_these_suprema(
     for w in weights:
         d_3, d_many = worst_drop_three(w), worst_drop_any(w)
         found = {k: search_drop(update, k, w, rounds=250).value for k in (3, 5)}
-        crowd, at = _crowd(update, w), {"weight": w}
+        crowd, at = _decrease_with_many_actions(update, w), {"weight": w}
         three = "decrease found with three actions over $D_3$"
         compare.equal(three, found[3] / d_3, 1, tolerance=1e-4, limit="1 up to 0.01 %", at=at)
         compare.at_most(three, found[3] / d_3, 1 + 1e-9, limit="1", at=at)
@@ -165,7 +165,9 @@ def decrease_of_ce_has_these_suprema(
             compare.report(**{"with 3000 actions": crowd, "D_infinity": d_many})
 
 
-def _crowd(update: str | Update, weight: float, n_actions: int = 3000) -> float:
+def _decrease_with_many_actions(
+    update: str | Update, weight: float, n_actions: int = 3000
+) -> float:
     """Return the largest decrease at policies of one likely action and many that share the rest."""
     likely = np.linspace(0.5, 0.999, 60)[:, np.newaxis]
     rest = np.full((1, n_actions - 2), 1 / (n_actions - 2))
@@ -259,7 +261,7 @@ def mce_certainly_raises_the_value(compare: Recorder, update: str = "mce") -> No
     rng = np.random.default_rng(17)
     with ctx.workprec(640):
         for draw in range(400):
-            theta, q = _random_balls(rng, int(rng.integers(3, 7)))
+            theta, q = _random_rationals(rng, int(rng.integers(3, 7)))
             weight = Fraction(int(10 ** rng.uniform(0, 7)), 1000)
             rise = certified_step(update, theta, q, weight).change
             where = {"draw": draw, "actions": len(q), "weight": str(weight)}
@@ -310,12 +312,12 @@ def advantage_is_a_sum_of_gains(compare: Recorder, update: str | Update = "mce")
 @check(
     "prop:monotonicity/strict",
     wrong={
-        "only the states that are updated themselves": {"only_moving": True},
+        "only the states that are updated themselves": {"only_updated": True},
         "reached through discount 0 as well": {"through_zero": True},
     },
 )
 def values_rise_exactly_if_an_update_is_reached(
-    compare: Recorder, only_moving: bool = False, through_zero: bool = False
+    compare: Recorder, only_updated: bool = False, through_zero: bool = False
 ) -> None:
     """MCE raises the values of the states that reach a state that is updated, and no others.
 
@@ -332,7 +334,7 @@ def values_rise_exactly_if_an_update_is_reached(
             rises = [_rises(x) for x in certified_changes("mce", mdp, theta, weight, equal)]
             discount = 0.5 if through_zero else mdp.discount
             seen = FiniteMDP(mdp.transitions, mdp.rewards, mdp.initial, discount)
-            predicted = strict_states(seen, np.asarray(~(idle | equal)), only_moving)
+            predicted = improving_states(seen, np.asarray(~(idle | equal)), only_updated)
             compare.equal(
                 "whether each value rises", rises, predicted.tolist(), limit="the prediction",
                 at={"MDP": i, "discount": mdp.discount},

@@ -62,13 +62,13 @@ __all__ = [
     "decrease_frequency",
     "decreases_in_random_mdps",
     "escort_safe_weight",
+    "improving_states",
     "mass_gained",
     "mdp_with_equal_actions",
     "reachable",
     "search_drop",
     "small_mdp",
     "step_advantage",
-    "strict_states",
     "value_change",
     "worst_drop_any",
     "worst_drop_three",
@@ -171,14 +171,14 @@ def search_drop(
     chosen, weight = as_update(update), number("weight", weight, low=0.0)
     floor = max(-30.0 - 2.0 * weight, -600.0)  # CE decreases most as pi(a_q) -> 0, e^-w and below
     found = [
-        _searched(chosen, n_actions, weight, floor, seed + restart, rounds)
+        _search_once(chosen, n_actions, weight, floor, seed + restart, rounds)
         for restart in range(restarts)
     ]
     return max(found, key=lambda drop: drop.value)
 
 
 @cache
-def _searched(
+def _search_once(
     update: Update, n_actions: int, weight: float, floor: float, seed: int, rounds: int
 ) -> Drop:
     """Make one of the searches, for logarithms of probabilities down to a floor, once a session."""
@@ -316,14 +316,14 @@ def mdp_with_equal_actions(rng: np.random.Generator) -> tuple[FiniteMDP, NDArray
     return FiniteMDP(transitions, rewards, initial, discount), equal
 
 
-def strict_states(
-    mdp: FiniteMDP, moving: NDArray[np.bool_], only_moving: bool = False
+def improving_states(
+    mdp: FiniteMDP, moving: NDArray[np.bool_], only_updated: bool = False
 ) -> NDArray[np.bool_]:
-    """Mark the states whose value an MCE update raises; those that move, if `only_moving`.
+    """Mark the states whose value an MCE update raises; those that move, if `only_updated`.
 
     A state moves if it has a positive weight and values that are not all equal.
     """
-    return moving if only_moving else np.asarray((reachable(mdp) & moving).any(axis=1))
+    return moving if only_updated else np.asarray((reachable(mdp) & moving).any(axis=1))
 
 
 # Which of the five updates never lower the value
