@@ -125,7 +125,7 @@ def test_an_own_update_without_a_kernel_gets_a_sentence():
         found(checks.another_action_gains_more, update=Mine(), example=gravity.SOFTMAX_EXAMPLE)
     with pytest.raises(ValueError, match="'mine' has no kernel"):
         found(checks.the_best_action_gains_most, update=Mine(), n_samples=1)
-    with pytest.raises(ValueError, match="no escape bound is proved of 'mine'"):
+    with pytest.raises(ValueError, match="no escape bound is proved for 'mine'"):
         found(checks.escape_times_obey_their_bounds, updates=[Mine()], weights=[1.0])
 
 

@@ -39,12 +39,12 @@ Projection = Callable[[Integers, int], tuple[Integers, Integers]]
 Moves = Callable[[np.random.Generator, int, int], Integers]
 
 PROPOSITION_1: tuple[tuple[Number, ...], tuple[Number, ...]] = ((10, 0, 0), ("0.99", 1, 0))
-"""The paper's example that `ce` may decrease the value: parameters and values."""
+"""Parameters and values of the paper's example at which `ce` decreases the value."""
 
 WEIGHTS: tuple[Number, ...] = ("0.001", "0.01", "0.1", 1, 10, 100)
 
 POSITIVE = float(np.finfo(float).tiny)
-"""The smallest normal float. What must be positive is compared with it, so that 0 fails."""
+"""The smallest normal float; comparing with it makes a value of zero fail."""
 
 
 def _positive(compare: Recorder, quantity: str, value: Any, **at: Any) -> None:
@@ -145,7 +145,7 @@ def the_sufficient_condition_needs_large_weights(
 def the_condition_easily_fails(
     compare: Recorder, update: str | Update, epsilon: float = 1e-4
 ) -> None:
-    """If the best action is rare, the condition fails for at least 98 % of policies and values."""
+    """If the best action is rare, the condition fails at 98 % or more of policies and values."""
     # As pi(a_q) tends to 0, it fails under PG-SM unless all other h_b = pi(b) adv(b) are equal:
     # some b has h_b > sum_j pi(j) h_j and gains, and a_q gains nothing. Under CE h_b is -pi(b).
     rng = np.random.default_rng(13)
@@ -213,7 +213,7 @@ def the_example_of_proposition_1_fails(
 
 
 def _compositions(rng: np.random.Generator, n: int, n_actions: int, unit: int) -> Integers:
-    """Draw integer vectors that sum to `unit`; many have zeros and repeated entries."""
+    """Draw nonnegative integer vectors that sum to `unit`; many have zeros and equal entries."""
     parts = rng.multinomial(unit, rng.dirichlet(np.full(n_actions, 0.4), n))
     return np.asarray(parts, dtype=np.int64)
 
@@ -234,7 +234,7 @@ def the_largest_move_gains_most(
     project: Projection = gravity.project_integers,
     n_samples: int = 40_000,
 ) -> None:
-    """In an exact projection each coordinate with the largest move gains as much as any other."""
+    """In an exact projection no coordinate gains more than one with the largest move."""
     rng, unit = np.random.default_rng(10), 60
     for n_actions in (2, 3, 4, 6, 9):
         theta = _compositions(rng, n_samples, n_actions, unit)
@@ -296,7 +296,7 @@ def the_best_action_gains_most(
     sizes: Sequence[int] = (2, 3, 4, 6),
     n_samples: int = 2_000,
 ) -> None:
-    """In random cases the best action gains most, with certainty."""
+    """In random examples the best action gains most, certified in ball arithmetic."""
     for example, weight in _random_examples(5, n_samples, sizes):
         where, (_, lead) = _instance(example, weight), certified_margin(update, example, weight)
         compare.at_least("lead of the best action", float(lead), 0.0, limit="0", at=where)
@@ -338,7 +338,7 @@ def no_wrong_corner_attracts(
     n_runs: int = 200,
     n_steps: int = 200,
 ) -> None:
-    """Under updates that satisfy the condition no other action exceeds the bound on its gain."""
+    """Under DI and MCE, which satisfy the condition, other actions obey the bound on their gain."""
     rng = np.random.default_rng(14)
     start = 0.999 * rng.dirichlet([0.5] * 3, n_runs) + 0.001 / 3
     start[0], q = (0.01, 0.6, 0.39), rng.uniform(0.0, 1.0, (n_runs, 3))
@@ -362,10 +362,10 @@ def no_wrong_corner_attracts(
 # How long a well holds
 
 WELL_VALUES = ((1.0, 0.9, 0.0), (1.0, 0.5, 0.0), (1.0, 0.8, 0.6))
-"""Values; the second action is the second best."""
+"""Action values; the second action is the second best."""
 
 DEPTHS = (0.1, 0.03, 0.01, 0.003, 0.001)
-"""The probabilities of the greedy action in the wells."""
+"""Probabilities of the greedy action at the start."""
 
 
 def escape_times_obey_their_bounds(
@@ -374,7 +374,7 @@ def escape_times_obey_their_bounds(
     weights: Sequence[float],
     bounds_of: str | None = None,
 ) -> None:
-    """Under each update, leaving a well takes a number of steps within the proved bounds."""
+    """The number of steps to leave a well obeys the proved bounds of each update."""
     starts = np.array([well_policy(depth) for depth in DEPTHS])
     for update, weight, q in product(map(as_update, updates), weights, WELL_VALUES):
         counted = escape_steps(update, starts, np.broadcast_to(q, starts.shape), weight)
@@ -424,7 +424,7 @@ escort_leaves_a_well_soon = check(
 def escort_with_p_1_satisfies_the_condition(
     compare: Recorder, example: Example = ESCORT_EXAMPLE
 ) -> None:
-    """PG-ES with p = 1 gives the best action the largest gain if no parameter crosses zero."""
+    """With p = 1 the best action gains most under PG-ES if no parameter crosses zero."""
     update, weight = make_update("pg-es", p=1.0), "0.01"
     pi, q = example.floats()
     after = update.step(gravity.parameters(update, pi), q, float(exact(weight)))
@@ -446,7 +446,7 @@ def escort_with_p_1_satisfies_the_condition(
 def escort_may_decrease_the_best_action(
     compare: Recorder, exponents: Sequence[float] = (3.0, 4.0), many: Example = FIVE_ACTION_EXAMPLE
 ) -> None:
-    """PG-ES decreases the best action of three for p > 2, and that of five for p = 1."""
+    """PG-ES decreases the best of three actions if p > 2, and the best of five if p = 1."""
     examples = [(p, factor, ESCORT_EXAMPLE) for p in exponents for factor in ("keep", "drop")]
     for p, factor, example in [*examples, (1.0, "keep", many)]:
         actions = len(example.pi)
@@ -463,7 +463,7 @@ def escort_may_decrease_the_best_action(
 def escort_with_p_2_never_decreases_the_best_action(
     compare: Recorder, allow_crossing: bool = False, n_samples: int = 4_000
 ) -> None:
-    """With p = 2 an exact step of PG-ES that crosses no zero never decreases the best action."""
+    """An exact step of PG-ES with p = 2 that crosses no zero never decreases the best action."""
     rng = np.random.default_rng(11)
     for i, row in enumerate(rng.integers(1, 100, (n_samples, 9)).tolist()):
         n = 2 + i % 3
@@ -551,7 +551,7 @@ def deeper_wells_of_escort_hold_by_a_power(
     power: Callable[[float], float] = lambda p: 1.0 - 2.0 / p,
     depths: tuple[float, float] = (1e-4, 1e-5),
 ) -> None:
-    """How long a well holds grows with its depth like the power 1 - 2/p."""
+    """The escape time of PG-ES grows like the power 1 - 2/p of the depth."""
     starts = np.array([well_policy(depth) for depth in depths])
     values = np.tile([1.0, 0.5, 0.0], (2, 1))
     for p, update in updates.items():
@@ -574,7 +574,7 @@ def deeper_wells_of_escort_hold_by_a_power(
 def the_expansion_leaves_out_small_terms(
     compare: Recorder, factor: float = 1.0, below: Sequence[float] = (1.1, 1.2, 1.4)
 ) -> None:
-    """Remainders are of the corrected orders; at c the printed order is too small for p < 3/2."""
+    """Remainders have the corrected orders; at c the printed order is too small for p < 3/2."""
     exponents = (1.0, *below, 1.5, 2.0, 3.0, 4.0)
     for p, digits, times in product(exponents, (2, 4, 8, 16), (2, 6)):
         epsilon, delta = 10.0**-digits, 10.0 ** (-times * digits)
