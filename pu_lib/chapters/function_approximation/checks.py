@@ -1,8 +1,8 @@
 """Checks of the claims on function approximation.
 
-Gradients are compared with those of autograd, learning is measured on tasks with a known optimum,
-and paths of sparsemax are exact. The theorem on fitted DI is tried on random processes with random
-features, which represent nothing, and on the two tasks of the chapter.
+Gradients are compared with autograd. Learning is measured on tasks with a known optimum. Paths of
+sparsemax are exact. The theorem on fitted DI is tested on random processes with random features,
+which cannot represent the values, and on the chapter's two tasks.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from pu_lib.domains import random_mdp
 from pu_lib.updates import Update, as_update, escort, project_simplex, softmax
 
 NETWORKS, NETWORK_STEPS = 6, 300
-"""How many networks PG-ES is tried with, and for how many steps."""
+"""The number of networks that PG-ES is tested with, and the steps of each run."""
 
 ROUNDING = 1e-9
 
@@ -62,14 +62,14 @@ OBJECTIVES: dict[str, Callable[[Any, Floats], Any]] = {
         anp.dot(sparsemax(row), values) for row, values in zip(f, q, strict=True)
     ),
 }
-"""What an update ascends, as a function of the scores; the values q are held fixed."""
+"""The objective that each update ascends, as a function of the scores; the values q are fixed."""
 
 ASCENDING: dict[str, str | Update] = {name: name for name in OBJECTIVES} | {"sparsemax": SPARSEMAX}
 """The update that ascends each objective."""
 
 
 def _chain_rule_step(update: Update, model: ScoreModel, theta: Floats, q: Floats) -> Floats:
-    """Return the step of the parameters of a model: the tabular step through its scores."""
+    """Return the step of a model's parameters: the tabular step, pulled back through the scores."""
     vjp, f = make_vjp(model.apply)(theta)
     return np.asarray(vjp(update.step(f, q, 1.0) - f))
 
@@ -84,7 +84,7 @@ def _chain_rule_step(update: Update, model: ScoreModel, theta: Floats, q: Floats
 def chain_rule_gives_the_gradient(
     compare: Recorder, updates: Mapping[str, str | Update] = ASCENDING
 ) -> None:
-    """Tabular steps, pulled back through linear or neural scores, are the gradients of autograd."""
+    """Tabular steps pulled back through linear or neural scores are the gradients of autograd."""
     rng = np.random.default_rng(0)
     for name, update in updates.items():
         for model in contexts().models(offset=1.0):
@@ -110,7 +110,7 @@ def chain_rule_gives_the_gradient(
     },
 )
 def mce_is_no_gradient(compare: Recorder, update: str = "mce", n_actions: int = 3) -> None:
-    """MCE's direction has an asymmetric Jacobian, and a gradient's would be symmetric."""
+    """The direction of MCE has an asymmetric Jacobian, so it is no gradient."""
     rng, h, chosen = np.random.default_rng(1), 1e-5, as_update(update)
     for _ in range(50):
         theta, q = rng.normal(size=(2, n_actions))
@@ -180,7 +180,7 @@ def escort_is_unstable_at_zero(
 
 
 def _network_run(name: str, seed: int, eta: float) -> Learning:
-    """Return the run of an update with a network on the contexts."""
+    """Run an update with a network on the contexts."""
     task, offset = contexts(), float(name == "pg-es")  # escort scores must not start at zero
     model = neural(task.features, task.mdp.n_actions, offset, seed=seed)
     return learn(name, task, model, NETWORK_STEPS, eta)
@@ -191,7 +191,7 @@ def _network_run(name: str, seed: int, eta: float) -> Learning:
     wrong={"a linear softmax policy stops there too": {"softmax_stops": True}},
 )
 def scaling_does_not_sharpen_escort(compare: Recorder, softmax_stops: bool = False) -> None:
-    """Scaling its scores leaves an escort policy as it is, and linear ones stop at 86 %."""
+    """Scaling the scores does not change an escort policy, and linear ones reach only 86 %."""
     f, policy = np.random.default_rng(3).normal(size=(100, 4)), softmax if softmax_stops else escort
     change = np.abs(policy(10 * f) - policy(f)).max()
     compare.at_most(
@@ -206,7 +206,7 @@ def scaling_does_not_sharpen_escort(compare: Recorder, softmax_stops: bool = Fal
 
 
 def _count_returns(update: str | Update, rng: np.random.Generator) -> tuple[int, int]:
-    """Count actions that come back from zero along an exact path, and those at zero at its end."""
+    """Count the actions that return from zero along an exact path, and those at zero at its end."""
     scores = exact_projection(_rationals(rng.integers(0, 21, 4), 20))
     gone: set[int] = set()
     returns = 0
@@ -277,7 +277,7 @@ def projection_has_no_derivative_off_its_support(
     formula: Callable[[Floats], Floats] = sparsemax_jacobian,
     everywhere: bool = False,
 ) -> None:
-    """Projections have a derivative, but it vanishes off the support and so is of no use there."""
+    """A projection has a derivative, but it vanishes off the support, where it is of no use."""
     rng, h, lost, points = np.random.default_rng(8), 1e-6, 0, 300
     for point in range(points):
         z = rng.normal(size=int(rng.integers(2, 7)))
@@ -307,7 +307,7 @@ def sparsemax_is_the_projection(
     policy: Callable[[Floats], Floats] = SPARSEMAX.policy,
     put_back: bool = True,
 ) -> None:
-    """Sparsemax is stuck at the wall, but is the projection; to continue from it gives DI."""
+    """Sparsemax cannot leave the wall but is the projection; restarting from its point gives DI."""
     rng, wall = np.random.default_rng(9), [Fraction(1), Fraction(0)]
     back = exact_step(update, wall, [Fraction(0), Fraction(1)], Fraction(1, 10))
     compare.equal(
@@ -339,7 +339,7 @@ def sparsemax_is_the_projection(
 
 
 def _unrelated_tasks(n_tasks: int) -> list[Task]:
-    """Return random processes whose features have nothing to do with their values."""
+    """Return random processes with features that are unrelated to their values."""
     tasks = []
     for seed in range(n_tasks):
         mdp = random_mdp(seed, 6, 3, discount=0.5 + 0.1 * (seed % 5), if_none="last")
@@ -356,7 +356,7 @@ def _unrelated_tasks(n_tasks: int) -> list[Task]:
     },
 )
 def fitted_direct_obeys_its_bound(compare: Recorder, cost: float | None = None) -> None:
-    """Fitted DI obeys the bound of the theorem at every step, with either fit."""
+    """Fitted DI obeys the theorem's bound at every step, fitted before or after the projection."""
     places: tuple[Place, ...] = ("before", "after")
     for seed, task in enumerate([*_unrelated_tasks(20), contexts(), chain_with_features()]):
         etas, discount = (
@@ -377,7 +377,7 @@ def fitted_direct_obeys_its_bound(compare: Recorder, cost: float | None = None) 
     wrong={"fitted before the projection it stalls there, too": {"place": "before"}},
 )
 def fit_after_the_projection_stalls(compare: Recorder, place: Place = "after") -> None:
-    """Fitted after the projection, linear DI stalls, and the bound says nothing there."""
+    """Fitted after the projection, linear DI stalls, and the bound is trivial."""
     task = contexts()
     for eta in (0.5, 5.0, 50.0, 500.0):
         run, at = fitted_run(task, geometric_weights(eta, 1.0, 200), place), {"eta": eta}
