@@ -78,7 +78,7 @@ def test_the_cycle_survives_a_common_number_of_actions() -> None:
 
 
 def test_unknown_updates_and_starts_are_refused() -> None:
-    with pytest.raises(ValueError, match="update: the compiled process knows"):
+    with pytest.raises(ValueError, match="update: the compiled process needs"):
         simulate(THREE_STATES, 1, update="di")
     with pytest.raises(ValueError, match="periods: expected an integer, at least 1"):
         simulate(THREE_STATES, 0)

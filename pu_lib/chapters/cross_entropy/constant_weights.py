@@ -1,4 +1,4 @@
-r"""CE with weights that are constant in time: its balance, and when it converges.
+r"""CE with weights that are constant in time: the balance of a state, and a convergence theorem.
 
 An update of weight w at one state, with :math:`g_t` greedy, changes the potential
 :math:`G(\theta)=\frac12\|\theta\|^2-w\log\sum_ae^{\theta_a}` by exactly
@@ -6,14 +6,15 @@ An update of weight w at one state, with :math:`g_t` greedy, changes the potenti
 .. math::  w\,\big(\log\pi_{t+1}(g_t) + H(\pi_t) - \tfrac w2(1-\|\pi_t\|^2)\big),
 
 whichever action is greedy (the *balance*). The potential is bounded below, and it is the same
-function at every step only if w does not vary. So what the greedy actions still lack *after*
-their update, :math:`-\log\pi_{t+1}(g_t)`, is paid by the start and by the *excess entropy*
-:math:`H(\pi)-\frac w2(1-\|\pi\|^2)`, which is at most :math:`(|\mathcal A|-1)e^{-w/2}`.
+function at every step only if w is constant. So the sum of the log losses
+:math:`-\log\pi_{t+1}(g_t)` of the greedy actions *after* their update is at most a constant of the
+start plus the sum of the *excess entropies* :math:`H(\pi)-\frac w2(1-\|\pi\|^2)`, each of which is
+at most :math:`(|\mathcal A|-1)e^{-w/2}`.
 
-A step after which every state has its greedy action at :math:`1-\varepsilon` or more is nearly a
-step of policy iteration; K + 1 of them in a row reach the optimum for good, if one policy is
-optimal. If CE does not converge, every window of K + 1 steps has one that fails, and the excess
-entropy has to pay for all of them (`Constants`).
+A step after which every state gives its greedy action a probability of :math:`1-\varepsilon` or
+more is nearly a step of policy iteration. K + 1 such steps in a row reach the optimum for good if
+the optimal policy is unique. If CE does not converge, every window of K + 1 steps has a step that
+fails, and the excess entropy has to pay for all of these (`Constants`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Ints = NDArray[np.int64]
 
 
 def log_softmax(theta: Floats) -> Floats:
-    """Return the logarithms of softmax probabilities without underflow, action by action."""
+    """Return the logarithms of softmax probabilities along the last axis, without underflow."""
     top, rest = _log_sum(theta)
     return np.asarray(theta - top - rest)
 
@@ -45,7 +46,7 @@ def log_softmax(theta: Floats) -> Floats:
 def _log_sum(theta: Floats) -> tuple[Floats, Floats]:
     """Return the logarithm of a sum of exponentials in two parts, the largest exponent first.
 
-    Their sum would lose digits of the difference of an exponent and the logarithm.
+    Adding the two would lose digits of the difference between an exponent and the logarithm.
     """
     top = theta.max(axis=-1, keepdims=True)
     return top, np.log(np.exp(theta - top).sum(axis=-1, keepdims=True))
@@ -65,21 +66,24 @@ def potential(theta: Floats, weight: Floats) -> Floats:
 
 
 def start_budget(theta: Floats, weight: Floats) -> Floats:
-    """Return what a start can pay at most, in nats; a common shift of the parameters is ignored."""
+    """Return an upper bound, in nats, on the start's share of the balance.
+
+    A common shift of the parameters does not matter.
+    """
     centred = theta - theta.mean(axis=-1, keepdims=True)
     return np.asarray(start_bound((centred**2).sum(axis=-1), weight))
 
 
 @dataclass(frozen=True)
 class Constants:
-    """What the theorem needs to know of an MDP with one optimal policy.
+    """The constants of the convergence theorem for an MDP with a unique optimal policy.
 
     Attributes
     ----------
-    spread : float
-        At least the largest difference of two action values at a state, of any policy (B).
-    lead : float
-        The least lead of an optimal action over the others under the optimal values.
+    q_range : float
+        An upper bound on the difference of two action values at a state, under any policy (B).
+    gap : float
+        The smallest gap of an optimal action to the others, under the optimal values.
     discount : float
         The discount factor.
     policy : tuple of int
@@ -96,7 +100,7 @@ class Constants:
 
     @property
     def tolerance(self) -> float:
-        r"""What a greedy action may lack of one: :math:`\varepsilon=(1-\gamma)^2\Delta/(2B)`."""
+        r"""The largest :math:`1-\pi(g)` in a good step: :math:`\varepsilon=(1-\gamma)^2\Delta/(2B)`."""
         return float(lack_bound(self.discount, self.gap, self.q_range))
 
     @property
@@ -109,25 +113,25 @@ class Constants:
 
     @property
     def required_excess(self) -> float:
-        r"""The mean excess entropy without which CE converges: :math:`\varepsilon/(K+1)`."""
+        r"""The mean excess entropy below which CE converges: :math:`\varepsilon/(K+1)`."""
         return self.tolerance / (self.window + 1)
 
     @property
     def threshold(self) -> float:
-        """The weight above which CE converges, if all states have at least that one."""
+        """The weight above which CE converges, if the weights of all states are above it."""
         sizes = len(self.policy), self.n_actions
         return float(weight_threshold(self.window, *sizes, self.tolerance))
 
 
 def constants(mdp: DeterministicMDP) -> Constants:
-    """Return the constants of one MDP with one optimal policy."""
-    sweeps = math.ceil(40 / (1 - float(mdp.discount)))  # an error of e^-40
+    """Return the constants of one MDP with a unique optimal policy."""
+    sweeps = math.ceil(40 / (1 - float(mdp.discount)))  # relative error e^-40
     best = np.append(mdp.optimum(sweeps), 0.0)
     values = np.where(mdp.is_action, mdp.rewards + mdp.discount * best[mdp.successors], -np.inf)
     q = np.sort(values, axis=-1)
     pays = mdp.rewards[mdp.is_action]
     if (mdp.successors[mdp.is_action] < 0).any():
-        pays = np.append(pays, 0.0)  # what the end pays
+        pays = np.append(pays, 0.0)  # the end of the episode pays 0
     return Constants(
         float(np.ptp(pays)) / (1 - float(mdp.discount)),
         float((q[:, -1] - q[:, -2]).min()),
@@ -146,8 +150,8 @@ class ConstantWeightRun(NamedTuple):
         Values before each step and after the last.
     greedy : ndarray of int, shape (steps, n, n_states)
         The greedy actions of each step.
-    owing : ndarray, shape (steps, n, n_states)
-        What they lack after it: minus the logarithm of their new probability.
+    log_loss : ndarray, shape (steps, n, n_states)
+        Minus the logarithm of the greedy action's probability after the step.
     excess : ndarray, shape (steps, n, n_states)
         The excess entropy of the policy before the step.
     theta : ndarray, shape (n, n_states, n_actions)
@@ -164,7 +168,7 @@ class ConstantWeightRun(NamedTuple):
 def run_constant(
     mdps: DeterministicMDP, theta: Floats, weights: Floats, steps: int
 ) -> ConstantWeightRun:
-    """Run CE on a batch of n MDPs with a common number of actions, every state at every step.
+    """Run CE on a batch of n MDPs with the same number of actions, every state at every step.
 
     The weights have shape (n, n_states), or (steps, n, n_states) if they vary in time.
     """
@@ -194,10 +198,11 @@ def late_fall(horizon: int) -> tuple[DeterministicMDP, Floats, Floats]:
     r"""Return MDP, start and weights with which CE falls once, after about T = `horizon` steps.
 
     The first state has a top action that pays :math:`\gamma(1-\frac1{2T})`, a bad one that pays -1,
-    and one that leads to the second state, worth :math:`\gamma\,v(s_1)`. There CE, from the uniform
-    policy of two actions, lacks about :math:`\frac1{2t}` after t steps. So after about T of them
-    the greedy action of the first state changes. It starts far below the bad one, and the next
-    update takes so much from the top action that the bad one comes out first. T is from 100 to 1e8.
+    and one that leads to the second state and is worth :math:`\gamma\,v(s_1)`. At the second state
+    CE starts at the uniform policy of two actions, and after t steps its value is about
+    :math:`\frac1{2t}` below 1. So after about T steps the greedy action of the first state changes.
+    The new greedy action starts far below the bad one, and one update takes so much from the top
+    action that the bad one becomes the most probable. T is from 100 to 1e8.
     """
     discount = 0.9
     mdp = DeterministicMDP(
@@ -210,11 +215,11 @@ def late_fall(horizon: int) -> tuple[DeterministicMDP, Floats, Floats]:
 
 
 def chatter(extra: float = 0.0) -> tuple[DeterministicMDP, Floats, Floats]:
-    """Return MDP, start and weights with which the greedy action of CE goes on changing.
+    """Return MDP, start and weights with which the greedy action of CE changes forever.
 
     In the last state one action pays 2 and stays, another pays 2 and leads to the first state,
-    where the best action pays 2 and leads back: both are worth 10. Which one looks better depends
-    on which of the two states lacks more of that, and the update changes it. With `extra` the
+    where the best action pays 2 and leads back: both are worth 10. The greedy one depends on which
+    of the two states is farther from that value, and its update changes this. With `extra` the
     action that stays pays more, and there is no tie.
     """
     mdp = DeterministicMDP(

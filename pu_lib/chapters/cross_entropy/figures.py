@@ -22,21 +22,15 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 ACTIONS = (INK, "#6f42c1", "#8c564b")
-"""The colours of a_0, a_1 and a_2 in this chapter's figures; none is that of an update."""
+"""The colours of a_0, a_1 and a_2 in this chapter's figures; no update has one of these."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)))
 ERROR_STEP = 5
-"""The step of the period at which the worst action overtakes."""
+"""The step of the period at which the worst action becomes the most probable."""
 
 
 @styled
 def draw_cycle(periods: int = 3) -> BookFigure:
-    """Draw the value of the first state over some periods, and its parameters over one.
-
-    Parameters
-    ----------
-    periods : int
-        How many.
-    """
+    """Draw the value of the first state over some periods, and its parameters over one."""
     parameters, values, _ = one_period()
     best = float(THREE_STATES.optimum()[1][0])
     fig, (top, bottom) = figure(2, 1, height=6.0)
@@ -69,15 +63,10 @@ def draw_cycle(periods: int = 3) -> BookFigure:
 
 @styled
 def draw_race(periods: int = 200) -> BookFigure:
-    """Draw how far each update stays from the optimum on the cycle's MDP and schedule.
+    """Draw the distance of each update to the optimum on the cycle's MDP and schedule.
 
-    The first steps stand on plain axes, step by step; then come all of them, where CE is a band
-    from its least distance to its largest, because its swings would hide the other lines.
-
-    Parameters
-    ----------
-    periods : int
-        How many periods of the schedule; the first five are drawn step by step.
+    The upper axes show the first five periods. The lower axes show all of them; there CE is a band
+    from its smallest distance to its largest, because its oscillation would hide the other lines.
     """
     best = np.array([float(v) for v in THREE_STATES.optimum()[1]])
     fig, (first, whole) = figure(2, 1, height=6.2)
@@ -101,7 +90,7 @@ def draw_race(periods: int = 200) -> BookFigure:
 
 @styled
 def draw_pattern() -> BookFigure:
-    """Draw the largest margin with which rewards can make the pattern a cycle, by discount."""
+    """Draw the largest margin of the cycle's pattern over all rewards, against the discount."""
     discounts = np.append(np.linspace(0.4, 0.74, 5), np.linspace(0.75, 0.99, 25))
     margins = [max(0.0, pattern_margin(float(g))) for g in discounts]
     root = max(np.roots([1, 1, 0, -1]).real)
