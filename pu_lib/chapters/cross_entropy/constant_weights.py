@@ -100,7 +100,7 @@ class Constants:
 
     @property
     def tolerance(self) -> float:
-        r"""The largest :math:`1-\pi(g)` in a good step: :math:`\varepsilon=(1-\gamma)^2\Delta/(2B)`."""
+        r"""The bound :math:`\varepsilon=(1-\gamma)^2\Delta/(2B)` on 1 - pi(g) in a good step."""
         return float(lack_bound(self.discount, self.gap, self.q_range))
 
     @property
