@@ -17,7 +17,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --fork-strategy fewest --no-
 PIN = { sed -n '/^\#/p' $(1); $(2); } > requirements.new && mv requirements.new $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help bench book test lint proofs serve lab pdf clean pins browser licences audit versions wheel report
+.PHONY: help bench search book test lint proofs serve lab pdf clean pins browser licences audit versions wheel report
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -42,6 +42,11 @@ proofs:  ## Check the proofs by Rocq and print what they assume
 
 bench: $(ENV)/.installed  ## Time the compiled loop beside plain Python and C (RECORD=1 keeps it for the book)
 	$(BIN)/python -m benchmarks.bench $(if $(RECORD),--record)
+
+SEARCH ?= --mdps 3000
+
+search: $(ENV)/.installed  ## Search for cycles of CE: SEARCH="--mdps 3000 --seed 0 --weighting constant"
+	$(BIN)/python -m pu_lib.chapters.random_search $(SEARCH)
 
 serve: book  ## Serve the book at http://localhost:8000 (PORT names another)
 	@$(BIN)/python tools/serve.py --port $(PORT)

@@ -93,20 +93,10 @@ def test_the_old_option_eta_exits_with_the_name_of_the_new_one(
     assert "--eta" not in error.splitlines()[0]  # the usage
 
 
-@pytest.mark.parametrize(
-    ("command", "given"),
-    [
-        ("hunt", (3000, 0, "constant")),
-        ("hunt --mdps 1 --seed 5 --weighting on-policy", (1, 5, "on-policy")),
-    ],
-)
-def test_a_hunt_prints_what_it_found(
-    command: str, given: tuple[Any, ...], asked: Asked, capsys: pytest.CaptureFixture[str]
-) -> None:
-    calls = asked("pu_lib.chapters.random_search.quantities.hunt", {"cycles": 0})
-    assert main(command.split()) == 0
-    assert calls == [(given, {})]
-    assert capsys.readouterr().out == '{\n "cycles": 0\n}\n'
+def test_removed_command_names_its_make_target(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["hunt", "--mdps", "3"]) == 2
+    assert "run `make search`" in capsys.readouterr().err
+    assert main(["hunt", "--help"]) == 0
 
 
 @pytest.mark.parametrize(

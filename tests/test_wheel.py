@@ -24,7 +24,6 @@ SMALL = {
     "sweep": ["chain", "--out", "runs", "--runs", "2"],
     "collect": ["runs", "--out", "runs.parquet"],
     "bench": [],
-    "hunt": ["--mdps", "1"],
 }
 """Arguments with which each command is short; a new command needs an entry."""
 

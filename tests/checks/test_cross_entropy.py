@@ -20,7 +20,8 @@ from pu_lib.chapters.cross_entropy.cycles import (
     certify,
     simulate,
 )
-from pu_lib.chapters.random_search import quantities as hunt
+from pu_lib.chapters.random_search import quantities as search
+from pu_lib.chapters.random_search.__main__ import main
 from pu_lib.claims.recorder import Comparison, Recorder
 from pu_lib.deterministic import DeterministicMDP
 from pu_lib.trajectories import run
@@ -35,7 +36,9 @@ def test_the_cycle_repeats_in_floating_point() -> None:
     last = orbit.values[-8:, 0]
     assert last.min() == pytest.approx(-4.6944, abs=1e-4)
     assert last.max() == pytest.approx(9.7086, abs=1e-4)
-    assert (orbit.greedy[-8:][np.arange(8), THREE_STATES.updated] == THREE_STATES.claimed).all()
+    assert (
+        orbit.greedy[-8:][np.arange(8), THREE_STATES.updated_states] == THREE_STATES.claimed_actions
+    ).all()
 
 
 def test_the_cycle_attracts_a_distant_start() -> None:
@@ -75,7 +78,7 @@ def test_the_cycle_survives_a_common_number_of_actions() -> None:
 
 
 def test_unknown_updates_and_starts_are_refused() -> None:
-    with pytest.raises(ValueError, match="update: the compiled process knows"):
+    with pytest.raises(ValueError, match="update: the compiled process needs"):
         simulate(THREE_STATES, 1, update="di")
     with pytest.raises(ValueError, match="periods: expected an integer, at least 1"):
         simulate(THREE_STATES, 0)
@@ -203,9 +206,9 @@ def test_an_attack_is_measured_in_what_a_largest_reward_for_ever_is_worth(
     late = SimpleNamespace(shortfall=np.array([1.5]), span=np.array([3.0]))
     monkeypatch.setattr(ce, "late_run", lambda *_: late)
     compare = Recorder()
-    checks._attack(compare, lambda *_: losses, 0.5, n_mdps=1)
+    checks._run_random_mdps(compare, lambda *_: losses, 0.5, n_mdps=1)
     (row,) = compared(compare)
-    assert row.slack == pytest.approx(checks.LATE - 0.25)
+    assert row.slack == pytest.approx(checks.LATE_GAP - 0.25)
     assert (row.instance, row.note) == ({"MDP": 0}, {"moving": 0.5})
 
 
@@ -257,9 +260,9 @@ def test_states_move_at_every_step_while_there_is_a_spread() -> None:
         ((0.0, 0.0), (0.0, 0.0)),
     )
     greedy = np.array([[1, 0], [1, 1], [0, 0]])
-    assert cycles._moves(example, greedy) == [[(2, 1, 2)], [(3, 0, 1)]]
+    assert cycles._updates_by_state(example, greedy) == [[(2, 1, 2)], [(3, 0, 1)]]
     spread = replace(example, spread=Fraction(1))
-    assert cycles._moves(spread, greedy) == [
+    assert cycles._updates_by_state(spread, greedy) == [
         [(3, 1, 2), (1, 0, 1)],
         [(1, 0, 1), (1, 1, 1), (4, 0, 1)],
     ]
@@ -340,26 +343,26 @@ def test_a_pattern_of_one_state_that_ends_leads_by_two() -> None:
 
 @pytest.mark.parametrize("weighting", ["constant", "on-policy"])
 def test_the_committed_hunt_found_nothing(weighting: str) -> None:
-    result = hunt.load(weighting)
+    result = search.load(weighting)
     assert result["mdps"] >= (100_000 if weighting == "constant" else 50_000)
     assert not ce.unresolved(result)
 
 
 def test_a_suspect_that_was_not_followed_is_noticed() -> None:
-    result = hunt.load("on-policy")
+    result = search.load("on-policy")
     dropped = result["followed"].pop()
     assert ce.unresolved(result) == [[dropped["family"], dropped["block"], dropped["index"]]]
 
 
 def test_following_runs_the_same_mdp() -> None:
-    followed = hunt.follow("three", 0, 0, 3, "constant", 2000)
-    batch = hunt.draw("three", 0, 0)
-    hunt._run(batch, np.array([3]), "constant", 2000)
+    followed = search.run_one("three", 0, 0, 3, "constant", 2000)
+    batch = search.draw("three", 0, 0)
+    search._advance(batch, np.array([3]), "constant", 2000)
     best = batch.mdps.optimum()
     gap = (best - batch.mdps.values(batch.theta))[3].max()
     assert followed.largest_gap == pytest.approx(gap / np.abs(best[3]).max())
     with pytest.raises(ValueError, match="weighting: expected one of"):
-        hunt.follow("three", 0, 0, 3, "random", 2000)
+        search.run_one("three", 0, 0, 3, "random", 2000)
 
 
 def test_a_run_that_is_followed_is_measured_in_units_of_one_at_least(
@@ -369,29 +372,31 @@ def test_a_run_that_is_followed_is_measured_in_units_of_one_at_least(
 
     A run that is no farther from the optimum than it may be is not suspect.
     """
-    for pays, gap in ((2 * hunt.FAR, hunt.FAR), (0.5, 0.25), (1.5, 0.5), (4.0, 0.5)):
+    for pays, gap in ((2 * search.FAR_GAP, search.FAR_GAP), (0.5, 0.25), (1.5, 0.5), (4.0, 0.5)):
         mdp = DeterministicMDP(
             np.array([[[pays, 0.0]]]), np.full((1, 1, 2), -1), np.array([2]), np.array([0.5])
         )
-        batch = hunt.Batch(mdp, np.zeros((1, 1, 2)), np.ones((1, 1)))
-        monkeypatch.setattr(hunt, "draw", lambda *_, batch=batch: batch)
-        monkeypatch.setattr(hunt, "_run", lambda *_: np.zeros((2, 1)))
-        found = hunt.follow("three", 0, 0, 0, "constant", 1)
+        batch = search.Batch(mdp, np.zeros((1, 1, 2)), np.ones((1, 1)))
+        monkeypatch.setattr(search, "draw", lambda *_, batch=batch: batch)
+        monkeypatch.setattr(search, "_advance", lambda *_: np.zeros((2, 1)))
+        found = search.run_one("three", 0, 0, 0, "constant", 1)
         assert found.largest_gap == pytest.approx(gap)
-        assert (found.late, found.suspects) == (((1,), (0,)) if gap > hunt.FAR else ((0,), ()))
+        assert (found.late, found.suspects) == (
+            ((1,), (0,)) if gap > search.FAR_GAP else ((0,), ())
+        )
 
 
 def test_a_falsified_hunt_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = hunt.load("constant")
+    result = search.load("constant")
     result["families"]["three"]["first_block"]["dropping"] += 1
-    monkeypatch.setattr(hunt, "load", lambda _: result)
+    monkeypatch.setattr(search, "load", lambda _: result)
     with pytest.raises(ValueError, match="differs in \\['dropping'\\]"):
         checks.no_cycle_with_constant_weights_was_found.run()
 
 
 def test_the_hunt_sees_a_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the three-state MDP and its periodic schedule in place of constant weights."""
-    batch = hunt.draw("near", 0, 0, 2)
+    batch = search.draw("near", 0, 0, 2)
     mdps = batch.mdps
     mdps.rewards[:] = THREE_STATES.tables.rewards
     mdps.discount[:] = 0.9
@@ -401,24 +406,24 @@ def test_the_hunt_sees_a_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
         replace(THREE_STATES.tables, discount=0.9), THREE_STATES.weights, batch.theta[0]
     )
     assert late.span[0] > 14.0
-    monkeypatch.setattr(hunt, "draw", lambda *_: batch)
-    monkeypatch.setattr(hunt, "HORIZONS", (2000,))
-    monkeypatch.setattr(hunt, "SUSPECT", -1.0)
-    monkeypatch.setattr(hunt, "TOLERANCE", -1.0)
-    assert hunt.hunt_block("near", 0, 0, n=2).suspects == (0, 1)
+    monkeypatch.setattr(search, "draw", lambda *_: batch)
+    monkeypatch.setattr(search, "HORIZONS", (2000,))
+    monkeypatch.setattr(search, "SUSPECT_DROP", -1.0)
+    monkeypatch.setattr(search, "DROP_TOLERANCE", -1.0)
+    assert search.search_block("near", 0, 0, n=2).suspects == (0, 1)
 
 
 def test_the_hunt_refuses_unknown_names() -> None:
     with pytest.raises(ValueError, match="family: expected one of"):
-        hunt.draw("five", 0, 0)
+        search.draw("five", 0, 0)
     with pytest.raises(ValueError, match="weighting: expected one of"):
-        hunt.hunt_block("three", 0, 0, weighting="random")
+        search.search_block("three", 0, 0, weighting="random")
 
 
-def test_the_command_prints_the_hunt(capsys: pytest.CaptureFixture[str]) -> None:
-    from pu_lib.__main__ import main
-
-    assert main(["hunt", "--mdps", "0"]) == 2
+def test_random_search_rejects_zero_mdps(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--mdps", "0"])
+    assert ended.value.code == 2
     assert "--mdps: expected at least one MDP" in capsys.readouterr().err
 
 
@@ -462,16 +467,18 @@ def test_a_cycle_of_equal_steps_is_what_the_theorem_says(monkeypatch: pytest.Mon
 def test_a_hunt_sums_up_whole_blocks_of_each_family(monkeypatch: pytest.MonkeyPatch) -> None:
     """4000 MDPs are two blocks of a thousand for each of three families."""
 
-    def block(family: str, seed: int, number: int, weighting: str) -> hunt.Record:
+    def block(family: str, seed: int, number: int, weighting: str) -> search.SearchCounts:
         assert (seed, weighting) == (7, "on-policy")
         late, first = (3 + number, 2, 1), number == 0
-        return hunt.Record(1000, 5, late, (9,) if first else (), 0.5 - number / 4, number / 8)
+        return search.SearchCounts(
+            1000, 5, late, (9,) if first else (), 0.5 - number / 4, number / 8
+        )
 
-    monkeypatch.setattr(hunt, "hunt_block", block)
-    found = hunt.hunt(4000, 7, "on-policy")
+    monkeypatch.setattr(search, "search_block", block)
+    found = search.search(4000, 7, "on-policy")
     assert found["mdps"] == 6000
-    assert found["horizons"] == hunt.load("constant")["horizons"] == [2_000, 40_000, 800_000]
-    for family in hunt.FAMILIES:
+    assert found["horizons"] == search.load("constant")["horizons"] == [2_000, 40_000, 800_000]
+    for family in search.FAMILIES:
         row = found["families"][family]
         assert (row["mdps"], row["dropping"], row["late"]) == (2000, 10, [7, 4, 2])
         assert row["suspects"] == [[0, 9]]
@@ -554,8 +561,8 @@ def test_a_matrix_contracts_if_its_eigenvalues_are_inside_the_unit_circle(
     ("drop", "gap", "late", "suspects"),
     [
         (0.0, 0.0, 0, ()),
-        (hunt.TOLERANCE, hunt.FAR, 0, ()),
-        (hunt.SUSPECT, hunt.FAR, 1, ()),
+        (search.DROP_TOLERANCE, search.FAR_GAP, 0, ()),
+        (search.SUSPECT_DROP, search.FAR_GAP, 1, ()),
         (0.0, 0.1, 1, (0,)),
         (0.5, 0.0, 1, (0,)),
     ],
@@ -566,12 +573,12 @@ def test_a_run_is_followed_while_it_drops_or_is_far(
     """One state, whose values are measured in units of 1: how far it is and how much it drops."""
     mdps = SimpleNamespace(optimum=lambda: np.array([[gap]]), values=lambda _: np.zeros((1, 1)))
     batch = SimpleNamespace(mdps=mdps, theta=None)
-    monkeypatch.setattr(hunt, "draw", lambda *_: batch)
-    monkeypatch.setattr(hunt, "_run", lambda _, rows, *__: np.full((2, len(rows)), drop))
-    found = hunt.hunt_block("three", 0, 0, n=1)
-    assert found.late == (late,) * len(hunt.HORIZONS)
+    monkeypatch.setattr(search, "draw", lambda *_: batch)
+    monkeypatch.setattr(search, "_advance", lambda _, rows, *__: np.full((2, len(rows)), drop))
+    found = search.search_block("three", 0, 0, n=1)
+    assert found.late == (late,) * len(search.HORIZONS)
     assert found.suspects == suspects
-    assert (found.mdps, found.dropping) == (1, int(drop > hunt.TOLERANCE))
+    assert (found.mdps, found.dropping) == (1, int(drop > search.DROP_TOLERANCE))
     assert (found.largest_drop, found.largest_gap) == (drop if late else 0.0, gap)
 
 
@@ -586,8 +593,8 @@ def test_actions_that_a_state_lacks_end_the_episode_for_one_less_than_the_least_
 
 def test_bounds_are_rounded_away_from_what_they_bound() -> None:
     third = arb(1) / 3
-    assert arb(cycles._below(third)) < third
-    assert arb(-cycles._below(-third)) > third
+    assert arb(cycles._float_below(third)) < third
+    assert arb(-cycles._float_below(-third)) > third
 
 
 @pytest.mark.parametrize(("last", "proved"), [((), True), ((5,), False), ((0,), False)])

@@ -27,45 +27,45 @@ def test_the_excess_entropy_of_equal_actions() -> None:
 def test_on_the_cycle_s_second_state_each_update_pays_for_itself() -> None:
     """(-u, u) and (u, -u) have the same potential: owing and excess entropy are equal."""
     u = 4.999772907541
-    owing = math.log1p(math.exp(-2 * u))
+    log_loss = math.log1p(math.exp(-2 * u))
     excess = constant.excess_entropy(np.array([-u, u]), np.array(10.0))
-    assert excess == pytest.approx(owing, rel=1e-8)
+    assert excess == pytest.approx(log_loss, rel=1e-8)
 
 
 @pytest.mark.parametrize(("state", "updates"), [(1, 110), (2, 110), (3, 110)])
 def test_over_a_period_with_one_weight_the_balance_is_zero(state: int, updates: int) -> None:
-    theta, owing, excess, count = np.array(FOUR_STATES.start[state]), 0.0, 0.0, 0
+    theta, log_loss, excess, count = np.array(FOUR_STATES.start[state]), 0.0, 0.0, 0
     for _ in range(40):  # the start is rounded; the cycle attracts
-        owing, excess, count = 0.0, 0.0, 0
+        log_loss, excess, count = 0.0, 0.0, 0
         for phase in FOUR_STATES.phases:
             for _ in range(phase.updates if phase.state == state else 0):
                 excess += float(constant.excess_entropy(theta, np.array(0.5)))
                 theta = theta + 0.5 * (np.eye(2)[phase.greedy] - softmax(theta))
-                owing -= float(constant.log_softmax(theta)[phase.greedy])
+                log_loss -= float(constant.log_softmax(theta)[phase.greedy])
                 count += 1
     assert count == updates
-    assert owing > 10.0
-    assert excess == pytest.approx(owing, abs=1e-9)
+    assert log_loss > 10.0
+    assert excess == pytest.approx(log_loss, abs=1e-9)
 
 
 def test_weights_that_vary_need_not_pay() -> None:
     """At the first state of the three-state cycle, whose weights are 30, 10, 10 and 20."""
-    theta, owing, excess = np.array(THREE_STATES.start[0]), 0.0, 0.0
+    theta, log_loss, excess = np.array(THREE_STATES.start[0]), 0.0, 0.0
     for phase in THREE_STATES.phases:
         if phase.state == 0:
             weight = float(phase.weight)
             excess += weight * float(constant.excess_entropy(theta, np.array(weight)))
             theta = theta + weight * (np.eye(3)[phase.greedy] - softmax(theta))
-            owing -= weight * float(constant.log_softmax(theta)[phase.greedy])
-    assert owing > excess + 100.0
+            log_loss -= weight * float(constant.log_softmax(theta)[phase.greedy])
+    assert log_loss > excess + 100.0
 
 
 def test_constants_by_hand() -> None:
     """Two arms that pay 1 and 0: B = 2, lead 1, K = 3 and a slack of 1/16 at discount 1/2."""
     bandit = DeterministicMDP(np.array([[1.0, 0.0]]), np.array([[-1, -1]]), np.array([2]), 0.5)
     known = constant.constants(bandit)
-    assert (known.spread, known.lead, known.policy) == (2.0, 1.0, (0,))
-    assert (known.slack, known.window, known.owed) == (1 / 16, 3, 1 / 64)
+    assert (known.q_range, known.gap, known.policy) == (2.0, 1.0, (0,))
+    assert (known.tolerance, known.window, known.required_excess) == (1 / 16, 3, 1 / 64)
     assert known.threshold == pytest.approx(2 * math.log(64))
 
 
@@ -73,14 +73,14 @@ def test_where_nothing_ends_the_end_pays_nothing_into_the_spread() -> None:
     """Two arms that pay 2 and 1 and lead back: B = 1 / (1 - 1/2)."""
     stay = DeterministicMDP(np.array([[2.0, 1.0]]), np.array([[0, 0]]), np.array([2]), 0.5)
     known = constant.constants(stay)
-    assert (known.spread, known.lead) == (2.0, pytest.approx(1.0))
+    assert (known.q_range, known.gap) == (2.0, pytest.approx(1.0))
 
 
 def test_columns_that_are_no_actions_do_not_count() -> None:
     known = constant.constants(THREE_STATES.tables)
     assert known.policy == (2, 0, 1)
-    assert known.spread == pytest.approx(30.0)
-    assert known.lead == pytest.approx(9 / 19)  # 1 + 0.9 * 290/19 against 1 + 0.9 * 280/19, at s0
+    assert known.q_range == pytest.approx(30.0)
+    assert known.gap == pytest.approx(9 / 19)  # 1 + 0.9 * 290/19 against 1 + 0.9 * 280/19, at s0
 
 
 def test_the_batch_is_the_compiled_process() -> None:
@@ -120,8 +120,8 @@ def test_the_chattering_states_are_worth_ten() -> None:
     ahead = np.array([10.0, 9.0, 10.0, 0.0])[mdp.successors]  # the end comes last
     expected = [[1.0, 10.0, 2.0], [1 + 7.2, 1 + 8.0, 7.2], [2 + 8.0, 2 + 8.0, -1.0]]
     np.testing.assert_allclose(mdp.rewards + 0.8 * ahead, expected)
-    assert constant.constants(mdp).lead == pytest.approx(0.0, abs=1e-12)
-    assert constant.constants(constant.chatter(0.01)[0]).lead > 0.0
+    assert constant.constants(mdp).gap == pytest.approx(0.0, abs=1e-12)
+    assert constant.constants(constant.chatter(0.01)[0]).gap > 0.0
 
 
 def test_the_least_bound_of_two_actions_is_that_of_a_fine_grid() -> None:
@@ -150,7 +150,7 @@ def test_the_adversary_of_the_balance_draws_in_one_step_of_five(
         return ce.step(theta, q, weight)
 
     monkeypatch.setattr(checks, "UPDATES", {"ce": SimpleNamespace(step=step)})
-    checks._balances(np.random.default_rng(0), 2, (1.0,), True)
+    checks._simulate_balances(np.random.default_rng(0), 2, (1.0,), True)
     assert (np.diff(chosen, axis=0) != 0).mean() == pytest.approx(0.1, abs=0.01)
 
 
@@ -163,13 +163,13 @@ def test_the_rooms_of_a_run_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """One state worth 1 at best, spread 2, discount 1/2: it is away by 1, 1/2, 1/4, 1/16, 1/64."""
     run = a_run(
         known=SimpleNamespace(
-            spread=2.0, discount=0.5, lead=0.4, slack=0.3, window=0, policy=np.array([0])
+            q_range=2.0, discount=0.5, gap=0.4, tolerance=0.3, window=0, policy=np.array([0])
         ),
         values=1 - 2 * np.array([[1, 1 / 2, 1 / 4, 1 / 16, 1 / 64]]).T,
-        owing=-np.log([[1 / 2, 3 / 4, 7 / 8, 3 / 4]]).T,
+        log_loss=-np.log([[1 / 2, 3 / 4, 7 / 8, 3 / 4]]).T,
         greedy=np.array([[1, 1, 0, 0]]).T,
     )
-    monkeypatch.setattr(checks, "_runs", lambda: [run])
+    monkeypatch.setattr(checks, "_constant_runs", lambda: [run])
     compare = Recorder()
     checks.failures_cost_excess_entropy.function(compare, allowance=0.1)
     slacks = {quantity: found.slack for quantity, found in worst(compare).items()}
@@ -180,40 +180,40 @@ def test_the_rooms_of_a_run_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert slacks[f"discounted distance {good}"] == pytest.approx(0.2 - 1 / 8)
 
 
-def a_run(owing: np.ndarray, **given: Any) -> checks._Run:
+def a_run(log_loss: np.ndarray, **given: Any) -> checks._ConstantRun:
     """Return a run at the optimum, but for what is given."""
-    steps, states = owing.shape
+    steps, states = log_loss.shape
     usual = {
         "where": {"MDP": 0},
         "known": SimpleNamespace(
-            spread=1.0, discount=0.5, lead=1.0, slack=0.0, window=9, policy=(0,) * states
+            q_range=1.0, discount=0.5, gap=1.0, tolerance=0.0, window=9, policy=(0,) * states
         ),
         "best": np.ones(states),
-        "account": np.ones(states),
+        "budget": np.ones(states),
         "values": np.ones((steps + 1, states)),
         "greedy": np.zeros((steps, states)),
         "excess": np.zeros((steps, states)),
     }
-    return checks._Run(owing=owing, **{**usual, **given})
+    return checks._ConstantRun(log_loss=log_loss, **{**usual, **given})
 
 
 def test_good_steps_in_a_row_count_for_all_later_ones() -> None:
     good = np.array([True, False, True, True, False, True])
-    assert checks._after(good, 2).tolist() == [False] * 4 + [True] * 2
-    assert checks._after(good, 1).tolist() == [False] + [True] * 5
+    assert checks._after_good_steps(good, 2).tolist() == [False] * 4 + [True] * 2
+    assert checks._after_good_steps(good, 1).tolist() == [False] + [True] * 5
 
 
-@pytest.mark.parametrize(("account", "room"), [((2.0, 6.0), 4.0), ((0.5, 1.5), 1.5)])
+@pytest.mark.parametrize(("budget", "room"), [((2.0, 6.0), 4.0), ((0.5, 1.5), 1.5)])
 def test_excess_entropy_and_the_start_pay_for_what_is_owed(
-    account: tuple[float, float], room: float, monkeypatch: pytest.MonkeyPatch
+    budget: tuple[float, float], room: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two states: 4 and 6 of excess entropy, 2 and 6 owed, and starts that can pay something."""
     run = a_run(
-        owing=np.array([[1.0, 1.0], [1.0, 5.0]]),
+        log_loss=np.array([[1.0, 1.0], [1.0, 5.0]]),
         excess=np.array([[1.0, 2.0], [3.0, 4.0]]),
-        account=np.array(account),
+        budget=np.array(budget),
     )
-    monkeypatch.setattr(checks, "_runs", lambda: [run])
+    monkeypatch.setattr(checks, "_constant_runs", lambda: [run])
     compare = Recorder()
     checks.failures_cost_excess_entropy.function(compare)
     found = worst(compare)["what is owed beyond the excess entropy"]
@@ -293,14 +293,14 @@ def test_large_weights_are_up_to_half_above_the_threshold(monkeypatch: pytest.Mo
         assert np.abs(theta).max() < 3.0 * 3.0 * 5.0
         return SimpleNamespace(shortfall=np.array([0.0, 0.25]))
 
-    known = SimpleNamespace(threshold=2.0, spread=4.0)
+    known = SimpleNamespace(threshold=2.0, q_range=4.0)
     monkeypatch.setattr(constant, "constants", lambda _: known)
     monkeypatch.setattr(ce, "late_run", late_run)
     compare = Recorder()
     checks.large_constant_weights_converge.function(compare, n_mdps=5, n_steps=7)
     (tally,) = compare.tallies.values()
     assert tally.comparisons == 5 * len(checks.SIZES)
-    assert {row.slack for row in tally.worst} == {checks.NEAR - 1 / 16}
+    assert {row.slack for row in tally.worst} == {checks.FINAL_GAP - 1 / 16}
     low, high, steps = zip(*tried, strict=True)
     assert 2.0 < min(low) < 2.2 < 2.8 < max(high) < 3.0
     assert set(steps) == {7}

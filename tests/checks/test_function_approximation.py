@@ -117,8 +117,8 @@ def test_reversed_values_are_those_of_the_opposite_step() -> None:
 
 def test_losing_steps_are_those_below_the_threshold() -> None:
     run = ap.Learning(np.array([0.0, 0.5, 0.4995, 0.3, 0.6]), np.array([0, 1, 2, 0]))
-    assert run.losing().tolist() == [False, False, True, False]
-    assert run.losing(0.0).tolist() == [False, True, True, False]
+    assert run.losing_steps().tolist() == [False, False, True, False]
+    assert run.losing_steps(0.0).tolist() == [False, True, True, False]
 
 
 def test_a_fit_before_the_projection_by_hand() -> None:
@@ -242,14 +242,14 @@ def test_an_unstable_update_is_judged_at_the_end_of_its_run(
 def test_a_gradient_is_compared_in_either_direction(
     monkeypatch: pytest.MonkeyPatch, error: float
 ) -> None:
-    right = checks._chained
+    right = checks._chain_rule_step
 
     def chained(*arguments: object) -> np.ndarray:
         found = right(*arguments).copy()
         found.flat[0] += error
         return found
 
-    monkeypatch.setattr(checks, "_chained", chained)
+    monkeypatch.setattr(checks, "_chain_rule_step", chained)
     slacks = least_slack(checks.chain_rule_gives_the_gradient, updates={"pg-sm": "pg-sm"})
     assert max(slacks.values()) < -1e-5
 
@@ -348,7 +348,7 @@ def test_a_policy_that_scaling_lowers_has_no_room(monkeypatch):
 
 def test_actions_that_return_and_those_at_zero_are_counted_over_all_paths(monkeypatch):
     counts = iter([(0, 5), (2, 0)] + [(0, 0)] * 148)
-    monkeypatch.setattr(checks, "_returns", lambda *_: next(counts))
+    monkeypatch.setattr(checks, "_count_returns", lambda *_: next(counts))
     monkeypatch.setattr(checks, "jacobian", lambda _: checks.sparsemax_jacobian)
     found = compared(checks.sparsemax_never_returns)
     returns, at_zero = found["actions that return ≤ 0"], found["actions at zero ≥ 1"]
@@ -368,7 +368,7 @@ def test_what_both_updates_reach_at_the_end_is_asked_of_every_model(monkeypatch)
 
     monkeypatch.setattr(checks, "learn", learn)
     (tally,) = compared(checks.ce_and_mce_learn).values()
-    models = sum(len(task.models()) for task in (ap.contexts(), ap.corridor()))
+    models = sum(len(task.models()) for task in (ap.contexts(), ap.chain_with_features()))
     assert asked == [("ce", 300, 1.0)] * models + [("mce", 300, 1.0)] * models
     assert tally.comparisons == tally.failures == 2 * models
     assert [one.slack for one in tally.worst] == pytest.approx([-0.2] * len(tally.worst))

@@ -48,10 +48,10 @@ def test_the_bounds_of_one_state_by_hand() -> None:
 def test_the_projected_gradient_is_done_when_half_a_unit_has_moved() -> None:
     """Weight 0.1, gap 1: a step moves 0.05, so that 10 updates lead from 1/2 to 1."""
     assert md.advantage_gap(ONE_STATE) == pytest.approx(1.0)
-    assert md.steps_to_finish(ONE_STATE, 0.1, False) == 10
+    assert md.steps_to_optimum(ONE_STATE, 0.1, False) == 10
     # occupancy 2
-    assert md.steps_to_finish(ONE_STATE, 0.1, True) == 5
-    assert md.steps_to_finish(ONE_STATE, 0.1, False, most=3) == 3
+    assert md.steps_to_optimum(ONE_STATE, 0.1, True) == 5
+    assert md.steps_to_optimum(ONE_STATE, 0.1, False, most=3) == 3
     assert md.finite_bound(ONE_STATE, 1.0, False) == pytest.approx(2 * 2 * (2 + 4) - 1)
     assert md.finite_bound(ONE_STATE, 1.0, True) == pytest.approx(2 * 2 * 4 * 1 * 13)
 
@@ -87,16 +87,16 @@ def test_policy_iteration_in_one_step_crosses_at_once() -> None:
 
 def test_commitment_by_hand() -> None:
     # pg-sm: theta moves by w r (1 - pi) for the sampled, by -w r pi(other) for the other
-    left = lit.committed("pg-sm", [0.5, 1.0], 0, 1)
+    left = lit.committal("pg-sm", [0.5, 1.0], 0, 1)
     assert left[0] == 0.5
     assert left[1] == pytest.approx(1.0 / (1.0 + np.exp(0.5)))
     # npg: by r / pi = 1 for the sampled alone
-    assert lit.committed("npg", [0.5, 1.0], 0, 1)[1] == pytest.approx(1.0 / (1.0 + np.e))
+    assert lit.committal("npg", [0.5, 1.0], 0, 1)[1] == pytest.approx(1.0 / (1.0 + np.e))
 
 
 def test_every_registered_update_can_be_committed() -> None:
     for name in UPDATES:
-        assert np.all(np.diff(lit.committed(name, [0.5, 1.0], 0, 5)) <= 1e-12), name
+        assert np.all(np.diff(lit.committal(name, [0.5, 1.0], 0, 5)) <= 1e-12), name
 
 
 def test_the_regret_bound_by_its_series() -> None:
@@ -129,7 +129,7 @@ def test_linear_natural_gradient_by_hand() -> None:
 def test_the_best_of_two_draws_by_hand() -> None:
     # values 2, 3, 1 with proposal 1/2, 1/4, 1/4: up to each 3/4, 1, 1/4
     np.testing.assert_allclose(
-        lit.best_of([0.5, 0.25, 0.25], [2.0, 3.0, 1.0], 2), [1 / 2, 7 / 16, 1 / 16]
+        lit.best_of_n([0.5, 0.25, 0.25], [2.0, 3.0, 1.0], 2), [1 / 2, 7 / 16, 1 / 16]
     )
     step = lit.greedy_sample_step([0.5, 0.25, 0.25], [1 / 3] * 3, [2.0, 3.0, 1.0], 1)
     np.testing.assert_allclose(step, [1 / 6, -1 / 12, -1 / 12])
@@ -137,9 +137,9 @@ def test_the_best_of_two_draws_by_hand() -> None:
 
 def test_the_pull_keeps_the_uniform_policy() -> None:
     theta = np.zeros((2, 3))
-    same = lit.visited_step(theta, np.ones((2, 3)), np.array([0.5, 0.5]), 1.0, 0.3)
+    same = lit.off_policy_step(theta, np.ones((2, 3)), np.array([0.5, 0.5]), 1.0, 0.3)
     np.testing.assert_allclose(same, theta, atol=1e-15)
-    away = lit.visited_step(np.array([[1.0, 0.0]]), np.zeros((1, 2)), np.ones(1), 2.0, 0.5)
+    away = lit.off_policy_step(np.array([[1.0, 0.0]]), np.zeros((1, 2)), np.ones(1), 2.0, 0.5)
     pi = 1.0 / (1.0 + np.exp(-1.0))
     np.testing.assert_allclose(away, [[1.0 + 0.5 - pi, pi - 0.5]])
 
@@ -184,7 +184,7 @@ def test_a_state_that_can_be_worth_nothing_is_learnt_from_the_start() -> None:
 
 
 def test_a_gap_that_equals_its_bound_has_the_room_of_rounding(monkeypatch) -> None:
-    monkeypatch.setattr(checks, "_lacking", lambda *_: (np.array([0.25]), HALF))
+    monkeypatch.setattr(checks, "_performance_gaps", lambda *_: (np.array([0.25]), HALF))
     monkeypatch.setattr(checks.md, "geometric_bound", lambda *_: 0.25)
     found = slacks(checks.growing_steps_obey_xiaos_bound)
     assert found == pytest.approx([checks.ROUNDING] * len(found), rel=1e-6)
@@ -199,8 +199,8 @@ def halved(monkeypatch) -> list[list[float]]:
         asked.append(etas.tolist())
         return np.array([1.0, 0.5, 0.25]), HALF
 
-    monkeypatch.setattr(checks, "_tried", lambda *_: [(0, ONE_STATE, "di", 0.1)])
-    monkeypatch.setattr(checks, "_lacking", lacking)
+    monkeypatch.setattr(checks, "_random_cases", lambda *_: [(0, ONE_STATE, "di", 0.1)])
+    monkeypatch.setattr(checks, "_performance_gaps", lacking)
     return asked
 
 
@@ -239,7 +239,7 @@ def test_what_linear_scores_reach_is_asked_of_both_updates(monkeypatch) -> None:
         asked.append((weight, steps))
         return np.full(2, probability)
 
-    monkeypatch.setattr(checks, "_arms", lambda _: [(np.eye(2), np.array([1.0, 0.0]))])
+    monkeypatch.setattr(checks, "_random_bandits", lambda _: [(np.eye(2), np.array([1.0, 0.0]))])
     monkeypatch.setattr(checks, "linear_natural", lambda *_: reached(*_[2:], 0.75))
     monkeypatch.setattr(checks, "linear_softmax", lambda *_: reached(*_[2:], 0.25))
     probability, apart = compared(checks.fitted_order_decides).values()
@@ -252,7 +252,7 @@ def test_what_linear_scores_reach_is_asked_of_both_updates(monkeypatch) -> None:
 @pytest.mark.parametrize(("exponent", "room"), [(0.9, -0.05), (1.0, 0.05), (1.1, -0.05)])
 def test_an_exponent_of_one_is_missed_on_either_side(exponent, room, monkeypatch) -> None:
     monkeypatch.setattr(checks, "_exponent", lambda _: exponent)
-    monkeypatch.setattr(checks, "committed", lambda *_: np.array([0.5]))
+    monkeypatch.setattr(checks, "committal", lambda *_: np.array([0.5]))
     found = compared(checks.npg_commits_and_softmax_does_not, fast=())
     assert found["exponent = 1, to 0.05"].worst[0].slack == pytest.approx(room)
     stays = found["probability to stay for ever ≤ 0.01"]
@@ -262,13 +262,13 @@ def test_an_exponent_of_one_is_missed_on_either_side(exponent, room, monkeypatch
 def test_the_gap_that_is_shown_of_an_off_policy_run_is_the_last_one() -> None:
     """The room is nine tenths of the gap after a tenth of the run less that gap."""
     (tally,) = compared(checks.off_policy_needs_no_ratio).values()
-    mdp, gaps = checks._unseen(0), []
+    mdp, gaps = checks._single_start_mdp(0), []
     theta, uniform = np.zeros((5, 3)), np.full((5, 3), 1 / 3)
     for t in range(151):
         evaluation = mdp.evaluate(softmax(theta))
         gaps.append(np.max(mdp.optimal().v - evaluation.v))
         visits = mdp.evaluate(uniform).occupancy * (1 - mdp.discount)
-        theta = lit.visited_step(theta, evaluation.q, visits, 20.0, 0.1 / (t + 1) ** 0.12)
+        theta = lit.off_policy_step(theta, evaluation.q, visits, 20.0, 0.1 / (t + 1) ** 0.12)
     (first,) = (one for one in tally.worst if one.instance == {"process": 0})
     assert first.limit == pytest.approx(0.9 * gaps[150])
     assert first.slack == first.limit - first.value

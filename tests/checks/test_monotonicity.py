@@ -180,8 +180,8 @@ def test_reachability():
     np.testing.assert_array_equal(mono.reachable(mdp), expected)
     np.testing.assert_array_equal(mono.reachable(bandit([1, 0])), np.eye(2, dtype=bool))
     moving = np.array([False, False, True, False])
-    np.testing.assert_array_equal(mono.strict_states(mdp, moving), [True, True, True, False])
-    np.testing.assert_array_equal(mono.strict_states(mdp, moving, only_moving=True), moving)
+    np.testing.assert_array_equal(mono.improving_states(mdp, moving), [True, True, True, False])
+    np.testing.assert_array_equal(mono.improving_states(mdp, moving, only_updated=True), moving)
 
 
 def test_direct_updates_raise_by_the_squared_distance():
@@ -254,7 +254,7 @@ def test_a_crowd_of_equal_rivals_by_a_step_of_ce(n_actions):
         pi = np.r_[0.0, likely, np.full(n_actions - 2, (1 - likely) / (n_actions - 2))]
         powers = pi * np.exp(-2.0 * pi)
         losses.append(likely - powers[1] / powers.sum())
-    found = checks._crowd("ce", 2.0, n_actions)
+    found = checks._decrease_with_many_actions("ce", 2.0, n_actions)
     assert found == pytest.approx(max(losses), rel=1e-9)
 
 
@@ -266,7 +266,7 @@ def test_the_rooms_of_the_worst_decrease_by_hand(monkeypatch):
         return SimpleNamespace(value=values[k])
 
     monkeypatch.setattr(checks, "search_drop", drop)
-    monkeypatch.setattr(checks, "_crowd", lambda *_: 0.78)
+    monkeypatch.setattr(checks, "_decrease_with_many_actions", lambda *_: 0.78)
     monkeypatch.setattr(checks, "worst_drop_three", lambda _: 0.5)
     monkeypatch.setattr(checks, "worst_drop_any", lambda _: 0.8)
     compare = Recorder()

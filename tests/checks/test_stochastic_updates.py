@@ -119,7 +119,7 @@ def test_a_check_reports_the_number_worked_out_by_hand():
 
 def test_sampled_actions_leave_ce_without_a_mean_step():
     pi, rewards = [0.2, 0.5, 0.3], [1, 2, 3]
-    law = st.taken_law(pi, rewards)
+    law = st.action_sample_law(pi, rewards)
     np.testing.assert_allclose(law.mean, rewards)
     np.testing.assert_allclose(st.mean_step(UPDATES["ce"], pi, law), 0.0, atol=1e-15)
 
@@ -128,7 +128,7 @@ def test_errors_are_sentences():
     with pytest.raises(ValueError, match="expected a law"):
         st.Law.of((0.5, (1.0, 0.0)), (0.6, (0.0, 1.0)))
     with pytest.raises(ValueError, match="never sampled"):
-        st.taken_law([0.0, 1.0], [1, 1])
+        st.action_sample_law([0.0, 1.0], [1, 1])
 
 
 def test_constant_weights_save_di_three_of_four_updates():
@@ -166,7 +166,7 @@ def test_the_better_action_mostly_looks_worse_in_the_gamble_and_better_in_the_ot
 
 @pytest.mark.parametrize(("share", "parts"), [(0.5, 2), (1.0, 1)])
 def test_the_inequality_is_asked_below_the_threshold_only(monkeypatch, share, parts) -> None:
-    monkeypatch.setattr(checks, "_least", lambda *_: 1.0)
+    monkeypatch.setattr(checks, "_worst_run", lambda *_: 1.0)
     check = checks.escort_converges_below_its_threshold.function
     found = compared(check, shares=(share,), laws=checks.LAWS[:1])
     assert len(found) == parts
@@ -185,7 +185,7 @@ def test_what_a_limit_lacks_at_the_best_action_is_noted() -> None:
 
 def test_the_worst_run_at_each_weight_is_to_reach_nine_tenths(monkeypatch) -> None:
     """It reaches 0.95 less a tenth of the weight."""
-    monkeypatch.setattr(checks, "_least", lambda _, __, weight, ___: 0.95 - weight / 10)
+    monkeypatch.setattr(checks, "_worst_run", lambda _, __, weight, ___: 0.95 - weight / 10)
     (found,) = compared(checks.softmax_converges_at_constant_rates.function).values()
     weights = (1.0, 0.5, 0.2, 0.1, 0.05)
     assert [one.slack for one in found.worst] == pytest.approx([0.05 - x / 10 for x in weights])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pu_lib.chapters.evolutionary_search import quantities as late
-from pu_lib.chapters.gravity_well.escape import escape_steps, well
+from pu_lib.chapters.gravity_well.escape import escape_steps, well_policy
 from pu_lib.chapters.what_came_after import checks
 from pu_lib.chapters.what_came_after import quantities as after
 from pu_lib.claims import Check, Tally
@@ -40,8 +40,8 @@ def test_the_formula_with_logarithms(n: int) -> None:
 
 def test_the_well_of_the_chapter() -> None:
     q = np.array([1.0, 0.9, 0.0])
-    assert escape_steps("npg", well(1e-6), q) == 139
-    assert after.escape_bounds(well(1e-6), q, 1.0) == (14, 139)
+    assert escape_steps("npg", well_policy(1e-6), q) == 139
+    assert after.escape_bounds(well_policy(1e-6), q, 1.0) == (14, 139)
 
 
 def test_the_family_s_step_by_hand() -> None:
@@ -84,7 +84,7 @@ def test_operations_are_counted() -> None:
 
 def test_numbers_that_count_are_added_and_divided_as_numbers_are() -> None:
     tally = [0]
-    four, half = after.Counted(4.0, tally), after.Counted(0.5, tally)
+    four, half = after.CountedFloat(4.0, tally), after.CountedFloat(0.5, tally)
     results = [four + 1, 1 + four, four - half, 1 - four, four * half, 2 * four, four / 8, 1 / four]
     assert [x.value for x in results] == [5.0, 5.0, 3.5, -3.0, 2.0, 8.0, 0.5, 0.25]
     assert tally == [8]
@@ -97,21 +97,21 @@ def test_candidates_are_read_as_they_are_written() -> None:
     box = np.array(late.bounds(2))
     point = np.r_[np.arange(6) / 6, [-1.0, 0.0, 1.9, -0.5, 0.3, 1.2], np.zeros(6), [0.0, 1.0], 0.9]
     assert point.shape == (len(box),)
-    bred = late.candidates(point[np.newaxis], 2)
-    np.testing.assert_array_equal(bred.mdps.successors[0], [[-1, 0, 1], [-1, 0, 1]])
-    np.testing.assert_allclose(bred.weights, [[1.0, 10.0]])
-    assert bred.mdps.discount[0] == 0.9
-    np.testing.assert_allclose(bred.mdps.rewards[0, 1], [3 / 6, 4 / 6, 5 / 6])
+    batch = late.candidates(point[np.newaxis], 2)
+    np.testing.assert_array_equal(batch.mdps.successors[0], [[-1, 0, 1], [-1, 0, 1]])
+    np.testing.assert_allclose(batch.weights, [[1.0, 10.0]])
+    assert batch.mdps.discount[0] == 0.9
+    np.testing.assert_allclose(batch.mdps.rewards[0, 1], [3 / 6, 4 / 6, 5 / 6])
 
 
 def test_the_corners_of_the_box_are_the_least_and_the_largest_of_everything() -> None:
-    bred = late.candidates(np.array(late.bounds(2)).T, 2)
+    batch = late.candidates(np.array(late.bounds(2)).T, 2)
     ends = {
-        "rewards": (bred.mdps.rewards, -1.0, 1.0),
-        "successors": (bred.mdps.successors, -1, 1),
-        "starts": (bred.theta, -30.0, 30.0),
-        "weights": (bred.weights, 0.1, 100.0),
-        "discounts": (bred.mdps.discount, 0.5, 0.99),
+        "rewards": (batch.mdps.rewards, -1.0, 1.0),
+        "successors": (batch.mdps.successors, -1, 1),
+        "starts": (batch.theta, -30.0, 30.0),
+        "weights": (batch.weights, 0.1, 100.0),
+        "discounts": (batch.mdps.discount, 0.5, 0.99),
     }
     for low_and_high, low, high in ends.values():
         np.testing.assert_allclose(low_and_high[0], low)
@@ -169,7 +169,7 @@ def test_breeding_hands_its_best_on(monkeypatch: pytest.MonkeyPatch) -> None:
         )
 
     monkeypatch.setattr(late, "differential_evolution", evolution)
-    found = late.breed(0, 2, ((50, 2, 3), (70, 1, 1)))
+    found = late.evolve(0, 2, ((50, 2, 3), (70, 1, 1)))
     assert [(row["steps"], row["runs"], row["drawdown"]) for row in found] == [
         (50, 2 * len(box) * 4, 3.0),
         (70, len(box) * 2, 3.0),
@@ -297,7 +297,7 @@ def test_a_well_pulls_to_the_second(
     gains: tuple[float, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moved = np.array([*gains, -sum(gains)])
-    monkeypatch.setattr(after, "natural_policy", lambda pi, q, spent: pi + moved)
+    monkeypatch.setattr(after, "natural_policy", lambda pi, q, total_weight: pi + moved)
     check = checks.natural_gradient_leaves_wells_in_logarithmic_time
     pull = tallies(check)["gain of the second best action"]
     assert pull.worst[0].slack == pytest.approx(gains[1] - gains[0])

@@ -242,8 +242,6 @@ TYPED: dict[str, dict[str, Any]] = {
         "--scheme": st.sampled_from(["HiOffPol", "x", ""]),
     },
     "collect": {"": st.sampled_from(["/nowhere", "", "/dev/null", OUT]), "--out": st.just(OUT)},
-    "hunt": {"--mdps": st.sampled_from(["0", "-5", "x"]), "--weighting": NAME},
-    "bench": {"--steps": st.sampled_from(["0", "-5", "x"]), "--record": None},
     "nonsense": {"--eta": NUMBER},
 }  # fmt: skip
 

@@ -328,7 +328,9 @@ TARGETS = {
     "path": Target(
         unlearning.path, {"n": SMALL, "steps": st.integers(0, 9), **COUNTED, "start": START}
     ),
-    "well": Target(gravity_well_escape.well, {"epsilon": st.floats(0, 1)}, is_distribution),
+    "well_policy": Target(
+        gravity_well_escape.well_policy, {"epsilon": st.floats(0, 1)}, is_distribution
+    ),
     "escape_bound": Target(
         gravity_well_escape.escape_bound,
         {"update": UPDATE, "pi": rows((3,)), "q": arrays((3,)), "weight": WEIGHT},

@@ -137,7 +137,7 @@ def test_the_page_chooses_as_the_library_does(node: str | None, tmp_path: Path) 
     )
     options = [[key for key, _ in answers] for _, _, answers in guide.QUESTIONS]
     answers = [[a, b, c] for a in options[0] for b in options[1] for c in options[2]]
-    given = json.dumps([[[list(asked), to] for asked, to in guide.RULES], answers])
+    given = json.dumps([[[list(conditions), to] for conditions, to in guide.RULES], answers])
     done = subprocess.run(
         [node, "run.mjs"], input=given, cwd=tmp_path, capture_output=True, text=True, check=True
     )

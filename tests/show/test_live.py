@@ -15,7 +15,11 @@ from pu_lib.chapters.convergence.quantities import fading_run
 from pu_lib.chapters.cross_entropy.cycles import THREE_STATES, simulate
 from pu_lib.chapters.cross_entropy.quantities import one_period
 from pu_lib.chapters.domino.quantities import domino, history, recursion
-from pu_lib.chapters.function_approximation.fitted_direct import Place, fitted_run, ladder
+from pu_lib.chapters.function_approximation.fitted_direct import (
+    Place,
+    fitted_run,
+    geometric_weights,
+)
 from pu_lib.chapters.function_approximation.quantities import contexts, reversal_paths
 from pu_lib.chapters.gravity_well.escape import escape_steps
 from pu_lib.chapters.gravity_well.quantities import condition_map
@@ -246,7 +250,7 @@ def test_the_fitted_runs_are_those_of_the_library(live: Call, place: Place) -> N
     ratios = [round(0.8 + 0.01 * i, 2) for i in range(81)]
     given = [["fittedRun", shown.task, shown.first, x, shown.steps, place] for x in ratios]
     for ratio, found in zip(ratios, live(given), strict=True):
-        expected = fitted_run(task, ladder(shown.first, ratio, shown.steps), place)
+        expected = fitted_run(task, geometric_weights(shown.first, ratio, shown.steps), place)
         # a distance is a difference of values of size 1, whose last digit is rounded
         np.testing.assert_allclose(found["gaps"], expected.gaps, rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(found["bounds"], expected.bounds, rtol=1e-12, atol=1e-14)
@@ -632,7 +636,8 @@ def test_the_fit_before_the_projection_arrives_at_the_optimum(opened: Opened) ->
     for _ in range(40):
         page.get_by_role("slider", name="growth").press("ArrowRight")
     runs = {
-        place: fitted_run(contexts(), ladder(0.5, 1.4, 40), place) for place in ("before", "after")
+        place: fitted_run(contexts(), geometric_weights(0.5, 1.4, 40), place)
+        for place in ("before", "after")
     }
     end = int(np.flatnonzero(runs["before"].gaps > 0)[-1]) + 1
     assert "You guessed “both, if the weights grow”" in caption(page)

@@ -29,7 +29,7 @@ from scipy.optimize import Bounds, differential_evolution
 
 from pu_lib.deterministic import DeterministicMDP, largest_falls
 
-__all__ = ["STAGES", "Candidates", "breed", "candidates", "late_drawdown", "load"]
+__all__ = ["STAGES", "Candidates", "candidates", "evolve", "late_drawdown", "load"]
 
 Floats = NDArray[np.float64]
 
@@ -79,9 +79,9 @@ def candidates(points: Floats, states: int) -> Candidates:
 
 def late_drawdown(points: Floats, states: int, steps: int) -> Floats:
     """Return the late drawdown of each candidate, over runs of a multiple of 2000 steps."""
-    bred = candidates(np.atleast_2d(points), states)
-    _, last = largest_falls(bred.mdps, bred.theta, bred.weights, steps)
-    return np.asarray(last / np.ptp(bred.mdps.rewards, axis=(1, 2)))
+    batch = candidates(np.atleast_2d(points), states)
+    _, last = largest_falls(batch.mdps, batch.theta, batch.weights, steps)
+    return np.asarray(last / np.ptp(batch.mdps.rewards, axis=(1, 2)))
 
 
 def _cost(columns: Any, states: int, steps: int) -> Any:
@@ -89,7 +89,7 @@ def _cost(columns: Any, states: int, steps: int) -> Any:
     return -late_drawdown(np.asarray(columns).T, states, steps)
 
 
-def breed(
+def evolve(
     seed: int,
     states: int = 3,
     stages: tuple[tuple[int, int, int], ...] = STAGES,

@@ -237,12 +237,12 @@ def choose(values: str, policy: str, need: str) -> str:
     given = (values, policy, need)
     return next(
         situation
-        for asked, situation in RULES
-        if all(want in (None, answer) for want, answer in zip(asked, given, strict=True))
+        for conditions, situation in RULES
+        if all(want in (None, answer) for want, answer in zip(conditions, given, strict=True))
     )
 
 
-def _told() -> dict[str, dict[str, str]]:
+def _recommendation_texts() -> dict[str, dict[str, str]]:
     numbers = kept()
     return {
         situation: {
@@ -276,14 +276,14 @@ class Chooser(anywidget.AnyWidget):
         read_only=True,
     ).tag(sync=True)
     rules = traitlets.List(
-        [[list(asked), situation] for asked, situation in RULES], read_only=True
+        [[list(conditions), situation] for conditions, situation in RULES], read_only=True
     ).tag(sync=True)
     advice = traitlets.Dict(read_only=True).tag(sync=True)
 
     @traitlets.default("advice")
     def _kept_advice(self) -> dict[str, dict[str, str]]:
         """Return the recommendations in words."""
-        return _told()
+        return _recommendation_texts()
 
 
 def recommendations() -> Html:
@@ -299,7 +299,7 @@ def recommendations() -> Html:
         f"<td><strong>{html.escape(told['update'].rstrip('.'))}</strong></td>"
         f"<td>{html.escape(told['why'])} {html.escape(told['scope'])} "
         f"<a href='{told['link']}'>{html.escape(told['page'])}</a></td></tr>"
-        for key, told in _told().items()
+        for key, told in _recommendation_texts().items()
     )
     head = "<tr><th scope='col'>situation</th><th scope='col'>use</th><th scope='col'>why</th></tr>"
     return Html(f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>")

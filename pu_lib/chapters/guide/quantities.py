@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from pu_lib.chapters.function_approximation.fitted_direct import fitted_run, ladder
+from pu_lib.chapters.function_approximation.fitted_direct import fitted_run, geometric_weights
 from pu_lib.chapters.function_approximation.quantities import contexts, learn
 from pu_lib.chapters.literature.quantities import ladder_times
 from pu_lib.chapters.unlearning.quantities import counts
@@ -91,10 +91,12 @@ def linear() -> Numbers:
     It is the performance, of which 1 is the optimum, after 200 updates at the best of `RATES`; `di`
     is fitted before the projection, with growing weights.
     """
-    return _learnt(0) | {
+    return _best_performances(0) | {
         "di": float(
             fitted_run(
-                contexts(), np.r_[np.full(50, 0.5), ladder(0.5, 1.2, 150)], reversed_steps=50
+                contexts(),
+                np.r_[np.full(50, 0.5), geometric_weights(0.5, 1.2, 150)],
+                reversed_steps=50,
             ).performance[-1]
         )
     }
@@ -102,10 +104,10 @@ def linear() -> Numbers:
 
 def network() -> Numbers:
     """Return what networks reach there; `di` was not tried with a network."""
-    return _learnt(1)
+    return _best_performances(1)
 
 
-def _learnt(model: int) -> Numbers:
+def _best_performances(model: int) -> Numbers:
     """Return what the updates of free scores reach with the linear or the neural model."""
     found = {}
     for name, update in UPDATES.items():

@@ -37,17 +37,17 @@ from pu_lib.updates import Update, as_update, softmax
 
 __all__ = [
     "HardChain",
-    "best_of",
-    "committed",
+    "best_of_n",
+    "committal",
     "crossing_times",
     "greedy_sample_step",
     "hard_chain",
     "ladder_times",
     "linear_natural",
     "linear_softmax",
+    "off_policy_step",
     "regret_bound",
     "sampled_regret",
-    "visited_step",
 ]
 
 
@@ -137,11 +137,11 @@ def crossing_times(
 
 def ladder_times(name: str, copies: float, growth: float = 1.0) -> tuple[float, ...]:
     """Return the crossing times on the ladder of eight rungs with weight 40, and keep them."""
-    return _ladder_times(as_update(name), copies, growth)
+    return _cached_ladder_times(as_update(name), copies, growth)
 
 
 @cache  # by the update, not by its name, which another one may take
-def _ladder_times(update: Update, copies: float, growth: float) -> tuple[float, ...]:
+def _cached_ladder_times(update: Update, copies: float, growth: float) -> tuple[float, ...]:
     times = crossing_times(update, hard_chain(8, copies), 40.0, 40_000, growth)
     return tuple(times.tolist())
 
@@ -149,7 +149,7 @@ def _ladder_times(update: Update, copies: float, growth: float) -> tuple[float, 
 # Samples
 
 
-def committed(update: str | Update, rewards: ArrayLike, action: int, n_steps: int) -> Floats:
+def committal(update: str | Update, rewards: ArrayLike, action: int, n_steps: int) -> Floats:
     r"""Return what the policy leaves to the other actions if every sample is the same action.
 
     The sampled values are :math:`\hat q=e_a\,r(a)/\pi(a)` and the weight is 1. The first entry is
@@ -222,7 +222,7 @@ def linear_softmax(features: Floats, rewards: Floats, eta: float, n_steps: int) 
     return softmax(features @ theta)
 
 
-def best_of(proposal: ArrayLike, q: ArrayLike, n_samples: int) -> Floats:
+def best_of_n(proposal: ArrayLike, q: ArrayLike, n_samples: int) -> Floats:
     """Return the probability of each action to be the best of several draws; values differ."""
     drawn, order = np.asarray(proposal, dtype=np.float64), np.argsort(np.asarray(q))
     up_to = np.cumsum(drawn[order])
@@ -233,16 +233,18 @@ def best_of(proposal: ArrayLike, q: ArrayLike, n_samples: int) -> Floats:
 
 def greedy_sample_step(proposal: ArrayLike, pi: ArrayLike, q: ArrayLike, n_samples: int) -> Floats:
     """Return the mean step of softmax scores towards the best of several drawn actions."""
-    return best_of(proposal, q, n_samples) - np.asarray(pi, dtype=np.float64)
+    return best_of_n(proposal, q, n_samples) - np.asarray(pi, dtype=np.float64)
 
 
-def visited_step(theta: Floats, q: Floats, visits: Floats, eta: float, pull: float) -> Floats:
+def off_policy_step(
+    theta: Floats, q: Floats, visits: Floats, eta: float, regularization: float
+) -> Floats:
     """Return the mean step of the off-policy softmax actor of Zhang et al. (2022, algorithm 1).
 
     `visits` is the distribution of the states under the behaviour, with no ratio that would correct
-    it; `pull` is the weight of the divergence from the uniform policy.
+    it; `regularization` is the weight of the divergence from the uniform policy.
     """
     pi = softmax(theta)
     step = as_update("pg-sm").step(theta, q, 1.0) - theta
-    back = pull * (1.0 / pi.shape[-1] - pi)
+    back = regularization * (1.0 / pi.shape[-1] - pi)
     return np.asarray(theta + eta * visits[:, np.newaxis] * (step + back))

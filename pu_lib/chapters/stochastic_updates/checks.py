@@ -17,6 +17,7 @@ from pu_lib.chapters.stochastic_updates.quantities import (
     Floats,
     Law,
     Schedule,
+    action_sample_law,
     bias,
     ce_limit,
     escort_growth,
@@ -27,7 +28,6 @@ from pu_lib.chapters.stochastic_updates.quantities import (
     power_schedule,
     sample_runs,
     stuck_probability,
-    taken_law,
 )
 from pu_lib.chapters.unlearning.quantities import counts
 from pu_lib.claims.recorder import Recorder, check
@@ -36,10 +36,10 @@ from pu_lib.updates import PAPER, Update, as_update
 
 Updates = Sequence[str | Update]
 
-_LINEAR = ("pg-sm", "pg-es")
+POLICY_GRADIENTS = ("pg-sm", "pg-es")
 """The policy gradients: their steps are linear in the values."""
 
-_GREEDY = ("ce", "mce")
+CROSS_ENTROPY = ("ce", "mce")
 
 ROUNDING = 1e-13
 """Allowed between two sums of a few numbers of order one."""
@@ -60,7 +60,7 @@ LAWS = (
         "DI, near the boundary": {"updates": ("di",)},
     },
 )
-def policy_gradients_are_unbiased(compare: Recorder, updates: Updates = _LINEAR) -> None:
+def policy_gradients_are_unbiased(compare: Recorder, updates: Updates = POLICY_GRADIENTS) -> None:
     """Policy gradients are unbiased if the values are sampled, by exact sums and in samples."""
     rng = np.random.default_rng(0)
     for update in map(as_update, updates):
@@ -89,7 +89,7 @@ def _random_law(rng: np.random.Generator, n_actions: int) -> Law:
         "DI, which meets its wall": {"updates": ("di",)},
     },
 )
-def policy_gradients_are_symmetric(compare: Recorder, updates: Updates = _LINEAR) -> None:
+def policy_gradients_are_symmetric(compare: Recorder, updates: Updates = POLICY_GRADIENTS) -> None:
     """Policy gradients take steps for q and for -q that cancel."""
     rng = np.random.default_rng(1)
     for update in map(as_update, updates):
@@ -109,7 +109,7 @@ def policy_gradients_are_symmetric(compare: Recorder, updates: Updates = _LINEAR
     },
 )
 def greedy_updates_are_asymmetric(
-    compare: Recorder, updates: Updates = _GREEDY, two: bool = True
+    compare: Recorder, updates: Updates = CROSS_ENTROPY, two: bool = True
 ) -> None:
     """CE and MCE take steps for q and for -q that cancel at one policy only: uniform over two."""
     rng, quantity = np.random.default_rng(2), "size of the sum of the steps for q and -q"
@@ -132,7 +132,7 @@ def greedy_updates_are_asymmetric(
     "sec:expected/gaps",
     wrong={"PG-SM": {"updates": ("pg-sm",)}, "DI": {"updates": ("di",)}},
 )
-def greedy_updates_ignore_gaps(compare: Recorder, updates: Updates = _GREEDY) -> None:
+def greedy_updates_ignore_gaps(compare: Recorder, updates: Updates = CROSS_ENTROPY) -> None:
     """CE and MCE take equal steps for arctan(q) and 1000 q^3, which have the same order."""
     rng = np.random.default_rng(3)
     for update in map(as_update, updates):
@@ -206,12 +206,12 @@ def sampled_actions_may_trap_di(
     rng = np.random.default_rng(6)
     for _ in range(20):
         pi, paid = rng.dirichlet(np.ones(3)), rng.uniform(1, 9, 3)
-        step = float(np.abs(mean_step(as_update("ce"), pi, taken_law(pi, paid))).max())
+        step = float(np.abs(mean_step(as_update("ce"), pi, action_sample_law(pi, paid))).max())
         at = {"rewards": paid.round(2).tolist()}
         compare.equal("mean step of CE", step, 0, tolerance=1e-12, limit="0", at=at)
 
 
-SLOWLY = power_schedule(power=0.75)
+ROBBINS_MONRO = power_schedule(power=0.75)
 """Robbins-Monro weights."""
 
 
@@ -224,7 +224,7 @@ SLOWLY = power_schedule(power=0.75)
 )
 def direct_is_biased_near_the_boundary_only(
     compare: Recorder,
-    schedule: Schedule = SLOWLY,
+    schedule: Schedule = ROBBINS_MONRO,
     n_steps: int = 4000,
     inside: float = 50.0,
 ) -> None:
@@ -259,7 +259,7 @@ def direct_is_biased_near_the_boundary_only(
 WORST_RUN = "better action in the worst run"
 
 
-def _least(update: str | Update, law: Law, weight: float, n_steps: int) -> float:
+def _worst_run(update: str | Update, law: Law, weight: float, n_steps: int) -> float:
     """Return the probability of the second action at the end of the worst of 100 runs."""
     runs = sample_runs(as_update(update), law, lambda _: weight, n_steps)
     return float(runs.policies[-1][:, 1].min())
@@ -277,7 +277,7 @@ def softmax_converges_at_constant_rates(
 ) -> None:
     """PG-SM finds the better of two actions from samples at every constant weight."""
     for weight in (0.05, 0.1, 0.2, 0.5, 1.0):
-        least = _least(update, GAMBLE, weight, n_steps)
+        least = _worst_run(update, GAMBLE, weight, n_steps)
         compare.at_least(WORST_RUN, least, 0.9, limit="0.9", at={"weight": weight})
 
 
@@ -300,7 +300,7 @@ def escort_converges_below_its_threshold(
     for (number, law), share in product(enumerate(laws, start=1), shares):
         weight = share * escort_threshold(law)  # equal to the first k, the squared radius being 2
         at = {"law": number, "share": share, "weight": weight}
-        least = _least(update, law, weight, n_steps)
+        least = _worst_run(update, law, weight, n_steps)
         compare.at_least(WORST_RUN, least, 0.9, limit="0.9", at=at)
         if share < 1:
             # The inequality of the proof, on a grid: the mean change of log|theta_2/theta_1| is at
@@ -321,15 +321,15 @@ def escort_converges_below_its_threshold(
 )
 def not_every_update_needs_expected_values(
     compare: Recorder,
-    needing: Updates = tuple(name for name in PAPER if name not in _LINEAR),
-    without: Updates = _LINEAR,
+    needing: Updates = tuple(name for name in PAPER if name not in POLICY_GRADIENTS),
+    without: Updates = POLICY_GRADIENTS,
 ) -> None:
     """DI, CE and MCE fail on samples at constant rates; as printed, policy gradients fail, too."""
     # The weights are below the threshold of PG-ES on this law.
     for updates, as_printed in ((needing, False), (without, True)):
         for update, weight in product(map(as_update, updates), (0.05, 0.1)):
             least, at = (
-                _least(update, GAMBLE, weight, 1500),
+                _worst_run(update, GAMBLE, weight, 1500),
                 {"update": update.name, "weight": weight},
             )
             compare.at_most(WORST_RUN, least, 0.9, limit="0.9", as_printed=as_printed, at=at)

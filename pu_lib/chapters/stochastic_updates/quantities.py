@@ -71,6 +71,7 @@ __all__ = [
     "THREE",
     "Law",
     "Runs",
+    "action_sample_law",
     "bias",
     "ce_limit",
     "drift",
@@ -84,7 +85,6 @@ __all__ = [
     "power_schedule",
     "sample_runs",
     "stuck_probability",
-    "taken_law",
 ]
 
 Floats = NDArray[np.float64]
@@ -161,7 +161,7 @@ def gamble(noise: float) -> Law:
     return Law.of((0.75, (1.0, 1.25 * (1 - noise))), (0.25, (1.0, 1.25 * (1 + 3 * noise))))
 
 
-def taken_law(pi: ArrayLike, rewards: ArrayLike) -> Law:
+def action_sample_law(pi: ArrayLike, rewards: ArrayLike) -> Law:
     r"""Return the law of :math:`\mathbb 1_{a=A}\,r(A)/\pi(A)`, only the action taken being sampled.
 
     Its mean is r for every policy with positive entries; with positive rewards the sampled greedy

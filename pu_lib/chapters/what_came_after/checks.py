@@ -10,7 +10,7 @@ import numpy as np
 
 from pu_lib.chapters.domino.quantities import domino
 from pu_lib.chapters.evolutionary_search import quantities as search
-from pu_lib.chapters.gravity_well.escape import escape_steps, well
+from pu_lib.chapters.gravity_well.escape import escape_steps, well_policy
 from pu_lib.chapters.stochastic_updates.quantities import GAMBLE, THREE, Law, mean_step
 from pu_lib.chapters.table1.quantities import COLUMNS, measure
 from pu_lib.chapters.unlearning.quantities import count
@@ -70,11 +70,11 @@ def natural_gradient_is_linear(compare: Recorder, update: str = "npg") -> None:
                 compare.at_least("relative room in the bound", excess, -1e-9, limit="0", at=at)
 
 
-@check("after:geometric-count", wrong={"with constant weights": {"walked": "1"}})
-def growing_weights_bound_the_count(compare: Recorder, walked: Number | None = None) -> None:
+@check("after:geometric-count", wrong={"with constant weights": {"counted_ratio": "1"}})
+def growing_weights_bound_the_count(compare: Recorder, counted_ratio: Number | None = None) -> None:
     """With weights w c^t NPG needs the least m with c^m >= 2 - c^-n, at most log 2 / log c."""
     for ratio, eta in product(RATIOS, ("1/3", "5")):
-        c = exact(ratio if walked is None else walked, "ratio")
+        c = exact(ratio if counted_ratio is None else counted_ratio, "ratio")
         weights = list(accumulate(repeat(c, 1200), Fraction.__mul__, initial=exact(eta, "eta")))
         for n, strict in product(NS, (False, True)):
             found, formula = (
@@ -93,14 +93,14 @@ def natural_gradient_leaves_wells_in_logarithmic_time(
     """NPG leaves wells between the two bounds, and may be drawn to the second best action first."""
     q = np.array([1.0, 0.9, 0.0])
     for weight, depth in product((0.1, 1.0, 10.0), (1e-1, 1e-2, 1e-4, 1e-6, 1e-9)):
-        pi, at = well(depth), {"weight": weight, "depth": depth}
+        pi, at = well_policy(depth), {"weight": weight, "depth": depth}
         steps = float(escape_steps(update, pi, q, weight, cap=2_100))
         low, high = after.escape_bounds(pi, q, weight)
         compare.at_least("steps", steps, low, limit="the lower bound", at=at)
         compare.at_most("steps", steps, high, limit="the upper bound", at=at)
-    steps = float(escape_steps(update, well(1e-6), q, cap=2_100))
+    steps = float(escape_steps(update, well_policy(1e-6), q, cap=2_100))
     compare.equal("steps from one in a million", steps, 139, tolerance=0, limit="139")
-    pi = well(1e-2)
+    pi = well_policy(1e-2)
     best, second, _ = (after.natural_policy(pi, q, 1.0) - pi).tolist()
     compare.at_least("gain of the second best action", second, best, limit="that of the best")
 
@@ -251,14 +251,14 @@ def two_more_rows_are_measured(
 @check(
     "after:cost",
     wrong={
-        "nobody prefers one of tied actions": {"choosing": ()},
-        "CE and MCE see all values": {"blinkered": ()},
+        "nobody prefers one of tied actions": {"tie_breaking": ()},
+        "CE and MCE see all values": {"greedy_only": ()},
     },
 )
 def steps_are_cheap(
     compare: Recorder,
-    choosing: Sequence[str] = ("ce", "mce"),
-    blinkered: Sequence[str] = ("ce", "mce"),
+    tie_breaking: Sequence[str] = ("ce", "mce"),
+    greedy_only: Sequence[str] = ("ce", "mce"),
 ) -> None:
     """A step takes at most 21 operations an action; CE and MCE see one action and choose it."""
     kernels = [name for name in JUDGED if UPDATES[name].kernel is not None]
@@ -268,8 +268,8 @@ def steps_are_cheap(
         per_action = found["operations"] / size
         compare.at_most(f"{label}: operations an action", per_action, 21, limit="21", at=at)
         told = {
-            "tied actions": "one of them" if name in choosing else "alike",
-            "sees": "the greedy action" if name in blinkered else "all values",
+            "tied actions": "one of them" if name in tie_breaking else "alike",
+            "sees": "the greedy action" if name in greedy_only else "all values",
         }
         for what, claimed in told.items():
             at = {"actions": size}
@@ -281,7 +281,7 @@ def steps_are_cheap(
     wrong={"the fall goes on at the longest horizon": {"lasting": True}},
     kept=Status.OPEN,
 )
-def bred_falls_do_not_last(compare: Recorder, lasting: bool = False) -> None:
+def found_falls_do_not_last(compare: Recorder, lasting: bool = False) -> None:
     """The best runs of the search fall as recorded, and none keeps a tenth of the rewards' range.
 
     A fall that the last stage could keep would be a candidate for a counterexample; that there is

@@ -29,7 +29,7 @@ __all__ = [
     "geometric_bound",
     "mismatch",
     "optimal_visits",
-    "steps_to_finish",
+    "steps_to_optimum",
 ]
 
 
@@ -129,7 +129,7 @@ def advantage_gap(mdp: FiniteMDP) -> float:
     return float(np.min(lacking[lacking > 1e-10]))
 
 
-def steps_to_finish(mdp: FiniteMDP, eta: float, visits: bool, most: int = 200_000) -> int:
+def steps_to_optimum(mdp: FiniteMDP, eta: float, visits: bool, most: int = 200_000) -> int:
     """Count the updates of `di` until the policy is optimal for good, at most `most`.
 
     The weight of a state is `eta`, times its occupancy with `visits`, as in the projected policy

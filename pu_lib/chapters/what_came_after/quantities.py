@@ -45,7 +45,7 @@ from pu_lib.interface import Update
 from pu_lib.parametrizations import as_rows
 
 __all__ = [
-    "Counted",
+    "CountedFloat",
     "TsallisDescent",
     "compatible_direction",
     "cost",
@@ -146,7 +146,7 @@ def natural_count(n: int, weights: Iterable[Fraction], strict: bool = False) -> 
 
 def geometric_count(n: int, ratio: Number) -> int:
     r"""Return the least m with :math:`c^m \ge 2 - c^{-n}`, by rational comparisons."""
-    c = _growth(ratio)
+    c = _ratio_above_one(ratio)
     goal, power, m = 2 - c**-n, Fraction(1), 0
     while power < goal:
         power, m = power * c, m + 1
@@ -155,13 +155,13 @@ def geometric_count(n: int, ratio: Number) -> int:
 
 def geometric_bound(ratio: Number) -> int:
     r"""Return :math:`\lceil\log 2/\log c\rceil`, the least m with :math:`c^m \ge 2`."""
-    c, power, m = _growth(ratio), Fraction(1), 0
+    c, power, m = _ratio_above_one(ratio), Fraction(1), 0
     while power < 2:
         power, m = power * c, m + 1
     return m
 
 
-def _growth(ratio: Number) -> Fraction:
+def _ratio_above_one(ratio: Number) -> Fraction:
     """Read the ratio of growing weights."""
     c = exact(ratio, "ratio")
     if c <= 1:
@@ -172,15 +172,15 @@ def _growth(ratio: Number) -> Fraction:
 # Paths and wells
 
 
-def natural_policy(pi: ArrayLike, q: ArrayLike, spent: float) -> Floats:
+def natural_policy(pi: ArrayLike, q: ArrayLike, total_weight: float) -> Floats:
     r"""Return NPG's policy with constant values, :math:`\propto \pi_0(a)\,e^{Wq(a)}`.
 
-    `pi` is the first policy, and `spent` the sum W of the weights.
+    `pi` is the first policy, and `total_weight` the sum W of the weights.
     """
     values = np.asarray(q, dtype=np.float64)
     values = values - values.max(axis=-1, keepdims=True)  # else they would lose their differences
     with np.errstate(divide="ignore"):  # an action without a chance keeps none
-        logits = np.log(np.asarray(pi, dtype=np.float64)) + spent * values
+        logits = np.log(np.asarray(pi, dtype=np.float64)) + total_weight * values
     share = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return np.asarray(share / share.sum(axis=-1, keepdims=True))
 
@@ -233,48 +233,48 @@ def compatible_direction(features: ArrayLike, pi: ArrayLike, q: ArrayLike) -> Fl
 # What a step costs
 
 
-class Counted:
+class CountedFloat:
     """A number that adds every operation made with its kind to the one entry of a list."""
 
     def __init__(self, value: float, tally: list[int]) -> None:
         self.value, self.tally = value, tally
 
-    def _with(self, value: float) -> Counted:
+    def _with(self, value: float) -> CountedFloat:
         self.tally[0] += 1
-        return Counted(value, self.tally)
+        return CountedFloat(value, self.tally)
 
-    def __add__(self, other: Any) -> Counted:
-        return self._with(self.value + _plain(other))
+    def __add__(self, other: Any) -> CountedFloat:
+        return self._with(self.value + _as_float(other))
 
-    def __sub__(self, other: Any) -> Counted:
-        return self._with(self.value - _plain(other))
+    def __sub__(self, other: Any) -> CountedFloat:
+        return self._with(self.value - _as_float(other))
 
-    def __rsub__(self, other: Any) -> Counted:
-        return self._with(_plain(other) - self.value)
+    def __rsub__(self, other: Any) -> CountedFloat:
+        return self._with(_as_float(other) - self.value)
 
-    def __mul__(self, other: Any) -> Counted:
-        return self._with(self.value * _plain(other))
+    def __mul__(self, other: Any) -> CountedFloat:
+        return self._with(self.value * _as_float(other))
 
-    def __truediv__(self, other: Any) -> Counted:
-        return self._with(self.value / _plain(other))
+    def __truediv__(self, other: Any) -> CountedFloat:
+        return self._with(self.value / _as_float(other))
 
-    def __rtruediv__(self, other: Any) -> Counted:
-        return self._with(_plain(other) / self.value)
+    def __rtruediv__(self, other: Any) -> CountedFloat:
+        return self._with(_as_float(other) / self.value)
 
-    def __neg__(self) -> Counted:
-        return Counted(-self.value, self.tally)
+    def __neg__(self) -> CountedFloat:
+        return CountedFloat(-self.value, self.tally)
 
     def __gt__(self, other: Any) -> bool:
-        return bool(self._with(self.value).value > _plain(other))
+        return bool(self._with(self.value).value > _as_float(other))
 
     def __lt__(self, other: Any) -> bool:
-        return bool(self._with(self.value).value < _plain(other))
+        return bool(self._with(self.value).value < _as_float(other))
 
     __radd__, __rmul__ = __add__, __mul__
 
 
-def _plain(number: Any) -> float:
-    return number.value if isinstance(number, Counted) else float(number)
+def _as_float(number: Any) -> float:
+    return number.value if isinstance(number, CountedFloat) else float(number)
 
 
 def cost(update: Update, n_actions: int) -> dict[str, Any]:
@@ -289,8 +289,10 @@ def cost(update: Update, n_actions: int) -> dict[str, Any]:
     rng = np.random.default_rng(n_actions)
     pi, q = rng.dirichlet(np.ones(n_actions)), rng.random(n_actions)
     theta, tally = update.parameters(pi), [0]
-    scores, shares, values = ([Counted(float(x), tally) for x in row] for row in (theta, pi, q))
-    update.kernel(scores, shares, values, int(q.argmax()), Counted(0.5, tally), n_actions)
+    scores, shares, values = (
+        [CountedFloat(float(x), tally) for x in row] for row in (theta, pi, q)
+    )
+    update.kernel(scores, shares, values, int(q.argmax()), CountedFloat(0.5, tally), n_actions)
     squeezed = np.where(q == q.max(), q, q / 2.0)
     tied = np.where(np.arange(n_actions) < 2, 1.0, 0.0)
     after = update.policy(update.step(update.initial(1, n_actions)[0], tied, 0.1))
