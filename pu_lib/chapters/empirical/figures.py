@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from pu_lib.arrays import Floats
-from pu_lib.claims import Claim, JudgedClaims, Scope, Status, confirm, select
+from pu_lib.claims import Claim, JudgedClaims, Scope, confirm, ledger, select
 from pu_lib.claims.tables import Html, chapter_title, status_counts
 from pu_lib.experiments import details, published
 from pu_lib.experiments.results import (
@@ -52,16 +52,29 @@ __all__ = [
     "ranks",
     "speeds",
     "tally",
-    "verdicts",
     "verdicts_by_section",
 ]
 
-_AXES = {"eta": r"learning rate $\eta$", "n_states": r"states $|\mathcal{S}|$"}
-_AXES["n_actions"] = r"actions $|\mathcal{A}|$"
+_AXES = {
+    "eta": r"learning rate $\eta$",
+    "n_states": r"states $|\mathcal{S}|$",
+    "n_actions": r"actions $|\mathcal{A}|$",
+}
 
 
 def _results(results: Results | None) -> Results:
     return committed() if results is None else results
+
+
+def legend_below(fig: BookFigure, ax: Axes, n_columns: int) -> None:
+    """Draw the legend of one of the axes below all of them, in at most so many columns."""
+    handles, labels = ax.get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), n_columns))
+
+
+def band(ax: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None:
+    """Fill the area between two curves."""
+    ax.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
 
 
 # Curves
@@ -102,8 +115,7 @@ def draw_panels(
     axes[0, 0].set_ylabel(_vertical(statistic))
     if statistic != "censored":
         axes[0, 0].set_yscale("log")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6))
+    legend_below(fig, axes[0, 0], 6)
     return fig
 
 
@@ -117,9 +129,7 @@ def _draw_curves(ax: Axes, curves: Curves, statistic: str) -> None:
     share = curves.point("censored")
     for i, update in enumerate(curves.updates):
         ax.plot(curves.axis, point[i], **line(update))
-        ax.fill_between(
-            curves.axis, low[i], high[i], color=look_of(update).colour, alpha=0.16, linewidth=0
-        )
+        band(ax, curves.axis, low[i], high[i], look_of(update).colour)
         _mark(ax, curves.axis, point[i], share[i], update)
     if np.isfinite(curves.cap) and statistic != "censored":
         ax.axhline(curves.cap, color=GREY, linewidth=0.8, linestyle=":")
@@ -147,12 +157,10 @@ def _draw_beside(ax: Axes, curves: Curves, statistic: str, tied: bool) -> None:
 def _mark(ax: Axes, x: Any, y: Any, share: Any, update: str) -> None:
     """Mark the points of a curve by how many of their runs are censored."""
     colour = look_of(update).colour
+    marker = look_of(update).marker
     for chosen, style in (
-        (share == 0.0, {"marker": look_of(update).marker, "markerfacecolor": colour}),
-        (
-            (share > 0.0) & (share < 0.5),
-            {"marker": look_of(update).marker, "markerfacecolor": "white"},
-        ),
+        (share == 0.0, {"marker": marker, "markerfacecolor": colour}),
+        ((share > 0.0) & (share < 0.5), {"marker": marker, "markerfacecolor": "white"}),
         (share >= 0.5, {"marker": "x", "markeredgewidth": 1.6}),
     ):
         ax.plot(x[chosen], y[chosen], color=colour, linestyle="none", **style)
@@ -186,16 +194,14 @@ def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigur
     for ax, name in zip(axes[0], names, strict=True):
         curves = _results(results).curves(name)
         share = curves.point("censored")
-        best = curves.point("median").argmin(axis=1)
         for row, update in enumerate(curves.updates):
-            for statistic, marker in marks.items():
-                value = curves.point(statistic)[row, best[row]]
-                low, high = curves.interval(statistic)[:, row, best[row]]
-                y = row + 0.22 * (list(marks).index(statistic) - 1)
-                ax.plot([low, high], [y, y], color=look_of(update).colour, linewidth=1.2)
-                ax.plot(value, y, marker=marker, color=look_of(update).colour)
+            at, colour = (row, curves.point("median")[row].argmin()), look_of(update).colour
+            for k, (statistic, marker) in enumerate(marks.items()):
+                y = row + 0.22 * (k - 1)
+                ax.plot(curves.interval(statistic)[:, *at], [y, y], color=colour, linewidth=1.2)
+                ax.plot(curves.point(statistic)[at], y, marker=marker, color=colour)
             ax.annotate(
-                f"{100 * share[row, best[row]]:.0f} %",
+                f"{100 * share[at]:.0f} %",
                 (1.0, row),
                 xycoords=("axes fraction", "data"),
                 ha="left",
@@ -324,11 +330,8 @@ def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookF
     BookFigure
         The figure, one panel a scheme.
     """
-    from dataclasses import replace
-
-    schemes = ("NoExplo", "LowOffPol", "HiOffPol")
     fig, axes = figure(1, 3, height=3.5, width=9.3, sharey=True)
-    for ax, scheme in zip(axes, schemes, strict=True):
+    for ax, scheme in zip(axes, ("NoExplo", "LowOffPol", "HiOffPol"), strict=True):
         panel = PANELS[f"random-mdp/{scheme}"]
         curves = _results(results).of(panel)
         limit = _results(results).of(replace(panel, experiment="greedy-limit"))
@@ -347,8 +350,7 @@ def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookF
         ax.minorticks_off()
         ax.text(0.03, 1.02, panel.words, transform=ax.transAxes, fontsize=8.5)
     axes[0].set_ylabel(_vertical(statistic))
-    handles, labels = axes[0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=3)
+    legend_below(fig, axes[0], 3)
     return fig
 
 
@@ -411,7 +413,7 @@ def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None
     row = curves.updates.index("pg-es")
     ax.plot(curves.axis, curves.point("median")[row], **line("pg-es"))
     low, high = curves.interval("median")[:, row]
-    ax.fill_between(curves.axis, low, high, color=look_of("pg-es").colour, alpha=0.16, linewidth=0)
+    band(ax, curves.axis, low, high, look_of("pg-es").colour)
     ax.set(xscale="log", yscale="log", xlabel=_AXES["eta"], ylabel="steps to threshold (median)")
     other = ax.twinx()
     share = [bounced_share(float(eta), runs, steps) for eta in rates]
@@ -506,17 +508,6 @@ def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
 # Words
 
 
-def verdicts(*ids: str) -> JudgedClaims:
-    """Confirm claims, with their parts, and show what was found.
-
-    Raises
-    ------
-    AssertionError
-        If a verdict has another status than the ledger records.
-    """
-    return confirm(*select(list(ids)))
-
-
 @dataclass(frozen=True)
 class ConfirmedSections(JudgedClaims):
     """JudgedClaims claims, displayed section by section.
@@ -549,7 +540,7 @@ def verdicts_by_section(sections: Mapping[str, Sequence[str]]) -> ConfirmedSecti
     Parameters
     ----------
     sections : mapping of str to sequence of str
-        Claims, as `verdicts` takes them, by the words of the line.
+        Names of claims, as `select` takes them, by the words of the line.
 
     Returns
     -------
@@ -561,17 +552,13 @@ def verdicts_by_section(sections: Mapping[str, Sequence[str]]) -> ConfirmedSecti
     AssertionError
         If a verdict has another status than the ledger records.
     """
-    chosen = {head: select(list(ids)) for head, ids in sections.items()}
-    found, others = (
-        {
-            head: [claim for claim in claims if (claim.chapter == _CHAPTER) is ours]
-            for head, claims in chosen.items()
-        }
-        for ours in (True, False)
-    )
-    confirmed = {head: confirm(*claims) for head, claims in found.items()}
+    confirmed, elsewhere = {}, {}
+    for head, ids in sections.items():
+        claims = select(ids)
+        confirmed[head] = confirm(*(c for c in claims if c.chapter == _CHAPTER))
+        elsewhere[head] = [c for c in claims if c.chapter != _CHAPTER]
     judgements = tuple(judged for claims in confirmed.values() for judged in claims.judgements)
-    return ConfirmedSections(judgements, confirmed, others)
+    return ConfirmedSections(judgements, confirmed, elsewhere)
 
 
 def _fold(head: str, claims: JudgedClaims, others: Sequence[Claim]) -> str:
@@ -597,8 +584,8 @@ def _links(claims: Sequence[Claim]) -> str:
 
 def tally() -> Html:
     """Return how many empirical statements have which verdict."""
-    claims = [c for c in select([]) if c.scope is Scope.EXPERIMENT]
-    rows = [(s.value, str(count)) for s in Status if (count := sum(c.status is s for c in claims))]
+    claims = [c for c in ledger() if c.scope is Scope.EXPERIMENT]
+    rows = [(status.value, str(count)) for status, count in status_counts(claims).items()]
     return _table(("verdict", "statements"), rows, f"{len(claims)} statements on experiments.")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pu_lib.chapters.empirical.figures import band, legend_below
 from pu_lib.experiments.results import PANELS, Results
 from pu_lib.experiments.rounding import ROUNDED_PANELS, shares, smallest_along
 from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
@@ -89,8 +90,7 @@ def draw_lost_shares(
         rates, floats, scaled = shares(name, table)
         ax.plot(rates, floats, color=INK, linestyle=":", marker="x", label="in plain floats")
         ax.plot(rates, scaled, **{**line("pg-es"), "label": "with exponents"}, marker="s")
-        between = {"color": look_of("pg-es").colour, "alpha": 0.16, "linewidth": 0}
-        ax.fill_between(rates, scaled, floats, **between)
+        band(ax, rates, scaled, floats, look_of("pg-es").colour)
         ax.set(xscale="log", ylim=(-0.04, 1.04))
         ax.text(0.0, 1.03, PANELS[name].words, transform=ax.transAxes, fontsize=8.5)
     for ax in axes.flat[len(panels) :]:
@@ -99,6 +99,5 @@ def draw_lost_shares(
         ax.set_ylabel("never pass")
     for ax in axes.flat[max(0, len(panels) - 2) : len(panels)]:
         ax.set_xlabel(r"learning rate $\eta$")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=2)
+    legend_below(fig, axes[0, 0], 2)
     return fig
