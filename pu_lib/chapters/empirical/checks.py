@@ -356,7 +356,7 @@ def unstable_critic(table: Runs = None) -> Iterator[Inequality]:
 
     Under NoExplo, the time at the critic's rate 0.1 over that at 0.01, each at the best of three
     actor rates, is larger for CE and for MCE than for PG-SM. A slower critic costs every update
-    time, so that only what it does to one beside the other says anything about its noise.
+    time, so that only a comparison of updates shows the effect of its noise.
     """
     results, base = results_of(table), PANELS[NO_EXPLO]
     slow = results.of(replace(base, experiment="critic-rate", preset="paper critic_rate=0.01"))
@@ -774,10 +774,10 @@ def wall_is_rounding(
         "cliff/beta=0.7",
     ),
 ) -> None:
-    """What PG-ES loses at large rates on the cliff, and on the chain but for NoExplo, is rounding.
+    """PG-ES loses runs at large rates on the cliff, and on the chain with exploration, by rounding.
 
-    Of the runs at rates above 3 that are censored when parameters are plain floats, more than nine
-    in ten pass, from the same random numbers, when parameters have exponents of their own.
+    Of the runs at rates above 3 that are censored if parameters are plain floats, more than nine in
+    ten pass, from the same random numbers, if parameters have exponents of their own.
     """
     from pu_lib.experiments.rounding import lost_and_passed
 
@@ -807,7 +807,7 @@ def run_with(check: Check, **arguments: Any) -> Finding:
 def stability(check: Check, runs: Sequence[int] = (100, 200, 500, 1000)) -> dict[int, str]:
     """Return the status that a check finds in the first runs of each setting, by their number.
 
-    A status that changes with the number of runs rests on intervals that end near their bound.
+    A status that changes with the number of runs depends on intervals that end near their limit.
     """
     table = results_of(None).table
     return {n: str(run_with(check, table=table[table["run"] < n]).status) for n in runs}
@@ -816,8 +816,8 @@ def stability(check: Check, runs: Sequence[int] = (100, 200, 500, 1000)) -> dict
 def both_rules(check: Check) -> dict[str, str]:
     """Return the status that a check finds with each rule for tied actions on Random MDPs.
 
-    The rules are the first of tied actions and one drawn, both from as many runs as there are with
-    ties drawn.
+    The rules are "first" and "drawn". Both are applied to as many runs as there are with ties
+    drawn.
     """
     n, tables = _by_rule()
     found = {rule: str(run_with(check, table=runs).status) for rule, runs in tables.items()}
@@ -826,7 +826,7 @@ def both_rules(check: Check) -> dict[str, str]:
 
 @cache
 def _by_rule() -> tuple[int, dict[str, Results]]:
-    """Return how many runs there are with ties drawn, and as many under either rule."""
+    """Return the number of runs with ties drawn, and the table of as many runs for each rule."""
     table, drawn = results_of(None).table, with_ties_drawn()
     tied = table[table["experiment"] == TIED]
     n = int(tied.groupby(["scheme", "update", "eta"], observed=True)["run"].count().min())

@@ -57,13 +57,13 @@ def connected(compare: Recorder, branching: int = 2, runs: int = 1000) -> Status
 def _links(branching: int, runs: int, n_states: int = 100, n_actions: int = 4) -> Iterator[Ints]:
     """Draw the successors of each state in Random MDPs, as `pu_lib.domains.random_mdp` draws them.
 
-    Yields arrays of shape (n_states, n_actions * branching); all runs are drawn together, which is
-    much faster than to make each process.
+    Yields arrays of shape (n_states, n_actions * branching). All runs are drawn together, which is
+    much faster than making each process.
     """
     rng = np.random.default_rng(2022)
     taken = np.empty((runs, n_states, n_actions, 0), dtype=np.int64)
     for k in range(branching):
-        # One of those that are left: their numbers go up by one for each lower one that is taken.
+        # The k-th state among those not yet taken: skip each lower state that is taken.
         state = rng.integers(n_states - k, size=(*taken.shape[:3], 1))
         for other in range(k):
             state += state >= taken[..., [other]]
@@ -72,10 +72,10 @@ def _links(branching: int, runs: int, n_states: int = 100, n_actions: int = 4) -
 
 
 def _is_strongly_connected(successors: Ints) -> bool:
-    """Return whether every state of a graph leads to every other one."""
+    """Return whether every state of a graph is reachable from every other one."""
     from scipy.sparse.csgraph import connected_components
 
-    # A full matrix: SciPy does not come back from a sparse one that holds an arc twice.
+    # A full matrix, because SciPy does not return from a sparse one with a repeated arc.
     graph = np.zeros((len(successors), len(successors)), dtype=np.bool_)
     np.put_along_axis(graph, successors, True, axis=1)
     return bool(connected_components(graph, connection="strong")[0] == 1)
@@ -164,7 +164,7 @@ def expected_order(
     wrong={"at a hundred times the rate, where it meets the wall": {"eta": 0.316}},
 )
 def no_projection(eta: float = 0.00316) -> Iterator[Inequality]:
-    """Under NoExplo DI at its best rate never meets the wall of the simplex on its way.
+    """Under NoExplo DI at its best rate never reaches the boundary of the simplex on its way.
 
     Live, 104 runs of at most 50 000 steps on the chain of 5 states: in fewer than one run in twenty
     a probability is zero at one of 20 times up to the goal.
@@ -262,7 +262,7 @@ def cliff_order(
 
 @sentence("predecessor/fig11a", wrong=scale_times("experiment", "published-curve", 1.15))
 def published_curve(table: Runs = None) -> Iterator[Inequality]:
-    """Ours is the predecessor's published curve within sampling error, for all four schedules.
+    """Our curve is the predecessor's within sampling error, for all four schedules.
 
     For each schedule the root mean square of the z of its points, see `published`, is below 1.5.
     """
@@ -279,7 +279,7 @@ def published_curve(table: Runs = None) -> Iterator[Inequality]:
 
 @check("fig:chain-env", wrong={"jumping is worth 0.7 of walking": {"beta": 0.7}})
 def chain_of_figure_1(compare: Recorder, beta: float = 0.8) -> None:
-    """On the chain with ten states jumping earns 0.8 of what walking does; in whose reward."""
+    """On the chain with ten states jumping earns 0.8 of walking, by the reward of a_1."""
     mdp = chain(10)
     rewards = mdp.rewards[:, ::-1].copy()  # the caption gives a2 what pays for jumping
     captioned = FiniteMDP(mdp.transitions, rewards, mdp.initial, mdp.discount, mdp.terminal)
@@ -337,7 +337,7 @@ def expected_update(compare: Recorder, gradients: Sequence[str] = ("pg-sm", "pg-
     for name in PAPER:
         update = as_update(name)
         if update.parametrization == "direct":
-            continue  # the gradient of the identity is q, before its projection
+            continue  # the policy is the parameter itself, so the gradient is q before projection
         theta = update.parameters(pi)
         steps = np.eye(3) * small
         gradient = np.array(

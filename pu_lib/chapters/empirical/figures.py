@@ -1,8 +1,10 @@
-"""Figures and tables of the last chapter: the paper's experiments.
+"""Figures and tables of the chapter on the paper's experiments.
 
-In panels every curve but the thin ones has a 95 % bootstrap interval as a band, and markers. A
-filled one says that every run passed the threshold; a hollow one that some were censored at the
-cap; a cross that half or more were, so that the median is only known to be at least the cap.
+Curves in panels, except thin ones, have markers and a band, their 95 % bootstrap interval. A filled
+marker means that every run passed the threshold, a hollow one that some runs were censored at the
+cap, and a cross that half of the runs or more were: the median is then at least the cap.
+
+Functions that take `results` use the committed runs by default.
 """
 
 from __future__ import annotations
@@ -84,17 +86,7 @@ def band(ax: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None:
 def draw_panels(
     names: Sequence[str], statistic: str = "median", results: Results | None = None
 ) -> BookFigure:
-    """Draw panels side by side.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Keys of `PANELS`.
-    statistic : {"median", "mean", "decile", "censored"}
-        What the curves show.
-    results : Results, optional
-        The committed ones if missing.
-    """
+    """Draw panels of `PANELS` side by side, by "median", "mean", "decile" or "censored"."""
     n = len(names)
     fig, axes = figure(1, n, height=3.4, width=max(4.6, 3.1 * n), sharey=True, squeeze=False)
     for ax, name in zip(axes[0], names, strict=True):
@@ -136,7 +128,7 @@ def _draw_curves(ax: Axes, curves: Curves, statistic: str) -> None:
 
 
 def _beside(panel: Panel, results: Results) -> Iterator[Curves]:
-    """Yield what a table has beside a panel: other updates, and ties broken at random."""
+    """Yield the curves of a panel for updates that are not the paper's, and for random ties."""
     for other in (panel.more, panel.tied):
         if other.experiment != TIED or panel.experiment == "random-mdp":
             try:
@@ -146,7 +138,7 @@ def _beside(panel: Panel, results: Results) -> Iterator[Curves]:
 
 
 def _draw_beside(ax: Axes, curves: Curves, statistic: str, tied: bool) -> None:
-    """Draw curves that are not the paper's own: thin, and without marks."""
+    """Draw thin curves without markers."""
     for i, update in enumerate(curves.updates):
         style = line(update)
         if tied:
@@ -172,22 +164,10 @@ def _thousands(x: float, _: int) -> str:
 
 @styled
 def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigure:
-    """Draw, for each update at its best rate by the median: median, mean, 90 % quantile, censored.
+    """Draw median, mean, 90 % quantile and censored share of each update at its best rate.
 
-    Where the three marks of an update are far apart, or stand in another order than those of its
-    neighbour, the ranking depends on the statistic.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Panels, by their names in `PANELS`.
-    results : Results, optional
-        The runs; the committed ones if missing.
-
-    Returns
-    -------
-    BookFigure
-        The figure, one panel beside the other.
+    The best rate is that of the median. The ranking depends on the statistic if the three markers
+    of an update are far apart, or in another order than those of its neighbour.
     """
     fig, axes = figure(1, len(names), height=2.7, width=max(4.6, 3.1 * len(names)), squeeze=False)
     marks = {"median": "o", "mean": "D", "decile": ">"}
@@ -231,40 +211,19 @@ def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigur
 
 
 def ranks(name: str, results: Results | None = None) -> dict[str, list[str]]:
-    """Return the updates from the fastest to the slowest, by each statistic at its best rate.
+    """Return the labels of the updates from the fastest to the slowest at their best rates.
 
-    Parameters
-    ----------
-    name : str
-        A panel, by its name in `PANELS`.
-    results : Results, optional
-        The runs; the committed ones if missing.
-
-    Returns
-    -------
-    dict of str to list of str
-        The labels of the updates in order, by statistic.
+    The keys are the statistics.
     """
     order = _results(results).ranks(name)
     return {statistic: [label_of(name) for name in names] for statistic, names in order.items()}
 
 
 def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
-    """Return a table of the orders of the updates by median and mean, and the censored shares.
+    """Return a table of the orders of the updates by median and by mean, a row a panel.
 
-    The two differ where two updates stand in one order by the median and in the other by the mean.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Panels with the rate on their axis, by their names in `PANELS`.
-    results : Results, optional
-        The runs; the committed ones if missing.
-
-    Returns
-    -------
-    Html
-        The table, one row a panel.
+    The orders differ if two updates are in opposite orders. The last column has the smallest
+    censored shares.
     """
     rows = []
     for name in names:
@@ -291,7 +250,7 @@ def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
 
 
 def _in_order(updates: Sequence[str], times: Floats) -> str:
-    """Return the labels of updates from the fastest on; what is as fast is said to be equal."""
+    """Return the labels of updates, fastest first, with "=" between equal times."""
     order = np.argsort(times, kind="stable").tolist()
     said = label_of(updates[order[0]])
     for before, here in pairwise(order):
@@ -316,20 +275,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> 
 
 @styled
 def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookFigure:
-    """Draw DI, CE and MCE towards large rates, and their level at the rate 10^9 as a point.
-
-    Parameters
-    ----------
-    results : Results, optional
-        The runs; the committed ones if missing.
-    statistic : {"mean", "median", "decile"}
-        What the curves show.
-
-    Returns
-    -------
-    BookFigure
-        The figure, one panel a scheme.
-    """
+    """Draw the curves of DI, CE and MCE, and their values at the rate 10^9 as points."""
     fig, axes = figure(1, 3, height=3.5, width=9.3, sharey=True)
     for ax, scheme in zip(axes, ("NoExplo", "LowOffPol", "HiOffPol"), strict=True):
         panel = PANELS[f"random-mdp/{scheme}"]
@@ -356,19 +302,9 @@ def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookF
 
 @styled
 def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> BookFigure:
-    """Draw the probability of walking, state by state, along one run on the chain, live.
+    """Draw the probability of walking in each state along one run on the chain.
 
-    Parameters
-    ----------
-    updates : sequence of str
-        Some of the paper's five, one panel each.
-    run : int
-        Number of the run, from 0.
-
-    Returns
-    -------
-    BookFigure
-        The figure.
+    The runs are made on the spot.
     """
     from pu_lib.experiments.live import walking
 
@@ -389,21 +325,9 @@ def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> 
 
 @styled
 def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None) -> BookFigure:
-    """Draw PG-ES's time by the rate, and the share of its parameters that jumped through zero.
+    """Draw the time of PG-ES by the rate, and the share of its parameters below zero.
 
-    Parameters
-    ----------
-    runs : int
-        Number of live runs at each rate.
-    steps : int
-        Length of each live run.
-    results : Results, optional
-        The runs behind the curve; the committed ones if missing.
-
-    Returns
-    -------
-    BookFigure
-        The figure.
+    The share is that of `runs` runs of `steps` steps, made on the spot.
     """
     from pu_lib.experiments.policies import bounced_share
 
@@ -427,20 +351,10 @@ def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None
 
 @styled
 def draw_details(table: pd.DataFrame | None = None) -> BookFigure:
-    """Draw all open details ranked by effect, with the ratio in every cell as a dot.
+    """Draw all open details ranked by effect, with the ratio in every setting as a dot.
 
-    The bar ends at the effect, the geometric mean of the ratios or their inverses, whichever are
-    above 1; at the inverse of the effect where the geometric mean of the ratios is below 1.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame, optional
-        The runs; the committed ones if missing.
-
-    Returns
-    -------
-    BookFigure
-        The figure.
+    A bar ends at the effect: the geometric mean of the ratios or their inverses, whichever are
+    above 1. It ends at the inverse of the effect if the geometric mean of the ratios is below 1.
     """
     found = details.effects(table)
     ranked = details.ranking(table)
@@ -510,12 +424,12 @@ def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
 
 @dataclass(frozen=True)
 class ConfirmedSections(JudgedClaims):
-    """JudgedClaims claims, displayed section by section.
+    """Claims displayed section by section.
 
     Attributes
     ----------
     sections : mapping of str to JudgedClaims
-        The claims of each section that this chapter judges, by the words of its line.
+        The claims of each section that this chapter judges, by the section's title.
     elsewhere : mapping of str to sequence of Claim
         The claims of each section that other chapters judge.
     """
@@ -533,24 +447,11 @@ _CHAPTER = "empirical"
 
 
 def verdicts_by_section(sections: Mapping[str, Sequence[str]]) -> ConfirmedSections:
-    """Confirm the claims of this chapter section by section, each behind a line that counts them.
+    """Confirm the claims of this chapter section by section, each behind a line of counts.
 
-    Those that another chapter judges are named below, with a link to where their verdict stands.
-
-    Parameters
-    ----------
-    sections : mapping of str to sequence of str
-        Names of claims, as `select` takes them, by the words of the line.
-
-    Returns
-    -------
-    ConfirmedSections
-        Displayed as a fold a section, drawn like the folds of a chapter.
-
-    Raises
-    ------
-    AssertionError
-        If a verdict has another status than the ledger records.
+    Sections have a title and names of claims, as `select` takes them. Claims that other chapters
+    judge are listed with links. Raises an `AssertionError` if a finding does not have the recorded
+    status.
     """
     confirmed, elsewhere = {}, {}
     for head, ids in sections.items():
@@ -573,7 +474,7 @@ def _fold(head: str, claims: JudgedClaims, others: Sequence[Claim]) -> str:
 
 
 def _links(claims: Sequence[Claim]) -> str:
-    """Return claims that other chapters judge, each with a link to its chapter."""
+    """Return a list of claims, each with a link to the chapter that judges it."""
     lines = "".join(
         f"<li>{html.escape(claim.number)}: {prose(claim.statement)} "
         f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a></li>'
@@ -583,14 +484,14 @@ def _links(claims: Sequence[Claim]) -> str:
 
 
 def tally() -> Html:
-    """Return how many empirical statements have which verdict."""
+    """Return a table of the number of claims on experiments by status."""
     claims = [c for c in ledger() if c.scope is Scope.EXPERIMENT]
     rows = [(status.value, str(count)) for status, count in status_counts(claims).items()]
     return _table(("verdict", "statements"), rows, f"{len(claims)} statements on experiments.")
 
 
 def provenance(results: Results | None = None) -> Html:
-    """Return a table of the results: runs, steps, censored share and engine by experiment."""
+    """Return a table of runs, steps, censored share and engine by experiment."""
     table = _results(results).table
     rows = [
         (
@@ -608,18 +509,11 @@ def provenance(results: Results | None = None) -> Html:
 
 
 def speeds(measured: Speeds | None = None) -> Html:
-    """Return a table of the recorded speeds, with what they were measured on.
+    """Return a table of speeds, by default the recorded ones, with what they were measured on.
 
-    Parameters
-    ----------
-    measured : Speeds, optional
-        Other ones than those recorded.
-
-    Returns
-    -------
-    Html
-        A row an update and a column a domain: nanoseconds a step of the compiled loop; in brackets
-        without evaluations, and of the same loop in C; how many times faster than plain Python.
+    It has a row an update and a column a domain. A cell has the nanoseconds a step of the compiled
+    loop; in brackets, those without evaluations and those of the same loop in C; and how many times
+    faster the compiled loop is than plain Python.
     """
     measured = recorded() if measured is None else measured
     told = {(timing.update, timing.domain): timing for timing in measured.timings}

@@ -1,4 +1,4 @@
-"""Figures of what rounding does to the escort update."""
+"""Figures of the effect of rounding on the escort update."""
 
 from __future__ import annotations
 
@@ -21,25 +21,10 @@ _SMALLEST = float(np.log10(5e-324))
 def draw_lost_run(
     panel: str = "chain/HiOffPol", eta: float = 100.0, run: int = 0, points: int = 40
 ) -> BookFigure:
-    """Draw the smallest parameter of each state along one run, in floats and with exponents, live.
+    """Draw the smallest parameter of each state along a run, in plain floats and with exponents.
 
-    A line that ends was rounded to 0.
-
-    Parameters
-    ----------
-    panel : str
-        A key of `PANELS` with the learning rate on its axis.
-    eta : float
-        A learning rate of the panel.
-    run : int
-        Number of the run, from 0.
-    points : int
-        How many times along the run.
-
-    Returns
-    -------
-    BookFigure
-        The figure: plain floats on the left, exponents on the right.
+    The run is made on the spot, on a panel with the learning rate on its axis. A line ends if the
+    parameter is rounded to 0.
     """
     steps, floats, scaled = smallest_along(panel, eta, run, points)
     fig, axes = figure(1, 2, height=3.0, width=7.2, sharey=True)
@@ -67,21 +52,9 @@ def draw_lost_run(
 def draw_lost_shares(
     panels: Sequence[str] = ROUNDED_PANELS, results: Results | None = None
 ) -> BookFigure:
-    """Draw the share of PG-ES's runs that never pass, in floats and with exponents.
+    """Draw the share of censored runs of PG-ES, in plain floats and with exponents.
 
-    What lies between the two lines is rounding; what is left below the lower one is the update.
-
-    Parameters
-    ----------
-    panels : sequence of str
-        Panels with the learning rate on their axis.
-    results : Results, optional
-        The committed ones if missing.
-
-    Returns
-    -------
-    BookFigure
-        The figure, two panels a row.
+    The area between the two lines is the effect of rounding.
     """
     n_rows = (len(panels) + 1) // 2
     fig, axes = figure(n_rows, 2, height=1.9 * n_rows + 0.7, width=7.2, sharey=True, squeeze=False)
