@@ -1,7 +1,7 @@
-"""The parts of the empirical statements, on three panels small enough for every number by hand.
+"""The inequalities behind sentences on the experiments, on three panels computed by hand.
 
-A panel has one time for each update at three rates, without resamples, so that the interval of a
-part is its number.
+A panel has one time for each update at three rates, without resamples, so that the interval of an
+inequality is its number.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,10 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pu_lib.chapters.empirical import checks_chain as chain
-from pu_lib.chapters.empirical import checks_cliff as cliff
-from pu_lib.chapters.empirical import checks_random_mdps as random_mdps
-from pu_lib.chapters.empirical import parts
+from pu_lib.chapters.empirical import checks, checks_live, inequalities
 from pu_lib.claims import Check
 
 Rows = list[tuple[str, str]]
@@ -24,13 +21,13 @@ RATES, LENGTHS = np.array([0.1, 1.0, 10.0]), np.array([5.0, 10.0, 20.0])
 SLOW = np.array([[[400, 40, 80], [90, 30, 600], [60, 6, 12], [10, 5, 20], [8, 4, 16]]], float)
 NEAR = np.array([[[16, 8, 80], [15, 45, 90], [40, 8, 4], [5, 5, 50], [6.4, 3.2, 32]]])
 FAST = np.array([[[50, 20, 20], [60, 15, 60], [30, 6, 3], [2, 1, 2], [3, 1.5, 6]]])
-CAP = 1000.0  # which no time here comes near
-# The share of runs that were cut
+CAP = 1000.0  # above all times here
+# The share of censored runs
 CUT = np.array([[[1, 0.5, 1], [1, 0.5, 1], [0, 0.25, 0.75], [0.5, 0.125, 1], [0, 0.5, 1]]])
 
 
 class Panel:
-    """A panel of the runs, with as much of `Curves` as statements ask for."""
+    """A panel with the attributes of `Curves` that checks use."""
 
     fewest_runs = 1000
 
@@ -56,7 +53,7 @@ def panels(monkeypatch: pytest.MonkeyPatch) -> None:
     greedy = [("median", np.array([[120.0, 100.0, 80.0]]), CAP)]
     stubs = {
         "both_centres": both_centres,
-        "betas": lambda _, *names: [("", name) for name in names],
+        "with_both_betas": lambda _, *names: [names],
         "results_of": lambda _: SimpleNamespace(curves=Panel),
         "greedy_times": lambda *_: greedy,
         "greedy_share": lambda _: 0.75,
@@ -67,104 +64,104 @@ def panels(monkeypatch: pytest.MonkeyPatch) -> None:
         "stopped": lambda update, *_: np.full(2, float(update == "di")),
         "over_di": lambda _, update: [("median", 3, np.array([1.05 if update == "ce" else 2.52]))],
     }
-    for module in (chain, cliff, random_mdps, parts):
+    for module in (checks, checks_live, inequalities):
         for name, stub in stubs.items():
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, stub)
 
 
-def needed(bound: str, *values: str) -> Rows:
-    return [(value, bound) for value in values]
+def rows(limit: str, *values: str) -> Rows:
+    return [(value, limit) for value in values]
 
 
 CASES: Sequence[tuple[Check, Rows]] = [
     # best times: 40, 30, 6, 5 and 4 on the cliff, 8, 15, 4, 5 and 3.2 on the chain of 7 states,
     # so that the third action slows down 5, 2, 1.5, 1 and 1.25 times
-    (cliff.pg_sm_slow, needed("> 5", "10")),
-    (cliff.cliff_gravity, needed("> 1", "2.5", "3.33", "5", "4")),
-    (cliff.cliff_marginal, [("5", "> 2"), ("1", "< 2")]),
-    (cliff.pg_es_better, needed("> 1", "1.33")),
-    (cliff.pg_es_wall, needed("> 5", "20")),
-    (cliff.pg_es_gap, needed("< 1.5", "1")),
-    (cliff.cliff_best, needed("> 1", "5")),
-    (cliff.mce_small_rates, [("1.25", "> 1"), ("1.25", "< 2")]),
-    (cliff.ce_without_gravity, [("1", "< 2"), ("5", "> 2")]),
+    (checks.pg_sm_slow, rows("> 5", "10")),
+    (checks.cliff_gravity, rows("> 1", "2.5", "3.33", "5", "4")),
+    (checks.cliff_marginal, [("5", "> 2"), ("1", "< 2")]),
+    (checks.pg_es_better, rows("> 1", "1.33")),
+    (checks.pg_es_wall, rows("> 5", "20")),
+    (checks.pg_es_gap, rows("< 1.5", "1")),
+    (checks.cliff_best, rows("> 1", "5")),
+    (checks.mce_small_rates, [("1.25", "> 1"), ("1.25", "< 2")]),
+    (checks.ce_without_gravity, [("1", "< 2"), ("5", "> 2")]),
     # in range of either are: all three rates, with factors 25, 5 and 1; two with 6 and 1.5; with
     # 4/3 and 3; with 2 and 1; with 5/4 twice
-    (random_mdps.exploration, needed("< 2", "5", "3", "2", "1.41", "1.25")),
+    (checks.exploration, rows("< 2", "5", "3", "2", "1.41", "1.25")),
     # in range of either are: all three rates, with 8, 2 and 4; the first two, with 3/2 and 2
-    (random_mdps.pg_unchanged, needed("< 2", "2", "2", "4", "1.73")),
+    (checks.pg_unchanged, rows("< 2", "2", "2", "4", "1.73")),
     (
-        random_mdps.es_sides,
+        checks.es_sides,
         [
-            *needed("> 3", "3", "20", "1", "6", "4", "4"),
+            *rows("> 3", "3", "20", "1", "6", "4", "4"),
             ("0.25", "> 0.01"),
             ("0.125", "< 0.01"),
         ],
     ),
-    (random_mdps.di_best, needed("> 1", "0.667", "0.8", "0.333")),
+    (checks.di_best, rows("> 1", "0.667", "0.8", "0.333")),
     (
-        random_mdps.sarsa_limit,
-        needed("> 0.999", *["0.75"] * 3) + needed("< 1.25", *["1.5"] * 3),
+        checks.sarsa_limit,
+        rows("> 0.999", *["0.75"] * 3) + rows("< 1.25", *["1.5"] * 3),
     ),
     (
-        random_mdps.beat_sarsa,
-        needed("> 2", "3", "4", "20", "24", "30", "15", "8", "30", "24", "37.5"),
+        checks.beat_sarsa,
+        rows("> 2", "3", "4", "20", "24", "30", "15", "8", "30", "24", "37.5"),
     ),
     # in range of either are: two rates with 5/4 twice; with 32/25 and 25/16; all, with 3/2 twice
     # and 3
-    (random_mdps.ce_equals_mce, needed("< 1.25", "1.25", "1.41", "1.89")),
+    (checks.ce_equals_mce, rows("< 1.25", "1.25", "1.41", "1.89")),
     # of two decades PG-ES has 1.367, 1 and 1.585 in range, the next narrowest 1.477 and 1.252 twice
-    (random_mdps.es_bandwidth, needed("> 0", "0.11", "0.252", "-0.333")),
-    (random_mdps.ce_worst, needed("> 1", "0.1", "0.213")),
+    (checks.es_bandwidth, rows("> 0", "0.11", "0.252", "-0.333")),
+    (checks.ce_worst, rows("> 1", "0.1", "0.213")),
     # CE has all of its two decades in range, MCE one and log 3 / log 4 of the other
     (
-        random_mdps.hioffpol_helps,
-        needed("> 2", "5", "5", "2.67", "2.13", "2", "1.79"),
+        checks.hioffpol_helps,
+        rows("> 2", "5", "5", "2.67", "2.13", "2", "1.79"),
     ),
-    (random_mdps.accurate_q, [("0.97", "> 0.95"), ("0.9", "< 0.95")]),
-    (random_mdps.offpolicy_fixes, needed("> 0", "0.375")),
-    (chain.no_projection, needed("< 0.05", "0")),
+    (checks_live.accurate_q, [("0.97", "> 0.95"), ("0.9", "< 0.95")]),
+    (checks_live.offpolicy_fixes, rows("> 0", "0.375")),
+    (checks_live.no_projection, rows("< 0.05", "0")),
     # the rate next to 0.0316 is 0.1, at which DI loses no run and CE half of them
-    (chain.still_explores, [("0", "< 0.1"), ("1", "> 0.9"), ("-0.5", "> 0")]),
-    (chain.ce_best, needed("> 1", *["1.2"] * 3)),
-    (chain.noexplo_advantage, needed("> 1", "1.2", "1.5")),
-    (chain.di_like_pg, needed("< 2", "6.67", "5")),
-    (chain.di_dilemma, [("10", "> 3"), ("0.75", "> 0.5")]),
+    (checks_live.still_explores, [("0", "< 0.1"), ("1", "> 0.9"), ("-0.5", "> 0")]),
+    (checks.ce_best, rows("> 1", *["1.2"] * 3)),
+    (checks.noexplo_advantage, rows("> 1", "1.2", "1.5")),
+    (checks.di_like_pg, rows("< 2", "6.67", "5")),
+    (checks.di_dilemma, [("10", "> 3"), ("0.75", "> 0.5")]),
     (
-        chain.noexplo_stuck,
+        checks.noexplo_stuck,
         [
-            *needed("> 0.5", "0.5", "0.5", "0", "0.125", "0"),
-            *needed("< 0.5", "0.5", "0.5", "0", "0.125", "0"),
+            *rows("> 0.5", "0.5", "0.5", "0", "0.125", "0"),
+            *rows("< 0.5", "0.5", "0.5", "0", "0.125", "0"),
         ],
     ),
     # PG-SM is best at rate 1, and asked at 10
-    (chain.best_rates, needed("< 1.5", "2", "1", "1", "1", "1") * 2),
+    (checks.best_rates, rows("< 1.5", "2", "1", "1", "1", "1") * 2),
     # with 10 and 20 states: 40/30 and 80/600; 30/6 and 80/20
-    (chain.length_pg, [("2.37", "< 2"), ("4.47", "> 2")] * 2),
-    (chain.length_fast, needed("< 2", "7.5")),
+    (checks.length_pg, [("2.37", "< 2"), ("4.47", "> 2")] * 2),
+    (checks.length_fast, rows("< 2", "7.5")),
     # with 10 and 20 states: 6/4 and 12/16; on 10 states DI takes 6 at rate 1 and 12 above
-    (chain.length_di_slower, [*[("1.06", "> 1"), ("1.06", "< 2")] * 2, ("0.5", "> 1")]),
-    (chain.duplicates_ce, needed("< 1.1", "1.05")),
-    (chain.duplicates_mce, [("2.4", "> 1"), ("2.4", "< 2")]),
+    (checks.length_di_slower, [*[("1.06", "> 1"), ("1.06", "< 2")] * 2, ("0.5", "> 1")]),
+    (checks.duplicates_ce, rows("< 1.1", "1.05")),
+    (checks.duplicates_mce, [("2.4", "> 1"), ("2.4", "< 2")]),
 ]
 
 
 @pytest.mark.parametrize(
     ("check", "expected"), CASES, ids=[check.function.__name__ for check, _ in CASES]
 )
-def test_the_parts_of_a_statement_by_hand(
+def test_inequalities_by_hand(
     check: Check, expected: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(random_mdps, "with_ties_drawn", lambda: None)
+    monkeypatch.setattr(checks, "with_ties_drawn", lambda: None)
     tallies = check.run().tallies
     assert [(t.worst[0].value, f"{t.relation} {t.limit}") for t in tallies] == expected
 
 
-def test_a_share_that_is_as_large_as_another_may_be_smaller(
+def test_equal_shares_are_undecided(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of a thousand runs DI and CE lose three in four: of others DI may lose more, or fewer."""
+    """Three in four of a thousand runs of DI and of CE are censored: DI may lose more or fewer."""
     monkeypatch.setattr(Panel, "estimates", lambda *_: np.full((1, 5, 3), 0.75))
-    *_, less = chain.still_explores.run().tallies
+    *_, less = checks_live.still_explores.run().tallies
     assert (less.worst[0].value, less.worst[0].holds) == ("0", None)
