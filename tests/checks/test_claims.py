@@ -141,17 +141,17 @@ def test_pull_is_the_larger_of_two_weights(
 def test_convergence_sentence_rounds_to_all(
     least: float, share: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table._Case, "stall", lambda *_: least)
+    monkeypatch.setattr(table._Case, "stall_ratio", lambda *_: least)
     found = table._convergence(UPDATES["ce"])
     assert (found.entry, found.margin) == ("no", pytest.approx(least - 0.9))
     assert found.found == f"On weight 1 the gap keeps {share} of its size when $t$ doubles."
 
 
 def test_escort_stalls_at_the_exact_weight_only() -> None:
-    (frozen,) = (c for c in table._cases() if c.words == "weight 64")
+    (frozen,) = (c for c in table._cases() if c.name == "weight 64")
     escort = UPDATES["pg-es"]
-    assert frozen.stall(escort) == 1.0
-    assert max(frozen.stall(escort, scale) for scale in table.PERTURBATIONS) == 0.0
+    assert frozen.stall_ratio(escort) == 1.0
+    assert max(frozen.stall_ratio(escort, scale) for scale in table.PERTURBATIONS) == 0.0
 
 
 def test_deep_task_shares_features() -> None:
