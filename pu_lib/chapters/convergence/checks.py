@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from pu_lib.arrays import Floats
 from pu_lib.chapters.convergence.quantities import (
     ADVERSARIES,
-    Floats,
     Mask,
     adversarial_run,
     decaying_weights,

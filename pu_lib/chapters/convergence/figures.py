@@ -18,11 +18,7 @@ from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, styled
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, style_of
 
-__all__ = [
-    "draw_one_way",
-    "draw_settled",
-    "draw_ties",
-]
+__all__ = ["draw_one_way", "draw_settled", "draw_ties"]
 
 SHOWN = ("chain", "duplicated chain", "random")
 
@@ -79,12 +75,7 @@ def draw_one_way(n_steps: int = 300) -> BookFigure:
     """Draw the gaps of v and q if the first state's weights sum to 2, the second's to infinity."""
     mdp = one_way_mdp()
     facts = structure(mdp)
-    trajectory = run(
-        mdp,
-        UPDATES["mce"],
-        n_steps,
-        weighting=lambda t, _: np.array([0.5**t, 1.0]),
-    )
+    trajectory = run(mdp, UPDATES["mce"], n_steps, weighting=lambda t, _: np.array([0.5**t, 1.0]))
     t = np.arange(n_steps + 1) + 1
     fig, ax = figure(height=2.9)
     ax.plot(

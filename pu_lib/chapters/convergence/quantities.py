@@ -41,39 +41,13 @@ import numpy as np
 from numpy import exp
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import as_float_array
+from pu_lib.arrays import Floats, as_float_array
 from pu_lib.claims.formulas import formula
 from pu_lib.domains import bandit, chain, cliff, duplicated_chain, random_mdp
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import Trajectory, Weighting, run
 from pu_lib.updates import Update, as_update
 
-__all__ = [
-    "ADVERSARIES",
-    "Exponent",
-    "Structure",
-    "adversarial_run",
-    "decaying_weights",
-    "exponent",
-    "fading_run",
-    "fixed_weights",
-    "instances",
-    "key_lemma_bound",
-    "lemma_8_lines",
-    "lemma_8_slack",
-    "log_times",
-    "looping_bandit",
-    "necessity_floor",
-    "one_way_mdp",
-    "optimality_bounds",
-    "settling_time",
-    "structure",
-    "suboptimal_mass",
-    "tied_limit_mdp",
-    "uncontested_start",
-]
-
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 

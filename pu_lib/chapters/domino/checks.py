@@ -53,7 +53,7 @@ PAPER_RATES = {update: 10 if update == "pg-sm" else 1 for update in PAPER}
 @check(
     "sec:domino/recursion",
     wrong={
-        "among policy gradients alone the two counts give the same times": {"updates": UPDATES[:1]},
+        "among policy gradients alone the two counts give the same times": {"updates": UPDATES[:1]}
     },
 )
 def recursion_gives_the_flip_times(
@@ -114,9 +114,7 @@ def softmax_doubles_from_one_half(compare: Recorder, update: str = "pg-sm") -> N
 @check(
     "thm:domino/i/pg-es",
     wrong={
-        "only with p >= 2 and its factor": {
-            "cases": (("2", "keep", "5", 7), ("3", "keep", "1", 7)),
-        },
+        "only with p >= 2 and its factor": {"cases": (("2", "keep", "5", 7), ("3", "keep", "1", 7))}
     },
 )
 def escort_may_be_faster(
@@ -136,10 +134,7 @@ def escort_may_be_faster(
 
 @check(
     "book:pg-es-doubles",
-    wrong={
-        "with the factor dropped": {"factor": "drop"},
-        "p = 3/2, too": {"exponents": ("3/2",)},
-    },
+    wrong={"with the factor dropped": {"factor": "drop"}, "p = 3/2, too": {"exponents": ("3/2",)}},
 )
 def escort_doubles_for_p_at_least_2(
     compare: Recorder, exponents: Sequence[str] = ("2", "3"), factor: str = "keep"

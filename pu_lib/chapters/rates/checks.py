@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 
+from pu_lib.arrays import Floats
 from pu_lib.chapters.convergence.quantities import (
     decaying_weights,
     instances,
@@ -20,7 +21,6 @@ from pu_lib.chapters.convergence.quantities import (
 )
 from pu_lib.chapters.rates.quantities import (
     Exponent,
-    Floats,
     bandit_gaps,
     bandit_masses,
     di_steps,
@@ -128,10 +128,7 @@ def minimum_is_over_the_states_reached(compare: Recorder, factor: float = 1.0) -
     """
     mdp, n_steps = two_bandits(), 2000
     trajectory = run(
-        mdp,
-        as_update("mce"),
-        n_steps,
-        weighting=lambda t, _: np.array([1.0 / (t + 1), 1.0, 0.0]),
+        mdp, as_update("mce"), n_steps, weighting=lambda t, _: np.array([1.0 / (t + 1), 1.0, 0.0])
     )
     weight_sums = factor * trajectory.weights.sum(axis=0)
     gap = structure(mdp).v - trajectory.v[-1]
@@ -305,10 +302,7 @@ def cross_entropy_has_first_order_without_ties(compare: Recorder, update: str = 
     )
 
 
-@check(
-    "sec:asymp/di",
-    wrong={"PG-SM in DI's place, which never arrives": {"update": "pg-sm"}},
-)
+@check("sec:asymp/di", wrong={"PG-SM in DI's place, which never arrives": {"update": "pg-sm"}})
 def direct_arrives_in_finitely_many_steps(compare: Recorder, update: str = "di") -> None:
     r"""DI is optimal once the sum of the weights is :math:`2(1-\pi_{t_0})/\delta`, with any lead.
 

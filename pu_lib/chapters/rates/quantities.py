@@ -43,42 +43,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib import kernels
-from pu_lib.arrays import as_float, as_int
-from pu_lib.chapters.convergence.quantities import (
-    Exponent,
-    Structure,
-    exponent,
-    log_times,
-    settling_time,
-    structure,
-)
+from pu_lib.arrays import Floats, as_float, as_int
+from pu_lib.chapters.convergence.quantities import Exponent as Exponent
+from pu_lib.chapters.convergence.quantities import Structure, settling_time, structure
+from pu_lib.chapters.convergence.quantities import exponent as exponent
+from pu_lib.chapters.convergence.quantities import log_times as log_times
 from pu_lib.claims.formulas import formula
 from pu_lib.domains import bandit, chain, cliff, random_mdp
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import Trajectory, follow, run
 from pu_lib.updates import Update, as_update
-
-__all__ = [
-    "Exponent",
-    "bandit_gaps",
-    "bandit_masses",
-    "di_steps",
-    "escort_limit",
-    "exponent",
-    "limit_error_bound",
-    "log_times",
-    "mass_bound",
-    "mass_limit",
-    "odds",
-    "overtaking_steps",
-    "run_with_bound_start",
-    "taking_turns",
-    "two_bandits",
-    "unique_instances",
-]
-
-Floats = NDArray[np.float64]
-
 
 # Bandits
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pu_lib.arrays import Floats
 from pu_lib.chapters.cross_entropy.cycles import THREE_STATES
 from pu_lib.domains import chain, cliff, duplicated_chain, random_mdp
 from pu_lib.formatting import format_number, percent
@@ -27,8 +27,6 @@ from pu_lib.trajectories import follow, run
 from pu_lib.updates import Direct, Update, as_update, make_update, project_simplex, softmax
 
 __all__ = ["COLUMNS", "OPEN_OPTIONS", "Column", "Entry", "ExceptionalCase", "measure", "variants"]
-
-Floats = NDArray[np.float64]
 
 OPEN_OPTIONS: dict[str, dict[str, object]] = {
     "p = 1.5": {"p": 1.5},

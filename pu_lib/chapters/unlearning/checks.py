@@ -645,10 +645,7 @@ lemma_12_needs_terms_that_are_not_negative = check(
 
 
 def equality_lies_between_the_bounds(
-    compare: Recorder,
-    power: float,
-    bound: Formula,
-    below: Formula,
+    compare: Recorder, power: float, bound: Formula, below: Formula
 ) -> None:
     """If the recursion is an equality, the sequence lies between the two bounds."""
     for c in CS:

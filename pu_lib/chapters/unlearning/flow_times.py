@@ -27,11 +27,7 @@ __all__ = ["escort_flow_time", "step_flow_times"]
 
 
 def step_flow_times(
-    n: int,
-    eta: Number,
-    update: str | Update = "pg-sm",
-    schedule: str = "constant",
-    p: Number = 2,
+    n: int, eta: Number, update: str | Update = "pg-sm", schedule: str = "constant", p: Number = 2
 ) -> list[dict[str, Any]]:
     r"""Return t, phase, weight and flow time of each step of a run from the uniform start.
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from pu_lib.arrays import Floats
 from pu_lib.chapters.updates.quantities import (
-    Floats,
     GreedyAlone,
     Network,
     Policy,
@@ -268,8 +268,7 @@ def mce_conserves_the_sum(compare: Recorder, update: str | Update = "mce") -> No
 
 
 @check(
-    "sec:mce/diverge",
-    wrong={"MCE that moves the greedy action alone": {"update": GreedyAlone()}},
+    "sec:mce/diverge", wrong={"MCE that moves the greedy action alone": {"update": GreedyAlone()}}
 )
 def mce_parameters_stay_within_the_range_of_log_pi(
     compare: Recorder, update: str | Update = "mce"
@@ -292,8 +291,7 @@ def mce_parameters_stay_within_the_range_of_log_pi(
 
 
 @check(
-    "sec:mce/others",
-    wrong={"the same weight instead of (|A| - 1)/|A| times it": {"scaled": False}},
+    "sec:mce/others", wrong={"the same weight instead of (|A| - 1)/|A| times it": {"scaled": False}}
 )
 def lowering_the_others_is_not_needed(compare: Recorder, scaled: bool = True) -> None:
     """Changing the greedy parameter alone gives MCE's policy at (|A| - 1)/|A| of the weight."""

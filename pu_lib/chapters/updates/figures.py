@@ -7,16 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from pu_lib.arrays import Floats
 from pu_lib.chapters.updates.quantities import large_weight_limit
 from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, label_of, softmax, style_of
 
 __all__ = ["draw_flows", "draw_huge_steps", "draw_replicator", "place", "simplex_axes", "starts"]
-
-Floats = NDArray[np.float64]
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 FLOW_Q = (0.6, 1.0, 0.0)
@@ -125,12 +123,7 @@ def draw_replicator(q: Sequence[float] = FLOW_Q, seed: int = 3) -> Figure:
     paths = update.policy(follow(update, values, 0.02, 2500, update.parameters(pi)))
     for k, (start, path) in enumerate(zip(pi, paths.swapaxes(0, 1), strict=True)):
         curve = softmax(np.log(start) + tau[:, np.newaxis] * values)
-        ax.plot(
-            *place(curve),
-            color="#949aa1",
-            lw=4,
-            label=r"$\pi_0 e^{\tau q}$" if k == 0 else "",
-        )
+        ax.plot(*place(curve), color="#949aa1", lw=4, label=r"$\pi_0 e^{\tau q}$" if k == 0 else "")
         ax.plot(*place(path), **(line("pg-es") | {"label": "PG-ES, p = 2" if k == 0 else ""}))
         ax.plot(*place(start), "o", color=INK)
     ax.legend(loc="upper right")

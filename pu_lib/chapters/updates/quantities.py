@@ -47,6 +47,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pu_lib.arrays import Floats
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import (
     EscortPolicyGradient,
@@ -58,25 +59,6 @@ from pu_lib.updates import (
     softmax,
 )
 
-__all__ = [
-    "GreedyAlone",
-    "Network",
-    "complex_step",
-    "cross_entropy_leftover",
-    "direct_greedy_weight",
-    "escort_gradient",
-    "escort_of",
-    "escort_step",
-    "halving_times",
-    "large_weight_limit",
-    "middle_line",
-    "softmax_gradient",
-    "softmax_of",
-    "softmax_step",
-    "truncated_objective",
-]
-
-Floats = NDArray[np.float64]
 Policy = Callable[[NDArray[Any]], NDArray[Any]]
 
 
