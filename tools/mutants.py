@@ -27,7 +27,9 @@ import os
 import resource
 import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 from collections import Counter, defaultdict
@@ -432,6 +434,35 @@ def try_all(found: list[Mutant], files: list[str], given: argparse.Namespace) ->
     return code
 
 
+# Claims
+
+
+def survivors_of_claims() -> list[str]:
+    """Return the mistakes under ``[[claims]]`` that the check of their claim does not notice."""
+    entries, alive = settings()["claims"], []
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for name in ("pu_lib", "proofs"):
+            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+
+        def passes(*claims: str) -> bool:
+            command = [sys.executable, "-m", "pu_lib", "claims", *claims]
+            done = subprocess.run(command, cwd=root, env=environment, capture_output=True)
+            return done.returncode == 0
+
+        if not passes(*sorted({entry["claim"] for entry in entries})):
+            raise SystemExit("These claims do not pass as the library is.")
+        for entry in tqdm(entries, unit="mistake"):
+            path = root / entry["module"]
+            source = path.read_text("utf-8")
+            path.write_text(source.replace(entry["before"], entry["after"]), "utf-8")
+            if passes(entry["claim"]):
+                alive.append(entry["mistake"])
+            path.write_text(source, "utf-8")
+    return alive
+
+
 # The table
 
 
@@ -507,6 +538,10 @@ def _matches(path: str, patterns: tuple[str, ...]) -> bool:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line."""
     given = _parser().parse_args(arguments)
+    if given.claims:
+        alive = survivors_of_claims()
+        print("\n".join(alive) or "The checks of the claims notice all.")
+        return int(bool(alive))
     each = None if given.all else given.each
     WORK.mkdir(parents=True, exist_ok=True)
     for name in HEAVY:
@@ -534,6 +569,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="which sample (default: 0)")
     parser.add_argument("--each", type=int, default=8, help="mutants a module (default: 8)")
     parser.add_argument("--all", action="store_true", help="every mutant there is")
+    parser.add_argument("--claims", action="store_true", help="what the claims alone notice")
     parser.add_argument("--only", nargs="+", default=["*"], help="modules, as 'pu_lib/theory/*'")
     parser.add_argument("--tests", nargs="+", default=["*"], help="tests, as 'tests/checks/*'")
     parser.add_argument("--cap", type=float, default=12.0, help="seconds of tests a mutant")

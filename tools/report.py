@@ -49,7 +49,11 @@ def pieces() -> list[str]:
     """Return the files of tests and the notebooks, which are measured one after the other."""
     # builds and browsers
     left_out = ("test_pages.py", "test_frozen_pages.py", "test_reproducible.py", "test_wheel.py")
-    tests = [path for path in (ROOT / "tests").rglob("test_*.py") if path.name not in left_out]
+    tests = [
+        path
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if path.name not in left_out and path.parent.name != "lint"
+    ]
     found = [*sorted(tests), *sorted((ROOT / "book").glob("*.ipynb"))]
     return [str(path.relative_to(ROOT)) for path in found]
 

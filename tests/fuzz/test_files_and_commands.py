@@ -192,7 +192,7 @@ def test_a_foreign_table_is_refused(columns: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
 @pytest.mark.parametrize("command", ["sweep", "collect", "race"])
-def test_a_disk_that_takes_nothing_gets_a_sentence(
+def test_a_full_disk_ends_in_a_sentence(
     code: int, command: str, database: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -276,7 +276,7 @@ def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
 @example(typed=["unlearn", "--update", "pg-sm", "--n", "9" * 400, "--step-size", "1"])
 @example(typed=["domino", "--update", "ce", "--states", "9" * 30, "--step-size", "1e-400"])
 @example(typed=["sweep", "chain", "--out", OUT, "--runs", "9" * 30])
-def test_whatever_is_typed_ends_with_an_answer_or_a_sentence(
+def test_a_command_line_ends_with_an_answer_or_a_sentence(
     typed: list[str],
     short_walks: None,
     tmp_path_factory: pytest.TempPathFactory,

@@ -357,7 +357,7 @@ def same(x: object, y: object) -> bool:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_function_answers_or_refuses_in_a_sentence(name: str) -> None:
+def test_a_function_answers_or_raises_a_described_error(name: str) -> None:
     target = TARGETS[name]
 
     # One hostile argument in four calls or so: two would hide what the second does.

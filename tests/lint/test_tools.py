@@ -82,6 +82,12 @@ def test_named_and_equivalent_mutants_exist() -> None:
     assert not tool.exists("pu_lib/exact.py:sign: 0 -> 7")
 
 
+def test_mistakes_for_the_claims_have_one_place_each() -> None:
+    for entry in tool.settings()["claims"]:
+        source = (ROOT / entry["module"]).read_text("utf-8")
+        assert source.count(entry["before"]) == 1, entry["mistake"]
+
+
 # The others
 
 
