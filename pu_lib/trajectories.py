@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from pu_lib.arrays import Seed, as_float, as_float_array, as_generator, as_int, renamed
 from pu_lib.domains import as_process
 from pu_lib.mdp import Evaluation, FiniteMDP
+from pu_lib.settings import find_name
 from pu_lib.updates import Update, as_update, label_of
 
 if TYPE_CHECKING:
@@ -232,8 +233,8 @@ def _step_sizes(
 
 def _evaluator(weighting: str | Weighting | ArrayLike, mdp: FiniteMDP) -> Evaluator:
     """Return a function that gives q, v, performance and d_t for a time and a policy."""
-    if isinstance(weighting, str) and weighting not in _SHARES:
-        raise ValueError(f"weighting: expected one of {list(_SHARES)}, got {weighting!r}.")
+    if isinstance(weighting, str):
+        weighting = find_name("weighting", weighting, _SHARES)
     if callable(weighting):
         return lambda t, policy, last: _evaluate_with(mdp._evaluate(policy), weighting, t, last)
     share = _SHARES[weighting] if isinstance(weighting, str) else 0.0

@@ -334,7 +334,7 @@ def test_claims_are_listed_without_running_them(
     assert main(["claims", "--list"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1 + len(ledger())
     assert main(["claims", "--list", "poetry"]) == 2
-    assert "chapter: expected one of updates, " in capsys.readouterr().err
+    assert "There are: updates, " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["unlearn --n 3", "domino --states 3"])

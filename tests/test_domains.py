@@ -12,6 +12,7 @@ from pu_lib import domains
 from pu_lib.domains import (
     DOMAINS,
     Domain,
+    as_process,
     bandit,
     chain,
     cliff,
@@ -22,6 +23,7 @@ from pu_lib.domains import (
     register_domain,
 )
 from pu_lib.experiments import processes
+from pu_lib.experiments.processes import domain_of
 from pu_lib.experiments.sweep import Cell
 from pu_lib.mdp import FiniteMDP
 
@@ -321,12 +323,33 @@ def test_the_papers_domains_are_registered_with_their_defaults():
     assert DOMAINS["cliff"].baseline == "first"
 
 
+@pytest.mark.parametrize("text", ["duplicated-chain", "Duplicated-Chain", "DUPLICATED_CHAIN"])
+def test_the_name_of_a_domain_is_read_in_any_case(text):
+    assert read_domain(f"{text} n_states=4")[0] is DOMAINS["duplicated-chain"]
+    assert as_process(f"{text} n_states=4").n_states == 4
+    assert domain_of(f"{text} n_states=4") == "duplicated-chain n_states=4"
+
+
+@pytest.mark.parametrize(
+    ("process", "sentence"),
+    [
+        ("clif beta=0.7", r"process: unknown 'clif beta=0.7'; did you mean 'cliff'\? There are: "),
+        ("CartPole-v1", "process: CartPole-v1 has no transition table"),
+        (7, "process: expected a FiniteMDP, a Gymnasium environment, a name or a path, got 7"),
+        ("chain length=3", "chain: 'length=3' is not 'option=value' of n_states, beta, discount"),
+    ],
+)
+def test_a_process_that_cannot_be_read_is_named_as_process(process, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        as_process(process)
+
+
 def test_domains_are_written_and_read_in_words():
     domain, parameters = read_domain("chain beta=0.7 n_states=5")
     assert (domain.name, parameters) == ("chain", {"beta": 0.7, "n_states": 5})
     assert domain.label(beta=0.7, n_states=10) == "chain beta=0.7"
     for bad, sentence in (
-        ("lake", "domain: expected one of"),
+        ("lake", "domain: unknown 'lake'. There are: random-mdp"),
         ("chain length=3", "'length=3' is not 'option=value' of n_states, beta, discount"),
         ("chain n_states=x", "n_states: expected an integer"),
         ("chain beta=nan", "beta: expected a number"),

@@ -9,6 +9,8 @@ import pytest
 import pu_lib
 from pu_lib.__main__ import main
 from pu_lib.domains import chain
+from pu_lib.experiments.options import SCHEMES, scheme_of
+from pu_lib.experiments.sweep import grid
 from pu_lib.trajectories import run
 
 HEAVY = ("numpy", "scipy", "matplotlib", "numba", "pandas", "ipywidgets", "gymnasium", "flint")
@@ -40,10 +42,31 @@ def test_a_wrong_name_is_a_sentence_that_lists_the_right_ones():
 def test_names_stand_for_updates_and_domains():
     by_name, by_object = run("chain", "mce", 5), run(chain(), pu_lib.UPDATES["mce"], 5)
     np.testing.assert_array_equal(by_name.theta, by_object.theta)
-    with pytest.raises(ValueError, match=r"update: expected one of pg-sm, .*got 'mec'"):
+    by_label = run("Chain", "MCE", 5)
+    np.testing.assert_array_equal(by_name.theta, by_label.theta)
+    with pytest.raises(ValueError, match=r"update: unknown 'mec'; did you mean 'mce'. There are"):
         run("chain", "mec", 5)
-    with pytest.raises(ValueError, match=r"chain.*got 'chian'|'chian'"):
+    with pytest.raises(ValueError, match=r"process: unknown 'chian'; did you mean 'chain'. There"):
         run("chian", "mce", 5)
+    with pytest.raises(ValueError, match=r"weighting: unknown 'visits'. There are: occupancy, uni"):
+        run("chain", "mce", 5, weighting="visits")
+
+
+def test_schemes_are_found_in_any_case_and_suggested():
+    assert scheme_of("hioffpol") is SCHEMES["HiOffPol"]
+    with pytest.raises(ValueError, match=r"scheme: unknown 'HiOfPol'; did you mean 'HiOffPol'\?"):
+        scheme_of("HiOfPol")
+
+
+def test_a_sweep_writes_the_same_cells_for_labels_and_names():
+    usual, other = (
+        grid(process, updates=updates, schemes=schemes, rates=[1.0], runs=1)
+        for process, updates, schemes in (
+            ("chain n_states=4", ["pg-sm", "pg-es factor=drop"], ["HiOffPol"]),
+            ("Chain n_states=4", ["PG-SM", "PG-ES factor=drop"], ["hioffpol"]),
+        )
+    )
+    assert usual == other
 
 
 def test_a_trajectory_prints_as_one_line_and_becomes_a_table():

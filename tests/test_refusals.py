@@ -77,7 +77,10 @@ class Direct(Nameless):
         ),
         (lambda: read_domain(7), "domain: expected a name and parameters, got 7"),
         (lambda: as_process("nowhere.npz"), r"nowhere\.npz: there is no such file"),
-        (lambda: as_process("Nowhere-v0"), "A process is one of"),
+        (
+            lambda: as_process("Nowhere-v0"),
+            "process: unknown 'Nowhere-v0'. There are: random-mdp, .* cannot be made",
+        ),
         (lambda: read_settings("preset", 3, {}), "preset: expected words such as"),
         (lambda: read_settings("preset", "cut", {"cut": 1}), "'cut' is not 'option=value' of cut"),
         (lambda: pu_lib.run("chain", "mce", 10**9), "1000000000 steps of 20 parameters"),

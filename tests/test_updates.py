@@ -228,11 +228,38 @@ def test_options_may_follow_the_name_of_an_update():
         "pg-es factor=maybe": "factor: expected one of",
         "pg-es p=two": "p: expected a number",
         "pg-sm factor=drop": "is not 'option=value' of nothing",
-        "sgd rate=1": "update: expected one of",
-        "pg-es factor": "update: expected one of",
+        "sgd rate=1": "update: unknown 'sgd'",
+        "pg-es factor": "update: unknown 'pg-es factor'",
     }.items():
         with pytest.raises(ValueError, match=sentence):
             as_update(text)
+
+
+@pytest.mark.parametrize("name", list(UPDATES))
+def test_an_update_is_found_by_its_label_in_any_case(name):
+    label = UPDATES[name].label
+    for text in (label, label.lower(), name.upper(), name.replace("-", "_"), f" {name} "):
+        assert as_update(text) is UPDATES[name]
+        assert make_update(text) == UPDATES[name]
+
+
+def test_options_may_follow_a_label():
+    assert as_update("PG-ES factor=drop") == make_update("pg-es", factor="drop")
+    assert make_update("PG-ES factor=drop", p=3.0) == make_update("pg-es", factor="drop", p=3.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "suggestion"),
+    [("pg-smm", "pg-sm"), ("PGSM", "pg-sm"), ("nppg", "npg"), ("mcce", "mce")],
+)
+def test_a_near_miss_is_answered_with_the_nearest_update(given, suggestion):
+    for read in (as_update, make_update):
+        with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared
+            read(given)
+        assert str(error.value) == (
+            f"update: unknown {given!r}; did you mean {suggestion!r}? "
+            f"There are: {', '.join(UPDATES)}."
+        )
 
 
 def test_dropping_the_escort_factor_divides_the_step_by_it():
@@ -421,11 +448,17 @@ def test_a_tied_state_can_be_left_alone(name):
 
 STEP = UPDATES["ce"].step
 BAD_INPUT = {
-    "an unknown update": (lambda: make_update("sarsa"), "update: expected one of pg-sm"),
+    "an unknown update": (
+        lambda: make_update("sarsa"),
+        "update: unknown 'sarsa'. There are: pg-sm",
+    ),
     "a small exponent": (lambda: make_update("pg-es", p=0.5), "p: the escort exponent"),
     "an unknown factor": (lambda: make_update("pg-es", factor="maybe"), "factor: expected one of"),
     "an unknown rule for ties": (lambda: make_update("ce", ties="last"), "ties: expected one of"),
-    "an option of another": (lambda: make_update("di", p=2), "does not take the options"),
+    "an option of another": (
+        lambda: make_update("di", p=2),
+        "update: di has no option p; its options are: none",
+    ),
     "a seed that is text": (lambda: greedy_mask([1, 1], "random", "0"), "seed: expected None"),
     "a mask with unknown ties": (lambda: greedy_mask([1, 1], "last"), "ties: expected one of"),
     "a mask of text": (
