@@ -17,6 +17,9 @@ Random MDP
     with :math:`v_\star(s_0) > \gamma^{50}`, so that the start is far from the goal, but not too
     far.
 
+>>> DOMAINS["chain"].parameters
+{'n_states': 10, 'beta': 0.8, 'discount': 0.99}
+
 Custom domains
 --------------
 `register_domain` adds a function that returns a `FiniteMDP`. Sweeps, races and the command line

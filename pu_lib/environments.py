@@ -35,6 +35,11 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
     ValueError
         If the id is unknown, the environment has no transition table or no distribution of the
         initial state, or the table is malformed.
+
+    Examples
+    --------
+    >>> from_gymnasium("FrozenLake-v1")
+    FiniteMDP(17 states, 4 actions, discount 0.99, 1 terminal)
     """
     if isinstance(env, str):
         env = make_environment(env)

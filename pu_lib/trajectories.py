@@ -56,6 +56,14 @@ class Trajectory:
         The weight :math:`\eta_t\,d_t(s)` of each update; 0 at terminal states.
     label : str
         The short name of the update.
+
+    Examples
+    --------
+    >>> path = run("chain n_states=4", "ce", 2)
+    >>> path.policies.shape, path.weights.shape
+    ((3, 4, 2), (2, 4))
+    >>> bool((path.performance[1:] > path.performance[:-1]).all())
+    True
     """
 
     theta: Floats
@@ -161,6 +169,14 @@ def run(
     ValueError
         If an argument has a wrong shape or a value out of range, or more than 2e8 numbers would be
         recorded in one array.
+
+    Examples
+    --------
+    >>> path = run("chain n_states=4", "di", 3, step_size=0.5, weighting="uniform")
+    >>> print(path)
+    DI, 3 updates on 4 states and 2 actions: performance 0.8047 to 0.8213
+    >>> path.policies[:, 0, 1].round(3).tolist()
+    [0.5, 0.51, 0.523, 0.537]
     """
     mdp, update, rng = as_process(process), as_update(update), as_generator(seed)
     n_steps = _check_n_steps("n_steps", n_steps, mdp.n_states * mdp.n_actions)
@@ -314,6 +330,11 @@ def follow(
     ------
     ValueError
         If an argument has a wrong shape or a value out of range.
+
+    Examples
+    --------
+    >>> follow("di", [1.0, 0.0], 0.1, 2).round(3).tolist()
+    [[0.5, 0.5], [0.55, 0.45], [0.6, 0.4]]
     """
     chosen, rng = as_update(update), as_generator(seed)
     steps = np.size(weight) if n_steps is None else n_steps

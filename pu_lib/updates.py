@@ -25,6 +25,9 @@ state, all states of an MDP, or a batch of MDPs. Nothing is clipped or renormali
 an update cannot take raise a `ValueError`, and so does a step whose result exceeds the range of
 floats, 1.8e308.
 
+>>> UPDATES["ce"].step([0.0, 0.0], [1.0, 0.0], 2.0).tolist()
+[1.0, -1.0]
+
 Custom updates
 --------------
 Derive a class from `Update`, set its attributes (name, label, style), define the three hooks
@@ -357,6 +360,18 @@ def register(update: _Registered) -> _Registered:
         If its name is missing, contains a colon (``module:NAME`` is an import path) or an equals
         sign (``name option=value`` has options), or belongs to an update of another class or to
         one of the library with other settings.
+
+    Examples
+    --------
+    >>> @register
+    ... class Halved(CrossEntropy):
+    ...     name = "halved"
+    ...
+    ...     def advance(self, theta, q, weight, rng):
+    ...         return super().advance(theta, q, weight / 2, rng)
+    >>> UPDATES["halved"].step([0.0, 0.0], [1.0, 0.0], 2.0).tolist()
+    [0.5, -0.5]
+    >>> _ = UPDATES.pop("halved")
     """
     instance = update() if isinstance(update, type) else update
     if not isinstance(instance, Update):
@@ -525,6 +540,11 @@ def make_update(name: str, **options: object) -> Update:
     ------
     ValueError
         If the name or an option is unknown, or a value is out of range.
+
+    Examples
+    --------
+    >>> make_update("pg-es", p=1.0).policy([1.0, 3.0]).tolist()
+    [0.25, 0.75]
     """
     usual = as_update(name)
     try:

@@ -193,6 +193,11 @@ def ledger() -> tuple[Claim, ...]:
     ------
     ValueError
         If two claims share an identifier, or a scope, status or severity is unknown.
+
+    Examples
+    --------
+    >>> next((c.number, c.status.value) for c in ledger() if c.id == "thm:domino/ii")
+    ('Theorem 6(ii)', 'holds with a correction')
     """
     claims = tuple(
         _claim(table["chapter"], row) for table in _tables() for row in table.get("claim", [])
