@@ -17,6 +17,9 @@ Random MDP
     with :math:`v_\star(s_0) > \gamma^{50}`, so that the start is far from the goal, but not too
     far.
 
+>>> DOMAINS["chain"].parameters
+{'n_states': 10, 'beta': 0.8, 'discount': 0.99}
+
 Custom domains
 --------------
 `register_domain` adds a function that returns a `FiniteMDP`. Sweeps, races and the command line
@@ -49,9 +52,9 @@ from pu_lib.arrays import (
     renamed,
     safe_repr,
 )
-from pu_lib.environments import from_gymnasium
+from pu_lib.environments import from_gymnasium, make_environment
 from pu_lib.mdp import FiniteMDP
-from pu_lib.settings import read_settings, write_settings
+from pu_lib.settings import did_you_mean, find_name, read_settings, write_settings
 
 __all__ = [
     "DOMAINS",
@@ -63,6 +66,7 @@ __all__ = [
     "cliff",
     "duplicated_chain",
     "from_gymnasium",
+    "is_domain",
     "random_mdp",
     "read_domain",
     "register_domain",
@@ -472,14 +476,28 @@ def _replaces(new: Callable[..., FiniteMDP], old: Callable[..., FiniteMDP]) -> b
 def read_domain(label: str) -> tuple[Domain, dict[str, Any]]:
     """Return the domain and the parameters in text such as ``chain beta=0.7``.
 
-    Raises a `ValueError` if the domain or a parameter is unknown.
+    The name may be in any case. Raises a `ValueError` if the domain or a parameter is unknown.
+
+    Examples
+    --------
+    >>> domain, parameters = read_domain("Chain beta=0.7")
+    >>> domain.title, parameters
+    ('Chain', {'beta': 0.7})
     """
     if not isinstance(label, str):
         raise ValueError(f"domain: expected a name and parameters, got {safe_repr(label)}.")
     name, _, rest = label.strip().partition(" ")
-    if name not in DOMAINS:
-        raise ValueError(f"domain: expected one of {', '.join(DOMAINS)}, got {name!r}.")
+    name = find_name("domain", name, DOMAINS)
     return DOMAINS[name], read_settings(name, rest, DOMAINS[name].parameters)
+
+
+def is_domain(text: str) -> bool:
+    """Return whether a text begins with the name of a domain, in any case."""
+    try:
+        find_name("domain", text.strip().partition(" ")[0], DOMAINS)
+    except ValueError:
+        return False
+    return True
 
 
 def as_process(process: Any) -> FiniteMDP:
@@ -507,19 +525,31 @@ def as_process(process: Any) -> FiniteMDP:
     if isinstance(process, PathLike) or (isinstance(process, str) and process.endswith(".npz")):
         path = fspath(process)
         if not Path(path).is_file():
-            raise ValueError(f"{path}: there is no such file.")
+            raise ValueError(f"process: {path}: there is no such file.")
         return FiniteMDP.load(path)
-    if isinstance(process, str) and process.split(" ")[0] in DOMAINS:
+    if isinstance(process, str) and is_domain(process):
         domain, parameters = read_domain(process)
         drawn_by = (np.random.default_rng(0),) if domain.drawn else ()
         return domain.make(*drawn_by, **parameters)
+    if not isinstance(process, str) and not (
+        hasattr(process, "P") or hasattr(process, "unwrapped")
+    ):
+        raise ValueError(
+            "process: expected a FiniteMDP, a Gymnasium environment, a name or a path, got "
+            f"{safe_repr(process)}."
+        )
     try:
-        return from_gymnasium(process)
+        env = make_environment(process) if isinstance(process, str) else process
     except ValueError as error:
-        if not isinstance(process, str):
-            raise
-        names = ", ".join(DOMAINS)
-        raise ValueError(f"{error} A process is one of {names}, an .npz file or an id.") from None
+        raise ValueError(
+            f"process: unknown {safe_repr(process)}"
+            f"{did_you_mean(process.partition(' ')[0], DOMAINS)} There are: {', '.join(DOMAINS)}, "
+            f".npz files and ids of Gymnasium environments; {str(error).removeprefix('env: ')}"
+        ) from None
+    try:
+        return from_gymnasium(env)
+    except ValueError as error:
+        raise ValueError(f"process: {str(error).removeprefix('env: ')}") from None
 
 
 _CHAIN_AXES = {"n_states": "number of states |S|", "n_actions": "number of actions |A|"}

@@ -58,7 +58,7 @@ _HOOKS = {"to_policy", "to_parameters", "advance"}
 
 
 class Update(ABC):
-    """A policy update: a parametrization and the step that moves its parameters.
+    r"""A policy update: a parametrization and the step that moves its parameters.
 
     A subclass defines three hooks, `to_policy`, `to_parameters` and `advance`. They receive copies
     of float arrays that have been checked. Users call `policy`, `parameters` and `step`, which
@@ -78,6 +78,25 @@ class Update(ABC):
         The parametrization that compiled loops use; required together with a kernel.
     in_paper : bool
         Whether the update is one of the paper's five.
+
+    Examples
+    --------
+    The replicator equation, one Euler step of :math:`\dot\pi_a = \pi_a\,\mathrm{adv}(a)`:
+
+    >>> class Replicator(Update):
+    ...     name = "replicator"
+    ...
+    ...     def to_policy(self, theta):
+    ...         return theta
+    ...
+    ...     def to_parameters(self, pi):
+    ...         return pi
+    ...
+    ...     def advance(self, theta, q, weight, rng):
+    ...         advantages = q - (theta * q).sum(axis=-1, keepdims=True)
+    ...         return theta * (1.0 + weight * advantages)
+    >>> Replicator().step([0.5, 0.5], [1.0, 0.0], 0.4).round(3).tolist()
+    [0.6, 0.4]
     """
 
     name: ClassVar[str]

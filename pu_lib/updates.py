@@ -25,6 +25,9 @@ state, all states of an MDP, or a batch of MDPs. Nothing is clipped or renormali
 an update cannot take raise a `ValueError`, and so does a step whose result exceeds the range of
 floats, 1.8e308.
 
+>>> UPDATES["ce"].step([0.0, 0.0], [1.0, 0.0], 2.0).tolist()
+[1.0, -1.0]
+
 Custom updates
 --------------
 Derive a class from `Update`, set its attributes (name, label, style), define the three hooks
@@ -59,7 +62,7 @@ from pu_lib.parametrizations import (
     unchecked_projection,
     unchecked_softmax,
 )
-from pu_lib.settings import read_settings
+from pu_lib.settings import find_name, read_settings
 
 __all__ = [
     "JUDGED",
@@ -357,6 +360,18 @@ def register(update: _Registered) -> _Registered:
         If its name is missing, contains a colon (``module:NAME`` is an import path) or an equals
         sign (``name option=value`` has options), or belongs to an update of another class or to
         one of the library with other settings.
+
+    Examples
+    --------
+    >>> @register
+    ... class Halved(CrossEntropy):
+    ...     name = "halved"
+    ...
+    ...     def advance(self, theta, q, weight, rng):
+    ...         return super().advance(theta, q, weight / 2, rng)
+    >>> UPDATES["halved"].step([0.0, 0.0], [1.0, 0.0], 2.0).tolist()
+    [0.5, -0.5]
+    >>> _ = UPDATES.pop("halved")
     """
     instance = update() if isinstance(update, type) else update
     if not isinstance(instance, Update):
@@ -429,13 +444,13 @@ class NaturalPolicyGradient(_Softmax):
 def as_update(update: str | Update) -> Update:
     """Return an update, or the one that a string stands for.
 
-    A string is a name in `UPDATES`, a name with options as in ``pg-es factor=drop``, or
-    ``module:NAME``, a class or instance that is imported and registered. Raises a `ValueError` if
-    there is no such update or option.
+    A string is a name or label in `UPDATES`, in any case; a name with options as in
+    ``pg-es factor=drop``; or ``module:NAME``, a class or instance that is imported and registered.
+    Raises a `ValueError` if there is no such update or option.
 
     Examples
     --------
-    >>> as_update("pg-es factor=drop")
+    >>> as_update("PG-ES factor=drop")
     EscortPolicyGradient(p=2.0, factor='drop')
     """
     if isinstance(update, Update):
@@ -446,9 +461,8 @@ def as_update(update: str | Update) -> Update:
         return _with_options(usual, read_settings("update", words, usual.options))
     if isinstance(update, str) and ":" in update:
         return _imported(update)
-    if not isinstance(update, str) or update not in UPDATES:
-        raise ValueError(f"update: expected one of {', '.join(UPDATES)}, got {update!r}.")
-    return UPDATES[update]
+    labels = {kind.label: name for name, kind in UPDATES.items() if kind.label}
+    return UPDATES[find_name("update", update, UPDATES, labels)]
 
 
 def _with_options(update: Update, options: dict[str, object]) -> Update:
@@ -512,7 +526,7 @@ def make_update(name: str, **options: object) -> Update:
     Parameters
     ----------
     name : str
-        A name in `UPDATES`.
+        A name or label in `UPDATES`, in any case.
     **options
         ``p`` and ``factor`` for `pg-es`, ``ties`` for `ce` and `mce`; options that are left out
         have their defaults.
@@ -526,11 +540,17 @@ def make_update(name: str, **options: object) -> Update:
     ------
     ValueError
         If the name or an option is unknown, or a value is out of range.
+
+    Examples
+    --------
+    >>> make_update("pg-es", p=1.0).policy([1.0, 3.0]).tolist()
+    [0.25, 0.75]
     """
-    kind = type(as_update(name))
+    usual = as_update(name)
     try:
-        return kind(**options)
+        return type(usual)(**(usual.options | options))
     except TypeError:
         raise ValueError(
-            f"update {name!r} does not take the options {sorted(options)}; see its class."
+            f"update: {usual.name} has no option {', '.join(sorted(options))}; its options are: "
+            f"{', '.join(usual.options) or 'none'}."
         ) from None

@@ -37,7 +37,7 @@ def test_integers_of_any_size_become_floats():
     assert as_float_array("x", [2**70, 1]).tolist() == [2.0**70, 1.0]
 
 
-def test_a_copy_is_made_only_where_it_is_asked_for():
+def test_float_arrays_are_copied_only_on_request():
     given = np.zeros(2)
     assert as_float_array("x", given) is given
     assert not np.shares_memory(as_float_array("x", given, copy=True), given)
@@ -66,7 +66,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("value", "sentence"), REFUSED.values(), ids=REFUSED)
-def test_what_is_not_a_finite_real_number_is_refused_by_name(value, sentence):
+def test_as_float_array_rejects_other_values(value, sentence):
     with pytest.raises(ValueError, match=f"(?s)^reward: .*{sentence}"):
         as_float_array("reward", value)
 
@@ -85,7 +85,7 @@ def test_axes_shapes_and_ranges_are_checked():
     assert inside.shape == (1, 2)
 
 
-def test_one_number():
+def test_as_float_returns_one_number():
     assert as_float("x", Fraction(1, 2)) == 0.5
     with pytest.raises(ValueError, match=r"x: expected one number, got an array of shape \(1,\)"):
         as_float("x", [1.0])
@@ -95,7 +95,7 @@ def test_one_number():
         as_float("x", True)
 
 
-def test_integers_do_not_wrap_around():
+def test_as_int_does_not_overflow():
     n = as_int("n", np.int8(100))
     assert type(n) is int
     assert n * 2 == 200
@@ -108,7 +108,7 @@ def test_integers_do_not_wrap_around():
         as_int("n", 6, high=5)
 
 
-def test_flags_are_booleans():
+def test_as_bool_array_rejects_numbers():
     given = np.array([True, False])
     read = as_bool_array("terminal", given, (2,))
     assert read.tolist() == [True, False]
@@ -118,18 +118,18 @@ def test_flags_are_booleans():
             as_bool_array("terminal", value, (2,))
 
 
-def test_distributions():
+def test_require_distributions():
     require_distributions("pi", np.array([[0.25, 0.75], [1.0, 0.0]]))
     for rows in ([[0.5, 0.5], [1.5, -0.5]], [[0.5, 0.5], [0.5, 0.6]], [[0.5, 0.5], [1e308, 1e308]]):
         with pytest.raises(ValueError, match=r"pi: expected policies .* at row \(1,\)"):
             require_distributions("pi", np.array(rows), "policies")
 
 
-def test_the_first_index():
+def test_first_index():
     assert first_index(np.array([[False, False], [False, True]])) == (1, 1)
 
 
-def test_what_is_longer_than_eighty_characters_is_cut_to_eighty():
+def test_safe_repr_cuts_at_eighty_characters():
     assert safe_repr("x" * 78) == f"'{'x' * 78}'"
     assert safe_repr("x" * 79) == f"'{'x' * 76}..."
     assert safe_repr(10**5000) == "more than four thousand digits"

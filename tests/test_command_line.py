@@ -65,7 +65,7 @@ def test_a_count_is_printed(command: str, printed: str, capsys: pytest.CaptureFi
         ("race", "PROCESS"),
     ],
 )
-def test_what_a_command_needs_is_asked_for(
+def test_missing_arguments_are_listed(
     command: str, lacking: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -106,7 +106,7 @@ def test_removed_command_names_its_make_target(capsys: pytest.CaptureFixture[str
         ("collect data --out there --command c --seconds 2.5", ("data", "there", "c", 2.5)),
     ],
 )
-def test_what_was_collected_is_said(
+def test_collect_prints_its_summary(
     command: str, given: tuple[Any, ...], asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls = asked("pu_lib.experiments.database.collect", "Two of three runs.")
@@ -115,7 +115,7 @@ def test_what_was_collected_is_said(
     assert capsys.readouterr().out == "Two of three runs.\n"
 
 
-def test_the_package_is_a_program_that_ends_with_the_code_of_its_command(
+def test_module_exits_with_the_code_of_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["pu_lib", "unlearn", "--update=di", "--step-size=0", "--n=3"])
@@ -191,7 +191,7 @@ LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
         (["--scheduler=tcp://x", "--full", "--seed=3"], {"scheduler": "tcp://x"}, {"seed": 3}),
     ],
 )
-def test_sweeps_have_the_papers_settings_where_nothing_else_is_said(
+def test_sweep_passes_defaults_and_options(
     options: list[str], sweeping: dict[str, Any], grid: dict[str, Any], asked: Asked
 ) -> None:
     made = asked("pu_lib.experiments.sweep.grid", [])
@@ -269,9 +269,7 @@ def test_the_claim_being_judged_is_named_before_its_check_ends(
     assert "last" in capsys.readouterr().err
 
 
-def test_claims_are_recorded_only_when_that_is_asked_for(
-    checks: dict[str, Check], asked: Asked
-) -> None:
+def test_claims_are_recorded_only_with_record(checks: dict[str, Check], asked: Asked) -> None:
     calls = asked("pu_lib.cli.claims.write_record", None)
     assert main(["claims"]) == 0
     assert calls == []
@@ -281,7 +279,7 @@ def test_claims_are_recorded_only_when_that_is_asked_for(
     assert [found.claim.id for found in judgements] == ["first", "last"]
 
 
-def test_a_check_that_accepts_what_is_wrong_is_not_recorded(
+def test_check_that_accepts_a_wrong_claim_is_not_recorded(
     checks: dict[str, Check], asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls = asked("pu_lib.cli.claims.write_record", None)
@@ -324,11 +322,11 @@ def test_claims_are_listed_without_running_them(
     assert main(["claims", "--list"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1 + len(ledger())
     assert main(["claims", "--list", "poetry"]) == 2
-    assert "chapter: expected one of updates, " in capsys.readouterr().err
+    assert "There are: updates, " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["unlearn --n 3", "domino --states 3"])
-def test_what_an_update_has_not_cannot_be_set(
+def test_escort_options_are_rejected_for_other_updates(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [*command.split(), "--update", "pg-sm", "--step-size", "1", "--p", "3"]

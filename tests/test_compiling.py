@@ -56,7 +56,7 @@ def outcome(folder: Path) -> tuple[float, int]:
     return float(theta), int(hits)
 
 
-def test_two_processes_that_save_at_once_keep_their_codes_apart(
+def test_concurrent_processes_do_not_mix_cached_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = (compiled(lambda x: x)._cache._cache_file for _ in range(2))
@@ -74,11 +74,11 @@ def test_two_processes_that_save_at_once_keep_their_codes_apart(
 
 
 @pytest.mark.parametrize("kept", [exact.process_cached, loop.run_cached], ids=["process", "loop"])
-def test_the_loops_are_kept_until_a_source_of_the_engine_changes(kept: Any) -> None:
+def test_compiled_loops_are_cached_until_a_source_changes(kept: Any) -> None:
     assert kept._cache._cache_file._source_stamp == _source_digest()
 
 
-def test_a_changed_kernel_is_compiled_anew(copied: Path) -> None:
+def test_changed_kernel_is_recompiled(copied: Path) -> None:
     assert outcome(copied) == (0.25, 0)
     assert outcome(copied) == (0.25, 1)
     # Another file than the one that holds the compiled function, with the same time stamp.
@@ -95,7 +95,7 @@ def test_a_changed_kernel_is_compiled_anew(copied: Path) -> None:
 
 
 @pytest.mark.parametrize(("usual", "compiling"), [(700, 20_000), (30_000, 30_000), (0, 0)])
-def test_garbage_is_looked_for_less_often_while_numba_compiles(usual: int, compiling: int) -> None:
+def test_garbage_is_collected_less_often_during_compilation(usual: int, compiling: int) -> None:
     seen = []
 
     class Listener(event.Listener):

@@ -87,7 +87,7 @@ def test_exponentials_side_by_side_are_those_one_by_one():
 # Static arguments
 
 
-def test_tokens_count_what_they_stand_for():
+def test_static_arguments_encode_their_values_as_lengths():
     assert [rows.static_kernel(kernel) for kernel in KERNELS] == [
         (0,) * (i + 1) for i in range(len(KERNELS))
     ]
@@ -102,7 +102,7 @@ def test_tokens_count_what_they_stand_for():
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 6])
-def test_a_row_is_given_its_policy_and_no_other_row(n):
+def test_set_policy_changes_one_state_only(n):
     rng = np.random.default_rng(n)
     theta, actions = rng.normal(size=(3, n)), (0,) * n
     for name, policy in (("pg-sm", (0,)), ("pg-es", (0, 0))):
@@ -121,7 +121,7 @@ def test_the_least_share_of_two_actions_is_that_of_the_lowest_exponential():
         assert (pi[0, larger], pi[0, 1 - larger]) == (1.0, reference.exponential(-708.0))
 
 
-def test_the_best_actions_are_counted_and_named():
+def test_greedy_returns_the_first_best_action_and_their_number():
     q = np.array([[9.0, 9.0, 9.0, 9.0], [1.0, 3.0, 0.0, 3.0]])
     four = (0,) * 4
     assert rows.greedy(q, 0, four) == (0, 4)
@@ -130,7 +130,7 @@ def test_the_best_actions_are_counted_and_named():
     assert [rows.nth_best(q, 0, 0, n, four) for n in range(4)] == [0, 1, 2, 3]
 
 
-def test_rescaling_keeps_what_a_parameter_stands_for():
+def test_rescaling_keeps_the_value_of_a_parameter():
     theta = np.array([[2.0**-481, -(2.0**-120), 2.0**-200, 0.0, 2.0**-100]])
     exponent = np.array([[0, 2, 1, 0, 0]])
     rows.rescale(theta, exponent, 0, (0,) * 5)
@@ -322,7 +322,7 @@ def test_a_schedule_is_a_power_of_the_time_below_one():
     assert [loop._schedule(3.0, 1.0, t) for t in (2, 12)] == [1.0, 0.25]
 
 
-def test_what_follows_a_pair_is_drawn_in_proportion(monkeypatch):
+def test_model_draws_successors_in_proportion_to_counts(monkeypatch):
     """Ten successors are too many to be unrolled, five are not; 0.55 is in the sixth tenth."""
     monkeypatch.setattr(loop, "uniform", lambda stream: (0.55, stream + 1))
     ten, five = np.tile(np.arange(1, 11) / 10, (3, 1)), np.tile(np.arange(1, 6) / 5, (3, 1))
@@ -334,7 +334,7 @@ def test_what_follows_a_pair_is_drawn_in_proportion(monkeypatch):
 @pytest.mark.parametrize(
     ("explores", "log_bonus", "bonus"), [(True, False, 0.5), (True, True, 0.0), (False, False, 0.0)]
 )
-def test_a_bonus_is_kept_where_it_is_asked_for(explores, log_bonus, bonus):
+def test_bonus_is_stored_only_if_used(explores, log_bonus, bonus):
     visits, kept, seen = np.full(3, 3), np.zeros(3), np.zeros(6)
     rules = SimpleNamespace(log_bonus=log_bonus, model=True)
     static = SimpleNamespace(details=rows.static_flag(True))
@@ -358,7 +358,7 @@ def test_a_step_looks_one_action_ahead():
     assert exact._look_ahead(rewards, np.array([-1, 0]), 0.5, np.array([6.0]), q, 2) == (1, 1.0)
 
 
-def test_a_policy_is_not_lost_to_a_large_parameter_whichever_it_is():
+def test_softmax_of_a_large_parameter_at_any_action():
     for theta in np.eye(3) * 800.0:
         pi = np.empty(3)
         exact._softmax(theta, pi, 3)
@@ -461,7 +461,7 @@ def test_the_stamp_of_compiled_code_is_that_of_its_sources(monkeypatch):
     assert compiling._source_digest() == before
 
 
-def test_a_stamp_and_a_name_of_its_own_go_to_each_file():
+def test_each_cache_file_has_its_own_stamp_and_name():
     kept = compiling.compiled(double)._cache._cache_file
     assert kept._source_stamp == compiling._source_digest()
     names = {kept._data_name(1), kept._data_name(1)}
@@ -494,7 +494,7 @@ def factory(c):
     return made
 
 
-def test_a_kernel_is_known_by_what_it_computes(monkeypatch):
+def test_code_digest_depends_on_what_a_kernel_computes(monkeypatch):
     """Whatever stands in its file today, and however deep the constant that it reads."""
     code = compiling.code_digest(kernel)
     monkeypatch.setattr("inspect.getsource", lambda _: "something else")
@@ -516,7 +516,7 @@ def test_a_kernel_is_known_by_what_it_computes(monkeypatch):
     assert made["sin"] != made["cos"]
 
 
-def test_the_constants_of_modules_count():
+def test_code_digest_depends_on_constants_of_modules():
     """Through modules in modules and closures, and no others."""
     module = ModuleType("helpers")
     module.deep = ModuleType("helpers.deep")
@@ -535,7 +535,7 @@ def test_the_constants_of_modules_count():
     assert compiling.code_digest(make(module)) != code
 
 
-def test_functions_and_numbers_in_a_tuple_count():
+def test_code_digest_depends_on_tuples():
     def made(steps):
         def k(theta, pi, q, best, weight, n_actions):
             theta[best] += steps[0](weight) + steps[1] * steps[2]
@@ -550,7 +550,7 @@ def test_functions_and_numbers_in_a_tuple_count():
     assert made((inner, 1, 11)) == made((inner, 1, 11))
 
 
-def test_a_constant_after_hundreds_of_names_counts():
+def test_code_digest_depends_on_constants_after_many_names():
     """What has a large number among the names of a function takes two instructions."""
     scope = {f"g{i}": 0.0 for i in range(300)} | {"m": ModuleType("m")}
     names = " + ".join(name for name in scope if name != "m")
@@ -561,7 +561,7 @@ def test_a_constant_after_hundreds_of_names_counts():
     assert len(codes) == 2
 
 
-def test_words_about_a_kernel_are_not_its_code():
+def test_code_digest_ignores_docstrings():
     made = []
     for words in ("one", "another"):
         scope = {}
@@ -571,7 +571,7 @@ def test_words_about_a_kernel_are_not_its_code():
     assert made[0] == made[1]
 
 
-def test_functions_that_numba_makes_of_others_count():
+def test_code_digest_depends_on_vectorized_callees():
     def made(c):
         @numba.vectorize
         def scaled(x):

@@ -239,7 +239,7 @@ def assert_agrees(found, state: State) -> None:
 
 @pytest.mark.parametrize("n_actions", SIZES)
 @pytest.mark.parametrize(("update", "form"), PAIRS)
-def test_every_form_of_an_update_agrees_with_the_vectorised_one(update, form, n_actions):
+def test_all_implementations_agree_with_the_vectorised_update(update, form, n_actions):
     for kind in KINDS:
         for state in states(update, n_actions, kind):
             assert_agrees(form(update, state), state)
@@ -256,7 +256,7 @@ def test_the_page_s_javascript_agrees_with_the_vectorised_one(live, row, n_actio
         assert_allclose(policy, state.pi, rtol=1e-12, atol=1e-15)
 
 
-def test_the_matrix_sees_a_wrong_kernel():
+def test_agreement_test_detects_a_wrong_kernel():
     wrong = SimpleNamespace(parametrization="softmax", kernel=kernels.mce)
     state = states(UPDATES["ce"], 3, "ordinary")[0]
     for form in (on_floats, on_fractions, on_balls, in_the_engine):

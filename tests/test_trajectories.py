@@ -14,7 +14,7 @@ from pu_lib.updates import UPDATES, SoftmaxPolicyGradient, make_update
 
 
 @pytest.mark.parametrize("name", list(UPDATES))
-def test_every_step_is_the_update_with_the_values_of_the_policy(name):
+def test_each_step_uses_the_values_of_the_current_policy(name):
     mdp, update = random_mdp(0, n_states=8), UPDATES[name]
     path = run(mdp, update, 5, step_size=0.3)
     assert path.theta.shape == (6, 8, 4)
@@ -51,7 +51,7 @@ def test_a_bandit_follows_the_recursion_by_hand():
     np.testing.assert_allclose(path.theta[3, 0], theta)
 
 
-def test_rates_can_be_a_number_a_list_or_a_function():
+def test_step_size_may_be_a_number_an_array_or_a_function():
     mdp, update = chain(4), UPDATES["mce"]
     rates = [1 / (t + 1) for t in range(4)]
     listed = run(mdp, update, 4, step_size=rates)
@@ -59,7 +59,7 @@ def test_rates_can_be_a_number_a_list_or_a_function():
     np.testing.assert_array_equal(listed.theta, computed.theta)
 
 
-def test_a_weighting_cannot_write_into_what_decides_on_the_step():
+def test_weighting_receives_read_only_arrays():
     def spoil(t, evaluation):
         evaluation.q[:] = 7.0
         return 1.0
@@ -68,7 +68,7 @@ def test_a_weighting_cannot_write_into_what_decides_on_the_step():
         run("chain", "mce", 2, weighting=spoil)
 
 
-def test_weightings_have_names_numbers_and_functions():
+def test_weighting_may_be_a_name_an_array_or_a_function():
     mdp, update = chain(4), UPDATES["ce"]
     uniform = run(mdp, update, 3, weighting="uniform")
     np.testing.assert_array_equal(uniform.weights[:, :3], 1)
@@ -82,7 +82,7 @@ def test_weightings_have_names_numbers_and_functions():
     np.testing.assert_array_equal(alternating.weights.argmax(axis=1), [0, 1, 2, 0])
 
 
-def test_a_state_that_rounding_visits_less_than_never_is_not_visited():
+def test_negative_visits_by_rounding_become_zero():
     """In CliffWalking the solve gives -2e-16 visits of a state, which no update takes as weight."""
     mdp = from_gymnasium("CliffWalking-v1")
     uniform = UPDATES["ce"].policy(np.zeros((mdp.n_states, mdp.n_actions)))
@@ -96,7 +96,7 @@ def test_a_state_that_rounding_visits_less_than_never_is_not_visited():
     assert path.performance[-1] > path.performance[0]
 
 
-def test_runs_start_where_they_are_told():
+def test_run_starts_from_theta0():
     start = np.tile([1.0, 0.0], (4, 1))
     path = run(chain(4), UPDATES["ce"], 0, theta0=start)
     np.testing.assert_array_equal(path.theta[0], start)
@@ -167,12 +167,12 @@ def test_an_old_keyword_raises_a_type_error_that_names_the_new_one(call, sentenc
         ({"theta0": np.zeros((2, 2))}, "theta0: expected shape"),
     ],
 )
-def test_bad_input_is_named_in_a_sentence(given, sentence):
+def test_run_error_names_the_argument(given, sentence):
     with pytest.raises(ValueError, match=sentence):
         run(chain(4), UPDATES["ce"], **({"n_steps": 3} | given))
 
 
-def test_a_mixture_is_a_share():
+def test_mixture_rejects_a_share_above_one():
     with pytest.raises(ValueError, match="share"):
         mixture(1.5)
 
@@ -200,13 +200,13 @@ def test_follow_rejects_bad_arguments_at_any_step(q, weight, sentence):
         ({"weighting": lambda *_: np.ones(3)}, r"weighting: expected one number or 4, .* \(3,\)"),
     ],
 )
-def test_what_a_callers_function_returns_is_read_like_an_argument(given, sentence):
+def test_results_of_callables_are_checked(given, sentence):
     with pytest.raises(ValueError, match=sentence):
         run(chain(4), "ce", 3, **given)
 
 
 @pytest.mark.parametrize("n_steps", [2, 3])
-def test_values_with_one_axis_more_are_those_of_each_step(n_steps):
+def test_follow_takes_values_for_each_step(n_steps):
     """Whatever the number of steps: three rows of values are never taken for three states."""
     q = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
     if n_steps == 3:
@@ -217,7 +217,7 @@ def test_values_with_one_axis_more_are_those_of_each_step(n_steps):
 
 
 @pytest.mark.parametrize("n_steps", [1, 2])
-def test_one_start_is_that_of_every_state_of_a_batch(n_steps):
+def test_follow_broadcasts_one_start_to_a_batch(n_steps):
     q = [[0.0, -1.0], [-2.0, 0.0], [0.0, 0.0]]
     path = follow("npg", q, 1.0, n_steps, theta0=[[0.0, 0.0]])
     np.testing.assert_array_equal(path, [t * np.array(q) for t in range(n_steps + 1)])
@@ -261,7 +261,7 @@ class ShiftedInPlace(SoftmaxPolicyGradient):
     ("kind", "right"),
     [(InPlace, OutOfPlace), (Buffered, OutOfPlace), (ShiftedInPlace, SoftmaxPolicyGradient)],
 )
-def test_a_hook_may_write_to_what_it_is_given(kind, right):
+def test_hooks_may_modify_their_arguments(kind, right):
     """What has been recorded stays, and so do the caller's own arrays."""
     theta, q = np.array([0.3, 0.1]), np.array([1.0, 0.0])
     assert kind().step(theta, q).tolist() == right().step(theta, q).tolist()

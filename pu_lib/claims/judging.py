@@ -200,6 +200,12 @@ def judge(claim: Claim | str) -> Judgement:
     ------
     ValueError
         If there is no such claim, or several.
+
+    Examples
+    --------
+    >>> finding = judge("prop:non-monotonicity/example").finding
+    >>> finding.status.value, finding.instance
+    ('holds', {'printed': '0.98996'})
     """
     claim = _one(claim)
     check = check_of(claim)
@@ -267,6 +273,12 @@ def confirm(*claims: Claim | str) -> JudgedClaims:
         If a finding does not have the recorded status.
     ValueError
         If there is no such claim.
+
+    Examples
+    --------
+    >>> judged = confirm("prop:non-monotonicity/example")
+    >>> [(j.claim.number, j.finding.status.value) for j in judged.judgements]
+    [('Proposition 1, proof', 'holds')]
     """
     chosen = [one for name in claims for one in _chosen(name)]
     judgements = tuple(map(judge, chosen))

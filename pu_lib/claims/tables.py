@@ -17,6 +17,7 @@ from pu_lib.claims.proofs import Proof, proofs_of, theorem_link
 from pu_lib.claims.recorder import Check, Status
 from pu_lib.claims.render import badge, tallies_list_html
 from pu_lib.formatting import to_html
+from pu_lib.settings import find_name
 from pu_lib.updates import UPDATES, label_of
 
 __all__ = [
@@ -109,8 +110,7 @@ def ledger_table(chapter: str) -> Html:
 
     Raises a `ValueError` if there is no such chapter.
     """
-    if chapter not in chapters():
-        raise ValueError(f"chapter: expected one of {', '.join(chapters())}, got {chapter!r}.")
+    chapter = find_name("chapter", chapter, chapters())
     claims = [claim for claim in ledger() if claim.chapter == chapter]
     rows = [
         (

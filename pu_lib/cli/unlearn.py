@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from pu_lib.cli import add_renamed
-from pu_lib.updates import UPDATES
+from pu_lib.updates import UPDATES, as_update
 
 __all__ = ["add_parser"]
 
@@ -53,7 +53,7 @@ def escort_options(arguments: argparse.Namespace) -> tuple[str, str]:
     """Return exponent and factor of the escort update; raise a `ValueError` for other updates."""
     options = {"--p": arguments.p, "--escort-factor": arguments.escort_factor}
     given = [option for option, value in options.items() if value is not None]
-    if given and arguments.update != "pg-es":
+    if given and as_update(arguments.update).name != "pg-es":
         raise ValueError(f"{', '.join(given)}: only pg-es has it, not {arguments.update}.")
     return arguments.p or "2", arguments.escort_factor or "keep"
 

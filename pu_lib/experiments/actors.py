@@ -78,6 +78,7 @@ def columns_of(update: str, options: Options) -> tuple[str, str]:
     """
     chosen = configured(update, options)
     name, *words = update.split(" ") if "=" in update else [update]
+    name = name if ":" in name else chosen.name
     for word in words:
         if not word.startswith(("factor=", "ties=")):
             raise ValueError(

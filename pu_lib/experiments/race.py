@@ -31,6 +31,7 @@ from pu_lib.experiments.processes import IN_COLUMNS, aims_of, domain_of, sized, 
 from pu_lib.experiments.reference import run_reference
 from pu_lib.experiments.sweep import Measured, problem_of, process_of, run_chunks
 from pu_lib.experiments.thresholds import Summary, summarise
+from pu_lib.settings import find_name
 from pu_lib.updates import UPDATES, Update, label_of, name_of
 
 __all__ = ["RACE_RATES", "Entry", "Race", "race"]
@@ -219,8 +220,7 @@ def race(
     ValueError
         If the process cannot be read, has nothing to learn, or a number is out of range.
     """
-    if scheme not in SCHEMES:
-        raise ValueError(f"scheme: expected one of {', '.join(SCHEMES)}, got {scheme!r}.")
+    scheme = find_name("scheme", scheme, SCHEMES)
     runs, max_steps = as_int("runs", runs, low=1), as_int("max_steps", max_steps, low=1)
     chosen, options = RACE_RATES if rates is None else tuple(rates), parse(preset)
     if not chosen or any(not as_float("eta", eta) > 0.0 for eta in chosen):

@@ -141,8 +141,7 @@ def grid(
     for eta in _once("eta", rates):
         if not as_float("eta", eta) > 0.0:
             raise ValueError(f"eta: expected a finite number > 0, got {eta}.")
-    for scheme in _once("scheme", schemes):
-        scheme_of(scheme)
+    schemes = _once("scheme", [scheme_of(scheme).name for scheme in schemes])
     first = Cell(
         experiment=experiment or _called(process, label),
         domain=label,

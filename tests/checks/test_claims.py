@@ -235,7 +235,7 @@ def test_registered_update_has_a_measured_row(sixth: str) -> None:
 
 
 def test_unknown_update_or_column_raises() -> None:
-    with pytest.raises(ValueError, match=r"update: expected one of pg-sm.*'nope'"):
+    with pytest.raises(ValueError, match=r"update: unknown 'nope'. There are: pg-sm"):
         measure("nope", "rates")
     with pytest.raises(ValueError, match=r"column: expected one of convergence.*'speed'"):
         measure("ce", "speed")

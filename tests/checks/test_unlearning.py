@@ -145,7 +145,7 @@ def test_count_of_thousand_updates_is_fast(update, schedule):
         ({"n": -1}, "n must be an integer, at least 0"),
         ({"n": 1, "eta": 0}, "eta must be positive"),
         ({"n": 1, "eta": "x"}, "eta must be an integer, a fraction"),
-        ({"n": 1, "update": "sarsa"}, "update: expected one of pg-sm"),
+        ({"n": 1, "update": "sarsa"}, "update: unknown 'sarsa'"),
         ({"n": 1, "schedule": "linear"}, "schedule must be one of"),
         ({"n": 1, "factor": "halve"}, "factor must be one of"),
         ({"n": 1, "p": "0.5"}, "p must be at least 1"),

@@ -240,7 +240,7 @@ def test_sweeps_decide_as_elimination_does():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"update": "sgd"}, "update: expected one of"),
+        ({"update": "sgd"}, "update: unknown 'sgd'"),
         ({"eta": 0.0}, "eta: expected"),
         ({"eta": float("nan")}, "eta: expected"),
         ({"max_steps": 0}, "max_steps: expected"),
