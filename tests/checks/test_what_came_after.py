@@ -78,7 +78,7 @@ def test_operations_are_counted() -> None:
     """CE with three actions: three differences, of which it needs one, products and sums."""
     assert after.cost(UPDATES["ce"], 3)["operations"] == 9
     assert after.cost(UPDATES["npg"], 3)["operations"] == 2 + 3 * 3
-    with pytest.raises(ValueError, match="no kernel to count in"):
+    with pytest.raises(ValueError, match="has no kernel"):
         after.cost(make_update("pg-es", p=3), 3)
 
 
@@ -282,13 +282,13 @@ def test_the_compatible_direction_of_a_table_is_the_values(small: float) -> None
     ("pi", "q"), [([0.0, 1.0], [1.0, 0.0]), ([0.2, 0.2, 0.6], [1.0, 1.0, 0.0])]
 )
 def test_an_escape_needs_one_best_action_with_a_chance(pi: list[float], q: list[float]) -> None:
-    with pytest.raises(ValueError, match="one best action, with a chance above 0"):
+    with pytest.raises(ValueError, match="one best action, with a positive probability"):
         after.escape_bounds(pi, q, 1.0)
 
 
 @pytest.mark.parametrize(("pi", "q", "weight"), [([1.0], [1.0], 1.0), ([0.4, 0.6], [1, 0], 0.0)])
 def test_an_escape_needs_steps_and_actions(pi: list[float], q: list[float], weight: float) -> None:
-    with pytest.raises(ValueError, match="a positive weight, and more actions than one"):
+    with pytest.raises(ValueError, match="a positive weight and at least two actions"):
         after.escape_bounds(pi, q, weight)
 
 
