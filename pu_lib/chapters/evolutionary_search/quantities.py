@@ -19,7 +19,6 @@ the uniform policy.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
@@ -27,9 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, differential_evolution
 
+from pu_lib.chapters.random_search.quantities import Batch
 from pu_lib.deterministic import DeterministicMDP, largest_falls
 
-__all__ = ["STAGES", "Candidates", "candidates", "evolve", "late_drawdown", "load"]
+__all__ = ["STAGES", "candidates", "evolve", "late_drawdown", "load"]
 
 Floats = NDArray[np.float64]
 
@@ -40,15 +40,6 @@ STAGES = ((2_000, 4, 80), (20_000, 1, 30), (200_000, 1, 6))
 """For each stage: the steps of a run, the population over the number of coordinates, and the number
 of generations.
 """
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """A batch of MDPs with three actions a state, their weights (n, S) and starts (n, S, 3)."""
-
-    mdps: DeterministicMDP
-    weights: Floats
-    theta: Floats
 
 
 def bounds(states: int, start: float = START) -> list[tuple[float, float]]:
@@ -63,7 +54,7 @@ def bounds(states: int, start: float = START) -> list[tuple[float, float]]:
     ]
 
 
-def candidates(points: Floats, states: int) -> Candidates:
+def candidates(points: Floats, states: int) -> Batch:
     """Decode points of the box, shape (n, 10 states + 1), as candidates."""
     pairs, shape = states * ACTIONS, (len(points), states, ACTIONS)
     rewards, successors, theta = (
@@ -75,7 +66,7 @@ def candidates(points: Floats, states: int) -> Candidates:
         np.full(states, ACTIONS),
         np.ascontiguousarray(points[:, -1]),
     )
-    return Candidates(mdps, 10.0 ** points[:, 3 * pairs : -1], np.array(theta))
+    return Batch(mdps, np.array(theta), 10.0 ** points[:, 3 * pairs : -1])
 
 
 def late_drawdown(points: Floats, states: int, steps: int) -> Floats:
