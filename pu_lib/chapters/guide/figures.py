@@ -264,10 +264,10 @@ def recommendations() -> Html:
     """Return the table of all recommendations, each with its number and a link."""
     rows = "".join(
         f"<tr><th scope='row'>{html.escape(ADVICE[key].title)}</th>"
-        f"<td><strong>{html.escape(told['update'].rstrip('.'))}</strong></td>"
-        f"<td>{html.escape(told['why'])} {html.escape(told['scope'])} "
-        f"<a href='{told['link']}'>{html.escape(told['page'])}</a></td></tr>"
-        for key, told in _recommendation_texts().items()
+        f"<td><strong>{html.escape(text['update'].rstrip('.'))}</strong></td>"
+        f"<td>{html.escape(text['why'])} {html.escape(text['scope'])} "
+        f"<a href='{text['link']}'>{html.escape(text['page'])}</a></td></tr>"
+        for key, text in _recommendation_texts().items()
     )
     head = "<tr><th scope='col'>situation</th><th scope='col'>use</th><th scope='col'>why</th></tr>"
     return Html(f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>")

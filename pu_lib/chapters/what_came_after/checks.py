@@ -263,13 +263,13 @@ def steps_are_cheap(
         at = {key: found[key] for key in ("operations", "exponentials", "memory")}
         per_action = found["operations"] / size
         compare.at_most(f"{label}: operations an action", per_action, 21, limit="21", at=at)
-        told = {
+        expected = {
             "tied actions": "one of them" if name in tie_breaking else "alike",
             "sees": "the greedy action" if name in greedy_only else "all values",
         }
-        for what, claimed in told.items():
+        for key, claimed in expected.items():
             at = {"actions": size}
-            compare.equal(f"{label}: {what}", found[what], claimed, limit=claimed, at=at)
+            compare.equal(f"{label}: {key}", found[key], claimed, limit=claimed, at=at)
 
 
 @check(
@@ -297,5 +297,5 @@ def found_falls_do_not_last(compare: Recorder, lasting: bool = False) -> None:
             "runs": sum(stage["runs"] for stage in stages),
         }
         quantity = f"fall at the last horizon, seed {restart['seed']}"
-        asked = compare.at_least if lasting else compare.at_most
-        asked(quantity, last["drawdown"], 0.1, limit="0.1", at={**at, **more})
+        relation = compare.at_least if lasting else compare.at_most
+        relation(quantity, last["drawdown"], 0.1, limit="0.1", at={**at, **more})
