@@ -313,7 +313,7 @@ def test_the_value_and_the_greedy_action_of_a_state_by_hand():
 def test_updates_that_the_process_cannot_run_are_refused():
     one = DeterministicMDP(np.zeros((1, 2)), np.full((1, 2), -1), np.array([2]), 0.9)
     for update in ("di", make_update("pg-es", p=3)):
-        with pytest.raises(ValueError, match="updates of softmax parameters with a kernel"):
+        with pytest.raises(ValueError, match="update of softmax parameters with a kernel"):
             run_process(one, update, np.zeros((1, 2)), np.ones((1, 1)), 1)
 
 

@@ -37,7 +37,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, list[Co
 
 
 @pytest.mark.parametrize("name", PAPER)
-def test_ball_and_float_increases_agree(name):
+def test_certified_increase_agrees_with_floats(name):
     """The kernels on balls (on rationals, for DI) and the vectorised updates."""
     for example in (gravity.SOFTMAX_EXAMPLE, gravity.ESCORT_EXAMPLE, gravity.CE_EXAMPLE):
         pi, q = example.floats()
@@ -48,7 +48,7 @@ def test_ball_and_float_increases_agree(name):
 
 
 @pytest.mark.parametrize(("p", "factor"), [(1.0, "keep"), (2.0, "drop"), (3.0, "keep")])
-def test_escort_without_a_kernel_agrees_with_the_library(p, factor):
+def test_certified_escort_increase_agrees_with_floats(p, factor):
     update = make_update("pg-es", p=p, factor=factor)
     pi, q = gravity.FIVE_ACTION_EXAMPLE.floats()
     balls = certified(
@@ -59,7 +59,7 @@ def test_escort_without_a_kernel_agrees_with_the_library(p, factor):
     )
 
 
-def test_an_escort_parameter_that_lands_on_zero_is_certified():
+def test_certified_escort_step_onto_zero():
     """With p = 1 the step is rational: the parameters become (-9, 27, 1, 0)/35."""
     example = gravity.Example(("2/35", "17/35", "12/35", "4/35"), ("-3/4", "3/4", "-3/4", "-1/4"))
     balls = gravity.certified_increase(make_update("pg-es", p=1.0), example, "2/5")
@@ -67,7 +67,7 @@ def test_an_escort_parameter_that_lands_on_zero_is_certified():
     np.testing.assert_allclose([float(x) for x in balls], expected, atol=1e-12)
 
 
-def test_a_certified_step_has_weight_one_unless_told():
+def test_certified_increase_defaults_to_weight_one():
     """DI moves a quarter between two actions whose values differ by one half."""
     example = gravity.Example(("1/2", "1/2"), ("1/2", 0))
     assert [float(x) for x in gravity.certified_increase("di", example)] == [0.25, -0.25]
@@ -84,12 +84,12 @@ def test_a_certified_step_has_weight_one_unless_told():
         (("1/2", "1/4", "1/4"), "the same two or more actions"),
     ],
 )
-def test_a_case_has_a_policy_of_its_actions(pi, words):
+def test_example_rejects_invalid_policy(pi, words):
     with pytest.raises(ValueError, match=words):
         gravity.Example(pi, (1, 0))
 
 
-def test_integer_projection_is_the_projection():
+def test_integer_projection_agrees_with_float_projection():
     points = np.random.default_rng(0).integers(-90, 91, (500, 5))
     numerators, support = gravity.project_integers(points, 60)
     assert np.all(numerators.sum(axis=1) == 60 * support[:, 0])
@@ -98,22 +98,13 @@ def test_integer_projection_is_the_projection():
     )
 
 
-def test_documented_digits():
-    change = checks.softmax_decreases_the_best_action.run().figures["change at weight 1"]
-    assert change == pytest.approx(-5.67629302977e-4)
-    figures = checks.cross_entropy_favours_another.run().figures
-    assert figures["gain of the best action at weight 1"] == pytest.approx(3.74399575e-3)
-    assert figures["largest gain at weight 1"] == pytest.approx(8.82549616e-2)
-    assert gravity.convexity_slope(gravity.SOFTMAX_EXAMPLE) == Fraction(3789, 100000)
-
-
-def test_the_ledger_s_shares():
-    """What the correction of "much more restricted" quotes."""
+def test_failing_shares_quoted_in_the_correction():
+    """The shares quoted in the correction of "much more restricted"."""
     shares = [gravity.failing_share(name, (1.0, 0.99, 0.0), 0.1) for name in ("pg-es", "pg-sm")]
     assert [round(100 * share, 1) for share in shares] == [47.6, 48.1]
 
 
-def test_an_own_update_without_a_kernel_gets_a_sentence():
+def test_checks_reject_updates_without_kernel():
     class Mine(SoftmaxPolicyGradient):
         name = "mine"
 
@@ -129,7 +120,7 @@ def test_an_own_update_without_a_kernel_gets_a_sentence():
         found(checks.escape_times_obey_their_bounds, updates=[Mine()], weights=[1.0])
 
 
-def test_an_own_update_with_a_kernel_is_judged():
+def test_checks_accept_custom_update_with_kernel():
     class Mine(SoftmaxPolicyGradient):
         name = "mine"
 
@@ -146,12 +137,12 @@ def test_an_own_update_with_a_kernel_is_judged():
         lambda: escape.escape_bound("nope", escape.well_policy(0.1), [1.0, 0.9, 0.0], 1.0),
     ],
 )
-def test_unknown_updates_are_refused(judge):
+def test_checks_reject_unknown_update(judge):
     with pytest.raises(ValueError, match=r"update: unknown 'nope'. There are: pg-sm"):
         judge()
 
 
-def test_what_is_not_proved_of_escort_is_not_claimed():
+def test_escort_has_no_escape_bound_for_large_weights():
     start, q = escape.well_policy(0.01), [1.0, 0.9, 0.0]
     assert escape.escape_bound("pg-es", start, q, 2.0) == (0.0, np.inf)
     with pytest.raises(ValueError, match="no escape bound"):
@@ -183,12 +174,12 @@ def test_escape_steps_by_hand():
 
 
 @pytest.mark.parametrize(("cap", "steps"), [(0, np.inf), (65, np.inf), (177, np.inf), (178, 178)])
-def test_no_more_than_the_cap_is_walked(cap: int, steps: float) -> None:
+def test_escape_steps_respects_the_cap(cap: int, steps: float) -> None:
     starts = [[1 / 125, 123 / 125, 1 / 125], [0.6, 0.2, 0.2]]
     assert escape.escape_steps("pg-sm", starts, 2 * [[1, 0.5, 0]], cap=cap).tolist() == [steps, 0.0]
 
 
-def test_escapes_of_a_batch_are_those_of_its_rows():
+def test_batched_escape_steps_agree_with_single_rows():
     starts = np.array([escape.well_policy(d) for d in (0.1, 0.003)])
     q = np.array([[1.0, 0.9, 0.0], [1.0, 0.5, 0.0]])
     for name in PAPER:
@@ -197,12 +188,12 @@ def test_escapes_of_a_batch_are_those_of_its_rows():
         np.testing.assert_array_equal(together, alone)
 
 
-def test_the_corner_bound_by_hand():
+def test_corner_bound_by_hand():
     bound = escape.corner_bound([0.2, 0.7, 0.1], [1.0, 0.9, 0.0])
     np.testing.assert_allclose(bound, [np.inf, 0.75, 0.45])
 
 
-def test_the_first_run_that_the_condition_keeps_away_by_hand():
+def test_corner_check_margin_by_hand():
     """DI in one step of 0.3 with values (1, 0.9, 0): (0.31, 0.87, 0.39) less 0.19 each.
 
     The second action, which started with 0.6 against 0.01, has 0.68 of the 0.795 it may reach.
@@ -211,8 +202,8 @@ def test_the_first_run_that_the_condition_keeps_away_by_hand():
     assert found(check, updates=("di",), n_runs=1, n_steps=1).margin == pytest.approx(0.795 - 0.68)
 
 
-def test_the_lead_of_a_projection_by_hand():
-    """One broken projection: the first coordinate keeps all of the mass."""
+def test_projection_check_rejects_wrong_projection():
+    """A wrong projection that gives all mass to the first coordinate."""
 
     def stuck(points, unit):
         numerators = np.zeros_like(points)
@@ -227,7 +218,7 @@ def test_the_lead_of_a_projection_by_hand():
     assert -2.0 <= finding.margin < -1.0
 
 
-def test_sufficient_condition_at_its_easiest():
+def test_sufficient_condition_margin_by_hand():
     """One policy by hand: pi(b) = 0.9, drive = adv(b) pi(b) - adv(a_q) pi(a_q)."""
     finding = checks.the_sufficient_condition_needs_large_weights.run()
     pi, q = np.array(finding.instance["pi"]), np.array(finding.instance["q"])
@@ -270,12 +261,7 @@ def test_at_p_one_the_expansion_at_c_is_exact():
     assert gravity.escort_remainders(1.0, "1e-2", "1e-40")[1] < 1e-40
 
 
-def test_a_deeper_well_of_escort_holds_as_much_longer_as_its_power_says():
-    figures = checks.deeper_wells_of_escort_hold_by_a_power.run().figures
-    assert figures["power at p = 4"] == pytest.approx(0.51, abs=0.02)
-
-
-def test_remainders_are_measured_in_powers_of_epsilon(compared) -> None:
+def test_remainders_are_scaled_by_their_order(compared) -> None:
     """p = 2, epsilon = 1/100, delta = 1/10000: orders 3/2 at b, and 5/2 at c, below 3."""
     sizes = remainders(compared(checks.the_expansion_leaves_out_small_terms.function))
     b, c = gravity.escort_remainders(2.0, "1e-2", "1e-4", 1.0)
@@ -296,7 +282,7 @@ def remainders(comparisons: dict[str, list[Comparison]]) -> dict[tuple[Any, ...]
     }
 
 
-def test_escapes_are_bounded_by_logarithms_and_by_the_gap() -> None:
+def test_escape_bounds_of_two_actions_by_hand() -> None:
     """Odds 9 to 1 and weight 1/2: 4 log 9 = 8.8 for CE; 0.8 over 1/2 for DI."""
     assert escape.escape_bound("ce", [0.1, 0.9], [1.0, 0.0], 0.5) == (0.0, 9.0)
     assert escape.escape_bound("di", [0.1, 0.9], [1.0, 0.0], 0.5) == (0.0, 2.0)
@@ -304,7 +290,7 @@ def test_escapes_are_bounded_by_logarithms_and_by_the_gap() -> None:
     assert escape.escape_bound("pg-sm", [0.1, 0.9], [1.0, 0.0], 0.5) == (pytest.approx(8.0), np.inf)
 
 
-def test_a_tie_of_another_action_does_not_count() -> None:
+def test_tied_gain_is_no_lead() -> None:
     """DI moves (1/4, 1/4, 1/2) to (3/8, 3/8, 1/4): the first two actions gain the same."""
     tied = gravity.Example(("1/4", "1/4", "1/2"), (1, 1, 0))
     finding = found(checks.another_action_gains_more, update="di", example=tied, weights=("3/8",))
@@ -312,30 +298,22 @@ def test_a_tie_of_another_action_does_not_count() -> None:
     assert finding.margin == -np.finfo(float).tiny
 
 
-def test_from_three_halves_on_the_printed_order_is_the_true_one(compared) -> None:
+def test_printed_remainder_order_is_right_from_three_halves_on(compared) -> None:
     """At p = 3/2 both are 7/3, and the next term of the binomial series has p(p - 1)/2 = 3/8."""
     sizes = remainders(compared(checks.the_expansion_leaves_out_small_terms.function, below=()))
     deep = (1.5, 1e-16, 1e-96)
     assert sizes["c", *deep] == sizes["c as printed", *deep] == pytest.approx(3 / 8)
 
 
-def test_the_easiest_policy_is_one() -> None:
+def test_sufficient_condition_instance_is_a_policy() -> None:
     check = checks.the_sufficient_condition_needs_large_weights.function
     easiest = found(check, n_samples=1000).instance
     assert sum(easiest["pi"]) == pytest.approx(1.0, abs=1e-12)
     assert min(easiest["pi"]) > 0.0
 
 
-def test_projections_have_two_to_nine_coordinates(compared) -> None:
-    comparisons = compared(checks.the_largest_move_gains_most, draw=checks._any_moves, n_samples=20)
-    (kept,) = comparisons.values()
-    points = [[Fraction(x) for x in one.instance["theta"].split(", ")] for one in kept]
-    assert sorted(map(len, points)) == [2, 3, 4, 6, 9]
-    assert all(sum(point) == 1 for point in points)
-
-
 @pytest.mark.parametrize("draw", [checks._any_moves, checks._weighted_values])
-def test_projections_are_tried_with_zeros_and_ties(draw) -> None:
+def test_random_projection_points_have_zeros_and_ties(draw) -> None:
     rng = np.random.default_rng(0)
     assert (checks._compositions(rng, 1000, 4, 60) == 0).any(axis=1).mean() > 0.2
     moves = draw(rng, 1000, 4)
@@ -343,7 +321,7 @@ def test_projections_are_tried_with_zeros_and_ties(draw) -> None:
     assert ties.mean() > 0.1
 
 
-def test_a_path_ends_where_the_greedy_action_has_0_99() -> None:
+def test_greedy_path_ends_at_0_99() -> None:
     """A step of DI with weight 1/2 moves a quarter between two actions whose values differ by 1."""
     path = [escape.greedy_path("di", [0.5, 0.5], [1.0, 0.0], 0.5, n) for n in (1, 9)]
     assert [each.tolist() for each in path] == [[0.5, 0.75], [0.5, 0.75, 1.0]]
@@ -351,7 +329,7 @@ def test_a_path_ends_where_the_greedy_action_has_0_99() -> None:
     assert escape.greedy_path("di", [0.5, 0.5], [1.0, 0.0], 0.98, 9).tolist() == [0.5, 0.99]
 
 
-def test_no_path_is_walked_much_farther_than_it_is_shown(monkeypatch) -> None:
+def test_greedy_path_stops_early(monkeypatch) -> None:
     walked = []
 
     def counted(*given):
@@ -363,7 +341,7 @@ def test_no_path_is_walked_much_farther_than_it_is_shown(monkeypatch) -> None:
     assert sum(walked) < 1000
 
 
-def test_direct_steps_out_of_a_well_by_hand(compared) -> None:
+def test_di_escape_steps_in_the_check_by_hand(compared) -> None:
     """From (0, 1, 0), nearly, half of the lead of the best value moves over at each step."""
     (kept,) = compared(
         checks.escape_times_obey_their_bounds, updates=("di",), weights=(1.0,)
@@ -373,84 +351,16 @@ def test_direct_steps_out_of_a_well_by_hand(compared) -> None:
 
 
 @pytest.mark.parametrize("shape", [(3,), (1, 3), (2, 1, 3)])
-def test_a_margin_by_hand(shape: tuple[int, ...]) -> None:
+def test_margin_by_hand(shape: tuple[int, ...]) -> None:
     """DI, weight 3/10: from (1/5, 3/10, 1/2) to (2/5, 1/5, 2/5)."""
     pi = np.broadcast_to([0.2, 0.3, 0.5], shape)
     found = gravity.margin("di", pi, [1.0, 0.0, 0.0], 0.3)
     np.testing.assert_allclose(found, np.full(shape[:-1], 0.3))
 
 
-def test_much_more_restricted_is_by_a_factor_of_two(compared, monkeypatch) -> None:
-    """PG-ES fails on a tenth of the simplex where PG-SM does on three, and once nowhere at all."""
-
-    def failing_share(update: str, q: tuple[float, ...], _: float) -> float:
-        return 0.3 if update == "pg-sm" else 0.0 if q[1] == 0.9 else 0.1
-
-    monkeypatch.setattr(gravity, "failing_share", failing_share)
-    corrected, printed = compared(checks.escort_fails_less_often.function).values()
-    ratios = dict.fromkeys((0.1, 0.3, 0.5, 0.7, 0.99), 3.0) | {0.9: 3000.0}
-    for kept, factor in ((corrected, 1.0), (printed, 2.0)):
-        assert {one.limit for one in kept} == {factor}
-        assert {one.instance["middle"]: one.value for one in kept} == pytest.approx(ratios)
-    nbsp = "\N{NO-BREAK SPACE}"
-    assert corrected[0].note == {"PG-ES fails": f"10{nbsp}%", "PG-SM fails": f"30{nbsp}%"}
-
-
-def test_one_set_is_in_another_up_to_the_square_of_the_weight(monkeypatch) -> None:
-    """PG-ES fails where the first probability is below one half; PG-SM leads by the second."""
-
-    def margin(update: str, pi: np.ndarray, _: np.ndarray, weight: float) -> np.ndarray:
-        inner = np.where(pi[:, 0] < 0.5, -1.5e-6, -0.5e-6)
-        return weight * (inner if update == "pg-es" else weight * pi[:, 1])
-
-    monkeypatch.setattr(gravity, "margin", margin)
-    finding = found(checks.softmax_fails_where_escort_does.function, weight=0.01)
-    pi = finding.instance["pi"]
-    assert pi[0] < 0.5
-    assert pi[1] > 0.99
-    assert finding.margin == pytest.approx(0.01 - 0.01 * pi[1], abs=1e-6)
-    # the expected share of first probabilities below one half, of four alike
-    assert 0.8 < finding.figures["failing"] / 200_000 < 0.9
-
-
-@pytest.mark.parametrize("allowed", [False, True])
-def test_steps_across_zero_are_left_out(allowed, compared, monkeypatch) -> None:
-    """Every step leads to the uniform policy; those with three actions cross zero."""
-
-    def step(theta, q, weight):
-        return [Fraction(1, len(theta))] * len(theta), len(theta) == 3
-
-    monkeypatch.setattr(gravity, "escort_step_exact", step)
-    check = checks.escort_with_p_2_never_decreases_the_best_action.function
-    (kept,) = compared(check, allow_crossing=allowed, n_samples=9).values()
-    sizes = []
-    for one in kept:
-        theta, q = (
-            [Fraction(x) for x in one.instance[name].split(", ")] for name in ("theta", "q")
-        )
-        squares = [x**2 for x in theta]
-        assert one.value == Fraction(1, len(theta)) - squares[q.index(max(q))] / sum(squares)
-        sizes.append(len(theta))
-    assert sorted(sizes) == sorted([2, 3, 4] * 3 if allowed else [2, 4] * 3)
-
-
-def test_the_greedy_action_loses_under_four_escort_updates_and_one_of_many_actions(
-    compared, monkeypatch
-) -> None:
-    monkeypatch.setattr(checks, "certified_change", lambda *_: -0.25)
-    (kept,) = compared(checks.escort_may_decrease_the_best_action.function).values()
-    tried = [(p, factor, 3) for p in (3.0, 4.0) for factor in ("keep", "drop")]
-    assert [one.value for one in kept] == [0.25] * 5
-    assert [tuple(one.instance.values()) for one in kept] == [*tried, (1.0, "keep", 5)]
-
-
-def test_the_second_action_of_each_well_is_the_second_best() -> None:
-    assert all(best > second > third for best, second, third in checks.WELL_VALUES)
-
-
 @pytest.mark.parametrize("name", ["di", "pg-sm", "pg-es"])
-def test_the_margin_is_that_of_the_action_that_gains_most_however_near_the_next(name: str) -> None:
-    """Two leads that agree as floats: the ball has to hold the smaller one."""
+def test_certified_margin_uses_the_smaller_of_two_close_leads(name: str) -> None:
+    """Two leads that agree as floats: the ball must contain the smaller one."""
     small = Fraction(1, 10**20)
     example = gravity.Example((Fraction(1, 5), Fraction(2, 5), Fraction(2, 5)), (1, 0, small))
     _, margin = gravity.certified_margin(name, example)
@@ -464,6 +374,6 @@ def test_the_margin_is_that_of_the_action_that_gains_most_however_near_the_next(
     assert not margin.overlaps(first)
 
 
-def test_one_policy_meets_several_rows_of_values():
+def test_escape_steps_broadcasts_policy_over_values():
     together = escape.escape_steps("npg", [0.01, 0.6, 0.39], [[1, 0.9, 0], [1, 0.5, 0]])
     assert together.tolist() == [41.0, 9.0]

@@ -358,9 +358,9 @@ def _compare_potential(
         )
     else:
         kappa = ce.reduced_levels(levels, unit)
-        owed = 2 * (kappa[new] - kappa[greedy] - 1)
+        least = 2 * (kappa[new] - kappa[greedy] - 1)
         compare.at_least(
-            r"fall of $\Psi$ at an error", fall, owed, limit="that of the proof", at=at
+            r"fall of $\Psi$ at an error", fall, least, limit="that of the proof", at=at
         )
 
 
@@ -513,8 +513,8 @@ def _simulate_balances(
     theta, log_loss, excess = start.copy(), np.zeros(n_runs), np.zeros(n_runs)
     rows, greedy = np.arange(n_runs), np.zeros(n_runs, dtype=np.int64)
     for t in range(200):
-        anew = rng.random(n_runs) < 0.2
-        greedy = np.where(anew, rng.integers(n_actions, size=n_runs), greedy)
+        redraw = rng.random(n_runs) < 0.2
+        greedy = np.where(redraw, rng.integers(n_actions, size=n_runs), greedy)
         w = weight * factors[t % len(factors)]
         new = UPDATES["ce"].step(theta, np.eye(n_actions)[greedy], w)
         excess += constant.excess_entropy(theta, w)
@@ -568,18 +568,18 @@ def failures_cost_excess_entropy(compare: Recorder, allowance: float = 1.0) -> N
     r"""Each step of the proof holds along runs with small and with large constant weights.
 
     - Every step multiplies the distance to the optimum by the discount, up to an allowance of
-      :math:`B/(1-\gamma)` times the probability that the greedy actions lack.
+      :math:`B/(1-\gamma)` times the probability missing from the greedy actions.
     - If a greedy action is not optimal, the distance is at least :math:`\Delta/\gamma`.
-    - After K + 1 steps in which no greedy action lacks more than :math:`\varepsilon`, all greedy
-      actions are optimal for good.
+    - After K + 1 steps in which no greedy action misses more than :math:`\varepsilon`, all
+      greedy actions are optimal for good.
     - The excess entropy and the start bound the log losses.
     """
     for run in _constant_runs():
         known, gamma = run.known, run.known.discount
         far = (run.best - run.values).max(axis=-1) / known.q_range
-        lacks = (-np.expm1(-run.log_loss)).max(axis=-1)
+        missing = (-np.expm1(-run.log_loss)).max(axis=-1)
         reach, ahead = gamma * far[:-1], known.gap / known.q_range
-        allowed = reach + allowance * lacks / (1 - gamma) + ROUNDING
+        allowed = reach + allowance * missing / (1 - gamma) + ROUNDING
         for after, most in zip(far[1:], allowed, strict=True):
             compare.at_most(
                 "distance after a step", after, most, limit="the discounted one with an allowance",
@@ -595,15 +595,15 @@ def failures_cost_excess_entropy(compare: Recorder, allowance: float = 1.0) -> N
             "distance that K + 1 good steps may leave", left, ahead + ROUNDING,
             limit=r"$\Delta/B$", at={"part": "a step", **run.where},
         )  # fmt: skip
-        for distance in reach[_after_good_steps(lacks <= known.tolerance, known.window + 1)]:
+        for distance in reach[_after_good_steps(missing <= known.tolerance, known.window + 1)]:
             compare.at_most(
                 "discounted distance after K + 1 good steps", distance, ahead,
                 limit=r"$\Delta/B$", at={"part": "after K + 1 good steps", **run.where},
             )  # fmt: skip
         paid = run.log_loss.sum(axis=0) - run.excess.sum(axis=0)
-        for owed, budget in zip(paid, run.budget, strict=True):
+        for used, budget in zip(paid, run.budget, strict=True):
             compare.at_most(
-                "what is owed beyond the excess entropy", owed, budget,
+                "what is owed beyond the excess entropy", used, budget,
                 limit="what the start can pay", at={"part": "the balance", **run.where},
             )  # fmt: skip
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from pu_lib import kernels
 from pu_lib.chapters.gravity_well import quantities as gravity
 from pu_lib.chapters.gravity_well.escape import (
     corner_bound,
@@ -29,8 +28,9 @@ from pu_lib.chapters.gravity_well.quantities import (
     certified_change,
     certified_margin,
 )
+from pu_lib.chapters.monotonicity.certified import certified_step
 from pu_lib.claims.recorder import Recorder, check
-from pu_lib.exact import Number, ball, certified, exact, sign
+from pu_lib.exact import Number, certified, exact, sign
 from pu_lib.formatting import percent
 from pu_lib.trajectories import follow
 from pu_lib.updates import Update, as_update, make_update
@@ -187,19 +187,14 @@ def the_example_of_proposition_1_fails(
     q: tuple[Number, ...] = PROPOSITION_1[1],
 ) -> None:
     """In the example of Proposition 1 another action gains more than the best one under CE."""
-    values = [exact(x) for x in q]
-    greedy = values.index(max(values))
+    greedy = max(range(len(q)), key=lambda a: exact(q[a]))
 
     def gains() -> list[float]:
-        levels = [ball(x) for x in theta]
-        powers = [x.exp() for x in levels]
-        pi = [x / sum(powers) for x in powers]
-        kernels.ce(levels, pi, [ball(x) for x in q], greedy, ball(1), len(q))
-        after = [x.exp() for x in levels]
-        gain = [x / sum(after) - y for x, y in zip(after, pi, strict=True)]
+        step = certified_step("ce", theta, q, 1)
+        gain = [after - before for before, after in zip(step.pi, step.new_pi, strict=True)]
         for a, x in enumerate(gain):
             if a != greedy:
-                sign(gain[greedy] - x)
+                sign(gain[greedy] - x)  # raises unless the precision decides
         return [float(x) for x in gain]
 
     gain = certified(gains)

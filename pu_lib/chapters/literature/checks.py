@@ -1,7 +1,7 @@
-"""Checks of the claims of the literature: what others proved, tried here.
+"""Checks of the claims of the literature: theorems of other papers, tested numerically.
 
-A bound is tried over processes, updates and steps. If only the order of a rate is stated, one
-stretch of a run is compared with the next.
+Bounds are tested over processes, updates and steps. If only the order of a rate is stated, two
+stretches of a run are compared.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ETAS = (0.1, 1.0, 10.0)
 
 
 def _performance_gaps(mdp: FiniteMDP, name: str, etas: Floats) -> tuple[Floats, Floats]:
-    """Return what the performance lacks at each step of mirror descent, and the first policy."""
+    """Return the performance gap before each step of mirror descent, and the first policy."""
     path = run(mdp, name, len(etas), etas, "uniform")
     return mdp.optimal().performance - path.performance, path.policies[0]
 
@@ -45,7 +45,7 @@ def _performance_gaps(mdp: FiniteMDP, name: str, etas: Floats) -> tuple[Floats, 
 def _random_cases(
     n_processes: int, sizes: Sequence[float]
 ) -> Iterator[tuple[int, FiniteMDP, str, float]]:
-    """Yield random processes, each with every divergence and every size of steps."""
+    """Yield random processes, each with every divergence and every step size."""
     for seed in range(n_processes):
         mdp = md.bounded_mdp(seed)
         for name, size in product(md.DIVERGENCES, sizes):
@@ -53,7 +53,7 @@ def _random_cases(
 
 
 def _bound_ratio(bound: float, gap: float) -> float:
-    """Return a bound over what it bounds, which counts as zero if it is below rounding."""
+    """Return the bound over the gap; gaps below rounding count as zero."""
     return bound / gap if gap > 1e-12 else float("inf")
 
 
@@ -70,7 +70,7 @@ def constant_steps_obey_xiaos_bound(compare: Recorder, power: float = 1.0) -> No
 
 @check("lit:xiao2022/geometric", wrong={"at twice the rate": {"power": 2.0}})
 def growing_steps_obey_xiaos_bound(compare: Recorder, power: float = 1.0) -> None:
-    """Growing steps, by 1 / discount each, obey the bound of a linear rate (Xiao, theorem 10)."""
+    """Steps that grow by 1 / discount obey the bound of a linear rate (Xiao, theorem 10)."""
     for seed, mdp, name, eta in _random_cases(3, (0.01, *ETAS)):
         growth = mdp.discount ** -np.arange(30, dtype=np.float64)
         gaps, first = _performance_gaps(mdp, name, eta * growth)
@@ -90,7 +90,7 @@ def growing_steps_obey_xiaos_bound(compare: Recorder, power: float = 1.0) -> Non
     wrong={"at the fourth power of the rate": {"power": 4.0}},
 )
 def adaptive_steps_obey_johnsons_bound(compare: Recorder, power: float = 1.0) -> None:
-    """Adaptive steps obey the bound whose rate is that of policy iteration (Johnson et al.)."""
+    """Adaptive steps obey the bound with the rate of policy iteration (Johnson et al.)."""
     for seed, mdp, name, first in _random_cases(6, (0.01, 1.0, 100.0)):
         gaps = md.adaptive_run(mdp, name, 15, first)
         start = md.adaptive_bound(gaps[0], mdp.discount, 0, first)
@@ -102,7 +102,7 @@ def adaptive_steps_obey_johnsons_bound(compare: Recorder, power: float = 1.0) ->
 
 
 def _two_action_mdp(gap: float) -> FiniteMDP:
-    """Return one state with two actions, whose rewards differ by the gap."""
+    """Return one state with two actions whose rewards differ by the gap."""
     return FiniteMDP(np.ones((1, 2, 1)), [[0.5 + gap, 0.5]], [1.0], 0.5)
 
 
@@ -111,9 +111,9 @@ def _two_action_mdp(gap: float) -> FiniteMDP:
     wrong={"a number that does not depend on the gap": {"gap": 1.0}},
 )
 def projected_gradient_is_done_in_finite_time(compare: Recorder, gap: float = 0.01) -> None:
-    """DI is done after no more updates than the bound says (Liu et al., theorems 21 and 22).
+    """DI takes at most as many updates as the bound (Liu et al., theorems 21 and 22).
 
-    `gap` stands in the bound for that of a process whose gap is 0.01.
+    `gap` replaces, in the bound only, the gap of a process whose gap is 0.01.
     """
     processes = {f"random {seed}": md.bounded_mdp(seed) for seed in range(3)}
     processes["gap 0.01"] = _two_action_mdp(0.01)
@@ -127,7 +127,7 @@ def projected_gradient_is_done_in_finite_time(compare: Recorder, gap: float = 0.
 
 
 def _scaled_gap_ratio(mdp: FiniteMDP, name: str, eta: float) -> float:
-    """Return three times the gap after 180 steps over that after 60: one at a rate of 1/k."""
+    """Return three times the gap after 180 steps over the gap after 60: 1 at a rate of 1/k."""
     gaps = mdp.optimal().performance - run(mdp, name, 180, eta, "occupancy").performance
     return float(3.0 * gaps[180] / gaps[60]) if gaps[60] > 1e-12 else 0.0
 
@@ -189,7 +189,7 @@ def escort_is_the_gradient_on_the_sphere(
 
 
 def _random_bandits(n: int) -> list[tuple[Floats, Floats]]:
-    """Return bandits with two features and a best action that stands out, in both senses."""
+    """Return bandits with two features and a clear best action, by reward and by fitted reward."""
     rng = np.random.default_rng(7)
     found: list[tuple[Floats, Floats]] = []
     while len(found) < n:
@@ -295,7 +295,7 @@ def softmax_is_late_on_the_ladder(
 
 
 def _exponent(left: Floats) -> float:
-    """Return by which power of the time what is left falls over the last octave."""
+    """Return the exponent of the power of time with which `left` falls over the last octave."""
     return float(np.log2(left[-1 - len(left) // 2] / left[-1])) if left[-1] > 0 else np.inf
 
 
@@ -309,7 +309,7 @@ def _exponent(left: Floats) -> float:
 def npg_commits_and_softmax_does_not(
     compare: Recorder, fast: Sequence[str] = ("npg",), slow: Sequence[str] = ("pg-sm",)
 ) -> None:
-    """NPG may commit for ever to the worse action if it alone is sampled; PG-SM does not."""
+    """NPG may commit forever to the worse action if it alone is sampled; PG-SM does not."""
     for name in JUDGED:
         left, at = committal(name, [0.5, 1.0], 0, 1000), {"update": label_of(name)}
         exponent, stays = _exponent(left), float(np.prod(1.0 - left))
@@ -332,7 +332,7 @@ def sampled_softmax_obeys_baudrys_bound(
 ) -> None:
     """PG-SM's mean regret and four standard errors are below the bound (Baudry et al., theorem 1).
 
-    A wrong bound is refuted if the regret less four standard errors is above it.
+    A wrong bound is refuted if the regret less four standard errors is above the bound.
     """
     n_steps = n_runs = 2000
     for eta, gap in ((0.05, 0.2), (0.1, 0.3), (0.2, 0.5)):
@@ -349,9 +349,9 @@ def sampled_softmax_obeys_baudrys_bound(
 
 
 def _shares_at_best(eta: float, natural: bool) -> tuple[float, float]:
-    """Return the share of a hundred runs at the best of four arms, early and after 10 000 samples.
+    """Return the share of 100 runs at the best of four arms after 500 and after 10 000 samples.
 
-    The sampled gradient is that of PG-SM, or the natural one.
+    The sampled gradient is that of PG-SM, or the natural gradient.
     """
     n_steps, n_runs = 10_000, 100
     rng, shares = np.random.default_rng(11), []
@@ -373,7 +373,7 @@ def _shares_at_best(eta: float, natural: bool) -> tuple[float, float]:
 
 @check("lit:mei2024/any-rate", wrong={"so does NPG at such rates": {"natural": True}})
 def sampled_softmax_arrives_at_any_rate(compare: Recorder, natural: bool = False) -> None:
-    """PG-SM's sampled runs are at the best arm in the end, or still coming, at two large rates."""
+    """At two large rates PG-SM's sampled runs end at the best arm, or more and more do."""
     for eta in (1.0, 10.0):
         early, end = _shares_at_best(eta, natural)
         bound, limit = min(0.95, early + 0.04), "0.95 or 0.04 more than early on"
@@ -393,7 +393,7 @@ def _single_start_mdp(seed: int) -> FiniteMDP:
     wrong={"with a pull that does not decay": {"decay": 0.0}},
 )
 def off_policy_needs_no_ratio(compare: Recorder, decay: float = 0.12) -> None:
-    """Weighted by another policy's visits, the gap falls with the pull to the uniform policy."""
+    """With another policy's occupancy the gap falls as the regularization decays."""
     n_steps = 1500
     for seed in range(2):
         mdp, theta, gaps = _single_start_mdp(seed), np.zeros((5, 3)), []
