@@ -451,15 +451,16 @@ def register_domain(domain: Domain) -> Domain:
     for name, default in domain.parameters.items():
         if not isinstance(default, (bool, int, float, str)):
             raise ValueError(f"{name}: a parameter is a number, a boolean or a word: {default!r}.")
-    asked = [
+    required = [
         name
         for name, parameter in inspect.signature(domain.make).parameters.items()
         if parameter.default is inspect.Parameter.empty
     ]
-    if len(asked) != domain.drawn:
+    if len(required) != domain.drawn:
+        expected = "the random generator alone" if domain.drawn else "none, so give each a default"
         raise ValueError(
-            f"domain: the maker of {domain.name!r} needs {', '.join(asked) or 'nothing'}; expected "
-            f"{'a random generator alone' if domain.drawn else 'a default of every parameter'}."
+            f"domain: parameters of the maker of {domain.name!r} without a default: expected "
+            f"{expected}, got {', '.join(required) or 'none'}."
         )
     _DOMAINS[domain.name] = domain
     return domain

@@ -131,8 +131,8 @@ class Optimum:
         """Return the optimum itself; raise a `ValueError` if policy iteration has not converged."""
         if not self.converged:
             raise ValueError(
-                f"The optimal values are not known. {self.message} Allow more before: "
-                "mdp.optimal(max_iterations=...)."
+                f"Policy iteration has not converged. {self.message} Call "
+                "optimal(max_iterations=...) with a larger number first."
             )
         return self
 
@@ -212,7 +212,7 @@ class FiniteMDP:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._frozen and name in _FIXED:
-            raise AttributeError(f"{name}: a FiniteMDP does not change; make another one.")
+            raise AttributeError(f"{name}: a FiniteMDP is immutable; make another one.")
         super().__setattr__(name, value)
 
     def __setstate__(self, state: Any) -> None:
@@ -298,7 +298,7 @@ class FiniteMDP:
             row = int(np.argmax(wrong))
             raise ValueError(
                 f"transitions: the probabilities at {self._where(row)} sum to {sums[row]:.12g}, "
-                "not 1."
+                "not 1; nothing is normalised, so divide each row by its sum."
             )
         if self.discount * sums.max() >= 1.0:
             row = int(np.argmax(sums))
@@ -311,8 +311,8 @@ class FiniteMDP:
                 row = int(state) * self.n_actions + action
                 if sums[row] != 0.0 and matrix[row, int(state)] < 1.0 - _SUM_TOLERANCE:
                     raise ValueError(
-                        f"transitions: terminal {self._where(row)} leads elsewhere; give a zero "
-                        "row or a loop."
+                        f"transitions: terminal {self._where(row)} leads to another state; "
+                        "give a zero row or a loop."
                     )
 
     def _without_terminal_rows(
@@ -343,7 +343,9 @@ class FiniteMDP:
             state = int(np.argmax(p0 < 0.0))
             raise ValueError(f"initial: expected probabilities, got {p0[state]} at state {state}.")
         if abs(p0.sum() - 1.0) > _SUM_TOLERANCE:
-            raise ValueError(f"initial: the probabilities sum to {p0.sum():.12g}, not 1.")
+            raise ValueError(
+                f"initial: the probabilities sum to {p0.sum():.12g}, not 1; divide them by it."
+            )
         return p0
 
     def _transition_rewards(self, rewards: Floats) -> Floats | None:
@@ -590,7 +592,7 @@ class FiniteMDP:
         low = self.uniform_performance if baseline is None else as_float("baseline", baseline)
         gap = self.optimal().require().performance - low
         if not gap > 0.0:
-            raise ValueError(f"baseline: {low} leaves no gap to the optimal performance.")
+            raise ValueError(f"baseline: expected less than the optimal performance, got {low}.")
         return (performance - low) / gap
 
     def optimal(self, max_iterations: int | None = None) -> Optimum:
@@ -656,7 +658,7 @@ class FiniteMDP:
         if not converged:
             ending = f"stopped after {max_iterations} evaluations"
         else:
-            ending = "what still improves is rounding" if better.any() else "no action improves"
+            ending = "the remaining gains are rounding" if better.any() else "no action improves"
         for array in (evaluation.v, q, policy):
             array.setflags(write=False)
         return Optimum(

@@ -115,8 +115,8 @@ class _Softmax(Update):
         """Return the logarithms of a checked policy; raise a `ValueError` if it has a zero."""
         if np.any(pi == 0.0):
             raise ValueError(
-                f"pi: softmax policies are positive everywhere, got 0 at index "
-                f"{first_index(pi == 0.0)}."
+                f"pi: a softmax policy is positive at every action, got 0 at index "
+                f"{first_index(pi == 0.0)}; mix in a small share of the uniform policy."
             )
         return np.log(pi)
 

@@ -69,7 +69,7 @@ class Direct(Nameless):
         (lambda: register_domain(Domain("odd", lambda n=None: None)), "n: a parameter is a"),
         (
             lambda: register_domain(Domain("odd", domains.bandit)),
-            "the maker of 'odd' needs rewards",
+            "maker of 'odd' without a default: expected none, so give each a default, got rewards",
         ),
         (
             lambda: register_domain(Domain("odd", domains.chain, drawn=True)),
