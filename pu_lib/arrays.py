@@ -7,10 +7,12 @@ instead.
 
 from __future__ import annotations
 
+import functools
 import operator
 import sys
+from collections.abc import Callable
 from numbers import Real
-from typing import Any, SupportsIndex
+from typing import Any, ParamSpec, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,12 +23,16 @@ __all__ = [
     "flags",
     "number",
     "numbers",
+    "renamed",
     "require_distributions",
     "shown",
     "whole",
 ]
 
 Floats = NDArray[np.float64]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 # The kinds of dtype that are not numbers, as error messages call them.
 _KINDS = {
@@ -204,3 +210,29 @@ def _require_range(name: str, array: Floats, low: float, high: float) -> None:
 def _at(index: tuple[int, ...]) -> str:
     """Return an index as the end of an error message; empty for a scalar."""
     return f" at index {index}" if index else ""
+
+
+def renamed(**new: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Raise a `TypeError` that names the new parameter if a function gets an old keyword.
+
+    Examples
+    --------
+    >>> @renamed(rates="step_sizes")
+    ... def race(step_sizes=()): ...
+    >>> race(rates=[1.0])
+    Traceback (most recent call last):
+    TypeError: race() has no argument 'rates'; it is 'step_sizes' now.
+    """
+
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        @functools.wraps(function)
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            for old in new.keys() & kwargs.keys():
+                raise TypeError(
+                    f"{function.__name__}() has no argument {old!r}; it is {new[old]!r} now."
+                )
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate

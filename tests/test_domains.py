@@ -21,8 +21,8 @@ from pu_lib.domains import (
     read_domain,
     register_domain,
 )
-from pu_lib.experiments import processes
-from pu_lib.experiments.sweep import Cell
+from pu_lib.experiments.cells import problem_of
+from pu_lib.experiments.database import cell_of
 from pu_lib.mdp import FiniteMDP
 
 # The paper's domains
@@ -357,9 +357,9 @@ def test_a_domain_that_is_defined_anew_takes_its_own_place():
     try:
         for reward in (1.0, 5.0):
             define(reward)
-            cell = Cell(**setting, domain="arm")
+            cell = cell_of({**setting, "domain": "arm"})
             assert domains.as_process("arm").optimal().performance == reward
-            assert processes.problem_of(cell, 0).optimal_performance == reward
+            assert problem_of(cell, 0).optimal_performance == reward
         with pytest.raises(ValueError, match="the name 'arm' is taken"):
             register_domain(Domain("arm", lambda n_arms=2: bandit([0.0, 1.0])))
     finally:

@@ -25,9 +25,8 @@ from pu_lib.engine.compiling import fresh
 from pu_lib.engine.rows import advance, policy_token, set_policy, token
 from pu_lib.exact import ball
 from pu_lib.experiments import bench
-from pu_lib.experiments.actors import PROGRAM
 from pu_lib.experiments.jekyll_hyde import Memory, seed_state, simulate
-from pu_lib.experiments.options import PRESETS
+from pu_lib.experiments.options import PRESETS, PROGRAM
 from pu_lib.experiments.reference import _SCALAR, _actor, _projection, run_reference
 from pu_lib.experiments.reference import exponential as reference_exponential
 from pu_lib.experiments.sweep import compiled_updates

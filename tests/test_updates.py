@@ -595,7 +595,7 @@ def test_a_subclass_with_a_step_of_its_own_inherits_no_kernel():
     assert Mixed().kernel is None
     assert Louder().kernel is UPDATES["pg-sm"].kernel
     assert Frozen().kernel is None
-    found = race("chain", rates=[1.0], runs=2, max_steps=20_000, updates=[Frozen(), Louder()])
+    found = race("chain", step_sizes=[1.0], runs=2, max_steps=20_000, updates=[Frozen(), Louder()])
     assert [(entry.label, entry.finished) for entry in found] == [
         ("louder", True),
         ("frozen", False),
@@ -610,7 +610,7 @@ def test_the_plain_loop_asks_a_policy_of_ones_own():
         def to_policy(self, theta):
             return np.full(theta.shape, 1.0 / theta.shape[-1])
 
-    (entry,) = race("chain n_states=4", rates=[1.0], runs=2, max_steps=3000, updates=[Level()])
+    (entry,) = race("chain n_states=4", step_sizes=[1.0], runs=2, max_steps=3000, updates=[Level()])
     assert not entry.finished
 
 
@@ -647,4 +647,4 @@ def test_a_kernel_that_leaves_the_policies_is_refused():
             return wild
 
     with pytest.raises(ValueError, match="the kernel of wild leaves the policies: pi: expected"):
-        race("chain n_states=4", rates=[1.0], runs=1, max_steps=1000, updates=[Wild()])
+        race("chain n_states=4", step_sizes=[1.0], runs=1, max_steps=1000, updates=[Wild()])

@@ -27,9 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib import domains
-from pu_lib.experiments.actors import configured
 from pu_lib.experiments.jekyll_hyde import Memory, seed_state, simulate
-from pu_lib.experiments.options import PRESETS, SCHEMES
+from pu_lib.experiments.options import PRESETS, SCHEMES, configured
 from pu_lib.experiments.problem import Problem, make_problem
 from pu_lib.experiments.reference import run_reference
 from pu_lib.experiments.speeds import Timing

@@ -13,9 +13,10 @@ import numpy as np
 
 from pu_lib.arrays import Floats
 from pu_lib.domains import cliff, random_mdp
+from pu_lib.experiments.cells import mdp_of
 from pu_lib.experiments.jekyll_hyde import Memory
 from pu_lib.experiments.live import final_memories, live_cell
-from pu_lib.experiments.sweep import process_of, run_cell
+from pu_lib.experiments.sweep import run_cell
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import Update, as_update
 
@@ -71,7 +72,7 @@ def wrong_share(scheme: str, update: str = "ce", eta: float = 0.0316, runs: int 
     """
     shares = []
     for run, (memory, _) in enumerate(final_memories(update, eta, scheme, runs, 10_000)):
-        process = process_of(live_cell("random-mdp", update, eta, scheme, 100, 1), run)
+        process = mdp_of(live_cell("random-mdp", update, eta, scheme, 100, 1), run)
         q = process.evaluate(memory.pi).q
         wrong = memory.q.argmax(axis=1) != q.argmax(axis=1)
         shares.append(float(wrong[~process.terminal].mean()))

@@ -30,7 +30,7 @@ This module is the Python around the loop, which is `pu_lib.engine.loop`.
 
 from __future__ import annotations
 
-import sys
+import hashlib
 import zlib
 from dataclasses import dataclass
 from typing import get_args
@@ -41,22 +41,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.arrays import require_distributions, whole
 from pu_lib.engine import loop
+from pu_lib.engine.compiling import code_of
 from pu_lib.engine.rows import UNIT, flag_token, policy_token, successor_token, ties_token, token
-from pu_lib.experiments.actors import configured, fingerprint, start_of
-from pu_lib.experiments.options import PRESETS, Options, Scheme
+from pu_lib.experiments.options import PAPER, Options, Scheme, configured, start_of
 from pu_lib.experiments.problem import Problem, exact_performance
 from pu_lib.kernels import KERNELS, MULTIPLICATIVE
 from pu_lib.updates import UPDATES, Parametrization, Update
 
-__all__ = ["Memory", "Run", "engine_of", "exact_performance", "seed_state", "simulate"]
+__all__ = [
+    "Memory",
+    "Run",
+    "engine_of",
+    "exact_performance",
+    "fingerprint",
+    "seed_state",
+    "simulate",
+]
 
 _FIRST_GAP = (100, 25)  # steps between early evaluations: with cycles, without
-_PAPER = PRESETS["paper"]
 # What the loop asks of `Rules` and `Limits` only where it is not as in the paper.
 _DETAILS = ("hyde_clip", "bonus", "sarsa", "replay", "actor_weight", "stop", "max_episodes")
 
 
-def engine_of(update: str, preset: str = "paper") -> str:
+def engine_of(update: Update, options: Options = PAPER) -> str:
     """Return the version of the results of an update.
 
     It changes whenever the same seed gives a different run: the escort update has its second since
@@ -65,27 +72,39 @@ def engine_of(update: str, preset: str = "paper") -> str:
 
     Parameters
     ----------
-    update, preset : str
-        The columns of these names, as `pu_lib.experiments.actors.columns_of` writes them.
+    update : Update
+        An update with a kernel.
+    options : Options
+        The open details; ``precision`` matters.
 
     Returns
     -------
     str
-        The version, which stands in the column ``engine`` of tables of runs; empty for an update
-        that is not registered here, so that nobody knows.
+        The version, which stands in the column ``engine`` of tables of runs.
     """
-    if (chosen := _registered(update)) is None:
-        return ""
-    if chosen.kernel is not None and not type(chosen).__module__.startswith("pu_lib."):
-        return fingerprint(chosen)
-    return "2" if update == "pg-es" and "precision=float64" not in preset else "1"
+    usual = UPDATES.get(update.name, update)
+    if type(usual) is type(update):
+        update = usual  # tables note the options of registered updates in other columns
+    if update.kernel is not None and not type(update).__module__.startswith("pu_lib."):
+        return fingerprint(update)
+    return "2" if update.name == "pg-es" and options.precision == "scaled" else "1"
 
 
-def _registered(update: str) -> Update | None:
-    """Return the update of that name or ``module:NAME``; a table may name any, and imports none."""
-    module, _, name = update.rpartition(":")
-    imported = getattr(sys.modules[module], name, None) if module in sys.modules else None
-    return UPDATES.get(str(getattr(imported, "name", name)))
+def fingerprint(update: Update) -> str:
+    """Return a name for the code of an update: another one once it or a constant changes.
+
+    Parameters
+    ----------
+    update : Update
+        An update with a kernel.
+
+    Returns
+    -------
+    str
+        Twelve hexadecimal digits of its kernel, its options and where its parameters start.
+    """
+    read = update.options, update.parametrization, [update.uniform(n) for n in range(2, 8)]
+    return hashlib.sha256(f"{read!r} {code_of(update.kernel)}".encode()).hexdigest()[:12]
 
 
 def seed_state(root: int, experiment: str, run: int) -> NDArray[np.uint64]:
@@ -214,7 +233,7 @@ def simulate(
     eta: float,
     scheme: Scheme,
     seeds: NDArray[np.uint64],
-    options: Options = PRESETS["paper"],
+    options: Options = PAPER,
     max_steps: int = 1_000_000,
     memory: Memory | None = None,
     first_gap: int | None = None,
@@ -314,7 +333,7 @@ def _tokens(problem: Problem, update: Update, options: Options) -> loop.Tokens:
         policy=policy_token(policy),
         ties=ties_token(update.options.get("ties", "first")),
         scaled=flag_token(update.kernel in MULTIPLICATIVE and options.precision == "scaled"),
-        details=flag_token(any(vars(options)[name] != vars(_PAPER)[name] for name in _DETAILS)),
+        details=flag_token(any(vars(options)[name] != vars(PAPER)[name] for name in _DETAILS)),
     )
 
 

@@ -17,7 +17,6 @@ from pu_lib.chapters.empirical.parts import Part, judge_parts, over_runs, share_
 from pu_lib.claims import Check, Judgement, Status, check_of, judge, ledger, select
 from pu_lib.claims.render import format_tally
 from pu_lib.experiments import details, interventions, panels
-from pu_lib.experiments.actors import start_of
 from pu_lib.experiments.bootstrap import (
     RESAMPLES,
     draws,
@@ -28,7 +27,7 @@ from pu_lib.experiments.bootstrap import (
 from pu_lib.experiments.curves import after_shift, alike, bandwidth, factor_apart, over
 from pu_lib.experiments.details import ranking
 from pu_lib.experiments.live import Flips
-from pu_lib.experiments.options import PRESETS, Schedule
+from pu_lib.experiments.options import PRESETS, Schedule, start_of
 from pu_lib.experiments.policies import bounced_share, greedy_share
 from pu_lib.experiments.published import comparison
 from pu_lib.experiments.results import (
