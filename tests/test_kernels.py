@@ -25,7 +25,7 @@ from pu_lib.engine.compiling import fresh
 from pu_lib.engine.rows import advance, policy_token, set_policy, token
 from pu_lib.exact import ball
 from pu_lib.experiments import bench
-from pu_lib.experiments.jekyll_hyde import Memory, seed_state, simulate
+from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
 from pu_lib.experiments.options import PRESETS, PROGRAM
 from pu_lib.experiments.reference import _SCALAR, _actor, _projection, run_reference
 from pu_lib.experiments.reference import exponential as reference_exponential
@@ -359,7 +359,7 @@ def test_every_update_of_the_paper_has_a_twin_in_c():
 def test_the_twin_in_c_ends_with_the_same_bits(update, domain, tmp_path):
     _, problem = bench._domains()[domain]
     problem = bench.out_of_reach(problem)
-    seeds, memory = seed_state(3, domain, 0), Memory()
+    seeds, memory = seed_state(3, domain, 0), RunBuffers()
     simulate(problem, update, bench.ETA, bench.SCHEME, seeds, max_steps=20_000, memory=memory)
     # with a branch on the greedy action, and without; the others have none
     for way in bench.WAYS[-2:] if as_update(update).kernel in kernels.GREEDY else bench.WAYS[-1:]:
@@ -371,7 +371,7 @@ def test_the_twin_in_c_ends_with_the_same_bits(update, domain, tmp_path):
 
 def test_an_update_of_one_s_own_runs_compiled_and_plain():
     mdp, problem = bench._domains()["chain"]
-    seeds, memory = seed_state(0, "own", 0), Memory()
+    seeds, memory = seed_state(0, "own", 0), RunBuffers()
     arguments = (1.0, bench.SCHEME, seeds, PRESETS["paper"], 400)
     ours = simulate(bench.out_of_reach(problem), Double(), *arguments, memory)
     plain = run_reference(mdp, math.inf, Double(), *arguments)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib import domains
-from pu_lib.experiments.jekyll_hyde import Memory, seed_state, simulate
+from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
 from pu_lib.experiments.options import PRESETS, SCHEMES, configured
 from pu_lib.experiments.problem import Problem, make_problem
 from pu_lib.experiments.reference import run_reference
@@ -132,7 +132,7 @@ def _time(
     plain_steps: int,
     repetitions: int,
 ) -> Timing:
-    seeds, memory = seed_state(0, name, 0), Memory()
+    seeds, memory = seed_state(0, name, 0), RunBuffers()
     far = replace(problem, threshold=math.inf)
 
     def compiled(checked: Problem) -> None:
@@ -184,19 +184,19 @@ def _twins(
     update: str,
     seeds: NDArray[np.uint64],
     steps: int,
-    ours: Memory,
+    ours: RunBuffers,
     directory: Path,
 ) -> dict[tuple[str, ...], Callable[[], None]]:
     """Return the runs of the twin in each way, after checking that each ends where it must."""
     if shutil.which("gcc") is None or not has_twin(configured(update, PRESETS["paper"])):
         return {}
-    early = Memory()
+    early = RunBuffers()
     simulate(problem, update, ETA, SCHEME, seeds, max_steps=1000, memory=early)
     twins: dict[tuple[str, ...], Callable[[], None]] = {}
     for way in (*WAYS, FUSED):
-        run, memory = build_twin(problem, update, directory, way), Memory()
+        run, memory = build_twin(problem, update, directory, way), RunBuffers()
 
-        def twin(run: Callable[..., int] = run, memory: Memory = memory) -> None:
+        def twin(run: Callable[..., int] = run, memory: RunBuffers = memory) -> None:
             memory.prepare(problem, update, PRESETS["paper"], steps)
             run(*_c_arguments(problem, memory, seeds, steps))
 
@@ -281,7 +281,7 @@ def run_twin(
     update: str,
     seeds: NDArray[np.uint64],
     steps: int,
-) -> Memory:
+) -> RunBuffers:
     """Run the twin and return the memory it ends with.
 
     Parameters
@@ -299,10 +299,10 @@ def run_twin(
 
     Returns
     -------
-    Memory
+    RunBuffers
         The final state of the run.
     """
-    memory = Memory()
+    memory = RunBuffers()
     memory.prepare(problem, update, PRESETS["paper"], steps)
     run(*_c_arguments(problem, memory, seeds, steps))
     return memory
@@ -310,7 +310,7 @@ def run_twin(
 
 def _c_arguments(
     problem: Problem,
-    memory: Memory,
+    memory: RunBuffers,
     seeds: NDArray[np.uint64],
     steps: int,
 ) -> list[object]:

@@ -14,7 +14,7 @@ import numpy as np
 from pu_lib.arrays import Floats
 from pu_lib.domains import cliff, random_mdp
 from pu_lib.experiments.cells import mdp_of
-from pu_lib.experiments.jekyll_hyde import Memory
+from pu_lib.experiments.jekyll_hyde import RunBuffers
 from pu_lib.experiments.live import final_memories, live_cell
 from pu_lib.experiments.sweep import run_cell
 from pu_lib.mdp import FiniteMDP
@@ -125,7 +125,7 @@ def stopped(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
 def _policies(update: str, eta: float, run: int, caps: Iterable[int]) -> Iterator[Floats]:
     """Yield the policy of a run after some numbers of steps, or where it reached its goal."""
     for cap in caps:
-        cell, memory = live_cell("chain", update, eta, "NoExplo", 5, int(cap)), Memory()
+        cell, memory = live_cell("chain", update, eta, "NoExplo", 5, int(cap)), RunBuffers()
         run_cell(replace(cell, target=0.5), run, memory)
         yield memory.pi[:-1]
 

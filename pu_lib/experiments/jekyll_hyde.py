@@ -49,8 +49,8 @@ from pu_lib.kernels import KERNELS, MULTIPLICATIVE
 from pu_lib.updates import UPDATES, Parametrization, Update
 
 __all__ = [
-    "Memory",
     "Run",
+    "RunBuffers",
     "engine_of",
     "exact_performance",
     "fingerprint",
@@ -149,7 +149,7 @@ class Run:
     final_performance: float
 
 
-class Memory:
+class RunBuffers:
     """The arrays of one run; reusable, one object a thread.
 
     After a run they hold its final state: `theta`, `pi`, `q`, `hyde`, `visits` and the replay
@@ -158,21 +158,21 @@ class Memory:
 
     Parameters
     ----------
-    marks : array_like of int, shape (M,), optional
-        Numbers of steps, at least 1 and growing, after which a run notes its policy, in `noted`
-        (shape (M, S, A)). Such a run goes on to its last step, whatever it reaches.
+    record_at : array_like of int, shape (M,), optional
+        Numbers of steps, at least 1 and increasing, after which the policy is stored in `noted`
+        (shape (M, S, A)). Such a run continues to its last step, even if it passes the threshold.
 
     Raises
     ------
     ValueError
-        If `marks` do not grow.
+        If `record_at` does not increase.
     """
 
-    def __init__(self, marks: ArrayLike = ()) -> None:
+    def __init__(self, record_at: ArrayLike = ()) -> None:
         self._shape: tuple[int, ...] = ()
-        self.marks = np.array(marks, np.int64)
+        self.marks = np.array(record_at, np.int64)
         if (np.diff(self.marks, prepend=0) < 1).any():
-            raise ValueError("marks: expected growing numbers of steps, the first at least 1.")
+            raise ValueError("record_at: expected increasing numbers of steps from 1.")
         self.buffer: NDArray[np.unsignedinteger] = np.empty(0, np.uint16)
 
     def prepare(self, problem: Problem, update: str | Update, options: Options, steps: int) -> None:
@@ -235,7 +235,7 @@ def simulate(
     seeds: NDArray[np.uint64],
     options: Options = PAPER,
     max_steps: int = 1_000_000,
-    memory: Memory | None = None,
+    memory: RunBuffers | None = None,
     first_gap: int | None = None,
 ) -> Run:
     """Run Jekyll & Hyde until the performance passes the threshold of the problem.
@@ -259,7 +259,7 @@ def simulate(
         The open details.
     max_steps : int
         Cap; a run that reaches it is censored.
-    memory : Memory, optional
+    memory : RunBuffers, optional
         Arrays to use; holds the final state of the run afterwards.
     first_gap : int, optional
         Steps between the early evaluations, at least 1: the policy is evaluated after this many
@@ -284,7 +284,7 @@ def simulate(
         raise ValueError(f"eta: expected a finite number > 0, got {eta}.")
     max_steps = whole("max_steps", max_steps, low=1)
     gap = _FIRST_GAP[problem.acyclic] if first_gap is None else whole("first_gap", first_gap, low=1)
-    memory = Memory() if memory is None else memory
+    memory = RunBuffers() if memory is None else memory
     memory.prepare(problem, chosen, options, max_steps)
     run = loop.run_kept if chosen.kernel in KERNELS else loop.run_fresh
     epsilon, off_policy = scheme.epsilon, scheme.off_policy
@@ -306,7 +306,7 @@ def simulate(
     return Run(int(steps), int(episodes), not passed, (J - low) / (high - low))
 
 
-def _require_policy(update: Update, memory: Memory) -> None:
+def _require_policy(update: Update, memory: RunBuffers) -> None:
     """Refuse a run whose kernel left the policies: the loop looks at none of its numbers."""
     try:
         require_distributions("pi", memory.pi)
@@ -367,5 +367,5 @@ def _limits(
     if len(marks) == 0:
         return limits
     if marks[-1] > max_steps:
-        raise ValueError("memory: its last mark lies beyond max_steps.")
+        raise ValueError("memory: record_at has steps beyond max_steps.")
     return limits._replace(threshold=np.inf, every=0, max_episodes=0)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pu_lib.experiments.cells import Cell, mdp_of, problem_of, read_process
 from pu_lib.experiments.database import cell_of
-from pu_lib.experiments.jekyll_hyde import Memory, seed_state
+from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state
 from pu_lib.experiments.options import PAPER, SCHEMES, configured, program
 from pu_lib.experiments.reference import run_reference
 from pu_lib.experiments.results import FIXED_RATES
@@ -69,7 +69,7 @@ def live_cell(domain: str, update: str, eta: float, scheme: str, n_states: int, 
 
 def final_memories(
     update: str, eta: float, scheme: str, runs: int, steps: int
-) -> Iterator[tuple[Memory, NDArray[np.bool_]]]:
+) -> Iterator[tuple[RunBuffers, NDArray[np.bool_]]]:
     """Yield the state of some runs on Random MDPs after `steps` steps, and which states moved.
 
     Parameters
@@ -83,14 +83,14 @@ def final_memories(
 
     Yields
     ------
-    memory : Memory
+    memory : RunBuffers
         The state at the end of a run.
     moved : ndarray of bool, shape (n_states,)
         The states whose parameters differ from those at the start.
     """
     cell = live_cell("random-mdp", update, eta, scheme, 100, steps)
     for run in range(runs):
-        memory = Memory()
+        memory = RunBuffers()
         memory.prepare(problem_of(cell, run), cell.update, PAPER, steps)
         start = memory.theta.copy()
         run_cell(cell, run, memory)
@@ -121,7 +121,7 @@ def policies_along(
         Probabilities, without the terminal state.
     """
     cell = live_cell(domain, update, FIXED_RATES[update], "HiOffPol", n_states, int(caps[-1]))
-    memory = Memory(marks=caps)
+    memory = RunBuffers(record_at=caps)
     run_cell(cell, run, memory)
     return memory.noted[:, :-1]
 
@@ -257,7 +257,7 @@ def twins(
     if domain not in ("chain", "random-mdp"):
         raise ValueError(f"domain: expected 'chain' or 'random-mdp', got {domain!r}.")
     cell = live_cell(domain, update, eta, scheme, 10 if domain == "chain" else 100, steps)
-    memory = Memory()
+    memory = RunBuffers()
     run_cell(cell, run, memory)
     reference = run_reference(
         mdp_of(cell, run),

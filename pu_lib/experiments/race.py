@@ -23,7 +23,7 @@ import numpy as np
 
 from pu_lib.arrays import number, renamed, whole
 from pu_lib.experiments.cells import Cell, Chunk, mdp_of, problem_of, read_process
-from pu_lib.experiments.jekyll_hyde import Memory, seed_state, simulate
+from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
 from pu_lib.experiments.options import PAPER, SCHEMES, Options, configured, require_options
 from pu_lib.experiments.reference import run_reference
 from pu_lib.experiments.sweep import Measured, require_size, run_chunks
@@ -286,7 +286,7 @@ def _summary(cell: Cell, measured: Measured) -> Summary:
 
 def _run_chunk(chunk: Chunk) -> Measured:
     """Compute the runs of a chunk, in the compiled loop if the update has a kernel."""
-    cell, steps, censored, memory = chunk.cell, [], [], Memory()
+    cell, steps, censored, memory = chunk.cell, [], [], RunBuffers()
     for run in range(chunk.first, chunk.first + chunk.count):
         problem = problem_of(cell, run)
         seeds = seed_state(cell.seed, cell.process.name, run)

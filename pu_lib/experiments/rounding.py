@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pu_lib.arrays import Floats
 from pu_lib.experiments.cells import Cell
 from pu_lib.experiments.database import cell_of
-from pu_lib.experiments.jekyll_hyde import Memory, Run
+from pu_lib.experiments.jekyll_hyde import Run, RunBuffers
 from pu_lib.experiments.results import PANELS, Results, Runs, results_of
 from pu_lib.experiments.sweep import run_cell
 
@@ -91,7 +91,7 @@ def pair(panel: str, eta: float, run: int) -> Pair:
     ValueError
         If there is no such panel, or no such rate in it.
     """
-    results, memory = results_of(None), Memory()
+    results, memory = results_of(None), RunBuffers()
     floats = run_cell(_cell(panel, eta, "float64", results), run, memory)
     zeros = int((memory.theta == 0.0).sum())
     scaled = run_cell(_cell(panel, eta, "scaled", results), run, memory)
@@ -115,7 +115,7 @@ def smallest_along(panel: str, eta: float, run: int, points: int) -> tuple[Float
     floats, scaled : ndarray, shape (points, n_states - 1)
         The logarithm, to base 10, of the smallest modulus in each state; minus infinity for 0.
     """
-    results, memory = results_of(None), Memory()
+    results, memory = results_of(None), RunBuffers()
     cells = [_cell(panel, eta, "float64", results), _cell(panel, eta, "scaled", results)]
     end = run_cell(cells[1], run, memory).steps
     steps = np.unique(np.linspace(1, end, points).astype(np.int64))

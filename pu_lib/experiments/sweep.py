@@ -32,7 +32,7 @@ from pu_lib.experiments.cells import (
     read_process,
 )
 from pu_lib.experiments.database import Database, update_words
-from pu_lib.experiments.jekyll_hyde import Memory, Run, seed_state, simulate
+from pu_lib.experiments.jekyll_hyde import Run, RunBuffers, seed_state, simulate
 from pu_lib.experiments.options import (
     PAPER,
     Options,
@@ -264,7 +264,7 @@ def chunks_of(cells: Iterable[Cell], runs: int, size: int) -> list[Chunk]:
 # Running it
 
 
-def run_cell(cell: Cell, run: int, memory: Memory | None = None) -> Run:
+def run_cell(cell: Cell, run: int, memory: RunBuffers | None = None) -> Run:
     """Compute one run of a cell.
 
     Parameters
@@ -273,7 +273,7 @@ def run_cell(cell: Cell, run: int, memory: Memory | None = None) -> Run:
         The setting.
     run : int
         Number of the run, from 0.
-    memory : Memory, optional
+    memory : RunBuffers, optional
         If given, it holds the final state of the run afterwards.
 
     Returns
@@ -306,7 +306,7 @@ def run_chunk(chunk: Chunk) -> Measured:
     dict of str to ndarray, shape (count,)
         The columns run, steps, episodes, censored and final_performance.
     """
-    memory: Memory = _local.__dict__.setdefault("memory", Memory())
+    memory: RunBuffers = _local.__dict__.setdefault("memory", RunBuffers())
     runs = np.arange(chunk.first, chunk.first + chunk.count, dtype=np.int32)
     results = [run_cell(chunk.cell, int(run), memory) for run in runs]
     return {

@@ -277,7 +277,7 @@ def test_the_escort_may_start_anywhere_between_the_ends(size):
 
 
 def test_the_papers_escort_parameters_start_at_one():
-    memory = live.Memory()
+    memory = live.RunBuffers()
     memory.prepare(make_problem(domains.chain(3), 0.5, "first"), "pg-es", PRESETS["paper"], 1)
     assert memory.theta.tolist() == [[1.0, 1.0]] * 3
 

@@ -26,7 +26,7 @@ from pu_lib.experiments import speeds
 from pu_lib.experiments.cells import read_process
 from pu_lib.experiments.collect import collect
 from pu_lib.experiments.database import Database, DatabaseError, cell_of, words_of
-from pu_lib.experiments.jekyll_hyde import Memory, engine_of, fingerprint, seed_state, simulate
+from pu_lib.experiments.jekyll_hyde import RunBuffers, engine_of, fingerprint, seed_state, simulate
 from pu_lib.experiments.options import PAPER, PRESETS, SCHEMES, describe, parse
 from pu_lib.experiments.panels import paper_chunks
 from pu_lib.experiments.problem import make_problem
@@ -244,7 +244,7 @@ def test_evaluations_change_where_a_run_ends_but_not_its_steps(update):
     """The same seeds give the same trajectories; only the evaluations differ."""
     problem, ends = make_problem(domains.chain(5), 0.5, "first"), []
     for first_gap in (1, 7, None):
-        memory, seeds = Memory(), seed_state(0, "chain", 0)
+        memory, seeds = RunBuffers(), seed_state(0, "chain", 0)
         setting = (problem, update, 1.0, SCHEMES["HiOffPol"], seeds, PRESETS["paper"], 4000)
         ends.append(simulate(*setting, memory, first_gap).steps)
         simulate(replace(problem, threshold=math.inf), *setting[1:-1], 900, memory, first_gap)
@@ -256,7 +256,7 @@ def test_evaluations_change_where_a_run_ends_but_not_its_steps(update):
 
 def ended_at_900(problem, update):
     """Return the memory of a run that is evaluated only at its last step."""
-    memory = Memory()
+    memory = RunBuffers()
     setting = (1.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0), PRESETS["paper"], 900)
     simulate(replace(problem, threshold=math.inf), update, *setting, memory, 900)
     return memory
@@ -601,7 +601,7 @@ def test_the_name_of_an_update_is_one_algorithm_in_the_whole_library(update, fac
     """In `run`, both loops of the experiments, a sweep's rows, unlearning and the domino chain."""
     expected, mdp = make_update("pg-es", factor=factor), domains.chain(4)
     assert run(mdp, update, 20).theta.tolist() == run(mdp, expected, 20).theta.tolist()
-    problem, memory = make_problem(mdp, 0.9, "first"), Memory()
+    problem, memory = make_problem(mdp, 0.9, "first"), RunBuffers()
     setting = (10.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0), PRESETS["paper"], 500)
     steps = simulate(problem, update, *setting, memory).steps
     plain = run_reference(mdp, problem.threshold, update, *setting, first_gap=25)
