@@ -25,6 +25,7 @@ from pu_lib.experiments.bootstrap import (
     resampled_quantile,
 )
 from pu_lib.experiments.curves import after_shift, alike, bandwidth, factor_apart, over
+from pu_lib.experiments.database import words_of
 from pu_lib.experiments.details import ranking
 from pu_lib.experiments.live import Flips
 from pu_lib.experiments.options import PRESETS, Schedule, start_of
@@ -592,8 +593,9 @@ def test_schedules_are_finite_and_decay_in_one_of_three_ways():
 
 def test_chains_of_every_length_are_run_and_at_least_once():
     cells = panels._lengths(0, 0.8)
-    assert {cell.n_states for cell in cells} == set(range(3, 26))
-    assert {cell.n_actions for cell in cells} == {2}
+    rows = [words_of(cell) for cell in cells]
+    assert {row["n_states"] for row in rows} == set(range(3, 26))
+    assert {row["n_actions"] for row in rows} == {2}
     (once,) = panels._rounds([(cells[:1], 0)])
     assert (once.first, once.count) == (0, 1)
     rounds = panels._rounds([(cells[:1], 150)])
