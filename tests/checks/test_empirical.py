@@ -38,10 +38,10 @@ from pu_lib.experiments.results import (
     Curves,
     Results,
     committed,
-    exchanged,
+    random_tie_runs,
     results_of,
-    slowed,
-    with_ties_drawn,
+    scale_times,
+    swap_labels,
 )
 from pu_lib.experiments.thresholds import quantile, restricted_mean
 from pu_lib.updates import UPDATES
@@ -199,7 +199,7 @@ def test_what_is_lost_over_what_is_lost_is_not_counted_as_agreement():
     assert [value for value, _ in rows_of(found).values()].count("unknown") == 1
     assert (found.reported["held"], found.reported["parts"]) == (2, 9)
     # all runs at huge rates lost: no comparison of their times says anything
-    slow = slowed("experiment", "greedy-limit", 1e6)
+    slow = scale_times("experiment", "greedy-limit", 1e6)
     lost = run_with(empirical_random_mdps.sarsa_limit, table=slow)
     assert [value for value, _ in rows_of(lost).values()][3:] == ["unknown"] * 6
     assert (lost.reported["meet"], lost.reported["apart"]) == (0, 0)
@@ -233,7 +233,7 @@ def said(name, **changes):
     return Judgement(claim, check_of(claim), finding).sentence, finding
 
 
-EXCHANGED = exchanged("update", {"di": "ce", "ce": "di"})
+EXCHANGED = swap_labels("update", {"di": "ce", "ce": "di"})
 
 
 @pytest.mark.parametrize("changes", [{}, {"table": EXCHANGED}], ids=["as it is", "exchanged"])
@@ -253,7 +253,7 @@ def test_sentences_count_what_their_tables_show(changes):
 
 def test_the_lead_of_di_is_told_with_its_error():
     assert "1.09 (NoExplo, median), is within the error." in said("sec:randommdps/di-best")[0]
-    slow = slowed("update", "di", 20)
+    slow = scale_times("update", "di", 20)
     assert said("sec:randommdps/di-best", table=slow)[0].endswith("is none.")
 
 
@@ -419,7 +419,7 @@ def test_a_table_without_a_panel_or_with_a_run_twice_is_refused():
 
 
 def test_a_quick_greedy_sarsa_is_not_beaten():
-    quick = slowed("experiment", "greedy-limit", 0.05)
+    quick = scale_times("experiment", "greedy-limit", 0.05)
     found = run_with(empirical_random_mdps.beat_sarsa, table=quick)
     assert found.status is not Status.REPRODUCED
     assert counted(found, True) < counted(empirical_random_mdps.beat_sarsa.run(), True)
@@ -447,10 +447,10 @@ def test_one_lost_run_is_enough_against_always_converging():
 
 def test_a_change_of_the_runs_is_what_it_says():
     names = {"di": "ce", "ce": "di"}
-    changed, plain = (results_of(t).curves("cliff") for t in (exchanged("update", names), None))
+    changed, plain = (results_of(t).curves("cliff") for t in (swap_labels("update", names), None))
     assert np.array_equal(changed.steps[:, 2], plain.steps[:, 3])
     assert np.array_equal(changed.steps[:, 0], plain.steps[:, 0])
-    slow = results_of(slowed("update", "mce", 3)).curves("cliff")
+    slow = results_of(scale_times("update", "mce", 3)).curves("cliff")
     assert np.array_equal(slow.steps[:, 4], 3 * plain.steps[:, 4])
     assert np.array_equal(slow.steps[:, 3], plain.steps[:, 3])
 
@@ -498,7 +498,7 @@ def test_a_status_by_the_number_of_runs():
 
 
 def test_ties_drawn_take_the_place_of_the_first_and_of_nothing_else():
-    table = with_ties_drawn()
+    table = random_tie_runs()
     chosen = (table["experiment"] == "random-mdp") & (table["preset"] == "paper")
     drawn = table[chosen & (table["update"] == "ce")]
     original = TABLE[TABLE["experiment"] == "random-ties"]
@@ -522,7 +522,7 @@ def test_rules_are_compared_on_the_runs_that_every_cell_has(monkeypatch):
     )
     first, drawn = (table.assign(experiment="random-mdp", steps=steps) for steps in (5, 7))
     monkeypatch.setattr(empirical, "results_of", lambda _: Results(pd.concat([first, table])))
-    monkeypatch.setattr(empirical, "with_ties_drawn", lambda: drawn)
+    monkeypatch.setattr(empirical, "random_tie_runs", lambda: drawn)
     n, tables = empirical._by_rule.__wrapped__()
     assert n == 2
     assert sorted(tables["first"].table["run"]) == [0, 0, 0, 0, 1, 1, 1, 1]

@@ -156,7 +156,7 @@ CASES: Sequence[tuple[Check, Rows]] = [
 def test_the_parts_of_a_statement_by_hand(
     check: Check, expected: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(random_mdps, "with_ties_drawn", lambda: None)
+    monkeypatch.setattr(random_mdps, "random_tie_runs", lambda: None)
     tallies = check.run().tallies
     assert [(t.worst[0].value, f"{t.relation} {t.limit}") for t in tallies] == expected
 

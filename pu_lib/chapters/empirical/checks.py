@@ -44,9 +44,9 @@ from pu_lib.experiments.results import (
     TIED,
     Results,
     Runs,
-    exchanged,
+    random_tie_runs,
     results_of,
-    with_ties_drawn,
+    swap_labels,
 )
 from pu_lib.formatting import percent
 from pu_lib.mdp import FiniteMDP
@@ -86,7 +86,7 @@ def published_curve(compare: Recorder, table: Runs = None) -> Status:
     "sec:intro/empirical",
     wrong={
         "policy gradients under the names of CE and MCE": {
-            "table": exchanged(
+            "table": swap_labels(
                 "update", {"pg-sm": "ce", "ce": "pg-sm", "pg-es": "mce", "mce": "pg-es"}
             )
         }
@@ -283,7 +283,7 @@ def both_rules(check: Check) -> dict[str, str]:
 @cache
 def _by_rule() -> tuple[int, dict[str, Results]]:
     """Return how many runs there are with ties drawn, and as many under either rule."""
-    table, drawn = results_of(None).table, with_ties_drawn()
+    table, drawn = results_of(None).table, random_tie_runs()
     tied = table[table["experiment"] == TIED]
     n = int(tied.groupby(["scheme", "update", "eta"], observed=True)["run"].count().min())
     return n, {rule: Results(t[t["run"] < n]) for rule, t in (("first", table), ("drawn", drawn))}

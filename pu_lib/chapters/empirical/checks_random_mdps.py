@@ -48,7 +48,7 @@ from pu_lib.experiments.curves import (
 )
 from pu_lib.experiments.interventions import greedy_with_noise, wrong_share
 from pu_lib.experiments.policies import bounced_share, greedy_share
-from pu_lib.experiments.results import PANELS, Runs, results_of, slowed, with_ties_drawn
+from pu_lib.experiments.results import PANELS, Runs, random_tie_runs, results_of, scale_times
 from pu_lib.formatting import percent
 from pu_lib.updates import PAPER, label_of
 
@@ -158,7 +158,7 @@ def di_best(compare: Recorder, table: Runs = None) -> Status:
     wrong={
         "MCE becomes greedy, and the curves meet with DI taking 20 times as long": {
             "updates": ("mce",),
-            "table": slowed("update", "di", 20),
+            "table": scale_times("update", "di", 20),
         }
     },
 )
@@ -226,7 +226,7 @@ def ce_worst(compare: Recorder, table: Runs = None) -> Status:
     what holds then is told, and does not count for the status.
     """
     parts = _behind_the_others(table)
-    drawn = parts if table is not None else _behind_the_others(with_ties_drawn())
+    drawn = parts if table is not None else _behind_the_others(random_tie_runs())
     return judge_parts(compare, parts, drawn=held(drawn))
 
 

@@ -41,7 +41,7 @@ from pu_lib.arrays import Floats
 from pu_lib.claims.recorder import Recorder, Status
 from pu_lib.experiments.bootstrap import LEVEL, draws, interval
 from pu_lib.experiments.curves import both_centres
-from pu_lib.experiments.results import Curves, Runs, exchanged, slowed
+from pu_lib.experiments.results import Curves, Runs, scale_times, swap_labels
 from pu_lib.updates import PAPER, label_of
 
 SIMILAR, MUCH, VERY = 2.0, 2.0, 5.0
@@ -61,13 +61,13 @@ def _name(column: str, value: str) -> str:
 def _swapped(column: str, one: str, other: str) -> _Wrong:
     """Return the variant in which the runs with two values of a column have each other's name."""
     words = f"{_name(column, one)} and {_name(column, other)} exchanged"
-    return {words: {"table": exchanged(column, {one: other, other: one})}}
+    return {words: {"table": swap_labels(column, {one: other, other: one})}}
 
 
 def slower(column: str, value: str, factor: float, note: str = "") -> _Wrong:
     """Return the variant in which runs with a value in a column take several times as long."""
     words = f"{_name(column, value)} takes {factor:g} times as long{note}"
-    return {words: {"table": slowed(column, value, factor)}}
+    return {words: {"table": scale_times(column, value, factor)}}
 
 
 DI_AND_CE_EXCHANGED = _swapped("update", "di", "ce")
@@ -75,7 +75,7 @@ GRADIENTS_EXCHANGED = _swapped("update", "pg-sm", "pg-es")
 SCHEMES_EXCHANGED = _swapped("scheme", "NoExplo", "HiOffPol")
 GRADIENTS_FOR_OTHERS: _Wrong = {
     "policy gradients under the names of DI and CE": {
-        "table": exchanged("update", {"pg-sm": "di", "di": "pg-sm", "ce": "pg-es", "pg-es": "ce"})
+        "table": swap_labels("update", {"pg-sm": "di", "di": "pg-sm", "ce": "pg-es", "pg-es": "ce"})
     }
 }
 
