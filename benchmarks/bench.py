@@ -33,9 +33,8 @@ from numpy.typing import NDArray
 from benchmarks import c_reference
 from benchmarks.c_reference import ETA, FLAGS, FUSED, SCHEME
 from pu_lib import domains
-from pu_lib.experiments.actors import configured
-from pu_lib.experiments.jekyll_hyde import Memory, seed_state, simulate
-from pu_lib.experiments.options import PRESETS
+from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
+from pu_lib.experiments.options import PRESETS, configured
 from pu_lib.experiments.problem import Problem, make_problem
 from pu_lib.experiments.reference import run_reference
 from pu_lib.experiments.speeds import PATH, Speeds, Timing, sources
@@ -81,7 +80,7 @@ def _time(
     plain_steps: int,
     repetitions: int,
 ) -> Timing:
-    seeds, memory = seed_state(0, name, 0), Memory()
+    seeds, memory = seed_state(0, name, 0), RunBuffers()
     far = replace(problem, threshold=math.inf)
 
     def compiled(checked: Problem) -> None:
@@ -133,19 +132,19 @@ def _in_c(
     update: str,
     seeds: NDArray[np.uint64],
     steps: int,
-    ours: Memory,
+    ours: RunBuffers,
     directory: Path,
 ) -> dict[tuple[str, ...], Callable[[], None]]:
     """Return the runs in C by their flags, after checking the parameters at the end of each."""
     if shutil.which("gcc") is None or not c_reference.is_in_c(configured(update, PRESETS["paper"])):
         return {}
-    early = Memory()
+    early = RunBuffers()
     simulate(problem, update, ETA, SCHEME, seeds, max_steps=1000, memory=early)
     runs: dict[tuple[str, ...], Callable[[], None]] = {}
     for flags in (*FLAGS, FUSED):
-        run, memory = c_reference.build(problem, update, directory, flags), Memory()
+        run, memory = c_reference.build(problem, update, directory, flags), RunBuffers()
 
-        def in_c(run: Callable[..., int] = run, memory: Memory = memory) -> None:
+        def in_c(run: Callable[..., int] = run, memory: RunBuffers = memory) -> None:
             c_reference.simulate(run, problem, update, seeds, steps, memory)
 
         in_c()

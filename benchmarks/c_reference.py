@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.experiments.actors import configured
-from pu_lib.experiments.jekyll_hyde import Memory
-from pu_lib.experiments.options import PRESETS, SCHEMES
+from pu_lib.experiments.jekyll_hyde import RunBuffers
+from pu_lib.experiments.options import PRESETS, SCHEMES, configured
 from pu_lib.experiments.problem import Problem
 from pu_lib.kernels import Kernel
 from pu_lib.updates import Update
@@ -80,17 +79,17 @@ def simulate(
     update: str,
     seeds: NDArray[np.uint64],
     steps: int,
-    memory: Memory | None = None,
-) -> Memory:
+    memory: RunBuffers | None = None,
+) -> RunBuffers:
     """Run what `build` returned for a problem and an update; return the state after `steps`."""
-    memory = Memory() if memory is None else memory
+    memory = RunBuffers() if memory is None else memory
     memory.prepare(problem, update, PRESETS["paper"], steps)
     run(*arguments(problem, memory, seeds, steps))
     return memory
 
 
 def arguments(
-    problem: Problem, memory: Memory, seeds: NDArray[np.uint64], steps: int
+    problem: Problem, memory: RunBuffers, seeds: NDArray[np.uint64], steps: int
 ) -> list[object]:
     """Return the arguments of the C function `run`, in order."""
 

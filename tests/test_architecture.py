@@ -28,7 +28,7 @@ from benchmarks import bench, c_reference
 from pu_lib.chapters.guide.quantities import kept
 from pu_lib.claims import select, sentence_of
 from pu_lib.engine.arithmetic import exponential, logarithm, uniform
-from pu_lib.experiments.jekyll_hyde import Memory, seed_state, simulate
+from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
 from pu_lib.experiments.options import PRESETS
 
 ARM = "aarch64-linux-gnu"
@@ -172,7 +172,7 @@ def in_c(problem, memory, given):
 def test_a_whole_run_ends_with_the_same_bits_on_arm(domain, update, tmp_path):
     steps, seeds = 3000, seed_state(3, domain, 0)
     problem = bench.out_of_reach(bench.processes()[domain][1])
-    memory, expected = Memory(), Memory()
+    memory, expected = RunBuffers(), RunBuffers()
     eta, scheme = c_reference.ETA, c_reference.SCHEME
     simulate(problem, update, eta, scheme, seeds, max_steps=steps, memory=expected)
     memory.prepare(problem, update, PRESETS["paper"], steps)

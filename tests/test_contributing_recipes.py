@@ -132,8 +132,8 @@ COUNTS = """
 import json, pu_lib
 from pu_lib.chapters.unlearning.quantities import count
 from pu_lib.chapters.domino.quantities import domino
-race = pu_lib.race("ladder", rates=[1.0], runs=2, max_steps=2000)
-chunks = pu_lib.sweep("ladder", "runs", rates=[1.0], runs=1, max_steps=500)
+race = pu_lib.race("ladder", step_sizes=[1.0], runs=2, max_steps=2000)
+chunks = pu_lib.sweep("ladder", "runs", step_sizes=[1.0], runs=1, max_steps=500)
 print(json.dumps([count(10, "rep", 1), domino(3, "rep", 1), [e.update for e in race], chunks]))
 """
 
@@ -155,7 +155,7 @@ def test_a_new_domain_runs_and_is_on_the_command_line(copy: Path) -> None:
     line = "import pu_lib; print(pu_lib.run('ladder prize=2', 'mce', 5))"
     assert "MCE, 5 updates on 3 states" in python(copy, "-c", line)
     assert "ladder" in python(copy, "-m", "pu_lib", "sweep", "--help")
-    race = ("race", "ladder", "--update", "mce", "--runs", "1", "--eta", "1")
+    race = ("race", "ladder", "--update", "mce", "--runs", "1", "--step-size", "1")
     assert "mce" in python(copy, "-m", "pu_lib", *race)
 
 

@@ -25,9 +25,8 @@ from pu_lib.engine.arithmetic import exponential, exponentials
 from pu_lib.engine.compiling import compiled_in_memory
 from pu_lib.engine.rows import advance, set_policy, static_kernel, static_policy
 from pu_lib.exact import ball
-from pu_lib.experiments.actors import PROGRAM
-from pu_lib.experiments.jekyll_hyde import Memory, seed_state, simulate
-from pu_lib.experiments.options import PRESETS
+from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
+from pu_lib.experiments.options import PRESETS, PROGRAM
 from pu_lib.experiments.reference import _SCALAR, _actor, _projection, run_reference
 from pu_lib.experiments.reference import exponential as reference_exponential
 from pu_lib.experiments.sweep import compiled_updates
@@ -364,7 +363,7 @@ def test_every_update_of_the_paper_is_in_the_c_reference():
 def test_a_run_in_c_ends_with_the_same_bits(update, domain, tmp_path):
     _, problem = bench.processes()[domain]
     problem = bench.out_of_reach(problem)
-    seeds, memory = seed_state(3, domain, 0), Memory()
+    seeds, memory = seed_state(3, domain, 0), RunBuffers()
     eta, scheme = c_reference.ETA, c_reference.SCHEME
     simulate(problem, update, eta, scheme, seeds, max_steps=20_000, memory=memory)
     # with a branch on the greedy action, and without; the others have none
@@ -378,7 +377,7 @@ def test_a_run_in_c_ends_with_the_same_bits(update, domain, tmp_path):
 
 def test_an_update_of_one_s_own_runs_compiled_and_plain():
     mdp, problem = bench.processes()["chain"]
-    seeds, memory = seed_state(0, "own", 0), Memory()
+    seeds, memory = seed_state(0, "own", 0), RunBuffers()
     arguments = (1.0, c_reference.SCHEME, seeds, PRESETS["paper"], 400)
     ours = simulate(bench.out_of_reach(problem), Double(), *arguments, memory)
     plain = run_reference(mdp, math.inf, Double(), *arguments)

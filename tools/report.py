@@ -112,7 +112,7 @@ from pu_lib.experiments import sweep as sweeping
 chunks = sweeping.grid("chain n_states=5", ["di", "ce"], [0.1, 1.0], runs=200, max_steps=20_000)
 compute, wait = sweeping.run_chunk, float(sys.argv[2])
 sweeping.run_chunk = lambda chunk: (time.sleep(wait), compute(chunk))[1]
-sweeping.sweep(chunks, sys.argv[1], workers=2)
+sweeping.run_missing(chunks, sys.argv[1], workers=2)
 """
 
 

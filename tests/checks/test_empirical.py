@@ -20,7 +20,6 @@ from pu_lib.chapters.empirical.inequalities import (
 from pu_lib.claims import Check, Judgement, Status, check_of, judge, select
 from pu_lib.claims.render import format_tally
 from pu_lib.experiments import details, interventions, panels
-from pu_lib.experiments.actors import start_of
 from pu_lib.experiments.bootstrap import (
     RESAMPLES,
     draws,
@@ -29,9 +28,10 @@ from pu_lib.experiments.bootstrap import (
     resampled_quantile,
 )
 from pu_lib.experiments.curves import after_shift, alike, bandwidth, factor_apart, over
+from pu_lib.experiments.database import words_of
 from pu_lib.experiments.details import ranking
 from pu_lib.experiments.live import Flips
-from pu_lib.experiments.options import PRESETS, Schedule
+from pu_lib.experiments.options import PRESETS, Schedule, start_of
 from pu_lib.experiments.policies import bounced_share, greedy_share
 from pu_lib.experiments.published import comparison
 from pu_lib.experiments.results import (
@@ -41,10 +41,10 @@ from pu_lib.experiments.results import (
     Curves,
     Results,
     committed,
-    exchanged,
+    random_tie_runs,
     results_of,
-    slowed,
-    with_ties_drawn,
+    scale_times,
+    swap_labels,
 )
 from pu_lib.experiments.thresholds import quantile, restricted_mean
 from pu_lib.updates import UPDATES
@@ -206,7 +206,7 @@ def test_a_ratio_of_two_censored_times_is_undecided():
     assert [value for value, _ in rows_of(found).values()].count("unknown") == 1
     assert (found.reported["held"], found.reported["parts"]) == (2, 9)
     # if all runs at huge rates are censored, all comparisons of their times are undecided
-    slow = slowed("experiment", "greedy-limit", 1e6)
+    slow = scale_times("experiment", "greedy-limit", 1e6)
     lost = run_with(checks.sarsa_limit, table=slow)
     assert [value for value, _ in rows_of(lost).values()][3:] == ["unknown"] * 6
     assert (lost.reported["meet"], lost.reported["apart"]) == (0, 0)
@@ -240,7 +240,7 @@ def said(name, **changes):
     return Judgement(claim, check_of(claim), finding).sentence, finding
 
 
-EXCHANGED = exchanged("update", {"di": "ce", "ce": "di"})
+EXCHANGED = swap_labels("update", {"di": "ce", "ce": "di"})
 
 
 @pytest.mark.parametrize("changes", [{}, {"table": EXCHANGED}], ids=["as it is", "exchanged"])
@@ -260,7 +260,7 @@ def test_sentences_have_the_counts_of_their_tables(changes):
 
 def test_the_sentence_says_whether_the_smallest_lead_of_di_is_certain():
     assert "1.09 (NoExplo, median), is within the error." in said("sec:randommdps/di-best")[0]
-    slow = slowed("update", "di", 20)
+    slow = scale_times("update", "di", 20)
     assert said("sec:randommdps/di-best", table=slow)[0].endswith("is none.")
 
 
@@ -420,7 +420,7 @@ def test_missing_panels_and_repeated_runs_raise():
 
 
 def test_a_faster_greedy_sarsa_is_not_beaten():
-    quick = slowed("experiment", "greedy-limit", 0.05)
+    quick = scale_times("experiment", "greedy-limit", 0.05)
     found = run_with(checks.beat_sarsa, table=quick)
     assert found.status is not Status.REPRODUCED
     assert counted(found, True) < counted(checks.beat_sarsa.run(), True)
@@ -448,10 +448,10 @@ def test_one_censored_run_refutes_that_ce_always_converges():
 
 def test_altered_runs_have_swapped_labels_or_scaled_times():
     names = {"di": "ce", "ce": "di"}
-    changed, plain = (results_of(t).curves("cliff") for t in (exchanged("update", names), None))
+    changed, plain = (results_of(t).curves("cliff") for t in (swap_labels("update", names), None))
     assert np.array_equal(changed.steps[:, 2], plain.steps[:, 3])
     assert np.array_equal(changed.steps[:, 0], plain.steps[:, 0])
-    slow = results_of(slowed("update", "mce", 3)).curves("cliff")
+    slow = results_of(scale_times("update", "mce", 3)).curves("cliff")
     assert np.array_equal(slow.steps[:, 4], 3 * plain.steps[:, 4])
     assert np.array_equal(slow.steps[:, 3], plain.steps[:, 3])
 
@@ -493,7 +493,7 @@ def test_stability_restricts_the_table_to_the_first_runs():
 
 
 def test_runs_with_random_ties_replace_those_of_the_same_updates():
-    table = with_ties_drawn()
+    table = random_tie_runs()
     chosen = (table["experiment"] == "random-mdp") & (table["preset"] == "paper")
     drawn = table[chosen & (table["update"] == "ce")]
     original = TABLE[TABLE["experiment"] == "random-ties"]
@@ -517,7 +517,7 @@ def test_tie_rules_are_compared_on_the_runs_that_all_settings_have(monkeypatch):
     )
     first, drawn = (table.assign(experiment="random-mdp", steps=steps) for steps in (5, 7))
     monkeypatch.setattr(checks, "results_of", lambda _: Results(pd.concat([first, table])))
-    monkeypatch.setattr(checks, "with_ties_drawn", lambda: drawn)
+    monkeypatch.setattr(checks, "random_tie_runs", lambda: drawn)
     n, tables = checks._by_rule.__wrapped__()
     assert n == 2
     assert sorted(tables["first"].table["run"]) == [0, 0, 0, 0, 1, 1, 1, 1]
@@ -582,8 +582,9 @@ def test_schedules_require_finite_constants_and_known_exponents():
 
 def test_chains_of_every_length_are_run():
     cells = panels._lengths(0, 0.8)
-    assert {cell.n_states for cell in cells} == set(range(3, 26))
-    assert {cell.n_actions for cell in cells} == {2}
+    rows = [words_of(cell) for cell in cells]
+    assert {row["n_states"] for row in rows} == set(range(3, 26))
+    assert {row["n_actions"] for row in rows} == {2}
     (once,) = panels._rounds([(cells[:1], 0)])
     assert (once.first, once.count) == (0, 1)
     rounds = panels._rounds([(cells[:1], 150)])

@@ -153,7 +153,7 @@ CASES: Sequence[tuple[Check, Rows]] = [
 def test_inequalities_by_hand(
     check: Check, expected: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "with_ties_drawn", lambda: None)
+    monkeypatch.setattr(checks, "random_tie_runs", lambda: None)
     tallies = check.run().tallies
     assert [(t.worst[0].value, f"{t.relation} {t.limit}") for t in tallies] == expected
 

@@ -4,7 +4,7 @@ import math
 import os
 import threading
 from contextlib import nullcontext
-from dataclasses import astuple, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +13,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pu_lib import domains
+from pu_lib.experiments import collect as collecting
 from pu_lib.experiments import (
     database,
     details,
@@ -27,19 +28,26 @@ from pu_lib.experiments import (
     rounding,
     sweep,
 )
-from pu_lib.experiments.adaptive import Needed, limits, setting_of
+from pu_lib.experiments.adaptive import EarlyStopping, limits, setting_of
 from pu_lib.experiments.bootstrap import draws, interval
-from pu_lib.experiments.cells import Cell, Chunk
-from pu_lib.experiments.database import COLUMNS
+from pu_lib.experiments.cells import Chunk, read_process
+from pu_lib.experiments.database import CELL_COLUMNS, COLUMNS, cell_of, words_of
 from pu_lib.experiments.options import PRESETS, SCHEMES, Schedule
 from pu_lib.experiments.problem import make_problem
-from pu_lib.experiments.processes import domain_of
 from pu_lib.experiments.results import PANELS, Curves, committed
 from pu_lib.experiments.tables import Tables, lay_out
 from pu_lib.experiments.thresholds import summarise
 from pu_lib.mdp import FiniteMDP
+from pu_lib.updates import name_of
 
-CELL = Cell("by-hand", "chain", "HiOffPol", "di", 1.0, 5, 2, 0.8, "paper", 1000, 0.5, 3)
+WORDS = dict(
+    zip(
+        CELL_COLUMNS,
+        ["by-hand", "chain", "HiOffPol", "di", 1.0, 5, 2, 0.8, "paper", 1000, 0.5, 3],
+        strict=True,
+    )
+)
+CELL = cell_of(WORDS)
 
 
 # Intervals
@@ -63,11 +71,11 @@ def test_one_run_says_nothing_of_a_median():
 # Adaptive sweeps
 
 
-def needed(times, runs):
+def stopping(times, runs):
     """Return what is needed after some runs, all alike, of settings with given rates."""
-    found = Needed(pd.DataFrame(columns=COLUMNS.names))
+    found = EarlyStopping(pd.DataFrame(columns=COLUMNS.names))
     for eta, steps in times.items():
-        chunk = Chunk(replace(CELL, eta=eta), 0, runs)
+        chunk = Chunk(replace(CELL, step_size=eta), 0, runs)
         found.note(chunk, {"run": np.arange(runs), "steps": np.full(runs, steps)})
     return found
 
@@ -82,16 +90,16 @@ def needed(times, runs):
     ],
 )
 def test_rates_are_left_where_another_takes_a_hundredth_of_the_steps(times, left):
-    chunks = [Chunk(replace(CELL, eta=eta), 400, 20) for eta in times]
-    going_on = needed(times, 400).of(chunks)
-    assert [c.cell.eta for c in chunks if c not in going_on] == left
+    chunks = [Chunk(replace(CELL, step_size=eta), 400, 20) for eta in times]
+    going_on = stopping(times, 400).needed(chunks)
+    assert [c.cell.step_size for c in chunks if c not in going_on] == left
 
 
 def test_what_was_left_early_is_named_with_its_rate():
-    found = needed({0.1: 1000, 1.0: 10}, 400)
+    found = stopping({0.1: 1000, 1.0: 10}, 400)
     assert found.left_early() == set()
     found.note(Chunk(CELL, 400, 1), {"run": [400], "steps": [10]})
-    assert found.left_early() == {setting_of(astuple(replace(CELL, eta=0.1)))}
+    assert found.left_early() == {setting_of({**WORDS, "eta": 0.1}.values())}
 
 
 # Collecting
@@ -99,7 +107,7 @@ def test_what_was_left_early_is_named_with_its_rate():
 
 def rows(runs, **columns):
     """Return the rows of a setting, by default those of `CELL`."""
-    cell = {**dict(zip(Cell.__dataclass_fields__, astuple(CELL), strict=True)), **columns}
+    cell = {**WORDS, **columns}
     return pd.DataFrame([{**cell, "engine": "e", "run": r, "steps": 10 + r} for r in range(runs)])
 
 
@@ -108,7 +116,7 @@ def test_the_note_of_origin_counts_runs_settings_and_steps():
         [rows(3), rows(2, eta=10.0, seed=1), rows(1, experiment="drawn", beta=math.nan)],
         ignore_index=True,
     )
-    note = database._provenance(table, "the command", 2.6)
+    note = collecting._provenance(table, "the command", 2.6)
     assert (note["runs"], note["steps"], note["wall_seconds"]) == (6, 33 + 21 + 10, 3)
     assert (note["seed"], note["engines"]) == ([1, 3], {"di": ["e"]})
     assert note["panels"] == [
@@ -121,13 +129,13 @@ def test_a_dataset_is_collected_where_one_was_and_its_size_is_in_millions_of_byt
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(
-        database, "_write_parquet", lambda target, *_, **__: target.write_bytes(bytes(2_350_000))
+        collecting, "write_parquet", lambda target, *_, **__: target.write_bytes(bytes(2_350_000))
     )
-    monkeypatch.setattr(database, "paper_chunks", list)
-    sweep.sweep("chain n_states=5", tmp_path / "data", runs=1, rates=[1.0], updates=["di"])
+    monkeypatch.setattr(collecting, "paper_chunks", list)
+    sweep.sweep("chain n_states=5", tmp_path / "data", runs=1, step_sizes=[1.0], updates=["di"])
     (tmp_path / "out").mkdir()
     for out in ("out", "deep/down"):
-        told = database.collect(tmp_path / "data", tmp_path / out)
+        told = collecting.collect(tmp_path / "data", tmp_path / out)
         assert told == f"{tmp_path}/{out}/runs.parquet: 1 of 1 runs, 2.4 MB."
 
 
@@ -146,9 +154,9 @@ def test_schemes_are_those_of_the_paper():
 
 
 def test_runs_are_kept_where_a_column_has_no_number(monkeypatch):
-    monkeypatch.setattr(database, "paper_chunks", list)
+    monkeypatch.setattr(collecting, "paper_chunks", list)
     table = pd.concat([rows(3, beta=math.nan), rows(2, beta=math.nan, eta=10.0)], ignore_index=True)
-    kept = database._complete(table)
+    kept = collecting._complete(table)
     assert list(zip(kept["eta"], kept["run"], strict=True)) == [
         (1.0, 0), (1.0, 1), (10.0, 0), (10.0, 1),
     ]  # fmt: skip
@@ -162,7 +170,7 @@ def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
     move, flush = os.replace, os.fsync
     monkeypatch.setattr(os, "replace", lambda *names: done.append("named") or move(*names))
     monkeypatch.setattr(os, "fsync", lambda file: done.append("flushed") or flush(file))
-    database._replace(tmp_path / "name", b"content")
+    database.replace_file(tmp_path / "name", b"content")
     assert done == ["flushed", "named"]
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"content"]
 
@@ -185,7 +193,7 @@ def test_progress_starts_from_the_runs_that_are_there(tmp_path, monkeypatch):
             self.n += count
 
     monkeypatch.setattr(sweep, "tqdm", Bar)
-    settings = {"rates": [1.0], "updates": ["di"], "max_steps": 50}
+    settings = {"step_sizes": [1.0], "updates": ["di"], "max_steps": 50}
     for runs in (20, 25, 25):
         sweep.sweep("chain n_states=5", tmp_path, runs=runs, **settings)
     assert [(bar.n, bar.total) for bar in bars] == [(20, 20), (25, 25), (25, 25)]
@@ -209,14 +217,14 @@ def test_threads_end_when_there_is_nothing_left_to_do():
 
 def test_a_name_that_no_environment_has_is_refused_at_once():
     with pytest.raises(ValueError, match="NoSuchEnvironment-v0"):
-        domain_of("NoSuchEnvironment-v0")
+        read_process("NoSuchEnvironment-v0")
 
 
 def test_any_seed_of_63_bits_races():
-    cell = race._cell("chain", "HiOffPol", "paper", 100, None, 2**63 - 1)
-    assert (cell.seed, cell.n_states, cell.beta) == (2**63 - 1, 10, 0.8)
+    setting = {"step_sizes": [1.0], "runs": 1, "max_steps": 10, "updates": ["di"]}
+    assert len(race.race("chain", seed=2**63 - 1, **setting)) == 1
     with pytest.raises(ValueError, match="seed: expected"):
-        race._cell("chain", "HiOffPol", "paper", 100, None, 2**63)
+        race.race("chain", seed=2**63, **setting)
 
 
 @pytest.mark.parametrize(("fast", "edge", "beyond"), [(0, "lowest", 0.0316), (1, "highest", 1.26)])
@@ -264,7 +272,7 @@ def test_the_escort_may_start_anywhere_between_the_ends(size):
 
 
 def test_the_papers_escort_parameters_start_at_one():
-    memory = live.Memory()
+    memory = live.RunBuffers()
     memory.prepare(make_problem(domains.chain(3), 0.5, "first"), "pg-es", PRESETS["paper"], 1)
     assert memory.theta.tolist() == [[1.0, 1.0]] * 3
 
@@ -297,8 +305,8 @@ def test_a_probability_of_a_schedule_is_at_most_one():
 
 
 def test_open_details_are_tried_on_the_papers_processes():
-    cells = panels._ablations(0)
-    assert {(c.domain, c.scheme, c.n_states, c.n_actions) for c in cells} == {
+    rows = map(words_of, panels._ablations(0))
+    assert {(r["domain"], r["scheme"], r["n_states"], r["n_actions"]) for r in rows} == {
         ("random-mdp", "HiOffPol", 100, 4),
         ("random-mdp", "NoExplo", 100, 4),
         ("random-mdp", "LowOffPol", 100, 4),
@@ -374,14 +382,14 @@ def test_a_run_in_floats_and_with_exponents_by_hand(monkeypatch):
     def run_cell(cell, run, memory):
         memory.theta = np.array([[0.0, 1.0], [0.01, 0.0]])
         memory.exponent = np.zeros((2, 2))
-        if cell.preset == "paper":
+        if cell.options.precision == "scaled":
             memory.theta = np.array([[0.01, 1.0], [1e-5, 0.1]])
-        return cell.preset, cell.eta, run
+        return cell.options.precision, cell.step_size, run
 
     monkeypatch.setattr(rounding, "run_cell", run_cell)
     found = rounding.pair("chain/HiOffPol", 10.0, 3)
-    assert found.floats == ("paper precision=float64", 10.0, 3)
-    assert found.scaled == ("paper", 10.0, 3)
+    assert found.floats == ("float64", 10.0, 3)
+    assert found.scaled == ("scaled", 10.0, 3)
     assert (found.zeros, found.smallest) == (2, pytest.approx(-5.0))
 
 
@@ -389,8 +397,9 @@ def test_parameters_along_a_run_are_the_smallest_of_each_state(monkeypatch):
     asked = []
 
     def run_cell(cell, run, memory):
-        asked.append((cell.max_steps, cell.preset, (cell.update, cell.eta, cell.scheme, run)))
-        plain = cell.preset.endswith("float64")
+        setting = (name_of(cell.update), cell.step_size, cell.scheme.name, run)
+        asked.append((cell.max_steps, cell.options.precision, setting))
+        plain = cell.options.precision == "float64"
         memory.theta = np.array([[1.0, 10.0 ** -min(cell.max_steps, 1000)], [0.1, 1.0], [1e-9, 1]])
         memory.theta[0] *= 1.0 if plain else 2.0
         memory.exponent = np.zeros((3, 2))
@@ -401,10 +410,10 @@ def test_parameters_along_a_run_are_the_smallest_of_each_state(monkeypatch):
     assert steps.tolist() == [1.0, 5.0, 9.0]
     assert_allclose(floats, [[-1.0, -1.0], [-5.0, -1.0], [-9.0, -1.0]])
     assert_allclose(scaled[:, 0] - floats[:, 0], math.log10(2.0))
-    presets = ["paper", *["paper precision=float64"] * 3, *["paper"] * 3]
-    assert [preset for _, preset, _ in asked] == presets
+    precisions = ["scaled", *["float64"] * 3, *["scaled"] * 3]
+    assert [precision for _, precision, _ in asked] == precisions
     assert [cap for cap, *_ in asked[1:]] == [1, 5, 9, 1, 5, 9]
-    assert {setting for *_, setting in asked} == {("pg-es", 100.0, "HiOffPol", 4)}
+    assert {setting for *_, setting in asked} == {("pg-es factor=drop", 100.0, "HiOffPol", 4)}
 
 
 # The published curve

@@ -38,7 +38,7 @@ from pu_lib.chapters.empirical.inequalities import (
     join_labels,
     least,
     most,
-    scale_times,
+    scaled_times,
     sentence,
     three_digits,
     with_both_betas,
@@ -68,10 +68,10 @@ from pu_lib.experiments.results import (
     Curves,
     Results,
     Runs,
-    exchanged,
+    random_tie_runs,
     results_of,
-    slowed,
-    with_ties_drawn,
+    scale_times,
+    swap_labels,
 )
 from pu_lib.formatting import percent
 from pu_lib.updates import PAPER, label_of
@@ -101,7 +101,7 @@ RATE_PANELS = (*RANDOM_MDPS, *CHAINS, "cliff")
     "sec:intro/empirical",
     wrong={
         "policy gradients under the names of CE and MCE": {
-            "table": exchanged(
+            "table": swap_labels(
                 "update", {"pg-sm": "ce", "ce": "pg-sm", "pg-es": "mce", "mce": "pg-es"}
             )
         }
@@ -151,7 +151,7 @@ def _largest_deviation(factors: Sequence[Inequality]) -> str:
 # Section 4.1: Random MDPs
 
 
-@sentence("sec:randommdps/exploration", wrong=scale_times("scheme", "NoExplo", 50))
+@sentence("sec:randommdps/exploration", wrong=scaled_times("scheme", "NoExplo", 50))
 def exploration(table: Runs = None) -> Iterator[Inequality]:
     """NoExplo and LowOffPol are similar, each update in its range.
 
@@ -165,7 +165,7 @@ def exploration(table: Runs = None) -> Iterator[Inequality]:
             yield Inequality(name, factor, "<", SIMILAR_FACTOR)
 
 
-@check("sec:randommdps/pg-unchanged", wrong=scale_times("scheme", "HiOffPol", 50))
+@check("sec:randommdps/pg-unchanged", wrong=scaled_times("scheme", "HiOffPol", 50))
 def pg_unchanged(compare: Recorder, table: Runs = None) -> Status:
     """PG-SM and PG-ES are within a factor 2 between NoExplo and HiOffPol.
 
@@ -222,7 +222,7 @@ def es_sides(table: Runs = None) -> Iterator[Inequality]:
         yield Inequality(name, np.array([bounced_share(rate)]), relation, 0.01, ratio=False)
 
 
-@check("sec:randommdps/di-best", wrong=DI_AND_CE_SWAPPED | scale_times("update", "di", 20))
+@check("sec:randommdps/di-best", wrong=DI_AND_CE_SWAPPED | scaled_times("update", "di", 20))
 def di_best(compare: Recorder, table: Runs = None) -> Status:
     """DI at its best rate is faster than every other update at its own, in each scheme."""
     others = [u for u in PAPER if u != "di"]
@@ -244,7 +244,7 @@ def di_best(compare: Recorder, table: Runs = None) -> Status:
     wrong={
         "MCE becomes greedy, and the curves meet with DI taking 20 times as long": {
             "updates": ("mce",),
-            "table": slowed("update", "di", 20),
+            "table": scale_times("update", "di", 20),
         }
     },
 )
@@ -276,7 +276,7 @@ def sarsa_limit(
     return decide(compare, [*greedy.values(), *times], **figures)
 
 
-@sentence("sec:randommdps/beat-sarsa", wrong=SCHEMES_SWAPPED | scale_times("update", "mce", 20))
+@sentence("sec:randommdps/beat-sarsa", wrong=SCHEMES_SWAPPED | scaled_times("update", "mce", 20))
 def beat_sarsa(table: Runs = None) -> Iterator[Inequality]:
     """Every update at its best rate is more than a factor 2 faster than greedy SARSA.
 
@@ -309,7 +309,7 @@ def ce_worst(compare: Recorder, table: Runs = None) -> Status:
     ties drawn at random; how many hold there is reported, and does not count for the status.
     """
     rows = _behind_the_others(table)
-    drawn = rows if table is not None else _behind_the_others(with_ties_drawn())
+    drawn = rows if table is not None else _behind_the_others(random_tie_runs())
     return decide(compare, rows, drawn=count(drawn))
 
 
@@ -434,7 +434,7 @@ def shift(table: Runs = None) -> Iterator[Inequality]:
 
 
 @sentence(
-    "sec:chainexp/noexplo-advantage", wrong=DI_AND_CE_SWAPPED | scale_times("update", "mce", 20)
+    "sec:chainexp/noexplo-advantage", wrong=DI_AND_CE_SWAPPED | scaled_times("update", "mce", 20)
 )
 def noexplo_advantage(table: Runs = None) -> Iterator[Inequality]:
     """Under NoExplo CE and MCE at their best rates are faster than DI at its own."""
@@ -443,7 +443,7 @@ def noexplo_advantage(table: Runs = None) -> Iterator[Inequality]:
             yield t.above(f"best of DI over {label_of(u)}", t.best("di") / t.best(u))
 
 
-@sentence("sec:chainexp/di-like-pg", wrong=scale_times("update", "di", 20))
+@sentence("sec:chainexp/di-like-pg", wrong=scaled_times("update", "di", 20))
 def di_like_pg(table: Runs = None) -> Iterator[Inequality]:
     """Under NoExplo DI at its best rate is within a factor 2 of PG-SM and PG-ES at theirs."""
     for t in estimates(table, "chain/NoExplo"):
@@ -548,7 +548,7 @@ def length_es_variance(compare: Recorder, table: Runs = None) -> Status:
     return decide(compare, rows, **figures)
 
 
-@sentence("sec:chainexp/length-fast", wrong=scale_times("update", "di", 20))
+@sentence("sec:chainexp/length-fast", wrong=scaled_times("update", "di", 20))
 def length_fast(table: Runs = None) -> Iterator[Inequality]:
     """Under HiOffPol DI, CE and MCE are within a factor 2 of each other at every length."""
     for t in estimates(table, "length/HiOffPol"):
@@ -558,7 +558,7 @@ def length_fast(table: Runs = None) -> Iterator[Inequality]:
 
 
 @sentence(
-    "sec:chainexp/length-di-slower", wrong=DI_AND_CE_SWAPPED | scale_times("update", "di", 20)
+    "sec:chainexp/length-di-slower", wrong=DI_AND_CE_SWAPPED | scaled_times("update", "di", 20)
 )
 def length_di_slower(table: Runs = None) -> Iterator[Inequality]:
     """On long chains DI at rate 1 is a bit slower than CE and MCE, because its rate is too low.
@@ -586,7 +586,7 @@ def duplicates_ce(table: Runs = None) -> Iterator[Inequality]:
 
 @check(
     "sec:chainexp/duplicates-mce",
-    wrong=scale_times("update", "mce", 1.3, " (there it is reproduced)"),
+    wrong=scaled_times("update", "mce", 1.3, " (there it is reproduced)"),
 )
 def duplicates_mce(compare: Recorder, table: Runs = None) -> Status:
     """With duplicates MCE is slightly delayed: slower than CE by a factor between 1 and 2."""
@@ -607,7 +607,7 @@ def duplicates_mce(compare: Recorder, table: Runs = None) -> Status:
 
 @sentence(
     "sec:chainexp/duplicates-conjecture",
-    wrong=scale_times("update", "ce", 1e4) | scale_times("update", "mce", 1e4),
+    wrong=scaled_times("update", "ce", 1e4) | scaled_times("update", "mce", 1e4),
 )
 def duplicates_converge(table: Runs = None) -> Iterator[Inequality]:
     """With several optimal actions every run of CE and MCE at the paper's rates passes."""
@@ -737,7 +737,7 @@ def ce_without_gravity(compare: Recorder, table: Runs = None) -> Status:
 # CE and MCE
 
 
-@check("sec:cliff/mce-small-rates", wrong=DI_AND_CE_SWAPPED | scale_times("update", "mce", 20))
+@check("sec:cliff/mce-small-rates", wrong=DI_AND_CE_SWAPPED | scaled_times("update", "mce", 20))
 def mce_small_rates(compare: Recorder, table: Runs = None) -> Status:
     """On the cliff MCE is a bit faster than CE at small rates, and similar elsewhere.
 
@@ -827,7 +827,7 @@ def both_rules(check: Check) -> dict[str, str]:
 @cache
 def _by_rule() -> tuple[int, dict[str, Results]]:
     """Return the number of runs with ties drawn, and the table of as many runs for each rule."""
-    table, drawn = results_of(None).table, with_ties_drawn()
+    table, drawn = results_of(None).table, random_tie_runs()
     tied = table[table["experiment"] == TIED]
     n = int(tied.groupby(["scheme", "update", "eta"], observed=True)["run"].count().min())
     return n, {rule: Results(t[t["run"] < n]) for rule, t in (("first", table), ("drawn", drawn))}

@@ -13,7 +13,7 @@ from pu_lib.chapters.empirical.inequalities import (
     decide,
     least,
     most,
-    scale_times,
+    scaled_times,
     sentence,
     share,
 )
@@ -260,7 +260,7 @@ def cliff_order(
 # The predecessor's curve
 
 
-@sentence("predecessor/fig11a", wrong=scale_times("experiment", "published-curve", 1.15))
+@sentence("predecessor/fig11a", wrong=scaled_times("experiment", "published-curve", 1.15))
 def published_curve(table: Runs = None) -> Iterator[Inequality]:
     """Our curve is the predecessor's within sampling error, for all four schedules.
 

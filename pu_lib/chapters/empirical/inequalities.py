@@ -49,9 +49,9 @@ from pu_lib.experiments.results import (
     Curves,
     Panel,
     Runs,
-    exchanged,
     results_of,
-    slowed,
+    scale_times,
+    swap_labels,
 )
 from pu_lib.updates import PAPER, label_of
 
@@ -70,28 +70,28 @@ WrongVariant = dict[str, dict[str, Any]]
 # Wrong variants: the committed runs with something changed
 
 
-def swap_labels(column: str, one: str, other: str) -> WrongVariant:
+def swapped_labels(column: str, one: str, other: str) -> WrongVariant:
     """Return the variant in which the runs with two values of a column swap these values."""
     words = f"{_words(column, one)} and {_words(column, other)} exchanged"
-    return {words: {"table": exchanged(column, {one: other, other: one})}}
+    return {words: {"table": swap_labels(column, {one: other, other: one})}}
 
 
-def scale_times(column: str, value: str, factor: float, note: str = "") -> WrongVariant:
+def scaled_times(column: str, value: str, factor: float, note: str = "") -> WrongVariant:
     """Return the variant in which the times of runs with a value in a column are multiplied."""
     words = f"{_words(column, value)} takes {factor:g} times as long{note}"
-    return {words: {"table": slowed(column, value, factor)}}
+    return {words: {"table": scale_times(column, value, factor)}}
 
 
 def _words(column: str, value: str) -> str:
     return label_of(value) if column == "update" else value
 
 
-DI_AND_CE_SWAPPED = swap_labels("update", "di", "ce")
-POLICY_GRADIENTS_SWAPPED = swap_labels("update", "pg-sm", "pg-es")
-SCHEMES_SWAPPED = swap_labels("scheme", "NoExplo", "HiOffPol")
+DI_AND_CE_SWAPPED = swapped_labels("update", "di", "ce")
+POLICY_GRADIENTS_SWAPPED = swapped_labels("update", "pg-sm", "pg-es")
+SCHEMES_SWAPPED = swapped_labels("scheme", "NoExplo", "HiOffPol")
 POLICY_GRADIENTS_FOR_DI_AND_CE: WrongVariant = {
     "policy gradients under the names of DI and CE": {
-        "table": exchanged("update", {"pg-sm": "di", "di": "pg-sm", "ce": "pg-es", "pg-es": "ce"})
+        "table": swap_labels("update", {"pg-sm": "di", "di": "pg-sm", "ce": "pg-es", "pg-es": "ce"})
     }
 }
 
