@@ -137,7 +137,7 @@ def test_exact_cross_entropy_steps_are_those_of_the_formula():
 def test_random_ties_raise_each_best_action_equally_often(name):
     rows, rng = 3000, np.random.default_rng(2)
     theta, q = np.zeros((rows, 5)), np.tile([1.0, 0.0, 1.0, 0.5, 1.0], (rows, 1))
-    raised = make_update(name, ties="random").step(theta, q, 1.0, rng=rng) > 0
+    raised = make_update(name, ties="random").step(theta, q, 1.0, seed=rng) > 0
     assert (raised.sum(axis=1) == 1).all()
     counts = raised.sum(axis=0)
     assert counts[[1, 3]].tolist() == [0, 0]

@@ -124,7 +124,7 @@ def test_large_weight_limits_match_hand_solution():
 
 def test_large_weight_limit_rejects_unknown_updates():
     pi, q = np.array([0.9, 0.1]), np.array([1.0, 0.0])
-    with pytest.raises(ValueError, match="expected one of"):
+    with pytest.raises(ValueError, match="update: unknown"):
         up.large_weight_limit("typo", pi, q)
     with pytest.raises(ValueError, match="no limit is known"):
         up.large_weight_limit(up.GreedyAlone(), pi, q)
