@@ -67,7 +67,7 @@ def collect(
     """
     source, target = Path(dataset), Path(directory)
     if not source.is_dir():
-        raise ValueError(f"{dataset}: there is no such directory; give that of a sweep.")
+        raise ValueError(f"{dataset}: there is no such directory.")
     if target.resolve().is_relative_to(source.resolve()):
         raise ValueError(f"{target}: lies in the dataset {dataset}; give a directory outside it.")
     seconds = as_float("seconds", seconds, low=0.0)

@@ -21,22 +21,21 @@ __all__ = [
     "CENTRES",
     "LONG",
     "RANGE",
-    "after_shift",
-    "alike",
-    "apart_in_range",
     "bandwidth",
     "best_of",
-    "bests",
-    "betas",
-    "both_centres",
+    "best_of_each",
     "curve_of",
+    "factor_after_shift",
     "factor_apart",
     "gains_of_drawing",
     "greedy_times",
     "in_range",
     "long_chains",
-    "over",
-    "over_di",
+    "mean_factor_in_range",
+    "median_and_mean",
+    "ratio_bounds",
+    "ratios_to_di",
+    "restrict_to",
     "value_at",
 ]
 
@@ -50,24 +49,12 @@ CENTRES = {"median": "median", "mean": "mean"}
 """The measures of location of a time to threshold, with their names in words."""
 
 
-def both_centres(table: Runs, *panels: str) -> Iterator[tuple[str, list[Curves], list[Floats]]]:
+def median_and_mean(table: Runs, *panels: str) -> Iterator[tuple[str, list[Curves], list[Floats]]]:
     """Yield, for the median and the mean, its name and the curves and estimates of each panel."""
     results = results_of(table)
     curves = [results.curves(name) for name in panels]
     for statistic, words in CENTRES.items():
         yield words, curves, [c.estimates(statistic) for c in curves]
-
-
-def betas(table: Runs, *panels: str) -> list[tuple[str, str]]:
-    """Return (label, panel) pairs: each panel, and its variant with beta = 0.7 if it has runs.
-
-    The labels are ``"β=0.8, "`` and ``"β=0.7, "``.
-    """
-    found = []
-    for panel in panels:
-        twins = [("β=0.8, ", panel), ("β=0.7, ", f"{panel}/beta=0.7")]
-        found += twins if results_of(table).has(twins[1][1]) else twins[:1]
-    return found
 
 
 def curve_of(values: Floats, update: str) -> Floats:
@@ -80,7 +67,7 @@ def best_of(values: Floats, update: str) -> Floats:
     return np.asarray(curve_of(values, update).min(axis=1))
 
 
-def bests(values: Floats, updates: Sequence[str]) -> Floats:
+def best_of_each(values: Floats, updates: Sequence[str]) -> Floats:
     """Return the minimum of each update's curve, shape (len(updates), 1 + resamples)."""
     return np.stack([best_of(values, update) for update in updates])
 
@@ -94,7 +81,7 @@ def value_at(values: Floats, curves: Curves, update: str, position: float) -> Fl
     return np.asarray(curve_of(values, update)[:, x])
 
 
-def over(a: Floats, b: Floats, cap: float) -> Floats:
+def ratio_bounds(a: Floats, b: Floats, cap: float) -> Floats:
     """Return the lower and upper bounds of a / b for times censored at a cap, shape (2, ...).
 
     If neither time is censored, both bounds are the ratio. The upper bound is infinite if `a` is
@@ -138,7 +125,7 @@ def gains_of_drawing(table: Runs = None) -> tuple[list[float], float]:
     for scheme in ("NoExplo", "LowOffPol", "HiOffPol"):
         panel = PANELS[f"random-mdp/{scheme}"]
         drawn = results.of(panel.tied)
-        first = alike(results.of(panel), drawn)
+        first = restrict_to(results.of(panel), drawn)
         rows = [first.updates.index(update) for update in drawn.updates]
         before, after = first.point("median")[rows], drawn.point("median")
         best += (before.min(axis=1) / after.min(axis=1)).tolist()
@@ -151,7 +138,7 @@ def in_range(curve: Floats, factor: float = RANGE) -> NDArray[np.bool_]:
     return np.asarray(curve[0] <= factor * curve[0].min())
 
 
-def apart_in_range(one: Floats, other: Floats, cap: float) -> Floats:
+def mean_factor_in_range(one: Floats, other: Floats, cap: float) -> Floats:
     """Return bounds of the geometric mean of `factor_apart` over the range of either curve.
 
     The shape is (2, 1 + resamples). The two bounds differ if a time is censored at the cap.
@@ -163,7 +150,7 @@ def apart_in_range(one: Floats, other: Floats, cap: float) -> Floats:
     return np.asarray(10 ** np.log10(bounds).mean(axis=-1))
 
 
-def alike(curves: Curves, other: Curves) -> Curves:
+def restrict_to(curves: Curves, other: Curves) -> Curves:
     """Return `curves` restricted to the positions and the number of runs of `other`."""
     n = min(curves.n_runs, other.n_runs)
     at = [int(np.argmin(np.abs(curves.axis - x))) for x in other.axis]
@@ -177,7 +164,7 @@ def alike(curves: Curves, other: Curves) -> Curves:
     )
 
 
-def after_shift(ce: Floats, di: Floats) -> Floats:
+def factor_after_shift(ce: Floats, di: Floats) -> Floats:
     """Return the largest factor between CE and DI over CE's range, after the best shift of DI.
 
     Both curves have shape (1 + resamples, rates); the result has shape (1 + resamples,).
@@ -214,7 +201,7 @@ def greedy_times(table: Runs, scheme: str) -> Iterator[tuple[str, Floats, float]
         yield words, curves.estimates(statistic)[..., -1], curves.cap
 
 
-def over_di(table: Runs, update: str) -> Iterator[tuple[str, float, Floats]]:
+def ratios_to_di(table: Runs, update: str) -> Iterator[tuple[str, float, Floats]]:
     """Yield the ratio of an update's time to DI's on chains with several optimal actions.
 
     Yields
@@ -226,7 +213,7 @@ def over_di(table: Runs, update: str) -> Iterator[tuple[str, float, Floats]]:
     ratio : ndarray, shape (1 + resamples,)
         The ratio of times.
     """
-    for s, (curves,), (values,) in both_centres(table, "duplicates"):
+    for s, (curves,), (values,) in median_and_mean(table, "duplicates"):
         for x, n_actions in enumerate(curves.axis):
             if n_actions > 2:
                 ratio = curve_of(values, update)[:, x] / curve_of(values, "di")[:, x]

@@ -20,7 +20,13 @@ from pu_lib.experiments.sweep import run_cell
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import Update, as_update
 
-__all__ = ["climb_from_jumping", "greedy_with_noise", "stopped", "walled", "wrong_share"]
+__all__ = [
+    "climb_from_jumping",
+    "greedy_with_noise",
+    "reached_zero",
+    "stopped_exploring",
+    "wrong_share",
+]
 
 
 @lru_cache(maxsize=8)
@@ -59,7 +65,7 @@ def wrong_share(scheme: str, update: str = "ce", eta: float = 0.0316, runs: int 
     return np.array(shares)
 
 
-def walled(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
+def reached_zero(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
     """Return 1.0 for each run with a probability of exactly zero at a recorded time, else 0.0.
 
     The runs are on the chain of 5 states under NoExplo. The policy is inspected after 20 numbers of
@@ -72,7 +78,7 @@ def walled(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
     return np.array(met, dtype=np.float64)
 
 
-def stopped(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
+def stopped_exploring(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
     """Return 1.0 for each run that ends with probability zero of walking in some state, else 0.0.
 
     The runs are on the chain of 5 states under NoExplo, and the policy is that after `last` steps.

@@ -31,7 +31,7 @@ from pu_lib.experiments.thresholds import Summary, summarise
 from pu_lib.settings import find_name
 from pu_lib.updates import UPDATES, Update, label_of, name_of
 
-__all__ = ["RACE_RATES", "Entry", "Race", "race"]
+__all__ = ["RACE_RATES", "Race", "RaceEntry", "race"]
 
 RACE_RATES = (0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0)
 """Default learning rates of a race, two per decade."""
@@ -44,7 +44,7 @@ _LONGER = 4
 
 
 @dataclass(frozen=True)
-class Entry:
+class RaceEntry:
     """The times of one update in a race.
 
     Attributes
@@ -96,29 +96,29 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Race(Sequence[Entry]):
+class Race(Sequence[RaceEntry]):
     """The results of a race, a sequence of entries from the fastest to the slowest.
 
     Printing it shows a table with the best step size, the time and the notes.
 
     Attributes
     ----------
-    entries : tuple of Entry
+    entries : tuple of RaceEntry
         One entry per update; updates that never reached the target come last.
     max_steps : int
         The cap of a run.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[RaceEntry, ...]
     max_steps: int
 
     @overload
-    def __getitem__(self, index: int) -> Entry: ...
+    def __getitem__(self, index: int) -> RaceEntry: ...
 
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, index: slice) -> Sequence[RaceEntry]: ...
 
-    def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
+    def __getitem__(self, index: int | slice) -> RaceEntry | Sequence[RaceEntry]:
         return self.entries[index]
 
     def __len__(self) -> int:
@@ -265,11 +265,11 @@ def race(
     return Race(tuple(order), max_steps)
 
 
-def _entries(found: Mapping[str, dict[float, Summary]]) -> list[Entry]:
-    return [Entry(name, dict(sorted(by_rate.items()))) for name, by_rate in found.items()]
+def _entries(found: Mapping[str, dict[float, Summary]]) -> list[RaceEntry]:
+    return [RaceEntry(name, dict(sorted(by_rate.items()))) for name, by_rate in found.items()]
 
 
-def _beyond(entry: Entry) -> tuple[float, ...]:
+def _beyond(entry: RaceEntry) -> tuple[float, ...]:
     """Return the next rate beyond the edge at which the best rate lies, two per decade."""
     rates = list(entry.summaries)
     factor = math.sqrt(10.0) if entry.edge == "highest" else 1.0 / math.sqrt(10.0)
@@ -305,7 +305,7 @@ def _run_chunk(chunk: Chunk) -> Measured:
     return {"steps": np.array(steps, np.int64), "censored": np.array(censored, np.bool_)}
 
 
-def _cells(entry: Entry) -> list[str]:
+def _cells(entry: RaceEntry) -> list[str]:
     """Return the cells of an update's row in the table, after its name."""
     if not entry.finished:
         return ["no run reached the target"]

@@ -50,11 +50,11 @@ __all__ = [
     "PAPER_PANELS",
     "STATISTICS",
     "TIED",
-    "Altered",
     "Curves",
     "Panel",
     "Results",
     "Runs",
+    "TableChange",
     "committed",
     "fixed_rate",
     "random_tie_runs",
@@ -331,7 +331,7 @@ class Curves:
         return interval(self.resampled(statistic))
 
     @cached_property
-    def _alike(self) -> list[tuple[NDArray[np.bool_], Floats, NDArray[np.bool_]]]:
+    def _groups(self) -> list[tuple[NDArray[np.bool_], Floats, NDArray[np.bool_]]]:
         """The points grouped by number of runs: their mask, times and censoring."""
         counts = self.made.sum(axis=0)
         return [
@@ -349,7 +349,7 @@ class Curves:
     ) -> Floats:
         """Return a statistic at each point from functions for the mean and the quantile."""
         found = np.empty((*rows, *self.steps.shape[1:]))
-        for here, steps, censored in self._alike:
+        for here, steps, censored in self._groups:
             if statistic in _ORDERS:
                 found[..., here] = quantile(steps, _ORDERS[statistic])
             else:
@@ -456,7 +456,7 @@ def committed() -> Results:
 
 
 @dataclass(frozen=True)
-class Altered:
+class TableChange:
     """A change to the committed runs, used to test that a check detects it.
 
     Attributes
@@ -488,7 +488,7 @@ class Altered:
         return table.assign(**{self.column: column.cat.rename_categories(dict(self.names))})
 
 
-def swap_labels(column: str, names: Mapping[str, str]) -> Altered:
+def swap_labels(column: str, names: Mapping[str, str]) -> TableChange:
     """Return a change of the committed runs that permutes the values of a column.
 
     Parameters
@@ -500,13 +500,13 @@ def swap_labels(column: str, names: Mapping[str, str]) -> Altered:
 
     Returns
     -------
-    Altered
+    TableChange
         A value for the `table` of a check.
     """
-    return Altered(column, names=tuple(names.items()))
+    return TableChange(column, names=tuple(names.items()))
 
 
-def scale_times(column: str, value: str, factor: float) -> Altered:
+def scale_times(column: str, value: str, factor: float) -> TableChange:
     """Return a change of the committed runs that multiplies the times of some runs by a factor.
 
     Parameters
@@ -518,14 +518,14 @@ def scale_times(column: str, value: str, factor: float) -> Altered:
 
     Returns
     -------
-    Altered
+    TableChange
         A value for the `table` of a check.
     """
-    return Altered(column, slow=value, factor=factor)
+    return TableChange(column, slow=value, factor=factor)
 
 
 @lru_cache(maxsize=4)
-def _altered(change: Altered) -> Results:
+def _changed(change: TableChange) -> Results:
     return Results(change.apply(committed().table))
 
 
@@ -533,13 +533,13 @@ def results_of(table: Runs) -> Results:
     """Return the results in a table of runs, by default the committed ones."""
     if isinstance(table, Results):
         return table
-    if isinstance(table, Altered):
-        return _altered(table)
+    if isinstance(table, TableChange):
+        return _changed(table)
     return committed() if table is None else Results(table)
 
 
 if TYPE_CHECKING:
-    Runs = pd.DataFrame | Results | Altered | None
+    Runs = pd.DataFrame | Results | TableChange | None
     """The type of the `table` of a check."""
 else:
     Runs = object
