@@ -13,7 +13,7 @@ Such a setting lies outside its update's range by either statistic.
 above `RANGE` times the minimum of its group. The sweep makes one decision per round and setting,
 from four ends of intervals. By the union bound, the probability that it drops any setting wrongly
 is at most four times `ERROR` times the number of decisions, which is below 5 % for ``sweep paper``.
-The intervals of medians come from order statistics and are exact for any distribution. Those of
+The intervals of medians come from order statistics and are valid for any distribution. Those of
 means are Student's intervals, which are asymptotic. A few censored runs can dominate a mean without
 appearing among the first n runs, so one run at the cap is added for the upper end, and one run of
 zero steps for the lower end. This does not suffice for every distribution: if a heavy tail is too
