@@ -1,13 +1,13 @@
-"""Time the compiled loop beside plain Python and C: ``make bench``.
+"""Time the compiled loop against plain Python and C: ``make bench``.
 
-    python -m benchmarks.bench             # print nanoseconds a step, for each domain and update
-    python -m benchmarks.bench --record    # and keep them for the table in the book
+    python -m benchmarks.bench             # print nanoseconds per step for each domain and update
+    python -m benchmarks.bench --record    # also write them to the file read by the book
 
-All are timed in one process on the same runs, in turn, so that whatever else the machine does slows
-all of them alike; each number is the smallest processor time of several repetitions. The compiled
-loop is timed with its exact evaluations and without them; the C loop makes none. The C loop is
-compiled with each of `FLAGS`, and the fastest counts; each must end with the same parameters to the
-last bit. With `FUSED` bits differ, and parameters must agree to 1e-9 after the first 1000 steps.
+All implementations are timed in one process on the same runs, alternately, so that other load on
+the machine affects all of them. Each number is the smallest processor time of several repetitions.
+The compiled loop is timed with and without its exact evaluations, which the C loop does not have.
+The C loop is compiled with each of `FLAGS`, and the fastest is reported; all must end with the same
+parameters to the last bit. With `FUSED` the parameters must agree to 1e-9 after 1000 steps.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from pu_lib.experiments.sweep import compiled_updates
 from pu_lib.mdp import FiniteMDP
 
 STEPS, PLAIN_STEPS, REPETITIONS = 300_000, 2_000, 25
-"""Steps of a compiled run and of a plain one; runs of which the fastest counts."""
+"""Steps of a compiled run, steps of a plain one, and the number of repetitions."""
 
 
 @lru_cache(maxsize=1)
@@ -59,7 +59,7 @@ def processes() -> dict[str, tuple[FiniteMDP, Problem]]:
 def measure(
     steps: int = STEPS, plain_steps: int = PLAIN_STEPS, repetitions: int = REPETITIONS
 ) -> Iterator[Timing]:
-    """Yield a timing for each process and each update that has a kernel."""
+    """Yield a timing for each process and each update with a kernel."""
     for name, (mdp, problem) in processes().items():
         problem = out_of_reach(problem)
         for update in compiled_updates():
@@ -67,7 +67,7 @@ def measure(
 
 
 def out_of_reach(problem: Problem) -> Problem:
-    """Return the problem with a threshold just above its optimum: evaluations cost as usual."""
+    """Return the problem with a threshold just above its optimum; evaluations cost as usual."""
     return replace(problem, threshold=problem.optimal_performance * (1.0 + 1e-9))
 
 
@@ -117,7 +117,10 @@ def _time(
 
 
 def _fastest(actions: list[Callable[[], None]], repetitions: int, steps: int) -> list[float]:
-    """Return the smallest processor time of each action, taken in turn, in nanoseconds a step."""
+    """Return the smallest processor time of each action, in nanoseconds per step.
+
+    The actions alternate, so that other load affects all of them.
+    """
     times = np.empty((repetitions, len(actions)))
     for again in times:
         for i, action in enumerate(actions):
@@ -135,7 +138,7 @@ def _in_c(
     ours: RunBuffers,
     directory: Path,
 ) -> dict[tuple[str, ...], Callable[[], None]]:
-    """Return the runs in C by their flags, after checking the parameters at the end of each."""
+    """Return functions that make the run in C, by their flags, after checking their parameters."""
     if shutil.which("gcc") is None or not c_reference.is_in_c(configured(update, PRESETS["paper"])):
         return {}
     early = RunBuffers()
@@ -155,7 +158,8 @@ def _in_c(
             agrees = np.array_equal(memory.theta, ours.theta)
         if not agrees:
             raise RuntimeError(
-                f"c_reference.c: {update} ends at other parameters than the compiled loop."
+                f"c_reference.c: the parameters of {update} differ from those of the compiled loop "
+                f"with the flags {' '.join(flags)}."
             )
         runs[flags] = in_c
     return runs
@@ -177,7 +181,7 @@ def as_text(timings: Iterator[Timing]) -> Iterator[str]:
 
 
 def machine() -> dict[str, str]:
-    """Return the processor, and the versions of Python, of numba and, if there is one, of gcc."""
+    """Return the processor, and the versions of Python, numba and, if installed, gcc."""
     found = {
         "processor": _processor(),
         "Python": platform.python_version(),
@@ -190,22 +194,22 @@ def machine() -> dict[str, str]:
 
 
 def _processor() -> str:
-    """Return the name of the processor: from Linux if it is there, else from Python."""
+    """Return the name of the processor, from /proc/cpuinfo if it exists."""
     info = Path("/proc/cpuinfo")
     names = re.findall(r"^model name\s*:\s*(.+)$", info.read_text(), re.M) if info.exists() else []
     return names[0] if names else platform.processor() or platform.machine()
 
 
 def record(timings: list[Timing], steps: int, path: Path = PATH) -> None:
-    """Write the timings, and what they depend on, for the page that shows them."""
+    """Write the timings, the machine and the digest of the code to a file."""
     if any(math.isnan(timing.c) for timing in timings):
-        raise ValueError("bench: a record needs the C loop, and gcc is not installed.")
+        raise ValueError("bench: --record needs the C loop; install gcc.")
     speeds = Speeds(machine(), sources(), steps, PLAIN_STEPS, REPETITIONS, tuple(timings))
     path.write_text(json.dumps(asdict(speeds), indent=1) + "\n", encoding="utf-8")
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Print the table, and keep it if asked."""
+    """Print the table, and record it with ``--record``."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--steps", type=int, default=STEPS, help="steps of a compiled run")

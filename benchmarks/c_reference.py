@@ -1,6 +1,7 @@
-"""The experiments' loop in C (``c_reference.c``): built by gcc, run from Python.
+"""The experiments' loop in C (``c_reference.c``), compiled by gcc and called from Python.
 
-It is an independent implementation for the tests and the yardstick of ``bench.py``.
+It is an independent implementation for the tests, and the reference for the timings of
+``bench.py``.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ FLAGS: tuple[tuple[str, ...], ...] = tuple(
     for level in (("-O2",), ("-O3",), ("-O3", _SCALARS))
     for branch in (0, 1)
 )
-"""Flags of gcc, besides -march=native, under which the C loop must give the engine's bits."""
+"""Flags of gcc, in addition to -march=native, with which the C loop must have the engine's bits."""
 
 FUSED = ("-O3", _SCALARS, "-ffp-contract=fast", "-fno-math-errno", "-DBRANCH=1")
-"""Flags of gcc under which a product and a sum may be rounded once instead of twice."""
+"""Flags of gcc that allow fused multiply-add, which rounds once instead of twice."""
 
 
 def is_in_c(update: Update) -> bool:
-    """Return whether the C source has the update's kernel, with these settings."""
+    """Return whether the C source implements the update's kernel."""
     source = SOURCE.read_text(encoding="utf-8")
     return re.search(rf"\bKERNEL_{_kernel_name(update)}\b", source) is not None
 
@@ -64,7 +65,7 @@ def build(
 ) -> Callable[..., int]:
     """Compile the C loop for a problem and an update, and return its function `run`."""
     options = [*flags, "-march=native", *defines(problem, update)]
-    # The loader returns an open library again if a second one has its name.
+    # Use a name per set of options: the loader returns an open library with the same name.
     library = directory / f"{''.join(option[1:] for option in options)}.so"
     command = ["gcc", *options, "-shared", "-fPIC", str(SOURCE), "-o", str(library), "-lm"]
     subprocess.run(command, check=True)
@@ -81,7 +82,7 @@ def simulate(
     steps: int,
     memory: RunBuffers | None = None,
 ) -> RunBuffers:
-    """Run what `build` returned for a problem and an update; return the state after `steps`."""
+    """Run the function returned by `build`, and return the state after `steps` steps."""
     memory = RunBuffers() if memory is None else memory
     memory.prepare(problem, update, PRESETS["paper"], steps)
     run(*arguments(problem, memory, seeds, steps))

@@ -679,5 +679,5 @@ def test_kernel_with_invalid_policies_is_rejected():
         def kernel(self):
             return wild
 
-    with pytest.raises(ValueError, match="the kernel of wild leaves the policies: pi: expected"):
+    with pytest.raises(ValueError, match="the kernel of wild returned no policy: pi: expected"):
         race("chain n_states=4", step_sizes=[1.0], runs=1, max_steps=1000, updates=[Wild()])

@@ -1,1 +1,1 @@
-"""The paper's experiments: the compiled Jekyll and Hyde loop, sweeps, statistics, statements."""
+"""The paper's experiments: the compiled Jekyll & Hyde loop, sweeps, statistics of times."""

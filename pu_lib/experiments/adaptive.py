@@ -1,29 +1,29 @@
-r"""Adaptive sweeps: no more runs where an update is certainly far from its best.
+"""Adaptive sweeps: stop making runs of a setting that is far from its update's best.
 
-Most of the work of a full sweep goes to learning rates at which nearly every run is lost. An
-adaptive sweep goes through the same rounds and, after each of them, *leaves* settings: it makes no
-more runs of them. Two settings belong together if they differ in the learning rate alone.
+A full sweep spends most of its time on learning rates at which nearly every run is censored. An
+adaptive sweep makes the same rounds of runs, and *drops* settings between them: it makes no more
+runs of a dropped setting. Settings form a group if they differ only in the learning rate.
 
-**The rule.** After a round in which each setting has n runs, the median and the restricted mean of
-every setting get an interval that misses with probability at most `ERROR` on either side. A setting
-is left if both its intervals lie wholly beyond `RANGE` times the smallest upper end among the
-settings that belong to it: it is outside its update's range, whichever of the two is asked.
+**Rule.** After a round with n runs of each setting, the median and the restricted mean of each
+setting get an interval with error probability at most `ERROR` on either side. A setting is dropped
+if, for both statistics, its interval lies above `RANGE` times the smallest upper end in its group.
+Such a setting lies outside its update's range by either statistic.
 
-**Its error.** As long as no interval misses, no setting is left whose median or whose mean is
-within `RANGE` times its update's smallest. A sweep decides once a round on every setting, from four
-ends of intervals, so that the probability that it leaves any wrongly is at most four times `ERROR`
-times the number of decisions: below 5 % for ``sweep paper``. Intervals of medians are those of
-order statistics, which hold for any distribution. Those of means are Student's, which hold in the
-limit only; runs that are lost at the cap are rare where an update does well, and might not have
-been met yet. To the upper end one lost run is therefore added, and to the lower end one that takes
-no step. That is not enough for every law: where a loss of great weight is so rare that none of n
-runs has met it, the interval of the mean misses more often, and the bound is that of the medians
-alone. Tests resample the committed table and count wrong decisions.
+**Error.** If all intervals contain their statistic, every dropped setting has a median and a mean
+above `RANGE` times the minimum of its group. The sweep makes one decision per round and setting,
+from four ends of intervals. By the union bound, the probability that it drops any setting wrongly
+is at most four times `ERROR` times the number of decisions, which is below 5 % for ``sweep paper``.
+The intervals of medians come from order statistics and are valid for any distribution. Those of
+means are Student's intervals, which are asymptotic. A few censored runs can dominate a mean without
+appearing among the first n runs, so one run at the cap is added for the upper end, and one run of
+zero steps for the lower end. This does not suffice for every distribution: if a heavy tail is too
+rare to appear in n runs, the interval of the mean misses more often, and only the bound for medians
+remains. Tests resample the committed table and count wrong decisions.
 
-**What it changes.** Runs are numbered, and depend on their number alone: the runs of an adaptive
-sweep are among those of the full one. Statistics of settings that are left come from fewer runs and
-have wider intervals; the others are what they are in the full table. CE and MCE are both run where
-there are two actions: they end after the same steps, but not with the same last bits.
+**Effect on the results.** A run depends only on its setting and its number, so the runs of an
+adaptive sweep are a subset of those of the full sweep. Statistics of dropped settings come from
+fewer runs and have wider intervals; all others are the same as in the full table. With two actions
+CE and MCE are both run: their runs take the same steps, but differ in the last bits.
 """
 
 from __future__ import annotations
@@ -46,27 +46,19 @@ if TYPE_CHECKING:
 __all__ = ["ERROR", "EarlyStopping", "Setting", "far_from_best", "limits", "rounds", "setting_of"]
 
 ERROR = 2e-6
-"""Largest probability that an interval misses on one side."""
+"""Error probability of each side of an interval; it keeps that of ``sweep paper`` below 5 %."""
 
 Setting = tuple[tuple[str, ...], float]
-"""The columns of a cell but the learning rate, in words, and the learning rate."""
+"""The columns of a cell without the learning rate, as strings, and the learning rate."""
 
 _ETA = CELL_COLUMNS.index("eta")
 _CAP = [name for name in CELL_COLUMNS if name != "eta"].index("max_steps")
 
 
 def setting_of(values: Iterable[Any]) -> Setting:
-    """Return a cell such that something that is no number equals itself.
+    """Return the setting with these column values.
 
-    Parameters
-    ----------
-    values : iterable
-        The values of its fields, in order.
-
-    Returns
-    -------
-    (tuple of str, float)
-        The other fields in words, and the learning rate.
+    The values become strings, so that a missing value (NaN) equals itself.
     """
     found = list(values)
     eta = float(found.pop(_ETA))
@@ -74,24 +66,15 @@ def setting_of(values: Iterable[Any]) -> Setting:
 
 
 def limits(times: Floats, cap: float) -> tuple[Floats, Floats]:
-    """Return lower and upper ends of the intervals of medians and means.
+    """Return the lower and upper ends of the intervals of the median and the restricted mean.
 
-    Parameters
-    ----------
-    times : ndarray, shape (runs, settings)
-        Recorded times, in [0, cap].
-    cap : float
-        Where runs were cut.
-
-    Returns
-    -------
-    low, high : ndarray, shape (2, settings)
-        The ends, first of the medians; 0 and infinity where there are too few runs to say anything.
+    `times` has shape (runs, settings), and both results have shape (2, settings): medians, then
+    means. The interval of a median is [0, inf] if there are too few runs.
     """
     from scipy.special import bdtr, stdtrit
 
     n, ordered = len(times), np.sort(times, axis=0)
-    # fewer than k of n runs are below the median with the probability of fewer than k heads
+    # The number of runs below the median is binomial (n, 1/2) if the distribution is continuous.
     k = int(np.sum(bdtr(np.arange(n), n, 0.5) <= ERROR))
     medians = (ordered[k - 1], ordered[n - k]) if k else (0.0 * ordered[0], ordered[0] + np.inf)
     means = []
@@ -103,48 +86,27 @@ def limits(times: Floats, cap: float) -> tuple[Floats, Floats]:
 
 
 def far_from_best(times: Floats, cap: float) -> NDArray[np.bool_]:
-    """Return which settings are certainly outside the range of the best of them.
+    """Return, for each setting of a group, whether both intervals lie outside its range.
 
-    Parameters
-    ----------
-    times : ndarray, shape (runs, settings)
-        Recorded times of settings that differ in the learning rate alone.
-    cap : float
-        Where runs were cut.
-
-    Returns
-    -------
-    ndarray of bool, shape (settings,)
-        Whether the intervals of median and mean both lie beyond `RANGE` times the best.
+    `times` has shape (runs, settings).
     """
     low, high = limits(times, cap)
     return np.asarray((low > RANGE * high.min(axis=1, keepdims=True)).all(axis=0))
 
 
 def rounds(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
-    """Cut chunks into rounds: stretches that begin with the same number of a run.
-
-    Parameters
-    ----------
-    chunks : sequence of Chunk
-        The chunks, in the order in which they should be run.
-
-    Yields
-    ------
-    list of Chunk
-        A round.
-    """
+    """Yield the rounds of a sweep: successive chunks with the same first run."""
     for _, together in groupby(chunks, key=lambda chunk: chunk.first):
         yield list(together)
 
 
 class EarlyStopping:
-    """The times of a sweep so far, and what they leave to do.
+    """Decides which settings of a sweep to drop, from the times recorded so far.
 
     Parameters
     ----------
     runs : pandas.DataFrame
-        The runs that are there already, with the columns of a dataset.
+        The runs made before, with the columns of the database.
     """
 
     def __init__(self, runs: pd.DataFrame) -> None:
@@ -154,15 +116,7 @@ class EarlyStopping:
             self._note(setting_of(values), group)
 
     def note(self, chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> None:
-        """Take in the measured columns of a chunk.
-
-        Parameters
-        ----------
-        chunk : Chunk
-            Runs of one setting.
-        measured : mapping of str to ndarray, shape (runs,)
-            Their columns, of which the numbers of the runs and their steps are used.
-        """
+        """Record the steps of a chunk, from its columns ``run`` and ``steps``."""
         self._note(setting_of(words_of(chunk.cell).values()), measured)
 
     def _note(self, setting: Setting, measured: Mapping[str, Any] | pd.DataFrame) -> None:
@@ -170,18 +124,7 @@ class EarlyStopping:
         times.update(zip(np.asarray(measured["run"]), np.asarray(measured["steps"]), strict=True))
 
     def needed(self, chunks: Sequence[Chunk]) -> list[Chunk]:
-        """Return the chunks of a round whose settings have not been left.
-
-        Parameters
-        ----------
-        chunks : sequence of Chunk
-            A round: all begin with the same run.
-
-        Returns
-        -------
-        list of Chunk
-            Those to run.
-        """
+        """Return the chunks of a round whose settings are not dropped."""
         settings = [setting_of(words_of(chunk.cell).values()) for chunk in chunks]
         for others in {setting[0] for setting in settings}:
             self._left |= self._far(others, chunks[0].first)
@@ -189,7 +132,7 @@ class EarlyStopping:
         return [chunk for chunk, setting in pairs if setting not in self._left]
 
     def left_early(self) -> set[Setting]:
-        """Return the settings that have fewer runs than another rate because the rule left them."""
+        """Return the settings that have fewer runs than another rate and satisfy the rule."""
         found = set()
         for others, rates in self._times.items():
             most = max(map(len, rates.values()))
@@ -198,7 +141,7 @@ class EarlyStopping:
         return found
 
     def _far(self, others: tuple[str, ...], n: int) -> set[Setting]:
-        """Return which settings are far from the best of their rates, by their first n runs."""
+        """Return the settings of a group that are far from its best, by their first n runs."""
         held = {
             eta: [times[run] for run in range(n)]
             for eta, times in self._times.get(others, {}).items()

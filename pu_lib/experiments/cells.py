@@ -1,10 +1,10 @@
-"""A cell is one setting of an experiment: a process, an update and all other choices.
+"""Cells: the settings of an experiment. A cell is a process, an update and all other choices.
 
-The runs of a cell are numbered from 0. The random numbers of run r start from the words of
-``SeedSequence(seed, spawn_key=(crc32(name), r))`` with the name of the process, whatever its
-parameters, the update, the step size, the scheme, the thread or the machine. A domain that is
-drawn, such as ``random-mdp``, also gives each run its own process, from
-``spawn_key=(crc32(name), r, 1)``. Settings can therefore be compared run by run.
+The runs of a cell are numbered from 0. The random stream of run r is seeded by
+``SeedSequence(seed, spawn_key=(crc32(name), r))`` with the name of the process. It does not depend
+on the parameters of the process, the update, the step size, the scheme, the thread or the machine,
+so that settings can be compared run by run. Random domains such as ``random-mdp`` also sample a
+process for each run, from ``spawn_key=(crc32(name), r, 1)``.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from pu_lib.updates import Update
 __all__ = ["Cell", "Chunk", "Process", "digest_of", "mdp_of", "problem_of", "read_process"]
 
 IN_COLUMNS = ("n_states", "n_actions", "beta")
-"""Parameters of domains that have a column of their own in tables."""
+"""Parameters of domains with a column of their own in tables of runs."""
 
 _lock = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
 class Process:
-    """A process with the name that it has in tables and in seeds.
+    """A process with its name in tables and seeds.
 
-    Two are equal if they have the same name, parameters and content.
+    Processes are equal if they have the same name, parameters and content.
 
     Attributes
     ----------
     name : str
         The name of a domain, the id of an environment, or ``mdp-`` and a digest of the content.
     source : FiniteMDP or Domain
-        The process of all runs, or the domain that makes it.
+        The process itself, or the domain that constructs it.
     parameters : dict of str to value
-        All parameters of the domain; empty for a process without a domain.
+        All parameters of the domain; empty if `source` is a process.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Process:
 
     @property
     def label(self) -> str:
-        """The name with the parameters that differ from the defaults and have no column."""
+        """The name with the parameters that differ from their defaults and have no column."""
         if isinstance(self.source, FiniteMDP):
             return self.name
         others = {key: x for key, x in self.parameters.items() if key not in IN_COLUMNS}
@@ -61,12 +61,12 @@ class Process:
 
     @property
     def baseline(self) -> Baseline:
-        """The policy of normalised performance 0."""
+        """The policy with normalised performance 0."""
         return self.source.baseline if isinstance(self.source, Domain) else "uniform"
 
     @property
     def target(self) -> float:
-        """The normalised performance to reach if no other is given."""
+        """The default normalised performance to reach."""
         return self.source.target if isinstance(self.source, Domain) else 0.95
 
     @cached_property
@@ -86,24 +86,25 @@ class Process:
 def read_process(process: Any, **parameters: Any) -> Process:
     """Return a process with its name.
 
+    Files and environment objects are named after their content, so that a name has one process.
+
     Parameters
     ----------
     process : FiniteMDP, gymnasium.Env, str or path
         A process; an environment or its id; a domain with its parameters, as in
         ``chain beta=0.7``; or the path of an ``.npz`` file of `FiniteMDP.save`.
     **parameters
-        More parameters of a domain.
+        Further parameters of a domain.
 
     Returns
     -------
     Process
-        The process. A file and an environment are named after their content, so that neither the
-        place of a file nor its next version can confuse two processes.
+        The process.
 
     Raises
     ------
     ValueError
-        If it is none of these, or cannot be read.
+        If the argument is none of these, or cannot be read.
     """
     if isinstance(process, Process):
         return process
@@ -117,7 +118,7 @@ def read_process(process: Any, **parameters: Any) -> Process:
 
 @dataclass(frozen=True)
 class Cell:
-    """One setting, to be run many times.
+    """A setting of an experiment.
 
     Attributes
     ----------
@@ -130,15 +131,15 @@ class Cell:
     scheme : Scheme
         The exploration scheme.
     options : Options
-        What the paper leaves open.
+        The details that the paper leaves open.
     max_steps : int
         Cap on the steps of a run.
     target : float
         Normalised performance to reach.
     seed : int
-        Root of all randomness.
+        Root seed.
     experiment : str
-        The panel or sweep that the runs belong to, for tables.
+        The name of the panel or sweep in tables of runs.
     """
 
     process: Process
@@ -163,7 +164,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class _Made:
-    """Everything that the process of a run depends on."""
+    """The determinants of the process of a run."""
 
     process: Process
     details: tuple[tuple[str, Any], ...]
@@ -180,25 +181,7 @@ def _made(cell: Cell, run: int) -> _Made:
 
 
 def mdp_of(cell: Cell, run: int) -> FiniteMDP:
-    """Return the process of a run.
-
-    Parameters
-    ----------
-    cell : Cell
-        The setting.
-    run : int
-        Number of the run, from 0; a domain that is drawn has another process for each.
-
-    Returns
-    -------
-    FiniteMDP
-        The process.
-
-    Raises
-    ------
-    ValueError
-        If a parameter of the domain is out of range.
-    """
+    """Return the process of a run; random domains have another process for each run."""
     return _mdp(_made(cell, run))
 
 
@@ -207,9 +190,9 @@ def _mdp(made: _Made) -> FiniteMDP:
     return source if isinstance(source, FiniteMDP) else _from_domain(made)
 
 
-@lru_cache(maxsize=8)  # the same process is digested and run with several targets
+@lru_cache(maxsize=8)  # a process is digested, and then run with several targets
 def _from_domain(made: _Made) -> FiniteMDP:
-    """Make the process of a run from its domain."""
+    """Return the process of a run of a domain."""
     domain, values = made.process.source, {**made.process.parameters, **dict(made.details)}
     assert isinstance(domain, Domain)
     if not domain.drawn:
@@ -220,26 +203,8 @@ def _from_domain(made: _Made) -> FiniteMDP:
 
 
 def problem_of(cell: Cell, run: int) -> Problem:
-    """Return the process of a run as the compiled loop reads it, with the performance to reach.
-
-    Parameters
-    ----------
-    cell : Cell
-        The setting.
-    run : int
-        Number of the run, from 0.
-
-    Returns
-    -------
-    Problem
-        The process and its threshold.
-
-    Raises
-    ------
-    ValueError
-        As `mdp_of`, or as `pu_lib.experiments.problem.make_problem`.
-    """
-    with _lock:  # so that two threads do not draw the same process twice
+    """Return the process of a run laid out for the compiled loop, with its threshold."""
+    with _lock:  # so that two threads do not construct the same process twice
         return _problem(_made(cell, run), cell.target)
 
 
@@ -249,19 +214,10 @@ def _problem(made: _Made, target: float) -> Problem:
 
 
 def digest_of(cell: Cell) -> str:
-    """Return a digest of the content of a cell's process; a database compares it.
+    """Return a digest of the content of a cell's process, that of run 0 if each run has its own.
 
-    It is no part of a seed. If each run draws its own process, run 0 stands for all.
-
-    Parameters
-    ----------
-    cell : Cell
-        The setting.
-
-    Returns
-    -------
-    str
-        Sixteen digits of `FiniteMDP.digest`, and the baseline if it is not the uniform policy.
+    It has sixteen digits of `FiniteMDP.digest`, followed by the baseline unless this is the uniform
+    policy. Databases compare the digest; seeds do not depend on it.
     """
     return _digest(_made(cell, 0))
 

@@ -1,4 +1,4 @@
-"""The table that is published: the runs of a sweep in one file, with a note of their origin."""
+"""Collect the runs of a sweep in one Parquet file for publication, with their provenance."""
 
 from __future__ import annotations
 
@@ -37,47 +37,46 @@ def collect(
     command: str = "",
     seconds: float = 0.0,
 ) -> str:
-    """Write ``runs.parquet`` and ``provenance.json``; return a sentence about them.
+    """Write ``runs.parquet`` and ``provenance.json``, and return a summary.
 
-    A sweep that was interrupted has more runs of some settings than of others. A panel (an
-    experiment with its domain, scheme, beta and open details) keeps only the runs that all its
-    settings have, so that comparisons inside a panel are between the same runs. Settings that an
-    adaptive sweep left early are no reason to leave out runs of the others.
+    After an interrupted sweep some settings have more runs than others. A panel (an experiment with
+    its domain, scheme, beta and options) keeps only the runs that all its settings have, so that
+    comparisons within a panel use the same runs. Settings dropped by an adaptive sweep do not limit
+    the runs of the others.
 
     Parameters
     ----------
     dataset : path
         Directory of a sweep.
     directory : path
-        Where to write; made if it does not exist.
+        Output directory, created if it does not exist.
     command : str
         The command that made the runs.
     seconds : float
-        Its wall time.
+        Wall time of the command.
 
     Returns
     -------
     str
-        Where the runs were written, how many they are, and the size of the file.
+        The path of the file, its number of runs and its size.
 
     Raises
     ------
     ValueError
-        If there is no such directory, it has no runs, or the files cannot be written or would be
-        in it.
+        If `dataset` is no directory or has no runs, or `directory` lies in it or cannot be written.
     """
     source, target = Path(dataset), Path(directory)
     if not source.is_dir():
         raise ValueError(f"{dataset}: there is no such directory.")
     if target.resolve().is_relative_to(source.resolve()):
-        raise ValueError(f"{target}: lies in the dataset, whose runs.parquet is the sweep's own.")
+        raise ValueError(f"{target}: lies in the dataset {dataset}; give a directory outside it.")
     seconds = as_float("seconds", seconds, low=0.0)
     everything = pd.DataFrame()
     if has_runs(source):
         with Database(source) as database:
             everything = database.read()
     if everything.empty:
-        raise ValueError(f"{dataset}: there are no runs in it.")
+        raise ValueError(f"{dataset}: there are no runs in it; give the directory of a sweep.")
     runs = _complete(everything)
     note = json.dumps(_provenance(runs, command, seconds), indent=2)
     try:
@@ -91,7 +90,7 @@ def collect(
 
 
 def _complete(rows: pd.DataFrame) -> pd.DataFrame:
-    """Keep, in each panel, the first runs of every setting that was not left early."""
+    """Return the runs that all settings of a panel have, not counting dropped settings."""
     early = EarlyStopping(rows).left_early()
     panels: dict[str, dict[Any, pd.DataFrame]] = {}
     groups: Any = rows.groupby(CELL_COLUMNS, dropna=False, observed=True)
@@ -103,7 +102,7 @@ def _complete(rows: pd.DataFrame) -> pd.DataFrame:
         planned.setdefault(_panel(values), set()).add(setting_of(values))
     kept: list[Any] = [np.arange(0)]
     for panel, settings in panels.items():
-        # A panel of the paper is left out until each of its settings has its first runs.
+        # Omit a panel of the paper if one of its settings has no runs yet.
         if settings.keys() < planned.get(panel, set()):
             continue
         counts = [_gapless(group) for setting, group in settings.items() if setting not in early]
@@ -113,19 +112,19 @@ def _complete(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _panel(values: Iterable[Any]) -> str:
-    """Return the panel of a cell, of which the values are given."""
+    """Return the key of a cell's panel from the values of its columns."""
     cell = dict(zip(CELL_COLUMNS, values, strict=True))
     return "|".join(str(cell[name]) for name in _PANEL)
 
 
 def _gapless(runs: pd.DataFrame) -> int:
-    """Return how many runs there are from the first on: none counts after one that lacks."""
+    """Return the number of runs before the first missing one."""
     numbers = np.sort(runs["run"].to_numpy())
     return int((numbers == np.arange(len(numbers))).sum())
 
 
 def _provenance(runs: pd.DataFrame, command: str, seconds: float) -> dict[str, Any]:
-    """Return what made the runs, and how many runs each panel has."""
+    """Return the origin of the runs and the number of runs of each panel."""
     counts = runs.groupby(ORDER, dropna=False, observed=True)["run"].count().rename("runs")
     panels = counts.reset_index().groupby(
         ["experiment", "scheme", "beta"], dropna=False, observed=True
@@ -145,7 +144,7 @@ def _provenance(runs: pd.DataFrame, command: str, seconds: float) -> dict[str, A
             {
                 "experiment": experiment,
                 "scheme": scheme,
-                "beta": None if beta != beta else beta,  # not a number where there is none
+                "beta": None if beta != beta else beta,  # NaN if the domain has no beta
                 "settings": int(group["runs"].size),
                 "runs": int(group["runs"].min()),
             }

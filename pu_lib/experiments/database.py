@@ -1,16 +1,16 @@
-"""The runs of a sweep: an SQLite database in its directory, and the Parquet tables made from it.
+"""The runs of a sweep: an SQLite database in a directory, and the Parquet tables made from it.
 
-``runs.sqlite`` knows a run by its process, its setting (a `Cell`), the version of the engine and
-its number. A process is known by its content: one that has changed under its old name is refused.
+``runs.sqlite`` identifies a run by its setting (a `Cell`), the content of its process, the version
+of the engine and its number. If the process with a given name has changed, an error is raised.
 
-A sweep has one connection, and only its own thread writes, one chunk a transaction. A process that
-is killed loses the chunks it was computing and none that was written; a power failure may also cost
-the last few. Sweeps on one machine may share a database, which has to be on a local disk: SQLite's
-write-ahead log needs memory that they share.
+A sweep has one connection. Only the thread that calls `sweep` writes, one transaction per chunk. If
+the sweep is killed, it loses the chunks that were being computed and none that was written; a power
+failure may also lose the last few. Several sweeps on one machine may share a database. The database
+must be on a local disk, because SQLite's write-ahead log needs shared memory.
 
-A directory of ``part-*.parquet`` or ``runs-*.parquet``, which earlier releases wrote, is imported
-when it is opened. Those files are not changed. They do not say what process they belong to: it is
-taken to be the one that the next sweep finds under the same name.
+Opening a directory imports its ``part-*.parquet`` and ``runs-*.parquet`` files of earlier releases,
+without changing them. These files do not record the content of the process; it is taken to be that
+of the next sweep with a process of the same name.
 """
 
 from __future__ import annotations
@@ -76,19 +76,19 @@ _IN_WORDS = pa.schema(
     [field.with_type(pa.string()) if field.type == _WORDS else field for field in COLUMNS]
 )
 CELL_COLUMNS = COLUMNS.names[: COLUMNS.names.index("engine")]
-"""The columns that say what was run; the others say what was measured."""
+"""The columns of the setting; the remaining columns are measured."""
 
 _MEASURED = COLUMNS.names[COLUMNS.names.index("run") :]
 ORDER = [
     "experiment", "domain", "scheme", "beta", "n_states", "n_actions", "preset", "update", "eta",
     "seed", "max_steps", "target",
 ]  # fmt: skip
-"""The columns by which tables are sorted."""
+"""The sort order of tables."""
 
-_KEEP = " escort_factor=keep"  # at the end of a preset: tables are older than this option
+_KEEP = " escort_factor=keep"  # suffix of a preset: the option is more recent than the tables
 _OLD = re.compile(r"part-[0-9a-f]{20}-[0-9]{6,}-([0-9]+)\.parquet|runs-([0-9a-f]{64})\.parquet")
 
-# A number of type REAL would lose the sign of -0.0; one without a type keeps it.
+# A column of type REAL loses the sign of -0.0, one without a type does not.
 _TABLES = """
 CREATE TABLE settings (id INTEGER PRIMARY KEY, cell TEXT NOT NULL, process TEXT NOT NULL,
     engine TEXT NOT NULL, UNIQUE (cell, process, engine));
@@ -99,7 +99,7 @@ CREATE TABLE runs (setting INTEGER NOT NULL REFERENCES settings, run INTEGER NOT
 CREATE TABLE imported (file TEXT PRIMARY KEY);
 PRAGMA user_version = 1
 """
-_PATIENCE = 60.0  # seconds, for another sweep to end its transaction
+_PATIENCE = 60.0  # seconds to wait for the transaction of another sweep
 _DAMAGED = "it is damaged or no database of runs; move it away, or name another directory"
 _DISK = (
     "a sweep needs a directory that it may write to, on a local disk with space left; the runs in "
@@ -119,24 +119,16 @@ Words = dict[str, Any]
 
 
 def words_of(cell: Cell) -> Words:
-    """Return the columns of a cell in tables of runs; `cell_of` reads them.
+    """Return the columns of a cell in tables of runs; the inverse of `cell_of`.
 
-    Parameters
-    ----------
-    cell : Cell
-        The setting.
-
-    Returns
-    -------
-    dict of str to value
-        The values by `CELL_COLUMNS`. `n_states`, `n_actions` and `beta` are parameters of the
-        domain if it has them; if not, the first two are the size of the process, and `beta` is not
-        a number.
+    The keys are `CELL_COLUMNS`. `n_states`, `n_actions` and `beta` are the parameters of the
+    domain. If the domain has no such parameter, the first two are the size of the process, and
+    `beta` is NaN.
 
     Raises
     ------
     ValueError
-        If the update has an option for which tables have no column.
+        If the update has an option without a column.
     """
     given = cell.process.parameters
     sizes = {"n_states": given.get("n_states"), "n_actions": given.get("n_actions")}
@@ -159,10 +151,10 @@ def words_of(cell: Cell) -> Words:
 
 
 def update_words(update: Update, options: Options) -> tuple[str, str]:
-    """Return the columns ``update`` and ``preset``: a name, and the options in words.
+    """Return the columns ``update`` and ``preset``: a name and a description of the options.
 
-    Tables are older than options of updates. Their ``pg-es`` drops the factor, as the paper's
-    program does, and ``escort_factor=keep`` at the end of the preset says that it does not.
+    Tables are older than the options of updates. In tables ``pg-es`` drops the factor, as in the
+    paper's program, unless ``preset`` ends in ``escort_factor=keep``.
     """
     usual = UPDATES.get(update.name, update)
     if type(usual) is not type(update):
@@ -173,7 +165,7 @@ def update_words(update: Update, options: Options) -> tuple[str, str]:
     for name, value in update.options.items():
         if name not in ("factor", "ties") and not np.array_equal(value, usual.options[name]):
             raise ValueError(
-                "update: tables of runs note no option but factor and ties, got "
+                "update: tables of runs record no option but factor and ties, got "
                 f"'{name}={value}'; register the setting under a name of its own."
             )
     if (ties := update.options.get("ties", options.ties)) != options.ties:
@@ -183,28 +175,20 @@ def update_words(update: Update, options: Options) -> tuple[str, str]:
 
 
 def cell_of(words: Mapping[Any, Any]) -> Cell:
-    """Return the cell that is described by the columns of a table; the inverse of `words_of`.
+    """Return the cell with these columns; the inverse of `words_of`.
 
-    Parameters
-    ----------
-    words : mapping of str to value
-        The values of `CELL_COLUMNS`; others are ignored.
-
-    Returns
-    -------
-    Cell
-        The setting.
+    Keys other than `CELL_COLUMNS` are ignored.
 
     Raises
     ------
     ValueError
-        If its process, its update or one of its options is unknown here.
+        If the process, the update or one of the options is unknown.
     """
     domain, preset = str(words["domain"]), str(words["preset"])
     if domain.startswith("mdp-"):
         raise ValueError(
-            f"{domain}: a table has no more of this process than a digest of its content; sweep "
-            "the process itself."
+            f"{domain}: a table has no more of this process than a digest of its content; give "
+            "the process itself to a sweep."
         )
     known = DOMAINS.get(domain.split(" ")[0])
     usual = {} if known is None else known.parameters
@@ -225,29 +209,29 @@ def cell_of(words: Mapping[Any, Any]) -> Cell:
 
 
 class DatabaseError(ValueError):
-    """A database that cannot be continued or written; the sentence names the file."""
+    """An error in reading, continuing or writing a database; its message names the file."""
 
 
 class Database:
-    """The runs in a directory; a ``with`` statement closes it.
+    """The runs in a directory; a context manager that closes the database on exit.
 
     Parameters
     ----------
     directory : path
-        Made if it does not exist.
+        The directory, created if it does not exist.
 
     Attributes
     ----------
     directory : Path
         The directory.
     path : Path
-        The database in it, ``runs.sqlite``.
+        The database file, ``runs.sqlite``.
 
     Raises
     ------
     DatabaseError
-        If it cannot be written, is on a network disk, is damaged or has runs of another engine, or
-        an old Parquet file cannot be imported.
+        If the database cannot be written, is on a network disk, is damaged or has runs of another
+        engine, or if an old Parquet file cannot be imported.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -256,7 +240,9 @@ class Database:
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise DatabaseError(f"{self.directory}: cannot be made ({error.strerror}).") from None
+            raise DatabaseError(
+                f"{self.directory}: cannot be made ({error.strerror}); name another directory."
+            ) from None
         if (kind := _file_system(self.directory)) in _NETWORK:
             raise DatabaseError(f"{self.directory}: is on a network disk ({kind}); {_DISK}.")
         with self._sqlite_errors():
@@ -280,7 +266,7 @@ class Database:
         self._connection.close()
 
     def _prepare(self) -> None:
-        """Check the database; make its tables if it is new."""
+        """Check the database, and create its tables if it is new."""
         if (found := self._execute("PRAGMA integrity_check(1)")) != [("ok",)]:
             raise sqlite3.DatabaseError(found[0][0])
         if self._execute("SELECT 1 FROM sqlite_master") and self._execute(
@@ -298,7 +284,10 @@ class Database:
             _require_engine(self.path, engine, _engine(_words(text)))
 
     def _turn_on_log(self) -> Any:
-        """Turn on the write-ahead log; SQLite itself does not wait for another sweep here."""
+        """Turn on the write-ahead log, and wait if another sweep has locked the database.
+
+        SQLite's own timeout does not apply to this statement.
+        """
         deadline = time.monotonic() + _PATIENCE
         while True:
             try:
@@ -314,7 +303,7 @@ class Database:
 
     @contextmanager
     def _sqlite_errors(self) -> Iterator[None]:
-        """Turn errors of SQLite into sentences."""
+        """Convert errors of SQLite to `DatabaseError`."""
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -323,7 +312,7 @@ class Database:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Write all or nothing, while nobody else writes."""
+        """Begin an exclusive transaction; commit it, or roll it back on an error."""
         with self._sqlite_errors():
             self._execute("BEGIN IMMEDIATE")
             try:
@@ -339,22 +328,22 @@ class Database:
     def missing(self, chunks: Iterable[Chunk]) -> list[Chunk]:
         """Return the runs of some chunks that are not in the database, in the given order.
 
-        A chunk of which some runs are there is cut into the pieces that are not.
+        A chunk is split if some of its runs are in the database.
 
         Parameters
         ----------
         chunks : iterable of Chunk
-            The runs that the database should have.
+            The runs to look up.
 
         Returns
         -------
         list of Chunk
-            The runs that it does not have.
+            The missing runs.
 
         Raises
         ------
         DatabaseError
-            If it has runs of such a setting on another process, or of another engine.
+            If the database has runs of such a setting with another process or engine.
         """
         chunks = list(chunks)
         present: dict[int, set[int]] = {}  # by id: a cell with an update of one's own may not hash
@@ -366,7 +355,7 @@ class Database:
         return [piece for chunk in chunks for piece in _pieces(chunk, present[id(chunk.cell)])]
 
     def _find(self, setting: _Setting) -> int | None:
-        """Return the number of a setting; raise if it has another process or engine here."""
+        """Return the id of a setting; raise an error if its process or engine differs."""
         select = "SELECT id, process, engine FROM settings WHERE cell = ?"
         for number, known, engine in self._execute(select, setting.text):
             _require_engine(self.path, engine, setting.engine)
@@ -390,19 +379,19 @@ class Database:
         chunk : Chunk
             The runs.
         measured : mapping of str to ndarray, shape (count,)
-            The measured columns by name, one entry a run.
+            The measured columns by name.
 
         Raises
         ------
         DatabaseError
-            If it cannot be written, or other results of these runs are there.
+            If the database cannot be written, or has other results of these runs.
         """
         setting = _setting(chunk.cell)
         with self._transaction():
             self._add(setting, measured)
 
     def _add(self, setting: _Setting, measured: Any) -> int:
-        """Add runs in a transaction; raise if other results of these runs are there."""
+        """Add runs within a transaction; raise an error if the database has other results."""
         if (number := self._find(setting)) is None:
             insert = "INSERT INTO settings (cell, process, engine) VALUES (?, ?, ?)"
             self._execute(insert, *setting)
@@ -427,26 +416,26 @@ class Database:
         return added
 
     def take_over(self, runs: pd.DataFrame, cells: Iterable[Cell]) -> int:
-        """Write the runs of some cells that a table has and the database does not have.
+        """Write the runs of some cells that are in a table but not in the database.
 
-        Only runs of the present engine are taken: the others would come out differently today.
+        Only runs of the present engine are written, because results of other engines may differ.
 
         Parameters
         ----------
         runs : pandas.DataFrame
             A table with the columns `COLUMNS`, such as ``runs.parquet``.
         cells : iterable of Cell
-            The settings to take.
+            The settings to write.
 
         Returns
         -------
         int
-            The number of runs that were written.
+            The number of runs written.
 
         Raises
         ------
         DatabaseError
-            If a column or a number is missing, a number is impossible, or a run is there twice.
+            If a column or value is missing or out of range, or a run is listed twice.
         """
         wanted = {setting.text: setting for setting in map(_setting, cells)}
         added = 0
@@ -458,7 +447,7 @@ class Database:
         return added
 
     def _import(self) -> None:
-        """Add the runs in the files of earlier releases, each file once."""
+        """Add the runs in files of earlier releases that were not imported before."""
         for path in sorted(self.directory.iterdir()):
             if (match := _OLD.fullmatch(path.name)) is None:
                 continue
@@ -478,7 +467,7 @@ class Database:
         Returns
         -------
         pandas.DataFrame
-            One row a run, with the columns `COLUMNS`.
+            One row per run, with the columns `COLUMNS`.
 
         Raises
         ------
@@ -505,20 +494,20 @@ class Database:
         return frame
 
     def export(self) -> Path:
-        """Write all runs to ``runs.parquet`` in the directory, in place of an older one.
+        """Write all runs to ``runs.parquet`` in the directory, replacing an existing file.
 
         Returns
         -------
         Path
-            The file, which `pandas.read_parquet` reads.
+            The file, to be read with `pandas.read_parquet`.
 
         Raises
         ------
         DatabaseError
-            If it cannot be written; the database stays as it is.
+            If the file cannot be written; the database is not changed.
         """
         target = self.directory / "runs.parquet"
-        with self._transaction():  # so that the last of several sweeps writes the runs of all
+        with self._transaction():  # so that the last of several sweeps exports the runs of all
             try:
                 write_parquet(target, self.read())
             except OSError as error:
@@ -530,7 +519,7 @@ class Database:
 
 
 class _Setting(NamedTuple):
-    """A cell as the database compares it: its words, the digest of its process, its engine."""
+    """The identity of a setting: the JSON text of its cell, its process's digest, its engine."""
 
     text: str
     process: str
@@ -542,13 +531,13 @@ def _setting(cell: Cell) -> _Setting:
 
 
 def _engine(words: Words) -> str:
-    """Return the engine that would make such runs here; empty if the update is not registered."""
+    """Return the engine of this library for a setting; empty if the update is not registered."""
     update, preset = UPDATES.get(words["update"]), words["preset"].removesuffix(_KEEP)
     return "" if update is None else engine_of(update, parse(preset))
 
 
 def _require_engine(path: Path, engine: str, ours: str) -> None:
-    """Refuse runs of another engine; whether they are, is not known of an unknown update."""
+    """Raise an error if runs are of another engine; `ours` is empty if it is unknown."""
     if ours not in ("", engine):
         raise DatabaseError(
             f"{path}: has runs made by engine {engine}, this is {ours}: the code or a setting has "
@@ -557,7 +546,7 @@ def _require_engine(path: Path, engine: str, ours: str) -> None:
 
 
 def _file_system(directory: Path) -> str:
-    """Return the kind of a directory's file system, where Linux tells it."""
+    """Return the type of a directory's file system; empty if the system is not Linux."""
     try:
         mounts = Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -568,13 +557,13 @@ def _file_system(directory: Path) -> str:
 
 
 def _text(words: Words) -> str:
-    """Return the words of a cell as JSON, in which null stands for what is not a number."""
+    """Return the columns of a cell as JSON, with null for NaN."""
     floats = {name: float(words[name]) for name in ("eta", "beta", "target")}
     return json.dumps({**words, **{k: None if x != x else x for k, x in floats.items()}})
 
 
 def _words(text: str) -> Words:
-    """Return the words of a cell from JSON."""
+    """Return the columns of a cell from JSON."""
     try:
         found = json.loads(text)
         if list(found) != CELL_COLUMNS:
@@ -585,12 +574,15 @@ def _words(text: str) -> Words:
 
 
 def _checksum(values: list[Any], start: int = 0) -> int:
-    """Return the checksum of a setting, or of a run after its setting; SQLite itself has none."""
+    """Return the checksum of a setting, or of a run from that of its setting.
+
+    SQLite does not store checksums.
+    """
     return zlib.crc32(repr(values).encode(), start)
 
 
 def _pieces(chunk: Chunk, present: set[int]) -> list[Chunk]:
-    """Return the parts of a chunk, each as long as possible, of which no run is present."""
+    """Return the maximal parts of a chunk without runs that are present."""
     lacking = [run for run in range(chunk.first, chunk.first + chunk.count) if run not in present]
     cuts = [k for k in range(1, len(lacking)) if lacking[k] > lacking[k - 1] + 1]
     pieces = np.split(np.array(lacking, int), cuts) if lacking else []
@@ -601,20 +593,20 @@ def _pieces(chunk: Chunk, present: set[int]) -> list[Chunk]:
 
 
 def _by_setting(runs: pd.DataFrame) -> Iterator[tuple[Words, str, pd.DataFrame]]:
-    """Yield the words of each cell in a table with its engine and its runs."""
+    """Yield the columns of each cell in a table, its engine and its runs."""
     groups: Any = runs.groupby([*CELL_COLUMNS, "engine"], dropna=False, observed=True)
     for (*values, engine), group in groups:
         yield dict(zip(CELL_COLUMNS, values, strict=True)), engine, group
 
 
 def _table(runs: pd.DataFrame) -> pa.Table:
-    """Return runs in the columns of a table, without what pandas notes of their types."""
+    """Return runs as an Arrow table with the schema `COLUMNS`, without pandas metadata."""
     table = pa.Table.from_pandas(runs, schema=_IN_WORDS, preserve_index=False)
-    return table.replace_schema_metadata(None).cast(COLUMNS)  # words numbered as they appear
+    return table.replace_schema_metadata(None).cast(COLUMNS)  # categories in order of appearance
 
 
 def _checked(runs: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return a table of runs with the usual types; refuse what is none."""
+    """Return a table of runs with the types of `COLUMNS`; raise an error if it is invalid."""
     if lacking := [column for column in COLUMNS.names if column not in runs.columns]:
         raise DatabaseError(f"{name}: the table has no column {lacking[0]!r}.")
     try:
@@ -635,12 +627,12 @@ def _checked(runs: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def _old_runs(path: Path, count: str | None, digest: str | None) -> pd.DataFrame:
-    """Return the runs in a file of an earlier release; its name has their number or a digest."""
+    """Return the runs in a file of an earlier release, whose name has their number or a digest."""
     try:
         content = path.read_bytes()
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         table = file.read(use_threads=False)
-        table.validate(full=True)  # a damaged dictionary has fewer values than are looked up in it
+        table.validate(full=True)  # in a damaged file, indices may exceed the dictionary
         whole = str(len(table)) == count or hashlib.sha256(content).hexdigest() == digest
     except (OSError, ValueError, TypeError, pa.ArrowException):
         whole = False
@@ -659,7 +651,7 @@ def write_parquet(target: Path, runs: pd.DataFrame, level: int | None = None) ->
 
 
 def replace_file(target: Path, content: bytes) -> None:
-    """Write a file beside the old one, flush it to the disk and give it its name."""
+    """Replace a file atomically: write a temporary file, flush it to disk and rename it."""
     temporary = target.with_name(f".{target.name}-{secrets.token_hex(8)}")
     try:
         with open(temporary, "wb") as sink:
@@ -672,12 +664,12 @@ def replace_file(target: Path, content: bytes) -> None:
 
 
 def has_runs(directory: Path) -> bool:
-    """Return whether a directory has a database, or files of earlier releases."""
+    """Return whether a directory has a database or files of earlier releases."""
     return any(name == "runs.sqlite" or _OLD.fullmatch(name) for name in os.listdir(directory))
 
 
 def __getattr__(name: str) -> Any:
-    """Say what has replaced the class of earlier releases."""
+    """Raise an error that names the replacement of the class of earlier releases."""
     if name == "Store":
         raise ImportError(
             "pu_lib.empirical.store.Store is gone: use pu_lib.experiments.database.Database, "

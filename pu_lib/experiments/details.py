@@ -1,14 +1,14 @@
-r"""What the open details change: one at a time, measured on the same runs, ranked by effect.
+"""The effects of the details that the paper leaves open, changed one at a time.
 
-For each detail, the time of a run with the detail changed is set against the time of *the same run*
-with the setting ``paper``: same domain, scheme, update, rate and random stream. In a cell (domain,
-scheme, update, and rate 0.1, 1 or 10) the effect is the ratio of restricted means, and its size the
-ratio or its inverse, whichever is above 1. A detail's effect is the geometric mean of the sizes
-over the cells it touches. Noise alone makes sizes larger than 1; the interval of each ratio, and
-the share of cells whose interval excludes 1, say how much of it is more than noise.
+Each run with a changed detail is compared with *the same run* under the setting ``paper``: same
+domain, scheme, update, learning rate and random stream. In a cell (domain, scheme, update, and
+learning rate 0.1, 1 or 10) the effect is the ratio of the restricted means, and its size is the
+ratio or its inverse, whichever is above 1. The effect of a detail is the geometric mean of the
+sizes over the cells it applies to. Sizes exceed 1 even if a detail only changes the noise;
+the interval of each ratio, and the share of cells whose interval excludes 1, measure significance.
 
-The statistic is an open detail too: its ratio is that of the median to the restricted mean of the
-same runs.
+The choice of the statistic is an open detail too: its ratio is the median over the restricted mean
+of the same runs.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ WORDS = {
     "paper critic_rate=0.01": "critic's rate 0.01",
     "predecessor stop=steps max_episodes=0": "all of the predecessor's",
 }
-"""The details in words, by the description of the options."""
+"""The details in words, by the description of their options."""
 
 _BETA = "β = 0.7 instead of 0.8"
 _CELL = ["domain", "scheme", "update", "eta", "n_states", "n_actions"]
 
 
 def effects(table: Runs = None) -> pd.DataFrame:
-    """Return the effect of each detail in each cell it was run in.
+    """Return the effect of each detail in each cell with runs of it.
 
     Returns
     -------
     pandas.DataFrame
-        One row a cell: detail, the cell's columns, runs, ratio of restricted means, its 95 %
-        bootstrap interval low to high, and censored shares before and after.
+        One row per cell: detail, the cell's columns, runs, ratio of restricted means, the ends low
+        and high of its 95 % bootstrap interval, and the censored shares before and after.
     """
     return _effects(results_of(table)).copy()
 
@@ -87,7 +87,7 @@ def _effects(results: Results) -> pd.DataFrame:
 def _pairs(rows: pd.DataFrame) -> Iterator[tuple[str, tuple[Any, ...], pd.DataFrame, pd.DataFrame]]:
     """Yield the same runs of each cell without and with each change.
 
-    For the change of the statistic they are one object, given twice.
+    For the change of the statistic both are the same object.
     """
     needed = [*_CELL, "experiment", "beta", "preset", "run", "steps", "censored"]
     rows = rows.loc[rows["eta"].isin(DETAIL_RATES), needed]
@@ -112,14 +112,14 @@ def _pairs(rows: pd.DataFrame) -> Iterator[tuple[str, tuple[Any, ...], pd.DataFr
 
 
 def _by_cell(rows: pd.DataFrame) -> DataFrameGroupBy[Any, Any]:
-    """Return what was measured in each cell, by the number of the run."""
+    """Return the measured columns of each cell, indexed by the number of the run."""
     return rows.set_index("run").groupby(_CELL, observed=True)[["steps", "censored"]]
 
 
 def _ratio(
     before: pd.Series[Any], after: pd.Series[Any], centre: Any, reference: Any
 ) -> dict[str, float]:
-    """Return the ratio of two centres with its bootstrap interval, the same runs in both."""
+    """Return the ratio of two statistics of paired runs with its bootstrap interval."""
     x, y = before.to_numpy(dtype=np.float64), after.to_numpy(dtype=np.float64)
     chosen = draws(len(x))
     low, high = interval(centre(y[chosen], axis=1) / reference(x[chosen], axis=1))
@@ -127,20 +127,20 @@ def _ratio(
 
 
 def ranking(table: Runs = None, domain: str | None = None) -> pd.DataFrame:
-    """Return the details ranked by the geometric mean of the sizes of their effects.
+    """Return the details in decreasing order of the geometric mean size of their effects.
 
     Parameters
     ----------
     table : Runs
         The runs, or `None` for the committed ones.
     domain : str, optional
-        The only domain that counts; all of them if missing.
+        Only use cells of this domain.
 
     Returns
     -------
     pandas.DataFrame
-        One row a detail: detail in words, cells, effect (a factor), largest and where it was, clear
-        (share of cells whose interval excludes 1).
+        One row per detail: detail in words, cells, effect (a factor), largest and where (the
+        largest effect and its cell), clear (share of cells whose interval excludes 1).
     """
     import pandas as pd
 

@@ -1,6 +1,6 @@
-"""What the experiments do not measure: runs and exact processes in which one thing is changed.
+"""Interventions that test explanations of the results: runs and exact processes with one change.
 
-Each function returns plain numbers, in seconds, so that a sentence on a cause can be asked of them.
+Each function takes seconds and returns plain numbers for the checks of the chapter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,13 @@ from pu_lib.experiments.sweep import run_cell
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import Update, as_update
 
-__all__ = ["climb_from_jumping", "greedy_with_noise", "stopped", "walled", "wrong_share"]
+__all__ = [
+    "climb_from_jumping",
+    "greedy_with_noise",
+    "reached_zero",
+    "stopped_exploring",
+    "wrong_share",
+]
 
 
 @lru_cache(maxsize=8)
@@ -29,19 +35,10 @@ def _random_process(seed: int) -> FiniteMDP:
 
 
 def greedy_with_noise(noise: float, runs: int = 8) -> Floats:
-    """Return what greedy policies earn on Random MDPs if the optimal values are noisy.
+    """Return the normalised performance of greedy policies for noisy optimal values of Random MDPs.
 
-    Parameters
-    ----------
-    noise : float
-        The standard deviation of the noise, in that of the optimal values of a state's actions.
-    runs : int
-        How many Random MDPs.
-
-    Returns
-    -------
-    ndarray, shape (runs,)
-        Normalised performances.
+    `noise` is the standard deviation of the Gaussian noise, relative to that of the optimal values
+    of the actions of a state. The result has one entry per Random MDP.
     """
     rng, earned = np.random.default_rng(0), []
     for seed in range(runs):
@@ -54,21 +51,10 @@ def greedy_with_noise(noise: float, runs: int = 8) -> Floats:
 
 
 def wrong_share(scheme: str, update: str = "ce", eta: float = 0.0316, runs: int = 5) -> Floats:
-    """Return in which share of states the critic prefers a wrong action, on Random MDPs.
+    """Return the share of states in which the critic's best action is wrong, for each run.
 
-    Wrong: not the best one by the exact values of the policy, after 10 000 steps.
-
-    Parameters
-    ----------
-    scheme, update, eta
-        As in a `Cell`.
-    runs : int
-        How many runs.
-
-    Returns
-    -------
-    ndarray, shape (runs,)
-        Shares of the states, in [0, 1].
+    The runs are on Random MDPs and last 10 000 steps. An action is wrong if it does not maximise
+    the exact action values of the current policy.
     """
     shares = []
     for run, (memory, _) in enumerate(final_memories(update, eta, scheme, runs, 10_000)):
@@ -79,24 +65,11 @@ def wrong_share(scheme: str, update: str = "ce", eta: float = 0.0316, runs: int 
     return np.array(shares)
 
 
-def walled(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
-    """Return which runs met the wall: a probability that is exactly zero, NoExplo, chain of 5.
+def reached_zero(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
+    """Return 1.0 for each run with a probability of exactly zero at a recorded time, else 0.0.
 
-    Looked at after 20 numbers of steps, up to the last or to where the run reaches its goal.
-
-    Parameters
-    ----------
-    update : str
-        The update.
-    eta : float
-        The learning rate.
-    runs, last : int
-        How many runs, and their length.
-
-    Returns
-    -------
-    ndarray, shape (runs,)
-        1.0 if some probability was zero at one of these times, else 0.0.
+    The runs are on the chain of 5 states under NoExplo. The policy is inspected after 20 numbers of
+    steps, up to `last` or until the run passes its threshold.
     """
     caps = np.geomspace(50, last, 20).astype(np.int64)
     met = [
@@ -105,25 +78,17 @@ def walled(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
     return np.array(met, dtype=np.float64)
 
 
-def stopped(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
-    """Return which runs have stopped exploring in some state at the end, NoExplo, chain of 5.
+def stopped_exploring(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
+    """Return 1.0 for each run that ends with probability zero of walking in some state, else 0.0.
 
-    Parameters
-    ----------
-    update, eta, runs, last
-        As for `walled`.
-
-    Returns
-    -------
-    ndarray, shape (runs,)
-        1.0 if the probability of walking is exactly zero somewhere, else 0.0.
+    The runs are on the chain of 5 states under NoExplo, and the policy is that after `last` steps.
     """
     ends = [pi for run in range(runs) for pi in _policies(update, eta, run, [last])]
     return np.array([(pi[:, 1] == 0.0).any() for pi in ends], dtype=np.float64)
 
 
 def _policies(update: str, eta: float, run: int, caps: Iterable[int]) -> Iterator[Floats]:
-    """Yield the policy of a run after some numbers of steps, or where it reached its goal."""
+    """Yield the policy of a run after each number of steps, or at its end if it passes before."""
     for cap in caps:
         cell, memory = live_cell("chain", update, eta, "NoExplo", 5, int(cap)), RunBuffers()
         run_cell(replace(cell, target=0.5), run, memory)
@@ -133,27 +98,28 @@ def _policies(update: str, eta: float, run: int, caps: Iterable[int]) -> Iterato
 def climb_from_jumping(
     update: str | Update, eta: float, lead: float = 4.0, max_steps: int = 5000
 ) -> tuple[int, int]:
-    """Return how a softmax update climbs on the cliff from a policy that jumps, values exact.
+    """Run a softmax update from a policy that jumps, on the cliff of 7 states with exact values.
 
-    Seven states, d = 1 everywhere; until half of the gap between jumping and walking is made good.
+    The run stops once it has closed half of the performance gap between jumping and the optimum.
+    The state distribution d is 1 everywhere.
 
     Parameters
     ----------
     update : str or Update
-        An update of softmax parameters.
+        An update with softmax parameters.
     eta : float
-        The learning rate.
+        Learning rate.
     lead : float
-        The first parameter of jumping; the others are zero.
+        Initial parameter of jumping; the other parameters are zero.
     max_steps : int
-        Stop after so many.
+        Cap on the number of steps.
 
     Returns
     -------
     steps : int
-        Updates taken.
+        Number of steps taken.
     falls : int
-        After how many the performance was lower than before.
+        Number of steps that decreased the performance.
     """
     process, chosen = cliff(7), as_update(update)
     theta = np.tile([lead, 0.0, 0.0], (7, 1))

@@ -2,30 +2,31 @@ r"""Jekyll & Hyde, compiled (paper, appendix B.2).
 
 Each step t = 1, 2, ... of a run
 
-1. lets the personality in control act: Jekyll draws from his policy :math:`\pi`, Hyde takes a best
-   action of his own values :math:`\tilde q`, ties broken uniformly at random;
-2. appends the transition to the buffer of that personality;
-3. draws, with probability :math:`o_t` from Hyde's buffer and else from Jekyll's, one stored
-   transition :math:`(s,a,r,s')`, and with it updates Hyde's values by Q-learning on the bonus,
+1. takes an action: Jekyll samples it from his policy :math:`\pi`, Hyde takes an action that
+   maximises his values :math:`\tilde q`, with ties broken uniformly at random;
+2. appends the transition to the replay buffer of the personality in control;
+3. samples a stored transition :math:`(s,a,r,s')`, from Hyde's buffer with probability :math:`o_t`
+   and from Jekyll's otherwise, and applies to it Q-learning on the exploration bonus,
    :math:`\tilde q(s,a) \mathrel{+}= \alpha(b(s,a)+\gamma\max\tilde q(s',\cdot)-\tilde q(s,a))`,
-   Jekyll's critic by SARSA, :math:`q(s,a) \mathrel{+}= \alpha(r+\gamma q(s',a')-q(s,a))` with
-   :math:`a'\sim\pi(\cdot|s')`, and Jekyll's policy in s by the expected update with
+   for Hyde's values, SARSA,
+   :math:`q(s,a) \mathrel{+}= \alpha(r+\gamma q(s',a')-q(s,a))` with
+   :math:`a'\sim\pi(\cdot|s')`, for Jekyll's critic, and the expected policy update in s with
    :math:`q(s,\cdot)` and weight :math:`\eta`;
-4. if the trajectory has ended, starts another, controlled by Hyde with probability
+4. if the trajectory has ended, starts the next one, controlled by Hyde with probability
    :math:`\epsilon_t`.
 
 The run ends when the exact performance of Jekyll's policy passes the threshold.
-`pu_lib.experiments.reference` is the same loop for reading; `pu_lib.experiments.options` lists the
-details that the paper leaves open.
+`pu_lib.experiments.reference` is a readable version of the same loop, and
+`pu_lib.experiments.options` lists the details that the paper leaves open.
 
-Same bits everywhere
---------------------
-All randomness is one xoshiro256++ stream seeded from (root seed, domain, run). Beyond
-:math:`+,-,\times,/,\sqrt{\ }`, which IEEE 754 fixes, the loop uses its own exponential and
-logarithm. No sum is reordered and no product fused with a sum, so a run has the same bits on every
-processor.
+Reproducibility
+---------------
+All randomness comes from one xoshiro256++ stream seeded by (root seed, domain, run). Apart from
+:math:`+,-,\times,/,\sqrt{\ }`, which IEEE 754 specifies exactly, the loop uses its own exponential
+and logarithm. Sums are not reordered, and products and sums are not fused, so a run has the same
+bits on every processor.
 
-This module is the Python around the loop, which is `pu_lib.engine.loop`.
+The compiled loop itself is `pu_lib.engine.loop`.
 """
 
 from __future__ import annotations
@@ -65,71 +66,36 @@ __all__ = [
     "simulate",
 ]
 
-_FIRST_GAP = (100, 25)  # steps between early evaluations: with cycles, without
-# What the loop asks of `Rules` and `Limits` only where it is not as in the paper.
+_FIRST_GAP = (100, 25)  # steps between early evaluations, by `Problem.acyclic`
+# The loop reads these options only if one of them differs from the paper's.
 _DETAILS = ("hyde_clip", "bonus", "sarsa", "replay", "actor_weight", "stop", "max_episodes")
 
 
 def engine_of(update: Update, options: Options = PAPER) -> str:
-    """Return the version of the results of an update.
+    """Return the version of an update's results; it changes if a seed gives a different run.
 
-    It changes whenever the same seed gives a different run: the escort update has its second since
-    its parameters have exponents of their own, and its first where they are plain floats. That of
-    an update of one's own names its code.
-
-    Parameters
-    ----------
-    update : Update
-        An update with a kernel.
-    options : Options
-        The open details; ``precision`` matters.
-
-    Returns
-    -------
-    str
-        The version, which stands in the column ``engine`` of tables of runs.
+    The version is "2" for the escort update with scaled parameters and "1" for the other updates of
+    the library. For a user's own update it is the `fingerprint`. Tables of runs store the version
+    in the column ``engine``.
     """
     usual = UPDATES.get(update.name, update)
     if type(usual) is type(update):
-        update = usual  # tables note the options of registered updates in other columns
+        update = usual  # other columns store the options of registered updates
     if update.kernel is not None and not type(update).__module__.startswith("pu_lib."):
         return fingerprint(update)
     return "2" if update.name == "pg-es" and options.precision == "scaled" else "1"
 
 
 def fingerprint(update: Update) -> str:
-    """Return a name for the code of an update: another one once it or a constant changes.
-
-    Parameters
-    ----------
-    update : Update
-        An update with a kernel.
-
-    Returns
-    -------
-    str
-        Twelve hexadecimal digits of its kernel, its options and where its parameters start.
-    """
+    """Return twelve hexadecimal digits that depend on the code and the options of an update."""
     read = update.options, update.parametrization, [update.uniform(n) for n in range(2, 8)]
     return hashlib.sha256(f"{read!r} {code_digest(update.kernel)}".encode()).hexdigest()[:12]
 
 
 def seed_state(root: int, experiment: str, run: int) -> NDArray[np.uint64]:
-    """Return the four words that start the random stream of a run.
+    """Return the initial state of a run's random stream, an array of four 64-bit words.
 
-    Parameters
-    ----------
-    root : int
-        The seed of all runs.
-    experiment : str
-        What is run; each text has streams of its own.
-    run : int
-        Number of the run, from 0.
-
-    Returns
-    -------
-    ndarray of uint64, shape (4,)
-        The words, a function of the three arguments only.
+    Runs with different root seeds, experiment names or numbers have independent streams.
     """
     key = zlib.crc32(experiment.encode())
     words = np.random.SeedSequence(root, spawn_key=(key, run)).generate_state(4, np.uint64)
@@ -138,14 +104,14 @@ def seed_state(root: int, experiment: str, run: int) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class Run:
-    """How a run ended.
+    """The outcome of a run.
 
     Attributes
     ----------
     steps, episodes : int
         Steps taken and trajectories finished.
     censored : bool
-        True if a cap ended the run before the threshold was passed.
+        Whether the run ended at a cap, before it passed the threshold.
     final_performance : float
         Normalised exact performance of the last policy.
     """
@@ -157,45 +123,37 @@ class Run:
 
 
 class RunBuffers:
-    """The arrays of one run; reusable, one object a thread.
+    """The arrays of a run, which can be reused for the next run but not by two threads at once.
 
-    After a run they hold its final state: `theta`, `pi`, `q`, `hyde`, `visits` and the replay
-    `buffer` (Jekyll's transitions from the left, Hyde's from the right). Parameters that have an
-    exponent are `theta` times :math:`2^{-256e}` with the exponents e of `exponent`.
+    After a run they contain its final state: `theta`, `pi`, `q`, `hyde`, `visits` and the replay
+    `buffer` (Jekyll's transitions from the left, Hyde's from the right). Scaled parameters have the
+    value `theta` times :math:`2^{-256e}`, with the exponents e in `exponent`.
 
     Parameters
     ----------
     record_at : array_like of int, shape (M,), optional
-        Numbers of steps, at least 1 and increasing, after which the policy is stored in `recorded`
-        (shape (M, S, A)). Such a run continues to its last step, even if it passes the threshold.
+        Increasing numbers of steps, at least 1, after which the policy is stored in `recorded`, of
+        shape (M, S, A). A run with `record_at` continues to its last step even if it passes the
+        threshold.
 
     Raises
     ------
     ValueError
-        If `record_at` does not increase.
+        If `record_at` is not increasing.
     """
 
     def __init__(self, record_at: ArrayLike = ()) -> None:
         self._shape: tuple[int, ...] = ()
         self.record_at = np.array(record_at, np.int64)
         if (np.diff(self.record_at, prepend=0) < 1).any():
-            raise ValueError("record_at: expected increasing numbers of steps from 1.")
+            raise ValueError(
+                "record_at: expected increasing numbers of steps, at least 1, got "
+                f"{self.record_at.tolist()}."
+            )
         self.buffer: NDArray[np.unsignedinteger] = np.empty(0, np.uint16)
 
     def prepare(self, problem: Problem, update: str | Update, options: Options, steps: int) -> None:
-        """Set every array to its value at the start of a run.
-
-        Parameters
-        ----------
-        problem : Problem
-            What is run.
-        update : str or Update
-            The actor's update.
-        options : Options
-            The open details.
-        steps : int
-            Length of the replay buffer: the largest number of steps.
-        """
+        """Initialise the arrays for a run of at most `steps` steps."""
         S, A = problem.n_states, problem.n_actions
         shape = (S, A, problem.n_successors)
         if shape != self._shape:
@@ -223,14 +181,14 @@ class RunBuffers:
 
     @property
     def log_modulus(self) -> NDArray[np.float64]:
-        """The logarithms, to base 10, of the moduli of the parameters; minus infinity for 0."""
+        """The base-10 logarithms of the moduli of the parameters, minus infinity for 0."""
         with np.errstate(divide="ignore"):
             mantissas = np.log10(np.abs(self.theta))
         return np.asarray(mantissas - self.exponent * (UNIT * np.log10(2.0)))
 
     @property
     def arrays(self) -> loop.Arrays:
-        """The arrays as the compiled loop takes them."""
+        """The arrays as an argument of the compiled loop."""
         return loop.Arrays(*(getattr(self, name) for name in loop.Arrays._fields))
 
 
@@ -252,38 +210,38 @@ def simulate(
     problem : Problem
         Process and threshold.
     update : str or Update
-        Update of the actor, one with a kernel, or a string that stands for one, as
-        `pu_lib.updates.as_update` takes it; where a string does not say how ties are broken,
-        `options` does. Kernels of the library are kept on disk once compiled; another one is
-        compiled at its first use in a session, for each number of actions and successors.
+        Update of the actor, with a kernel, or a string accepted by `pu_lib.updates.as_update`. If
+        the string has no option ``ties``, that of `options` applies. Compiled kernels of the
+        library are cached on disk. Other kernels are compiled once per Python process, for each
+        number of actions and successors.
     eta : float
         Learning rate of the actor.
     scheme : Scheme
         Exploration and off-policy scheme.
     seeds : ndarray of uint64, shape (4,)
-        Start of the random stream; see `seed_state`.
+        Initial state of the random stream; see `seed_state`.
     options : Options
-        The open details.
+        The details that the paper leaves open.
     max_steps : int
         Cap; a run that reaches it is censored.
     memory : RunBuffers, optional
-        Arrays to use; holds the final state of the run afterwards.
+        Arrays to use, which contain the final state of the run afterwards.
     first_gap : int, optional
-        Steps between the early evaluations, at least 1: the policy is evaluated after this many
-        steps, and then at step t + max(first_gap, 3 % of t). That of the paper's experiments if
-        missing: 25 where the states have an order, else 100. A run takes the same steps whatever
-        it is, and ends at the first evaluation that passes.
+        Steps between early evaluations, at least 1. The policy is evaluated after `first_gap`
+        steps, and an evaluation at step t is followed by one at step t + max(first_gap, 3 % of t).
+        By default 25 if the process is acyclic, else 100, as in the paper's experiments. It does
+        not affect the steps of the run, only the one at which the run ends.
 
     Returns
     -------
     Run
-        How the run ended.
+        The outcome of the run.
 
     Raises
     ------
     ValueError
-        If the update is unknown or has no kernel that compiles, a number is out of range, or the
-        memory has record_at beyond the last step.
+        If the update is unknown or has no kernel that compiles, a number is out of range, or
+        `memory.record_at` exceeds `max_steps`.
     """
     chosen = configured(update, options)
     static = _static_args(problem, chosen, options)
@@ -316,21 +274,21 @@ def simulate(
 
 
 def _require_policy(update: Update, memory: RunBuffers) -> None:
-    """Refuse a run whose kernel left the policies: the loop looks at none of its numbers."""
+    """Raise an error if the kernel returned anything but policies; the loop does not check it."""
     try:
         require_distributions("pi", memory.pi)
     except ValueError as error:
-        words = f"update: the kernel of {update.name} leaves the policies: {error}"
+        words = f"update: the kernel of {update.name} returned no policy: {error}"
         raise ValueError(words) from None
 
 
 def _static_args(problem: Problem, update: Update, options: Options) -> loop.StaticArgs:
-    """Return what the loop is compiled for."""
+    """Return the compile-time arguments of the loop."""
     known = get_args(Parametrization)
     policy = update.parametrization
     if update.kernel is None:
         raise ValueError(
-            f"update: {update!r} has no kernel; such an update runs in the plain loop, "
+            f"update: {update!r} has no kernel; run it in the plain loop, "
             "pu_lib.experiments.reference."
         )
     if policy is None or policy not in known:
@@ -347,7 +305,7 @@ def _static_args(problem: Problem, update: Update, options: Options) -> loop.Sta
 
 
 def _rules(eta: float, options: Options) -> loop.Rules:
-    """Return learning rates and details as the loop takes them."""
+    """Return the learning rates and options of the loop."""
     return loop.Rules(
         eta=float(eta),
         critic_rate=options.critic_rate,
@@ -363,7 +321,10 @@ def _rules(eta: float, options: Options) -> loop.Rules:
 def _limits(
     problem: Problem, options: Options, max_steps: int, record_at: NDArray[np.int64], gap: int
 ) -> loop.Limits:
-    """Return when the loop evaluates and ends: one with record_at at its last step."""
+    """Return the loop's criteria of evaluation and termination.
+
+    With `record_at` the run continues to its last step.
+    """
     by_episodes = options.stop == "episodes"
     limits = loop.Limits(
         threshold=problem.threshold,
@@ -376,5 +337,7 @@ def _limits(
     if len(record_at) == 0:
         return limits
     if record_at[-1] > max_steps:
-        raise ValueError("memory: record_at has steps beyond max_steps.")
+        raise ValueError(
+            f"memory: record_at has steps beyond max_steps, {record_at[-1]} > {max_steps}."
+        )
     return limits._replace(threshold=np.inf, every=0, max_episodes=0)

@@ -1,6 +1,6 @@
-"""Runs made on the spot: what a chapter recomputes in seconds, and tables of times cannot say.
+"""Short runs that a chapter makes itself, for quantities that the tables of times do not contain.
 
-They are runs of the paper's experiments, named as in its tables: PG-ES drops its factor.
+They have the settings of the paper's experiments, in which ``pg-es`` drops its factor.
 """
 
 from __future__ import annotations
@@ -38,21 +38,9 @@ Floats = NDArray[np.float64]
 
 
 def live_cell(domain: str, update: str, eta: float, scheme: str, n_states: int, steps: int) -> Cell:
-    """Return the setting of a run that goes on to its last step.
+    """Return the setting of a run that continues to its last step.
 
-    Parameters
-    ----------
-    domain : {"chain", "cliff", "random-mdp"}
-        The process.
-    update, eta, scheme, n_states
-        As in a `Cell` of the paper's experiments, so that ``pg-es`` is the paper's program.
-    steps : int
-        Length of the run.
-
-    Returns
-    -------
-    Cell
-        With a target that is out of reach.
+    `domain` is ``"chain"``, ``"cliff"`` or ``"random-mdp"``, and ``pg-es`` is the paper's program.
     """
     return Cell(
         process=read_process(domain, n_states=n_states),
@@ -61,7 +49,7 @@ def live_cell(domain: str, update: str, eta: float, scheme: str, n_states: int, 
         scheme=SCHEMES[scheme],
         options=PAPER,
         max_steps=steps,
-        target=1.0,  # not reached: the runs go on to the last step
+        target=1.0,  # out of reach, so that runs continue to the last step
         seed=0,
         experiment="live",
     )
@@ -70,23 +58,14 @@ def live_cell(domain: str, update: str, eta: float, scheme: str, n_states: int, 
 def final_memories(
     update: str, eta: float, scheme: str, runs: int, steps: int
 ) -> Iterator[tuple[RunBuffers, NDArray[np.bool_]]]:
-    """Yield the state of some runs on Random MDPs after `steps` steps, and which states moved.
-
-    Parameters
-    ----------
-    update, eta, scheme
-        As in a `Cell`.
-    runs : int
-        Number of runs, from run 0.
-    steps : int
-        Length of a run.
+    """Yield the final state of runs on Random MDPs, and which states were updated.
 
     Yields
     ------
     memory : RunBuffers
-        The state at the end of a run.
+        The final state of a run.
     moved : ndarray of bool, shape (n_states,)
-        The states whose parameters differ from those at the start.
+        Whether the parameters of a state differ from their initial values.
     """
     cell = live_cell("random-mdp", update, eta, scheme, 100, steps)
     for run in range(runs):
@@ -100,25 +79,10 @@ def final_memories(
 def policies_along(
     domain: str, update: str, run: int, caps: NDArray[np.int64], n_states: int
 ) -> Floats:
-    """Return the policy on the chain or the cliff at growing numbers of steps.
+    """Return the policy at increasing numbers of steps, on the chain or the cliff under HiOffPol.
 
-    HiOffPol, at the paper's fixed rate of the update.
-
-    Parameters
-    ----------
-    domain : {"chain", "cliff"}
-        The process.
-    update, run
-        As in a `Cell`.
-    caps : ndarray, shape (caps,)
-        Numbers of steps, at least 1.
-    n_states : int
-        The terminal state included.
-
-    Returns
-    -------
-    ndarray, shape (caps, n_states - 1, n_actions)
-        Probabilities, without the terminal state.
+    The learning rate is the paper's fixed rate of the update. The result has shape
+    (caps, n_states - 1, n_actions), without the terminal state.
     """
     cell = live_cell(domain, update, FIXED_RATES[update], "HiOffPol", n_states, int(caps[-1]))
     memory = RunBuffers(record_at=caps)
@@ -127,32 +91,21 @@ def policies_along(
 
 
 def walking(update: str, run: int, caps: NDArray[np.int64], n_states: int = 10) -> Floats:
-    """Return the probability of walking in each state of the chain, see `policies_along`.
-
-    Parameters
-    ----------
-    update, run, caps, n_states
-        As for `policies_along`.
-
-    Returns
-    -------
-    ndarray, shape (caps, n_states - 1)
-        Probabilities.
-    """
+    """Return the probability of walking in each state of the chain, shape (caps, n_states - 1)."""
     return np.asarray(policies_along("chain", update, run, caps, n_states)[:, :, 1])
 
 
 @dataclass(frozen=True)
 class Flips:
-    """When the states of a chain come to prefer walking for good.
+    """The times from which the states of a chain prefer walking.
 
     Attributes
     ----------
     times : ndarray, shape (n_states - 1,)
-        Steps after which walking has more than half of the probability until the last cap;
-        infinite where it has not then.
+        First recorded step from which walking has a probability above 1/2 up to the end of the run;
+        infinite if there is none.
     jumping : int
-        The largest number of states that preferred jumping at the same time.
+        Largest number of states that prefer jumping at the same time.
     """
 
     times: Floats
@@ -160,31 +113,16 @@ class Flips:
 
     @property
     def ordered_share(self) -> float:
-        """The share of pairs of states of which the one nearer to the end flipped no later."""
+        """The share of pairs of states of which the one nearer to the end flips no later."""
         i, j = np.triu_indices(len(self.times), 1)
         return float(np.mean(self.times[i] >= self.times[j]))
 
 
 def flip_times(update: str, run: int, last: int = 100_000, n_states: int = 10) -> Flips:
-    """Return when each state of the chain comes to prefer walking for good.
+    """Return the times from which the states of the chain prefer walking.
 
-    Looked at on a grid of 50 numbers of steps, each about a sixth above the one before.
-
-    Parameters
-    ----------
-    update : str
-        One of the paper's five, at its fixed rate.
-    run : int
-        Number of the run, from 0.
-    last : int
-        The last number of steps looked at, above 30.
-    n_states : int
-        Number of states, the terminal one included.
-
-    Returns
-    -------
-    Flips
-        When each state flips, and how many preferred jumping at once.
+    The learning rate is the paper's fixed rate of the update. The policy is recorded at 50 numbers
+    of steps in geometric progression from 30 to `last`.
     """
     caps = np.unique(np.geomspace(30, last, 50).astype(np.int64))
     probability = walking(update, run, caps, n_states)
@@ -195,24 +133,24 @@ def flip_times(update: str, run: int, last: int = 100_000, n_states: int = 10) -
 
 
 def rerun(table: pd.DataFrame, n: int, at_most: int = 200_000, seed: int = 0) -> pd.DataFrame:
-    """Recompute some rows of a table of runs, drawn at random, and set both side by side.
+    """Repeat `n` runs sampled from a table, and compare their results with the table.
 
     Parameters
     ----------
     table : pandas.DataFrame
         Runs, with the columns of `pu_lib.experiments.database`.
     n : int
-        How many to recompute.
+        Number of runs to repeat.
     at_most : int
-        Only runs with no more steps than this are drawn.
+        Cap on the steps of the sampled runs.
     seed : int
-        Of the draw.
+        Seed of the sample.
 
     Returns
     -------
     pandas.DataFrame
-        The rows, with ``steps again``, and ``same``: whether steps, trajectories, censoring and
-        final performance all are what the table says, to the last bit.
+        The rows, with ``steps again``, and with ``same``: whether steps, trajectories, censoring
+        and final performance agree to the last bit.
     """
     rows = table[table["steps"] <= at_most].sample(n, random_state=seed).copy()
     again = [run_cell(cell_of(row), row["run"]) for row in rows.to_dict("records")]
@@ -227,32 +165,9 @@ def rerun(table: pd.DataFrame, n: int, at_most: int = 200_000, seed: int = 0) ->
 def twins(
     domain: str, update: str, eta: float, scheme: str, steps: int, run: int = 0
 ) -> tuple[Floats, Floats]:
-    """Return the parameters after the same run by the plain reference and by the compiled loop.
+    """Return the final parameters of the same run by the reference loop and by the compiled loop.
 
-    Parameters
-    ----------
-    domain : {"chain", "random-mdp"}
-        The process: a chain of 10 states, or a Random MDP of 100.
-    update : str
-        One of the paper's five.
-    eta : float
-        Learning rate of the actor, positive.
-    scheme : {"NoExplo", "LowOffPol", "HiOffPol"}
-        The exploration scheme.
-    steps : int
-        Length of the run.
-    run : int
-        Number of the run, from 0.
-
-    Returns
-    -------
-    reference, compiled : ndarray, shape (n_states, n_actions)
-        The parameters after either.
-
-    Raises
-    ------
-    ValueError
-        If the domain is another one.
+    `domain` is ``"chain"``, with 10 states, or ``"random-mdp"``, with 100.
     """
     if domain not in ("chain", "random-mdp"):
         raise ValueError(f"domain: expected 'chain' or 'random-mdp', got {domain!r}.")

@@ -1,20 +1,20 @@
-r"""What the paper's algorithm leaves open, and the settings in use (paper, appendix B.2).
+r"""The details that the paper's algorithm leaves open, and their settings (paper, appendix B.2).
 
-The description of Jekyll & Hyde does not fix every detail of a run. Each such detail is a field of
-`Options`; `PRESETS` holds two settings of all of them:
+The description of Jekyll & Hyde does not specify every detail of a run. Each such detail is a field
+of `Options`, and `PRESETS` has two settings of all fields:
 
-- ``paper``: what the paper says, and where it says nothing the choice closest to its words. One
-  choice departs from the words, because they cannot work: Hyde's values "initialised as the
-  critic", at 0, make every tried action (whose bonus is positive) better than every untried one,
-  so that Hyde repeats itself instead of exploring. Here they start at :math:`1/(1-\gamma)`, the
-  largest discounted sum of bonuses there can be.
-- ``predecessor``: what the public code of the preceding article of the same authors does. Its
-  cap of 150 000 episodes is the one in the configuration of its learning-rate figure; the shape of
-  that figure at the largest rates, where a third of the runs never passes, agrees with it.
+- ``paper``: what the paper states and, if it states nothing, the choice closest to its text. One
+  choice departs from the text. With Hyde's values "initialised as the critic", at 0, every action
+  that was tried (whose bonus is positive) looks better than every untried one, so that Hyde repeats
+  himself and does not explore. Here his values start at :math:`1/(1-\gamma)`, an upper bound of the
+  discounted sum of bonuses.
+- ``predecessor``: what the public code of the preceding article by the same authors does. The cap
+  of 150 000 episodes is that in the configuration of its learning-rate figure. It agrees with the
+  shape of the figure at the largest learning rates, at which a third of the runs never passes.
 
-A `Scheme` gives the probability :math:`\epsilon_t` that Hyde controls the next trajectory and the
-probability :math:`o_t` that the update replays one of Hyde's transitions. Both are
-:math:`\min(1, c/t^\alpha)` with t the number of the step, from 1.
+A `Scheme` consists of the probability :math:`\epsilon_t` that Hyde controls the next trajectory and
+the probability :math:`o_t` that the update replays one of Hyde's transitions. Both are
+:math:`\min(1, c/t^\alpha)` at step t = 1, 2, ...
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Schedule:
     c : float
         Factor, not negative.
     alpha : {0, 0.5, 1}
-        Power of the step number.
+        Exponent of the step number.
     """
 
     c: float
@@ -77,11 +77,11 @@ class Scheme:
     Attributes
     ----------
     name : str
-        Its name in tables.
+        The name in tables of runs.
     epsilon : Schedule
         :math:`\epsilon_t`, the probability that Hyde controls the next trajectory.
     off_policy : Schedule
-        :math:`o_t`, the probability to replay one of Hyde's transitions.
+        :math:`o_t`, the probability of replaying one of Hyde's transitions.
     """
 
     name: str
@@ -115,64 +115,64 @@ PUBLISHED_SCHEMES: dict[str, Scheme] = {
 
 
 def scheme_of(name: str) -> Scheme:
-    """Return the scheme of that name.
+    """Return the scheme with this name.
 
     Raises
     ------
     ValueError
-        If there is none.
+        If the name is unknown.
     """
     known = {**SCHEMES, **PUBLISHED_SCHEMES}
     return known[find_name("scheme", name, known)]
 
 
-# The norm of escort parameters never falls (`pu_lib.engine.rows.rescale` counts on it).
+# Smallest modulus of an initial escort parameter. The norm of the parameters never decreases, which
+# `pu_lib.engine.rows.rescale` relies on.
 _SMALLEST_START = 1e-10
 
 
 @dataclass(frozen=True)
 class Options:
-    r"""The open details of a run.
+    r"""The details of a run that the paper leaves open.
 
     Attributes
     ----------
     hyde_start : float or "bound"
-        Hyde's initial values; ``"bound"`` is :math:`1/(1-\gamma)`.
+        Initial values of Hyde; ``"bound"`` is :math:`1/(1-\gamma)`.
     hyde_clip : float
-        Hyde's values are cut at this number after each update; infinite for no cut.
+        Upper bound at which Hyde's values are clipped after each update.
     bonus : {"root", "log"}
         Hyde's reward, with n the number of visits of (s, a): :math:`1/\sqrt n`, or
         :math:`\sqrt{\log(e+1)/(0.001+n)}` with e the number of finished trajectories.
     sarsa : {"sampled", "expected"}
-        The critic's target at the successor: the value of an action drawn from the current policy,
-        or the mean over the current policy.
+        The critic's bootstrap value at the successor: that of an action sampled from the current
+        policy, or its expectation under the current policy.
     replay : {"stored", "model"}
-        The replayed sample: a stored transition of the chosen personality, or its state and action
-        with a successor drawn from all successors seen after them.
+        The replayed sample: a stored transition of the selected personality, or its state and
+        action with a successor sampled from all successors stored after them.
     actor_weight : {"one", "discounted"}
         Weight of the actor's step: :math:`\eta`, or :math:`\eta\,e\,\gamma^k/\sum\gamma^k` with k
         the number of steps since the trajectory began, summed over all steps so far.
     ties : {"first", "random", "leave"}
-        The greedy action of the cross-entropy updates where several are best.
+        The action that the cross-entropy updates reinforce if several are greedy: the first one, a
+        random one, or none.
     escort_start : float
         Initial value of every escort parameter, of modulus between 1e-10 and 1e10.
     cut : int
-        Trajectories are cut after this many steps, without ending: the critic bootstraps. Zero
-        for no cut.
+        Trajectories are truncated after this many steps, and the critic bootstraps from the last
+        state. No truncation if 0.
     stop : {"steps", "episodes"}
-        ``"steps"``: the policy is evaluated at step t + max(25 or 100, 3 % of t), the first value
-        where the states have an order; in a race at step t + max(1, 3 % of t). ``"episodes"``: it
-        is evaluated at every 0.1 % of `max_episodes`, and the mixture with Hyde's greedy policy
-        must pass too.
+        ``"steps"``: an evaluation of the policy at step t is followed by one at step
+        t + max(g, 3 % of t), with g = 25 if the process is acyclic and 100 if not; g = 1 in a race.
+        ``"episodes"``: the policy is evaluated after every 0.1 % of `max_episodes`, and the mixture
+        with Hyde's greedy policy must pass too.
     max_episodes : int
-        Cap on the number of trajectories, and the unit of the evaluations by episodes; zero for
-        no cap.
+        Cap on the number of trajectories; no cap if 0.
     last_state_tie : bool
-        Whether on chains both actions pay 1 in the last state before the end.
+        Whether both actions pay 1 in the last state of chains before the end.
     precision : {"scaled", "float64"}
-        ``"scaled"``: a parameter of the escort update, which a step multiplies, has an exponent of
-        its own, so that no number of steps rounds it to 0. ``"float64"``: it is a plain float, as
-        in any program that does nothing about it.
+        ``"scaled"``: each parameter of the escort update has an exponent of its own, so that
+        it does not underflow to 0. ``"float64"``: parameters are plain floats.
     critic_rate, hyde_rate, critic_start : float
         Learning rates of the critic and of Hyde, initial values of the critic.
     """
@@ -206,11 +206,19 @@ class Options:
         if not self.hyde_clip > 0.0:
             raise ValueError(f"hyde_clip: expected a number > 0, got {self.hyde_clip}.")
         if self.cut < 0 or self.max_episodes < 0:
-            raise ValueError(f"cut, max_episodes: expected numbers >= 0, got {self}.")
+            raise ValueError(
+                f"cut, max_episodes: expected numbers >= 0, got {self.cut} and {self.max_episodes}."
+            )
         if self.stop == "episodes" and self.max_episodes < 1:
-            raise ValueError("max_episodes: stop='episodes' needs a cap on the episodes.")
+            raise ValueError(
+                "max_episodes: stop='episodes' needs a cap on the episodes, at least 1; got "
+                f"{self.max_episodes}."
+            )
         if self.escort_start == 0.0:
-            raise ValueError("escort_start: the escort policy is undefined at all-zero parameters.")
+            raise ValueError(
+                "escort_start: expected a number other than 0, at which the escort policy is "
+                "undefined."
+            )
         if not _SMALLEST_START <= abs(self.escort_start) <= 1.0 / _SMALLEST_START:
             raise ValueError(
                 f"escort_start: expected a modulus from {_SMALLEST_START:g} to "
@@ -224,7 +232,7 @@ def _hints() -> dict[str, Any]:
 
 
 def _check_kind(name: str, hint: Any, value: object) -> None:
-    """Refuse a value that is not of the kind a field is declared with."""
+    """Raise an error if a value does not have the declared type of a field."""
     words = _choices(hint)
     takes_float = float in get_args(hint)
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
@@ -242,14 +250,14 @@ def _check_kind(name: str, hint: Any, value: object) -> None:
 
 
 def _choices(hint: Any) -> tuple[str, ...]:
-    """Return the words a field accepts, if any."""
+    """Return the strings that a field accepts."""
     if get_origin(hint) is Literal:
         return tuple(get_args(hint))
     return tuple(word for part in get_args(hint) for word in _choices(part))
 
 
 PAPER = Options()
-"""What the paper says, and the choice closest to its words where it says nothing."""
+"""What the paper states and, if it states nothing, the choice closest to its text."""
 
 PREDECESSOR = Options(
     hyde_start=1.0,
@@ -265,11 +273,11 @@ PREDECESSOR = Options(
 """What the public code of the preceding article does."""
 
 PRESETS: dict[str, Options] = {"paper": PAPER, "predecessor": PREDECESSOR}
-"""The two settings of all open details by name; see the module's text."""
+"""The two settings of all open details, by name."""
 
 
 def require_options(options: object) -> Options:
-    """Return the options; raise a `ValueError` if the argument is something else."""
+    """Return the argument; raise a `ValueError` unless it is an `Options` object."""
     if not isinstance(options, Options):
         raise ValueError(
             f"options: expected Options, such as PAPER or replace(PAPER, cut=0), got {options!r}."
@@ -279,7 +287,7 @@ def require_options(options: object) -> Options:
 
 @cache
 def describe(options: Options) -> str:
-    """Return the name of the nearest preset, followed by what differs from it.
+    """Return the name of the nearest preset, followed by the options that differ from it.
 
     >>> describe(replace(PRESETS["paper"], cut=0))
     'paper cut=0'
@@ -293,7 +301,7 @@ def describe(options: Options) -> str:
 
 @cache
 def parse(label: str) -> Options:
-    """Return the options whose description is `label`; the inverse of `describe`.
+    """Return the options with the description `label`; the inverse of `describe`.
 
     Raises
     ------
@@ -301,14 +309,15 @@ def parse(label: str) -> Options:
         If the preset, an option or its value is unknown or out of range.
     """
     if not isinstance(label, str):
-        raise ValueError(f"preset: expected a name and changes, got {label!r}.")
+        raise ValueError(f"preset: expected a text such as 'paper cut=0', got {label!r}.")
     if "escort_factor=" in label:
         raise ValueError(
-            "preset: escort_factor is an option of the update, 'pg-es' or 'pg-es factor=drop'."
+            "preset: escort_factor is an option of the update; set it there, as in "
+            "'pg-es factor=drop'."
         )
     name, _, changes = label.strip().partition(" ")
     name = find_name("preset", name, PRESETS)
-    # Where one preset has a word, numbers and words may stand in any.
+    # An option with a string in one preset may be a string or a number.
     usual = vars(PRESETS[name]) | {
         key: value
         for preset in PRESETS.values()
@@ -322,12 +331,12 @@ def parse(label: str) -> Options:
 
 
 def program(name: str) -> str:
-    """Return an update as the paper's experiments run it: ``pg-es`` drops its factor."""
+    """Return an update's string in the paper's experiments, in which ``pg-es`` drops its factor."""
     return "pg-es factor=drop" if name == "pg-es" else name
 
 
 def configured(update: str | Update, options: Options) -> Update:
-    """Return the update of a run, in which the options break ties if a string does not say how."""
+    """Return the update of a run; `options.ties` applies unless the update specifies ``ties``."""
     chosen = as_update(update)
     if isinstance(update, Update) or "ties" not in chosen.options or " ties=" in update:
         return chosen
@@ -335,7 +344,7 @@ def configured(update: str | Update, options: Options) -> Update:
 
 
 def start_of(update: Update, n_actions: int, options: Options) -> float:
-    """Return the parameter that all actions start from, so that the first policy is uniform."""
+    """Return the initial parameter of all actions, with a uniform policy."""
     if update.parametrization == "escort":
         return options.escort_start
     return update.uniform(n_actions)

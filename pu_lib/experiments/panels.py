@@ -1,19 +1,19 @@
 r"""The experiments of the paper's section 4, as cells to run.
 
-Ten panels: Random MDPs under three schemes; the chain under three schemes, with a length for each;
-the chain's length from 3 to 25 under two schemes; duplicated optimal actions; the cliff. To these
-come what the open details change, the learning-rate curve that the predecessor published, and runs
-that some sentences need something to compare with.
+The paper has ten panels: Random MDPs under three schemes; the chain under three schemes, with a
+length for each; chains of 3 to 25 states under two schemes; duplicated optimal actions; the cliff.
+Further experiments measure the effect of the details that the paper leaves open, reproduce the
+learning-rate curve published by the predecessor, and provide comparisons for some claims.
 
-Learning rates are two a decade from 10^-3 to 10^3. The paper leaves :math:`\beta` at 0.7 (appendix)
-or 0.8 (caption of its figure 1): both are run on chains. The escort update is run without the
-factor that the paper's gradient hides (``pg-es factor=drop``) and, on Random MDPs and at
-:math:`\beta = 0.8`, with it too (``pg-es``).
+Learning rates are two per decade from 10^-3 to 10^3. The paper gives :math:`\beta` as 0.7
+(appendix) and as 0.8 (caption of its figure 1): chains are run with both. The escort update is run
+without the factor that the paper's gradient omits (``pg-es factor=drop``) and, on Random MDPs and
+at :math:`\beta = 0.8`, also with the factor (``pg-es``).
 
-Registered updates that are not the paper's are run wherever the paper's are; the cross-entropy
-updates on Random MDPs also with ties broken at random; the escort update also in plain floats.
-These are experiments of their own, so that the paper's panels are whole without them; runs of one
-number still share their random stream.
+Registered updates that are not in the paper are run in all panels of the paper; the cross-entropy
+updates are also run with random tie-breaking on Random MDPs, and the escort update with plain
+floats. These runs have experiment names of their own, so that the paper's panels are complete
+without them. Runs with the same number share their random stream in all experiments.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["ABLATIONS", "DETAIL_RATES", "PUBLISHED_RATES", "RATES", "paper_chunk
 RATES = (
     0.001, 0.00316, 0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0, 316.0, 1000.0,
 )  # fmt: skip
-"""Two learning rates a decade."""
+"""Learning rates, two per decade."""
 
 PUBLISHED_RATES = (
     0.009993, 0.01584, 0.0251, 0.03979, 0.06307, 0.09997, 0.1584, 0.2511, 0.3981, 0.6309, 1.0,
@@ -52,7 +52,7 @@ PUBLISHED_RATES = (
 """Learning rates of the published curve, as read off its figure."""
 
 DETAIL_RATES = (0.1, 1.0, 10.0)
-"""The rates at which a detail is changed."""
+"""Learning rates of the runs with a changed detail."""
 
 _BETAS = (0.8, 0.7)
 _HYDE = {"hyde_start", "hyde_clip", "bonus"}
@@ -72,7 +72,7 @@ ABLATIONS: tuple[Options, ...] = (
     replace(PAPER, escort_start=10.0),
     replace(PREDECESSOR, stop="steps", max_episodes=0),
 )
-"""One open detail changed at a time, and all of them together."""
+"""The changes of one open detail each, followed by all of the predecessor's at once."""
 
 
 def _cell(
@@ -105,7 +105,7 @@ def _cell(
 
 
 def _updates(beta: float) -> Iterator[str]:
-    """Yield the five updates, and the escort one with its factor except at the second beta."""
+    """Yield the five updates, and the escort update with its factor unless beta is 0.7."""
     yield from PROGRAM
     if beta != _BETAS[1]:
         yield "pg-es"
@@ -114,7 +114,7 @@ def _updates(beta: float) -> Iterator[str]:
 def _curve(
     domain: str, scheme: str, n_states: int, n_actions: int, beta: float, seed: int
 ) -> list[Cell]:
-    """Return all updates over all rates."""
+    """Return the cells of all updates at all learning rates."""
     return [
         _cell(domain, domain, scheme, update, eta, n_states, n_actions, beta, PAPER, seed)
         for eta in RATES
@@ -181,22 +181,22 @@ def _ablations(seed: int) -> list[Cell]:
 
 
 def _changed(options: Options) -> set[str]:
-    """Return the names of the options that are not the paper's."""
+    """Return the names of the options that differ from the paper's."""
     return {name for name, value in vars(options).items() if value != vars(PAPER)[name]}
 
 
 def _matters(options: Options, domain: str, scheme: str) -> bool:
-    """Return whether an ablation changes anything in a domain under a scheme."""
+    """Return whether an ablation has an effect in a domain under a scheme."""
     changed = _changed(options)
     if domain == "random-mdp":
         idle = changed == {"last_state_tie"}
-    else:  # no chance, and no trajectory as long as the cut
+    else:  # deterministic, with trajectories shorter than the cut
         idle = changed in ({"cut"}, {"replay"})
     return not idle and (scheme != "NoExplo" or not changed <= _HYDE)
 
 
 def _touches(options: Options, update: str) -> bool:
-    """Return whether an ablation changes anything for an update."""
+    """Return whether an ablation has an effect on an update."""
     changed = _changed(options)
     if changed == {"ties"}:
         return update in ("ce", "mce")
@@ -209,7 +209,7 @@ def _published(seed: int) -> list[Cell]:
     return [
         replace(
             _cell("published-curve", "chain", s, "pg-sm", eta, 10, 2, 0.8, PREDECESSOR, seed),
-            # No trajectory is longer than 9 steps: the cap on the episodes comes first.
+            # Trajectories have at most 9 steps, so that the cap on the episodes is reached first.
             max_steps=9 * PREDECESSOR.max_episodes,
         )
         for s in PUBLISHED_SCHEMES
@@ -218,7 +218,7 @@ def _published(seed: int) -> list[Cell]:
 
 
 def _compared_chains(seed: int) -> list[Cell]:
-    """Return the chain as long as the cliff, and the one too long to solve without exploration."""
+    """Return the chain of the cliff's length, and one too long to solve without exploration."""
     return [
         _cell("chain-compared", "chain", scheme, update, eta, n, 2, 0.8, PAPER, seed)
         for scheme, n, rates in (("HiOffPol", 7, RATES), ("NoExplo", 10, RATES[::2]))
@@ -228,9 +228,9 @@ def _compared_chains(seed: int) -> list[Cell]:
 
 
 def _greedy_limit(seed: int) -> list[Cell]:
-    """Return runs with so large a rate that the policy is greedy: the limit of greedy SARSA."""
+    """Return runs with a rate so large that the policy is greedy: the limit of greedy SARSA."""
     rate, none = 1e9, math.nan
-    # Policy gradients do not become greedy: their limits depend on the policy that they leave.
+    # The policies of policy gradients do not become greedy at large rates.
     return [
         _cell("greedy-limit", "random-mdp", scheme, update, rate, 100, 4, none, PAPER, seed)
         for scheme in ("NoExplo", "LowOffPol", "HiOffPol")
@@ -239,7 +239,7 @@ def _greedy_limit(seed: int) -> list[Cell]:
 
 
 def _slow_critic(seed: int) -> list[Cell]:
-    """Return runs with less noise in the critic, which may be what slows CE and MCE down."""
+    """Return runs with a less noisy critic, to test whether its noise slows down CE and MCE."""
     slow = replace(PAPER, critic_rate=0.01)
     return [
         _cell("critic-rate", "random-mdp", "NoExplo", update, eta, 100, 4, math.nan, slow, seed)
@@ -261,8 +261,8 @@ def _tied(seed: int) -> list[Cell]:
 
 
 def _more(cells: list[Cell]) -> list[Cell]:
-    """Return some cells of the paper's updates once for each other registered update."""
-    model = "ce"  # any of them: one cell a position
+    """Return the cells of the paper's updates for each other registered update."""
+    model = "ce"  # any update of the paper has one cell per position
     return [
         replace(
             cell,
@@ -277,7 +277,7 @@ def _more(cells: list[Cell]) -> list[Cell]:
 
 
 def _in_floats(cells: list[Cell]) -> list[Cell]:
-    """Return the cells of the escort update with parameters that are plain floats."""
+    """Return the cells of the escort update with parameters stored as plain floats."""
     floats = replace(PAPER, precision="float64")
     return [
         replace(cell, experiment=cell.experiment + IN_FLOATS, options=floats)
@@ -287,34 +287,35 @@ def _in_floats(cells: list[Cell]) -> list[Cell]:
 
 
 def _keeps_factor(cell: Cell) -> bool:
-    """Return whether the update is the escort one with its factor, which goes beyond the paper."""
+    """Return whether the update is the escort update with its factor, which is not in the paper."""
     return isinstance(cell.update, EscortPolicyGradient) and cell.update.factor == "keep"
 
 
 def paper_chunks(seed: int = 0, random_runs: int = 1000, beyond: int | None = None) -> list[Chunk]:
-    """Return everything, in rounds: the first 20 runs of all panels, then up to 40, 100, 200...
+    """Return all runs of all panels in rounds: the first 20 runs, then up to 40, 100, 200...
 
-    What goes beyond the paper, other rules for ties and other updates, comes after the rest.
+    Runs with plain floats, other tie rules and other updates come last.
 
     Parameters
     ----------
     seed : int
-        Root of all randomness.
+        Root seed.
     random_runs : int
-        Runs on Random MDPs; the paper has 1000.
+        Number of runs on Random MDPs; the paper has 1000.
     beyond : int, optional
-        Runs at most of a setting that goes beyond the paper: other rules for ties, other updates,
-        the escort update's factor and its plain floats. As many as the paper has if missing.
+        Cap on the number of runs of settings that are not in the paper: other tie rules, other
+        updates, the escort update with its factor or with plain floats. By default the numbers of
+        the paper.
 
     Returns
     -------
     list of Chunk
-        The chunks, in the order in which they should be run.
+        The chunks, in order of computation.
 
     Raises
     ------
     ValueError
-        If there are no runs on Random MDPs.
+        If `random_runs` is not positive.
     """
     random_runs = as_int("runs", random_runs, low=1)
     shown = [
@@ -346,7 +347,7 @@ def paper_chunks(seed: int = 0, random_runs: int = 1000, beyond: int | None = No
 
 
 def _rounds(panels: list[tuple[list[Cell], int]]) -> list[Chunk]:
-    """Return the runs of some cells, with the number of runs of each group, in rounds."""
+    """Return the runs of groups of cells in rounds; each group has its own number of runs."""
     most = max(runs for _, runs in panels)
     bounds = [0, 20, 40, *range(100, max(100, most) + 100, 100)]
     return [

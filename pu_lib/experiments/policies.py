@@ -1,4 +1,4 @@
-"""What policies look like after some steps, live: shares of parameters and of states."""
+"""Properties of the policies and parameters of short runs."""
 
 from __future__ import annotations
 
@@ -10,49 +10,21 @@ __all__ = ["bounced_share", "greedy_share"]
 
 
 def bounced_share(eta: float, runs: int = 4, steps: int = 2000) -> float:
-    """Return the share of PG-ES's parameters that are negative after some steps, live.
+    """Return the share of negative parameters of PG-ES after `steps` steps.
 
-    Counted over the states of Random MDPs visited under NoExplo; every parameter starts at 1.
-
-    Parameters
-    ----------
-    eta : float
-        Learning rate of the actor, positive.
-    runs : int
-        Number of runs, each on a Random MDP of its own.
-    steps : int
-        Length of each run.
-
-    Returns
-    -------
-    float
-        The share, between 0 and 1.
+    All parameters start at 1. The share is over the updated states of `runs` Random MDPs under
+    NoExplo.
     """
     ends = final_memories("pg-es", eta, "NoExplo", runs, steps)
     return float(np.mean(np.concatenate([memory.theta[moved] for memory, moved in ends]) < 0.0))
 
 
 def greedy_share(update: str, eta: float = 1e9, runs: int = 4, steps: int = 20_000) -> float:
-    """Return in which share of states the policy is greedy for the critic, live.
+    """Return the share of states in which the policy is greedy for the critic after `steps` steps.
 
-    Counted over the states of Random MDPs that were updated under LowOffPol and whose critic has
-    one best action.
-
-    Parameters
-    ----------
-    update : str
-        One of the paper's five.
-    eta : float
-        Learning rate of the actor, positive.
-    runs : int
-        Number of runs, each on a Random MDP of its own.
-    steps : int
-        Length of each run.
-
-    Returns
-    -------
-    float
-        The share of states in which the critic's best action has a probability above 0.999.
+    The policy is greedy if the critic's best action has a probability above 0.999. The share is
+    over the updated states of `runs` Random MDPs under LowOffPol whose critic has a unique best
+    action.
     """
     hits = []
     for memory, moved in final_memories(update, eta, "LowOffPol", runs, steps):

@@ -1,8 +1,8 @@
-r"""A decision process with the performance a run has to reach.
+r"""A decision process with a performance threshold.
 
-The threshold is :math:`\mathcal J_b + \text{target}\,(\mathcal J_\star - \mathcal J_b)`, where the
-baseline is the uniform policy (Random MDPs) or the policy that always takes action 0 (chains).
-Both performances are computed with plain loops in a fixed order, not with LAPACK, so that the
+The threshold is :math:`\mathcal J_b + \text{target}\,(\mathcal J_\star - \mathcal J_b)`. The
+baseline is the uniform policy (Random MDPs) or the policy that always takes action 0 (chains). Both
+performances are computed with plain loops in a fixed order rather than with LAPACK, so that the
 threshold has the same bits on x86-64 and on 64-bit ARM.
 """
 
@@ -28,16 +28,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Problem(Tables):
-    """A process laid out for simulation, and a goal.
+    """A process laid out for simulation, with a threshold.
 
-    What is not described here is as in `Tables`.
+    The other attributes are those of `Tables`.
 
     Attributes
     ----------
     threshold : float
         The performance to reach.
     baseline_performance, optimal_performance : float
-        The ends of the scale of normalised performance.
+        The performances with normalised values 0 and 1.
     """
 
     threshold: float
@@ -46,27 +46,28 @@ class Problem(Tables):
 
 
 def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") -> Problem:
-    """Lay out a process for simulation, and set its goal.
+    """Return the tables of a process and the threshold of a normalised performance.
 
     Parameters
     ----------
     mdp : FiniteMDP
         The process.
     target : float
-        Normalised performance to reach, at most 1.
+        Normalised performance to reach, in (0, 1].
     baseline : {"uniform", "first"}
-        Normalised performance 0: the uniform policy, or always action 0.
+        The policy with normalised performance 0: the uniform one, or the one that always takes
+        action 0.
 
     Returns
     -------
     Problem
-        The tables of the process, its threshold, and the performances that normalise it.
+        The tables, the threshold, and the performances of the baseline and of an optimal policy.
 
     Raises
     ------
     ValueError
-        If the target is out of range, the baseline unknown, or optimal, the optimum not known, or a
-        trajectory may begin in a terminal state.
+        If the target is out of range, the baseline is unknown or already optimal, no optimal policy
+        is found, or a terminal state is initial.
     """
     target = as_float("target", target)
     if not 0.0 < target <= 1.0:
@@ -74,7 +75,10 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
     if baseline not in get_args(Baseline):
         raise ValueError(f"baseline: expected one of {get_args(Baseline)}, got {baseline!r}.")
     if mdp.initial[mdp.terminal].any():
-        raise ValueError("initial: trajectories of the experiments begin in no terminal state.")
+        raise ValueError(
+            "initial: trajectories of the experiments begin in no terminal state, got positive "
+            f"probability in {np.flatnonzero(mdp.initial * mdp.terminal).tolist()}."
+        )
     tables = lay_out(mdp)
     policy = np.full((mdp.n_states, mdp.n_actions), 1.0 / mdp.n_actions)
     if baseline == "first":
@@ -83,8 +87,8 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
     high = exact_performance(tables, mdp.optimal().require().policy)
     if not high - low > 1e-12 * max(1.0, abs(high)):
         raise ValueError(
-            f"target: the baseline policy ({baseline}) already earns the optimal {high:.6g}; "
-            "there is nothing to learn."
+            f"target: the baseline policy ({baseline}) already has the optimal performance "
+            f"{high:.6g}; there is nothing to learn."
         )
     return Problem(
         **{field.name: getattr(tables, field.name) for field in fields(Tables)},
@@ -95,23 +99,10 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
 
 
 def exact_performance(tables: Tables, policy: Floats) -> float:
-    """Return the exact performance of a policy, with the same bits on x86-64 and ARM.
-
-    Parameters
-    ----------
-    tables : Tables
-        The process.
-    policy : ndarray, shape (n_states, n_actions)
-        Probabilities.
-
-    Returns
-    -------
-    float
-        The performance, not normalised.
-    """
+    """Return the performance of a policy (not normalised), with the same bits on x86-64 and ARM."""
     return float(
         performance(
-            np.array(policy, order="C"),  # read-only arrays would be compiled for once more
+            np.array(policy, order="C"),  # read-only arrays would trigger another compilation
             np.zeros(tables.n_states),
             tables.process,
             (0,) * tables.n_actions,

@@ -1,27 +1,28 @@
-r"""The learning-rate curve that the predecessor published, and ours for the same settings.
+r"""The learning-rate curve published by the predecessor, compared with runs in the same settings.
 
 Laroche and Tachet des Combes (2021), figure 11(a): softmax policy gradient on the chain with 10
-states and :math:`\beta=0.8`, four schedules, mean of the number of trajectories until the
-normalised performance passes 0.5, cut at 150 000, the cap in the configuration that goes with the
-figure. ``data/published_curve.csv`` holds the points as read off the public vector figure, whose
-coordinates have six decimals, so that a point is read to less than `READING` trajectories.
+states and :math:`\beta=0.8`, four schedules, mean number of trajectories until the normalised
+performance passes 0.5, capped at 150 000 as in the configuration of the figure.
+``data/published_curve.csv`` contains the points as read off the public vector figure, whose
+coordinates have six decimals, with an error below `READING` trajectories.
 
-Their program looks at the performance in every 150th trajectory from the first on. A run that
-passes therefore counts :math:`1+150k` trajectories, and one that is lost counts 150 000. The mean
-over n runs of which c are lost is
+Their program evaluates the performance in the first and then in every 150th trajectory. A run that
+passes therefore counts :math:`1+150k` trajectories, and a censored one counts 150 000. The mean
+over n runs, of which c are censored, is
 
 .. math:: 1+\frac{150K-c}n
 
-with some integer K. The reading is so much finer than the distance 150/n between such means that
-the points themselves tell n and c (`possible_runs`): 60 runs up to a rate of 4, then 59 or 57, and
-100 from 158 on, where some are lost. The configuration asks for 100.
+with an integer K. The error of reading is much smaller than the spacing 150/n of such means, so
+that the points determine n and c (`possible_runs`): 60 runs up to a learning rate of 4, then 59 or
+57, and 100 from 158 on, where some are censored. The configuration specifies 100 runs.
 
-With :math:`m, s` the mean and standard deviation of our runs, N in number, and supposing that their
-n have the same deviation, the difference of the two means has the standard error
-:math:`s\sqrt{1/N + 1/n}`, and z is the difference over it. If both programs do the same, z is close
-to standard normal, and the sum of its squares over the points of a curve close to chi-squared; the
-points share runs, though, in ours and in theirs, so that a curve may be off as a whole. Our rates
-are within 0.1 % of theirs, which shifts z by less than a half.
+Let :math:`m, s` be the mean and standard deviation of N runs of this library. If their n runs have
+the same standard deviation, the difference of the two means has the standard error
+:math:`s\sqrt{1/N + 1/n}`, and z is the difference over it. If both programs have the same
+distribution, z is approximately standard normal, and the sum of its squares over the points of a
+curve is approximately chi-squared. The points of a curve share random numbers, however, in both
+programs, so that a curve may be shifted as a whole. The learning rates agree to 0.1 %, which shifts
+z by less than 0.5.
 """
 
 from __future__ import annotations
@@ -45,16 +46,16 @@ if TYPE_CHECKING:
 __all__ = ["CAP", "LOOK", "READING", "comparison", "possible_runs", "published", "runs_behind"]
 
 CAP = PREDECESSOR.max_episodes
-"""Trajectories after which a run of theirs is cut."""
+"""Cap of their runs, in trajectories."""
 
 LOOK = CAP // 1000
-"""From one of their looks at the performance to the next there are so many trajectories."""
+"""Trajectories between two evaluations of their program."""
 
 READING = 1e-3
-"""No point is read off the figure with a larger error, in trajectories."""
+"""Bound on the error of a point as read off the figure, in trajectories."""
 
-_CONFIGURED = 100  # runs that their configuration asks for
-_NEAR = 2e-3  # our rates are those of an earlier, coarser reading
+_CONFIGURED = 100  # number of runs in their configuration
+_NEAR = 2e-3  # relative; the learning rates come from an earlier, coarser reading of the figure
 
 
 @cache
@@ -68,24 +69,25 @@ def published() -> pd.DataFrame:
 
 
 def possible_runs(means: ArrayLike, most: int = _CONFIGURED) -> dict[int, int]:
-    """Return the numbers of runs that published means may have, with those of them that were lost.
+    """Return the numbers of runs consistent with published means, with the censored runs of each.
 
     Parameters
     ----------
     means : array_like
-        Means of curves that have the same number of runs, such as four schedules at one rate.
+        Means over the same number of runs, such as those of the four schedules at one learning
+        rate.
     most : int
-        The largest number of runs to think of.
+        Upper bound on the number of runs.
 
     Returns
     -------
     dict of int to int
-        The numbers n for which every mean is one of n runs to within `READING`; with each, how many
-        of these runs were lost, over all means. Empty if there is none.
+        The numbers n such that each mean is one of n runs up to `READING`, with the total number of
+        censored runs over all means.
     """
     excess, found = np.asarray(means, dtype=np.float64) - 1.0, {}
     for n in range(1, most + 1):
-        lacking = -excess * n % LOOK  # to the next whole number of looks: the runs that were lost
+        lacking = -excess * n % LOOK  # c modulo 150 in the formula of the module
         lost = np.round(lacking)
         if np.all((np.abs(lacking - lost) <= n * READING) & (lost % LOOK <= n)):
             found[n] = int((lost % LOOK).sum())
@@ -94,15 +96,11 @@ def possible_runs(means: ArrayLike, most: int = _CONFIGURED) -> dict[int, int]:
 
 @cache
 def runs_behind() -> dict[float, int]:
-    """Return the number of runs behind the published points of each rate.
+    """Return the number of runs of the published points, by learning rate.
 
-    Of the possible numbers the ones with the fewest lost runs; of these, the one that is possible
-    at the most rates: a mean of 60 runs may look like one of 30.
-
-    Returns
-    -------
-    dict of float to int
-        The number by the rate.
+    Among the possible numbers, those with the fewest censored runs are selected, and among these
+    the number that is possible at the most learning rates: a mean over 60 runs may also be one over
+    30.
     """
     at_rates = published().groupby("actor_learning_rate")["episodes_to_half_gap"]
     likely = {float(str(rate)): _fewest_lost(possible_runs(means)) for rate, means in at_rates}
@@ -116,14 +114,14 @@ def _fewest_lost(possible: dict[int, int]) -> Iterable[int]:
 
 
 def comparison(table: Runs = None) -> pd.DataFrame:
-    """Set our runs beside the published points.
+    """Compare the runs with the published points.
 
     Returns
     -------
     pandas.DataFrame
-        One row a point: schedule, eta, theirs, ours (the mean of the trajectories, cut at the
-        cap), their runs and runs (ours), their lost and lost, low and high (95 % interval of ours),
-        z.
+        One row per point: schedule, eta, theirs and ours (mean number of trajectories, capped),
+        their runs and runs, their lost and lost (censored runs), low and high (95 % interval of
+        ours), z.
     """
     return _comparison(results_of(table)).copy()
 
@@ -145,7 +143,10 @@ def _comparison(results: Results) -> pd.DataFrame:
         if len(mine) > 1:
             rows.append(_row(schedule, float(rate), float(theirs), mine))
     if not rows:
-        raise ValueError("table: there are no runs of the published curve.")
+        raise ValueError(
+            "table: there are no runs of the published curve; include the experiment "
+            "'published-curve'."
+        )
     return pd.DataFrame(rows)
 
 

@@ -1,15 +1,15 @@
-"""A race: every update over a grid of learning rates on one process, the reader's own.
+"""Races: all updates over a grid of learning rates on one process.
 
-Every update meets the same random streams at every rate. The rate that counts for an update is the
-one with the smallest restricted mean time to the target; choosing it from the same runs makes that
-mean a little too small, for all updates alike. Where that rate is the lowest or the highest of the
-grid, the grid is made longer for that update; where it still is at the edge, a note says so.
+All updates and rates share the same random streams. An update is ranked by the smallest restricted
+mean time to the target over its learning rates. Selecting the rate on the same runs biases this
+mean downward slightly, for every update. If the best rate is the lowest or the highest of the
+default grid, the grid of this update is extended; if it remains at the edge, a note says so.
 
-The policy is evaluated after each of the first 67 steps and then at step t + floor(0.03 t), not on
-the coarser grid of the paper's experiments, where the first evaluation is at step 25 or 100.
+The policy is evaluated after each of the first 67 steps and then at step t + floor(0.03 t). The
+grid of evaluations in the paper's experiments is coarser and begins at step 25 or 100.
 
-Updates with a kernel run in the compiled loop, others in the plain one of
-`pu_lib.experiments.reference`, hundreds of times slower.
+Updates with a kernel run in the compiled loop. Other updates run in the plain loop of
+`pu_lib.experiments.reference`, which is hundreds of times slower.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from pu_lib.experiments.thresholds import Summary, summarise
 from pu_lib.settings import find_name
 from pu_lib.updates import UPDATES, Update, label_of, name_of
 
-__all__ = ["RACE_RATES", "Entry", "Race", "race"]
+__all__ = ["RACE_RATES", "Race", "RaceEntry", "race"]
 
 RACE_RATES = (0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0)
-"""Default grid of a race."""
+"""Default learning rates of a race, two per decade."""
 
 _FIRST_GAP = 1
 """Steps between the early evaluations of a race."""
 
 _LONGER = 4
-"""So many rates are added at an end of the default grid, two decades, before a race gives up."""
+"""Maximal number of rates added at an end of the default grid, two decades."""
 
 
 @dataclass(frozen=True)
-class Entry:
-    """The times to the target of one update.
+class RaceEntry:
+    """The times of one update in a race.
 
     Attributes
     ----------
     update : str
-        The string that stands for the update, as in ``pg-es factor=drop``.
+        The update as a string, such as ``pg-es factor=drop``.
     summaries : dict of float to Summary
-        The summary at each learning rate.
+        The statistics at each learning rate.
     """
 
     update: str
@@ -60,7 +60,7 @@ class Entry:
 
     @property
     def label(self) -> str:
-        """The short name of the update and its options; its name if it is not registered."""
+        """The short name of the update with its options; the name if it is not registered."""
         name, space, options = self.update.partition(" ")
         if self.update in UPDATES or (name in UPDATES and "=" in options):
             return label_of(self.update) + (space + options) * (self.update not in UPDATES)
@@ -68,55 +68,57 @@ class Entry:
 
     @property
     def best_rate(self) -> float:
-        """The learning rate with the smallest restricted mean, the smaller of tied ones."""
+        """The learning rate with the smallest restricted mean, the smallest such rate if tied."""
         return min(self.summaries, key=lambda eta: (self.summaries[eta].mean, eta))
 
     @property
     def best(self) -> Summary:
-        """The summary at the best rate."""
+        """The statistics at the best rate."""
         return self.summaries[self.best_rate]
 
     @property
     def finished(self) -> bool:
-        """Whether any run reached the target at any rate."""
+        """Whether any run at any learning rate reached the target."""
         return any(summary.censored < 1.0 for summary in self.summaries.values())
 
     @property
     def edge(self) -> str:
-        """At which end of its grid the best rate stands, "lowest" or "highest"; else empty.
+        """The end of the grid with the best rate, "lowest" or "highest", or an empty string.
 
-        It does not stand at the lowest if the next is as good: then none below need be better.
+        If the two lowest rates are tied, the best rate does not count as at the edge.
         """
         rates = sorted(self.summaries)
         if not self.finished or self.best_rate not in (rates[0], rates[-1]):
             return ""
-        if self.best_rate == rates[-1]:  # of tied rates the smallest is the best
+        if self.best_rate == rates[-1]:  # then no smaller rate is tied with it
             return "highest"
         return "" if self.summaries[rates[1]].mean == self.best.mean else "lowest"
 
 
 @dataclass(frozen=True)
-class Race(Sequence[Entry]):
-    """What a race found; as a sequence, its entries, the fastest first.
+class Race(Sequence[RaceEntry]):
+    """The results of a race, a sequence of entries from the fastest to the slowest.
+
+    Printing it shows a table with the best step size, the time and the notes.
 
     Attributes
     ----------
-    entries : tuple of Entry
-        One an update; those that never reached the target come last.
+    entries : tuple of RaceEntry
+        One entry per update; updates that never reached the target come last.
     max_steps : int
         The cap of a run.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[RaceEntry, ...]
     max_steps: int
 
     @overload
-    def __getitem__(self, index: int) -> Entry: ...
+    def __getitem__(self, index: int) -> RaceEntry: ...
 
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, index: slice) -> Sequence[RaceEntry]: ...
 
-    def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
+    def __getitem__(self, index: int | slice) -> RaceEntry | Sequence[RaceEntry]:
         return self.entries[index]
 
     def __len__(self) -> int:
@@ -124,7 +126,7 @@ class Race(Sequence[Entry]):
 
     @property
     def notes(self) -> list[str]:
-        """What to know before believing the order, one sentence each; empty if nothing."""
+        """Warnings about the ranking, one sentence each."""
         lost = [entry.label for entry in self if not entry.finished]
         found = []
         if lost:
@@ -145,7 +147,7 @@ class Race(Sequence[Entry]):
     def __str__(self) -> str:
         head = ["update", "best eta", "median", "95 %", "mean", "95 %", "censored"]
         rows = [head, *([entry.update, *_cells(entry)] for entry in self)]
-        # a column is as wide as its longest cell; the sentence on a lost update spans columns
+        # The sentence on an update without a finished run spans columns and sets no widths.
         whole = [row for row in rows if len(row) == len(head)]
         widths = [max(map(len, column)) for column in zip(*whole, strict=True)]
         widths[0] = max(len(row[0]) for row in rows)
@@ -175,11 +177,11 @@ def race(
 ) -> Race:
     """Race updates on a process.
 
-    A time is the number of steps after which the policy first passes an evaluation. It is evaluated
-    after each of the first 67 steps, and then whenever the number of steps has grown by 3 %, so
-    that times up to 67 are exact and longer ones at most 3 % too long. (Where a policy passes and
-    is worse again before the next evaluation, that is not seen.) With
-    ``Options(stop="episodes")`` it is evaluated after trajectories instead.
+    The time of a run is the number of steps until an evaluation of the policy passes the target.
+    The policy is evaluated after each of the first 67 steps, and then whenever the number of steps
+    has grown by 3 %. Times up to 67 are therefore exact, and longer times at most 3 % too long,
+    unless the policy passes and fails again between two evaluations. With
+    ``Options(stop="episodes")`` the policy is evaluated after trajectories instead.
 
     Parameters
     ----------
@@ -189,34 +191,35 @@ def race(
     scheme : str
         Exploration scheme.
     step_sizes : sequence of float, optional
-        Step sizes of the actor; if missing, `RACE_RATES`, and for each update more of them if its
-        best one is at the edge.
+        Step sizes of the actor. By default `RACE_RATES`, extended for each update whose best step
+        size is at the edge.
     runs, max_steps : int
-        Runs of each setting, and their cap.
+        Number of runs of each setting, and the cap on their steps.
     target : float, optional
-        Performance to reach, normalised between the baseline and the optimal policy; if missing,
-        that of the domain, 0.95 for a process of one's own.
+        Performance to reach, normalised between the baseline and the optimal policy. By default
+        that of the domain, or 0.95 if the process is not from a domain.
     options : Options
-        The open details, such as ``dataclasses.replace(PAPER, cut=0)``.
+        The details that the paper leaves open, such as ``dataclasses.replace(PAPER, cut=0)``.
     seed : int
-        Root of all randomness.
+        Root seed.
     workers : int, optional
-        Threads; as many as there are processors if missing.
+        Number of threads, by default the number of processors.
     updates : sequence of str or Update, optional
-        Updates, or strings as `pu_lib.updates.as_update` takes them; everything in `UPDATES` if
-        missing. ``pg-es`` is the escort policy gradient with its exact factor, here as everywhere;
-        the program of the paper's experiments is ``pg-es factor=drop``. If a string does not
-        say how ties are broken, the options do.
+        Updates, or strings accepted by `pu_lib.updates.as_update`; by default all of `UPDATES`.
+        ``pg-es`` is the escort policy gradient with its exact factor, and ``pg-es factor=drop`` is
+        the program of the paper's experiments. If a string has no option ``ties``, that of
+        `options` applies.
 
     Returns
     -------
     Race
-        The entries, the fastest first; printed, a table with notes.
+        The entries, from the fastest to the slowest; printing it shows a table with notes.
 
     Raises
     ------
     ValueError
-        If the process cannot be read, has nothing to learn, or a number is out of range.
+        If the process cannot be read or its baseline is already optimal, or a number is out of
+        range.
     """
     scheme = find_name("scheme", scheme, SCHEMES)
     runs, options = as_int("runs", runs, low=1), require_options(options)
@@ -262,12 +265,12 @@ def race(
     return Race(tuple(order), max_steps)
 
 
-def _entries(found: Mapping[str, dict[float, Summary]]) -> list[Entry]:
-    return [Entry(name, dict(sorted(by_rate.items()))) for name, by_rate in found.items()]
+def _entries(found: Mapping[str, dict[float, Summary]]) -> list[RaceEntry]:
+    return [RaceEntry(name, dict(sorted(by_rate.items()))) for name, by_rate in found.items()]
 
 
-def _beyond(entry: Entry) -> tuple[float, ...]:
-    """Return the next rate of a grid of two a decade beyond the edge where the best one is."""
+def _beyond(entry: RaceEntry) -> tuple[float, ...]:
+    """Return the next rate beyond the edge at which the best rate lies, two per decade."""
     rates = list(entry.summaries)
     factor = math.sqrt(10.0) if entry.edge == "highest" else 1.0 / math.sqrt(10.0)
     edge = max(rates) if entry.edge == "highest" else min(rates)
@@ -275,11 +278,11 @@ def _beyond(entry: Entry) -> tuple[float, ...]:
 
 
 def _summary(cell: Cell, measured: Measured) -> Summary:
-    """Return the summary of the runs of a cell."""
+    """Return the statistics of the runs of a cell."""
     if (measured["steps"] < cell.max_steps)[measured["censored"]].any():
         raise ValueError(
             f"options: max_episodes ended runs of {name_of(cell.update)} before max_steps; a race "
-            "compares steps: allow more episodes, or fewer steps."
+            "compares steps: increase max_episodes, or decrease max_steps."
         )
     return summarise(measured["steps"], measured["censored"], horizon=cell.max_steps)
 
@@ -302,8 +305,8 @@ def _run_chunk(chunk: Chunk) -> Measured:
     return {"steps": np.array(steps, np.int64), "censored": np.array(censored, np.bool_)}
 
 
-def _cells(entry: Entry) -> list[str]:
-    """Return what the table of a race says of an update, after its name."""
+def _cells(entry: RaceEntry) -> list[str]:
+    """Return the cells of an update's row in the table, after its name."""
     if not entry.finished:
         return ["no run reached the target"]
     best = entry.best
@@ -318,7 +321,7 @@ def _cells(entry: Entry) -> list[str]:
 
 
 def _time(time: float, summary: Summary) -> str:
-    """Return a time, which is only known to be more than the cap where runs were censored."""
+    """Return a time as text; an infinite one is known to exceed the cap."""
     return f"{time:,.0f}" if math.isfinite(time) else f"> {summary.horizon:,.0f}"
 
 

@@ -1,17 +1,17 @@
-r"""Jekyll & Hyde in plain Python and NumPy: the loop to read, and the check on the compiled one.
+"""Jekyll & Hyde in plain Python and NumPy: a readable version, used to test the compiled loop.
 
-This is the algorithm of the paper's appendix B.2, written for reading: no speed, no specialisation,
-one short function a formula. It draws from the same random stream as
-`pu_lib.experiments.jekyll_hyde` and rounds in the same places, so that both give the same run to
-the last bit; the tests compare them. What differs is how: tables are read from the process itself,
-the policy is recomputed where it is needed, the performance is solved by LAPACK, which may miss a
-target of exactly 1 by a bit.
+This is the algorithm of the paper's appendix B.2, without regard to speed: one short function per
+formula. It draws from the same random stream as `pu_lib.experiments.jekyll_hyde` and rounds in the
+same places, so both give the same run to the last bit, and the tests compare them. The
+implementations differ: transitions are read from the process itself, the policy is recomputed when
+it is needed, and the performance is solved by LAPACK, which may miss a target of exactly 1 by one
+bit.
 
-The loop is one long function on purpose: it reads as the algorithm's order of events. The formulas
-of the paper's updates are written here once more, also on purpose, to check the compiled kernels.
+The loop is one long function, so that it reads in the algorithm's order of events. The formulas of
+the paper's updates are repeated here, independently of the kernels that they test.
 
-Sums are plain loops, left to right: NumPy's and Python's own sums may group or correct terms
-differently from one version to the next.
+Sums are plain loops from left to right, because the grouping and compensation of NumPy's and
+Python's own sums depend on their versions.
 """
 
 from __future__ import annotations
@@ -44,13 +44,7 @@ _MASK = (1 << 64) - 1
 
 
 class Stream:
-    """The xoshiro256++ generator of Blackman and Vigna.
-
-    Parameters
-    ----------
-    words : ndarray of uint64, shape (4,)
-        Its state.
-    """
+    """The xoshiro256++ generator of Blackman and Vigna, from four 64-bit words of state."""
 
     def __init__(self, words: NDArray[np.uint64]) -> None:
         self._words = [int(word) for word in words]
@@ -70,7 +64,7 @@ class Stream:
         return int(self.uniform() * n)
 
     def generator(self) -> np.random.Generator:
-        """Return a generator of NumPy seeded by the state, for updates that draw by themselves."""
+        """Return a NumPy generator seeded by the state, for updates that are randomised."""
         return np.random.default_rng(self._words)
 
     def choose(self, probabilities: Iterable[float]) -> int:
@@ -79,7 +73,7 @@ class Stream:
 
 
 def _index(u: float, probabilities: Iterable[float]) -> int:
-    """Return the index in whose share of [0, 1) u falls; the last one takes what rounding left."""
+    """Return the index of the interval of [0, 1) that contains u; the last interval ends at 1."""
     running, index = 0.0, 0
     for index, probability in enumerate(probabilities):  # noqa: B007
         running += probability
@@ -100,9 +94,10 @@ def _total(values: Iterable[float]) -> float:
 
 
 def exponential(x: float) -> float:
-    r"""Return :math:`e^x` for x <= 0, rounded as the compiled loop does.
+    r"""Return :math:`e^x` for x <= 0, rounded as in the compiled loop.
 
-    With :math:`x = n\ln(2)/64 + r`, the Taylor polynomial of :math:`e^r` times :math:`2^{n/64}`.
+    With :math:`x = n\ln(2)/64 + r`, it is the Taylor polynomial of :math:`e^r` times
+    :math:`2^{n/64}`.
     """
     x = max(x, -708.0)
     n = round(x * 92.33248261689366)  # 64 / ln 2
@@ -139,38 +134,19 @@ def _logarithm(n: int) -> float:
 
 @dataclass(frozen=True)
 class Wide:
-    """A number with the digits of a float and an exponent without bounds.
-
-    Attributes
-    ----------
-    mantissa : float
-        Its digits.
-    exponent : int
-        The power of 2 that multiplies them.
-    """
+    """A number `mantissa` times 2 to the power `exponent`, which does not underflow."""
 
     mantissa: float
     exponent: int = 0
 
     def times(self, factor: float, other: float) -> Wide:
-        """Return x + factor x other, rounded as floats of any size are.
-
-        Parameters
-        ----------
-        factor, other : float
-            What x is multiplied by, from left to right.
-
-        Returns
-        -------
-        Wide
-            The sum, with its mantissa between 1/2 and 1 in modulus.
-        """
+        """Return x + factor x other with a normalised mantissa, evaluated from left to right."""
         digits = self.mantissa + factor * self.mantissa * other
         mantissa, shift = math.frexp(digits)
         return Wide(mantissa, self.exponent + shift)
 
     def __float__(self) -> float:
-        """Return the float next to it: 0 where it is too small for any."""
+        """Return the nearest float, 0 on underflow."""
         return math.ldexp(self.mantissa, self.exponent)
 
 
@@ -187,7 +163,7 @@ def _escort(theta: Row) -> Row:
 
 
 def _projection(point: Row) -> Row:
-    """Project on the simplex: drop what is not above the threshold until nothing is dropped."""
+    """Return the Euclidean projection on the simplex, by dropping entries below the threshold."""
     kept, threshold = point, -math.inf
     while True:
         threshold = max(threshold, (_total(kept) - 1.0) / len(kept))
@@ -204,11 +180,11 @@ class Actor:
     Attributes
     ----------
     policy : callable
-        Returns the policy of parameters.
+        Returns the policy of a row of parameters.
     step : callable
         Returns the parameters after a step, from (theta, pi, q, weight, stream).
     start : callable
-        Returns a parameter as the two above take it, from the float that a run starts from.
+        Converts the initial parameter, a float, to the type of number that `step` uses.
     """
 
     policy: Callable[[Row], Row]
@@ -271,18 +247,18 @@ _SCALAR: dict[type[Update], Callable[[Any], Actor]] = {
     CrossEntropy: lambda update: _towards_greedy(_ce, update.ties),
     ModifiedCrossEntropy: lambda update: _towards_greedy(_mce, update.ties),
 }
-"""The paper's updates, written a third time: this loop checks the kernels of the compiled one."""
+"""The paper's updates, written independently of the kernels that they test."""
 
 
 def _actor(update: Update, options: Options = PAPER) -> Actor:
-    """Return the formulas of an update: those above, or the hooks of one that is not there."""
+    """Return the formulas above for an update of the paper, else those of its own methods."""
     if type(update) in _SCALAR and update.options.get("p", 2.0) == 2.0:
         actor = _SCALAR[type(update)](update)
         return replace(actor, start=float) if options.precision == "float64" else actor
-    # the exponential of the machine's library may differ from the engine's in its last bit
+    # The exponential of the C library may differ from the engine's in its last bit.
     softmax = type(update).to_policy is SoftmaxPolicyGradient.to_policy or update.kernel is not None
     known = _softmax if softmax and update.parametrization == "softmax" else None
-    # a run makes tens of thousands of steps, whose arguments need no check
+    # Skip the checks of arguments: a run takes tens of thousands of steps.
     return Actor(
         known or (lambda theta: update.to_policy(np.array(theta)).tolist()),
         lambda theta, _, q, w, stream: update._unchecked_step(
@@ -301,7 +277,7 @@ def _probability(schedule: Schedule, t: int) -> float:
 
 @dataclass(frozen=True)
 class Transition:
-    """One step in the environment."""
+    """A transition of the process."""
 
     state: int
     action: int
@@ -316,12 +292,12 @@ class Reference:
     Attributes
     ----------
     theta, q, hyde : list of lists, shape (n_states, n_actions)
-        Parameters of Jekyll's policy, which are `Wide` for the escort update, his critic, Hyde's
+        Parameters of Jekyll's policy (of type `Wide` for the escort update), his critic, and Hyde's
         values.
     steps, episodes : int
         Steps taken and trajectories finished.
     passed : bool
-        Whether the threshold was passed.
+        Whether the run passed the threshold.
     performance : float
         Exact performance of the last policy.
     buffers : dict
@@ -359,21 +335,21 @@ def run_reference(
     threshold : float
         Performance to reach (not normalised).
     update : str or Update
-        Update of the actor, registered or not, or a string that stands for one. One that is none of
-        the paper's five, or has an escort exponent other than 2, takes its steps through
+        Update of the actor, or a string accepted by `pu_lib.updates.as_update`. Updates other than
+        the paper's five, and escort updates with another exponent than 2, take their steps through
         `pu_lib.updates.Update.advance`.
     eta, scheme, seeds, options, max_steps
         As for `pu_lib.experiments.jekyll_hyde.simulate`.
     first_gap : int
-        Steps between the early evaluations: in the paper's experiments 25 where the states have an
-        order, else 100.
+        Steps between early evaluations; the paper's experiments use 25 if the process is acyclic,
+        else 100.
     actor : Actor, optional
-        Formulas to use instead of those of the update, such as its own in another arithmetic.
+        Formulas to use instead of those of the update, for example in another arithmetic.
 
     Returns
     -------
     Reference
-        The state at the end of the run, and how it ended.
+        The final state of the run.
     """
     S, A, gamma = mdp.n_states, mdp.n_actions, mdp.discount
     stream = Stream(seeds)
@@ -398,10 +374,10 @@ def run_reference(
     s = _first_state(mdp, stream)
 
     for t in range(1, max_steps + 1):
-        # Act, and remember
+        # Take an action and store the transition
         u = stream.uniform()
         a = _index(u, policy[s]) if control == "jekyll" else _greedy_action(run.hyde[s], u)
-        possible = successors[s][a]  # processes without chance draw nothing
+        possible = successors[s][a]  # deterministic processes consume no random number
         step = _transition(possible, stream) if branching > 1 else possible[0][1]
         run.buffers[control].append(step)
         visits[s, a] += 1
@@ -473,7 +449,7 @@ def run_reference(
 def _mixture_passes(
     mdp: FiniteMDP, policy: list[Row], hyde: list[Row], share: float, threshold: float
 ) -> bool:
-    """Return whether Jekyll's policy passes, and the mixture with Hyde's greedy policy too."""
+    """Return whether Jekyll's policy and its mixture with Hyde's greedy policy both pass."""
     greedy = np.eye(mdp.n_actions)[np.argmax(hyde, axis=1)]
     J = mdp.performance(policy)
     mixture = (1.0 - share) * J + share * mdp.performance(greedy)
@@ -488,7 +464,7 @@ def _first_state(mdp: FiniteMDP, stream: Stream) -> int:
 
 
 def _successors(mdp: FiniteMDP) -> list[list[list[tuple[float, Transition]]]]:
-    """Return, for each state and action, the transitions that can follow with their chances."""
+    """Return the possible transitions and their probabilities, for each state and action."""
     shares, table = mdp.transitions, mdp.transition_rewards
     expected = np.broadcast_to(mdp.rewards[:, :, np.newaxis], shares.shape)
     paid = expected if table is None else table
@@ -503,14 +479,14 @@ def _successors(mdp: FiniteMDP) -> list[list[list[tuple[float, Transition]]]]:
 
 
 def _transition(possible: list[tuple[float, Transition]], stream: Stream) -> Transition:
-    """Draw one of the transitions."""
+    """Sample one of the transitions."""
     return possible[stream.choose(chance for chance, _ in possible)][1]
 
 
 def _from_model(
     buffers: dict[str, list[Transition]], sample: Transition, stream: Stream
 ) -> Transition:
-    """Draw from all transitions seen after the state and action of `sample`."""
+    """Sample from all stored transitions with the state and action of `sample`."""
     seen = [
         step
         for buffer in buffers.values()
@@ -521,7 +497,7 @@ def _from_model(
 
 
 def _greedy_action(values: Row, u: float) -> int:
-    """Return a best action; u in [0, 1) says which of several."""
+    """Return a maximising action; u in [0, 1) breaks ties."""
     best = [a for a, x in enumerate(values) if x == max(values)]
     return best[int(u * len(best))]
 

@@ -1,18 +1,18 @@
-r"""The committed results, and the statistics of a time to threshold.
+r"""The committed results, and the statistics of times to threshold.
 
 A run ends when its policy passes the threshold, or is *censored* at the cap. All runs of an
-experiment share one cap :math:`c` and nothing else censors them. The Kaplan-Meier estimate of the
-distribution of the time T is then the empirical distribution of the recorded times below the cap,
-so that
+experiment share one cap :math:`c`, and there is no other censoring. The Kaplan-Meier estimate of
+the distribution of the time T is then the empirical distribution of the recorded times below the
+cap. Hence
 
-- its quantile of order p is the empirical one, and is only known to be at least :math:`c` when a
-  share above :math:`1-p` is censored; a test holds it equal to `thresholds.quantile`, which makes
-  no such assumption;
+- its quantile of order p is the empirical quantile, which is only known to be at least :math:`c` if
+  a share above :math:`1-p` is censored; a test compares it with `thresholds.quantile`, which does
+  not assume a common cap;
 - the restricted mean :math:`\mathbb E\min(T,c)` is the mean of the recorded times.
 
 Run number r of an experiment has the same random stream, and on Random MDPs the same process, for
-every update, rate and scheme. The bootstrap therefore draws *runs*, the same ones for all curves:
-what two curves have in common drops out of their ratio.
+every update, learning rate and scheme. The bootstrap therefore resamples *runs*, jointly for all
+curves, and the common noise of two curves cancels in their ratio.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ __all__ = [
     "PAPER_PANELS",
     "STATISTICS",
     "TIED",
-    "Altered",
     "Curves",
     "Panel",
     "Results",
     "Runs",
+    "TableChange",
     "committed",
     "fixed_rate",
     "random_tie_runs",
@@ -64,31 +64,20 @@ __all__ = [
 ]
 
 FIXED_RATES = {"pg-sm": 10.0, "pg-es": 1.0, "di": 1.0, "ce": 1.0, "mce": 1.0}
-"""The rates at which the paper lets the chain grow."""
+"""The learning rates of the paper's experiments with growing chains."""
 
 MORE = " more"
-"""What an experiment's name ends with where its updates are not the paper's."""
+"""Suffix of the names of experiments with updates that are not in the paper."""
 
 IN_FLOATS = " in floats"
-"""What an experiment's name ends with where the escort update's parameters are plain floats."""
+"""Suffix of the names of experiments that store the escort update's parameters as plain floats."""
 
 TIED = "random-ties"
-"""The experiment on Random MDPs in which tied actions are drawn at random."""
+"""The experiment on Random MDPs with ties between actions broken at random."""
 
 
 def fixed_rate(update: str) -> float:
-    """Return the rate at which the chain grows: the paper's, or 1 for another update.
-
-    Parameters
-    ----------
-    update : str
-        The update's name.
-
-    Returns
-    -------
-    float
-        The learning rate.
-    """
+    """Return the learning rate of an update on growing chains, 1 if it is not the paper's."""
     return FIXED_RATES.get(update, 1.0)
 
 
@@ -111,31 +100,31 @@ _DOMAIN_OF = {
     "greedy-limit": "random-mdp",
     "critic-rate": "random-mdp",
     TIED: "random-mdp",
-}  # experiments that are not called as their domain
+}  # experiments whose name is not that of their domain
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of the paper's figures, or one more of ours.
+    """A panel of the paper's figures, or an additional one.
 
     Attributes
     ----------
     experiment, scheme : str
-        The values of these columns.
+        Values of these columns of the table of runs.
     axis : {"eta", "n_states", "n_actions"}
         The column on the horizontal axis.
     words : str
-        What it is, in words.
+        The caption.
     n_states : int or None
-        The value of this column, where it is not the axis.
+        Value of this column, unless it is the axis.
     beta : float or None
-        The value of this column; ``None`` where there is none.
+        Value of this column; ``None`` if the domain has no such parameter.
     n_actions : int or None
-        The value of this column, where it matters.
+        Value of this column; ``None`` if the panel does not select by it.
     fixed_rates : bool
-        Whether only runs at the paper's fixed rates, `FIXED_RATES`, belong to it.
+        Whether the panel is limited to runs at the paper's `FIXED_RATES`.
     preset : str
-        The value of this column: the setting of the open details.
+        Value of this column, a description of the options.
     """
 
     experiment: str
@@ -150,13 +139,13 @@ class Panel:
 
     @property
     def title(self) -> str:
-        """The group of panels it belongs to, in words: its domain, and what else grows in it."""
+        """The heading of the panel's group: the domain, and whether its length varies."""
         grows = " length" if self.axis == "n_states" else ""
         return DOMAINS[self._domain].title + grows
 
     @property
     def axis_words(self) -> str:
-        """What is on its axis, in words."""
+        """The label of the horizontal axis."""
         domain = DOMAINS[self._domain]
         return {"eta": "learning rate η", **domain.axes}[self.axis]
 
@@ -167,13 +156,13 @@ class Panel:
 
     @property
     def in_floats(self) -> Panel:
-        """The same panel with the escort update in plain floats."""
+        """The same panel with the escort update's parameters stored as plain floats."""
         floats = f"{self.preset} precision=float64"
         return replace(self, experiment=self.experiment + IN_FLOATS, preset=floats)
 
     @property
     def more(self) -> Panel:
-        """The same panel with the updates that are not the paper's."""
+        """The same panel with the updates that are not in the paper."""
         return replace(self, experiment=self.experiment + MORE)
 
     @property
@@ -244,7 +233,7 @@ def _panels() -> dict[str, Panel]:
 
 
 PANELS: Mapping[str, Panel] = MappingProxyType(_panels())
-"""The panels of the paper, those of chains also with beta = 0.7, and more to compare with."""
+"""The panels of the paper, their variants with beta = 0.7, and panels for comparison."""
 
 PAPER_PANELS = (
     "random-mdp/NoExplo",
@@ -258,26 +247,26 @@ PAPER_PANELS = (
     "duplicates",
     "cliff",
 )
-"""The ten panels of the paper, in its order."""
+"""The ten panels of the paper, in the paper's order."""
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """The times of a panel: run by update by position on the axis.
+    """The times of a panel, by run, update and position on the axis.
 
     Attributes
     ----------
     axis : ndarray
-        The positions: rates, lengths or numbers of actions.
+        The positions: learning rates, lengths or numbers of actions.
     updates : tuple of str
         The updates, in the order of the second axis.
     steps : ndarray, shape (runs, updates, positions)
         Recorded times.
     censored : ndarray of bool, same shape
-        Whether the cap ended the run.
+        Whether the run was censored at the cap.
     counts : ndarray of int, shape (updates, positions), optional
-        How many runs a point has, the first ones; all of them if missing. An adaptive sweep makes
-        fewer far from the best.
+        Number of runs at each point, all of them by default. An adaptive sweep makes fewer runs at
+        points far from the best; these are the first ones.
     """
 
     axis: Floats
@@ -288,38 +277,38 @@ class Curves:
 
     @property
     def n_runs(self) -> int:
-        """The largest number of runs behind a point."""
+        """The largest number of runs at a point."""
         return len(self.steps)
 
     @property
     def fewest_runs(self) -> int:
-        """The smallest number of runs behind a point."""
+        """The smallest number of runs at a point."""
         return self.n_runs if self.counts is None else int(self.counts.min())
 
     @property
     def runs_in_words(self) -> str:
-        """The number of runs behind each point, or the least and the largest."""
+        """The number of runs at each point, or its range."""
         least = self.fewest_runs
         return f"{self.n_runs}" if least == self.n_runs else f"{least} to {self.n_runs}"
 
     @property
     def made(self) -> NDArray[np.bool_]:
-        """Whether a run is there, in the shape of `steps`."""
+        """Whether a run was made, in the shape of `steps`."""
         counts = np.full(self.steps.shape[1:], self.n_runs) if self.counts is None else self.counts
         return np.asarray(np.arange(self.n_runs)[:, np.newaxis, np.newaxis] < counts)
 
     @property
     def cap(self) -> float:
-        """The cap of the censored runs; infinite if there is none."""
+        """The cap of the censored runs; infinite if no run was censored."""
         return float(self.steps[self.censored].min()) if self.censored.any() else np.inf
 
     @cached_property
     def draws(self) -> NDArray[np.int64]:
-        """The runs of each bootstrap resample, the same for every panel with as many runs."""
+        """The runs in each bootstrap resample, which depend only on the number of runs."""
         return draws(self.n_runs)
 
     def point(self, statistic: str) -> Floats:
-        """Return a statistic of every curve, shape (updates, positions)."""
+        """Return a statistic at each point, shape (updates, positions)."""
         return self._of(statistic, _mean, lower_quantile)
 
     @cached_property
@@ -327,23 +316,23 @@ class Curves:
         return {}
 
     def resampled(self, statistic: str) -> Floats:
-        """Return a statistic of every resample, shape (resamples, updates, positions)."""
+        """Return a statistic of each bootstrap resample, shape (resamples, updates, positions)."""
         if statistic not in self._resampled:
             found = self._of(statistic, resampled_mean, resampled_quantile, RESAMPLES)
             self._resampled[statistic] = found
         return self._resampled[statistic]
 
     def estimates(self, statistic: str) -> Floats:
-        """Return the statistic and, after it on the first axis, all its resampled values."""
+        """Return the statistic followed by its bootstrap resamples along the first axis."""
         return np.concatenate([self.point(statistic)[None], self.resampled(statistic)])
 
     def interval(self, statistic: str) -> Floats:
-        """Return the ends of the 95 % bootstrap interval, shape (2, updates, positions)."""
+        """Return the 95 % bootstrap interval of a statistic, shape (2, updates, positions)."""
         return interval(self.resampled(statistic))
 
     @cached_property
-    def _alike(self) -> list[tuple[NDArray[np.bool_], Floats, NDArray[np.bool_]]]:
-        """The points with as many runs each: where they are, and their runs, one column a point."""
+    def _groups(self) -> list[tuple[NDArray[np.bool_], Floats, NDArray[np.bool_]]]:
+        """The points grouped by number of runs: their mask, times and censoring."""
         counts = self.made.sum(axis=0)
         return [
             (here, self.steps[:n, here], self.censored[:n, here])
@@ -358,9 +347,9 @@ class Curves:
         quantile: Callable[[Floats, float], Floats],
         *rows: int,
     ) -> Floats:
-        """Return a statistic of every curve by a mean and a quantile of columns of runs."""
+        """Return a statistic at each point from functions for the mean and the quantile."""
         found = np.empty((*rows, *self.steps.shape[1:]))
-        for here, steps, censored in self._alike:
+        for here, steps, censored in self._groups:
             if statistic in _ORDERS:
                 found[..., here] = quantile(steps, _ORDERS[statistic])
             else:
@@ -375,19 +364,19 @@ def _mean(recorded: NDArray[Any]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """A table of runs with the curves of its panels, made when asked for.
+    """A table of runs with the curves of its panels, which are computed once.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        One row a run; the columns of `pu_lib.experiments.database`.
+        One row per run, with the columns of `pu_lib.experiments.database`.
     """
 
     table: pd.DataFrame
     _curves: dict[Panel, Curves] = field(default_factory=dict, repr=False)
 
     def curves(self, name: str) -> Curves:
-        """Return the curves of a panel of `PANELS`.
+        """Return the curves of the paper's updates in a panel of `PANELS`.
 
         Raises
         ------
@@ -398,11 +387,14 @@ class Results:
             raise ValueError(f"panel: expected one of {', '.join(PANELS)}, got {name!r}.")
         curves = self.of(PANELS[name])
         if curves.updates != PAPER:
-            raise ValueError(f"table: {PANELS[name].words} has runs of {curves.updates} only.")
+            raise ValueError(
+                f"table: expected runs of {', '.join(PAPER)} for {PANELS[name].words}, "
+                f"got {', '.join(curves.updates)}."
+            )
         return curves
 
     def has(self, name: str) -> bool:
-        """Return whether the table has runs of a panel, with all updates at all positions."""
+        """Return whether the table has runs of a panel with all updates at all positions."""
         try:
             self.curves(name)
         except ValueError:
@@ -410,10 +402,7 @@ class Results:
         return True
 
     def ranks(self, name: str) -> dict[str, list[str]]:
-        """Return the updates of a panel from the fastest to the slowest at their best rates.
-
-        By each of `STATISTICS`.
-        """
+        """Return the updates of a panel by increasing best value, for each statistic."""
         curves, order = self.curves(name), {}
         for statistic in STATISTICS:
             best = curves.point(statistic).min(axis=1)
@@ -421,19 +410,19 @@ class Results:
         return order
 
     def of(self, panel: Panel) -> Curves:
-        """Return the curves of any panel; raises as `curves` does."""
+        """Return the curves of any panel; raise as `curves` does."""
         if panel not in self._curves:
             self._curves[panel] = _curves(panel, panel.rows(self.table))
         return self._curves[panel]
 
 
 def _curves(panel: Panel, rows: pd.DataFrame) -> Curves:
-    """Arrange the first runs of each update at each position.
+    """Return the curves of a panel from the rows of its runs.
 
-    A run that is lacking somewhere, though later ones are there, is left out everywhere.
+    A run that is missing at a point with later runs is dropped at all points.
     """
     if rows.empty:
-        raise ValueError(f"table: there is no run of {panel.words}.")
+        raise ValueError(f"table: there is no run of {panel.words}; make its runs first.")
     named, names = rows["update"].factorize()
     updates = tuple(u for u in UPDATES if u in names)
     axis, x = np.unique(rows[panel.axis].to_numpy(dtype=np.float64), return_inverse=True)
@@ -443,7 +432,7 @@ def _curves(panel: Panel, rows: pd.DataFrame) -> Curves:
     held = np.zeros(shape, dtype=np.int64)
     np.add.at(held, (r, u, x), 1)
     if held.max() > 1:
-        raise ValueError(f"table: a run of {panel.words} stands in it more than once.")
+        raise ValueError(f"table: a run of {panel.words} is listed more than once.")
     steps, censored = np.zeros(shape), np.zeros(shape, dtype=np.bool_)
     steps[r, u, x] = rows["steps"].to_numpy()
     censored[r, u, x] = rows["censored"].to_numpy()
@@ -451,13 +440,15 @@ def _curves(panel: Panel, rows: pd.DataFrame) -> Curves:
     whole = (held == later).all(axis=(1, 2))
     counts = held[whole].sum(axis=0)
     if not counts.all():
-        raise ValueError(f"table: no run of {panel.words} has all updates at all positions.")
+        raise ValueError(
+            f"table: no run of {panel.words} has all updates at all positions; run the sweep on."
+        )
     return Curves(axis, updates, steps[whole], censored[whole], counts)
 
 
 @cache
 def committed() -> Results:
-    """Return the results that come with the library."""
+    """Return the results distributed with the library."""
     import pandas as pd
 
     file = resources.files("pu_lib.experiments") / "data" / "runs.parquet"
@@ -465,20 +456,19 @@ def committed() -> Results:
 
 
 @dataclass(frozen=True)
-class Altered:
-    """The committed runs with something changed, to see whether a verdict notices.
+class TableChange:
+    """A change to the committed runs, used to test that a check detects it.
 
     Attributes
     ----------
     column : str
-        A column of names.
+        A categorical column of the table.
     names : tuple of pairs of str
-        Values of the column and what to call them instead.
+        Values of the column and their replacements.
     slow : str
-        A value of the column whose runs take `factor` times as many steps and trajectories; empty
-        for none.
+        Value of the column whose runs are slowed down; empty if there is none.
     factor : float
-        How many times.
+        Factor by which the steps and trajectories of these runs are multiplied.
     """
 
     column: str
@@ -487,7 +477,7 @@ class Altered:
     factor: float = 1.0
 
     def apply(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return a table with the change made."""
+        """Return the table with the change applied."""
         column = table[self.column]
         if self.slow:
             factor = np.where(column == self.slow, self.factor, 1.0)
@@ -498,71 +488,67 @@ class Altered:
         return table.assign(**{self.column: column.cat.rename_categories(dict(self.names))})
 
 
-def swap_labels(column: str, names: Mapping[str, str]) -> Altered:
-    """Return the committed runs with values of a column exchanged, as a check takes them.
+def swap_labels(column: str, names: Mapping[str, str]) -> TableChange:
+    """Return a change of the committed runs that permutes the values of a column.
 
     Parameters
     ----------
     column : str
-        A column of names: update, scheme...
+        A categorical column, such as ``"update"``.
     names : mapping of str to str
-        Values and what to call them instead; each name is called something else by one other.
+        Values and their replacements, a permutation.
 
     Returns
     -------
-    Altered
-        What a check takes as its table.
+    TableChange
+        A value for the `table` of a check.
     """
-    return Altered(column, names=tuple(names.items()))
+    return TableChange(column, names=tuple(names.items()))
 
 
-def scale_times(column: str, value: str, factor: float) -> Altered:
-    """Return the committed runs with some made slower, as a check takes them.
+def scale_times(column: str, value: str, factor: float) -> TableChange:
+    """Return a change of the committed runs that multiplies the times of some runs by a factor.
 
     Parameters
     ----------
     column, value : str
-        Which: those with this value in this column.
+        The runs with this value in this column.
     factor : float
-        How many times as many steps they take; those that would pass the cap are lost.
+        The factor; runs that exceed the cap are then censored.
 
     Returns
     -------
-    Altered
-        What a check takes as its table.
+    TableChange
+        A value for the `table` of a check.
     """
-    return Altered(column, slow=value, factor=factor)
+    return TableChange(column, slow=value, factor=factor)
 
 
 @lru_cache(maxsize=4)
-def _altered(change: Altered) -> Results:
+def _changed(change: TableChange) -> Results:
     return Results(change.apply(committed().table))
 
 
 def results_of(table: Runs) -> Results:
-    """Return the results in a table of runs, by default those that come with the library."""
+    """Return the results in a table of runs, by default the committed ones."""
     if isinstance(table, Results):
         return table
-    if isinstance(table, Altered):
-        return _altered(table)
+    if isinstance(table, TableChange):
+        return _changed(table)
     return committed() if table is None else Results(table)
 
 
 if TYPE_CHECKING:
-    Runs = pd.DataFrame | Results | Altered | None
-    """What a check takes for its runs."""
+    Runs = pd.DataFrame | Results | TableChange | None
+    """The type of the `table` of a check."""
 else:
     Runs = object
 
 
 def random_tie_runs() -> pd.DataFrame:
-    """Return the committed runs with ties of the cross-entropy updates drawn on Random MDPs.
+    """Return the committed runs, with random tie-breaking for CE and MCE on Random MDPs.
 
-    Returns
-    -------
-    pandas.DataFrame
-        The table, in which these runs take the place of those with the first of tied actions; they
-        are fewer.
+    The result has fewer runs than the committed table.
     """
     import pandas as pd
 

@@ -1,8 +1,8 @@
-"""What rounding does to the escort update: a run in plain floats beside the same run without.
+"""The effect of underflow on the escort update: runs with plain floats and with scaled parameters.
 
-A step of PG-ES multiplies each parameter by a number. Numbers below 1 that follow each other take a
-parameter of floats below the smallest of them, 4.9e-324, and then it is 0 and stays 0, whatever it
-is multiplied by. The process itself has no such end.
+A step of PG-ES multiplies each parameter by a factor. A sequence of factors below 1 can take a
+float below the smallest positive number, 4.9e-324. The parameter then underflows to 0 and stays
+there, because every later step multiplies it. In exact arithmetic no parameter becomes 0 this way.
 """
 
 from __future__ import annotations
@@ -38,29 +38,32 @@ ROUNDED_PANELS = (
 def _cell(
     panel: str, eta: float, precision: Literal["scaled", "float64"], results: Results
 ) -> Cell:
-    """Return the setting of PG-ES in a panel, with its parameters kept in a way."""
+    """Return the setting of PG-ES in a panel with this precision of its parameters."""
     if panel not in PANELS:
         raise ValueError(f"panel: expected one of {', '.join(PANELS)}, got {panel!r}.")
     table = PANELS[panel].rows(results.table)
     rows = table[(table["update"] == "pg-es") & (table["eta"] == eta)]
     if rows.empty:
-        raise ValueError(f"eta: {PANELS[panel].words} has no runs of PG-ES at {eta:g}.")
+        raise ValueError(
+            f"eta: {PANELS[panel].words} has no runs of PG-ES at {eta:g}; expected one of "
+            f"{sorted(table.loc[table['update'] == 'pg-es', 'eta'].unique().tolist())}."
+        )
     cell = cell_of(rows.iloc[0].to_dict())
     return replace(cell, options=replace(cell.options, precision=precision))
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One run of PG-ES twice: with parameters that are plain floats, and with exponents.
+    """One run of PG-ES with plain floats and with scaled parameters.
 
     Attributes
     ----------
     floats, scaled : Run
-        How the run ended.
+        The outcomes of the run.
     zeros : int
-        Parameters that are 0 at the end in plain floats; with exponents there are none.
+        Number of parameters that are 0 at the end with plain floats.
     smallest : float
-        The logarithm, to base 10, of the smallest modulus at the end with exponents.
+        Base-10 logarithm of the smallest modulus of a scaled parameter at the end.
     """
 
     floats: Run
@@ -70,7 +73,7 @@ class Pair:
 
 
 def pair(panel: str, eta: float, run: int) -> Pair:
-    """Compute one run of PG-ES in a panel twice, now.
+    """Compute a run of PG-ES with plain floats and with scaled parameters.
 
     Parameters
     ----------
@@ -84,12 +87,12 @@ def pair(panel: str, eta: float, run: int) -> Pair:
     Returns
     -------
     Pair
-        The run in plain floats and without rounding to 0.
+        The outcomes of both runs.
 
     Raises
     ------
     ValueError
-        If there is no such panel, or no such rate in it.
+        If the panel is unknown or has no such learning rate.
     """
     results, memory = results_of(None), RunBuffers()
     floats = run_cell(_cell(panel, eta, "float64", results), run, memory)
@@ -99,21 +102,21 @@ def pair(panel: str, eta: float, run: int) -> Pair:
 
 
 def smallest_along(panel: str, eta: float, run: int, points: int) -> tuple[Floats, Floats, Floats]:
-    """Return the smallest parameter of the states along a run, in floats and with exponents.
+    """Return the smallest parameter of each state along a run, with plain floats and scaled.
 
     Parameters
     ----------
     panel, eta, run
         As for `pair`.
     points : int
-        How many times, evenly spaced up to the end of the run with exponents.
+        Number of times, evenly spaced up to the end of the scaled run.
 
     Returns
     -------
     steps : ndarray, shape (points,)
         The times.
     floats, scaled : ndarray, shape (points, n_states - 1)
-        The logarithm, to base 10, of the smallest modulus in each state; minus infinity for 0.
+        Base-10 logarithm of the smallest modulus in each state; minus infinity for 0.
     """
     results, memory = results_of(None), RunBuffers()
     cells = [_cell(panel, eta, "float64", results), _cell(panel, eta, "scaled", results)]
@@ -128,42 +131,18 @@ def smallest_along(panel: str, eta: float, run: int, points: int) -> tuple[Float
 
 
 def shares(panel: str, table: Runs = None) -> tuple[Floats, Floats, Floats]:
-    """Return the censored shares of PG-ES in a panel, in floats and with exponents.
+    """Return the learning rates of a panel and PG-ES's censored shares, with floats and scaled.
 
-    Parameters
-    ----------
-    panel : str
-        One of `ROUNDED_PANELS`.
-    table : Runs
-        The runs, or `None` for the committed ones.
-
-    Returns
-    -------
-    axis : ndarray
-        The learning rates.
-    floats, scaled : ndarray, shape (rates,)
-        The shares, over the runs that both have.
+    The shares are over the runs made with both precisions.
     """
     axis, floats, scaled, both = _pairs(panel, table)
     return axis, floats.sum(axis=0) / both.sum(axis=0), scaled.sum(axis=0) / both.sum(axis=0)
 
 
 def lost_and_passed(panel: str, table: Runs = None, eta: float = 3.0) -> tuple[int, int]:
-    """Return how many runs are lost in floats at large rates, and how many of them pass otherwise.
+    """Return how many runs fail with plain floats at large rates, and how many pass if scaled.
 
-    Parameters
-    ----------
-    panel : str
-        One of `ROUNDED_PANELS`.
-    table : Runs
-        The runs, or `None` for the committed ones.
-    eta : float
-        From where a rate counts as large.
-
-    Returns
-    -------
-    lost, passed : int
-        Runs that plain floats lose; those among them that pass with exponents.
+    A learning rate is large if it is at least `eta`.
     """
     axis, floats, scaled, _ = _pairs(panel, table)
     lost = floats & (axis >= eta)
@@ -171,17 +150,9 @@ def lost_and_passed(panel: str, table: Runs = None, eta: float = 3.0) -> tuple[i
 
 
 def passed_without(panel: str, table: Runs = None, eta: float = 3.0) -> float:
-    """Return the share of the runs lost in floats at large rates that pass with exponents.
+    """Return the share of the runs that fail with plain floats at large rates but pass if scaled.
 
-    Parameters
-    ----------
-    panel, table, eta
-        As for `lost_and_passed`.
-
-    Returns
-    -------
-    float
-        The share; 0 where no run is lost.
+    The share is 0 if no run fails.
     """
     lost, passed = lost_and_passed(panel, table, eta)
     return passed / max(lost, 1)
@@ -191,7 +162,7 @@ _Flags = NDArray[np.bool_]
 
 
 def _pairs(panel: str, table: Runs) -> tuple[Floats, _Flags, _Flags, _Flags]:
-    """Return rates and, run by rate, which are lost in floats, with exponents, and made in both."""
+    """Return the rates, and whether each run fails with floats, fails scaled, exists in both."""
     results = results_of(table)
     with_exponents = results.curves(panel)
     floats = results.of(PANELS[panel].in_floats)

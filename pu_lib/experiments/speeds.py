@@ -1,7 +1,7 @@
-"""The recorded speeds of the compiled loop, which the chapter on the experiments prints.
+"""The recorded speeds of the compiled loop, for the chapter on the experiments.
 
-``make bench`` measures them (``benchmarks/bench.py`` in the repository). Times depend on a machine,
-so ``data/speeds.json`` also records the processor, the versions and the code that was timed.
+``make bench`` measures them (``benchmarks/bench.py`` in the repository). ``data/speeds.json`` also
+records the processor, the versions and a digest of the timed code, on which the times depend.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from typing import Any
 __all__ = ["PATH", "Speeds", "Timing", "recorded", "sources"]
 
 PATH = Path(__file__).parent / "data" / "speeds.json"
-"""The file of the recorded speeds."""
+"""The file with the recorded speeds."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Nanoseconds a step for one domain and update.
+    """Nanoseconds per step for one domain and update.
 
     Attributes
     ----------
     domain, update : str
         The process and the update.
     compiled : float
-        The compiled loop, evaluations included.
+        The compiled loop, including evaluations.
     alone : float
-        The compiled loop without evaluations: the same work as the C loop's.
+        The compiled loop without evaluations, which the C loop does not have.
     c : float
-        The C loop with its fastest flags; not a number if there is no compiler.
+        The C loop with its fastest flags; NaN if no compiler is installed.
     way : tuple of str
-        These flags.
+        The fastest flags.
     fused : float
-        The C loop with products and sums rounded together, which changes bits.
+        The C loop with fused multiply-add, whose results differ in the last bits.
     plain : float
         The plain Python and NumPy loop.
     """
@@ -59,11 +59,12 @@ class Speeds:
     machine : dict of str to str
         The processor, and the versions of Python, numba and gcc.
     sources : str
-        The digest of the code that was timed, as `sources` returns it.
+        The digest of the timed code, see `sources`.
     steps, plain_steps, repetitions : int
-        Steps of a compiled run and of a plain one; runs of which the fastest counts.
+        Steps of a compiled run and of a plain one, and the number of repetitions, of which the
+        fastest is recorded.
     timings : tuple of Timing
-        One for each domain and update.
+        One timing for each domain and update.
     """
 
     machine: dict[str, str]
@@ -75,7 +76,7 @@ class Speeds:
 
 
 def sources() -> str:
-    """Return a digest of the compiled loop and its kernels, in twelve hexadecimal digits."""
+    """Return a digest of the compiled loop and its kernels, twelve hexadecimal digits."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for source in (package / "kernels.py", *sorted((package / "engine").glob("*.py"))):

@@ -1,8 +1,8 @@
-"""Sweeps: many runs of many cells, on threads or a cluster, resumable, the same every time.
+"""Sweeps: many runs of many cells, on threads or a cluster, resumable and reproducible.
 
-Chunks of runs are computed independently, and written by the thread that calls `sweep` (see
-`pu_lib.experiments.database`). The compiled loop releases the interpreter lock, so that threads use
-all cores; a Dask scheduler gets the same chunks, with their processes and updates.
+Chunks of runs are computed independently and written by the thread that calls `sweep` (see
+`pu_lib.experiments.database`). The compiled loop releases the global interpreter lock, so that
+threads use all cores. A Dask scheduler receives the same chunks, with their processes and updates.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ __all__ = [
 Measured = dict[str, NDArray[Any]]
 
 CHUNK = 20
-"""Runs in a chunk."""
+"""Number of runs in a chunk."""
 
 _MOST_STEPS, _MOST_CHUNKS = 10**10, 10**6
-_PATIENCE = "10s"  # for the scheduler to answer
+_PATIENCE = "10s"  # to wait for the scheduler and its workers
 _local = threading.local()
 
 
@@ -89,40 +89,23 @@ def grid(
 
     Parameters
     ----------
-    process : FiniteMDP, gymnasium.Env, str or path
-        A process; an environment or its id; an entry of `DOMAINS` with its parameters, as in
-        ``chain beta=0.7``; or an ``.npz`` file of `FiniteMDP.save`.
+    process, step_sizes, schemes, runs, max_steps, target, options, seed, parameters, experiment
+        As for `sweep`.
     updates : sequence of str or Update, optional
-        Updates with a kernel, or strings as `pu_lib.updates.as_update` takes them: ``pg-es`` has
-        its exact factor, ``pg-es factor=drop`` is the paper's program. If missing, everything in
-        `UPDATES` as the paper's experiments run it, that is with ``pg-es factor=drop``.
-    step_sizes : sequence of float
-        Step sizes of the actor.
-    schemes : sequence of str
-        Names of exploration schemes.
-    runs, max_steps : int
-        Runs of each setting, and their cap.
-    target : float, optional
-        Normalised performance to reach; that of the domain if missing.
-    options : Options
-        The open details, such as ``dataclasses.replace(PAPER, cut=0)``.
-    seed : int
-        Root of all randomness.
-    parameters : mapping of str to sequence, optional
-        Values of parameters of the domain; all combinations are run.
-    experiment : str, optional
-        The name of the runs in tables; the domain or the file if missing.
+        Updates with a kernel, or strings accepted by `pu_lib.updates.as_update`: ``pg-es`` has its
+        exact factor, and ``pg-es factor=drop`` is the paper's program. By default
+        `compiled_updates`.
 
     Returns
     -------
     list of Chunk
-        The chunks, in the order in which they should be run.
+        The chunks, in order of computation.
 
     Raises
     ------
     ValueError
-        If the process cannot be read or has nothing to learn, a name is unknown, or a number is
-        out of range or given twice.
+        If the process cannot be read or its baseline is already optimal, a name is unknown, or a
+        number is out of range or given twice.
     """
     first, options = read_process(process), require_options(options)
     chosen = [
@@ -130,10 +113,10 @@ def grid(
         for update in (compiled_updates() if updates is None else updates)
     ]
     for update in chosen:
-        update_words(update, options)  # raises if a table has no place for it
+        update_words(update, options)  # raises if an option has no column in tables
         if update.kernel is None:
             raise ValueError(
-                f"updates: {name_of(update)} has no compiled kernel; `race` takes it, slowly."
+                f"updates: {name_of(update)} has no compiled kernel; use `race`, which is slow."
             )
     _require_once("updates", list(map(name_of, chosen)))
     for step_size in _require_once("step_sizes", step_sizes):
@@ -171,20 +154,14 @@ def grid(
 
 
 def compiled_updates() -> list[str]:
-    """Return the updates of a sweep that names none: those with a kernel, as the paper runs them.
-
-    Returns
-    -------
-    list of str
-        Strings as `pu_lib.updates.as_update` takes them.
-    """
+    """Return the default updates of a sweep: those with a kernel, as in the paper's experiments."""
     return [program(name) for name, update in UPDATES.items() if update.kernel]
 
 
 def _require_once(name: str, values: Sequence[Any]) -> Sequence[Any]:
-    """Return the values; raise if there is none, or one of them twice."""
+    """Return the values; raise an error if there is none or one is repeated."""
     if not len(values):
-        raise ValueError(f"{name}: expected at least one.")
+        raise ValueError(f"{name}: expected at least one, got none.")
     twice = sorted({str(value) for value in values if list(values).count(value) > 1})
     if twice:
         raise ValueError(f"{name}: given twice: {', '.join(twice)}.")
@@ -192,7 +169,7 @@ def _require_once(name: str, values: Sequence[Any]) -> Sequence[Any]:
 
 
 def _title(given: Any, process: Process) -> str:
-    """Return the name of a process or of its file, without the directory."""
+    """Return the name of a process, or the name of its file without the directory."""
     is_file = isinstance(given, (str, os.PathLike)) and process.name.startswith("mdp-")
     return Path(given).name if is_file else process.name
 
@@ -212,47 +189,35 @@ def _variants(process: Process, given: Any, values: dict[str, Sequence[Any]]) ->
 
 
 def require_size(cell: Cell) -> None:
-    """Raise a `ValueError` if a process has not the size that its domain's parameters say."""
+    """Raise a `ValueError` if the size of a process differs from the parameters of its domain."""
     problem = problem_of(cell, 0)
     sizes = {"n_states": problem.n_states, "n_actions": problem.n_actions}
     for name, expected in cell.process.parameters.items():
         if sizes.get(name, expected) != expected:
             raise ValueError(
                 f"{name}: the domain {cell.process.label!r} has {sizes[name]} where its parameter "
-                f"says {expected}; give the parameter another name."
+                f"says {expected}; rename the parameter of the domain."
             )
 
 
 def chunks_of(cells: Iterable[Cell], runs: int, size: int) -> list[Chunk]:
-    """Return `runs` runs of all cells in chunks of at most `size` runs.
+    """Return runs 0 to `runs` - 1 of all cells, in chunks of at most `size` runs.
 
-    All cells' first chunks come first, so that an interrupted sweep has some runs of everything.
-
-    Parameters
-    ----------
-    cells : iterable of Cell
-        The settings.
-    runs : int
-        The number of runs of each cell, at least 1.
-    size : int
-        The largest number of runs in a chunk, at least 1.
-
-    Returns
-    -------
-    list of Chunk
-        The chunks, in the order in which they should be run.
+    The first chunks of all cells come first, so that an interrupted sweep has some runs of each
+    cell.
 
     Raises
     ------
     ValueError
-        If there are no runs, or too many to number.
+        If `runs` or `size` is not positive, or there are too many chunks.
     """
     as_int("size", size, low=1)
     cells = list(cells)
     runs = as_int("runs", runs, low=1)
     if len(cells) * (runs // size) > _MOST_CHUNKS:
         raise ValueError(
-            f"runs: {runs} runs of {len(cells)} settings make more than {_MOST_CHUNKS} chunks."
+            f"runs: {runs} runs of {len(cells)} settings make more than {_MOST_CHUNKS} chunks; "
+            "split the sweep."
         )
     return [
         Chunk(cell, start, min(size, runs - start))
@@ -265,22 +230,7 @@ def chunks_of(cells: Iterable[Cell], runs: int, size: int) -> list[Chunk]:
 
 
 def run_cell(cell: Cell, run: int, memory: RunBuffers | None = None) -> Run:
-    """Compute one run of a cell.
-
-    Parameters
-    ----------
-    cell : Cell
-        The setting.
-    run : int
-        Number of the run, from 0.
-    memory : RunBuffers, optional
-        If given, it holds the final state of the run afterwards.
-
-    Returns
-    -------
-    Run
-        Steps, trajectories, whether the run was censored, and the performance at its end.
-    """
+    """Compute one run of a cell; `memory` then contains its final state."""
     return simulate(
         problem_of(cell, run),
         cell.update,
@@ -294,17 +244,9 @@ def run_cell(cell: Cell, run: int, memory: RunBuffers | None = None) -> Run:
 
 
 def run_chunk(chunk: Chunk) -> Measured:
-    """Compute the runs of a chunk; return their measured columns.
+    """Compute the runs of a chunk and return their measured columns.
 
-    Parameters
-    ----------
-    chunk : Chunk
-        The runs.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (count,)
-        The columns run, steps, episodes, censored and final_performance.
+    The columns are run, steps, episodes, censored and final_performance.
     """
     memory: RunBuffers = _local.__dict__.setdefault("memory", RunBuffers())
     runs = np.arange(chunk.first, chunk.first + chunk.count, dtype=np.int32)
@@ -339,7 +281,7 @@ def sweep(
     known: pd.DataFrame | None = None,
     adaptive: bool = False,
 ) -> int:
-    """Compute the runs of a grid of settings that a directory does not have yet.
+    """Compute the missing runs of a grid of settings in a directory.
 
     Parameters
     ----------
@@ -347,37 +289,38 @@ def sweep(
         A process; an environment or its id; a domain with its parameters, as in
         ``chain beta=0.7``; or an ``.npz`` file of `FiniteMDP.save`.
     directory : path
-        The place of the runs: the database ``runs.sqlite``, continued where an earlier sweep ended,
-        and at the end ``runs.parquet``, which `pandas.read_parquet` reads.
+        Directory of the runs: the database ``runs.sqlite``, which an earlier sweep may have
+        started, and the table ``runs.parquet`` made from it, to be read with `pandas.read_parquet`.
     updates : sequence of str or Update, optional
-        Updates with a kernel, or strings as `pu_lib.updates.as_update` takes them. If missing, all
-        registered ones, with the paper's program ``pg-es factor=drop`` in place of ``pg-es``.
+        Updates with a kernel, or strings accepted by `pu_lib.updates.as_update`. By default all
+        registered updates with a kernel, with the paper's program ``pg-es factor=drop`` in place of
+        ``pg-es``.
     step_sizes : sequence of float
         Step sizes of the actor.
     schemes : sequence of str
         Names of exploration schemes.
     runs, max_steps : int
-        Runs of each setting, and their cap.
+        Number of runs of each setting, and the cap on their steps.
     target : float, optional
-        Normalised performance to reach; that of the domain if missing.
+        Normalised performance to reach, by default that of the domain.
     options : Options
-        The open details, such as ``dataclasses.replace(PAPER, cut=0)``.
+        The details that the paper leaves open, such as ``dataclasses.replace(PAPER, cut=0)``.
     seed : int
-        Root of all randomness.
+        Root seed.
     parameters : mapping of str to sequence, optional
         Values of parameters of the domain; all combinations are run.
     experiment : str, optional
-        The name of the runs in tables; the domain or the file if missing.
+        Name of the runs in tables, by default the name of the domain or the file.
     workers : int, optional
-        Threads; as many as there are processors if missing.
+        Number of threads, by default the number of processors.
     scheduler : str, optional
-        Address of a running Dask scheduler to use instead.
+        Address of a running Dask scheduler to use instead of threads.
     progress : bool
-        Whether to show progress and the time left on standard error.
+        Whether to show progress and the remaining time on standard error.
     known : pandas.DataFrame, optional
-        A table of runs: those of the present engine are not computed again.
+        A table of runs; those of the present engine are not computed again.
     adaptive : bool
-        Whether to stop the runs of settings that are certainly far from their update's best.
+        Whether to stop making runs of settings that are far from their update's best.
 
     Returns
     -------
@@ -389,8 +332,8 @@ def sweep(
     DatabaseError
         If the database is damaged, has runs of another engine or process, or cannot be written.
     ValueError
-        If the process cannot be read or has nothing to learn, an argument is out of range, or the
-        scheduler cannot be used.
+        If the process cannot be read or its baseline is already optimal, an argument is out of
+        range, or the scheduler cannot be used.
     """
     chunks = grid(
         process,
@@ -417,27 +360,15 @@ def run_missing(
     known: pd.DataFrame | None = None,
     adaptive: bool = False,
 ) -> int:
-    """Compute those of some runs that a directory does not have yet.
+    """Compute the chunks that are not in a directory yet.
 
     Parameters
     ----------
     chunks : sequence of Chunk
-        The runs that the database should have, in the order of computation.
-    directory : path
-        The place of the runs: the database ``runs.sqlite``, continued where an earlier sweep ended,
-        and at the end ``runs.parquet``, which `pandas.read_parquet` reads.
-    workers : int, optional
-        Threads; as many as there are processors if missing.
-    scheduler : str, optional
-        Address of a running Dask scheduler to use instead.
-    progress : bool
-        Whether to show progress and the time left on standard error.
-    known : pandas.DataFrame, optional
-        A table of runs, such as the committed one: those of the present engine are taken over and
-        not computed again.
-    adaptive : bool
-        Whether to make no more runs of settings that are certainly far from their update's best;
-        `pu_lib.experiments.adaptive` states the rule and how often it errs.
+        The runs, in order of computation.
+    directory, workers, scheduler, progress, known, adaptive
+        As for `sweep`. `pu_lib.experiments.adaptive` states the rule of adaptive sweeps and its
+        error.
 
     Returns
     -------
@@ -489,28 +420,10 @@ def run_chunks(
     workers: int | None = None,
     compute: Callable[[Chunk], Measured] | None = None,
 ) -> Iterator[tuple[Chunk, Measured]]:
-    """Yield chunks with what was measured, as they are finished by threads.
+    """Yield chunks with their measured columns, in the order in which threads finish them.
 
-    Parameters
-    ----------
-    chunks : sequence of Chunk
-        What to run.
-    workers : int, optional
-        Threads; as many as there are processors if missing.
-    compute : callable, optional
-        What returns the measured columns of a chunk; `run_chunk` if missing.
-
-    Yields
-    ------
-    chunk : Chunk
-        A chunk, in the order in which they end.
-    measured : mapping of str to ndarray
-        Its measured columns.
-
-    Raises
-    ------
-    BaseException
-        Whatever `compute` raises, in the thread that waits for the result.
+    `compute` returns the measured columns of a chunk, by default `run_chunk`. An exception in a
+    thread is raised in the thread that iterates.
     """
     computing = run_chunk if compute is None else compute
     tasks: SimpleQueue[Chunk | None] = SimpleQueue()
@@ -520,10 +433,10 @@ def run_chunks(
         while (chunk := tasks.get()) is not None:
             try:
                 finished.put((chunk, computing(chunk)))
-            except BaseException as error:  # for the thread that waits for the result
+            except BaseException as error:  # raised in the thread that iterates
                 finished.put((chunk, error))
 
-    # Daemons: an interrupt must not wait for runs that may take minutes.
+    # Daemon threads, because an interrupt must not wait for runs that may take minutes.
     threads = [threading.Thread(target=work, daemon=True) for _ in range(_threads(workers))]
     for thread in threads:
         thread.start()
@@ -536,14 +449,13 @@ def run_chunks(
         return len(given)
 
     try:
-        # Only as much in flight as there are threads, and what is being written: an error or a
-        # kill loses no more.
+        # Compute one chunk per thread at a time: an error or a kill then loses few chunks.
         running = hand_out(len(threads))
         while running:
             done, measured = finished.get()
             if isinstance(measured, BaseException):
                 raise measured
-            running += hand_out(1) - 1  # at once: no thread waits for the disk
+            running += hand_out(1) - 1  # before the yield, so that no thread waits for the disk
             yield done, measured
     finally:
         for _ in threads:
@@ -551,24 +463,26 @@ def run_chunks(
 
 
 def _on_cluster(address: str, todo: Sequence[Chunk]) -> Iterator[tuple[Chunk, Measured]]:
-    """Yield what the workers of a Dask scheduler measured."""
+    """Yield chunks with their measured columns, from the workers of a Dask scheduler."""
     try:
         import distributed
     except ImportError:
         raise ValueError(
-            "scheduler: needs the package distributed (pip install 'pu-lib[cluster]')."
+            "scheduler: needs the package distributed; run pip install 'pu-lib[cluster]'."
         ) from None
 
     dask: Any = distributed
     try:
         client = dask.Client(address, timeout=_PATIENCE)
     except (OSError, ValueError) as error:
-        raise ValueError(f"scheduler: {address} cannot be reached ({error}).") from None
+        raise ValueError(
+            f"scheduler: {address} cannot be reached ({error}); start it, or omit scheduler."
+        ) from None
     with client:
         try:
             client.wait_for_workers(1, timeout=_PATIENCE)
         except TimeoutError:
-            raise ValueError(f"scheduler: {address} has no workers.") from None
+            raise ValueError(f"scheduler: {address} has no workers; start a worker.") from None
         futures = {
             client.submit(_run_on_worker, chunk, digest_of(chunk.cell), pure=False): chunk
             for chunk in todo
@@ -586,7 +500,7 @@ def _on_cluster(address: str, todo: Sequence[Chunk]) -> Iterator[tuple[Chunk, Me
 
 
 def _run_on_worker(chunk: Chunk, digest: str) -> Measured:
-    """Compute the runs of a chunk on a machine whose versions may make another process."""
+    """Compute the runs of a chunk; raise an error if the process differs on this machine."""
     if digest_of(chunk.cell) != digest:
         raise ValueError(
             f"{chunk.cell.process.label!r} is another process here; install the same versions"

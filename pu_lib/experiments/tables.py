@@ -1,8 +1,8 @@
-r"""A decision process laid out for simulation.
+"""The array layout of a decision process in the simulation.
 
-The pair (s, a) has number :math:`i = s|A| + a`, and its k-th possible successor makes transition
-number :math:`i K + k`, with K the largest number of successors of any pair. This one number says
-everything about a transition, so that a replay buffer needs 2 bytes a step (4 for large processes).
+The pair (s, a) has the index :math:`i = s|A| + a`, and its k-th possible successor the index
+:math:`i K + k`, with K the largest number of successors of any pair. This index identifies a
+transition, so that a replay buffer needs 2 bytes per step (4 for large processes).
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Tables:
-    """A process as the simulation reads it.
+    """The arrays of a process for the simulation.
 
     Attributes
     ----------
     n_states, n_actions, n_successors : int
-        The numbers of states, of actions, and K.
+        The number of states, the number of actions, and K.
     discount : float
         The discount factor.
     cumulative : ndarray, shape (n_states * n_actions, n_successors)
-        Running sums of the probabilities of the successors.
+        Cumulative probabilities of the successors.
     probability : ndarray, shape (n_states * n_actions, n_successors)
-        Their probabilities; zero where a pair has fewer successors.
+        Probabilities of the successors; zero if a pair has fewer successors.
     successor : ndarray of uint16 or uint32, shape (n_states * n_actions * n_successors,)
-        The state each transition enters.
+        The next state of each transition.
     reward : ndarray, shape (n_states * n_actions * n_successors,)
-        What it pays.
+        The reward of each transition.
     expected_reward : ndarray, shape (n_states * n_actions,)
-        Mean reward of each pair.
+        The expected reward of each pair.
     terminal : ndarray of uint8, shape (n_states,)
-        One where a trajectory ends.
+        One if the state is terminal.
     starts : ndarray of uint16 or uint32
-        States a trajectory can begin in.
+        The initial states.
     start_cumulative : ndarray
-        Running sums of their probabilities.
+        Cumulative probabilities of the initial states.
     order : ndarray of uint16 or uint32
-        The states that are not terminal, successors first as far as possible.
+        The states that are not terminal, successors first if possible.
     acyclic : bool
-        Whether every successor of a state comes before it in `order`.
+        Whether every successor of a state precedes it in `order`.
     """
 
     n_states: int
@@ -73,12 +73,12 @@ class Tables:
 
     @property
     def code_type(self) -> type[np.unsignedinteger]:
-        """The smallest type that numbers every transition."""
+        """The smallest integer type that can index all transitions."""
         return _smallest_type(len(self.successor))
 
     @cached_property
     def process(self) -> Process:
-        """The arrays as the compiled functions take them."""
+        """The arrays as an argument of the compiled functions."""
         from pu_lib.engine.loop import Process  # imports numba
 
         return Process(
@@ -97,23 +97,12 @@ class Tables:
 
 
 def _smallest_type(count: int) -> type[np.unsignedinteger]:
-    """Return the smallest type that numbers so many things from zero."""
+    """Return the smallest integer type with at least `count` values."""
     return np.uint16 if count <= 1 << 16 else np.uint32
 
 
 def lay_out(mdp: FiniteMDP) -> Tables:
-    """Return the tables of a process.
-
-    Parameters
-    ----------
-    mdp : FiniteMDP
-        The process.
-
-    Returns
-    -------
-    Tables
-        The process as the simulation reads it.
-    """
+    """Return the tables of a process."""
     S, A = mdp.n_states, mdp.n_actions
     transitions = mdp.transitions.reshape(S * A, S)
     K = max(1, int(np.count_nonzero(transitions, axis=1).max()))
@@ -129,7 +118,7 @@ def lay_out(mdp: FiniteMDP) -> Tables:
             mdp.rewards[i // A, i % A] if paid is None else paid[i // A, i % A, reached]
         )
     cumulative = np.cumsum(probability, axis=1)
-    # The last successor takes what rounding left, and unused places are never drawn.
+    # Make the cumulative sums end at exactly 1, so that unused entries are never sampled.
     counts = np.count_nonzero(probability, axis=1)
     cumulative[np.arange(K) >= np.maximum(counts, 1)[:, np.newaxis] - 1] = 1.0
     expected = np.zeros(S * A)
@@ -161,7 +150,7 @@ def _order(
     terminal: NDArray[np.bool_],
     n_actions: int,
 ) -> tuple[NDArray[np.intp], bool]:
-    """Return the live states, each after all its successors if possible, else by distance."""
+    """Return the non-terminal states, successors first if there is no cycle, else by distance."""
     S = len(terminal)
     ahead = [
         set(successor[s * n_actions : (s + 1) * n_actions][reachable[s * n_actions :][:n_actions]])
@@ -173,7 +162,7 @@ def _order(
         placed.update(ready)
         waiting.difference_update(ready)
     acyclic = not waiting
-    # Where there are cycles, sweeps converge fastest when values flow back from the end.
+    # With cycles, sweeps converge fastest in the order of the distance to a terminal state.
     while waiting:
         near = sorted(s for s in waiting if ahead[s] & placed) or sorted(waiting)
         order += near

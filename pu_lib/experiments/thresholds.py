@@ -1,23 +1,24 @@
-r"""Times to threshold: statistics that respect censoring.
+r"""Statistics of censored times to threshold.
 
-A run that has not passed the threshold at its cap T is **right-censored**: all that is known is
-that its time is more than T. Three summaries are used together, because they can disagree:
+A run that has not passed the threshold at its cap T is **right-censored**: its time is known to be
+at least T. Three summaries are reported together, because they can disagree:
 
-- quantiles of the Kaplan-Meier estimate of the distribution of the time. A quantile is infinite
-  where fewer runs than it needs have passed;
+- quantiles of the Kaplan-Meier estimate of the distribution of the time, infinite if too few runs
+  passed;
 - the **restricted mean** :math:`\mathbb E[\min(X, \tau)]`, the area under the Kaplan-Meier survival
-  curve up to a horizon :math:`\tau` no larger than any cap. With one cap for all runs and
-  :math:`\tau = T` it is the mean of the recorded times, which curves with a hidden cap show;
+  curve up to a horizon :math:`\tau` no larger than any cap. If all runs have one cap and
+  :math:`\tau = T`, it is the mean of the recorded times;
 - the censored share.
 
-Intervals come from the bootstrap over runs, seeded. Settings that share their runs' random streams
-(and, on Random MDPs, their processes) are compared run by run: `compare` bootstraps the pairs.
+Intervals are percentile intervals of the bootstrap over runs, with a fixed seed. Settings that
+share the random streams of their runs (and, on Random MDPs, their processes) are compared run by
+run: `compare` resamples pairs.
 
 Applicability and issues
 ------------------------
-Bootstrap intervals of quantiles are coarse below some twenty runs, and an interval is infinite on
-the side where resamples are censored. The restricted mean depends on its horizon: compare only
-values with the same one.
+Bootstrap intervals of quantiles are coarse below some twenty runs. An end of an interval is
+infinite if the corresponding resamples are censored. Restricted means are comparable only if they
+have the same horizon.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ __all__ = ["Comparison", "Summary", "compare", "quantile", "restricted_mean", "s
 
 @dataclass(frozen=True)
 class Summary:
-    """Times to threshold of one setting.
+    """Summary statistics of the times of one setting.
 
     Attributes
     ----------
     runs : int
         Number of runs.
     censored : float
-        Share of runs that did not pass.
+        Share of censored runs.
     median, median_low, median_high : float
-        Kaplan-Meier median and its interval; infinite where too few runs passed.
+        Kaplan-Meier median and its interval; infinite if too few runs passed.
     lower, upper : float
         First and ninth deciles.
     mean, mean_low, mean_high : float
@@ -74,11 +75,11 @@ class Comparison:
     Attributes
     ----------
     pairs : int
-        Number of runs in common.
+        Number of pairs of runs.
     ratio, ratio_low, ratio_high : float
-        Ratio of the restricted means, first to second, with its interval.
+        Ratio of the restricted means, first to second, and its interval.
     wins, ties : float
-        Shares of runs in which the first passed earlier, and in which it cannot be told.
+        Share of pairs in which the first setting passed earlier, and of tied pairs.
     """
 
     pairs: int
@@ -90,26 +91,26 @@ class Comparison:
 
 
 def quantile(times: ArrayLike, censored: ArrayLike, probability: float = 0.5) -> float:
-    """Return a quantile of the Kaplan-Meier estimate.
+    """Return a quantile of the Kaplan-Meier estimate of the distribution of the time.
 
     Parameters
     ----------
     times : array_like, shape (runs,)
         Recorded times, of passing or of censoring.
     censored : array_like of bool, shape (runs,)
-        Which are of censoring.
+        Whether the time is that of censoring.
     probability : float
-        Level in (0, 1).
+        Order of the quantile, in (0, 1).
 
     Returns
     -------
     float
-        The first time by which at least this share has passed; infinite if there is none.
+        The quantile; infinite if too few runs passed.
 
     Raises
     ------
     ValueError
-        If the arrays do not match, are empty, or the level is out of range.
+        If the arrays are empty or differ in shape, or the order is out of range.
     """
     if not 0.0 < as_float("probability", probability) < 1.0:
         raise ValueError(f"probability: expected a level in (0, 1), got {probability}.")
@@ -127,7 +128,7 @@ def restricted_mean(times: ArrayLike, censored: ArrayLike, horizon: float | None
     times, censored
         As for `quantile`.
     horizon : float, optional
-        :math:`\tau`; the largest recorded time if missing.
+        :math:`\tau`, by default the largest recorded time.
 
     Returns
     -------
@@ -137,21 +138,24 @@ def restricted_mean(times: ArrayLike, censored: ArrayLike, horizon: float | None
     Raises
     ------
     ValueError
-        If the arrays do not match, or a run was censored at the last recorded time, before the
-        horizon, so that the curve is unknown beyond.
+        If the arrays differ in shape, or the survival curve is unknown before the horizon because a
+        run was censored at the last recorded time.
     """
     recorded, cut = _checked(times, censored)
     last = float(recorded.max())
     tau = _horizon(recorded, horizon)
     if tau > last and np.any(cut[recorded == last]):
-        raise ValueError(f"horizon: the survival curve is unknown from {last:g} to {tau:g}.")
+        raise ValueError(
+            f"horizon: the survival curve is unknown from {last:g} to {tau:g}; give a horizon of "
+            f"at most {last:g}."
+        )
     return _area(recorded, cut, tau)
 
 
 def summarise(
     times: ArrayLike, censored: ArrayLike, horizon: float | None = None, confidence: float = LEVEL
 ) -> Summary:
-    """Return the summaries of one setting with bootstrap intervals.
+    """Return the summary statistics of one setting, with bootstrap intervals.
 
     Parameters
     ----------
@@ -163,7 +167,7 @@ def summarise(
     Returns
     -------
     Summary
-        The statistics of these runs.
+        The statistics.
 
     Raises
     ------
@@ -174,13 +178,13 @@ def summarise(
     tau = _horizon(recorded, horizon)
     index = draws(len(recorded))
     if np.all(recorded[cut] >= recorded.max()):
-        # One cap: Kaplan-Meier is the empirical distribution, and all resamples are quick.
+        # With one cap the Kaplan-Meier estimate is the empirical distribution: no loop is needed.
         known = np.where(cut, np.inf, recorded)
         medians = lower_quantile(known[index].T, 0.5)
         means = np.minimum(recorded, tau)[index].mean(axis=1)
     else:
         medians = np.array([quantile(recorded[i], cut[i]) for i in index])
-        # A resample may end in censored runs, and the curve is then taken to stay level.
+        # If the last time of a resample is censored, its survival curve is extended as a constant.
         means = np.array([_area(recorded[i], cut[i], tau) for i in index])
     low, high = _ends(medians, len(recorded), confidence)
     mean_low, mean_high = _ends(means, len(recorded), confidence)
@@ -206,12 +210,13 @@ def compare(
     second_censored: ArrayLike,
     confidence: float = LEVEL,
 ) -> Comparison:
-    """Compare two settings run by run; entry i of both must be the same run.
+    """Compare two settings run by run.
 
     Parameters
     ----------
     first, first_censored, second, second_censored : array_like, shape (runs,)
-        Times and censoring of both settings, censored at one common cap.
+        Times and censoring of both settings. Entry i of both is the same run, and both have one
+        cap.
     confidence : float
         Level of the interval, in (0, 1).
 
@@ -223,8 +228,8 @@ def compare(
     Raises
     ------
     ValueError
-        If the numbers of runs differ, or a run is censored before the last time of all, so that
-        the restricted means are not the means of the times.
+        If the numbers of runs differ, or a run is censored before the largest recorded time, so
+        that the restricted means are not the means of the times.
     """
     x, x_cut = _checked(first, first_censored)
     y, y_cut = _checked(second, second_censored)
@@ -235,8 +240,8 @@ def compare(
     for name, recorded, cut in (("first", x, x_cut), ("second", y, y_cut)):
         if np.any(recorded[cut] < last):
             raise ValueError(
-                f"{name}: a run is censored at {recorded[cut].min():g}, before {last:g}; give "
-                "both settings one cap."
+                f"{name}: a run is censored at {recorded[cut].min():g}, before {last:g}; run both "
+                "settings with the same cap."
             )
     index = draws(len(x))
     low, high = _ends(x[index].mean(axis=1) / y[index].mean(axis=1), len(x), confidence)
@@ -251,7 +256,7 @@ def compare(
 
 
 def _area(recorded: Floats, cut: NDArray[np.bool_], tau: float) -> float:
-    """Return the area under the survival curve, level after the last recorded time."""
+    """Return the area under the survival curve, which is constant after the last recorded time."""
     curve = _distribution(recorded, cut)
     inside = curve.quantiles < tau
     corners = np.concatenate(([0.0], curve.quantiles[inside], [tau]))
@@ -260,13 +265,13 @@ def _area(recorded: Floats, cut: NDArray[np.bool_], tau: float) -> float:
 
 
 def _ends(resampled: Floats, n: int, confidence: float) -> tuple[float, float]:
-    """Return the ends of the interval of resampled values; one run says nothing of its spread."""
+    """Return the ends of the interval of resampled values; infinite for a single run."""
     low, high = interval(resampled, confidence)
     return (float(low), float(high)) if n > 1 else (-np.inf, np.inf)
 
 
 def _horizon(recorded: Floats, horizon: float | None) -> float:
-    """Return the horizon of a restricted mean, the last recorded time if there is none."""
+    """Return the horizon of a restricted mean, by default the last recorded time."""
     tau = float(recorded.max()) if horizon is None else as_float("horizon", horizon)
     if not tau > 0.0:
         raise ValueError(f"horizon: expected a time > 0, got {tau}.")
@@ -274,7 +279,7 @@ def _horizon(recorded: Floats, horizon: float | None) -> float:
 
 
 def _distribution(times: Floats, censored: NDArray[np.bool_]) -> Any:
-    import scipy.stats  # slow, and few who import this module come here
+    import scipy.stats  # slow to import, and rarely needed
 
     data = scipy.stats.CensoredData.right_censored(times, censored)
     return scipy.stats.ecdf(data).cdf

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from pu_lib.experiments.race import Entry
+from pu_lib.experiments.race import RaceEntry
 from pu_lib.show import style
 from pu_lib.updates import UPDATES, style_of
 
@@ -15,7 +15,7 @@ __all__ = ["draw_race"]
 
 
 @style.styled
-def draw_race(entries: Sequence[Entry]) -> Figure:
+def draw_race(entries: Sequence[RaceEntry]) -> Figure:
     """Draw the restricted mean of each update over the step sizes, with intervals."""
     fig, ax = style.figure()
     for entry in entries:

@@ -27,7 +27,13 @@ from pu_lib.experiments.bootstrap import (
     lower_quantile,
     resampled_quantile,
 )
-from pu_lib.experiments.curves import after_shift, alike, bandwidth, factor_apart, over
+from pu_lib.experiments.curves import (
+    bandwidth,
+    factor_after_shift,
+    factor_apart,
+    ratio_bounds,
+    restrict_to,
+)
 from pu_lib.experiments.database import words_of
 from pu_lib.experiments.details import ranking
 from pu_lib.experiments.live import Flips
@@ -124,7 +130,7 @@ def test_rows_show_the_interval_and_the_outcome():
         above(3, 1.25, 4, name="holds"),
         above(1.9, 0.9, 2.5, name="undecided", limit=1.5),
         above(0.25, name="refuted", limit=2.0),
-        Inequality("lost", over(values(10), values(10), 10.0), "<", 2.0),
+        Inequality("lost", ratio_bounds(values(10), values(10), 10.0), "<", 2.0),
     )
     shown = [format_tally(tally) for tally in found_of(*parts).tallies]
     interval = "interval of 95 % = "
@@ -170,8 +176,8 @@ def test_close_findings_name_another_status_at_other_levels():
 def test_ratios_of_censored_times_are_bounds():
     """Times 4 and 10 over 2 and 10 with the cap 10: both known, one, the other, none."""
     a, b = np.array([4.0, 10.0, 4.0, 10.0]), np.array([2.0, 2.0, 10.0, 10.0])
-    assert over(a, b, 10.0).tolist() == [[2.0, 5.0, 0.0, 0.0], [2.0, np.inf, 0.4, np.inf]]
-    assert over(a, b, np.inf).tolist() == [[2.0, 5.0, 0.4, 1.0]] * 2
+    assert ratio_bounds(a, b, 10.0).tolist() == [[2.0, 5.0, 0.0, 0.0], [2.0, np.inf, 0.4, np.inf]]
+    assert ratio_bounds(a, b, np.inf).tolist() == [[2.0, 5.0, 0.4, 1.0]] * 2
 
 
 @pytest.mark.parametrize(
@@ -186,7 +192,7 @@ def test_ratios_of_censored_times_are_bounds():
 )
 def test_bounds_decide_if_they_are_on_one_side_of_the_limit(a, b, shown, above, below):
     for relation, answer in ((">", above), ("<", below)):
-        row = Inequality("x", over(np.full(21, a), np.full(21, b), 10.0), relation, 1.5)
+        row = Inequality("x", ratio_bounds(np.full(21, a), np.full(21, b), 10.0), relation, 1.5)
         assert (row.number, row.span.split(" to ")[0], row.holds()) == (shown, shown, answer)
         assert row.known == (shown != "unknown")
         assert row.known or row.margin == 0.0
@@ -194,7 +200,7 @@ def test_bounds_decide_if_they_are_on_one_side_of_the_limit(a, b, shown, above, 
 
 def test_censored_resamples_leave_the_interval_open():
     times = np.array([4.0, *np.linspace(3.0, 5.0, 15), *[10.0] * 5])
-    row = Inequality("x", over(times, np.full(21, 2.0), 10.0), "<", 2.5)
+    row = Inequality("x", ratio_bounds(times, np.full(21, 2.0), 10.0), "<", 2.5)
     assert (row.number, row.span, row.holds()) == ("2", "≥ 1.5", None)
     assert Inequality("x", times / 2.0, "<", 2.5).span == "1.5 to 5"
 
@@ -311,15 +317,15 @@ def test_factors_ranges_and_shifts_by_hand():
     assert factor_apart(np.array([2.0, 1.0]), np.array([1.0, 4.0])).tolist() == [2.0, 4.0]
     ce = np.array([[10.0, 1.0, 1.2, 1.5, 10.0, 10.0, 10.0, 10.0]])
     di = np.roll(ce, 2, axis=1)
-    assert after_shift(ce, di) == pytest.approx([1.0])
-    assert after_shift(ce, di * 1.3) == pytest.approx([1.3])
+    assert factor_after_shift(ce, di) == pytest.approx([1.0])
+    assert factor_after_shift(ce, di * 1.3) == pytest.approx([1.3])
 
 
 def test_alike_cuts_curves_to_common_positions_and_runs():
     steps = np.arange(2 * 1 * 3, dtype=float).reshape(2, 1, 3)
     long = Curves(np.array([0.1, 1.0, 10.0]), ("di",), steps, steps > 3)
     short = Curves(np.array([1.0, 10.0]), ("di",), steps[:1, :, :2], steps[:1, :, :2] > 3)
-    found = alike(long, short)
+    found = restrict_to(long, short)
     assert found.axis.tolist() == [1.0, 10.0]
     assert found.steps.tolist() == [[[1.0, 2.0]]]
 
@@ -478,8 +484,8 @@ def test_interventions_in_the_limits():
     assert np.all(interventions.greedy_with_noise(0.0, runs=1) == pytest.approx(1.0))
     # steps of next to nothing neither climb nor fall
     assert interventions.climb_from_jumping("mce", 1e-9, max_steps=3) == (3, 0)
-    assert interventions.walled("ce", 1e-9, runs=2, last=60).tolist() == [0.0, 0.0]
-    assert interventions.stopped("ce", 1e-9, runs=2, last=60).tolist() == [0.0, 0.0]
+    assert interventions.reached_zero("ce", 1e-9, runs=2, last=60).tolist() == [0.0, 0.0]
+    assert interventions.stopped_exploring("ce", 1e-9, runs=2, last=60).tolist() == [0.0, 0.0]
     assert bootstrap_means(np.array([0.0, 1.0]))[0] == 0.5
     assert len(bootstrap_means(np.zeros(4))) == RESAMPLES + 1
 

@@ -46,13 +46,13 @@ class Panel:
 
 @pytest.fixture(autouse=True)
 def panels(monkeypatch: pytest.MonkeyPatch) -> None:
-    def both_centres(_: Any, *names: str) -> Iterator[tuple[str, list[Panel], list[np.ndarray]]]:
+    def median_and_mean(_: Any, *names: str) -> Iterator[tuple[str, list[Panel], list[np.ndarray]]]:
         found = [Panel(name) for name in names]
         yield "median", found, [panel.values for panel in found]
 
     greedy = [("median", np.array([[120.0, 100.0, 80.0]]), CAP)]
     stubs = {
-        "both_centres": both_centres,
+        "median_and_mean": median_and_mean,
         "with_both_betas": lambda _, *names: [names],
         "results_of": lambda _: SimpleNamespace(curves=Panel),
         "greedy_times": lambda *_: greedy,
@@ -60,9 +60,11 @@ def panels(monkeypatch: pytest.MonkeyPatch) -> None:
         "bounced_share": lambda eta: 0.25 if eta > 1.0 else 0.125,
         "greedy_with_noise": lambda noise: np.full(2, 0.97 if noise < 1.0 else 0.9),
         "wrong_share": lambda scheme: np.full(2, 0.5 if scheme == "NoExplo" else 0.125),
-        "walled": lambda *_: np.zeros(2),
-        "stopped": lambda update, *_: np.full(2, float(update == "di")),
-        "over_di": lambda _, update: [("median", 3, np.array([1.05 if update == "ce" else 2.52]))],
+        "reached_zero": lambda *_: np.zeros(2),
+        "stopped_exploring": lambda update, *_: np.full(2, float(update == "di")),
+        "ratios_to_di": lambda _, update: [
+            ("median", 3, np.array([1.05 if update == "ce" else 2.52]))
+        ],
     }
     for module in (checks, checks_live, inequalities):
         for name, stub in stubs.items():

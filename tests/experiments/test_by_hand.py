@@ -569,7 +569,10 @@ def test_a_wall_is_a_probability_of_zero_before_the_end(zero, expected, monkeypa
             memory.pi[zero] = 0.0
 
     monkeypatch.setattr(interventions, "run_cell", run_cell)
-    ends = (interventions.walled("pg-es", 1.0, runs=1), interventions.stopped("pg-es", 1.0, runs=1))
+    ends = (
+        interventions.reached_zero("pg-es", 1.0, runs=1),
+        interventions.stopped_exploring("pg-es", 1.0, runs=1),
+    )
     assert tuple(end.item() for end in ends) == expected
     # as long as `no_projection` says; who has stopped is looked at where they end
     assert max(lengths) == lengths[-1] == 50_000

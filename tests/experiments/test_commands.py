@@ -25,7 +25,7 @@ from pu_lib.experiments.jekyll_hyde import RunBuffers, engine_of, fingerprint, s
 from pu_lib.experiments.options import PAPER, PRESETS, SCHEMES, describe, parse
 from pu_lib.experiments.panels import paper_chunks
 from pu_lib.experiments.problem import make_problem
-from pu_lib.experiments.race import Entry, Race, race
+from pu_lib.experiments.race import Race, RaceEntry, race
 from pu_lib.experiments.reference import run_reference
 from pu_lib.experiments.sweep import (
     chunks_of,
@@ -311,9 +311,9 @@ def test_a_race_that_nobody_finishes_says_what_to_do():
 
 def test_the_columns_of_a_printed_race_stay_apart():
     """Also where an end is censored, which makes the longest cell, and beside a lost update."""
-    some = Entry("di", {10.0: summarise([6313, 6130, 20_000], [False, False, True], 20_000)})
-    fast = Entry("pg-es factor=drop", {0.1: summarise([4, 5, 7], [False] * 3, 20_000)})
-    none = Entry("ce", {1.0: summarise([20_000] * 3, [True] * 3, 20_000)})
+    some = RaceEntry("di", {10.0: summarise([6313, 6130, 20_000], [False, False, True], 20_000)})
+    fast = RaceEntry("pg-es factor=drop", {0.1: summarise([4, 5, 7], [False] * 3, 20_000)})
+    none = RaceEntry("ce", {1.0: summarise([20_000] * 3, [True] * 3, 20_000)})
     head, *rows = str(Race((fast, some, none), 20_000)).splitlines()[:4]
     titles = ["update", "best eta", "median", "95 %", "mean", "95 %", "censored"]
     assert re.split(" {2,}", head) == titles
@@ -329,7 +329,7 @@ def test_the_columns_of_a_printed_race_stay_apart():
 def test_equal_rates_at_an_end_are_no_edge():
     def entry(**means):
         found = {float(k[1:]): summarise([m], [False], 100.0) for k, m in means.items()}
-        return Entry("di", found)
+        return RaceEntry("di", found)
 
     assert entry(r1=50.0, r2=50.0, r3=60.0).edge == ""
     assert entry(r1=50.0, r2=51.0, r3=60.0).edge == "lowest"
@@ -338,8 +338,8 @@ def test_equal_rates_at_an_end_are_no_edge():
 
 
 def test_an_update_that_never_finishes_comes_last_whatever_its_mean():
-    some = Entry("pg-sm", {1.0: summarise([100.0, 90.0], [False, False], 100.0)})
-    none = Entry("di", {1.0: summarise([100.0, 100.0], [True, True], 100.0)})
+    some = RaceEntry("pg-sm", {1.0: summarise([100.0, 90.0], [False, False], 100.0)})
+    none = RaceEntry("di", {1.0: summarise([100.0, 100.0], [True, True], 100.0)})
     found = Race((some, none), 100)
     assert (some.finished, none.finished) == (True, False)
     assert found.notes[0].startswith("No run of DI reached")

@@ -48,16 +48,16 @@ from pu_lib.experiments.curves import (
     CENTRES,
     LONG,
     RANGE,
-    after_shift,
-    alike,
-    apart_in_range,
     bandwidth,
     best_of,
+    factor_after_shift,
     factor_apart,
     greedy_times,
     long_chains,
-    over,
-    over_di,
+    mean_factor_in_range,
+    ratio_bounds,
+    ratios_to_di,
+    restrict_to,
     value_at,
 )
 from pu_lib.experiments.policies import bounced_share, greedy_share
@@ -160,7 +160,7 @@ def exploration(table: Runs = None) -> Iterator[Inequality]:
     """
     for no, low in estimates_together(table, NO_EXPLO, LOW_OFF_POL):
         for u in PAPER:
-            factor = apart_in_range(no.curve(u), low.curve(u), no.curves.cap)
+            factor = mean_factor_in_range(no.curve(u), low.curve(u), no.curves.cap)
             name = f"{label_of(u)}, {no.statistic}: LowOffPol against NoExplo"
             yield Inequality(name, factor, "<", SIMILAR_FACTOR)
 
@@ -178,7 +178,7 @@ def pg_unchanged(compare: Recorder, table: Runs = None) -> Status:
             name = f"{label_of(u)}, {no.statistic}: HiOffPol against NoExplo"
             factor = factor_apart(no.best(u), high.best(u))
             at_best.append(Inequality(f"{name}, best", factor, "<", SIMILAR_FACTOR))
-            factor = apart_in_range(no.curve(u), high.curve(u), no.curves.cap)
+            factor = mean_factor_in_range(no.curve(u), high.curve(u), no.curves.cap)
             in_range.append(Inequality(f"{name}, in range", factor, "<", SIMILAR_FACTOR))
     figures = {"at best": most(at_best), "in range": most(in_range)}
     return decide(compare, at_best + in_range, **figures)
@@ -263,7 +263,7 @@ def sarsa_limit(
         greedy[u] = Inequality(name, np.array([greedy_share(u)]), ">", 0.999, ratio=False)
     for scheme in SCHEMES:
         for statistic, values, cap in greedy_times(table, scheme):
-            spread = over(values.max(axis=1), values.min(axis=1), cap)
+            spread = ratio_bounds(values.max(axis=1), values.min(axis=1), cap)
             name = f"{scheme}, {statistic}: slowest over fastest at η = 10⁹"
             times.append(Inequality(name, spread, "<", 1.25))
     figures = {
@@ -286,7 +286,7 @@ def beat_sarsa(table: Runs = None) -> Iterator[Inequality]:
     limits = (limit for scheme in SCHEMES[:2] for limit in greedy_times(table, scheme))
     for t, (_, greedy, cap) in zip(estimates(table, NO_EXPLO, LOW_OFF_POL), limits, strict=True):
         for u in PAPER:
-            gain = over(greedy[:, 0], t.best(u), cap)
+            gain = ratio_bounds(greedy[:, 0], t.best(u), cap)
             yield t.above(f"greedy SARSA over {label_of(u)}", gain, MUCH_FACTOR)
 
 
@@ -297,7 +297,7 @@ def ce_equals_mce(table: Runs = None) -> Iterator[Inequality]:
     In the geometric mean of the size of their ratio over the rates in the range of either.
     """
     for t in estimates(table, *RANDOM_MDPS):
-        factor = apart_in_range(t.curve("ce"), t.curve("mce"), t.curves.cap)
+        factor = mean_factor_in_range(t.curve("ce"), t.curve("mce"), t.curves.cap)
         yield t.below("MCE against CE", factor, 1.25)
 
 
@@ -360,11 +360,11 @@ def unstable_critic(table: Runs = None) -> Iterator[Inequality]:
     """
     results, base = results_of(table), PANELS[NO_EXPLO]
     slow = results.of(replace(base, experiment="critic-rate", preset="paper critic_rate=0.01"))
-    fast = alike(results.of(base), slow)
+    fast = restrict_to(results.of(base), slow)
     for statistic in CENTRES:
         before, after = (curves.estimates(statistic) for curves in (fast, slow))
         gain = {
-            u: over(best_of(before, u), best_of(after, u), slow.cap)
+            u: ratio_bounds(best_of(before, u), best_of(after, u), slow.cap)
             for u in ("pg-sm", *CROSS_ENTROPY)
         }
         for u in CROSS_ENTROPY:
@@ -429,7 +429,7 @@ def shift(table: Runs = None) -> Iterator[Inequality]:
     rate in CE's range that both then cover.
     """
     for t in estimates(table, *CHAINS[1:], label=SCHEME_AND_BETA):
-        factor = after_shift(t.curve("ce"), t.curve("di"))
+        factor = factor_after_shift(t.curve("ce"), t.curve("di"))
         yield t.below("CE against DI after the best shift", factor, 1.5)
 
 
@@ -506,7 +506,7 @@ def length_pg(
         seen = _few_censored(t.curves)[t.curves.axis >= LONG]
         apart = 10 ** np.abs(np.log10(slow[0] / slow[1])[..., seen].mean(axis=-1))
         yield t.below("PG-ES against PG-SM", apart, similar)
-        ratio = over(slow.min(axis=0), fast.max(axis=0), t.curves.cap)
+        ratio = ratio_bounds(slow.min(axis=0), fast.max(axis=0), t.curves.cap)
         behind = 10 ** np.log10(ratio).mean(axis=-1)
         yield t.above("faster of both over the slowest other", behind, much)
 
@@ -579,7 +579,7 @@ def length_di_slower(table: Runs = None) -> Iterator[Inequality]:
 @sentence("sec:chainexp/duplicates-ce", wrong=DI_AND_CE_SWAPPED)
 def duplicates_ce(table: Runs = None) -> Iterator[Inequality]:
     """With duplicates CE is not delayed: at most a factor 1.1 slower than DI."""
-    for statistic, n_optimal, ratio in over_di(table, "ce"):
+    for statistic, n_optimal, ratio in ratios_to_di(table, "ce"):
         name = f"{n_optimal:g} optimal actions, {statistic}: CE over DI"
         yield Inequality(name, ratio, "<", 1.1)
 
@@ -591,7 +591,7 @@ def duplicates_ce(table: Runs = None) -> Iterator[Inequality]:
 def duplicates_mce(compare: Recorder, table: Runs = None) -> Status:
     """With duplicates MCE is slightly delayed: slower than CE by a factor between 1 and 2."""
     slower, similar = [], []
-    ratios = zip(over_di(table, "mce"), over_di(table, "ce"), strict=True)
+    ratios = zip(ratios_to_di(table, "mce"), ratios_to_di(table, "ce"), strict=True)
     for (statistic, n_optimal, mce), (_, _, ce) in ratios:
         where = f"{n_optimal:g} optimal actions, {statistic}"
         slower.append(Inequality(f"{where}: MCE over CE", mce / ce, ">", 1.0))

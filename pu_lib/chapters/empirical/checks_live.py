@@ -23,8 +23,8 @@ from pu_lib.experiments.curves import value_at
 from pu_lib.experiments.interventions import (
     climb_from_jumping,
     greedy_with_noise,
-    stopped,
-    walled,
+    reached_zero,
+    stopped_exploring,
     wrong_share,
 )
 from pu_lib.experiments.jekyll_hyde import seed_state
@@ -169,7 +169,7 @@ def no_projection(eta: float = 0.00316) -> Iterator[Inequality]:
     Live, 104 runs of at most 50 000 steps on the chain of 5 states: in fewer than one run in twenty
     a probability is zero at one of 20 times up to the goal.
     """
-    yield share(f"DI, η = {eta:g}: runs that met the wall", walled("di", eta, 104), "<", 0.05)
+    yield share(f"DI, η = {eta:g}: runs that met the wall", reached_zero("di", eta, 104), "<", 0.05)
 
 
 @check("sec:chainexp/still-explores", wrong={"DI and CE exchanged": {"one": "di", "other": "ce"}})
@@ -190,8 +190,8 @@ def still_explores(
     )
     words = "η = 1: runs that have stopped exploring"
     rows = [
-        share(f"{label_of(one)}, {words}", stopped(one, 1.0, 52), "<", 0.1),
-        share(f"{label_of(other)}, {words}", stopped(other, 1.0, 52), ">", 0.9),
+        share(f"{label_of(one)}, {words}", stopped_exploring(one, 1.0, 52), "<", 0.1),
+        share(f"{label_of(other)}, {words}", stopped_exploring(other, 1.0, 52), ">", 0.9),
         Inequality(
             f"η = 0.0316: censored share of {label_of(other)} less {label_of(one)}",
             at_small[other] - at_small[one],

@@ -27,8 +27,8 @@ or *slightly* is between 1 and 2, *much* is more than a factor 2, *very* more th
 
 Times at the cap are right-censored. A ratio with such a numerator is a lower bound, one with such a
 denominator an upper bound, and a ratio of two such times is unknown
-(`pu_lib.experiments.curves.over`). Inequalities use the bounds and show "≥", "≤" and "unknown". An
-unknown number leaves its inequality undecided.
+(`pu_lib.experiments.curves.ratio_bounds`). Inequalities use the bounds and show "≥", "≤" and
+"unknown". An unknown number leaves its inequality undecided.
 """
 
 from __future__ import annotations
@@ -43,7 +43,14 @@ import numpy as np
 from pu_lib.arrays import Floats
 from pu_lib.claims.recorder import Check, Recorder, Status
 from pu_lib.experiments.bootstrap import LEVEL, draws, interval
-from pu_lib.experiments.curves import best_of, bests, both_centres, curve_of, over, value_at
+from pu_lib.experiments.curves import (
+    best_of,
+    best_of_each,
+    curve_of,
+    median_and_mean,
+    ratio_bounds,
+    value_at,
+)
 from pu_lib.experiments.results import (
     PANELS,
     Curves,
@@ -268,11 +275,11 @@ class Estimates:
 
     def fastest(self, updates: Sequence[str]) -> Floats:
         """Return the smallest of the best values of several updates."""
-        return np.asarray(bests(self.values, updates).min(axis=0))
+        return np.asarray(best_of_each(self.values, updates).min(axis=0))
 
     def slowest(self, updates: Sequence[str]) -> Floats:
         """Return the largest of the best values of several updates."""
-        return np.asarray(bests(self.values, updates).max(axis=0))
+        return np.asarray(best_of_each(self.values, updates).max(axis=0))
 
     def at(self, update: str, rate: float) -> Floats:
         """Return the value of an update at a learning rate."""
@@ -280,7 +287,7 @@ class Estimates:
 
     def over_best(self, update: str, rate: float) -> Floats:
         """Return bounds of an update's value at a learning rate over its best value."""
-        return over(self.at(update, rate), self.best(update), self.curves.cap)
+        return ratio_bounds(self.at(update, rate), self.best(update), self.curves.cap)
 
     def above(
         self, name: str, values: Floats, limit: float = 1.0, ratio: bool = True
@@ -307,7 +314,7 @@ def estimates(table: Runs, *panels: str, label: str = "") -> Iterator[Estimates]
 def estimates_together(table: Runs, *panels: str) -> Iterator[list[Estimates]]:
     """Yield the medians of panels that are compared, and then their means; for each beta."""
     for names in with_both_betas(table, *panels):
-        for statistic, curves, values in both_centres(table, *names):
+        for statistic, curves, values in median_and_mean(table, *names):
             each = zip(names, curves, values, strict=True)
             yield [Estimates(PANELS[name], statistic, statistic, c, v) for name, c, v in each]
 
