@@ -22,8 +22,8 @@ from pu_lib.chapters.updates import figures as fam
         mono.draw_frequency,
     ],
 )
-def test_every_figure_draws_and_has_no_title(draw, monkeypatch):
-    # what the search finds is tried beside it
+def test_figures_draw_without_titles_and_return_a_figure(draw, monkeypatch):
+    # the search is tested elsewhere and slow
     def drop(*_, rounds, restarts):
         return SimpleNamespace(value=restarts / rounds)
 
@@ -33,7 +33,7 @@ def test_every_figure_draws_and_has_no_title(draw, monkeypatch):
     assert not any(ax.get_title() for ax in fig.axes)
 
 
-def test_the_corners_of_the_triangle_are_the_actions():
+def test_corners_of_the_triangle_are_equidistant():
     x, y = fam.place(np.eye(3))
     np.testing.assert_allclose(np.hypot(x - x[0], y - y[0])[1:], 1)
     inside = fam.starts(5)
@@ -41,7 +41,7 @@ def test_the_corners_of_the_triangle_are_the_actions():
     assert inside.min() > 0
 
 
-def test_the_figure_of_the_example_shows_the_paper_s_masses():
+def test_mass_figure_shows_the_numbers_of_the_paper():
     ce, mce = mono.draw_mass_moved().axes
     heights = [bar.get_height() for bar in ce.patches]
     np.testing.assert_allclose(heights, [-3.678079, 2.898673, 0.779406], atol=1e-5)

@@ -1,4 +1,4 @@
-"""The figures of the unlearning and domino chapters show what their captions say."""
+"""The figures of the unlearning and domino chapters agree with their captions."""
 
 import pytest
 
@@ -20,19 +20,19 @@ from pu_lib.updates import UPDATES, SoftmaxPolicyGradient
         domino.draw_lines,
     ],
 )
-def test_line_figures_draw(draw):
+def test_line_figures_have_lines(draw):
     fig = draw()
     assert all(ax.lines for ax in fig.axes)
 
 
-def test_the_race_legend_gives_the_counts_of_the_alt_text():
+def test_race_legend_has_the_counts_of_the_alt_text():
     fig = unlearning.draw_races()
     texts = [[text.get_text() for text in ax.get_legend().get_texts()] for ax in fig.axes]
     assert texts[0] == ["PG-SM: 22", "PG-ES: 32", "DI: 2", "CE = MCE: 4", "NPG: 20"]
     assert texts[1] == ["PG-SM: 51", "PG-ES: 58", "DI: 11", "CE = MCE: 15", "NPG: 49"]
 
 
-def test_the_board_gives_the_counts_of_the_alt_text():
+def test_board_has_the_counts_of_the_alt_text():
     fig = domino.draw_boards()
     words = [ax.texts[0].get_text() for ax in fig.axes if ax.texts]
     assert words == [
@@ -44,7 +44,7 @@ def test_the_board_gives_the_counts_of_the_alt_text():
     ]
 
 
-def test_the_escort_map_is_red_where_the_caption_says():
+def test_escort_map_is_negative_in_the_range_of_the_caption():
     etas, ns = unlearning.MAP_ETAS, unlearning.MAP_NS
     table = escort_differences("2", "drop", etas, ns)
     red = [float(etas[i]) for i in range(len(etas)) if table[ns.index(100), i] < 0]
@@ -60,7 +60,7 @@ class Lazy(SoftmaxPolicyGradient):
     style = None
 
 
-def test_figures_and_commands_have_an_update_that_is_registered(monkeypatch, capsys):
+def test_figures_and_commands_include_a_registered_update(monkeypatch, capsys):
     monkeypatch.setitem(UPDATES, "lazy", Lazy())
     label = unlearning.update_groups()["lazy"]
     legend = unlearning.draw_races(n=3).axes[0].get_legend()
@@ -86,7 +86,7 @@ def test_figures_and_commands_have_an_update_that_is_registered(monkeypatch, cap
         ("domino --update npg --step-size 1 --states 20 --schedule geometric:2", "20"),
     ],
 )
-def test_the_command_line_prints_the_number_alone(arguments, printed, capsys):
+def test_command_prints_only_the_number(arguments, printed, capsys):
     assert main(arguments.split()) == 0
     assert capsys.readouterr().out == printed + "\n"
 
@@ -104,7 +104,7 @@ def test_the_command_line_prints_the_number_alone(arguments, printed, capsys):
         ("domino --update di --step-size 1 --states 0", "states must be"),
     ],
 )
-def test_the_command_line_refuses_in_a_sentence(arguments, words, capsys):
+def test_command_rejects_invalid_arguments(arguments, words, capsys):
     assert main(arguments.split()) == 2
     out, err = capsys.readouterr()
     assert out == ""
