@@ -1,4 +1,4 @@
-"""What the commands ask of the library, with their defaults, and what they print of its answer."""
+"""The commands pass their arguments and defaults to the library, and print its results."""
 
 import json
 import runpy
@@ -17,12 +17,12 @@ from pu_lib.experiments.options import PAPER, PREDECESSOR
 from pu_lib.show.style import DPI
 
 Given = tuple[tuple[Any, ...], dict[str, Any]]
-Asked = Callable[..., list[Given]]
+RecordCalls = Callable[..., list[Given]]
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    """Put a function in place of another that returns an answer and notes its arguments."""
+def recorded_calls(monkeypatch: pytest.MonkeyPatch) -> RecordCalls:
+    """Return a function that replaces another by a stub and returns the list of its calls."""
 
     def put(name: str, answer: object) -> list[Given]:
         calls: list[Given] = []
@@ -37,8 +37,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     return put
 
 
-# Direct updates move pi(a_1) by half of the weight, up to 1: 0.5, 0.55, 0.6, 0.65 and back again;
-# 0.9, 0.95, 1, 1 and back in two.
+# By hand: DI moves pi(a_1) by half of the weight, up to 1. From 1/2: 0.5, 0.55, 0.6, 0.65 and three
+# steps back; from 9/10: 0.9, 0.95, 1, 1 and two steps back.
 @pytest.mark.parametrize(
     ("command", "printed"),
     [
@@ -52,7 +52,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
         ("domino --update pg-es --step-size 1 --states 5 --p 3/2", "15"),
     ],
 )
-def test_a_count_is_printed(command: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_prints_the_count(
+    command: str, printed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(command.split()) == 0
     assert capsys.readouterr().out == f"{printed}\n"
 
@@ -84,7 +86,7 @@ def test_missing_arguments_are_listed(
         "domino --eta",
     ],
 )
-def test_the_old_option_eta_exits_with_the_name_of_the_new_one(
+def test_old_option_eta_raises_and_names_step_size(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -109,9 +111,12 @@ def test_removed_command_names_its_make_target(capsys: pytest.CaptureFixture[str
     ],
 )
 def test_collect_prints_its_summary(
-    command: str, given: tuple[Any, ...], asked: Asked, capsys: pytest.CaptureFixture[str]
+    command: str,
+    given: tuple[Any, ...],
+    recorded_calls: RecordCalls,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    calls = asked("pu_lib.experiments.collect.collect", "Two of three runs.")
+    calls = recorded_calls("pu_lib.experiments.collect.collect", "Two of three runs.")
     assert main(command.split()) == 0
     assert calls == [(given, {})]
     assert capsys.readouterr().out == "Two of three runs.\n"
@@ -157,17 +162,17 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize(("options", "given"), [([], RACE), (OPTIONS, CHOSEN)])
-def test_a_race_is_drawn_with_the_dots_of_the_screens_twice_as_fine(
+def test_race_passes_defaults_and_options(
     options: list[str],
     given: dict[str, Any],
-    asked: Asked,
+    recorded_calls: RecordCalls,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     saved: list[Given] = []
     figure = SimpleNamespace(savefig=lambda *place, **how: saved.append((place, how)))
-    calls, drawn = asked("pu_lib.experiments.race.race", "who won"), tmp_path / "drawn.svg"
-    asked("pu_lib.show.race.draw_race", figure)
+    calls, drawn = recorded_calls("pu_lib.experiments.race.race", "who won"), tmp_path / "drawn.svg"
+    recorded_calls("pu_lib.show.race.draw_race", figure)
     assert main(["race", "chain", *options, "--figure", str(drawn)]) == 0
     assert calls == [(("chain",), given)]
     assert saved == [((drawn,), {"dpi": 2 * DPI})]
@@ -194,10 +199,10 @@ LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
     ],
 )
 def test_sweep_passes_defaults_and_options(
-    options: list[str], sweeping: dict[str, Any], grid: dict[str, Any], asked: Asked
+    options: list[str], sweeping: dict[str, Any], grid: dict[str, Any], recorded_calls: RecordCalls
 ) -> None:
-    made = asked("pu_lib.experiments.sweep.grid", [])
-    run = asked("pu_lib.experiments.sweep.run_missing", 0)
+    made = recorded_calls("pu_lib.experiments.sweep.grid", [])
+    run = recorded_calls("pu_lib.experiments.sweep.run_missing", 0)
     assert main(["sweep", "chain", *options, "--out", "there"]) == 0
     ((process, settings),) = made
     assert process == ("chain",)
@@ -223,7 +228,7 @@ RECORDED = {name: Judgement(claim(name), c, c.run()).record() for name, c in CHE
 
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> dict[str, Check]:
-    """Two claims with checks that have a margin of 1/4, as recorded."""
+    """Two claims whose checks reproduce the recorded margin of 1/4."""
     checks = dict(CHECKS)
     claims = tuple(map(claim, checks))
     monkeypatch.setattr("pu_lib.cli.claims.select", lambda _: claims)
@@ -233,7 +238,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> dict[str, Check]:
     return checks
 
 
-def test_claims_are_printed_as_a_table_with_margins(
+def test_claims_prints_a_table_with_margins(
     checks: dict[str, Check], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["claims"]) == 0
@@ -244,10 +249,10 @@ def test_claims_are_printed_as_a_table_with_margins(
     ]
 
 
-def test_a_finding_that_is_not_the_recorded_one_exits_with_1(
+def test_claims_exits_with_1_if_a_finding_differs_from_the_record(
     checks: dict[str, Check], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of another bound, and of another status."""
+    """Change the bound, then the status."""
     checks["first"] = Check("first", quarter, arguments={"most": 1.5})
     assert main(["claims"]) == 1
     assert "first: recorded margin 0.25, but found 0.75" in capsys.readouterr().err
@@ -256,7 +261,7 @@ def test_a_finding_that_is_not_the_recorded_one_exits_with_1(
     assert "first: recorded 'holds', but found false as stated" in capsys.readouterr().err
 
 
-def test_the_claim_being_judged_is_named_before_its_check_ends(
+def test_progress_names_the_claim_being_checked(
     checks: dict[str, Check], capsys: pytest.CaptureFixture[str]
 ) -> None:
     printed: list[str] = []
@@ -271,8 +276,10 @@ def test_the_claim_being_judged_is_named_before_its_check_ends(
     assert "last" in capsys.readouterr().err
 
 
-def test_claims_are_recorded_only_with_record(checks: dict[str, Check], asked: Asked) -> None:
-    calls = asked("pu_lib.cli.claims.write_record", None)
+def test_claims_are_recorded_only_with_record(
+    checks: dict[str, Check], recorded_calls: RecordCalls
+) -> None:
+    calls = recorded_calls("pu_lib.cli.claims.write_record", None)
     assert main(["claims"]) == 0
     assert calls == []
     assert main(["claims", "--record"]) == 0
@@ -282,9 +289,9 @@ def test_claims_are_recorded_only_with_record(checks: dict[str, Check], asked: A
 
 
 def test_check_that_accepts_a_wrong_claim_is_not_recorded(
-    checks: dict[str, Check], asked: Asked, capsys: pytest.CaptureFixture[str]
+    checks: dict[str, Check], recorded_calls: RecordCalls, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    calls = asked("pu_lib.cli.claims.write_record", None)
+    calls = recorded_calls("pu_lib.cli.claims.write_record", None)
     checks["last"] = Check("last", quarter, {"a wrong claim": {"most": 0.8}})
     assert main(["claims", "--record"]) == 2
     assert "last: the check accepts what is wrong: ['a wrong claim']" in capsys.readouterr().err
@@ -292,7 +299,7 @@ def test_check_that_accepts_a_wrong_claim_is_not_recorded(
     assert main(["claims"]) == 0
 
 
-def test_a_missing_check_is_an_error_before_any_check_runs(
+def test_missing_check_raises_before_any_check_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("pu_lib.cli.claims.select", lambda _: (claim("no-check"),))
@@ -301,7 +308,7 @@ def test_a_missing_check_is_an_error_before_any_check_runs(
     assert "has no function decorated with @check('no-check')" in capsys.readouterr().err
 
 
-def test_claims_as_json_are_one_list(
+def test_claims_json_is_one_list(
     checks: dict[str, Check], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["claims", "--json"]) == 0

@@ -1,4 +1,4 @@
-"""Compiled code on disk follows the sources, whichever of them changes."""
+"""Compiled code on disk is used only if no source has changed."""
 
 import gc
 import os
@@ -44,8 +44,8 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def outcome(folder: Path) -> tuple[float, int]:
-    """Take a step of PG-SM in an interpreter of its own; return a parameter and the hits."""
+def run_program(folder: Path) -> tuple[float, int]:
+    """Take a step of PG-SM in a new interpreter; return a parameter and the cache hits."""
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run(
@@ -79,8 +79,8 @@ def test_compiled_loops_are_cached_until_a_source_changes(kept: Any) -> None:
 
 
 def test_changed_kernel_is_recompiled(copied: Path) -> None:
-    assert outcome(copied) == (0.25, 0)
-    assert outcome(copied) == (0.25, 1)
+    assert run_program(copied) == (0.25, 0)
+    assert run_program(copied) == (0.25, 1)
     # Another file than the one that holds the compiled function, with the same time stamp.
     source = copied / "pu_lib" / "kernels.py"
     times = source.stat()
@@ -89,9 +89,9 @@ def test_changed_kernel_is_recompiled(copied: Path) -> None:
     assert text.count(step) == 1
     source.write_text(text.replace(step, "theta[a] += 3 * weight * pi[a]"), "utf-8")
     os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert outcome(copied) == (0.75, 0)
+    assert run_program(copied) == (0.75, 0)
     source.write_text(text, encoding="utf-8")
-    assert outcome(copied) == (0.25, 0)
+    assert run_program(copied) == (0.25, 0)
 
 
 @pytest.mark.parametrize(("usual", "compiling"), [(700, 20_000), (30_000, 30_000), (0, 0)])

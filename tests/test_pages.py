@@ -37,7 +37,7 @@ TOLERATED: dict[str, str] = {}
 """Accessibility rules that a page may break, each with the reason."""
 
 
-def test_the_book_builds(book: Path) -> None:
+def test_book_builds(book: Path) -> None:
     assert {path.stem for path in book.glob("*.html")} >= {"index", "genindex", "search"}
     names = (book / "genindex.html").read_text("utf-8")
     assert "book/unlearning" not in PAGES or ">Theorem 5 of the paper<" in names
