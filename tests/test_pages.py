@@ -1,4 +1,4 @@
-"""Every page of the built book in a browser: by http and from disk, with no other host in reach."""
+"""Every page of the built book works in a browser, by http and from disk, without other hosts."""
 
 import json
 import re
@@ -57,7 +57,7 @@ def server(book: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def tab(browser: Browser) -> Iterator[Page]:
-    """Return the tab of all visits: their scripts are compiled once."""
+    """Return the browser tab for all visits, so that scripts are compiled once."""
     with browser.new_context() as context:
         context.add_init_script(AT_ONCE)
         context.add_init_script(IN_A_HURRY)
@@ -70,11 +70,11 @@ AT_ONCE = """addEventListener('DOMContentLoaded', () => {
   still.replaceSync('*, *::before, *::after { transition: none !important; }');
   document.adoptedStyleSheets.push(still);
 })"""
-"""A colour that changes is there at once."""
+"""Disables transitions, so that colours change immediately."""
 
 IN_A_HURRY = """const {timeout} = AbortSignal;
 AbortSignal.timeout = (milliseconds) => timeout.call(AbortSignal, milliseconds / 1000)"""
-"""Deadlines pass at once, as for a machine that is a thousand times slower: none may matter."""
+"""Shortens timeouts by a factor of 1000, as on a slow machine: no page may depend on them."""
 
 SETTLED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 70)))"
 """What follows from a change of width has happened: a page hears of it with its next frame, and
@@ -82,7 +82,7 @@ waits for 60 ms in case it goes on."""
 
 
 class Visit:
-    """A page that was opened with every other host out of reach, and what went wrong on it."""
+    """A page opened without access to other hosts, and its errors."""
 
     def __init__(self, tab: Page, address: str, home: str) -> None:
         self.faults: list[str] = []
@@ -183,14 +183,14 @@ def test_page_from_disk(book: Path, tab: Page, name: str) -> None:
 
 @contextmanager
 def _unseen(page: Page) -> Iterator[None]:
-    """Let several things change before the page is laid out, which is dear: once, not for each."""
+    """Hide the page during several changes, so that it is laid out only once."""
     page.evaluate("document.documentElement.style.display = 'none'")
     yield
     page.evaluate("document.documentElement.style.display = ''; dispatchEvent(new Event('resize'))")
 
 
-def test_a_page_that_is_printed_at_once_is_drawn_in_full(book: Path, browser: Browser) -> None:
-    """A page that was just opened: its scripts had no time, its figure was not in sight."""
+def test_page_printed_immediately_is_complete(book: Path, browser: Browser) -> None:
+    """Print before idle callbacks have run and before the figure is visible."""
     if "book/empirical" not in PAGES:
         pytest.skip("the book has no page on the experiments")
     page = browser.new_page(color_scheme="dark", viewport={"width": 1280, "height": 400})
@@ -216,7 +216,7 @@ def test_formulas_are_typeset_in_the_page(book: Path, name: str) -> None:
     assert page.count('class="math ') == page.count("<mjx-container")
 
 
-def test_a_request_to_another_host_is_a_fault(tab: Page, tmp_path: Path) -> None:
+def test_request_to_another_host_is_an_error(tab: Page, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text(
         '<!doctype html><html class="pu-settled"><img src="http://example.org/a.png"></html>'
@@ -229,12 +229,12 @@ def test_a_request_to_another_host_is_a_fault(tab: Page, tmp_path: Path) -> None
 
 
 OF_EACH_KIND = ["book/index", "book/domino", "book/empirical", "genindex"]
-"""The search and the ledger, which do more by http than from disk, have tests of their own."""
+"""Pages tested by http; the search and the ledger have separate tests."""
 
 
 @pytest.mark.parametrize("name", [name for name in OF_EACH_KIND if name in PAGES])
 def test_page_over_http(server: str, tab: Page, name: str) -> None:
-    """From disk less is allowed than by http: what works there needs one look of each kind here."""
+    """Pages from disk are restricted more, so that one page of each kind suffices."""
     visit = Visit(tab, f"{server}{name}.html", server)
     _check_text(visit)
     visit.close()
@@ -259,7 +259,7 @@ def test_search_finds_a_theorem_by_its_number(
     visit.close()
 
 
-def test_the_table_of_claims_is_filtered(server: str, tab: Page) -> None:
+def test_table_of_claims_can_be_filtered(server: str, tab: Page) -> None:
     visit = Visit(tab, f"{server}book/claims.html?status=open", server)
     _check_text(visit)
     shown = visit.page.locator("table.ledger tr[data-status]:not([hidden])")
@@ -305,7 +305,7 @@ BROAD = """() => {
 
 
 def _check_tables(visit: Visit) -> None:
-    """A table that is broader than its page loses columns in print."""
+    """A table wider than its page loses columns in print."""
     for text in visit.page.evaluate(BROAD):
         visit.fault(f"a table is broader than its page: {text}")
 
@@ -336,7 +336,7 @@ CLIPPED = """() => [...document.querySelectorAll('main mjx-math')]
 
 
 def _check_paper(visit: Visit) -> None:
-    """On paper a figure is drawn and nothing is to be pressed, and formulas keep their typeface."""
+    """Printed pages have complete figures, no controls, and formulas in their typeface."""
     for words, found in (
         ("a control is printed", CONTROLS),
         ("a live figure is printed empty", UNDRAWN),
@@ -349,7 +349,7 @@ def _check_paper(visit: Visit) -> None:
 
 
 def _check_sheets(visit: Visit) -> None:
-    """The ledger is printed without what is folded."""
+    """The ledger is printed with collapsed details."""
     sheets = visit.page.pdf(format="A4").count(b"/Type /Page\n")
     if not 20 <= sheets <= 40:
         visit.fault(f"printed on {sheets} sheets")
@@ -382,9 +382,9 @@ UNSAID = """() => [...document.querySelectorAll('main :is(table, pre)')]
 
 
 def _check_figures(visit: Visit) -> None:
-    """On a phone no figure is broader than the screen, or shrunk until it cannot be read.
+    """On a phone no figure is wider than the screen or too small to read.
 
-    A table or code that is broader shows that it scrolls, by keyboard as well.
+    A wider table or code block is marked as scrollable and reachable by keyboard.
     """
     for text in visit.page.evaluate(UNSAID):
         visit.fault(f"scrolls on a phone, and nothing says so: {text}")
@@ -484,7 +484,7 @@ THE_REST = {
 
 
 def _check_accessibility(visit: Visit, name: str) -> None:
-    """In the dark mode only the colours are others."""
+    """In dark mode only the colour rules are checked again."""
     rest = _axe(visit.page, THE_REST)
     for mode, violations in [("light", rest), *_colours(visit.page)]:
         for violation in violations:
@@ -495,7 +495,7 @@ def _check_accessibility(visit: Visit, name: str) -> None:
 
 
 def _colours(page: Page) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield what axe finds on colours in each mode; the page is left light, without twins."""
+    """Yield the colour violations in each mode; leave the page in light mode."""
     for mode in ("light", "dark"):
         page.evaluate(IN_MODE, mode)
         page.evaluate(KINDS)
@@ -516,7 +516,7 @@ def _axe(page: Page, rules: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("pale", [False, True])
-def test_a_pale_text_among_many_alike_is_found(tab: Page, pale: bool) -> None:
+def test_low_contrast_among_many_similar_texts_is_detected(tab: Page, pale: bool) -> None:
     rows = ["<p>A text.</p>"] * 50
     if pale:
         rows[40] = '<div style="background: #eee"><p style="color: #999">A text.</p></div>'
@@ -525,7 +525,7 @@ def test_a_pale_text_among_many_alike_is_found(tab: Page, pale: bool) -> None:
     assert tab.locator("[data-pu-kind]").count() == 1 + pale
 
 
-def test_a_text_that_is_pale_in_the_dark_mode_is_found(tab: Page) -> None:
+def test_low_contrast_in_dark_mode_is_detected(tab: Page) -> None:
     style = "<style>[data-theme=dark] .late { background: #fff; color: #ddd; }</style>"
     rows = "<p>A text.</p>" * 9 + "<p class=late>A text.</p>"
     assert _colours_of(tab, style + rows) == ["dark color-contrast"]
@@ -555,7 +555,7 @@ def _move_sliders(visit: Visit) -> None:
 
 
 LONGEST_FRAME = 200
-"""Milliseconds until a picture follows its slider."""
+"""Milliseconds in which a picture must follow its slider."""
 
 REMEMBER = """(handle) => {
   const box = handle.closest('.widget-subarea');
@@ -580,7 +580,7 @@ HAS_CHANGED = """async (longest) => {
 
 
 class Links(HTMLParser):
-    """The addresses that a page refers to, and the places in it that can be referred to."""
+    """The link targets and the anchors of a page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -596,7 +596,7 @@ class Links(HTMLParser):
                 self.places.add(value)
 
 
-def test_every_link_has_a_target(book: Path) -> None:
+def test_links_have_targets(book: Path) -> None:
     pages = {book / f"{name}.html": Links(book / f"{name}.html") for name in [*PAGES, "search"]}
     lost = set()
     for path, links in pages.items():
@@ -612,7 +612,7 @@ def test_every_link_has_a_target(book: Path) -> None:
     assert not lost, "\n".join(sorted(lost))
 
 
-def test_pages_stay_within_their_sizes(book: Path) -> None:
+def test_page_sizes_are_limited(book: Path) -> None:
     sizes = {name: (book / f"{name}.html").stat().st_size for name in PAGES}
     heavy = {name: size for name, size in sizes.items() if size > LARGEST_PAGE}
     assert not heavy, heavy
@@ -620,7 +620,7 @@ def test_pages_stay_within_their_sizes(book: Path) -> None:
     assert sum(path.stat().st_size for path in book.rglob("*") if path.is_file()) <= LARGEST_BOOK
 
 
-def test_widgets_of_executed_notebooks_hold_no_error(book: Path) -> None:
+def test_executed_notebooks_have_no_widget_errors(book: Path) -> None:
     for path in sorted(EXECUTED.glob("book/*.ipynb")):
         notebook = nbformat.read(path, 4)
         state = notebook.metadata.get("widgets", {}).get(
@@ -631,7 +631,7 @@ def test_widgets_of_executed_notebooks_hold_no_error(book: Path) -> None:
                 assert output.get("output_type") != "error", f"{path.name}: {json.dumps(output)}"
 
 
-def test_every_picture_has_a_description(book: Path) -> None:
+def test_pictures_have_alt_text(book: Path) -> None:
     for path in sorted(EXECUTED.glob("book/*.ipynb")):
         for cell in nbformat.read(path, 4).cells:
             drawn = any("image/png" in output.get("data", {}) for output in cell.get("outputs", ()))

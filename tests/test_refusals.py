@@ -1,4 +1,4 @@
-"""What nobody else asks for: each wrong argument here is refused by a sentence that names it."""
+"""Invalid arguments raise an error that names the argument."""
 
 from decimal import Decimal
 
@@ -23,7 +23,7 @@ from pu_lib.updates import Update, register
 
 
 class Nameless(Update):
-    """Holds still; only its name matters here."""
+    """An update without steps and without a name."""
 
     parametrization = "direct"
 
@@ -38,25 +38,25 @@ class Nameless(Update):
 
 
 class Set(Nameless):
-    """Is called like an update with an option."""
+    """An update whose name looks like an option."""
 
     name = "pg-es factor=drop"
 
 
 class Placed(Nameless):
-    """Is called like a place."""
+    """An update whose name looks like a module and name."""
 
     name = "module:place"
 
 
 class Taken(Nameless):
-    """Wants the name of another update."""
+    """An update with the name of another update."""
 
     name, label = "mce", "Taken"
 
 
 class Direct(Nameless):
-    """Is called like a class of the library, and is another."""
+    """An update with the class name and name of a library update."""
 
     name = "di"
 
