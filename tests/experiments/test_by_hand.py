@@ -19,22 +19,20 @@ from pu_lib.experiments import (
     details,
     interventions,
     live,
-    panels,
     policies,
     published,
     race,
     reference,
-    results,
     rounding,
     sweep,
 )
 from pu_lib.experiments.adaptive import EarlyStopping, limits, setting_of
 from pu_lib.experiments.bootstrap import draws, interval
-from pu_lib.experiments.cells import Chunk, read_process
-from pu_lib.experiments.database import CELL_COLUMNS, COLUMNS, cell_of, words_of
+from pu_lib.experiments.cells import Chunk
+from pu_lib.experiments.database import CELL_COLUMNS, COLUMNS, cell_of
 from pu_lib.experiments.options import PRESETS, SCHEMES, Schedule
 from pu_lib.experiments.problem import make_problem
-from pu_lib.experiments.results import PANELS, Curves, committed
+from pu_lib.experiments.results import Curves, committed
 from pu_lib.experiments.tables import Tables, lay_out
 from pu_lib.experiments.thresholds import summarise
 from pu_lib.mdp import FiniteMDP
@@ -213,11 +211,6 @@ def test_worker_threads_end_after_the_last_chunk():
     assert not thread.is_alive()
 
 
-def test_unknown_environment_name_is_rejected():
-    with pytest.raises(ValueError, match="NoSuchEnvironment-v0"):
-        read_process("NoSuchEnvironment-v0")
-
-
 def test_race_accepts_seeds_of_63_bits():
     setting = {"step_sizes": [1.0], "runs": 1, "max_steps": 10, "updates": ["di"]}
     assert len(race.race("chain", seed=2**63 - 1, **setting)) == 1
@@ -302,26 +295,6 @@ def test_schedule_probability_is_at_most_one():
     assert [reference._probability(Schedule(0.3, 0.0), t) for t in times] == [0.3] * 4
 
 
-def test_ablations_use_the_processes_of_the_paper():
-    rows = map(words_of, panels._ablations(0))
-    assert {(r["domain"], r["scheme"], r["n_states"], r["n_actions"]) for r in rows} == {
-        ("random-mdp", "HiOffPol", 100, 4),
-        ("random-mdp", "NoExplo", 100, 4),
-        ("random-mdp", "LowOffPol", 100, 4),
-        ("chain", "HiOffPol", 10, 2),
-        ("chain", "LowOffPol", 7, 2),
-    }
-
-
-def test_panel_titles_name_a_beta_other_than_the_papers():
-    made = results._panels()
-    assert made == PANELS
-    assert made["chain/LowOffPol"].words == "Chain, LowOffPol, |S| = 7"
-    assert made["chain/LowOffPol/beta=0.7"].words == "Chain, LowOffPol, |S| = 7, β = 0.7"
-    assert made["length/HiOffPol"].words == "Chain length, HiOffPol"
-    assert made["length/HiOffPol/beta=0.7"].words == "Chain length, HiOffPol, β = 0.7"
-
-
 @pytest.mark.parametrize(
     ("transitions", "kind"), [(1, np.uint16), (2**16, np.uint16), (2**16 + 1, np.uint32)]
 )
@@ -342,11 +315,6 @@ def test_states_of_a_cyclic_process_are_ordered_by_distance_to_the_end():
 
 
 # Curves
-
-
-def test_repr_of_results_shows_the_table():
-    table = pd.DataFrame({"run": [0]})
-    assert repr(results.Results(table)) == f"Results(table={table!r})"
 
 
 def curves(censored, counts, updates):
@@ -503,11 +471,11 @@ def test_state_has_moved_if_any_of_its_parameters_changed(monkeypatch):
 
 
 def test_flip_time_is_the_last_change_to_walking(monkeypatch):
-    walks = {30: [0.4, 0.6, 0.4, 0.3, 0.6], 31: [0.4, 0.7, 0.6, 0.5, 0.2]}  # states 0 to 4
+    walking = {30: [0.4, 0.6, 0.4, 0.3, 0.6], 31: [0.4, 0.7, 0.6, 0.5, 0.2]}  # states 0 to 4
 
     def run_cell(_, __, memory):
         # 1.0 is the terminal state.
-        likely = np.array([[*walks[step], 1.0] for step in memory.record_at])
+        likely = np.array([[*walking[step], 1.0] for step in memory.record_at])
         memory.recorded = np.stack([1.0 - likely, likely], axis=2)
 
     monkeypatch.setattr(live, "run_cell", run_cell)

@@ -66,15 +66,6 @@ def test_paper_sweep_rejects_options_fixed_by_the_paper(tmp_path, capsys, given,
     assert not list(tmp_path.iterdir())
 
 
-def test_paper_sweep_of_one_update_makes_only_its_runs(tmp_path, monkeypatch):
-    calls = []
-    monkeypatch.setattr(
-        "pu_lib.experiments.sweep.run_missing", lambda chunks, *_, **__: calls.append(chunks)
-    )
-    assert main(["sweep", "paper", "--out", str(tmp_path), "--update", "npg"]) == 0
-    assert {chunk.cell.update.name for chunk in calls[0]} == {"npg"}
-
-
 def test_sweep_command_has_the_defaults_of_grid(tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(
@@ -94,41 +85,18 @@ def test_sweep_writes_a_dataset_and_resumes(tmp_path, capsys):
     assert "0 of 4 chunks computed now" in capsys.readouterr().out
 
 
-def test_sweep_of_a_process_in_a_file(tmp_path, own_process):
-    out = tmp_path / "out"
-    arguments = ["--runs", "2", "--step-size", "1", "--update", "di", "--max-steps", "2000"]
-    assert main(["sweep", own_process, *arguments, "--out", str(out)]) == 0
-    assert set(pd.read_parquet(out / "runs.parquet")["n_states"]) == {5}
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["sweep", "chain", "--runs", "0"], "runs: expected an integer, at least 1"),
-        (["sweep", "chain", "--step-size", "-1"], "step_sizes: expected"),
-        (["sweep", "chain", "--update", "sgd"], "update: unknown"),
         (["sweep", "chain", "--scheme", "Some"], "scheme: unknown 'Some'"),
         (["sweep", "chain", "--preset", "mine"], "preset: unknown 'mine'. There are: paper"),
-        (["sweep", "chain", "--preset", "paper depth=3"], "is not 'option=value'"),
-        (["sweep", "chain", "--max-steps", "0"], "max_steps: expected"),
-        (["sweep", "chain", "--target", "2"], "target: expected"),
-        (["sweep", "chain", "--states", "1"], "n_states: expected"),
-        (["sweep", "chain", "--workers", "0"], "workers: expected"),
-        (["sweep", "chain", "--step-size", "1", "1"], "step_sizes: given twice"),
-        (["sweep", "cliff", "--actions", "5"], "n_actions: cliff has no such parameter"),
-        (["sweep", "chain", "--preset", "paper last_state_tie=true"], "True or False"),
-        (["sweep", "chain", "--preset", "paper cut=x"], "cut: expected an integer"),
         (["sweep", "nowhere.npz"], "there is no such file"),
         (["collect", "/no/such/dataset", "--out", "/tmp/unused"], "there is no such directory"),
         (["sweep", "NoSuchEnvironment-v0"], "cannot be made"),
         (["race", "nowhere.npz"], "there is no such file"),
         (["race", "CartPole-v1"], "no transition table"),
-        (["race", "FrozenLake-v1", "--runs", "0"], "runs: expected an integer, at least 1"),
-        (["race", "FrozenLake-v1", "--scheme", "x"], "scheme: unknown 'x'. There are: NoExplo"),
-        (["race", "FrozenLake-v1", "--step-size", "nan"], "step_sizes: expected"),
         (["race", "FrozenLake-v1", "--figure", "/no/such/place.png"], "there is no directory"),
         (["race", "FrozenLake-v1", "--figure", "race.docx"], "named .png, .pdf or .svg"),
-        (["bench", "--steps", "1"], "run `make bench`"),
         (["sweep", "chain", "--eta", "1"], "--eta: the option is --step-size now"),
         (["race", "chain", "--eta", "1", "2"], "--eta: the option is --step-size now"),
     ],
@@ -142,30 +110,6 @@ def test_invalid_arguments_exit_with_2_and_one_line(arguments, sentence, tmp_pat
     assert sentence in captured.err
     assert len(captured.err.strip().splitlines()) == 1
     assert captured.out == ""
-
-
-def test_race_rejects_infinite_rewards(tmp_path, own_process, capsys):
-    with np.load(own_process) as archive:
-        arrays = dict(archive)
-    arrays["rewards"][1, 0] = np.inf
-    np.savez(tmp_path / "bad.npz", **arrays)
-    assert main(["race", str(tmp_path / "bad.npz")]) == 2
-    assert "rewards: expected finite numbers" in capsys.readouterr().err
-
-
-def test_interrupted_sweep_exits_with_130_and_explains_how_to_resume(tmp_path, capsys, monkeypatch):
-    def interrupt(*arguments, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("pu_lib.experiments.sweep.run_missing", interrupt)
-    assert main(["sweep", "chain", *SMALL, "--out", str(tmp_path)]) == 130
-    assert "goes on from here" in capsys.readouterr().err
-
-
-def test_sweep_rejects_a_file_that_is_no_database(tmp_path, capsys):
-    (tmp_path / "runs.sqlite").write_text("mine" * 1000)
-    assert main(["sweep", "chain", *SMALL, "--out", str(tmp_path)]) == 2
-    assert "runs.sqlite: file is not a database; it is damaged" in capsys.readouterr().err
 
 
 def test_race_command_on_a_process_in_a_file(tmp_path, own_process, capsys):
@@ -392,12 +336,6 @@ def test_race_rejects_invalid_arguments(settings, sentence):
         race("chain", **settings)
 
 
-def test_sweep_of_a_gymnasium_environment(tmp_path):
-    arguments = ["--runs", "2", "--step-size", "1", "--update", "pg-sm", "--max-steps", "500"]
-    assert main(["sweep", "FrozenLake-v1", *arguments, "--out", str(tmp_path)]) == 0
-    assert set(pd.read_parquet(tmp_path / "runs.parquet")["n_states"]) == {17}
-
-
 def test_collect_keeps_the_runs_all_settings_share(tmp_path):
     data = tmp_path / "data"
     main(["sweep", "chain", *SMALL, "--out", str(data)])
@@ -452,13 +390,6 @@ def test_importing_experiments_loads_no_heavy_package():
     )
     root = Path(__file__).parents[2]
     subprocess.run([sys.executable, "-c", code], check=True, cwd=root)
-
-
-def test_race_rejects_a_process_without_a_gap(tmp_path, capsys):
-    flat = FiniteMDP([[[1.0], [1.0]]], [[1.0, 1.0]], [1.0], 0.9)
-    flat.save(tmp_path / "flat.npz")
-    assert main(["race", str(tmp_path / "flat.npz")]) == 2
-    assert "nothing to learn" in capsys.readouterr().err
 
 
 @dataclass(frozen=True)
@@ -606,15 +537,6 @@ def test_paper_sweep_distinguishes_both_escort_updates(update, preset, tmp_path,
     assert {("escort_factor=keep" in words) for words in presets} == {bool(preset)}
 
 
-@pytest.mark.parametrize("command", ["race", "sweep"])
-def test_help_explains_both_escort_updates(command, capsys):
-    with pytest.raises(SystemExit):
-        main([command, "--help"])
-    text = " ".join(capsys.readouterr().out.split())
-    assert "pg-es has the exact factor" in text
-    assert "'pg-es factor=drop' is the paper's program" in text
-
-
 def test_race_raises_if_max_episodes_ends_a_run():
     options = replace(PAPER, stop="episodes", max_episodes=3)
     with pytest.raises(ValueError, match="max_episodes ended runs of pg-es before max_steps"):
@@ -651,12 +573,6 @@ def test_collect_omits_runs_after_a_missing_one(tmp_path):
 def test_collect_rejects_invalid_seconds(seconds, tmp_path):
     with pytest.raises(ValueError, match="seconds: expected"):
         collect(tmp_path, tmp_path.parent / "out", seconds=seconds)
-
-
-@pytest.mark.parametrize("runs", ["0", "-3"])
-def test_paper_sweep_needs_at_least_one_run(runs, tmp_path, capsys):
-    assert main(["sweep", "paper", "--runs", runs, "--out", str(tmp_path)]) == 2
-    assert "runs: expected an integer, at least 1" in capsys.readouterr().err
 
 
 def test_race_rejects_a_figure_path_that_is_a_directory(tmp_path, capsys):

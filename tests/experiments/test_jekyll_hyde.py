@@ -13,7 +13,6 @@ from pu_lib import domains
 from pu_lib.engine.arithmetic import exponential as compiled_exponential
 from pu_lib.engine.arithmetic import logarithm
 from pu_lib.engine.rows import UNIT
-from pu_lib.engine.values import reaches_threshold
 from pu_lib.experiments import jekyll_hyde as jh
 from pu_lib.experiments.options import PRESETS, SCHEMES, Options
 from pu_lib.experiments.problem import make_problem
@@ -90,10 +89,10 @@ def assert_same_run(domain, update, scheme, options, eta=1.0, steps=700, seed=1)
     )
 
 
-# More than four actions concern the policy, which `tests/test_kernels.py` tries with seven under
-# every update; several starts or three successors concern the process. One update will do for each,
-# and the loop need not be compiled for all. It is a policy gradient: the last bit of a policy moves
-# its parameters, but not those of NPG.
+# More than four actions change the policy only, which `tests/test_kernels.py` tests with seven for
+# every update; several starts or three successors change the process only. One update suffices for
+# each and saves compile time. It is a policy gradient: its parameters depend on the last bit of the
+# policy, unlike those of NPG.
 ENOUGH = {"duplicated": ["pg-sm"], "two starts": ["pg-sm"]}
 RUNS = [(domain, update) for domain in DOMAINS for update in ENOUGH.get(domain, UPDATES)]
 
@@ -218,25 +217,6 @@ def test_exact_performance(domain):
     assert_allclose(problem.optimal_performance, mdp.optimal().performance, rtol=1e-11)
 
 
-def test_value_iteration_and_elimination_agree_on_the_threshold():
-    mdp = domains.random_mdp(0, n_states=40)
-    problem = make_problem(mdp, 0.95)
-    rng = np.random.default_rng(1)
-    for _ in range(20):
-        policy = rng.dirichlet(np.full(4, 0.3), size=40)
-        J = mdp.performance(policy)
-        for threshold, expected in ((J - 1e-9, True), (J + 1e-9, False)):
-            decided = reaches_threshold(
-                policy,
-                rng.random(40) * (problem.terminal == 0),
-                problem.process,
-                (0,) * 4,
-                (0,) * 2,
-                threshold,
-            )
-            assert decided == expected
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -257,11 +237,6 @@ def test_simulate_rejects_invalid_arguments(arguments, sentence):
     }
     with pytest.raises(ValueError, match=sentence):
         jh.simulate(problem, **given_arguments)
-
-
-def test_make_problem_rejects_a_process_without_a_gap():
-    with pytest.raises(ValueError, match="nothing to learn"):
-        make_problem(domains.chain(4, beta=2.0), 0.5, "first")
 
 
 def test_options_reject_invalid_values():

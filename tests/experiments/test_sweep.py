@@ -89,11 +89,6 @@ def test_table_does_not_depend_on_the_number_of_threads(whole, tmp_path, workers
     assert_same_table(rows_in(tmp_path), whole)
 
 
-def test_table_does_not_depend_on_the_order_of_chunks(whole, tmp_path):
-    run_missing(small_chunks()[::-1], tmp_path, workers=1)
-    assert_same_table(rows_in(tmp_path), whole)
-
-
 def test_pandas_reads_the_exported_runs(whole, tmp_path):
     run_missing(small_chunks(), tmp_path, workers=2)
     frame = pd.read_parquet(tmp_path / "runs.parquet")
@@ -119,11 +114,6 @@ def test_runs_do_not_depend_on_their_chunk(whole):
     measured = run_chunk(chunks_of([CELL], 10, 10)[0])
     rows = whole.query("domain == 'chain' and update == 'di' and eta == 1.0")
     assert rows.sort_values("run")["steps"].tolist() == measured["steps"].tolist()
-
-
-def test_repeated_sweep_computes_nothing(tmp_path):
-    assert run_missing(small_chunks()[:2], tmp_path) == 2
-    assert run_missing(small_chunks()[:2], tmp_path) == 0
 
 
 # More runs
