@@ -29,12 +29,6 @@ def test_report_is_up_to_date() -> None:
     )
 
 
-def test_report_marks_missing_and_failed_measures() -> None:
-    assert report.page({}).count(report.MISSING) == len(report.MEASURES)
-    bad = {"kills": {"kills": 7, "same": False}, "builds": {"same": False}}
-    assert report.page(bad).count("**not**") == 2
-
-
 def test_shares_of_mutants_exclude_equivalent_ones() -> None:
     row = {"mutants": 50, "sampled": 12, "tried": 10, "at_first": 4, "killed": 6, "equivalent": 2}
     found = {"command": "make mutants", "modules": {"pu_lib/a.py": row}, "survivors": []}

@@ -1,36 +1,9 @@
 """The figures of the first two chapters show what their captions say."""
 
-from types import SimpleNamespace
-
 import numpy as np
-import pytest
-from matplotlib.figure import Figure
 
 from pu_lib.chapters.monotonicity import figures as mono
 from pu_lib.chapters.updates import figures as fam
-
-
-@pytest.mark.parametrize(
-    "draw",
-    [
-        fam.draw_flows,
-        fam.draw_replicator,
-        fam.draw_huge_steps,
-        mono.draw_mass_moved,
-        mono.draw_decrease_region,
-        mono.draw_worst_decrease,
-        mono.draw_frequency,
-    ],
-)
-def test_figures_draw_without_titles_and_return_a_figure(draw, monkeypatch):
-    # the search is tested elsewhere and slow
-    def drop(*_, rounds, restarts):
-        return SimpleNamespace(value=restarts / rounds)
-
-    monkeypatch.setattr(mono, "search_drop", drop)
-    fig = draw()
-    assert isinstance(fig, Figure)
-    assert not any(ax.get_title() for ax in fig.axes)
 
 
 def test_corners_of_the_triangle_are_equidistant():

@@ -11,11 +11,9 @@ import pytest
 from matplotlib.figure import Figure
 
 import pu_lib.chapters.empirical.figures as show
-from pu_lib.chapters.empirical.figures_domains import draw_domains
-from pu_lib.chapters.empirical.figures_rounding import draw_lost_run, draw_lost_shares
 from pu_lib.claims import FINDINGS, Check, select
 from pu_lib.experiments.details import ranking
-from pu_lib.experiments.live import flip_times, rerun, twins
+from pu_lib.experiments.live import flip_times, rerun
 from pu_lib.experiments.results import PANELS, PAPER_PANELS, STATISTICS, committed
 from pu_lib.experiments.rounding import pair, passed_without, shares
 from pu_lib.experiments.speeds import recorded, sources
@@ -43,16 +41,6 @@ def test_censored_points_are_marked():
     )
     assert crosses == (lost >= 0.5).sum()
     assert hollow == ((lost > 0) & (lost < 0.5)).sum()
-
-
-def test_other_figures_have_lines():
-    for fig in (
-        show.draw_best(["cliff"]),
-        show.draw_sarsa(),
-        show.draw_details(),
-        show.draw_published(),
-    ):
-        assert fig.axes[0].lines
 
 
 def test_table_marks_orders_that_differ_between_median_and_mean():
@@ -139,14 +127,6 @@ def test_rerun_reproduces_committed_rows_exactly():
     assert not rerun(wrong, 2)["same"].any()
 
 
-def test_reference_and_compiled_loop_agree():
-    reference, compiled = twins("chain", "ce", 1.0, "HiOffPol", 400)
-    assert np.array_equal(reference, compiled)
-    assert not np.array_equal(reference, twins("chain", "ce", 1.0, "HiOffPol", 401)[1])
-    with pytest.raises(ValueError, match="domain: expected"):
-        twins("lake", "ce", 1.0, "HiOffPol", 10)
-
-
 def test_flip_times_of_a_run_are_mostly_in_order():
     flips = flip_times("ce", 0)
     assert np.isfinite(flips.times).all()
@@ -172,25 +152,6 @@ def test_shares_censored_in_floats_and_with_exponents():
     assert (scaled[rates > 3] == 0.0).all()
     assert (floats[rates < 1] == scaled[rates < 1]).all()
     assert passed_without("cliff") == 1.0
-
-
-@pytest.mark.parametrize(
-    "draw",
-    [lambda: draw_lost_run(points=5), lambda: draw_lost_shares(("cliff",)), draw_domains],
-    ids=["lost run", "lost shares", "domains"],
-)
-def test_figures_of_rounding_and_domains_draw(draw):
-    assert len(draw()._repr_png_()[0]) > 5000
-
-
-def test_panels_are_titled_by_their_domain():
-    titles = {name: panel["domain"] for name, panel in panel_data().items()}
-    assert titles["random-mdp/NoExplo"] == "Random MDPs"
-    assert titles["length/HiOffPol"] == "Chain length"
-    assert titles["duplicates/3"] == "Duplicated actions"
-    assert panel_data()["duplicates"]["axis_words"] == "number of actions |A|"
-    options = [(panel["domain"], panel["scheme_words"]) for panel in panel_data().values()]
-    assert len(set(options)) == len(options)
 
 
 # The viewer

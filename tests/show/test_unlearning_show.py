@@ -1,28 +1,10 @@
 """The figures of the unlearning and domino chapters agree with their captions."""
 
-import pytest
-
 from pu_lib.__main__ import main
 from pu_lib.chapters.domino import figures as domino
 from pu_lib.chapters.unlearning import figures as unlearning
 from pu_lib.chapters.unlearning.quantities import escort_differences
 from pu_lib.updates import UPDATES, SoftmaxPolicyGradient
-
-
-@pytest.mark.parametrize(
-    "draw",
-    [
-        unlearning.draw_races,
-        unlearning.draw_counts,
-        unlearning.draw_comparison,
-        unlearning.draw_polar_steps,
-        domino.draw_counts,
-        domino.draw_lines,
-    ],
-)
-def test_line_figures_have_lines(draw):
-    fig = draw()
-    assert all(ax.lines for ax in fig.axes)
 
 
 def test_race_legend_has_the_counts_of_the_alt_text():
@@ -68,44 +50,3 @@ def test_figures_and_commands_include_a_registered_update(monkeypatch, capsys):
     assert len(domino.draw_boards(2).axes) >= 6
     assert main(["unlearn", "--update", "lazy", "--step-size", "0.3", "--n", "3"]) == 0
     assert capsys.readouterr().out == "4\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "printed"),
-    [
-        ("unlearn --update pg-sm --step-size 0.3 --n 100", "103"),
-        ("unlearn --update di --step-size 0.3 --n 3", "3"),
-        ("unlearn --update di --step-size 1/4 --n 9 --strict", "5"),
-        ("unlearn --update pg-es --step-size 2 --n 3", "inf"),
-        ("unlearn --update pg-es --step-size 5 --n 10 --escort-factor drop", "8"),
-        ("unlearn --update ce --step-size 1 --n 30 --schedule inverse-sqrt --start 1/150", "1951"),
-        ("domino --update di --step-size 0.5 --states 3", "6"),
-        ("domino --update pg-es --step-size 1 --states 5 --p 1.5", "15"),
-        ("unlearn --update npg --step-size 1/3 --n 100 --schedule geometric:1.1", "8"),
-        ("domino --update npg --step-size 1 --states 7", "127"),
-        ("domino --update npg --step-size 1 --states 20 --schedule geometric:2", "20"),
-    ],
-)
-def test_command_prints_only_the_number(arguments, printed, capsys):
-    assert main(arguments.split()) == 0
-    assert capsys.readouterr().out == printed + "\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ("unlearn --update di --step-size zero --n 1", "--step-size must be"),
-        ("unlearn --update di --step-size 1 --n -1", "n must be"),
-        ("unlearn --update ce --step-size 1 --n 1000000000", "proved: n' is at least"),
-        (
-            "domino --update pg-sm --step-size 1 --states 1000000000",
-            "at least 2^1000000000 - 1 steps",
-        ),
-        ("domino --update di --step-size 1 --states 0", "states must be"),
-    ],
-)
-def test_command_rejects_invalid_arguments(arguments, words, capsys):
-    assert main(arguments.split()) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert words in err
