@@ -161,7 +161,7 @@ def test_certify_rejects_update_without_fixed_point() -> None:
         certify(drifting)
 
 
-# What holds
+# Claims that hold
 
 
 def test_late_run_of_constant_policy() -> None:
