@@ -1,5 +1,6 @@
 """The commands pass their arguments and defaults to the library, and print its results."""
 
+import inspect
 import json
 import runpy
 import sys
@@ -14,6 +15,7 @@ import pytest
 from pu_lib.__main__ import main
 from pu_lib.claims import Check, Claim, Judgement, Recorder, Scope, Status, ledger
 from pu_lib.experiments.options import PAPER, PREDECESSOR
+from pu_lib.experiments.race import race
 from pu_lib.show.style import DPI
 
 Given = tuple[tuple[Any, ...], dict[str, Any]]
@@ -21,7 +23,7 @@ RecordCalls = Callable[..., list[Given]]
 
 
 @pytest.fixture
-def recorded_calls(monkeypatch: pytest.MonkeyPatch) -> RecordCalls:
+def record_calls(monkeypatch: pytest.MonkeyPatch) -> RecordCalls:
     """Return a function that replaces another by a stub and returns the list of its calls."""
 
     def put(name: str, answer: object) -> list[Given]:
@@ -50,6 +52,14 @@ def recorded_calls(monkeypatch: pytest.MonkeyPatch) -> RecordCalls:
         ("domino --update pg-es --step-size 2 --states 4", "inf"),
         ("domino --update pg-es --step-size 5 --states 7 --escort-factor drop", "60"),
         ("domino --update pg-es --step-size 1 --states 5 --p 3/2", "15"),
+        ("unlearn --update pg-sm --step-size 0.3 --n 100", "103"),
+        ("unlearn --update di --step-size 1/4 --n 9 --strict", "5"),
+        ("unlearn --update pg-es --step-size 2 --n 3", "inf"),
+        ("unlearn --update pg-es --step-size 5 --n 10 --escort-factor drop", "8"),
+        ("unlearn --update ce --step-size 1 --n 30 --schedule inverse-sqrt --start 1/150", "1951"),
+        ("unlearn --update npg --step-size 1/3 --n 100 --schedule geometric:1.1", "8"),
+        ("domino --update npg --step-size 1 --states 7", "127"),
+        ("domino --update npg --step-size 1 --states 20 --schedule geometric:2", "20"),
     ],
 )
 def test_command_prints_the_count(
@@ -57,6 +67,23 @@ def test_command_prints_the_count(
 ) -> None:
     assert main(command.split()) == 0
     assert capsys.readouterr().out == f"{printed}\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("unlearn --update ce --step-size 1 --n 1000000000", "proved: n' is at least"),
+        ("domino --update pg-sm --step-size 1 --states 1000000000", "at least 2^1000000000 - 1"),
+        ("domino --update di --step-size 1 --states 0", "states must be"),
+    ],
+)
+def test_count_out_of_range_exits_with_2(
+    command: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
 
 
 @pytest.mark.parametrize(
@@ -113,10 +140,10 @@ def test_removed_command_names_its_make_target(capsys: pytest.CaptureFixture[str
 def test_collect_prints_its_summary(
     command: str,
     given: tuple[Any, ...],
-    recorded_calls: RecordCalls,
+    record_calls: RecordCalls,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    calls = recorded_calls("pu_lib.experiments.collect.collect", "Two of three runs.")
+    calls = record_calls("pu_lib.experiments.collect.collect", "Two of three runs.")
     assert main(command.split()) == 0
     assert calls == [(given, {})]
     assert capsys.readouterr().out == "Two of three runs.\n"
@@ -133,16 +160,10 @@ def test_module_exits_with_the_code_of_the_command(
     assert capsys.readouterr().err.startswith("error: --step-size: expected a number above 0")
 
 
-RACE = {
-    "scheme": "HiOffPol",
-    "step_sizes": None,
-    "runs": 20,
-    "max_steps": 200_000,
-    "target": None,
-    "options": PAPER,
-    "seed": 0,
-    "workers": None,
-    "updates": None,
+DEFAULTS = {
+    name: parameter.default
+    for name, parameter in inspect.signature(race).parameters.items()
+    if name != "process"
 }
 CHOSEN = {
     "scheme": "NoExplo",
@@ -161,18 +182,18 @@ OPTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("options", "given"), [([], RACE), (OPTIONS, CHOSEN)])
+@pytest.mark.parametrize(("options", "given"), [([], DEFAULTS), (OPTIONS, CHOSEN)])
 def test_race_passes_defaults_and_options(
     options: list[str],
     given: dict[str, Any],
-    recorded_calls: RecordCalls,
+    record_calls: RecordCalls,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     saved: list[Given] = []
     figure = SimpleNamespace(savefig=lambda *place, **how: saved.append((place, how)))
-    calls, drawn = recorded_calls("pu_lib.experiments.race.race", "who won"), tmp_path / "drawn.svg"
-    recorded_calls("pu_lib.show.race.draw_race", figure)
+    calls, drawn = record_calls("pu_lib.experiments.race.race", "who won"), tmp_path / "drawn.svg"
+    record_calls("pu_lib.show.race.draw_race", figure)
     assert main(["race", "chain", *options, "--figure", str(drawn)]) == 0
     assert calls == [(("chain",), given)]
     assert saved == [((drawn,), {"dpi": 2 * DPI})]
@@ -192,17 +213,16 @@ LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
 @pytest.mark.parametrize(
     ("options", "sweeping", "grid"),
     [
-        ([], {}, {}),
         (["--states", "5", "7", "--beta", "0.7", "--adaptive"], {"adaptive": True}, LENGTHS),
         (["--target=0.5", "--preset=predecessor"], {}, {"target": 0.5, "options": PREDECESSOR}),
         (["--scheduler=tcp://x", "--full", "--seed=3"], {"scheduler": "tcp://x"}, {"seed": 3}),
     ],
 )
 def test_sweep_passes_defaults_and_options(
-    options: list[str], sweeping: dict[str, Any], grid: dict[str, Any], recorded_calls: RecordCalls
+    options: list[str], sweeping: dict[str, Any], grid: dict[str, Any], record_calls: RecordCalls
 ) -> None:
-    made = recorded_calls("pu_lib.experiments.sweep.grid", [])
-    run = recorded_calls("pu_lib.experiments.sweep.run_missing", 0)
+    made = record_calls("pu_lib.experiments.sweep.grid", [])
+    run = record_calls("pu_lib.experiments.sweep.run_missing", 0)
     assert main(["sweep", "chain", *options, "--out", "there"]) == 0
     ((process, settings),) = made
     assert process == ("chain",)
@@ -277,9 +297,9 @@ def test_progress_names_the_claim_being_checked(
 
 
 def test_claims_are_recorded_only_with_record(
-    checks: dict[str, Check], recorded_calls: RecordCalls
+    checks: dict[str, Check], record_calls: RecordCalls
 ) -> None:
-    calls = recorded_calls("pu_lib.cli.claims.write_record", None)
+    calls = record_calls("pu_lib.cli.claims.write_record", None)
     assert main(["claims"]) == 0
     assert calls == []
     assert main(["claims", "--record"]) == 0
@@ -289,9 +309,9 @@ def test_claims_are_recorded_only_with_record(
 
 
 def test_check_that_accepts_a_wrong_claim_is_not_recorded(
-    checks: dict[str, Check], recorded_calls: RecordCalls, capsys: pytest.CaptureFixture[str]
+    checks: dict[str, Check], record_calls: RecordCalls, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    calls = recorded_calls("pu_lib.cli.claims.write_record", None)
+    calls = record_calls("pu_lib.cli.claims.write_record", None)
     checks["last"] = Check("last", quarter, {"a wrong claim": {"most": 0.8}})
     assert main(["claims", "--record"]) == 2
     assert "last: the check accepts what is wrong: ['a wrong claim']" in capsys.readouterr().err

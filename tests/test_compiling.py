@@ -12,8 +12,7 @@ import pytest
 from numba.core import event
 
 import pu_lib
-from pu_lib.engine import exact, loop
-from pu_lib.engine.compiling import _source_digest, compiled, compiled_in_memory
+from pu_lib.engine.compiling import compiled, compiled_in_memory
 
 MODULE = """
 from pu_lib.engine.compiling import compiled
@@ -71,11 +70,6 @@ def test_concurrent_processes_do_not_mix_cached_code(
     first._save_data(*late[0])
     assert second.load("two") == "the code of two"
     assert first.load("one") in (None, "the code of one")
-
-
-@pytest.mark.parametrize("kept", [exact.process_cached, loop.run_cached], ids=["process", "loop"])
-def test_compiled_loops_are_cached_until_a_source_changes(kept: Any) -> None:
-    assert kept._cache._cache_file._source_stamp == _source_digest()
 
 
 def test_changed_kernel_is_recompiled(copied: Path) -> None:

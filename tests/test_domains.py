@@ -315,15 +315,6 @@ def test_from_gymnasium_accepts_numpy_integers(kind, n):
     assert ours.rewards[0, 0] > 0
 
 
-def test_domains_of_the_paper_are_registered():
-    assert {"chain", "cliff", "duplicated-chain", "random-mdp"} <= set(DOMAINS)
-    assert DOMAINS["cliff"].parameters == {"n_states": 7, "beta": 0.8, "discount": 0.99}
-    assert DOMAINS["duplicated-chain"].parameters["n_actions"] == 3  # one to jump, two to walk
-    assert DOMAINS["random-mdp"].drawn
-    assert DOMAINS["random-mdp"].target == 0.95
-    assert DOMAINS["cliff"].baseline == "first"
-
-
 @pytest.mark.parametrize("text", ["duplicated-chain", "Duplicated-Chain", "DUPLICATED_CHAIN"])
 def test_domain_names_ignore_case(text):
     assert read_domain(f"{text} n_states=4")[0] is DOMAINS["duplicated-chain"]

@@ -29,10 +29,6 @@ from pu_lib.updates import UPDATES
 is_due = rows._is_due
 
 
-def double(theta, pi, q, best, weight, n_actions):
-    """A kernel that is not in the library."""
-
-
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Replace each compiled function by its Python source."""
@@ -82,20 +78,6 @@ def test_vectorized_exponentials_match_the_reference():
     xs = (0.0, -0.3, -17.0, -800.0)
     found = compiling.compiled_in_memory(lambda xs: arithmetic._exponentials(xs))(xs)
     assert found == tuple(map(reference.exponential, xs))
-
-
-# Static arguments
-
-
-def test_static_arguments_encode_their_values_as_lengths():
-    assert [rows.static_kernel(kernel) for kernel in KERNELS] == [
-        (0,) * (i + 1) for i in range(len(KERNELS))
-    ]
-    assert rows.static_kernel(double) == rows.static_kernel(double) == (0,) * (len(KERNELS) + 1)
-    assert [len(rows.static_successors(n)) for n in (1, 8, 9, 100)] == [1, 8, 0, 0]
-    assert [len(rows.static_policy(name)) for name in ("softmax", "escort", "direct")] == [1, 2, 3]
-    assert [len(rows.static_ties(name)) for name in ("first", "random", "leave")] == [0, 1, 2]
-    assert [len(rows.static_flag(x)) for x in (False, True)] == [0, 1]
 
 
 # Rows
@@ -431,27 +413,6 @@ def test_scan_returns_the_largest_drop_in_each_half(monkeypatch):
 # How it is compiled
 
 
-def test_compilation_options():
-    plainly = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
-    assert plainly == compiling._OPTIONS
-    assert {**plainly, "_nrt": True} == compiling._ALLOCATING
-
-    def one(x):
-        return x
-
-    for make, kept, nrt in (
-        (compiling.compiled_in_memory, False, False),
-        (compiling.allocating_in_memory, False, True),
-        (compiling.compiled, True, False),
-        (compiling.allocating, True, True),
-    ):
-        made = make(one)
-        assert made.py_func is one
-        assert made.targetoptions.get("_nrt") is nrt
-        assert (type(made._cache).__name__ != "NullCache") is kept
-    assert compiling.inlined(one).targetoptions["forceinline"] is True
-
-
 def test_source_digest_depends_on_the_sources(monkeypatch):
     monkeypatch.setattr(compiling, "_source_digest", compiling._source_digest.__wrapped__)
     before = compiling._source_digest()
@@ -464,14 +425,6 @@ def test_source_digest_depends_on_the_sources(monkeypatch):
         assert compiling._source_digest() != before
     monkeypatch.setattr(compiling.Path, "read_bytes", read)
     assert compiling._source_digest() == before
-
-
-def test_each_cache_file_has_its_own_stamp_and_name():
-    kept = compiling.compiled(double)._cache._cache_file
-    assert kept._source_stamp == compiling._source_digest()
-    names = {kept._data_name(1), kept._data_name(1)}
-    assert len(names) == 2
-    assert all(name.startswith("double-") and name.endswith(".nbc") for name in names)
 
 
 # Digests of kernels

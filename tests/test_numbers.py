@@ -38,7 +38,7 @@ NUMBER = re.compile(
     r"(?<![\w.])(?P<digits>\d{1,3}(?:[ \u00a0]\d{3})+|\d+)(?P<decimals>\.\d+)?(?P<power>e-?\d+)?"
     r"(?!\w|[.-]\d)(?P<share>\s?%)?"
 )
-# No numbers of anything: code, addresses, options of directives, parts of the paper, exponents.
+# No results: code, addresses, options of directives, parts of the paper, exponents.
 SKIPPED = re.compile(
     r"`[^`]*`|\]\([^)]*\)|https?://\S+|arXiv:\S+|^:[\w-]+:.*$|x86-64|\d+-bit|\^\{[^{}]*\}|_\{[^{}]*\}|[\^_]."
     r"|\b(?:[Ss]ections?|[Ss]ec\.|[Ee]quations?|[Ee]q\.|[Aa]ppendix|Theorems?|Figures?|Tables?|Python)"
@@ -50,7 +50,7 @@ TIMES_TEN = re.compile(r"\\(?:cdot|times)\s*10\^\{?(-?\d+)\}?")
 
 
 class Number(NamedTuple):
-    """A number as it is written: its value, the place of its last digit, and whether it says %."""
+    """A written number: value, place of the last digit, percentage, significant digits, context."""
 
     value: float
     last: int

@@ -23,7 +23,6 @@ from pu_lib.claims import Scope, Status, ledger
 from pu_lib.claims.tables import scope_counts, status_counts
 
 ROOT = Path(__file__).parent.parent
-HTML = ROOT / "_build" / "html"
 EXECUTED = ROOT / "_build" / "jupyter_execute"
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 LARGEST_PAGE, LARGEST_MEDIAN, LARGEST_BOOK = 3_000_000, 1_000_000, 40_000_000
@@ -88,14 +87,14 @@ class Visit:
         self.faults: list[str] = []
         self.home = home
         self.page = tab
-        self.heard: dict[Any, Callable[[Any], Any]] = {
+        self.listeners: dict[Any, Callable[[Any], Any]] = {
             "console": lambda m: m.type == "error" and self.fault(f"console: {m.text}"),
             "pageerror": lambda error: self.fault(f"script: {error}"),
             "request": self._refuse_other_hosts,
             "requestfailed": lambda r: self.fault(f"failed: {r.url[-120:]}"),
             "response": lambda r: r.status >= 400 and self.fault(f"{r.status}: {r.url}"),
         }
-        for event, act in self.heard.items():
+        for event, act in self.listeners.items():
             tab.on(event, act)
         tab.emulate_media(media="screen")
         tab.set_viewport_size({"width": 1280, "height": 900})
@@ -124,7 +123,7 @@ class Visit:
         self.faults.append(sentence)
 
     def close(self) -> None:
-        for event, act in self.heard.items():
+        for event, act in self.listeners.items():
             self.page.remove_listener(event, act)
         self.page.goto("about:blank")
         assert not self.faults, "\n".join(self.faults)
@@ -387,7 +386,7 @@ def _check_figures(visit: Visit) -> None:
     A wider table or code block is marked as scrollable and reachable by keyboard.
     """
     for text in visit.page.evaluate(UNSAID):
-        visit.fault(f"scrolls on a phone, and nothing says so: {text}")
+        visit.fault(f"scrolls on a phone without a hint: {text}")
     for text in visit.page.evaluate(LARGE):
         visit.fault(f"broader than a phone: {text}")
     for text in visit.page.evaluate(OUTSIDE):
@@ -405,9 +404,8 @@ def _check_width(visit: Visit, width: int) -> None:
         visit.fault(f"scrolls sideways: {wide} pixels wide on a screen of {width}")
 
 
-# The glyphs of a formula are hidden from assistive technology and hold no text, and its MathML is
-# the same in kind everywhere: axe finds nothing in them, and takes many times as long. The words
-# that are read out in their place stay where they are.
+# axe skips the glyphs of formulas, which are hidden from assistive technology, and their MathML: it
+# finds nothing there, but takes many times as long. The text that is read out instead remains.
 WITHOUT_GLYPHS = """() => {
   window.puAway = [];
   window.puSwap = (box, other) => {
@@ -425,10 +423,10 @@ AS_IT_WAS = """() => {
 }"""
 
 
-# Colours are the dearest by far: axe measures every box of the page for them. A page repeats few
-# combinations of colours often: of the texts that look alike on the same ground, in one mode or the
-# other, only the first is looked at. All else is gone by then but what may lie above or below, and
-# the figures, whose sliders are moved next.
+# The colour rules are the slowest, since axe measures every box of the page. A page has only a few
+# combinations of colours, so that axe checks the first of all texts with the same style on the same
+# background. All other boxes are removed, except for those that may overlap the text, and for the
+# figures, whose sliders are moved next.
 KINDS = """() => {
   const grounds = new Map();
   const ground = (box) => {
@@ -440,7 +438,7 @@ KINDS = """() => {
     }
     return grounds.get(box) ?? '';
   };
-  const speaks = (box) => box.matches('input, select, textarea')
+  const hasText = (box) => box.matches('input, select, textarea')
     || [...box.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
   const beside = (box) => {
     if (!box.matches('a')) return '';
@@ -449,7 +447,7 @@ KINDS = """() => {
   };
   const seen = new Set();
   for (const box of document.body.querySelectorAll('*')) {
-    if (!speaks(box) || !box.checkVisibility({opacityProperty: true, visibilityProperty: true}))
+    if (!hasText(box) || !box.checkVisibility({opacityProperty: true, visibilityProperty: true}))
       continue;
     const {color, fontSize, fontWeight, textShadow} = getComputedStyle(box);
     const kind = [box.tagName, color, fontSize, fontWeight, textShadow, ground(box), beside(box)]
@@ -562,7 +560,7 @@ REMEMBER = """(handle) => {
   window.puPicture = () => [
     ...[...box.querySelectorAll('svg')].map((drawing) => drawing.innerHTML),
     ...[...box.querySelectorAll('canvas')].map((canvas) => canvas.toDataURL()),
-    // what a live figure says of its picture, in words and in numbers
+    // the caption and the numbers of a live figure
     ...[...box.querySelectorAll('.pu-live-words, .pu-live-key, .pu-live td')]
       .map((words) => words.innerText),
   ].join();
