@@ -1,6 +1,6 @@
-"""What several tests use, and how they are run.
+"""Fixtures shared by several tests, and the order of the tests.
 
-- `KeptRun`: nbmake executes a notebook unless the book's build has, and leaves it for the build.
+- `KeptRun`: nbmake and the book's build share executed notebooks.
 - The order of the tests and their distribution over processes.
 - `book`: the book, built once.
 - `browser`: a browser for the pages and for the live figures.
@@ -36,14 +36,14 @@ from xdist.scheduler import LoadFileScheduling
 # default, takes up to an eighth of the time of a file of tests.
 gc.set_threshold(20_000, 50, 100)
 
-# For every file alone as for all together; an example may be the first that imports or compiles.
+# No deadline: the first example of a test may import or compile.
 settings.register_profile("quick", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("quick")
 
 ROOT = Path(__file__).parent.parent
 
 PAGES = ("tests/test_pages.py", "tests/test_frozen_pages.py", "tests/test_addresses.py")
-BUILD = f"{PAGES[0]}::test_the_book_builds"
+BUILD = f"{PAGES[0]}::test_book_builds"
 
 
 @pytest.hookimpl(trylast=True)
@@ -67,12 +67,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=place)
 
 
-TOGETHER = {"tests/checks/test_claims.py": "tests/test_claims.py"}
-"""Files that follow another in its process, which keeps what both measure: all of Table 1."""
+TOGETHER = {"tests/checks/test_table1.py": "tests/test_claims.py"}
+"""Files that run in the process of another file, because both measure all of Table 1."""
 
 
 class Scheduling(LoadFileScheduling):
-    """A file to a process, in the order of the tests; the build and each page for themselves."""
+    """Run each file in one process, in order; the build and each page are separate items."""
 
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(PAGES):
@@ -88,10 +88,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling |
 
 
 class KeptRun(NotebookRun):
-    """A run of a notebook that is shared with the book's build."""
+    """A run of a notebook whose result the book's build reuses."""
 
     def execute(self) -> NotebookResult:
-        """Execute the notebook, or find that it was executed for the same sources."""
+        """Execute the notebook unless a result for the same sources is stored."""
         from pu_notebooks import Execution, current  # Sphinx: no other test pays for its import
 
         notebook = nbformat.read(self.filename, 4)
@@ -150,14 +150,14 @@ for await (const cases of createInterface({ input: process.stdin })) {
 
 @pytest.fixture(scope="session")
 def book(testrun_uid: str) -> Path:
-    """Build the book once in a run of the tests: which process comes first builds it for all."""
+    """Build the book once per test run, in the first process that needs it."""
     from pu_notebooks import alone  # Sphinx: no other test pays for its import
 
-    said = ROOT / "_build" / "tested.txt"
+    result = ROOT / "_build" / "tested.txt"
     with alone(ROOT / "_build" / "tested.lock"):
-        if not said.exists() or said.read_text().splitlines()[0] != testrun_uid:
-            said.write_text(f"{testrun_uid}\n{build()}")
-    _, _, failure = said.read_text().partition("\n")
+        if not result.exists() or result.read_text().splitlines()[0] != testrun_uid:
+            result.write_text(f"{testrun_uid}\n{build()}")
+    _, _, failure = result.read_text().partition("\n")
     assert not failure, f"the book does not build:\n{failure}"
     return ROOT / "_build" / "html"
 
@@ -173,7 +173,7 @@ def build() -> str:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Return the one browser of this process: playwright runs a loop that admits no second."""
+    """Return the browser of this process: playwright allows only one per process."""
     program = chromium()
     if program is None and "CI" not in os.environ:
         pytest.skip("there is no Chromium; install it, or name it in the variable CHROMIUM")
@@ -204,15 +204,15 @@ def live(
     with subprocess.Popen(
         [node, "run.mjs"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        given, told = process.stdin, process.stdout
-        assert given
-        assert told
+        requests, answers = process.stdin, process.stdout
+        assert requests
+        assert answers
 
         def call(cases: list[list[Any]]) -> list[Any]:
-            given.write(json.dumps(cases) + "\n")
-            given.flush()
-            answer = told.readline()
-            assert answer, "Node has stopped: see what it says above"
+            requests.write(json.dumps(cases) + "\n")
+            requests.flush()
+            answer = answers.readline()
+            assert answer, "Node has stopped: see its output above"
             return list(json.loads(answer))
 
         yield call

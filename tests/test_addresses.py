@@ -1,8 +1,7 @@
-"""Every address and anchor that the book once had leads somewhere in the built book.
+"""Every former address and anchor of the book leads to an existing place.
 
-``addresses.json`` has them; numbered anchors, which Sphinx gives out anew in every build, are left
-out. A page of the reference that was removed goes on to another page by a script, which runs here
-for each of its anchors.
+``addresses.json`` lists them, except for numbered anchors, which change with every build. A removed
+page of the reference redirects to another page by a script, which is run for each of its anchors.
 """
 
 import json
@@ -17,7 +16,7 @@ from playwright.sync_api import Browser
 from sphinx.search import js_index
 
 HERE = Path(__file__).parent
-BEFORE: dict[str, list[str]] = json.loads((HERE / "addresses.json").read_text("utf-8"))
+FORMER: dict[str, list[str]] = json.loads((HERE / "addresses.json").read_text("utf-8"))
 REDIRECTS: dict[str, list[str]] = json.loads(
     (HERE.parent / "sphinx_ext" / "old_addresses.json").read_text("utf-8")
 )["pages"]
@@ -40,8 +39,8 @@ def anchors(page: Path) -> set[str]:
     return set(re.findall(r'\sid="([^"]+)"', page.read_text("utf-8")))
 
 
-def follow(node: str, cases: list[tuple[Path, str]]) -> list[str]:
-    """Return where the scripts of removed pages lead, by page and anchor."""
+def run_redirects(node: str, cases: list[tuple[Path, str]]) -> list[str]:
+    """Return the targets of the scripts of removed pages, by page and anchor."""
     scripts = {page: page.read_text("utf-8").split("<script>")[1] for page, _ in cases}
     given = [[scripts[page].split("</script>")[0], anchor] for page, anchor in cases]
     done = subprocess.run(
@@ -50,16 +49,16 @@ def follow(node: str, cases: list[tuple[Path, str]]) -> list[str]:
     return list(json.loads(done.stdout))
 
 
-def is_there(page: Path, target: str) -> bool:
+def exists(page: Path, target: str) -> bool:
     """Return whether an address relative to a page exists, with its anchor."""
     address, _, anchor = target.partition("#")
     found = page.parent / address
     return found.is_file() and (not anchor or anchor in anchors(found))
 
 
-def test_every_page_and_anchor_of_before_is_there(book: Path) -> None:
-    lost = [f"{address}: no such page" for address in BEFORE if not (book / address).is_file()]
-    for address, old in BEFORE.items():
+def test_former_pages_and_anchors_exist(book: Path) -> None:
+    lost = [f"{address}: no such page" for address in FORMER if not (book / address).is_file()]
+    for address, old in FORMER.items():
         if address.removeprefix("book/api/").removesuffix(".html") not in REDIRECTS:
             lost += [
                 f"{address}#{anchor}" for anchor in old if anchor not in anchors(book / address)
@@ -67,23 +66,23 @@ def test_every_page_and_anchor_of_before_is_there(book: Path) -> None:
     assert not lost, "\n".join(lost)
 
 
-def test_every_removed_page_and_each_of_its_anchors_leads_to_a_place(book: Path, node: str) -> None:
+def test_removed_pages_redirect_to_existing_places(book: Path, node: str) -> None:
     pages = {book / "book" / "api" / f"{old}.html": old for old in REDIRECTS}
     cases = [
         (page, anchor)
         for page, old in pages.items()
-        for anchor in ["", "no-such-anchor", *BEFORE.get(f"book/api/{old}.html", [])]
+        for anchor in ["", "no-such-anchor", *FORMER.get(f"book/api/{old}.html", [])]
     ]
-    targets = follow(node, cases)
+    targets = run_redirects(node, cases)
     lost = [
         f"{page.name}#{anchor} leads to {target}"
         for (page, anchor), target in zip(cases, targets, strict=True)
-        if not is_there(page, target)
+        if not exists(page, target)
     ]
     assert not lost, "\n".join(lost)
     for page, old in pages.items():
         (link,) = re.findall(r'<a href="([^"]+)">', page.read_text("utf-8"))
-        assert is_there(page, link)
+        assert exists(page, link)
         assert f'content="0; url={link}"' in page.read_text("utf-8")
         assert (page.parent / link.partition("#")[0]).resolve() == (
             book / "book" / f"{REDIRECTS[old][0]}.html"
@@ -101,7 +100,7 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("old", "anchor", "page", "end"), EXAMPLES)
-def test_a_browser_arrives_at_the_entry(
+def test_browser_follows_the_redirect(
     book: Path, browser: Browser, old: str, anchor: str, page: str, end: str
 ) -> None:
     tab: Any = browser.new_page()
@@ -113,7 +112,7 @@ def test_a_browser_arrives_at_the_entry(
     tab.close()
 
 
-def test_removed_pages_are_not_in_the_search(book: Path) -> None:
+def test_removed_pages_are_not_in_the_search_index(book: Path) -> None:
     index = js_index.loads((book / "searchindex.js").read_text("utf-8"))
     assert "book/library" in index["docnames"]
     assert not {f"book/api/{old}" for old in REDIRECTS} & set(index["docnames"])

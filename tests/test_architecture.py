@@ -1,9 +1,9 @@
-"""A seed gives the same bits on another processor.
+"""A seed gives the same bits on x86-64 and on ARM.
 
-Everything else is +, -, *, / and square roots, which IEEE 754 fixes, in an order that no compiler
-may change. That none does is tried here on ARM, in an emulator, with two compilers. LLVM
-translates the engine's own code of the random stream, the exponential and the logarithm; GCC
-translates the C reference, whole runs of which end with the bits of the compiled loop.
+The engine uses +, -, *, / and square roots only, which IEEE 754 fixes, in an order that no compiler
+may change. These tests run two compilers' code for ARM in an emulator: LLVM compiles the engine's
+random stream, exponential and logarithm; GCC compiles the C reference, whose whole runs end with
+the bits of the compiled loop.
 """
 
 import ctypes
@@ -50,7 +50,7 @@ def draw(w0, w1, w2, w3, n):
 
 
 @cache
-def compiled():
+def compiled_functions():
     """Return the engine's functions as numba compiles them for callers in C."""
     real, word = types.float64, types.uint64
     given = {
@@ -65,15 +65,15 @@ def compiled():
 
 
 def inputs():
-    """Return the start of a stream, and numbers of all sizes that the engine meets."""
+    """Return a seed of the stream, and numbers of all sizes that occur in the engine."""
     rng = np.random.default_rng(5)
     sizes = [rng.uniform(0, 800, 3000), 10.0 ** rng.uniform(-18, 9, 3000), np.arange(2000) / 64]
     return seed_state(1, "elsewhere", 0), np.concatenate([np.zeros(1), *sizes])
 
 
-def here(words, x):
-    """Return what the engine makes of the inputs on this processor."""
-    function = {name: found.ctypes for name, found in compiled().items()}
+def run_here(words, x):
+    """Return the engine's results on this processor."""
+    function = {name: found.ctypes for name, found in compiled_functions().items()}
     w = [int(word) for word in words]
     draws = [function["draw"](*w, n) for n in range(500)]
     return np.array(
@@ -84,17 +84,17 @@ def here(words, x):
     )
 
 
-def on_arm(folder, change=str):
-    """Have LLVM translate the engine's code, after a change of it, and run it in the emulator."""
+def run_on_arm(folder, change=str):
+    """Compile the engine's code for ARM with LLVM, and run it in the emulator."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple(ARM).create_target_machine(opt=3, reloc="static")
     arguments = [str(DRIVER)]
-    for name, function in compiled().items():
+    for name, function in compiled_functions().items():
         module = llvm.parse_assembly(change(function.inspect_llvm()))
         module.triple, module.data_layout = ARM, str(machine.target_data)
         (folder / f"{name}.o").write_bytes(machine.emit_object(module))
-        # how numba would raise errors in Python is not linked: there is no Python, and no error
+        # numba's code for raising Python exceptions is not linked: no exception occurs
         arguments += [
             "-Wl,--unresolved-symbols=ignore-all",
             f'-D{name.upper()}="{function.native_name}"',
@@ -117,23 +117,23 @@ def emulate(program, *given):
 
 
 @emulated
-def test_the_engines_own_arithmetic_has_the_same_bits_on_arm(tmp_path):
-    found = on_arm(tmp_path)
-    assert_array_equal(found.view(np.uint64), here(*inputs()).view(np.uint64))
+def test_arithmetic_has_the_same_bits_on_arm(tmp_path):
+    found = run_on_arm(tmp_path)
+    assert_array_equal(found.view(np.uint64), run_here(*inputs()).view(np.uint64))
 
 
 @emulated
-def test_a_fused_product_would_be_noticed(tmp_path):
-    """The control: LLVM is allowed to fuse, as processors with such an instruction invite it to.
+def test_fused_multiply_add_is_detected(tmp_path):
+    """Allow LLVM to fuse products and sums: the comparison must fail.
 
-    The logarithm shows it. In the exponential the products are small beside what they are added
-    to, and the stream is made of integers.
+    Only the logarithm changes. In the exponential the products are too small, and the stream has
+    integers only.
     """
 
     def fusing(code):
         return re.sub(r"= f(mul|add|sub) ", r"= f\1 contract ", code)
 
-    found, expected = on_arm(tmp_path, fusing), here(*inputs())
+    found, expected = run_on_arm(tmp_path, fusing), run_here(*inputs())
     assert (found[:, 1] != expected[:, 1]).mean() > 0.01
     assert_array_equal(found[:, 2], expected[:, 2])
 
@@ -141,7 +141,7 @@ def test_a_fused_product_would_be_noticed(tmp_path):
 # Whole runs, by the C reference
 
 
-def in_c(problem, memory, given):
+def c_program(problem, memory, given):
     """Return a program that calls the C reference, and the arrays it reads."""
     arrays = [a for o in (problem, memory) for a in vars(o).values() if isinstance(a, np.ndarray)]
     lines, names, read = [], [], []
@@ -169,7 +169,7 @@ def in_c(problem, memory, given):
     ("domain", "update"),
     [("chain", "pg-sm"), ("chain", "pg-es factor=drop"), ("cliff", "di"), ("random-mdp", "mce")],
 )
-def test_a_whole_run_ends_with_the_same_bits_on_arm(domain, update, tmp_path):
+def test_whole_run_has_the_same_bits_on_arm(domain, update, tmp_path):
     steps, seeds = 3000, seed_state(3, domain, 0)
     problem = bench.out_of_reach(bench.processes()[domain][1])
     memory, expected = RunBuffers(), RunBuffers()
@@ -177,18 +177,22 @@ def test_a_whole_run_ends_with_the_same_bits_on_arm(domain, update, tmp_path):
     simulate(problem, update, eta, scheme, seeds, max_steps=steps, memory=expected)
     memory.prepare(problem, update, PRESETS["paper"], steps)
     memory.seeds = seeds
-    source, arrays = in_c(problem, memory, c_reference.arguments(problem, memory, seeds, steps))
+    source, arrays = c_program(
+        problem, memory, c_reference.arguments(problem, memory, seeds, steps)
+    )
     (tmp_path / "run.c").write_text(source)
     options = ["-DBRANCH=1", *c_reference.defines(problem, update)]
-    told = emulate(build(tmp_path, [*options, str(tmp_path / "run.c")]), *arrays)
+    result = emulate(build(tmp_path, [*options, str(tmp_path / "run.c")]), *arrays)
     ends = np.cumsum([array.nbytes for array in arrays])
     for array, end in zip(arrays, ends, strict=True):
-        array[...] = np.frombuffer(told[end - array.nbytes : end], array.dtype).reshape(array.shape)
+        array[...] = np.frombuffer(result[end - array.nbytes : end], array.dtype).reshape(
+            array.shape
+        )
     for name in ("theta", "pi", "q", "hyde", "buffer"):
         assert_array_equal(getattr(memory, name), getattr(expected, name), err_msg=name)
 
 
-LEARNT = """
+LEARN = """
 import json
 from pu_lib.claims import judge
 from benchmarks import bench, c_reference
@@ -197,8 +201,8 @@ print(json.dumps([judge("sec:deepimpl/pg-es").sentence, network()]))
 """
 
 
-def test_networks_learn_the_same_without_the_vectors_of_this_processor() -> None:
-    """Escort's runs are chaotic; those committed have to be found again wherever they are made."""
+def test_networks_learn_the_same_without_vector_instructions() -> None:
+    """Runs of PG-ES are chaotic, but must be reproducible on every processor."""
     older = {
         "NPY_DISABLE_CPU_FEATURES": " ".join(
             name for name in umath.__cpu_dispatch__ if umath.__cpu_features__[name]
@@ -206,9 +210,9 @@ def test_networks_learn_the_same_without_the_vectors_of_this_processor() -> None
         "OPENBLAS_CORETYPE": "Sandybridge",
         "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F",
     }
-    command = [sys.executable, "-c", LEARNT]
-    said = subprocess.run(command, env=os.environ | older, capture_output=True, check=True).stdout
-    sentence, numbers = json.loads(said)
+    command = [sys.executable, "-c", LEARN]
+    done = subprocess.run(command, env=os.environ | older, capture_output=True, check=True)
+    sentence, numbers = json.loads(done.stdout)
     (claim,) = select(["sec:deepimpl/pg-es"])
     assert sentence == sentence_of(claim)
     assert numbers == pytest.approx(kept()["network"], rel=2e-5)

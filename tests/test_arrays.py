@@ -1,4 +1,4 @@
-"""What is taken for numbers, and what is refused."""
+"""Conversion and validation of numbers and arrays."""
 
 from fractions import Fraction
 
@@ -43,7 +43,7 @@ def test_float_arrays_are_copied_only_on_request():
     assert not np.shares_memory(as_float_array("x", given, copy=True), given)
 
 
-REFUSED = {
+REJECTED = {
     "text": ("12", "text"),
     "numbers as text": (["1", "2"], "text"),
     "one text among numbers": ([1.0, "2"], "text"),
@@ -65,13 +65,13 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("value", "sentence"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("value", "sentence"), REJECTED.values(), ids=REJECTED)
 def test_as_float_array_rejects_other_values(value, sentence):
     with pytest.raises(ValueError, match=f"(?s)^reward: .*{sentence}"):
         as_float_array("reward", value)
 
 
-def test_axes_shapes_and_ranges_are_checked():
+def test_as_float_array_checks_axes_shape_and_range():
     for value, conditions, sentence in (
         (3.0, {"axes": 1}, "at least 1 axis, got the single number 3.0"),
         ([3.0], {"axes": 2}, "at least 2 axes, got 1"),

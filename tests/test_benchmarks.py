@@ -15,21 +15,21 @@ from pu_lib.updates import make_update
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
 
-def test_a_timing_compares_the_compiled_loop_with_plain_python_and_c():
+def test_measure_times_the_compiled_loop_plain_python_and_c():
     timing = next(bench.measure(3000, plain_steps=100, repetitions=1))
     assert (timing.domain, timing.update) == ("random-mdp", "pg-sm")
     assert timing.plain > 20 * timing.compiled > 0
     assert timing.c > 0 or not shutil.which("gcc")
 
 
-def test_a_row_of_the_table_by_hand():
+def test_table_row_by_hand():
     timing = speeds.Timing("chain", "di", 8.0, 6.0, 3.0, ("-O3",), 2.5, 900.0)
     _, row = bench.as_text(iter([timing]))
     assert row.split() == ["chain", "di", "8.0", "25%", "3.0", "2.00", "2.5", "900", "112", "-O3"]
 
 
 @needs_gcc
-def test_a_run_in_c_with_other_parameters_is_an_error(monkeypatch):
+def test_c_run_with_other_parameters_raises(monkeypatch):
     original = c_reference.arguments
 
     def with_double_step_size(*given):
@@ -42,12 +42,12 @@ def test_a_run_in_c_with_other_parameters_is_an_error(monkeypatch):
         next(bench.measure(1000, plain_steps=1, repetitions=1))
 
 
-def test_the_c_reference_has_one_factor_of_the_escort_update():
+def test_c_reference_has_only_the_dropped_escort_factor():
     assert c_reference.is_in_c(make_update("pg-es", factor="drop"))
     assert not c_reference.is_in_c(make_update("pg-es", factor="keep"))
 
 
-def test_the_recorded_speeds_cover_every_process_and_update():
+def test_recorded_speeds_cover_every_process_and_update():
     recorded = speeds.recorded()
     expected = {(domain, name) for domain in bench.processes() for name in compiled_updates()}
     assert {(t.domain, t.update) for t in recorded.timings} == expected
@@ -59,7 +59,7 @@ def test_the_recorded_speeds_cover_every_process_and_update():
 
 
 @needs_gcc
-def test_a_record_is_read_as_it_was_written(tmp_path):
+def test_speed_record_round_trips(tmp_path):
     timing, path = speeds.recorded().timings[0], tmp_path / "speeds.json"
     bench.record([timing], 1000, path)
     read = speeds.recorded(path)
@@ -70,7 +70,7 @@ def test_a_record_is_read_as_it_was_written(tmp_path):
     assert speeds.recorded(path) == read
 
 
-def test_the_old_command_and_module_name_make_bench(capsys):
+def test_old_command_and_module_refer_to_make_bench(capsys):
     assert main(["bench", "--steps", "1000"]) == 2
     assert "make bench" in capsys.readouterr().err
     with pytest.raises(ModuleNotFoundError, match="make bench"):

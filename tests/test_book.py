@@ -24,11 +24,11 @@ CONFIRMING = [name for name in chapters() if name not in ("claims", "empirical")
 """The other two confirm claims by groups."""
 
 TOO_LONG = {"sec:conv/ce-conjecture/constant-step"}
-"""Claims whose checks take too long for a page, which says how to run them."""
+"""Claims whose checks take too long for a page; the page explains how to run them."""
 
 
 @pytest.mark.parametrize("chapter", CONFIRMING)
-def test_every_claim_is_confirmed_in_its_chapter(chapter: str) -> None:
+def test_claims_are_confirmed_in_their_chapter(chapter: str) -> None:
     code = "\n".join(c.source for c in cells(ROOT / "book" / f"{chapter}.ipynb", "code"))
     confirmed = "\n".join(re.findall(r"confirm\((.*?)\)", code, re.DOTALL))
     claims = [claim.id for claim in ledger() if claim.chapter == chapter]
@@ -59,12 +59,12 @@ def test_notebooks_are_valid_and_run_anywhere(notebook: Path) -> None:
     assert "/home/" not in notebook.read_text(), "a path of one machine"
 
 
-def test_every_page_is_listed_and_every_listed_page_exists() -> None:
+def test_table_of_contents_lists_all_pages() -> None:
     kept = [path for path in (ROOT / "book").iterdir() if path.suffix in toc.SUFFIXES]
     assert set(listed()) == {f"book/{path.stem}" for path in kept}, "run tools/toc.py"
 
 
-def test_the_table_of_contents_follows_the_order_of_the_chapters() -> None:
+def test_table_of_contents_is_in_chapter_order() -> None:
     assert (ROOT / "_toc.yml").read_text("utf-8") == toc.table(), "run tools/toc.py"
     judging = [name for name in listed() if name.removeprefix("book/") in chapters()]
     assert judging == [f"book/{name}" for name in chapters()]
@@ -83,7 +83,7 @@ def test_start_ipynb_lists_the_chapters_and_runs() -> None:
     exec(code, {})
 
 
-def test_titles_of_chapters_are_those_of_their_notebooks() -> None:
+def test_chapter_titles_match_their_notebooks() -> None:
     for chapter in chapters():
         assert cells(ROOT / "book" / f"{chapter}.ipynb", "markdown")[0].source.startswith(
             f"# {chapter_title(chapter)}\n"
@@ -104,8 +104,8 @@ def overwritten(cells: list[tuple[str, bool]]) -> set[str]:
     cells : list of (str, bool)
         The source of each cell, and whether the page hides it.
     """
-    seen: set[str] = set()  # what visible cells have given a value
-    changed: set[str] = set()  # of these, what a hidden cell has given another value since
+    seen: set[str] = set()  # names assigned in visible cells
+    changed: set[str] = set()  # names of `seen` reassigned in a hidden cell since
     found: set[str] = set()
     for source, hidden in cells:
         stored, read = set(), set()
@@ -123,7 +123,7 @@ def overwritten(cells: list[tuple[str, bool]]) -> set[str]:
     return found
 
 
-def test_a_name_that_a_hidden_cell_changes_is_found() -> None:
+def test_overwritten_finds_names_changed_by_hidden_cells() -> None:
     shown, again = ("theta = 1", False), ("print(theta)", False)
     assert overwritten([shown, ("theta = 2", True), again]) == {"theta"}
     assert overwritten([shown, ("[theta for theta in range(3)]", True), again]) == set()

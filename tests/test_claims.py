@@ -1,4 +1,4 @@
-"""The catalog of claims is whole, and every check finds again what is recorded."""
+"""The catalog of claims is complete, and every check reproduces its record."""
 
 import json
 import re
@@ -42,7 +42,7 @@ ROOT = Path(__file__).parent.parent
 TABLE_1 = {f"tab:analysis/{update}/{column}" for update in PRINTED for column in COLUMNS}
 
 
-def test_every_numbered_statement_of_the_paper_is_a_claim() -> None:
+def test_numbered_statements_of_the_paper_are_claims() -> None:
     numbers = {claim.number.split("(")[0].split(",")[0].strip() for claim in ledger()}
     theorems = {f"Theorem {i}" for i in range(1, 7)}
     lemmas = {f"Lemma {i}" for i in range(8, 14)}
@@ -55,7 +55,7 @@ def not_as_printed(claim: Claim) -> bool:
 
 
 @pytest.mark.parametrize("chapter", chapters())
-def test_a_corrected_or_false_claim_has_its_error_severity_and_correction(
+def test_corrected_and_false_claims_have_error_severity_and_correction(
     chapter: str,
 ) -> None:
     claims = [claim for claim in ledger() if claim.chapter == chapter]
@@ -69,18 +69,18 @@ def test_a_corrected_or_false_claim_has_its_error_severity_and_correction(
 
 
 @pytest.mark.parametrize("chapter", chapters())
-def test_every_check_has_a_wrong_variant(chapter: str) -> None:
+def test_checks_have_wrong_variants(chapter: str) -> None:
     claims = [claim for claim in ledger() if claim.chapter == chapter]
     assert [claim.id for claim in claims if not check_of(claim).wrong] == []
 
 
-def test_the_book_asserts_nothing_that_is_false() -> None:
+def test_claims_of_the_book_hold_or_are_open() -> None:
     own = {claim.id: claim.status for claim in ledger() if claim.scope is Scope.BOOK}
     assert set(own.values()) <= {Status.HOLDS, Status.OPEN}, own
 
 
 @pytest.mark.parametrize("chapter", chapters())
-def test_every_claim_has_a_sentence_of_its_own(chapter: str) -> None:
+def test_claims_have_distinct_sentences(chapter: str) -> None:
     claims = [claim for claim in ledger() if claim.chapter == chapter]
     assert [claim.id for claim in claims if not claim.sentence] == []
     counts = Counter(claim.sentence for claim in claims)
@@ -91,7 +91,7 @@ def test_every_claim_has_a_sentence_of_its_own(chapter: str) -> None:
         assert not re.search(r"np\.|Fraction\(|e-\d\d", sentence), sentence
 
 
-def test_a_sentence_with_an_unknown_figure_is_an_error() -> None:
+def test_sentence_with_an_unknown_figure_raises() -> None:
     claim = replace(ledger()[0], sentence="It takes {no such thing} steps.")
     with pytest.raises(ValueError, match="names the figure 'no such thing'; the finding has steps"):
         _ = stub(claim).sentence
@@ -107,7 +107,7 @@ def test_errata_belong_to_chapters_and_claims() -> None:
         assert not erratum.claim or erratum.claim in ids, erratum
 
 
-def test_a_notebook_holds_its_findings_as_data() -> None:
+def test_confirm_outputs_findings_as_data() -> None:
     names = ["prop:non-monotonicity/example", "thm:unlearn/i/pg-sm"]
     shown = confirm(*names)._repr_mimebundle_()
     assert [row["id"] for row in shown[FINDINGS]] == names
@@ -118,29 +118,29 @@ def test_a_notebook_holds_its_findings_as_data() -> None:
     assert "</code> in <code>pu_lib/chapters/monotonicity/checks.py</code>" in both
 
 
-# Those of Table 1 are in tests/checks/test_claims.py, beside other tests of its measurements.
-TRIED = [claim for claim in ledger() if claim.chapter != "claims"]
+# Those of Table 1 are in tests/checks/test_table1.py, beside other tests of its measurements.
+CLAIMS = [claim for claim in ledger() if claim.chapter != "claims"]
 
 
-@pytest.mark.parametrize("claim", TRIED, ids=lambda claim: claim.id)
-def test_a_check_refuses_its_wrong_variants(claim: Claim) -> None:
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_check_rejects_its_wrong_variants(claim: Claim) -> None:
     assert judge_wrong(claim)
 
 
 @cache
-def found_in(path: Path) -> dict[str, dict[str, Any]]:
-    """Return what an executed notebook found with the library as it is, by claim."""
+def findings_in(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the findings of a notebook executed for the current sources, by claim."""
     outputs = [o for cell in kept(path) for o in cell.get("outputs", ())]
     rows = [row for o in outputs for row in o.get("data", {}).get(FINDINGS, ())]
     return {row["id"]: row for row in rows}
 
 
 @pytest.mark.parametrize("claim", ledger(), ids=lambda claim: claim.id)
-def test_a_check_reproduces_its_record(claim: Claim) -> None:
+def test_check_reproduces_its_record(claim: Claim) -> None:
     """Status, margin, instances and every tally; the sentence with its figures."""
-    # A chapter that was executed for the same sources has just run the check. This test comes
-    # after the long one above, so that the last chapters have been executed, too.
-    found = found_in(ROOT / "book" / f"{claim.chapter}.ipynb").get(claim.id)
+    # A chapter that was executed for the same sources has run the check already. This test comes
+    # after the long one above, when all chapters have been executed.
+    found = findings_in(ROOT / "book" / f"{claim.chapter}.ipynb").get(claim.id)
     if found is None:
         judged = judge(claim)
         found = {"differences": judged.differences, "sentence": judged.sentence}
@@ -173,7 +173,7 @@ def catalog(monkeypatch: pytest.MonkeyPatch) -> Callable[[Check], None]:
     return put
 
 
-def test_a_wrong_variant_that_passes_is_an_error(catalog: Callable[[Check], None]) -> None:
+def test_wrong_variant_that_passes_raises(catalog: Callable[[Check], None]) -> None:
     catalog(Check("x", bounded, {"at most 4": {"most": 4}}))
     with pytest.raises(AssertionError, match=r"x: the check accepts what is wrong: \['at most 4'"):
         judge_wrong("x")
@@ -181,13 +181,13 @@ def test_a_wrong_variant_that_passes_is_an_error(catalog: Callable[[Check], None
     assert judge_wrong("x")["at most 2"].status is Status.FALSE
 
 
-def test_another_status_than_the_recorded_one_is_an_error(catalog: Callable[[Check], None]) -> None:
+def test_status_that_differs_from_the_record_raises(catalog: Callable[[Check], None]) -> None:
     catalog(Check("x", bounded, arguments={"steps": 6}))
     with pytest.raises(AssertionError, match="x: recorded 'holds', but found false as stated"):
         confirm("x")
 
 
-def test_a_changed_bound_differs_from_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_bound_differs_from_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
     """At most 6 in place of 5 changes no status, but slack and sharpness."""
     monkeypatch.setattr("pu_lib.claims.judging.recorded", lambda: {"x": stub(CLAIM).record()})
     assert stub(CLAIM).differences == []
@@ -213,11 +213,11 @@ def test_a_changed_bound_differs_from_the_record(monkeypatch: pytest.MonkeyPatch
         ("Lemma 13", ["lem:XXn<"]),
     ],
 )
-def test_a_claim_is_found_by_identifier_or_number(name: str, found: list[str]) -> None:
+def test_select_finds_claims_by_identifier_or_number(name: str, found: list[str]) -> None:
     assert [claim.id for claim in select([name])] == found
 
 
-def test_a_head_stands_for_all_its_parts() -> None:
+def test_statement_selects_all_its_parts() -> None:
     parts = [claim.id for claim in select(["thm:domino"])]
     assert parts == [claim.id for claim in select(["Theorem 6"])]
     assert {"thm:domino/i", "thm:domino/ii", "thm:domino/iii"} <= set(parts)
@@ -227,7 +227,7 @@ def test_a_head_stands_for_all_its_parts() -> None:
 
 
 @pytest.mark.parametrize("name", ["Lemma 1", "", " ", "Theo", "thm:dom"])
-def test_the_beginning_of_a_name_is_not_a_name(name: str) -> None:
+def test_select_rejects_prefixes(name: str) -> None:
     with pytest.raises(ValueError, match=f"claim: unknown '{name}'.*Give an identifier"):
         select([name])
 
@@ -236,20 +236,17 @@ def test_the_beginning_of_a_name_is_not_a_name(name: str) -> None:
     ("name", "suggestion"),
     [("thm:unlern", "thm:unlearn"), ("Therem 4", "Theorem 4"), ("thm:domino/iv", "thm:domino/i")],
 )
-def test_a_near_miss_of_a_claim_is_suggested(name: str, suggestion: str) -> None:
+def test_select_suggests_similar_names(name: str, suggestion: str) -> None:
     with pytest.raises(ValueError, match=f"claim: unknown '{name}'; did you mean '{suggestion}'"):
         select([name])
 
 
-@pytest.mark.parametrize("ask", [confirm, judge, judge_wrong], ids=["confirm", "judge", "wrong"])
-def test_an_unknown_claim_is_an_error(ask: Callable[[str], object]) -> None:
+@pytest.mark.parametrize(
+    "function", [confirm, judge, judge_wrong], ids=["confirm", "judge", "wrong"]
+)
+def test_unknown_claim_raises(function: Callable[[str], object]) -> None:
     with pytest.raises(ValueError, match="claim: unknown 'thm:nothing'"):
-        ask("thm:nothing")
-
-
-def test_the_command_line_refuses_an_unknown_claim(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["claims", "thm:nothing"]) == 2
-    assert "thm:nothing" in capsys.readouterr().err
+        function("thm:nothing")
 
 
 def test_machine_checked_claims_are_marked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -262,7 +259,7 @@ def test_machine_checked_claims_are_marked(capsys: pytest.CaptureFixture[str]) -
     assert 'class="verdicts"' not in shown
 
 
-def test_a_record_keeps_the_rows_of_other_claims(
+def test_record_keeps_the_rows_of_other_claims(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     request.addfinalizer(recorded.cache_clear)  # other tests read the true record
@@ -274,7 +271,7 @@ def test_a_record_keeps_the_rows_of_other_claims(
     assert first.chapter == second.chapter == "updates"
     record([stub(second), stub(first)])
     record([stub(second, most=9)])
-    # in the order of the catalog
+    # the order is that of the catalog
     assert {name: row["margin"] for name, row in recorded().items()} == {
         first.id: 2.0,
         second.id: 6.0,
@@ -284,7 +281,7 @@ def test_a_record_keeps_the_rows_of_other_claims(
     assert (tmp_path / "updates").read_text("utf-8") == text + "\n"
 
 
-def test_the_box_of_a_claim_shows_comparisons_and_wrong_variants() -> None:
+def test_html_of_a_claim_shows_comparisons_and_wrong_variants() -> None:
     judged = stub(replace(CLAIM, sentence="It takes $n$ < 5 steps."))
     line, _, folded = JudgedClaims((judged,))._repr_html_().partition("<details")
     assert "It takes" in line
@@ -303,7 +300,7 @@ def test_the_box_of_a_claim_shows_comparisons_and_wrong_variants() -> None:
     assert (line + folded).count("verdict-status") == 1
 
 
-def test_a_proof_belongs_to_the_claims_that_it_names() -> None:
+def test_proofs_of_returns_the_proofs_of_a_claim() -> None:
     names = {claim.id: [proof.theorem for proof in proofs_of(claim.id)] for claim in ledger()}
     assert names["thm:unlearn/i/pg-sm"] == ["theorem_4_i_pg_sm"]
     assert names["prop:non-monotonicity/example"] == []

@@ -1,5 +1,6 @@
-"""What the commands ask of the library, with their defaults, and what they print of its answer."""
+"""The commands pass their arguments and defaults to the library, and print its results."""
 
+import inspect
 import json
 import runpy
 import sys
@@ -14,15 +15,16 @@ import pytest
 from pu_lib.__main__ import main
 from pu_lib.claims import Check, Claim, Judgement, Recorder, Scope, Status, ledger
 from pu_lib.experiments.options import PAPER, PREDECESSOR
+from pu_lib.experiments.race import race
 from pu_lib.show.style import DPI
 
 Given = tuple[tuple[Any, ...], dict[str, Any]]
-Asked = Callable[..., list[Given]]
+RecordCalls = Callable[..., list[Given]]
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    """Put a function in place of another that returns an answer and notes its arguments."""
+def record_calls(monkeypatch: pytest.MonkeyPatch) -> RecordCalls:
+    """Return a function that replaces another by a stub and returns the list of its calls."""
 
     def put(name: str, answer: object) -> list[Given]:
         calls: list[Given] = []
@@ -37,8 +39,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     return put
 
 
-# Direct updates move pi(a_1) by half of the weight, up to 1: 0.5, 0.55, 0.6, 0.65 and back again;
-# 0.9, 0.95, 1, 1 and back in two.
+# By hand: DI moves pi(a_1) by half of the weight, up to 1. From 1/2: 0.5, 0.55, 0.6, 0.65 and three
+# steps back; from 9/10: 0.9, 0.95, 1, 1 and two steps back.
 @pytest.mark.parametrize(
     ("command", "printed"),
     [
@@ -50,11 +52,38 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
         ("domino --update pg-es --step-size 2 --states 4", "inf"),
         ("domino --update pg-es --step-size 5 --states 7 --escort-factor drop", "60"),
         ("domino --update pg-es --step-size 1 --states 5 --p 3/2", "15"),
+        ("unlearn --update pg-sm --step-size 0.3 --n 100", "103"),
+        ("unlearn --update di --step-size 1/4 --n 9 --strict", "5"),
+        ("unlearn --update pg-es --step-size 2 --n 3", "inf"),
+        ("unlearn --update pg-es --step-size 5 --n 10 --escort-factor drop", "8"),
+        ("unlearn --update ce --step-size 1 --n 30 --schedule inverse-sqrt --start 1/150", "1951"),
+        ("unlearn --update npg --step-size 1/3 --n 100 --schedule geometric:1.1", "8"),
+        ("domino --update npg --step-size 1 --states 7", "127"),
+        ("domino --update npg --step-size 1 --states 20 --schedule geometric:2", "20"),
     ],
 )
-def test_a_count_is_printed(command: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_prints_the_count(
+    command: str, printed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(command.split()) == 0
     assert capsys.readouterr().out == f"{printed}\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("unlearn --update ce --step-size 1 --n 1000000000", "proved: n' is at least"),
+        ("domino --update pg-sm --step-size 1 --states 1000000000", "at least 2^1000000000 - 1"),
+        ("domino --update di --step-size 1 --states 0", "states must be"),
+    ],
+)
+def test_count_out_of_range_exits_with_2(
+    command: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
 
 
 @pytest.mark.parametrize(
@@ -84,7 +113,7 @@ def test_missing_arguments_are_listed(
         "domino --eta",
     ],
 )
-def test_the_old_option_eta_exits_with_the_name_of_the_new_one(
+def test_old_option_eta_raises_and_names_step_size(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -109,9 +138,12 @@ def test_removed_command_names_its_make_target(capsys: pytest.CaptureFixture[str
     ],
 )
 def test_collect_prints_its_summary(
-    command: str, given: tuple[Any, ...], asked: Asked, capsys: pytest.CaptureFixture[str]
+    command: str,
+    given: tuple[Any, ...],
+    record_calls: RecordCalls,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    calls = asked("pu_lib.experiments.collect.collect", "Two of three runs.")
+    calls = record_calls("pu_lib.experiments.collect.collect", "Two of three runs.")
     assert main(command.split()) == 0
     assert calls == [(given, {})]
     assert capsys.readouterr().out == "Two of three runs.\n"
@@ -128,16 +160,10 @@ def test_module_exits_with_the_code_of_the_command(
     assert capsys.readouterr().err.startswith("error: --step-size: expected a number above 0")
 
 
-RACE = {
-    "scheme": "HiOffPol",
-    "step_sizes": None,
-    "runs": 20,
-    "max_steps": 200_000,
-    "target": None,
-    "options": PAPER,
-    "seed": 0,
-    "workers": None,
-    "updates": None,
+DEFAULTS = {
+    name: parameter.default
+    for name, parameter in inspect.signature(race).parameters.items()
+    if name != "process"
 }
 CHOSEN = {
     "scheme": "NoExplo",
@@ -156,18 +182,18 @@ OPTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("options", "given"), [([], RACE), (OPTIONS, CHOSEN)])
-def test_a_race_is_drawn_with_the_dots_of_the_screens_twice_as_fine(
+@pytest.mark.parametrize(("options", "given"), [([], DEFAULTS), (OPTIONS, CHOSEN)])
+def test_race_passes_defaults_and_options(
     options: list[str],
     given: dict[str, Any],
-    asked: Asked,
+    record_calls: RecordCalls,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     saved: list[Given] = []
     figure = SimpleNamespace(savefig=lambda *place, **how: saved.append((place, how)))
-    calls, drawn = asked("pu_lib.experiments.race.race", "who won"), tmp_path / "drawn.svg"
-    asked("pu_lib.show.race.draw_race", figure)
+    calls, drawn = record_calls("pu_lib.experiments.race.race", "who won"), tmp_path / "drawn.svg"
+    record_calls("pu_lib.show.race.draw_race", figure)
     assert main(["race", "chain", *options, "--figure", str(drawn)]) == 0
     assert calls == [(("chain",), given)]
     assert saved == [((drawn,), {"dpi": 2 * DPI})]
@@ -187,17 +213,16 @@ LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
 @pytest.mark.parametrize(
     ("options", "sweeping", "grid"),
     [
-        ([], {}, {}),
         (["--states", "5", "7", "--beta", "0.7", "--adaptive"], {"adaptive": True}, LENGTHS),
         (["--target=0.5", "--preset=predecessor"], {}, {"target": 0.5, "options": PREDECESSOR}),
         (["--scheduler=tcp://x", "--full", "--seed=3"], {"scheduler": "tcp://x"}, {"seed": 3}),
     ],
 )
 def test_sweep_passes_defaults_and_options(
-    options: list[str], sweeping: dict[str, Any], grid: dict[str, Any], asked: Asked
+    options: list[str], sweeping: dict[str, Any], grid: dict[str, Any], record_calls: RecordCalls
 ) -> None:
-    made = asked("pu_lib.experiments.sweep.grid", [])
-    run = asked("pu_lib.experiments.sweep.run_missing", 0)
+    made = record_calls("pu_lib.experiments.sweep.grid", [])
+    run = record_calls("pu_lib.experiments.sweep.run_missing", 0)
     assert main(["sweep", "chain", *options, "--out", "there"]) == 0
     ((process, settings),) = made
     assert process == ("chain",)
@@ -223,7 +248,7 @@ RECORDED = {name: Judgement(claim(name), c, c.run()).record() for name, c in CHE
 
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> dict[str, Check]:
-    """Two claims with checks that have a margin of 1/4, as recorded."""
+    """Two claims whose checks reproduce the recorded margin of 1/4."""
     checks = dict(CHECKS)
     claims = tuple(map(claim, checks))
     monkeypatch.setattr("pu_lib.cli.claims.select", lambda _: claims)
@@ -233,7 +258,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> dict[str, Check]:
     return checks
 
 
-def test_claims_are_printed_as_a_table_with_margins(
+def test_claims_prints_a_table_with_margins(
     checks: dict[str, Check], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["claims"]) == 0
@@ -244,10 +269,10 @@ def test_claims_are_printed_as_a_table_with_margins(
     ]
 
 
-def test_a_finding_that_is_not_the_recorded_one_exits_with_1(
+def test_claims_exits_with_1_if_a_finding_differs_from_the_record(
     checks: dict[str, Check], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of another bound, and of another status."""
+    """Change the bound, then the status."""
     checks["first"] = Check("first", quarter, arguments={"most": 1.5})
     assert main(["claims"]) == 1
     assert "first: recorded margin 0.25, but found 0.75" in capsys.readouterr().err
@@ -256,7 +281,7 @@ def test_a_finding_that_is_not_the_recorded_one_exits_with_1(
     assert "first: recorded 'holds', but found false as stated" in capsys.readouterr().err
 
 
-def test_the_claim_being_judged_is_named_before_its_check_ends(
+def test_progress_names_the_claim_being_checked(
     checks: dict[str, Check], capsys: pytest.CaptureFixture[str]
 ) -> None:
     printed: list[str] = []
@@ -271,8 +296,10 @@ def test_the_claim_being_judged_is_named_before_its_check_ends(
     assert "last" in capsys.readouterr().err
 
 
-def test_claims_are_recorded_only_with_record(checks: dict[str, Check], asked: Asked) -> None:
-    calls = asked("pu_lib.cli.claims.write_record", None)
+def test_claims_are_recorded_only_with_record(
+    checks: dict[str, Check], record_calls: RecordCalls
+) -> None:
+    calls = record_calls("pu_lib.cli.claims.write_record", None)
     assert main(["claims"]) == 0
     assert calls == []
     assert main(["claims", "--record"]) == 0
@@ -282,9 +309,9 @@ def test_claims_are_recorded_only_with_record(checks: dict[str, Check], asked: A
 
 
 def test_check_that_accepts_a_wrong_claim_is_not_recorded(
-    checks: dict[str, Check], asked: Asked, capsys: pytest.CaptureFixture[str]
+    checks: dict[str, Check], record_calls: RecordCalls, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    calls = asked("pu_lib.cli.claims.write_record", None)
+    calls = record_calls("pu_lib.cli.claims.write_record", None)
     checks["last"] = Check("last", quarter, {"a wrong claim": {"most": 0.8}})
     assert main(["claims", "--record"]) == 2
     assert "last: the check accepts what is wrong: ['a wrong claim']" in capsys.readouterr().err
@@ -292,7 +319,7 @@ def test_check_that_accepts_a_wrong_claim_is_not_recorded(
     assert main(["claims"]) == 0
 
 
-def test_a_missing_check_is_an_error_before_any_check_runs(
+def test_missing_check_raises_before_any_check_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("pu_lib.cli.claims.select", lambda _: (claim("no-check"),))
@@ -301,7 +328,7 @@ def test_a_missing_check_is_an_error_before_any_check_runs(
     assert "has no function decorated with @check('no-check')" in capsys.readouterr().err
 
 
-def test_claims_as_json_are_one_list(
+def test_claims_json_is_one_list(
     checks: dict[str, Check], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["claims", "--json"]) == 0

@@ -1,7 +1,7 @@
 """The recipes of CONTRIBUTING.md, performed in a copy of the repository.
 
-An update, a domain, a claim and a chapter are added as the recipes say; then figures, tables,
-counts, races, sweeps and commands have them.
+The tests add an update, a domain, a claim and a chapter, and look for them in figures, tables,
+counts, races, sweeps and commands.
 """
 
 import json
@@ -138,7 +138,7 @@ print(json.dumps([count(10, "rep", 1), domino(3, "rep", 1), [e.update for e in r
 """
 
 
-def test_a_new_update_is_in_figures_tables_counts_races_and_sweeps(copy: Path) -> None:
+def test_new_update_is_in_figures_tables_counts_races_and_sweeps(copy: Path) -> None:
     titles, _, table = python(copy, "-c", FIGURES).partition("\n")
     assert "REP" in titles
     assert "REP" in table
@@ -151,7 +151,7 @@ def test_a_new_update_is_in_figures_tables_counts_races_and_sweeps(copy: Path) -
         assert "rep" in python(copy, "-m", "pu_lib", command, "--help")
 
 
-def test_a_new_domain_runs_and_is_on_the_command_line(copy: Path) -> None:
+def test_new_domain_runs_and_is_on_the_command_line(copy: Path) -> None:
     line = "import pu_lib; print(pu_lib.run('ladder prize=2', 'mce', 5))"
     assert "MCE, 5 updates on 3 states" in python(copy, "-c", line)
     assert "ladder" in python(copy, "-m", "pu_lib", "sweep", "--help")
@@ -159,7 +159,7 @@ def test_a_new_domain_runs_and_is_on_the_command_line(copy: Path) -> None:
     assert "mce" in python(copy, "-m", "pu_lib", *race)
 
 
-def test_a_new_claim_is_recorded_and_shown(copy: Path) -> None:
+def test_new_claim_is_recorded_and_shown(copy: Path) -> None:
     claims = ("-m", "pu_lib", "claims", "--json")
     assert "nothing is recorded" in python(copy, *claims, "sec:asymp/new", code=1)
     (row,) = json.loads(python(copy, *claims, "--record", "sec:asymp/new"))
@@ -170,7 +170,7 @@ def test_a_new_claim_is_recorded_and_shown(copy: Path) -> None:
     assert "zero for one" in python(copy, "-c", code)
 
 
-def test_a_new_chapter_is_in_the_contents(copy: Path) -> None:
+def test_new_chapter_is_in_the_contents(copy: Path) -> None:
     python(copy, "tools/toc.py")
     listed = re.findall(r"file: book/(\S+)", (copy / "_toc.yml").read_text())
     assert listed.index("regret") == listed.index("rates") + 1

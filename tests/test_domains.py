@@ -1,4 +1,4 @@
-"""Closed forms of the paper's domains; imported environments against rollouts of the real ones."""
+"""The paper's domains match closed forms, and imported environments match simulate_returns."""
 
 import tracemalloc
 from decimal import Decimal, localcontext
@@ -29,7 +29,7 @@ from pu_lib.mdp import FiniteMDP
 # The paper's domains
 
 
-def test_a_bandit_is_worth_its_rewards():
+def test_bandit_values_are_its_rewards():
     mdp = bandit([0.99, 1.0, 0.0])
     ev = mdp.evaluate([[0.2, 0.3, 0.5], [1, 0, 0]])
     np.testing.assert_array_equal(ev.q[0], [0.99, 1.0, 0.0])
@@ -38,7 +38,7 @@ def test_a_bandit_is_worth_its_rewards():
 
 @pytest.mark.parametrize("n_states", [2, 5, 10])
 @pytest.mark.parametrize("beta", [0.7, 0.8])
-def test_the_chain_has_the_values_of_its_closed_form(n_states, beta):
+def test_chain_values_match_the_closed_form(n_states, beta):
     gamma = 0.99
     mdp = chain(n_states, beta, gamma)
     walk = np.tile([0.0, 1.0], (n_states, 1))
@@ -58,11 +58,11 @@ def test_reward_of_jumping_is_correctly_rounded(n_states):
     with localcontext(prec=60):
         power = Decimal.from_float(0.95) ** (n_states - 2)
     assert chain(n_states, 1.0, 0.95).rewards[0, 0] == float(power)
-    # Multiplying step by step rounds at each step, and ends elsewhere.
+    # A product of single factors rounds at each step and gives another number.
     assert np.prod(np.full(n_states - 2, 0.95)) != float(power)
 
 
-def test_the_last_state_of_the_chain_can_be_tied():
+def test_chain_with_a_tie_in_the_last_state():
     q = chain(5, last_state_tie=True).optimal().q
     np.testing.assert_allclose(q[3], [1, 1])
     assert chain(5).optimal().q[3, 0] == pytest.approx(0.8 * 0.99**3)
@@ -76,7 +76,7 @@ def test_cliff_adds_an_action_that_ends_without_reward():
     np.testing.assert_allclose(mdp.optimal().q[:, :2], plain.optimal().q)
 
 
-def test_the_duplicated_chain_repeats_the_walking_action():
+def test_duplicated_chain_repeats_the_walking_action():
     assert duplicated_chain().transitions.shape == (10, 3, 10)
     mdp, plain = duplicated_chain(6, 4), chain(6)
     assert mdp.n_actions == 4
@@ -86,7 +86,7 @@ def test_the_duplicated_chain_repeats_the_walking_action():
     np.testing.assert_array_equal(two.transitions, plain.transitions)
 
 
-def test_random_mdps_are_as_described():
+def test_structure_of_random_mdps():
     mdp = random_mdp(1, n_states=30, n_actions=4, branching=2)
     alive = ~mdp.terminal
     assert mdp.terminal.sum() == 1
@@ -100,13 +100,13 @@ def test_random_mdps_are_as_described():
     assert mdp.initial[0] == 1
 
 
-def test_random_mdps_depend_on_the_seed_alone():
+def test_random_mdp_is_reproducible_from_its_seed():
     first, again, other = (random_mdp(seed, n_states=12) for seed in (3, 3, 4))
     np.testing.assert_array_equal(first.transitions, again.transitions)
     assert not np.array_equal(first.transitions, other.transitions)
 
 
-def test_random_mdps_take_the_hardest_goal_that_is_near_enough():
+def test_random_mdp_chooses_the_hardest_goal_within_the_horizon():
     mdp = random_mdp(5, n_states=15, horizon=20)
     ours = mdp.optimal().v[0]
     assert ours > 0.99**20
@@ -115,7 +115,7 @@ def test_random_mdps_take_the_hardest_goal_that_is_near_enough():
 
 
 def test_random_mdp_draws_the_same_transitions_for_any_horizon():
-    """All goals are near enough within a million steps, and some are not within twenty."""
+    """All goals are within a horizon of a million steps, but not of twenty."""
     far, near = (random_mdp(0, horizon=horizon) for horizon in (1e6, 20.0))
     assert far.optimal().v[0] <= 0.99**20 < near.optimal().v[0]
     goals = far.terminal | near.terminal
@@ -123,25 +123,27 @@ def test_random_mdp_draws_the_same_transitions_for_any_horizon():
     np.testing.assert_array_equal(far.transitions[~goals], near.transitions[~goals])
 
 
-def test_if_none_decides_without_a_near_goal():
+def test_if_none_applies_without_a_goal_within_the_horizon():
     with pytest.raises(ValueError, match="no goal has"):
         random_mdp(0, n_states=5, horizon=1e-9, if_none="raise")
     last = random_mdp(0, n_states=5, horizon=1e-9, if_none="last")
     assert last.terminal[-1]
     np.testing.assert_array_equal(last.transition_rewards, np.broadcast_to(np.eye(5)[4], (5, 4, 5)))
-    with pytest.raises(ValueError, match="no goal has"):  # drawn again, but not for ever
+    with pytest.raises(ValueError, match="no goal has"):  # redrawn a limited number of times
         random_mdp(0, n_states=5, horizon=1e-9)
 
 
 def test_error_gives_the_value_of_the_best_goal():
-    # To the one goal it is a step that is taken with probability p: v = p + (1 - p) v / 2.
+    # The only goal is reached with probability p in each step: v = p + (1 - p) v / 2.
     p = random_mdp(0, 2, 1, 2, 0.5, 1e-9, if_none="last").transitions[0, 0, 1]
     with pytest.raises(ValueError, match=f"the best has {2 * p / (1 + p):.6g}\\.$"):
         random_mdp(0, 2, 1, 2, 0.5, 1e-9, if_none="raise")
 
 
-def all_at_once(seed, n_states, n_actions, branching, discount=0.99, horizon=50.0):
-    """The Random MDP as it was first written: every candidate kept, in dense arrays."""
+def random_mdp_with_all_candidates(
+    seed, n_states, n_actions, branching, discount=0.99, horizon=50.0
+):
+    """The first implementation of `random_mdp`, with dense arrays for every candidate."""
     rng = np.random.default_rng(seed)
     while True:
         transitions = np.zeros((n_states, n_actions, n_states))
@@ -163,7 +165,7 @@ def all_at_once(seed, n_states, n_actions, branching, discount=0.99, horizon=50.
 
 @pytest.mark.parametrize(("seed", "sizes"), [(0, (15, 3, 2)), (1, (40, 4, 2)), (2, (12, 2, 5))])
 def test_random_mdp_draws_are_unchanged(seed, sizes):
-    ours, first = random_mdp(seed, *sizes), all_at_once(seed, *sizes)
+    ours, first = random_mdp(seed, *sizes), random_mdp_with_all_candidates(seed, *sizes)
     for name in ("transitions", "rewards", "transition_rewards", "terminal"):
         np.testing.assert_array_equal(getattr(ours, name), getattr(first, name))
 
@@ -187,19 +189,19 @@ def test_random_mdp_rejects_sizes_that_take_hours():
 
 
 def test_random_mdp_does_not_store_all_candidates():
-    random_mdp(0, n_states=20)  # what the first call imports is not counted
+    random_mdp(0, n_states=20)  # exclude imports of the first call
     tracemalloc.start()
     random_mdp(0, n_states=50)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     table = 50 * 50 * 4 * 8
-    assert most < 12 * table  # one after the other; 49 candidates at once take 107 tables
+    assert most < 12 * table  # storing all 49 candidates would take 107 tables
 
 
 # Gymnasium
 
 
-def rollouts(env, policy, discount, episodes, rng, limit):
+def simulate_returns(env, policy, discount, episodes, rng, limit):
     """Discounted returns of the real environment, cut after `limit` steps."""
     returns = []
     for _ in range(episodes):
@@ -227,7 +229,7 @@ def test_imported_environments_agree_with_rollouts(env_id, sharpness, episodes):
     policy = np.exp(scores - scores.max(axis=1, keepdims=True))
     policy /= policy.sum(axis=1, keepdims=True)
     env = gymnasium.make(env_id).unwrapped
-    returns = rollouts(env, policy, discount, episodes, rng, limit=150)  # 0.9^150 is 1e-7
+    returns = simulate_returns(env, policy, discount, episodes, rng, limit=150)  # 0.9^150 is 1e-7
     error = returns.std() / np.sqrt(episodes)
     assert error > 0
     assert abs(returns.mean() - mdp.performance(policy)) < 4 * error + 1e-5
@@ -259,19 +261,19 @@ def test_from_gymnasium_merges_successors_and_unwraps():
     assert mdp.terminal[16]
 
 
-# Environments whose table is not one
+# Invalid transition tables
 
 
-def lake(changes):
-    """A table of two states and two actions, with some outcomes changed."""
+def small_environment(changes):
+    """Return an environment of two states and two actions, with some outcomes changed."""
     table = {s: {a: [(1.0, 1, 0.0, s == 1)] for a in range(2)} for s in range(2)}
     for (state, action), outcomes in changes.items():
         table[state][action] = outcomes
     return SimpleNamespace(P=table, initial_state_distrib=[1.0, 0.0])
 
 
-def test_a_small_table_is_read():
-    assert from_gymnasium(lake({})).n_states == 3
+def test_from_gymnasium_adds_a_terminal_state():
+    assert from_gymnasium(small_environment({})).n_states == 3
 
 
 @pytest.mark.parametrize(
@@ -288,15 +290,15 @@ def test_a_small_table_is_read():
 )
 def test_from_gymnasium_rejects_malformed_outcomes(outcomes, sentence):
     with pytest.raises(ValueError, match=sentence):
-        from_gymnasium(lake({(0, 1): outcomes}))
+        from_gymnasium(small_environment({(0, 1): outcomes}))
 
 
 def test_from_gymnasium_rejects_gaps_in_the_table():
-    ragged = lake({})
+    ragged = small_environment({})
     del ragged.P[1][1]
     with pytest.raises(ValueError, match="no actions 0 to 1 in state 1"):
         from_gymnasium(ragged)
-    renamed = lake({})
+    renamed = small_environment({})
     renamed.P["end"] = renamed.P.pop(1)
     with pytest.raises(ValueError, match="in state 1"):
         from_gymnasium(renamed)
@@ -313,17 +315,8 @@ def test_from_gymnasium_accepts_numpy_integers(kind, n):
     assert ours.rewards[0, 0] > 0
 
 
-def test_the_papers_domains_are_registered_with_their_defaults():
-    assert {"chain", "cliff", "duplicated-chain", "random-mdp"} <= set(DOMAINS)
-    assert DOMAINS["cliff"].parameters == {"n_states": 7, "beta": 0.8, "discount": 0.99}
-    assert DOMAINS["duplicated-chain"].parameters["n_actions"] == 3  # one to jump, two to walk
-    assert DOMAINS["random-mdp"].drawn
-    assert DOMAINS["random-mdp"].target == 0.95
-    assert DOMAINS["cliff"].baseline == "first"
-
-
 @pytest.mark.parametrize("text", ["duplicated-chain", "Duplicated-Chain", "DUPLICATED_CHAIN"])
-def test_the_name_of_a_domain_is_read_in_any_case(text):
+def test_domain_names_ignore_case(text):
     assert read_domain(f"{text} n_states=4")[0] is DOMAINS["duplicated-chain"]
     assert as_process(f"{text} n_states=4").n_states == 4
     assert read_process(f"{text} n_states=4").name == "duplicated-chain"
@@ -338,7 +331,7 @@ def test_the_name_of_a_domain_is_read_in_any_case(text):
         ("chain length=3", "chain: 'length=3' is not 'option=value' of n_states, beta, discount"),
     ],
 )
-def test_a_process_that_cannot_be_read_is_named_as_process(process, sentence):
+def test_as_process_rejects_unknown_processes(process, sentence):
     with pytest.raises(ValueError, match=sentence):
         as_process(process)
 
@@ -365,7 +358,7 @@ def test_maker_of_a_drawn_domain_receives_a_generator():
     domains._DOMAINS.pop("arms")
 
 
-def test_a_redefined_domain_replaces_itself():
+def test_redefined_domain_replaces_the_old_one():
     def define(reward):
         def arm(n_arms=2):
             return bandit([0.0] * (n_arms - 1) + [reward])
@@ -436,7 +429,7 @@ def test_error_names_the_argument(call, sentence):
 
 @pytest.mark.parametrize(("if_none", "drawn"), [("redraw", 100), ("raise", 1), ("last", 1)])
 def test_random_mdp_is_drawn_at_most_a_hundred_times(if_none, drawn, monkeypatch):
-    """No state but the start itself can be reached in next to no steps."""
+    """No goal is reachable within such a short horizon."""
     made, garnet = [], domains._garnet
     monkeypatch.setattr(domains, "_garnet", lambda *given: made.append(given) or garnet(*given))
     try:

@@ -1,4 +1,4 @@
-"""The compiled code as plain Python: what it says, on cases worked out by hand, without a compiler.
+"""The engine run as plain Python, on cases solved by hand.
 
 Next to nothing is compiled here, so that a mistake in the engine is seen at once; that the code
 does the same when it is compiled is for `tests/test_kernels.py` and
@@ -29,13 +29,9 @@ from pu_lib.updates import UPDATES
 is_due = rows._is_due
 
 
-def double(theta, pi, q, best, weight, n_actions):
-    """A kernel that the library does not have."""
-
-
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Put the source of each compiled function in its place."""
+    """Replace each compiled function by its Python source."""
     for module in (arithmetic, exact, loop, rows, values, problems):
         for name, found in list(vars(module).items()):
             if hasattr(found, "py_func"):
@@ -53,7 +49,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 # Arithmetic
 
 
-def test_the_stream_is_xoshiro():
+def test_uniform_matches_the_test_vector_of_xoshiro():
     """First words from the state (1, 2, 3, 4), as in the authors' own test vector."""
     stream, found = tuple(np.uint64(n) for n in (1, 2, 3, 4)), []
     for _ in range(4):
@@ -63,12 +59,12 @@ def test_the_stream_is_xoshiro():
     assert found == [word >> 11 for word in expected]
 
 
-def test_powers_of_two_are_put_together_from_a_table():
+def test_table_of_powers_of_two():
     bits = arithmetic._POWERS + (np.arange(64) << 46)
     assert_allclose(bits.view(np.float64), 2.0 ** (np.arange(64) / 64), rtol=1e-15)
 
 
-def test_exponentials_and_logarithms_are_those_of_the_reference():
+def test_exponential_and_logarithm_match_the_reference():
     for x in (0.0, -1e-9, -0.3, -math.log(2.0), -17.0, -700.5, -708.0, -800.0):
         found = arithmetic.exponential(x)
         assert found == reference.exponential(x)
@@ -77,25 +73,11 @@ def test_exponentials_and_logarithms_are_those_of_the_reference():
         assert arithmetic.logarithm(float(n)) == pytest.approx(math.log(n), rel=1e-15)
 
 
-def test_exponentials_side_by_side_are_those_one_by_one():
-    """These are instructions of the processor and no Python: the one thing compiled here."""
+def test_vectorized_exponentials_match_the_reference():
+    """Only this function is compiled here: it consists of processor instructions."""
     xs = (0.0, -0.3, -17.0, -800.0)
     found = compiling.compiled_in_memory(lambda xs: arithmetic._exponentials(xs))(xs)
     assert found == tuple(map(reference.exponential, xs))
-
-
-# Static arguments
-
-
-def test_static_arguments_encode_their_values_as_lengths():
-    assert [rows.static_kernel(kernel) for kernel in KERNELS] == [
-        (0,) * (i + 1) for i in range(len(KERNELS))
-    ]
-    assert rows.static_kernel(double) == rows.static_kernel(double) == (0,) * (len(KERNELS) + 1)
-    assert [len(rows.static_successors(n)) for n in (1, 8, 9, 100)] == [1, 8, 0, 0]
-    assert [len(rows.static_policy(name)) for name in ("softmax", "escort", "direct")] == [1, 2, 3]
-    assert [len(rows.static_ties(name)) for name in ("first", "random", "leave")] == [0, 1, 2]
-    assert [len(rows.static_flag(x)) for x in (False, True)] == [0, 1]
 
 
 # Rows
@@ -114,14 +96,14 @@ def test_set_policy_changes_one_state_only(n):
     assert_array_equal(pi[2], theta[2])
 
 
-def test_the_least_share_of_two_actions_is_that_of_the_lowest_exponential():
+def test_smallest_probability_of_two_actions():
     pi = np.empty((1, 2))
     for theta, larger in (([0.0, 708.0], 1), ([1e300, -1e300], 0)):
         rows.set_policy(np.array([theta]), pi, 0, (0,), (0, 0))
         assert (pi[0, larger], pi[0, 1 - larger]) == (1.0, reference.exponential(-708.0))
 
 
-def test_greedy_returns_the_first_best_action_and_their_number():
+def test_greedy_returns_the_first_best_action_and_the_number_of_ties():
     q = np.array([[9.0, 9.0, 9.0, 9.0], [1.0, 3.0, 0.0, 3.0]])
     four = (0,) * 4
     assert rows.greedy(q, 0, four) == (0, 4)
@@ -146,7 +128,7 @@ def test_rescaling_keeps_the_value_of_a_parameter():
     assert (theta.tolist(), exponent.tolist()) == ([[2.0**-356]], [[0]])
 
 
-def test_rescaling_is_due_where_a_parameter_has_left_its_bounds():
+def test_rescaling_is_due_if_a_parameter_is_out_of_bounds():
     due = compiling.compiled_in_memory(
         lambda theta, exponent: is_due(theta, exponent, 0, (0, 0, 0))
     )
@@ -159,7 +141,7 @@ def test_rescaling_is_due_where_a_parameter_has_left_its_bounds():
             assert due(theta, exponent) == ((size, e) in outside)
 
 
-def test_the_policy_after_a_step_is_that_of_the_rescaled_parameters():
+def test_policy_after_a_step_uses_the_rescaled_parameters():
     theta, exponent = np.array([[1.0, 2.0**-481]]), np.zeros((1, 2), np.int64)
     pi, q = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0]])
     escort, scaled = rows.static_policy("escort"), rows.static_flag(True)
@@ -173,7 +155,7 @@ def test_the_policy_after_a_step_is_that_of_the_rescaled_parameters():
 # Linear systems and values
 
 
-def test_a_system_is_solved_by_elimination():
+def test_solve_by_elimination():
     rng = np.random.default_rng(0)
     for n in (1, 2, 5):
         matrix = np.eye(n) - 0.9 * rng.dirichlet(np.ones(n), size=n)
@@ -181,7 +163,10 @@ def test_a_system_is_solved_by_elimination():
         v = right.copy()
         values.solve(matrix, v)
         assert_allclose(kept @ v, right, atol=1e-13)
-    matrix, v = np.array([[2.0, 1.0], [2.0, 3.0]]), np.array([3.0, 5.0])  # equal in a column
+    matrix, v = (
+        np.array([[2.0, 1.0], [2.0, 3.0]]),
+        np.array([3.0, 5.0]),
+    )  # equal entries in a column
     values.solve(matrix, v)
     assert v.tolist() == [1.0, 1.0]
 
@@ -201,7 +186,7 @@ PROCESSES = {
 
 
 @pytest.mark.parametrize("name", PROCESSES)
-def test_performances_are_those_of_the_process(name):
+def test_performance_agrees_with_the_process(name):
     mdp, rng = PROCESSES[name](), np.random.default_rng(1)
     problem = problems.make_problem(mdp, 0.9)
     low, high = problem.baseline_performance, problem.optimal_performance
@@ -220,8 +205,8 @@ def test_performances_are_those_of_the_process(name):
             assert found == expected
 
 
-def test_sweeps_decide_only_what_they_have_enclosed(monkeypatch):
-    """With discount 1/2 what a sweep moves by d moves the fixed point by at most d more."""
+def test_sweeps_decide_only_outside_their_bounds(monkeypatch):
+    """With discount 1/2, a sweep that changes v by d is within d of the fixed point."""
     monkeypatch.setattr(values, "_sweep", lambda *_: next(swept))
     monkeypatch.setattr(values, "_from_starts", lambda *_: 1.0)
     monkeypatch.setattr(values, "performance", lambda *_: pytest.fail("the sweeps decide"))
@@ -236,7 +221,7 @@ def test_sweeps_decide_only_what_they_have_enclosed(monkeypatch):
         assert next(swept, None) is None
 
 
-def test_at_the_margin_of_rounding_sweeps_do_not_decide(monkeypatch):
+def test_sweeps_within_rounding_do_not_decide(monkeypatch):
     swept = iter([(0.0, 0.0)] * 100)
     monkeypatch.setattr(values, "_sweep", lambda *_: next(swept))
     monkeypatch.setattr(values, "_from_starts", lambda *_: values._MARGIN)
@@ -246,7 +231,7 @@ def test_at_the_margin_of_rounding_sweeps_do_not_decide(monkeypatch):
     assert next(swept, None) is None
 
 
-# The loop, step by step beside the reference
+# The loop, compared with the reference
 
 
 def run(name, update, options, scheme="HiOffPol", steps=250):
@@ -287,7 +272,7 @@ OPTIONS = {
         ("two starts", "di", "model", "HiOffPol"),
     ],
 )
-def test_the_same_run_as_the_reference(name, update, options, scheme, uncompiled):
+def test_plain_run_agrees_with_the_reference(name, update, options, scheme, uncompiled):
     ended, memory, theirs, problem = run(name, update, OPTIONS[options], scheme)
     assert (ended.steps, ended.episodes) == (theirs.steps, theirs.episodes)
     assert ended.censored != theirs.passed
@@ -302,8 +287,10 @@ def test_the_same_run_as_the_reference(name, update, options, scheme, uncompiled
 
 
 @pytest.mark.parametrize(("threshold", "episodes"), [(0.4, 1), (0.6, 5)])
-def test_half_of_hydes_policy_must_pass_too(threshold, episodes, uncompiled, monkeypatch):
-    """Jekyll's policy earns 1, Hyde's nothing, and a mixture of one half each 1/2."""
+def test_mixture_with_hydes_policy_must_reach_the_threshold(
+    threshold, episodes, uncompiled, monkeypatch
+):
+    """Jekyll's policy has performance 1, Hyde's 0, and their equal mixture 1/2."""
     memory, half = jh.RunBuffers(), Schedule(0.5, 0.0)
     monkeypatch.setattr(loop, "performance", lambda pi, *_: 1.0 if pi is memory.pi else 0.0)
     problem = replace(problems.make_problem(domains.chain(4), 0.5, "first"), threshold=threshold)
@@ -315,7 +302,7 @@ def test_half_of_hydes_policy_must_pass_too(threshold, episodes, uncompiled, mon
     assert (ended.episodes, ended.censored) == (episodes, episodes == 5)
 
 
-def test_a_schedule_is_a_power_of_the_time_below_one():
+def test_schedule_is_a_power_of_time_capped_at_one():
     assert [loop._schedule(3.0, 0.0, t) for t in (1, 100)] == [1.0, 1.0]
     assert [loop._schedule(0.3, 0.0, t) for t in (1, 100)] == [0.3, 0.3]
     assert [loop._schedule(3.0, 0.5, t) for t in (4, 36)] == [1.0, 0.5]
@@ -323,7 +310,7 @@ def test_a_schedule_is_a_power_of_the_time_below_one():
 
 
 def test_model_draws_successors_in_proportion_to_counts(monkeypatch):
-    """Ten successors are too many to be unrolled, five are not; 0.55 is in the sixth tenth."""
+    """Loops over five successors are unrolled, over ten not; 0.55 is in the sixth tenth."""
     monkeypatch.setattr(loop, "uniform", lambda stream: (0.55, stream + 1))
     ten, five = np.tile(np.arange(1, 11) / 10, (3, 1)), np.tile(np.arange(1, 6) / 5, (3, 1))
     assert loop._enter(2, ten, (), 7) == (25, 8)
@@ -347,14 +334,14 @@ def test_bonus_is_stored_only_if_used(explores, log_bonus, bonus):
 # Deterministic processes
 
 
-def test_a_step_looks_one_action_ahead():
-    """Values 2, 1/2 * 8 = 4 and 3, of which the fourth action is none."""
+def test_look_ahead_by_hand():
+    """The values are 2, 1/2 * 8 = 4 and 3; there is no fourth action."""
     rewards, successors = np.array([2.0, 0.0, 3.0, 9.0]), np.array([-1, 1, -1, -1])
     q = np.zeros(4)
     assert exact._look_ahead(rewards, successors, 0.5, np.array([0.0, 8.0]), q, 3) == (1, 1.0)
     assert q.tolist() == [2.0, 4.0, 3.0, 0.0]
     assert exact._look_ahead(rewards, successors, 0.5, np.array([0.0, 4.0]), q, 2) == (0, 0.0)
-    # back to the state with number 0, which is no end
+    # state 0 is not terminal
     assert exact._look_ahead(rewards, np.array([-1, 0]), 0.5, np.array([6.0]), q, 2) == (1, 1.0)
 
 
@@ -365,14 +352,14 @@ def test_softmax_of_a_large_parameter_at_any_action():
         assert pi.tolist() == (theta / 800.0).tolist()
 
 
-def test_a_state_that_leads_to_itself_is_worth_a_geometric_series():
-    """The one state pays 1 and goes on, or pays 0 and ends: v = (1 + v / 2) / 2."""
+def test_value_of_a_self_loop_is_a_geometric_series():
+    """One action has reward 1 and loops, the other ends with 0: v = (1 + v / 2) / 2."""
     pi, matrix, v = np.array([[0.5, 0.5]]), np.empty((1, 1)), np.empty(1)
     exact._system(np.array([[1.0, 0.0]]), np.array([[0, -1]]), np.array([2]), 0.5, pi, matrix, v)
     assert (matrix.item(), v.item()) == (0.75, 0.5)
 
 
-def test_a_process_of_two_states_by_hand(monkeypatch):
+def test_process_of_two_states_by_hand(monkeypatch):
     """State 0 leads to state 1 or ends with 1; state 1 ends with 0 or 2, and has two actions."""
     rewards = np.array([[0.0, 1.0, 1.0], [0.0, 2.0, 5.0]])
     successors, n_actions = np.array([[1, -1, -1], [-1, -1, -1]]), np.array([3, 2])
@@ -391,7 +378,7 @@ def test_a_process_of_two_states_by_hand(monkeypatch):
         exact.process(
             (0,), rewards, successors, n_actions, 0.5, theta, weights, on_policy, v, greedy, gaps
         )
-        # state 1 is worth 1, and state 0 (1/2 + 1 + 1) / 3
+        # state 1 has value 1, and state 0 (1/2 + 1 + 1) / 3
         assert_allclose(v, [[5 / 6, 1.0]] * 2)
         assert greedy.tolist() == [[1, 1]] * 2
         assert_allclose(gaps, [[0.0, 2.0]] * 2)
@@ -403,8 +390,8 @@ def test_a_process_of_two_states_by_hand(monkeypatch):
         assert moved[2][1] == [0.0, 2.0]
 
 
-def test_the_largest_drop_of_a_value_in_either_half(monkeypatch):
-    """One chunk goes up to 5 and down to 4; in the last half one falls from 9 to 2."""
+def test_scan_returns_the_largest_drop_in_each_half(monkeypatch):
+    """A value drops from 5 to 4 in the first half and from 9 to 2 in the last."""
     chunks = iter([[1, 5, 4], [5, 6, 5.5], [7, 9, 8], [9, 2, 9], *[[0, 0, 0]] * 4])
 
     def process(update, rewards, successors, n_actions, discount, theta, weights, *rest):
@@ -426,28 +413,7 @@ def test_the_largest_drop_of_a_value_in_either_half(monkeypatch):
 # How it is compiled
 
 
-def test_compiled_code_changes_no_result_for_speed_and_owns_no_array():
-    plainly = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
-    assert plainly == compiling._OPTIONS
-    assert {**plainly, "_nrt": True} == compiling._ALLOCATING
-
-    def one(x):
-        return x
-
-    for make, kept, nrt in (
-        (compiling.compiled_in_memory, False, False),
-        (compiling.allocating_in_memory, False, True),
-        (compiling.compiled, True, False),
-        (compiling.allocating, True, True),
-    ):
-        made = make(one)
-        assert made.py_func is one
-        assert made.targetoptions.get("_nrt") is nrt
-        assert (type(made._cache).__name__ != "NullCache") is kept
-    assert compiling.inlined(one).targetoptions["forceinline"] is True
-
-
-def test_the_stamp_of_compiled_code_is_that_of_its_sources(monkeypatch):
+def test_source_digest_depends_on_the_sources(monkeypatch):
     monkeypatch.setattr(compiling, "_source_digest", compiling._source_digest.__wrapped__)
     before = compiling._source_digest()
     read = compiling.Path.read_bytes
@@ -461,15 +427,7 @@ def test_the_stamp_of_compiled_code_is_that_of_its_sources(monkeypatch):
     assert compiling._source_digest() == before
 
 
-def test_each_cache_file_has_its_own_stamp_and_name():
-    kept = compiling.compiled(double)._cache._cache_file
-    assert kept._source_stamp == compiling._source_digest()
-    names = {kept._data_name(1), kept._data_name(1)}
-    assert len(names) == 2
-    assert all(name.startswith("double-") and name.endswith(".nbc") for name in names)
-
-
-# What names a kernel
+# Digests of kernels
 
 
 SCALE, TABLE, ERF = 1.0, np.zeros(5000), ctypes.CDLL(None).abs
@@ -495,7 +453,7 @@ def factory(c):
 
 
 def test_code_digest_depends_on_what_a_kernel_computes(monkeypatch):
-    """Whatever stands in its file today, and however deep the constant that it reads."""
+    """The digest depends on compiled code and on constants it reads, not on the source file."""
     code = compiling.code_digest(kernel)
     monkeypatch.setattr("inspect.getsource", lambda _: "something else")
     assert compiling.code_digest(kernel) == code
@@ -517,7 +475,7 @@ def test_code_digest_depends_on_what_a_kernel_computes(monkeypatch):
 
 
 def test_code_digest_depends_on_constants_of_modules():
-    """Through modules in modules and closures, and no others."""
+    """Constants are found through nested modules and closures."""
     module = ModuleType("helpers")
     module.deep = ModuleType("helpers.deep")
     module.deep.rate, module.other = 1.0, 1.0
@@ -551,7 +509,7 @@ def test_code_digest_depends_on_tuples():
 
 
 def test_code_digest_depends_on_constants_after_many_names():
-    """What has a large number among the names of a function takes two instructions."""
+    """A name with a large index takes two bytecode instructions."""
     scope = {f"g{i}": 0.0 for i in range(300)} | {"m": ModuleType("m")}
     names = " + ".join(name for name in scope if name != "m")
     exec(f"def k(theta, pi, q, best, weight, n):\n    theta[best] += {names} + m.c", scope)

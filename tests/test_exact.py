@@ -1,4 +1,4 @@
-"""Exact numbers: what is read, what is decided, what is refused."""
+"""Exact numbers: parsing, signs and linear systems."""
 
 from fractions import Fraction
 from math import isclose, prod, sqrt
@@ -35,7 +35,7 @@ def test_exact_rejects_other_values(given_):
 
 
 @given(st.fractions(-100, 100))
-def test_a_ball_contains_its_rational(x):
+def test_ball_contains_its_rational(x):
     assert (ball(x) * x.denominator - x.numerator).contains(arb(0))
     assert sign(ball(x) - ball(x + Fraction(1, 10**6))) == -1
 
@@ -85,7 +85,7 @@ def test_is_one_agrees_with_the_computed_product(powers):
     assert is_one(*powers, (product, -1))
 
 
-def test_root_sum_finds_cancellations_and_only_those():
+def test_root_sum_cancels_equal_roots():
     assert root_sum([(Fraction(2), 4), (Fraction(-1), 1)]) == {}
     assert root_sum([(Fraction(1), 2), (Fraction(1), 8)]) == {2: Fraction(3, 4)}
     assert root_sum([(Fraction(1), 27), (Fraction(1), 12)]) == {3: Fraction(5, 18)}
@@ -98,7 +98,7 @@ def test_root_sum_keeps_the_value(terms):
     assert isclose(value, normal, abs_tol=1e-9)
 
 
-def test_a_linear_system_is_solved_in_every_arithmetic():
+def test_solve_in_every_arithmetic():
     matrix = [[3, -1, 0], [-1, 4, -2], [0, -1, 2]]
     right = [Fraction(2), Fraction(-1), Fraction(1)]
     solution = solve(matrix, right)
@@ -111,7 +111,7 @@ def test_a_linear_system_is_solved_in_every_arithmetic():
         assert z.rad() < 1e-10
 
 
-def test_one_equation_is_solved_too():
+def test_solve_one_equation():
     assert solve([[Fraction(2)]], [Fraction(3)]) == [Fraction(3, 2)]
     assert solve([[arb(2)]], [arb(3)])[0] == arb(3) / 2
 

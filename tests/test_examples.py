@@ -19,7 +19,7 @@ MODULES = [module.name for module in pkgutil.walk_packages(pu_lib.__path__, "pu_
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=["own process", "Gymnasium", "own update"])
-def test_a_program_of_the_readme_runs(program: str, tmp_path: Path) -> None:
+def test_readme_programs_run(program: str, tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error::RuntimeWarning", "-c", program]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Numbers as people write them, and sentences with places."""
+"""Formatting of numbers and of sentences with placeholders."""
 
 import math
 from fractions import Fraction
@@ -58,7 +58,7 @@ def test_format_value(value: object, text: str) -> None:
     assert format_value(value) == text
 
 
-def test_placeholders_in_formulas_are_ignored() -> None:
+def test_braces_in_formulas_are_no_placeholders() -> None:
     sentence = r"From $\frac{1}{2}$ it takes {n'} updates."
     assert placeholders(sentence) == ["n'"]
     assert fill_placeholders(sentence, {"n'": 5}) == r"From $\frac{1}{2}$ it takes 5 updates."
@@ -71,7 +71,7 @@ def test_percent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "printed"),
+    ("source", "printed"),
     [
         ("DI's count", "DI\N{RIGHT SINGLE QUOTATION MARK}s count"),
         ("the others' steps", "the others\N{RIGHT SINGLE QUOTATION MARK} steps"),
@@ -79,11 +79,11 @@ def test_percent() -> None:
         ('"a few".', "\N{LEFT DOUBLE QUOTATION MARK}a few\N{RIGHT DOUBLE QUOTATION MARK}."),
     ],
 )
-def test_to_html_curls_quotation_marks(typed: str, printed: str) -> None:
-    assert to_html(typed) == printed
+def test_to_html_curls_quotation_marks(source: str, printed: str) -> None:
+    assert to_html(source) == printed
 
 
-def test_missing_figure_is_an_error() -> None:
+def test_missing_figure_raises() -> None:
     with pytest.raises(ValueError, match=r"thm:x: no figure 'm' .* there are: n\."):
         fill_placeholders("It takes {m}.", {"n": 5}, "thm:x")
 

@@ -1,4 +1,4 @@
-"""Formulas that checks call and statements print."""
+"""Formulas that checks evaluate and claims print."""
 
 import math
 import re
@@ -50,7 +50,7 @@ def test_exact_numbers_give_exact_results() -> None:
     assert arb(5) in decaying(arb(4)) or decaying(arb(4)) == 5
 
 
-def test_a_formula_is_printed_as_it_is_written() -> None:
+def test_latex_by_hand() -> None:
     assert steps.latex(w=r"\eta d") == (
         r"1+(h-1)\left(\left\lfloor\frac{1}{\eta d}\right\rfloor+1\right)"
     )
@@ -58,7 +58,7 @@ def test_a_formula_is_printed_as_it_is_written() -> None:
     assert decaying.latex() == r"3n-4\sqrt{n}+1"
 
 
-def test_a_changed_constant_changes_what_is_printed() -> None:
+def test_latex_depends_on_the_constants() -> None:
     @formula
     def changed(n):
         return 3 * n - 3 * sqrt(n) + 1
@@ -81,7 +81,7 @@ def unknown(x):
     return math.gamma(x)
 
 
-def test_sums_stand_in_parentheses_where_they_are_factors_or_bases() -> None:
+def test_latex_puts_sums_in_parentheses() -> None:
     assert power.latex() == r"(x+1)^{2}-\frac{y-x}{2}"
     assert minimum.latex() == r"\min\{n,\left\lfloor\frac{1}{w}\right\rfloor\}--n"
 
@@ -91,7 +91,7 @@ def rounded(n, w):
     return min(n, ceil(1 / w)) + 1 / w * log1p(2 * w * n)
 
 
-def test_a_logarithm_of_one_plus_a_small_number_keeps_its_digits() -> None:
+def test_log1p_is_accurate_for_small_numbers() -> None:
     """At w = 1e-20, log(1 + 2 w n) / w is 2 n up to a part in 1e20."""
     assert rounded.latex() == (
         r"\min\{n,\left\lceil\frac{1}{w}\right\rceil\}+\frac{1}{w}\log(1+2wn)"
@@ -103,14 +103,14 @@ def test_a_logarithm_of_one_plus_a_small_number_keeps_its_digits() -> None:
     assert float(log1p(arb("1e-40"))) == pytest.approx(1e-40)
 
 
-def test_what_cannot_be_printed_is_refused() -> None:
+def test_latex_rejects_unsupported_functions() -> None:
     with pytest.raises(ValueError, match=r"cannot print math.gamma\(x\)"):
         unknown.latex()
     with pytest.raises(ValueError, match="steps: no argument eta"):
         steps.latex(eta="w")
 
 
-def test_placeholders_of_a_text_are_filled() -> None:
+def test_insert_formulas_fills_placeholders() -> None:
     text = r"at most $<<steps: h=|\mathcal S|, w=\eta>>$ and $<<decaying>>$"
     assert insert_formulas(text, {"steps": steps, "decaying": decaying}) == (
         r"at most $1+(|\mathcal S|-1)\left(\left\lfloor\frac{1}{\eta}\right\rfloor+1\right)$ "
@@ -140,10 +140,10 @@ PRINTED = printed_formulas()
 
 
 @pytest.mark.parametrize("name", PRINTED)
-def test_a_printed_formula_with_other_values_differs_from_the_record(
+def test_changed_formula_differs_from_the_record(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A statement prints the bound that its check compares with: another bound changes tallies."""
+    """A claim prints the bound of its check, so that another bound changes the findings."""
     changed, claims = PRINTED[name]
     right = changed._function
 
@@ -161,8 +161,8 @@ def test_a_printed_formula_with_other_values_differs_from_the_record(
     assert differing, f"no check of {', '.join(claims)} compares with {name}"
 
 
-def test_theorem_5_with_another_constant_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """3n - 3 sqrt(n) + 1 in place of 3n - 4 sqrt(n) + 1 holds, too, but is not what is recorded."""
+def test_changed_constant_in_theorem_5_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """3n - 3 sqrt(n) + 1 is also a bound, but differs from the recorded one."""
     (name,) = [name for name in PRINTED if "decaying_pg" in name]
     right = PRINTED[name][0]
 

@@ -1,7 +1,7 @@
-"""One matrix of agreement: every form in which an update is written, against the vectorised one.
+"""All implementations of each update agree with the vectorised one.
 
-The rows are the updates, the columns the forms; each pair is compared on states with 2, 3, 4 and 7
-actions, of each kind in `KINDS`. A form that is added here is held to all of them.
+Each pair of an update and an implementation is compared on states with 2, 3, 4 and 7
+actions, of each kind in `KINDS`. To test another implementation, add it to `FORMS`.
 """
 
 import math
@@ -39,7 +39,7 @@ KINDS = ("ordinary", "tied", "all equal", "large weight", "no weight", "boundary
 
 
 def double_kernel(theta, pi, q, best, weight, n_actions):
-    """Move twice as far as CE: an update that the library does not have."""
+    """CE with twice the step."""
     for a in range(n_actions):
         theta[a] += 2 * weight * ((1 if a == best else 0) - pi[a])
 
@@ -67,13 +67,13 @@ class Double(Update):
 ROWS: dict[str, Update] = {
     **{name: update for name, update in UPDATES.items() if update.kernel is not None},
     "pg-es, factor dropped": make_update("pg-es", factor="drop"),
-    "an update of one's own": Double(),
+    "a custom update": Double(),
 }
 
 
 @dataclass(frozen=True)
 class State:
-    """Parameters, values and a weight, and what the vectorised update makes of them."""
+    """Parameters, values and a weight, and the result of the vectorised update."""
 
     theta: np.ndarray
     q: np.ndarray
@@ -112,7 +112,7 @@ def states(update: Update, n_actions: int, kind: str, count: int = 6) -> list[St
     return result
 
 
-# The forms: each takes an update and a state, and returns the new parameters
+# The implementations: each takes an update and a state, and returns the new parameters
 
 
 def on_floats(update: Update, state: State) -> list[float]:
@@ -123,7 +123,7 @@ def on_floats(update: Update, state: State) -> list[float]:
 
 
 def exact_policy(update: Update, theta: list[Fraction], pi: np.ndarray) -> list[Fraction]:
-    """The policy in rationals: exact, or the float policy where it needs an exponential."""
+    """The policy in rationals: exact, or the float policy if it needs an exponential."""
     if update.parametrization == "direct":
         return list(theta)
     if update.parametrization == "escort":
@@ -161,7 +161,7 @@ def _engine_row(update, policy, actions, theta, pi, q, best, weight):
     set_policy(theta, pi, 0, policy, actions)
 
 
-def in_the_engine(update: Update, state: State) -> np.ndarray:
+def with_engine(update: Update, state: State) -> np.ndarray:
     theta, pi, q = (np.array([x]) for x in (state.theta, state.pi, state.q))
     static = (
         static_kernel(update.kernel),
@@ -174,7 +174,7 @@ def in_the_engine(update: Update, state: State) -> np.ndarray:
     return theta[0]
 
 
-def in_the_process(update: Update, state: State, on_policy: bool = False) -> np.ndarray:
+def with_process(update: Update, state: State, on_policy: bool = False) -> np.ndarray:
     """One state whose actions all end the episode: its values are its rewards."""
     n = len(state.q)
     one = DeterministicMDP(state.q[np.newaxis], np.full((1, n), -1), np.array([n]), 0.9)
@@ -184,11 +184,11 @@ def in_the_process(update: Update, state: State, on_policy: bool = False) -> np.
     return record.theta[0]
 
 
-def in_the_process_on_policy(update: Update, state: State) -> np.ndarray:
-    return in_the_process(update, state, on_policy=True)
+def with_process_on_policy(update: Update, state: State) -> np.ndarray:
+    return with_process(update, state, on_policy=True)
 
 
-def in_the_certificate(update: Update, state: State) -> list[float]:
+def with_certificate(update: Update, state: State) -> list[float]:
     with ctx.workprec(128):
         theta = [ball(Fraction(float(x))) for x in state.theta]
         moves = [(ball(Fraction(state.weight)), state.best, 1)]
@@ -196,13 +196,13 @@ def in_the_certificate(update: Update, state: State) -> list[float]:
         return [float(x) for x in new]
 
 
-def in_the_plain_loop(update: Update, state: State) -> list[float]:
+def with_plain_loop(update: Update, state: State) -> list[float]:
     actor = _actor(update)
     theta = state.theta.tolist()
     return actor.step(theta, actor.policy(theta), state.q.tolist(), state.weight, None)
 
 
-def softmax_only(update: Update) -> bool:
+def is_softmax(update: Update) -> bool:
     return update.parametrization == "softmax"
 
 
@@ -214,13 +214,13 @@ FORMS: dict[str, tuple[Callable, Callable[[Update], bool]]] = {
         on_balls,
         lambda u: u.kernel not in (kernels.pg_es_drop, kernels.di),
     ),
-    "compiled engine": (in_the_engine, lambda _: True),
-    "compiled process": (in_the_process, softmax_only),
-    "compiled process, on policy": (in_the_process_on_policy, softmax_only),
-    "certificate of the cycles": (in_the_certificate, lambda u: u.kernel is kernels.ce),
+    "compiled engine": (with_engine, lambda _: True),
+    "compiled process": (with_process, is_softmax),
+    "compiled process, on policy": (with_process_on_policy, is_softmax),
+    "certificate of the cycles": (with_certificate, lambda u: u.kernel is kernels.ce),
     "plain loop": (
-        in_the_plain_loop,
-        lambda u: type(u) in _SCALAR,  # there any other is the vectorised update itself
+        with_plain_loop,
+        lambda u: type(u) in _SCALAR,  # for others the plain loop calls the vectorised update
     ),
 }
 PAIRS = [
@@ -246,7 +246,7 @@ def test_all_implementations_agree_with_the_vectorised_update(update, form, n_ac
 
 @pytest.mark.parametrize("n_actions", SIZES)
 @pytest.mark.parametrize("row", [row for row in ROWS if row in UPDATES and UPDATES[row].in_paper])
-def test_the_page_s_javascript_agrees_with_the_vectorised_one(live, row, n_actions):
+def test_javascript_agrees_with_the_vectorised_update(live, row, n_actions):
     given = [state for kind in KINDS for state in states(ROWS[row], n_actions, kind)]
     steps = live([["step", row, s.theta.tolist(), s.q.tolist(), s.weight] for s in given])
     policies = live([["policy", row, s.theta.tolist()] for s in given])
@@ -258,18 +258,18 @@ def test_the_page_s_javascript_agrees_with_the_vectorised_one(live, row, n_actio
 def test_agreement_test_detects_a_wrong_kernel():
     wrong = SimpleNamespace(parametrization="softmax", kernel=kernels.mce)
     state = states(UPDATES["ce"], 3, "ordinary")[0]
-    for form in (on_floats, on_fractions, on_balls, in_the_engine):
+    for form in (on_floats, on_fractions, on_balls, with_engine):
         wrong.policy = UPDATES["ce"].policy
         with pytest.raises(AssertionError):
             assert_agrees(form(wrong, state), state)
 
 
-# The process on several states, with values and occupancies of its own
+# The process on several states
 
 
 @pytest.mark.parametrize("on_policy", [False, True], ids=["given weights", "on-policy weights"])
-@pytest.mark.parametrize("row", [row for row, u in ROWS.items() if softmax_only(u)])
-def test_the_compiled_process_is_the_library_s_on_several_states(row, on_policy):
+@pytest.mark.parametrize("row", [row for row, u in ROWS.items() if is_softmax(u)])
+def test_compiled_process_agrees_with_run_on_several_states(row, on_policy):
     rng = np.random.default_rng(8)
     rewards, successors = rng.normal(size=(4, 3)), rng.integers(-1, 4, (4, 3))
     theta, weights = rng.normal(size=(4, 3)), rng.uniform(0.1, 3.0, (2, 4))
@@ -304,12 +304,12 @@ def test_the_compiled_process_is_the_library_s_on_several_states(row, on_policy)
         assert_allclose([float(x) for x in q], theirs.q[-1, s], rtol=1e-9, atol=1e-9)
 
 
-def test_the_value_and_the_greedy_action_of_a_state_by_hand():
+def test_mean_and_greedy_by_hand():
     assert kernels.mean([Fraction(1, 4), Fraction(3, 4)], [4, 8], 2) == 7
     assert [kernels.greedy(q, 3) for q in ([1, 3, 3], [5, 3, 3], [1, 1, 2])] == [1, 0, 2]
 
 
-def test_updates_that_the_process_cannot_run_are_refused():
+def test_run_process_rejects_unsupported_updates():
     one = DeterministicMDP(np.zeros((1, 2)), np.full((1, 2), -1), np.array([2]), 0.9)
     for update in ("di", make_update("pg-es", p=3)):
         with pytest.raises(ValueError, match="update of softmax parameters with a kernel"):
@@ -338,7 +338,7 @@ def _four_at_a_time(xs, ys):
 
 
 @pytest.mark.parametrize("several", [_one_by_one, _three_at_a_time, _four_at_a_time])
-def test_exponentials_have_the_bits_of_the_plain_loop_s_however_many_are_taken_at_once(several):
+def test_exponentials_have_the_same_bits_for_any_number_at_once(several):
     halfway = (np.arange(-70000, 0, 1001) + 0.5) * (math.log(2.0) / 64.0)
     xs = np.concatenate([[0.0, -0.0, -1e-320, -1e-17, -707.9, -708.0, -709.0, -1e308], halfway,
                          -np.random.default_rng(4).exponential(50.0, 500)])  # fmt: skip
@@ -353,20 +353,20 @@ def test_exponentials_have_the_bits_of_the_plain_loop_s_however_many_are_taken_a
 IN_C = [name for name in compiled_updates() if c_reference.is_in_c(as_update(name))]
 
 
-def test_every_update_of_the_paper_is_in_the_c_reference():
+def test_c_reference_has_every_update_of_the_paper():
     assert set(IN_C) >= set(PROGRAM)
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
 @pytest.mark.parametrize("domain", ["random-mdp", "chain", "cliff"])
 @pytest.mark.parametrize("update", IN_C)
-def test_a_run_in_c_ends_with_the_same_bits(update, domain, tmp_path):
+def test_c_run_has_the_same_bits(update, domain, tmp_path):
     _, problem = bench.processes()[domain]
     problem = bench.out_of_reach(problem)
     seeds, memory = seed_state(3, domain, 0), RunBuffers()
     eta, scheme = c_reference.ETA, c_reference.SCHEME
     simulate(problem, update, eta, scheme, seeds, max_steps=20_000, memory=memory)
-    # with a branch on the greedy action, and without; the others have none
+    # greedy updates are compiled with and without a branch on the greedy action
     both = as_update(update).kernel in kernels.GREEDY
     for flags in c_reference.FLAGS[-2:] if both else c_reference.FLAGS[-1:]:
         run = c_reference.build(problem, update, tmp_path, flags)
@@ -375,7 +375,7 @@ def test_a_run_in_c_ends_with_the_same_bits(update, domain, tmp_path):
             assert_array_equal(getattr(in_c, name), getattr(memory, name), err_msg=name)
 
 
-def test_an_update_of_one_s_own_runs_compiled_and_plain():
+def test_custom_update_runs_compiled_and_plain():
     mdp, problem = bench.processes()["chain"]
     seeds, memory = seed_state(0, "own", 0), RunBuffers()
     arguments = (1.0, c_reference.SCHEME, seeds, PRESETS["paper"], 400)
@@ -395,28 +395,28 @@ class Without(Double):
         return None
 
 
-def nonsense(theta, pi, q, best, weight, n_actions):
-    """Do what cannot be compiled."""
+def does_not_compile(theta, pi, q, best, weight, n_actions):
+    """A kernel that cannot be compiled."""
     theta.append(object())
 
 
 class Nonsense(Double):
     """An update with a kernel that does not compile."""
 
-    name = "nonsense"
+    name = "does_not_compile"
 
     @property
     def kernel(self):
-        return nonsense
+        return does_not_compile
 
 
-def test_an_update_without_a_kernel_runs_in_the_plain_loop_only():
+def test_update_without_kernel_runs_only_in_the_plain_loop():
     mdp, problem = bench.processes()["chain"]
     seeds = seed_state(0, "own", 0)
     arguments = (1.0, c_reference.SCHEME, seeds, PRESETS["paper"], 60)
     with pytest.raises(ValueError, match=r"has no kernel.*plain loop"):
         simulate(problem, Without(), *arguments)
-    with pytest.raises(ValueError, match="the kernel of nonsense does not compile"):
+    with pytest.raises(ValueError, match="the kernel of does_not_compile does not compile"):
         simulate(problem, Nonsense(), *arguments)
     plain = run_reference(mdp, math.inf, Without(), *arguments)
     assert plain.theta == run_reference(mdp, math.inf, Double(), *arguments).theta
@@ -435,8 +435,8 @@ def test_an_update_without_a_kernel_runs_in_the_plain_loop_only():
     ],
     ids=["one action at the threshold", "another", "a third", "one exactly there"],
 )
-def test_the_projection_ends_where_rounding_would_bring_an_action_back(point):
-    # Without care an action at the threshold comes and goes with rounding, for ever; this list
+def test_projection_terminates_at_the_threshold(point):
+    # Rounding could add and remove an action at the threshold for ever; this list
     # counts how often it is read.
     class Counted(list):
         reads = 0

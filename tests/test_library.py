@@ -1,4 +1,4 @@
-"""What ``import pu_lib`` offers, and how the command line says what it cannot do."""
+"""The public names of ``pu_lib``, and the error messages of the command line."""
 
 import subprocess
 import sys
@@ -41,7 +41,7 @@ def test_attribute_error_lists_the_public_names():
         _ = pu_lib.rnu
 
 
-def test_run_accepts_names_and_suggests_the_nearest():
+def test_run_accepts_names_and_suggests_similar_ones():
     by_name, by_object = run("chain", "mce", 5), run(chain(), pu_lib.UPDATES["mce"], 5)
     np.testing.assert_array_equal(by_name.theta, by_object.theta)
     by_label = run("Chain", "MCE", 5)
@@ -54,13 +54,13 @@ def test_run_accepts_names_and_suggests_the_nearest():
         run("chain", "mce", 5, weighting="visits")
 
 
-def test_schemes_are_found_in_any_case_and_suggested():
+def test_scheme_names_ignore_case_and_are_suggested():
     assert scheme_of("hioffpol") is SCHEMES["HiOffPol"]
     with pytest.raises(ValueError, match=r"scheme: unknown 'HiOfPol'; did you mean 'HiOffPol'\?"):
         scheme_of("HiOfPol")
 
 
-def test_a_sweep_writes_the_same_cells_for_labels_and_names():
+def test_grid_is_the_same_for_labels_and_names():
     usual, other = (
         grid(process, updates=updates, schemes=schemes, step_sizes=[1.0], runs=1)
         for process, updates, schemes in (
@@ -71,7 +71,7 @@ def test_a_sweep_writes_the_same_cells_for_labels_and_names():
     assert usual == other
 
 
-def test_a_trajectory_prints_as_one_line_and_becomes_a_table():
+def test_trajectory_repr_and_to_frame():
     path = run(chain(4), "mce", 3)
     assert repr(path) == (
         f"MCE, 3 updates on 4 states and 2 actions: performance {path.performance[0]:.4g} to "
@@ -100,19 +100,19 @@ def test_a_trajectory_prints_as_one_line_and_becomes_a_table():
     ids=["ctrl-c", "memory", "disk", "missing package"],
 )
 def test_command_errors_are_one_line(error, code, sentence, monkeypatch, capsys):
-    def ends(arguments: object) -> None:
+    def raise_error(arguments: object) -> None:
         raise error
 
-    monkeypatch.setattr("pu_lib.cli.unlearn._run", ends)
+    monkeypatch.setattr("pu_lib.cli.unlearn._run", raise_error)
     assert main(["unlearn", "--update", "mce", "--step-size", "1", "--n", "5"]) == code
     assert capsys.readouterr().err.strip() == sentence
 
 
 def test_unknown_missing_package_is_reraised(monkeypatch):
-    def ends(arguments: object) -> None:
+    def raise_error(arguments: object) -> None:
         raise ModuleNotFoundError("No module named 'nothing'", name="nothing")
 
-    monkeypatch.setattr("pu_lib.cli.unlearn._run", ends)
+    monkeypatch.setattr("pu_lib.cli.unlearn._run", raise_error)
     with pytest.raises(ModuleNotFoundError):
         main(["unlearn", "--update", "mce", "--step-size", "1", "--n", "5"])
 
@@ -132,9 +132,9 @@ def test_update_is_imported_from_module_and_name(tmp_path, monkeypatch):
 
 
 def test_missing_subcommand_exits_with_2(capsys):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exited:
         main([])
-    assert ended.value.code == 2
+    assert exited.value.code == 2
     assert "required: SUBCOMMAND" in capsys.readouterr().err
 
 

@@ -1,9 +1,9 @@
-"""No result stands on a page only because someone typed it.
+"""Every result on a page is computed there, measured by a claim, or listed with its source.
 
-A number with at least two digits that count, or a share in per cent, is looked for in what the same
-page runs: in its code, where assertions compare with it, in the figures that it draws, and in what
-was measured of the claims that it judges. Where it is none of these, `numbers.toml` says where it
-comes from. The sentences of the ledger are held to the same rule; they have their claim's verdict.
+A result is a number with at least two significant digits, or a percentage. The tests look for it in
+the code of the page (such as its assertions), in the figures the page draws, and in the findings of
+the claims it checks. `numbers.toml` lists all others with their source. The same holds for the
+sentences of the ledger.
 """
 
 import ast
@@ -38,7 +38,7 @@ NUMBER = re.compile(
     r"(?<![\w.])(?P<digits>\d{1,3}(?:[ \u00a0]\d{3})+|\d+)(?P<decimals>\.\d+)?(?P<power>e-?\d+)?"
     r"(?!\w|[.-]\d)(?P<share>\s?%)?"
 )
-# No numbers of anything: code, addresses, options of directives, parts of the paper, exponents.
+# No results: code, addresses, options of directives, parts of the paper, exponents.
 SKIPPED = re.compile(
     r"`[^`]*`|\]\([^)]*\)|https?://\S+|arXiv:\S+|^:[\w-]+:.*$|x86-64|\d+-bit|\^\{[^{}]*\}|_\{[^{}]*\}|[\^_]."
     r"|\b(?:[Ss]ections?|[Ss]ec\.|[Ee]quations?|[Ee]q\.|[Aa]ppendix|Theorems?|Figures?|Tables?|Python)"
@@ -50,7 +50,7 @@ TIMES_TEN = re.compile(r"\\(?:cdot|times)\s*10\^\{?(-?\d+)\}?")
 
 
 class Number(NamedTuple):
-    """A number as it is written: its value, the place of its last digit, and whether it says %."""
+    """A written number: value, place of the last digit, percentage, significant digits, context."""
 
     value: float
     last: int
@@ -67,40 +67,40 @@ def plain(text: str) -> str:
 
 def numbers(text: str) -> Iterator[Number]:
     """Yield the numbers in a paragraph."""
-    told = plain(text)
-    for found in NUMBER.finditer(told):
+    written = plain(text)
+    for found in NUMBER.finditer(written):
         digits, decimals = re.sub(r"\D", "", found["digits"]), (found["decimals"] or ".")[1:]
         kept = (digits + decimals).lstrip("0")
-        rounded = len(digits) > 3 or told[: found.start()].endswith(("about ", "some "))
+        rounded = len(digits) > 3 or written[: found.start()].endswith(("about ", "some "))
         zeros = len(digits) - len(digits.rstrip("0")) if rounded and not decimals else 0
         yield Number(
             float(f"{digits}.{decimals or 0}{found['power'] or ''}"),
             int((found["power"] or "e0")[1:]) - len(decimals) + zeros,
             bool(found["share"]),
             len(kept if decimals else kept.rstrip("0")),
-            " ".join(told[max(0, found.start() - 50) : found.end() + 30].split()),
+            " ".join(written[max(0, found.start() - 50) : found.end() + 30].split()),
         )
 
 
 def is_result(number: Number) -> bool:
-    """Return whether a number says more than a small parameter or a year does."""
+    """Return whether a number is a result rather than a small parameter or a year."""
     year = number.last == 0 and 1900 <= number.value < 2100
     return number.share or (number.counting >= 2 and not year)
 
 
 def agrees(number: Number, known: Iterable[float]) -> bool:
-    """Return whether one of some numbers, rounded to the digits that are written, is that one."""
+    """Return whether a known number, rounded to the written digits, equals the number."""
     half = 0.5000001 * 10.0**number.last
     scales = (1.0, 100.0) if number.share else (1.0,)
     return any(abs(scale * x - number.value) <= half for x in known for scale in scales)
 
 
-def typed(text: str, known: Iterable[float]) -> list[str]:
-    """Return the results in a paragraph that nothing known accounts for, with words around them."""
+def unexplained(text: str, known: Iterable[float]) -> list[str]:
+    """Return the results in a paragraph that are not known, with the words around them."""
     return [n.around for n in numbers(text) if is_result(n) and not agrees(n, known)]
 
 
-# What is known
+# Known numbers
 
 
 def computed(*code: ast.AST) -> set[float]:
@@ -114,7 +114,7 @@ def computed(*code: ast.AST) -> set[float]:
     return found
 
 
-def drawn(source: str) -> set[float]:
+def numbers_in_figures(source: str) -> set[float]:
     """Return the numbers in the code of the figures that a page draws: parameters and ranges."""
     found: set[float] = set()
     for package, name in re.findall(r"from (pu_lib[.\w]*) import (\w+)", source):
@@ -138,12 +138,12 @@ def claims() -> dict[str, dict[str, str]]:
 
 @cache
 def measured() -> dict[str, set[float]]:
-    """Return what the last recorded run of each check found."""
+    """Return the numbers in the record of each claim."""
     found = {}
     for name, row in recorded().items():
         shown = [tally["shown"][2:4] for tally in row["tallies"]]  # both sides, and where
-        told = json.dumps([row["figures"], shown])
-        found[name] = {n.value for n in numbers(told)}
+        text = json.dumps([row["figures"], shown])
+        found[name] = {n.value for n in numbers(text)}
     return found
 
 
@@ -159,14 +159,14 @@ def checks() -> dict[str, set[float]]:
     return found
 
 
-def of_claim(name: str) -> set[float]:
-    """Return the numbers of a claim's check, those it measured, and those that the paper prints."""
+def numbers_of_claim(name: str) -> set[float]:
+    """Return the numbers of a claim's check, its record, and its printed statement."""
     printed = claims()[name]["statement"] if claims()[name]["scope"] != "book" else ""
-    told = {n.value for n in numbers(printed)}
-    return measured().get(name, set()) | checks().get(name, set()) | told
+    in_statement = {n.value for n in numbers(printed)}
+    return measured().get(name, set()) | checks().get(name, set()) | in_statement
 
 
-# Where it is looked for
+# Pages
 
 
 def code_of(page: Path) -> str:
@@ -180,8 +180,8 @@ def code_of(page: Path) -> str:
 def prose_of(page: Path) -> Iterator[str]:
     """Yield the paragraphs of a page, the captions of its figures and the words for them."""
     cells = nbformat.read(page, 4).cells if page.suffix == ".ipynb" else []
-    told = [c.source for c in cells if c.cell_type == "markdown"]
-    for text in told or [page.read_text("utf-8")]:
+    markdown = [c.source for c in cells if c.cell_type == "markdown"]
+    for text in markdown or [page.read_text("utf-8")]:
         yield from re.split(r"\n\s*\n", CODE.sub("", text))
     for cell in cells:
         if "mystnb" in cell.metadata:
@@ -190,17 +190,19 @@ def prose_of(page: Path) -> Iterator[str]:
 
 
 @cache
-def known_to(page: Path) -> set[float]:
+def known_numbers(page: Path) -> set[float]:
     """Return the numbers that a page computes, and those of the claims that it judges."""
     source = code_of(page)
     judged = set(re.findall(r'"([\w:./-]+)"', source)) & claims().keys()
     return (
-        computed(ast.parse(source)) | drawn(source) | {x for name in judged for x in of_claim(name)}
+        computed(ast.parse(source))
+        | numbers_in_figures(source)
+        | {x for name in judged for x in numbers_of_claim(name)}
     )
 
 
-def flat(text: str) -> str:
-    """Return a text without its line breaks, which move when a word is changed."""
+def one_line(text: str) -> str:
+    """Return a text without line breaks."""
     return " ".join(text.split())
 
 
@@ -209,17 +211,17 @@ def listed(place: str, text: str) -> set[float]:
     given: set[float] = set()
     for entry in LISTED:
         words = entry.get("paragraph", entry.get("text"))
-        if entry["at"] == place and flat(words) in flat(text):
+        if entry["at"] == place and one_line(words) in one_line(text):
             given |= {n.value for n in numbers(text if "paragraph" in entry else words)}
     return given
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
-def test_every_number_on_a_page_is_computed_there(page: Path) -> None:
+def test_numbers_on_a_page_are_computed_there(page: Path) -> None:
     wrong = [
         words
         for text in prose_of(page)
-        for words in typed(text, known_to(page) | listed(page.stem, text))
+        for words in unexplained(text, known_numbers(page) | listed(page.stem, text))
     ]
     assert not wrong, "assert these on the page, or say in numbers.toml where they come from: " + (
         "\n".join(wrong)
@@ -227,38 +229,38 @@ def test_every_number_on_a_page_is_computed_there(page: Path) -> None:
 
 
 @pytest.mark.parametrize("name", claims())
-def test_every_number_in_a_claim_was_measured(name: str) -> None:
+def test_numbers_in_a_claim_are_measured(name: str) -> None:
     claim = claims()[name]
-    told = [PLACE.sub("", claim.get("sentence", "")), claim.get("wrong", "")]
-    for text in (*told, claim.get("correction", "")):
-        assert not typed(text, of_claim(name) | listed(name, text))
+    texts = [PLACE.sub("", claim.get("sentence", "")), claim.get("wrong", "")]
+    for text in (*texts, claim.get("correction", "")):
+        assert not unexplained(text, numbers_of_claim(name) | listed(name, text))
 
 
-# The rule itself
+# Tests of the rule
 
 
-def test_listed_numbers_stand_where_they_are_said_to() -> None:
+def test_listed_numbers_appear_at_their_place() -> None:
     places = {page.stem: "\n\n".join(prose_of(page)) for page in PAGES}
     places |= {name: "\n".join(map(str, claim.values())) for name, claim in claims().items()}
     for entry in LISTED:
         words = entry.get("paragraph", entry.get("text"))
         assert len(entry) == 3
         assert len(entry["source"]) > 10
-        assert flat(words) in flat(places[entry["at"]]), f"drop or mend it: {words}"
+        assert one_line(words) in one_line(places[entry["at"]]), f"delete or correct it: {words}"
 
 
-def test_wrong_numbers_are_found_and_rounded_ones_accepted() -> None:
+def test_wrong_numbers_are_found_and_rounded_numbers_accepted() -> None:
     page = ROOT / "book" / "argument.ipynb"
-    assert typed("PG-SM needs 588 updates.", known_to(page))
-    assert not typed("PG-SM needs 587 updates.", known_to(page))
-    assert not typed("0.71, 71 %, and 1.235e-5", {0.7097, 1.23456e-5})
-    assert len(typed("0.72, 72 %, and 1.236e-5", {0.7097, 1.23456e-5})) == 3
-    assert not typed("some 842 000 steps", {841_960})
-    assert typed("some 843 000 steps", {841_960})
+    assert unexplained("PG-SM needs 588 updates.", known_numbers(page))
+    assert not unexplained("PG-SM needs 587 updates.", known_numbers(page))
+    assert not unexplained("0.71, 71 %, and 1.235e-5", {0.7097, 1.23456e-5})
+    assert len(unexplained("0.72, 72 %, and 1.236e-5", {0.7097, 1.23456e-5})) == 3
+    assert not unexplained("some 842 000 steps", {841_960})
+    assert unexplained("some 843 000 steps", {841_960})
 
 
-def test_most_wrong_last_digits_are_found() -> None:
-    """Move the last digit of every result on every page: chance accepts one in four, no more."""
+def test_most_wrong_last_digits_are_detected() -> None:
+    """Change the last digit of every result; fewer than 30 % may be accepted by chance."""
     noticed = tried = 0
     for page in PAGES:
         for text in prose_of(page):
@@ -266,5 +268,5 @@ def test_most_wrong_last_digits_are_found() -> None:
                 for step in (-2, -1, 1, 2):
                     wrong = number._replace(value=number.value + step * 10.0**number.last)
                     tried += 1
-                    noticed += not agrees(wrong, known_to(page))
+                    noticed += not agrees(wrong, known_numbers(page))
     assert noticed > 0.7 * tried, (noticed, tried)

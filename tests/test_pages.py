@@ -1,4 +1,4 @@
-"""Every page of the built book in a browser: by http and from disk, with no other host in reach."""
+"""Every page of the built book works in a browser, by http and from disk, without other hosts."""
 
 import json
 import re
@@ -23,7 +23,6 @@ from pu_lib.claims import Scope, Status, ledger
 from pu_lib.claims.tables import scope_counts, status_counts
 
 ROOT = Path(__file__).parent.parent
-HTML = ROOT / "_build" / "html"
 EXECUTED = ROOT / "_build" / "jupyter_execute"
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 LARGEST_PAGE, LARGEST_MEDIAN, LARGEST_BOOK = 3_000_000, 1_000_000, 40_000_000
@@ -37,7 +36,7 @@ TOLERATED: dict[str, str] = {}
 """Accessibility rules that a page may break, each with the reason."""
 
 
-def test_the_book_builds(book: Path) -> None:
+def test_book_builds(book: Path) -> None:
     assert {path.stem for path in book.glob("*.html")} >= {"index", "genindex", "search"}
     names = (book / "genindex.html").read_text("utf-8")
     assert "book/unlearning" not in PAGES or ">Theorem 5 of the paper<" in names
@@ -57,7 +56,7 @@ def server(book: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def tab(browser: Browser) -> Iterator[Page]:
-    """Return the tab of all visits: their scripts are compiled once."""
+    """Return the browser tab for all visits, so that scripts are compiled once."""
     with browser.new_context() as context:
         context.add_init_script(AT_ONCE)
         context.add_init_script(IN_A_HURRY)
@@ -70,11 +69,11 @@ AT_ONCE = """addEventListener('DOMContentLoaded', () => {
   still.replaceSync('*, *::before, *::after { transition: none !important; }');
   document.adoptedStyleSheets.push(still);
 })"""
-"""A colour that changes is there at once."""
+"""Disables transitions, so that colours change immediately."""
 
 IN_A_HURRY = """const {timeout} = AbortSignal;
 AbortSignal.timeout = (milliseconds) => timeout.call(AbortSignal, milliseconds / 1000)"""
-"""Deadlines pass at once, as for a machine that is a thousand times slower: none may matter."""
+"""Shortens timeouts by a factor of 1000, as on a slow machine: no page may depend on them."""
 
 SETTLED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 70)))"
 """What follows from a change of width has happened: a page hears of it with its next frame, and
@@ -82,20 +81,20 @@ waits for 60 ms in case it goes on."""
 
 
 class Visit:
-    """A page that was opened with every other host out of reach, and what went wrong on it."""
+    """A page opened without access to other hosts, and its errors."""
 
     def __init__(self, tab: Page, address: str, home: str) -> None:
         self.faults: list[str] = []
         self.home = home
         self.page = tab
-        self.heard: dict[Any, Callable[[Any], Any]] = {
+        self.listeners: dict[Any, Callable[[Any], Any]] = {
             "console": lambda m: m.type == "error" and self.fault(f"console: {m.text}"),
             "pageerror": lambda error: self.fault(f"script: {error}"),
             "request": self._refuse_other_hosts,
             "requestfailed": lambda r: self.fault(f"failed: {r.url[-120:]}"),
             "response": lambda r: r.status >= 400 and self.fault(f"{r.status}: {r.url}"),
         }
-        for event, act in self.heard.items():
+        for event, act in self.listeners.items():
             tab.on(event, act)
         tab.emulate_media(media="screen")
         tab.set_viewport_size({"width": 1280, "height": 900})
@@ -124,7 +123,7 @@ class Visit:
         self.faults.append(sentence)
 
     def close(self) -> None:
-        for event, act in self.heard.items():
+        for event, act in self.listeners.items():
             self.page.remove_listener(event, act)
         self.page.goto("about:blank")
         assert not self.faults, "\n".join(self.faults)
@@ -183,14 +182,14 @@ def test_page_from_disk(book: Path, tab: Page, name: str) -> None:
 
 @contextmanager
 def _unseen(page: Page) -> Iterator[None]:
-    """Let several things change before the page is laid out, which is dear: once, not for each."""
+    """Hide the page during several changes, so that it is laid out only once."""
     page.evaluate("document.documentElement.style.display = 'none'")
     yield
     page.evaluate("document.documentElement.style.display = ''; dispatchEvent(new Event('resize'))")
 
 
-def test_a_page_that_is_printed_at_once_is_drawn_in_full(book: Path, browser: Browser) -> None:
-    """A page that was just opened: its scripts had no time, its figure was not in sight."""
+def test_page_printed_immediately_is_complete(book: Path, browser: Browser) -> None:
+    """Print before idle callbacks have run and before the figure is visible."""
     if "book/empirical" not in PAGES:
         pytest.skip("the book has no page on the experiments")
     page = browser.new_page(color_scheme="dark", viewport={"width": 1280, "height": 400})
@@ -216,7 +215,7 @@ def test_formulas_are_typeset_in_the_page(book: Path, name: str) -> None:
     assert page.count('class="math ') == page.count("<mjx-container")
 
 
-def test_a_request_to_another_host_is_a_fault(tab: Page, tmp_path: Path) -> None:
+def test_request_to_another_host_is_an_error(tab: Page, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text(
         '<!doctype html><html class="pu-settled"><img src="http://example.org/a.png"></html>'
@@ -229,12 +228,12 @@ def test_a_request_to_another_host_is_a_fault(tab: Page, tmp_path: Path) -> None
 
 
 OF_EACH_KIND = ["book/index", "book/domino", "book/empirical", "genindex"]
-"""The search and the ledger, which do more by http than from disk, have tests of their own."""
+"""Pages tested by http; the search and the ledger have separate tests."""
 
 
 @pytest.mark.parametrize("name", [name for name in OF_EACH_KIND if name in PAGES])
 def test_page_over_http(server: str, tab: Page, name: str) -> None:
-    """From disk less is allowed than by http: what works there needs one look of each kind here."""
+    """Pages from disk are restricted more, so that one page of each kind suffices."""
     visit = Visit(tab, f"{server}{name}.html", server)
     _check_text(visit)
     visit.close()
@@ -259,7 +258,7 @@ def test_search_finds_a_theorem_by_its_number(
     visit.close()
 
 
-def test_the_table_of_claims_is_filtered(server: str, tab: Page) -> None:
+def test_table_of_claims_can_be_filtered(server: str, tab: Page) -> None:
     visit = Visit(tab, f"{server}book/claims.html?status=open", server)
     _check_text(visit)
     shown = visit.page.locator("table.ledger tr[data-status]:not([hidden])")
@@ -305,7 +304,7 @@ BROAD = """() => {
 
 
 def _check_tables(visit: Visit) -> None:
-    """A table that is broader than its page loses columns in print."""
+    """A table wider than its page loses columns in print."""
     for text in visit.page.evaluate(BROAD):
         visit.fault(f"a table is broader than its page: {text}")
 
@@ -336,7 +335,7 @@ CLIPPED = """() => [...document.querySelectorAll('main mjx-math')]
 
 
 def _check_paper(visit: Visit) -> None:
-    """On paper a figure is drawn and nothing is to be pressed, and formulas keep their typeface."""
+    """Printed pages have complete figures, no controls, and formulas in their typeface."""
     for words, found in (
         ("a control is printed", CONTROLS),
         ("a live figure is printed empty", UNDRAWN),
@@ -349,7 +348,7 @@ def _check_paper(visit: Visit) -> None:
 
 
 def _check_sheets(visit: Visit) -> None:
-    """The ledger is printed without what is folded."""
+    """The ledger is printed with collapsed details."""
     sheets = visit.page.pdf(format="A4").count(b"/Type /Page\n")
     if not 20 <= sheets <= 40:
         visit.fault(f"printed on {sheets} sheets")
@@ -382,12 +381,12 @@ UNSAID = """() => [...document.querySelectorAll('main :is(table, pre)')]
 
 
 def _check_figures(visit: Visit) -> None:
-    """On a phone no figure is broader than the screen, or shrunk until it cannot be read.
+    """On a phone no figure is wider than the screen or too small to read.
 
-    A table or code that is broader shows that it scrolls, by keyboard as well.
+    A wider table or code block is marked as scrollable and reachable by keyboard.
     """
     for text in visit.page.evaluate(UNSAID):
-        visit.fault(f"scrolls on a phone, and nothing says so: {text}")
+        visit.fault(f"scrolls on a phone without a hint: {text}")
     for text in visit.page.evaluate(LARGE):
         visit.fault(f"broader than a phone: {text}")
     for text in visit.page.evaluate(OUTSIDE):
@@ -405,9 +404,8 @@ def _check_width(visit: Visit, width: int) -> None:
         visit.fault(f"scrolls sideways: {wide} pixels wide on a screen of {width}")
 
 
-# The glyphs of a formula are hidden from assistive technology and hold no text, and its MathML is
-# the same in kind everywhere: axe finds nothing in them, and takes many times as long. The words
-# that are read out in their place stay where they are.
+# axe skips the glyphs of formulas, which are hidden from assistive technology, and their MathML: it
+# finds nothing there, but takes many times as long. The text that is read out instead remains.
 WITHOUT_GLYPHS = """() => {
   window.puAway = [];
   window.puSwap = (box, other) => {
@@ -425,10 +423,10 @@ AS_IT_WAS = """() => {
 }"""
 
 
-# Colours are the dearest by far: axe measures every box of the page for them. A page repeats few
-# combinations of colours often: of the texts that look alike on the same ground, in one mode or the
-# other, only the first is looked at. All else is gone by then but what may lie above or below, and
-# the figures, whose sliders are moved next.
+# The colour rules are the slowest, since axe measures every box of the page. A page has only a few
+# combinations of colours, so that axe checks the first of all texts with the same style on the same
+# background. All other boxes are removed, except for those that may overlap the text, and for the
+# figures, whose sliders are moved next.
 KINDS = """() => {
   const grounds = new Map();
   const ground = (box) => {
@@ -440,7 +438,7 @@ KINDS = """() => {
     }
     return grounds.get(box) ?? '';
   };
-  const speaks = (box) => box.matches('input, select, textarea')
+  const hasText = (box) => box.matches('input, select, textarea')
     || [...box.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
   const beside = (box) => {
     if (!box.matches('a')) return '';
@@ -449,7 +447,7 @@ KINDS = """() => {
   };
   const seen = new Set();
   for (const box of document.body.querySelectorAll('*')) {
-    if (!speaks(box) || !box.checkVisibility({opacityProperty: true, visibilityProperty: true}))
+    if (!hasText(box) || !box.checkVisibility({opacityProperty: true, visibilityProperty: true}))
       continue;
     const {color, fontSize, fontWeight, textShadow} = getComputedStyle(box);
     const kind = [box.tagName, color, fontSize, fontWeight, textShadow, ground(box), beside(box)]
@@ -484,7 +482,7 @@ THE_REST = {
 
 
 def _check_accessibility(visit: Visit, name: str) -> None:
-    """In the dark mode only the colours are others."""
+    """In dark mode only the colour rules are checked again."""
     rest = _axe(visit.page, THE_REST)
     for mode, violations in [("light", rest), *_colours(visit.page)]:
         for violation in violations:
@@ -495,7 +493,7 @@ def _check_accessibility(visit: Visit, name: str) -> None:
 
 
 def _colours(page: Page) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield what axe finds on colours in each mode; the page is left light, without twins."""
+    """Yield the colour violations in each mode; leave the page in light mode."""
     for mode in ("light", "dark"):
         page.evaluate(IN_MODE, mode)
         page.evaluate(KINDS)
@@ -516,7 +514,7 @@ def _axe(page: Page, rules: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("pale", [False, True])
-def test_a_pale_text_among_many_alike_is_found(tab: Page, pale: bool) -> None:
+def test_low_contrast_among_many_similar_texts_is_detected(tab: Page, pale: bool) -> None:
     rows = ["<p>A text.</p>"] * 50
     if pale:
         rows[40] = '<div style="background: #eee"><p style="color: #999">A text.</p></div>'
@@ -525,7 +523,7 @@ def test_a_pale_text_among_many_alike_is_found(tab: Page, pale: bool) -> None:
     assert tab.locator("[data-pu-kind]").count() == 1 + pale
 
 
-def test_a_text_that_is_pale_in_the_dark_mode_is_found(tab: Page) -> None:
+def test_low_contrast_in_dark_mode_is_detected(tab: Page) -> None:
     style = "<style>[data-theme=dark] .late { background: #fff; color: #ddd; }</style>"
     rows = "<p>A text.</p>" * 9 + "<p class=late>A text.</p>"
     assert _colours_of(tab, style + rows) == ["dark color-contrast"]
@@ -555,14 +553,14 @@ def _move_sliders(visit: Visit) -> None:
 
 
 LONGEST_FRAME = 200
-"""Milliseconds until a picture follows its slider."""
+"""Milliseconds in which a picture must follow its slider."""
 
 REMEMBER = """(handle) => {
   const box = handle.closest('.widget-subarea');
   window.puPicture = () => [
     ...[...box.querySelectorAll('svg')].map((drawing) => drawing.innerHTML),
     ...[...box.querySelectorAll('canvas')].map((canvas) => canvas.toDataURL()),
-    // what a live figure says of its picture, in words and in numbers
+    // the caption and the numbers of a live figure
     ...[...box.querySelectorAll('.pu-live-words, .pu-live-key, .pu-live td')]
       .map((words) => words.innerText),
   ].join();
@@ -580,7 +578,7 @@ HAS_CHANGED = """async (longest) => {
 
 
 class Links(HTMLParser):
-    """The addresses that a page refers to, and the places in it that can be referred to."""
+    """The link targets and the anchors of a page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -596,7 +594,7 @@ class Links(HTMLParser):
                 self.places.add(value)
 
 
-def test_every_link_has_a_target(book: Path) -> None:
+def test_links_have_targets(book: Path) -> None:
     pages = {book / f"{name}.html": Links(book / f"{name}.html") for name in [*PAGES, "search"]}
     lost = set()
     for path, links in pages.items():
@@ -612,7 +610,7 @@ def test_every_link_has_a_target(book: Path) -> None:
     assert not lost, "\n".join(sorted(lost))
 
 
-def test_pages_stay_within_their_sizes(book: Path) -> None:
+def test_page_sizes_are_limited(book: Path) -> None:
     sizes = {name: (book / f"{name}.html").stat().st_size for name in PAGES}
     heavy = {name: size for name, size in sizes.items() if size > LARGEST_PAGE}
     assert not heavy, heavy
@@ -620,7 +618,7 @@ def test_pages_stay_within_their_sizes(book: Path) -> None:
     assert sum(path.stat().st_size for path in book.rglob("*") if path.is_file()) <= LARGEST_BOOK
 
 
-def test_widgets_of_executed_notebooks_hold_no_error(book: Path) -> None:
+def test_executed_notebooks_have_no_widget_errors(book: Path) -> None:
     for path in sorted(EXECUTED.glob("book/*.ipynb")):
         notebook = nbformat.read(path, 4)
         state = notebook.metadata.get("widgets", {}).get(
@@ -631,7 +629,7 @@ def test_widgets_of_executed_notebooks_hold_no_error(book: Path) -> None:
                 assert output.get("output_type") != "error", f"{path.name}: {json.dumps(output)}"
 
 
-def test_every_picture_has_a_description(book: Path) -> None:
+def test_pictures_have_alt_text(book: Path) -> None:
     for path in sorted(EXECUTED.glob("book/*.ipynb")):
         for cell in nbformat.read(path, 4).cells:
             drawn = any("image/png" in output.get("data", {}) for output in cell.get("outputs", ()))

@@ -1,4 +1,4 @@
-"""Nothing of the paper is missing: each item that asserts something has a claim in the ledger."""
+"""Every item of the paper that asserts something has a claim in the ledger."""
 
 import tomllib
 from pathlib import Path
@@ -10,7 +10,7 @@ from pu_lib.claims import select
 ITEMS = tomllib.loads((Path(__file__).parent / "paper_items.toml").read_text("utf-8"))["item"]
 
 
-def wanted(item: dict) -> list[str]:
+def claims_of(item: dict) -> list[str]:
     """Return the claims that judge an item: those it names, or its own label."""
     return item.get("claims") or [label.strip() for label in item["label"].split(",")]
 
@@ -21,7 +21,7 @@ def test_item_is_judged_or_asserts_nothing(item: dict) -> None:
         assert item["nothing"], "say why it asserts nothing"
         assert "claims" not in item
         return
-    for name in wanted(item):
+    for name in claims_of(item):
         assert select([name])
 
 

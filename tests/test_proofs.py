@@ -1,4 +1,4 @@
-"""What the proofs record, without Rocq; `make proofs` checks the proofs themselves."""
+"""The record of the proofs, without Rocq; `make proofs` checks the proofs."""
 
 import json
 import re
@@ -18,15 +18,15 @@ RECORD = json.loads(proofs.RECORD.read_text("utf-8"))
 SOURCES = {name: (proofs.PROOFS / name).read_text("utf-8") for name in proofs.sources()}
 
 
-def test_the_record_belongs_to_the_sources() -> None:
+def test_record_matches_the_sources() -> None:
     assert RECORD["sources"] == proofs.digest(), "run `make proofs`"
 
 
-def test_every_source_is_listed() -> None:
+def test_all_sources_are_listed() -> None:
     assert set(SOURCES) == {path.name for path in proofs.PROOFS.glob("*.v")}
 
 
-def test_the_record_has_every_theorem_and_allowed_axioms_only() -> None:
+def test_record_has_every_theorem_and_only_allowed_axioms() -> None:
     listed = [(f"proofs/{x['file']}", x["name"], x["claims"]) for x in proofs.theorems()]
     assert listed == [(x["file"], x["theorem"], x["claims"]) for x in RECORD["theorems"]]
     for entry in RECORD["theorems"]:
@@ -34,7 +34,7 @@ def test_the_record_has_every_theorem_and_allowed_axioms_only() -> None:
         assert entry["statement"]
 
 
-def test_the_claims_are_in_the_ledger() -> None:
+def test_proved_claims_are_in_the_ledger() -> None:
     files = (ROOT / "pu_lib" / "chapters").glob("*/claims.toml")
     tables = [tomllib.loads(path.read_text("utf-8")) for path in files]
     known = {claim["id"] for table in tables for claim in table.get("claim", [])}
@@ -45,38 +45,38 @@ LABELS = {"pg_sm": "PG-SM", "pg_es": "PG-ES", "di": "DI", "ce": "CE", "mce": "MC
 
 
 def updates_in(text: str) -> set[str]:
-    """Return the updates that a text names by their labels."""
+    """Return the labels of the updates in a text."""
     return {label for label in LABELS.values() if re.search(rf"(?<![\w-]){label}(?![\w-])", text)}
 
 
-def proved_of(entry: dict) -> set[str]:
-    """Return the labels of the updates in the statement that Rocq has printed."""
+def proved_updates(entry: dict) -> set[str]:
+    """Return the labels of the updates in the statement printed by Rocq."""
     return {
         label for name, label in LABELS.items() if re.search(rf"\b{name}\b", entry["statement"])
     }
 
 
-def says_more(entry: dict, claim: Claim) -> bool:
-    """Whether the mark that a theorem gives to a claim says more than the theorem."""
+def exceeds_theorem(entry: dict, claim: Claim) -> bool:
+    """Return whether a claim's mark "machine-checked" exceeds the theorem."""
     of_row = updates_in(f"{claim.number} {claim.statement}")
-    fits = bool(of_row) and of_row <= proved_of(entry)
+    fits = bool(of_row) and of_row <= proved_updates(entry)
     if not entry["part"]:
         return claim.status is not Status.HOLDS or not fits
-    return not fits and updates_in(entry["part"]) != proved_of(entry)
+    return not fits and updates_in(entry["part"]) != proved_updates(entry)
 
 
 @pytest.mark.parametrize("entry", RECORD["theorems"], ids=lambda entry: entry["theorem"])
-def test_a_badge_claims_no_more_than_its_theorem(entry: dict) -> None:
+def test_marked_claims_do_not_exceed_their_theorem(entry: dict) -> None:
     claims = [claim for claim in ledger() if claim.id in entry["claims"]]
     assert claims
-    assert [claim.id for claim in claims if says_more(entry, claim)] == []
+    assert [claim.id for claim in claims if exceeds_theorem(entry, claim)] == []
     # the title on the page names the update, unless the paper's own statement does
-    assert updates_in(entry["title"]) <= proved_of(entry)
-    if not all(updates_in(claim.statement) == proved_of(entry) for claim in claims):
-        assert updates_in(entry["title"]) == proved_of(entry)
+    assert updates_in(entry["title"]) <= proved_updates(entry)
+    if not all(updates_in(claim.statement) == proved_updates(entry) for claim in claims):
+        assert updates_in(entry["title"]) == proved_updates(entry)
 
 
-def test_a_mark_on_a_generic_or_a_corrected_claim_would_be_noticed() -> None:
+def test_marks_on_generic_or_corrected_claims_are_detected() -> None:
     entries = {entry["theorem"]: entry for entry in RECORD["theorems"]}
     claims = {claim.id: claim for claim in ledger()}
     for theorem, row in {
@@ -84,15 +84,15 @@ def test_a_mark_on_a_generic_or_a_corrected_claim_would_be_noticed() -> None:
         "theorem_5_i_pg_sm": "thm:unlearndecay/i",
         "theorem_6_i_pg_sm": "thm:domino/i",
     }.items():
-        assert says_more(entries[theorem], claims[row])
-        assert not says_more(entries[theorem], claims[f"{row}/pg-sm"])
-        assert says_more({**entries[theorem], "part": ""}, claims[f"{row}/pg-sm"])
+        assert exceeds_theorem(entries[theorem], claims[row])
+        assert not exceeds_theorem(entries[theorem], claims[f"{row}/pg-sm"])
+        assert exceeds_theorem({**entries[theorem], "part": ""}, claims[f"{row}/pg-sm"])
         assert proofs_of(row) == ()
-    assert says_more({**entries["comparison"], "part": ""}, claims["lem:comparison"])
+    assert exceeds_theorem({**entries["comparison"], "part": ""}, claims["lem:comparison"])
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_nothing_is_assumed(name: str) -> None:
+def test_sources_assume_nothing(name: str) -> None:
     assert proofs.forbidden(SOURCES[name]) == []
     assert max(map(len, SOURCES[name].splitlines())) <= 100
 
@@ -110,11 +110,11 @@ def test_nothing_is_assumed(name: str) -> None:
         ("Lemma admitted_fact : True.", []),
     ],
 )
-def test_what_leaves_something_unproved_is_found(text: str, words: list[str]) -> None:
+def test_forbidden_finds_unproved_statements(text: str, words: list[str]) -> None:
     assert proofs.forbidden(text) == words
 
 
-def test_an_answer_about_axioms_is_read() -> None:
+def test_assumptions_are_parsed() -> None:
     printed = (
         "Axioms:\nClassical_Prop.classic : forall P : Prop, P \\/ ~ P\n"
         "PrimFloat.compare\n  : PrimFloat.float -> PrimFloat.float\nMine.easy : False\n"
@@ -128,13 +128,13 @@ def test_an_answer_about_axioms_is_read() -> None:
     assert proofs.assumptions("Closed under the global context\n") == []
 
 
-def test_the_definitions_agree_with_the_library() -> None:
+def test_definitions_agree_with_the_library() -> None:
     # `make proofs` proves these goals about the definitions in Rocq
     message = "Run `python tools/agreement.py`, then `make proofs`."
     assert agreement.TARGET.read_text("utf-8") == agreement.source(), message
 
 
-def test_another_update_would_not_agree() -> None:
+def test_other_updates_do_not_agree() -> None:
     for name, other in {
         "pg-sm": make_update("ce"),
         "pg-es": make_update("pg-es", factor="drop"),

@@ -1,4 +1,4 @@
-"""The recorder of comparisons: slack, sharpness, what decides, and what is refused."""
+"""The recorder of comparisons: slack, sharpness, status and margin."""
 
 import math
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from pu_lib.claims.render import format_tally
 
 
 def run(function: Callable[..., Any], **options: Any) -> Finding:
-    """Return what a check finds that makes the comparisons of a function."""
+    """Return the finding of a check with the comparisons of a function."""
     return check("x", **options)(function).run()
 
 
-def test_a_tally_counts_comparisons_failures_and_attained_bounds() -> None:
+def test_tally_counts_comparisons_failures_and_attained_bounds() -> None:
     def steps_grow(compare: Recorder) -> None:
         for n in (1, 2, 3, 4):
             compare.at_most("steps", n * n, 3 * n, at={"n": n})
@@ -33,7 +33,7 @@ def test_a_tally_counts_comparisons_failures_and_attained_bounds() -> None:
     ]
 
 
-def test_sharpness_is_the_smallest_tightening_that_is_refused() -> None:
+def test_sharpness_is_the_smallest_tightening_that_fails() -> None:
     """10 <= 16 fails once 16 is lowered by more than 3/8, 12 <= 16 by more than a quarter."""
 
     def bounded(compare: Recorder) -> None:
@@ -49,7 +49,7 @@ def test_sharpness_is_the_smallest_tightening_that_is_refused() -> None:
     assert run(tightened).tallies[0].failures == 1
 
 
-def test_sharpness_of_logarithms_is_that_of_the_numbers() -> None:
+def test_sharpness_in_logs_equals_that_of_the_numbers() -> None:
     def upper(compare: Recorder) -> None:
         compare.at_most("log X", math.log(12), math.log(16), in_logs=True)
         compare.at_least("log Y", math.log(15), math.log(12), in_logs=True)
@@ -59,14 +59,14 @@ def test_sharpness_of_logarithms_is_that_of_the_numbers() -> None:
     assert below.sharpness == pytest.approx(0.25, rel=1e-12)  # 12 to 15
 
 
-def test_a_tolerance_has_infinite_sharpness() -> None:
+def test_sharpness_of_a_tolerance_is_infinite() -> None:
     """Rounding errors differ between processors."""
     (tally,) = run(lambda compare: compare.at_most("error", 2e-13, 1e-12)).tallies
     assert (tally.sharpness, tally.worst[0].slack) == (math.inf, 1e-12 - 2e-13)
 
 
 def test_attained_is_counted_for_exact_numbers_only() -> None:
-    """Rounding differs between processors, so that floats that agree prove nothing."""
+    """Rounding differs between processors, so that equality of floats is not counted."""
 
     def equal_sides(compare: Recorder) -> None:
         compare.at_most("exact", Fraction(1, 3), Fraction(1, 3))
@@ -75,7 +75,7 @@ def test_attained_is_counted_for_exact_numbers_only() -> None:
     assert [tally.attained for tally in run(equal_sides).tallies] == [1, 0]
 
 
-def test_a_ball_counts_with_the_end_that_is_nearest_to_failing() -> None:
+def test_slack_of_a_ball_is_that_of_its_worst_end() -> None:
     def enclosed(compare: Recorder) -> None:
         compare.at_most("value", arb(1, 0.25), arb(2))
         compare.at_least("value", arb(1, 0.25), arb(0.5))
@@ -85,7 +85,7 @@ def test_a_ball_counts_with_the_end_that_is_nearest_to_failing() -> None:
     assert lower.worst[0].slack == pytest.approx(0.25, abs=1e-9)
 
 
-def test_sequences_are_equal_entry_by_entry() -> None:
+def test_sequences_are_compared_entry_by_entry() -> None:
     def times_agree(compare: Recorder) -> None:
         compare.equal("times", [1, 3, 7], [1, 4, 8])
         compare.equal("arrays", np.array([[0.1, 0.2]]), np.array([[0.1, 0.2]]))
@@ -97,18 +97,18 @@ def test_sequences_are_equal_entry_by_entry() -> None:
     assert near.worst[0].slack == pytest.approx(-0.04)
 
 
-def test_sequences_of_different_lengths_are_an_error() -> None:
+def test_sequences_of_different_lengths_raise() -> None:
     with pytest.raises(ValueError, match="longer"):
         run(lambda compare: compare.equal("times", [1, 2], [1, 2, 3]))
 
 
 @pytest.mark.parametrize("compared", ["at_most", "at_least"])
-def test_a_side_that_is_not_a_number_is_an_error_with_its_instance(compared: str) -> None:
+def test_comparing_nan_raises_with_the_instance(compared: str) -> None:
     with pytest.raises(ValueError, match=r"steps: cannot compare nan with 1 at \{'n': 3\}"):
         run(lambda compare: getattr(compare, compared)("steps", math.nan, 1, at={"n": 3}))
 
 
-def test_an_estimate_whose_interval_has_the_bound_inside_is_undecided() -> None:
+def test_estimate_is_undecided_if_its_interval_contains_the_bound() -> None:
     """3, 2 and 0 against 1.5, known up to 1, 1 and 1/2; the slacks are the distances."""
 
     def measured(compare: Recorder) -> None:
@@ -127,7 +127,7 @@ def test_an_estimate_whose_interval_has_the_bound_inside_is_undecided() -> None:
     ]
 
 
-def test_an_undecided_comparison_ranks_before_one_that_holds() -> None:
+def test_undecided_comparison_decides_over_one_that_holds() -> None:
     def measured(compare: Recorder) -> None:
         compare.estimate("first", ">", 1.1, 1, slack=0.1, holds=True)
         compare.estimate("second", ">", 1.9, 1, slack=0.9, holds=None)
@@ -144,7 +144,7 @@ def test_an_undecided_comparison_ranks_before_one_that_holds() -> None:
     assert finding.deciding.quantity == "third"
 
 
-def test_an_infinite_bound_cannot_fail_and_says_nothing_of_sharpness() -> None:
+def test_infinite_bound_holds_with_infinite_sharpness() -> None:
     (tally,) = run(lambda compare: compare.at_most("steps", math.inf, math.inf)).tallies
     assert (tally.failures, tally.worst[0].slack, tally.sharpness) == (0, math.inf, math.inf)
 
@@ -158,7 +158,7 @@ def test_an_infinite_bound_cannot_fail_and_says_nothing_of_sharpness() -> None:
         (1, 0, Status.FALSE, -2.0),
     ],
 )
-def test_the_status_follows_from_what_fails(
+def test_status_follows_from_the_failures(
     printed: int, corrected: int, status: Status, margin: float
 ) -> None:
     """Two steps: as printed at most 3 or 1, as corrected at most 5 or 0; the margin decides."""
@@ -173,7 +173,7 @@ def test_the_status_follows_from_what_fails(
     assert finding.margin == (3.0 if status is Status.HOLDS else margin)
 
 
-def test_a_requirement_that_is_not_met_leaves_the_claim_open() -> None:
+def test_failed_requirement_leaves_the_claim_open() -> None:
     def settled(compare: Recorder) -> None:
         compare.require(True, "not reached")
         compare.at_most("gap", 1, 2)
@@ -185,12 +185,12 @@ def test_a_requirement_that_is_not_met_leaves_the_claim_open() -> None:
     assert finding.open_because == "the run did not settle"
 
 
-def test_a_check_that_compares_nothing_is_an_error() -> None:
+def test_check_without_comparisons_raises() -> None:
     with pytest.raises(ValueError, match="x: the check made no comparison"):
         run(lambda compare: None)
 
 
-def test_a_wrong_variant_is_tried_up_to_its_first_failure() -> None:
+def test_wrong_variant_stops_at_its_first_failure() -> None:
     tried: list[int] = []
 
     @check("x", wrong={"at most 3": {"most": 3}})
@@ -206,7 +206,7 @@ def test_a_wrong_variant_is_tried_up_to_its_first_failure() -> None:
     assert bounded.run("at most 3").margin == -6.0
 
 
-def test_figures_are_the_deciding_instance_and_what_the_check_reports() -> None:
+def test_figures_include_the_deciding_instance_and_reports() -> None:
     def bounded(compare: Recorder) -> None:
         for n in (1, 2):
             compare.at_most("steps", n, 5, at={"n": n}, note={"twice": 2 * n})

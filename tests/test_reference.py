@@ -17,7 +17,7 @@ EXAMPLE = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WITH_EXAMPLES = [page for page in (LIBRARY, *TOPICS) if EXAMPLE.search(page.read_text("utf-8"))]
 
 
-def test_every_public_name_has_a_line_and_an_entry_with_an_example() -> None:
+def test_public_names_have_a_line_and_an_entry_with_example() -> None:
     text = LIBRARY.read_text("utf-8")
     listed = re.findall(r"^\| {py:obj}`~pu_lib\.(\w+)`", text, re.MULTILINE)
     entries = re.findall(r"^```{public} (\w+)$", text, re.MULTILINE)
@@ -29,7 +29,7 @@ def test_every_public_name_has_a_line_and_an_entry_with_an_example() -> None:
 
 
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.stem)
-def test_examples_print_what_the_page_shows(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reference_examples_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pu_lib.updates.UPDATES", dict(pu_lib.UPDATES))  # an example registers one
     text = "\n".join(EXAMPLE.findall(page.read_text("utf-8")))
     test = doctest.DocTestParser().get_doctest(text, {}, page.stem, str(page), 0)
@@ -38,7 +38,7 @@ def test_examples_print_what_the_page_shows(page: Path, monkeypatch: pytest.Monk
     assert not outcome.failed
 
 
-def test_every_page_of_the_reference_is_listed_once() -> None:
+def test_pages_of_the_reference_are_listed_once() -> None:
     contents = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
     (library,) = [
         chapter

@@ -1,4 +1,4 @@
-"""Two builds in different folders give the same bytes."""
+"""Builds of the book are reproducible."""
 
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ PARTS = (
     "package-lock.json", "pyproject.toml",
 )  # fmt: skip
 PAGES = ["book/guide", "book/updates"]
-"""Live figures, styled tables, theorems, verdicts and plots: what a chapter is made of."""
+"""Chapters with live figures, styled tables, theorems, findings and plots."""
 
 EXCEPTIONS: dict[str, str] = {}
 """Files that may differ from build to build, each with the reason."""
@@ -44,12 +44,12 @@ def build(folder: Path, executed: Path | None) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def builds(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, bytes]]:
-    """One build executes its chapters; the other takes what these tests have executed elsewhere."""
+    """One build executes its chapters; the other uses stored executions."""
     folder = tmp_path_factory.mktemp("builds")
     return [build(folder / "one", None), build(folder / "another", CACHES)]
 
 
-def test_two_builds_give_the_same_bytes(builds: list[dict[str, bytes]]) -> None:
+def test_two_builds_are_identical(builds: list[dict[str, bytes]]) -> None:
     one, another = builds
     assert one.keys() == another.keys()
     differ = {name for name in one if one[name] != another[name]}
@@ -57,6 +57,6 @@ def test_two_builds_give_the_same_bytes(builds: list[dict[str, bytes]]) -> None:
     assert sum(name.endswith(".html") for name in one) > len(PAGES)
 
 
-def test_pages_do_not_name_the_folder_they_were_built_in(builds: list[dict[str, bytes]]) -> None:
+def test_pages_do_not_contain_the_build_folder(builds: list[dict[str, bytes]]) -> None:
     for name, content in builds[0].items():
         assert b"/builds" not in content or b"pytest-of" not in content, name

@@ -16,10 +16,12 @@ def programs() -> list[tuple[Path, str, str]]:
     """Return the programs in the solutions of all notebooks, with the labels of their exercises."""
     found = []
     for path in sorted(BOOK.glob("*.ipynb")):
-        told = "\n\n".join(c.source for c in nbformat.read(path, 4).cells if c.cell_type != "code")
+        text_cells = "\n\n".join(
+            c.source for c in nbformat.read(path, 4).cells if c.cell_type != "code"
+        )
         found += [
             (path, label, program)
-            for _, label, text in SOLUTION.findall(told)
+            for _, label, text in SOLUTION.findall(text_cells)
             for program in PROGRAM.findall(text)
         ]
     return found
@@ -37,11 +39,11 @@ FOUND = programs()
 
 
 @pytest.mark.parametrize(("path", "label", "program"), FOUND, ids=[label for _, label, _ in FOUND])
-def test_the_code_of_a_solution_runs(path: Path, label: str, program: str) -> None:
+def test_code_of_a_solution_runs(path: Path, label: str, program: str) -> None:
     exec(compile(f"{imports(path)}\n{program}", label, "exec"), {})
 
 
-def test_these_chapters_have_a_solution_in_code() -> None:
+def test_chapters_with_solutions_in_code() -> None:
     assert {path.stem for path, _, _ in FOUND} >= {
         "convergence",
         "cross-entropy",

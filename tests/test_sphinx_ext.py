@@ -1,4 +1,4 @@
-"""The extensions of Sphinx: notebooks are executed once for the same sources, pages are whole."""
+"""The Sphinx extensions: stored executions, search index, titles and formulas."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -43,7 +43,7 @@ def keys() -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "pu_lib/updates.py"])
-def test_an_edit_of_the_library_executes_the_notebooks_again(repository: Path, name: str) -> None:
+def test_library_changes_invalidate_stored_executions(repository: Path, name: str) -> None:
     before = keys()
     (repository / name).write_text("changed")
     after = keys()
@@ -51,7 +51,7 @@ def test_an_edit_of_the_library_executes_the_notebooks_again(repository: Path, n
     assert after[1] == before[1]
 
 
-def test_an_edit_of_the_style_sheet_executes_nothing(
+def test_style_changes_keep_stored_executions(
     repository: Path,
 ) -> None:
     before = keys()
@@ -61,16 +61,16 @@ def test_an_edit_of_the_style_sheet_executes_nothing(
     assert after[1] != before[1]
 
 
-def counting(folder: Path) -> Callable[[], pu_notebooks.Execution]:
+def counting_notebook(folder: Path) -> Callable[[], pu_notebooks.Execution]:
     """Write a notebook that counts how often it is executed, in the file ``count``."""
     code = f"open({str(folder / 'count')!r}, 'a').write('.')"
-    path = folder / "counting.ipynb"
+    path = folder / "counting_notebook.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)]), path)
     return lambda: pu_notebooks.Execution(path, nbformat.read(path, 4), pu_notebooks.current())
 
 
-def test_the_tests_and_the_book_share_executed_notebooks(repository: Path) -> None:
-    execution, count = counting(repository), repository / "count"
+def test_tests_and_book_share_executed_notebooks(repository: Path) -> None:
+    execution, count = counting_notebook(repository), repository / "count"
     by_tests = NotebookRun(execution().path, 60)
     assert by_tests.execute().error is None
     assert pu_notebooks.execute(execution(), 60) == (0.0, "")
@@ -86,26 +86,26 @@ def test_the_tests_and_the_book_share_executed_notebooks(repository: Path) -> No
     assert count.read_text() == ".."
 
 
-def test_a_run_that_failed_or_saw_an_edit_is_not_kept(
+def test_failed_or_outdated_executions_are_not_stored(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    execution = counting(repository)()
+    execution = counting_notebook(repository)()
 
     def failing(notebook: Any, **given: Any) -> SimpleNamespace:
         return SimpleNamespace(time=1.0, err=ValueError(), exc_string="no")
 
-    def overtaken(notebook: Any, **given: Any) -> SimpleNamespace:
+    def outdated(notebook: Any, **given: Any) -> SimpleNamespace:
         (repository / "pu_lib" / "updates.py").write_text("ETA = 3")
         return SimpleNamespace(time=1.0, err=None, exc_string=None)
 
-    for run, outcome in ((failing, (1.0, "no")), (overtaken, (1.0, ""))):
+    for run, outcome in ((failing, (1.0, "no")), (outdated, (1.0, ""))):
         monkeypatch.setattr(pu_notebooks, "single_nb_execution", run)
         assert pu_notebooks.execute(execution, 60) == outcome
         assert not execution.is_kept
 
 
 @pytest.mark.parametrize(("warnings", "kept"), [(0, True), (2, False)])
-def test_a_build_with_warnings_is_repeated(tmp_path: Path, warnings: int, kept: bool) -> None:
+def test_build_with_warnings_is_repeated(tmp_path: Path, warnings: int, kept: bool) -> None:
     pickle = tmp_path / "environment.pickle"
     pickle.write_text("x")
     app = SimpleNamespace(doctreedir=tmp_path, _warncount=warnings)
@@ -120,7 +120,7 @@ def setup(app):
 """
 
 
-def test_an_incremental_build_keeps_the_entries_of_the_search(tmp_path: Path) -> None:
+def test_incremental_build_keeps_the_search_entries(tmp_path: Path) -> None:
     source, built = tmp_path / "source", tmp_path / "built"
     source.mkdir()
     (source / "conf.py").write_text(CONF)
@@ -157,14 +157,14 @@ def published(address: str) -> SimpleNamespace:
     return config
 
 
-def test_without_an_address_the_book_links_no_repository() -> None:
+def test_book_without_address_links_no_repository() -> None:
     config = published("")
     assert "launch_buttons" not in config.html_theme_options
     assert config.html_theme_options["use_issues_button"] is False
     assert config.html_baseurl == ""
 
 
-def test_an_address_gives_buttons_and_a_base_url() -> None:
+def test_address_adds_buttons_and_a_base_url() -> None:
     config = published("https://github.com/someone/the-book/")
     assert config.html_theme_options["launch_buttons"] == {"x": "y"}
     assert config.html_baseurl == "https://someone.github.io/the-book/"
@@ -180,7 +180,7 @@ def test_exercises_are_numbered_by_chapter() -> None:
     assert numbers["b"]["figure"] == {"fig-b": (2,)}, "figures count through the book"
 
 
-def test_statements_are_listed_by_title_in_the_order_of_the_chapters() -> None:
+def test_statements_are_listed_by_title_in_chapter_order() -> None:
     titles = {name: SimpleNamespace(astext=name.title) for name in ("domino", "unlearning")}
     found = {
         "thm-z": {"docname": "domino", "realtype": "theorem"},
@@ -200,7 +200,7 @@ def test_statements_are_listed_by_title_in_the_order_of_the_chapters() -> None:
     ]
 
 
-def test_formulas_are_typeset_once(tmp_path: Path) -> None:
+def test_typeset_pages_is_idempotent(tmp_path: Path) -> None:
     page, kind = tmp_path / "book" / "page.html", 'class="math notranslate nohighlight"'
     page.parent.mkdir()
     formulas = [f"<span {kind}>\\(a &lt; b\\)</span>", f'<div {kind} id="x">\n\\[c\\]</div>']
@@ -221,7 +221,7 @@ def test_formulas_are_typeset_once(tmp_path: Path) -> None:
     assert formulas_of(typeset) == []
 
 
-def test_old_anchors_lead_to_the_entries_of_names_now() -> None:
+def test_old_anchors_map_to_current_entries() -> None:
     def entry(page: str, anchor: str) -> SimpleNamespace:
         return SimpleNamespace(docname=page, node_id=anchor, objtype="function")
 

@@ -1,4 +1,4 @@
-"""The exact process: its definition, its weightings, its schedules."""
+"""Trajectories of the exact process: steps, weightings and schedules."""
 
 import re
 from itertools import pairwise
@@ -41,7 +41,7 @@ def test_softmax_policy_gradient_ascends_the_performance():
     assert gain == pytest.approx(eta * np.sum(gradient**2), rel=1e-2)
 
 
-def test_a_bandit_follows_the_recursion_by_hand():
+def test_bandit_run_matches_the_recursion():
     path = run(bandit([1.0, 0.0]), UPDATES["ce"], 3, step_size=0.5)
     theta = np.zeros(2)
     for t in range(3):
@@ -83,7 +83,7 @@ def test_weighting_may_be_a_name_an_array_or_a_function():
 
 
 def test_negative_visits_by_rounding_become_zero():
-    """In CliffWalking the solve gives -2e-16 visits of a state, which no update takes as weight."""
+    """For CliffWalking the solver returns a visit count of -2e-16, an invalid weight."""
     mdp = from_gymnasium("CliffWalking-v1")
     uniform = UPDATES["ce"].policy(np.zeros((mdp.n_states, mdp.n_actions)))
     v, visits = _solve_dense(*mdp._under(uniform), mdp.initial, mdp.discount)
@@ -105,7 +105,7 @@ def test_run_starts_from_theta0():
     assert path.theta[0, 0, 0] == 1
 
 
-def test_an_integer_seed_gives_the_draws_of_default_rng():
+def test_integer_seed_equals_default_rng():
     mdp = bandit([1.0, 1.0, 0.0])
     update = make_update("ce", ties="random")
     seeds = (0, np.int64(0), np.random.default_rng(0), 1)
@@ -147,7 +147,7 @@ def test_run_without_a_seed_draws_ties():
         ),
     ],
 )
-def test_an_old_keyword_raises_a_type_error_that_names_the_new_one(call, sentence):
+def test_old_keyword_raises_and_names_the_new_one(call, sentence):
     with pytest.raises(TypeError, match=re.escape(sentence)):
         call()
 
@@ -185,7 +185,7 @@ def test_mixture_rejects_a_share_above_one():
         ([1.0, 0.0], lambda t: 1.0 if t == 0 else -1.0, "weight: expected numbers >= 0"),
     ],
 )
-def test_follow_rejects_bad_arguments_at_any_step(q, weight, sentence):
+def test_follow_rejects_invalid_arguments_at_any_step(q, weight, sentence):
     with pytest.raises(ValueError, match=sentence):
         follow("pg-sm", q, weight, 3, theta0=[0.0, 0.0])
 
@@ -207,7 +207,7 @@ def test_results_of_callables_are_checked(given, sentence):
 
 @pytest.mark.parametrize("n_steps", [2, 3])
 def test_follow_takes_values_for_each_step(n_steps):
-    """Whatever the number of steps: three rows of values are never taken for three states."""
+    """Three rows of values are three steps, never three states."""
     q = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
     if n_steps == 3:
         assert follow("npg", q, 1.0, 3)[-1].tolist() == [-1.0, -2.0]
@@ -224,7 +224,7 @@ def test_follow_broadcasts_one_start_to_a_batch(n_steps):
 
 
 class InPlace(SoftmaxPolicyGradient):
-    """A step that moves the very array it was given."""
+    """An update that changes its argument."""
 
     def advance(self, theta, q, weight, rng):
         theta += weight * q
@@ -232,14 +232,14 @@ class InPlace(SoftmaxPolicyGradient):
 
 
 class OutOfPlace(SoftmaxPolicyGradient):
-    """The same, on a new one."""
+    """The same update on a new array."""
 
     def advance(self, theta, q, weight, rng):
         return theta + weight * q
 
 
 class Buffered(SoftmaxPolicyGradient):
-    """The same into an array that it keeps, and writes to again."""
+    """The same update with a buffer that it reuses."""
 
     room = np.zeros(2)
 
@@ -250,7 +250,7 @@ class Buffered(SoftmaxPolicyGradient):
 
 
 class ShiftedInPlace(SoftmaxPolicyGradient):
-    """A policy for which the parameters are changed, by what makes no difference to it."""
+    """A policy that shifts its argument by a constant."""
 
     def to_policy(self, theta):
         theta -= theta.max(axis=-1, keepdims=True)
@@ -262,7 +262,7 @@ class ShiftedInPlace(SoftmaxPolicyGradient):
     [(InPlace, OutOfPlace), (Buffered, OutOfPlace), (ShiftedInPlace, SoftmaxPolicyGradient)],
 )
 def test_hooks_may_modify_their_arguments(kind, right):
-    """What has been recorded stays, and so do the caller's own arrays."""
+    """Recorded arrays and the caller's arrays do not change."""
     theta, q = np.array([0.3, 0.1]), np.array([1.0, 0.0])
     assert kind().step(theta, q).tolist() == right().step(theta, q).tolist()
     assert kind().policy(theta).tolist() == pytest.approx(right().policy(theta).tolist())

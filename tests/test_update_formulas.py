@@ -1,4 +1,4 @@
-"""Each update's step against its formula in exact or 200-bit arithmetic, over a wide range.
+"""Each update's step agrees with its formula in exact or 200-bit arithmetic.
 
 Weights go from 1e-6 to 1e6, values up to 1e6 in size, and there are two to nine actions. In half of
 the draws values are of the size of 1 / weight, so that steps are neither lost nor saturated.
@@ -94,7 +94,7 @@ def update_of(name):
 
 
 @pytest.mark.parametrize("name", DIRECTIONS)
-def test_a_step_is_that_of_the_formula(name):
+def test_step_matches_the_formula(name):
     update = update_of(name)
     for seed, (pi, q, weight) in enumerate(draws(0)):
         theta = update.parameters(pi)
@@ -108,7 +108,7 @@ def test_a_step_is_that_of_the_formula(name):
         )
 
 
-def test_a_step_of_di_is_the_exact_projection():
+def test_di_step_matches_the_exact_projection():
     update = make_update("di")
     for pi, q, weight in draws(1, n=300):
         theta = [Fraction(x) for x in pi.tolist()]
@@ -122,7 +122,7 @@ def test_a_step_of_di_is_the_exact_projection():
         np.testing.assert_allclose(update.step(pi, q, weight), expected, rtol=0, atol=allowed)
 
 
-def test_exact_cross_entropy_steps_are_those_of_the_formula():
+def test_cross_entropy_path_matches_the_log_odds_recursion():
     """The log-odds move by 2 w / (1 + odds) forward, and by 2 w odds / (1 + odds) backward."""
     log_odds, weight = [0.0], 0.5
     for t in range(40):
@@ -134,7 +134,7 @@ def test_exact_cross_entropy_steps_are_those_of_the_formula():
 
 
 @pytest.mark.parametrize("name", ["ce", "mce"])
-def test_random_ties_raise_each_best_action_equally_often(name):
+def test_random_ties_choose_best_actions_equally_often(name):
     rows, rng = 3000, np.random.default_rng(2)
     theta, q = np.zeros((rows, 5)), np.tile([1.0, 0.0, 1.0, 0.5, 1.0], (rows, 1))
     raised = make_update(name, ties="random").step(theta, q, 1.0, seed=rng) > 0
@@ -146,7 +146,7 @@ def test_random_ties_raise_each_best_action_equally_often(name):
 
 
 @pytest.mark.parametrize("name", ["ce", "mce"])
-def test_left_ties_change_no_tied_state_and_every_other(name):
+def test_leave_skips_only_tied_states(name):
     theta, q = np.zeros((2, 3)), np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.5]])
     left = make_update(name, ties="leave").step(theta, q, 2.0)
     np.testing.assert_array_equal(left[0], theta[0])

@@ -1,4 +1,4 @@
-"""The package as others install it: the wheel, with its base dependencies and nothing else."""
+"""The wheel works with its base dependencies only."""
 
 import os
 import re
@@ -28,7 +28,7 @@ SMALL = {
 """Arguments with which each command is short; a new command needs an entry."""
 
 
-def lay(distribution: str, site: Path) -> None:
+def link(distribution: str, site: Path) -> None:
     """Link an installed distribution into another environment."""
     files = metadata.distribution(distribution).files or []
     for top in {file.parts[0] for file in files if file.parts[0] not in ("..", "__pycache__")}:
@@ -50,40 +50,42 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (site,) = (folder / "env").glob("lib/python*/site-packages")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for requirement in project["dependencies"]:
-        lay(re.split(r"[<>=]", requirement)[0], site)
+        link(re.split(r"[<>=]", requirement)[0], site)
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
     return folder / "env" / "bin" / "python"
 
 
-def finish(python: Path, arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def run_python(
+    python: Path, arguments: list[str], folder: Path
+) -> subprocess.CompletedProcess[str]:
     environment = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
     return subprocess.run(
         [str(python), *arguments], cwd=folder, env=environment, capture_output=True, text=True
     )
 
 
-def test_the_first_example_of_the_readme_runs(python: Path, tmp_path: Path) -> None:
+def test_first_readme_example_runs(python: Path, tmp_path: Path) -> None:
     example = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert example is not None
-    done = finish(python, ["-c", example[1]], tmp_path)
+    done = run_python(python, ["-c", example[1]], tmp_path)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_works_or_says_what_it_needs(python: Path, tmp_path: Path, command: str) -> None:
-    done = finish(python, ["-m", "pu_lib", command, *SMALL[command]], tmp_path)
+def test_command_runs_or_names_the_missing_extra(
+    python: Path, tmp_path: Path, command: str
+) -> None:
+    done = run_python(python, ["-m", "pu_lib", command, *SMALL[command]], tmp_path)
     assert "Traceback" not in done.stderr
     if done.returncode:
         assert re.search(r"pip install 'pu-lib\[\w+\]'|make bench", done.stderr), done.stderr
 
 
-def test_without_a_name_all_claims_are_refused_before_the_work(
-    python: Path, tmp_path: Path
-) -> None:
-    done = finish(python, ["-m", "pu_lib", "claims"], tmp_path)
+def test_claims_without_a_name_exits_before_any_check(python: Path, tmp_path: Path) -> None:
+    done = run_python(python, ["-m", "pu_lib", "claims"], tmp_path)
     assert done.returncode == 2
     assert "pip install 'pu-lib[empirical]'" in done.stderr
     assert done.stdout == ""
-    assert "claim/s" not in done.stderr, "it was found missing only on the way"
+    assert "claim/s" not in done.stderr, "a check ran before the error"

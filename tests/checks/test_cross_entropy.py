@@ -49,7 +49,7 @@ def test_ce_cycle_attracts_distant_start() -> None:
 
 @pytest.mark.parametrize("update", ["ce", "mce"])
 def test_compiled_process_agrees_with_run(update: str) -> None:
-    example = _three_everywhere()
+    example = three_actions_everywhere()
     weights = np.hstack([example.weights, np.zeros((8, 1))])
     start = [[1.0, 0.5, -1.0], [0.3, -0.3, -1.0], [0.0, 0.2, -1.0]]
     ours = simulate(example, 5, start=start, update=update)
@@ -63,8 +63,8 @@ def test_compiled_process_agrees_with_run(update: str) -> None:
     np.testing.assert_allclose(ours.values, theirs.v[:-1, :-1], rtol=1e-9, atol=1e-9)
 
 
-def _three_everywhere() -> CycleExample:
-    """The three-state MDP with a third action where it has two."""
+def three_actions_everywhere() -> CycleExample:
+    """Return the three-state MDP with a third action in each state."""
     return replace(
         THREE_STATES,
         rewards=((1, 0, 1), (2, -1, -3), (2, -1, -3)),
@@ -161,7 +161,7 @@ def test_certify_rejects_update_without_fixed_point() -> None:
         certify(drifting)
 
 
-# What holds
+# Claims that hold
 
 
 def test_late_run_of_constant_policy() -> None:

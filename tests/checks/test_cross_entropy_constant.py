@@ -146,7 +146,7 @@ def worst(recorder: Recorder) -> dict[str, Comparison]:
 
 def test_proof_steps_of_a_run_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """One state worth 1 at best, q range 2, discount 1/2, at distances 1, 1/2, 1/4, 1/16, 1/64."""
-    run = a_run(
+    run = run_at_optimum(
         known=SimpleNamespace(
             q_range=2.0, discount=0.5, gap=0.4, tolerance=0.3, window=0, policy=np.array([0])
         ),
@@ -165,7 +165,7 @@ def test_proof_steps_of_a_run_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert slacks[f"discounted distance {good}"] == pytest.approx(0.2 - 1 / 8)
 
 
-def a_run(log_loss: np.ndarray, **given: Any) -> checks._ConstantRun:
+def run_at_optimum(log_loss: np.ndarray, **given: Any) -> checks._ConstantRun:
     """Return a run at the optimum with some fields replaced."""
     steps, states = log_loss.shape
     usual = {
@@ -193,7 +193,7 @@ def test_balance_of_a_run_by_hand(
     budget: tuple[float, float], slack: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two states: excess entropies 4 and 6, log losses 2 and 6, and some start budgets."""
-    run = a_run(
+    run = run_at_optimum(
         log_loss=np.array([[1.0, 1.0], [1.0, 5.0]]),
         excess=np.array([[1.0, 2.0], [3.0, 4.0]]),
         budget=np.array(budget),

@@ -42,8 +42,6 @@ from pu_lib.experiments.policies import bounced_share, greedy_share
 from pu_lib.experiments.published import comparison
 from pu_lib.experiments.results import (
     PANELS,
-    PAPER_PANELS,
-    STATISTICS,
     Curves,
     Results,
     committed,
@@ -83,10 +81,10 @@ def counted(finding, holds, words=""):
     return sum(t.worst[0].holds is holds and words in t.quantity for t in finding.tallies)
 
 
-# From inequalities to the status
+# Status of a finding
 
 
-def test_inequalities_are_decided_by_their_whole_interval():
+def test_inequality_is_decided_by_its_whole_interval():
     assert above(3, *np.linspace(2, 4, 50)).holds() is True
     assert above(0.5, *np.linspace(0.4, 0.6, 50)).holds() is False
     undecided = above(1.2, *np.linspace(0.5, 2, 50))
@@ -105,15 +103,15 @@ def test_inequalities_are_decided_by_their_whole_interval():
         ((0.4, 0.5), Status.NOT_REPRODUCED),
     ],
 )
-def test_the_status_follows_from_the_inequalities(points, status):
+def test_status_follows_from_the_inequalities(points, status):
     finding = found_of(*(above(x, name=f"number {x}") for x in points))
     assert finding.status is status
     assert (finding.margin > 0) == (status is Status.REPRODUCED)
     assert finding.margin == pytest.approx(np.log10(min(points)))
 
 
-def test_the_margin_is_that_of_the_worst_inequality():
-    """A refuted inequality, or else an undecided one, whatever its number is."""
+def test_margin_is_that_of_the_worst_inequality():
+    """Refuted inequalities are worst, then undecided ones."""
     holds = above(1.1, 1.05, 1.2, name="holds")
     undecided = above(1.9, 0.9, 2.5, name="undecided")
     refuted = above(0.9, 0.8, 0.95, name="refuted")
@@ -150,7 +148,7 @@ def test_bandwidth_interpolates_between_rates():
     assert bandwidth(axis, np.array([[1.0, 9.0, 9.0]]), 9.0)[0] == pytest.approx(2.0)
 
 
-def test_the_worst_inequality_names_another_status_at_other_levels():
+def test_inequality_reports_a_different_status_at_other_levels():
     # 2 of 100 resamples below 1: inside with 95 %, outside with 99 %
     near = above(2, *([0.9] * 2), *([2.0] * 98))
     assert near.holds()
@@ -164,7 +162,7 @@ def test_the_worst_inequality_names_another_status_at_other_levels():
     assert list(far.instance) == ["interval of 95 %"]
 
 
-def test_close_findings_name_another_status_at_other_levels():
+def test_close_finding_reports_a_different_status_at_other_levels():
     close, clear = (judge(name).finding for name in ("sec:chainexp/length-fast", "sec:cliff/best"))
     assert "status with intervals of 99 %" in close.instance
     assert list(clear.instance) == ["interval of 95 %"]
@@ -174,7 +172,7 @@ def test_close_findings_name_another_status_at_other_levels():
 
 
 def test_ratios_of_censored_times_are_bounds():
-    """Times 4 and 10 over 2 and 10 with the cap 10: both known, one, the other, none."""
+    """Ratios of 4 or 10 to 2 or 10 with the cap 10: no, one or both times are censored."""
     a, b = np.array([4.0, 10.0, 4.0, 10.0]), np.array([2.0, 2.0, 10.0, 10.0])
     assert ratio_bounds(a, b, 10.0).tolist() == [[2.0, 5.0, 0.0, 0.0], [2.0, np.inf, 0.4, np.inf]]
     assert ratio_bounds(a, b, np.inf).tolist() == [[2.0, 5.0, 0.4, 1.0]] * 2
@@ -190,7 +188,7 @@ def test_ratios_of_censored_times_are_bounds():
         (10.0, 10.0, "unknown", None, None),
     ],
 )
-def test_bounds_decide_if_they_are_on_one_side_of_the_limit(a, b, shown, above, below):
+def test_censored_ratio_decides_if_its_bound_is_beyond_the_limit(a, b, shown, above, below):
     for relation, answer in ((">", above), ("<", below)):
         row = Inequality("x", ratio_bounds(np.full(21, a), np.full(21, b), 10.0), relation, 1.5)
         assert (row.number, row.span.split(" to ")[0], row.holds()) == (shown, shown, answer)
@@ -198,14 +196,14 @@ def test_bounds_decide_if_they_are_on_one_side_of_the_limit(a, b, shown, above, 
         assert row.known or row.margin == 0.0
 
 
-def test_censored_resamples_leave_the_interval_open():
+def test_censored_resamples_give_an_open_interval():
     times = np.array([4.0, *np.linspace(3.0, 5.0, 15), *[10.0] * 5])
     row = Inequality("x", ratio_bounds(times, np.full(21, 2.0), 10.0), "<", 2.5)
     assert (row.number, row.span, row.holds()) == ("2", "≥ 1.5", None)
     assert Inequality("x", times / 2.0, "<", 2.5).span == "1.5 to 5"
 
 
-def test_a_ratio_of_two_censored_times_is_undecided():
+def test_ratio_of_two_censored_times_is_undecided():
     found = checks.sarsa_limit.run()
     (median,) = [t for t in found.tallies if t.quantity.startswith("NoExplo, median: slowest")]
     assert (median.worst[0].value, median.worst[0].holds) == ("unknown", None)
@@ -218,7 +216,7 @@ def test_a_ratio_of_two_censored_times_is_undecided():
     assert (lost.reported["meet"], lost.reported["apart"]) == (0, 0)
 
 
-def test_a_censored_time_over_a_known_one_is_a_lower_bound():
+def test_censored_time_over_a_known_one_is_a_lower_bound():
     found = checks.beat_sarsa.run()
     (lost,) = [t for t in found.tallies if t.quantity == "NoExplo, median: greedy SARSA over PG-SM"]
     assert lost.worst[0].value == "≥ 78"
@@ -226,7 +224,7 @@ def test_a_censored_time_over_a_known_one_is_a_lower_bound():
     assert rows_of(found)["LowOffPol, mean: greedy SARSA over MCE"] == ("3.76", "> 2")
 
 
-def test_policy_gradients_are_compared_at_lengths_that_both_pass():
+def test_policy_gradients_are_compared_at_lengths_both_pass():
     curves = committed().curves("length/LowOffPol")
     sm, es = curves.point("median")[:2]
     arrive = (curves.axis >= 10) & (sm < 1e6) & (es < 1e6)
@@ -237,10 +235,10 @@ def test_policy_gradients_are_compared_at_lengths_that_both_pass():
     assert behind[0].startswith("≥ ")
 
 
-# Sentences and the tables beside them
+# Sentences
 
 
-def said(name, **changes):
+def judged(name, **changes):
     (claim,) = select([name])
     finding = run_with(check_of(claim), **changes)
     return Judgement(claim, check_of(claim), finding).sentence, finding
@@ -251,23 +249,23 @@ EXCHANGED = swap_labels("update", {"di": "ce", "ce": "di"})
 
 @pytest.mark.parametrize("changes", [{}, {"table": EXCHANGED}], ids=["as it is", "exchanged"])
 def test_sentences_have_the_counts_of_their_tables(changes):
-    sentence, found = said("sec:randommdps/di-best", **changes)
+    sentence, found = judged("sec:randommdps/di-best", **changes)
     means, medians = (counted(found, True, f", {s}:") for s in ("mean", "median"))
     assert f"by the mean in {means} of 3 schemes, and by the median in {medians}" in sentence
-    sentence, found = said("sec:randommdps/exploration", **changes)
+    sentence, found = judged("sec:randommdps/exploration", **changes)
     below = sum(float(value) < 2 for value, _ in rows_of(found).values())
     assert f"{below} of {len(found.tallies)} mean factors" in sentence
     assert f"for {counted(found, None)} of them" in sentence
-    sentence, found = said("sec:intro/empirical", **changes)
+    sentence, found = judged("sec:intro/empirical", **changes)
     assert f"certain in {counted(found, True, 'PG-')} of 16 comparisons" in sentence
-    sentence, found = said("sec:randommdps/hioffpol-helps", **changes)
+    sentence, found = judged("sec:randommdps/hioffpol-helps", **changes)
     assert f"certain in {counted(found, True, 'over HiOffPol')} of 8 comparisons" in sentence
 
 
-def test_the_sentence_says_whether_the_smallest_lead_of_di_is_certain():
-    assert "1.09 (NoExplo, median), is within the error." in said("sec:randommdps/di-best")[0]
+def test_sentence_states_whether_the_smallest_lead_of_di_is_certain():
+    assert "1.09 (NoExplo, median), is within the error." in judged("sec:randommdps/di-best")[0]
     slow = scale_times("update", "di", 20)
-    assert said("sec:randommdps/di-best", table=slow)[0].endswith("is none.")
+    assert judged("sec:randommdps/di-best", table=slow)[0].endswith("is none.")
 
 
 def test_censored_runs_on_long_chains_are_counted():
@@ -275,12 +273,12 @@ def test_censored_runs_on_long_chains_are_counted():
     rows = rows[rows["scheme"] == "LowOffPol"]
     lost = rows.groupby(["update", "beta", "n_states"], observed=True)["censored"].sum().unstack(0)
     lost = lost[["pg-es", "pg-sm"]][(lost[["pg-es", "pg-sm"]] < 20).all(axis=1)]
-    told = checks.length_es_variance.run().reported
-    assert told["LowOffPol, runs"] == 40 * len(lost)
-    assert told["LowOffPol, PG-ES"] == lost["pg-es"].sum() == 33
-    assert told["LowOffPol, PG-SM"] == lost["pg-sm"].sum() == 32
-    assert told["LowOffPol, in floats"] > 33
-    assert told["HiOffPol, in floats"] > told["HiOffPol, PG-ES"] == 0
+    reported = checks.length_es_variance.run().reported
+    assert reported["LowOffPol, runs"] == 40 * len(lost)
+    assert reported["LowOffPol, PG-ES"] == lost["pg-es"].sum() == 33
+    assert reported["LowOffPol, PG-SM"] == lost["pg-sm"].sum() == 32
+    assert reported["LowOffPol, in floats"] > 33
+    assert reported["HiOffPol, in floats"] > reported["HiOffPol, PG-ES"] == 0
 
 
 def test_missing_transitions_in_the_buffer_fail(monkeypatch):
@@ -305,12 +303,12 @@ def test_runs_lost_to_rounding_are_counted_by_panel():
         )
         both = floats.merge(scaled, on=["eta", "run"])
         lost = both[both["censored_x"]]
-        told = tally.worst[0].instance
-        assert told["lost in floats"] == len(lost) > 0
-        assert told["of them pass"] == (~lost["censored_y"]).sum()
+        reported = tally.worst[0].instance
+        assert reported["lost in floats"] == len(lost) > 0
+        assert reported["of them pass"] == (~lost["censored_y"]).sum()
 
 
-# Numbers read off curves, by hand
+# Numbers of curves, by hand
 
 
 def test_factors_ranges_and_shifts_by_hand():
@@ -333,7 +331,7 @@ def test_alike_cuts_curves_to_common_positions_and_runs():
 # Statistics
 
 
-def test_the_ends_of_an_interval_are_values_of_resamples():
+def test_interval_ends_are_values_of_resamples():
     assert interval(np.arange(1, 301)[::-1]).tolist() == [8.0, 293.0]
     assert interval([1.0, 2.0, np.inf]).tolist() == [1.0, np.inf]
     assert interval(np.arange(1, 1001), 0.9).tolist() == [50.0, 951.0]
@@ -345,7 +343,7 @@ def test_the_ends_of_an_interval_are_values_of_resamples():
         interval([1.0, np.nan])
 
 
-def test_resamples_depend_on_the_number_of_runs_alone():
+def test_resamples_depend_only_on_the_number_of_runs():
     assert draws(7).shape == (RESAMPLES, 7)
     assert np.array_equal(
         draws(7), np.random.default_rng([2022, 7]).integers(7, size=(RESAMPLES, 7))
@@ -361,7 +359,7 @@ def test_quantiles_are_recorded_times():
 
 
 @pytest.mark.parametrize("n_runs", [1, 2, 7, 40])
-def test_resampled_statistics_are_those_of_the_drawn_runs(n_runs):
+def test_resampled_statistics_match_the_drawn_runs(n_runs):
     rng = np.random.default_rng(n_runs)
     times = rng.integers(1, 9, size=(n_runs, 2, 3)).astype(float)
     curves = Curves(np.arange(3.0), ("ce", "di"), times, times == 8.0)
@@ -378,7 +376,7 @@ def test_resampled_statistics_are_those_of_the_drawn_runs(n_runs):
     assert np.array_equal(resampled_quantile(never, 0.9), expected)
 
 
-def test_medians_and_means_are_those_of_kaplan_and_meier():
+def test_medians_and_means_agree_with_kaplan_meier():
     curves = committed().curves("random-mdp/NoExplo")
     medians, means = curves.point("median"), curves.point("mean")
     for u in range(5):
@@ -398,16 +396,7 @@ def test_intervals_contain_the_estimate_and_panels_share_resamples():
         assert np.array_equal(one.draws, other.draws)
 
 
-def test_the_committed_runs_have_all_ten_panels_with_every_statistic():
-    assert len(PAPER_PANELS) == 10
-    for name in PAPER_PANELS:
-        curves = committed().curves(name)
-        assert curves.n_runs >= 20
-        for statistic in STATISTICS:
-            assert np.isfinite(curves.point(statistic)).all()
-
-
-def test_runs_missing_in_one_curve_are_left_out_of_all():
+def test_runs_missing_in_one_curve_are_omitted_from_all():
     rows = PANELS["cliff"].rows(TABLE)
     lost = rows.index[(rows["update"] == "di") & (rows["run"] == 3)][0]
     whole = Results(rows).curves("cliff")
@@ -425,14 +414,14 @@ def test_missing_panels_and_repeated_runs_raise():
 # Checks on tables that make the sentence false
 
 
-def test_a_faster_greedy_sarsa_is_not_beaten():
+def test_faster_greedy_sarsa_changes_the_status():
     quick = scale_times("experiment", "greedy-limit", 0.05)
     found = run_with(checks.beat_sarsa, table=quick)
     assert found.status is not Status.REPRODUCED
     assert counted(found, True) < counted(checks.beat_sarsa.run(), True)
 
 
-def test_shuffled_names_leave_no_order():
+def test_shuffled_labels_change_the_status():
     cell = ["eta", "run", "beta", "preset"]
     table = TABLE[TABLE["experiment"] == "cliff"].sort_values(cell)
     drawn = table.sample(frac=1.0, random_state=0).sort_values(cell, kind="stable")
@@ -443,7 +432,7 @@ def test_shuffled_names_leave_no_order():
     assert counted(shuffled, True) < counted(checks.cliff_best.run(), True)
 
 
-def test_one_censored_run_refutes_that_ce_always_converges():
+def test_one_censored_run_refutes_convergence_of_ce():
     table = TABLE[TABLE["experiment"] == "duplicated-chain"].copy()
     converge = checks.duplicates_converge
     assert run_with(converge, table=table).status is Status.REPRODUCED
@@ -462,17 +451,17 @@ def test_altered_runs_have_swapped_labels_or_scaled_times():
     assert np.array_equal(slow.steps[:, 3], plain.steps[:, 3])
 
 
-def test_the_published_curve_has_all_its_points():
+def test_published_curve_has_all_points():
     assert len(comparison()) == 88
 
 
-def test_a_policy_gradient_does_not_become_greedy_sarsa():
+def test_policy_gradient_limit_is_not_greedy_sarsa():
     assert greedy_share("pg-sm", 1.0, runs=1) < 0.9
     assert greedy_share("ce", runs=1) > 0.999
     assert bounced_share(1e-3, runs=1) < 0.01 < bounced_share(1e3, runs=1)
 
 
-def test_hyde_starting_at_zero_is_among_the_largest_effects():
+def test_hyde_start_at_zero_is_among_the_largest_effects():
     ranked = ranking(TABLE)
     assert ranked["effect"].is_monotonic_decreasing
     assert (ranked["effect"] >= 1).all()
@@ -498,7 +487,7 @@ def test_stability_restricts_the_table_to_the_first_runs():
     assert rare == {20: run_with(checks.es_bandwidth, table=first).status.value}
 
 
-def test_runs_with_random_ties_replace_those_of_the_same_updates():
+def test_random_tie_runs_replace_those_of_the_same_updates():
     table = random_tie_runs()
     chosen = (table["experiment"] == "random-mdp") & (table["preset"] == "paper")
     drawn = table[chosen & (table["update"] == "ce")]
@@ -515,7 +504,7 @@ def test_runs_with_random_ties_replace_those_of_the_same_updates():
     assert checks.ce_worst.run().reported["drawn"] == 2  # by the medians
 
 
-def test_tie_rules_are_compared_on_the_runs_that_all_settings_have(monkeypatch):
+def test_tie_rules_are_compared_on_common_runs(monkeypatch):
     """With ties drawn there are three runs of CE and two of MCE."""
     update = ["ce"] * 3 + ["mce"] * 2
     table = pd.DataFrame({"update": update, "run": [0, 1, 2, 0, 1]}).assign(
@@ -534,7 +523,7 @@ def judge_first(n):
     return run_with(checks.ce_worst, table=TABLE[TABLE["run"] < n]).status.value
 
 
-def test_rates_at_which_ce_or_mce_is_mostly_censored_are_left_out():
+def test_rates_with_mostly_censored_ce_or_mce_are_omitted():
     """The other rates decide if CE, MCE or both are censored at a rate; DI does not matter."""
     cliff = TABLE[(TABLE["experiment"] == "cliff") & (TABLE["run"] < 10)].copy()
     small = cliff["eta"] == 0.1
@@ -551,14 +540,14 @@ def test_rates_at_which_ce_or_mce_is_mostly_censored_are_left_out():
 # Strongly connected graphs
 
 
-def test_a_ring_is_strongly_connected_and_a_line_is_not():
+def test_ring_is_strongly_connected_and_line_is_not():
     ring = np.array([[1, 1], [2, 2], [0, 0]])
     assert checks_live._is_strongly_connected(ring)
     assert not checks_live._is_strongly_connected(np.where(ring == 0, 2, ring))
 
 
 @pytest.mark.parametrize("branching", [1, 2])
-def test_random_mdps_are_connected_as_often_as_every_state_has_a_predecessor(branching):
+def test_share_of_connected_random_mdps(branching):
     """The number of states without a predecessor is nearly Poisson, and 0 with e^-mean."""
     draws_ = list(checks_live._links(branching, 1000))
     assert all(len(set(state)) == branching for state in draws_[0].reshape(-1, branching).tolist())
@@ -586,7 +575,7 @@ def test_schedules_require_finite_constants_and_known_exponents():
             Schedule(*wrong)
 
 
-def test_chains_of_every_length_are_run():
+def test_chain_length_panel_has_every_length():
     cells = panels._lengths(0, 0.8)
     rows = [words_of(cell) for cell in cells]
     assert {row["n_states"] for row in rows} == set(range(3, 26))
@@ -602,7 +591,7 @@ def test_chains_of_every_length_are_run():
     ]
 
 
-def test_a_detail_is_clear_in_settings_whose_interval_excludes_one(monkeypatch):
+def test_detail_is_clear_if_its_interval_excludes_one(monkeypatch):
     """Ratios 10, 1/10 and 1: a mean effect of 10^(2/3), clear in the first two of three cells."""
     cells = pd.DataFrame(
         {
@@ -621,7 +610,7 @@ def test_a_detail_is_clear_in_settings_whose_interval_excludes_one(monkeypatch):
 # Inequalities and live checks, by hand
 
 
-def test_a_number_equal_to_its_limit_is_refuted():
+def test_number_equal_to_its_limit_is_refuted():
     for relation in "<>":
         row = Inequality("x", values(2), relation, 2.0)
         assert row.holds() is False
@@ -639,7 +628,7 @@ def test_exact_numbers_have_no_interval():
 
 
 @pytest.mark.parametrize(("jumping", "share"), [(4, "0"), (5, "1")])
-def test_most_of_nine_states_are_five(jumping, share, monkeypatch):
+def test_majority_of_nine_states_is_five(jumping, share, monkeypatch):
     flips = Flips(np.arange(9.0)[::-1], jumping)
     monkeypatch.setattr("pu_lib.experiments.live.flip_times", lambda *_: flips)
     found = run_with(checks_live.expected_order, updates=["ce"], runs=2)
@@ -649,9 +638,7 @@ def test_most_of_nine_states_are_five(jumping, share, monkeypatch):
 @pytest.mark.parametrize(
     ("leading", "ending", "shares"), [(4, 6, "11"), (3, 6, "01"), (4, 5, "10")]
 )
-def test_most_states_prefer_a_1_at_some_time_and_none_at_the_end(
-    leading, ending, shares, monkeypatch
-):
+def test_preference_for_a_1_vanishes_by_the_end(leading, ending, shares, monkeypatch):
     def policies_along(domain, update, run, caps, n_states):
         pi = np.full((len(caps), n_states - 1, 2), 0.5)  # without the terminal state
         pi[3, :leading] = 0.6, 0.4
@@ -674,7 +661,7 @@ def test_one_fall_refutes_monotonicity(monkeypatch):
     assert counted(checks_live.mce_is_monotone.run(), False) == 6
 
 
-def test_clopper_pearson_bound_of_events_never_or_always_seen() -> None:
+def test_clopper_pearson_bound_of_no_or_all_events() -> None:
     # 0 of 20: in 95 of 100 the share is below 1 - 0.025^(1/20) (Clopper and Pearson 1934).
     assert clopper_pearson_upper(20) == pytest.approx(scipy.special.betaincinv(1, 20, 0.975))
     assert clopper_pearson_upper(20, 0.9) == pytest.approx(1.0 - 0.05**0.05)
@@ -689,7 +676,7 @@ def test_clopper_pearson_bound_of_events_never_or_always_seen() -> None:
     assert (alike.span, alike.holds()) == ("-0.168 to 0.168", None)
 
 
-def test_other_shares_have_the_interval_of_their_resamples() -> None:
+def test_partial_shares_have_a_resampled_interval() -> None:
     marks = np.array([0.0, 1.0] * 50)
     low, high = interval(bootstrap_means(marks)[1:])
     assert share("", marks, ">", 0.5).interval() == (low, high)

@@ -139,7 +139,7 @@ def test_fit_error_of_indistinguishable_contexts_by_hand() -> None:
     transitions[:, :, 2] = 1.0
     mdp = FiniteMDP(transitions, rewards, [0.5, 0.5, 0.0], 0.0, [False, False, True])
     run = fitted.fitted_run(ap.Task("twins", mdp, np.zeros((3, 1))), [2.0])
-    # at the first, fitted minus wanted, over eta: (1/2, 1/2) - (1, 0)
+    # at the first, fitted minus target, over eta: (1/2, 1/2) - (1, 0)
     assert run.errors[0] == pytest.approx(1.0)
     assert run.performance[1] == pytest.approx(0.0, abs=1e-12)
     assert run.gaps[1] == pytest.approx(0.5)

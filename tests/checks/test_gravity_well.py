@@ -15,13 +15,13 @@ from pu_lib.trajectories import follow
 from pu_lib.updates import PAPER, UPDATES, SoftmaxPolicyGradient, make_update, project_simplex
 
 
-def found(function: Callable[..., Any], **arguments: Any) -> Finding:
+def finding_of(function: Callable[..., Any], **arguments: Any) -> Finding:
     """Return what a check finds with other arguments."""
     return Check("x", function, arguments=arguments).run()
 
 
 @pytest.fixture
-def compared(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, list[Comparison]]]:
+def comparisons_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, list[Comparison]]]:
     """Return a function that returns all comparisons of a check, by quantity."""
     monkeypatch.setattr("pu_lib.claims.recorder.KEPT_COMPARISONS", 1000)
 
@@ -113,27 +113,31 @@ def test_checks_reject_updates_without_kernel():
             return None
 
     with pytest.raises(ValueError, match="'mine' has no kernel"):
-        found(checks.another_action_gains_more, update=Mine(), example=gravity.SOFTMAX_EXAMPLE)
+        finding_of(checks.another_action_gains_more, update=Mine(), example=gravity.SOFTMAX_EXAMPLE)
     with pytest.raises(ValueError, match="'mine' has no kernel"):
-        found(checks.the_best_action_gains_most, update=Mine(), n_samples=1)
+        finding_of(checks.the_best_action_gains_most, update=Mine(), n_samples=1)
     with pytest.raises(ValueError, match="no escape bound is proved for 'mine'"):
-        found(checks.escape_times_obey_their_bounds, updates=[Mine()], weights=[1.0])
+        finding_of(checks.escape_times_obey_their_bounds, updates=[Mine()], weights=[1.0])
 
 
 def test_checks_accept_custom_update_with_kernel():
     class Mine(SoftmaxPolicyGradient):
         name = "mine"
 
-    own = found(checks.another_action_gains_more, update=Mine(), example=gravity.SOFTMAX_EXAMPLE)
+    own = finding_of(
+        checks.another_action_gains_more, update=Mine(), example=gravity.SOFTMAX_EXAMPLE
+    )
     assert own.margin == checks.softmax_favours_another.run().margin
 
 
 @pytest.mark.parametrize(
     "judge",
     [
-        lambda: found(checks.escape_times_obey_their_bounds, updates=["nope"], weights=[1.0]),
-        lambda: found(checks.the_best_action_gains_most, update="nope", n_samples=1),
-        lambda: found(checks.another_action_gains_more, update="nope", example=gravity.CE_EXAMPLE),
+        lambda: finding_of(checks.escape_times_obey_their_bounds, updates=["nope"], weights=[1.0]),
+        lambda: finding_of(checks.the_best_action_gains_most, update="nope", n_samples=1),
+        lambda: finding_of(
+            checks.another_action_gains_more, update="nope", example=gravity.CE_EXAMPLE
+        ),
         lambda: escape.escape_bound("nope", escape.well_policy(0.1), [1.0, 0.9, 0.0], 1.0),
     ],
 )
@@ -199,7 +203,9 @@ def test_corner_check_margin_by_hand():
     The second action, which started with 0.6 against 0.01, has 0.68 of the 0.795 it may reach.
     """
     check = checks.no_wrong_corner_attracts.function
-    assert found(check, updates=("di",), n_runs=1, n_steps=1).margin == pytest.approx(0.795 - 0.68)
+    assert finding_of(check, updates=("di",), n_runs=1, n_steps=1).margin == pytest.approx(
+        0.795 - 0.68
+    )
 
 
 def test_projection_check_rejects_wrong_projection():
@@ -211,7 +217,7 @@ def test_projection_check_rejects_wrong_projection():
         return numerators, np.ones((len(points), 1), dtype=np.int64)
 
     check = checks.the_largest_move_gains_most
-    finding = found(check, draw=checks._any_moves, project=stuck, n_samples=50)
+    finding = finding_of(check, draw=checks._any_moves, project=stuck, n_samples=50)
     assert finding.status == "false as stated"
     # At worst the mass of another coordinate, which gains nothing, was one: -1 - 1.
     assert finding.margin is not None
@@ -240,7 +246,7 @@ def test_exact_escort_step_agrees_with_the_library():
     assert not crossed
 
 
-def test_errors_are_sentences():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match="sum to one"):
         gravity.Example(("0.5", "0.4"), (1, 0))
     for outside in (0.0, 0.5):
@@ -261,9 +267,9 @@ def test_at_p_one_the_expansion_at_c_is_exact():
     assert gravity.escort_remainders(1.0, "1e-2", "1e-40")[1] < 1e-40
 
 
-def test_remainders_are_scaled_by_their_order(compared) -> None:
+def test_remainders_are_scaled_by_their_order(comparisons_of) -> None:
     """p = 2, epsilon = 1/100, delta = 1/10000: orders 3/2 at b, and 5/2 at c, below 3."""
-    sizes = remainders(compared(checks.the_expansion_leaves_out_small_terms.function))
+    sizes = remainders(comparisons_of(checks.the_expansion_leaves_out_small_terms.function))
     b, c = gravity.escort_remainders(2.0, "1e-2", "1e-4", 1.0)
     here = {place: size for (place, *where), size in sizes.items() if where == [2.0, 1e-2, 1e-4]}
     assert here == {
@@ -293,21 +299,25 @@ def test_escape_bounds_of_two_actions_by_hand() -> None:
 def test_tied_gain_is_no_lead() -> None:
     """DI moves (1/4, 1/4, 1/2) to (3/8, 3/8, 1/4): the first two actions gain the same."""
     tied = gravity.Example(("1/4", "1/4", "1/2"), (1, 1, 0))
-    finding = found(checks.another_action_gains_more, update="di", example=tied, weights=("3/8",))
+    finding = finding_of(
+        checks.another_action_gains_more, update="di", example=tied, weights=("3/8",)
+    )
     assert finding.status == "false as stated"
     assert finding.margin == -np.finfo(float).tiny
 
 
-def test_printed_remainder_order_is_right_from_three_halves_on(compared) -> None:
+def test_printed_remainder_order_is_right_from_three_halves_on(comparisons_of) -> None:
     """At p = 3/2 both are 7/3, and the next term of the binomial series has p(p - 1)/2 = 3/8."""
-    sizes = remainders(compared(checks.the_expansion_leaves_out_small_terms.function, below=()))
+    sizes = remainders(
+        comparisons_of(checks.the_expansion_leaves_out_small_terms.function, below=())
+    )
     deep = (1.5, 1e-16, 1e-96)
     assert sizes["c", *deep] == sizes["c as printed", *deep] == pytest.approx(3 / 8)
 
 
 def test_sufficient_condition_instance_is_a_policy() -> None:
     check = checks.the_sufficient_condition_needs_large_weights.function
-    easiest = found(check, n_samples=1000).instance
+    easiest = finding_of(check, n_samples=1000).instance
     assert sum(easiest["pi"]) == pytest.approx(1.0, abs=1e-12)
     assert min(easiest["pi"]) > 0.0
 
@@ -341,9 +351,9 @@ def test_greedy_path_stops_early(monkeypatch) -> None:
     assert sum(walked) < 1000
 
 
-def test_di_escape_steps_in_the_check_by_hand(compared) -> None:
+def test_di_escape_steps_in_the_check_by_hand(comparisons_of) -> None:
     """From (0, 1, 0), nearly, half of the lead of the best value moves over at each step."""
-    (kept,) = compared(
+    (kept,) = comparisons_of(
         checks.escape_times_obey_their_bounds, updates=("di",), weights=(1.0,)
     ).values()
     counts = {one.instance["q"]: one.value for one in kept if one.instance["epsilon"] == 0.001}

@@ -137,7 +137,7 @@ CASES: Sequence[tuple[Check, Rows]] = [
             *rows("< 0.5", "0.5", "0.5", "0", "0.125", "0"),
         ],
     ),
-    # PG-SM is best at rate 1, and asked at 10
+    # PG-SM is best at rate 1, and evaluated at 10
     (checks.best_rates, rows("< 1.5", "2", "1", "1", "1", "1") * 2),
     # with 10 and 20 states: 40/30 and 80/600; 30/6 and 80/20
     (checks.length_pg, [("2.37", "< 2"), ("4.47", "> 2")] * 2),

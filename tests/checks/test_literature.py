@@ -166,15 +166,15 @@ def test_crossing_time_of_worthless_state_is_zero() -> None:
 @pytest.fixture
 def halved(monkeypatch) -> list[list[float]]:
     """Mock one run with gaps 1, 1/2 and 1/4; return the requested step sizes."""
-    asked = []
+    requested = []
 
     def lacking(mdp, name, etas):
-        asked.append(etas.tolist())
+        requested.append(etas.tolist())
         return np.array([1.0, 0.5, 0.25]), HALF
 
     monkeypatch.setattr(checks, "_random_cases", lambda *_: [(0, ONE_STATE, "di", 0.1)])
     monkeypatch.setattr(checks, "_performance_gaps", lacking)
-    return asked
+    return requested
 
 
 @pytest.mark.parametrize(("power", "bounds"), [(1.0, [6.0, 3.0, 1.5]), (2.0, [6.0, 1.5, 6 / 16])])
@@ -220,7 +220,9 @@ def test_off_policy_gap_by_independent_loop() -> None:
 
 
 @pytest.mark.parametrize(("discount", "chance"), [(0.9, 0.05), (0.96, 0.3), (0.96, 0.9)])
-def test_hard_chain_rejects_parameters_where_stopping_pays(discount: float, chance: float) -> None:
+def test_hard_chain_rejects_parameters_with_optimal_stopping(
+    discount: float, chance: float
+) -> None:
     with pytest.raises(ValueError, match="not optimal to step down all the way"):
         lit.hard_chain(8, discount=discount, chance=chance)
 

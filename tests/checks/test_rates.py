@@ -248,7 +248,7 @@ def test_decaying_weights_check_matches_independent_loop() -> None:
     assert comparison.limit == pytest.approx(1.0 / (2.0 + spent))
 
 
-def left(weights: list[float]) -> float:
+def worse_arm_probability(weights: list[float]) -> float:
     """Return the worse arm's probability under MCE, by the recursion of the odds."""
     odds = 1.0
     for weight in weights:
@@ -260,7 +260,7 @@ def test_separate_bandits_match_independent_loop() -> None:
     """The first bandit has the weights 1/(t + 1), the second one, in the support, 1."""
     found = worst(checks.minimum_is_over_the_states_reached)
     weights = 1.0 / np.arange(1.0, 2001.0)
-    first, second = left(weights.tolist()), left([1.0] * 2000)
+    first, second = worse_arm_probability(weights.tolist()), worse_arm_probability([1.0] * 2000)
     corrected = {each.instance["state"]: each.slack for each in found["gap", False]}
     printed = {each.instance["state"]: each.slack for each in found["gap", True]}
     inside = pytest.approx(1 / 2002 - second)

@@ -19,7 +19,7 @@ def compared(check: Callable[..., None], **arguments: object) -> dict[str, Tally
     return {t.quantity: t for t in recorder.tallies.values() if not t.as_printed}
 
 
-def test_gamble_has_these_means():
+def test_gamble_means():
     np.testing.assert_allclose(st.GAMBLE.mean, [1.0, 1.25])
     np.testing.assert_allclose(st.GAMBLE.greedy, [0.75, 0.25])
     np.testing.assert_allclose(st.gamble(0.7).mean, [1.0, 1.25])
@@ -124,7 +124,7 @@ def test_ce_mean_step_is_zero_for_sampled_actions():
     np.testing.assert_allclose(st.mean_step(UPDATES["ce"], pi, law), 0.0, atol=1e-15)
 
 
-def test_errors_are_sentences():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match="expected a law"):
         st.Law.of((0.5, (1.0, 0.0)), (0.6, (0.0, 1.0)))
     with pytest.raises(ValueError, match="never sampled"):

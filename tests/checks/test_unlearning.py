@@ -28,7 +28,7 @@ from pu_lib.updates import PAPER, UPDATES, Direct, SoftmaxPolicyGradient, as_upd
 THERE, BACK = np.array([1.0, 0.0]), np.array([0.0, 1.0])
 
 
-class Listed(Recorder):
+class ListingRecorder(Recorder):
     """A recorder that lists the slack and the instance of every comparison."""
 
     def __init__(self):
@@ -40,9 +40,9 @@ class Listed(Recorder):
         super()._add(compared, value, bound, slack, *more, **details)
 
 
-def listed(check, **arguments):
+def listed_comparisons(check, **arguments):
     """Return the slacks and instances of a check with other arguments, in order."""
-    recorder = Listed()
+    recorder = ListingRecorder()
     check.function(recorder, **{**check.arguments, **arguments})
     return recorder.found
 
@@ -423,14 +423,16 @@ def test_errata_state_the_computed_numbers():
 
 
 def test_compared_counts_match_hand_solution():
-    recorder = Listed()
+    recorder = ListingRecorder()
     checks.compare_counts(recorder.at_least, un.pg_bound_printed, (2,), update="di", etas=("1",))
     checks.compare_counts(recorder.at_most, un.pg_bound, (2,), update="di", etas=("1",))
     instance = {"update": "di", "n": 2, "eta": "1", "start": "1/2", "n'": 1}
     assert recorder.found == [(-1, instance), (2, instance)]
     assert [tally.compared for tally in recorder.tallies.values()] == ["n' ≥ $n$", "n' ≤ $n+1$"]
     # from (1, 1), p = 2, eta = 2 the first update sets theta_2 to zero
-    ((slack, _),) = listed(checks.escort_can_be_faster, instances=(("2", "keep", "2", 3, "1/2"),))
+    ((slack, _),) = listed_comparisons(
+        checks.escort_can_be_faster, instances=(("2", "keep", "2", 3, "1/2"),)
+    )
     assert slack == math.inf
     # 3 = ceil(1.5 / 0.5) steps of DI from x = 1/4; the printed formula says 2
     assert count(9, "di", "1/2", start="1/4") == 3
@@ -443,7 +445,7 @@ def test_comparison_lemma_check_fails_for_a_wrong_flow_time(monkeypatch):
 
     monkeypatch.setattr(flow_times, "_flow_clock", constant)
     runs = ((20, "0.3", "pg-sm", "constant", 2),)
-    comparisons = listed(
+    comparisons = listed_comparisons(
         checks.forward_steps_cover_their_weight_and_backward_steps_at_most, runs=runs
     )
     assert min(slack for slack, _ in comparisons) < 0
@@ -668,7 +670,10 @@ def test_excess_is_enclosed_to_the_end_of_a_block(monkeypatch) -> None:
 
 
 def test_escort_variants_match_float_counts() -> None:
-    found = {(row["p"], row["n"]): row["n'"] for _, row in listed(checks.escort_can_be_faster)}
+    found = {
+        (row["p"], row["n"]): row["n'"]
+        for _, row in listed_comparisons(checks.escort_can_be_faster)
+    }
     for p, factor, eta, n, start in checks.escort_can_be_faster.arguments["instances"]:
         if start == "1/2":
             update = make_update("pg-es", p=float(Fraction(p)), factor=factor)

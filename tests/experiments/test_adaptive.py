@@ -1,4 +1,4 @@
-"""Adaptive sweeps: what is left, how often wrongly, and what the verdicts make of it."""
+"""Adaptive sweeps: which settings are dropped, how often wrongly, and the effect on claims."""
 
 import inspect
 from dataclasses import replace
@@ -36,7 +36,7 @@ BEYOND = 40  # runs of what goes beyond the paper, as the command makes them
 # The rule, by hand
 
 
-def test_the_ends_of_medians_are_those_of_order_statistics():
+def test_median_limits_are_order_statistics():
     times = np.arange(1.0, 101.0)[:, np.newaxis]
     low, high = limits(times, CAP)
     k = int(low[0, 0])  # the k-th of 100 runs
@@ -46,21 +46,21 @@ def test_the_ends_of_medians_are_those_of_order_statistics():
     assert (few[0][0, 0], few[1][0, 0]) == (0.0, np.inf)
 
 
-def test_the_ends_of_means_count_one_more_run_at_either_end():
+def test_mean_limits_include_one_more_run_at_either_end():
     low, high = limits(np.full((50, 1), 200.0), CAP)
-    assert high[1, 0] > (50 * 200.0 + CAP) / 51  # no run was lost, one may yet be
+    assert high[1, 0] > (50 * 200.0 + CAP) / 51  # no run is censored, but one may be
     assert low[1, 0] < 200.0 * 50 / 51
-    # a share p of lost runs, of which none was met among n, has a chance of (1 - p)^n
+    # if a share p of all runs is censored, n runs contain none with probability (1 - p)^n
     share = 1.0 - ERROR ** (1 / 50)
     assert high[1, 0] < 200.0 + share * CAP  # Student's interval is not that wide
     assert high[1, 0] > 0.1 * CAP
-    # of 50 equal numbers and one that is d away the mean is d / 51 away, its standard error d / 51
+    # one number at distance d from 50 equal ones moves the mean by d / 51, the standard error
     away = (1.0 + stdtrit(50, 1.0 - ERROR)) / 51
     assert high[1, 0] == pytest.approx(200.0 + (CAP - 200.0) * away)
     assert low[1, 0] == pytest.approx(200.0 - 200.0 * away)
 
 
-def test_what_is_far_is_left_and_what_may_be_near_is_not():
+def test_only_settings_far_from_the_best_are_dropped():
     rng = np.random.default_rng(3)
     best = rng.lognormal(np.log(1e4), 0.5, 100)
     lost, some = np.full(100, CAP), np.where(np.arange(100) % 2, CAP, best)
@@ -70,11 +70,11 @@ def test_what_is_far_is_left_and_what_may_be_near_is_not():
     assert not far_from_best(np.stack([lost, lost], axis=1), CAP).any()
 
 
-# How often it errs
+# Wrong decisions
 
 
-def families(table):
-    """Return the times of settings that differ in the rate alone, run by rate, and their cap."""
+def times_by_setting(table):
+    """Group settings that differ only in the rate; return their times, run by rate."""
     found = {}
     for values, group in table.groupby(COLUMNS, dropna=False, observed=True):
         others, eta = setting_of(values)
@@ -88,7 +88,7 @@ def families(table):
 
 
 def wrong_decisions(times, cap, rng):
-    """Resample runs; return how many rates are left, and how many of them wrongly."""
+    """Resample runs; return the numbers of dropped rates and of wrongly dropped ones."""
     n, settings = times.shape
     centres = np.stack([lower_quantile(times, 0.5), times.mean(axis=0)])
     right = (centres > RANGE * centres.min(axis=1, keepdims=True)).all(axis=0)
@@ -102,7 +102,7 @@ def wrong_decisions(times, cap, rng):
 
 
 def resampled(found, tables=5):
-    """Return how many rates are left in some resampled tables, and how many of them wrongly."""
+    """Return the numbers of dropped and of wrongly dropped rates in resampled tables."""
     rng = np.random.default_rng(8)
     counts = [
         wrong_decisions(times, cap, rng) for _ in range(tables) for (_, cap), times in found.items()
@@ -113,7 +113,7 @@ def resampled(found, tables=5):
 @pytest.fixture(scope="module")
 def random_mdps():
     rows = TABLE[(TABLE["experiment"] == "random-mdp") & (TABLE["preset"] == "paper")]
-    return families(rows[rows["scheme"] != "LowOffPol"])
+    return times_by_setting(rows[rows["scheme"] != "LowOffPol"])
 
 
 def test_resampled_tables_have_no_wrong_decision(random_mdps):
@@ -122,12 +122,12 @@ def test_resampled_tables_have_no_wrong_decision(random_mdps):
     assert wrong == 0
 
 
-def test_the_count_of_wrong_decisions_can_fail(random_mdps, monkeypatch):
+def test_larger_error_leads_to_wrong_decisions(random_mdps, monkeypatch):
     monkeypatch.setattr(adaptive, "ERROR", 0.3)
     assert resampled(random_mdps)[1] > 0
 
 
-def test_the_errors_of_all_decisions_add_up_to_less_than_one_in_twenty():
+def test_total_error_of_all_decisions_is_below_one_in_twenty():
     decisions = sum(chunk.first > 0 for chunk in paper_chunks(beyond=BEYOND))
     assert 4 * ERROR * decisions < 0.05
 
@@ -135,8 +135,8 @@ def test_the_errors_of_all_decisions_add_up_to_less_than_one_in_twenty():
 # The sweep
 
 
-def small():
-    """Return chunks with a rate that is fast and two that never arrive."""
+def small_chunks():
+    """Return chunks with one fast rate and two rates that never reach the target."""
     return grid(
         "chain n_states=4",
         updates=["pg-sm", "di"],
@@ -147,11 +147,11 @@ def small():
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory):
+def both_sweeps(tmp_path_factory):
     """Return the directories of an adaptive and of a full sweep."""
     directory = tmp_path_factory.mktemp("sweeps")
-    run_missing(small(), directory / "adaptive", adaptive=True)
-    run_missing(small(), directory / "full")
+    run_missing(small_chunks(), directory / "adaptive", adaptive=True)
+    run_missing(small_chunks(), directory / "full")
     return directory
 
 
@@ -161,8 +161,8 @@ def rows_of(directory):
     return rows.astype({"update": str}).sort_values(["update", "eta", "run"], ignore_index=True)
 
 
-def test_an_adaptive_table_is_a_part_of_the_full_one(both):
-    least, most = rows_of(both / "adaptive"), rows_of(both / "full")
+def test_adaptive_sweep_is_a_subset_of_the_full_sweep(both_sweeps):
+    least, most = rows_of(both_sweeps / "adaptive"), rows_of(both_sweeps / "full")
     assert len(most) == 480
     again = least[["update", "eta", "run"]].merge(most)
     pd.testing.assert_frame_equal(again[least.columns], least, check_categorical=False)
@@ -171,18 +171,18 @@ def test_an_adaptive_table_is_a_part_of_the_full_one(both):
     assert set(counts.drop(3.0, level="eta")) == {40}
 
 
-def test_a_stopped_adaptive_sweep_ends_with_the_same_table(both, tmp_path):
-    first = [chunk for chunk in small() if chunk.first < 20]
+def test_interrupted_adaptive_sweep_resumes_to_the_same_table(both_sweeps, tmp_path):
+    first = [chunk for chunk in small_chunks() if chunk.first < 20]
     run_missing(first[1:], tmp_path, adaptive=True)
-    run_missing(small(), tmp_path, adaptive=True, workers=1)
-    pd.testing.assert_frame_equal(rows_of(tmp_path), rows_of(both / "adaptive"))
-    assert run_missing(small(), tmp_path, adaptive=True) == 0
+    run_missing(small_chunks(), tmp_path, adaptive=True, workers=1)
+    pd.testing.assert_frame_equal(rows_of(tmp_path), rows_of(both_sweeps / "adaptive"))
+    assert run_missing(small_chunks(), tmp_path, adaptive=True) == 0
 
 
-def test_settings_left_early_take_no_runs_from_the_others(both, tmp_path):
-    assert "320 of 320 runs" in collect(both / "adaptive", tmp_path / "left")
-    # an interrupted sweep is not an adaptive one: here the slow rates lack runs for no reason
-    rows = rows_of(both / "full")
+def test_collect_keeps_all_runs_if_a_setting_was_stopped_early(both_sweeps, tmp_path):
+    assert "320 of 320 runs" in collect(both_sweeps / "adaptive", tmp_path / "left")
+    # in an interrupted sweep the slow rates lack runs although they were not dropped
+    rows = rows_of(both_sweeps / "full")
     cut = rows[(rows["eta"] < 1.0) | (rows["run"] < 40)]
     assert EarlyStopping(cut).left_early() == set()
     slow = rows[(rows["eta"] > 1.0) | (rows["run"] < 40)]
@@ -191,18 +191,18 @@ def test_settings_left_early_take_no_runs_from_the_others(both, tmp_path):
     assert EarlyStopping(early).left_early() == set()
 
 
-def test_rounds_begin_with_the_same_run():
-    cell = small()[0].cell
+def test_chunks_of_a_round_start_at_the_same_run():
+    cell = small_chunks()[0].cell
     chunks = [Chunk(cell, 0, 20), Chunk(cell, 0, 10), Chunk(cell, 20, 20), Chunk(cell, 0, 5)]
     assert [len(part) for part in rounds(chunks)] == [2, 1, 1]
     assert [len(part) for part in rounds(chunks_of([cell], 60, 20))] == [1, 1, 1]
 
 
-# The committed table, as an adaptive sweep would have made it
+# The committed table, reduced to the runs of an adaptive sweep
 
 
 def thinned(table, chunks):
-    """Return the rows that an adaptive sweep of some chunks would have made of a full table."""
+    """Return the rows of a full table that an adaptive sweep of the chunks would compute."""
     stopping, kept = EarlyStopping(table), {}
     for part in rounds(chunks):
         for chunk in stopping.needed(part):
@@ -224,12 +224,12 @@ def adaptive_results():
     return Results(thinned(TABLE, paper_chunks(beyond=BEYOND)))
 
 
-def test_it_takes_less_than_a_third_of_the_work(adaptive_results):
+def test_adaptive_sweep_needs_less_than_a_third_of_the_steps(adaptive_results):
     share = adaptive_results.table["steps"].sum() / TABLE["steps"].sum()
     assert share < 1 / 3
 
 
-def test_curves_take_as_many_runs_of_each_rate_as_there_are(adaptive_results):
+def test_curves_use_all_runs_of_each_rate(adaptive_results):
     least, most = adaptive_results, committed()
     for name in ("chain/HiOffPol", "cliff"):
         few, all_ = least.curves(name), most.curves(name)
@@ -248,7 +248,7 @@ def test_curves_take_as_many_runs_of_each_rate_as_there_are(adaptive_results):
         assert few.made[:, 0, x].sum() == len(one) == few.counts[0, x]
 
 
-ASKED = [
+CLAIMS = [
     claim
     for claim in ledger()
     if claim.chapter == "empirical"
@@ -257,8 +257,8 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize("claim", ASKED, ids=lambda claim: claim.id)
-def test_every_verdict_is_that_of_the_full_table(claim, adaptive_results):
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_status_of_each_claim_is_that_of_the_full_table(claim, adaptive_results):
     check = check_of(claim)
     arguments = {**check.arguments, "table": adaptive_results}
     assert replace(check, arguments=arguments).run().status is claim.status

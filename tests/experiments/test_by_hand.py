@@ -1,4 +1,4 @@
-"""Pieces of the experiments, each on a case small enough to be worked out by hand."""
+"""Functions of the experiments on cases small enough to solve by hand."""
 
 import math
 import os
@@ -19,22 +19,20 @@ from pu_lib.experiments import (
     details,
     interventions,
     live,
-    panels,
     policies,
     published,
     race,
     reference,
-    results,
     rounding,
     sweep,
 )
 from pu_lib.experiments.adaptive import EarlyStopping, limits, setting_of
 from pu_lib.experiments.bootstrap import draws, interval
-from pu_lib.experiments.cells import Chunk, read_process
-from pu_lib.experiments.database import CELL_COLUMNS, COLUMNS, cell_of, words_of
+from pu_lib.experiments.cells import Chunk
+from pu_lib.experiments.database import CELL_COLUMNS, COLUMNS, cell_of
 from pu_lib.experiments.options import PRESETS, SCHEMES, Schedule
 from pu_lib.experiments.problem import make_problem
-from pu_lib.experiments.results import PANELS, Curves, committed
+from pu_lib.experiments.results import Curves, committed
 from pu_lib.experiments.tables import Tables, lay_out
 from pu_lib.experiments.thresholds import summarise
 from pu_lib.mdp import FiniteMDP
@@ -53,16 +51,16 @@ CELL = cell_of(WORDS)
 # Intervals
 
 
-def test_an_interval_by_hand():
+def test_interval_by_hand():
     assert interval([5.0, 3.0, 1.0, 2.0, 4.0], 0.5).tolist() == [2.0, 4.0]  # (5 - 1) / 4 = 1
 
 
-def test_nobody_can_change_the_resamples_of_others():
+def test_draws_are_read_only():
     with pytest.raises(ValueError, match="read-only"):
         draws(3)[0, 0] = 0
 
 
-def test_one_run_says_nothing_of_a_median():
+def test_median_limits_of_one_run_are_infinite():
     low, high = limits(np.array([[5.0, 7.0]]), 100.0)
     assert low[0].tolist() == [0.0, 0.0]
     assert high[0].tolist() == [np.inf, np.inf]
@@ -71,8 +69,8 @@ def test_one_run_says_nothing_of_a_median():
 # Adaptive sweeps
 
 
-def stopping(times, runs):
-    """Return what is needed after some runs, all alike, of settings with given rates."""
+def early_stopping(times, runs):
+    """Return the state of an adaptive sweep after equal runs of the given rates."""
     found = EarlyStopping(pd.DataFrame(columns=COLUMNS.names))
     for eta, steps in times.items():
         chunk = Chunk(replace(CELL, step_size=eta), 0, runs)
@@ -89,14 +87,14 @@ def stopping(times, runs):
         ({0.1: 1000, 1.0: 1000}, []),
     ],
 )
-def test_rates_are_left_where_another_takes_a_hundredth_of_the_steps(times, left):
+def test_rate_is_dropped_if_another_needs_a_hundredth_of_the_steps(times, left):
     chunks = [Chunk(replace(CELL, step_size=eta), 400, 20) for eta in times]
-    going_on = stopping(times, 400).needed(chunks)
+    going_on = early_stopping(times, 400).needed(chunks)
     assert [c.cell.step_size for c in chunks if c not in going_on] == left
 
 
-def test_what_was_left_early_is_named_with_its_rate():
-    found = stopping({0.1: 1000, 1.0: 10}, 400)
+def test_left_early_returns_settings_with_their_rate():
+    found = early_stopping({0.1: 1000, 1.0: 10}, 400)
     assert found.left_early() == set()
     found.note(Chunk(CELL, 400, 1), {"run": [400], "steps": [10]})
     assert found.left_early() == {setting_of({**WORDS, "eta": 0.1}.values())}
@@ -111,7 +109,7 @@ def rows(runs, **columns):
     return pd.DataFrame([{**cell, "engine": "e", "run": r, "steps": 10 + r} for r in range(runs)])
 
 
-def test_the_note_of_origin_counts_runs_settings_and_steps():
+def test_provenance_counts_runs_settings_and_steps():
     table = pd.concat(
         [rows(3), rows(2, eta=10.0, seed=1), rows(1, experiment="drawn", beta=math.nan)],
         ignore_index=True,
@@ -125,9 +123,7 @@ def test_the_note_of_origin_counts_runs_settings_and_steps():
     ]
 
 
-def test_a_dataset_is_collected_where_one_was_and_its_size_is_in_millions_of_bytes(
-    tmp_path, monkeypatch
-):
+def test_collect_creates_the_directory_and_prints_megabytes(tmp_path, monkeypatch):
     monkeypatch.setattr(
         collecting, "write_parquet", lambda target, *_, **__: target.write_bytes(bytes(2_350_000))
     )
@@ -135,25 +131,25 @@ def test_a_dataset_is_collected_where_one_was_and_its_size_is_in_millions_of_byt
     sweep.sweep("chain n_states=5", tmp_path / "data", runs=1, step_sizes=[1.0], updates=["di"])
     (tmp_path / "out").mkdir()
     for out in ("out", "deep/down"):
-        told = collecting.collect(tmp_path / "data", tmp_path / out)
-        assert told == f"{tmp_path}/{out}/runs.parquet: 1 of 1 runs, 2.4 MB."
+        found = collecting.collect(tmp_path / "data", tmp_path / out)
+        assert found == f"{tmp_path}/{out}/runs.parquet: 1 of 1 runs, 2.4 MB."
 
 
 def test_schemes_are_those_of_the_paper():
-    """Hyde acts, and is replayed, with probability 0, min(1, 10 / sqrt t) or a half."""
-    told = {
+    """Hyde acts and is replayed with probability 0, min(1, 10 / sqrt t) or one half."""
+    found = {
         name: [(each.c, each.alpha) for each in (scheme.epsilon, scheme.off_policy)]
         for name, scheme in SCHEMES.items()
     }
     never, root, half = (0.0, 0.0), (10.0, 0.5), (0.5, 0.0)
-    assert told == {
+    assert found == {
         "NoExplo": [never, never],
         "LowOffPol": [root, root],
         "HiOffPol": [root, half],
     }
 
 
-def test_runs_are_kept_where_a_column_has_no_number(monkeypatch):
+def test_complete_keeps_runs_with_missing_beta(monkeypatch):
     monkeypatch.setattr(collecting, "paper_chunks", list)
     table = pd.concat([rows(3, beta=math.nan), rows(2, beta=math.nan, eta=10.0)], ignore_index=True)
     kept = collecting._complete(table)
@@ -165,7 +161,7 @@ def test_runs_are_kept_where_a_column_has_no_number(monkeypatch):
 # Storing and sweeping
 
 
-def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
+def test_replace_file_flushes_before_renaming(tmp_path, monkeypatch):
     done = []
     move, flush = os.replace, os.fsync
     monkeypatch.setattr(os, "replace", lambda *names: done.append("named") or move(*names))
@@ -175,7 +171,7 @@ def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"content"]
 
 
-def test_progress_starts_from_the_runs_that_are_there(tmp_path, monkeypatch):
+def test_progress_bar_starts_at_the_number_of_existing_runs(tmp_path, monkeypatch):
     bars = []
 
     class Bar:
@@ -199,28 +195,23 @@ def test_progress_starts_from_the_runs_that_are_there(tmp_path, monkeypatch):
     assert [(bar.n, bar.total) for bar in bars] == [(20, 20), (25, 25), (25, 25)]
 
 
-def test_a_machine_that_does_not_know_its_processors_gets_one_thread(monkeypatch):
+def test_unknown_processor_count_gives_one_thread(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert [sweep._threads(None), sweep._threads(3)] == [1, 3]
 
 
-def test_no_thread_keeps_the_program_from_ending():
+def test_worker_threads_are_daemons():
     ((_, found),) = sweep.run_chunks([CELL], 1, lambda _: threading.current_thread().daemon)
     assert found is True
 
 
-def test_threads_end_when_there_is_nothing_left_to_do():
+def test_worker_threads_end_after_the_last_chunk():
     ((_, thread),) = sweep.run_chunks([CELL], 1, lambda _: threading.current_thread())
     thread.join(timeout=5)
     assert not thread.is_alive()
 
 
-def test_a_name_that_no_environment_has_is_refused_at_once():
-    with pytest.raises(ValueError, match="NoSuchEnvironment-v0"):
-        read_process("NoSuchEnvironment-v0")
-
-
-def test_any_seed_of_63_bits_races():
+def test_race_accepts_seeds_of_63_bits():
     setting = {"step_sizes": [1.0], "runs": 1, "max_steps": 10, "updates": ["di"]}
     assert len(race.race("chain", seed=2**63 - 1, **setting)) == 1
     with pytest.raises(ValueError, match="seed: expected"):
@@ -228,7 +219,7 @@ def test_any_seed_of_63_bits_races():
 
 
 @pytest.mark.parametrize(("fast", "edge", "beyond"), [(0, "lowest", 0.0316), (1, "highest", 1.26)])
-def test_beyond_an_edge_the_rates_go_on_two_a_decade(fast, edge, beyond):
+def test_grid_is_extended_by_two_rates_per_decade(fast, edge, beyond):
     times = [[9.0], [9.0]]
     times[fast] = [1.0]
     summaries = [summarise(steps, [False], 10.0) for steps in times]
@@ -249,14 +240,14 @@ def test_beyond_an_edge_the_rates_go_on_two_a_decade(fast, edge, beyond):
         ([1e6, 1e6 + 2e-6], True),
     ],
 )
-def test_a_gap_must_be_more_than_rounding_of_the_optimum_or_of_one(rewards, enough):
+def test_gap_must_exceed_rounding_error(rewards, enough):
     refused = pytest.raises(ValueError, match="there is nothing to learn")
     with nullcontext() if enough else refused:
         make_problem(domains.bandit(rewards), 0.5, "first")
 
 
 @pytest.mark.parametrize("target", [0.0, -0.1, 1.1])
-def test_a_target_is_a_share_of_the_gap(target):
+def test_target_is_a_share_of_the_gap(target):
     with pytest.raises(ValueError, match="target: expected"):
         make_problem(domains.chain(3), target)
     problem = make_problem(domains.chain(3), 1.0, "first")
@@ -264,14 +255,14 @@ def test_a_target_is_a_share_of_the_gap(target):
 
 
 @pytest.mark.parametrize("size", [1e-10, 1e10, -1e-10, -1e10])
-def test_the_escort_may_start_anywhere_between_the_ends(size):
+def test_escort_start_is_limited_in_magnitude(size):
     assert replace(PRESETS["paper"], escort_start=size).escort_start == size
     beyond = size * 1.01 if abs(size) > 1 else size / 1.01
     with pytest.raises(ValueError, match="escort_start: expected a modulus from 1e-10 to 1e"):
         replace(PRESETS["paper"], escort_start=beyond)
 
 
-def test_the_papers_escort_parameters_start_at_one():
+def test_escort_parameters_start_at_one():
     memory = live.RunBuffers()
     memory.prepare(make_problem(domains.chain(3), 0.5, "first"), "pg-es", PRESETS["paper"], 1)
     assert memory.theta.tolist() == [[1.0, 1.0]] * 3
@@ -290,13 +281,13 @@ def test_the_papers_escort_parameters_start_at_one():
         ({"escort_start": -1e-9}, {"escort_start": 0.0}),
     ],
 )
-def test_options_have_ends(allowed, refused):
+def test_options_are_accepted_up_to_their_limits(allowed, refused):
     replace(PRESETS["paper"], **allowed)
     with pytest.raises(ValueError, match=f"{list(refused)[-1]}.*: "):
         replace(PRESETS["paper"], **refused)
 
 
-def test_a_probability_of_a_schedule_is_at_most_one():
+def test_schedule_probability_is_at_most_one():
     times = (1, 4, 100, 400)
     found = [reference._probability(Schedule(10.0, 0.5), t) for t in times]
     assert found == [1.0, 1.0, 1.0, 0.5]
@@ -304,36 +295,16 @@ def test_a_probability_of_a_schedule_is_at_most_one():
     assert [reference._probability(Schedule(0.3, 0.0), t) for t in times] == [0.3] * 4
 
 
-def test_open_details_are_tried_on_the_papers_processes():
-    rows = map(words_of, panels._ablations(0))
-    assert {(r["domain"], r["scheme"], r["n_states"], r["n_actions"]) for r in rows} == {
-        ("random-mdp", "HiOffPol", 100, 4),
-        ("random-mdp", "NoExplo", 100, 4),
-        ("random-mdp", "LowOffPol", 100, 4),
-        ("chain", "HiOffPol", 10, 2),
-        ("chain", "LowOffPol", 7, 2),
-    }
-
-
-def test_panels_say_what_is_jumped_for_where_it_is_not_the_papers():
-    made = results._panels()
-    assert made == PANELS
-    assert made["chain/LowOffPol"].words == "Chain, LowOffPol, |S| = 7"
-    assert made["chain/LowOffPol/beta=0.7"].words == "Chain, LowOffPol, |S| = 7, β = 0.7"
-    assert made["length/HiOffPol"].words == "Chain length, HiOffPol"
-    assert made["length/HiOffPol/beta=0.7"].words == "Chain length, HiOffPol, β = 0.7"
-
-
 @pytest.mark.parametrize(
     ("transitions", "kind"), [(1, np.uint16), (2**16, np.uint16), (2**16 + 1, np.uint32)]
 )
-def test_transitions_are_numbered_from_zero_in_as_few_bits_as_will_do(transitions, kind):
+def test_transition_codes_use_the_smallest_integer_type(transitions, kind):
     found = Tables.code_type.fget(SimpleNamespace(successor=np.empty(transitions)))
     assert found is kind
     assert np.iinfo(found).max >= transitions - 1
 
 
-def test_states_of_a_process_with_cycles_come_by_their_distance_from_its_end():
+def test_states_of_a_cyclic_process_are_ordered_by_distance_to_the_end():
     """A corridor: each state leads to the next or to itself, and the fourth is the end."""
     ahead = (np.eye(4) + np.eye(4, k=1)) / 2
     ahead[3, 3] = 1.0
@@ -346,24 +317,19 @@ def test_states_of_a_process_with_cycles_come_by_their_distance_from_its_end():
 # Curves
 
 
-def test_results_are_shown_by_their_table():
-    table = pd.DataFrame({"run": [0]})
-    assert repr(results.Results(table)) == f"Results(table={table!r})"
-
-
 def curves(censored, counts, updates):
     shape = censored.shape
     return Curves(np.array([1.0, 10.0]), updates, np.ones(shape), censored, np.array(counts))
 
 
-def test_a_point_with_fewer_runs_has_the_first_ones():
+def test_point_with_fewer_runs_has_the_first_runs():
     two = curves(np.zeros((3, 1, 2), dtype=bool), [[3, 1]], ("di",))
     assert two.made[:, 0].tolist() == [[True, True], [True, False], [True, False]]
     assert two.runs_in_words == "1 to 3"
     assert replace(two, counts=None).made.all()
 
 
-def test_shares_count_the_runs_that_were_made_in_floats_and_with_exponents(monkeypatch):
+def test_censored_shares_count_runs_in_floats_and_with_exponents(monkeypatch):
     # in floats 3 runs at the first rate and 2 at the second; with exponents 2, and 3
     lost = np.array([[[1, 1]], [[0, 1]], [[1, 0]]], dtype=bool)
     floats = curves(lost, [[3, 2]], ("pg-es",))
@@ -378,7 +344,7 @@ def test_shares_count_the_runs_that_were_made_in_floats_and_with_exponents(monke
     assert rounding.passed_without("chain/HiOffPol", eta=1.0) == pytest.approx(2 / 3)
 
 
-def test_a_run_in_floats_and_with_exponents_by_hand(monkeypatch):
+def test_pair_of_runs_in_floats_and_with_exponents_by_hand(monkeypatch):
     def run_cell(cell, run, memory):
         memory.theta = np.array([[0.0, 1.0], [0.01, 0.0]])
         memory.exponent = np.zeros((2, 2))
@@ -393,12 +359,12 @@ def test_a_run_in_floats_and_with_exponents_by_hand(monkeypatch):
     assert (found.zeros, found.smallest) == (2, pytest.approx(-5.0))
 
 
-def test_parameters_along_a_run_are_the_smallest_of_each_state(monkeypatch):
-    asked = []
+def test_smallest_along_returns_the_smallest_parameter_of_each_state(monkeypatch):
+    calls = []
 
     def run_cell(cell, run, memory):
         setting = (name_of(cell.update), cell.step_size, cell.scheme.name, run)
-        asked.append((cell.max_steps, cell.options.precision, setting))
+        calls.append((cell.max_steps, cell.options.precision, setting))
         plain = cell.options.precision == "float64"
         memory.theta = np.array([[1.0, 10.0 ** -min(cell.max_steps, 1000)], [0.1, 1.0], [1e-9, 1]])
         memory.theta[0] *= 1.0 if plain else 2.0
@@ -411,20 +377,20 @@ def test_parameters_along_a_run_are_the_smallest_of_each_state(monkeypatch):
     assert_allclose(floats, [[-1.0, -1.0], [-5.0, -1.0], [-9.0, -1.0]])
     assert_allclose(scaled[:, 0] - floats[:, 0], math.log10(2.0))
     precisions = ["scaled", *["float64"] * 3, *["scaled"] * 3]
-    assert [precision for _, precision, _ in asked] == precisions
-    assert [cap for cap, *_ in asked[1:]] == [1, 5, 9, 1, 5, 9]
-    assert {setting for *_, setting in asked} == {("pg-es factor=drop", 100.0, "HiOffPol", 4)}
+    assert [precision for _, precision, _ in calls] == precisions
+    assert [cap for cap, *_ in calls[1:]] == [1, 5, 9, 1, 5, 9]
+    assert {setting for *_, setting in calls} == {("pg-es factor=drop", 100.0, "HiOffPol", 4)}
 
 
 # The published curve
 
 
-def test_a_mean_halfway_between_two_looks_is_one_of_two_runs():
+def test_mean_between_two_evaluations_needs_two_runs():
     assert published.possible_runs([76.0], most=1) == {}
     assert published.possible_runs([76.0], most=2) == {2: 0}
 
 
-def test_one_run_has_no_deviation_to_compare():
+def test_comparison_rejects_a_single_run():
     table = committed().table
     first = table[(table["experiment"] == "published-curve") & (table["run"] == 0)]
     assert len(first) > 80
@@ -435,7 +401,7 @@ def test_one_run_has_no_deviation_to_compare():
 # What details change
 
 
-def test_each_change_is_set_against_the_same_runs_without_it():
+def test_effects_compare_the_same_runs_with_and_without_a_change():
     def made(steps, experiment="chain", preset="paper", beta=0.8, eta=1.0, update="ce", **others):
         cell = {"domain": "chain", "scheme": "NoExplo", "update": update, "eta": eta}
         same = {**cell, "n_states": 7, "n_actions": 2, "experiment": experiment, "beta": beta}
@@ -449,8 +415,8 @@ def test_each_change_is_set_against_the_same_runs_without_it():
         made({0: 10, 1: 20, 2: 40})
         + made({1: 60, 2: 40, 3: 30}, **changed)
         + made({0: 5, 1: 5}, beta=0.7)
-        # left out: a run that stands there twice, and settings that differ in more than one detail
-        # or in none, that have no run without the change, or that are no detail
+        # ignored: a duplicated run, and settings that differ in several details or in none, that
+        # have no run without the change, or that are no detail
         + made({1: 70}, **changed)
         + made({0: 1}, **changed, beta=0.7)
         + made({0: 1}, "length")
@@ -494,7 +460,7 @@ def test_details_are_ranked_by_their_geometric_means(monkeypatch):
 # Live
 
 
-def test_a_state_has_moved_if_any_of_its_parameters_has(monkeypatch):
+def test_state_has_moved_if_any_of_its_parameters_changed(monkeypatch):
     def run_cell(_, __, memory):
         memory.theta[3, 1] += 1.0
         memory.theta[5] += 1.0
@@ -504,12 +470,12 @@ def test_a_state_has_moved_if_any_of_its_parameters_has(monkeypatch):
     assert np.flatnonzero(moved).tolist() == [3, 5]
 
 
-def test_a_state_has_flipped_once_it_walks_for_good(monkeypatch):
-    walks = {30: [0.4, 0.6, 0.4, 0.3, 0.6], 31: [0.4, 0.7, 0.6, 0.5, 0.2]}  # states 0 to 4
+def test_flip_time_is_the_last_change_to_walking(monkeypatch):
+    walking = {30: [0.4, 0.6, 0.4, 0.3, 0.6], 31: [0.4, 0.7, 0.6, 0.5, 0.2]}  # states 0 to 4
 
     def run_cell(_, __, memory):
         # 1.0 is the terminal state.
-        likely = np.array([[*walks[step], 1.0] for step in memory.record_at])
+        likely = np.array([[*walking[step], 1.0] for step in memory.record_at])
         memory.recorded = np.stack([1.0 - likely, likely], axis=2)
 
     monkeypatch.setattr(live, "run_cell", run_cell)
@@ -520,7 +486,7 @@ def test_a_state_has_flipped_once_it_walks_for_good(monkeypatch):
     assert found.ordered_share == 0.5
 
 
-def test_only_runs_that_are_no_longer_than_asked_are_computed_again(monkeypatch):
+def test_rerun_skips_runs_longer_than_at_most(monkeypatch):
     again = SimpleNamespace(steps=10, episodes=1, censored=False, final_performance=1.0)
     monkeypatch.setattr(live, "run_cell", lambda *_: again)
     table = rows(3).assign(episodes=1, censored=False, final_performance=1.0)  # of 10 to 12 steps
@@ -530,23 +496,23 @@ def test_only_runs_that_are_no_longer_than_asked_are_computed_again(monkeypatch)
 
 
 @pytest.mark.parametrize(("domain", "shape"), [("chain", (10, 2)), ("random-mdp", (100, 4))])
-def test_twins_run_on_the_papers_processes(domain, shape):
+def test_twins_agree_on_the_processes_of_the_paper(domain, shape):
     plain, compiled = live.twins(domain, "pg-sm", 1.0, "NoExplo", 5)
     assert plain.shape == shape
     assert_array_equal(plain, compiled)
 
 
-def test_a_policy_is_greedy_above_999_in_a_thousand(monkeypatch):
+def test_policy_counts_as_greedy_above_0_999(monkeypatch):
     q = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     pi = np.array([[0.999, 0.001], [0.9995, 0.0005], [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
     moved = np.array([True, True, True, True, False])  # and in the third no action is best
-    end, asked = (SimpleNamespace(q=q, pi=pi), moved), []
-    monkeypatch.setattr(policies, "final_memories", lambda *given: asked.append(given) or [end])
+    end, calls = (SimpleNamespace(q=q, pi=pi), moved), []
+    monkeypatch.setattr(policies, "final_memories", lambda *given: calls.append(given) or [end])
     assert policies.greedy_share("ce") == pytest.approx(1 / 3)
-    assert asked == [("ce", 1e9, "LowOffPol", 4, 20_000)]
+    assert calls == [("ce", 1e9, "LowOffPol", 4, 20_000)]
 
 
-def test_a_parameter_has_bounced_below_zero(monkeypatch):
+def test_bounced_share_counts_negative_parameters(monkeypatch):
     theta, moved = np.array([[-1.0, 0.0], [2.0, 3.0], [-1.0, -1.0]]), np.array([True, True, False])
     end = SimpleNamespace(theta=theta), moved
     monkeypatch.setattr(policies, "final_memories", lambda *_: [end])
@@ -559,7 +525,7 @@ def test_a_parameter_has_bounced_below_zero(monkeypatch):
 @pytest.mark.parametrize(
     ("zero", "expected"), [((3, 1), (1, 1)), ((0, 0), (1, 0)), ((4, 1), (0, 0)), (None, (0, 0))]
 )
-def test_a_wall_is_a_probability_of_zero_before_the_end(zero, expected, monkeypatch):
+def test_wall_is_a_zero_probability_of_a_non_terminal_state(zero, expected, monkeypatch):
     lengths = []
 
     def run_cell(cell, _, memory):
@@ -574,12 +540,12 @@ def test_a_wall_is_a_probability_of_zero_before_the_end(zero, expected, monkeypa
         interventions.stopped_exploring("pg-es", 1.0, runs=1),
     )
     assert tuple(end.item() for end in ends) == expected
-    # as long as `no_projection` says; who has stopped is looked at where they end
+    # the number of steps is that of `no_projection`
     assert max(lengths) == lengths[-1] == 50_000
 
 
-class Flat:
-    """A process in which performance is what a test says, whatever the policy."""
+class StubProcess:
+    """A process that returns given performances for any policy."""
 
     def __init__(self, *performances):
         self._left, self.policies = list(performances), []
@@ -595,13 +561,13 @@ class Flat:
         return SimpleNamespace(q=np.zeros((7, 3)), performance=self.performance(policy))
 
 
-def test_a_climb_ends_halfway_and_counts_its_falls(monkeypatch):
-    # jumping earns 0 and the best policy 1: the goal is 0.5
-    process = Flat(0.0, 1.0, 0.0, 0.2, 0.1, 0.1, 0.3, 0.5)
+def test_climb_ends_halfway_and_counts_decreases(monkeypatch):
+    # jumping has performance 0 and the best policy 1, so that the target is 0.5
+    process = StubProcess(0.0, 1.0, 0.0, 0.2, 0.1, 0.1, 0.3, 0.5)
     monkeypatch.setattr(interventions, "cliff", lambda _: process)
     assert interventions.climb_from_jumping("pg-sm", 1.0) == (5, 1)
     first = np.exp([4.0, 0.0, 0.0])
     assert_array_equal(process.policies[0], np.tile([1.0, 0.0, 0.0], (7, 1)))
     assert_allclose(process.policies[2], np.tile(first / first.sum(), (7, 1)))
-    monkeypatch.setattr(interventions, "cliff", lambda _: Flat(0.0, 1.0, 0.0))
+    monkeypatch.setattr(interventions, "cliff", lambda _: StubProcess(0.0, 1.0, 0.0))
     assert interventions.climb_from_jumping("pg-sm", 1.0) == (5000, 0)

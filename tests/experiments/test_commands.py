@@ -46,47 +46,36 @@ SMALL = ["--states", "5", "--runs", "3", "--step-size", "1", "10", "--update", "
 
 @pytest.fixture
 def own_process(tmp_path):
-    """A process of the reader's own, in a file."""
+    """The path of a file with a process."""
     path = tmp_path / "own.npz"
     domains.chain(5, 0.8).save(path)
     return str(path)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (["--step-size", "1"], "--step-size: section 4 fixes it"),
         (["--scheme", "NoExplo", "--max-steps", "5"], "--scheme, --max-steps: section 4 fixes it"),
         (["--update", "none"], "--update: 'none' is none of ce, di"),
     ],
 )
-def test_what_the_papers_sweep_cannot_heed_is_refused(tmp_path, capsys, given, said):
+def test_paper_sweep_rejects_options_fixed_by_the_paper(tmp_path, capsys, given, message):
     assert main(["sweep", "paper", "--out", str(tmp_path), *given]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
-def test_the_papers_sweep_of_one_update_makes_its_runs_alone(tmp_path, monkeypatch):
-    asked = []
+def test_sweep_command_has_the_defaults_of_grid(tmp_path, monkeypatch):
+    calls = []
     monkeypatch.setattr(
-        "pu_lib.experiments.sweep.run_missing", lambda chunks, *_, **__: asked.append(chunks)
-    )
-    assert main(["sweep", "paper", "--out", str(tmp_path), "--update", "npg"]) == 0
-    assert {chunk.cell.update.name for chunk in asked[0]} == {"npg"}
-
-
-def test_a_sweep_without_options_makes_the_runs_of_the_function_without_arguments(
-    tmp_path, monkeypatch
-):
-    asked = []
-    monkeypatch.setattr(
-        "pu_lib.experiments.sweep.run_missing", lambda chunks, *_, **__: asked.append(chunks)
+        "pu_lib.experiments.sweep.run_missing", lambda chunks, *_, **__: calls.append(chunks)
     )
     assert main(["sweep", "chain", "--out", str(tmp_path)]) == 0
-    assert asked == [grid("chain")]
+    assert calls == [grid("chain")]
 
 
-def test_sweep_makes_a_dataset_and_resumes_it(tmp_path, capsys):
+def test_sweep_writes_a_dataset_and_resumes(tmp_path, capsys):
     assert main(["sweep", "chain", *SMALL, "--out", str(tmp_path)]) == 0
     assert "4 of 4 chunks computed now" in capsys.readouterr().out
     frame = pd.read_parquet(tmp_path / "runs.parquet")
@@ -96,47 +85,24 @@ def test_sweep_makes_a_dataset_and_resumes_it(tmp_path, capsys):
     assert "0 of 4 chunks computed now" in capsys.readouterr().out
 
 
-def test_sweep_of_a_process_in_a_file(tmp_path, own_process):
-    out = tmp_path / "out"
-    arguments = ["--runs", "2", "--step-size", "1", "--update", "di", "--max-steps", "2000"]
-    assert main(["sweep", own_process, *arguments, "--out", str(out)]) == 0
-    assert set(pd.read_parquet(out / "runs.parquet")["n_states"]) == {5}
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["sweep", "chain", "--runs", "0"], "runs: expected an integer, at least 1"),
-        (["sweep", "chain", "--step-size", "-1"], "step_sizes: expected"),
-        (["sweep", "chain", "--update", "sgd"], "update: unknown"),
         (["sweep", "chain", "--scheme", "Some"], "scheme: unknown 'Some'"),
         (["sweep", "chain", "--preset", "mine"], "preset: unknown 'mine'. There are: paper"),
-        (["sweep", "chain", "--preset", "paper depth=3"], "is not 'option=value'"),
-        (["sweep", "chain", "--max-steps", "0"], "max_steps: expected"),
-        (["sweep", "chain", "--target", "2"], "target: expected"),
-        (["sweep", "chain", "--states", "1"], "n_states: expected"),
-        (["sweep", "chain", "--workers", "0"], "workers: expected"),
-        (["sweep", "chain", "--step-size", "1", "1"], "step_sizes: given twice"),
-        (["sweep", "cliff", "--actions", "5"], "n_actions: cliff has no such parameter"),
-        (["sweep", "chain", "--preset", "paper last_state_tie=true"], "True or False"),
-        (["sweep", "chain", "--preset", "paper cut=x"], "cut: expected an integer"),
         (["sweep", "nowhere.npz"], "there is no such file"),
         (["collect", "/no/such/dataset", "--out", "/tmp/unused"], "there is no such directory"),
         (["sweep", "NoSuchEnvironment-v0"], "cannot be made"),
         (["race", "nowhere.npz"], "there is no such file"),
         (["race", "CartPole-v1"], "no transition table"),
-        (["race", "FrozenLake-v1", "--runs", "0"], "runs: expected an integer, at least 1"),
-        (["race", "FrozenLake-v1", "--scheme", "x"], "scheme: unknown 'x'. There are: NoExplo"),
-        (["race", "FrozenLake-v1", "--step-size", "nan"], "step_sizes: expected"),
         (["race", "FrozenLake-v1", "--figure", "/no/such/place.png"], "there is no directory"),
         (["race", "FrozenLake-v1", "--figure", "race.docx"], "named .png, .pdf or .svg"),
-        (["bench", "--steps", "1"], "run `make bench`"),
         (["sweep", "chain", "--eta", "1"], "--eta: the option is --step-size now"),
         (["race", "chain", "--eta", "1", "2"], "--eta: the option is --step-size now"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_bad_input_gets_one_sentence_and_exit_code_2(arguments, sentence, tmp_path, capsys):
+def test_invalid_arguments_exit_with_2_and_one_line(arguments, sentence, tmp_path, capsys):
     if arguments[0] == "sweep":
         arguments = [*arguments, "--out", str(tmp_path / "out")]
     assert main(arguments) == 2
@@ -146,31 +112,7 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(arguments, sentence, tmp_pa
     assert captured.out == ""
 
 
-def test_rewards_that_are_not_finite_get_a_sentence(tmp_path, own_process, capsys):
-    with np.load(own_process) as archive:
-        arrays = dict(archive)
-    arrays["rewards"][1, 0] = np.inf
-    np.savez(tmp_path / "bad.npz", **arrays)
-    assert main(["race", str(tmp_path / "bad.npz")]) == 2
-    assert "rewards: expected finite numbers" in capsys.readouterr().err
-
-
-def test_an_interrupted_sweep_says_how_to_go_on(tmp_path, capsys, monkeypatch):
-    def interrupt(*arguments, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("pu_lib.experiments.sweep.run_missing", interrupt)
-    assert main(["sweep", "chain", *SMALL, "--out", str(tmp_path)]) == 130
-    assert "goes on from here" in capsys.readouterr().err
-
-
-def test_a_foreign_file_stops_the_command(tmp_path, capsys):
-    (tmp_path / "runs.sqlite").write_text("mine" * 1000)
-    assert main(["sweep", "chain", *SMALL, "--out", str(tmp_path)]) == 2
-    assert "runs.sqlite: file is not a database; it is damaged" in capsys.readouterr().err
-
-
-def test_a_race_on_the_readers_process(tmp_path, own_process, capsys):
+def test_race_command_on_a_process_in_a_file(tmp_path, own_process, capsys):
     figure = tmp_path / "race.png"
     arguments = ["--runs", "4", "--step-size", "0.1", "1", "--target", "0.5", "--max-steps", "5000"]
     assert main(["race", own_process, *arguments, "--figure", str(figure)]) == 0
@@ -179,7 +121,7 @@ def test_a_race_on_the_readers_process(tmp_path, own_process, capsys):
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_race_ranks_by_time_and_does_not_depend_on_threads(own_process):
+def test_race_ranks_by_mean_for_any_number_of_threads(own_process):
     arguments = {"step_sizes": (0.1, 1.0), "runs": 5, "max_steps": 5000, "target": 0.5}
     entries = race(own_process, workers=1, **arguments)
     assert entries == race(own_process, workers=3, **arguments)
@@ -193,14 +135,14 @@ PLAIN = {"runs": 3, "max_steps": 4000, "target": 0.5}
 
 
 def first_pass(mdp, problem, update, eta, number, domain):
-    """Return the first evaluated step at which the plain loop's policy passes, one run a step.
+    """Return the first evaluated step at which the plain loop's policy reaches the target.
 
-    Evaluations are listed here once more: every step up to 67, and then 3 % apart.
+    The policy is evaluated at every step up to 67, and then every 3 %.
     """
     step = 1
     while True:
         setting = (update, eta, SCHEMES["HiOffPol"], seed_state(0, domain, number))
-        # a target out of reach: the run stops where it is cut, and nothing depends on evaluations
+        # the target cannot be reached, so that the run ends at `step`
         end = run_reference(mdp, math.inf, *setting, max_steps=step, first_gap=10**9)
         if end.performance >= problem.threshold:
             return step
@@ -212,8 +154,8 @@ TWO_STATES = (
 )  # fmt: skip
 
 
-def test_fast_updates_do_not_tie_at_the_first_evaluation():
-    """The process of the README, on which all updates took 100 steps in every run."""
+def test_fast_updates_have_different_times():
+    """On the process of the README no update passes at the first evaluation."""
     mdp = FiniteMDP(*TWO_STATES)
     found = race(mdp, step_sizes=[0.1, 1.0, 10.0], runs=10, updates=["pg-sm", "ce", "di"])
     means = {entry.update: entry.best.mean for entry in found}
@@ -222,7 +164,7 @@ def test_fast_updates_do_not_tie_at_the_first_evaluation():
     assert all(entry.best.median_low < entry.best.median_high for entry in found)
 
 
-def test_the_times_of_a_race_are_those_of_the_plain_loop_stopped_at_each_evaluation():
+def test_race_times_agree_with_the_plain_loop():
     mdp = FiniteMDP(*TWO_STATES)
     problem = make_problem(mdp, 0.95)
     for update, eta in (("pg-sm", 10.0), ("di", 1.0), ("ce", 0.1)):
@@ -235,7 +177,7 @@ def test_the_times_of_a_race_are_those_of_the_plain_loop_stopped_at_each_evaluat
 
 
 @pytest.mark.parametrize("update", ["di", "pg-es factor=drop"])
-def test_evaluations_change_where_a_run_ends_but_not_its_steps(update):
+def test_evaluations_do_not_change_the_steps_of_a_run(update):
     """The same seeds give the same trajectories; only the evaluations differ."""
     problem, ends = make_problem(domains.chain(5), 0.5, "first"), []
     for first_gap in (1, 7, None):
@@ -243,13 +185,13 @@ def test_evaluations_change_where_a_run_ends_but_not_its_steps(update):
         setting = (problem, update, 1.0, SCHEMES["HiOffPol"], seeds, PRESETS["paper"], 4000)
         ends.append(simulate(*setting, memory, first_gap).steps)
         simulate(replace(problem, threshold=math.inf), *setting[1:-1], 900, memory, first_gap)
-        assert memory.theta.tolist() == ended_at_900(problem, update).theta.tolist()
+        assert memory.theta.tolist() == run_of_900_steps(problem, update).theta.tolist()
     (chunk,) = grid("chain n_states=5", [update], [1.0], runs=1, max_steps=4000, target=0.5)
     assert ends[2] == run_chunk(chunk)["steps"][0]  # sweeps keep the grid of the paper
     assert ends[0] != ends[2]
 
 
-def ended_at_900(problem, update):
+def run_of_900_steps(problem, update):
     """Return the memory of a run that is evaluated only at its last step."""
     memory = RunBuffers()
     setting = (1.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0), PRESETS["paper"], 900)
@@ -258,14 +200,14 @@ def ended_at_900(problem, update):
 
 
 @pytest.mark.parametrize("gap", [0, -1, 1.5, True])
-def test_the_steps_between_evaluations_are_a_positive_integer(gap):
+def test_first_gap_must_be_a_positive_integer(gap):
     problem = make_problem(domains.chain(5), 0.5, "first")
     setting = ("di", 1.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0))
     with pytest.raises(ValueError, match="first_gap: expected an integer"):
         simulate(problem, *setting, first_gap=gap)
 
 
-def test_a_race_takes_a_process_an_environment_a_domain_or_a_file(own_process):
+def test_race_accepts_a_process_an_environment_a_domain_or_a_file(own_process):
     settings = {**PLAIN, "step_sizes": (1.0, 10.0), "updates": ["di", "ce"]}
     by_file, by_object = race(own_process, **settings), race(domains.chain(5, 0.8), **settings)
     assert by_file == by_object
@@ -277,7 +219,7 @@ def test_a_race_takes_a_process_an_environment_a_domain_or_a_file(own_process):
             race(wrong)
 
 
-def test_an_overwritten_file_is_another_process(tmp_path, own_process):
+def test_race_reads_an_overwritten_file_again(tmp_path, own_process):
     settings = {**PLAIN, "step_sizes": (1.0,), "updates": ["di"]}
     before = race(own_process, **settings)
     domains.chain(9, 0.8).save(own_process)
@@ -286,7 +228,7 @@ def test_an_overwritten_file_is_another_process(tmp_path, own_process):
     assert after[0].best.mean > before[0].best.mean
 
 
-def test_the_grid_is_made_longer_where_the_best_rate_is_at_its_edge(monkeypatch):
+def test_default_grid_is_extended_if_the_best_rate_is_at_its_edge(monkeypatch):
     settings = {**PLAIN, "updates": ["pg-sm", "di"]}
     monkeypatch.setattr("pu_lib.experiments.race.RACE_RATES", (0.1, 0.316))
     found = race("chain n_states=5", **settings)
@@ -299,7 +241,7 @@ def test_the_grid_is_made_longer_where_the_best_rate_is_at_its_edge(monkeypatch)
     assert given.notes[0] in str(given)
 
 
-def test_a_race_that_nobody_finishes_says_what_to_do():
+def test_race_that_no_update_finishes_suggests_a_remedy():
     found = race("chain n_states=12", "NoExplo", (1.0, 10.0), runs=2, max_steps=200)
     assert found.notes == [
         "No update reached the target within 200 steps at any learning rate: allow more steps, "
@@ -309,8 +251,8 @@ def test_a_race_that_nobody_finishes_says_what_to_do():
     assert str(found).count("no run reached the target") == len(UPDATES)
 
 
-def test_the_columns_of_a_printed_race_stay_apart():
-    """Also where an end is censored, which makes the longest cell, and beside a lost update."""
+def test_columns_of_a_printed_race_are_aligned():
+    """A censored interval makes the longest cell; an update without passing run has no cells."""
     some = RaceEntry("di", {10.0: summarise([6313, 6130, 20_000], [False, False, True], 20_000)})
     fast = RaceEntry("pg-es factor=drop", {0.1: summarise([4, 5, 7], [False] * 3, 20_000)})
     none = RaceEntry("ce", {1.0: summarise([20_000] * 3, [True] * 3, 20_000)})
@@ -326,7 +268,7 @@ def test_the_columns_of_a_printed_race_stay_apart():
     assert re.split(" {2,}", rows[2]) == ["ce", "no run reached the target"]
 
 
-def test_equal_rates_at_an_end_are_no_edge():
+def test_tied_rate_at_an_end_is_no_edge():
     def entry(**means):
         found = {float(k[1:]): summarise([m], [False], 100.0) for k, m in means.items()}
         return RaceEntry("di", found)
@@ -337,7 +279,7 @@ def test_equal_rates_at_an_end_are_no_edge():
     assert entry(r1=60.0, r2=50.0, r3=55.0).edge == ""
 
 
-def test_an_update_that_never_finishes_comes_last_whatever_its_mean():
+def test_update_that_never_finishes_is_ranked_last():
     some = RaceEntry("pg-sm", {1.0: summarise([100.0, 90.0], [False, False], 100.0)})
     none = RaceEntry("di", {1.0: summarise([100.0, 100.0], [True, True], 100.0)})
     found = Race((some, none), 100)
@@ -364,7 +306,7 @@ def halving():
     UPDATES.pop("halving")
 
 
-def test_a_registered_update_without_a_kernel_races(halving):
+def test_race_runs_a_registered_update_without_kernel(halving):
     found = race(
         domains.bandit([0.0, 1.0]), step_sizes=(1.0, 2.0), runs=2, max_steps=500, target=0.8
     )
@@ -389,18 +331,12 @@ def test_a_registered_update_without_a_kernel_races(halving):
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
-def test_bad_races_get_a_sentence(settings, sentence):
+def test_race_rejects_invalid_arguments(settings, sentence):
     with pytest.raises(ValueError, match=sentence):
         race("chain", **settings)
 
 
-def test_sweep_of_a_gymnasium_environment(tmp_path):
-    arguments = ["--runs", "2", "--step-size", "1", "--update", "pg-sm", "--max-steps", "500"]
-    assert main(["sweep", "FrozenLake-v1", *arguments, "--out", str(tmp_path)]) == 0
-    assert set(pd.read_parquet(tmp_path / "runs.parquet")["n_states"]) == {17}
-
-
-def test_collect_keeps_what_all_settings_share(tmp_path):
+def test_collect_keeps_the_runs_all_settings_share(tmp_path):
     data = tmp_path / "data"
     main(["sweep", "chain", *SMALL, "--out", str(data)])
     assert "12 of 12 runs" in collect(data, tmp_path / "whole", "the command", 3.0)
@@ -416,7 +352,7 @@ def test_collect_keeps_what_all_settings_share(tmp_path):
     assert rows["steps"].dtype == np.int64
 
 
-def test_collect_of_nothing_or_to_nowhere_gets_a_sentence(tmp_path):
+def test_collect_rejects_empty_sources_and_unwritable_targets(tmp_path):
     with pytest.raises(ValueError, match="there is no such directory"):
         collect(tmp_path / "none", tmp_path / "out")
     assert not (tmp_path / "none").exists()
@@ -430,15 +366,15 @@ def test_collect_of_nothing_or_to_nowhere_gets_a_sentence(tmp_path):
 
 
 @pytest.mark.parametrize("inside", [".", "x"])
-def test_nothing_is_collected_into_the_dataset(inside, tmp_path):
-    """It would take the place of the sweep's own table."""
+def test_collect_rejects_a_target_inside_the_dataset(inside, tmp_path):
+    """The collected table would overwrite that of the sweep."""
     sweep("chain n_states=5", tmp_path, runs=1, step_sizes=[1.0], updates=["di"])
     with pytest.raises(ValueError, match="lies in the dataset"):
         collect(tmp_path, tmp_path / inside)
     assert sweep("chain n_states=5", tmp_path, runs=1, step_sizes=[1.0], updates=["di"]) == 0
 
 
-def test_collect_leaves_out_a_panel_that_has_not_all_its_settings(tmp_path):
+def test_collect_omits_incomplete_panels(tmp_path):
     planned = (chunk.cell for chunk in paper_chunks())
     chosen = ("cliff", "di", 10.0)
     cells = [c for c in planned if (c.experiment, c.update.name, c.step_size) == chosen]
@@ -446,7 +382,7 @@ def test_collect_leaves_out_a_panel_that_has_not_all_its_settings(tmp_path):
     assert "0 of 3 runs" in collect(tmp_path / "data", tmp_path / "out")
 
 
-def test_importing_the_library_is_light():
+def test_importing_experiments_loads_no_heavy_package():
     code = (
         "import sys, pu_lib, pu_lib.experiments, pu_lib.experiments.options;"
         "heavy = {'numba', 'pandas', 'pyarrow', 'matplotlib'} & set(sys.modules);"
@@ -456,16 +392,9 @@ def test_importing_the_library_is_light():
     subprocess.run([sys.executable, "-c", code], check=True, cwd=root)
 
 
-def test_a_process_without_a_gap_gets_a_sentence(tmp_path, capsys):
-    flat = FiniteMDP([[[1.0], [1.0]]], [[1.0, 1.0]], [1.0], 0.9)
-    flat.save(tmp_path / "flat.npz")
-    assert main(["race", str(tmp_path / "flat.npz")]) == 2
-    assert "nothing to learn" in capsys.readouterr().err
-
-
 @dataclass(frozen=True)
 class Compiled(Halving):
-    """The same with a kernel, which is compiled."""
+    """`Halving` with a kernel, which is compiled."""
 
     name = "compiled"
     parametrization = "softmax"
@@ -483,7 +412,7 @@ def half_step(theta, pi, q, best, weight, n_actions):
         theta[a] += 0.5 * weight * pi[a] * (q[a] - v)
 
 
-def test_an_update_with_a_kernel_of_its_own_is_compiled_in_a_race():
+def test_race_compiles_the_kernel_of_a_custom_update():
     settings = {"step_sizes": (2.0,), "runs": 2, "max_steps": 500, "target": 0.8}
     bandit = domains.bandit([0.0, 1.0])
     plain, fast = race(bandit, updates=[Halving(), Compiled()], **settings)
@@ -493,7 +422,7 @@ def test_an_update_with_a_kernel_of_its_own_is_compiled_in_a_race():
 KEPT, DROPPED = "pg-es", "pg-es factor=drop"
 
 
-def test_a_string_and_the_update_it_stands_for_are_the_same_racer():
+def test_race_treats_a_name_and_its_update_alike():
     settings = {"step_sizes": [0.3], "runs": 10}
     found = [
         race("chain n_states=4", updates=[update], **settings)
@@ -503,7 +432,7 @@ def test_a_string_and_the_update_it_stands_for_are_the_same_racer():
     assert [entries[0].update for entries in found] == [KEPT, KEPT, DROPPED, DROPPED]
 
 
-def test_settings_of_a_registered_update_race_against_each_other():
+def test_race_compares_settings_of_one_update():
     @dataclass(frozen=True)
     class Scaled(Halving):
         name = "scaled"
@@ -523,7 +452,7 @@ def test_settings_of_a_registered_update_race_against_each_other():
     assert by_name["scaled scale=0.5"] == half.best != by_name["scaled"]
 
 
-def test_a_race_of_both_escort_updates_tells_them_apart():
+def test_race_labels_both_escort_updates_differently():
     found = race(
         "chain n_states=4", step_sizes=[10.0], runs=3, max_steps=5000, updates=[KEPT, DROPPED]
     )
@@ -535,8 +464,8 @@ def test_a_race_of_both_escort_updates_tells_them_apart():
 
 
 @pytest.mark.parametrize(("update", "factor"), [(KEPT, "keep"), (DROPPED, "drop")])
-def test_the_name_of_an_update_is_one_algorithm_in_the_whole_library(update, factor):
-    """In `run`, both loops of the experiments, a sweep's rows, unlearning and the domino chain."""
+def test_update_name_means_the_same_algorithm_everywhere(update, factor):
+    """Compare `run`, both loops of the experiments, sweeps, unlearning and the domino chain."""
     expected, mdp = make_update("pg-es", factor=factor), domains.chain(4)
     assert run(mdp, update, 20).theta.tolist() == run(mdp, expected, 20).theta.tolist()
     problem, memory = make_problem(mdp, 0.9, "first"), RunBuffers()
@@ -554,13 +483,13 @@ def test_the_name_of_an_update_is_one_algorithm_in_the_whole_library(update, fac
     assert domino(5, update, 5) == domino(5, "pg-es", 5, factor=factor)
 
 
-def test_the_factor_of_the_escort_update_is_no_detail_of_a_preset():
+def test_preset_rejects_the_escort_factor():
     for factor in ("keep", "drop"):
         with pytest.raises(ValueError, match="escort_factor is an option of the update"):
             parse(f"paper escort_factor={factor}")
 
 
-def test_a_sweep_that_names_no_update_makes_runs_of_the_papers_program():
+def test_default_updates_of_a_sweep_are_those_of_the_papers_program():
     assert DROPPED in compiled_updates()
     assert KEPT not in compiled_updates()
     found = [chunk.cell.update for chunk in grid("chain", step_sizes=[1.0], runs=1)]
@@ -581,14 +510,14 @@ def test_a_sweep_that_names_no_update_makes_runs_of_the_papers_program():
         ("di", ("di", "paper")),
     ],
 )
-def test_the_columns_of_a_table_say_which_update_was_run(update, columns):
+def test_columns_of_a_table_identify_the_update(update, columns):
     (chunk,) = grid("chain", [update], [1.0], runs=1)
     words = words_of(chunk.cell)
     assert (words["update"], words["preset"]) == columns
     assert name_of(cell_of(words).update) == update
 
 
-def test_options_that_tables_cannot_note_are_refused_in_a_sweep():
+def test_grid_rejects_options_that_tables_cannot_store():
     with pytest.raises(ValueError, match=r"no option but factor and ties, got 'p=3\.0'"):
         grid("chain", ["pg-es p=3.0"])
     with pytest.raises(ValueError, match="updates: given twice: pg-es"):
@@ -596,35 +525,26 @@ def test_options_that_tables_cannot_note_are_refused_in_a_sweep():
 
 
 @pytest.mark.parametrize(("update", "preset"), [(KEPT, "escort_factor=keep"), (DROPPED, "")])
-def test_the_papers_sweep_tells_both_escort_updates_apart(update, preset, tmp_path, monkeypatch):
-    asked = []
+def test_paper_sweep_distinguishes_both_escort_updates(update, preset, tmp_path, monkeypatch):
+    calls = []
     monkeypatch.setattr(
-        "pu_lib.experiments.sweep.run_missing", lambda chunks, *_, **__: asked.append(chunks)
+        "pu_lib.experiments.sweep.run_missing", lambda chunks, *_, **__: calls.append(chunks)
     )
     assert main(["sweep", "paper", "--out", str(tmp_path), "--update", update]) == 0
-    cells = {chunk.cell for chunk in asked[0]}
+    cells = {chunk.cell for chunk in calls[0]}
     assert {cell.update.name for cell in cells} == {"pg-es"}
     presets = [words_of(cell)["preset"] for cell in cells]
     assert {("escort_factor=keep" in words) for words in presets} == {bool(preset)}
 
 
-@pytest.mark.parametrize("command", ["race", "sweep"])
-def test_the_help_says_which_escort_update_a_name_is(command, capsys):
-    with pytest.raises(SystemExit):
-        main([command, "--help"])
-    told = " ".join(capsys.readouterr().out.split())
-    assert "pg-es has the exact factor" in told
-    assert "'pg-es factor=drop' is the paper's program" in told
-
-
-def test_a_race_that_a_cap_on_trajectories_ends_says_so():
+def test_race_raises_if_max_episodes_ends_a_run():
     options = replace(PAPER, stop="episodes", max_episodes=3)
     with pytest.raises(ValueError, match="max_episodes ended runs of pg-es before max_steps"):
         race("chain", step_sizes=(1.0,), runs=1, max_steps=5000, updates=["pg-es"], options=options)
 
 
-def test_trajectories_that_begin_at_the_end_are_refused():
-    """The loop would walk out of it, and learn that the end is worth something."""
+def test_race_rejects_terminal_initial_states():
+    """The loop would leave the terminal state and learn a value for it."""
     rewards, ends = [[1.0, 0.0], [0.0, 0.0]], np.array([False, True])
     live = np.full((2, 2, 2), 0.5) * ~ends[:, np.newaxis, np.newaxis]
     mdp = FiniteMDP(live, rewards, [0.5, 0.5], 0.9, ends)
@@ -632,8 +552,8 @@ def test_trajectories_that_begin_at_the_end_are_refused():
         race(mdp, runs=1, max_steps=100)
 
 
-def test_collect_counts_no_run_after_one_that_lacks(tmp_path):
-    """As after a kill, where the first chunk of a setting is not yet there."""
+def test_collect_omits_runs_after_a_missing_one(tmp_path):
+    """A killed sweep may lack the first chunk of a setting."""
     first, second = (
         grid("chain n_states=4", updates=["di"], step_sizes=[0.1], runs=2, max_steps=500)[:1]
         + grid("chain n_states=4", updates=["di"], step_sizes=[1.0], runs=2, max_steps=500)[:1]
@@ -650,18 +570,12 @@ def test_collect_counts_no_run_after_one_that_lacks(tmp_path):
 
 
 @pytest.mark.parametrize("seconds", [math.inf, math.nan, -1.0])
-def test_collect_takes_a_number_of_seconds(seconds, tmp_path):
+def test_collect_rejects_invalid_seconds(seconds, tmp_path):
     with pytest.raises(ValueError, match="seconds: expected"):
         collect(tmp_path, tmp_path.parent / "out", seconds=seconds)
 
 
-@pytest.mark.parametrize("runs", ["0", "-3"])
-def test_the_papers_sweep_has_runs(runs, tmp_path, capsys):
-    assert main(["sweep", "paper", "--runs", runs, "--out", str(tmp_path)]) == 2
-    assert "runs: expected an integer, at least 1" in capsys.readouterr().err
-
-
-def test_a_figure_that_is_a_directory_is_refused_before_the_race(tmp_path, capsys):
+def test_race_rejects_a_figure_path_that_is_a_directory(tmp_path, capsys):
     (tmp_path / "race.png").mkdir()
     assert main(["race", "chain", "--figure", str(tmp_path / "race.png")]) == 2
     assert "is a directory" in capsys.readouterr().err
@@ -681,7 +595,7 @@ def test_a_figure_that_is_a_directory_is_refused_before_the_race(tmp_path, capsy
         (lambda table: table.assign(episodes=-3), "a negative number"),
     ],
 )
-def test_a_table_of_known_runs_is_looked_at(change, sentence, tmp_path):
+def test_sweep_rejects_invalid_tables_of_known_runs(change, sentence, tmp_path):
     settings = {"updates": ["di"], "step_sizes": [1.0], "runs": 2, "max_steps": 500}
     sweep("chain n_states=4", tmp_path / "one", **settings)
     table = pd.read_parquet(tmp_path / "one" / "runs.parquet")
@@ -689,7 +603,7 @@ def test_a_table_of_known_runs_is_looked_at(change, sentence, tmp_path):
         sweep("chain n_states=4", tmp_path / "two", known=change(table), **settings)
 
 
-def test_known_runs_may_come_as_words(tmp_path):
+def test_sweep_accepts_known_runs_as_strings(tmp_path):
     settings = {"updates": ["di"], "step_sizes": [1.0], "runs": 2, "max_steps": 500}
     sweep("chain n_states=4", tmp_path / "one", **settings)
     table = pd.read_parquet(tmp_path / "one" / "runs.parquet").astype({"steps": str, "eta": str})
@@ -697,7 +611,7 @@ def test_known_runs_may_come_as_words(tmp_path):
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_word_that_one_preset_has_is_read_in_any(name):
+def test_hyde_start_is_parsed_in_any_preset(name):
     options = replace(PRESETS[name], hyde_start="bound")
     assert parse(describe(options)) == options
     assert parse(describe(replace(options, hyde_start=0.5))).hyde_start == 0.5
@@ -731,8 +645,8 @@ class Own(SoftmaxPolicyGradient):
 """
 
 
-def test_runs_of_an_update_of_ones_own_are_known_by_its_code(tmp_path, monkeypatch):
-    """A sweep does not go on from runs that another kernel, or another constant, has made."""
+def test_engine_of_a_custom_update_depends_on_its_code(tmp_path, monkeypatch):
+    """A sweep does not resume runs that were made with another kernel or constant."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
@@ -754,7 +668,7 @@ def test_runs_of_an_update_of_ones_own_are_known_by_its_code(tmp_path, monkeypat
             with pytest.raises(DatabaseError, match=f"made by engine {first}"):
                 swept(**change)
         assert engine_of(UPDATES["own"]) != first
-        # compiled already or not; and one that has been compiled keeps its constants for good
+        # a compiled kernel keeps its constants, so that a later change is an error
         swept("compiled", decorator="@numba.njit")
         sys.modules["own_update"].SCALE = 0.01
         with pytest.raises(ValueError, match="what the kernel kernel reads has changed"):
@@ -762,12 +676,12 @@ def test_runs_of_an_update_of_ones_own_are_known_by_its_code(tmp_path, monkeypat
     finally:
         UPDATES.pop("own", None)
         sys.modules.pop("own_update", None)
-    # who does not know the update reads its runs all the same
+    # the runs can be read without the update
     with Database(tmp_path / "data") as database:
         assert set(database.read()["engine"]) == {first}
 
 
-def test_an_update_that_is_not_registered_is_swept_and_resumed(tmp_path):
+def test_sweep_resumes_an_unregistered_update(tmp_path):
     @dataclass(frozen=True)
     class Half(SoftmaxPolicyGradient):
         name = "half"
@@ -794,7 +708,7 @@ def test_an_update_that_is_not_registered_is_swept_and_resumed(tmp_path):
         sweep(bandit, tmp_path, runs=3, **{**settings, "updates": [Half(0.25)]})
 
 
-def test_two_updates_with_one_name_are_not_swept():
+def test_grid_rejects_a_custom_update_with_a_library_name():
     class Other(SoftmaxPolicyGradient):
         name = "ce"
         parametrization = "softmax"
@@ -814,14 +728,14 @@ def test_two_updates_with_one_name_are_not_swept():
         (lambda: grid("chain", preset="paper"), "grid() has no argument 'preset'; it is 'options'"),
     ],
 )
-def test_an_old_name_of_an_argument_is_refused_with_the_new_one(call, sentence):
+def test_old_argument_name_raises_and_names_the_new_one(call, sentence):
     with pytest.raises(TypeError, match=re.escape(sentence)):
         call()
 
 
 @pytest.mark.parametrize("domain", ["chain", "cliff", "random_mdp"])
-def test_an_update_of_ones_own_is_known_by_where_its_runs_start(domain):
-    """With the two actions of the chain, the three of the cliff, the four of a Random MDP."""
+def test_fingerprint_depends_on_the_initial_parameters(domain):
+    """The chain has two actions, the cliff three and a Random MDP four."""
     n = getattr(domains, domain)(5).n_actions
 
     class Elsewhere(SoftmaxPolicyGradient):

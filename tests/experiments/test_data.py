@@ -1,4 +1,4 @@
-"""The committed runs are those that the engine makes: a random sample is computed again.
+"""The committed runs agree with the engine: a random sample is computed again.
 
 PU_LIB_SAMPLE chooses another sample (continuous integration gives the day of the year).
 """
@@ -30,8 +30,8 @@ def runs():
     return frame.astype(dict.fromkeys(WORDS, str))
 
 
-def sample(runs):
-    """Draw short runs: a few kinds of compiled code, and a few runs of each."""
+def draw_sample(runs):
+    """Draw six short runs for each of six kinds of compiled code."""
     rng = np.random.default_rng(SAMPLE)
     short = runs[(runs["steps"] <= 100_000) & ~runs["censored"]]
     kinds = short[["domain", "n_actions", "update"]].drop_duplicates().sample(6, random_state=rng)
@@ -44,8 +44,8 @@ def sample(runs):
     return pd.concat(chosen)
 
 
-def test_a_sample_of_the_runs_is_computed_again_exactly(runs):
-    for row in sample(runs).itertuples():
+def test_sampled_runs_are_reproduced_exactly(runs):
+    for row in draw_sample(runs).itertuples():
         measured = run_chunk(Chunk(cell_of(row._asdict()), row.run, 1))
         again = {name: column[0] for name, column in measured.items()}
         assert again == {
@@ -57,7 +57,7 @@ def test_a_sample_of_the_runs_is_computed_again_exactly(runs):
         }, row
 
 
-def test_a_censored_run_is_computed_again_exactly(runs):
+def test_censored_run_is_reproduced_exactly(runs):
     rng = np.random.default_rng(SAMPLE)
     censored = runs[runs["censored"] & (runs["domain"] == "chain") & (runs["update"] == "di")]
     row = next(censored.sample(1, random_state=rng).itertuples())
@@ -66,7 +66,7 @@ def test_a_censored_run_is_computed_again_exactly(runs):
     assert measured["final_performance"][0] == row.final_performance
 
 
-def test_the_runs_are_whole(runs):
+def test_committed_runs_are_complete(runs):
     assert list(runs.columns) == COLUMNS.names
     for _, part in runs.groupby(["update", "preset"]):
         cell = cell_of(part.iloc[0])
@@ -75,7 +75,7 @@ def test_the_runs_are_whole(runs):
     counts = runs.groupby(cells, dropna=False)["run"].agg(["count", "max", "nunique"])
     assert (counts["count"] == counts["max"] + 1).all()
     assert (counts["count"] == counts["nunique"]).all()
-    # What goes beyond the paper is there as a whole or not at all.
+    # An experiment beyond the paper is complete or absent.
     planned = {chunk.cell for chunk in paper_chunks()}
     here, beyond = set(runs["experiment"].unique()), (MORE, TIED)
     assert {c.experiment for c in planned if not c.experiment.endswith(beyond)} <= here
@@ -83,7 +83,7 @@ def test_the_runs_are_whole(runs):
     assert present == {cell for cell in planned if cell.experiment in here}
 
 
-def test_the_note_of_origin_belongs_to_the_runs(runs):
+def test_provenance_matches_the_runs(runs):
     note = json.loads((DATA / "provenance.json").read_text())
     assert note["runs"] == len(runs)
     assert note["steps"] == runs["steps"].sum()
@@ -93,7 +93,7 @@ def test_the_note_of_origin_belongs_to_the_runs(runs):
     assert note["wall_seconds"] > 0
 
 
-def test_runs_that_passed_did_pass(runs):
+def test_uncensored_runs_reached_the_target(runs):
     passed = runs[~runs["censored"] & (runs["preset"] != "predecessor")]
     assert (passed["final_performance"] >= passed["target"] - 1e-12).all()
     # A run ends at its first evaluation at or above the target; a censored one ended below.

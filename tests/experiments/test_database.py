@@ -1,4 +1,4 @@
-"""The database of a sweep: nothing that was written is lost, and no run is there twice."""
+"""The database of a sweep: no written run is lost, and no run is stored twice."""
 
 import errno
 import hashlib
@@ -52,7 +52,7 @@ FORK = multiprocessing.get_context("fork")
 
 
 def measured(chunk):
-    """What a run might have measured: it tells the run and its cell."""
+    """Return made-up results that identify the run and its update."""
     runs = np.arange(chunk.first, chunk.first + chunk.count)
     steps = 100 * runs + len(chunk.cell.update.name)
     rows = {"run": runs, "steps": steps, "episodes": steps, "censored": runs % 2 == 0}
@@ -80,7 +80,7 @@ def missing(directory, chunks=CHUNKS):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The rows of a database in which all chunks are."""
+    """The rows of a database with all chunks."""
     return read(fill(tmp_path_factory.mktemp("whole")))
 
 
@@ -88,7 +88,7 @@ def assert_same(rows, others):
     pd.testing.assert_frame_equal(rows, others, check_exact=True)
 
 
-def assert_whole(directory, whole):
+def assert_complete(directory, whole):
     assert_same(read(directory), whole)
     assert missing(directory) == []
 
@@ -97,20 +97,20 @@ def assert_whole(directory, whole):
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_the_order_of_writing_does_not_change_the_table(whole, tmp_path, order):
-    assert_whole(fill(tmp_path, CHUNKS[::order]), whole)
+def test_table_does_not_depend_on_the_order_of_writing(whole, tmp_path, order):
+    assert_complete(fill(tmp_path, CHUNKS[::order]), whole)
     assert list(whole.columns) == COLUMNS.names
     assert whole["run"].tolist() == [*range(9)] * 3
 
 
-def test_a_new_database_has_no_runs(tmp_path):
+def test_new_database_has_no_runs(tmp_path):
     with Database(tmp_path / "deep" / "down") as database:
         assert database.read().empty
         assert database.missing(CHUNKS) == CHUNKS
         assert len(pd.read_parquet(database.export())) == 0
 
 
-def test_every_bit_of_a_number_is_kept(tmp_path):
+def test_numbers_are_stored_exactly(tmp_path):
     chunk, ends = Chunk(CELL, 0, 5), [-0.0, 0.1 + 0.2, 1.0, 5e-324, np.inf]
     large = 2**53 + 1 + np.arange(5)
     with Database(tmp_path) as database:
@@ -124,33 +124,33 @@ def test_every_bit_of_a_number_is_kept(tmp_path):
         assert found["final_performance"].to_numpy().tobytes() == np.array(ends).tobytes()
 
 
-def test_only_what_lacks_in_the_middle_is_missing(tmp_path):
+def test_missing_returns_the_gaps_between_runs(tmp_path):
     fill(tmp_path, [Chunk(DRAWN, 2, 2), Chunk(DRAWN, 7, 1)])
     assert missing(tmp_path, [Chunk(DRAWN, 0, 10)]) == [("di", 0, 2), ("di", 4, 3), ("di", 8, 2)]
     assert missing(tmp_path, [Chunk(DRAWN, 2, 2)]) == []
 
 
-def test_the_same_runs_may_be_written_again_and_others_not(whole, tmp_path):
+def test_rewriting_runs_is_allowed_with_equal_results_only(whole, tmp_path):
     fill(fill(tmp_path))
-    assert_whole(tmp_path, whole)
+    assert_complete(tmp_path, whole)
     chunk = Chunk(CELL, 7, 5)  # two of its runs are there
     other = measured(chunk)
     other["steps"][1] += 1
     with Database(tmp_path) as database, pytest.raises(DatabaseError, match="other results of the"):
         database.write(chunk, other)
-    assert_whole(tmp_path, whole)
+    assert_complete(tmp_path, whole)
     fill(tmp_path, [chunk])
     assert read(tmp_path).query("update == 'pg-es'")["run"].tolist() == list(range(12))
 
 
-def test_the_table_of_a_sweep_takes_the_place_of_the_old_one_or_leaves_it(tmp_path, monkeypatch):
+def test_failed_export_keeps_the_old_table(tmp_path, monkeypatch):
     fill(tmp_path, CHUNKS[:1])
     with Database(tmp_path) as database:
         assert database.export() == tmp_path / "runs.parquet"
         before = (tmp_path / "runs.parquet").read_bytes()
         database.write(CHUNKS[1], measured(CHUNKS[1]))
         with monkeypatch.context() as patched:
-            patched.setattr(os, "fsync", full)
+            patched.setattr(os, "fsync", raise_disk_full)
             with pytest.raises(
                 DatabaseError, match=r"runs\.parquet: .*No space.* safe in runs\.sq"
             ):
@@ -161,11 +161,11 @@ def test_the_table_of_a_sweep_takes_the_place_of_the_old_one_or_leaves_it(tmp_pa
     assert sorted(os.listdir(tmp_path)) == ["runs.parquet", "runs.sqlite"]
 
 
-def full(*_):
+def raise_disk_full(*_):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_the_runs_can_be_asked_for_with_sqlite_alone(tmp_path):
+def test_runs_can_be_queried_with_sqlite(tmp_path):
     fill(tmp_path)
     with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as connection:
         found = connection.execute(
@@ -178,27 +178,27 @@ def test_the_runs_can_be_asked_for_with_sqlite_alone(tmp_path):
 # Killed
 
 
-def forked(function, *arguments):
+def start_process(function, *arguments):
     process = FORK.Process(target=function, args=arguments)
     process.start()
     return process
 
 
 def slow_sweep(chunks, directory, written):
-    """Sweep, a hundredth of a second a chunk; say which chunk has been written."""
+    """Sweep slowly; send the index of each written chunk to a pipe."""
     write = Database.write
 
-    def telling(self, chunk, measured):
+    def write_and_report(self, chunk, measured):
         write(self, chunk, measured)
         os.write(written, chunks.index(chunk).to_bytes(2, "big"))
 
-    Database.write = telling
+    Database.write = write_and_report
     sweeping.run_chunk = lambda chunk: (time.sleep(0.01), run_chunk(chunk))[1]
     run_missing(chunks, directory, workers=2)
 
 
-def test_killed_twenty_times_nothing_is_lost(tmp_path):
-    """At random moments, also while the database is made; then the sweep goes on to the end."""
+def test_sweep_killed_twenty_times_loses_no_run(tmp_path):
+    """Kill at random times, also during the creation of the database; then finish the sweep."""
     cells = [
         cell_of({**WORDS, "update": update, "eta": eta})
         for update in ("di", "ce")
@@ -206,21 +206,25 @@ def test_killed_twenty_times_nothing_is_lost(tmp_path):
     ]
     chunks = chunks_of(cells, 900, 5)
     run_missing(chunks, tmp_path / "whole")
-    rng, directory, told, counts = random.Random(0), tmp_path / "killed", set(), []
+    rng, directory, written_chunks, counts = random.Random(0), tmp_path / "killed", set(), []
     for _ in range(20):
         out, into = os.pipe()
-        process = forked(slow_sweep, chunks, directory, into)
+        process = start_process(slow_sweep, chunks, directory, into)
         os.close(into)
         time.sleep(rng.uniform(0.0, 0.2))
         process.kill()
         process.join()
         assert process.exitcode == -signal.SIGKILL
         with open(out, "rb") as pipe:
-            said = pipe.read()
-        told |= {int.from_bytes(said[k : k + 2], "big") for k in range(0, len(said), 2)}
+            indices = pipe.read()
+        written_chunks |= {
+            int.from_bytes(indices[k : k + 2], "big") for k in range(0, len(indices), 2)
+        }
         with Database(directory) as database:
             lacking = database.missing(chunks)
-            assert not {chunks[k] for k in told} & set(lacking), "a chunk that was written is lost"
+            assert not {chunks[k] for k in written_chunks} & set(lacking), (
+                "a chunk that was written is lost"
+            )
             counts.append(len(database.read()))
             assert counts[-1] == 3600 - sum(chunk.count for chunk in lacking)
     assert counts == sorted(counts)
@@ -234,7 +238,7 @@ def test_killed_twenty_times_nothing_is_lost(tmp_path):
 # Two sweeps in one directory
 
 
-def test_two_sweeps_at_once_make_one_table(tmp_path):
+def test_two_concurrent_sweeps_write_one_table(tmp_path):
     chunks = grid(
         "chain n_states=4", runs=60, step_sizes=[1.0, 3.0], updates=["di"], max_steps=2000
     )
@@ -242,7 +246,10 @@ def test_two_sweeps_at_once_make_one_table(tmp_path):
     run_missing(chunks, tmp_path / "alone", workers=1)
     for order in (1, -1):
         directory = tmp_path / f"both{order}"
-        both = [forked(partial(run_missing, workers=1), chunks[::k], directory) for k in (1, order)]
+        both = [
+            start_process(partial(run_missing, workers=1), chunks[::k], directory)
+            for k in (1, order)
+        ]
         for process in both:
             process.join()
         assert [process.exitcode for process in both] == [0, 0]
@@ -250,7 +257,7 @@ def test_two_sweeps_at_once_make_one_table(tmp_path):
         assert_same(pd.read_parquet(directory / "runs.parquet"), read(directory))
 
 
-def test_many_processes_may_make_one_database(tmp_path):
+def test_concurrent_processes_can_create_one_database(tmp_path):
     start = FORK.Event()
 
     def work():
@@ -258,19 +265,19 @@ def test_many_processes_may_make_one_database(tmp_path):
         for k in range(10):
             Database(tmp_path / str(k)).close()
 
-    many = [forked(work) for _ in range(6)]
+    many = [start_process(work) for _ in range(6)]
     start.set()
     for process in many:
         process.join()
     assert [process.exitcode for process in many] == [0] * 6
 
 
-# Of which process
+# Changed processes
 
 
 @pytest.fixture
 def machine():
-    """Register a domain under one name again and again."""
+    """Return a function that registers a domain under the same name."""
 
     def make(beta, **options):
         domains._DOMAINS.pop("machine", None)
@@ -285,7 +292,7 @@ def machine():
 SETTINGS = {"updates": ["ce"], "step_sizes": [0.1], "max_steps": 20_000}
 
 
-def test_a_process_that_changes_under_its_name_is_refused(machine, tmp_path):
+def test_sweep_rejects_a_changed_domain_with_the_same_name(machine, tmp_path):
     machine(0.8)
     assert sweep("machine", tmp_path, runs=4, **SETTINGS) == 1
     before = read(tmp_path)
@@ -302,7 +309,7 @@ def test_a_process_that_changes_under_its_name_is_refused(machine, tmp_path):
     assert sweep("machine", tmp_path / "other", runs=4, **SETTINGS) == 1
 
 
-def test_a_drawn_process_that_changes_under_its_name_is_refused(tmp_path):
+def test_sweep_rejects_a_changed_drawn_domain_with_the_same_name(tmp_path):
     def register(branching):
         def make(rng, n_states=6):
             return domains.random_mdp(rng, n_states, 2, branching)
@@ -323,7 +330,7 @@ def test_a_drawn_process_that_changes_under_its_name_is_refused(tmp_path):
 
 
 class Once(gymnasium.Env):
-    """One choice, of which the second option pays."""
+    """A bandit with two actions, of which the second has a reward."""
 
     observation_space, action_space = gymnasium.spaces.Discrete(1), gymnasium.spaces.Discrete(2)
     initial_state_distrib = (1.0,)
@@ -332,7 +339,7 @@ class Once(gymnasium.Env):
         self.P = {0: {0: [(1.0, 0, 0.0, True)], 1: [(1.0, 0, reward, True)]}}
 
 
-def test_an_environment_that_changes_under_its_id_is_refused(tmp_path, monkeypatch):
+def test_sweep_rejects_a_changed_environment_with_the_same_id(tmp_path, monkeypatch):
     monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.registry))
     for reward in (1.0, 2.0):
         gymnasium.register("Own-v0", partial(Once, reward), disable_env_checker=True)
@@ -342,13 +349,13 @@ def test_an_environment_that_changes_under_its_id_is_refused(tmp_path, monkeypat
         sweep("Own-v0", tmp_path, runs=2, **SETTINGS)
 
 
-def test_another_engines_runs_are_not_mixed_in(tmp_path, monkeypatch):
+def test_runs_of_another_engine_are_rejected(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(databases, "engine_of", lambda update, options: "0")
         fill(tmp_path, CHUNKS[:1])
     with pytest.raises(DatabaseError, match="made by engine 0, this is 2: the code"):
         Database(tmp_path)
-    with monkeypatch.context() as patched:  # an update that nobody here knows
+    with monkeypatch.context() as patched:  # an unknown update
         patched.setattr(databases, "engine_of", lambda update, options: "")
         assert set(read(tmp_path)["engine"]) == {"0"}
 
@@ -363,7 +370,7 @@ def read_or_refusal(directory):
         return None, str(error)
 
 
-def refused(directory, sentence):
+def assert_rejected(directory, sentence):
     before = (directory / "runs.sqlite").read_bytes()
     with pytest.raises(
         DatabaseError, match=rf"runs\.sqlite: .*{sentence}.*; move it away, or name"
@@ -372,30 +379,30 @@ def refused(directory, sentence):
     assert (directory / "runs.sqlite").read_bytes() == before
 
 
-def test_a_file_that_is_no_database_of_runs_is_refused(tmp_path):
+def test_other_files_are_rejected(tmp_path):
     path = tmp_path / "runs.sqlite"
     path.write_text("mine" * 1000)
-    refused(tmp_path, "file is not a database")
+    assert_rejected(tmp_path, "file is not a database")
     path.unlink()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE runs (mine)")
-    refused(tmp_path, "it has other tables, or is of a later release")
+    assert_rejected(tmp_path, "it has other tables, or is of a later release")
     path.unlink()
     fill(tmp_path)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 2")
-    refused(tmp_path, "is of a later release")
+    assert_rejected(tmp_path, "is of a later release")
 
 
-def test_any_flipped_bit_changes_nothing_or_is_found(whole, tmp_path):
+def test_flipped_bit_is_harmless_or_detected(whole, tmp_path):
     fill(tmp_path)
     path, found = tmp_path / "runs.sqlite", 0
     content = path.read_bytes()
     for place in [k for k, byte in enumerate(content) if byte][::29]:
         path.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
-        rows, said = read_or_refusal(tmp_path)
+        rows, message = read_or_refusal(tmp_path)
         if rows is None:
-            assert str(path) in said
+            assert str(path) in message
             found += 1
         else:
             assert_same(rows, whole)
@@ -418,17 +425,17 @@ def test_any_flipped_bit_changes_nothing_or_is_found(whole, tmp_path):
         ("UPDATE settings SET cell = '{\"eta\": 1}'", "a setting cannot be read"),
     ],
 )
-def test_what_was_changed_by_hand_is_refused(change, sentence, tmp_path):
+def test_manual_changes_are_detected(change, sentence, tmp_path):
     fill(tmp_path)
     with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as connection, connection:
         connection.execute(change)
-    refused(tmp_path, sentence)
+    assert_rejected(tmp_path, sentence)
 
 
 # Disks
 
 
-def test_a_database_that_has_no_space_says_so_and_can_be_resumed(whole, tmp_path):
+def test_full_database_raises_and_can_be_resumed(whole, tmp_path):
     fill(tmp_path, CHUNKS[:2])
     with Database(tmp_path) as database:
         ((pages,),) = database._execute("PRAGMA page_count")
@@ -440,19 +447,19 @@ def test_a_database_that_has_no_space_says_so_and_can_be_resumed(whole, tmp_path
     assert missing(tmp_path) == []
 
 
-def ends_with(function, *arguments):
-    """Return the exit code of a command in a process of its own, and its last line of errors."""
-    with tempfile.TemporaryFile() as said:
+def run_in_process(function, *arguments):
+    """Run a function in a new process; return its exit code and last line of errors."""
+    with tempfile.TemporaryFile() as message:
 
         def work():
-            with open(said.fileno(), "w", closefd=False) as sys.stderr:
+            with open(message.fileno(), "w", closefd=False) as sys.stderr:
                 code = function(*arguments)
             os._exit(code)
 
-        process = forked(work)
+        process = start_process(work)
         process.join()
-        said.seek(0)
-        return process.exitcode, said.read().decode().splitlines()[-1]
+        message.seek(0)
+        return process.exitcode, message.read().decode().splitlines()[-1]
 
 
 SMALL = [
@@ -468,21 +475,21 @@ SMALL = [
 ]
 
 
-def test_a_sweep_on_a_disk_that_takes_no_more_ends_in_a_sentence(tmp_path):
+def test_sweep_on_a_full_disk_exits_with_an_error_message(tmp_path):
     resource = pytest.importorskip("resource")
 
     def limited():
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
         return main([*SMALL, str(tmp_path)])
 
-    code, said = ends_with(limited)
+    code, message = run_in_process(limited)
     assert code == 2
-    assert said.startswith(f"error: {tmp_path}/runs.sqlite: ")
-    assert "on a local disk with space left" in said
+    assert message.startswith(f"error: {tmp_path}/runs.sqlite: ")
+    assert "on a local disk with space left" in message
     assert main([*SMALL, str(tmp_path)]) == 0
 
 
-def test_a_directory_that_cannot_be_written_to_ends_in_a_sentence():
+def test_sweep_in_a_read_only_directory_exits_with_an_error_message():
     def unprivileged(directory):
         if os.getuid() == 0:
             os.setuid(65534)
@@ -490,18 +497,20 @@ def test_a_directory_that_cannot_be_written_to_ends_in_a_sentence():
 
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o555)
-        code, said = ends_with(unprivileged, directory)
+        code, message = run_in_process(unprivileged, directory)
         assert (code, os.listdir(directory)) == (2, [])
-        assert "unable to open database file; a sweep needs a directory that it may write" in said
+        assert (
+            "unable to open database file; a sweep needs a directory that it may write" in message
+        )
 
 
-def test_a_directory_that_cannot_be_made(tmp_path):
+def test_database_rejects_a_directory_that_cannot_be_created(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DatabaseError, match="cannot be made"):
         Database(tmp_path / "file" / "data")
 
 
-def test_a_network_disk_is_refused(tmp_path, monkeypatch):
+def test_database_rejects_network_disks(tmp_path, monkeypatch):
     assert databases._file_system(tmp_path) not in databases._NETWORK
     if Path("/proc/self/mountinfo").exists():
         assert databases._file_system(Path("/proc")) == "proc"
@@ -511,7 +520,7 @@ def test_a_network_disk_is_refused(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_disk_that_takes_no_write_ahead_log_is_refused(tmp_path, monkeypatch):
+def test_database_rejects_disks_without_write_ahead_log(tmp_path, monkeypatch):
     def without_shared_memory(path, *arguments, **options):
         return connect(f"file:{path}?vfs=unix-dotfile", *arguments, **options, uri=True)
 
@@ -524,8 +533,8 @@ def test_a_disk_that_takes_no_write_ahead_log_is_refused(tmp_path, monkeypatch):
 # Files of earlier releases
 
 
-def old_file(directory, chunks, name=""):
-    """Write chunks as the releases before 0.3 did, one to a file, or merged under a digest."""
+def write_old_file(directory, chunks, name=""):
+    """Write chunks in the format of the releases before 0.3."""
     directory.mkdir(exist_ok=True)
     frames = []
     for chunk in chunks:
@@ -541,57 +550,57 @@ def old_file(directory, chunks, name=""):
     return directory / name
 
 
-def part(chunk, digit=0):
+def part_name(chunk, digit=0):
     digest = hashlib.sha256(repr(words_of(chunk.cell)).encode()).hexdigest()[digit : digit + 20]
     return f"part-{digest}-{chunk.first:06d}-{chunk.count}.parquet"
 
 
 @pytest.fixture
 def old(tmp_path):
-    """Two chunks in files of their own, five in a merged file, and one of these in both."""
+    """Two chunks in separate files, five in a merged file, and one chunk in both."""
     for chunk in CHUNKS[:3]:
-        old_file(tmp_path, [chunk], part(chunk))
-    old_file(tmp_path, CHUNKS[2:7])
+        write_old_file(tmp_path, [chunk], part_name(chunk))
+    write_old_file(tmp_path, CHUNKS[2:7])
     (tmp_path / ".writing-0-part-0").write_bytes(b"PAR1 half")
     (tmp_path / "notes.txt").write_text("mine")
     return tmp_path
 
 
-def content(directory):
+def read_files(directory):
     paths = [path for path in directory.iterdir() if not path.name.startswith("runs.")]
     return {path.name: path.read_bytes() for path in paths}
 
 
-def test_old_files_are_imported_and_stay_as_they_are(old, whole, monkeypatch):
-    before = content(old)
+def test_old_files_are_imported_and_left_unchanged(old, whole, monkeypatch):
+    before = read_files(old)
     assert len(before) == 6
     assert missing(old) == [(c.cell.update.name, c.first, c.count) for c in CHUNKS[7:]]
     with monkeypatch.context() as patched:  # each is read once
         patched.setattr(databases, "_old_runs", None)
         read(old)
     fill(old, CHUNKS[7:])
-    assert_whole(old, whole)
-    assert content(old) == before
+    assert_complete(old, whole)
+    assert read_files(old) == before
     late = Chunk(CELL, 20, 2)  # an earlier release went on
-    old_file(old, [late], part(late))
+    write_old_file(old, [late], part_name(late))
     assert missing(old, [Chunk(CELL, 19, 4)]) == [("pg-es", 19, 1), ("pg-es", 22, 1)]
 
 
-def test_a_sweep_goes_on_from_old_files(tmp_path, monkeypatch):
+def test_sweep_resumes_from_old_files(tmp_path, monkeypatch):
     chunks = chunks_of([CELL, DRAWN], 9, 3)
     run_missing(chunks, tmp_path / "whole")
     monkeypatch.setattr(f"{__name__}.measured", run_chunk)
     for chunk in chunks[:4]:
-        old_file(tmp_path / "old", [chunk], part(chunk))
+        write_old_file(tmp_path / "old", [chunk], part_name(chunk))
     assert run_missing(chunks, tmp_path / "old") == 2
     assert_same(read(tmp_path / "old"), read(tmp_path / "whole"))
     assert main(["collect", str(tmp_path / "old"), "--out", str(tmp_path / "table")]) == 0
 
 
-def test_imported_runs_are_of_the_process_that_is_asked_for_first(machine, tmp_path):
+def test_imported_runs_belong_to_the_first_process_swept(machine, tmp_path):
     machine(0.8)
     (chunk,) = grid("machine", runs=4, **SETTINGS)
-    old_file(tmp_path, [chunk], part(chunk))
+    write_old_file(tmp_path, [chunk], part_name(chunk))
     domains._DOMAINS.pop("machine")
     assert len(read(tmp_path)) == 4  # by a program that does not know the domain
     machine(0.8)
@@ -601,30 +610,30 @@ def test_imported_runs_are_of_the_process_that_is_asked_for_first(machine, tmp_p
         missing(tmp_path, grid("machine", runs=4, **SETTINGS))
 
 
-def not_imported(directory, path, sentence):
-    before = content(directory)
+def assert_not_imported(directory, path, sentence):
+    before = read_files(directory)
     with pytest.raises(DatabaseError, match=f"{path.name}: .*{sentence}"):
         run_missing(CHUNKS, directory)
-    assert content(directory) == before
+    assert read_files(directory) == before
     path.unlink()
 
 
-def test_an_old_file_that_is_damaged_is_named_and_left(old, whole):
+def test_damaged_old_file_is_named_and_left_unchanged(old, whole):
     for path in (next(old.glob("part-*")), next(old.glob("runs-*"))):
         good = path.read_bytes()
         for place in range(4, len(good), len(good) // 40):
             path.write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
-            rows, said = read_or_refusal(old)
+            rows, message = read_or_refusal(old)
             if rows is None:
-                assert path.name in said
-            else:  # a bit that no number depends on
+                assert path.name in message
+            else:  # the flipped bit changes no number
                 assert path.name.startswith("part-")
                 assert_same(rows, whole.merge(rows[COLUMNS.names[:14]]).astype(rows.dtypes))
             for name in ("runs.sqlite", "runs.sqlite-wal", "runs.sqlite-shm"):
                 (old / name).unlink(missing_ok=True)
         path.write_bytes(good[:-100])
-        not_imported(old, path, "is torn, or not what its name says; move it away")
-    (old / part(CHUNKS[8])).symlink_to(old / "gone")
+        assert_not_imported(old, path, "is torn, or not what its name says; move it away")
+    (old / part_name(CHUNKS[8])).symlink_to(old / "gone")
     with pytest.raises(DatabaseError, match="is torn"):
         Database(old)
 
@@ -642,10 +651,10 @@ def test_an_old_file_that_is_damaged_is_named_and_left(old, whole):
         (lambda t: pa.table({"x": [1, 2, 3]}), "no column 'experiment'"),
     ],
 )
-def test_an_old_file_that_has_no_runs_is_refused(change, sentence, tmp_path):
-    path = old_file(tmp_path, CHUNKS[:1], part(CHUNKS[0]))
+def test_old_file_without_valid_runs_is_rejected(change, sentence, tmp_path):
+    path = write_old_file(tmp_path, CHUNKS[:1], part_name(CHUNKS[0]))
     pq.write_table(change(pq.read_table(path)), path)
-    not_imported(tmp_path, path, sentence)
+    assert_not_imported(tmp_path, path, sentence)
     assert missing(tmp_path) == [(c.cell.update.name, c.first, c.count) for c in CHUNKS]
 
 
@@ -653,10 +662,10 @@ def with_column(table, name, values):
     return table.set_column(table.schema.names.index(name), name, pa.array(values))
 
 
-def test_old_files_with_other_results_of_one_run_are_refused(tmp_path):
+def test_conflicting_old_files_are_rejected(tmp_path):
     chunk = CHUNKS[0]
-    old_file(tmp_path, [chunk], part(chunk))
-    path = old_file(tmp_path, [chunk], part(chunk, 1))
+    write_old_file(tmp_path, [chunk], part_name(chunk))
+    path = write_old_file(tmp_path, [chunk], part_name(chunk, 1))
     table = pq.read_table(path)
     pq.write_table(with_column(table, "steps", [1, 2, 3]), path)
     with pytest.raises(
@@ -665,7 +674,7 @@ def test_old_files_with_other_results_of_one_run_are_refused(tmp_path):
         Database(tmp_path)
 
 
-def test_foreign_files_are_left_alone(tmp_path):
+def test_unrelated_files_are_ignored(tmp_path):
     for name in ("notes.txt", ".DS_Store", "part-0.parquet", "_SUCCESS"):
         (tmp_path / name).write_text("mine")
     (tmp_path / ".ipynb_checkpoints").mkdir()

@@ -1,4 +1,4 @@
-"""The compiled loop against the plain one, the library's updates and exact performance."""
+"""The compiled loop agrees with the plain loop, the updates and the exact performance."""
 
 import math
 from dataclasses import replace
@@ -13,7 +13,6 @@ from pu_lib import domains
 from pu_lib.engine.arithmetic import exponential as compiled_exponential
 from pu_lib.engine.arithmetic import logarithm
 from pu_lib.engine.rows import UNIT
-from pu_lib.engine.values import reaches_threshold
 from pu_lib.experiments import jekyll_hyde as jh
 from pu_lib.experiments.options import PRESETS, SCHEMES, Options
 from pu_lib.experiments.problem import make_problem
@@ -43,7 +42,7 @@ DOMAINS = {
 
 
 def assert_same_parameters(memory, plain):
-    """Both loops keep their numbers in range in different places: what they stand for is equal."""
+    """Compare values, since the two loops rescale their parameters at different steps."""
     digits, power = np.frexp(memory.theta)
     wide = [
         [x if isinstance(x, Wide) else Wide(*math.frexp(x)) for x in row] for row in plain.theta
@@ -90,23 +89,23 @@ def assert_same_run(domain, update, scheme, options, eta=1.0, steps=700, seed=1)
     )
 
 
-# More than four actions concern the policy, which `tests/test_kernels.py` tries with seven under
-# every update; several starts or three successors concern the process. One update will do for each,
-# and the loop need not be compiled for all. It is a policy gradient: the last bit of a policy moves
-# its parameters, but not those of NPG.
+# More than four actions change the policy only, which `tests/test_kernels.py` tests with seven for
+# every update; several starts or three successors change the process only. One update suffices for
+# each and saves compile time. It is a policy gradient: its parameters depend on the last bit of the
+# policy, unlike those of NPG.
 ENOUGH = {"duplicated": ["pg-sm"], "two starts": ["pg-sm"]}
 RUNS = [(domain, update) for domain in DOMAINS for update in ENOUGH.get(domain, UPDATES)]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
 @pytest.mark.parametrize(("domain", "update"), RUNS)
-def test_same_run_as_the_reference(domain, update, scheme):
+def test_compiled_run_equals_the_reference(domain, update, scheme):
     assert_same_run(domain, update, scheme, PAPER)
 
 
 @pytest.mark.parametrize("update", UPDATES)
 @pytest.mark.parametrize("domain", ["random", "chain"])
-def test_same_run_under_the_predecessors_options(domain, update):
+def test_compiled_run_equals_the_reference_with_predecessor_options(domain, update):
     assert_same_run(domain, update, SCHEMES["HiOffPol"], PREDECESSOR)
 
 
@@ -127,42 +126,42 @@ def test_same_run_under_the_predecessors_options(domain, update):
     ids=str,
 )
 @pytest.mark.parametrize("scheme", ["NoExplo", "HiOffPol"])
-def test_same_run_for_each_option(change, scheme):
+def test_compiled_run_equals_the_reference_for_each_option(change, scheme):
     assert_same_run("random", "di", SCHEMES[scheme], replace(PAPER, **change))
 
 
 @pytest.mark.parametrize(
     ("update", "ties"), [("ce", "first"), ("mce", "first"), ("ce", "random"), ("mce", "leave")]
 )
-def test_same_run_however_ties_are_broken(update, ties):
+def test_compiled_run_equals_the_reference_for_each_tie_rule(update, ties):
     assert_same_run("random", update, SCHEMES["NoExplo"], replace(PAPER, ties=ties))
 
 
 @pytest.mark.parametrize("start", [1.0, 0.3])
 @pytest.mark.parametrize("update", ["pg-es", "pg-es factor=drop"])
-def test_same_run_for_the_escort_options(update, start):
+def test_compiled_run_equals_the_reference_for_escort_options(update, start):
     options = replace(PAPER, escort_start=start)
     assert_same_run("random", update, SCHEMES["LowOffPol"], options, eta=3.0)
 
 
 @pytest.mark.parametrize("update", sorted(UPDATES))
 @pytest.mark.parametrize("stop", ["steps", "episodes"])
-def test_the_policies_noted_are_those_of_shorter_runs(update, stop):
-    """A run that notes them goes on, though others would have ended."""
+def test_recorded_policies_equal_those_of_shorter_runs(update, stop):
+    """A run with `record_at` continues after the target is reached."""
     problem = make_problem(domains.chain(5), 0.9, "first")
     options = replace(PRESETS["paper"], stop=stop, max_episodes=20)
     given = problem, update, 1.0, SCHEMES["HiOffPol"], jh.seed_state(0, "noted", 0)
-    noting, stopped = jh.RunBuffers([1, 40, 3000, 9000]), jh.RunBuffers()
-    assert jh.simulate(*given, options, 9500, noting).steps == 9500
+    recording, stopped = jh.RunBuffers([1, 40, 3000, 9000]), jh.RunBuffers()
+    assert jh.simulate(*given, options, 9500, recording).steps == 9500
     assert jh.simulate(*given, options, 9500).steps < 9500
     far = replace(problem, threshold=math.inf), *given[1:]
-    for mark, policy in zip(noting.record_at.tolist(), noting.recorded, strict=True):
+    for mark, policy in zip(recording.record_at.tolist(), recording.recorded, strict=True):
         jh.simulate(*far, max_steps=mark, memory=stopped)
         assert_array_equal(policy, stopped.pi)
-    assert not np.array_equal(noting.recorded[0], noting.recorded[1])
+    assert not np.array_equal(recording.recorded[0], recording.recorded[1])
 
 
-def test_a_mark_beyond_the_last_step_is_refused():
+def test_record_at_must_not_exceed_max_steps():
     problem = make_problem(domains.chain(5), 0.9, "first")
     given = problem, "mce", 1.0, SCHEMES["HiOffPol"], jh.seed_state(0, "noted", 0)
     with pytest.raises(ValueError, match="record_at has steps beyond max_steps"):
@@ -175,7 +174,7 @@ def test_record_at_must_increase(record_at):
         jh.RunBuffers(record_at)
 
 
-def test_the_comparison_sees_a_changed_option(monkeypatch):
+def test_comparison_detects_a_changed_option(monkeypatch):
     compiled = jh.simulate
 
     def changed(problem, update, eta, scheme, seeds, options, *rest):
@@ -218,25 +217,6 @@ def test_exact_performance(domain):
     assert_allclose(problem.optimal_performance, mdp.optimal().performance, rtol=1e-11)
 
 
-def test_sweeps_decide_as_elimination_does():
-    mdp = domains.random_mdp(0, n_states=40)
-    problem = make_problem(mdp, 0.95)
-    rng = np.random.default_rng(1)
-    for _ in range(20):
-        policy = rng.dirichlet(np.full(4, 0.3), size=40)
-        J = mdp.performance(policy)
-        for threshold, expected in ((J - 1e-9, True), (J + 1e-9, False)):
-            decided = reaches_threshold(
-                policy,
-                rng.random(40) * (problem.terminal == 0),
-                problem.process,
-                (0,) * 4,
-                (0,) * 2,
-                threshold,
-            )
-            assert decided == expected
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -246,7 +226,7 @@ def test_sweeps_decide_as_elimination_does():
         ({"max_steps": 0}, "max_steps: expected"),
     ],
 )
-def test_bad_arguments_get_a_sentence(arguments, sentence):
+def test_simulate_rejects_invalid_arguments(arguments, sentence):
     problem = make_problem(domains.chain(4), 0.5, "first")
     given_arguments = {
         "update": "di",
@@ -259,12 +239,7 @@ def test_bad_arguments_get_a_sentence(arguments, sentence):
         jh.simulate(problem, **given_arguments)
 
 
-def test_nothing_to_learn_gets_a_sentence():
-    with pytest.raises(ValueError, match="nothing to learn"):
-        make_problem(domains.chain(4, beta=2.0), 0.5, "first")
-
-
-def test_options_check_their_values():
+def test_options_reject_invalid_values():
     with pytest.raises(ValueError, match="sarsa: expected one of"):
         Options(sarsa="greedy")
     with pytest.raises(ValueError, match="needs a cap"):

@@ -1,8 +1,8 @@
-"""The parameters of the escort update: no number of steps rounds one to 0, and nothing else moves.
+"""No parameter of the escort update underflows, and the other updates are unchanged.
 
-The exact process has no zero: its step multiplies each parameter by a number that is not 0. Here
-the compiled loop, whose parameters have exponents of their own, is held beside a run of the same
-random stream in 256 bits with exponents of any size, and beside plain floats.
+An exact escort step multiplies each parameter by a number that is not 0. The compiled loop stores
+an exponent with each parameter. It is compared with a run of the same random stream in 256 bits,
+whose exponents are unlimited, and with plain floats.
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ from flint import arb, ctx
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pu_lib import domains
-from pu_lib.engine.rows import UNIT, rescale
+from pu_lib.engine.rows import UNIT
 from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
 from pu_lib.experiments.options import PRESETS, SCHEMES
 from pu_lib.experiments.problem import make_problem
@@ -33,7 +33,7 @@ MAKE = {
 
 
 @cache
-def made(domain):
+def make(domain):
     """Return the process of a domain, and the problem that is run."""
     mdp, target, baseline = MAKE[domain]()
     return mdp, make_problem(mdp, target, baseline)
@@ -53,7 +53,7 @@ def policy(theta):
     return [float((x / total).mid()) for x in squares]
 
 
-def stepping(keep):
+def make_step(keep):
     """Return the step of the escort update in the arithmetic of its arguments."""
 
     def step(theta, _, q, weight, __):
@@ -68,17 +68,17 @@ def stepping(keep):
 
 
 def run(domain, eta, options, steps, number=0, scheme="HiOffPol", update=DROP):
-    """Run the compiled loop; return how it ended and its memory."""
-    problem, memory = made(domain)[1], RunBuffers()
+    """Run the compiled loop; return its outcome and its memory."""
+    problem, memory = make(domain)[1], RunBuffers()
     seeds = seed_state(0, domain, number)
     ended = simulate(problem, update, eta, SCHEMES[scheme], seeds, options, steps, memory)
     return ended, memory
 
 
 def assert_same_end(domain, update, eta, options, actor):
-    """Run the compiled loop, and the plain one with other numbers; return what both end with."""
+    """Run the compiled loop and the plain loop with another arithmetic; compare their ends."""
     ended, memory = run(domain, eta, options, 6_000, number=1, update=update)
-    mdp, problem = made(domain)
+    mdp, problem = make(domain)
     exact = run_reference(
         mdp,
         problem.threshold,
@@ -114,12 +114,12 @@ DEEP = [
     ("update", "domain", "eta", "depth"),
     [
         *(pytest.param(DROP, *run, id=f"drop-{run[0]}-{run[1]}") for run in DEEP),
-        # another factor, but the same way through the process: two domains are enough
+        # KEEP differs in the factor only: two domains are enough
         *(pytest.param(KEEP, *run, id=f"keep-{run[0]}-{run[1]}") for run in DEEP[:4]),
     ],
 )
-def test_the_same_run_in_256_bits(update, domain, eta, depth, many_digits):
-    actor = Actor(policy, stepping(update == KEEP), arb)
+def test_escort_run_agrees_with_256_bits(update, domain, eta, depth, many_digits):
+    actor = Actor(policy, make_step(update == KEEP), arb)
     memory, exact = assert_same_end(domain, update, eta, SCALED, actor)
     size = [[float((abs(x).log() / arb(10).log()).mid()) for x in row] for row in exact.theta]
     assert_allclose(memory.log_modulus, size, rtol=0.0, atol=1e-8)
@@ -128,7 +128,7 @@ def test_the_same_run_in_256_bits(update, domain, eta, depth, many_digits):
         assert memory.log_modulus.min() < depth, memory.log_modulus.min()
 
 
-# The other updates, in 256 bits: they add where PG-ES multiplies, and nothing of theirs is lost
+# The other updates in 256 bits
 
 
 def softmax(theta):
@@ -188,16 +188,16 @@ EXACT = {
 @pytest.mark.parametrize("eta", [0.1, 1000.0])
 @pytest.mark.parametrize("domain", ["random-mdp", "chain", "cliff"])
 @pytest.mark.parametrize("update", EXACT)
-def test_rounding_neither_freezes_nor_frees_another_update(update, domain, eta, many_digits):
+def test_other_updates_agree_with_256_bits(update, domain, eta, many_digits):
     memory, exact = assert_same_end(domain, update, eta, SCALED, EXACT[update])
     policies = [EXACT[update].policy(row) for row in exact.theta]
     assert_allclose(memory.pi, policies, rtol=0.0, atol=1e-9)
-    if update == "di":  # zeros are the projection's own, and stand in the same places
+    if update == "di":  # the projection makes zeros at the same places
         assert_array_equal(memory.theta == 0.0, [[float(x) == 0.0 for x in r] for r in exact.theta])
 
 
 @pytest.mark.parametrize("domain", ["random-mdp", "chain"])
-def test_a_run_whose_floats_stay_normal_has_the_same_bits(domain):
+def test_scaled_run_equals_float_run_if_parameters_stay_normal(domain):
     same = 0
     for eta in (0.1, 1.0, 10.0, 100.0):
         for number in range(6):
@@ -210,7 +210,7 @@ def test_a_run_whose_floats_stay_normal_has_the_same_bits(domain):
     assert same >= 6
 
 
-def test_one_run_is_lost_in_floats_and_passes_with_exponents():
+def test_run_that_underflows_in_floats_passes_with_exponents():
     lost, floats = run("chain", 100.0, FLOATS, 60_000)
     saved, memory = run("chain", 100.0, SCALED, 60_000)
     assert lost.censored
@@ -218,14 +218,3 @@ def test_one_run_is_lost_in_floats_and_passes_with_exponents():
     assert not saved.censored
     assert not (memory.theta == 0.0).any()
     assert memory.log_modulus.min() < -324
-
-
-def test_rescaling_changes_no_number():
-    theta = np.array([[2.0**-500, -(2.0**-481), 2.0**-110, 1.0]])
-    exponent = np.array([[3, 0, 2, 0]])
-    rescale(theta, exponent, 0, (0,) * 4)
-    assert_array_equal(theta, [[2.0**-244, -(2.0**-225), 2.0**-366, 1.0]])
-    assert_array_equal(exponent, [[4, 1, 1, 0]])
-    again = theta.copy()
-    rescale(again, exponent, 0, (0,) * 4)
-    assert_array_equal(again, theta)

@@ -1,4 +1,4 @@
-"""The predecessor's published curve: the numbers of runs that its points tell."""
+"""The numbers of runs behind the points of the predecessor's published curve."""
 
 import numpy as np
 import pytest
@@ -17,32 +17,32 @@ RNG = np.random.default_rng(11)
 
 
 def means(n, lost=0, curves=4):
-    """Return means of n runs as they count them, with the error of a reading."""
+    """Return means of n runs, with the error of reading them from a figure."""
     counts = 1.0 + LOOK * RNG.integers(0, CAP // LOOK, size=(curves, n))
     counts[:, n - lost :] = CAP
     return counts.mean(axis=1) + RNG.uniform(-READING, READING, size=curves) / 2
 
 
 @pytest.mark.parametrize(("n", "lost"), [(60, 0), (59, 0), (57, 0), (100, 0), (100, 32), (100, 1)])
-def test_the_number_of_runs_is_found_in_their_means(n, lost):
+def test_possible_runs_recovers_the_number_of_runs(n, lost):
     found = possible_runs(means(n, lost))
     assert found[n] == 4 * lost
-    # a multiple has the same means, and nothing else has
+    # multiples of n have the same means; no smaller number has
     fewest = [m for m in found if found[m] <= 4 * lost and m <= n]
     assert fewest == [n]
 
 
-def test_numbers_that_are_no_such_means_have_no_number_of_runs():
+def test_possible_runs_is_empty_for_other_numbers():
     grid = means(60)
     assert 60 in possible_runs(grid)
     assert possible_runs(grid + 0.4) == {}  # between the means of 60 runs, lost or not
     assert 60 not in possible_runs(means(59))
     anything = [possible_runs(RNG.uniform(4000.0, 90_000.0, size=4)) for _ in range(50)]
-    assert sum(bool(found) for found in anything) <= 3  # with that many lost, chance may do it
+    assert sum(bool(found) for found in anything) <= 3  # three may agree by chance
     assert not any(0 in found.values() for found in anything)
 
 
-def test_the_published_points_tell_their_numbers_of_runs():
+def test_numbers_of_runs_behind_the_published_points():
     found = runs_behind()
     assert len(found) == 25
     assert {n: sum(m == n for m in found.values()) for n in found.values()} == {
@@ -52,11 +52,11 @@ def test_the_published_points_tell_their_numbers_of_runs():
         100: 4,
     }
     counts = list(found.values())
-    assert counts[:21] == sorted(counts[:21], reverse=True)  # they fall, up to the last four rates
+    assert counts[:21] == sorted(counts[:21], reverse=True)  # except for the last four
     assert counts[21:] == [100] * 4
 
 
-def test_no_point_is_read_with_a_larger_error_than_stated():
+def test_reading_errors_are_below_the_stated_bound():
     points = published()
     n = points["actor_learning_rate"].map(runs_behind())
     whole = (points["episodes_to_half_gap"] - 1.0) * n
@@ -64,7 +64,7 @@ def test_no_point_is_read_with_a_larger_error_than_stated():
     assert worst.max() < READING
 
 
-def test_runs_are_lost_at_the_largest_rates_alone_in_theirs_and_in_ours():
+def test_runs_are_lost_only_at_the_largest_rates():
     table = comparison()
     for which in ("their lost", "lost"):
         assert (table.loc[table["eta"] < 300.0, which] == 0).all()
@@ -74,7 +74,7 @@ def test_runs_are_lost_at_the_largest_rates_alone_in_theirs_and_in_ours():
     assert abs(ours - theirs) < 3 * np.sqrt(ours + theirs)
 
 
-def test_the_scores_are_those_of_two_means_with_their_numbers_of_runs():
+def test_z_scores_account_for_both_numbers_of_runs():
     row = comparison().iloc[0]
     assert (row["their runs"], row["runs"]) == (60, 100)
     assert (row["low"] < row["ours"]) & (row["ours"] < row["high"])

@@ -84,17 +84,12 @@ def whole(tmp_path_factory):
 
 
 @pytest.mark.parametrize("workers", [2, 4])
-def test_threads_do_not_change_the_table(whole, tmp_path, workers):
+def test_table_does_not_depend_on_the_number_of_threads(whole, tmp_path, workers):
     run_missing(small_chunks(), tmp_path, workers=workers)
     assert_same_table(rows_in(tmp_path), whole)
 
 
-def test_order_does_not_change_the_table(whole, tmp_path):
-    run_missing(small_chunks()[::-1], tmp_path, workers=1)
-    assert_same_table(rows_in(tmp_path), whole)
-
-
-def test_pandas_reads_the_runs_of_a_sweep(whole, tmp_path):
+def test_pandas_reads_the_exported_runs(whole, tmp_path):
     run_missing(small_chunks(), tmp_path, workers=2)
     frame = pd.read_parquet(tmp_path / "runs.parquet")
     assert list(frame.columns) == COLUMNS.names
@@ -104,7 +99,7 @@ def test_pandas_reads_the_runs_of_a_sweep(whole, tmp_path):
     assert (frame["final_performance"][~frame["censored"]] >= 0.5).all()
 
 
-def test_a_thread_goes_on_while_its_last_chunk_is_written():
+def test_thread_computes_one_chunk_ahead_of_writing():
     begun, chunks = threading.Semaphore(0), small_chunks()[:3]
     results = run_chunks(chunks, workers=1, compute=lambda _: begun.release() or {})
     assert next(results) == (chunks[0], {})
@@ -121,16 +116,11 @@ def test_runs_do_not_depend_on_their_chunk(whole):
     assert rows.sort_values("run")["steps"].tolist() == measured["steps"].tolist()
 
 
-def test_a_second_sweep_computes_nothing(tmp_path):
-    assert run_missing(small_chunks()[:2], tmp_path) == 2
-    assert run_missing(small_chunks()[:2], tmp_path) == 0
-
-
 # More runs
 
 
 @pytest.mark.parametrize("steps", [(5, 10, 30, 40), (3, 20, 21), (7, 7)])
-def test_more_runs_are_added_and_none_is_made_twice(tmp_path, steps):
+def test_larger_sweep_adds_only_the_missing_runs(tmp_path, steps):
     for runs in steps:
         run_missing(chunks_of([CELL], runs, 20), tmp_path / "grown")
     run_missing(chunks_of([CELL], steps[-1], 20), tmp_path / "whole")
@@ -139,12 +129,12 @@ def test_more_runs_are_added_and_none_is_made_twice(tmp_path, steps):
     assert_same_table(grown, whole)
 
 
-# Domains of one's own, and processes without a name
+# Custom domains, and processes without a name
 
 
 @pytest.fixture
 def corridor():
-    """A domain with a parameter that no other has, registered for one test."""
+    """A registered domain with a parameter of its own."""
 
     def make(length: int = 3, prize: float = 1.0):
         return domains.chain(length + 2, 0.5 / prize)
@@ -154,7 +144,7 @@ def corridor():
     domains._DOMAINS.pop("corridor")
 
 
-def test_a_new_domain_with_a_new_parameter_is_swept(corridor, tmp_path):
+def test_sweep_of_a_registered_domain_with_a_new_parameter(corridor, tmp_path):
     settings = {"runs": 2, "step_sizes": [1.0], "updates": ["di", "ce"]}
     assert sweep("corridor prize=2", tmp_path, **settings) == 2
     assert sweep("corridor", tmp_path, parameters={"length": [3, 5]}, **settings) == 4
@@ -168,19 +158,19 @@ def test_a_new_domain_with_a_new_parameter_is_swept(corridor, tmp_path):
         grid("corridor", parameters={"beta": [1.0]})
 
 
-def test_a_parameter_of_size_must_be_the_size(tmp_path):
+def test_grid_rejects_a_size_parameter_that_is_not_the_size(tmp_path):
     domains.register_domain(Domain("twice", lambda n_states=3: domains.chain(2 * n_states)))
     with pytest.raises(ValueError, match=r"n_states: .* has 6 where its parameter says 3"):
         grid("twice")
     domains._DOMAINS.pop("twice")
 
 
-def test_a_parameter_is_given_once(corridor):
+def test_grid_rejects_a_parameter_given_twice(corridor):
     with pytest.raises(ValueError, match="length: given twice, in 'corridor length=4' and as"):
         grid("corridor length=4", parameters={"length": [5]})
 
 
-def test_a_domain_that_is_registered_anew_has_its_new_baseline(corridor):
+def test_redefined_domain_uses_its_new_baseline(corridor):
     def threshold():
         (chunk,) = grid("corridor", runs=1, step_sizes=[1.0], updates=["di"])
         return problem_of(chunk.cell, 0).threshold
@@ -191,7 +181,7 @@ def test_a_domain_that_is_registered_anew_has_its_new_baseline(corridor):
 
 
 class Once(gymnasium.Env):
-    """One choice, of which the second option pays."""
+    """A bandit with two actions, of which the second has a reward."""
 
     observation_space, action_space = gymnasium.spaces.Discrete(1), gymnasium.spaces.Discrete(2)
     initial_state_distrib = (1.0,)
@@ -200,8 +190,8 @@ class Once(gymnasium.Env):
         self.P = {0: {0: [(1.0, 0, 0.0, True)], 1: [(1.0, 0, reward, True)]}}
 
 
-def test_an_environment_that_is_registered_anew_is_read_anew(monkeypatch):
-    """A notebook's cell is run once more, with another reward."""
+def test_redefined_environment_is_read_again(monkeypatch):
+    """A notebook cell may register an environment again with another reward."""
     monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.registry))
     thresholds = []
     for reward in (1.0, 2.0):
@@ -211,7 +201,7 @@ def test_an_environment_that_is_registered_anew_is_read_anew(monkeypatch):
     assert thresholds[1] == pytest.approx(2 * thresholds[0])
 
 
-def test_streams_do_not_depend_on_the_parameters():
+def test_random_stream_does_not_depend_on_domain_parameters():
     cell = cell_of({**CHAIN, "domain": "chain discount=0.9"})
     assert mdp_of(cell, 0).discount == 0.9
     plain, other = run_chunk(Chunk(CELL, 0, 2)), run_chunk(Chunk(cell, 0, 2))
@@ -219,7 +209,7 @@ def test_streams_do_not_depend_on_the_parameters():
     assert cell.process.name == CELL.process.name == "chain"
 
 
-def test_a_file_is_known_by_its_content(tmp_path, monkeypatch):
+def test_process_file_is_identified_by_its_content(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings = {"runs": 2, "step_sizes": [1.0], "updates": ["di"], "target": 0.5}
     domains.chain(5).save("own.npz")
@@ -239,7 +229,7 @@ def test_a_file_is_known_by_its_content(tmp_path, monkeypatch):
     assert mdp_of(grid("own.npz", **settings)[0].cell, 0).rewards[0, 0] < 0.31
 
 
-def test_a_process_and_an_environment_are_swept(tmp_path):
+def test_sweep_accepts_a_process_and_an_environment(tmp_path):
     settings = {"runs": 1, "step_sizes": [1.0], "updates": ["pg-sm"], "max_steps": 300}
     lake = gymnasium.make("FrozenLake-v1")
     assert sweep(lake, tmp_path, **settings) == 1
@@ -248,12 +238,12 @@ def test_a_process_and_an_environment_are_swept(tmp_path):
     assert len(rows_in(tmp_path)) == 3
 
 
-def test_a_row_whose_process_is_known_by_a_digest_alone_gets_a_sentence():
+def test_cell_of_rejects_a_process_known_only_by_digest():
     with pytest.raises(ValueError, match="mdp-0: a table has no more of this process than"):
         cell_of({**CHAIN, "domain": "mdp-0"})
 
 
-def test_every_setting_of_the_committed_runs_is_a_cell_and_back():
+def test_committed_settings_round_trip_through_cells():
     rows = committed().table[CELL_COLUMNS].drop_duplicates().to_dict("records")
     assert len(rows) == 3115
     for row in rows:
@@ -279,7 +269,7 @@ def test_every_setting_of_the_committed_runs_is_a_cell_and_back():
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
-def test_bad_grids_get_a_sentence(settings, sentence):
+def test_grid_rejects_invalid_arguments(settings, sentence):
     with pytest.raises(ValueError, match=sentence):
         grid("chain", **settings)
 
@@ -302,12 +292,12 @@ def test_bad_grids_get_a_sentence(settings, sentence):
         ("paper cut=0 cut=5", "given twice"),
     ],
 )
-def test_bad_details_get_a_sentence(words, sentence):
+def test_parse_rejects_invalid_options(words, sentence):
     with pytest.raises(ValueError, match=sentence):
         parse(words)
 
 
-def test_details_of_another_kind_get_a_sentence():
+def test_options_reject_values_of_another_type():
     for values in (
         {"last_state_tie": 1}, {"cut": 1.0}, {"critic_rate": "fast"}, {"cut": True}, {"ties": 1.0},
     ):  # fmt: skip
@@ -315,7 +305,7 @@ def test_details_of_another_kind_get_a_sentence():
             replace(PRESETS["paper"], **values)
 
 
-def test_an_interrupt_does_not_wait_for_the_runs(tmp_path):
+def test_interrupt_ends_a_sweep_without_waiting_for_its_runs(tmp_path):
     code = (  # a shell that runs the tests in the background has its programs ignore interrupts
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "import sys; from pu_lib.__main__ import main;"
@@ -335,7 +325,7 @@ def test_an_interrupt_does_not_wait_for_the_runs(tmp_path):
     assert "goes on from here" in process.stderr.read()
 
 
-def test_known_runs_are_taken_over_and_only_the_others_computed(whole, tmp_path):
+def test_sweep_computes_only_runs_that_are_not_known(whole, tmp_path):
     chunks = small_chunks()
     known = whole
     known = known[~((known["domain"] == "random-mdp") & (known["run"].isin([2, 3, 7])))]
@@ -352,7 +342,7 @@ def test_known_runs_are_taken_over_and_only_the_others_computed(whole, tmp_path)
     pd.testing.assert_frame_equal(*tables, check_exact=True, check_categorical=False)
 
 
-def test_the_same_stream_and_process_for_every_setting():
+def test_all_settings_share_stream_and_process():
     random = cell_of(RANDOM)
     other = cell_of({**RANDOM, "update": "ce", "eta": 3.0, "scheme": "NoExplo"})
     assert problem_of(random, 4) is problem_of(other, 4)
@@ -360,14 +350,14 @@ def test_the_same_stream_and_process_for_every_setting():
     assert problem_of(CELL, 4) is problem_of(CELL, 5)
 
 
-def test_no_runs_get_a_sentence():
+def test_zero_runs_or_workers_are_rejected():
     with pytest.raises(ValueError, match="runs: expected an integer, at least 1"):
         chunks_of([CELL], 0, 10)
     with pytest.raises(ValueError, match="workers: expected an integer, at least 1"):
         run_missing([], "unused", workers=0)
 
 
-def test_as_many_chunks_as_are_allowed_can_be_numbered(monkeypatch):
+def test_number_of_chunks_is_limited(monkeypatch):
     monkeypatch.setattr("pu_lib.experiments.sweep._MOST_CHUNKS", 3)
     assert len(chunks_of([CELL], 3, 1)) == 3
     with pytest.raises(ValueError, match="4 runs of 1 settings make more than 3 chunks"):
@@ -375,7 +365,7 @@ def test_as_many_chunks_as_are_allowed_can_be_numbered(monkeypatch):
 
 
 @pytest.mark.parametrize("options", [*PRESETS.values(), *ABLATIONS], ids=describe)
-def test_descriptions_of_options_can_be_read_back(options):
+def test_describe_and_parse_round_trip(options):
     assert parse(describe(options)) == options
 
 
@@ -384,7 +374,7 @@ def planned():
     return paper_chunks()
 
 
-def test_the_papers_panels(planned):
+def test_panels_of_the_paper(planned):
     runs = {}
     for chunk in planned:
         runs[chunk.cell] = runs.get(chunk.cell, 0) + chunk.count
@@ -412,7 +402,7 @@ def test_the_papers_panels(planned):
     }
 
 
-def test_the_papers_rates_are_two_a_decade_and_details_are_changed_at_three_of_them(planned):
+def test_rates_of_the_paper_and_of_the_ablations(planned):
     rates = {}
     for chunk in planned:
         rates.setdefault(chunk.cell.experiment, set()).add(chunk.cell.step_size)
@@ -420,11 +410,11 @@ def test_the_papers_rates_are_two_a_decade_and_details_are_changed_at_three_of_t
     assert rates["open-details"] == {0.1, 1.0, 10.0}
 
 
-def test_the_published_rates_are_five_a_decade_as_far_as_a_figure_can_be_read():
+def test_published_rates_are_five_a_decade():
     np.testing.assert_allclose(PUBLISHED_RATES, 10 ** (np.arange(-10, 15) / 5), rtol=2e-3)
 
 
-def test_every_detail_that_is_changed_has_words(planned):
+def test_every_changed_detail_has_a_description(planned):
     changed = {words_of(chunk.cell)["preset"] for chunk in planned}
     assert changed - {"paper", "predecessor", "paper precision=float64"} == set(WORDS)
 
@@ -444,7 +434,7 @@ def cluster(monkeypatch):
         yield cluster
 
 
-def test_a_lost_worker_does_not_change_the_table(cluster, tmp_path):
+def test_table_does_not_depend_on_a_lost_worker(cluster, tmp_path):
     run_missing(small_chunks(), tmp_path / "threads", workers=1)
     killed = []
 
@@ -464,14 +454,14 @@ def test_a_lost_worker_does_not_change_the_table(cluster, tmp_path):
     assert_same_table(rows_in(tmp_path / "cluster"), rows_in(tmp_path / "threads"))
 
 
-def test_an_unreachable_scheduler_gets_a_sentence(tmp_path, monkeypatch):
+def test_unreachable_scheduler_raises(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr("pu_lib.experiments.sweep._PATIENCE", "100ms")
     with pytest.raises(ValueError, match="cannot be reached"):
         run_missing(small_chunks(), tmp_path, scheduler="tcp://127.0.0.1:9")
 
 
-def test_a_scheduler_needs_one_worker_and_without_gets_a_sentence(tmp_path, monkeypatch):
+def test_scheduler_without_workers_raises(tmp_path, monkeypatch):
     class Client(nullcontext):
         def __init__(self, address, **_):
             super().__init__()

@@ -1,4 +1,4 @@
-"""Statistics of censored times against closed forms and simulation."""
+"""Statistics of censored times agree with closed forms and simulation."""
 
 import numpy as np
 import pytest
@@ -14,21 +14,21 @@ times = st.lists(st.integers(1, 50), min_size=1, max_size=30)
 
 
 @given(times)
-def test_without_censoring_the_mean_is_the_mean(values):
+def test_restricted_mean_without_censoring_is_the_mean(values):
     assert_allclose(
         restricted_mean(values, np.zeros(len(values), bool)), np.mean(values), rtol=1e-12
     )
 
 
 @given(times, st.integers(1, 50))
-def test_with_one_cap_the_restricted_mean_is_the_mean_of_the_recorded_times(values, cap):
+def test_restricted_mean_with_one_cap_is_the_mean_of_the_recorded_times(values, cap):
     recorded = np.minimum(values, cap)
     censored = np.asarray(values) > cap
     assert_allclose(restricted_mean(recorded, censored), recorded.mean(), rtol=1e-9)
 
 
 @given(times)
-def test_without_censoring_quantiles_are_order_statistics(values):
+def test_quantiles_without_censoring_are_order_statistics(values):
     n = len(values)
     assert quantile(values, np.zeros(n, bool)) == np.sort(values)[int(np.ceil(n / 2)) - 1]
 
@@ -43,7 +43,7 @@ def test_kaplan_meier_by_hand():
     assert_allclose(restricted_mean(recorded, censored), 1 + 0.8 + 2 * 0.6 + 0.3)
 
 
-def test_censoring_must_not_be_ignored():
+def test_ignoring_censoring_biases_the_median():
     rng = np.random.default_rng(0)
     lives, caps = rng.exponential(1.0, 20_000), rng.exponential(1.5, 20_000)
     recorded, censored = np.minimum(lives, caps), lives > caps
@@ -52,16 +52,16 @@ def test_censoring_must_not_be_ignored():
     assert_allclose(restricted_mean(recorded, censored, 1.0), 1 - np.exp(-1), rtol=0.02)
 
 
-def test_all_censored():
+def test_summary_if_all_runs_are_censored():
     summary = summarise(np.full(10, 100), np.ones(10, bool))
     assert (summary.censored, summary.median, summary.mean) == (1.0, np.inf, 100.0)
 
 
-def test_the_quick_way_for_one_cap_is_kaplan_meier():
+def test_intervals_for_one_cap_agree_with_kaplan_meier():
     rng = np.random.default_rng(4)
     lives = rng.exponential(10.0, 30) + 0.1
     quick = summarise(np.minimum(lives, 12.0), lives > 12.0)
-    # A run censored a little before the largest time forces the general way.
+    # A run censored just before the largest time forces the general algorithm.
     nearly = np.minimum(lives, 12.0)
     nearly[np.argmax(lives)] = 12.0 - 1e-9
     general = summarise(nearly, lives > 12.0, horizon=12.0)
@@ -72,7 +72,7 @@ def test_the_quick_way_for_one_cap_is_kaplan_meier():
     )
 
 
-def test_intervals_are_seeded_and_cover():
+def test_intervals_are_reproducible_and_cover_the_mean():
     rng = np.random.default_rng(1)
     covered = 0
     for _ in range(60):
@@ -84,7 +84,7 @@ def test_intervals_are_seeded_and_cover():
     assert summary == summarise(lives, np.zeros(60, bool))
 
 
-def test_common_random_numbers_make_the_comparison_sharper():
+def test_common_random_numbers_narrow_the_interval_of_the_ratio():
     rng = np.random.default_rng(2)
     shared = rng.exponential(10.0, 40) + 1.0
     none = np.zeros(40, bool)
@@ -97,7 +97,7 @@ def test_common_random_numbers_make_the_comparison_sharper():
     assert compare(cap, ~none, cap, ~none).ties == 1.0
 
 
-def test_bad_arguments_get_a_sentence():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match="row of positive length"):
         quantile([], [])
     with pytest.raises(ValueError, match=r"booleans of shape \(1,\)"):
@@ -128,8 +128,8 @@ def test_wins_and_ties_by_hand():
     found = compare([1, 2, 9, 4, 5], none, [2, 2, 3, 9, 9], none)
     assert (found.pairs, found.wins, found.ties) == (5, 0.6, 0.2)
     assert_allclose(found.ratio, 21 / 25)
-    # A run that was cut is no win, two that were cut cannot be told apart, and one that passes at
-    # the cap was faster than one that does not.
+    # A censored run does not win, two censored runs tie, and a run that passes at the cap beats a
+    # censored one.
     cut = np.array([True, False, True])
     found = compare([9, 3, 9], cut, [9, 9, 9], np.array([True, True, False]))
     assert found.wins == pytest.approx(1 / 3)
@@ -138,14 +138,14 @@ def test_wins_and_ties_by_hand():
     assert (passes.wins, passes.ties) == (1.0, 0.0)
 
 
-def test_the_curve_is_unknown_beyond_a_last_time_at_which_a_run_was_cut():
+def test_restricted_mean_rejects_a_horizon_beyond_the_last_censored_time():
     for cut in ([False, True], [True, True]):
         with pytest.raises(ValueError, match="unknown from 5 to 10"):
             restricted_mean([5, 5], cut, 10)
     assert restricted_mean([5, 5], [False, False], 10) == 5.0
 
 
-def test_runs_with_different_caps_are_not_compared_by_their_means():
+def test_compare_rejects_runs_with_different_caps():
     with pytest.raises(ValueError, match="first: a run is censored at 5, before 9"):
         compare([5, 2], [True, False], [9, 9], [False, False])
     with pytest.raises(ValueError, match="second: a run is censored at 3, before 5"):
@@ -155,13 +155,13 @@ def test_runs_with_different_caps_are_not_compared_by_their_means():
 @pytest.mark.parametrize(
     ("cut", "median"), [(0, 3.0), (1, 3.0), (2, 3.0), (3, np.inf), (4, np.inf)]
 )
-def test_the_median_of_five_runs_of_which_some_are_cut(cut, median):
+def test_median_of_five_runs_with_some_censored(cut, median):
     times = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     marks = np.arange(5) >= 5 - cut
     assert summarise(np.minimum(times, times[-1 - cut] + 1), marks).median == median
 
 
-def test_the_interval_of_a_median_is_that_of_the_order_statistics():
+def test_median_interval_matches_order_statistics():
     """The median of n resampled runs is the k-th smallest with a binomial probability."""
     n, times = 9, np.arange(1.0, 10.0)
     summary = summarise(times, np.zeros(n, bool))
@@ -174,7 +174,7 @@ def test_the_interval_of_a_median_is_that_of_the_order_statistics():
     assert summary.median_low < summary.median < summary.median_high
 
 
-def test_mixed_caps_take_the_general_way():
+def test_summary_with_mixed_caps_by_hand():
     # At risk 4 at time 1, 2 at time 3 (one cut at 2): survival 3/4, then 3/8, and 4 is cut.
     recorded, cut = [1.0, 2.0, 3.0, 4.0], [False, True, False, True]
     summary = summarise(recorded, cut)
@@ -194,13 +194,13 @@ def area_by_products(times, cut, horizon):
     return area + survival * (horizon - last)
 
 
-def test_the_interval_of_mixed_caps_is_that_of_the_products():
+def test_mean_interval_with_mixed_caps_matches_the_product_formula():
     recorded = np.array([1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 9.0])
     cut = np.array([False, True, True, False, True, False, False, True])
     summary = summarise(recorded, cut)
     means = [area_by_products(recorded[i], cut[i], 9.0) for i in draws(8)]
     assert_allclose([summary.mean_low, summary.mean_high], interval(means, LEVEL))
-    # and not that of the recorded times, as if all had one cap
+    # the interval of the recorded times, as for one cap, differs
     wrong = interval(recorded[draws(8)].mean(axis=1), LEVEL)
     assert abs(summary.mean_high - wrong[1]) > 0.5
 

@@ -1,4 +1,4 @@
-"""How much the fuzz suite may spend, and how much it has met."""
+"""The number of examples of the fuzz suite, and a count of the inputs."""
 
 import atexit
 import json
@@ -9,11 +9,11 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 
 BUDGET = int(os.environ.get("PU_LIB_FUZZ", "1"))
-"""1 in the tests, the same few inputs each time; in ``make fuzz`` that many times as many, new."""
+"""Factor of the number of examples: 1 in the tests (fixed inputs), more in ``make fuzz``."""
 
 
-def few(examples: int, quiet: list[HealthCheck]) -> settings:
-    """Return the budget of one test, with the health checks that do not apply to it."""
+def budgeted(examples: int, quiet: list[HealthCheck]) -> settings:
+    """Return the settings of one test, with some health checks disabled."""
     return settings(
         max_examples=examples * BUDGET,
         derandomize=BUDGET == 1,
@@ -23,16 +23,16 @@ def few(examples: int, quiet: list[HealthCheck]) -> settings:
     )
 
 
-def counted(kind: str) -> Counter[str]:
-    """Return a count of inputs; with a larger budget it is kept at the end."""
-    met: Counter[str] = Counter()
+def input_counter(kind: str) -> Counter[str]:
+    """Return a counter of inputs; with a larger budget write it to a file at exit."""
+    counter: Counter[str] = Counter()
 
     @atexit.register
     def note() -> None:
-        if BUDGET > 1 and met:
+        if BUDGET > 1 and counter:
             path = Path(__file__).parents[2] / "_build" / "fuzz.jsonl"
             path.parent.mkdir(exist_ok=True)
             with path.open("a") as out:
-                out.write(json.dumps({"of": kind, **met}) + "\n")
+                out.write(json.dumps({"of": kind, **counter}) + "\n")
 
-    return met
+    return counter

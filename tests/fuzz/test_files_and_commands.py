@@ -1,4 +1,4 @@
-"""Damaged files, full disks and whatever is typed: the right answer, or one sentence.
+"""Damaged files, full disks and arbitrary command lines give the right answer or one error line.
 
 A process read from a damaged file is the process that was written, or none. A database of runs
 is read as it was written, or refused. The command line ends with 0, or with 2 and one line.
@@ -21,7 +21,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from budget import BUDGET, counted
+from budget import BUDGET, input_counter
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
@@ -35,13 +35,13 @@ from pu_lib.mdp import FiniteMDP
 
 QUIET = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 GRID = {"runs": 2, "step_sizes": [1.0], "updates": ["di"], "max_steps": 500}
-met = counted("files and commands")
-few = partial(budget.few, quiet=QUIET)
+counter = input_counter("files and commands")
+budgeted = partial(budget.budgeted, quiet=QUIET)
 
 
 @st.composite
 def damage(draw: st.DrawFn) -> Any:
-    """A change of a file's bytes: cut, flipped, repeated, overwritten or replaced."""
+    """Return a function that cuts, flips, repeats, overwrites or replaces bytes."""
     where, much = draw(st.floats(0, 1)), draw(st.integers(1, 40))
     bit, kind = draw(st.integers(0, 7)), draw(st.sampled_from(["cut", "flip", "twice", "zeros"]))
     if draw(st.integers(0, 9)) == 0:
@@ -72,30 +72,30 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@few(60)
+@budgeted(60)
 @given(change=damage())
-def test_a_damaged_process_is_the_same_one_or_none(change: Any, saved: Path) -> None:
+def test_damaged_process_file_is_read_unchanged_or_rejected(change: Any, saved: Path) -> None:
     content, whole = saved.read_bytes(), FiniteMDP.load(saved)
     victim = saved.with_name("damaged.npz")
     victim.write_bytes(change(content))
-    met["processes"] += 1
+    counter["processes"] += 1
     try:
         found = FiniteMDP.load(victim).digest
     except ValueError as refusal:
         found = str(refusal)
-        met["refused"] += 1
+        counter["refused"] += 1
     assert found == whole.digest or found.startswith(str(victim))
 
 
 class Loaded:
-    """Something that would run code when it is unpickled."""
+    """An object that would run code if it were unpickled."""
 
     def __reduce__(self) -> Any:
         return (os.system, ("exit 1",))
 
 
-def promised(shape: tuple[int, ...]) -> bytes:
-    """An array's header that promises more numbers than follow it."""
+def array_header(shape: tuple[int, ...]) -> bytes:
+    """Return an array header of a given shape, followed by too little data."""
     out = io.BytesIO()
     np.lib.format.write_array_header_1_0(
         out, {"descr": "<f8", "fortran_order": False, "shape": shape}
@@ -104,7 +104,7 @@ def promised(shape: tuple[int, ...]) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["pickle", "lacking", "billion", "other", "twice", "folder"])
-def test_an_archive_that_is_no_process_is_refused(kind: str, tmp_path: Path) -> None:
+def test_invalid_process_archive_is_rejected(kind: str, tmp_path: Path) -> None:
     path = tmp_path / f"{kind}.npz"
     whole: dict[str, Any] = {
         "transitions": np.ones((1, 2, 1)), "rewards": np.zeros((1, 2)), "initial": np.ones(1),
@@ -117,7 +117,7 @@ def test_an_archive_that_is_no_process_is_refused(kind: str, tmp_path: Path) -> 
     elif kind == "billion":
         np.savez(path, **{key: whole[key] for key in ("transitions", "initial", "discount")})
         with zipfile.ZipFile(path, "a") as archive:
-            archive.writestr("rewards.npy", promised((10**9, 2)))
+            archive.writestr("rewards.npy", array_header((10**9, 2)))
     elif kind == "other":
         np.savez(path, **{key: np.zeros((3,) * 5) for key in whole})
     elif kind == "twice":
@@ -142,7 +142,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read(folder: Path) -> pd.DataFrame | str:
-    """Return the runs in a folder, or why they are refused."""
+    """Return the runs in a folder, or the error message."""
     try:
         with Database(folder) as database:
             return database.read()
@@ -150,21 +150,21 @@ def read(folder: Path) -> pd.DataFrame | str:
         return str(refusal)
 
 
-@few(60)
+@budgeted(60)
 @given(change=damage())
 @example(change=lambda content: content)
-def test_a_damaged_database_is_read_as_it_was_written_or_refused(
+def test_damaged_database_is_read_unchanged_or_rejected(
     change: Any, database: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     content, whole = database.read_bytes(), read(database.parent)
     victim = tmp_path_factory.mktemp("damaged") / "runs.sqlite"
     victim.write_bytes(change(content))
     new = victim.stat().st_size <= 1  # SQLite takes such a file for a database without tables
-    met["databases"] += 1
+    counter["databases"] += 1
     found = read(victim.parent)
     if isinstance(found, str):
         assert found.startswith(str(victim))
-        met["refused"] += 1
+        counter["refused"] += 1
     elif new:
         assert found.empty
     else:
@@ -178,13 +178,13 @@ FOREIGN = st.dictionaries(
 )
 
 
-@few(15)
+@budgeted(15)
 @given(columns=FOREIGN)
-def test_a_foreign_table_is_refused(columns: Any, tmp_path: Path) -> None:
+def test_unrelated_table_is_rejected(columns: Any, tmp_path: Path) -> None:
     table = pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})
     name = f"part-{'0' * 20}-000000-{len(table)}.parquet"
     pq.write_table(table, tmp_path / name)
-    met["databases"] += 1
+    counter["databases"] += 1
     with pytest.raises(DatabaseError, match=name):
         Database(tmp_path)
     (tmp_path / name).unlink()
@@ -192,7 +192,7 @@ def test_a_foreign_table_is_refused(columns: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
 @pytest.mark.parametrize("command", ["sweep", "collect", "race"])
-def test_a_full_disk_ends_in_a_sentence(
+def test_full_disk_gives_an_error_message(
     code: int, command: str, database: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -213,7 +213,7 @@ def test_a_full_disk_ends_in_a_sentence(
     assert os.strerror(code) in written[-1]
 
 
-# What is typed
+# Command lines
 
 NUMBER = st.sampled_from(
     ["0", "1", "2", "-1", "0.3", "3/10", "1e-400", "1e400", "nan", "inf", "x", "", "1e12", "٣"]
@@ -249,16 +249,16 @@ TYPED: dict[str, dict[str, Any]] = {
 
 
 LONG = {("sweep", "--step-size"), ("sweep", "--update")}
-"""Options without which a command takes its time."""
+"""Options without which a command is slow."""
 
 
 @st.composite
 def line(draw: st.DrawFn) -> list[str]:
-    """What could be typed: a subcommand, most of what it needs, and a few options."""
+    """Draw a subcommand with most of its arguments and a few options."""
     command = draw(st.sampled_from(list(TYPED)))
     typed = [command]
     for option, values in TYPED[command].items():
-        # alone these would run every check, or everything on a grid, as other tests do
+        # without them the command would run every check, or a whole grid
         needed = typed == ["claims"] or (command, option) in LONG
         if needed or draw(st.integers(0, 3)) < 3:
             typed += [option] * bool(option) + ([] if values is None else [draw(values)])
@@ -266,34 +266,34 @@ def line(draw: st.DrawFn) -> list[str]:
 
 
 @pytest.fixture
-def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the small budget counts walk a little way only before they say that it is too far."""
+def low_step_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the small budget, lower `max_steps` of counts."""
     if BUDGET == 1:
         monkeypatch.setattr(unlearning, "count", partial(unlearning.count, max_steps=2000))
         monkeypatch.setattr(domino, "domino", partial(domino.domino, max_steps=2000))
 
 
-@few(25)
+@budgeted(25)
 @given(typed=line())
 @example(typed=["unlearn", "--update", "pg-sm", "--n", "9" * 400, "--step-size", "1"])
 @example(typed=["domino", "--update", "ce", "--states", "9" * 30, "--step-size", "1e-400"])
 @example(typed=["sweep", "chain", "--out", OUT, "--runs", "9" * 30])
-def test_a_command_line_ends_with_an_answer_or_a_sentence(
+def test_command_line_exits_with_0_or_an_error_message(
     typed: list[str],
-    short_walks: None,
+    low_step_limit: None,
     tmp_path_factory: pytest.TempPathFactory,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     capsys.readouterr()
     folder = str(tmp_path_factory.mktemp("typed in"))
-    met["commands"] += 1
+    counter["commands"] += 1
     try:
         code = main([word.replace(OUT, folder) for word in typed])
-    except SystemExit as usage:  # what argparse says of words that it does not know
+    except SystemExit as usage:  # an error of argparse
         code = int(usage.code or 0)
         assert "error: " in capsys.readouterr().err
     else:
         err = capsys.readouterr().err
         assert code == 0 or err.startswith("error: ") or "\nerror: " in err, err
-    met["refused"] += code == 2
+    counter["refused"] += code == 2
     assert code in (0, 2)

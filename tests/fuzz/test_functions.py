@@ -1,4 +1,4 @@
-"""Whatever a reader passes: the right answer, or `ValueError` or `TypeError` with a sentence.
+"""Arbitrary arguments give the right answer, or `ValueError` or `TypeError` with a message.
 
 Every argument is drawn from sensible values and, now and then, from hostile ones. A call that takes
 too long, changes its arguments, warns, or ends in another exception fails. ``make fuzz`` goes on
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import budget
 import numpy as np
 import pytest
-from budget import BUDGET, counted
+from budget import BUDGET, input_counter
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
@@ -34,21 +34,21 @@ from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import PAPER, UPDATES, as_update, make_update
 
 SECONDS = 300.0 if BUDGET > 1 else 30.0  # of processor time, for one call
-# The counts walk up to two million steps before they give up, for minutes: fewer show as much.
-WALKED = 200_000 if BUDGET > 1 else 2_000
+# By default counts give up after two million steps, which takes minutes.
+STEP_LIMIT = 200_000 if BUDGET > 1 else 2_000
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-met = counted("functions")
-few = partial(budget.few, quiet=QUIET)
+counter = input_counter("functions")
+budgeted = partial(budget.budgeted, quiet=QUIET)
 
 
-class Endless(BaseException):
-    """A call that would not end."""
+class TimeLimitError(BaseException):
+    """Raised if a call exceeds its time limit."""
 
 
 @contextmanager
-def in_time() -> Iterator[None]:
+def time_limit() -> Iterator[None]:
     def stop(*_: object) -> None:
-        raise Endless
+        raise TimeLimitError
 
     before = signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
@@ -59,7 +59,7 @@ def in_time() -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-# What is passed
+# Arguments
 
 NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
@@ -86,12 +86,14 @@ STRANGE = st.sampled_from(
     ]
 )  # fmt: skip
 HOSTILE = STRANGE | NUMBERS
-# Who allows a walk of 10^12 steps is given one: here they are too few instead.
-BOUNDED = HOSTILE.map(lambda x: -x if isinstance(x, (int, float, Fraction)) and x > WALKED else x)
+# A limit of 10^12 steps would run for hours; negate it, so that it is rejected.
+BOUNDED = HOSTILE.map(
+    lambda x: -x if isinstance(x, (int, float, Fraction)) and x > STEP_LIMIT else x
+)
 
 
 def hostile(key: str) -> st.SearchStrategy:
-    """Return what nobody would pass for an argument of that name."""
+    """Return invalid values for an argument of that name."""
     return BOUNDED if key == "max_steps" else HOSTILE
 
 
@@ -165,7 +167,7 @@ PRESET = st.sampled_from(
 )
 
 
-# What comes back
+# Results
 
 
 def is_distribution(x: Any) -> bool:
@@ -183,7 +185,7 @@ def is_interval(ends: np.ndarray) -> bool:
 
 def is_solved(process: FiniteMDP) -> bool:
     best = process.optimal()
-    # A long chain takes an evaluation for each state; the answer says that it was stopped.
+    # A long chain needs one evaluation per state and may stop at the limit.
     ended = best.converged or best.iterations == 1000 < process.n_states
     return is_distribution(best.policy) and is_finite(best.v) and ended
 
@@ -197,11 +199,11 @@ def anything(_: Any) -> bool:
 
 
 class Target(NamedTuple):
-    """A function, what it may sensibly be passed, and what is true of its answers."""
+    """A function, its valid arguments, and a property of its results."""
 
     function: Callable[..., Any]
     arguments: dict[str, st.SearchStrategy]
-    right: Callable[[Any], bool] = anything
+    is_valid: Callable[[Any], bool] = anything
 
 
 def on_bandit(method: str) -> Callable[..., Any]:
@@ -218,9 +220,9 @@ TARGETS = {
     ),
     "project_simplex": Target(parametrizations.project_simplex, {"x": THETA}, is_distribution),
     **{
-        f"{name}.{method}": Target(getattr(UPDATES[name], method), arguments, right)
+        f"{name}.{method}": Target(getattr(UPDATES[name], method), arguments, is_valid)
         for name in PAPER
-        for method, arguments, right in (
+        for method, arguments, is_valid in (
             ("policy", {"theta": THETA | POLICY}, is_distribution),
             ("parameters", {"pi": POLICY}, is_finite),
             ("step", {"theta": THETA | POLICY, "q": THETA, "weight": WEIGHT}, is_finite),
@@ -318,12 +320,12 @@ TARGETS = {
             "schedule": st.sampled_from(["constant", "inverse-sqrt"]),
             "start": START,
             "strict": st.booleans(),
-            "max_steps": st.just(WALKED),
+            "max_steps": st.just(STEP_LIMIT),
         },
         is_count,
     ),
     "domino": Target(
-        domino.domino, {"states": COUNT, **COUNTED, "max_steps": st.just(WALKED)}, is_count
+        domino.domino, {"states": COUNT, **COUNTED, "max_steps": st.just(STEP_LIMIT)}, is_count
     ),
     "path": Target(
         unlearning.path, {"n": SMALL, "steps": st.integers(0, 9), **COUNTED, "start": START}
@@ -357,11 +359,11 @@ def same(x: object, y: object) -> bool:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_function_answers_or_raises_a_described_error(name: str) -> None:
+def test_function_returns_a_valid_result_or_raises_with_a_message(name: str) -> None:
     target = TARGETS[name]
 
-    # One hostile argument in four calls or so: two would hide what the second does.
-    @few(12)
+    # At most one invalid argument per call: the first would hide the effect of a second.
+    @budgeted(12)
     @given(st.data())
     def calls(data: st.DataObject) -> None:
         spoilt = data.draw(st.sampled_from([None, None, *target.arguments]), "spoilt")
@@ -370,8 +372,8 @@ def test_a_function_answers_or_raises_a_described_error(name: str) -> None:
             for key, valid in target.arguments.items()
         }
         before = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in given_.items()}
-        met["calls"] += 1
-        with warnings.catch_warnings(), in_time():
+        counter["calls"] += 1
+        with warnings.catch_warnings(), time_limit():
             warnings.simplefilter("error", RuntimeWarning)
             try:
                 answer = target.function(**given_)
@@ -379,9 +381,9 @@ def test_a_function_answers_or_raises_a_described_error(name: str) -> None:
             except (ValueError, TypeError) as error:
                 refusal = error
             if refusal is None:
-                assert target.right(answer), answer
+                assert target.is_valid(answer), answer
             else:
-                met["refused"] += 1
+                counter["refused"] += 1
                 assert len(str(refusal).split()) > 2, "no sentence"
         assert all(same(given_[k], before[k]) for k in given_), "an argument was changed"
 

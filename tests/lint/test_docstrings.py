@@ -1,4 +1,4 @@
-"""The public API is documented in full, every other public name by a sentence."""
+"""The public API has complete docstrings, every other public name a summary."""
 
 import ast
 import inspect
@@ -66,15 +66,15 @@ API = {
     if inspect.isclass(value) or inspect.isfunction(value)
 }
 PUBLIC = [name for name in NAMES if name in API or name.rpartition(".")[0] in API]
-"""What ``import pu_lib`` offers, with its methods."""
+"""The public names of ``pu_lib``, with their methods."""
 
 
-def test_every_name_has_a_docstring() -> None:
+def test_public_names_have_docstrings() -> None:
     assert [name for name in NAMES if not inspect.getdoc(resolve(name))] == []
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_a_docstring_is_complete(name: str) -> None:
+def test_api_docstrings_are_complete(name: str) -> None:
     value = resolve(name)
     doc = inspect.getdoc(value) or ""
     exempt = {"PR01", "PR02"} if needs_no_parameters(value, doc) else set()

@@ -1,4 +1,4 @@
-"""Imports run one way: a chapter imports only chapters before it, and the library imports none."""
+"""A chapter imports only earlier chapters, and the library imports no chapter."""
 
 import ast
 from pathlib import Path
@@ -12,10 +12,10 @@ FOLDERS = sorted(path.parent.name for path in (LIBRARY / "chapters").glob("*/__i
 # The searches have no claims; cross-entropy and what came after read their results.
 ORDER = ["random_search", "evolutionary_search", *map(folder_of, chapters()), "guide"]
 BELOW = ("engine", "experiments", "claims", "cli")
-"""Packages that import no chapter but inside functions."""
+"""Packages that import chapters only inside functions."""
 
 
-def imported(path: Path, everywhere: bool = True) -> set[str]:
+def imports_of(path: Path, everywhere: bool = True) -> set[str]:
     """Return the modules that a module imports, those of its functions included or not."""
     tree = ast.parse(path.read_text("utf-8"))
     found: set[str] = set()
@@ -33,26 +33,26 @@ def chapters_in(modules: set[str]) -> set[str]:
     return {parts[2] for parts in heads if parts[2] in FOLDERS}
 
 
-def test_every_chapter_has_a_place_in_the_order() -> None:
+def test_order_lists_every_chapter() -> None:
     assert sorted(ORDER) == FOLDERS
 
 
 @pytest.mark.parametrize("folder", ORDER)
-def test_a_chapter_imports_only_chapters_before_it(folder: str) -> None:
-    modules = [imported(path) for path in (LIBRARY / "chapters" / folder).glob("*.py")]
+def test_chapter_imports_only_earlier_chapters(folder: str) -> None:
+    modules = [imports_of(path) for path in (LIBRARY / "chapters" / folder).glob("*.py")]
     later = chapters_in(set().union(*modules)) - set(ORDER[: ORDER.index(folder) + 1])
     assert later == set()
 
 
 @pytest.mark.parametrize("package", BELOW)
-def test_a_package_below_the_chapters_imports_none(package: str) -> None:
+def test_library_package_imports_no_chapter(package: str) -> None:
     for path in (LIBRARY / package).glob("**/*.py"):
-        assert chapters_in(imported(path, everywhere=False)) == set(), path.name
+        assert chapters_in(imports_of(path, everywhere=False)) == set(), path.name
 
 
-def test_quantities_know_nothing_of_checks_and_figures() -> None:
+def test_quantities_import_no_checks_or_figures() -> None:
     for path in (LIBRARY / "chapters").glob("*/*.py"):
         if not path.stem.startswith(("checks", "figures", "parts")):
-            heads = {name for name in imported(path) if name.startswith("pu_lib.")}
+            heads = {name for name in imports_of(path) if name.startswith("pu_lib.")}
             assert not {n for n in heads if ".checks" in n or ".figures" in n}, path
             assert not {n for n in heads if n.startswith("pu_lib.show")}, path

@@ -53,7 +53,7 @@ def test_cells_are_short_and_define_nothing(notebook: Path) -> None:
 
 
 @per_notebook
-def test_a_figure_has_a_description_a_caption_and_a_name(notebook: Path) -> None:
+def test_figures_have_alt_text_caption_and_name(notebook: Path) -> None:
     for cell in figure_cells(notebook):
         image, figure = cell.metadata.mystnb.image, cell.metadata.mystnb.figure
         assert len(image.alt) >= 40, cell.source
@@ -70,13 +70,13 @@ def test_names_of_figures_are_unique() -> None:
 
 
 @per_notebook
-def test_no_formula_lost_its_backslash(notebook: Path) -> None:
-    """A backslash read as an escape leaves a control character, as a bell of \\approx."""
+def test_cells_have_no_control_characters(notebook: Path) -> None:
+    """An unescaped backslash in a formula becomes a control character: \\approx gives a bell."""
     for cell in nbformat.read(notebook, 4).cells:
         assert not re.search(r"[\x00-\x09\x0b-\x1f]", cell.source), cell.source
 
 
-def test_letters_listed_for_a_chapter_stand_in_it() -> None:
+def test_letters_listed_for_a_chapter_appear_in_it() -> None:
     page = (ROOT / "book" / "notation.md").read_text("utf-8")
     rows = page.partition(":class: letters")[2].split("* - ")[2:]
     assert rows
@@ -86,4 +86,4 @@ def test_letters_listed_for_a_chapter_stand_in_it() -> None:
             prose = cells(ROOT / "book" / f"{chapter}.ipynb", "markdown")
             text = "\n".join(cell.source for cell in prose)
             for letter in re.findall(r"\$(.*?)\$", letters):
-                assert letter in text, f"{letter} does not stand in {chapter}"
+                assert letter in text, f"{letter} does not appear in {chapter}"

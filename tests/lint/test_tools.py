@@ -23,19 +23,13 @@ ROOT = Path(__file__).parents[2]
 # The report
 
 
-def test_the_page_is_made_of_the_recorded_figures() -> None:
+def test_report_is_up_to_date() -> None:
     assert report.PAGE.read_text("utf-8") == report.page(report.read(report.FIGURES)), (
         "run `make report`"
     )
 
 
-def test_a_missing_figure_is_called_missing_and_a_failure_a_failure() -> None:
-    assert report.page({}).count(report.MISSING) == len(report.MEASURES)
-    bad = {"kills": {"kills": 7, "same": False}, "builds": {"same": False}}
-    assert report.page(bad).count("**not**") == 2
-
-
-def test_shares_of_mutants_leave_out_equivalent_ones() -> None:
+def test_shares_of_mutants_exclude_equivalent_ones() -> None:
     row = {"mutants": 50, "sampled": 12, "tried": 10, "at_first": 4, "killed": 6, "equivalent": 2}
     found = {"command": "make mutants", "modules": {"pu_lib/a.py": row}, "survivors": []}
     assert "| 50 | 12 | 10 | 2 | 50.0\N{NO-BREAK SPACE}% | 75.0\N{NO-BREAK SPACE}% |" in (
@@ -60,7 +54,7 @@ def count(rows, least=2):
 '''
 
 
-def test_the_mutants_of_a_module(tmp_path: Path) -> None:
+def test_mutants_of_a_module(tmp_path: Path) -> None:
     source = MODULE.encode()
     (tmp_path / "é.py").write_bytes(source)
     found = mutants(tmp_path, "é.py")
@@ -82,7 +76,7 @@ def test_named_and_equivalent_mutants_exist() -> None:
     assert not tool.exists("pu_lib/exact.py:sign: 0 -> 7")
 
 
-def test_mistakes_for_the_claims_have_one_place_each() -> None:
+def test_claim_mutants_match_one_place_each() -> None:
     for entry in tool.settings()["claims"]:
         source = (ROOT / entry["module"]).read_text("utf-8")
         assert source.count(entry["before"]) == 1, entry["mistake"]
@@ -91,7 +85,7 @@ def test_mistakes_for_the_claims_have_one_place_each() -> None:
 # The others
 
 
-def test_a_page_without_a_place_in_the_contents_is_an_error(tmp_path: Path) -> None:
+def test_page_missing_from_the_contents_raises(tmp_path: Path) -> None:
     (tmp_path / "book").mkdir()
     (tmp_path / "_toc.yml").write_text((ROOT / "_toc.yml").read_text())
     for path in (ROOT / "book").iterdir():
@@ -101,7 +95,7 @@ def test_a_page_without_a_place_in_the_contents_is_an_error(tmp_path: Path) -> N
         toc.table(tmp_path)
 
 
-def test_the_browser_named_by_the_environment_is_taken(
+def test_browser_is_read_from_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "mine"
@@ -127,7 +121,7 @@ def test_notebooks_for_colab_install_the_library_first(
         assert address in notebook.cells[0].source
 
 
-def test_a_port_in_use_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_port_in_use_exits_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("localhost", 0)) as taken:
         port = taken.getsockname()[1]
         monkeypatch.setattr(sys, "argv", ["serve.py", "--port", str(port)])
@@ -135,7 +129,7 @@ def test_a_port_in_use_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
             serve.main()
 
 
-def test_every_package_has_a_licence_or_is_said_to_state_none() -> None:
+def test_every_package_has_a_licence_entry() -> None:
     listed = licences.python_packages() | licences.node_packages()
     by_name = {name.rsplit(" ", 1)[0]: licence for name, licence in listed.items()}
     assert by_name["numpy"].startswith("BSD-3-Clause")
@@ -144,7 +138,7 @@ def test_every_package_has_a_licence_or_is_said_to_state_none() -> None:
     assert all(by_name.values())
 
 
-def test_workflows_pin_their_actions_and_keep_permissions_small() -> None:
+def test_workflows_pin_actions_and_limit_permissions() -> None:
     files = (ROOT / ".github" / "workflows").glob("*.yml")
     workflows = [yaml.safe_load(path.read_text()) for path in files]
     jobs = [job for workflow in workflows for job in workflow["jobs"].values()]
@@ -152,7 +146,7 @@ def test_workflows_pin_their_actions_and_keep_permissions_small() -> None:
     used = [step["uses"] for step in steps if "uses" in step]
     assert used
     assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in used), used
-    # Text that an outsider may choose reaches a shell as a variable only.
+    # Text chosen by outsiders reaches a shell only as a variable.
     assert not [step["run"] for step in steps if "${{ github" in step.get("run", "")]
     writable = {"contents", "pages", "id-token"}
     assert all(set(job.get("permissions", {})) <= writable for job in jobs)
@@ -165,7 +159,7 @@ def test_requirements_name_no_host() -> None:
         assert "--hash=sha256:" in path.read_text()
 
 
-def test_every_make_target_in_the_readme_exists() -> None:
+def test_make_targets_in_the_readme_exist() -> None:
     named = set(re.findall(r"`make ([a-z-]+)", (ROOT / "README.md").read_text()))
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert named <= targets

@@ -1,4 +1,4 @@
-"""A page with one figure alone, whose every fault is a failure."""
+"""A page with a single figure; every error on the page fails the test."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -15,33 +15,33 @@ PAGE = """<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8
 <script type="module">
 %s
 const state = %s;
-const heard = {};
+const listeners = {};
 const model = {
   get: (key) => state[key],
   set(key, value) {
     state[key] = value;
-    (heard[`change:${key}`] ?? []).forEach((act) => act());
+    (listeners[`change:${key}`] ?? []).forEach((act) => act());
   },
   save_changes() {},
-  on: (event, act) => (heard[event] ??= []).push(act),
+  on: (event, act) => (listeners[event] ??= []).push(act),
 };
 render({ model, el: document.getElementById("box") });
 </script>"""
 DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-"""The first frame, in which a figure gets to know its width, and the one that shows it."""
+"""Two frames: a figure measures its width in the first and is drawn in the second."""
 
 
 @pytest.fixture(scope="session")
 def tab(browser: Browser) -> Iterator[Page]:
-    """Return the tab that shows the figures, one after another."""
+    """Return the browser tab that shows the figures."""
     page = browser.new_page()
     yield page
     page.close()
 
 
 @pytest.fixture
-def opened(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Page]]:
-    """Open a page with a figure alone; whatever it asks for or complains of is a fault."""
+def open_figure(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Page]]:
+    """Open a page with a single figure; fail on requests, errors and console messages."""
     faults: list[str] = []
     file = tmp_path / "figure.html"
 
@@ -49,11 +49,15 @@ def opened(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Page]]:
         if message.type == "error":
             faults.append(message.text)
 
-    def request(asked: Any) -> None:
-        if asked.url != file.as_uri():
-            faults.append(asked.url)
+    def request(sent: Any) -> None:
+        if sent.url != file.as_uri():
+            faults.append(sent.url)
 
-    heard = {"console": console, "pageerror": lambda e: faults.append(str(e)), "request": request}
+    listeners = {
+        "console": console,
+        "pageerror": lambda e: faults.append(str(e)),
+        "request": request,
+    }
 
     def open_page(
         widget: Any,
@@ -71,24 +75,24 @@ def opened(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Page]]:
         tab.evaluate(DRAWN)
         return tab
 
-    for event, act in heard.items():
+    for event, act in listeners.items():
         tab.on(event, act)
     yield open_page
-    for event, act in heard.items():
+    for event, act in listeners.items():
         tab.remove_listener(event, act)
     tab.goto("about:blank")
     assert faults == []
 
 
 @pytest.fixture
-def inaccessible() -> Callable[[Page], list[str]]:
-    """Return the rules of accessibility that a page breaks, by axe."""
+def violations_of() -> Callable[[Page], list[str]]:
+    """Return a function that lists the accessibility rules a page violates."""
 
-    def broken(page: Page) -> list[str]:
+    def run_axe(page: Page) -> list[str]:
         axe = AXE.read_text() + "; window.axe = window.axe || module.exports; 0"
-        page.evaluate(axe)  # without the 0 all of axe would be sent back
+        page.evaluate(axe)  # the 0 avoids returning the axe object
         options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"], "resultTypes": ["violations"]}
         violations = page.evaluate("async (x) => (await axe.run(x)).violations", options)
         return [violation["id"] for violation in violations]
 
-    return broken
+    return run_axe

@@ -146,12 +146,12 @@ PALE = "(questions) => questions.map((question) => question.disabled)"
 
 
 def test_chooser_is_accessible_and_keyboard_operable(
-    opened: Callable[..., Page], inaccessible: Callable[[Page], list[str]]
+    open_figure: Callable[..., Page], violations_of: Callable[[Page], list[str]]
 ) -> None:
-    page = opened(guide.Chooser(), width=390)
+    page = open_figure(guide.Chooser(), width=390)
     words = page.locator(".pu-live-words")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert inaccessible(page) == []
+    assert violations_of(page) == []
     questions = page.locator("select")
     assert questions.evaluate_all(PALE) == [False, False, False]
     questions.nth(0).press("ArrowDown")

@@ -1,4 +1,4 @@
-"""The ledger's page: one click from a status to what is wrong, how bad, and what is true."""
+"""The ledger page lists each claim with its status, error, severity and correction."""
 
 import html
 import re
@@ -25,7 +25,7 @@ def rows(table: str) -> list[str]:
 
 
 @pytest.mark.parametrize("chapter", chapters())
-def test_a_row_has_the_claim_its_error_and_its_correction(chapter: str) -> None:
+def test_row_shows_claim_error_and_correction(chapter: str) -> None:
     claims = [claim for claim in ledger() if claim.chapter == chapter]
     shown = rows(ledger_table(chapter))
     assert len(shown) == len(claims)
@@ -33,8 +33,8 @@ def test_a_row_has_the_claim_its_error_and_its_correction(chapter: str) -> None:
         details = row.partition("<details")[2]
         assert claim.status.value in details.split("</summary>")[0]
         assert to_html(claim.statement) in row
-        for said in (claim.wrong, claim.correction):
-            assert to_html(said) in details
+        for text in (claim.wrong, claim.correction):
+            assert to_html(text) in details
         if claim.severity is not None:
             assert claim.severity.value in details
         if claim.scope is Scope.CELL:
@@ -42,7 +42,7 @@ def test_a_row_has_the_claim_its_error_and_its_correction(chapter: str) -> None:
         assert f'scope="{claim.scope.name.lower()}"' in row
 
 
-def test_counts_go_by_scope_and_lead_to_the_claims() -> None:
+def test_counts_by_scope_link_to_the_claims() -> None:
     counts = scope_counts()
     assert sum(sum(by.values()) for by in counts.values()) == len(ledger())
     assert counts[Scope.CELL][Status.HOLDS] == 24
@@ -52,46 +52,46 @@ def test_counts_go_by_scope_and_lead_to_the_claims() -> None:
             assert re.search(rf"<li>{count} <a href=[^>]*{link}#the-ledger", summary())
 
 
-def test_numbered_statements_stand_in_order_with_their_own_status() -> None:
+def test_statement_index_is_in_the_papers_order() -> None:
     index = statement_index()
     numbers = re.findall(r">(\w+ \d+)</a></th>", index)
     assert numbers[:3] == ["Proposition 1", "Proposition 2", "Theorem 1"]
     assert numbers[-1] == "Lemma 13"
     assert len(numbers) == 15
-    # the slip in the proof of Theorem 3 is counted below it and is no status of its own
+    # the error in the proof of Theorem 3 does not change the status of the theorem
     (third,) = (row for row in index.split('<tr><th scope="row">') if ">Theorem 3</a>" in row)
     assert "verdict-false" not in third
     assert "Steps of its proofs" in third
 
 
-def test_each_check_lists_its_wrong_variants() -> None:
+def test_power_table_lists_wrong_variants() -> None:
     table = html.unescape(power_table("claims"))
     assert table.count("<dt>refuses</dt>") == 30
     assert "'fast' in place of 'slow'" in table
 
 
-def test_table_1_and_its_criteria_come_from_one_place() -> None:
-    told = html.unescape(criteria())
+def test_table_1_and_its_criteria_agree() -> None:
+    text = html.unescape(criteria())
     for column in COLUMNS.values():
         assert column.title in html.unescape(table_1())
-        assert column.measured in told
-        assert all(words in told for words in column.criteria.values())
+        assert column.measured in text
+        assert all(words in text for words in column.criteria.values())
 
 
-def test_unknown_chapters_are_named() -> None:
+def test_ledger_table_rejects_unknown_chapter() -> None:
     with pytest.raises(ValueError, match=r"chapter: unknown 'poetry'. There are: updates"):
         ledger_table("poetry")
 
 
-def test_what_stands_has_a_row_for_every_statement_in_the_papers_order() -> None:
+def test_what_stands_has_a_row_for_every_statement() -> None:
     table = what_stands()
     stated = [claim for claim in ledger() if claim.scope is Scope.STATEMENT]
     heads = re.findall(r'<th scope="row">(.*?)<br>', table)
     assert sorted(heads) == sorted(html.escape(claim.number) for claim in stated)
     assert heads[:3] == ["Proposition 1", "Proposition 2", "Theorem 1"]
     assert table.count("<dt>Printed</dt>") == len(stated)
-    wanting = [claim for claim in stated if claim.correction]
+    corrected = [claim for claim in stated if claim.correction]
     assert table.count("<dt>What stands</dt>") == len(stated)
-    assert all(to_html(claim.correction) in table for claim in wanting)
-    assert table.count("<small>") == len(wanting), "how bad each is"
+    assert all(to_html(claim.correction) in table for claim in corrected)
+    assert table.count("<small>") == len(corrected)
     assert '<th scope="row">Table 1</th>' in table

@@ -1,4 +1,4 @@
-"""The live figures: their mathematics in Node against the library, and the figures in a browser."""
+"""The live figures agree with the library (in Node), and work in a browser."""
 
 import math
 import re
@@ -71,10 +71,10 @@ FIGURES = (
 )
 
 Call = Callable[[list[list[Any]]], Any]
-Opened = Callable[..., Page]
+OpenFigure = Callable[..., Page]
 
 
-def number(found: Any) -> float:
+def to_float(found: Any) -> float:
     return math.inf if found == "Infinity" else found
 
 
@@ -92,7 +92,7 @@ def random_states(name: str, n: int) -> Iterator[tuple[np.ndarray, np.ndarray, f
 
 
 @pytest.mark.parametrize("name", UPDATES)
-def test_steps_and_policies_equal_those_of_the_library(live: Call, name: str) -> None:
+def test_steps_and_policies_agree_with_the_library(live: Call, name: str) -> None:
     given = list(random_states(name, 300))
     steps = live([["step", name, theta.tolist(), q.tolist(), w] for theta, q, w in given])
     policies = live([["policy", name, theta.tolist()] for theta, _, _ in given])
@@ -103,7 +103,7 @@ def test_steps_and_policies_equal_those_of_the_library(live: Call, name: str) ->
 
 
 @pytest.mark.parametrize("name", UPDATES)
-def test_parameters_of_a_policy_give_it_back(live: Call, name: str) -> None:
+def test_parameters_of_a_policy_agree_with_the_library(live: Call, name: str) -> None:
     pi = np.random.default_rng(1).dirichlet(np.ones(4))
     [theta, start] = live([["parametersOf", name, pi.tolist()], ["initial", name, 4]])
     np.testing.assert_allclose(theta, UPDATES[name].parameters(pi), rtol=1e-12)
@@ -124,7 +124,7 @@ def as_json(mdp: FiniteMDP) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "mdp", [chain(3), chain(10), chain(12, beta=0.7), THREE_STATES.mdp()], ids=lambda m: m.n_states
 )
-def test_values_of_policies_equal_those_of_the_library(live: Call, mdp: FiniteMDP) -> None:
+def test_policy_evaluation_agrees_with_the_library(live: Call, mdp: FiniteMDP) -> None:
     rng = np.random.default_rng(2)
     shape = (mdp.n_states, mdp.n_actions)
     policies = [rng.dirichlet(np.full(shape[1], 0.4), size=shape[0]) for _ in range(20)]
@@ -136,7 +136,7 @@ def test_values_of_policies_equal_those_of_the_library(live: Call, mdp: FiniteMD
 
 
 @pytest.mark.parametrize("states", range(3, 13))
-def test_the_chain_is_that_of_the_library(live: Call, states: int) -> None:
+def test_chain_agrees_with_the_library(live: Call, states: int) -> None:
     [found] = live([["chain", states]])
     expected = as_json(chain(states))
     for key in ("transitions", "initial", "discount", "terminal"):
@@ -145,7 +145,7 @@ def test_the_chain_is_that_of_the_library(live: Call, states: int) -> None:
 
 
 @pytest.mark.parametrize("name", UPDATES)
-def test_the_chain_plays_the_exact_process(live: Call, name: str) -> None:
+def test_chain_run_agrees_with_the_library(live: Call, name: str) -> None:
     shown = ChainPlay()
     mdp = chain(shown.states)
     [found] = live([["learn", as_json(mdp), name, shown.steps, shown.eta, shown.share]])
@@ -153,19 +153,19 @@ def test_the_chain_plays_the_exact_process(live: Call, name: str) -> None:
     inner = shown.states - 1
     for key, values in (("policies", expected.policies), ("q", expected.q)):
         played = np.array([frame[key] for frame in found])
-        # rounding errors of 640 steps add up; none of the sizes compared exceeds 1
+        # the tolerance allows for the rounding errors of 640 steps with values of at most 1
         np.testing.assert_allclose(played[:, :inner], values[:, :inner], atol=1e-11)
     np.testing.assert_allclose(
         [frame["performance"] for frame in found], expected.performance, atol=1e-11
     )
-    # so that the step at which 95 % are reached is the same, as none is that close to it
+    # no performance is so close to 95 % that rounding changes the step of the crossing
     goal = 0.95 * mdp.optimal().performance
     assert np.abs(expected.performance - goal).min() > 1e-9
 
 
 @pytest.mark.parametrize("schedule", ["constant", "inverse-sqrt"])
 @pytest.mark.parametrize("name", PAPER)
-def test_the_runners_run_the_exact_path(live: Call, name: str, schedule: str) -> None:
+def test_race_paths_agree_with_the_library(live: Call, name: str, schedule: str) -> None:
     [found] = live([["race", name, 30, 0.5, schedule]])
     home = len(found["home"]) - 1
     expected = path(30, home, name, "1/2", schedule)
@@ -173,7 +173,7 @@ def test_the_runners_run_the_exact_path(live: Call, name: str, schedule: str) ->
     np.testing.assert_allclose(found["home"], expected[30:], rtol=1e-11, atol=1e-12)
 
 
-def test_only_the_policy_gradients_are_symmetric(live: Call) -> None:
+def test_only_policy_gradient_steps_are_symmetric(live: Call) -> None:
     grid = [round(0.02 + 0.01 * i, 2) for i in range(97)]
     for name in PAPER:
         pairs = np.array(live([["mirror", name, x, 0.5] for x in grid]))
@@ -192,7 +192,7 @@ def test_only_the_policy_gradients_are_symmetric(live: Call) -> None:
 
 
 @pytest.mark.parametrize("name", PAPER)
-def test_the_mean_of_sampled_steps(live: Call, name: str) -> None:
+def test_mean_of_sampled_steps_agrees_with_the_library(live: Call, name: str) -> None:
     update, theta = UPDATES[name], UPDATES[name].initial(1, 2)[0]
     odds = [round(0.05 + 0.01 * i, 2) for i in range(91)]
     found = live([["sampled", name, p, 0.3, 0.5] for p in odds])
@@ -207,7 +207,7 @@ def test_the_mean_of_sampled_steps(live: Call, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAPER)
-def test_the_price_of_one_step(live: Call, name: str) -> None:
+def test_value_change_of_one_step_agrees_with_the_library(live: Call, name: str) -> None:
     shown = Price()
     update, pi = UPDATES[name], np.array(shown.policy)
     grid = [[round(0.5 + 0.01 * i, 2), 1.0, 0.0] for i in range(50)]
@@ -216,27 +216,27 @@ def test_the_price_of_one_step(live: Call, name: str) -> None:
         after = update.policy(update.step(update.parameters(pi), q, shown.weight))
         np.testing.assert_allclose(step["after"], after, atol=1e-12)
         assert step["change"] == pytest.approx((after - pi) @ q, abs=1e-12)
-        # what the page says: of the five only CE lowers the value, where a_1 is good enough
+        # as on the page, only CE lowers the value, if q(a_1) is large enough
         assert step["change"] > 0 or name == "ce"
     assert (found[-1]["change"] < 0) == (name == "ce")
 
 
 @pytest.mark.parametrize("eta", Counterexample.SIZES)
 @pytest.mark.parametrize("name", ["ce", "mce"])
-def test_the_counterexample_is_that_of_the_library(live: Call, name: str, eta: float) -> None:
+def test_counterexample_agrees_with_the_library(live: Call, name: str, eta: float) -> None:
     tops = np.arange(201) / 10
     theta = np.stack([tops, np.zeros(201), np.zeros(201)], axis=-1)
     values = [round(0.01 * i, 2) for i in range(100)]
     found = live([["lowering", name, first, eta, tops.tolist()] for first in values])
     expected = [value_change(name, theta, np.array([first, 1.0, 0.0]), eta) for first in values]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-    # the dashed line is never crossed, and approached by CE alone
+    # no update crosses the dashed line, and only CE lowers the value
     assert np.min(found) > -Counterexample().worst[Counterexample.SIZES.index(eta)]
     assert (np.min(found) < -1e-12) == (name == "ce" and eta < 10)
 
 
 @pytest.mark.parametrize("eta", AtTheWall.SIZES)
-def test_the_reversal_at_the_wall_is_that_of_the_library(live: Call, eta: float) -> None:
+def test_reversal_paths_agree_with_the_library(live: Call, eta: float) -> None:
     lengths = list(range(1, 41))
     expected = reversal_paths(lengths, eta, 80)
     for name in ("sparsemax", "di", "mce"):
@@ -245,7 +245,7 @@ def test_the_reversal_at_the_wall_is_that_of_the_library(live: Call, eta: float)
 
 
 @pytest.mark.parametrize("place", FittedDirect.place.values)
-def test_the_fitted_runs_are_those_of_the_library(live: Call, place: Place) -> None:
+def test_fitted_runs_agree_with_the_library(live: Call, place: Place) -> None:
     shown, task = FittedDirect(), contexts()
     ratios = [round(0.8 + 0.01 * i, 2) for i in range(81)]
     given = [["fittedRun", shown.task, shown.first, x, shown.steps, place] for x in ratios]
@@ -255,7 +255,7 @@ def test_the_fitted_runs_are_those_of_the_library(live: Call, place: Place) -> N
         np.testing.assert_allclose(found["gaps"], expected.gaps, rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(found["bounds"], expected.bounds, rtol=1e-12, atol=1e-14)
         np.testing.assert_array_equal(np.array(found["gaps"]) > 0, expected.gaps > 0)
-        assert expected.gaps[expected.gaps > 0].min() > 1e-5  # so that it is seen on the page
+        assert expected.gaps[expected.gaps > 0].min() > 1e-5  # visible on the page
 
 
 def cycle(live: Call, name: str) -> list[dict[str, Any]]:
@@ -274,7 +274,7 @@ def cycle(live: Call, name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", CycleComic.SOFTMAX)
-def test_the_comic_shows_the_run_of_the_library(live: Call, name: str) -> None:
+def test_cycle_agrees_with_the_library(live: Call, name: str) -> None:
     frames = cycle(live, name)
     orbit = simulate(THREE_STATES, CycleComic.MOST, update=name)
     values = [frame["v"][:3] for frame in frames[:-1]]
@@ -285,7 +285,7 @@ def test_the_comic_shows_the_run_of_the_library(live: Call, name: str) -> None:
         np.testing.assert_allclose(row, orbit.theta[s, : len(row)], rtol=1e-11, atol=1e-11)
 
 
-def test_every_period_of_the_comic_is_the_cycle_with_one_mistaken_step(live: Call) -> None:
+def test_every_period_of_the_cycle_has_one_wrong_step(live: Call) -> None:
     frames = cycle(live, "ce")
     expected = one_period()
     for start in range(0, len(frames) - 1, 8):
@@ -297,7 +297,7 @@ def test_every_period_of_the_comic_is_the_cycle_with_one_mistaken_step(live: Cal
 
 
 @pytest.mark.parametrize("eta", FadingWeights.SIZES)
-def test_fading_weights_leave_the_mass_of_the_library(live: Call, eta: float) -> None:
+def test_mass_under_fading_weights_agrees_with_the_library(live: Call, eta: float) -> None:
     for x in (0.0, 0.5, 0.95, 1.0, 1.05, 2.0, 3.0):
         [found] = live([["fading", x, eta, 4, 3000]])
         weights = eta * (np.arange(3000) + 1.0) ** -x
@@ -312,13 +312,13 @@ def test_fading_weights_leave_the_mass_of_the_library(live: Call, eta: float) ->
 
 @pytest.mark.parametrize("noise", [0.0, 0.2, 0.25, 1.0])
 @pytest.mark.parametrize("name", UPDATES)
-def test_sampled_runs_are_steps_of_the_library(live: Call, name: str, noise: float) -> None:
+def test_sampled_runs_agree_with_the_library(live: Call, name: str, noise: float) -> None:
     shown, update, law = SampledValues(), UPDATES[name], gamble(noise)
     [outcomes, found] = live(
         [["lawOf", noise], ["sampledLaw", name, noise, shown.power, 200, 5, 7]]
     )
     np.testing.assert_allclose([row[1] for row in outcomes], law.outcomes, rtol=1e-15)
-    draws = np.array(list(islice(mulberry(7), 5 * 201))).reshape(5, 201)  # a run after the other
+    draws = np.array(list(islice(mulberry(7), 5 * 201))).reshape(5, 201)
     theta, mean = np.tile(update.initial(1, 2), (5, 1)), np.zeros(201)
     for t in range(201):
         mean[t] = update.policy(theta)[:, 1].mean()
@@ -328,7 +328,7 @@ def test_sampled_runs_are_steps_of_the_library(live: Call, name: str, noise: flo
 
 
 def mulberry(seed: int) -> Iterator[float]:
-    """Yield what the page's generator does, from its published definition in 32-bit integers."""
+    """Yield the numbers of the generator mulberry32, from its published definition."""
     word = 0xFFFFFFFF
     while True:
         seed = (seed + 0x6D2B79F5) & word
@@ -355,7 +355,7 @@ def test_counts_of_the_family_are_exact(live: Call, weight: float) -> None:
 def test_counts_of_the_race_are_exact(live: Call, name: str, eta: float, schedule: str) -> None:
     ns = list(range(1, ChangeOfMind.MOST + 1))
     found = live([["raceCount", name, n, eta, schedule] for n in ns])
-    assert [number(count) for count in found] == counts(ns, name, eta, schedule)
+    assert [to_float(count) for count in found] == counts(ns, name, eta, schedule)
 
 
 @pytest.mark.parametrize("eta", Dominoes.SIZES)
@@ -366,12 +366,12 @@ def test_counts_of_the_dominoes_are_exact(live: Call, name: str, eta: float) -> 
     most = Dominoes.MOST if name in PAPER else 8  # others are simulated state by state
     assert expected[-most] == domino(most, name, eta)
     for h, times in enumerate(found, start=1):
-        assert [number(t) for t in times] == expected[Dominoes.MOST - h :]
+        assert [to_float(t) for t in times] == expected[Dominoes.MOST - h :]
 
 
 @pytest.mark.parametrize("name", UPDATES)
-def test_the_dominoes_lean_by_the_process_of_the_library(live: Call, name: str) -> None:
-    """Until it flips, each state has the probabilities of the library's process."""
+def test_domino_probabilities_agree_with_the_library(live: Call, name: str) -> None:
+    """Compare the probabilities of each state up to its flip."""
     times, probabilities = history(6, name, "1/4")
     given = [[k, t] for k, flip in enumerate(times) for t in range(int(flip) + 1)]
     found = live([["dominoShare", name, 6, 0.25, k, t] for k, t in given])
@@ -388,7 +388,7 @@ def test_counts_of_the_gravity_well_are_exact(live: Call, name: str, weight: flo
     found = live([["escape", name, start, q, weight, 20_000] for start, q in given])
     policies, values = (np.array(part) for part in zip(*given, strict=True))
     expected = escape_steps(name, policies, values, weight, 20_000)
-    shown = np.array([number(x) for x in found], dtype=float)
+    shown = np.array([to_float(x) for x in found], dtype=float)
     np.testing.assert_array_equal(shown, np.where(expected > 20_000, np.inf, expected))
 
 
@@ -404,9 +404,7 @@ def test_counts_of_the_rate_are_exact(live: Call, eta: float) -> None:
 
 @pytest.mark.parametrize("weight", [0.1, 0.4, 10.0])
 @pytest.mark.parametrize("name", UPDATES)
-def test_the_map_of_the_gravity_well_is_that_of_the_library(
-    live: Call, name: str, weight: float
-) -> None:
+def test_gravity_well_map_agrees_with_the_library(live: Call, name: str, weight: float) -> None:
     points = np.random.default_rng(4).dirichlet(np.ones(3), size=300)
     for middle in (0.0, 0.5, 0.9):
         q = [1.0, middle, 0.1]
@@ -442,14 +440,14 @@ def test_the_map_of_the_gravity_well_is_that_of_the_library(
         (FittedDirect, {"place": "beside"}),
     ],
 )
-def test_settings_outside_of_the_controls_are_errors(figure: Any, wrong: dict[str, Any]) -> None:
+def test_settings_beyond_the_controls_raise(figure: Any, wrong: dict[str, Any]) -> None:
     [trait] = wrong
     with pytest.raises(traitlets.TraitError, match=rf"'?{trait}'? trait of an? {figure.__name__}"):
         figure(**wrong)
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_a_figure_is_one_module_without_imports(figure: Any) -> None:
+def test_figure_is_one_module_without_imports(figure: Any) -> None:
     widget = figure()
     assert set(PAPER) <= set(widget.updates) <= set(UPDATES)
     assert widget.labels == {name: label_of(name) for name in UPDATES}
@@ -464,12 +462,12 @@ def caption(page: Page) -> str:
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_a_figure_is_accessible_narrow_and_answers_the_keyboard(
-    opened: Opened, inaccessible: Callable[[Page], list[str]], figure: Any
+def test_figure_is_accessible_narrow_and_keyboard_operable(
+    open_figure: OpenFigure, violations_of: Callable[[Page], list[str]], figure: Any
 ) -> None:
-    page = opened(figure(), width=390)
+    page = open_figure(figure(), width=390)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert inaccessible(page) == []  # in the dark the colours are the page's: see test_pages
+    assert violations_of(page) == []  # test_pages checks the dark mode
     for fold in page.locator("summary").all():
         fold.click()
     for control in page.locator("input[type=range]").all():
@@ -481,8 +479,8 @@ def test_a_figure_is_accessible_narrow_and_answers_the_keyboard(
 
 
 @pytest.mark.parametrize(("eta", "n"), [(0.5, 20), (2.0, 7)])
-def test_the_race_shows_the_exact_counts(opened: Opened, eta: float, n: int) -> None:
-    page = opened(ChangeOfMind(n=n, eta=eta), reduced_motion="reduce")
+def test_race_shows_the_exact_counts(open_figure: OpenFigure, eta: float, n: int) -> None:
+    page = open_figure(ChangeOfMind(n=n, eta=eta), reduced_motion="reduce")
     assert page.get_by_role("button", name="Flip the values").is_disabled()
     page.get_by_role("button", name=f"Train {n} steps").press("Enter")
     assert "Who will be the first back" in caption(page)
@@ -499,8 +497,8 @@ def test_the_race_shows_the_exact_counts(opened: Opened, eta: float, n: int) -> 
 @pytest.mark.parametrize(
     "figure", [Dominoes, ChainPlay, SimplexLab, GravityWell, CycleComic, SampledValues]
 )
-def test_a_figure_that_plays_can_be_paused(opened: Opened, figure: Any) -> None:
-    page = opened(figure())
+def test_playing_figure_can_be_paused(open_figure: OpenFigure, figure: Any) -> None:
+    page = open_figure(figure())
     time = page.get_by_role("slider", name=re.compile("^(step|step t|update t)$"))
     page.get_by_role("button", name="Play").press("Enter")
     page.wait_for_function("(slider) => slider.value > 0", arg=time.element_handle())
@@ -609,13 +607,13 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
         ],
     ),
 }
-"""Figures with what a reader does, (role, name, key), and what the caption then says."""
+"""Figures with actions, (role, name, key), and texts expected in the caption."""
 
 
 @pytest.mark.parametrize("story", STORIES)
-def test_a_caption_gives_the_numbers_of_the_library(opened: Opened, story: str) -> None:
+def test_captions_have_the_numbers_of_the_library(open_figure: OpenFigure, story: str) -> None:
     figure, steps = STORIES[story]
-    page = opened(figure(), reduced_motion="reduce")
+    page = open_figure(figure(), reduced_motion="reduce")
     for step in steps:
         if isinstance(step, str):
             assert step in caption(page).replace("\u202f", "")
@@ -624,10 +622,10 @@ def test_a_caption_gives_the_numbers_of_the_library(opened: Opened, story: str) 
             page.get_by_role(role, name=name).first.press(key)  # type: ignore[arg-type]
 
 
-def test_the_fit_before_the_projection_arrives_at_the_optimum(opened: Opened) -> None:
-    page = opened(FittedDirect())
+def test_fit_before_the_projection_reaches_the_optimum(open_figure: OpenFigure) -> None:
+    page = open_figure(FittedDirect())
     lines = page.locator("polyline.pu-live-curve")
-    assert lines.count() == 1  # the other fit is not given away
+    assert lines.count() == 1  # the other fit is hidden until the guess
     page.get_by_role("radio", name="both").press("Space")
     page.get_by_role("combobox").select_option("after")
     assert "You guessed" not in caption(page)

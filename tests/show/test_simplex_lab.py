@@ -1,4 +1,4 @@
-"""The simplex lab: its paths and clocks in Node against the library, and its page."""
+"""The simplex lab agrees with the library (in Node), and works in a browser."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, escort, project_simplex, softmax
 
 Call = Callable[[list[list[Any]]], Any]
-Opened = Callable[..., Page]
+OpenFigure = Callable[..., Page]
 
 MOST = 10_000
 GOALS = (0.5, 0.95)
@@ -27,7 +27,7 @@ def caption(page: Page) -> str:
     return page.locator(".pu-live-words").inner_text().replace("\u202f", "")
 
 
-def test_parametrizations_and_projection_equal_those_of_the_library(live: Call) -> None:
+def test_parametrizations_and_projection_agree_with_the_library(live: Call) -> None:
     rng = np.random.default_rng(1)
     points = [3 * rng.normal(size=int(rng.integers(2, 7))) for _ in range(200)]
     for function, ours in (
@@ -41,19 +41,19 @@ def test_parametrizations_and_projection_equal_those_of_the_library(live: Call) 
 
 
 @pytest.mark.parametrize("name", UPDATES)
-def test_paths_equal_those_of_the_library_after_a_flip_of_the_values(live: Call, name: str) -> None:
+def test_paths_with_flipped_values_agree_with_the_library(live: Call, name: str) -> None:
     rng = np.random.default_rng(2)
     pi, q = rng.dirichlet(np.full(3, 3.0)), rng.random(3)
-    turned = q.max() + q.min() - q
-    values = [q if t < 25 else turned for t in range(60)]
-    [path] = live([["path", name, pi.tolist(), q.tolist(), 0.2, 60, 25, turned.tolist()]])
+    flipped = q.max() + q.min() - q
+    values = [q if t < 25 else flipped for t in range(60)]
+    [path] = live([["path", name, pi.tolist(), q.tolist(), 0.2, 60, 25, flipped.tolist()]])
     update = UPDATES[name]
     expected = update.policy(follow(update, values, 0.2, 60, update.parameters(pi)))
     np.testing.assert_allclose(path, expected, rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", UPDATES)
-def test_the_effect_of_one_step_equals_that_of_the_library(live: Call, name: str) -> None:
+def test_effect_of_one_step_agrees_with_the_library(live: Call, name: str) -> None:
     rng, update = np.random.default_rng(3), UPDATES[name]
     given = [
         (rng.dirichlet(np.ones(3)), q, 10 ** rng.uniform(-2, 2))
@@ -69,7 +69,7 @@ def test_the_effect_of_one_step_equals_that_of_the_library(live: Call, name: str
 
 @pytest.mark.parametrize("name", UPDATES)
 @pytest.mark.parametrize("preset", PRESETS)
-def test_clocks_equal_those_of_the_library_at_every_position_of_the_sliders(
+def test_clocks_agree_with_the_library_at_all_slider_positions(
     live: Call, preset: str, name: str
 ) -> None:
     """Every position of the two open sliders, from the start of every button."""
@@ -89,9 +89,9 @@ def places(preset: str) -> list[tuple[list[float], list[float], float]]:
 
 @cache
 def clocks(name: str) -> dict[str, np.ndarray]:
-    """Return the steps to each goal, one row a place of each button; infinity beyond `MOST`.
+    """Return the steps to each goal, one row per start of each button; infinity beyond `MOST`.
 
-    All places walk at once: a step of a thousand policies hardly takes longer than one of ten.
+    All runs are batched: a step of a thousand policies takes hardly longer than one of ten.
     """
     update, given = UPDATES[name], [place for preset in PRESETS for place in places(preset)]
     policies, q, weights = (np.array(part) for part in zip(*given, strict=True))
@@ -111,7 +111,7 @@ def clocks(name: str) -> dict[str, np.ndarray]:
     return dict(zip(PRESETS, np.split(found, len(PRESETS)), strict=True))
 
 
-def test_the_run_from_1_3_5_takes_8452_steps_against_16_and_9(live: Call) -> None:
+def test_run_from_1_3_5_takes_8452_steps(live: Call) -> None:
     start = PRESETS["The start (1, 3, 5)"]
     uniform = [1 / 3] * 3
     given = [("pg-sm", start["policy"]), ("pg-sm", uniform), ("mce", start["policy"])]
@@ -120,7 +120,7 @@ def test_the_run_from_1_3_5_takes_8452_steps_against_16_and_9(live: Call) -> Non
     assert [steps[0] for steps in found] == [*exact["pg-sm"], exact["mce"][0]] == [8452, 16, 9]
 
 
-def test_presets_show_what_their_names_say(live: Call) -> None:
+def test_presets_show_the_effects_in_their_names(live: Call) -> None:
     def effect(text: str, name: str) -> Any:
         preset = PRESETS[text]
         return live([["oneStep", name, preset["policy"], preset["q"], preset["weight"]]])[0]
@@ -133,7 +133,7 @@ def test_presets_show_what_their_names_say(live: Call) -> None:
     assert effect("A huge step", "ce")["change"] > 0
 
 
-def test_presets_are_states_of_the_widget() -> None:
+def test_presets_are_valid_states_of_the_widget() -> None:
     for preset in PRESETS.values():
         lab = SimplexLab(**preset)
         assert sum(lab.policy) == pytest.approx(1)
@@ -144,22 +144,22 @@ def test_presets_are_states_of_the_widget() -> None:
     "wrong",
     [{"policy": [2.0, 2.0, 2.0]}, {"q": [1.0, 2.0]}, {"q": [0.0, 1.0, 2.0]}, {"weight": 0.3}],
 )
-def test_settings_outside_of_the_controls_are_errors(wrong: dict[str, Any]) -> None:
+def test_settings_beyond_the_controls_raise(wrong: dict[str, Any]) -> None:
     [trait] = wrong
     with pytest.raises(traitlets.TraitError, match=rf"'?{trait}'? trait|element of the '{trait}'"):
         SimplexLab(**wrong)
 
 
-def test_the_lab_is_played_by_keyboard(opened: Opened) -> None:
-    page = opened(SimplexLab(), reduced_motion="reduce")
+def test_lab_is_keyboard_operable(open_figure: OpenFigure) -> None:
+    page = open_figure(SimplexLab(), reduced_motion="reduce")
     page.get_by_role("radio", name="MCE").press("Space")
     assert "Your guess is MCE" in caption(page)
     page.get_by_role("button", name="(1, 3, 5)").press("Enter")
     page.wait_for_timeout(50)
     page.get_by_role("button", name="Play").press("Enter")
-    told = caption(page)
-    assert "You guessed “MCE”. DI was the first" in told
-    assert "PG-SM needs 8452 steps from here and 16 from the uniform policy; MCE needs 9" in told
+    text = caption(page)
+    assert "You guessed “MCE”. DI was the first" in text
+    assert "PG-SM needs 8452 steps from here and 16 from the uniform policy; MCE needs 9" in text
     page.get_by_role("button", name="Flip the values").press("Enter")
     page.wait_for_timeout(50)
     assert "The values have flipped after 8756 steps: a₃ is the best" in caption(page)
@@ -170,13 +170,13 @@ def test_the_lab_is_played_by_keyboard(opened: Opened) -> None:
     assert handle.get_attribute("aria-valuetext") != before
 
 
-def test_sliders_follow_flipped_values(opened: Opened) -> None:
-    page = opened(SimplexLab(), reduced_motion="reduce")
+def test_sliders_follow_flipped_values(open_figure: OpenFigure) -> None:
+    page = open_figure(SimplexLab(), reduced_motion="reduce")
     page.locator("summary").click()
     sliders = page.get_by_role("slider", name=re.compile("^value of"))
     values = [float(slider.input_value()) for slider in sliders.all()]
     page.get_by_role("button", name="Flip the values").press("Enter")
-    turned = [max(values) + min(values) - x for x in values]
-    assert [float(slider.input_value()) for slider in sliders.all()] == pytest.approx(turned)
+    flipped = [max(values) + min(values) - x for x in values]
+    assert [float(slider.input_value()) for slider in sliders.all()] == pytest.approx(flipped)
     page.get_by_role("button", name="Flip them back").press("Enter")
     assert [float(slider.input_value()) for slider in sliders.all()] == pytest.approx(values)

@@ -1,4 +1,4 @@
-"""Figures show once, leave no trace, and keep their contrast on the white and on the dark page."""
+"""Figures are shown once, open no window, and have enough contrast on light and dark pages."""
 
 import io
 
@@ -22,7 +22,7 @@ def contrast(one: np.ndarray, other: np.ndarray) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def turned_over(rgb: np.ndarray) -> np.ndarray:
+def dark_mode(rgb: np.ndarray) -> np.ndarray:
     """Apply ``invert(0.93) hue-rotate(180deg)`` as the filter effects standard defines them."""
     inverted = 0.93 * (1 - rgb) + 0.07 * rgb
     luma = np.array([0.213, 0.715, 0.072])
@@ -30,20 +30,20 @@ def turned_over(rgb: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("colour", [*(style_of(name).colour for name in UPDATES), INK, GREY])
-def test_lines_stand_out_on_both_pages(colour: str) -> None:
+def test_lines_have_contrast_on_light_and_dark_pages(colour: str) -> None:
     rgb, white = np.array(mpl.colors.to_rgb(colour)), np.ones(3)
     assert contrast(rgb, white) >= 3
-    assert contrast(turned_over(rgb), turned_over(white)) >= 3
+    assert contrast(dark_mode(rgb), dark_mode(white)) >= 3
 
 
-def test_every_update_has_its_own_style() -> None:
+def test_updates_have_distinct_styles() -> None:
     for marks in zip(*(style_of(name) for name in UPDATES), strict=True):
         assert len(set(marks)) == len(UPDATES)
     assert len({label_of(name) for name in UPDATES}) == len(UPDATES)
     assert line("mce")["label"] == "MCE"
 
 
-def test_a_figure_shows_itself_without_a_window() -> None:
+def test_figure_is_shown_without_a_window() -> None:
     import matplotlib.pyplot as plt
 
     fig, axes = figure(1, 2, width=4, height=2, sharey=True)
@@ -54,13 +54,16 @@ def test_a_figure_shows_itself_without_a_window() -> None:
     assert plt.get_fignums() == []
 
 
-def test_a_wide_figure_has_a_narrow_copy() -> None:
+def test_wide_figure_has_a_narrow_copy() -> None:
     fig, axes = figure(1, 2, height=2, sharey=True)
     axes[0].set_ylabel("value")
     data, size = fig._repr_png_()
     wide, narrow = unpack(data)
     assert size == {"width": 720, "height": 200}
-    assert Image.open(io.BytesIO(data)).size == (1440, 400)  # programs skip what is inside
+    assert Image.open(io.BytesIO(data)).size == (
+        1440,
+        400,
+    )  # other programs ignore the embedded copy
     assert wide == png(fig)
     assert narrow is not None
     assert Image.open(io.BytesIO(narrow)).size == (FINE * NARROW, 2 * 2 * FINE)
@@ -89,9 +92,9 @@ def test_panels_are_stacked_on_a_narrow_screen() -> None:
     assert (fig.get_figwidth(), axes[1].get_ylabel(), fig.legends[0]._ncols) == (9, "", 2)
 
 
-def test_a_palette_keeps_the_colours() -> None:
+def test_palette_keeps_the_colours() -> None:
     fig, ax = figure(width=2, height=2)
     ax.axvspan(0, 1, color=style_of("mce").colour)
     picture = Image.open(io.BytesIO(png(fig))).convert("RGB")
-    wanted = np.array(mpl.colors.to_rgb(style_of("mce").colour)) * 255
-    assert np.abs(np.asarray(picture) - wanted).sum(axis=-1).min() <= 6
+    expected = np.array(mpl.colors.to_rgb(style_of("mce").colour)) * 255
+    assert np.abs(np.asarray(picture) - expected).sum(axis=-1).min() <= 6
