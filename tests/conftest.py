@@ -42,7 +42,7 @@ settings.load_profile("quick")
 
 ROOT = Path(__file__).parent.parent
 
-PAGES = ("tests/test_pages.py", "tests/test_frozen_pages.py", "tests/test_addresses.py")
+PAGES = ("tests/test_pages.py", "tests/test_addresses.py")
 BUILD = f"{PAGES[0]}::test_book_builds"
 
 

@@ -48,7 +48,7 @@ def read(path: Path) -> Any:
 def pieces() -> list[str]:
     """Return the files of tests and the notebooks, which are measured one after the other."""
     # builds and browsers
-    left_out = ("test_pages.py", "test_frozen_pages.py", "test_reproducible.py", "test_wheel.py")
+    left_out = ("test_pages.py", "test_reproducible.py", "test_wheel.py")
     tests = [
         path
         for path in (ROOT / "tests").rglob("test_*.py")

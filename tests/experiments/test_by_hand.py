@@ -223,7 +223,7 @@ def test_grid_is_extended_by_two_rates_per_decade(fast, edge, beyond):
     times = [[9.0], [9.0]]
     times[fast] = [1.0]
     summaries = [summarise(steps, [False], 10.0) for steps in times]
-    entry = race.Entry("di", dict(zip((0.1, 0.4), summaries, strict=True)))
+    entry = race.RaceEntry("di", dict(zip((0.1, 0.4), summaries, strict=True)))
     assert entry.edge == edge
     assert race._beyond(entry) == (beyond,)
 
