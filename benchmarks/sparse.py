@@ -8,6 +8,8 @@ are less exact. The peak memory of an optimum is that of a process of its own. A
 `benchmarks/sparse.json`.
 """
 
+# ruff: noqa: E402 - threads are limited before NumPy is imported
+
 from __future__ import annotations
 
 import os
