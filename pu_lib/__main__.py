@@ -15,8 +15,8 @@ COMMANDS = ("bench", "claims", "collect", "domino", "hunt", "race", "sweep", "un
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand and return its exit code.
 
-    Bad input, a missing package, a full disk, too little memory: each is one sentence and exit
-    code 2. Ctrl-C is one line and exit code 130.
+    Bad input, a missing package, a full disk and too little memory each print one sentence and
+    return 2. Ctrl-C prints one line and returns 130.
     """
     parser = argparse.ArgumentParser(prog="python -m pu_lib", description=__doc__)
     subparsers = parser.add_subparsers(required=True, metavar="SUBCOMMAND")
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(arguments.run(arguments))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        return 130  # as shells say of what Ctrl-C has ended
+        return 130  # the exit code of shells after Ctrl-C
     except ModuleNotFoundError as error:
         message = _missing(error)
     except MemoryError:
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _missing(error: ModuleNotFoundError) -> str:
-    """Say which extra brings a package; anything else than a known package is our own fault."""
+    """Return which extra installs a missing package; re-raise the error if none does."""
     package = str(error.name).partition(".")[0]
     extras = [
         requirement.partition("extra == ")[2].strip("'\" )")

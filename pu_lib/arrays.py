@@ -1,4 +1,4 @@
-"""Validation of arguments that are numbers or arrays.
+"""Validation of arguments: numbers, arrays, seeds, and keywords that have another name now.
 
 NumPy converts silently: it parses strings, drops imaginary parts and masks, turns dates into
 nanoseconds and reads ``True`` as 1. The functions here raise a `ValueError` that names the argument
@@ -9,24 +9,32 @@ from __future__ import annotations
 
 import operator
 import sys
+from collections.abc import Callable
+from functools import cache, wraps
 from numbers import Real
-from typing import Any, SupportsIndex
+from typing import Any, ParamSpec, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "Floats",
+    "Seed",
+    "as_bool_array",
+    "as_float",
+    "as_float_array",
+    "as_generator",
+    "as_int",
     "first_index",
-    "flags",
-    "number",
-    "numbers",
+    "renamed",
     "require_distributions",
-    "shown",
-    "whole",
+    "safe_repr",
 ]
 
 Floats = NDArray[np.float64]
+Seed = int | np.random.Generator | None
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # The kinds of dtype that are not numbers, as error messages call them.
 _KINDS = {
@@ -42,7 +50,7 @@ _KINDS = {
 _LARGEST = sys.float_info.max
 
 
-def numbers(
+def as_float_array(
     name: str,
     value: ArrayLike,
     *,
@@ -71,7 +79,7 @@ def numbers(
         raise ValueError(
             f"{name}: expected an array with at least {axes} "
             f"{'axis' if axes == 1 else 'axes'}, got "
-            + (f"the single number {shown(value)}." if array.ndim == 0 else f"{array.ndim}.")
+            + (f"the single number {safe_repr(value)}." if array.ndim == 0 else f"{array.ndim}.")
         )
     if shape is not None and array.shape != shape:
         raise ValueError(f"{name}: expected shape {shape}, got {array.shape}.")
@@ -84,18 +92,18 @@ def numbers(
     return array
 
 
-def number(name: str, value: Any, *, low: float = -np.inf, high: float = np.inf) -> float:
+def as_float(name: str, value: Any, *, low: float = -np.inf, high: float = np.inf) -> float:
     """Return `value` as one finite float in [`low`, `high`], or raise a `ValueError`."""
     # Fast path: no array for a Python number. NaN and infinity are outside any range here.
     if type(value) in (int, float) and max(low, -_LARGEST) <= value <= min(high, _LARGEST):
         return float(value)
-    array = numbers(name, value, low=low, high=high)
+    array = as_float_array(name, value, low=low, high=high)
     if array.ndim != 0:
         raise ValueError(f"{name}: expected one number, got an array of shape {array.shape}.")
     return float(array)
 
 
-def whole(
+def as_int(
     name: str, value: SupportsIndex, *, low: int | None = None, high: int | None = None
 ) -> int:
     """Return `value` as a Python integer in [`low`, `high`], or raise a `ValueError`.
@@ -107,14 +115,14 @@ def whole(
             raise TypeError
         result = operator.index(value)
     except TypeError:
-        raise ValueError(f"{name}: expected an integer, got {shown(value)}.") from None
+        raise ValueError(f"{name}: expected an integer, got {safe_repr(value)}.") from None
     if (low is not None and result < low) or (high is not None and result > high):
         ends = [f"at least {low}"] * (low is not None) + [f"at most {high}"] * (high is not None)
         raise ValueError(f"{name}: expected an integer, {' and '.join(ends)}, got {result}.")
     return result
 
 
-def flags(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def as_bool_array(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Return a copy of `value` as a boolean array of that shape, or raise a `ValueError`.
 
     Numbers are not accepted as booleans.
@@ -126,6 +134,53 @@ def flags(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.boo
             f"{array.dtype}."
         )
     return array
+
+
+def as_generator(seed: Seed) -> np.random.Generator:
+    """Return the random generator that a seed stands for.
+
+    An integer gives ``np.random.default_rng(seed)``, and a generator is returned itself. None gives
+    a generator that the operating system has seeded, the same one at every call. Any other seed
+    raises a `ValueError`.
+    """
+    if seed is None:
+        return _unseeded()
+    if isinstance(seed, np.random.Generator):
+        return seed
+    try:
+        return np.random.default_rng(as_int("seed", seed, low=0))
+    except ValueError:
+        raise ValueError(
+            "seed: expected None, a non-negative integer or a numpy Generator, "
+            f"got {safe_repr(seed)}."
+        ) from None
+
+
+@cache
+def _unseeded() -> np.random.Generator:
+    """Return the generator of callers without a seed."""
+    return np.random.default_rng()
+
+
+def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Raise a `TypeError` that gives the new name of a keyword if a caller uses the old one.
+
+    ``@renamed(eta="step_size")`` decorates a function whose parameter `eta` is `step_size` now.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+            if kwargs and not names.keys().isdisjoint(kwargs):
+                old = next(name for name in names if name in kwargs)
+                raise TypeError(
+                    f"{function.__name__}() has no argument {old!r}; it is {names[old]!r} now."
+                )
+            return function(*args, **kwargs)
+
+        return wrapper
+
+    return decorate
 
 
 def require_distributions(name: str, rows: Floats, what: str = "probabilities") -> None:
@@ -149,7 +204,7 @@ def first_index(marks: NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(int(i) for i in np.argwhere(marks)[0])
 
 
-def shown(value: object) -> str:
+def safe_repr(value: object) -> str:
     """Return the `repr` of a value for an error message, cut to 80 characters."""
     try:
         text = repr(value)
@@ -166,7 +221,8 @@ def _as_array(name: str, value: ArrayLike, what: str, copy: bool) -> NDArray[Any
         return np.array(value) if copy else np.asarray(value)
     except (TypeError, ValueError):
         raise ValueError(
-            f"{name}: expected an array of {what} with rows of equal length, got {shown(value)}."
+            f"{name}: expected an array of {what} with rows of equal length, "
+            f"got {safe_repr(value)}."
         ) from None
 
 
@@ -175,18 +231,21 @@ def _as_floats(name: str, value: ArrayLike, copy: bool) -> Floats:
     array = _as_array(name, value, "numbers", copy)
     if array.dtype.kind in _KINDS:
         raise ValueError(
-            f"{name}: expected an array of numbers, got {_KINDS[array.dtype.kind]}: {shown(value)}."
+            f"{name}: expected an array of numbers, got {_KINDS[array.dtype.kind]}: "
+            f"{safe_repr(value)}."
         )
     if array.dtype.kind == "O":
         for entry in array.flat:  # Fraction, or an integer beyond 64 bits
             if not isinstance(entry, Real) or isinstance(entry, bool):
-                raise ValueError(f"{name}: expected an array of numbers, got {shown(entry)} in it.")
+                raise ValueError(
+                    f"{name}: expected an array of numbers, got {safe_repr(entry)} in it."
+                )
     try:
         with np.errstate(over="ignore"):
             return np.asarray(array, dtype=np.float64)
     except OverflowError:
         raise ValueError(
-            f"{name}: expected numbers below 1.8e308 in modulus, got {shown(value)}."
+            f"{name}: expected numbers below 1.8e308 in modulus, got {safe_repr(value)}."
         ) from None
 
 

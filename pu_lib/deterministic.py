@@ -118,7 +118,7 @@ def run_process(
     shape = (steps, len(mdp.n_actions))
     values, gaps, greedy = np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.int64)
     theta = np.array(theta, dtype=np.float64)
-    run = exact.process_kept if chosen.kernel in KERNELS else exact.process_fresh
+    run = exact.process_cached if chosen.kernel in KERNELS else exact.process_in_memory
     run(
         _token(chosen),
         np.ascontiguousarray(mdp.rewards, dtype=np.float64),
@@ -152,15 +152,15 @@ def largest_falls(
 
 
 def _token(update: Update) -> tuple[int, ...]:
-    """Return the token of an update for compiled code; raise a `ValueError` if it has none."""
-    from pu_lib.engine.rows import token
+    """Return the static argument of an update's kernel; raise a `ValueError` if it has none."""
+    from pu_lib.engine.rows import static_kernel
 
     if update.kernel is None or update.parametrization != "softmax":
         raise ValueError(
             "update: the compiled process knows updates of softmax parameters with a kernel, "
             f"got {update!r}."
         )
-    return token(update.kernel)
+    return static_kernel(update.kernel)
 
 
 # In the arithmetic of the arguments

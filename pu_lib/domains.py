@@ -17,6 +17,9 @@ Random MDP
     with :math:`v_\star(s_0) > \gamma^{50}`, so that the start is far from the goal, but not too
     far.
 
+>>> DOMAINS["chain"].parameters
+{'n_states': 10, 'beta': 0.8, 'discount': 0.99}
+
 Custom domains
 --------------
 `register_domain` adds a function that returns a `FiniteMDP`. Sweeps, races and the command line
@@ -39,10 +42,19 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from pu_lib.arrays import Floats, number, numbers, shown, whole
-from pu_lib.environments import from_gymnasium
+from pu_lib.arrays import (
+    Floats,
+    Seed,
+    as_float,
+    as_float_array,
+    as_generator,
+    as_int,
+    renamed,
+    safe_repr,
+)
+from pu_lib.environments import from_gymnasium, make_environment
 from pu_lib.mdp import FiniteMDP
-from pu_lib.settings import read_settings, write_settings
+from pu_lib.settings import did_you_mean, find_name, read_settings, write_settings
 
 __all__ = [
     "DOMAINS",
@@ -54,6 +66,7 @@ __all__ = [
     "cliff",
     "duplicated_chain",
     "from_gymnasium",
+    "is_domain",
     "random_mdp",
     "read_domain",
     "register_domain",
@@ -76,7 +89,7 @@ def bandit(rewards: ArrayLike) -> FiniteMDP:
     The process has a second, terminal state and discount 0. Raises a `ValueError` unless there are
     at least two finite rewards.
     """
-    paid = numbers("rewards", rewards)
+    paid = as_float_array("rewards", rewards)
     if paid.ndim != 1 or len(paid) < 2:
         raise ValueError(
             f"rewards: expected at least two numbers in a row, got shape {paid.shape}."
@@ -140,7 +153,7 @@ def duplicated_chain(
     `n_actions` is at least 2; the other parameters are those of `chain`. Raises a `ValueError` if
     one is out of range.
     """
-    copies = whole("n_actions", n_actions, low=2) - 1
+    copies = as_int("n_actions", n_actions, low=2) - 1
     return _walk(n_states, beta, discount, copies, cliff=False, last_state_tie=last_state_tie)
 
 
@@ -148,8 +161,8 @@ def _walk(
     n_states: int, beta: float, discount: float, copies: int, cliff: bool, last_state_tie: bool
 ) -> FiniteMDP:
     """Return a chain: action 0 jumps, the next `copies` walk, and a last one falls if `cliff`."""
-    n_states = whole("n_states", n_states, low=2)
-    number("beta", beta)
+    n_states = as_int("n_states", n_states, low=2)
+    as_float("beta", beta)
     discount = _open_unit(discount)
     end, n_actions = n_states - 1, 1 + copies + int(cliff)
     _check_size(n_states, n_actions)
@@ -180,7 +193,7 @@ def _check_size(n_states: int, n_actions: int) -> None:
 
 def _open_unit(discount: float) -> float:
     """Return a discount in (0, 1), or raise a `ValueError`."""
-    if not 0.0 < number("discount", discount) < 1.0:
+    if not 0.0 < as_float("discount", discount) < 1.0:
         raise ValueError(f"discount: expected a number in (0, 1), got {discount}.")
     return float(discount)
 
@@ -190,8 +203,9 @@ def _power(base: float, exponent: int) -> float:
     return float(Fraction(base) ** exponent)
 
 
+@renamed(rng="seed")
 def random_mdp(
-    rng: np.random.Generator | int,
+    seed: Seed,
     n_states: int = 100,
     n_actions: int = 4,
     branching: int = 2,
@@ -205,8 +219,8 @@ def random_mdp(
 
     Parameters
     ----------
-    rng : numpy.random.Generator or int
-        A generator, or the seed of one.
+    seed : int, numpy.random.Generator or None
+        Seed of the random draws; None for one from the operating system.
     n_states, n_actions : int
         The paper has 100 states and 4 actions.
     branching : int
@@ -231,19 +245,19 @@ def random_mdp(
         If a parameter is out of range, if no goal qualifies (after up to 100 draws with
         ``"redraw"``), or if trying every goal would take more than minutes.
     """
-    n_states = whole("n_states", n_states, low=2)
-    n_actions = whole("n_actions", n_actions, low=1)
-    branching = whole("branching", branching, low=1, high=n_states)
+    n_states = as_int("n_states", n_states, low=2)
+    n_actions = as_int("n_actions", n_actions, low=1)
+    branching = as_int("branching", branching, low=1, high=n_states)
     _check_size(n_states, n_actions)
     discount = _open_unit(discount)
-    if not number("horizon", horizon) > 0.0:
+    if not as_float("horizon", horizon) > 0.0:
         raise ValueError(f"horizon: expected a number of steps > 0, got {horizon}.")
     if if_none not in get_args(IfNone):
         raise ValueError(f"if_none: expected one of {get_args(IfNone)}, got {if_none!r}.")
-    generator = np.random.default_rng(rng)
+    rng = as_generator(seed)
     nearest = 0.0
     for _ in range(_draws(n_states, n_actions, branching)):
-        garnet = _garnet(generator, n_states, n_actions, branching)
+        garnet = _garnet(rng, n_states, n_actions, branching)
         # One goal at a time: all of them together would need memory of order n_states^3.
         values = np.fromiter(_values_of_goals(garnet, discount), np.float64)
         near = values > discount**horizon
@@ -437,15 +451,16 @@ def register_domain(domain: Domain) -> Domain:
     for name, default in domain.parameters.items():
         if not isinstance(default, (bool, int, float, str)):
             raise ValueError(f"{name}: a parameter is a number, a boolean or a word: {default!r}.")
-    asked = [
+    required = [
         name
         for name, parameter in inspect.signature(domain.make).parameters.items()
         if parameter.default is inspect.Parameter.empty
     ]
-    if len(asked) != domain.drawn:
+    if len(required) != domain.drawn:
+        expected = "the random generator alone" if domain.drawn else "none, so give each a default"
         raise ValueError(
-            f"domain: the maker of {domain.name!r} needs {', '.join(asked) or 'nothing'}; expected "
-            f"{'a random generator alone' if domain.drawn else 'a default of every parameter'}."
+            f"domain: parameters of the maker of {domain.name!r} without a default: expected "
+            f"{expected}, got {', '.join(required) or 'none'}."
         )
     _DOMAINS[domain.name] = domain
     return domain
@@ -462,14 +477,28 @@ def _replaces(new: Callable[..., FiniteMDP], old: Callable[..., FiniteMDP]) -> b
 def read_domain(label: str) -> tuple[Domain, dict[str, Any]]:
     """Return the domain and the parameters in text such as ``chain beta=0.7``.
 
-    Raises a `ValueError` if the domain or a parameter is unknown.
+    The name may be in any case. Raises a `ValueError` if the domain or a parameter is unknown.
+
+    Examples
+    --------
+    >>> domain, parameters = read_domain("Chain beta=0.7")
+    >>> domain.title, parameters
+    ('Chain', {'beta': 0.7})
     """
     if not isinstance(label, str):
-        raise ValueError(f"domain: expected a name and parameters, got {shown(label)}.")
+        raise ValueError(f"domain: expected a name and parameters, got {safe_repr(label)}.")
     name, _, rest = label.strip().partition(" ")
-    if name not in DOMAINS:
-        raise ValueError(f"domain: expected one of {', '.join(DOMAINS)}, got {name!r}.")
+    name = find_name("domain", name, DOMAINS)
     return DOMAINS[name], read_settings(name, rest, DOMAINS[name].parameters)
+
+
+def is_domain(text: str) -> bool:
+    """Return whether a text begins with the name of a domain, in any case."""
+    try:
+        find_name("domain", text.strip().partition(" ")[0], DOMAINS)
+    except ValueError:
+        return False
+    return True
 
 
 def as_process(process: Any) -> FiniteMDP:
@@ -497,19 +526,31 @@ def as_process(process: Any) -> FiniteMDP:
     if isinstance(process, PathLike) or (isinstance(process, str) and process.endswith(".npz")):
         path = fspath(process)
         if not Path(path).is_file():
-            raise ValueError(f"{path}: there is no such file.")
+            raise ValueError(f"process: {path}: there is no such file.")
         return FiniteMDP.load(path)
-    if isinstance(process, str) and process.split(" ")[0] in DOMAINS:
+    if isinstance(process, str) and is_domain(process):
         domain, parameters = read_domain(process)
         drawn_by = (np.random.default_rng(0),) if domain.drawn else ()
         return domain.make(*drawn_by, **parameters)
+    if not isinstance(process, str) and not (
+        hasattr(process, "P") or hasattr(process, "unwrapped")
+    ):
+        raise ValueError(
+            "process: expected a FiniteMDP, a Gymnasium environment, a name or a path, got "
+            f"{safe_repr(process)}."
+        )
     try:
-        return from_gymnasium(process)
+        env = make_environment(process) if isinstance(process, str) else process
     except ValueError as error:
-        if not isinstance(process, str):
-            raise
-        names = ", ".join(DOMAINS)
-        raise ValueError(f"{error} A process is one of {names}, an .npz file or an id.") from None
+        raise ValueError(
+            f"process: unknown {safe_repr(process)}"
+            f"{did_you_mean(process.partition(' ')[0], DOMAINS)} There are: {', '.join(DOMAINS)}, "
+            f".npz files and ids of Gymnasium environments; {str(error).removeprefix('env: ')}"
+        ) from None
+    try:
+        return from_gymnasium(env)
+    except ValueError as error:
+        raise ValueError(f"process: {str(error).removeprefix('env: ')}") from None
 
 
 _CHAIN_AXES = {"n_states": "number of states |S|", "n_actions": "number of actions |A|"}

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pu_lib.arrays import number, numbers, whole
+from pu_lib.arrays import as_float, as_float_array, as_int, safe_repr
 from pu_lib.mdp import FiniteMDP
 
-__all__ = ["from_gymnasium"]
+__all__ = ["from_gymnasium", "make_environment"]
 
 
 def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
@@ -35,17 +35,23 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
     ValueError
         If the id is unknown, the environment has no transition table or no distribution of the
         initial state, or the table is malformed.
+
+    Examples
+    --------
+    >>> from_gymnasium("FrozenLake-v1")
+    FiniteMDP(17 states, 4 actions, discount 0.99, 1 terminal)
     """
     if isinstance(env, str):
-        env = _make(env)
+        env = make_environment(env)
     if isinstance(env, type):
         raise ValueError(f"env: {env.__name__} is a class; make one: {env.__name__}().")
     inner = getattr(env, "unwrapped", env)
+    name = getattr(getattr(env, "spec", None), "id", None) or safe_repr(inner)
     table, initial = getattr(inner, "P", None), getattr(inner, "initial_state_distrib", None)
     if not isinstance(table, dict) or not table or initial is None:
         lacking = "initial_state_distrib" if isinstance(table, dict) and table else "P"
         raise ValueError(
-            f"env: {inner!r} has no transition table with an initial distribution (attributes P "
+            f"env: {name} has no transition table with an initial distribution (attributes P "
             f"and initial_state_distrib, of which {lacking} is missing); its dynamics cannot be "
             "read exactly."
         )
@@ -60,16 +66,16 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
             raise ValueError(
                 f"{where}: expected (probability, successor, reward, terminated), got {outcome!r}."
             ) from None
-        after = whole(f"{where}: successor", successor, low=0, high=n_states - 1)
+        after = as_int(f"{where}: successor", successor, low=0, high=n_states - 1)
         target = n_states if terminated else after
-        share = number(f"{where}: probability", chance, low=0.0, high=1.0)
+        share = as_float(f"{where}: probability", chance, low=0.0, high=1.0)
         probability[state, action, target] += share
-        earned[state, action, target] += share * number(f"{where}: reward", reward)
+        earned[state, action, target] += share * as_float(f"{where}: reward", reward)
     rewards = np.divide(earned, probability, out=np.zeros_like(earned), where=probability > 0.0)
     return FiniteMDP(
         probability,
         rewards,
-        np.append(numbers("env: initial_state_distrib", initial, shape=(n_states,)), 0.0),
+        np.append(as_float_array("env: initial_state_distrib", initial, shape=(n_states,)), 0.0),
         discount,
         np.arange(n_states + 1) == n_states,
     )
@@ -96,14 +102,13 @@ def _outcomes(table: Mapping[Any, Any]) -> Iterator[tuple[int, int, Any]]:
                 yield state, action, outcome
 
 
-def _make(env_id: str) -> Any:
+def make_environment(env_id: str) -> Any:
     """Return the environment of an id; if there is none, raise a `ValueError` with the reason."""
     try:
         import gymnasium
     except ImportError:
         raise ValueError(
-            "env: reading an environment by its id needs the package gymnasium "
-            "(pip install gymnasium)."
+            "env: an environment's id needs the package gymnasium (pip install gymnasium)."
         ) from None
     try:
         return gymnasium.make(env_id)

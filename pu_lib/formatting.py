@@ -3,7 +3,8 @@ r"""Formatting of numbers, sentences and formulas for readers.
 The sentence of a claim names figures in braces; formulas stand between dollars, where braces are
 LaTeX's own:
 
->>> fill(r"From $\frac14$ it takes {n'} updates, not {bound}.", {"n'": 5, "bound": 3.9512})
+>>> sentence = r"From $\frac14$ it takes {n'} updates, not {bound}."
+>>> fill_placeholders(sentence, {"n'": 5, "bound": 3.9512})
 'From $\\frac14$ it takes 5 updates, not 3.951.'
 """
 
@@ -17,7 +18,14 @@ from numbers import Integral, Real
 from typing import Any
 from unicodedata import lookup
 
-__all__ = ["figures_in", "fill", "number", "percent", "prose", "words"]
+__all__ = [
+    "fill_placeholders",
+    "format_number",
+    "format_value",
+    "percent",
+    "placeholders",
+    "to_html",
+]
 
 DIGITS = 4
 """Significant digits of a measured number."""
@@ -27,7 +35,7 @@ _LETTERS = re.compile("(?<![A-Za-z])(?:eta|theta|pi|epsilon|delta|kappa|gamma)(?
 _THIN = "\N{NARROW NO-BREAK SPACE}"
 
 
-def number(value: Real | float) -> str:
+def format_number(value: Real | float) -> str:
     """Return a number as text, with a formula between dollars if it needs a power of ten.
 
     An integer keeps all its digits, in groups of three from five digits on; any other number has at
@@ -39,7 +47,7 @@ def number(value: Real | float) -> str:
     if not math.isfinite(value):
         return "not a number" if math.isnan(value) else f"${'-' * (value < 0)}\\infty$"
     if value == int(value) and abs(value) < 10**6:
-        return number(int(value))
+        return format_number(int(value))
     short = f"{value:.{DIGITS}g}"
     if "e" not in short:
         return short.replace("-", "\N{MINUS SIGN}")
@@ -54,7 +62,7 @@ def percent(share: float, decimals: int | None = None) -> str:
 
     A no-break space precedes the percent sign.
     """
-    written = number(100 * share) if decimals is None else f"{100 * share:.{decimals}f}"
+    written = format_number(100 * share) if decimals is None else f"{100 * share:.{decimals}f}"
     return f"{written}\N{NO-BREAK SPACE}%"
 
 
@@ -63,7 +71,7 @@ def _grouped(digits: str) -> str:
     return digits.replace(",", _THIN if len(digits.lstrip("-")) > 5 else "")
 
 
-def words(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a number, truth value, string, sequence or mapping as text, with formulas in dollars.
 
     The name of an update becomes its label.
@@ -75,13 +83,15 @@ def words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (int, float)):
-        return number(value)
+        return format_number(value)
     if isinstance(value, str):
         return _labelled(value)
     if isinstance(value, Mapping):
-        return ", ".join(f"{_heading(str(key))} = {words(entry)}" for key, entry in value.items())
+        return ", ".join(
+            f"{_heading(str(key))} = {format_value(entry)}" for key, entry in value.items()
+        )
     if isinstance(value, Sequence) or getattr(value, "ndim", 0) > 0:
-        return f"({', '.join(words(entry) for entry in value)})"
+        return f"({', '.join(format_value(entry) for entry in value)})"
     return str(value)
 
 
@@ -97,12 +107,12 @@ def _heading(key: str) -> str:
     return _LETTERS.sub(lambda name: lookup(f"GREEK SMALL LETTER {name[0]}"), key)
 
 
-def figures_in(sentence: str) -> list[str]:
+def placeholders(sentence: str) -> list[str]:
     """Return the placeholders of a sentence, in order; braces in formulas are not placeholders."""
     return [name for part in sentence.split("$")[::2] for name in _PLACE.findall(part)]
 
 
-def fill(sentence: str, figures: Mapping[str, Any], where: str = "sentence") -> str:
+def fill_placeholders(sentence: str, figures: Mapping[str, Any], where: str = "sentence") -> str:
     """Return a sentence with each placeholder replaced by the figure of that name.
 
     `where` says whose sentence it is. A placeholder without a figure raises a `ValueError`.
@@ -114,7 +124,7 @@ def fill(sentence: str, figures: Mapping[str, Any], where: str = "sentence") -> 
             raise ValueError(
                 f"{where}: no figure {place[1]!r} to fill the sentence; there are: {known}."
             )
-        return words(figures[place[1]])
+        return format_value(figures[place[1]])
 
     parts = sentence.split("$")
     parts[::2] = [_PLACE.sub(filled, part) for part in parts[::2]]
@@ -124,7 +134,7 @@ def fill(sentence: str, figures: Mapping[str, Any], where: str = "sentence") -> 
 # Drawn as HTML
 
 
-def prose(text: str) -> str:
+def to_html(text: str) -> str:
     """Return text as HTML, with formulas between dollars as elements that MathJax typesets."""
     pieces = text.split("$")
     return "".join(

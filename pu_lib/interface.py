@@ -14,21 +14,29 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pu_lib.arrays import Floats, first_index, require_distributions, whole
+from pu_lib.arrays import (
+    Floats,
+    Seed,
+    as_generator,
+    as_int,
+    first_index,
+    renamed,
+    require_distributions,
+)
 from pu_lib.kernels import Kernel
-from pu_lib.parametrizations import rows, weights
+from pu_lib.parametrizations import as_rows, as_weights
 
-__all__ = ["Look", "Parametrization", "Update"]
+__all__ = ["Parametrization", "PlotStyle", "Update"]
 
 Parametrization = Literal["softmax", "escort", "direct"]
 _MOST_PARAMETERS = 200_000_000  # 1.6 GB as float64
 
 
-def _copied(given: Any) -> Any:
+def _copy_array(given: Any) -> Any:
     return given.copy() if isinstance(given, np.ndarray) else given
 
 
-class Look(NamedTuple):
+class PlotStyle(NamedTuple):
     """The style of an update in figures, in the notation of matplotlib.
 
     Attributes
@@ -50,7 +58,7 @@ _HOOKS = {"to_policy", "to_parameters", "advance"}
 
 
 class Update(ABC):
-    """A policy update: a parametrization and the step that moves its parameters.
+    r"""A policy update: a parametrization and the step that moves its parameters.
 
     A subclass defines three hooks, `to_policy`, `to_parameters` and `advance`. They receive copies
     of float arrays that have been checked. Users call `policy`, `parameters` and `step`, which
@@ -64,23 +72,44 @@ class Update(ABC):
         The full name, such as "softmax policy gradient"; `name` if missing.
     label : str
         The short name in figures, such as "PG-SM"; `name` in capitals if missing.
-    look : Look, optional
+    style : PlotStyle, optional
         The style in figures; one of four spare styles in turn if missing.
     parametrization : {"softmax", "escort", "direct"} or None
         The parametrization that compiled loops use; required together with a kernel.
     in_paper : bool
         Whether the update is one of the paper's five.
+
+    Examples
+    --------
+    The replicator equation, one Euler step of :math:`\dot\pi_a = \pi_a\,\mathrm{adv}(a)`:
+
+    >>> class Replicator(Update):
+    ...     name = "replicator"
+    ...
+    ...     def to_policy(self, theta):
+    ...         return theta
+    ...
+    ...     def to_parameters(self, pi):
+    ...         return pi
+    ...
+    ...     def advance(self, theta, q, weight, rng):
+    ...         advantages = q - (theta * q).sum(axis=-1, keepdims=True)
+    ...         return theta * (1.0 + weight * advantages)
+    >>> Replicator().step([0.5, 0.5], [1.0, 0.0], 0.4).round(3).tolist()
+    [0.6, 0.4]
     """
 
     name: ClassVar[str]
     title: ClassVar[str] = ""
     label: ClassVar[str] = ""
-    look: ClassVar[Look | None] = None
+    style: ClassVar[PlotStyle | None] = None
     parametrization: ClassVar[Parametrization | None] = None
     in_paper: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        if "look" in vars(cls):
+            raise TypeError(f"{cls.__name__}: the attribute 'look' is 'style' now, a PlotStyle.")
         # A kernel inherited past an overridden hook would compute the step of another class.
         first = next(base for base in cls.__mro__ if {"kernel", *_HOOKS} & vars(base).keys())
         if "kernel" not in vars(first):
@@ -125,9 +154,7 @@ class Update(ABC):
         """
 
     @abstractmethod
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         r"""Return the parameters after one step; arguments have been checked and broadcast.
 
         Parameters
@@ -138,7 +165,7 @@ class Update(ABC):
             State-action values.
         weight : ndarray, shape (..., 1)
             :math:`w = \eta\,d(s) \ge 0`.
-        rng : numpy.random.Generator or None
+        rng : numpy.random.Generator
             The generator of random choices, such as that among tied actions.
 
         Returns
@@ -171,7 +198,7 @@ class Update(ABC):
             If `theta` is not an array of finite parameters of this update, or the hook `to_policy`
             does not return a policy.
         """
-        policy = self._to_policy(self._checked(theta))
+        policy = self._unchecked_policy(self._checked_theta(theta))
         require_distributions(f"update {self.name}", policy)
         return policy
 
@@ -196,16 +223,13 @@ class Update(ABC):
         ValueError
             If `pi` is not a policy that this update can represent.
         """
-        pi = rows("pi", pi)
+        pi = as_rows("pi", pi)
         require_distributions("pi", pi)
-        return self._called(self.to_parameters, pi)
+        return self._call_hook(self.to_parameters, pi)
 
+    @renamed(eta="weight", rng="seed")
     def step(
-        self,
-        theta: ArrayLike,
-        q: ArrayLike,
-        weight: ArrayLike = 1.0,
-        rng: np.random.Generator | None = None,
+        self, theta: ArrayLike, q: ArrayLike, weight: ArrayLike = 1.0, seed: Seed = None
     ) -> Floats:
         r"""Return the parameters after one update.
 
@@ -217,8 +241,8 @@ class Update(ABC):
             State-action values; broadcasts with `theta`.
         weight : array_like, shape (...)
             :math:`w = \eta\,d(s) \ge 0`, one for each row; broadcasts with the leading axes.
-        rng : numpy.random.Generator, optional
-            The generator of random choices; required by `ce` and `mce` with ``ties="random"``.
+        seed : int or numpy.random.Generator, optional
+            Seed of random choices, such as those of `ce` and `mce` with ``ties="random"``.
 
         Returns
         -------
@@ -231,24 +255,22 @@ class Update(ABC):
             If an argument has a wrong shape or is not finite, a weight is negative, or the new
             parameters exceed the range of floats, 1.8e308.
         """
-        theta = self._checked(theta)
-        q = rows("q", q)
-        return self._moved(theta, q, weights("weight", weight, theta, q), rng)
+        theta = self._checked_theta(theta)
+        q = as_rows("q", q)
+        return self._unchecked_step(theta, q, as_weights("weight", weight, theta, q), seed)
 
-    def _moved(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
-        """Return the parameters after one step, without checking the arguments."""
+    def _unchecked_step(self, theta: Floats, q: Floats, weight: Floats, seed: Seed) -> Floats:
+        """Return the parameters after one step, without checking the arrays."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._quietly_moved(theta, q, weight, rng)
+            return self._unchecked_step_silenced(theta, q, weight, seed)
 
-    def _quietly_moved(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
+    def _unchecked_step_silenced(
+        self, theta: Floats, q: Floats, weight: Floats, seed: Seed
     ) -> Floats:
-        """Like `_moved`, for callers that have silenced overflow warnings; raise if not finite."""
+        """Like `_unchecked_step`, for callers that have silenced overflow warnings."""
         if not theta.shape == q.shape == (*weight.shape, q.shape[-1]):
             theta, q, _ = np.broadcast_arrays(theta, q, weight[..., np.newaxis])
-        new = self._called(self.advance, theta, q, weight[..., np.newaxis], rng)
+        new = self._call_hook(self.advance, theta, q, weight[..., np.newaxis], as_generator(seed))
         if math.isfinite(np.add.reduce(new, axis=None)):  # a finite sum has finite terms: cheap
             return new
         finite = np.isfinite(new)
@@ -260,16 +282,16 @@ class Update(ABC):
             )
         return new
 
-    def _to_policy(self, theta: Floats) -> Floats:
+    def _unchecked_policy(self, theta: Floats) -> Floats:
         """Return the policy of `theta` without checking the argument."""
-        return self._called(self.to_policy, theta)
+        return self._call_hook(self.to_policy, theta)
 
-    def _called(self, hook: Callable[..., Floats], *given: Any) -> Floats:
+    def _call_hook(self, hook: Callable[..., Floats], *given: Any) -> Floats:
         """Return a hook's result, checked, as a new float array.
 
         The hook receives copies of the arrays, so that writing to them has no effect elsewhere.
         """
-        made = hook(*map(_copied, given))
+        made = hook(*map(_copy_array, given))
         got = made.shape if type(made) is np.ndarray else type(made).__name__
         if got != given[0].shape:
             raise ValueError(
@@ -304,8 +326,8 @@ class Update(ABC):
             If a number is not an integer or is too small, or if there would be more than 2e8
             parameters (1.6 GB).
         """
-        n_states = whole("n_states", n_states, low=1)
-        n_actions = whole("n_actions", n_actions, low=2)
+        n_states = as_int("n_states", n_states, low=1)
+        n_actions = as_int("n_actions", n_actions, low=2)
         if n_states * n_actions > _MOST_PARAMETERS:
             raise ValueError(
                 f"n_states: {n_states} states and {n_actions} actions have more than the "
@@ -326,11 +348,11 @@ class Update(ABC):
         float
             The parameter.
         """
-        return float(self._called(self.to_parameters, np.full(n_actions, 1.0 / n_actions))[0])
+        return float(self._call_hook(self.to_parameters, np.full(n_actions, 1.0 / n_actions))[0])
 
-    def _checked(self, theta: ArrayLike) -> Floats:
+    def _checked_theta(self, theta: ArrayLike) -> Floats:
         """Return `theta` as floats with at least two actions, or raise a `ValueError`."""
-        theta = rows("theta", theta)
+        theta = as_rows("theta", theta)
         if theta.shape[-1] < 2:
             raise ValueError(f"theta: expected at least two actions, got shape {theta.shape}.")
         return theta

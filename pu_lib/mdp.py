@@ -37,7 +37,7 @@ import scipy.sparse.linalg
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dgetrf, dgetrs
 
-from pu_lib.arrays import Floats, flags, number, numbers, whole
+from pu_lib.arrays import Floats, as_bool_array, as_float, as_float_array, as_int
 
 __all__ = ["Evaluation", "FiniteMDP", "Optimum"]
 
@@ -131,8 +131,8 @@ class Optimum:
         """Return the optimum itself; raise a `ValueError` if policy iteration has not converged."""
         if not self.converged:
             raise ValueError(
-                f"The optimal values are not known. {self.message} Allow more before: "
-                "mdp.optimal(max_iterations=...)."
+                f"Policy iteration has not converged. {self.message} Call "
+                "optimal(max_iterations=...) with a larger number first."
             )
         return self
 
@@ -189,7 +189,7 @@ class FiniteMDP:
         discount: float,
         terminal: ArrayLike | None = None,
     ) -> None:
-        rewards = numbers("rewards", rewards, copy=True)
+        rewards = as_float_array("rewards", rewards, copy=True)
         if rewards.ndim not in (2, 3) or rewards.size == 0:
             raise ValueError(
                 "rewards: expected shape (n_states, n_actions) or (n_states, n_actions, n_states) "
@@ -212,7 +212,7 @@ class FiniteMDP:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._frozen and name in _FIXED:
-            raise AttributeError(f"{name}: a FiniteMDP does not change; make another one.")
+            raise AttributeError(f"{name}: a FiniteMDP is immutable; make another one.")
         super().__setattr__(name, value)
 
     def __setstate__(self, state: Any) -> None:
@@ -244,7 +244,7 @@ class FiniteMDP:
     def _terminal_mask(self, terminal: ArrayLike | None) -> NDArray[np.bool_]:
         if terminal is None:
             return np.zeros(self.n_states, dtype=np.bool_)
-        return flags("terminal", terminal, (self.n_states,))
+        return as_bool_array("terminal", terminal, (self.n_states,))
 
     def _transition_matrix(
         self, transitions: ArrayLike | scipy.sparse.spmatrix | scipy.sparse.sparray
@@ -266,7 +266,7 @@ class FiniteMDP:
             matrix.sum_duplicates()
             entries = np.asarray(matrix.data)
         else:
-            dense = numbers("transitions", transitions, copy=True)  # type: ignore[arg-type]
+            dense = as_float_array("transitions", transitions, copy=True)  # type: ignore[arg-type]
             shape = (self.n_states, self.n_actions, self.n_states)
             if dense.shape != shape:
                 raise ValueError(
@@ -298,7 +298,7 @@ class FiniteMDP:
             row = int(np.argmax(wrong))
             raise ValueError(
                 f"transitions: the probabilities at {self._where(row)} sum to {sums[row]:.12g}, "
-                "not 1."
+                "not 1; nothing is normalised, so divide each row by its sum."
             )
         if self.discount * sums.max() >= 1.0:
             row = int(np.argmax(sums))
@@ -311,8 +311,8 @@ class FiniteMDP:
                 row = int(state) * self.n_actions + action
                 if sums[row] != 0.0 and matrix[row, int(state)] < 1.0 - _SUM_TOLERANCE:
                     raise ValueError(
-                        f"transitions: terminal {self._where(row)} leads elsewhere; give a zero "
-                        "row or a loop."
+                        f"transitions: terminal {self._where(row)} leads to another state; "
+                        "give a zero row or a loop."
                     )
 
     def _without_terminal_rows(
@@ -336,14 +336,16 @@ class FiniteMDP:
         return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
 
     def _initial_distribution(self, initial: ArrayLike) -> Floats:
-        p0 = numbers("initial", initial, copy=True)
+        p0 = as_float_array("initial", initial, copy=True)
         if p0.shape != (self.n_states,):
             raise ValueError(f"initial: expected {self.n_states} probabilities, got {p0.shape}.")
         if np.any(p0 < 0.0):
             state = int(np.argmax(p0 < 0.0))
             raise ValueError(f"initial: expected probabilities, got {p0[state]} at state {state}.")
         if abs(p0.sum() - 1.0) > _SUM_TOLERANCE:
-            raise ValueError(f"initial: the probabilities sum to {p0.sum():.12g}, not 1.")
+            raise ValueError(
+                f"initial: the probabilities sum to {p0.sum():.12g}, not 1; divide them by it."
+            )
         return p0
 
     def _transition_rewards(self, rewards: Floats) -> Floats | None:
@@ -536,7 +538,7 @@ class FiniteMDP:
         ValueError
             If `v` is not an array of n_states finite numbers.
         """
-        return self._backup(numbers("v", v, shape=(self.n_states,)))
+        return self._backup(as_float_array("v", v, shape=(self.n_states,)))
 
     def _backup(self, v: Floats) -> Floats:
         ahead = np.asarray(self._matrix.dot(v)).reshape(self.n_states, self.n_actions)
@@ -587,10 +589,10 @@ class FiniteMDP:
 
     def _normalised(self, performance: float, baseline: float | None = None) -> float:
         """Return the normalised performance of a given performance."""
-        low = self.uniform_performance if baseline is None else number("baseline", baseline)
+        low = self.uniform_performance if baseline is None else as_float("baseline", baseline)
         gap = self.optimal().require().performance - low
         if not gap > 0.0:
-            raise ValueError(f"baseline: {low} leaves no gap to the optimal performance.")
+            raise ValueError(f"baseline: expected less than the optimal performance, got {low}.")
         return (performance - low) / gap
 
     def optimal(self, max_iterations: int | None = None) -> Optimum:
@@ -616,7 +618,7 @@ class FiniteMDP:
             If `max_iterations` is less than 1.
         """
         most = max(1000, 2 * self.n_states) if max_iterations is None else max_iterations
-        whole("max_iterations", most, low=1)
+        as_int("max_iterations", most, low=1)
         if self._optimum is None or not self._optimum.converged:
             self._optimum = self._policy_iteration(most)
         return self._optimum
@@ -656,7 +658,7 @@ class FiniteMDP:
         if not converged:
             ending = f"stopped after {max_iterations} evaluations"
         else:
-            ending = "what still improves is rounding" if better.any() else "no action improves"
+            ending = "the remaining gains are rounding" if better.any() else "no action improves"
         for array in (evaluation.v, q, policy):
             array.setflags(write=False)
         return Optimum(
@@ -695,7 +697,7 @@ class FiniteMDP:
 
     def _checked_policy(self, pi: ArrayLike) -> Floats:
         """Return `pi` as floats; raise a `ValueError` that names the first state that is wrong."""
-        policy = numbers("pi", pi, shape=(self.n_states, self.n_actions))
+        policy = as_float_array("pi", pi, shape=(self.n_states, self.n_actions))
         if self._is_policy(policy):
             if self.discount * (1.0 + _SUM_TOLERANCE) ** 2 >= 1.0:
                 self._require_contraction(policy)
@@ -773,7 +775,7 @@ def _bicgstab(system: scipy.sparse.csr_array, right: Floats) -> Floats | None:
 
 
 def _discount(discount: float) -> float:
-    value = number("discount", discount)
+    value = as_float("discount", discount)
     if not 0.0 <= value < 1.0:
         raise ValueError(f"discount: expected a number in [0, 1), got {discount!r}.")
     return value

@@ -11,22 +11,22 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import Floats, first_index, number, numbers
+from pu_lib.arrays import Floats, Seed, as_float, as_float_array, as_generator, first_index, renamed
 
 __all__ = [
     "Ties",
     "advantage",
+    "as_rows",
+    "as_weights",
     "escort",
     "greedy_mask",
     "project_simplex",
     "require_escort",
-    "rows",
     "scaled_escort",
     "softmax",
     "unchecked_greedy_mask",
     "unchecked_projection",
     "unchecked_softmax",
-    "weights",
 ]
 
 Ties = Literal["first", "random", "leave"]
@@ -40,7 +40,7 @@ def softmax(theta: ArrayLike) -> Floats:
     underflow are zero. Raises a `ValueError` if `theta` is not an array of finite numbers.
     """
     with np.errstate(over="ignore"):
-        return unchecked_softmax(rows("theta", theta))
+        return unchecked_softmax(as_rows("theta", theta))
 
 
 def unchecked_softmax(theta: Floats) -> Floats:
@@ -60,9 +60,9 @@ def escort(theta: ArrayLike, p: float = 2.0) -> Floats:
     overflow and not every term underflows. Raises a `ValueError` if `theta` is not an array of
     finite numbers, a row is zero, or p < 1.
     """
-    theta = rows("theta", theta)
+    theta = as_rows("theta", theta)
     require_escort(theta)
-    return scaled_escort(theta, number("p", p, low=1.0))[0]
+    return scaled_escort(theta, as_float("p", p, low=1.0))[0]
 
 
 def scaled_escort(theta: Floats, p: float) -> tuple[Floats, Floats, Floats]:
@@ -92,7 +92,7 @@ def project_simplex(x: ArrayLike) -> Floats:
     :math:`u_k > \lambda`. Raises a `ValueError` if `x` is not an array of finite numbers.
     """
     with np.errstate(over="ignore"):
-        return unchecked_projection(rows("x", x))
+        return unchecked_projection(as_rows("x", x))
 
 
 def unchecked_projection(points: Floats) -> Floats:
@@ -127,27 +127,26 @@ def advantage(pi: Floats, q: Floats) -> Floats:
     return np.asarray(np.add.reduce(pi[..., np.newaxis, :] * gaps, axis=-1))
 
 
-def greedy_mask(q: ArrayLike, ties: Ties = "first", rng: np.random.Generator | None = None) -> Mask:
+@renamed(rng="seed")
+def greedy_mask(q: ArrayLike, ties: Ties = "first", seed: Seed = None) -> Mask:
     r"""Return a boolean array that marks the greedy action :math:`\arg\max_a q(a)` of each row.
 
     If several actions have the largest value, `ties` decides: ``"first"`` marks the first,
-    ``"random"`` draws one uniformly with `rng`, ``"leave"`` marks none. Raises a `ValueError` if
-    `q` is not an array of finite numbers, `ties` is unknown, or `rng` is missing.
+    ``"random"`` draws one uniformly, ``"leave"`` marks none. `seed` is None, an integer or a numpy
+    Generator. Raises a `ValueError` if `q` is not an array of finite numbers or `ties` is unknown.
     """
     if ties not in get_args(Ties):
         raise ValueError(f"ties: expected one of {get_args(Ties)}, got {ties!r}.")
-    return unchecked_greedy_mask(rows("q", q), ties, rng)
+    return unchecked_greedy_mask(as_rows("q", q), ties, as_generator(seed))
 
 
-def unchecked_greedy_mask(q: Floats, ties: Ties, rng: np.random.Generator | None) -> Mask:
-    """Return the `greedy_mask` of finite rows; raise a `ValueError` if `rng` is missing."""
+def unchecked_greedy_mask(q: Floats, ties: Ties, rng: np.random.Generator) -> Mask:
+    """Return the `greedy_mask` of finite rows."""
     if ties == "first":
         return np.asarray(np.arange(q.shape[-1]) == q.argmax(axis=-1)[..., np.newaxis])
     best = q == q.max(axis=-1, keepdims=True)
     if ties == "leave":
         return np.asarray(best & (best.sum(axis=-1, keepdims=True) == 1))
-    if rng is None:
-        raise ValueError("rng: ties='random' draws the greedy action; give a numpy Generator.")
     chosen = np.argmax(np.where(best, rng.random(q.shape), -1.0), axis=-1)
     return np.asarray(np.arange(q.shape[-1]) == chosen[..., np.newaxis])
 
@@ -155,22 +154,22 @@ def unchecked_greedy_mask(q: Floats, ties: Ties, rng: np.random.Generator | None
 # Checks of arguments
 
 
-def rows(name: str, value: ArrayLike) -> Floats:
+def as_rows(name: str, value: ArrayLike) -> Floats:
     """Return an argument as finite floats of shape (..., n_actions), or raise a `ValueError`."""
-    array = numbers(name, value)
+    array = as_float_array(name, value)
     if array.ndim == 0 or array.shape[-1] == 0:
         got = f"the single number {array}" if array.ndim == 0 else f"shape {array.shape}"
         raise ValueError(f"{name}: expected shape (..., n_actions), got {got}.")
     return array
 
 
-def weights(name: str, value: ArrayLike, theta: Floats, q: Floats) -> Floats:
+def as_weights(name: str, value: ArrayLike, theta: Floats, q: Floats) -> Floats:
     r"""Return an argument as non-negative weights :math:`w = \eta\,d(s)`, one for each row.
 
     Raises a `ValueError` if a weight is negative or not finite, if `theta` and `q` have different
     numbers of actions, or if leading axes do not broadcast.
     """
-    array = numbers(name, value)
+    array = as_float_array(name, value)
     if q.shape[-1] != theta.shape[-1]:
         raise ValueError(
             f"q: expected {theta.shape[-1]} actions on the last axis as theta has, "

@@ -1,4 +1,4 @@
-"""Settings as text: a name, then ``key=value`` for each value that is not the default.
+"""Names as text, and settings: a name, then ``key=value`` for each value that is not the default.
 
 Domains and the options of the experiments have this form in tables, in file names and on the
 command line, as in ``chain beta=0.7``. A value is read as the type of its default: a boolean is
@@ -7,11 +7,64 @@ command line, as in ``chain beta=0.7``. A value is read as the type of its defau
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["read_settings", "write_settings"]
+from pu_lib.arrays import safe_repr
+
+__all__ = ["did_you_mean", "find_name", "read_settings", "write_settings"]
+
+
+def find_name(
+    argument: str, given: object, names: Iterable[str], labels: Mapping[str, str] | None = None
+) -> str:
+    """Return the one of `names` that an argument gives, in any case and with ``_`` for ``-``.
+
+    `labels` maps other accepted texts to names. Any other value raises a `ValueError` that suggests
+    the nearest name.
+
+    Examples
+    --------
+    >>> find_name("update", "PG-SM", ["pg-sm", "pg-es"])
+    'pg-sm'
+    >>> find_name("update", "pg-smm", ["pg-sm", "pg-es"])
+    Traceback (most recent call last):
+    ValueError: update: unknown 'pg-smm'; did you mean 'pg-sm'? There are: pg-sm, pg-es.
+    """
+    known = tuple(names)
+    if isinstance(given, str):
+        if given in known:
+            return given
+        folded = {_fold(label): name for label, name in (labels or {}).items()}
+        folded |= {_fold(name): name for name in reversed(known)}
+        if _fold(given) in folded:
+            return folded[_fold(given)]
+    raise ValueError(
+        f"{argument}: unknown {safe_repr(given)}{did_you_mean(given, known)} "
+        f"There are: {', '.join(known)}."
+    )
+
+
+def did_you_mean(given: object, names: Iterable[str]) -> str:
+    """Return ``; did you mean 'name'?`` with the name nearest to a text, or ``.`` if none is near.
+
+    Examples
+    --------
+    >>> did_you_mean("chian", ["chain", "cliff"])
+    "; did you mean 'chain'?"
+    >>> did_you_mean("grid", ["chain", "cliff"])
+    '.'
+    """
+    folded = {_fold(name): name for name in names}
+    near = difflib.get_close_matches(_fold(given), folded, n=1) if isinstance(given, str) else []
+    return f"; did you mean {folded[near[0]]!r}?" if near else "."
+
+
+def _fold(text: str) -> str:
+    """Return a text in the form in which names are compared."""
+    return text.strip().casefold().replace("_", "-")
 
 
 def write_settings(name: str, values: Mapping[str, Any], usual: Mapping[str, Any]) -> str:

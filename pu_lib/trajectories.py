@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import number, numbers, whole
+from pu_lib.arrays import Seed, as_float, as_float_array, as_generator, as_int, renamed
 from pu_lib.domains import as_process
 from pu_lib.mdp import Evaluation, FiniteMDP
+from pu_lib.settings import find_name
 from pu_lib.updates import Update, as_update, label_of
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ __all__ = ["Trajectory", "follow", "mixture", "run"]
 
 Floats = NDArray[np.float64]
 # Numbers in each recorded array (parameters, policies, values): 1.6 GB.
-_MOST_RECORDED = 200_000_000
+_MAX_RECORDED = 200_000_000
 Weighting = Callable[[int, Evaluation], ArrayLike]
-Evaluating = Callable[[int, Floats, bool], tuple[Floats, Floats, float, ArrayLike]]
+Evaluator = Callable[[int, Floats, bool], tuple[Floats, Floats, float, ArrayLike]]
 # The weightings that have a name, as mixtures.
 _SHARES = {"occupancy": 1.0, "uniform": 0.0}
 
@@ -55,6 +56,14 @@ class Trajectory:
         The weight :math:`\eta_t\,d_t(s)` of each update; 0 at terminal states.
     label : str
         The short name of the update.
+
+    Examples
+    --------
+    >>> path = run("chain n_states=4", "ce", 2)
+    >>> path.policies.shape, path.weights.shape
+    ((3, 4, 2), (2, 4))
+    >>> bool((path.performance[1:] > path.performance[:-1]).all())
+    True
     """
 
     theta: Floats
@@ -113,32 +122,33 @@ def mixture(share: float) -> Weighting:
 
     Raises a `ValueError` if `share` is outside [0, 1].
     """
-    share = number("share", share)
+    share = as_float("share", share)
     if not 0.0 <= share <= 1.0:
         raise ValueError(f"share: expected a number in [0, 1], got {share}.")
     return lambda _, evaluation: share * evaluation.occupancy + (1.0 - share)
 
 
+@renamed(mdp="process", eta="step_size", rng="seed")
 def run(
-    mdp: FiniteMDP | str | Any,
+    process: FiniteMDP | str | Any,
     update: str | Update,
     n_steps: int,
-    eta: float | Callable[[int], float] | ArrayLike = 1.0,
+    step_size: float | Callable[[int], float] | ArrayLike = 1.0,
     weighting: str | Weighting | ArrayLike = "occupancy",
     theta0: ArrayLike | None = None,
-    rng: np.random.Generator | None = None,
+    seed: Seed = None,
 ) -> Trajectory:
     r"""Run an update with exact values on a process.
 
     Parameters
     ----------
-    mdp : FiniteMDP, str or gymnasium.Env
+    process : FiniteMDP, str or gymnasium.Env
         The process, or anything that `pu_lib.domains.as_process` converts to one.
     update : str or Update
         A name in `UPDATES`, or an update, for instance from `make_update`.
     n_steps : int
         Number of updates T.
-    eta : float, callable or array_like, shape (T,)
+    step_size : float, callable or array_like, shape (T,)
         The step size :math:`\eta_t \ge 0` for t = 0, ..., T - 1: constant, a function of t, or an
         array.
     weighting : {"occupancy", "uniform"}, callable or array_like, shape (n_states,)
@@ -146,8 +156,8 @@ def run(
         `Evaluation`.
     theta0 : array_like, shape (n_states, n_actions), optional
         Initial parameters; those of the uniform policy if missing.
-    rng : numpy.random.Generator, optional
-        The generator for updates that draw among tied actions.
+    seed : int or numpy.random.Generator, optional
+        Seed of random choices, for updates that draw among tied actions.
 
     Returns
     -------
@@ -159,12 +169,20 @@ def run(
     ValueError
         If an argument has a wrong shape or a value out of range, or more than 2e8 numbers would be
         recorded in one array.
+
+    Examples
+    --------
+    >>> path = run("chain n_states=4", "di", 3, step_size=0.5, weighting="uniform")
+    >>> print(path)
+    DI, 3 updates on 4 states and 2 actions: performance 0.8047 to 0.8213
+    >>> path.policies[:, 0, 1].round(3).tolist()
+    [0.5, 0.51, 0.523, 0.537]
     """
-    mdp, update = as_process(mdp), as_update(update)
-    n_steps = _recorded("n_steps", n_steps, mdp.n_states * mdp.n_actions)
-    rates = _rates(eta, n_steps)
-    evaluate = _evaluating(weighting, mdp)
-    theta = _start(theta0, update, mdp)
+    mdp, update, rng = as_process(process), as_update(update), as_generator(seed)
+    n_steps = _check_n_steps("n_steps", n_steps, mdp.n_states * mdp.n_actions)
+    step_sizes = _step_sizes("step_size", step_size, n_steps)
+    evaluate = _evaluator(weighting, mdp)
+    theta = _initial_theta(theta0, update, mdp)
     recorded: list[tuple[Floats, Floats, Floats, Floats, float]] = []
     weights = np.zeros((n_steps, mdp.n_states))
     with np.errstate(over="ignore"):  # infinite weights, policies and parameters raise below
@@ -173,8 +191,8 @@ def run(
             q, v, performance, weight = evaluate(t, policy, t == n_steps)
             recorded.append((theta, policy, q, v, performance))
             if t < n_steps:
-                weights[t] = rates[t] * np.where(mdp.terminal, 0.0, weight)
-                theta = _moved(update, theta, q, weights[t], rng)
+                weights[t] = step_sizes[t] * np.where(mdp.terminal, 0.0, weight)
+                theta = _step(update, theta, q, weights[t], rng)
     thetas, policies, qs, vs, performances = zip(*recorded, strict=True)
     shape = n_steps + 1, mdp.n_states, mdp.n_actions
     return Trajectory(
@@ -188,12 +206,12 @@ def run(
     )
 
 
-def _recorded(name: str, n_steps: int, size: int) -> int:
+def _check_n_steps(name: str, n_steps: int, size: int) -> int:
     """Return a number of steps, checked; raise a `ValueError` if their record is too large."""
-    steps = whole(name, n_steps, low=0)
-    if steps * size > _MOST_RECORDED:
+    steps = as_int(name, n_steps, low=0)
+    if steps * size > _MAX_RECORDED:
         raise ValueError(
-            f"{name}: {steps} steps of {size} parameters are more than the {_MOST_RECORDED} "
+            f"{name}: {steps} steps of {size} parameters are more than the {_MAX_RECORDED} "
             "numbers that are recorded at most."
         )
     return steps
@@ -205,39 +223,41 @@ def _recorded(name: str, n_steps: int, size: int) -> int:
 
 def _policy(update: Update, mdp: FiniteMDP, theta: Floats) -> Floats:
     """Return the policy of parameters; raise a `ValueError` if it is none."""
-    policy = update._to_policy(theta)
+    policy = update._unchecked_policy(theta)
     return policy if mdp._is_policy(policy) else mdp._checked_policy(update.policy(theta))
 
 
-def _moved(
-    update: Update, theta: Floats, q: Floats, weights: Floats, rng: np.random.Generator | None
+def _step(
+    update: Update, theta: Floats, q: Floats, weights: Floats, rng: np.random.Generator
 ) -> Floats:
     """Return the parameters after one step; raise a `ValueError` if a weight is not valid."""
-    sound = np.minimum.reduce(weights) >= 0.0 and weights.dot(weights) < np.inf
-    return (update._moved if sound else update.step)(theta, q, weights, rng)
+    valid = np.minimum.reduce(weights) >= 0.0 and weights.dot(weights) < np.inf
+    return (update._unchecked_step if valid else update.step)(theta, q, weights, rng)
 
 
-def _rates(eta: float | Callable[[int], float] | ArrayLike, n_steps: int) -> Floats:
-    """Return the step sizes as an array of shape (n_steps,)."""
-    if callable(eta):
-        return np.array([number("eta", eta(t)) for t in range(n_steps)])
-    rates = numbers("eta", eta)
-    if rates.shape not in ((), (n_steps,)):
-        raise ValueError(f"eta: expected one number or {n_steps}, got shape {rates.shape}.")
-    return np.asarray(np.broadcast_to(rates, n_steps))
+def _step_sizes(
+    name: str, given: float | Callable[[int], float] | ArrayLike, n_steps: int
+) -> Floats:
+    """Return an argument as non-negative numbers, shape (n_steps,)."""
+    if callable(given):
+        return np.array([as_float(name, given(t), low=0.0) for t in range(n_steps)])
+    array = as_float_array(name, given, low=0.0)
+    if array.shape not in ((), (n_steps,)):
+        raise ValueError(f"{name}: expected one number or {n_steps}, got shape {array.shape}.")
+    return np.asarray(np.broadcast_to(array, n_steps))
 
 
-def _evaluating(weighting: str | Weighting | ArrayLike, mdp: FiniteMDP) -> Evaluating:
+def _evaluator(weighting: str | Weighting | ArrayLike, mdp: FiniteMDP) -> Evaluator:
     """Return a function that gives q, v, performance and d_t for a time and a policy."""
-    if isinstance(weighting, str) and weighting not in _SHARES:
-        raise ValueError(f"weighting: expected one of {list(_SHARES)}, got {weighting!r}.")
+    if isinstance(weighting, str):
+        weighting = find_name("weighting", weighting, _SHARES)
     if callable(weighting):
-        return lambda t, policy, last: _evaluated(mdp._evaluate(policy), weighting, t, last)
+        return lambda t, policy, last: _evaluate_with(mdp._evaluate(policy), weighting, t, last)
     share = _SHARES[weighting] if isinstance(weighting, str) else 0.0
     constant = (
         None
         if isinstance(weighting, str)
-        else numbers("weighting", weighting, shape=(mdp.n_states,), low=0.0)
+        else as_float_array("weighting", weighting, shape=(mdp.n_states,), low=0.0)
     )
 
     def evaluate(t: int, policy: Floats, last: bool) -> tuple[Floats, Floats, float, ArrayLike]:
@@ -249,13 +269,15 @@ def _evaluating(weighting: str | Weighting | ArrayLike, mdp: FiniteMDP) -> Evalu
     return evaluate
 
 
-def _evaluated(
+def _evaluate_with(
     evaluation: Evaluation, weighting: Weighting, t: int, last: bool
 ) -> tuple[Floats, Floats, float, ArrayLike]:
     """Return the same from an `Evaluation` and a callable weighting, whose result is checked."""
     for array in (evaluation.q, evaluation.v, evaluation.occupancy):
         array.setflags(write=False)  # a weighting must not change the values of the step
-    weight = np.zeros(()) if last else numbers("weighting", weighting(t, evaluation))
+    if last:
+        return evaluation.q, evaluation.v, evaluation.performance, 0.0
+    weight = as_float_array("weighting", weighting(t, evaluation), low=0.0)
     if weight.shape not in ((), (1,), evaluation.v.shape):
         raise ValueError(
             f"weighting: expected one number or {len(evaluation.v)}, got shape {weight.shape}."
@@ -263,22 +285,23 @@ def _evaluated(
     return evaluation.q, evaluation.v, evaluation.performance, weight
 
 
-def _start(theta0: ArrayLike | None, update: Update, mdp: FiniteMDP) -> Floats:
+def _initial_theta(theta0: ArrayLike | None, update: Update, mdp: FiniteMDP) -> Floats:
     """Return the initial parameters, checked."""
     if theta0 is None:
         return update.initial(mdp.n_states, mdp.n_actions)
-    theta = numbers("theta0", theta0, shape=(mdp.n_states, mdp.n_actions), copy=True)
+    theta = as_float_array("theta0", theta0, shape=(mdp.n_states, mdp.n_actions), copy=True)
     update.policy(theta)  # raises if these are not parameters of this update
     return theta
 
 
+@renamed(weights="weight", rng="seed")
 def follow(
     update: str | Update,
     q: ArrayLike,
-    weights: float | ArrayLike,
+    weight: float | ArrayLike,
     n_steps: int | None = None,
     theta0: ArrayLike | None = None,
-    rng: np.random.Generator | None = None,
+    seed: Seed = None,
 ) -> Floats:
     r"""Run an update with given values, on one state or on a batch of states.
 
@@ -289,14 +312,14 @@ def follow(
     q : array_like, shape (..., n_actions) or (n_steps, ..., n_actions)
         State-action values, the same at every step or, with one axis more than `theta0`, one array
         for each step.
-    weights : float or array_like, shape (n_steps,)
-        The weights :math:`w_t \ge 0`, constant or an array.
+    weight : float or array_like, shape (n_steps,)
+        The weight :math:`w_t \ge 0`, constant or an array.
     n_steps : int, optional
-        Number of updates; by default the number of weights.
+        Number of updates; by default the length of `weight`.
     theta0 : array_like, shape (..., n_actions), optional
         Initial parameters; one state with the uniform policy if missing.
-    rng : numpy.random.Generator, optional
-        The generator for updates that draw among tied actions.
+    seed : int or numpy.random.Generator, optional
+        Seed of random choices, for updates that draw among tied actions.
 
     Returns
     -------
@@ -307,15 +330,20 @@ def follow(
     ------
     ValueError
         If an argument has a wrong shape or a value out of range.
+
+    Examples
+    --------
+    >>> follow("di", [1.0, 0.0], 0.1, 2).round(3).tolist()
+    [[0.5, 0.5], [0.55, 0.45], [0.6, 0.4]]
     """
-    chosen = as_update(update)
-    steps = np.size(weights) if n_steps is None else n_steps
-    values = numbers("q", q, axes=1)
-    rates = _rates(weights, _recorded("n_steps", steps, values.shape[-1]))
+    chosen, rng = as_update(update), as_generator(seed)
+    steps = np.size(weight) if n_steps is None else n_steps
+    values = as_float_array("q", q, axes=1)
+    weights = _step_sizes("weight", weight, _check_n_steps("n_steps", steps, values.shape[-1]))
     theta = (
         chosen.initial(1, values.shape[-1])[0]
         if theta0 is None
-        else numbers("theta0", theta0, axes=1, copy=True)
+        else as_float_array("theta0", theta0, axes=1, copy=True)
     )
     varying = values.ndim > theta.ndim
     if varying and len(values) != steps:
@@ -323,14 +351,13 @@ def follow(
             f"q: expected the values of {steps} steps, got shape {values.shape}; for a batch of "
             "states give theta0 as many axes."
         )
-    sound = bool((rates >= 0.0).all())
     path = [theta]
     with np.errstate(over="ignore", invalid="ignore"):  # a step raises if it is not finite
-        for t, rate in enumerate(rates):
+        for t, w in enumerate(weights):
             # The first step checks shapes and start. Later steps have the same shapes and values
             # that have been checked, so that they need no checks of their own.
-            move = chosen._quietly_moved if t and sound else chosen.step
-            path.append(move(path[-1], values[t] if varying else values, rate, rng))
+            move = chosen._unchecked_step_silenced if t else chosen.step
+            path.append(move(path[-1], values[t] if varying else values, w, rng))
     if steps and path[0].shape != path[-1].shape:
         path[0] = np.broadcast_to(path[0], path[-1].shape)
-    return chosen._checked(np.stack(path))
+    return chosen._checked_theta(np.stack(path))

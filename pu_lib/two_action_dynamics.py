@@ -34,11 +34,20 @@ from flint import arb
 from numpy.typing import NDArray
 
 from pu_lib import updates
-from pu_lib.arrays import Floats, shown
+from pu_lib.arrays import Floats, safe_repr
 from pu_lib.exact import Number, ball, exact, is_one, sign
 from pu_lib.updates import EscortFactor, EscortPolicyGradient, Update, as_update
 
-__all__ = ["TIE", "WALKERS", "OutOfReach", "Setting", "Walker", "alike", "require_count", "setting"]
+__all__ = [
+    "TIE",
+    "WALKERS",
+    "OutOfReach",
+    "Setting",
+    "Walker",
+    "equivalent_updates",
+    "require_count",
+    "setting",
+]
 
 Schedule = Literal["constant", "inverse-sqrt", "geometric"]
 TIE = 1e-12
@@ -58,7 +67,8 @@ def require_count(name: str, value: Any, low: int) -> int:
         right = False
     if not right:
         raise ValueError(
-            f"{name} must be an integer, at least {low} and at most 10^300; it is {shown(value)}"
+            f"{name} must be an integer, at least {low} and at most 10^300; "
+            f"it is {safe_repr(value)}"
         )
     return int(value)
 
@@ -492,7 +502,7 @@ class StepWalker(Walker):
         return 0 if abs(gap) <= TIE else int(math.copysign(1, gap))
 
     def probability(self) -> float:
-        return float(self.update._to_policy(self.theta)[0])
+        return float(self.update._unchecked_policy(self.theta)[0])
 
     def stuck(self) -> bool:
         return self.stalled
@@ -500,7 +510,7 @@ class StepWalker(Walker):
 
 def _stepped(update: Update, theta: Floats, q: Floats, w: float | Floats) -> Floats:
     # Without the checks of `step`, which would take most of the time of a long run.
-    return update._moved(theta, q, np.asarray(w, np.float64), None)
+    return update._unchecked_step(theta, q, np.asarray(w, np.float64), None)
 
 
 class Row:
@@ -545,14 +555,14 @@ class StepRow(Row):
         self.theta, self.stalled = self.theta[some], self.stalled[some]
 
     def sides(self) -> list[int]:
-        gaps = self.update._to_policy(self.theta)[:, 0] - self.start
+        gaps = self.update._unchecked_policy(self.theta)[:, 0] - self.start
         if np.isnan(gaps).any():
             raise ValueError(f"update {self.update.name}: its policy is not a number.")
         signs = np.where(np.abs(gaps) <= TIE, 0.0, np.copysign(1.0, gaps))
         return [int(sign) for sign in signs.tolist()]
 
     def probabilities(self) -> list[float]:
-        return list(self.update._to_policy(self.theta)[:, 0].tolist())
+        return list(self.update._unchecked_policy(self.theta)[:, 0].tolist())
 
     def stuck(self, count: int) -> bool:
         return bool(self.stalled[:count].all())
@@ -568,7 +578,7 @@ WALKERS: Mapping[type[Update], type[Walker]] = {
 """The exact walkers by class of update; subclasses of these classes are run by `StepWalker`."""
 
 
-def alike() -> list[tuple[str, ...]]:
+def equivalent_updates() -> list[tuple[str, ...]]:
     """Return the names of registered updates, grouped by updates that coincide for two actions."""
     groups: dict[Any, list[str]] = {}
     for name, update in updates.UPDATES.items():

@@ -25,9 +25,12 @@ state, all states of an MDP, or a batch of MDPs. Nothing is clipped or renormali
 an update cannot take raise a `ValueError`, and so does a step whose result exceeds the range of
 floats, 1.8e308.
 
+>>> UPDATES["ce"].step([0.0, 0.0], [1.0, 0.0], 2.0).tolist()
+[1.0, -1.0]
+
 Custom updates
 --------------
-Derive a class from `Update`, set its attributes (name, label, look), define the three hooks
+Derive a class from `Update`, set its attributes (name, label, style), define the three hooks
 `to_policy`, `to_parameters` and `advance`, and `register` an instance. Runs, races, figures, tables
 and the command line then include it. With a scalar `kernel` it also runs in compiled experiments.
 """
@@ -43,7 +46,7 @@ from numpy.typing import ArrayLike
 
 from pu_lib import kernels
 from pu_lib.arrays import Floats, first_index, require_distributions
-from pu_lib.interface import Look, Parametrization, Update
+from pu_lib.interface import Parametrization, PlotStyle, Update
 from pu_lib.kernels import Kernel
 from pu_lib.parametrizations import (
     Mask,
@@ -59,7 +62,7 @@ from pu_lib.parametrizations import (
     unchecked_projection,
     unchecked_softmax,
 )
-from pu_lib.settings import read_settings
+from pu_lib.settings import find_name, read_settings
 
 __all__ = [
     "JUDGED",
@@ -68,10 +71,10 @@ __all__ = [
     "CrossEntropy",
     "Direct",
     "EscortPolicyGradient",
-    "Look",
     "ModifiedCrossEntropy",
     "NaturalPolicyGradient",
     "Parametrization",
+    "PlotStyle",
     "SoftmaxPolicyGradient",
     "Ties",
     "Update",
@@ -80,12 +83,12 @@ __all__ = [
     "escort",
     "greedy_mask",
     "label_of",
-    "look_of",
     "make_update",
     "name_of",
     "project_simplex",
     "register",
     "softmax",
+    "style_of",
 ]
 
 EscortFactor = Literal["keep", "drop"]
@@ -112,8 +115,8 @@ class _Softmax(Update):
         """Return the logarithms of a checked policy; raise a `ValueError` if it has a zero."""
         if np.any(pi == 0.0):
             raise ValueError(
-                f"pi: softmax policies are positive everywhere, got 0 at index "
-                f"{first_index(pi == 0.0)}."
+                f"pi: a softmax policy is positive at every action, got 0 at index "
+                f"{first_index(pi == 0.0)}; mix in a small share of the uniform policy."
             )
         return np.log(pi)
 
@@ -125,7 +128,7 @@ class SoftmaxPolicyGradient(_Softmax):
     name = "pg-sm"
     title = "softmax policy gradient"
     label = "PG-SM"
-    look = Look("#0072b2", "-", "o")
+    style = PlotStyle("#0072b2", "-", "o")
     in_paper = True
 
     @property
@@ -133,9 +136,7 @@ class SoftmaxPolicyGradient(_Softmax):
         """The scalar form of the step."""
         return kernels.pg_sm
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         pi = unchecked_softmax(theta)
         return np.asarray(theta + weight * pi * advantage(pi, q))
@@ -161,7 +162,7 @@ class EscortPolicyGradient(Update):
     name = "pg-es"
     title = "escort policy gradient"
     label = "PG-ES"
-    look = Look("#a8508a", (0, (6, 1.5)), "s")
+    style = PlotStyle("#a8508a", (0, (6, 1.5)), "s")
     parametrization = "escort"
     in_paper = True
     p: float = 2.0
@@ -190,9 +191,7 @@ class EscortPolicyGradient(Update):
         """Return parameters of a checked policy."""
         return np.asarray((pi.shape[-1] * pi) ** (1.0 / self.p))
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         pi, scale, total = scaled_escort(theta, self.p)
         # From the parameters rather than the policy: a probability may underflow before they do.
@@ -208,8 +207,8 @@ class EscortPolicyGradient(Update):
         """Return 1: equal parameters give the uniform policy."""
         return 1.0
 
-    def _checked(self, theta: ArrayLike) -> Floats:
-        theta = super()._checked(theta)
+    def _checked_theta(self, theta: ArrayLike) -> Floats:
+        theta = super()._checked_theta(theta)
         require_escort(theta)
         return theta
 
@@ -221,7 +220,7 @@ class Direct(Update):
     name = "di"
     title = "direct parametrization"
     label = "DI"
-    look = Look("#00815e", (0, (1.2, 1.2)), "D")
+    style = PlotStyle("#00815e", (0, (1.2, 1.2)), "D")
     parametrization = "direct"
     in_paper = True
 
@@ -238,9 +237,7 @@ class Direct(Update):
         """Return parameters of a checked policy."""
         return pi.copy()
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         # A constant shift of q does not change the projection. With the largest value at 0, a huge
         # weight makes the other actions very negative; without, every entry would be huge.
@@ -250,8 +247,8 @@ class Direct(Update):
         """Return 1 / n_actions."""
         return 1.0 / n_actions
 
-    def _checked(self, theta: ArrayLike) -> Floats:
-        theta = super()._checked(theta)
+    def _checked_theta(self, theta: ArrayLike) -> Floats:
+        theta = super()._checked_theta(theta)
         require_distributions("theta", theta, "points of the simplex")
         return theta
 
@@ -270,7 +267,7 @@ class CrossEntropy(_Softmax):
     name = "ce"
     title = "cross-entropy update"
     label = "CE"
-    look = Look("#b37400", (0, (5, 1.5, 1.2, 1.5)), "^")
+    style = PlotStyle("#b37400", (0, (5, 1.5, 1.2, 1.5)), "^")
     in_paper = True
     ties: Ties = "first"
 
@@ -283,9 +280,7 @@ class CrossEntropy(_Softmax):
         if self.ties not in get_args(Ties):
             raise ValueError(f"ties: expected one of {get_args(Ties)}, got {self.ties!r}.")
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         mask, pi = unchecked_greedy_mask(q, self.ties, rng), unchecked_softmax(theta)
         # 1 - pi(a_q) as the sum of the others: no cancellation when it is small
@@ -312,7 +307,7 @@ class ModifiedCrossEntropy(CrossEntropy):
     name = "mce"
     title = "modified cross-entropy update"
     label = "MCE"
-    look = Look("#d0450f", (0, (9, 2)), "v")
+    style = PlotStyle("#d0450f", (0, (9, 2)), "v")
     in_paper = True
 
     @property
@@ -320,9 +315,7 @@ class ModifiedCrossEntropy(CrossEntropy):
         """The scalar form of the step, for a given greedy action."""
         return kernels.mce
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         mask, pi = unchecked_greedy_mask(q, self.ties, rng), unchecked_softmax(theta)
         missing = np.where(mask, 0.0, pi).sum(axis=-1, keepdims=True)
@@ -334,11 +327,11 @@ UPDATES: dict[str, Update] = {}
 """The updates by name: the paper's five with its settings (p = 2, exact gradient, first of tied
 actions), `npg`, then registered ones in the order of registration."""
 
-_SPARE_LOOKS = (
-    Look("#56606b", (0, (3, 1)), "P"),
-    Look("#7a6a00", (0, (7, 1, 1, 1)), "X"),
-    Look("#8c564b", (0, (2, 2)), "*"),
-    Look("#5a4fcf", (0, (4, 1, 1, 1, 1, 1)), "h"),
+_SPARE_STYLES = (
+    PlotStyle("#56606b", (0, (3, 1)), "P"),
+    PlotStyle("#7a6a00", (0, (7, 1, 1, 1)), "X"),
+    PlotStyle("#8c564b", (0, (2, 2)), "*"),
+    PlotStyle("#5a4fcf", (0, (4, 1, 1, 1, 1, 1)), "h"),
 )
 
 
@@ -367,6 +360,18 @@ def register(update: _Registered) -> _Registered:
         If its name is missing, contains a colon (``module:NAME`` is an import path) or an equals
         sign (``name option=value`` has options), or belongs to an update of another class or to
         one of the library with other settings.
+
+    Examples
+    --------
+    >>> @register
+    ... class Halved(CrossEntropy):
+    ...     name = "halved"
+    ...
+    ...     def advance(self, theta, q, weight, rng):
+    ...         return super().advance(theta, q, weight / 2, rng)
+    >>> UPDATES["halved"].step([0.0, 0.0], [1.0, 0.0], 2.0).tolist()
+    [0.5, -0.5]
+    >>> _ = UPDATES.pop("halved")
     """
     instance = update() if isinstance(update, type) else update
     if not isinstance(instance, Update):
@@ -424,16 +429,14 @@ class NaturalPolicyGradient(_Softmax):
     name = "npg"
     title = "natural policy gradient"
     label = "NPG"
-    look = Look("#b0123b", (0, (3, 1.2, 1.2, 1.2, 1.2, 1.2)), "<")
+    style = PlotStyle("#b0123b", (0, (3, 1.2, 1.2, 1.2, 1.2, 1.2)), "<")
 
     @property
     def kernel(self) -> Kernel | None:
         """The scalar form of the step."""
         return kernels.npg
 
-    def advance(
-        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
-    ) -> Floats:
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         """Return the new parameters."""
         return np.asarray(theta + weight * (q - q.max(axis=-1, keepdims=True)))
 
@@ -441,13 +444,13 @@ class NaturalPolicyGradient(_Softmax):
 def as_update(update: str | Update) -> Update:
     """Return an update, or the one that a string stands for.
 
-    A string is a name in `UPDATES`, a name with options as in ``pg-es factor=drop``, or
-    ``module:NAME``, a class or instance that is imported and registered. Raises a `ValueError` if
-    there is no such update or option.
+    A string is a name or label in `UPDATES`, in any case; a name with options as in
+    ``pg-es factor=drop``; or ``module:NAME``, a class or instance that is imported and registered.
+    Raises a `ValueError` if there is no such update or option.
 
     Examples
     --------
-    >>> as_update("pg-es factor=drop")
+    >>> as_update("PG-ES factor=drop")
     EscortPolicyGradient(p=2.0, factor='drop')
     """
     if isinstance(update, Update):
@@ -458,9 +461,8 @@ def as_update(update: str | Update) -> Update:
         return _with_options(usual, read_settings("update", words, usual.options))
     if isinstance(update, str) and ":" in update:
         return _imported(update)
-    if not isinstance(update, str) or update not in UPDATES:
-        raise ValueError(f"update: expected one of {', '.join(UPDATES)}, got {update!r}.")
-    return UPDATES[update]
+    labels = {kind.label: name for name, kind in UPDATES.items() if kind.label}
+    return UPDATES[find_name("update", update, UPDATES, labels)]
 
 
 def _with_options(update: Update, options: dict[str, object]) -> Update:
@@ -508,14 +510,14 @@ def label_of(name: str | Update) -> str:
     return update.label or update.name.upper()
 
 
-def look_of(name: str | Update) -> Look:
+def style_of(name: str | Update) -> PlotStyle:
     """Return the style of an update in figures; those without one take the spare styles in turn."""
     update = as_update(name)
-    if update.look is not None:
-        return update.look
-    plain = [other for other, kind in UPDATES.items() if kind.look is None]
+    if update.style is not None:
+        return update.style
+    plain = [other for other, kind in UPDATES.items() if kind.style is None]
     place = plain.index(update.name) if update.name in plain else len(plain)
-    return _SPARE_LOOKS[place % len(_SPARE_LOOKS)]
+    return _SPARE_STYLES[place % len(_SPARE_STYLES)]
 
 
 def make_update(name: str, **options: object) -> Update:
@@ -524,7 +526,7 @@ def make_update(name: str, **options: object) -> Update:
     Parameters
     ----------
     name : str
-        A name in `UPDATES`.
+        A name or label in `UPDATES`, in any case.
     **options
         ``p`` and ``factor`` for `pg-es`, ``ties`` for `ce` and `mce`; options that are left out
         have their defaults.
@@ -538,11 +540,17 @@ def make_update(name: str, **options: object) -> Update:
     ------
     ValueError
         If the name or an option is unknown, or a value is out of range.
+
+    Examples
+    --------
+    >>> make_update("pg-es", p=1.0).policy([1.0, 3.0]).tolist()
+    [0.25, 0.75]
     """
-    kind = type(as_update(name))
+    usual = as_update(name)
     try:
-        return kind(**options)
+        return type(usual)(**(usual.options | options))
     except TypeError:
         raise ValueError(
-            f"update {name!r} does not take the options {sorted(options)}; see its class."
+            f"update: {usual.name} has no option {', '.join(sorted(options))}; its options are: "
+            f"{', '.join(usual.options) or 'none'}."
         ) from None

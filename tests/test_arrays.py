@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from pu_lib.arrays import (
+    as_bool_array,
+    as_float,
+    as_float_array,
+    as_int,
     first_index,
-    flags,
-    number,
-    numbers,
     require_distributions,
-    shown,
-    whole,
+    safe_repr,
 )
 
 
@@ -28,19 +28,19 @@ from pu_lib.arrays import (
     ids=["list", "tuple of float32", "fractions", "objects", "long doubles"],
 )
 def test_real_numbers_become_floats(value):
-    array = numbers("x", value)
+    array = as_float_array("x", value)
     assert array.dtype == np.float64
     assert array.tolist() == [1.0, 2.5]
 
 
 def test_integers_of_any_size_become_floats():
-    assert numbers("x", [2**70, 1]).tolist() == [2.0**70, 1.0]
+    assert as_float_array("x", [2**70, 1]).tolist() == [2.0**70, 1.0]
 
 
-def test_a_copy_is_made_only_where_it_is_asked_for():
+def test_float_arrays_are_copied_only_on_request():
     given = np.zeros(2)
-    assert numbers("x", given) is given
-    assert not np.shares_memory(numbers("x", given, copy=True), given)
+    assert as_float_array("x", given) is given
+    assert not np.shares_memory(as_float_array("x", given, copy=True), given)
 
 
 REFUSED = {
@@ -66,9 +66,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("value", "sentence"), REFUSED.values(), ids=REFUSED)
-def test_what_is_not_a_finite_real_number_is_refused_by_name(value, sentence):
+def test_as_float_array_rejects_other_values(value, sentence):
     with pytest.raises(ValueError, match=f"(?s)^reward: .*{sentence}"):
-        numbers("reward", value)
+        as_float_array("reward", value)
 
 
 def test_axes_shapes_and_ranges_are_checked():
@@ -80,55 +80,56 @@ def test_axes_shapes_and_ranges_are_checked():
         ([1.0, 2.0], {"low": 0.0, "high": 1.0}, r">= 0 and <= 1, got 2.0"),
     ):
         with pytest.raises(ValueError, match=f"^x: .*{sentence}"):
-            numbers("x", value, **conditions)
-    assert numbers("x", [[0.0, 1.0]], axes=2, shape=(1, 2), low=0.0, high=1.0).shape == (1, 2)
+            as_float_array("x", value, **conditions)
+    inside = as_float_array("x", [[0.0, 1.0]], axes=2, shape=(1, 2), low=0.0, high=1.0)
+    assert inside.shape == (1, 2)
 
 
-def test_one_number():
-    assert number("x", Fraction(1, 2)) == 0.5
+def test_as_float_returns_one_number():
+    assert as_float("x", Fraction(1, 2)) == 0.5
     with pytest.raises(ValueError, match=r"x: expected one number, got an array of shape \(1,\)"):
-        number("x", [1.0])
+        as_float("x", [1.0])
     with pytest.raises(ValueError, match=r"x: expected numbers <= 1, got 2.0.$"):
-        number("x", 2, high=1.0)
+        as_float("x", 2, high=1.0)
     with pytest.raises(ValueError, match=r"x: .*booleans"):
-        number("x", True)
+        as_float("x", True)
 
 
-def test_integers_do_not_wrap_around():
-    n = whole("n", np.int8(100))
+def test_as_int_does_not_overflow():
+    n = as_int("n", np.int8(100))
     assert type(n) is int
     assert n * 2 == 200
     for value in (2.0, True, np.True_, "2", None):
         with pytest.raises(ValueError, match="n: expected an integer, got"):
-            whole("n", value)
+            as_int("n", value)
     with pytest.raises(ValueError, match="n: expected an integer, at least 2 and at most 5, got 1"):
-        whole("n", 1, low=2, high=5)
+        as_int("n", 1, low=2, high=5)
     with pytest.raises(ValueError, match=r"n: .*at most 5, got 6"):
-        whole("n", 6, high=5)
+        as_int("n", 6, high=5)
 
 
-def test_flags_are_booleans():
+def test_as_bool_array_rejects_numbers():
     given = np.array([True, False])
-    read = flags("terminal", given, (2,))
+    read = as_bool_array("terminal", given, (2,))
     assert read.tolist() == [True, False]
     assert not np.shares_memory(read, given)
     for value in ([0, 1], [True], ["yes", "no"], np.ma.masked_array([True, False])):
         with pytest.raises(ValueError, match="terminal: expected booleans"):
-            flags("terminal", value, (2,))
+            as_bool_array("terminal", value, (2,))
 
 
-def test_distributions():
+def test_require_distributions():
     require_distributions("pi", np.array([[0.25, 0.75], [1.0, 0.0]]))
     for rows in ([[0.5, 0.5], [1.5, -0.5]], [[0.5, 0.5], [0.5, 0.6]], [[0.5, 0.5], [1e308, 1e308]]):
         with pytest.raises(ValueError, match=r"pi: expected policies .* at row \(1,\)"):
             require_distributions("pi", np.array(rows), "policies")
 
 
-def test_the_first_index():
+def test_first_index():
     assert first_index(np.array([[False, False], [False, True]])) == (1, 1)
 
 
-def test_what_is_longer_than_eighty_characters_is_cut_to_eighty():
-    assert shown("x" * 78) == f"'{'x' * 78}'"
-    assert shown("x" * 79) == f"'{'x' * 76}..."
-    assert shown(10**5000) == "more than four thousand digits"
+def test_safe_repr_cuts_at_eighty_characters():
+    assert safe_repr("x" * 78) == f"'{'x' * 78}'"
+    assert safe_repr("x" * 79) == f"'{'x' * 76}..."
+    assert safe_repr(10**5000) == "more than four thousand digits"

@@ -254,13 +254,22 @@ def test_a_head_stands_for_all_its_parts() -> None:
 
 @pytest.mark.parametrize("name", ["Lemma 1", "", " ", "Theo", "thm:dom"])
 def test_the_beginning_of_a_name_is_not_a_name(name: str) -> None:
-    with pytest.raises(ValueError, match=f"'{name}' is neither an identifier, the head of one"):
+    with pytest.raises(ValueError, match=f"claim: unknown '{name}'.*Give an identifier"):
+        select([name])
+
+
+@pytest.mark.parametrize(
+    ("name", "suggestion"),
+    [("thm:unlern", "thm:unlearn"), ("Therem 4", "Theorem 4"), ("thm:domino/iv", "thm:domino/i")],
+)
+def test_a_near_miss_of_a_claim_is_suggested(name: str, suggestion: str) -> None:
+    with pytest.raises(ValueError, match=f"claim: unknown '{name}'; did you mean '{suggestion}'"):
         select([name])
 
 
 @pytest.mark.parametrize("ask", [confirm, judge, judge_wrong], ids=["confirm", "judge", "wrong"])
 def test_an_unknown_claim_is_an_error(ask: Callable[[str], object]) -> None:
-    with pytest.raises(ValueError, match="'thm:nothing' is neither an identifier, the head of one"):
+    with pytest.raises(ValueError, match="claim: unknown 'thm:nothing'"):
         ask("thm:nothing")
 
 

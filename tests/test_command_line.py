@@ -40,14 +40,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 @pytest.mark.parametrize(
     ("command", "printed"),
     [
-        ("unlearn --update di --eta 1/10 --n 3", "3"),
-        ("unlearn --update di --eta 1/10 --n 3 --strict", "4"),
-        ("unlearn --update di --eta 1/10 --n 3 --start 9/10", "2"),
-        ("unlearn --update di --eta 1/10 --n 3 --start 9/10 --strict", "3"),
-        ("domino --update di --eta 1/2 --states 3", "6"),
-        ("domino --update pg-es --eta 2 --states 4", "inf"),
-        ("domino --update pg-es --eta 5 --states 7 --escort-factor drop", "60"),
-        ("domino --update pg-es --eta 1 --states 5 --p 3/2", "15"),
+        ("unlearn --update di --step-size 1/10 --n 3", "3"),
+        ("unlearn --update di --step-size 1/10 --n 3 --strict", "4"),
+        ("unlearn --update di --step-size 1/10 --n 3 --start 9/10", "2"),
+        ("unlearn --update di --step-size 1/10 --n 3 --start 9/10 --strict", "3"),
+        ("domino --update di --step-size 1/2 --states 3", "6"),
+        ("domino --update pg-es --step-size 2 --states 4", "inf"),
+        ("domino --update pg-es --step-size 5 --states 7 --escort-factor drop", "60"),
+        ("domino --update pg-es --step-size 1 --states 5 --p 3/2", "15"),
     ],
 )
 def test_a_count_is_printed(command: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,14 +58,14 @@ def test_a_count_is_printed(command: str, printed: str, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("command", "lacking"),
     [
-        ("unlearn", "--update, --eta, --n"),
-        ("domino", "--update, --eta, --states"),
+        ("unlearn", "--update, --step-size, --n"),
+        ("domino", "--update, --step-size, --states"),
         ("collect data", "--out"),
         ("sweep chain", "--out"),
         ("race", "PROCESS"),
     ],
 )
-def test_what_a_command_needs_is_asked_for(
+def test_missing_arguments_are_listed(
     command: str, lacking: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -75,13 +75,32 @@ def test_what_a_command_needs_is_asked_for(
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        "unlearn --update di --eta 1/10 --n 3",
+        "domino --states 3 --update di --eta -1",
+        "domino --eta",
+    ],
+)
+def test_the_old_option_eta_exits_with_the_name_of_the_new_one(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(command.split())
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert error.endswith("error: there is no option --eta; it is --step-size now\n")
+    assert "--eta" not in error.splitlines()[0]  # the usage
+
+
+@pytest.mark.parametrize(
     ("command", "given"),
     [
         ("hunt", (3000, 0, "constant")),
         ("hunt --mdps 1 --seed 5 --weighting on-policy", (1, 5, "on-policy")),
     ],
 )
-def test_a_hunt_prints_what_it_found(
+def test_hunt_prints_json(
     command: str, given: tuple[Any, ...], asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls = asked("pu_lib.chapters.random_search.quantities.hunt", {"cycles": 0})
@@ -97,7 +116,7 @@ def test_a_hunt_prints_what_it_found(
         ("collect data --out there --command c --seconds 2.5", ("data", "there", "c", 2.5)),
     ],
 )
-def test_what_was_collected_is_said(
+def test_collect_prints_its_summary(
     command: str, given: tuple[Any, ...], asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls = asked("pu_lib.experiments.database.collect", "Two of three runs.")
@@ -106,15 +125,15 @@ def test_what_was_collected_is_said(
     assert capsys.readouterr().out == "Two of three runs.\n"
 
 
-def test_the_package_is_a_program_that_ends_with_the_code_of_its_command(
+def test_module_exits_with_the_code_of_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["pu_lib", "unlearn", "--update=di", "--eta=0", "--n=3"])
+    monkeypatch.setattr(sys, "argv", ["pu_lib", "unlearn", "--update=di", "--step-size=0", "--n=3"])
     monkeypatch.delitem(sys.modules, "pu_lib.__main__")  # runpy warns of what is there already
     with pytest.raises(SystemExit) as ended:
         runpy.run_module("pu_lib", run_name="__main__")
     assert ended.value.code == 2
-    assert capsys.readouterr().err.startswith("error: eta")
+    assert capsys.readouterr().err.startswith("error: --step-size: expected a number above 0")
 
 
 RACE = {
@@ -182,7 +201,7 @@ LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
         (["--scheduler=tcp://x", "--full", "--seed=3"], {"scheduler": "tcp://x"}, {"seed": 3}),
     ],
 )
-def test_sweeps_have_the_papers_settings_where_nothing_else_is_said(
+def test_sweep_passes_defaults_and_options(
     options: list[str], sweeping: dict[str, Any], grid: dict[str, Any], asked: Asked
 ) -> None:
     made = asked("pu_lib.experiments.sweep.grid", [])
@@ -260,9 +279,7 @@ def test_the_claim_being_judged_is_named_before_its_check_ends(
     assert "last" in capsys.readouterr().err
 
 
-def test_claims_are_recorded_only_when_that_is_asked_for(
-    checks: dict[str, Check], asked: Asked
-) -> None:
+def test_claims_are_recorded_only_with_record(checks: dict[str, Check], asked: Asked) -> None:
     calls = asked("pu_lib.cli.claims.write_record", None)
     assert main(["claims"]) == 0
     assert calls == []
@@ -272,7 +289,7 @@ def test_claims_are_recorded_only_when_that_is_asked_for(
     assert [found.claim.id for found in judgements] == ["first", "last"]
 
 
-def test_a_check_that_accepts_what_is_wrong_is_not_recorded(
+def test_check_that_accepts_a_wrong_claim_is_not_recorded(
     checks: dict[str, Check], asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls = asked("pu_lib.cli.claims.write_record", None)
@@ -315,13 +332,13 @@ def test_claims_are_listed_without_running_them(
     assert main(["claims", "--list"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1 + len(ledger())
     assert main(["claims", "--list", "poetry"]) == 2
-    assert "chapter: expected one of updates, " in capsys.readouterr().err
+    assert "There are: updates, " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["unlearn --n 3", "domino --states 3"])
-def test_what_an_update_has_not_cannot_be_set(
+def test_escort_options_are_rejected_for_other_updates(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = [*command.split(), "--update", "pg-sm", "--eta", "1", "--p", "3"]
+    given = [*command.split(), "--update", "pg-sm", "--step-size", "1", "--p", "3"]
     assert main(given) == 2
     assert "--p: only pg-es has it, not pg-sm" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from numba.core import event
 
 import pu_lib
 from pu_lib.engine import exact, loop
-from pu_lib.engine.compiling import _digest, compiled, fresh
+from pu_lib.engine.compiling import _source_digest, compiled, compiled_in_memory
 
 MODULE = """
 from pu_lib.engine.compiling import compiled
@@ -27,10 +27,10 @@ def step(update, theta, pi, q):
 PROGRAM = """
 import numpy as np
 from module import step
-from pu_lib.engine.rows import token
+from pu_lib.engine.rows import static_kernel
 from pu_lib.kernels import pg_sm
 theta = np.zeros(2)
-step(token(pg_sm), theta, np.full(2, 0.5), np.array([1.0, 0.0]))
+step(static_kernel(pg_sm), theta, np.full(2, 0.5), np.array([1.0, 0.0]))
 print(theta[0], sum(step.stats.cache_hits.values()))
 """
 
@@ -56,7 +56,7 @@ def outcome(folder: Path) -> tuple[float, int]:
     return float(theta), int(hits)
 
 
-def test_two_processes_that_save_at_once_keep_their_codes_apart(
+def test_concurrent_processes_do_not_mix_cached_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = (compiled(lambda x: x)._cache._cache_file for _ in range(2))
@@ -73,12 +73,12 @@ def test_two_processes_that_save_at_once_keep_their_codes_apart(
     assert first.load("one") in (None, "the code of one")
 
 
-@pytest.mark.parametrize("kept", [exact.process_kept, loop.run_kept], ids=["process", "loop"])
-def test_the_loops_are_kept_until_a_source_of_the_engine_changes(kept: Any) -> None:
-    assert kept._cache._cache_file._source_stamp == _digest()
+@pytest.mark.parametrize("kept", [exact.process_cached, loop.run_cached], ids=["process", "loop"])
+def test_compiled_loops_are_cached_until_a_source_changes(kept: Any) -> None:
+    assert kept._cache._cache_file._source_stamp == _source_digest()
 
 
-def test_a_changed_kernel_is_compiled_anew(copied: Path) -> None:
+def test_changed_kernel_is_recompiled(copied: Path) -> None:
     assert outcome(copied) == (0.25, 0)
     assert outcome(copied) == (0.25, 1)
     # Another file than the one that holds the compiled function, with the same time stamp.
@@ -95,10 +95,10 @@ def test_a_changed_kernel_is_compiled_anew(copied: Path) -> None:
 
 
 @pytest.mark.parametrize(("usual", "compiling"), [(700, 20_000), (30_000, 30_000), (0, 0)])
-def test_garbage_is_looked_for_less_often_while_numba_compiles(usual: int, compiling: int) -> None:
+def test_garbage_is_collected_less_often_during_compilation(usual: int, compiling: int) -> None:
     seen = []
 
-    class Look(event.Listener):
+    class Listener(event.Listener):
         def on_start(self, event: Any) -> None:
             seen.append(gc.get_threshold())
 
@@ -108,8 +108,8 @@ def test_garbage_is_looked_for_less_often_while_numba_compiles(usual: int, compi
     before = gc.get_threshold()
     gc.set_threshold(usual, 9, 8)
     try:
-        with event.install_listener("numba:compile", Look()):
-            assert fresh(lambda x: x + 1)(1.0) == 2.0
+        with event.install_listener("numba:compile", Listener()):
+            assert compiled_in_memory(lambda x: x + 1)(1.0) == 2.0
         assert seen == [(compiling, 9, 8)]
         assert gc.get_threshold() == (usual, 9, 8)
     finally:

@@ -12,6 +12,7 @@ from pu_lib import domains
 from pu_lib.domains import (
     DOMAINS,
     Domain,
+    as_process,
     bandit,
     chain,
     cliff,
@@ -22,6 +23,7 @@ from pu_lib.domains import (
     register_domain,
 )
 from pu_lib.experiments import processes
+from pu_lib.experiments.processes import domain_of
 from pu_lib.experiments.sweep import Cell
 from pu_lib.mdp import FiniteMDP
 
@@ -53,7 +55,7 @@ def test_the_chain_has_the_values_of_its_closed_form(n_states, beta):
 
 
 @pytest.mark.parametrize("n_states", [25, 60])
-def test_jumping_pays_the_same_bits_on_every_machine(n_states):
+def test_reward_of_jumping_is_correctly_rounded(n_states):
     with localcontext(prec=60):
         power = Decimal.from_float(0.95) ** (n_states - 2)
     assert chain(n_states, 1.0, 0.95).rewards[0, 0] == float(power)
@@ -67,7 +69,7 @@ def test_the_last_state_of_the_chain_can_be_tied():
     assert chain(5).optimal().q[3, 0] == pytest.approx(0.8 * 0.99**3)
 
 
-def test_the_cliff_is_the_chain_with_a_way_to_lose_everything():
+def test_cliff_adds_an_action_that_ends_without_reward():
     mdp, plain = cliff(7), chain(7)
     assert mdp.n_actions == 3
     np.testing.assert_allclose(mdp.optimal().v, plain.optimal().v)
@@ -113,7 +115,7 @@ def test_random_mdps_take_the_hardest_goal_that_is_near_enough():
     assert random_mdp(5, n_states=15, horizon=200).optimal().v[0] <= ours
 
 
-def test_a_state_that_is_too_far_is_no_reason_to_draw_again():
+def test_random_mdp_draws_the_same_transitions_for_any_horizon():
     """All goals are near enough within a million steps, and some are not within twenty."""
     far, near = (random_mdp(0, horizon=horizon) for horizon in (1e6, 20.0))
     assert far.optimal().v[0] <= 0.99**20 < near.optimal().v[0]
@@ -122,7 +124,7 @@ def test_a_state_that_is_too_far_is_no_reason_to_draw_again():
     np.testing.assert_array_equal(far.transitions[~goals], near.transitions[~goals])
 
 
-def test_without_a_near_goal_the_choice_is_explicit():
+def test_if_none_decides_without_a_near_goal():
     with pytest.raises(ValueError, match="no goal has"):
         random_mdp(0, n_states=5, horizon=1e-9, if_none="raise")
     last = random_mdp(0, n_states=5, horizon=1e-9, if_none="last")
@@ -132,7 +134,7 @@ def test_without_a_near_goal_the_choice_is_explicit():
         random_mdp(0, n_states=5, horizon=1e-9)
 
 
-def test_the_best_goal_that_is_not_near_enough_is_told():
+def test_error_gives_the_value_of_the_best_goal():
     # To the one goal it is a step that is taken with probability p: v = p + (1 - p) v / 2.
     p = random_mdp(0, 2, 1, 2, 0.5, 1e-9, if_none="last").transitions[0, 0, 1]
     with pytest.raises(ValueError, match=f"the best has {2 * p / (1 + p):.6g}\\.$"):
@@ -161,7 +163,7 @@ def all_at_once(seed, n_states, n_actions, branching, discount=0.99, horizon=50.
 
 
 @pytest.mark.parametrize(("seed", "sizes"), [(0, (15, 3, 2)), (1, (40, 4, 2)), (2, (12, 2, 5))])
-def test_random_mdps_have_the_bits_they_always_had(seed, sizes):
+def test_random_mdp_draws_are_unchanged(seed, sizes):
     ours, first = random_mdp(seed, *sizes), all_at_once(seed, *sizes)
     for name in ("transitions", "rewards", "transition_rewards", "terminal"):
         np.testing.assert_array_equal(getattr(ours, name), getattr(first, name))
@@ -176,16 +178,16 @@ def test_random_mdps_have_the_bits_they_always_had(seed, sizes):
         ((2, 10**6, 1), 3),  # few goals, but a million rows to draw for each state
     ],
 )
-def test_random_mdps_are_drawn_again_for_minutes_at_most(sizes, times):
+def test_number_of_draws_is_bounded(sizes, times):
     assert domains._draws(*sizes) == times
 
 
-def test_a_random_mdp_that_would_take_hours_to_draw_is_refused():
+def test_random_mdp_rejects_sizes_that_take_hours():
     with pytest.raises(ValueError, match="98000000 steps of work, 50000000 at most"):
         random_mdp(0, 2, 7_000_000, 1)
 
 
-def test_random_mdps_do_not_keep_all_their_candidates():
+def test_random_mdp_does_not_store_all_candidates():
     random_mdp(0, n_states=20)  # what the first call imports is not counted
     tracemalloc.start()
     random_mdp(0, n_states=50)
@@ -232,7 +234,7 @@ def test_imported_environments_agree_with_rollouts(env_id, sharpness, episodes):
     assert abs(returns.mean() - mdp.performance(policy)) < 4 * error + 1e-5
 
 
-def test_every_transition_of_an_imported_environment_is_the_real_one():
+def test_imported_transitions_agree_with_the_environment():
     """One step from every state and action of the deterministic cliff, in the real environment."""
     env = gymnasium.make("CliffWalking-v1").unwrapped
     mdp = from_gymnasium(env, 0.9)
@@ -246,7 +248,7 @@ def test_every_transition_of_an_imported_environment_is_the_real_one():
             assert mdp.rewards[state, action] == pytest.approx(float(reward))
 
 
-def test_duplicate_successors_add_up_and_wrappers_are_taken_off():
+def test_from_gymnasium_merges_successors_and_unwraps():
     env = gymnasium.make("FrozenLake-v1")  # walls send two of three slips to the same state
     mdp = from_gymnasium(env, 0.9)
     assert mdp.transitions[0, 0, 0] == pytest.approx(2 / 3)
@@ -285,12 +287,12 @@ def test_a_small_table_is_read():
         ([(0.5, 1, 0.0, False)], "sum to 0.5"),
     ],
 )
-def test_outcomes_that_are_none_are_refused(outcomes, sentence):
+def test_from_gymnasium_rejects_malformed_outcomes(outcomes, sentence):
     with pytest.raises(ValueError, match=sentence):
         from_gymnasium(lake({(0, 1): outcomes}))
 
 
-def test_tables_with_other_states_or_actions_are_refused():
+def test_from_gymnasium_rejects_gaps_in_the_table():
     ragged = lake({})
     del ragged.P[1][1]
     with pytest.raises(ValueError, match="no actions 0 to 1 in state 1"):
@@ -306,7 +308,7 @@ def test_tables_with_other_states_or_actions_are_refused():
 
 @pytest.mark.parametrize("kind", [np.int64, np.int8, np.int16])
 @pytest.mark.parametrize("n", [4, 9, 65])
-def test_integers_of_numpy_are_integers(kind, n):
+def test_from_gymnasium_accepts_numpy_integers(kind, n):
     ours, plain = chain(kind(n), 0.8, 0.5), chain(n, 0.8, 0.5)
     np.testing.assert_array_equal(ours.rewards, plain.rewards)
     assert ours.rewards[0, 0] > 0
@@ -321,12 +323,33 @@ def test_the_papers_domains_are_registered_with_their_defaults():
     assert DOMAINS["cliff"].baseline == "first"
 
 
-def test_domains_are_written_and_read_in_words():
+@pytest.mark.parametrize("text", ["duplicated-chain", "Duplicated-Chain", "DUPLICATED_CHAIN"])
+def test_the_name_of_a_domain_is_read_in_any_case(text):
+    assert read_domain(f"{text} n_states=4")[0] is DOMAINS["duplicated-chain"]
+    assert as_process(f"{text} n_states=4").n_states == 4
+    assert domain_of(f"{text} n_states=4") == "duplicated-chain n_states=4"
+
+
+@pytest.mark.parametrize(
+    ("process", "sentence"),
+    [
+        ("clif beta=0.7", r"process: unknown 'clif beta=0.7'; did you mean 'cliff'\? There are: "),
+        ("CartPole-v1", "process: CartPole-v1 has no transition table"),
+        (7, "process: expected a FiniteMDP, a Gymnasium environment, a name or a path, got 7"),
+        ("chain length=3", "chain: 'length=3' is not 'option=value' of n_states, beta, discount"),
+    ],
+)
+def test_a_process_that_cannot_be_read_is_named_as_process(process, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        as_process(process)
+
+
+def test_domain_labels_round_trip():
     domain, parameters = read_domain("chain beta=0.7 n_states=5")
     assert (domain.name, parameters) == ("chain", {"beta": 0.7, "n_states": 5})
     assert domain.label(beta=0.7, n_states=10) == "chain beta=0.7"
     for bad, sentence in (
-        ("lake", "domain: expected one of"),
+        ("lake", "domain: unknown 'lake'. There are: random-mdp"),
         ("chain length=3", "'length=3' is not 'option=value' of n_states, beta, discount"),
         ("chain n_states=x", "n_states: expected an integer"),
         ("chain beta=nan", "beta: expected a number"),
@@ -336,14 +359,14 @@ def test_domains_are_written_and_read_in_words():
             read_domain(bad)
 
 
-def test_a_domain_that_is_drawn_is_given_a_generator():
+def test_maker_of_a_drawn_domain_receives_a_generator():
     register_domain(Domain("arms", lambda rng, arms=3: bandit(rng.normal(size=arms)), drawn=True))
     expected = np.random.default_rng(0).normal(size=4)
     np.testing.assert_array_equal(domains.as_process("arms arms=4").rewards[0], expected)
     domains._DOMAINS.pop("arms")
 
 
-def test_a_domain_that_is_defined_anew_takes_its_own_place():
+def test_a_redefined_domain_replaces_itself():
     def define(reward):
         def arm(n_arms=2):
             return bandit([0.0] * (n_arms - 1) + [reward])
@@ -366,7 +389,7 @@ def test_a_domain_that_is_defined_anew_takes_its_own_place():
         domains._DOMAINS.pop("arm")
 
 
-def test_a_domain_needs_a_name_of_its_own():
+def test_register_domain_rejects_bad_entries():
     for name in ("", "two words", "chain"):
         with pytest.raises(ValueError, match="domain: "):
             register_domain(Domain(name, bandit))
@@ -407,13 +430,13 @@ def test_a_domain_needs_a_name_of_its_own():
         (lambda: from_gymnasium("NoSuchThing-v0"), "env: 'NoSuchThing-v0' cannot be made"),
     ],
 )
-def test_bad_input_is_named_in_a_sentence(call, sentence):
+def test_error_names_the_argument(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
 
 
 @pytest.mark.parametrize(("if_none", "drawn"), [("redraw", 100), ("raise", 1), ("last", 1)])
-def test_a_process_without_a_far_goal_is_drawn_a_hundred_times(if_none, drawn, monkeypatch):
+def test_random_mdp_is_drawn_at_most_a_hundred_times(if_none, drawn, monkeypatch):
     """No state but the start itself can be reached in next to no steps."""
     made, garnet = [], domains._garnet
     monkeypatch.setattr(domains, "_garnet", lambda *given: made.append(given) or garnet(*given))

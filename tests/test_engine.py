@@ -80,29 +80,29 @@ def test_exponentials_and_logarithms_are_those_of_the_reference():
 def test_exponentials_side_by_side_are_those_one_by_one():
     """These are instructions of the processor and no Python: the one thing compiled here."""
     xs = (0.0, -0.3, -17.0, -800.0)
-    found = compiling.fresh(lambda xs: arithmetic._exponentials(xs))(xs)
+    found = compiling.compiled_in_memory(lambda xs: arithmetic._exponentials(xs))(xs)
     assert found == tuple(map(reference.exponential, xs))
 
 
-# Tokens
+# Static arguments
 
 
-def test_tokens_count_what_they_stand_for():
-    assert [rows.token(kernel) for kernel in KERNELS] == [
+def test_static_arguments_encode_their_values_as_lengths():
+    assert [rows.static_kernel(kernel) for kernel in KERNELS] == [
         (0,) * (i + 1) for i in range(len(KERNELS))
     ]
-    assert rows.token(double) == rows.token(double) == (0,) * (len(KERNELS) + 1)
-    assert [len(rows.successor_token(n)) for n in (1, 8, 9, 100)] == [1, 8, 0, 0]
-    assert [len(rows.policy_token(name)) for name in ("softmax", "escort", "direct")] == [1, 2, 3]
-    assert [len(rows.ties_token(name)) for name in ("first", "random", "leave")] == [0, 1, 2]
-    assert [len(rows.flag_token(x)) for x in (False, True)] == [0, 1]
+    assert rows.static_kernel(double) == rows.static_kernel(double) == (0,) * (len(KERNELS) + 1)
+    assert [len(rows.static_successors(n)) for n in (1, 8, 9, 100)] == [1, 8, 0, 0]
+    assert [len(rows.static_policy(name)) for name in ("softmax", "escort", "direct")] == [1, 2, 3]
+    assert [len(rows.static_ties(name)) for name in ("first", "random", "leave")] == [0, 1, 2]
+    assert [len(rows.static_flag(x)) for x in (False, True)] == [0, 1]
 
 
 # Rows
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 6])
-def test_a_row_is_given_its_policy_and_no_other_row(n):
+def test_set_policy_changes_one_state_only(n):
     rng = np.random.default_rng(n)
     theta, actions = rng.normal(size=(3, n)), (0,) * n
     for name, policy in (("pg-sm", (0,)), ("pg-es", (0, 0))):
@@ -121,7 +121,7 @@ def test_the_least_share_of_two_actions_is_that_of_the_lowest_exponential():
         assert (pi[0, larger], pi[0, 1 - larger]) == (1.0, reference.exponential(-708.0))
 
 
-def test_the_best_actions_are_counted_and_named():
+def test_greedy_returns_the_first_best_action_and_their_number():
     q = np.array([[9.0, 9.0, 9.0, 9.0], [1.0, 3.0, 0.0, 3.0]])
     four = (0,) * 4
     assert rows.greedy(q, 0, four) == (0, 4)
@@ -130,7 +130,7 @@ def test_the_best_actions_are_counted_and_named():
     assert [rows.nth_best(q, 0, 0, n, four) for n in range(4)] == [0, 1, 2, 3]
 
 
-def test_rescaling_keeps_what_a_parameter_stands_for():
+def test_rescaling_keeps_the_value_of_a_parameter():
     theta = np.array([[2.0**-481, -(2.0**-120), 2.0**-200, 0.0, 2.0**-100]])
     exponent = np.array([[0, 2, 1, 0, 0]])
     rows.rescale(theta, exponent, 0, (0,) * 5)
@@ -147,7 +147,9 @@ def test_rescaling_keeps_what_a_parameter_stands_for():
 
 
 def test_rescaling_is_due_where_a_parameter_has_left_its_bounds():
-    due = compiling.fresh(lambda theta, exponent: is_due(theta, exponent, 0, (0, 0, 0)))
+    due = compiling.compiled_in_memory(
+        lambda theta, exponent: is_due(theta, exponent, 0, (0, 0, 0))
+    )
     inside = [(2.0**-480, 0), (-(2.0**-480), 1), (1.0, 0), (np.nextafter(2.0**-120, 0.0), 1)]
     outside = [(np.nextafter(2.0**-480, 0.0), 0), (2.0**-120, 1), (-1.0, 2)]
     for size, e in inside + outside:
@@ -160,10 +162,10 @@ def test_rescaling_is_due_where_a_parameter_has_left_its_bounds():
 def test_the_policy_after_a_step_is_that_of_the_rescaled_parameters():
     theta, exponent = np.array([[1.0, 2.0**-481]]), np.zeros((1, 2), np.int64)
     pi, q = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0]])
-    escort, scaled = rows.policy_token("escort"), rows.flag_token(True)
-    first, paper = rows.ties_token("first"), rows.flag_token(False)
-    tokens = loop.Tokens((0, 0), (0,), rows.token(pg_es), escort, first, scaled, paper)
-    loop._improve(0, 0.0, theta, exponent, pi, q, tokens, None)
+    escort, scaled = rows.static_policy("escort"), rows.static_flag(True)
+    first, paper = rows.static_ties("first"), rows.static_flag(False)
+    static = loop.StaticArgs((0, 0), (0,), rows.static_kernel(pg_es), escort, first, scaled, paper)
+    loop._improve(0, 0.0, theta, exponent, pi, q, static, None)
     assert theta.tolist() == [[1.0, 2.0**-225]]
     assert pi.tolist() == [[1.0, 2.0**-450]]
 
@@ -206,13 +208,15 @@ def test_performances_are_those_of_the_process(name):
     uniform = np.full((mdp.n_states, mdp.n_actions), 1 / mdp.n_actions)
     assert low == pytest.approx(mdp.performance(uniform), rel=1e-12)
     assert high == pytest.approx(mdp.optimal().performance, rel=1e-12)
-    actions, successors = (0,) * mdp.n_actions, rows.successor_token(problem.n_successors)
+    actions, successors = (0,) * mdp.n_actions, rows.static_successors(problem.n_successors)
     for _ in range(5):
         policy = rng.dirichlet(np.full(mdp.n_actions, 0.3), size=mdp.n_states)
         J = mdp.performance(policy)
         for threshold, expected in ((J - 1e-9, True), (J + 1e-9, False)):
             v = rng.random(mdp.n_states) * (problem.terminal == 0)
-            found = values.passes(policy, v, problem.process, actions, successors, threshold)
+            found = values.reaches_threshold(
+                policy, v, problem.process, actions, successors, threshold
+            )
             assert found == expected
 
 
@@ -225,10 +229,10 @@ def test_sweeps_decide_only_what_they_have_enclosed(monkeypatch):
     # the fixed point is between 1 - 1/8 and 1 + 1/4
     for threshold, expected in ((0.87, True), (1.26, False)):
         swept = iter([(0.25, 0.125)])
-        assert values.passes(None, None, process, (), (), threshold) is expected
+        assert values.reaches_threshold(None, None, process, (), (), threshold) is expected
     for threshold, expected in ((0.88, True), (1.24, False)):
         swept = iter([(0.25, 0.125), (0.0, 0.0)])
-        assert values.passes(None, None, process, (), (), threshold) is expected
+        assert values.reaches_threshold(None, None, process, (), (), threshold) is expected
         assert next(swept, None) is None
 
 
@@ -238,7 +242,7 @@ def test_at_the_margin_of_rounding_sweeps_do_not_decide(monkeypatch):
     monkeypatch.setattr(values, "_from_starts", lambda *_: values._MARGIN)
     monkeypatch.setattr(values, "performance", lambda *_: 0.25)
     process = (*[None] * 5, 0.5, None, None, False, None, None)
-    assert values.passes(None, None, process, (), (), 0.0)
+    assert values.reaches_threshold(None, None, process, (), (), 0.0)
     assert next(swept, None) is None
 
 
@@ -256,7 +260,7 @@ def run(name, update, options, scheme="HiOffPol", steps=250):
 
 @pytest.fixture
 def uncompiled(monkeypatch):
-    monkeypatch.setattr(loop, "run_kept", loop.run)
+    monkeypatch.setattr(loop, "run_cached", loop.run)
 
 
 PAPER = PRESETS["paper"]
@@ -318,7 +322,7 @@ def test_a_schedule_is_a_power_of_the_time_below_one():
     assert [loop._schedule(3.0, 1.0, t) for t in (2, 12)] == [1.0, 0.25]
 
 
-def test_what_follows_a_pair_is_drawn_in_proportion(monkeypatch):
+def test_model_draws_successors_in_proportion_to_counts(monkeypatch):
     """Ten successors are too many to be unrolled, five are not; 0.55 is in the sixth tenth."""
     monkeypatch.setattr(loop, "uniform", lambda stream: (0.55, stream + 1))
     ten, five = np.tile(np.arange(1, 11) / 10, (3, 1)), np.tile(np.arange(1, 6) / 5, (3, 1))
@@ -330,11 +334,11 @@ def test_what_follows_a_pair_is_drawn_in_proportion(monkeypatch):
 @pytest.mark.parametrize(
     ("explores", "log_bonus", "bonus"), [(True, False, 0.5), (True, True, 0.0), (False, False, 0.0)]
 )
-def test_a_bonus_is_kept_where_it_is_asked_for(explores, log_bonus, bonus):
+def test_bonus_is_stored_only_if_used(explores, log_bonus, bonus):
     visits, kept, seen = np.full(3, 3), np.zeros(3), np.zeros(6)
     rules = SimpleNamespace(log_bonus=log_bonus, model=True)
-    tokens = SimpleNamespace(details=rows.flag_token(True))
-    loop._count(1, 3, explores, visits, kept, seen, rules, tokens)
+    static = SimpleNamespace(details=rows.static_flag(True))
+    loop._count(1, 3, explores, visits, kept, seen, rules, static)
     assert visits.tolist() == [3, 4, 3]
     assert kept.tolist() == [0.0, bonus, 0.0]
     assert seen.tolist() == [0, 0, 0, 1, 0, 0]
@@ -354,7 +358,7 @@ def test_a_step_looks_one_action_ahead():
     assert exact._look_ahead(rewards, np.array([-1, 0]), 0.5, np.array([6.0]), q, 2) == (1, 1.0)
 
 
-def test_a_policy_is_not_lost_to_a_large_parameter_whichever_it_is():
+def test_softmax_of_a_large_parameter_at_any_action():
     for theta in np.eye(3) * 800.0:
         pi = np.empty(3)
         exact._softmax(theta, pi, 3)
@@ -408,7 +412,7 @@ def test_the_largest_drop_of_a_value_in_either_half(monkeypatch):
         rest[1][:] = path[-1]
         rest[1][:3, 0] = path
 
-    monkeypatch.setattr(exact, "process_kept", process)
+    monkeypatch.setattr(exact, "process_cached", process)
     first, last = np.empty(2), np.empty(2)
     shape = (2, 1, 2)
     exact.scan(
@@ -431,8 +435,8 @@ def test_compiled_code_changes_no_result_for_speed_and_owns_no_array():
         return x
 
     for make, kept, nrt in (
-        (compiling.fresh, False, False),
-        (compiling.fresh_allocating, False, True),
+        (compiling.compiled_in_memory, False, False),
+        (compiling.allocating_in_memory, False, True),
         (compiling.compiled, True, False),
         (compiling.allocating, True, True),
     ):
@@ -444,22 +448,22 @@ def test_compiled_code_changes_no_result_for_speed_and_owns_no_array():
 
 
 def test_the_stamp_of_compiled_code_is_that_of_its_sources(monkeypatch):
-    monkeypatch.setattr(compiling, "_digest", compiling._digest.__wrapped__)
-    before = compiling._digest()
+    monkeypatch.setattr(compiling, "_source_digest", compiling._source_digest.__wrapped__)
+    before = compiling._source_digest()
     read = compiling.Path.read_bytes
     for changed in ("kernels.py", "rows.py", "loop.py"):
         monkeypatch.setattr(
             compiling.Path, "read_bytes",
             lambda path, changed=changed: read(path) + b" " * (path.name == changed),
         )  # fmt: skip
-        assert compiling._digest() != before
+        assert compiling._source_digest() != before
     monkeypatch.setattr(compiling.Path, "read_bytes", read)
-    assert compiling._digest() == before
+    assert compiling._source_digest() == before
 
 
-def test_a_stamp_and_a_name_of_its_own_go_to_each_file():
+def test_each_cache_file_has_its_own_stamp_and_name():
     kept = compiling.compiled(double)._cache._cache_file
-    assert kept._source_stamp == compiling._digest()
+    assert kept._source_stamp == compiling._source_digest()
     names = {kept._data_name(1), kept._data_name(1)}
     assert len(names) == 2
     assert all(name.startswith("double-") and name.endswith(".nbc") for name in names)
@@ -490,29 +494,29 @@ def factory(c):
     return made
 
 
-def test_a_kernel_is_known_by_what_it_computes(monkeypatch):
+def test_code_digest_depends_on_what_a_kernel_computes(monkeypatch):
     """Whatever stands in its file today, and however deep the constant that it reads."""
-    code = compiling.code_of(kernel)
+    code = compiling.code_digest(kernel)
     monkeypatch.setattr("inspect.getsource", lambda _: "something else")
-    assert compiling.code_of(kernel) == code
+    assert compiling.code_digest(kernel) == code
     table = TABLE.copy()
     table[7] = 1e-12
     for name, value in (("SCALE", 2.0), ("TABLE", table), ("inner", abs)):
         with monkeypatch.context() as change:
             change.setitem(globals(), name, value)
-            assert compiling.code_of(kernel) != code
-    assert compiling.code_of(factory(1.0)) == compiling.code_of(factory(1.0))
-    assert compiling.code_of(factory(1.0)) != compiling.code_of(factory(2.0))
-    assert compiling.code_of(numba.njit(kernel)) == code
+            assert compiling.code_digest(kernel) != code
+    assert compiling.code_digest(factory(1.0)) == compiling.code_digest(factory(1.0))
+    assert compiling.code_digest(factory(1.0)) != compiling.code_digest(factory(2.0))
+    assert compiling.code_digest(numba.njit(kernel)) == code
     made = {}
     for function in ("sin", "cos"):
         scope = {"math": math}
         exec(f"def k(theta, pi, q, best, weight, n): theta[best] += math.{function}(weight)", scope)
-        made[function] = compiling.code_of(scope["k"])
+        made[function] = compiling.code_digest(scope["k"])
     assert made["sin"] != made["cos"]
 
 
-def test_the_constants_of_modules_count():
+def test_code_digest_depends_on_constants_of_modules():
     """Through modules in modules and closures, and no others."""
     module = ModuleType("helpers")
     module.deep = ModuleType("helpers.deep")
@@ -524,19 +528,19 @@ def test_the_constants_of_modules_count():
 
         return k
 
-    code = compiling.code_of(make(module))
+    code = compiling.code_digest(make(module))
     module.other, globals()["size"] = 2.0, 3.0
-    assert compiling.code_of(make(module)) == code
+    assert compiling.code_digest(make(module)) == code
     module.deep.rate = 2.0
-    assert compiling.code_of(make(module)) != code
+    assert compiling.code_digest(make(module)) != code
 
 
-def test_functions_and_numbers_in_a_tuple_count():
+def test_code_digest_depends_on_tuples():
     def made(steps):
         def k(theta, pi, q, best, weight, n_actions):
             theta[best] += steps[0](weight) + steps[1] * steps[2]
 
-        return compiling.code_of(k)
+        return compiling.code_digest(k)
 
     several = (
         (inner, 1, 11), (outer, 1, 11), (inner, 11, 1), (inner, 1, 11, 0), (inner, outer, inner),
@@ -546,28 +550,28 @@ def test_functions_and_numbers_in_a_tuple_count():
     assert made((inner, 1, 11)) == made((inner, 1, 11))
 
 
-def test_a_constant_after_hundreds_of_names_counts():
+def test_code_digest_depends_on_constants_after_many_names():
     """What has a large number among the names of a function takes two instructions."""
     scope = {f"g{i}": 0.0 for i in range(300)} | {"m": ModuleType("m")}
     names = " + ".join(name for name in scope if name != "m")
     exec(f"def k(theta, pi, q, best, weight, n):\n    theta[best] += {names} + m.c", scope)
     codes = set()
     for scope["m"].c in (1.0, 2.0):
-        codes.add(compiling.code_of(scope["k"]))
+        codes.add(compiling.code_digest(scope["k"]))
     assert len(codes) == 2
 
 
-def test_words_about_a_kernel_are_not_its_code():
+def test_code_digest_ignores_docstrings():
     made = []
     for words in ("one", "another"):
         scope = {}
         text = f"def k(theta, pi, q, best, weight, n):\n    '{words}'\n    theta[best] += weight"
         exec(text, scope)
-        made.append(compiling.code_of(scope["k"]))
+        made.append(compiling.code_digest(scope["k"]))
     assert made[0] == made[1]
 
 
-def test_functions_that_numba_makes_of_others_count():
+def test_code_digest_depends_on_vectorized_callees():
     def made(c):
         @numba.vectorize
         def scaled(x):
@@ -575,5 +579,5 @@ def test_functions_that_numba_makes_of_others_count():
 
         return lambda theta, pi, q, best, weight, n: scaled(weight)
 
-    assert compiling.code_of(made(1.0)) == compiling.code_of(made(1.0))
-    assert compiling.code_of(made(1.0)) != compiling.code_of(made(2.0))
+    assert compiling.code_digest(made(1.0)) == compiling.code_digest(made(1.0))
+    assert compiling.code_digest(made(1.0)) != compiling.code_digest(made(2.0))

@@ -24,12 +24,12 @@ from pu_lib.exact import Undecided, ball, certified, exact, is_one, root_sum, si
         (2.0, Fraction(2)),
     ],
 )
-def test_a_number_means_what_it_says(given_, expected):
+def test_exact_reads_decimals_as_written(given_, expected):
     assert exact(given_) == expected
 
 
 @pytest.mark.parametrize("given_", ["a third", "nan", float("inf"), "1/0", ""])
-def test_what_is_no_number_is_refused_in_a_sentence(given_):
+def test_exact_rejects_other_values(given_):
     with pytest.raises(ValueError, match="eta must be an integer"):
         exact(given_, "eta")
 
@@ -40,7 +40,7 @@ def test_a_ball_contains_its_rational(x):
     assert sign(ball(x) - ball(x + Fraction(1, 10**6))) == -1
 
 
-def test_signs_are_proved_or_refused():
+def test_sign_is_proved_or_raises_undecided():
     assert [sign(arb(x)) for x in (-2, 0, 5)] == [-1, 0, 1]
     assert sign(arb(1) - arb(2)) == -1
     assert sign(arb(2) - arb(2)) == 0
@@ -48,7 +48,7 @@ def test_signs_are_proved_or_refused():
         sign(ball("0.3") * 10 - 3)
 
 
-def test_precision_rises_until_a_comparison_is_decided():
+def test_certified_raises_the_precision_until_decided():
     used = []
 
     def compare():
@@ -61,13 +61,13 @@ def test_precision_rises_until_a_comparison_is_decided():
     assert ctx.prec == before
 
 
-def test_an_exact_tie_of_irrationals_is_never_given_an_answer():
+def test_certified_raises_undecided_at_an_exact_tie():
     with pytest.raises(Undecided, match="equal, or closer"):
         certified(lambda: sign(arb(2).sqrt() * arb(3).sqrt() - arb(6).sqrt()), max_bits=1024)
 
 
 @pytest.mark.parametrize("change", [0, 1])
-def test_a_product_of_powers_is_one_or_not_however_large_they_are(change):
+def test_is_one_with_large_exponents(change):
     half, n = Fraction(1, 2), 10**280
     for powers in (
         [(Fraction(4), n), (half, 2 * n + change)],
@@ -79,7 +79,7 @@ def test_a_product_of_powers_is_one_or_not_however_large_they_are(change):
 
 
 @given(st.lists(st.tuples(st.fractions(Fraction(1, 9), 9, max_denominator=9), st.integers(-3, 3))))
-def test_a_product_of_small_powers_is_one_where_it_is_computed_to_be(powers):
+def test_is_one_agrees_with_the_computed_product(powers):
     product = prod((x**e for x, e in powers), start=Fraction(1))
     assert is_one(*powers) == (product == 1)
     assert is_one(*powers, (product, -1))
@@ -124,7 +124,7 @@ def test_one_equation_is_solved_too():
         ({}, [2**k for k in range(7, 15)]),
     ],
 )
-def test_the_precision_is_doubled_as_long_as_it_may_be(limits, tried):
+def test_certified_doubles_the_precision_up_to_the_limit(limits, tried):
     used = []
 
     def undecided():

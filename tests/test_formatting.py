@@ -6,7 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pu_lib.formatting import figures_in, fill, number, percent, prose, words
+from pu_lib.formatting import (
+    fill_placeholders,
+    format_number,
+    format_value,
+    percent,
+    placeholders,
+    to_html,
+)
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
 
@@ -29,8 +36,8 @@ THIN = "\N{NARROW NO-BREAK SPACE}"
         (-1e6, "$-10^{6}$"),
     ],
 )
-def test_numbers_have_four_digits_and_no_exponents(value: float, text: str) -> None:
-    assert number(value) == text
+def test_format_number(value: float, text: str) -> None:
+    assert format_number(value) == text
 
 
 @pytest.mark.parametrize(
@@ -47,17 +54,17 @@ def test_numbers_have_four_digits_and_no_exponents(value: float, text: str) -> N
         ({"n": 3}, "n = 3"),
     ],
 )
-def test_values_read_like_words(value: object, text: str) -> None:
-    assert words(value) == text
+def test_format_value(value: object, text: str) -> None:
+    assert format_value(value) == text
 
 
-def test_places_are_filled_outside_formulas_only() -> None:
+def test_placeholders_in_formulas_are_ignored() -> None:
     sentence = r"From $\frac{1}{2}$ it takes {n'} updates."
-    assert figures_in(sentence) == ["n'"]
-    assert fill(sentence, {"n'": 5}) == r"From $\frac{1}{2}$ it takes 5 updates."
+    assert placeholders(sentence) == ["n'"]
+    assert fill_placeholders(sentence, {"n'": 5}) == r"From $\frac{1}{2}$ it takes 5 updates."
 
 
-def test_shares_are_percentages() -> None:
+def test_percent() -> None:
     assert percent(0.25) == "25\N{NO-BREAK SPACE}%"
     assert percent(0.98812) == "98.81\N{NO-BREAK SPACE}%"
     assert percent(0.145, 1) == "14.5\N{NO-BREAK SPACE}%"
@@ -72,14 +79,14 @@ def test_shares_are_percentages() -> None:
         ('"a few".', "\N{LEFT DOUBLE QUOTATION MARK}a few\N{RIGHT DOUBLE QUOTATION MARK}."),
     ],
 )
-def test_quotation_marks_are_those_of_print_and_primes_stay(typed: str, printed: str) -> None:
-    assert prose(typed) == printed
+def test_to_html_curls_quotation_marks(typed: str, printed: str) -> None:
+    assert to_html(typed) == printed
 
 
-def test_a_place_without_a_figure_is_a_sentence() -> None:
+def test_missing_figure_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"thm:x: no figure 'm' .* there are: n\."):
-        fill("It takes {m}.", {"n": 5}, "thm:x")
+        fill_placeholders("It takes {m}.", {"n": 5}, "thm:x")
 
 
-def test_whole_numbers_below_a_million_keep_their_digits() -> None:
-    assert [number(x) for x in (12345.0, 999999.0)] == [f"12{THIN}345", f"999{THIN}999"]
+def test_format_number_keeps_whole_numbers_below_a_million() -> None:
+    assert [format_number(x) for x in (12345.0, 999999.0)] == [f"12{THIN}345", f"999{THIN}999"]

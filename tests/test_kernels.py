@@ -21,8 +21,8 @@ from pu_lib import kernels
 from pu_lib.chapters.cross_entropy import cycles
 from pu_lib.deterministic import DeterministicMDP, action_values, policy_values, run_process
 from pu_lib.engine.arithmetic import exponential, exponentials
-from pu_lib.engine.compiling import fresh
-from pu_lib.engine.rows import advance, policy_token, set_policy, token
+from pu_lib.engine.compiling import compiled_in_memory
+from pu_lib.engine.rows import advance, set_policy, static_kernel, static_policy
 from pu_lib.exact import ball
 from pu_lib.experiments import bench
 from pu_lib.experiments.actors import PROGRAM
@@ -156,7 +156,7 @@ def on_balls(update: Update, state: State) -> list[float]:
         return [float(x) for x in theta]
 
 
-@fresh
+@compiled_in_memory
 def _engine_row(update, policy, actions, theta, pi, q, best, weight):
     advance(update, theta[0], pi[0], q[0], best, weight, actions)
     set_policy(theta, pi, 0, policy, actions)
@@ -164,8 +164,12 @@ def _engine_row(update, policy, actions, theta, pi, q, best, weight):
 
 def in_the_engine(update: Update, state: State) -> np.ndarray:
     theta, pi, q = (np.array([x]) for x in (state.theta, state.pi, state.q))
-    tokens = token(update.kernel), policy_token(update.parametrization), (0,) * len(state.q)
-    _engine_row(*tokens, theta, pi, q, state.best, state.weight)
+    static = (
+        static_kernel(update.kernel),
+        static_policy(update.parametrization),
+        (0,) * len(state.q),
+    )
+    _engine_row(*static, theta, pi, q, state.best, state.weight)
     if np.any(theta):
         assert_allclose(pi[0], update.policy(theta[0]), rtol=1e-9, atol=1e-13)
     return theta[0]
@@ -235,7 +239,7 @@ def assert_agrees(found, state: State) -> None:
 
 @pytest.mark.parametrize("n_actions", SIZES)
 @pytest.mark.parametrize(("update", "form"), PAIRS)
-def test_every_form_of_an_update_agrees_with_the_vectorised_one(update, form, n_actions):
+def test_all_implementations_agree_with_the_vectorised_update(update, form, n_actions):
     for kind in KINDS:
         for state in states(update, n_actions, kind):
             assert_agrees(form(update, state), state)
@@ -252,7 +256,7 @@ def test_the_page_s_javascript_agrees_with_the_vectorised_one(live, row, n_actio
         assert_allclose(policy, state.pi, rtol=1e-12, atol=1e-15)
 
 
-def test_the_matrix_sees_a_wrong_kernel():
+def test_agreement_test_detects_a_wrong_kernel():
     wrong = SimpleNamespace(parametrization="softmax", kernel=kernels.mce)
     state = states(UPDATES["ce"], 3, "ordinary")[0]
     for form in (on_floats, on_fractions, on_balls, in_the_engine):
@@ -316,19 +320,19 @@ def test_updates_that_the_process_cannot_run_are_refused():
 # Exponentials
 
 
-@fresh
+@compiled_in_memory
 def _one_by_one(xs, ys):
     for i in range(len(xs)):
         ys[i] = exponential(xs[i])
 
 
-@fresh
+@compiled_in_memory
 def _three_at_a_time(xs, ys):
     for i in range(len(xs) - 2):
         ys[i : i + 3] = exponentials((xs[i], xs[i + 1], xs[i + 2]))
 
 
-@fresh
+@compiled_in_memory
 def _four_at_a_time(xs, ys):
     for i in range(len(xs) - 3):
         ys[i : i + 4] = exponentials((xs[i], xs[i + 1], xs[i + 2], xs[i + 3]))

@@ -9,41 +9,64 @@ import pytest
 import pu_lib
 from pu_lib.__main__ import main
 from pu_lib.domains import chain
+from pu_lib.experiments.options import SCHEMES, scheme_of
+from pu_lib.experiments.sweep import grid
 from pu_lib.trajectories import run
 
 HEAVY = ("numpy", "scipy", "matplotlib", "numba", "pandas", "ipywidgets", "gymnasium", "flint")
 
 
-def test_importing_costs_nothing():
+def test_import_loads_no_heavy_package():
     code = f"import sys, pu_lib; print([name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("name", pu_lib.__all__)
-def test_every_name_is_there_and_completed(name):
+def test_public_names_exist_and_are_listed_by_dir(name):
     assert getattr(pu_lib, name) is not None
     assert name in dir(pu_lib)
 
 
-def test_modules_are_found_without_being_imported_first():
+def test_submodules_are_imported_lazily():
     code = "import pu_lib; print(pu_lib.updates.UPDATES['mce'].label)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "MCE"
 
 
-def test_a_wrong_name_is_a_sentence_that_lists_the_right_ones():
+def test_attribute_error_lists_the_public_names():
     with pytest.raises(AttributeError, match=r"no attribute 'rnu'; it offers .*'run'"):
         _ = pu_lib.rnu
 
 
-def test_names_stand_for_updates_and_domains():
+def test_run_accepts_names_and_suggests_the_nearest():
     by_name, by_object = run("chain", "mce", 5), run(chain(), pu_lib.UPDATES["mce"], 5)
     np.testing.assert_array_equal(by_name.theta, by_object.theta)
-    with pytest.raises(ValueError, match=r"update: expected one of pg-sm, .*got 'mec'"):
+    by_label = run("Chain", "MCE", 5)
+    np.testing.assert_array_equal(by_name.theta, by_label.theta)
+    with pytest.raises(ValueError, match=r"update: unknown 'mec'; did you mean 'mce'. There are"):
         run("chain", "mec", 5)
-    with pytest.raises(ValueError, match=r"chain.*got 'chian'|'chian'"):
+    with pytest.raises(ValueError, match=r"process: unknown 'chian'; did you mean 'chain'. There"):
         run("chian", "mce", 5)
+    with pytest.raises(ValueError, match=r"weighting: unknown 'visits'. There are: occupancy, uni"):
+        run("chain", "mce", 5, weighting="visits")
+
+
+def test_schemes_are_found_in_any_case_and_suggested():
+    assert scheme_of("hioffpol") is SCHEMES["HiOffPol"]
+    with pytest.raises(ValueError, match=r"scheme: unknown 'HiOfPol'; did you mean 'HiOffPol'\?"):
+        scheme_of("HiOfPol")
+
+
+def test_a_sweep_writes_the_same_cells_for_labels_and_names():
+    usual, other = (
+        grid(process, updates=updates, schemes=schemes, rates=[1.0], runs=1)
+        for process, updates, schemes in (
+            ("chain n_states=4", ["pg-sm", "pg-es factor=drop"], ["HiOffPol"]),
+            ("Chain n_states=4", ["PG-SM", "PG-ES factor=drop"], ["hioffpol"]),
+        )
+    )
+    assert usual == other
 
 
 def test_a_trajectory_prints_as_one_line_and_becomes_a_table():
@@ -74,25 +97,25 @@ def test_a_trajectory_prints_as_one_line_and_becomes_a_table():
     ],
     ids=["ctrl-c", "memory", "disk", "missing package"],
 )
-def test_what_ends_a_command_is_one_line(error, code, sentence, monkeypatch, capsys):
+def test_command_errors_are_one_line(error, code, sentence, monkeypatch, capsys):
     def ends(arguments: object) -> None:
         raise error
 
     monkeypatch.setattr("pu_lib.cli.unlearn._run", ends)
-    assert main(["unlearn", "--update", "mce", "--eta", "1", "--n", "5"]) == code
+    assert main(["unlearn", "--update", "mce", "--step-size", "1", "--n", "5"]) == code
     assert capsys.readouterr().err.strip() == sentence
 
 
-def test_a_package_that_no_extra_brings_is_our_own_fault(monkeypatch):
+def test_unknown_missing_package_is_reraised(monkeypatch):
     def ends(arguments: object) -> None:
         raise ModuleNotFoundError("No module named 'nothing'", name="nothing")
 
     monkeypatch.setattr("pu_lib.cli.unlearn._run", ends)
     with pytest.raises(ModuleNotFoundError):
-        main(["unlearn", "--update", "mce", "--eta", "1", "--n", "5"])
+        main(["unlearn", "--update", "mce", "--step-size", "1", "--n", "5"])
 
 
-def test_an_update_of_a_module_of_ones_own_is_named_by_its_place(tmp_path, monkeypatch):
+def test_update_is_imported_from_module_and_name(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(
         "from pu_lib.updates import SoftmaxPolicyGradient\n\n\n"
         "class Mine(SoftmaxPolicyGradient):\n    name = 'mine'\n"
@@ -106,7 +129,7 @@ def test_an_update_of_a_module_of_ones_own_is_named_by_its_place(tmp_path, monke
         run("chain", "json:loads", 5)
 
 
-def test_without_a_subcommand_it_asks_for_one(capsys):
+def test_missing_subcommand_exits_with_2(capsys):
     with pytest.raises(SystemExit) as ended:
         main([])
     assert ended.value.code == 2

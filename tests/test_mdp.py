@@ -81,7 +81,7 @@ def test_evaluation_agrees_with_quantecon(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_values_performance_and_occupancy_fit_together(seed):
+def test_performance_equals_initial_times_v_and_occupancy_times_rewards(seed):
     rng = np.random.default_rng(seed)
     mdp = draw(rng)
     pi = random_policy(rng, mdp)
@@ -108,7 +108,7 @@ def test_the_optimum_satisfies_bellman_and_beats_random_policies():
     assert mdp.normalised_performance(uniform, baseline=best.performance - 1) < 0
 
 
-def test_policy_iteration_cut_short_says_so_and_can_go_on():
+def test_policy_iteration_reports_an_early_stop_and_can_be_repeated():
     mdp = draw(np.random.default_rng(3), n_states=50, discount=0.99)
     cut = mdp.optimal(max_iterations=1)
     assert not cut.converged
@@ -116,7 +116,7 @@ def test_policy_iteration_cut_short_says_so_and_can_go_on():
     assert mdp.optimal().converged
 
 
-def test_tied_actions_do_not_keep_policy_iteration_going():
+def test_policy_iteration_ends_if_actions_tie():
     same = np.full((3, 4, 3), 1 / 3)
     best = FiniteMDP(same, np.ones((3, 4)), [1, 0, 0], 0.9).optimal()
     assert best.converged
@@ -136,7 +136,7 @@ def two_steps(last):
 
 
 @pytest.mark.parametrize("last", [[0, 0, 0], [0, 0, 1]], ids=["empty row", "loop"])
-def test_terminal_states_are_worth_nothing_and_never_occupied(last):
+def test_terminal_states_have_zero_value_and_occupancy(last):
     mdp = two_steps(last)
     ev = mdp.evaluate([[1, 0], [1, 0], [0.5, 0.5]])
     np.testing.assert_allclose(ev.v, [6, 10, 0])
@@ -175,7 +175,7 @@ def test_sparse_and_dense_agree():
     assert sparse.evaluate(pi).residual < 1e-13 * np.abs(dense.evaluate(pi).v).max()
 
 
-def test_where_krylov_iterations_fail_the_factorisation_takes_over():
+def test_solver_falls_back_to_superlu_if_bicgstab_fails():
     """A corridor of 600 states that pays 1 at its end: v(s) = 0.99^(599 - s), solved by hand."""
     n = 600
     steps = np.minimum(np.arange(n) + 1, n - 1)
@@ -202,7 +202,7 @@ def test_two_thousand_states_are_solved():
     assert ev.residual < 1e-10
 
 
-def test_what_holds_arrays_is_equal_to_itself_alone():
+def test_results_with_arrays_compare_by_identity():
     mdp = two_steps([0, 0, 0])
     policy = np.full((3, 2), 0.5)
     for make in (lambda: mdp.evaluate(policy), mdp.optimal, lambda: run(mdp, "ce", 2)):
@@ -211,7 +211,7 @@ def test_what_holds_arrays_is_equal_to_itself_alone():
         assert (one == make()) == (one is make())
 
 
-def test_a_process_survives_a_file(tmp_path):
+def test_save_and_load_round_trip(tmp_path):
     mdp = two_steps([0, 0, 0])
     mdp.save(tmp_path / "mdp")  # NumPy would add a suffix
     again = FiniteMDP.load(tmp_path / "mdp")
@@ -258,17 +258,17 @@ def spoiled(name, index, value):
         (arguments() | {"rewards": np.zeros((2, 2, 3))}, "rewards: expected 2 successors"),
         (arguments() | {"initial": np.ones(3)}, "initial: expected 2"),
         (arguments() | {"terminal": [0, 1]}, "terminal: expected booleans of shape"),
-        (arguments() | {"terminal": [False, True]}, "transitions: terminal state 1.*elsewhere"),
+        (arguments() | {"terminal": [False, True]}, "transitions: terminal state 1.*another state"),
         (arguments() | {"transitions": scipy.sparse.eye_array(3)}, "transitions: .*sparse"),
         (arguments() | {"transitions": "none"}, "transitions: expected an array of numbers"),
     ],
 )
-def test_bad_processes_are_named_in_a_sentence(given, sentence):
+def test_constructor_error_names_the_argument(given, sentence):
     with pytest.raises(ValueError, match=sentence):
         FiniteMDP(**given)
 
 
-def test_a_terminal_state_that_pays_is_refused():
+def test_rewards_of_terminal_states_are_rejected():
     given = arguments() | {"rewards": [[1.0, 1.0], [0.0, 1.0]], "terminal": [False, True]}
     given["transitions"][1] = 0
     with pytest.raises(ValueError, match=r"terminal state 1 pays \[0\. 1\.\]"):
@@ -284,19 +284,19 @@ def test_a_terminal_state_that_pays_is_refused():
         ([[0.5, 0.5], [np.nan, 1.0]], "pi: .*nan"),
     ],
 )
-def test_bad_policies_are_named_in_a_sentence(pi, sentence):
+def test_evaluate_error_names_the_state(pi, sentence):
     with pytest.raises(ValueError, match=sentence):
         FiniteMDP(**arguments()).evaluate(pi)
 
 
-def test_there_must_be_something_to_normalise_by():
+def test_normalised_performance_rejects_a_baseline_at_the_optimum():
     with pytest.raises(ValueError, match="baseline"):
         FiniteMDP(**arguments()).normalised_performance(np.full((2, 2), 0.5))
     with pytest.raises(ValueError, match="max_iterations"):
         FiniteMDP(**arguments()).optimal(max_iterations=0)
 
 
-def test_a_file_that_is_no_process_is_refused(tmp_path):
+def test_load_rejects_other_files(tmp_path):
     np.savez(tmp_path / "half.npz", transitions=np.zeros(2))
     (tmp_path / "text.npz").write_text("hello")
     with pytest.raises(ValueError, match="lacks discount, initial, rewards"):
@@ -305,7 +305,7 @@ def test_a_file_that_is_no_process_is_refused(tmp_path):
         FiniteMDP.load(tmp_path / "text.npz")
 
 
-def test_a_damaged_file_is_another_process_never_and_a_sentence_always(tmp_path):
+def test_load_rejects_damaged_files(tmp_path):
     """Every byte of an archive changed or cut off in turn."""
     mdp = two_steps([0, 0, 0])
     mdp.save(tmp_path / "whole.npz")
@@ -323,7 +323,7 @@ def test_a_damaged_file_is_another_process_never_and_a_sentence_always(tmp_path)
     assert refused > len(damaged) / 2
 
 
-def test_an_archive_with_something_else_in_it_is_refused(tmp_path):
+def test_load_rejects_unknown_arrays(tmp_path):
     given = arguments() | {"discount": np.array([0.9, 0.8])}
     del given["terminal"]
     np.savez(tmp_path / "two.npz", **given)
@@ -337,7 +337,7 @@ def test_an_archive_with_something_else_in_it_is_refused(tmp_path):
 # What is handed out
 
 
-def test_what_is_kept_cannot_be_changed_from_outside():
+def test_instances_are_immutable():
     mdp = two_steps([0, 0, 0])
     best = mdp.optimal()
     for array in (best.v, best.q, best.policy, mdp.transitions, mdp.rewards, mdp.initial):
@@ -346,7 +346,7 @@ def test_what_is_kept_cannot_be_changed_from_outside():
     assert mdp.optimal().v[0] == 6
 
 
-def test_what_was_given_stays_the_callers():
+def test_constructor_copies_its_arguments():
     given = arguments()
     mdp = FiniteMDP(**given)
     for name in ("transitions", "rewards", "initial"):
@@ -355,13 +355,13 @@ def test_what_was_given_stays_the_callers():
         np.testing.assert_array_equal(getattr(mdp, name), before)
 
 
-def test_the_sign_of_a_zero_is_no_content():
+def test_digest_ignores_the_sign_of_zero():
     given = arguments()
     signed = {**given, "rewards": -given["rewards"], "initial": [1.0, -0.0]}
     assert FiniteMDP(**signed).digest == FiniteMDP(**given).digest
 
 
-def test_the_digest_is_that_of_the_content(tmp_path):
+def test_digest_depends_on_the_content_only(tmp_path):
     mdp = draw(np.random.default_rng(3), successors=2)
     mdp.save(tmp_path / "a.npz")
     assert FiniteMDP.load(tmp_path / "a.npz").digest == mdp.digest
@@ -378,24 +378,24 @@ def test_the_digest_is_that_of_the_content(tmp_path):
 
 
 @pytest.mark.parametrize("scale", [1e307, 1e149])
-def test_values_that_no_float_can_hold_are_refused(scale):
+def test_constructor_rejects_rewards_whose_values_overflow(scale):
     with pytest.raises(ValueError, match=r"rewards: .*make values beyond"):
         FiniteMDP(**(arguments() | {"rewards": np.full((2, 2), scale), "discount": 0.99}))
 
 
-def test_large_rewards_that_floats_can_hold_are_solved():
+def test_large_rewards_are_solved():
     mdp = FiniteMDP([[[1.0], [1.0]]], [[1e140, 0.0]], [1.0], 0.9)
     np.testing.assert_allclose(mdp.optimal().v, 1e141)
     assert mdp.optimal().converged
 
 
 @pytest.mark.parametrize("shape", [(0, 2), (2, 0), (0, 0)])
-def test_an_empty_process_is_refused(shape):
+def test_constructor_rejects_empty_arrays(shape):
     with pytest.raises(ValueError, match=r"rewards: .*at least one of each"):
         FiniteMDP(np.zeros((*shape, shape[0])), np.zeros(shape), np.zeros(shape[0]), 0.9)
 
 
-def test_a_backup_needs_a_value_of_each_state():
+def test_backup_rejects_a_wrong_number_of_values():
     with pytest.raises(ValueError, match=r"v: expected shape \(2,\), got \(3,\)"):
         FiniteMDP(**arguments()).backup([1.0, 2.0, 3.0])
 
@@ -427,7 +427,7 @@ def test_policy_iteration_by_hand():
 
 
 @pytest.mark.parametrize(("gain", "iterations"), [(1e-15, 1), (1e-10, 2)])
-def test_an_action_better_by_less_than_rounding_is_not_taken(gain, iterations):
+def test_policy_iteration_ignores_gains_below_rounding(gain, iterations):
     # staying is worth 3; going pays `gain` less, and leads to what is worth 3 + 4 `gain`
     rewards = [[1.5, 1.5 - gain], [1.5 + 2 * gain] * 2]
     mdp = FiniteMDP(crossroads().transitions, rewards, [1, 0], 0.5)
@@ -435,7 +435,7 @@ def test_an_action_better_by_less_than_rounding_is_not_taken(gain, iterations):
 
 
 @pytest.mark.parametrize("penalty", [1e13, 1e15])
-def test_an_action_that_nobody_takes_does_not_decide_what_is_a_tie(penalty):
+def test_tie_tolerance_ignores_actions_that_are_not_taken(penalty):
     """One pays 1 and ends, another leads to what is worth 50, and the third is forbidden."""
     transitions = np.zeros((3, 3, 3))
     transitions[0, [0, 1, 2], [2, 1, 2]] = transitions[1:, :, 2] = 1.0
@@ -445,7 +445,7 @@ def test_an_action_that_nobody_takes_does_not_decide_what_is_a_tie(penalty):
     assert float(best.message.split()[-5]) < 1e-10
 
 
-def test_the_bound_on_the_optimal_values_counts_rounding():
+def test_bound_on_the_optimal_values_includes_rounding():
     discount = 0.99999
     best = FiniteMDP([[[1.0]]], [[1.0]], [1.0], discount).optimal()
     error = abs(Fraction(float(best.v[0])) - 1 / (1 - Fraction(discount)))
@@ -453,7 +453,7 @@ def test_the_bound_on_the_optimal_values_counts_rounding():
 
 
 @pytest.mark.parametrize(("off", "taken"), [(0.9e-9, True), (-0.9e-9, True), (1.1e-9, False)])
-def test_sums_may_be_off_by_a_billionth(off, taken):
+def test_probability_sums_are_accepted_within_1e_9(off, taken):
     def build():
         FiniteMDP(**spoiled("transitions", (1, 1, 1), 0.5 + off))
         FiniteMDP(**spoiled("initial", 0, 1.0 + off))
@@ -470,7 +470,7 @@ def test_sums_may_be_off_by_a_billionth(off, taken):
             FiniteMDP(**arguments()).evaluate([[0.5, 0.5], [0.5 + off, 0.5]])
 
 
-def test_an_entry_of_a_sparse_matrix_is_named_by_its_place():
+def test_error_names_state_and_action_of_a_sparse_entry():
     flat = np.full((4, 2), 0.5)
     flat[3] = [-0.5, 1.5]
     with pytest.raises(ValueError, match=r"got -0\.5 at state 1, action 1"):
@@ -483,12 +483,12 @@ def test_an_entry_of_a_sparse_matrix_is_named_by_its_place():
 
 
 @pytest.mark.parametrize("last", [[0.0, 0.0, 0.5], [0.0, 1e-6, 1.0 - 1e-6], [1.0, 0.0, 0.0]])
-def test_a_terminal_state_is_left_by_nothing(last):
+def test_transitions_out_of_terminal_states_are_rejected(last):
     with pytest.raises(ValueError, match=r"transitions: .*state 2, action"):
         two_steps(last)
 
 
-def test_the_largest_rewards_there_may_be():
+def test_rewards_are_accepted_up_to_the_limit():
     for discount, most in ((0.0, 1e150), (0.9, 1e149)):
         given = arguments() | {"discount": discount}
         FiniteMDP(**(given | {"rewards": np.full((2, 2), -0.99 * most)}))
@@ -496,7 +496,7 @@ def test_the_largest_rewards_there_may_be():
             FiniteMDP(**(given | {"rewards": np.full((2, 2), -1.01 * most)}))
 
 
-def test_rewards_of_transitions_survive_a_file(tmp_path):
+def test_save_keeps_transition_rewards(tmp_path):
     paid = np.arange(8.0).reshape(2, 2, 2)
     mdp = FiniteMDP(**(arguments() | {"rewards": paid}))
     mdp.save(tmp_path / "paid.npz")
@@ -511,7 +511,7 @@ def test_the_residual_is_the_largest_error_in_either_direction():
 
 
 @pytest.mark.parametrize(("n", "sparse"), [(600, True), (30, False)])
-def test_a_large_process_with_few_successors_is_kept_sparse(n, sparse):
+def test_large_sparse_transitions_are_stored_sparse(n, sparse):
     transitions = np.zeros((n, 2, n))
     transitions[np.arange(n), :, (np.arange(n) + 1) % n] = 1.0
     start = np.eye(n)[0]
@@ -522,14 +522,14 @@ def test_a_large_process_with_few_successors_is_kept_sparse(n, sparse):
     assert not scipy.sparse.issparse(full._matrix)
 
 
-def test_a_process_is_read_from_its_file_by_name(tmp_path):
+def test_as_process_reads_a_file(tmp_path):
     path = tmp_path / "own.npz"
     FiniteMDP([[[1.0], [1.0]]], [[1.0, 0.0]], [1.0], 0.9).save(path)
     for name in (path, str(path)):
         assert as_process(name).rewards.tolist() == [[1.0, 0.0]]
 
 
-def test_the_actions_of_a_table_are_counted():
+def test_count_actions():
     assert _count_actions({0: {0: [], 1: []}, 1: {0: [], 1: []}}) == 2
     assert _count_actions({0: {0: []}, 1: {0: []}}) == 1
     assert _count_actions({}) == 0
@@ -537,18 +537,18 @@ def test_the_actions_of_a_table_are_counted():
         _count_actions({0: {0: [], 1: []}, 1: {0: []}})
 
 
-def test_settings_are_read_by_the_type_of_what_they_replace():
+def test_settings_have_the_type_of_their_default():
     assert [_read("x", text, False) for text in ("True", "False")] == [True, False]
     assert [_read("x", "3", like) for like in (1, 1.0, "word")] == [3, 3.0, 3.0]
 
 
 @pytest.mark.parametrize("weight", [np.inf, -1.0])
-def test_a_weighting_that_is_no_weight_is_refused_on_the_way(weight):
+def test_run_rejects_a_callable_weighting_with_bad_values(weight):
     with pytest.raises(ValueError, match=r"weight(ing)?: expected"):
         run(chain(3), UPDATES["pg-sm"], 3, weighting=lambda *_: np.full(3, weight))
 
 
-def test_an_environment_needs_its_table_and_its_start():
+def test_from_gymnasium_requires_table_and_initial_distribution():
     table = {0: {0: [(1.0, 0, 1.0, True)]}}
     start = np.ones(1)
     whole = from_gymnasium(SimpleNamespace(P=table, initial_state_distrib=start), 0.9)
@@ -562,14 +562,14 @@ def test_an_environment_needs_its_table_and_its_start():
             from_gymnasium(SimpleNamespace(**lacking), 0.9)
 
 
-def test_processes_that_start_almost_alike_have_names_of_their_own():
+def test_digest_distinguishes_close_initial_distributions():
     starts = ([1.0, 0.0], [1.0, 1e-20])
     names = {FiniteMDP(np.full((2, 1, 2), 0.5), np.ones((2, 1)), s, 0.5).digest for s in starts}
     assert len(names) == 2
 
 
 @pytest.mark.parametrize("solved", [0, 1])
-def test_both_systems_are_solved_the_same_way_where_one_does_not_converge(solved, monkeypatch):
+def test_both_systems_use_superlu_if_one_does_not_converge(solved, monkeypatch):
     rng = np.random.default_rng(5)
     chain, rewards, start = rng.dirichlet(np.ones(6), size=6), rng.normal(size=6), np.full(6, 1 / 6)
     answers = iter([rewards] * solved + [None])
@@ -580,11 +580,11 @@ def test_both_systems_are_solved_the_same_way_where_one_does_not_converge(solved
         np.testing.assert_allclose(ours, dense, rtol=1e-12)
 
 
-def test_an_optimum_that_is_not_known_is_not_taken_for_one(monkeypatch):
+def test_require_raises_if_policy_iteration_has_not_converged(monkeypatch):
     mdp = chain(10)
     stopped = mdp.optimal(max_iterations=3)
     monkeypatch.setattr(mdp, "optimal", lambda: stopped)
-    sentence = r"not known\. .* stopped after 3 evaluations.*Allow more before: mdp\.optimal"
+    sentence = r"has not converged\. .* stopped after 3 evaluations.*Call optimal\(max_iterations"
     with pytest.raises(ValueError, match=sentence):
         mdp.normalised_performance(stopped.policy)
     with pytest.raises(ValueError, match=sentence):
@@ -593,10 +593,10 @@ def test_an_optimum_that_is_not_known_is_not_taken_for_one(monkeypatch):
     assert mdp.normalised_performance(mdp.optimal().require().policy) == pytest.approx(1.0)
 
 
-def test_what_is_computed_once_stays_right():
+def test_copies_are_immutable():
     mdp = crossroads()
     best = mdp.optimal()
-    with pytest.raises(AttributeError, match="discount: a FiniteMDP does not change"):
+    with pytest.raises(AttributeError, match="discount: a FiniteMDP is immutable"):
         mdp.discount = 0.9
     for copied in (pickle.loads(pickle.dumps(mdp)), deepcopy(mdp)):
         assert (copied.digest, copied.discount) == (mdp.digest, 0.5)
@@ -607,7 +607,7 @@ def test_what_is_computed_once_stays_right():
 
 
 @pytest.mark.parametrize(("n_states", "most"), [(10, 1000), (600, 1200)])
-def test_long_processes_get_more_evaluations(n_states, most, monkeypatch):
+def test_default_number_of_evaluations_grows_with_the_states(n_states, most, monkeypatch):
     """Policy iteration may improve one state of a chain at a time."""
     asked = []
     monkeypatch.setattr(FiniteMDP, "_policy_iteration", lambda _, n: asked.append(n))
@@ -616,7 +616,7 @@ def test_long_processes_get_more_evaluations(n_states, most, monkeypatch):
 
 
 @pytest.mark.parametrize(("n", "discount"), [(20, 0.2), (30, 0.3), (60, 0.6), (150, 0.8)])
-def test_the_optimum_of_a_long_chain_is_found_however_small_its_values(n, discount):
+def test_optimum_of_a_long_chain_with_small_values(n, discount):
     """Walking to the end pays discount^(n - 2); jumping at once pays four fifths of that."""
     best = chain(n, discount=discount).optimal()
     assert best.performance == pytest.approx(discount ** (n - 2), rel=1e-9)
@@ -625,7 +625,7 @@ def test_the_optimum_of_a_long_chain_is_found_however_small_its_values(n, discou
 
 
 @pytest.mark.parametrize(("n", "discount"), [(30, 0.99), (60, 0.999), (60, 0.9999)])
-def test_policy_iteration_ends_where_nothing_but_rounding_is_left(n, discount):
+def test_policy_iteration_ends_at_rounding(n, discount):
     """Rewards phi - discount P phi make every policy worth phi, here zero at half the states."""
     rng = np.random.default_rng(n)
     transitions = rng.dirichlet(np.ones(n), size=(n, 3))
@@ -646,7 +646,7 @@ class Counting(FiniteMDP):
         super().__init__(*arguments)
 
 
-def test_a_process_may_have_attributes_that_change():
+def test_subclasses_may_set_other_attributes():
     base = chain(4)
     mdp = Counting(base.transitions, base.rewards, base.initial, 0.9, base.terminal)
     mdp.calls += 1
@@ -657,7 +657,7 @@ def test_a_process_may_have_attributes_that_change():
         copied.discount = 0.5
 
 
-def test_rows_above_one_are_refused_where_the_discount_does_not_make_up_for_them():
+def test_rows_above_one_are_rejected_if_the_discount_is_close_to_one():
     row = [[[1.0 + 9e-10]]]
     assert FiniteMDP(row, [[1.0]], [1.0], 0.9).optimal().v == pytest.approx([10.0], rel=1e-7)
     with pytest.raises(ValueError, match="at state 0, action 0 exceed 1 by 9e-10; times"):
@@ -669,18 +669,18 @@ def test_rows_above_one_are_refused_where_the_discount_does_not_make_up_for_them
 
 
 @pytest.mark.parametrize("n_states", [3, 600])
-def test_transitions_are_there_to_be_read(n_states):
+def test_transitions_are_read_only(n_states):
     mdp = chain(n_states)
     with pytest.raises(ValueError, match="read-only"):
         mdp.transitions[0, 0, 0] = 0.5
 
 
-def test_a_sparse_array_of_three_axes_is_refused_by_name():
+def test_three_dimensional_sparse_transitions_are_rejected():
     with pytest.raises(ValueError, match=r"expected a sparse matrix of shape \(1, 1\)"):
         FiniteMDP(scipy.sparse.coo_array(np.ones((1, 1, 1))), [[1.0]], [1.0], 0.5)
 
 
-def test_an_archive_with_a_name_that_is_misspelt_is_refused(tmp_path):
+def test_load_rejects_misspelt_names(tmp_path):
     arrays = {"transitions": [[[1.0]]], "rewards": [[0.0]], "initial": [1.0], "discount": 0.5}
     np.savez(tmp_path / "odd.npz", **arrays, terminals=[True])
     with pytest.raises(ValueError, match=r"odd\.npz: the archive has terminals, where only"):

@@ -1,5 +1,8 @@
 """The exact process: its definition, its weightings, its schedules."""
 
+import re
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -11,9 +14,9 @@ from pu_lib.updates import UPDATES, SoftmaxPolicyGradient, make_update
 
 
 @pytest.mark.parametrize("name", list(UPDATES))
-def test_every_step_is_the_update_with_the_values_of_the_policy(name):
+def test_each_step_uses_the_values_of_the_current_policy(name):
     mdp, update = random_mdp(0, n_states=8), UPDATES[name]
-    path = run(mdp, update, 5, eta=0.3)
+    path = run(mdp, update, 5, step_size=0.3)
     assert path.theta.shape == (6, 8, 4)
     assert path.weights.shape == (5, 8)
     for t in range(6):
@@ -32,14 +35,14 @@ def test_softmax_policy_gradient_ascends_the_performance():
     """With true occupancies and a small rate, the first-order gain is the squared gradient."""
     mdp = random_mdp(1, n_states=8, discount=0.9)
     eta = 1e-4
-    path = run(mdp, UPDATES["pg-sm"], 1, eta=eta)
+    path = run(mdp, UPDATES["pg-sm"], 1, step_size=eta)
     gradient = (path.theta[1] - path.theta[0]) / eta
     gain = path.performance[1] - path.performance[0]
     assert gain == pytest.approx(eta * np.sum(gradient**2), rel=1e-2)
 
 
 def test_a_bandit_follows_the_recursion_by_hand():
-    path = run(bandit([1.0, 0.0]), UPDATES["ce"], 3, eta=0.5)
+    path = run(bandit([1.0, 0.0]), UPDATES["ce"], 3, step_size=0.5)
     theta = np.zeros(2)
     for t in range(3):
         pi = np.exp(theta) / np.exp(theta).sum()
@@ -48,15 +51,15 @@ def test_a_bandit_follows_the_recursion_by_hand():
     np.testing.assert_allclose(path.theta[3, 0], theta)
 
 
-def test_rates_can_be_a_number_a_list_or_a_function():
+def test_step_size_may_be_a_number_an_array_or_a_function():
     mdp, update = chain(4), UPDATES["mce"]
     rates = [1 / (t + 1) for t in range(4)]
-    listed = run(mdp, update, 4, eta=rates)
-    computed = run(mdp, update, 4, eta=lambda t: 1 / (t + 1))
+    listed = run(mdp, update, 4, step_size=rates)
+    computed = run(mdp, update, 4, step_size=lambda t: 1 / (t + 1))
     np.testing.assert_array_equal(listed.theta, computed.theta)
 
 
-def test_a_weighting_cannot_write_into_what_decides_on_the_step():
+def test_weighting_receives_read_only_arrays():
     def spoil(t, evaluation):
         evaluation.q[:] = 7.0
         return 1.0
@@ -65,7 +68,7 @@ def test_a_weighting_cannot_write_into_what_decides_on_the_step():
         run("chain", "mce", 2, weighting=spoil)
 
 
-def test_weightings_have_names_numbers_and_functions():
+def test_weighting_may_be_a_name_an_array_or_a_function():
     mdp, update = chain(4), UPDATES["ce"]
     uniform = run(mdp, update, 3, weighting="uniform")
     np.testing.assert_array_equal(uniform.weights[:, :3], 1)
@@ -79,7 +82,7 @@ def test_weightings_have_names_numbers_and_functions():
     np.testing.assert_array_equal(alternating.weights.argmax(axis=1), [0, 1, 2, 0])
 
 
-def test_a_state_that_rounding_visits_less_than_never_is_not_visited():
+def test_negative_visits_by_rounding_become_zero():
     """In CliffWalking the solve gives -2e-16 visits of a state, which no update takes as weight."""
     mdp = from_gymnasium("CliffWalking-v1")
     uniform = UPDATES["ce"].policy(np.zeros((mdp.n_states, mdp.n_actions)))
@@ -93,7 +96,7 @@ def test_a_state_that_rounding_visits_less_than_never_is_not_visited():
     assert path.performance[-1] > path.performance[0]
 
 
-def test_runs_start_where_they_are_told():
+def test_run_starts_from_theta0():
     start = np.tile([1.0, 0.0], (4, 1))
     path = run(chain(4), UPDATES["ce"], 0, theta0=start)
     np.testing.assert_array_equal(path.theta[0], start)
@@ -102,65 +105,108 @@ def test_runs_start_where_they_are_told():
     assert path.theta[0, 0, 0] == 1
 
 
-def test_random_ties_are_reproducible():
+def test_an_integer_seed_gives_the_draws_of_default_rng():
     mdp = bandit([1.0, 1.0, 0.0])
     update = make_update("ce", ties="random")
-    paths = [run(mdp, update, 20, rng=np.random.default_rng(seed)) for seed in (0, 0, 1)]
-    np.testing.assert_array_equal(paths[0].theta, paths[1].theta)
-    assert not np.array_equal(paths[0].theta, paths[2].theta)
+    seeds = (0, np.int64(0), np.random.default_rng(0), 1)
+    by_int, by_numpy_int, by_generator, other = (run(mdp, update, 20, seed=s).theta for s in seeds)
+    np.testing.assert_array_equal(by_int, by_numpy_int)
+    np.testing.assert_array_equal(by_int, by_generator)
+    assert not np.array_equal(by_int, other)
+
+
+def test_follow_and_step_draw_the_same_ties_with_the_same_seed():
+    update, q, rng = make_update("ce", ties="random"), [1.0, 1.0, 0.0], np.random.default_rng(3)
+    path = follow(update, q, 1.0, 8, seed=3)
+    for before, after in pairwise(path):
+        np.testing.assert_array_equal(update.step(before, q, seed=rng), after)
+    first = update.step(path[0], q, seed=3)
+    np.testing.assert_array_equal(first, path[1])
+
+
+def test_run_without_a_seed_draws_ties():
+    update = make_update("ce", ties="random")
+    assert run(bandit([1.0, 1.0]), update, 3).theta.shape == (4, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: run("chain", "ce", 1, eta=1.0), "run() has no argument 'eta'; it is 'step_size'"),
+        (lambda: run(mdp="chain", update="ce", n_steps=1), "run() has no argument 'mdp'; it is "),
+        (lambda: run("chain", "ce", 1, rng=0), "run() has no argument 'rng'; it is 'seed' now."),
+        (
+            lambda: run("chain", "ce", 1, eta=1.0, step_size=1.0),
+            "run() has no argument 'eta'; it is 'step_size' now.",
+        ),
+        (lambda: follow("ce", [1, 0], weights=[1.0]), "no argument 'weights'; it is 'weight' now."),
+        (lambda: follow("ce", [1, 0], 1.0, 1, rng=0), "no argument 'rng'; it is 'seed' now."),
+        (
+            lambda: UPDATES["ce"].step([0, 0], [0, 1], rng=np.random.default_rng(0)),
+            "step() has no argument 'rng'; it is 'seed' now.",
+        ),
+    ],
+)
+def test_an_old_keyword_raises_a_type_error_that_names_the_new_one(call, sentence):
+    with pytest.raises(TypeError, match=re.escape(sentence)):
+        call()
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
         ({"n_steps": -1}, "n_steps: .*-1"),
-        ({"eta": [1.0, 2.0]}, "eta: .*3"),
-        ({"eta": -1.0}, "weight: .*-1.0"),
+        ({"step_size": [1.0, 2.0]}, "step_size: .*3"),
+        ({"step_size": -1.0}, "step_size: expected numbers >= 0, got -1.0"),
+        ({"step_size": lambda t: -1.0}, "step_size: expected numbers >= 0, got -1.0"),
+        ({"weighting": lambda *_: -np.ones(4)}, r"weighting: .* >= 0, got -1.0 at index \(0,\)"),
+        ({"seed": -1}, "seed: expected None, a non-negative integer or a numpy Generator, got -1"),
+        ({"seed": "0"}, "seed: expected None, a non-negative integer .*, got '0'"),
         ({"weighting": "visits"}, "weighting: .*'visits'"),
         ({"weighting": np.ones(3)}, r"weighting: expected shape \(4,\)"),
         ({"theta0": np.zeros((2, 2))}, "theta0: expected shape"),
     ],
 )
-def test_bad_input_is_named_in_a_sentence(given, sentence):
+def test_run_error_names_the_argument(given, sentence):
     with pytest.raises(ValueError, match=sentence):
         run(chain(4), UPDATES["ce"], **({"n_steps": 3} | given))
 
 
-def test_a_mixture_is_a_share():
+def test_mixture_rejects_a_share_above_one():
     with pytest.raises(ValueError, match="share"):
         mixture(1.5)
 
 
 @pytest.mark.parametrize(
-    ("q", "rates", "sentence"),
+    ("q", "weight", "sentence"),
     [
         ([1.0, 0.0, 0.0], 1.0, "q: expected 2 actions"),
-        ([1.0, 0.0], lambda t: 1.0 if t == 0 else np.inf, "eta: expected finite numbers"),
-        ([1.0, 0.0], lambda t: 1.0 if t == 0 else -1.0, "weight: expected eta"),
+        ([1.0, 0.0], lambda t: 1.0 if t == 0 else np.inf, "weight: expected finite numbers"),
+        ([1.0, 0.0], lambda t: 1.0 if t == 0 else -1.0, "weight: expected numbers >= 0"),
     ],
 )
-def test_what_an_update_cannot_take_is_named_at_every_step(q, rates, sentence):
+def test_follow_rejects_bad_arguments_at_any_step(q, weight, sentence):
     with pytest.raises(ValueError, match=sentence):
-        follow("pg-sm", q, rates, 3, theta0=[0.0, 0.0])
+        follow("pg-sm", q, weight, 3, theta0=[0.0, 0.0])
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"eta": lambda t: "0.5"}, "eta: expected"),
-        ({"eta": lambda t: True}, "eta: expected"),
+        ({"step_size": lambda t: "0.5"}, "step_size: expected"),
+        ({"step_size": lambda t: True}, "step_size: expected"),
         ({"weighting": lambda *_: np.ones(4) * 1j}, "weighting: expected"),
         ({"weighting": lambda *_: np.ma.masked_less([0.0, 1, 1, 1], 0.5)}, "weighting: expected"),
         ({"weighting": lambda *_: np.ones(3)}, r"weighting: expected one number or 4, .* \(3,\)"),
     ],
 )
-def test_what_a_callers_function_returns_is_read_like_an_argument(given, sentence):
+def test_results_of_callables_are_checked(given, sentence):
     with pytest.raises(ValueError, match=sentence):
         run(chain(4), "ce", 3, **given)
 
 
 @pytest.mark.parametrize("n_steps", [2, 3])
-def test_values_with_one_axis_more_are_those_of_each_step(n_steps):
+def test_follow_takes_values_for_each_step(n_steps):
     """Whatever the number of steps: three rows of values are never taken for three states."""
     q = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
     if n_steps == 3:
@@ -171,7 +217,7 @@ def test_values_with_one_axis_more_are_those_of_each_step(n_steps):
 
 
 @pytest.mark.parametrize("n_steps", [1, 2])
-def test_one_start_is_that_of_every_state_of_a_batch(n_steps):
+def test_follow_broadcasts_one_start_to_a_batch(n_steps):
     q = [[0.0, -1.0], [-2.0, 0.0], [0.0, 0.0]]
     path = follow("npg", q, 1.0, n_steps, theta0=[[0.0, 0.0]])
     np.testing.assert_array_equal(path, [t * np.array(q) for t in range(n_steps + 1)])
@@ -215,7 +261,7 @@ class ShiftedInPlace(SoftmaxPolicyGradient):
     ("kind", "right"),
     [(InPlace, OutOfPlace), (Buffered, OutOfPlace), (ShiftedInPlace, SoftmaxPolicyGradient)],
 )
-def test_a_hook_may_write_to_what_it_is_given(kind, right):
+def test_hooks_may_modify_their_arguments(kind, right):
     """What has been recorded stays, and so do the caller's own arrays."""
     theta, q = np.array([0.3, 0.1]), np.array([1.0, 0.0])
     assert kind().step(theta, q).tolist() == right().step(theta, q).tolist()

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from pu_lib.chapters.unlearning.quantities import count
 from pu_lib.experiments.race import race
-from pu_lib.parametrizations import weights
+from pu_lib.parametrizations import as_weights
 from pu_lib.updates import (
     PAPER,
     UPDATES,
@@ -21,12 +21,12 @@ from pu_lib.updates import (
     as_update,
     escort,
     greedy_mask,
-    look_of,
     make_update,
     name_of,
     project_simplex,
     register,
     softmax,
+    style_of,
 )
 
 NAMES = list(UPDATES)
@@ -57,7 +57,7 @@ def states(draw, name=None, bound=1e3):
 
 
 @given(states())
-def test_policies_are_policies(case):
+def test_policies_are_non_negative_and_sum_to_one(case):
     update, theta, _, _ = case
     pi = update.policy(theta)
     assert np.all(pi >= 0)
@@ -65,7 +65,7 @@ def test_policies_are_policies(case):
 
 
 @given(states())
-def test_a_step_leads_to_finite_parameters_of_a_policy(case):
+def test_step_returns_valid_parameters(case):
     update, theta, q, weight = case
     new = update.step(theta, q, weight)
     assert new.shape == theta.shape
@@ -81,7 +81,7 @@ def test_the_initial_policy_is_uniform(name):
 
 
 @pytest.mark.parametrize("update", [*UPDATES.values(), make_update("pg-es", p=3)], ids=repr)
-def test_parameters_of_a_policy_give_it_back(update):
+def test_parameters_is_a_right_inverse_of_policy(update):
     pi = np.array([[0.2, 0.3, 0.5], [0.98, 0.01, 0.01]])
     np.testing.assert_allclose(update.policy(update.parameters(pi)), pi, rtol=1e-12)
     uniform = np.full((1, 3), 1 / 3)
@@ -108,7 +108,7 @@ def test_escort_ignores_scale_and_signs(case, p, scale):
     np.testing.assert_allclose(escort(-scale * theta, p), escort(theta, p), rtol=1e-9, atol=1e-15)
 
 
-def test_parameters_of_a_thousand_and_weights_of_a_million_are_safe():
+def test_large_parameters_and_weights_do_not_overflow():
     theta = np.array([[1e3, -1e3, 0.0], [1e3, 1e3, -1e3]])
     q = np.array([[0.0, 1.0, 0.5], [0.0, -1.0, 1.0]])
     for name in ("pg-sm", "pg-es", "ce", "mce"):
@@ -137,29 +137,29 @@ class Renamed(Update):
         return theta
 
 
-def test_an_update_that_does_not_say_so_starts_from_the_parameters_of_the_uniform_policy():
+def test_default_initial_parameters_are_those_of_the_uniform_policy():
     np.testing.assert_array_equal(Renamed().initial(2, 4), np.full((2, 4), 0.25))
 
 
-def test_as_many_parameters_as_are_stored_at_most_are_stored(monkeypatch):
+def test_initial_accepts_the_largest_number_of_parameters(monkeypatch):
     monkeypatch.setattr("pu_lib.interface._MOST_PARAMETERS", 6)
     assert UPDATES["ce"].initial(3, 2).shape == (3, 2)
     with pytest.raises(ValueError, match="have more than the 6 parameters"):
         UPDATES["ce"].initial(4, 2)
 
 
-def test_a_step_has_weight_one_unless_told():
+def test_default_weight_is_one():
     """DI moves a quarter between two actions whose values differ by one half."""
     np.testing.assert_array_equal(UPDATES["di"].step([0.5, 0.5], [0.5, 0.0]), [0.75, 0.25])
 
 
-def test_updates_that_do_not_say_how_they_look_share_out_the_spare_looks(monkeypatch):
+def test_updates_without_a_style_take_the_spare_styles_in_turn(monkeypatch):
     own = {name: type(name, (Renamed,), {"name": name})() for name in "abcde"}
     monkeypatch.setattr("pu_lib.updates.UPDATES", {**UPDATES, **own})
-    looks = [look_of(name) for name in own]
-    assert len(set(looks)) == 4  # there are four
-    assert looks[4] == looks[0]
-    assert look_of(type("f", (Renamed,), {"name": "f"})()) in looks  # it is not registered
+    styles = [style_of(name) for name in own]
+    assert len(set(styles)) == 4  # there are four
+    assert styles[4] == styles[0]
+    assert style_of(type("f", (Renamed,), {"name": "f"})()) in styles  # it is not registered
 
 
 # Gradients
@@ -228,11 +228,38 @@ def test_options_may_follow_the_name_of_an_update():
         "pg-es factor=maybe": "factor: expected one of",
         "pg-es p=two": "p: expected a number",
         "pg-sm factor=drop": "is not 'option=value' of nothing",
-        "sgd rate=1": "update: expected one of",
-        "pg-es factor": "update: expected one of",
+        "sgd rate=1": "update: unknown 'sgd'",
+        "pg-es factor": "update: unknown 'pg-es factor'",
     }.items():
         with pytest.raises(ValueError, match=sentence):
             as_update(text)
+
+
+@pytest.mark.parametrize("name", list(UPDATES))
+def test_an_update_is_found_by_its_label_in_any_case(name):
+    label = UPDATES[name].label
+    for text in (label, label.lower(), name.upper(), name.replace("-", "_"), f" {name} "):
+        assert as_update(text) is UPDATES[name]
+        assert make_update(text) == UPDATES[name]
+
+
+def test_options_may_follow_a_label():
+    assert as_update("PG-ES factor=drop") == make_update("pg-es", factor="drop")
+    assert make_update("PG-ES factor=drop", p=3.0) == make_update("pg-es", factor="drop", p=3.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "suggestion"),
+    [("pg-smm", "pg-sm"), ("PGSM", "pg-sm"), ("nppg", "npg"), ("mcce", "mce")],
+)
+def test_a_near_miss_is_answered_with_the_nearest_update(given, suggestion):
+    for read in (as_update, make_update):
+        with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared
+            read(given)
+        assert str(error.value) == (
+            f"update: unknown {given!r}; did you mean {suggestion!r}? "
+            f"There are: {', '.join(UPDATES)}."
+        )
 
 
 def test_dropping_the_escort_factor_divides_the_step_by_it():
@@ -284,7 +311,7 @@ def test_the_projection_of_huge_entries_is_on_the_simplex(x):
     np.testing.assert_array_equal(y, top / top.sum())
 
 
-def test_huge_values_move_the_policy_as_large_ones_do():
+def test_huge_values_give_the_policy_of_large_ones():
     for name in ("di", "ce", "mce"):
         update = UPDATES[name]
         start = update.initial(1, 3)[0]
@@ -332,7 +359,7 @@ def test_a_common_shift_of_the_values_changes_nothing(case, shift):
 
 
 @given(states(bound=5), st.randoms(use_true_random=False))
-def test_renaming_the_actions_renames_the_step(case, random):
+def test_step_commutes_with_permutations_of_actions(case, random):
     update, theta, q, weight = case
     q = q + np.arange(q.shape[1]) * 1e-3 * (1 + np.abs(q).max())  # seldom a tie
     if any(len(np.unique(row)) < len(row) for row in q):
@@ -402,14 +429,14 @@ def test_ties_follow_the_rule():
 
 
 @pytest.mark.parametrize("ties", ["first", "random", "leave"])
-def test_each_row_has_its_greedy_action_whatever_axes_stand_before(ties):
+def test_greedy_mask_marks_one_action_of_each_row(ties):
     q, rng = np.array([[[0.0, 1.0, 0.5]], [[2.0, 0.0, 1.0]]]), np.random.default_rng(6)
     np.testing.assert_array_equal(greedy_mask(q, ties, rng), [[[0, 1, 0]], [[1, 0, 0]]])
     np.testing.assert_array_equal(greedy_mask(q[0, 0], ties, rng), [0, 1, 0])
 
 
 @pytest.mark.parametrize("name", ["ce", "mce"])
-def test_a_tied_state_can_be_left_alone(name):
+def test_ties_leave_does_not_update_tied_states(name):
     theta, q = np.zeros((2, 3)), np.array([[1.0, 1.0, 0.0], [1.0, 0.5, 0.0]])
     new = make_update(name, ties="leave").step(theta, q, 1.0)
     assert np.all(new[0] == 0)
@@ -421,12 +448,18 @@ def test_a_tied_state_can_be_left_alone(name):
 
 STEP = UPDATES["ce"].step
 BAD_INPUT = {
-    "an unknown update": (lambda: make_update("sarsa"), "update: expected one of pg-sm"),
+    "an unknown update": (
+        lambda: make_update("sarsa"),
+        "update: unknown 'sarsa'. There are: pg-sm",
+    ),
     "a small exponent": (lambda: make_update("pg-es", p=0.5), "p: the escort exponent"),
     "an unknown factor": (lambda: make_update("pg-es", factor="maybe"), "factor: expected one of"),
     "an unknown rule for ties": (lambda: make_update("ce", ties="last"), "ties: expected one of"),
-    "an option of another": (lambda: make_update("di", p=2), "does not take the options"),
-    "ties without a generator": (lambda: greedy_mask([1.0, 1.0], "random"), "rng"),
+    "an option of another": (
+        lambda: make_update("di", p=2),
+        "update: di has no option p; its options are: none",
+    ),
+    "a seed that is text": (lambda: greedy_mask([1, 1], "random", "0"), "seed: expected None"),
     "a mask with unknown ties": (lambda: greedy_mask([1, 1], "last"), "ties: expected one of"),
     "a mask of text": (
         lambda: greedy_mask(["1", "2"]),
@@ -490,7 +523,7 @@ BAD_INPUT = {
 
 
 @pytest.mark.parametrize(("call", "sentence"), BAD_INPUT.values(), ids=BAD_INPUT)
-def test_bad_input_is_named_in_a_sentence(call, sentence):
+def test_error_names_the_argument(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
 
@@ -517,13 +550,13 @@ class Careless(Update):
         (lambda theta: np.ma.masked_array(theta, theta > 0), "got MaskedArray"),
     ],
 )
-def test_what_a_hook_returns_is_looked_at(result, got):
+def test_result_of_a_hook_is_checked(result, got):
     words = rf"update careless: advance must return an array of shape \(4, 2\), {got}"
     with pytest.raises(ValueError, match=words):
         Careless(result).step(np.full((4, 2), 0.5), np.eye(4, 2))
 
 
-def test_a_hook_is_given_values_of_the_shape_of_the_parameters():
+def test_hook_receives_broadcast_arrays():
     class Greedy(Careless):
         def advance(self, theta, q, weight, rng):
             assert theta.shape == q.shape
@@ -543,7 +576,7 @@ def test_the_advantage_has_mean_zero():
 
 
 @pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
-def test_escort_policies_of_parameters_of_any_size(size):
+def test_escort_policy_does_not_depend_on_scale(size):
     np.testing.assert_allclose(escort(np.array([size, -2 * size])), [0.2, 0.8])
 
 
@@ -551,9 +584,9 @@ def test_escort_policies_of_parameters_of_any_size(size):
     ("theta", "q", "weight"),
     [((4, 2), (4, 2), (3,)), ((5, 4, 2), (5, 2), (5,)), ((5, 2), (5, 4, 2), (5,))],
 )
-def test_shapes_that_agree_in_part_do_not_broadcast(theta, q, weight):
+def test_shapes_that_do_not_broadcast_are_rejected(theta, q, weight):
     with pytest.raises(ValueError, match="do not broadcast"):
-        weights("weight", np.ones(weight), np.zeros(theta), np.zeros(q))
+        as_weights("weight", np.ones(weight), np.zeros(theta), np.zeros(q))
 
 
 def test_the_papers_updates_are_five():
@@ -561,13 +594,13 @@ def test_the_papers_updates_are_five():
     assert tuple(name for name, update in UPDATES.items() if update.in_paper) == PAPER
 
 
-def test_an_escort_parameter_moves_whose_probability_is_too_small_for_a_float():
+def test_escort_step_moves_parameters_with_underflowing_probability():
     # p = 2: a step multiplies it by 1 + 2 w adv / |theta|^2, which is 3
     new = UPDATES["pg-es"].step([1.0, 1e-170], [0.0, 1.0], 1.0)
     assert new.tolist() == [1.0, pytest.approx(3e-170, rel=1e-12)]
 
 
-def test_a_hook_returns_real_numbers_and_they_become_floats():
+def test_result_of_a_hook_is_converted_to_floats():
     with pytest.raises(ValueError, match="advance must return an array of floats, got complex128"):
         Careless(lambda theta: theta + 1j).step(np.full((4, 2), 0.5), np.eye(4, 2))
     moved = Careless(lambda theta: np.ones(theta.shape, int)).step(np.eye(4, 2), np.eye(4, 2))
@@ -575,7 +608,7 @@ def test_a_hook_returns_real_numbers_and_they_become_floats():
     assert (moved == 1.0).all()
 
 
-def test_a_subclass_with_a_step_of_its_own_inherits_no_kernel():
+def test_subclass_that_overrides_a_hook_inherits_no_kernel():
     class Frozen(type(UPDATES["pg-sm"])):
         name = "frozen"
 
@@ -603,7 +636,7 @@ def test_a_subclass_with_a_step_of_its_own_inherits_no_kernel():
     assert found.notes[0].startswith("No run of frozen reached")
 
 
-def test_the_plain_loop_asks_a_policy_of_ones_own():
+def test_plain_loop_calls_a_custom_policy():
     class Level(type(UPDATES["pg-sm"])):
         name = "level"
 
@@ -614,7 +647,7 @@ def test_the_plain_loop_asks_a_policy_of_ones_own():
     assert not entry.finished
 
 
-def test_a_policy_of_ones_own_is_looked_at():
+def test_custom_policy_is_checked():
     class Heavy(Careless):
         name = "heavy"
 
@@ -629,13 +662,13 @@ def test_a_policy_of_ones_own_is_looked_at():
             count(3, update)
 
 
-def test_a_name_of_the_library_keeps_its_settings():
+def test_register_rejects_other_settings_under_a_library_name():
     with pytest.raises(ValueError, match="the name 'pg-es' stands for the settings"):
         register(make_update("pg-es", p=4.0))
     assert register(make_update("pg-es")) == UPDATES["pg-es"]
 
 
-def test_a_kernel_that_leaves_the_policies_is_refused():
+def test_kernel_with_invalid_policies_is_rejected():
     def wild(theta, pi, q, best, weight, n_actions):
         theta[0] = 3.0
 

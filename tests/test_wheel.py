@@ -18,8 +18,8 @@ from pu_lib.__main__ import COMMANDS
 ROOT = Path(__file__).parent.parent
 SMALL = {
     "claims": ["prop:non-monotonicity/example"],
-    "domino": ["--update", "pg-sm", "--eta", "1", "--states", "4"],
-    "unlearn": ["--update", "mce", "--eta", "1", "--n", "5"],
+    "domino": ["--update", "pg-sm", "--step-size", "1", "--states", "4"],
+    "unlearn": ["--update", "mce", "--step-size", "1", "--n", "5"],
     "race": ["chain", "--runs", "2"],
     "sweep": ["chain", "--out", "runs", "--runs", "2"],
     "collect": ["runs", "--out", "runs.parquet"],

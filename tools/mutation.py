@@ -50,7 +50,7 @@ _PAIRS = (
 )  # fmt: skip
 _NAMES = dict(_PAIRS) | {b: a for a, b in _PAIRS}
 # What is drawn, and how something is drawn in a figure.
-_LEFT_ALONE = ("default_rng", "SeedSequence", "Random", "Look", "TypeVar")
+_LEFT_ALONE = ("default_rng", "SeedSequence", "Random", "PlotStyle", "TypeVar")
 
 
 @dataclass(frozen=True)

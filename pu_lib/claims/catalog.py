@@ -17,8 +17,10 @@ from importlib import import_module, resources
 from types import ModuleType
 from typing import Any, TypeVar
 
+from pu_lib.arrays import safe_repr
 from pu_lib.claims.formulas import Formula, insert_formulas
 from pu_lib.claims.recorder import Check, Status
+from pu_lib.settings import did_you_mean
 
 __all__ = ["Claim", "Erratum", "Scope", "Severity", "chapters", "check_of", "errata"]
 __all__ += ["folder_of", "ledger", "select"]
@@ -191,6 +193,11 @@ def ledger() -> tuple[Claim, ...]:
     ------
     ValueError
         If two claims share an identifier, or a scope, status or severity is unknown.
+
+    Examples
+    --------
+    >>> next((c.number, c.status.value) for c in ledger() if c.id == "thm:domino/ii")
+    ('Theorem 6(ii)', 'holds with a correction')
     """
     claims = tuple(
         _claim(table["chapter"], row) for table in _tables() for row in table.get("claim", [])
@@ -243,11 +250,22 @@ def select(names: Iterable[str]) -> tuple[Claim, ...]:
         found = found or [c for c in ledger() if _is_numbered(c, str(name))]
         if not found:
             raise ValueError(
-                f"claim: {name!r} is neither an identifier, the head of one, nor a number of the "
-                "paper; `python -m pu_lib claims --list` lists them all."
+                f"claim: unknown {safe_repr(name)}{did_you_mean(name, _accepted_names())} Give an "
+                "identifier, the head of one or a number of the paper; "
+                "`python -m pu_lib claims --list` lists them all."
             )
         chosen.update({claim.id: claim for claim in found})
     return tuple(chosen.values())
+
+
+def _accepted_names() -> list[str]:
+    """Return the identifiers of the claims, their heads, and the paper's numbers."""
+    names: dict[str, None] = {}
+    for claim in ledger():
+        parts = claim.id.split("/")
+        names |= dict.fromkeys("/".join(parts[: n + 1]) for n in range(len(parts)))
+        names |= dict.fromkeys((claim.number, claim.number.partition("(")[0]))
+    return list(names)
 
 
 def _is_numbered(claim: Claim, number: str) -> bool:

@@ -19,7 +19,7 @@ from pu_lib.claims.catalog import Claim, Scope, chapters, check_of, folder_of, l
 from pu_lib.claims.proofs import proofs_of
 from pu_lib.claims.recorder import Check, Finding, Status, Tally
 from pu_lib.claims.render import claim_html, claims_html, format_tally
-from pu_lib.formatting import figures_in, fill, words
+from pu_lib.formatting import fill_placeholders, format_value, placeholders
 
 __all__ = ["FINDINGS", "JudgedClaims", "Judgement", "confirm", "judge", "judge_wrong"]
 __all__ += ["record", "recorded", "sentence_of"]
@@ -63,12 +63,12 @@ class Judgement:
         Raises a `ValueError` if the finding has no figure of that name.
         """
         known = self.finding.figures
-        if missing := [name for name in figures_in(self.claim.sentence) if name not in known]:
+        if missing := [name for name in placeholders(self.claim.sentence) if name not in known]:
             raise ValueError(
                 f"{self.claim.id}: its sentence names the figure {missing[0]!r}; "
                 f"the finding has {', '.join(known) or 'none'}."
             )
-        return {name: words(known[name]) for name in figures_in(self.claim.sentence)}
+        return {name: format_value(known[name]) for name in placeholders(self.claim.sentence)}
 
     @property
     def sentence(self) -> str:
@@ -113,7 +113,7 @@ class Judgement:
         The theorem is printed above it on the page, so that only measured figures are new there.
         """
         own = self.claim.scope is Scope.BOOK and self.finding.status is Status.HOLDS
-        return own and set(figures_in(self.claim.sentence)) <= _COUNTS
+        return own and set(placeholders(self.claim.sentence)) <= _COUNTS
 
     def _repr_html_(self) -> str:
         return claim_html(self)
@@ -172,7 +172,7 @@ def _filled(claim: Claim, figures: Mapping[str, str]) -> str:
     """Return the claim's sentence with its figures; if it has none, the texts of its file."""
     if not claim.sentence:
         return f"{claim.wrong} {claim.correction}".strip() or claim.statement
-    return fill(claim.sentence, figures, claim.id)
+    return fill_placeholders(claim.sentence, figures, claim.id)
 
 
 def sentence_of(claim: Claim) -> str:
@@ -200,6 +200,12 @@ def judge(claim: Claim | str) -> Judgement:
     ------
     ValueError
         If there is no such claim, or several.
+
+    Examples
+    --------
+    >>> finding = judge("prop:non-monotonicity/example").finding
+    >>> finding.status.value, finding.instance
+    ('holds', {'printed': '0.98996'})
     """
     claim = _one(claim)
     check = check_of(claim)
@@ -267,6 +273,12 @@ def confirm(*claims: Claim | str) -> JudgedClaims:
         If a finding does not have the recorded status.
     ValueError
         If there is no such claim.
+
+    Examples
+    --------
+    >>> judged = confirm("prop:non-monotonicity/example")
+    >>> [(j.claim.number, j.finding.status.value) for j in judged.judgements]
+    [('Proposition 1, proof', 'holds')]
     """
     chosen = [one for name in claims for one in _chosen(name)]
     judgements = tuple(map(judge, chosen))

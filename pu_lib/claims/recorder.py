@@ -357,6 +357,16 @@ class Finding:
         Why nothing could be concluded, if the status is open.
     seconds : float
         The duration of the check.
+
+    Examples
+    --------
+    >>> @check("example")
+    ... def steps_are_bounded(compare):
+    ...     for n in (1, 2, 3):
+    ...         compare.at_most("steps", n, 2 * n, at={"n": n})
+    >>> finding = steps_are_bounded.run()
+    >>> finding.status.value, float(finding.margin), finding.instance
+    ('holds', 1.0, {'n': 1})
     """
 
     status: Status

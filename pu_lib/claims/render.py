@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pu_lib.claims.proofs import proofs_of, theorem_link
 from pu_lib.claims.recorder import Check, Finding, Status, Tally
-from pu_lib.formatting import prose, words
+from pu_lib.formatting import format_value, to_html
 
 if TYPE_CHECKING:
     from pu_lib.claims.judging import Judgement
@@ -42,7 +42,7 @@ def format_tally(tally: Tally) -> list[str]:
     """Return a tally as the texts of a row of the table with the columns ``_HEAD``."""
     worst, printed = tally.worst[0], ", as printed" if tally.as_printed else ""
     sides = "" if tally.relation == "is" else f"{_short(worst.value)} and {_short(worst.limit)}"
-    where = words({name: _short(entry) for name, entry in worst.instance.items()})
+    where = format_value({name: _short(entry) for name, entry in worst.instance.items()})
     return [tally.compared + printed, _outcome(tally), sides, where, _sharpness(tally)]
 
 
@@ -50,9 +50,9 @@ def _outcome(tally: Tally) -> str:
     """Say how many comparisons hold, fail or are undecided."""
     if tally.comparisons == 1:
         return {True: "holds", None: "undecided", False: "fails"}[tally.worst[0].holds]
-    total = words(tally.comparisons)
+    total = format_value(tally.comparisons)
     counts = ((tally.failures, "fail"), (tally.undecided, "undecided"))
-    told = [f"{words(count)} of {total} {outcome}" for count, outcome in counts if count]
+    told = [f"{format_value(count)} of {total} {outcome}" for count, outcome in counts if count]
     return ", ".join(told) or f"all {total} hold"
 
 
@@ -61,8 +61,8 @@ def _short(value: Any) -> str:
     if isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0:
         entries = [_short(entry) for entry in value[:_ENTRIES]]
         return f"({', '.join(entries + ['…'] * (len(value) > _ENTRIES))})"
-    text = words(value)
-    return words(float(value)) if len(text) > _DIGITS and _is_number(value) else text
+    text = format_value(value)
+    return format_value(float(value)) if len(text) > _DIGITS and _is_number(value) else text
 
 
 def _is_number(value: Any) -> bool:
@@ -77,11 +77,13 @@ def _sharpness(tally: Tally) -> str:
     if tally.failures or tally.undecided or tally.relation in ("=", "is"):
         return ""
     if tally.attained:
-        return f"attained in {words(tally.attained)} of {words(tally.comparisons)}"
+        return f"attained in {format_value(tally.attained)} of {format_value(tally.comparisons)}"
     whole = math.inf if tally.relation == "≥" else 1  # a limit of 0 is all that is left
     if tally.sharpness >= whole:
         return ""
-    return f"fails if tightened by more than {words(100 * tally.sharpness)}\N{NO-BREAK SPACE}%"
+    return (
+        f"fails if tightened by more than {format_value(100 * tally.sharpness)}\N{NO-BREAK SPACE}%"
+    )
 
 
 def tallies_html(rows: Sequence[Sequence[str]]) -> str:
@@ -89,7 +91,7 @@ def tallies_html(rows: Sequence[Sequence[str]]) -> str:
     shown = [k for k in range(len(_HEAD)) if any(row[k] for row in rows)]
     head = "".join(f'<th scope="col">{_HEAD[k]}</th>' for k in shown)
     body = "".join(
-        "<tr>" + "".join(f"<td>{prose(row[k])}</td>" for k in shown) + "</tr>" for row in rows
+        "<tr>" + "".join(f"<td>{to_html(row[k])}</td>" for k in shown) + "</tr>" for row in rows
     )
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="tallies" tabindex="0">{table}</div>' if rows else ""
@@ -97,7 +99,7 @@ def tallies_html(rows: Sequence[Sequence[str]]) -> str:
 
 def tallies_list_html(rows: Sequence[Sequence[str]]) -> str:
     """Return the comparisons as a list, for places too narrow for a table."""
-    items = "".join(f"<li>{prose(_in_words(*row))}</li>" for row in rows)
+    items = "".join(f"<li>{to_html(_in_words(*row))}</li>" for row in rows)
     return f"<ul>{items}</ul>" if rows else ""
 
 
@@ -135,7 +137,7 @@ def _classes(finding: Finding) -> str:
 
 def _line(judged: Judgement) -> str:
     """Return badge, number and sentence; details have the sentence if it repeats the claim."""
-    said = f' <span class="said">{prose(judged.sentence)}</span>'
+    said = f' <span class="said">{to_html(judged.sentence)}</span>'
     number = html.escape(judged.claim.number)
     said = "" if judged.repeats_the_claim else said
     return f"{badge(judged.finding.status)} <small>{number}</small>{said}"
@@ -144,15 +146,15 @@ def _line(judged: Judgement) -> str:
 def _how(judged: Judgement) -> str:
     """Return the details of a check: its comparisons, the wrong claims it refuses, its code."""
     finding, theorems = judged.finding, proofs_of(judged.claim.id)
-    said = f"<p>{prose(judged.sentence)}</p>" if judged.repeats_the_claim else ""
-    because = f"<p>{prose(finding.open_because)}</p>" if finding.open_because else ""
+    said = f"<p>{to_html(judged.sentence)}</p>" if judged.repeats_the_claim else ""
+    because = f"<p>{to_html(finding.open_because)}</p>" if finding.open_because else ""
     proved = "".join(f"<p>Machine-checked: {theorem_link(proof)}.</p>" for proof in theorems)
     table = tallies_html([format_tally(tally) for tally in finding.tallies])
     return f"{said}{because}{table}{proved}{_refused(judged.check.wrong)}{_code(judged.check)}"
 
 
 def _refused(wrong: Iterable[str]) -> str:
-    items = "".join(f"<li>{prose(variant)}</li>" for variant in wrong)
+    items = "".join(f"<li>{to_html(variant)}</li>" for variant in wrong)
     head = '<p class="other">The same check refuses:</p>'
     return f'{head}<ul class="other">{items}</ul>' if items else ""
 

@@ -16,7 +16,8 @@ from pu_lib.claims.judging import recorded, sentence_of
 from pu_lib.claims.proofs import Proof, proofs_of, theorem_link
 from pu_lib.claims.recorder import Check, Status
 from pu_lib.claims.render import badge, tallies_list_html
-from pu_lib.formatting import prose
+from pu_lib.formatting import to_html
+from pu_lib.settings import find_name
 from pu_lib.updates import UPDATES, label_of
 
 __all__ = [
@@ -28,12 +29,12 @@ __all__ = [
     "errata_table",
     "ledger_table",
     "power_table",
-    "prose",
     "scope_counts",
     "statement_index",
     "status_counts",
     "summary",
     "table_1",
+    "to_html",
     "what_stands",
 ]
 
@@ -109,13 +110,12 @@ def ledger_table(chapter: str) -> Html:
 
     Raises a `ValueError` if there is no such chapter.
     """
-    if chapter not in chapters():
-        raise ValueError(f"chapter: expected one of {', '.join(chapters())}, got {chapter!r}.")
+    chapter = find_name("chapter", chapter, chapters())
     claims = [claim for claim in ledger() if claim.chapter == chapter]
     rows = [
         (
             f"{html.escape(claim.number)}<br><code>{html.escape(claim.id)}</code>",
-            f"<p>{prose(claim.statement)}</p>{_judgement(claim)}",
+            f"<p>{to_html(claim.statement)}</p>{_judgement(claim)}",
         )
         for claim in claims
     ]
@@ -129,9 +129,9 @@ def _judgement(claim: Claim) -> str:
     row, theorems = recorded().get(claim.id, {}), proofs_of(claim.id)
     facts = {
         "Printed": html.escape(_printed(claim)),
-        "What is wrong": prose(claim.wrong),
+        "What is wrong": to_html(claim.wrong),
         "How bad it is": "" if claim.severity is None else html.escape(claim.severity.value),
-        "What is true": prose(claim.correction),
+        "What is true": to_html(claim.correction),
         "What was measured": tallies_list_html(
             [tally["shown"] for tally in row.get("tallies", ())]
         ),
@@ -141,7 +141,7 @@ def _judgement(claim: Claim) -> str:
     }
     listed = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items() if fact)
     scope = claim.scope.value + _mark(theorems)
-    said = f": {prose(sentence_of(claim))}" if claim.sentence else ""
+    said = f": {to_html(sentence_of(claim))}" if claim.sentence else ""
     return (
         f'<details class="claim"><summary>{badge(claim.status)} <small>{scope}</small>{said}'
         f"</summary><dl>{listed}</dl></details>"
@@ -204,9 +204,12 @@ def errata_table() -> Html:
 def _erratum(erratum: Erratum) -> str:
     title = html.escape(chapter_title(erratum.chapter))
     facts = {"Printed": erratum.printed, "Right": erratum.right, "Why": erratum.why}
-    listed = "".join(f"<div><dt>{n}</dt><dd>{prose(fact)}</dd></div>" for n, fact in facts.items())
+    listed = "".join(
+        f"<div><dt>{n}</dt><dd>{to_html(fact)}</dd></div>" for n, fact in facts.items()
+    )
     return (
-        f"<article><p><strong>{prose(erratum.where)}</strong> <small>{html.escape(erratum.kind)}, "
+        f"<article><p><strong>{to_html(erratum.where)}</strong> "
+        f"<small>{html.escape(erratum.kind)}, "
         f'<a href="{erratum.chapter}.html">{title}</a></small></p><dl>{listed}</dl></article>'
     )
 
@@ -224,7 +227,7 @@ def answer(*lines: tuple[str, str]) -> Html:
     for name, _ in lines:
         if name not in status:
             raise ValueError(f"claim: {name!r} is not in the ledger.")
-    items = "".join(f"<li>{badge(status[name])} {prose(said)}</li>" for name, said in lines)
+    items = "".join(f"<li>{badge(status[name])} {to_html(said)}</li>" for name, said in lines)
     return Html(f'<ul class="answer">{items}</ul>')
 
 
@@ -275,9 +278,9 @@ def _standing(claim: Claim) -> str:
     theorems = " and ".join(map(theorem_link, proofs_of(claim.id)))
     found = sentence_of(claim)
     facts = {
-        "Printed": prose(claim.statement),
-        "What fails": prose(found) if claim.correction else "",
-        "What stands": prose(claim.correction or found),
+        "Printed": to_html(claim.statement),
+        "What fails": to_html(found) if claim.correction else "",
+        "What stands": to_html(claim.correction or found),
         "Proved": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>'
         + (f", by machine: {theorems}" if theorems else ""),
     }
@@ -293,7 +296,7 @@ def _by_number(claim: Claim) -> tuple[int, int, str]:
 
 def _statement(claims: Sequence[Claim]) -> str:
     own = [claim for claim in claims if claim.scope is Scope.STATEMENT]
-    parts = "".join(f"<p>{prose(claim.statement)}</p>{_judgement(claim)}" for claim in own)
+    parts = "".join(f"<p>{to_html(claim.statement)}</p>{_judgement(claim)}" for claim in own)
     beside = {
         words: [claim for claim in claims if claim.scope is scope]
         for scope, words in SCOPES.items()
@@ -339,7 +342,7 @@ def table_1() -> Html:
             row.append(f"{html.escape(_printed(claim))}<br>{badge(claim.status)}")
             if claim.correction:
                 head = html.escape(f"{label_of(update)}, {column.title}")
-                notes += f"<dt>{head}</dt><dd>{prose(claim.correction)}</dd>"
+                notes += f"<dt>{head}</dt><dd>{to_html(claim.correction)}</dd>"
         rows.append(tuple(row))
     heads = ("Update", *(column.title for column in COLUMNS.values()))
     caption = "Table 1: the paper's entries, and what the measurement says of each"

@@ -1,1 +1,35 @@
 """The subcommands of ``python -m pu_lib``, one module each."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["add_renamed"]
+
+
+def add_renamed(parser: argparse.ArgumentParser, old: str, new: str) -> None:
+    """Make an option's old name an error that gives the new one; ``--help`` does not list it."""
+    parser.add_argument(
+        old,
+        nargs="*",
+        action=_Renamed,
+        const=new,
+        dest=argparse.SUPPRESS,
+        default=argparse.SUPPRESS,
+        help=argparse.SUPPRESS,
+    )
+
+
+class _Renamed(argparse.Action):
+    """Exit with the new name of an option, which is the constant of the action."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        parser.error(f"there is no option {option_string}; it is {self.const} now")

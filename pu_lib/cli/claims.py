@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from pu_lib.claims import Claim, Judgement, chapters, check_of, judge, judge_wrong, ledger, select
 from pu_lib.claims import record as write_record
+from pu_lib.settings import find_name
 
 __all__ = ["add_parser"]
 
@@ -73,8 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _listed(chapter: str) -> str:
     """Return the claims of a chapter, or of all if it is empty, as a table."""
-    if chapter and chapter not in chapters():
-        raise ValueError(f"chapter: expected one of {', '.join(chapters())}, got {chapter!r}.")
+    if chapter:
+        chapter = find_name("chapter", chapter, chapters())
     chosen: list[Claim] = [c for c in ledger() if chapter in ("", c.chapter)]
     rows = [(c.id, c.number, c.chapter, c.status.value) for c in chosen]
     return _table(("claim", "number", "chapter", "status"), rows)

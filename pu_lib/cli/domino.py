@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from pu_lib.cli.unlearn import add_process, escort_options
+from pu_lib.cli.unlearn import add_process, escort_options, step_size
 
 __all__ = ["add_parser"]
 
@@ -31,7 +31,7 @@ def _run(arguments: argparse.Namespace) -> int:
         number = domino(
             arguments.states,
             arguments.update,
-            arguments.eta,
+            step_size(arguments),
             *escort_options(arguments),
             schedule=arguments.schedule,
         )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from fractions import Fraction
 from typing import Any
 
-from pu_lib.updates import UPDATES
+from pu_lib.cli import add_renamed
+from pu_lib.updates import UPDATES, as_update
 
 __all__ = ["add_parser"]
 
@@ -16,8 +18,12 @@ def add_process(parser: argparse.ArgumentParser) -> None:
         "--update", required=True, help=f"{', '.join(UPDATES)}, or module:NAME of an own one"
     )
     parser.add_argument(
-        "--eta", required=True, help="the weight, read exactly: 0.3 or 3/10 is three tenths"
+        "--step-size",
+        required=True,
+        metavar="ETA",
+        help="the step size eta, read exactly: 0.3 or 3/10 is three tenths",
     )
+    add_renamed(parser, "--eta", "--step-size")
     parser.add_argument(
         "--schedule",
         default="constant",
@@ -33,11 +39,21 @@ def add_process(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def step_size(arguments: argparse.Namespace) -> Fraction:
+    """Return ``--step-size`` exactly; raise a `ValueError` if it is not a positive number."""
+    from pu_lib.exact import exact
+
+    eta = exact(arguments.step_size, "--step-size")
+    if eta <= 0:
+        raise ValueError(f"--step-size: expected a number above 0, got {arguments.step_size}.")
+    return eta
+
+
 def escort_options(arguments: argparse.Namespace) -> tuple[str, str]:
     """Return exponent and factor of the escort update; raise a `ValueError` for other updates."""
     options = {"--p": arguments.p, "--escort-factor": arguments.escort_factor}
     given = [option for option, value in options.items() if value is not None]
-    if given and arguments.update != "pg-es":
+    if given and as_update(arguments.update).name != "pg-es":
         raise ValueError(f"{', '.join(given)}: only pg-es has it, not {arguments.update}.")
     return arguments.p or "2", arguments.escort_factor or "keep"
 
@@ -68,7 +84,7 @@ def _run(arguments: argparse.Namespace) -> int:
         number = count(
             arguments.n,
             arguments.update,
-            arguments.eta,
+            step_size(arguments),
             arguments.schedule,
             *escort_options(arguments),
             arguments.start,

@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 
 from pu_lib.engine.compiling import compiled
 
-__all__ = ["LOWEST", "exponential", "exponentials", "logarithm", "uniform", "vector", "whole"]
+__all__ = [
+    "LOWEST",
+    "exponential",
+    "exponentials",
+    "int_to_float",
+    "logarithm",
+    "uniform",
+    "vector",
+]
 
 _llvm: Any = cgutils
 # Shift counts are uint64, so that shifted words stay uint64.
@@ -168,7 +176,7 @@ def exponentials(xs: tuple[float, ...]) -> tuple[float, ...]:
 
 
 @compiled
-def whole(n: int) -> float:
+def int_to_float(n: int) -> float:
     """Return an integer from 0 to 2^52 - 1 as a float.
 
     The conversion instruction of x86-64 leaves half of its target register as it was, and so waits

@@ -22,7 +22,14 @@ import numba
 import numpy as np
 from numba.core import event
 
-__all__ = ["allocating", "code_of", "compiled", "fresh", "fresh_allocating", "inlined"]
+__all__ = [
+    "allocating",
+    "allocating_in_memory",
+    "code_digest",
+    "compiled",
+    "compiled_in_memory",
+    "inlined",
+]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 # `fastmath` is off, so that no product is fused with a sum, no sum is reordered and results have
@@ -43,10 +50,10 @@ INLINED: Any = {"forceinline": True, "no_cpython_wrapper": True, **_OPTIONS}
 inlined = cast(Callable[[_F], _F], numba.njit(**INLINED))
 """Compile a function into its callers, whatever its size; Python cannot call it."""
 
-fresh = cast(Callable[[_F], _F], numba.njit(**_OPTIONS))
+compiled_in_memory = cast(Callable[[_F], _F], numba.njit(**_OPTIONS))
 """Compile a function in memory, because it calls kernels that can change between sessions."""
 
-fresh_allocating = cast(Callable[[_F], _F], numba.njit(**_ALLOCATING))
+allocating_in_memory = cast(Callable[[_F], _F], numba.njit(**_ALLOCATING))
 """Compile a function in memory that creates arrays."""
 
 
@@ -63,14 +70,14 @@ def allocating(function: _F) -> _F:
 def _stamped(dispatcher: Any) -> Any:
     """Replace the stamp and the file names of a function's cache."""
     files = dispatcher._cache._cache_file
-    files._source_stamp = _digest()
+    files._source_stamp = _source_digest()
     # Numba numbers the files of a function. Two processes that save at the same time could take the
     # same number, and one of them would later load the code of the other.
     files._data_name = lambda _: f"{dispatcher.__name__}-{secrets.token_hex(8)}.nbc"
     return dispatcher
 
 
-class _SeldomGarbage(event.Listener):
+class _RarerCollection(event.Listener):
     """Reduce garbage collection while numba compiles, where it takes a tenth of the time.
 
     Numba sends these events under its lock, one thread at a time.
@@ -88,11 +95,11 @@ class _SeldomGarbage(event.Listener):
         gc.set_threshold(*self._before.pop())
 
 
-event.register("numba:compile", _SeldomGarbage())  # type: ignore[no-untyped-call]
+event.register("numba:compile", _RarerCollection())  # type: ignore[no-untyped-call]
 
 
 @cache
-def _digest() -> str:
+def _source_digest() -> str:
     """Return a digest of the sources of all compiled code."""
     package = Path(__file__).parent
     digest = hashlib.sha256()
@@ -102,7 +109,7 @@ def _digest() -> str:
     return digest.hexdigest()
 
 
-def code_of(kernel: Any) -> str:
+def code_digest(kernel: Any) -> str:
     """Return a digest of what a kernel computes, the same in any session of one Python version.
 
     It covers the instructions of the kernel (compiled or not) and of the functions that it calls,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pu_lib.engine.compiling import allocating, compiled, fresh_allocating
+from pu_lib.engine.compiling import allocating, allocating_in_memory, compiled
 from pu_lib.engine.rows import advance
 from pu_lib.engine.values import solve
 
@@ -102,7 +102,7 @@ def process(
     Parameters
     ----------
     update : tuple of int
-        The token of a kernel (`pu_lib.engine.rows.token`).
+        The static argument of a kernel (`pu_lib.engine.rows.static_kernel`).
     rewards : ndarray, shape (n_states, most actions)
         The reward of each action.
     successors : ndarray of int, shape (n_states, most actions)
@@ -145,8 +145,8 @@ def process(
                 advance(update, theta[s], pi[s], q, best, weight, A)
 
 
-process_kept = allocating(process)
-process_fresh = fresh_allocating(process)
+process_cached = allocating(process)
+process_in_memory = allocating_in_memory(process)
 
 
 @allocating
@@ -178,7 +178,7 @@ def scan(
             drop = 0.0
             high = np.full(states, -np.inf)
             for _ in range(steps // (2 * CHUNK)):
-                process_kept(
+                process_cached(
                     update,
                     rewards[i],
                     successors[i],

@@ -5,7 +5,7 @@ call of it passes fifty words for all its arrays, which cost PG-ES on four actio
 time. Inlining every function made `mce` on chains a fifth slower. The loop itself is one function,
 in the order of events. Its data come in groups:
 
-- tokens (`pu_lib.engine.rows`): fixed at compile time;
+- static arguments (`pu_lib.engine.rows`): fixed at compile time;
 - `Process`, `Schedules`, `Rules`, `Limits`: fixed during a run;
 - `Arrays`: the memory of a run;
 - a stream of random numbers: every function that draws returns the stream after its draws.
@@ -18,12 +18,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.engine.arithmetic import logarithm, uniform, whole
-from pu_lib.engine.compiling import compiled, fresh, inlined
+from pu_lib.engine.arithmetic import int_to_float, logarithm, uniform
+from pu_lib.engine.compiling import compiled, compiled_in_memory, inlined
 from pu_lib.engine.rows import advance, greedy, nth_best, rescale, set_policy
-from pu_lib.engine.values import passes, performance
+from pu_lib.engine.values import performance, reaches_threshold
 
-__all__ = ["Arrays", "Limits", "Process", "Rules", "Schedules", "Tokens", "run_fresh", "run_kept"]
+__all__ = [
+    "Arrays",
+    "Limits",
+    "Process",
+    "Rules",
+    "Schedules",
+    "StaticArgs",
+    "run_cached",
+    "run_in_memory",
+]
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +41,7 @@ Floats = NDArray[np.float64]
 _POSITIVE = (1 << 62) - 1
 
 
-class Tokens(NamedTuple):
+class StaticArgs(NamedTuple):
     """What is fixed at compile time, as tuples of zeros; see `pu_lib.engine.rows`.
 
     Attributes
@@ -41,7 +50,7 @@ class Tokens(NamedTuple):
         One zero for each action, and for each successor of a pair; none if there are too many
         successors to unroll.
     update, policy, ties : tuple of int
-        The tokens of the kernel, of its parametrization and of the rule for tied actions.
+        The static arguments of the kernel, of its parametrization and of the rule for tied actions.
     scaled : tuple of int
         Whether parameters have exponents of their own.
     details : tuple of int
@@ -121,7 +130,7 @@ class Schedules(NamedTuple):
 class Rules(NamedTuple):
     """Learning rates, and the options of `pu_lib.experiments.options`.
 
-    Without the token of details only the rates are read.
+    Without `details` in the static arguments, only the rates are read.
 
     Attributes
     ----------
@@ -199,10 +208,10 @@ class Arrays(NamedTuple):
         Workspace: the values of the policy and of Hyde's greedy policy.
     greedy : ndarray, shape (S, A)
         Workspace: Hyde's greedy policy.
-    marks : ndarray of int64, shape (M,)
+    record_at : ndarray of int64, shape (M,)
         Increasing numbers of steps after which the policy is recorded and evaluated, instead of
         the usual times; usually empty.
-    noted : ndarray, shape (M, S, A)
+    recorded : ndarray, shape (M, S, A)
         The recorded policies.
     buffer : ndarray of uint16 or uint32, shape (max_steps,)
         The replay buffer: Jekyll's transitions from the left, Hyde's from the right.
@@ -220,19 +229,19 @@ class Arrays(NamedTuple):
     v: Floats
     v_hyde: Floats
     greedy: Floats
-    marks: NDArray[np.int64]
-    noted: Floats
+    record_at: NDArray[np.int64]
+    recorded: Floats
     buffer: NDArray[np.unsignedinteger]
 
 
 def run(
-    tokens: Any, process: Any, schedules: Any, rules: Any, limits: Any, memory: Any, seeds: Any
+    static: Any, process: Any, schedules: Any, rules: Any, limits: Any, memory: Any, seeds: Any
 ) -> Any:
     """Run until the performance reaches the threshold, or the run a limit.
 
     Parameters
     ----------
-    tokens : Tokens
+    static : StaticArgs
         What is fixed at compile time.
     process : Process
         The decision process.
@@ -259,13 +268,13 @@ def run(
     Raises
     ------
     ValueError
-        If the memory or the process does not have the shape that the tokens say.
+        If the memory or the process does not have the shape that the static arguments say.
     """
-    actions, successors = tokens.actions, tokens.successors
+    actions, successors = static.actions, static.successors
     _, cumulative, successor, reward, _, gamma, terminal, _, _, starts, start_shares = process
     (
-        theta, exponent, pi, running, q, hyde, visits, bonus, seen, v, v_hyde, best_policy, marks,
-        noted, buffer,
+        theta, exponent, pi, running, q, hyde, visits, bonus, seen, v, v_hyde, best_policy,
+        record_at, recorded, buffer,
     ) = memory  # fmt: skip
     A, K = len(actions), len(successors) if len(successors) > 0 else cumulative.shape[1]
     # After these tests the compiler knows the length of rows as a constant, which makes their
@@ -273,17 +282,20 @@ def run(
     for rows in (theta, pi, running, q, hyde):
         if rows.shape[1] != A:
             raise ValueError("memory: not for this number of actions.")
-    if len(tokens.scaled) > 0 and exponent.shape[1] != A:
+    if len(static.scaled) > 0 and exponent.shape[1] != A:
         raise ValueError("memory: not for this number of actions.")
     if cumulative.shape[1] != K:
         raise ValueError("process: not for this number of successors.")
     explores = schedules.epsilon_c > 0.0 or schedules.off_c > 0.0
-    details = len(tokens.details) > 0
+    details = len(static.details) > 0
     by_episodes = details and limits.every > 0
     n_jekyll, n_hyde = 0, 0
     hyde_acts, length, episodes, passed = False, 0, 0, False
     discounting, discounted_sum, log_episodes = 1.0, 0.0, 0.0
-    next_check, n_noted = min(marks[0] if len(marks) > 0 else limits.gap, limits.max_steps), 0
+    next_check, n_recorded = (
+        min(record_at[0] if len(record_at) > 0 else limits.gap, limits.max_steps),
+        0,
+    )
     t = 0
     s, stream = _start(starts, start_shares, (seeds[0], seeds[1], seeds[2], seeds[3]))
 
@@ -295,7 +307,7 @@ def run(
         entered = np.int64(successor[code])
         n_jekyll, n_hyde = _remember(code, hyde_acts, n_jekyll, n_hyde, buffer)
         if explores or (details and rules.model):
-            _count(s * A + a, code, explores, visits, bonus, seen, rules, tokens)
+            _count(s * A + a, code, explores, visits, bonus, seen, rules, static)
 
         # Replay
         code, stream = _replay(t, n_jekyll, n_hyde, buffer, explores, schedules, stream)
@@ -306,15 +318,15 @@ def run(
 
         # Learn
         if explores:
-            _learn_hyde(i, after, hyde, visits, bonus, log_episodes, gamma, rules, tokens)
-        ahead, stream = _ahead(after, q, pi, running, rules, tokens, stream)
+            _learn_hyde(i, after, hyde, visits, bonus, log_episodes, gamma, rules, static)
+        ahead, stream = _ahead(after, q, pi, running, rules, static, stream)
         q[x, b] += rules.critic_rate * (reward[code] + gamma * ahead - q[x, b])
         weight = rules.eta
         if details and rules.discounted:
             discounted_sum += discounting
             weight = rules.eta * (discounting * (episodes / discounted_sum))
             discounting *= gamma
-        stream = _improve(x, weight, theta, exponent, pi, q, tokens, stream)
+        stream = _improve(x, weight, theta, exponent, pi, q, static, stream)
         _cumulate(pi, running, x, actions)
 
         # End of the trajectory
@@ -335,11 +347,13 @@ def run(
             if t >= next_check:
                 # Evaluations cost time, so that their gap grows with t: 3 % of it.
                 next_check = min(t + max(limits.gap, np.int64(0.03 * t)), limits.max_steps)
-                passed = passes(pi, v, process, actions, successors, limits.threshold)
-                if n_noted < len(marks):
-                    _note(pi, noted, n_noted, actions)
-                    n_noted += 1
-                    next_check = marks[n_noted] if n_noted < len(marks) else limits.max_steps
+                passed = reaches_threshold(pi, v, process, actions, successors, limits.threshold)
+                if n_recorded < len(record_at):
+                    _record(pi, recorded, n_recorded, actions)
+                    n_recorded += 1
+                    next_check = (
+                        record_at[n_recorded] if n_recorded < len(record_at) else limits.max_steps
+                    )
         elif ended and ((episodes - 1) % limits.every == 0 or episodes == limits.max_episodes):
             J = performance(pi, v, process, actions, successors)
             if J - limits.threshold > 0.0:
@@ -419,13 +433,13 @@ def _count(
     bonus: Any,
     seen: Any,
     rules: Any,
-    tokens: Any,
+    static: Any,
 ) -> None:
     """Count the visit of a pair and, for a model, of a transition; update Hyde's bonus."""
     visits[i] += 1
-    if explores and not (len(tokens.details) > 0 and rules.log_bonus):
+    if explores and not (len(static.details) > 0 and rules.log_bonus):
         bonus[i] = 1.0 / np.sqrt(np.float64(visits[i]))
-    if len(tokens.details) > 0 and rules.model:
+    if len(static.details) > 0 and rules.model:
         seen[code] += 1
 
 
@@ -440,7 +454,7 @@ def _replay(
     from_hyde = False
     if explores:
         u, stream = uniform(stream)
-        share = _schedule(schedules.off_c, schedules.off_alpha, whole(t))
+        share = _schedule(schedules.off_c, schedules.off_alpha, int_to_float(t))
         from_hyde = n_hyde > 0 and u < share
     u, stream = uniform(stream)
     # Which half of the buffer is read cannot be predicted, and a mispredicted branch would cost as
@@ -473,10 +487,10 @@ def _learn_hyde(
     log_episodes: Any,
     gamma: Any,
     rules: Any,
-    tokens: Any,
+    static: Any,
 ) -> None:
     """Update Hyde's value of the pair i by Q-learning on the bonus."""
-    A, details = len(tokens.actions), len(tokens.details) > 0
+    A, details = len(static.actions), len(static.details) > 0
     x = i // A
     a = i - x * A
     top = hyde[after, 0]
@@ -491,16 +505,16 @@ def _learn_hyde(
 
 
 @compiled
-def _ahead(after: Any, q: Any, pi: Any, running: Any, rules: Any, tokens: Any, stream: Any) -> Any:
+def _ahead(after: Any, q: Any, pi: Any, running: Any, rules: Any, static: Any, stream: Any) -> Any:
     """Return the critic's value of the next state: at a drawn action or, as an option, its mean."""
     ahead = 0.0
-    if len(tokens.details) > 0 and rules.expected_sarsa:
-        for b in range(len(tokens.actions)):
+    if len(static.details) > 0 and rules.expected_sarsa:
+        for b in range(len(static.actions)):
             ahead += pi[after, b] * q[after, b]
     else:
         u, stream = uniform(stream)
         b = 0
-        for j in range(len(tokens.actions) - 1):
+        for j in range(len(static.actions) - 1):
             b += u >= running[after, j]
         ahead = q[after, b]
     return ahead, stream
@@ -514,22 +528,22 @@ def _improve(
     exponent: Any,
     pi: Any,
     q: Any,
-    tokens: Any,
+    static: Any,
     stream: Any,
 ) -> Any:
     """Update the parameters of state x by one step of the kernel, and then its policy."""
-    actions, ties = tokens.actions, len(tokens.ties)
+    actions, ties = static.actions, len(static.ties)
     best, n_best = greedy(q, x, actions)
     if n_best > 1 and ties == 1:
         u, stream = uniform(stream)
         best = nth_best(q, x, best, np.int64(u * n_best), actions)
     if n_best == 1 or ties != 2:
-        advance(tokens.update, theta[x], pi[x], q[x], best, weight, actions)
-        set_policy(theta, pi, x, tokens.policy, actions)
+        advance(static.update, theta[x], pi[x], q[x], best, weight, actions)
+        set_policy(theta, pi, x, static.policy, actions)
         # Rescaling is rarely due. Testing for it afterwards, and setting the policy a second time
         # if it was, keeps the test off the critical path.
-        if len(tokens.scaled) > 0 and rescale(theta, exponent, x, actions):
-            set_policy(theta, pi, x, tokens.policy, actions)
+        if len(static.scaled) > 0 and rescale(theta, exponent, x, actions):
+            set_policy(theta, pi, x, static.policy, actions)
     return stream
 
 
@@ -550,11 +564,11 @@ def _cumulate(pi: Any, running: Any, x: Any, actions: Any) -> None:
 
 
 @compiled
-def _note(pi: Any, noted: Any, n: Any, actions: Any) -> None:
-    """Record the policy as number n of those at `marks`."""
+def _record(pi: Any, recorded: Any, n: Any, actions: Any) -> None:
+    """Record the policy as number n of those at `record_at`."""
     for s in range(len(pi)):
         for a in range(len(actions)):
-            noted[n, s, a] = pi[s, a]
+            recorded[n, s, a] = pi[s, a]
 
 
 # Schedules and evaluations
@@ -573,7 +587,7 @@ def _schedule(c: float, alpha: float, t: Any) -> Any:
 @compiled
 def _epsilon(schedules: Any, t: Any) -> Any:
     """Return the probability that Hyde acts in a trajectory that starts at step t."""
-    return _schedule(schedules.epsilon_c, schedules.epsilon_alpha, whole(t))
+    return _schedule(schedules.epsilon_c, schedules.epsilon_alpha, int_to_float(t))
 
 
 @compiled
@@ -585,8 +599,8 @@ def _set_greedy(hyde: Any, policy: Any, actions: Any) -> None:
             policy[s, b] = 1.0 if b == best else 0.0
 
 
-run_kept = compiled(run)
+run_cached = compiled(run)
 """The loop for the library's kernels, cached on disk."""
 
-run_fresh = fresh(run)
+run_in_memory = compiled_in_memory(run)
 """The loop for other kernels, which can change between sessions; compiled in memory."""

@@ -1,14 +1,14 @@
 """Policies and updates of one state, compiled.
 
-Whatever is fixed at compile time is passed as a *token*: a tuple of zeros of which only the length
-matters. The length of a tuple is part of its type, so that numba compiles a version for each
-combination, with small loops unrolled and unused branches removed:
+Values that are fixed at compile time are passed as *static arguments*: tuples of zeros of which
+only the length matters. The length of a tuple is part of its type, so that numba compiles a version
+for each combination, with small loops unrolled and unused branches removed:
 
 - `actions`: one zero for each action;
 - `successors`: one zero for each successor of a pair, or none if there are too many to unroll;
-- `update`: which kernel, see `token`;
-- `policy`: which parametrization, see `policy_token`;
-- `ties`: which action is greedy if several are best, see `ties_token`;
+- `update`: which kernel, see `static_kernel`;
+- `policy`: which parametrization, see `static_policy`;
+- `ties`: which action is greedy if several are best, see `static_ties`;
 - `scaled`: whether parameters have exponents of their own, see `rescale`;
 - `details`: whether a run has options that are not the paper's, see `pu_lib.engine.loop.Rules`.
 """
@@ -23,8 +23,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from pu_lib.engine.arithmetic import LOWEST, exponential, exponentials, vector, whole
-from pu_lib.engine.compiling import INLINED, code_of, compiled
+from pu_lib.engine.arithmetic import LOWEST, exponential, exponentials, int_to_float, vector
+from pu_lib.engine.compiling import INLINED, code_digest, compiled
 from pu_lib.kernels import GREEDY, KERNELS, Kernel, ce, choose
 
 if TYPE_CHECKING:
@@ -33,25 +33,25 @@ if TYPE_CHECKING:
 __all__ = [
     "UNIT",
     "advance",
-    "flag_token",
     "greedy",
     "nth_best",
-    "policy_token",
     "rescale",
     "set_policy",
-    "successor_token",
-    "ties_token",
-    "token",
+    "static_flag",
+    "static_kernel",
+    "static_policy",
+    "static_successors",
+    "static_ties",
 ]
 
-Token = tuple[int, ...]
+StaticArg = tuple[int, ...]
 
 _llvm: Any = cgutils
 
-# Kernels that have a token, in the order of their tokens, with `code_of` for those of users.
+# Kernels that have a static argument, in order, with `code_digest` for those of users.
 _kernels: dict[Kernel, str] = dict.fromkeys(KERNELS, "")
 _MAX_UNROLLED = 8  # successors; more are visited by a loop
-_FORESEEN = 3  # up to so many actions the processor predicts which one is greedy
+_MOST_PREDICTED = 3  # up to so many actions the processor predicts which one is greedy
 _POLICIES = ("softmax", "escort", "direct")
 _TIES = ("first", "random", "leave")
 
@@ -63,13 +63,13 @@ _LOWEST, _HIGHEST = 2.0**-480, 2.0**-120
 _DOWN, _UP = 2.0**-UNIT, 2.0**UNIT
 
 
-def token(kernel: Kernel) -> Token:
-    """Return the token of a kernel; the library's kernels come first, in a fixed order.
+def static_kernel(kernel: Kernel) -> StaticArg:
+    """Return the static argument of a kernel.
 
     Raises a `ValueError` if a function or constant that the kernel reads has changed since it was
     compiled, because compiled code would keep the old one.
     """
-    code = "" if kernel in KERNELS else code_of(kernel)
+    code = "" if kernel in KERNELS else code_digest(kernel)
     if _kernels.setdefault(kernel, code) != code:
         raise ValueError(
             f"update: what the kernel {kernel.__name__} reads has changed since it was compiled; "
@@ -78,33 +78,39 @@ def token(kernel: Kernel) -> Token:
     return (0,) * (list(_kernels).index(kernel) + 1)
 
 
-def successor_token(n_successors: int) -> Token:
-    """Return the token of a number of successors."""
+def static_successors(n_successors: int) -> StaticArg:
+    """Return the static argument for a number of successors."""
     return (0,) * (n_successors if n_successors <= _MAX_UNROLLED else 0)
 
 
-def policy_token(parametrization: Parametrization) -> Token:
-    """Return the token of a parametrization."""
+def static_policy(parametrization: Parametrization) -> StaticArg:
+    """Return the static argument of a parametrization."""
     return (0,) * (_POLICIES.index(parametrization) + 1)
 
 
-def ties_token(ties: Ties) -> Token:
-    """Return the token of a rule for tied actions."""
+def static_ties(ties: Ties) -> StaticArg:
+    """Return the static argument of a rule for tied actions."""
     return (0,) * _TIES.index(ties)
 
 
-def flag_token(holds: bool) -> Token:
-    """Return the token of a truth value, for `scaled` and `details`."""
+def static_flag(holds: bool) -> StaticArg:
+    """Return the static argument of a truth value, for `scaled` and `details`."""
     return (0,) * holds
 
 
 def advance(
-    update: Token, theta: Any, pi: Any, q: Any, best: int, weight: float, actions: Token | int
+    update: StaticArg,
+    theta: Any,
+    pi: Any,
+    q: Any,
+    best: int,
+    weight: float,
+    actions: StaticArg | int,
 ) -> None:
-    """Call the kernel of a token on one state, which moves `theta` in place.
+    """Apply the kernel with the static argument `update` to one state, changing `theta` in place.
 
-    `theta`, `pi` and `q` have shape (n_actions,), and `actions` is the token of the number of
-    actions or the number itself.
+    `theta`, `pi` and `q` have shape (n_actions,), and `actions` is the number of actions, static or
+    an integer.
     """
     n_actions = actions if isinstance(actions, int) else len(actions)
     kernel = list(_kernels)[len(update) - 1]
@@ -123,14 +129,14 @@ def _compile_advance(
             theta, pi, q, best, weight, actions
         )
     # len(actions) is a compile-time constant, so that the kernel's loops are unrolled.
-    if chosen is ce and len(actions) > _FORESEEN:
+    if chosen is ce and len(actions) > _MOST_PREDICTED:
         # With the greedy action as a float, LLVM compiles its comparison with each action to a
         # mask. With an integer it makes one branch for each action, which are mispredicted, and a
         # step takes a fifth longer.
         return lambda update, theta, pi, q, best, weight, actions: kernel(
-            theta, pi, q, whole(best), weight, len(actions)
+            theta, pi, q, int_to_float(best), weight, len(actions)
         )
-    if chosen not in GREEDY or len(actions) > _FORESEEN:
+    if chosen not in GREEDY or len(actions) > _MOST_PREDICTED:
         return lambda update, theta, pi, q, best, weight, actions: kernel(
             theta, pi, q, best, weight, len(actions)
         )
@@ -169,7 +175,7 @@ def _compile_choose(condition: Any, one: Any, other: Any) -> Any:
 
 @compiled
 def set_policy(theta: Any, pi: Any, s: Any, policy: Any, actions: Any) -> None:
-    """Set pi[s] to the policy of the parameters theta[s], for tokens `policy` and `actions`."""
+    """Set pi[s] to the policy of theta[s]; `policy` and `actions` are static."""
     if len(policy) == 1:
         _softmax(theta, pi, s, actions)
     elif len(policy) == 2:

@@ -6,7 +6,7 @@ and lowers none by more than d, then :math:`v_\pi \le v + \frac{\gamma}{1-\gamma
 :math:`v_\pi \ge v - \frac{\gamma}{1-\gamma}d`. Sweeps stop as soon as these bounds decide on which
 side of the threshold the performance is; if they do not decide, elimination does.
 
-The argument `process` is a `pu_lib.engine.loop.Process`, and `actions` and `successors` are tokens
+The argument `process` is a `pu_lib.engine.loop.Process`, and `actions` and `successors` are static
 (`pu_lib.engine.rows`): tuples of zeros with one entry for each action or successor. Empty
 `successors` mean that there are too many to unroll.
 """
@@ -19,7 +19,7 @@ import numpy as np
 
 from pu_lib.engine.compiling import allocating, compiled
 
-__all__ = ["passes", "performance", "solve"]
+__all__ = ["performance", "reaches_threshold", "solve"]
 
 _MAX_SWEEPS = 100  # then elimination decides
 _MARGIN = 1e-12  # of performance: bounds that decide must do so by more than rounding
@@ -143,7 +143,9 @@ def performance(pi: Any, v: Any, process: Any, actions: Any, successors: Any) ->
 
 
 @compiled
-def passes(pi: Any, v: Any, process: Any, actions: Any, successors: Any, threshold: float) -> bool:
+def reaches_threshold(
+    pi: Any, v: Any, process: Any, actions: Any, successors: Any, threshold: float
+) -> bool:
     """Return whether the performance of a policy, not normalised, is at least `threshold`.
 
     Sweeps start from `v`, which is overwritten.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from pu_lib.engine.compiling import code_of
+from pu_lib.engine.compiling import code_digest
 from pu_lib.experiments.options import Options, describe, parse
 from pu_lib.updates import PAPER, EscortPolicyGradient, Update, as_update
 
@@ -78,6 +78,7 @@ def columns_of(update: str, options: Options) -> tuple[str, str]:
     """
     chosen = configured(update, options)
     name, *words = update.split(" ") if "=" in update else [update]
+    name = name if ":" in name else chosen.name
     for word in words:
         if not word.startswith(("factor=", "ties=")):
             raise ValueError(
@@ -185,4 +186,4 @@ def fingerprint(update: Update) -> str:
         Twelve hexadecimal digits, of its kernel and of what else the loop asks of it.
     """
     asked = update.options, update.parametrization, [update.uniform(n) for n in range(2, 8)]
-    return hashlib.sha256(f"{asked!r} {code_of(update.kernel)}".encode()).hexdigest()[:12]
+    return hashlib.sha256(f"{asked!r} {code_digest(update.kernel)}".encode()).hexdigest()[:12]

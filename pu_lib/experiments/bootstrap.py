@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import Floats, number, numbers
+from pu_lib.arrays import Floats, as_float, as_float_array
 
 __all__ = [
     "LEVEL",
@@ -80,8 +80,8 @@ def interval(values: ArrayLike, level: float = LEVEL) -> Floats:
     >>> interval(range(1, 1001))
     array([ 25., 976.])
     """
-    level = number("level", level)
-    ordered = np.sort(numbers("values", values, axes=1, infinite=True), axis=0)
+    level = as_float("level", level)
+    ordered = np.sort(as_float_array("values", values, axes=1, infinite=True), axis=0)
     if not len(ordered):
         raise ValueError("values: expected at least one.")
     if not 0.0 < level < 1.0:

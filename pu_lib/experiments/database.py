@@ -39,7 +39,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pu_lib.arrays import number
+from pu_lib.arrays import as_float
 from pu_lib.experiments.adaptive import Needed, setting_of
 from pu_lib.experiments.cells import Cell, Chunk
 from pu_lib.experiments.jekyll_hyde import engine_of
@@ -569,7 +569,7 @@ def collect(
         raise ValueError(f"{dataset}: there is no such directory.")
     if target.resolve().is_relative_to(source.resolve()):
         raise ValueError(f"{target}: lies in the dataset, whose runs.parquet is the sweep's own.")
-    seconds = number("seconds", seconds, low=0.0)
+    seconds = as_float("seconds", seconds, low=0.0)
     everything = pd.DataFrame()
     if any(name == "runs.sqlite" or _OLD.fullmatch(name) for name in os.listdir(source)):
         with Database(source) as database:

@@ -39,9 +39,16 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import require_distributions, whole
+from pu_lib.arrays import as_int, require_distributions
 from pu_lib.engine import loop
-from pu_lib.engine.rows import UNIT, flag_token, policy_token, successor_token, ties_token, token
+from pu_lib.engine.rows import (
+    UNIT,
+    static_flag,
+    static_kernel,
+    static_policy,
+    static_successors,
+    static_ties,
+)
 from pu_lib.experiments.actors import configured, fingerprint, start_of
 from pu_lib.experiments.options import PRESETS, Options, Scheme
 from pu_lib.experiments.problem import Problem, exact_performance
@@ -139,21 +146,23 @@ class Memory:
 
     Parameters
     ----------
-    marks : array_like of int, shape (M,), optional
-        Numbers of steps, at least 1 and growing, after which a run notes its policy, in `noted`
+    record_at : array_like of int, shape (M,), optional
+        Increasing numbers of steps, at least 1, after which a run stores its policy in `recorded`
         (shape (M, S, A)). Such a run goes on to its last step, whatever it reaches.
 
     Raises
     ------
     ValueError
-        If `marks` do not grow.
+        If `record_at` does not increase.
     """
 
-    def __init__(self, marks: ArrayLike = ()) -> None:
+    def __init__(self, record_at: ArrayLike = ()) -> None:
         self._shape: tuple[int, ...] = ()
-        self.marks = np.array(marks, np.int64)
-        if (np.diff(self.marks, prepend=0) < 1).any():
-            raise ValueError("marks: expected growing numbers of steps, the first at least 1.")
+        self.record_at = np.array(record_at, np.int64)
+        if (np.diff(self.record_at, prepend=0) < 1).any():
+            raise ValueError(
+                "record_at: expected increasing numbers of steps, the first at least 1."
+            )
         self.buffer: NDArray[np.unsignedinteger] = np.empty(0, np.uint16)
 
     def prepare(self, problem: Problem, update: str | Update, options: Options, steps: int) -> None:
@@ -181,7 +190,7 @@ class Memory:
             self.visits, self.bonus = np.empty(S * A, np.int64), np.empty(S * A)
             self.seen = np.empty(S * A * problem.n_successors, np.int64)
             self.v, self.v_hyde = np.empty(S), np.empty(S)
-            self.noted = np.empty((len(self.marks), S, A))
+            self.recorded = np.empty((len(self.record_at), S, A))
         if len(self.buffer) != steps or self.buffer.dtype != problem.code_type:
             self.buffer = np.empty(steps, problem.code_type)
         self.theta.fill(start_of(configured(update, options), A, options))
@@ -257,25 +266,27 @@ def simulate(
     ------
     ValueError
         If the update is unknown or has no kernel that compiles, a number is out of range, or the
-        memory has marks beyond the last step.
+        memory has to record after the last step.
     """
     chosen = configured(update, options)
-    tokens = _tokens(problem, chosen, options)
+    static = _static_args(problem, chosen, options)
     if not (np.isfinite(eta) and eta > 0.0):
         raise ValueError(f"eta: expected a finite number > 0, got {eta}.")
-    max_steps = whole("max_steps", max_steps, low=1)
-    gap = _FIRST_GAP[problem.acyclic] if first_gap is None else whole("first_gap", first_gap, low=1)
+    max_steps = as_int("max_steps", max_steps, low=1)
+    gap = (
+        _FIRST_GAP[problem.acyclic] if first_gap is None else as_int("first_gap", first_gap, low=1)
+    )
     memory = Memory() if memory is None else memory
     memory.prepare(problem, chosen, options, max_steps)
-    run = loop.run_kept if chosen.kernel in KERNELS else loop.run_fresh
+    run = loop.run_cached if chosen.kernel in KERNELS else loop.run_in_memory
     epsilon, off_policy = scheme.epsilon, scheme.off_policy
     try:
         steps, episodes, passed, J = run(
-            tokens,
+            static,
             problem.process,
             loop.Schedules(epsilon.c, epsilon.alpha, off_policy.c, off_policy.alpha),
             _rules(eta, options),
-            _limits(problem, options, max_steps, memory.marks, gap),
+            _limits(problem, options, max_steps, memory.record_at, gap),
             memory.arrays,
             seeds,
         )
@@ -296,7 +307,7 @@ def _require_policy(update: Update, memory: Memory) -> None:
         raise ValueError(words) from None
 
 
-def _tokens(problem: Problem, update: Update, options: Options) -> loop.Tokens:
+def _static_args(problem: Problem, update: Update, options: Options) -> loop.StaticArgs:
     """Return what the loop is compiled for."""
     known = get_args(Parametrization)
     policy = update.parametrization
@@ -307,14 +318,14 @@ def _tokens(problem: Problem, update: Update, options: Options) -> loop.Tokens:
         )
     if policy is None or policy not in known:
         raise ValueError(f"parametrization: expected one of {', '.join(known)}, got {policy!r}.")
-    return loop.Tokens(
+    return loop.StaticArgs(
         actions=(0,) * problem.n_actions,
-        successors=successor_token(problem.n_successors),
-        update=token(update.kernel),
-        policy=policy_token(policy),
-        ties=ties_token(update.options.get("ties", "first")),
-        scaled=flag_token(update.kernel in MULTIPLICATIVE and options.precision == "scaled"),
-        details=flag_token(any(vars(options)[name] != vars(_PAPER)[name] for name in _DETAILS)),
+        successors=static_successors(problem.n_successors),
+        update=static_kernel(update.kernel),
+        policy=static_policy(policy),
+        ties=static_ties(update.options.get("ties", "first")),
+        scaled=static_flag(update.kernel in MULTIPLICATIVE and options.precision == "scaled"),
+        details=static_flag(any(vars(options)[name] != vars(_PAPER)[name] for name in _DETAILS)),
     )
 
 
@@ -333,9 +344,9 @@ def _rules(eta: float, options: Options) -> loop.Rules:
 
 
 def _limits(
-    problem: Problem, options: Options, max_steps: int, marks: NDArray[np.int64], gap: int
+    problem: Problem, options: Options, max_steps: int, record_at: NDArray[np.int64], gap: int
 ) -> loop.Limits:
-    """Return when the loop evaluates and ends: one with marks at its last step."""
+    """Return when the loop evaluates and ends: at its last step if policies are recorded."""
     by_episodes = options.stop == "episodes"
     limits = loop.Limits(
         threshold=problem.threshold,
@@ -345,8 +356,8 @@ def _limits(
         cut=options.cut,
         gap=gap,
     )
-    if len(marks) == 0:
+    if len(record_at) == 0:
         return limits
-    if marks[-1] > max_steps:
+    if record_at[-1] > max_steps:
         raise ValueError("memory: its last mark lies beyond max_steps.")
     return limits._replace(threshold=np.inf, every=0, max_episodes=0)

@@ -125,9 +125,9 @@ def policies_along(
         Probabilities, without the terminal state.
     """
     cell = live_cell(domain, update, FIXED_RATES[update], "HiOffPol", n_states, int(caps[-1]))
-    memory = Memory(marks=caps)
+    memory = Memory(record_at=caps)
     run_cell(cell, run, memory)
-    return memory.noted[:, :-1]
+    return memory.recorded[:, :-1]
 
 
 def walking(update: str, run: int, caps: NDArray[np.int64], n_states: int = 10) -> Floats:

@@ -24,7 +24,7 @@ from functools import cache
 from math import inf
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from pu_lib.settings import read_settings, write_settings
+from pu_lib.settings import find_name, read_settings, write_settings
 
 __all__ = [
     "PRESETS",
@@ -114,9 +114,7 @@ def scheme_of(name: str) -> Scheme:
         If there is none.
     """
     known = {**SCHEMES, **PUBLISHED_SCHEMES}
-    if name not in known:
-        raise ValueError(f"scheme: expected one of {', '.join(known)}, got {name!r}.")
-    return known[name]
+    return known[find_name("scheme", name, known)]
 
 
 # The norm of escort parameters never falls (`pu_lib.engine.rows.rescale` counts on it).
@@ -283,8 +281,7 @@ def parse(label: str) -> Options:
             "preset: escort_factor is an option of the update, 'pg-es' or 'pg-es factor=drop'."
         )
     name, _, changes = label.strip().partition(" ")
-    if name not in PRESETS:
-        raise ValueError(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}.")
+    name = find_name("preset", name, PRESETS)
     # Where one preset has a word, numbers and words may stand in any.
     usual = vars(PRESETS[name]) | {
         key: value

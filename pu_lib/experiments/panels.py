@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from pu_lib.arrays import whole
+from pu_lib.arrays import as_int
 from pu_lib.domains import DOMAINS
 from pu_lib.experiments.actors import PROGRAM, columns_of, label_in_table
 from pu_lib.experiments.cells import Cell, Chunk
@@ -300,7 +300,7 @@ def paper_chunks(seed: int = 0, random_runs: int = 1000, beyond: int | None = No
     ValueError
         If there are no runs on Random MDPs.
     """
-    random_runs = whole("runs", random_runs, low=1)
+    random_runs = as_int("runs", random_runs, low=1)
     shown = [
         (_random(seed), random_runs),
         (_cliff(seed, 0.8) + _chain(seed, 0.8), 100),

@@ -14,9 +14,9 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.arrays import number
+from pu_lib.arrays import as_float
 from pu_lib.domains import Baseline
-from pu_lib.engine.rows import successor_token
+from pu_lib.engine.rows import static_successors
 from pu_lib.engine.values import performance
 from pu_lib.experiments.tables import Tables, lay_out
 from pu_lib.mdp import FiniteMDP
@@ -68,7 +68,7 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
         If the target is out of range, the baseline unknown, or optimal, the optimum not known, or a
         trajectory may begin in a terminal state.
     """
-    target = number("target", target)
+    target = as_float("target", target)
     if not 0.0 < target <= 1.0:
         raise ValueError(f"target: expected a normalised performance in (0, 1], got {target}.")
     if baseline not in get_args(Baseline):
@@ -115,6 +115,6 @@ def exact_performance(tables: Tables, policy: Floats) -> float:
             np.zeros(tables.n_states),
             tables.process,
             (0,) * tables.n_actions,
-            successor_token(tables.n_successors),
+            static_successors(tables.n_successors),
         )
     )

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from pu_lib.domains import DOMAINS, Baseline, as_process, read_domain
+from pu_lib.domains import DOMAINS, Baseline, as_process, is_domain, read_domain
 from pu_lib.experiments.actors import details_of
 from pu_lib.experiments.cells import Cell
 from pu_lib.experiments.problem import Problem, make_problem
@@ -84,7 +84,7 @@ def domain_of(process: Any) -> str:
         If it is none of these, or cannot be read.
     """
     if isinstance(process, str) and not process.endswith(".npz"):
-        if process.split(" ")[0] in DOMAINS:
+        if is_domain(process):
             domain, parameters = read_domain(process)
             return domain.label(**parameters)
         _ENVIRONMENTS[process] = as_process(process)  # anew: an id may have been registered again

@@ -21,7 +21,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from pu_lib.arrays import number, whole
+from pu_lib.arrays import as_float, as_int
 from pu_lib.domains import DOMAINS, read_domain
 from pu_lib.experiments.actors import configured
 from pu_lib.experiments.cells import Cell, Chunk
@@ -31,6 +31,7 @@ from pu_lib.experiments.processes import IN_COLUMNS, aims_of, domain_of, sized, 
 from pu_lib.experiments.reference import run_reference
 from pu_lib.experiments.sweep import Measured, problem_of, process_of, run_chunks
 from pu_lib.experiments.thresholds import Summary, summarise
+from pu_lib.settings import find_name
 from pu_lib.updates import UPDATES, Update, label_of, name_of
 
 __all__ = ["RACE_RATES", "Entry", "Race", "race"]
@@ -219,11 +220,10 @@ def race(
     ValueError
         If the process cannot be read, has nothing to learn, or a number is out of range.
     """
-    if scheme not in SCHEMES:
-        raise ValueError(f"scheme: expected one of {', '.join(SCHEMES)}, got {scheme!r}.")
-    runs, max_steps = whole("runs", runs, low=1), whole("max_steps", max_steps, low=1)
+    scheme = find_name("scheme", scheme, SCHEMES)
+    runs, max_steps = as_int("runs", runs, low=1), as_int("max_steps", max_steps, low=1)
     chosen, options = RACE_RATES if rates is None else tuple(rates), parse(preset)
-    if not chosen or any(not number("eta", eta) > 0.0 for eta in chosen):
+    if not chosen or any(not as_float("eta", eta) > 0.0 for eta in chosen):
         raise ValueError(f"eta: expected finite numbers > 0, got {list(chosen)}.")
     racers = [configured(update, options) for update in (UPDATES if updates is None else updates)]
     names = [name_of(update) for update in racers]
@@ -281,7 +281,7 @@ def _cell(
                 "preset": preset,
                 "max_steps": max_steps,
                 "target": aims_of(label)[1] if target is None else float(target),
-                "seed": whole("seed", seed, low=0, high=2**63 - 1),
+                "seed": as_int("seed", seed, low=0, high=2**63 - 1),
                 **columns,
             }
         )

@@ -286,7 +286,7 @@ def _actor(update: Update, options: Options = PRESETS["paper"]) -> Actor:
     # a run makes tens of thousands of steps, whose arguments need no check
     return Actor(
         known or (lambda theta: update.to_policy(np.array(theta)).tolist()),
-        lambda theta, _, q, w, stream: update._moved(
+        lambda theta, _, q, w, stream: update._unchecked_step(
             np.array(theta), np.array(q), np.array(w), stream.generator()
         ).tolist(),
     )

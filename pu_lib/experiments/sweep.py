@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from pu_lib.arrays import number, whole
+from pu_lib.arrays import as_float, as_int
 from pu_lib.domains import DOMAINS, read_domain
 from pu_lib.experiments.actors import columns_of, configured, label_in_table, run_of
 from pu_lib.experiments.adaptive import Needed, rounds
@@ -139,10 +139,9 @@ def grid(
             raise ValueError(f"update: {name} has no compiled kernel; `race` takes it, slowly.")
     _once("update", [name_of(configured(name, options)) for name in names])
     for eta in _once("eta", rates):
-        if not number("eta", eta) > 0.0:
+        if not as_float("eta", eta) > 0.0:
             raise ValueError(f"eta: expected a finite number > 0, got {eta}.")
-    for scheme in _once("scheme", schemes):
-        scheme_of(scheme)
+    schemes = _once("scheme", [scheme_of(scheme).name for scheme in schemes])
     first = Cell(
         experiment=experiment or _called(process, label),
         domain=label,
@@ -153,9 +152,9 @@ def grid(
         n_actions=0,
         beta=math.nan,
         preset=describe(options),
-        max_steps=whole("max_steps", max_steps, low=1, high=_MOST_STEPS),
+        max_steps=as_int("max_steps", max_steps, low=1, high=_MOST_STEPS),
         target=float(aims_of(label)[1] if target is None else target),
-        seed=whole("seed", seed, low=0, high=2**63 - 1),
+        seed=as_int("seed", seed, low=0, high=2**63 - 1),
     )
     columns = [columns_of(name, options) for name in names]
     cells = [
@@ -240,9 +239,9 @@ def chunks_of(cells: Iterable[Cell], runs: int, size: int) -> list[Chunk]:
     ValueError
         If there are no runs, or too many to number.
     """
-    whole("size", size, low=1)
+    as_int("size", size, low=1)
     cells = list(cells)
-    runs = whole("runs", runs, low=1)
+    runs = as_int("runs", runs, low=1)
     if len(cells) * (runs // size) > _MOST_CHUNKS:
         raise ValueError(
             f"runs: {runs} runs of {len(cells)} settings make more than {_MOST_CHUNKS} chunks."
@@ -414,7 +413,7 @@ def _computing(
 
 
 def _threads(workers: int | None) -> int:
-    return (os.cpu_count() or 1) if workers is None else whole("workers", workers, low=1)
+    return (os.cpu_count() or 1) if workers is None else as_int("workers", workers, low=1)
 
 
 def run_chunks(

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import Floats, flags, number, numbers
+from pu_lib.arrays import Floats, as_bool_array, as_float, as_float_array
 from pu_lib.experiments.bootstrap import LEVEL, draws, interval, lower_quantile
 
 __all__ = ["Comparison", "Summary", "compare", "quantile", "restricted_mean", "summarise"]
@@ -111,7 +111,7 @@ def quantile(times: ArrayLike, censored: ArrayLike, probability: float = 0.5) ->
     ValueError
         If the arrays do not match, are empty, or the level is out of range.
     """
-    if not 0.0 < number("probability", probability) < 1.0:
+    if not 0.0 < as_float("probability", probability) < 1.0:
         raise ValueError(f"probability: expected a level in (0, 1), got {probability}.")
     curve = _distribution(*_checked(times, censored))
     # Products of survival fractions are off by a few ulp; one run in 10^9 is below any resolution.
@@ -267,7 +267,7 @@ def _ends(resampled: Floats, n: int, confidence: float) -> tuple[float, float]:
 
 def _horizon(recorded: Floats, horizon: float | None) -> float:
     """Return the horizon of a restricted mean, the last recorded time if there is none."""
-    tau = float(recorded.max()) if horizon is None else number("horizon", horizon)
+    tau = float(recorded.max()) if horizon is None else as_float("horizon", horizon)
     if not tau > 0.0:
         raise ValueError(f"horizon: expected a time > 0, got {tau}.")
     return tau
@@ -281,9 +281,9 @@ def _distribution(times: Floats, censored: NDArray[np.bool_]) -> Any:
 
 
 def _checked(times: ArrayLike, censored: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
-    recorded = numbers("times", times)
+    recorded = as_float_array("times", times)
     if recorded.ndim != 1 or len(recorded) == 0:
         raise ValueError(f"times: expected a row of positive length, got shape {recorded.shape}.")
     if np.any(recorded <= 0.0):
         raise ValueError(f"times: expected positive times, got {recorded.min():g}.")
-    return recorded, flags("censored", censored, recorded.shape)
+    return recorded, as_bool_array("censored", censored, recorded.shape)

@@ -6,7 +6,7 @@ import html
 
 from pu_lib.claims import Scope, ledger
 from pu_lib.claims.proofs import Proof, proofs, version
-from pu_lib.claims.tables import Html, prose
+from pu_lib.claims.tables import Html, to_html
 
 __all__ = ["proof_list"]
 
@@ -21,7 +21,7 @@ def _proof(proof: Proof) -> str:
     claims = [statements[claim] for claim in proof.claims]
     says = "".join(
         f'<p><a href="{claim.chapter}.html">{html.escape(claim.number)}</a>'
-        f"{'' if claim.scope is Scope.BOOK else ', as printed'}: {prose(claim.statement)}</p>"
+        f"{'' if claim.scope is Scope.BOOK else ', as printed'}: {to_html(claim.statement)}</p>"
         for claim in claims
     )
     axioms = ", ".join(
@@ -30,7 +30,7 @@ def _proof(proof: Proof) -> str:
     return (
         f'<section class="machine-checked" id="{html.escape(proof.theorem)}">'
         f"<h3>{html.escape(proof.title)}</h3>{says}"
-        f"<p>Proved as <code>{html.escape(proof.theorem)}</code>: {prose(proof.covers)}</p>"
+        f"<p>Proved as <code>{html.escape(proof.theorem)}</code>: {to_html(proof.covers)}</p>"
         f'<pre tabindex="0">{html.escape(proof.statement)}</pre>'
         f'<p class="machine-foot"><code>{html.escape(proof.file)}</code>, Rocq '
         f"{html.escape(version())}; it rests on {axioms}.</p></section>"

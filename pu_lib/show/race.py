@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from pu_lib.experiments.race import Entry
 from pu_lib.show import style
-from pu_lib.updates import UPDATES, look_of
+from pu_lib.updates import UPDATES, style_of
 
 __all__ = ["draw_race"]
 
@@ -24,7 +24,7 @@ def draw_race(entries: Sequence[Entry]) -> Figure:
         ax.plot(
             rates,
             [summary.mean for summary in found],
-            marker=look_of(entry.update).marker,
+            marker=style_of(entry.update).marker,
             # Hollow markers: an update with other options than the registered one.
             fillstyle="full" if entry.update in UPDATES else "none",
             **style.line(entry.update) | {"label": entry.label},
@@ -33,7 +33,7 @@ def draw_race(entries: Sequence[Entry]) -> Figure:
             rates,
             np.array([summary.mean_low for summary in found]),
             np.array([summary.mean_high for summary in found]),
-            color=look_of(entry.update).colour,
+            color=style_of(entry.update).colour,
             alpha=0.15,
             linewidth=0,
         )

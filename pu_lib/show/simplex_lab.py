@@ -12,7 +12,7 @@ from typing import Any
 import traitlets
 
 from pu_lib.show.live.base import Live, Policy, module
-from pu_lib.updates import UPDATES, look_of, softmax
+from pu_lib.updates import UPDATES, softmax, style_of
 
 __all__ = ["PRESETS", "SimplexLab"]
 
@@ -65,7 +65,7 @@ START = PRESETS["Uniform start"]
 
 def _dash(name: str) -> str:
     """Return the dash pattern of an update for SVG, in pixels."""
-    dash = look_of(name).dash
+    dash = style_of(name).dash
     return "" if isinstance(dash, str) else " ".join(f"{1.6 * length:.2g}" for length in dash[1])
 
 

@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from pu_lib.show.narrow import FINE, narrowed, pack
-from pu_lib.updates import UPDATES, label_of, look_of
+from pu_lib.updates import UPDATES, label_of, style_of
 
 __all__ = [
     "ABOVE",
@@ -46,7 +46,7 @@ GREY = "#6b7480"
 ABOVE: Any = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
 """Keywords for a legend above the axes, if there is no space beside the curves."""
 
-PALETTE = (*(look_of(name).colour for name in UPDATES), INK, GREY)
+PALETTE = (*(style_of(name).colour for name in UPDATES), INK, GREY)
 
 WIDTH, HEIGHT, DPI = 7.2, 3.8, 100
 """Default size in inches, and pixels per inch on screen; files have twice as many pixels."""
@@ -124,8 +124,8 @@ def figure(
 
 def line(name: str) -> dict[str, Any]:
     """Return the keywords of ``ax.plot`` for an update: its colour, dash and label."""
-    look = look_of(name)
-    return {"color": look.colour, "linestyle": look.dash, "label": label_of(name)}
+    style = style_of(name)
+    return {"color": style.colour, "linestyle": style.dash, "label": label_of(name)}
 
 
 def png(fig: Figure, dpi: int = 2 * DPI) -> bytes:

@@ -14,7 +14,7 @@ import traitlets
 
 from pu_lib.experiments.results import PANELS, STATISTICS, Curves, Results, committed
 from pu_lib.show.simplex_lab import DASHES
-from pu_lib.updates import PAPER, label_of, look_of
+from pu_lib.updates import PAPER, label_of, style_of
 
 __all__ = ["SweepViewer", "panel_data"]
 
@@ -80,7 +80,7 @@ class SweepViewer(anywidget.AnyWidget):
     panels = traitlets.Dict().tag(sync=True)
     statistics = traitlets.Dict(dict(STATISTICS)).tag(sync=True)
     labels = traitlets.Dict({name: label_of(name) for name in PAPER}).tag(sync=True)
-    colours = traitlets.Dict({name: look_of(name).colour for name in PAPER}).tag(sync=True)
+    colours = traitlets.Dict({name: style_of(name).colour for name in PAPER}).tag(sync=True)
     dashes = traitlets.Dict(dict(DASHES)).tag(sync=True)
 
     @classmethod

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pu_lib.arrays import renamed
 from pu_lib.mdp import FiniteMDP
 from pu_lib.show.style import GREY, BookFigure, figure, line, styled
 from pu_lib.trajectories import Trajectory
@@ -13,17 +14,18 @@ from pu_lib.trajectories import Trajectory
 __all__ = ["draw_performance"]
 
 
+@renamed(mdp="process")
 @styled
-def draw_performance(mdp: FiniteMDP, runs: Mapping[str, Trajectory]) -> BookFigure:
+def draw_performance(process: FiniteMDP, runs: Mapping[str, Trajectory]) -> BookFigure:
     """Draw the performance of each run, by name of its update, against the number of updates.
 
-    A dotted line is the optimal performance of `mdp`, the process of the runs.
+    A dotted line is the optimal performance of `process`, on which the updates ran.
     """
     fig, ax = figure(height=3.4)
     for name, trajectory in runs.items():
         # The axis is logarithmic, so that it shows t + 1: the first point has t = 0.
         ax.plot(np.arange(1, len(trajectory.performance) + 1), trajectory.performance, **line(name))
-    best = mdp.optimal().performance
+    best = process.optimal().performance
     ax.axhline(best, color=GREY, linestyle=":", linewidth=1.0, label="optimum")
     ax.set(xscale="log", xlabel="$t + 1$, with $t$ the number of updates", ylabel=r"$\mathcal{J}$")
     fig.legend(loc="outside upper center", ncols=4)

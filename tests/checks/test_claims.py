@@ -237,7 +237,7 @@ def test_a_sixth_update_gets_a_measured_row(sixth: str) -> None:
 
 
 def test_unknown_rows_and_columns_are_named() -> None:
-    with pytest.raises(ValueError, match=r"update: expected one of pg-sm.*'nope'"):
+    with pytest.raises(ValueError, match=r"update: unknown 'nope'. There are: pg-sm"):
         measure("nope", "rates")
     with pytest.raises(ValueError, match=r"column: expected one of convergence.*'speed'"):
         measure("ce", "speed")

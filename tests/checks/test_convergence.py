@@ -397,5 +397,5 @@ def test_what_is_optimal_does_not_depend_on_the_size_of_the_values() -> None:
 def test_a_run_is_settled_whatever_the_size_of_the_values() -> None:
     for scale in (1.0, 1e-12):
         mdp = bandit([scale, 0.0])
-        path = run(mdp, "mce", 3, eta=1 / scale)
+        path = run(mdp, "mce", 3, step_size=1 / scale)
         assert cv.settled(path, cv.structure(mdp)) == 0

@@ -19,7 +19,7 @@ from pu_lib.claims import errata, judge, recorded
 from pu_lib.claims.formulas import formula
 from pu_lib.claims.recorder import Recorder, Status
 from pu_lib.exact import Undecided, ball
-from pu_lib.two_action_dynamics import Setting, SoftmaxWalker, alike, setting
+from pu_lib.two_action_dynamics import Setting, SoftmaxWalker, equivalent_updates, setting
 from pu_lib.updates import PAPER, UPDATES, Direct, SoftmaxPolicyGradient, as_update, make_update
 
 THERE, BACK = np.array([1.0, 0.0]), np.array([0.0, 1.0])
@@ -142,7 +142,7 @@ def test_a_thousand_updates_take_less_than_two_seconds(update, schedule):
         ({"n": -1}, "n must be an integer, at least 0"),
         ({"n": 1, "eta": 0}, "eta must be positive"),
         ({"n": 1, "eta": "x"}, "eta must be an integer, a fraction"),
-        ({"n": 1, "update": "sarsa"}, "update: expected one of pg-sm"),
+        ({"n": 1, "update": "sarsa"}, "update: unknown 'sarsa'"),
         ({"n": 1, "schedule": "linear"}, "schedule must be one of"),
         ({"n": 1, "factor": "halve"}, "factor must be one of"),
         ({"n": 1, "p": "0.5"}, "p must be at least 1"),
@@ -290,7 +290,7 @@ def test_any_other_update_is_counted_in_floats_by_its_own_step(monkeypatch):
         assert count(n, Lazy(), eta, start="3/4") == count(n, "pg-sm", eta, start="3/4")
     assert len(path(3, 2, Lazy(), "0.3")) == 6
     monkeypatch.setitem(UPDATES, "lazy", Lazy())
-    assert alike()[-1] == ("lazy",)
+    assert equivalent_updates()[-1] == ("lazy",)
     assert count(5, "lazy", "0.3", "inverse-sqrt") == count(5, "pg-sm", "0.3", "inverse-sqrt")
 
 
@@ -308,7 +308,7 @@ def test_ways_back_that_are_walked_together_in_floats_end_where_each_does():
 
 
 def test_ce_and_mce_are_one_update_with_two_actions():
-    assert alike()[:4] == [("pg-sm",), ("pg-es",), ("di",), ("ce", "mce")]
+    assert equivalent_updates()[:4] == [("pg-sm",), ("pg-es",), ("di",), ("ce", "mce")]
 
 
 def test_an_escort_update_brings_its_own_exponent():

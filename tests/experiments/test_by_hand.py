@@ -504,8 +504,9 @@ def test_a_state_has_flipped_once_it_walks_for_good(monkeypatch):
     walks = {30: [0.4, 0.6, 0.4, 0.3, 0.6], 31: [0.4, 0.7, 0.6, 0.5, 0.2]}  # states 0 to 4
 
     def run_cell(_, __, memory):
-        likely = np.array([[*walks[mark], 1.0] for mark in memory.marks])  # and the terminal state
-        memory.noted = np.stack([1.0 - likely, likely], axis=2)
+        # 1.0 is the terminal state.
+        likely = np.array([[*walks[step], 1.0] for step in memory.record_at])
+        memory.recorded = np.stack([1.0 - likely, likely], axis=2)
 
     monkeypatch.setattr(live, "run_cell", run_cell)
     found = live.flip_times("ce", 0, last=31, n_states=6)

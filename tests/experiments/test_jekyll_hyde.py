@@ -13,7 +13,7 @@ from pu_lib import domains
 from pu_lib.engine.arithmetic import exponential as compiled_exponential
 from pu_lib.engine.arithmetic import logarithm
 from pu_lib.engine.rows import UNIT
-from pu_lib.engine.values import passes
+from pu_lib.engine.values import reaches_threshold
 from pu_lib.experiments import jekyll_hyde as jh
 from pu_lib.experiments.options import PRESETS, SCHEMES, Options
 from pu_lib.experiments.problem import make_problem
@@ -156,10 +156,10 @@ def test_the_policies_noted_are_those_of_shorter_runs(update, stop):
     assert jh.simulate(*given, options, 9500, noting).steps == 9500
     assert jh.simulate(*given, options, 9500).steps < 9500
     far = replace(problem, threshold=math.inf), *given[1:]
-    for mark, policy in zip(noting.marks.tolist(), noting.noted, strict=True):
-        jh.simulate(*far, max_steps=mark, memory=stopped)
+    for step, policy in zip(noting.record_at.tolist(), noting.recorded, strict=True):
+        jh.simulate(*far, max_steps=step, memory=stopped)
         assert_array_equal(policy, stopped.pi)
-    assert not np.array_equal(noting.noted[0], noting.noted[1])
+    assert not np.array_equal(noting.recorded[0], noting.recorded[1])
 
 
 def test_a_mark_beyond_the_last_step_is_refused():
@@ -169,10 +169,10 @@ def test_a_mark_beyond_the_last_step_is_refused():
         jh.simulate(*given, max_steps=9, memory=jh.Memory([4, 10]))
 
 
-@pytest.mark.parametrize("marks", [[0, 4], [4, 4], [5, 4], [-1]])
-def test_marks_have_to_grow(marks):
-    with pytest.raises(ValueError, match="marks: expected growing numbers of steps"):
-        jh.Memory(marks)
+@pytest.mark.parametrize("record_at", [[0, 4], [4, 4], [5, 4], [-1]])
+def test_record_at_must_increase(record_at):
+    with pytest.raises(ValueError, match="record_at: expected increasing numbers of steps"):
+        jh.Memory(record_at)
 
 
 def test_the_comparison_sees_a_changed_option(monkeypatch):
@@ -226,7 +226,7 @@ def test_sweeps_decide_as_elimination_does():
         policy = rng.dirichlet(np.full(4, 0.3), size=40)
         J = mdp.performance(policy)
         for threshold, expected in ((J - 1e-9, True), (J + 1e-9, False)):
-            decided = passes(
+            decided = reaches_threshold(
                 policy,
                 rng.random(40) * (problem.terminal == 0),
                 problem.process,
@@ -240,7 +240,7 @@ def test_sweeps_decide_as_elimination_does():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"update": "sgd"}, "update: expected one of"),
+        ({"update": "sgd"}, "update: unknown 'sgd'"),
         ({"eta": 0.0}, "eta: expected"),
         ({"eta": float("nan")}, "eta: expected"),
         ({"max_steps": 0}, "max_steps: expected"),

@@ -20,6 +20,11 @@ ROOT = Path(__file__).parents[2]
 CLAIMS = ROOT / "pu_lib" / "claims"
 
 
+def command(words: str) -> str:
+    """Return a call of a command with today's names of its options."""
+    return words.replace("--eta", "--step-size")
+
+
 def plain(value: Any) -> Any:
     """Return a value as JSON has it: numbers and lists as they are, all else as text."""
     if isinstance(value, np.ndarray | np.generic):

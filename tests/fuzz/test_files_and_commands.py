@@ -223,11 +223,11 @@ NAME = st.sampled_from(["pg-sm", "pg-es", "di", "ce", "mce", "sgd", "", "json:du
 OUT = "{out}"
 TYPED: dict[str, dict[str, Any]] = {
     "unlearn": {
-        "--update": NAME, "--eta": NUMBER, "--p": NUMBER, "--n": WHOLE, "--start": NUMBER,
+        "--update": NAME, "--step-size": NUMBER, "--p": NUMBER, "--n": WHOLE, "--start": NUMBER,
         "--schedule": st.sampled_from(["constant", "inverse-sqrt", "x"]), "--strict": None,
         "--escort-factor": st.sampled_from(["keep", "drop", "x"]),
     },
-    "domino": {"--update": NAME, "--eta": NUMBER, "--p": NUMBER, "--states": WHOLE},
+    "domino": {"--update": NAME, "--step-size": NUMBER, "--p": NUMBER, "--states": WHOLE},
     "claims": {"": st.sampled_from(["thm:nothing", "", "é", "-x", "thm:domino/ii"])},
     "race": {
         "": st.sampled_from(["nowhere.npz", "chain n_states=x", "Nothing-v0", "", "chain b=1"]),
@@ -277,8 +277,8 @@ def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @few(25)
 @given(typed=line())
-@example(typed=["unlearn", "--update", "pg-sm", "--n", "9" * 400, "--eta", "1"])
-@example(typed=["domino", "--update", "ce", "--states", "9" * 30, "--eta", "1e-400"])
+@example(typed=["unlearn", "--update", "pg-sm", "--n", "9" * 400, "--step-size", "1"])
+@example(typed=["domino", "--update", "ce", "--states", "9" * 30, "--step-size", "1e-400"])
 @example(typed=["sweep", "chain", "--out", OUT, "--runs", "9" * 30])
 def test_whatever_is_typed_ends_with_an_answer_or_a_sentence(
     typed: list[str],

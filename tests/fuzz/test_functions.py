@@ -248,7 +248,7 @@ TARGETS = {
     "random_mdp": Target(
         domains.random_mdp,
         {
-            "rng": SMALL,
+            "seed": SMALL,
             "n_states": st.integers(2, 9) | st.just(10**9),
             "n_actions": st.integers(1, 4),
             "branching": st.integers(1, 3),
@@ -261,13 +261,15 @@ TARGETS = {
     "read_domain": Target(domains.read_domain, {"label": LABEL}),
     "from_gymnasium": Target(domains.from_gymnasium, {"env": LABEL, "discount": TWO["discount"]}),
     "run": Target(
-        lambda update, n_steps, eta, weighting, theta0: (
-            trajectories.run(domains.chain(3), update, n_steps, eta, weighting, theta0).performance
+        lambda update, n_steps, step_size, weighting, theta0: (
+            trajectories.run(
+                domains.chain(3), update, n_steps, step_size, weighting, theta0
+            ).performance
         ),
         {
             "update": UPDATE,
             "n_steps": st.integers(0, 5),
-            "eta": WEIGHT,
+            "step_size": WEIGHT,
             "weighting": st.sampled_from(["occupancy", "uniform"]) | arrays((3,), low=0.0),
             "theta0": st.none() | arrays((3, 2)),
         },

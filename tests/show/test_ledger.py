@@ -14,12 +14,12 @@ from pu_lib.claims.tables import (
     errata_table,
     ledger_table,
     power_table,
-    prose,
     scope_counts,
     statement_index,
     status_counts,
     summary,
     table_1,
+    to_html,
     what_stands,
 )
 from pu_lib.show.ledger_filter import LedgerFilter
@@ -37,9 +37,9 @@ def test_a_status_opens_to_all_that_is_known(chapter: str) -> None:
     for claim, row in zip(claims, shown, strict=True):
         details = row.partition("<details")[2]
         assert claim.status.value in details.split("</summary>")[0]
-        assert prose(claim.statement) in row
+        assert to_html(claim.statement) in row
         for said in (claim.wrong, claim.correction):
-            assert prose(said) in details
+            assert to_html(said) in details
         if claim.severity is not None:
             assert claim.severity.value in details
         if claim.scope is Scope.CELL:
@@ -96,7 +96,7 @@ def test_every_slip_stands_with_its_reason() -> None:
 
 
 def test_unknown_chapters_are_named() -> None:
-    with pytest.raises(ValueError, match=r"chapter: expected one of updates.*'poetry'"):
+    with pytest.raises(ValueError, match=r"chapter: unknown 'poetry'. There are: updates"):
         ledger_table("poetry")
 
 
@@ -118,6 +118,6 @@ def test_what_stands_has_a_row_for_every_statement_in_the_papers_order() -> None
     assert table.count("<dt>Printed</dt>") == len(stated)
     wanting = [claim for claim in stated if claim.correction]
     assert table.count("<dt>What stands</dt>") == len(stated)
-    assert all(prose(claim.correction) in table for claim in wanting)
+    assert all(to_html(claim.correction) in table for claim in wanting)
     assert table.count("<small>") == len(wanting), "how bad each is"
     assert '<th scope="row">Table 1</th>' in table

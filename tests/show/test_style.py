@@ -9,7 +9,7 @@ from PIL import Image
 
 from pu_lib.show.narrow import FINE, NARROW, narrowed, pack, unpack
 from pu_lib.show.style import GREY, INK, figure, line, png
-from pu_lib.updates import UPDATES, label_of, look_of
+from pu_lib.updates import UPDATES, label_of, style_of
 
 
 def luminance(rgb: np.ndarray) -> float:
@@ -29,7 +29,7 @@ def turned_over(rgb: np.ndarray) -> np.ndarray:
     return np.clip(2 * luma @ inverted - inverted, 0, 1)
 
 
-@pytest.mark.parametrize("colour", [*(look_of(name).colour for name in UPDATES), INK, GREY])
+@pytest.mark.parametrize("colour", [*(style_of(name).colour for name in UPDATES), INK, GREY])
 def test_lines_stand_out_on_both_pages(colour: str) -> None:
     rgb, white = np.array(mpl.colors.to_rgb(colour)), np.ones(3)
     assert contrast(rgb, white) >= 3
@@ -37,7 +37,7 @@ def test_lines_stand_out_on_both_pages(colour: str) -> None:
 
 
 def test_every_update_has_its_marks() -> None:
-    for marks in zip(*(look_of(name) for name in UPDATES), strict=True):
+    for marks in zip(*(style_of(name) for name in UPDATES), strict=True):
         assert len(set(marks)) == len(UPDATES)
     assert len({label_of(name) for name in UPDATES}) == len(UPDATES)
     assert line("mce")["label"] == "MCE"
@@ -117,7 +117,7 @@ def test_small_figures_and_those_that_cannot_be_copied_stay_alone() -> None:
 
 def test_a_palette_keeps_the_colours() -> None:
     fig, ax = figure(width=2, height=2)
-    ax.axvspan(0, 1, color=look_of("mce").colour)
+    ax.axvspan(0, 1, color=style_of("mce").colour)
     picture = Image.open(io.BytesIO(png(fig))).convert("RGB")
-    wanted = np.array(mpl.colors.to_rgb(look_of("mce").colour)) * 255
+    wanted = np.array(mpl.colors.to_rgb(style_of("mce").colour)) * 255
     assert np.abs(np.asarray(picture) - wanted).sum(axis=-1).min() <= 6

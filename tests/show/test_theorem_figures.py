@@ -21,7 +21,7 @@ def test_cross_entropy_figures_draw_what_they_say() -> None:
     cycle = cross_entropy.draw_cycle(2)
     value = cycle.axes[0].lines[0].get_ydata()
     assert np.ptp(value) > 14.0
-    looks = {update.look.colour for update in UPDATES.values() if update.look}
+    looks = {update.style.colour for update in UPDATES.values() if update.style}
     assert not looks & set(cross_entropy.ACTIONS)
     race = cross_entropy.draw_race(5)
     assert len(race.axes[0].get_legend().get_texts()) == 5

@@ -57,7 +57,7 @@ class Lazy(SoftmaxPolicyGradient):
     """The softmax policy gradient under another name."""
 
     name = "lazy"
-    look = None
+    style = None
 
 
 def test_figures_and_commands_have_an_update_that_is_registered(monkeypatch, capsys):
@@ -66,24 +66,24 @@ def test_figures_and_commands_have_an_update_that_is_registered(monkeypatch, cap
     legend = unlearning.draw_races(n=3).axes[0].get_legend()
     assert legend.get_texts()[-1].get_text() == f"{label}: 4"
     assert len(domino.draw_boards(2).axes) >= 6
-    assert main(["unlearn", "--update", "lazy", "--eta", "0.3", "--n", "3"]) == 0
+    assert main(["unlearn", "--update", "lazy", "--step-size", "0.3", "--n", "3"]) == 0
     assert capsys.readouterr().out == "4\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "printed"),
     [
-        ("unlearn --update pg-sm --eta 0.3 --n 100", "103"),
-        ("unlearn --update di --eta 0.3 --n 3", "3"),
-        ("unlearn --update di --eta 1/4 --n 9 --strict", "5"),
-        ("unlearn --update pg-es --eta 2 --n 3", "inf"),
-        ("unlearn --update pg-es --eta 5 --n 10 --escort-factor drop", "8"),
-        ("unlearn --update ce --eta 1 --n 30 --schedule inverse-sqrt --start 1/150", "1951"),
-        ("domino --update di --eta 0.5 --states 3", "6"),
-        ("domino --update pg-es --eta 1 --states 5 --p 1.5", "15"),
-        ("unlearn --update npg --eta 1/3 --n 100 --schedule geometric:1.1", "8"),
-        ("domino --update npg --eta 1 --states 7", "127"),
-        ("domino --update npg --eta 1 --states 20 --schedule geometric:2", "20"),
+        ("unlearn --update pg-sm --step-size 0.3 --n 100", "103"),
+        ("unlearn --update di --step-size 0.3 --n 3", "3"),
+        ("unlearn --update di --step-size 1/4 --n 9 --strict", "5"),
+        ("unlearn --update pg-es --step-size 2 --n 3", "inf"),
+        ("unlearn --update pg-es --step-size 5 --n 10 --escort-factor drop", "8"),
+        ("unlearn --update ce --step-size 1 --n 30 --schedule inverse-sqrt --start 1/150", "1951"),
+        ("domino --update di --step-size 0.5 --states 3", "6"),
+        ("domino --update pg-es --step-size 1 --states 5 --p 1.5", "15"),
+        ("unlearn --update npg --step-size 1/3 --n 100 --schedule geometric:1.1", "8"),
+        ("domino --update npg --step-size 1 --states 7", "127"),
+        ("domino --update npg --step-size 1 --states 20 --schedule geometric:2", "20"),
     ],
 )
 def test_the_command_line_prints_the_number_alone(arguments, printed, capsys):
@@ -94,11 +94,14 @@ def test_the_command_line_prints_the_number_alone(arguments, printed, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("unlearn --update di --eta zero --n 1", "eta must be"),
-        ("unlearn --update di --eta 1 --n -1", "n must be"),
-        ("unlearn --update ce --eta 1 --n 1000000000", "proved: n' is at least"),
-        ("domino --update pg-sm --eta 1 --states 1000000000", "at least 2^1000000000 - 1 steps"),
-        ("domino --update di --eta 1 --states 0", "states must be"),
+        ("unlearn --update di --step-size zero --n 1", "--step-size must be"),
+        ("unlearn --update di --step-size 1 --n -1", "n must be"),
+        ("unlearn --update ce --step-size 1 --n 1000000000", "proved: n' is at least"),
+        (
+            "domino --update pg-sm --step-size 1 --states 1000000000",
+            "at least 2^1000000000 - 1 steps",
+        ),
+        ("domino --update di --step-size 1 --states 0", "states must be"),
     ],
 )
 def test_the_command_line_refuses_in_a_sentence(arguments, words, capsys):

@@ -105,7 +105,7 @@ def compare_finite_run(
 ) -> None:
     """Compare the gap with its bounds from the time when the greedy actions have settled."""
     facts = structure(mdp)
-    trajectory = run(mdp, as_update(update), len(weights), eta=weights, weighting="uniform")
+    trajectory = run(mdp, as_update(update), len(weights), step_size=weights, weighting="uniform")
     compare.require(
         settled(trajectory, facts) is not None,
         f"On {name} the greedy actions do not provably settle in {len(weights)} steps.",
@@ -346,7 +346,7 @@ def others_need_no_unique_optimum(
 
     def gaps(mdp: FiniteMDP, update: str, n_steps: int) -> Floats:
         weights = decaying_weights(decay, n_steps)
-        path = run(mdp, as_update(update), n_steps, eta=weights, weighting="uniform")
+        path = run(mdp, as_update(update), n_steps, step_size=weights, weighting="uniform")
         return np.asarray((structure(mdp).v - path.v).max(axis=1))
 
     for name, mdp in with_several_optima().items():
@@ -409,7 +409,7 @@ def others_need_infinite_sums(
     weights = total * 0.5 ** np.arange(1.0, 61.0)
 
     def gap(update: str, mdp: FiniteMDP) -> float:
-        end = run(mdp, as_update(update), len(weights), eta=weights, weighting="uniform")
+        end = run(mdp, as_update(update), len(weights), step_size=weights, weighting="uniform")
         return float((structure(mdp).q - end.q[-1]).max())
 
     loop = looping_bandit()

@@ -16,7 +16,7 @@ from pu_lib.chapters.convergence.quantities import (
 )
 from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, styled
 from pu_lib.trajectories import run
-from pu_lib.updates import UPDATES, look_of
+from pu_lib.updates import UPDATES, style_of
 
 __all__ = [
     "draw_one_way",
@@ -41,12 +41,12 @@ def draw_settled(n_steps: int = 600) -> BookFigure:
         mdp = instances()[name]
         facts = structure(mdp)
         trajectory = run(
-            mdp, UPDATES["mce"], n_steps, eta=lambda t: (t + 1.0) ** -0.5, weighting="uniform"
+            mdp, UPDATES["mce"], n_steps, step_size=lambda t: (t + 1.0) ** -0.5, weighting="uniform"
         )
         start, _, _, ahead = optimality_bounds(mdp, trajectory, facts)
         gap = (facts.v - trajectory.v).max(axis=1)
         t = np.arange(n_steps + 1) + 1
-        ax.plot(t, gap, color=look_of("mce").colour, label="gap")
+        ax.plot(t, gap, color=style_of("mce").colour, label="gap")
         ax.plot(t[start:], ahead, color=INK, linestyle="--", linewidth=1.2, label="proved")
         ax.axvline(t[start], color=GREY, linestyle=":", linewidth=1)
         ax.set(xscale="log", yscale="log", ylabel=r"$\max_s\,v_\star(s)-v_t(s)$")
@@ -74,7 +74,7 @@ def draw_ties(n_steps: int = 1000) -> BookFigure:
         ax.plot(
             t[1:],
             np.maximum((mass * t)[1:], 1e-12),
-            color=look_of("mce").colour,
+            color=style_of("mce").colour,
             linestyle=styles[k],
             linewidth=width,
             label=name,
@@ -108,7 +108,7 @@ def draw_one_way(n_steps: int = 300) -> BookFigure:
     ax.plot(
         t,
         (facts.v - trajectory.v)[:, 0],
-        color=look_of("mce").colour,
+        color=style_of("mce").colour,
         label=r"$v_\star-v_t$ at $s_0$",
     )
     q_gap = (facts.q - trajectory.q).max(axis=(1, 2))

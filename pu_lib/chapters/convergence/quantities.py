@@ -40,7 +40,7 @@ import numpy as np
 from numpy import exp
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import numbers
+from pu_lib.arrays import as_float_array
 from pu_lib.claims.formulas import formula
 from pu_lib.domains import bandit, chain, cliff, duplicated_chain, random_mdp
 from pu_lib.mdp import FiniteMDP
@@ -224,10 +224,10 @@ def adversarial_run(
     tied = q == q.max()
     theta = update.initial(1, len(q))[0] if theta0 is None else np.array(theta0, dtype=np.float64)
     policies, indicators = [update.policy(theta)], np.eye(len(q))
-    for t, weight in enumerate(numbers("weights", weights, low=0.0)):
+    for t, weight in enumerate(as_float_array("weights", weights, low=0.0)):
         chosen = ADVERSARIES[adversary](policies[-1], tied, t)
-        theta = update._moved(theta, indicators[chosen], weight, None)
-        policies.append(update._to_policy(theta))
+        theta = update._unchecked_step(theta, indicators[chosen], weight, None)
+        policies.append(update._unchecked_policy(theta))
     return np.array(policies)
 
 
@@ -355,7 +355,7 @@ def lemma_8_slack(update: str | Update = "mce") -> dict[str, float]:
     slack: dict[str, float] = {}
     for mdp in instances().values():
         trajectory = run(
-            mdp, as_update(update), 250, eta=3.0 * 0.9 ** np.arange(250), weighting="uniform"
+            mdp, as_update(update), 250, step_size=3.0 * 0.9 ** np.arange(250), weighting="uniform"
         )
         for s in np.flatnonzero(structure(mdp).contested):
             policies, q = trajectory.policies[:, s], trajectory.q[:, s]

@@ -33,7 +33,7 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 from numpy.typing import NDArray
 
-from pu_lib.arrays import whole
+from pu_lib.arrays import as_int
 from pu_lib.cycle_examples import FOUR_STATES, THREE_STATES, CycleExample, Phase
 from pu_lib.deterministic import (
     Record,
@@ -83,7 +83,7 @@ def simulate(
     update: str | Update = "ce",
 ) -> Orbit:
     """Run CE (or another update of softmax parameters with a kernel) on an example, in floats."""
-    periods = whole("periods", periods, low=1)
+    periods = as_int("periods", periods, low=1)
     mdp, weights = example.tables, example.weights
     theta = np.zeros_like(mdp.rewards)
     for s, row in enumerate(example.start if start is None else start):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pu_lib.chapters.cross_entropy.cycles import FOUR_STATES, THREE_STATES, simulate
 from pu_lib.chapters.cross_entropy.quantities import one_period, pattern_margin, race
 from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
-from pu_lib.updates import PAPER, label_of, look_of
+from pu_lib.updates import PAPER, label_of, style_of
 
 __all__ = [
     "draw_cycle",
@@ -88,7 +88,7 @@ def draw_race(periods: int = 200) -> BookFigure:
         first.step(t[:41], gap[:41], where="post", **line(name), linewidth=1.5)
         if name == "ce":
             low, high = gap.min(), gap.max()
-            whole.axhspan(low, high, color=look_of(name).colour, alpha=0.2, linewidth=0)
+            whole.axhspan(low, high, color=style_of(name).colour, alpha=0.2, linewidth=0)
             whole.text(1.1, high * 1.2, f"{label_of(name)}, in every period", fontsize=9)
         else:
             whole.plot(t + 1, np.maximum(gap, 1e-6), **line(name), linewidth=1.5)
@@ -106,7 +106,7 @@ def draw_pattern() -> BookFigure:
     margins = [max(0.0, pattern_margin(float(g))) for g in discounts]
     root = max(np.roots([1, 1, 0, -1]).real)
     fig, ax = figure(height=2.9)
-    ax.plot(discounts, margins, color=look_of("ce").colour)
+    ax.plot(discounts, margins, color=style_of("ce").colour)
     ax.axvspan(0.4, 0.5, color=GREY, alpha=0.18, linewidth=0)
     ax.text(0.45, 0.25, "convergence proved", fontsize=9.5, rotation=90, ha="center", va="center")
     ax.axvline(root, color=GREY, linestyle=":")

@@ -23,7 +23,7 @@ from pu_lib.chapters.domino.quantities import (
 from pu_lib.chapters.unlearning.figures import kinds
 from pu_lib.exact import exact
 from pu_lib.show.style import GREY, INK, figure, line, styled
-from pu_lib.updates import Update, as_update, look_of
+from pu_lib.updates import Update, as_update, style_of
 
 __all__ = ["draw_boards", "draw_counts", "draw_lines"]
 
@@ -40,7 +40,7 @@ def draw_counts(eta: str = "0.5") -> Figure:
     for name, label in kinds().items():
         found = list(takewhile(lambda steps: steps < MOST, (domino(h, name, eta) for h in grid)))
         states = range(1, len(found) + 1)
-        ax.plot(states, found, look_of(name).marker, color=look_of(name).colour, label=label)
+        ax.plot(states, found, style_of(name).marker, color=style_of(name).colour, label=label)
     printed: dict[str, Any] = {
         "pg-sm": [bound_pg(h) for h in grid],
         "di": [float(bound_di(h, weight)) for h in grid],
@@ -52,8 +52,8 @@ def draw_counts(eta: str = "0.5") -> Figure:
         "mce": [bound_ce_sharp(h - 1, step) for h in grid],
     }
     for name in printed:
-        ax.plot(grid, printed[name], linestyle=":", color=look_of(name).colour, linewidth=1.3)
-        ax.plot(grid, right[name], linestyle="-", color=look_of(name).colour, linewidth=1)
+        ax.plot(grid, printed[name], linestyle=":", color=style_of(name).colour, linewidth=1.3)
+        ax.plot(grid, right[name], linestyle="-", color=style_of(name).colour, linewidth=1)
     ax.plot([], [], ":", color=INK, linewidth=1.3, label="bound as printed")
     ax.plot([], [], "-", color=INK, linewidth=1, label="bound as proved here")
     ax.set_yscale("log")

@@ -30,9 +30,9 @@ from pu_lib.experiments.results import (
     committed,
 )
 from pu_lib.experiments.speeds import Speeds, recorded, sources
-from pu_lib.formatting import number, percent, prose
+from pu_lib.formatting import format_number, percent, to_html
 from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, line, styled
-from pu_lib.updates import PAPER, label_of, look_of
+from pu_lib.updates import PAPER, label_of, style_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,7 +118,7 @@ def _draw_curves(ax: Axes, curves: Curves, statistic: str) -> None:
     for i, update in enumerate(curves.updates):
         ax.plot(curves.axis, point[i], **line(update))
         ax.fill_between(
-            curves.axis, low[i], high[i], color=look_of(update).colour, alpha=0.16, linewidth=0
+            curves.axis, low[i], high[i], color=style_of(update).colour, alpha=0.16, linewidth=0
         )
         _mark(ax, curves.axis, point[i], share[i], update)
     if np.isfinite(curves.cap) and statistic != "censored":
@@ -146,12 +146,12 @@ def _draw_beside(ax: Axes, curves: Curves, statistic: str, tied: bool) -> None:
 
 def _mark(ax: Axes, x: Any, y: Any, share: Any, update: str) -> None:
     """Mark the points of a curve by how many of their runs are censored."""
-    colour = look_of(update).colour
+    colour = style_of(update).colour
     for chosen, style in (
-        (share == 0.0, {"marker": look_of(update).marker, "markerfacecolor": colour}),
+        (share == 0.0, {"marker": style_of(update).marker, "markerfacecolor": colour}),
         (
             (share > 0.0) & (share < 0.5),
-            {"marker": look_of(update).marker, "markerfacecolor": "white"},
+            {"marker": style_of(update).marker, "markerfacecolor": "white"},
         ),
         (share >= 0.5, {"marker": "x", "markeredgewidth": 1.6}),
     ):
@@ -192,8 +192,8 @@ def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigur
                 value = curves.point(statistic)[row, best[row]]
                 low, high = curves.interval(statistic)[:, row, best[row]]
                 y = row + 0.22 * (list(marks).index(statistic) - 1)
-                ax.plot([low, high], [y, y], color=look_of(update).colour, linewidth=1.2)
-                ax.plot(value, y, marker=marker, color=look_of(update).colour)
+                ax.plot([low, high], [y, y], color=style_of(update).colour, linewidth=1.2)
+                ax.plot(value, y, marker=marker, color=style_of(update).colour)
             ax.annotate(
                 f"{100 * share[row, best[row]]:.0f} %",
                 (1.0, row),
@@ -339,7 +339,7 @@ def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookF
             low, high = limit.interval(statistic)[:, i, -1]
             ax.errorbar(
                 1e4 * 2.0**i, level, [[level - low], [high - level]],
-                color=look_of(update).colour, marker=look_of(update).marker, capsize=3,
+                color=style_of(update).colour, marker=style_of(update).marker, capsize=3,
             )  # fmt: skip
         ax.axvline(4e3, color=GREY, linewidth=0.8, linestyle=":")
         ax.set(xscale="log", yscale="log", xlabel=_AXES["eta"])
@@ -411,13 +411,14 @@ def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None
     row = curves.updates.index("pg-es")
     ax.plot(curves.axis, curves.point("median")[row], **line("pg-es"))
     low, high = curves.interval("median")[:, row]
-    ax.fill_between(curves.axis, low, high, color=look_of("pg-es").colour, alpha=0.16, linewidth=0)
+    ax.fill_between(curves.axis, low, high, color=style_of("pg-es").colour, alpha=0.16, linewidth=0)
     ax.set(xscale="log", yscale="log", xlabel=_AXES["eta"], ylabel="steps to threshold (median)")
     other = ax.twinx()
     share = [bounced_share(float(eta), runs, steps) for eta in rates]
     other.plot(rates, share, color=INK, marker=".", linestyle=":")
     other.set(
-        ylabel=f"share below zero after {number(steps)} steps", ylim=(0.0, 1.4 * max(share) + 0.01)
+        ylabel=f"share below zero after {format_number(steps)} steps",
+        ylim=(0.0, 1.4 * max(share) + 0.01),
     )
     other.grid(visible=False)
     return fig
@@ -450,7 +451,7 @@ def draw_details(table: pd.DataFrame | None = None) -> BookFigure:
             for update in PAPER:
                 dots = part[(part["domain"] == domain) & (part["update"] == update)]
                 ax.plot(
-                    dots["ratio"], np.full(len(dots), row), marker, color=look_of(update).colour,
+                    dots["ratio"], np.full(len(dots), row), marker, color=style_of(update).colour,
                     alpha=0.55, markersize=4,
                 )  # fmt: skip
         effect = ranked["effect"][row]
@@ -468,7 +469,7 @@ def draw_details(table: pd.DataFrame | None = None) -> BookFigure:
     handles = [
         *(ax.plot([], [], marker, color=GREY, label=words)[0]
           for words, marker in (("Random MDP", "o"), ("chain", "s"), ("cliff", "^"))),
-        *(ax.plot([], [], "_", color=look_of(u).colour, label=label_of(u), markeredgewidth=3)[0]
+        *(ax.plot([], [], "_", color=style_of(u).colour, label=label_of(u), markeredgewidth=3)[0]
           for u in PAPER),
     ]  # fmt: skip
     fig.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8.5)
@@ -588,7 +589,7 @@ def _fold(head: str, claims: JudgedClaims, others: Sequence[Claim]) -> str:
 def _links(claims: Sequence[Claim]) -> str:
     """Return claims that other chapters judge, each with a link to its chapter."""
     lines = "".join(
-        f"<li>{html.escape(claim.number)}: {prose(claim.statement)} "
+        f"<li>{html.escape(claim.number)}: {to_html(claim.statement)} "
         f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a></li>'
         for claim in claims
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from pu_lib.domains import random_mdp
 from pu_lib.show.style import GREY, INK, BookFigure, figure, styled
-from pu_lib.updates import look_of
+from pu_lib.updates import style_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,7 @@ def _arrow(ax: Axes, start: Any, end: Any, colour: str, bend: float = 0.0) -> No
 
 
 def _node(ax: Axes, place: Any, words: str, goal: bool = False) -> None:
-    edge, width = (look_of("ce").colour, 3.0) if goal else (INK, 1.0)
+    edge, width = (style_of("ce").colour, 3.0) if goal else (INK, 1.0)
     box = {"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": edge, "lw": width}
     ax.text(place[0], place[1], words, ha="center", va="center", fontsize=8.5, bbox=box)
 

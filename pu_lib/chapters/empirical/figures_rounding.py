@@ -9,7 +9,7 @@ import numpy as np
 from pu_lib.experiments.results import PANELS, Results
 from pu_lib.experiments.rounding import ROUNDED_PANELS, shares, smallest_along
 from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
-from pu_lib.updates import look_of
+from pu_lib.updates import style_of
 
 __all__ = ["draw_lost_run", "draw_lost_shares"]
 
@@ -47,7 +47,7 @@ def draw_lost_run(
     ):
         for row in rows.T:
             there = np.isfinite(row)
-            ax.plot(steps[there], row[there], color=look_of("pg-es").colour, linewidth=1.2)
+            ax.plot(steps[there], row[there], color=style_of("pg-es").colour, linewidth=1.2)
             if not there.all():
                 last = np.flatnonzero(there)[-1]
                 ax.plot(steps[last], row[last], "X", color=INK, markersize=7)
@@ -89,7 +89,7 @@ def draw_lost_shares(
         rates, floats, scaled = shares(name, table)
         ax.plot(rates, floats, color=INK, linestyle=":", marker="x", label="in plain floats")
         ax.plot(rates, scaled, **{**line("pg-es"), "label": "with exponents"}, marker="s")
-        between = {"color": look_of("pg-es").colour, "alpha": 0.16, "linewidth": 0}
+        between = {"color": style_of("pg-es").colour, "alpha": 0.16, "linewidth": 0}
         ax.fill_between(rates, scaled, floats, **between)
         ax.set(xscale="log", ylim=(-0.04, 1.04))
         ax.text(0.0, 1.03, PANELS[name].words, transform=ax.transAxes, fontsize=8.5)

@@ -13,7 +13,7 @@ from pu_lib.chapters.function_approximation.quantities import (
     neural,
 )
 from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
-from pu_lib.updates import UPDATES, look_of
+from pu_lib.updates import UPDATES, style_of
 
 __all__ = [
     "draw_crossings",
@@ -68,7 +68,7 @@ def draw_crossings(eta: float = 0.1, n_steps: int = 300, seed: int = 9) -> BookF
         run = learn(name, task, model, n_steps, eta)
         top.plot(run.performance, **line(name))
         if name == "pg-es":
-            bottom.vlines(np.arange(1, n_steps + 1), 0, run.crossings, color=look_of(name).colour)
+            bottom.vlines(np.arange(1, n_steps + 1), 0, run.crossings, color=style_of(name).colour)
     top.set_ylabel("performance")
     top.legend(loc="lower right")
     bottom.set(xlabel="update", ylabel="PG-ES scores\ncrossing zero")

@@ -28,7 +28,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import number, numbers, require_distributions, whole
+from pu_lib.arrays import as_float, as_float_array, as_int, require_distributions
 from pu_lib.chapters.gravity_well.quantities import parameters
 from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, Update, as_update, softmax
@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 
 def well(epsilon: float) -> Floats:
     r"""Return :math:`(\varepsilon, 1 - 2\varepsilon, \varepsilon)`, a policy in a well."""
-    epsilon = number("epsilon", epsilon)
+    epsilon = as_float("epsilon", epsilon)
     if not 0.0 < epsilon < 0.5:
         raise ValueError(f"epsilon: expected a number in (0, 1/2), got {epsilon}.")
     return np.array([epsilon, 1.0 - 2.0 * epsilon, epsilon])
@@ -65,7 +65,7 @@ def escape_steps(
     that ends at exactly one half may be counted as short of it.
     """
     chosen = as_update(update)
-    values, cap = numbers("q", q, axes=1), whole("cap", cap, low=0, high=_MOST_STEPS)
+    values, cap = as_float_array("q", q, axes=1), as_int("cap", cap, low=0, high=_MOST_STEPS)
     greedy = np.argmax(values, axis=-1)[..., np.newaxis]
     theta, values = (x.copy() for x in np.broadcast_arrays(parameters(chosen, pi), values))
     steps, done, chunk = np.full(theta.shape[:-1], np.inf), 0, min(64, cap)
@@ -121,12 +121,12 @@ def escape_bound(
     They are 0 and infinity where nothing better is proved; see the module's text.
     """
     chosen = as_update(update)
-    policy = numbers("pi", pi, axes=1)
-    values = numbers("q", q, shape=policy.shape)
+    policy = as_float_array("pi", pi, axes=1)
+    values = as_float_array("q", q, shape=policy.shape)
     if policy.ndim != 1 or len(policy) < 2:
         raise ValueError(f"pi: expected a policy of at least two actions, got {policy.shape}.")
     require_distributions("pi", policy)
-    if not number("weight", weight) > 0.0:
+    if not as_float("weight", weight) > 0.0:
         raise ValueError(f"weight: expected a number > 0, got {weight}.")
     greedy = int(np.argmax(values))
     second = int(np.argmax(np.where(np.arange(len(values)) == greedy, -np.inf, values)))

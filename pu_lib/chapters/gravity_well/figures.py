@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pu_lib.chapters.gravity_well.escape import escape_steps, greedy_path, well
 from pu_lib.chapters.gravity_well.quantities import condition_map
 from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
-from pu_lib.updates import UPDATES, label_of, look_of, softmax
+from pu_lib.updates import UPDATES, label_of, softmax, style_of
 
 __all__ = ["draw_escape", "draw_maps", "draw_published"]
 
@@ -86,7 +86,7 @@ def draw_escape(weight: float = 1.0, middle: float = 0.9) -> BookFigure:
     fig, ax = figure(height=3.4)
     for name in UPDATES:
         steps = escape_steps(name, starts, q, weight)
-        ax.loglog(1 / depths, steps, marker=look_of(name).marker, **line(name))
+        ax.loglog(1 / depths, steps, marker=style_of(name).marker, **line(name))
     ax.loglog(1 / depths, 20 / depths, color=GREY, linewidth=1, linestyle=":")
     ax.text(200, 6e3, r"$20/\varepsilon$", ha="right", color=GREY)
     ax.set(xlabel=r"depth of the well, $1/\varepsilon$", ylabel=r"steps until $\pi(a_q) \geq 1/2$")

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import Floats, whole
+from pu_lib.arrays import Floats, as_int
 from pu_lib.claims.formulas import formula, log
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import Update, as_update, softmax
@@ -79,7 +79,7 @@ def hard_chain(
     may stop for half of the value. The states 1 and 2 at the bottom stand for many copies, each
     visited so much less.
     """
-    height = whole("height", height, low=3)
+    height = as_int("height", height, low=3)
     n = 2 * height + 1
     transitions, rewards = np.zeros((n, 3, n)), np.zeros((n, 3))
     level = 0.5 * discount ** (2.0 * np.arange(height + 1) / 3.0)

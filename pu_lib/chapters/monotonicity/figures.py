@@ -17,7 +17,7 @@ from pu_lib.chapters.monotonicity.quantities import (
 )
 from pu_lib.chapters.updates.figures import place, simplex_axes, starts
 from pu_lib.show.style import GREY, INK, figure, styled
-from pu_lib.updates import UPDATES, label_of, look_of, softmax
+from pu_lib.updates import UPDATES, label_of, softmax, style_of
 
 __all__ = [
     "draw_decrease_region",
@@ -37,7 +37,7 @@ def draw_mass_moved() -> Figure:
     theta, q = np.array([10.0, 0.0, 0.0]), np.array([0.99, 1.0, 0.0])
     for ax, name in zip(axes, ("ce", "mce"), strict=True):
         moved = 1e4 * (softmax(UPDATES[name].step(theta, q, 1.0)) - softmax(theta))
-        bars = ax.bar([0, 1, 2], moved, color=look_of(name).colour, width=0.55)
+        bars = ax.bar([0, 1, 2], moved, color=style_of(name).colour, width=0.55)
         ax.bar_label(bars, fmt="%+.4f", padding=2)
         ax.axhline(0, color=INK, lw=0.8)
         ax.set_xticks([0, 1, 2], [f"$a_{a + 1}$\n$q={value:g}$" for a, value in enumerate(q)])
@@ -84,7 +84,7 @@ def draw_worst_decrease() -> Figure:
         np.array([bound(w) for w in weights]) for bound in (worst_drop_three, worst_drop_any)
     )
     ax.plot(weights, many, color=GREY, ls="--", label=r"$D_\infty(w)$: any number of actions")
-    ax.plot(weights, three, color=look_of("ce").colour, label="$D_3(w)$: three actions")
+    ax.plot(weights, three, color=style_of("ce").colour, label="$D_3(w)$: three actions")
     tried = [0.03, 0.1, 0.3, 1, 2, 5, 10]
     for k, marker in ((3, "o"), (6, "s")):
         found = [search_drop("ce", k, w, rounds=250, restarts=1).value for w in tried]

@@ -49,7 +49,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.arrays import number
+from pu_lib.arrays import as_float
 from pu_lib.domains import random_mdp
 from pu_lib.mdp import FiniteMDP
 from pu_lib.parametrizations import unchecked_softmax
@@ -168,7 +168,7 @@ def search_drop(
     are searched down to where the largest decreases of CE are, on a scale that is finer near 0.
     The best of several restarts counts.
     """
-    chosen, weight = as_update(update), number("weight", weight, low=0.0)
+    chosen, weight = as_update(update), as_float("weight", weight, low=0.0)
     floor = max(-30.0 - 2.0 * weight, -600.0)  # CE decreases most as pi(a_q) -> 0, e^-w and below
     found = [
         _searched(chosen, n_actions, weight, floor, seed + restart, rounds)
@@ -190,8 +190,8 @@ def _searched(
     def change(x: Floats) -> Any:
         pi, q = state(x)  # in the bounds, so that nothing has to be checked
         theta = update.to_parameters(pi)
-        new = update._to_policy(update._moved(theta, q, np.asarray(weight), None))
-        return step_advantage(update._to_policy(theta), new, q)
+        new = update._unchecked_policy(update._unchecked_step(theta, q, np.asarray(weight), None))
+        return step_advantage(update._unchecked_policy(theta), new, q)
 
     found = differential_evolution(
         change,
@@ -250,7 +250,9 @@ def decreases_in_random_mdps(
         lower_j, lower_v, worst = [], [], 0.0
         for mdp in mdps:
             theta = scale * rng.normal(size=(mdp.n_states, mdp.n_actions))
-            path = run(mdp, as_update(update), steps, eta=eta, weighting="uniform", theta0=theta)
+            path = run(
+                mdp, as_update(update), steps, step_size=eta, weighting="uniform", theta0=theta
+            )
             change = np.diff(path.performance)
             lower_j += list(change < -ROUNDING)
             lower_v += list(np.any(np.diff(path.v, axis=0) < -ROUNDING, axis=1))

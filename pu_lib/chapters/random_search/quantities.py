@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.arrays import whole
+from pu_lib.arrays import as_int
 from pu_lib.cycle_examples import THREE_STATES
 from pu_lib.deterministic import DeterministicMDP, largest_falls
 
@@ -205,7 +205,7 @@ def follow(family: str, seed: int, block: int, index: int, weighting: str, steps
 def hunt(n_mdps: int, seed: int = 0, weighting: str = "constant") -> dict[str, Any]:
     """Run a third of `n_mdps` MDPs of each family, rounded up to whole blocks, and add up."""
     start = time.perf_counter()
-    n_mdps, seed = whole("n_mdps", n_mdps, low=1), whole("seed", seed, low=0)
+    n_mdps, seed = as_int("n_mdps", n_mdps, low=1), as_int("seed", seed, low=0)
     blocks = -(-n_mdps // (BLOCK * len(FAMILIES)))
     families = {}
     for family in FAMILIES:

@@ -13,7 +13,7 @@ from pu_lib.chapters.rates.quantities import (
     overtaking_steps,
 )
 from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
-from pu_lib.updates import PAPER, EscortPolicyGradient, as_update, look_of, make_update
+from pu_lib.updates import PAPER, EscortPolicyGradient, as_update, make_update, style_of
 
 __all__ = [
     "draw_exponents",
@@ -46,7 +46,7 @@ def draw_exponents(n_steps: int = 2500) -> BookFigure:
         ax.plot(times[seen], gap[seen], marker="D" if seen.sum() < 3 else None, **drawn)
     two = bandit_gaps("pg-es", arms, 60)[1:]
     ax.plot(
-        np.arange(1, 61), two, color=look_of("pg-es").colour, linestyle=":", label="PG-ES ($p=2$)"
+        np.arange(1, 61), two, color=style_of("pg-es").colour, linestyle=":", label="PG-ES ($p=2$)"
     )
     ax.set(xscale="log", yscale="log", xlabel="$t$", ylabel=r"$v_\star-v_t$", ylim=(1e-8, 2))
     ax.legend(ncols=3, **ABOVE)
@@ -64,7 +64,7 @@ def draw_limits(n_steps: int = 3000) -> BookFigure:
     """
     fig, ax = figure(height=3.2)
     t = np.arange(1, n_steps + 1)
-    styles, colour = ("-", "--", "-.", (0, (1.2, 1.2))), look_of("mce").colour
+    styles, colour = ("-", "--", "-.", (0, (1.2, 1.2))), style_of("mce").colour
     for k, n in enumerate((2, 3, 5, 10)):
         product = t / (1.0 + odds(n, n_steps)[1:])
         ax.plot(t, product, color=colour, linestyle=styles[k], label=f"$|A|={n}$")
@@ -88,7 +88,7 @@ def draw_overtaking(n_steps: int = 20) -> BookFigure:
     t = np.arange(n_steps)
     fig, ax = figure(height=2.9)
     ax.plot(
-        t, masses * total, color=look_of("mce").colour, marker="o", label=r"sum to $t$, as printed"
+        t, masses * total, color=style_of("mce").colour, marker="o", label=r"sum to $t$, as printed"
     )
     ax.plot(
         t,

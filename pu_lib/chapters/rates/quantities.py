@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib import kernels
-from pu_lib.arrays import number, whole
+from pu_lib.arrays import as_float, as_int
 from pu_lib.chapters.convergence.quantities import (
     Exponent,
     Structure,
@@ -182,7 +182,7 @@ def odds(n_actions: int, n_steps: int, weights: float | ArrayLike = 1.0) -> Floa
     ValueError
         If there are fewer than two actions, or a weight leads the odds out of the range of floats.
     """
-    n_actions = whole("n_actions", n_actions, low=2)
+    n_actions = as_int("n_actions", n_actions, low=2)
     c = n_actions / (n_actions - 1)
     path = [1.0 / (n_actions - 1)]
     for w in np.broadcast_to(np.asarray(weights, dtype=np.float64), n_steps).tolist():
@@ -217,7 +217,7 @@ def escort_limit(p: Any) -> Any:
     ValueError
         If `p` is not between 1 and 2.
     """
-    p = number("p", p)
+    p = as_float("p", p)
     if not 1.0 < p < 2.0:
         raise ValueError(f"p: expected an exponent between 1 and 2, got {p}.")
     return ((2 - p) / 8) ** (p / 2)

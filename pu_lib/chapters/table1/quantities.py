@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from pu_lib.chapters.cross_entropy.cycles import THREE_STATES
 from pu_lib.domains import chain, cliff, duplicated_chain, random_mdp
-from pu_lib.formatting import number, percent
+from pu_lib.formatting import format_number, percent
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import follow, run
 from pu_lib.updates import Direct, Update, as_update, make_update, project_simplex, softmax
@@ -282,8 +282,8 @@ def _gravity_well(update: Update) -> Entry:
     exponent = math.log(steps[1] / steps[0]) / math.log(DEPTHS[0] / DEPTHS[1])
     found = (
         f"The pull is felt in {percent(pulled, 1)} of the states; from probability {DEPTHS[0]:.2g} "
-        f"the way out takes {number(steps[0])} steps, and from {DEPTHS[1]:.2g} it takes "
-        f"{number(steps[1])}."
+        f"the way out takes {format_number(steps[0])} steps, and from {DEPTHS[1]:.2g} it takes "
+        f"{format_number(steps[1])}."
     )
     if exponent > ESCAPE:
         return Entry("strong", exponent - ESCAPE, found)
@@ -373,7 +373,7 @@ RUNS, DRAWS = 40, 20_000
 def _stochastic(update: Update) -> Entry:
     bias, best = _bias(update), _sampled_run(update)
     # the last digits of rounding differ from processor to processor and say nothing
-    size = f"up to {number(float(f'{bias:.2g}'))} times the weight"
+    size = f"up to {format_number(float(f'{bias:.2g}'))} times the weight"
     found = (
         f"The mean step with sampled values is off by {size if bias > 1e-12 else 'rounding alone'};"
         f" in each of {RUNS} runs the better action ends with probability {_probability(best)}."

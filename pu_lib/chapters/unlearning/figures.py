@@ -25,8 +25,8 @@ from pu_lib.chapters.unlearning.travel_times import comparison
 from pu_lib.exact import exact
 from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.trajectories import follow
-from pu_lib.two_action_dynamics import alike
-from pu_lib.updates import label_of, look_of
+from pu_lib.two_action_dynamics import equivalent_updates
+from pu_lib.updates import label_of, style_of
 
 __all__ = [
     "draw_comparison",
@@ -42,7 +42,7 @@ NS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 def kinds() -> dict[str, str]:
     """Return the updates to draw, one of those that are alike with two actions, and their label."""
-    return {names[-1]: " = ".join(map(label_of, names)) for names in alike()}
+    return {names[-1]: " = ".join(map(label_of, names)) for names in equivalent_updates()}
 
 
 def _draw_race(ax: Any, n: int, eta: str, schedule: str) -> None:
@@ -57,8 +57,8 @@ def _draw_race(ax: Any, n: int, eta: str, schedule: str) -> None:
             ax.plot(
                 n + steps,
                 values[-1],
-                look_of(name).marker,
-                color=look_of(name).colour,
+                style_of(name).marker,
+                color=style_of(name).colour,
                 markersize=6,
             )
     ax.axvline(n, color=GREY, linewidth=1)
@@ -115,7 +115,7 @@ def draw_counts(eta: str = "0.5") -> Figure:
     for ax, (schedule, bounds) in zip(axes, printed.items(), strict=True):
         for name, label in kinds().items():
             found = counts(NS, name, eta, schedule)
-            ax.plot(NS, found, look_of(name).marker, color=look_of(name).colour, label=label)
+            ax.plot(NS, found, style_of(name).marker, color=style_of(name).colour, label=label)
         for name, values in bounds.items():
             positive = np.maximum(np.asarray(values, dtype=float), 0.5)
             ax.plot(grid, positive, **(line(name) | {"label": None, "linewidth": 1.2}))
@@ -135,11 +135,11 @@ def draw_schedules(n: int = 100) -> Figure:
     x = [float(eta) for eta in etas]
     fig, ax = figure(height=4.0)
     for name, label in kinds().items():
-        for schedule, face in (("constant", look_of(name).colour), ("inverse-sqrt", "white")):
+        for schedule, face in (("constant", style_of(name).colour), ("inverse-sqrt", "white")):
             found = [count(n, name, eta, schedule) for eta in etas]
             style = line(name) | {"label": label if face != "white" else None}
             ax.plot(
-                x, found, marker=look_of(name).marker, markerfacecolor=face, linewidth=1, **style
+                x, found, marker=style_of(name).marker, markerfacecolor=face, linewidth=1, **style
             )
     for level, words in ((n, "$n$"), (bound_decaying_pg(n), f"${bound_decaying_pg.latex()}$")):
         ax.axhline(level, color=INK, linewidth=0.8, linestyle=":")
@@ -215,7 +215,10 @@ def draw_polar_steps(n: int = 4, back: int = 7, eta: float = 0.5) -> Figure:
     there = follow("pg-es", [1.0, 0.0], eta, n, [1.0, 1.0])
     home = follow("pg-es", [0.0, 1.0], eta, back, there[-1])
     fig, ax = figure(width=5.0, height=3.9)
-    ends = ((there, look_of("pg-es").colour, "forward"), (home, look_of("mce").colour, "backward"))
+    ends = (
+        (there, style_of("pg-es").colour, "forward"),
+        (home, style_of("mce").colour, "backward"),
+    )
     for path_, colour, label in ends:
         face = colour if label == "forward" else "white"
         ax.plot(*path_.T, marker="o", color=colour, markerfacecolor=face, label=label)
@@ -253,7 +256,7 @@ def draw_comparison(n: int = 8, eta: str = "1", update: str = "pg-sm") -> Figure
     fig, ax = figure(height=3.4)
     t = [row["t"] for row in rows]
     colours = [
-        look_of("pg-sm").colour if row["phase"] == "forward" else look_of("mce").colour
+        style_of("pg-sm").colour if row["phase"] == "forward" else style_of("mce").colour
         for row in rows
     ]
     ax.bar(t, [row["travel time"] for row in rows], width=0.7, color=colours, alpha=0.75)

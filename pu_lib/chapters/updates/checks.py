@@ -33,7 +33,7 @@ from pu_lib.chapters.updates.quantities import (
 )
 from pu_lib.claims.recorder import Recorder, check
 from pu_lib.domains import random_mdp
-from pu_lib.formatting import number
+from pu_lib.formatting import format_number
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import follow
 from pu_lib.updates import Update, advantage, as_update, greedy_mask, make_update, softmax
@@ -55,7 +55,7 @@ def _vanishes(
     tolerance: float = ROUNDING,
 ) -> None:
     """Compare the largest modulus in `error` with zero, up to a tolerance."""
-    largest, limit = float(np.max(np.abs(error))), f"0 up to {number(tolerance)}"
+    largest, limit = float(np.max(np.abs(error))), f"0 up to {format_number(tolerance)}"
     compare.equal(quantity, largest, 0.0, tolerance=tolerance, limit=limit, at=at)
 
 
@@ -132,7 +132,8 @@ def escort_gradient_needs_signs(compare: Recorder, signed: bool = True) -> None:
             formula = escort_gradient(f, gradient, p, signed and not as_printed)
             compare.equal(
                 "relative error of the formula", float(np.abs((exact - formula) / scale).max()), 0,
-                tolerance=ROUNDING, limit=f"0 up to {number(ROUNDING)}", as_printed=as_printed,
+                tolerance=ROUNDING, limit=f"0 up to {format_number(ROUNDING)}",
+                as_printed=as_printed,
                 at={"draw": draw, "p": p, "scores": f.round(3).tolist()},
             )  # fmt: skip
 
@@ -366,7 +367,7 @@ def huge_steps_have_these_limits(compare: Recorder, p: float = 2.0) -> None:
     missing = "missing to a greedy policy"
     _vanishes(compare, missing, enough, {"update": "di", "weight": "just enough"})
     compare.at_least(
-        missing, too_small.min(), 1e-13, limit=number(1e-13),
+        missing, too_small.min(), 1e-13, limit=format_number(1e-13),
         at={"update": "di", "weight": "a millionth too small"},
     )  # fmt: skip
     for name in ("ce", "mce"):

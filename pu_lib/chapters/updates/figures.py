@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pu_lib.chapters.updates.quantities import large_weight_limit
 from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.trajectories import follow
-from pu_lib.updates import UPDATES, label_of, look_of, softmax
+from pu_lib.updates import UPDATES, label_of, softmax, style_of
 
 __all__ = ["draw_flows", "draw_huge_steps", "draw_replicator", "place", "simplex_axes", "starts"]
 
@@ -112,14 +112,14 @@ def draw_flows(q: Sequence[float] = FLOW_Q, weight: float = 0.05, n_steps: int =
         simplex_axes(ax)
         paths = follow(update, values, weight, n_steps, update.parameters(starts()))
         for path in update.policy(paths).swapaxes(0, 1):
-            _flow_line(ax, path, look_of(name).colour)
+            _flow_line(ax, path, style_of(name).colour)
         ax.text(
             0.0,
             0.93,
             label_of(name),
             size=11,
             weight="bold",
-            color=look_of(name).colour,
+            color=style_of(name).colour,
             ha="center",
         )
     _value_panel(axes.flat[len(UPDATES)], values)
@@ -209,7 +209,7 @@ def draw_huge_steps(
         ax.plot(weights, missing, **line(name))
         if update.in_paper:
             limit = np.delete(large_weight_limit(update, policy, values), best).sum()
-            mark = {"color": look_of(name).colour, "clip_on": False, "markersize": 7}
+            mark = {"color": style_of(name).colour, "clip_on": False, "markersize": 7}
             ax.plot(weights[-1] * 1.25, limit, "<", **mark)
     ax.set(xscale="log", xlabel=r"weight $w = \eta\,d(s)$", ylim=(-0.03, 1.03))
     ax.set_ylabel(r"$1-\pi'(a_q)$ after one step")

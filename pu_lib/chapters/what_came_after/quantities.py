@@ -39,10 +39,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pu_lib.arrays import Floats, number, require_distributions
+from pu_lib.arrays import Floats, as_float, require_distributions
 from pu_lib.exact import Number, exact
 from pu_lib.interface import Update
-from pu_lib.parametrizations import rows
+from pu_lib.parametrizations import as_rows
 
 __all__ = [
     "Counted",
@@ -69,10 +69,10 @@ def mirror_step(pi: ArrayLike, q: ArrayLike, weight: ArrayLike, alpha: float) ->
     equation for :math:`\lambda` is convex and decreasing; Newton's method from its left end climbs
     to the root without overshooting.
     """
-    alpha = number("alpha", alpha)
+    alpha = as_float("alpha", alpha)
     if not 1.0 + 1e-8 <= alpha <= 2.0:
         raise ValueError(f"alpha: expected a number from 1 + 1e-8 to 2, got {alpha}.")
-    policy, values = rows("pi", pi), rows("q", q)
+    policy, values = as_rows("pi", pi), as_rows("q", q)
     require_distributions("pi", policy)
     power, slope = 1.0 / (alpha - 1.0), (alpha - 1.0) * np.asarray(weight, dtype=np.float64)
     levels = policy ** (alpha - 1.0) + slope * (values - values.max(axis=-1, keepdims=True))
@@ -191,7 +191,7 @@ def escape_bounds(pi: ArrayLike, q: ArrayLike, weight: float) -> tuple[int, int]
     With odds :math:`o=(1-\pi_0(a_q))/\pi_0(a_q)` against it, at least
     :math:`\log o/(w\,\Delta_{\max})` and at most :math:`\log o/(w\,\Delta_{\min})`, rounded up.
     """
-    policy, values, weight = rows("pi", pi), rows("q", q), number("weight", weight)
+    policy, values, weight = as_rows("pi", pi), as_rows("q", q), as_float("weight", weight)
     if policy.ndim != 1 or values.shape != policy.shape:
         raise ValueError(
             f"pi, q: expected two rows of one length, got shapes {policy.shape} and {values.shape}."

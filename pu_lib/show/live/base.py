@@ -9,7 +9,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from pu_lib.updates import PAPER, UPDATES, label_of, look_of
+from pu_lib.updates import PAPER, UPDATES, label_of, style_of
 
 __all__ = ["Live", "Policy", "module"]
 
@@ -42,7 +42,7 @@ class Live(anywidget.AnyWidget):
 
     updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(PAPER), minlen=1).tag(sync=True)
     labels = traitlets.Dict({name: label_of(name) for name in UPDATES}).tag(sync=True)
-    colours = traitlets.Dict({name: look_of(name).colour for name in UPDATES}).tag(sync=True)
+    colours = traitlets.Dict({name: style_of(name).colour for name in UPDATES}).tag(sync=True)
 
 
 class Policy(traitlets.List[float]):
