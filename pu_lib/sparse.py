@@ -615,6 +615,7 @@ def visits(chain: scipy.sparse.csr_array, initial: Floats, discount: float) -> S
         The visits, none of them negative.
     """
     adjoint = scipy.sparse.csr_array(chain.T)
+    initial = initial.copy()  # read-only arrays would be compiled for once more
     rows, x, residual = np.arange(len(initial)), np.zeros(len(initial)), np.empty(len(initial))
     equation = (adjoint.indptr, adjoint.indices, adjoint.data, rows, initial, discount)
     J, inverse = _split(*equation[:4], discount)
@@ -660,6 +661,7 @@ def optimal(
         Values, action values and actions.
     """
     n_states, n_actions = rewards.shape
+    rewards = rewards.copy()  # read-only arrays would be compiled for once more
     process = (matrix.indptr, matrix.indices, matrix.data, rewards, discount)
     first, states = np.arange(n_states) * n_actions, np.arange(n_states)
     v = np.full(n_states, min(0.0, float(rewards.min()) / (1.0 - discount)))
@@ -712,6 +714,7 @@ def bounds(
         best.
     """
     n_states, n_actions = rewards.shape
+    rewards = rewards.copy()  # read-only arrays would be compiled for once more
     process = (matrix.indptr, matrix.indices, matrix.data, rewards, discount)
     first = np.arange(n_states) * n_actions
     v, q, size, wanting = found.v, found.q, np.empty(n_states), np.empty(n_states, np.int64)

@@ -171,11 +171,11 @@ def test_sparse_and_dense_agree():
     )
     np.testing.assert_allclose(sparse.optimal().v, dense.optimal().v, atol=1e-10)
     np.testing.assert_array_equal(sparse.transitions, dense.transitions)
-    assert "BiCGSTAB;" in sparse.evaluate(pi).message
+    assert "BiCGSTAB" in sparse.evaluate(pi).message
     assert sparse.evaluate(pi).residual < 1e-13 * np.abs(dense.evaluate(pi).v).max()
 
 
-def test_solver_falls_back_to_superlu_if_bicgstab_fails():
+def test_values_and_visits_of_a_long_corridor_are_as_solved_by_hand():
     """A corridor of 600 states that pays 1 at its end: v(s) = 0.99^(599 - s), solved by hand."""
     n = 600
     steps = np.minimum(np.arange(n) + 1, n - 1)
@@ -188,7 +188,50 @@ def test_solver_falls_back_to_superlu_if_bicgstab_fails():
     visits = 0.99 ** np.arange(n)
     visits[-1] *= 100
     np.testing.assert_allclose(evaluation.occupancy, visits, rtol=1e-12)
-    assert "SuperLU" in evaluation.message
+
+
+def test_large_sparse_processes_are_right_where_values_are_small():
+    """A corridor: left or right, with a chance of 0.2 of the other; its end pays 1."""
+    for n in (499, 500):  # dense and sparse
+        i = np.arange(n - 1)
+        near = np.concatenate([np.maximum(i - 1, 0), i + 1])
+        rows = np.concatenate([2 * i, 2 * i, 2 * i + 1, 2 * i + 1])
+        data, rewards = np.repeat([0.8, 0.2, 0.2, 0.8], n - 1), np.zeros((n, 2))
+        flat = scipy.sparse.csr_array((data, (rows, np.tile(near, 2))), shape=(2 * n, n))
+        rewards[n - 2] = 0.2, 0.8
+        mdp = FiniteMDP(flat, rewards, np.eye(n)[0], 0.9, np.arange(n) == n - 1)
+        best, v = mdp.optimal(), np.zeros(n)
+        for _ in range(6000):
+            v = mdp.backup(v).max(axis=1)
+        np.testing.assert_allclose(best.v, v, rtol=1e-11)
+        assert best.policy[:-1, 1].all()
+        evaluation = mdp.evaluate(best.policy)
+        np.testing.assert_allclose(evaluation.v, v, rtol=1e-11)
+        assert evaluation.performance == pytest.approx(best.performance, rel=1e-11)
+        if n == 500:
+            assert "in proportion to the terms of each state; 0 states" in best.message
+            assert "roundings of the terms of each state" in evaluation.message
+
+
+def test_visits_of_sparse_processes_are_computed_when_read(monkeypatch):
+    n = 600
+    pairs = np.arange(2 * n)
+    flat = scipy.sparse.csr_array((np.ones(2 * n), (pairs, (pairs // 2 + 1) % n)), shape=(2 * n, n))
+    mdp = FiniteMDP(flat, np.ones((n, 2)), np.eye(n)[0], 0.9)
+    solved = []
+    right = processes._sparse_visits
+    monkeypatch.setattr(
+        processes, "_sparse_visits", lambda *given: solved.append(0) or right(*given)
+    )
+    evaluation = mdp.evaluate(np.full((n, 2), 0.5))
+    run(mdp, "mce", 3, weighting="uniform")
+    assert not solved
+    whole = 0.9 ** np.arange(n) / (1.0 - 0.9**n)
+    np.testing.assert_allclose(evaluation.occupancy, whole, atol=1e-13)
+    assert evaluation.occupancy is evaluation.occupancy
+    assert len(solved) == 1
+    run(mdp, "mce", 3)
+    assert len(solved) == 4  # not after the last update
 
 
 def test_two_thousand_states_are_solved():
@@ -566,18 +609,6 @@ def test_digest_distinguishes_close_initial_distributions():
     starts = ([1.0, 0.0], [1.0, 1e-20])
     names = {FiniteMDP(np.full((2, 1, 2), 0.5), np.ones((2, 1)), s, 0.5).digest for s in starts}
     assert len(names) == 2
-
-
-@pytest.mark.parametrize("solved", [0, 1])
-def test_both_systems_use_superlu_if_one_does_not_converge(solved, monkeypatch):
-    rng = np.random.default_rng(5)
-    chain, rewards, start = rng.dirichlet(np.ones(6), size=6), rng.normal(size=6), np.full(6, 1 / 6)
-    answers = iter([rewards] * solved + [None])
-    monkeypatch.setattr(processes, "_bicgstab", lambda *_: next(answers))
-    found = processes._solve_sparse(scipy.sparse.csr_array(chain), rewards, start, 0.9)
-    assert found[2] == "by SuperLU, as BiCGSTAB did not converge"
-    for ours, dense in zip(found, processes._solve_dense(chain, rewards, start, 0.9), strict=False):
-        np.testing.assert_allclose(ours, dense, rtol=1e-12)
 
 
 def test_require_raises_if_policy_iteration_has_not_converged(monkeypatch):
