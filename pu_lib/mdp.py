@@ -43,6 +43,7 @@ __all__ = ["Evaluation", "FiniteMDP", "Optimum"]
 # taken for a mistake and raises; nothing is normalised.
 _SUM_TOLERANCE = 1e-9
 _ARRAYS = ("transitions", "rewards", "initial", "discount", "terminal")  # in a saved file
+_CSR_ARRAYS = ("format", "shape", "data", "indices", "indptr")  # of `scipy.sparse.save_npz`
 # The largest value is max |reward| / (1 - discount). Up to 1e150, products of two values are still
 # below the largest float, 1.8e308.
 _LARGEST_VALUE = 1e150
@@ -328,7 +329,8 @@ class FiniteMDP:
             matrix *= alive[:, np.newaxis]
             density = float(np.count_nonzero(matrix)) / matrix.size
         else:
-            matrix = scipy.sparse.csr_array(scipy.sparse.diags_array(alive) @ matrix)
+            matrix.data *= np.repeat(alive, np.diff(matrix.indptr))
+            matrix.eliminate_zeros()
             density = matrix.nnz / (matrix.shape[0] * matrix.shape[1])
         if self.n_states >= _SPARSE_FROM_STATES and density < _SPARSE_BELOW_DENSITY:
             return scipy.sparse.csr_array(matrix)
@@ -406,21 +408,34 @@ class FiniteMDP:
     def save(self, path: str | PathLike[str]) -> None:
         """Write the process to a NumPy archive, which `load` reads.
 
+        The transitions of a large sparse process are written in SciPy's sparse form, without
+        compression; `scipy.sparse.load_npz` reads them from the same file.
+
         Parameters
         ----------
         path : path
             The file; no suffix is added.
         """
         rewards = self.rewards if self.transition_rewards is None else self.transition_rewards
+        arrays: dict[str, Any] = {
+            "rewards": rewards,
+            "initial": self.initial,
+            "discount": self.discount,
+            "terminal": self.terminal,
+        }
         with open(path, "wb") as file:  # given a path, NumPy would append .npz
-            np.savez_compressed(
-                file,
-                transitions=self.transitions,
-                rewards=rewards,
-                initial=self.initial,
-                discount=self.discount,
-                terminal=self.terminal,
-            )
+            if isinstance(self._matrix, np.ndarray):
+                np.savez_compressed(file, transitions=self.transitions, **arrays)
+            else:
+                scipy_arrays: dict[str, Any] = {
+                    "format": np.array(b"csr"),
+                    "shape": np.array(self._matrix.shape),
+                    "data": self._matrix.data,
+                    "indices": self._matrix.indices,
+                    "indptr": self._matrix.indptr,
+                    "_is_array": np.array(True),
+                }
+                np.savez(file, **scipy_arrays, **arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> FiniteMDP:
@@ -430,7 +445,8 @@ class FiniteMDP:
         ----------
         path : path
             An archive of the arrays `transitions`, `rewards`, `initial`, `discount` and,
-            optionally, `terminal`, in the shapes of the constructor.
+            optionally, `terminal`, in the shapes of the constructor. Instead of `transitions` it
+            may have the arrays of a matrix that `scipy.sparse.save_npz` writes in format "csr".
 
         Returns
         -------
@@ -447,6 +463,8 @@ class FiniteMDP:
                 arrays: dict[str, Any] = {name: archive[name] for name in archive.files}
         except _UNREADABLE as error:
             raise ValueError(f"{path}: not a NumPy archive that can be read ({error}).") from None
+        if "transitions" not in arrays and arrays.keys() >= set(_CSR_ARRAYS):
+            arrays["transitions"] = _pop_csr(path, arrays)
         missing = {"transitions", "rewards", "initial", "discount"} - arrays.keys()
         if missing:
             raise ValueError(f"{path}: the archive lacks {', '.join(sorted(missing))}.")
@@ -777,6 +795,20 @@ def _sparse_visits(chain: scipy.sparse.csr_array, initial: Floats, discount: flo
 
 def _occupancy(visits: Callable[[], Floats], terminal: NDArray[np.bool_]) -> Floats:
     return np.where(terminal, 0.0, visits())
+
+
+def _pop_csr(path: str | PathLike[str], arrays: dict[str, Any]) -> scipy.sparse.csr_array:
+    """Return the sparse matrix of a file, and remove its arrays."""
+    kind, shape, data, indices, indptr = (arrays.pop(name) for name in _CSR_ARRAYS)
+    arrays.pop("_is_array", None)
+    try:
+        if kind.item() not in (b"csr", "csr"):
+            raise ValueError(f"format: expected 'csr', got {kind.item()!r}")
+        matrix = scipy.sparse.csr_array((data, indices, indptr), shape=tuple(shape))
+        matrix.check_format(full_check=True)
+    except _UNREADABLE as error:
+        raise ValueError(f"{path}: no sparse matrix of transitions ({error}).") from None
+    return matrix
 
 
 def _discount(discount: float) -> float:

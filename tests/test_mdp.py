@@ -339,6 +339,56 @@ def test_normalised_performance_rejects_a_baseline_at_the_optimum():
         FiniteMDP(**arguments()).optimal(max_iterations=0)
 
 
+def large_ring(n=600):
+    """Two actions, of which the second may stay; the last state is terminal."""
+    rows = np.concatenate([2 * np.arange(n - 1), np.repeat(2 * np.arange(n - 1) + 1, 2)])
+    ahead = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    columns = np.concatenate([np.arange(1, n), ahead.ravel()])
+    data = np.concatenate([np.ones(n - 1), np.tile([0.25, 0.75], n - 1)])
+    flat = scipy.sparse.csr_array((data, (rows, columns)), shape=(2 * n, n))
+    rewards = np.random.default_rng(0).random((n, 2))
+    rewards[-1] = 0.0
+    return FiniteMDP(flat, rewards, np.full(n, 1 / n), 0.9, np.arange(n) == n - 1)
+
+
+def test_sparse_transitions_are_saved_as_scipy_does(tmp_path):
+    mdp, path = large_ring(), tmp_path / "ring.npz"
+    mdp.save(path)
+    again = FiniteMDP.load(path)
+    assert again.digest == mdp.digest
+    assert scipy.sparse.issparse(again._matrix)
+    assert (scipy.sparse.load_npz(path) != mdp._matrix).nnz == 0
+    assert path.stat().st_size < 80_000
+    dense = tmp_path / "dense.npz"  # as before
+    np.savez(
+        dense, transitions=mdp.transitions, rewards=mdp.rewards, initial=mdp.initial,
+        discount=mdp.discount, terminal=mdp.terminal,
+    )  # fmt: skip
+    assert FiniteMDP.load(dense).digest == mdp.digest
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"indices": np.full(1797, 600)}, "no sparse matrix of transitions"),
+        ({"indices": np.full(1797, -1)}, "no sparse matrix of transitions"),
+        ({"indptr": np.zeros(3, int)}, "no sparse matrix of transitions"),
+        ({"shape": np.array([7])}, "no sparse matrix of transitions"),
+        ({"format": np.array(b"csc")}, "format: expected 'csr', got b'csc'"),
+        ({"data": np.full(1797, 2.0)}, "probabilities at state 0, action 0 sum to 2"),
+        ({"transitions": np.zeros((600, 2, 600))}, "has _is_array, data, format"),
+    ],
+)
+def test_load_rejects_damaged_sparse_transitions(change, sentence, tmp_path):
+    path = tmp_path / "ring.npz"
+    large_ring().save(path)
+    arrays = dict(np.load(path))
+    assert arrays["data"].shape == (1797,)
+    np.savez(path, **(arrays | change))
+    with pytest.raises(ValueError, match=sentence):
+        FiniteMDP.load(path)
+
+
 def test_load_rejects_other_files(tmp_path):
     np.savez(tmp_path / "half.npz", transitions=np.zeros(2))
     (tmp_path / "text.npz").write_text("hello")
