@@ -766,3 +766,33 @@ def test_load_rejects_misspelt_names(tmp_path):
     np.savez(tmp_path / "odd.npz", **arrays, terminals=[True])
     with pytest.raises(ValueError, match=r"odd\.npz: the archive has terminals, where only"):
         FiniteMDP.load(tmp_path / "odd.npz")
+
+
+def test_large_tables_are_read_into_sparse_form(monkeypatch):
+    """The same values as read dense, with rewards of actions in place of those of transitions."""
+    import gymnasium
+
+    lake = gymnasium.make("FrozenLake-v1", map_name="8x8")
+    dense = from_gymnasium(lake, 0.95)
+    assert dense.transition_rewards is not None
+    monkeypatch.setattr("pu_lib.environments._MAX_DENSE", 1000)
+    sparse = from_gymnasium(lake, 0.95)
+    assert sparse.transition_rewards is None
+    np.testing.assert_allclose(sparse.rewards, dense.rewards, rtol=1e-15)
+    np.testing.assert_array_equal(sparse.transitions, dense.transitions)
+    np.testing.assert_allclose(sparse.optimal().v, dense.optimal().v, rtol=1e-13)
+
+
+def test_a_frozen_lake_of_2500_states_is_read_in_little_memory():
+    import tracemalloc
+
+    import gymnasium
+    from gymnasium.envs.toy_text.frozen_lake import generate_random_map
+
+    lake = gymnasium.make("FrozenLake-v1", desc=generate_random_map(50, seed=1))
+    tracemalloc.start()
+    mdp = from_gymnasium(lake, 0.9)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 30e6  # one dense array takes 200 MB
+    assert f"{mdp.optimal().performance:.3e}" == "8.826e-19"
