@@ -9,8 +9,8 @@ values solve :math:`v = r + \gamma P v`. A solution is accepted if at every stat
 that is, if the equation of each state holds to a few roundings of its own terms. A bound relative
 to the largest value would accept wrong values, and then wrong actions, at all states whose value is
 many times smaller, such as those far from the only reward. The accepted error :math:`e` solves
-:math:`e = \rho + \gamma P e` with the residual :math:`\rho`. If no reward is negative, it is at
-most 16u times v(s) times the mean number of steps to the reward.
+:math:`e = \rho + \gamma P e` with the residual :math:`\rho`. If no reward is negative, it is about
+16u times v(s) times the mean number of steps to the reward, or less.
 
 **Values.** Dividing each row of :math:`I - \gamma P` by its diagonal gives :math:`x = b + Jx` with
 a zero diagonal, :math:`J = L + U` (below and above it). BiCGSTAB solves for the error of the values
