@@ -340,6 +340,6 @@ def test_what_is_not_finite_is_no_solution(bad):
 def test_compiled_code_is_kept_until_its_source_changes(monkeypatch):
     files = []
     monkeypatch.setattr(Path, "read_bytes", lambda path: files.append(path) or b"")
-    compiling._digest.__wrapped__()
+    compiling._source_digest.__wrapped__()
     assert Path(sparse.__file__) in files
-    assert sparse._apply._cache._cache_file._source_stamp == compiling._digest()
+    assert sparse._apply._cache._cache_file._source_stamp == compiling._source_digest()
