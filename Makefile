@@ -1,4 +1,4 @@
-# Two commands matter: `make book` and `make test`. Everything else is convenience.
+# Two commands matter: `make book` and `make test`. `make lint` looks at the form of code and text.
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -17,7 +17,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --fork-strategy fewest --no-
 PIN = { sed -n '/^\#/p' $(1); $(2); } > requirements.new && mv requirements.new $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help bench book test proofs serve lab pdf clean pins browser licences audit versions wheel report
+.PHONY: help bench search book test lint proofs serve lab pdf clean pins browser licences audit versions wheel report
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -33,11 +33,20 @@ book: $(ENV)/.installed node_modules/.installed  ## Execute every notebook and r
 test: $(ENV)/.installed node_modules/.installed browser  ## Test everything
 	$(BIN)/python -m pytest --nbmake --numprocesses=logical --dist=loadfile
 
+lint: $(ENV)/.installed node_modules/.installed  ## Check format, types, docstrings, the form of pages, and the tools
+	@failed=0; for check in "ruff check" "ruff format --check" mypy "pytest --quiet tests/lint"; do \
+	  $(BIN)/python -m $$check || failed=1; done; exit $$failed
+
 proofs:  ## Check the proofs by Rocq and print what they assume
 	@$(PYTHON) tools/proofs.py
 
-bench: $(ENV)/.installed  ## Time the compiled loop beside plain Python and C
-	$(BIN)/python -m pu_lib bench
+bench: $(ENV)/.installed  ## Time the compiled loop beside plain Python and C (RECORD=1 keeps it for the book)
+	$(BIN)/python -m benchmarks.bench $(if $(RECORD),--record)
+
+SEARCH ?= --mdps 3000
+
+search: $(ENV)/.installed  ## Search for cycles of CE: SEARCH="--mdps 3000 --seed 0 --weighting constant"
+	$(BIN)/python -m pu_lib.chapters.random_search $(SEARCH)
 
 serve: book  ## Serve the book at http://localhost:8000 (PORT names another)
 	@$(BIN)/python tools/serve.py --port $(PORT)

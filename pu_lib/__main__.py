@@ -8,8 +8,12 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module, metadata
 
-COMMANDS = ("bench", "claims", "collect", "domino", "hunt", "race", "sweep", "unlearn")
+COMMANDS = ("bench", "claims", "collect", "domino", "race", "sweep", "unlearn")
 """The subcommands; each is a module of `pu_lib.cli` with a function `add_parser`."""
+
+
+MAKE_TARGETS = {"hunt": "search"}
+"""Former subcommands, and the make target that replaces each."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -18,11 +22,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     Bad input, a missing package, a full disk and too little memory each print one sentence and
     return 2. Ctrl-C prints one line and returns 130.
     """
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] in MAKE_TARGETS:
+        asks_for_help = not {"-h", "--help"}.isdisjoint(words)
+        print(
+            f"error: the command {words[0]} was removed; run `make {MAKE_TARGETS[words[0]]}` "
+            "in the repository instead.",
+            file=sys.stdout if asks_for_help else sys.stderr,
+        )
+        return 0 if asks_for_help else 2
     parser = argparse.ArgumentParser(prog="python -m pu_lib", description=__doc__)
     subparsers = parser.add_subparsers(required=True, metavar="SUBCOMMAND")
     for command in COMMANDS:
         import_module(f"pu_lib.cli.{command.replace('-', '_')}").add_parser(subparsers)
-    arguments = parser.parse_args(argv)
+    arguments = parser.parse_args(words)
     try:
         return int(arguments.run(arguments))
     except KeyboardInterrupt:

@@ -36,6 +36,7 @@ Seed = int | np.random.Generator | None
 P = ParamSpec("P")
 R = TypeVar("R")
 
+
 # The kinds of dtype that are not numbers, as error messages call them.
 _KINDS = {
     "b": "booleans",

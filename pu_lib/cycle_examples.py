@@ -1,7 +1,7 @@
 """Two deterministic MDPs with periodic weights on which CE cycles forever.
 
-States may have different numbers of actions. `CycleExample.mdp` pads them with actions that are
-never greedy and start with a negligible probability.
+States may have different numbers of actions. `CycleExample.mdp` adds actions that are never greedy
+and start with a negligible probability.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Phase:
-    """Consecutive updates of one state, in which the action `greedy` is claimed to be greedy."""
+    """Consecutive updates of one state, with the claimed greedy action `greedy`."""
 
     state: int
     weight: Fraction
@@ -36,11 +36,11 @@ class Phase:
 
 @dataclass(frozen=True)
 class CycleExample:
-    """A deterministic MDP, a periodic schedule, and parameters near a cycle of CE.
+    """A deterministic MDP, periodic weights, and parameters near a cycle of CE.
 
     `rewards`, `successors` and `start` have one row for each state and one entry for each action.
     The successor ``None`` ends the episode with value 0. `start` has the parameters before the
-    first phase, and `spread` is a weight that every state gets at every step besides the schedule.
+    first phase. `spread` is a weight that is added to every state at every step.
     """
 
     name: str
@@ -53,7 +53,7 @@ class CycleExample:
 
     @property
     def n_states(self) -> int:
-        """The number of states, without the end."""
+        """The number of states, without the end of the episode."""
         return len(self.rewards)
 
     @property
@@ -63,7 +63,7 @@ class CycleExample:
 
     @property
     def period(self) -> int:
-        """The number of updates in one period."""
+        """The number of steps in one period."""
         return sum(phase.updates for phase in self.phases)
 
     @property
@@ -77,12 +77,12 @@ class CycleExample:
         return np.array(rows)
 
     @property
-    def updated(self) -> NDArray[np.int64]:
+    def updated_states(self) -> NDArray[np.int64]:
         """The scheduled state of each step of one period."""
         return np.repeat([p.state for p in self.phases], [p.updates for p in self.phases])
 
     @property
-    def claimed(self) -> NDArray[np.int64]:
+    def claimed_actions(self) -> NDArray[np.int64]:
         """The claimed greedy action of the scheduled state at each step of one period."""
         return np.repeat([p.greedy for p in self.phases], [p.updates for p in self.phases])
 
@@ -106,7 +106,7 @@ class CycleExample:
         return theta
 
     def mdp(self) -> FiniteMDP:
-        """Return the example as a `FiniteMDP` with one more, terminal state.
+        """Return the example as a `FiniteMDP` with one additional, terminal state.
 
         Padding actions end the episode and pay 1 less than the smallest reward, so that they are
         never greedy if another action of the state ends the episode, too.
@@ -120,7 +120,7 @@ class CycleExample:
         transitions = np.zeros((n + 1, most, n + 1))
         for s, a in itertools.product(range(n), range(most)):
             transitions[s, a, successors[s, a]] = 1.0
-            if not tables.real[s, a]:
+            if not tables.is_action[s, a]:
                 rewards[s, a] = missing
         transitions[n, :, n] = 1.0
         initial = np.zeros(n + 1)
@@ -182,7 +182,7 @@ THREE_STATES = CycleExample(
     ),
     start=((0.5551179231, -13.9903199088, 13.4352019857), (-_U, _U), (-_U, _U)),
 )
-"""Weights of period 8, between 10 and 30, one state at a step; CE stays away from the optimum."""
+"""Weights of period 8, from 10 to 30, one state a step; CE stays away from the optimum."""
 
 _B = 1.9481487330477392
 
@@ -208,4 +208,4 @@ FOUR_STATES = CycleExample(
     ),
     start=((-0.4424847643, -0.2911896806, 0.7336744449), (_B, -_B), (_B, -_B), (_B, -_B)),
 )
-"""A constant weight of 1/2, one state at a step, with period 109,662."""
+"""A constant weight of 1/2, one state a step, with period 109,662."""

@@ -1,7 +1,7 @@
 """Deterministic MDPs whose states may have different numbers of actions.
 
-They are shared by the cycles of cross-entropy, their certificates and the searches for more cycles.
-`policy_values` and `action_values` work with floats, rationals and balls; `run_process` and
+Used by the cycles of cross-entropy, their certificates and the searches for further cycles.
+`policy_values` and `action_values` work with floats, rationals and balls. `run_process` and
 `largest_falls` are compiled and use floats.
 """
 
@@ -17,22 +17,23 @@ from numpy.typing import NDArray
 from pu_lib.exact import solve
 from pu_lib.updates import Update, as_update
 
-__all__ = ["DeterministicMDP", "Record", "action_values", "largest_falls", "policy_values"]
+__all__ = ["DeterministicMDP", "ProcessRun", "action_values", "largest_falls", "policy_values"]
 __all__ += ["run_process"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Number = Any
-"""A float, a Fraction or a ball."""
+"""A float, a Fraction or an Arb ball."""
 
 
 @dataclass(frozen=True)
 class DeterministicMDP:
-    """Tables of a deterministic MDP, or of a batch of them.
+    """Arrays of a deterministic MDP, or of a batch of them.
 
-    `rewards` and `successors` have shape (..., n_states, most actions); leading axes are the batch.
-    The successor -1 ends the episode with value 0. `n_actions`, shape (n_states,), has the number
-    of actions of each state; later columns are padding. `discount` is a float or has shape (...).
+    `rewards` and `successors` have shape (..., n_states, max n_actions); leading axes are the
+    batch. The successor -1 ends the episode with value 0. `n_actions`, shape (n_states,), has the
+    number of actions of each state; later columns are padding. `discount` is a float or has shape
+    (...).
     """
 
     rewards: Floats
@@ -41,28 +42,28 @@ class DeterministicMDP:
     discount: Any
 
     @property
-    def real(self) -> NDArray[np.bool_]:
-        """Which columns are actions rather than padding, shape (n_states, most actions)."""
+    def is_action(self) -> NDArray[np.bool_]:
+        """Which columns are actions rather than padding, shape (n_states, max n_actions)."""
         return np.arange(self.rewards.shape[-1]) < self.n_actions[:, np.newaxis]
 
     def __getitem__(self, rows: Any) -> DeterministicMDP:
-        """Return a part of a batch."""
+        """Return a part of the batch."""
         discount = self.discount[rows] if np.ndim(self.discount) else self.discount
         return DeterministicMDP(self.rewards[rows], self.successors[rows], self.n_actions, discount)
 
     def values(self, theta: Floats) -> Floats:
         """Return the values of softmax policies, shape (..., n_states).
 
-        `theta` has shape (..., n_states, most actions); padding columns are ignored.
+        `theta` has shape (..., n_states, max n_actions); padding columns are ignored.
         """
-        scores = np.where(self.real, theta, -np.inf)
+        scores = np.where(self.is_action, theta, -np.inf)
         pi = np.exp(scores - scores.max(axis=-1, keepdims=True))
         pi /= pi.sum(axis=-1, keepdims=True)
         states = np.arange(self.rewards.shape[-2])
         onto = self.successors[..., np.newaxis] == states
         flow = np.einsum("...sa,...sat->...st", pi, onto)
         matrix = np.eye(len(states)) - np.asarray(self.discount)[..., None, None] * flow
-        reward = (pi * np.where(self.real, self.rewards, 0.0)).sum(axis=-1)
+        reward = (pi * np.where(self.is_action, self.rewards, 0.0)).sum(axis=-1)
         return np.asarray(np.linalg.solve(matrix, reward[..., np.newaxis])[..., 0])
 
     def optimum(self, sweeps: int = 3000) -> Floats:
@@ -71,13 +72,13 @@ class DeterministicMDP:
         With a discount of at most 0.99, 3000 sweeps reduce the first error by 0.99^3000 < 1e-13.
         """
         *batch, n_states, _ = self.rewards.shape
-        # The last column is the end, the successor -1; its value stays 0.
+        # The last column is the end of the episode, the successor -1; its value stays 0.
         v = np.zeros((*batch, n_states + 1))
         first = np.arange(0, v.size, n_states + 1).reshape(*batch, 1, 1)
         # With actions on the first axis the maximum compares whole arrays, which is faster than
         # comparing within many short rows.
         places = np.moveaxis(first + self.successors % (n_states + 1), -1, 0)
-        rewards = np.moveaxis(np.where(self.real, self.rewards, -np.inf), -1, 0)
+        rewards = np.moveaxis(np.where(self.is_action, self.rewards, -np.inf), -1, 0)
         discount = np.asarray(self.discount)[..., None]
         for _ in range(sweeps):
             v[..., :-1] = (rewards + discount * v.take(places)).max(axis=0)
@@ -85,10 +86,10 @@ class DeterministicMDP:
 
 
 @dataclass(frozen=True)
-class Record:
+class ProcessRun:
     """State values, greedy actions and their gaps to the second best, before each step of a run.
 
-    They have shape (T, n_states); `theta` has the parameters after the last step.
+    They have shape (n_steps, n_states); `theta` has the parameters after the last step.
     """
 
     values: Floats
@@ -104,7 +105,7 @@ def run_process(
     weights: Floats,
     steps: int,
     on_policy: bool = False,
-) -> Record:
+) -> ProcessRun:
     """Run an update of softmax parameters with exact values; the first of tied actions is greedy.
 
     `weights` has the weights of one period, shape (period, n_states). With `on_policy` each weight
@@ -132,7 +133,7 @@ def run_process(
         greedy,
         gaps,
     )
-    return Record(values, greedy, gaps, theta)
+    return ProcessRun(values, greedy, gaps, theta)
 
 
 def largest_falls(
@@ -141,7 +142,7 @@ def largest_falls(
     """Run CE on a batch; return the largest fall of a state value in each half of each run.
 
     Every state is updated at every step, with constant weights of shape (n, n_states); `on_policy`
-    is as in `run_process`. `theta` is changed in place, so that a second call continues the runs.
+    is as in `run_process`. `theta` is updated in place, so that a second call continues the runs.
     """
     from pu_lib.engine.exact import scan  # imports numba
 
@@ -157,13 +158,13 @@ def _token(update: Update) -> tuple[int, ...]:
 
     if update.kernel is None or update.parametrization != "softmax":
         raise ValueError(
-            "update: the compiled process knows updates of softmax parameters with a kernel, "
+            "update: the compiled process needs an update of softmax parameters with a kernel, "
             f"got {update!r}."
         )
     return static_kernel(update.kernel)
 
 
-# In the arithmetic of the arguments
+# Values in the arithmetic of the arguments
 
 
 def policy_values(
@@ -177,7 +178,7 @@ def policy_values(
     Arguments have one row for each state; the successor ``None`` ends the episode.
     """
     n = len(rewards)
-    zero = 0 * discount  # of the type of the arguments: the quotient of two integers is a float
+    zero = 0 * discount  # has the type of the arguments; integers would divide to floats
     matrix: list[list[Number]] = [[zero + int(s == j) for j in range(n)] for s in range(n)]
     right: list[Number] = [zero] * n
     for s in range(n):
@@ -194,7 +195,7 @@ def action_values(
     discount: Number,
     values: Sequence[Number],
 ) -> list[Number]:
-    """Return the values of the actions of one state, in the arithmetic of the arguments."""
+    """Return the action values of one state in the arithmetic of the arguments."""
     return [
         reward + (0 if j is None else discount * values[j])
         for reward, j in zip(rewards, successors, strict=True)

@@ -24,10 +24,10 @@ MOVED = {
     "checks.cross_entropy_constant": "chapters.cross_entropy.checks",
     "checks.domino": "chapters.domino.checks",
     "checks.empirical": "chapters.empirical.checks",
-    "checks.empirical_chain": "chapters.empirical.checks_chain",
-    "checks.empirical_cliff": "chapters.empirical.checks_cliff",
-    "checks.empirical_random_mdps": "chapters.empirical.checks_random_mdps",
-    "checks.empirical_setting": "chapters.empirical.checks",
+    "checks.empirical_chain": "chapters.empirical.checks",
+    "checks.empirical_cliff": "chapters.empirical.checks",
+    "checks.empirical_random_mdps": "chapters.empirical.checks",
+    "checks.empirical_setting": "chapters.empirical.checks_live",
     "checks.function_approximation": "chapters.function_approximation.checks",
     "checks.function_approximation_fitted": "chapters.function_approximation.checks",
     "checks.gravity_well": "chapters.gravity_well.checks",
@@ -35,7 +35,7 @@ MOVED = {
     "checks.literature": "chapters.literature.checks",
     "checks.literature_measured": "chapters.literature.checks",
     "checks.monotonicity": "chapters.monotonicity.checks",
-    "checks.parts": "chapters.empirical.parts",
+    "checks.parts": "chapters.empirical.inequalities",
     "checks.rates": "chapters.rates.checks",
     "checks.rates_remarks": "chapters.rates.checks",
     "checks.stochastic_updates": "chapters.stochastic_updates.checks",
@@ -45,12 +45,11 @@ MOVED = {
     "checks.updates": "chapters.updates.checks",
     "checks.updates_remarks": "chapters.updates.checks",
     "checks.what_came_after": "chapters.what_came_after.checks",
-    "empirical.actors": "experiments.actors",
+    "empirical.actors": "experiments.options",
     "empirical.adaptive": "experiments.adaptive",
-    "empirical.bench": "experiments.bench",
     "empirical.bootstrap": "experiments.bootstrap",
     "empirical.cells": "experiments.cells",
-    "empirical.collect": "experiments.database",
+    "empirical.collect": "experiments.collect",
     "empirical.curves": "experiments.curves",
     "empirical.database": "experiments.database",
     "empirical.details": "experiments.details",
@@ -61,7 +60,7 @@ MOVED = {
     "empirical.panels": "experiments.panels",
     "empirical.policies": "experiments.policies",
     "empirical.problem": "experiments.problem",
-    "empirical.processes": "experiments.processes",
+    "empirical.processes": "experiments.cells",
     "empirical.published": "experiments.published",
     "empirical.race": "experiments.race",
     "empirical.reference": "experiments.reference",
@@ -113,7 +112,7 @@ MOVED = {
     "theory.monotonicity": "chapters.monotonicity.quantities",
     "theory.rates": "chapters.rates.quantities",
     "theory.stochastic_updates": "chapters.stochastic_updates.quantities",
-    "theory.travel_times": "chapters.unlearning.travel_times",
+    "theory.travel_times": "chapters.unlearning.flow_times",
     "theory.unlearning": "chapters.unlearning.quantities",
     "theory.unlearning_bounds": "chapters.unlearning.quantities",
     "theory.updates": "chapters.updates.quantities",
@@ -123,6 +122,9 @@ MOVED = {
     "wording": "formatting",
 }
 """New places of modules by their old ones, both below ``pu_lib``."""
+
+GONE = {"empirical.bench": "The benchmarks are run by `make bench` in a clone of the repository."}
+"""Modules without a new place, each with what to do."""
 
 _PACKAGES = ("checks", "empirical", "theory")
 """Packages of which nothing is left."""
@@ -134,8 +136,10 @@ class _Finder(MetaPathFinder, Loader):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the place of an old module; nothing for any other."""
+        """Return the place of an old module; nothing for any other. Raise if it is gone."""
         package, _, rest = name.partition(".")
+        if package == "pu_lib" and rest in GONE:
+            raise ModuleNotFoundError(f"pu_lib.{rest} is gone. {GONE[rest]}", name=name)
         if package != "pu_lib" or rest not in (*MOVED, *_PACKAGES):
             return None
         return ModuleSpec(name, self, is_package=rest in _PACKAGES)

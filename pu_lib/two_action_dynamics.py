@@ -3,19 +3,19 @@ r"""Two-action policies in coordinates in which unlearning is counted exactly.
 With two actions and values (1, 0), a forward update, or (0, 1), a backward one, the state of each
 of the paper's updates is one or two numbers that start at an exact point:
 
-- `pg-sm`, `ce`, `mce`: the excess :math:`y = \delta - \delta_0` of the log-odds
-  :math:`\delta = \theta_1 - \theta_2`, where :math:`\pi(a_1) = \sigma(\delta)`. `pg-sm` moves it by
-  :math:`\pm 2w\,\sigma(\delta)\sigma(-\delta)`. `ce` and `mce`, which coincide for two actions,
-  move it by :math:`+2w\,\sigma(-\delta)` forward and :math:`-2w\,\sigma(\delta)` backward;
-- `di`: :math:`\pi(a_1)`, a rational number, moves by :math:`\pm w/2` and stops at 0 and at 1;
-- `pg-es`: the ratios :math:`u_a = \theta_a/\theta_{0,a}` (see `EscortWalker`).
+- `pg-sm`, `ce`, `mce`: the change :math:`y = \delta - \delta_0` of the log-odds
+  :math:`\delta = \theta_1 - \theta_2`, where :math:`\pi(a_1) = \sigma(\delta)`. `pg-sm` changes it
+  by :math:`\pm 2w\,\sigma(\delta)\sigma(-\delta)`. `ce` and `mce`, which coincide for two actions,
+  change it by :math:`+2w\,\sigma(-\delta)` forward and :math:`-2w\,\sigma(\delta)` backward;
+- `di`: :math:`\pi(a_1)`, a rational number, changes by :math:`\pm w/2` and is clipped to [0, 1];
+- `pg-es`: the ratios :math:`u_a = \theta_a/\theta_{0,a}` (see `EscortProcess`).
 
-These repeat the updates of `pu_lib.updates` on purpose: a return to the start is the sign of one
-number, computed in exact arithmetic and independently of the code of the other chapters. A test
-checks that the two agree.
+These classes repeat the updates of `pu_lib.updates` on purpose: whether a policy is back at its
+start is the sign of one number, computed in exact arithmetic and independently of the other
+chapters. A test compares the two.
 
-Any other update makes its own steps in floats (`StepWalker`). A policy within 1e-12 of its start
-then counts as back at it.
+Any other update makes its own steps in floats (`FloatProcess`). It counts as back at its start if
+pi(a_1) is within 1e-12 of it.
 """
 
 from __future__ import annotations
@@ -39,20 +39,19 @@ from pu_lib.exact import Number, ball, exact, is_one, sign
 from pu_lib.updates import EscortFactor, EscortPolicyGradient, Update, as_update
 
 __all__ = [
+    "PROCESSES",
     "TIE",
-    "WALKERS",
     "OutOfReach",
-    "Setting",
-    "Walker",
+    "TwoActionProblem",
+    "TwoActionProcess",
     "equivalent_updates",
+    "parse_problem",
     "require_count",
-    "setting",
 ]
 
 Schedule = Literal["constant", "inverse-sqrt", "geometric"]
 TIE = 1e-12
-"""A policy computed in floats counts as back at its start within this distance, well above the
-unit of rounding, 2e-16."""
+"""A policy in floats is back at its start within this distance; rounding is far smaller, 2e-16."""
 
 LARGEST = 10**300
 """The largest number of updates or states that is accepted."""
@@ -74,12 +73,12 @@ def require_count(name: str, value: Any, low: int) -> int:
 
 
 class OutOfReach(ValueError):  # noqa: N818 - an outcome, not an error
-    """Raised if a count is too large to step to; the message says what is proved about it."""
+    """Raised if a count takes too many steps; the message states the proved bounds."""
 
 
 @dataclass(frozen=True)
-class Setting:
-    """The arguments of a count as exact numbers, as `setting` reads them.
+class TwoActionProblem:
+    """The arguments of a count as exact numbers (see `parse_problem`).
 
     `ratio` is the ratio of geometric weights, and 1 for other schedules.
     """
@@ -93,23 +92,23 @@ class Setting:
     ratio: Fraction = Fraction(1)
 
     @property
-    def kind(self) -> type[Walker]:
+    def kind(self) -> type[TwoActionProcess]:
         """The class that makes the steps of this update."""
-        return WALKERS.get(type(self.update), StepWalker)
+        return PROCESSES.get(type(self.update), FloatProcess)
 
     @property
-    def has_float_size(self) -> bool:
+    def has_float_weight(self) -> bool:
         """Whether eta is in the range in which the bounds, which are floats, can be computed."""
         return Fraction(1, 10**150) <= self.eta <= 10**150
 
     @property
     def has_root_weights(self) -> bool:
-        """Whether weights of DI have square roots, which the rational `DirectWalker` cannot use."""
-        return self.kind is DirectWalker and self.schedule == "inverse-sqrt"
+        """Whether the weights of DI have square roots, which `DirectProcess` cannot represent."""
+        return self.kind is DirectProcess and self.schedule == "inverse-sqrt"
 
     def weights(self, first: int = 1) -> Iterator[Any]:
-        """Yield the weights from update `first` on, without end, in the walker's arithmetic."""
-        floats, rational = self.kind is StepWalker, self.kind is DirectWalker
+        """Yield the weights from update `first` on, without end, in the process's arithmetic."""
+        floats, rational = self.kind is FloatProcess, self.kind is DirectProcess
         if floats and _log(self.eta) + first * _log(self.ratio) > 700:
             raise OutOfReach(f"weight {first} is beyond the range of floats (1.8e308)")
         if self.schedule == "inverse-sqrt":
@@ -118,18 +117,20 @@ class Setting:
                 return (eta / math.sqrt(t) for t in count_from(first))
             enclosed = ball(self.eta)
             return (enclosed * arb(t).rsqrt() for t in count_from(first))
-        read: Any = float if floats else (Fraction if rational else ball)
+        convert: Any = float if floats else (Fraction if rational else ball)
         if self.schedule == "constant":
-            return repeat(read(self.eta))
-        return _geometric(read(self.eta) * read(self.ratio) ** (first - 1), read(self.ratio))
+            return repeat(convert(self.eta))
+        return _geometric(
+            convert(self.eta) * convert(self.ratio) ** (first - 1), convert(self.ratio)
+        )
 
     def require_resolved(self, n: int) -> None:
-        """Raise `OutOfReach` if the last of `n` forward steps in floats may be lost in `TIE`.
+        """Raise `OutOfReach` if the last of `n` forward steps in floats is too short.
 
-        That is if such a step from the start would move a softmax policy by less than 2500 times
-        `TIE`.
+        Too short is a step that would change a softmax policy, at the start, by less than 2500
+        times `TIE`.
         """
-        if self.kind is not StepWalker or n == 0:
+        if self.kind is not FloatProcess or n == 0:
             return
         last = _log(self.eta) + (n - 1) * _log(self.ratio)
         if self.schedule == "inverse-sqrt":
@@ -140,28 +141,29 @@ class Setting:
                 f"policy within {TIE:g} of its start counts as back at it"
             )
 
-    def walker(self) -> Walker:
+    def process(self) -> TwoActionProcess:
         """Return the process at its start, at the current precision."""
         return self.kind.at_start(self)
 
-    def row(self, count: int) -> Row:
+    def batch(self, count: int) -> BatchedProcess:
         """Return `count` such processes at their start, at the current precision."""
-        first = self.walker()
-        if isinstance(first, StepWalker):
-            return StepRow(first, np.tile(first.theta, (count, 1)))
-        return Row([first, *(self.walker() for _ in range(count - 1))])
+        first = self.process()
+        if isinstance(first, FloatProcess):
+            return FloatBatch(first, np.tile(first.theta, (count, 1)))
+        return BatchedProcess([first, *(self.process() for _ in range(count - 1))])
 
-    def killing_step(self) -> float:
+    def step_hitting_zero(self) -> float:
         r"""Return the number of the forward update that makes theta_2 exactly zero, or infinity.
 
-        Only an escort update can do it, and only its first or second step is tested. The first one
-        multiplies :math:`\theta_2` by :math:`1 - \eta\,p\,c_2\,x` (with the factor dropped,
-        :math:`p` is replaced by :math:`2^{1/p}`). With :math:`p = a/b`, the :math:`a`-th power of
-        the subtracted number is rational, so that the test is exact. For p = 2 and the factor kept,
-        both parameters are rational after the first update, and the second one is tested, too. It
-        cannot make a zero if weights decay, since its weight then has a square root.
+        Only escort updates can do that, and only the first and the second step are tested. The
+        first one multiplies :math:`\theta_2` by :math:`1 - \eta\,p\,c_2\,x` (with the factor
+        dropped, :math:`p` is replaced by :math:`2^{1/p}`). With :math:`p = a/b`, the :math:`a`-th
+        power of the subtracted number is rational, so that the test is exact. For p = 2 and the
+        factor kept, both parameters are rational after the first update, and the second one is
+        tested, too. It cannot make a zero if weights decay, since its weight then has a square
+        root.
         """
-        if self.kind is not EscortWalker:
+        if self.kind is not EscortProcess:
             return math.inf
         a, b = self.p.numerator, self.p.denominator
         x, y, eta = self.start, 1 - self.start, self.eta
@@ -181,26 +183,26 @@ def _log(x: Fraction) -> float:
 
 
 def _geometric(weight: Any, ratio: Any) -> Iterator[Any]:
-    """Yield a weight, then each one times the ratio; floats end at infinity."""
+    """Yield a weight, then the previous one times the ratio; floats end at infinity."""
     while True:
         yield weight
         weight = weight * ratio
 
 
-def setting(
+def parse_problem(
     update: str | Update = "pg-sm",
     eta: Number = 1,
     schedule: str = "constant",
     p: Number = 2,
     factor: str = "keep",
     start: Number = "1/2",
-) -> Setting:
-    """Return the arguments of a count as exact numbers, checked.
+) -> TwoActionProblem:
+    """Return validated arguments of a count as exact numbers.
 
     Parameters
     ----------
     update : str or Update
-        A name or an update. Only for a bare name are `p` and `factor` used: an escort update given
+        A name or an update. `p` and `factor` are used for a bare name only: an escort update given
         as an object, or as in ``pg-es factor=drop``, has its own.
     eta : int, Fraction, str or float
         The weight, or the first one: positive, and read exactly ("0.3" and 0.3 are 3/10).
@@ -213,11 +215,6 @@ def setting(
         Whether the escort gradient has its factor p / norm.
     start : int, Fraction, str or float
         The first pi(a_1), in (0, 1); for `di` in [0, 1].
-
-    Raises
-    ------
-    ValueError
-        If an argument is unknown or out of range.
     """
     chosen = as_update(update)
     by_name = isinstance(update, str) and "=" not in update
@@ -238,34 +235,34 @@ def setting(
     ):
         if value not in allowed:
             raise ValueError(f"{name} must be one of {', '.join(allowed)}; it is {value!r}")
-    made = Setting(
+    problem = TwoActionProblem(
         chosen, exact(eta, "eta"), schedule, exact(p, "p"), factor, exact(start, "start"), growth
     )
-    if made.eta <= 0:
-        raise ValueError(f"eta must be positive; it is {made.eta}")
-    if made.p < 1:
-        raise ValueError(f"p must be at least 1; it is {made.p}")
-    if made.p > LARGEST:
+    if problem.eta <= 0:
+        raise ValueError(f"eta must be positive; it is {problem.eta}")
+    if problem.p < 1:
+        raise ValueError(f"p must be at least 1; it is {problem.p}")
+    if problem.p > LARGEST:
         raise ValueError("p must be at most 10^300")
-    closed = made.kind is DirectWalker
-    if not (0 <= made.start <= 1) or (not closed and made.start in (0, 1)):
+    closed = problem.kind is DirectProcess
+    if not (0 <= problem.start <= 1) or (not closed and problem.start in (0, 1)):
         raise ValueError(
             f"start, the first pi(a_1), must lie in {'[0, 1]' if closed else '(0, 1)'} for "
-            f"{chosen.name}; it is {made.start}"
+            f"{chosen.name}; it is {problem.start}"
         )
-    return made
+    return problem
 
 
 # The processes, one update at a time
 
 
-class Walker(ABC):
+class TwoActionProcess(ABC):
     """A two-action policy under forward and backward updates."""
 
     @classmethod
-    def at_start(cls, chosen: Setting) -> Walker:
-        """Return the process of a setting at its start."""
-        return cls(chosen.start)  # type: ignore[call-arg]
+    def at_start(cls, problem: TwoActionProblem) -> TwoActionProcess:
+        """Return the process of a problem at its start."""
+        return cls(problem.start)  # type: ignore[call-arg]
 
     @abstractmethod
     def forward(self, w: Any) -> None:
@@ -276,52 +273,52 @@ class Walker(ABC):
         """Make one update with q = (0, 1) and weight `w`."""
 
     @abstractmethod
-    def side(self) -> int:
-        """Return the sign of pi(a_1) - pi_0(a_1), which is proved except by `StepWalker`."""
+    def sign_of_change(self) -> int:
+        """Return the sign of pi(a_1) - pi_0(a_1), which is proved except by `FloatProcess`."""
 
     @abstractmethod
     def probability(self) -> float:
         """Return pi(a_1) as a float, for figures."""
 
-    def stuck(self) -> bool:
-        """Return whether the policy is at a fixed point: no further update moves it."""
+    def is_fixed_point(self) -> bool:
+        """Return whether no further update changes the policy."""
         return False
 
-    def weight_left(self) -> arb:
+    def remaining_weight_bound(self) -> arb:
         """Return a proved lower bound on the sum of the backward weights that recovery takes."""
         return arb(0)
 
 
-class _OddsWalker(Walker):
-    """A softmax policy, represented by the excess y = delta - delta_0, exactly 0 at the start."""
+class _LogOddsProcess(TwoActionProcess):
+    """A softmax policy, represented by y = delta - delta_0, which is exactly 0 at the start."""
 
     def __init__(self, start: Fraction) -> None:
         self.origin = (ball(start) / ball(1 - start)).log()
         self.y = arb(0)
 
-    def side(self) -> int:
+    def sign_of_change(self) -> int:
         return sign(self.y)
 
     def probability(self) -> float:
         return float(1 / (1 + (-self.origin - self.y).exp()))
 
 
-class SoftmaxWalker(_OddsWalker):
+class SoftmaxProcess(_LogOddsProcess):
     r"""PG-SM: :math:`\delta \pm 2w\,\sigma(\delta)\sigma(-\delta)`."""
 
-    def _pull(self) -> arb:
+    def _slope(self) -> arb:
         r"""Return :math:`2\,\sigma(\delta)\sigma(-\delta)`."""
         odds = (self.origin + self.y).exp()
         return 2 * odds / (1 + odds) ** 2
 
     def forward(self, w: arb) -> None:
-        self.y += w * self._pull()
+        self.y += w * self._slope()
 
     def backward(self, w: arb) -> None:
-        self.y -= w * self._pull()
+        self.y -= w * self._slope()
 
-    def weight_left(self) -> arb:
-        r"""Return the travel time :math:`\int dx/2g` of the flow down to :math:`\max(\delta_0, 0)`.
+    def remaining_weight_bound(self) -> arb:
+        r"""Return the time :math:`\int dx/2g` of the flow down to :math:`\max(\delta_0, 0)`.
 
         Here :math:`g(x) = \sigma(x)\sigma(-x)`. A backward step of weight w from :math:`\delta > 0`
         covers at most w of that time (comparison lemma).
@@ -331,7 +328,7 @@ class SoftmaxWalker(_OddsWalker):
         return here + here.sinh() - goal - goal.sinh()
 
 
-class LinkWalker(_OddsWalker):
+class LinkProcess(_LogOddsProcess):
     r"""The policy gradient of :math:`\pi_\theta(a_1) = F(\theta_1-\theta_2)`, from the median.
 
     `density` is :math:`F'` on :math:`[0, \infty)`, a function from balls to balls.
@@ -348,7 +345,7 @@ class LinkWalker(_OddsWalker):
         self.y -= 2 * w * self.density(self.y)
 
 
-class CrossEntropyWalker(_OddsWalker):
+class CrossEntropyProcess(_LogOddsProcess):
     r"""CE and MCE: :math:`\delta + 2w\,\sigma(-\delta)`, :math:`\delta - 2w\,\sigma(\delta)`."""
 
     def forward(self, w: arb) -> None:
@@ -357,13 +354,13 @@ class CrossEntropyWalker(_OddsWalker):
     def backward(self, w: arb) -> None:
         self.y -= 2 * w / (1 + (-self.origin - self.y).exp())
 
-    def weight_left(self) -> arb:
+    def remaining_weight_bound(self) -> arb:
         r"""Return :math:`y / 2\sigma(\delta)`: no backward step is longer than the first one."""
         return self.y * (1 + (-self.origin - self.y).exp()) / 2
 
 
-class DirectWalker(Walker):
-    r"""DI: :math:`\pi(a_1)` moves by :math:`\pm w/2`, clipped to [0, 1]; for rational weights."""
+class DirectProcess(TwoActionProcess):
+    r"""DI: :math:`\pi(a_1)` changes by :math:`\pm w/2`, clipped to [0, 1]; for rational weights."""
 
     def __init__(self, start: Fraction) -> None:
         self.start = self.x = start
@@ -374,41 +371,43 @@ class DirectWalker(Walker):
     def backward(self, w: Any) -> None:
         self.x = max(self.x - w / 2, Fraction(0))
 
-    def side(self) -> int:
+    def sign_of_change(self) -> int:
         return (self.x > self.start) - (self.x < self.start)
 
     def probability(self) -> float:
         return float(self.x)
 
-    def stuck(self) -> bool:
+    def is_fixed_point(self) -> bool:
         return self.x == 0
 
-    def weight_left(self) -> arb:
+    def remaining_weight_bound(self) -> arb:
         return ball(2 * (self.x - self.start))
 
 
-class EscortWalker(Walker):
+class EscortProcess(TwoActionProcess):
     r"""PG-ES in the coordinates :math:`u_a = \theta_a / \theta_{0,a}`, which start at exactly 1.
 
     With :math:`x_a = \pi_0(a)` and :math:`N = x_1|u_1|^p + x_2|u_2|^p`, the policy is
     :math:`\pi(a) = x_a|u_a|^p/N`. It is above its start if and only if :math:`|u_1| > |u_2|`. The
-    exact gradient moves :math:`u_a` by
+    exact gradient changes :math:`u_a` by
     :math:`w\,\mathrm{sign}(u_a)\,|u_a|^{p-1}\,\frac{p\,c_a}{N}\,\mathrm{adv}(a)` with
     :math:`c_a = x_a^{1-2/p}\,4^{-1/p}`. The start is
-    :math:`\theta_0 = ((2x)^{1/p}, (2-2x)^{1/p})`, which is (1, 1) for x = 1/2. With
-    ``factor="drop"`` the factor :math:`p/\|\theta\|_p` is left out, as in the paper's appendix. A
-    parameter that becomes exactly 0 stays there, which is a fixed point of the policy. `kills` is
-    the number of the forward update that makes :math:`u_2` zero (`Setting.killing_step`).
+    :math:`\theta_0 = ((2x)^{1/p}, (2-2x)^{1/p})`, which is (1, 1) for x = 1/2.
+    ``factor="drop"`` omits the factor :math:`p/\|\theta\|_p`, as in the paper's appendix. A
+    parameter that becomes exactly 0 stays 0, which is a fixed point of the policy; after
+    `steps_to_zero` forward updates :math:`u_2` is set to zero (`step_hitting_zero`).
     """
 
-    def __init__(self, start: Fraction, p: Fraction, factor: str, kills: float = math.inf) -> None:
-        self.left = kills
+    def __init__(
+        self, start: Fraction, p: Fraction, factor: str, steps_to_zero: float = math.inf
+    ) -> None:
+        self.steps_to_zero = steps_to_zero
         half = p / 2 - 1
         self.half: Any = int(half) if half.denominator == 1 else ball(half)
         self.p, self.drop = ball(p), factor == "drop"
         self.x1, self.x2 = ball(start), ball(1 - start)
         self.u1 = self.u2 = arb(1)
-        self.slow = start == Fraction(1, 2) and p > 2 and not self.drop
+        self.has_weight_bound = start == Fraction(1, 2) and p > 2 and not self.drop
         # k_a = p c_a, which is exactly p / 2 at the uniform start.
         if start == Fraction(1, 2):
             self.k1 = self.k2 = self.p / 2
@@ -417,12 +416,12 @@ class EscortWalker(Walker):
             self.k1, self.k2 = scale * self.x1**power, scale * self.x2**power
 
     @classmethod
-    def at_start(cls, chosen: Setting) -> Walker:
-        return cls(chosen.start, chosen.p, chosen.factor, chosen.killing_step())
+    def at_start(cls, problem: TwoActionProblem) -> TwoActionProcess:
+        return cls(problem.start, problem.p, problem.factor, problem.step_hitting_zero())
 
     def _move(self, w: arb) -> None:
-        """Make one forward update of weight `w`; a negative weight makes a backward one."""
-        if self.stuck():
+        """Make one forward update of weight `w`, or a backward one if `w` is negative."""
+        if self.is_fixed_point():
             return
         # sign(u_a) |u_a|^(p-1) = u_a |u_a|^(p-2) makes a step a multiplication, which keeps the
         # relative accuracy of a parameter that shrinks geometrically, and needs no sign.
@@ -430,39 +429,39 @@ class EscortWalker(Walker):
         slope1, slope2 = square1**self.half, square2**self.half
         share1, share2 = self.x1 * slope1 * square1, self.x2 * slope2 * square2
         norm = share1 + share2
-        pull = w / (norm * norm)
+        scale = w / (norm * norm)
         if self.drop:
-            pull *= (2 * norm) ** (1 / self.p) / self.p
+            scale *= (2 * norm) ** (1 / self.p) / self.p
         # In a forward update adv(a_1) = pi(a_2) and adv(a_2) = -pi(a_1).
-        self.u1 *= 1 + pull * self.k1 * slope1 * share2
-        self.u2 *= 1 - pull * self.k2 * slope2 * share1
+        self.u1 *= 1 + scale * self.k1 * slope1 * share2
+        self.u2 *= 1 - scale * self.k2 * slope2 * share1
 
     def forward(self, w: arb) -> None:
         self._move(w)
-        self.left -= 1
-        if self.left == 0:
+        self.steps_to_zero -= 1
+        if self.steps_to_zero == 0:
             self.u2 = arb(0)  # exactly zero; the ball computed above only contains zero
 
     def backward(self, w: arb) -> None:
         self._move(-w)
 
-    def side(self) -> int:
+    def sign_of_change(self) -> int:
         return sign(abs(self.u1) - abs(self.u2))
 
     def probability(self) -> float:
         first, second = self.x1 * abs(self.u1) ** self.p, self.x2 * abs(self.u2) ** self.p
         return float(first / (first + second))
 
-    def stuck(self) -> bool:
+    def is_fixed_point(self) -> bool:
         return bool(self.u1.is_zero() or self.u2.is_zero())
 
-    def weight_left(self) -> arb:
-        r"""For p > 2 from the uniform start, return a lower bound on :math:`r^2\int d\psi/h`.
+    def remaining_weight_bound(self) -> arb:
+        r"""Return a lower bound on :math:`r^2\int d\psi/h` for p > 2 from the uniform start, or 0.
 
         With :math:`x = \tan\psi \le 1` the integrand, as a function of x, is at least
         :math:`x^{1-p}/4p`, so that the integral up to 1 is at least :math:`(x^{2-p}-1)/4p(p-2)`.
         """
-        if not self.slow:
+        if not self.has_weight_bound:
             return arb(0)
         x, radius = abs(self.u2 / self.u1), self.u1**2 + self.u2**2
         return radius * (x ** (2 - self.p) - 1) / (4 * self.p * (self.p - 2))
@@ -471,11 +470,11 @@ class EscortWalker(Walker):
 _VALUES = np.array([[1.0, 0.0], [0.0, 1.0]])
 
 
-class StepWalker(Walker):
-    """Any other update, in floats and by its own steps; `TIE` decides whether it is back."""
+class FloatProcess(TwoActionProcess):
+    """Any other update, in floats and by its own steps; it is back at its start within `TIE`."""
 
     def __init__(self, update: Update, start: float) -> None:
-        self.update, self.stalled = update, False
+        self.update, self.unchanged = update, False
         if start == 0.5:
             self.theta = update.initial(1, 2)[0]
         else:
@@ -483,78 +482,75 @@ class StepWalker(Walker):
         self.start = float(update.policy(self.theta)[0])
 
     @classmethod
-    def at_start(cls, chosen: Setting) -> Walker:
-        return cls(chosen.update, float(chosen.start))
+    def at_start(cls, problem: TwoActionProblem) -> TwoActionProcess:
+        return cls(problem.update, float(problem.start))
 
     def forward(self, w: float) -> None:
-        self.theta = self._moved(0, w)
+        self.theta = _step(self.update, self.theta, _VALUES[0], w)
 
     def backward(self, w: float) -> None:
         before = self.theta
-        self.theta = self._moved(1, w)
-        self.stalled = np.array_equal(before, self.theta)
+        self.theta = _step(self.update, before, _VALUES[1], w)
+        self.unchanged = np.array_equal(before, self.theta)
 
-    def _moved(self, best: int, w: float) -> Floats:
-        return _stepped(self.update, self.theta, _VALUES[best], w)
-
-    def side(self) -> int:
+    def sign_of_change(self) -> int:
         gap = self.probability() - self.start
         return 0 if abs(gap) <= TIE else int(math.copysign(1, gap))
 
     def probability(self) -> float:
         return float(self.update._unchecked_policy(self.theta)[0])
 
-    def stuck(self) -> bool:
-        return self.stalled
+    def is_fixed_point(self) -> bool:
+        return self.unchanged
 
 
-def _stepped(update: Update, theta: Floats, q: Floats, w: float | Floats) -> Floats:
-    # Without the checks of `step`, which would take most of the time of a long run.
+def _step(update: Update, theta: Floats, q: Floats, w: float | Floats) -> Floats:
+    # Skips the validation of `step`, which would take most of the time of a long run.
     return update._unchecked_step(theta, q, np.asarray(w, np.float64), None)
 
 
-class Row:
-    """Several walkers that make their steps together, each in its own direction."""
+class BatchedProcess:
+    """Several processes that make their steps together, each in its own direction."""
 
-    def __init__(self, walkers: Sequence[Walker]) -> None:
-        self.walkers = walkers
+    def __init__(self, processes: Sequence[TwoActionProcess]) -> None:
+        self.processes = processes
 
     def move(self, forward: Sequence[bool], w: Any) -> None:
-        """Make one step of weight `w` with each walker, forward or backward."""
-        for walker, ahead in zip(self.walkers, forward, strict=True):
-            (walker.forward if ahead else walker.backward)(w)
+        """Make one step of weight `w` with each process, forward or backward."""
+        for process, ahead in zip(self.processes, forward, strict=True):
+            (process.forward if ahead else process.backward)(w)
 
-    def sides(self) -> list[int]:
-        """Return the sign of pi(a_1) - pi_0(a_1) for each walker."""
-        return [walker.side() for walker in self.walkers]
+    def signs_of_change(self) -> list[int]:
+        """Return the sign of pi(a_1) - pi_0(a_1) for each process."""
+        return [process.sign_of_change() for process in self.processes]
 
     def probabilities(self) -> list[float]:
-        """Return pi(a_1) for each walker."""
-        return [walker.probability() for walker in self.walkers]
+        """Return pi(a_1) for each process."""
+        return [process.probability() for process in self.processes]
 
-    def stuck(self, count: int) -> bool:
-        """Return whether the first `count` walkers are all at fixed points."""
-        return all(walker.stuck() for walker in self.walkers[:count])
+    def are_fixed_points(self, count: int) -> bool:
+        """Return whether the first `count` processes are all at fixed points."""
+        return all(process.is_fixed_point() for process in self.processes[:count])
 
 
-class StepRow(Row):
-    """Several `StepWalker` processes, with their parameters in one array of one row each."""
+class FloatBatch(BatchedProcess):
+    """Several `FloatProcess`, whose parameters are the rows of one array."""
 
-    def __init__(self, walker: StepWalker, theta: Floats) -> None:
-        self.update, self.start, self.theta = walker.update, walker.start, theta
-        self.stalled = np.zeros(len(theta), dtype=bool)
+    def __init__(self, process: FloatProcess, theta: Floats) -> None:
+        self.update, self.start, self.theta = process.update, process.start, theta
+        self.unchanged = np.zeros(len(theta), dtype=bool)
 
     def move(self, forward: Sequence[bool], w: float | Floats) -> None:
-        """Make one step with each walker; `w` is one weight, or one for each walker."""
+        """Make one step with each process; `w` is one weight, or one for each process."""
         before, back = self.theta, np.logical_not(forward)
-        self.theta = _stepped(self.update, before, _VALUES[back.astype(int)], w)
-        self.stalled = back & (before == self.theta).all(axis=-1)
+        self.theta = _step(self.update, before, _VALUES[back.astype(int)], w)
+        self.unchanged = back & (before == self.theta).all(axis=-1)
 
-    def keep(self, some: NDArray[np.bool_]) -> None:
-        """Keep the walkers that a mask selects."""
-        self.theta, self.stalled = self.theta[some], self.stalled[some]
+    def select(self, mask: NDArray[np.bool_]) -> None:
+        """Keep the processes that a mask selects."""
+        self.theta, self.unchanged = self.theta[mask], self.unchanged[mask]
 
-    def sides(self) -> list[int]:
+    def signs_of_change(self) -> list[int]:
         gaps = self.update._unchecked_policy(self.theta)[:, 0] - self.start
         if np.isnan(gaps).any():
             raise ValueError(f"update {self.update.name}: its policy is not a number.")
@@ -564,23 +560,23 @@ class StepRow(Row):
     def probabilities(self) -> list[float]:
         return list(self.update._unchecked_policy(self.theta)[:, 0].tolist())
 
-    def stuck(self, count: int) -> bool:
-        return bool(self.stalled[:count].all())
+    def are_fixed_points(self, count: int) -> bool:
+        return bool(self.unchanged[:count].all())
 
 
-WALKERS: Mapping[type[Update], type[Walker]] = {
-    updates.SoftmaxPolicyGradient: SoftmaxWalker,
-    updates.EscortPolicyGradient: EscortWalker,
-    updates.Direct: DirectWalker,
-    updates.CrossEntropy: CrossEntropyWalker,
-    updates.ModifiedCrossEntropy: CrossEntropyWalker,
+PROCESSES: Mapping[type[Update], type[TwoActionProcess]] = {
+    updates.SoftmaxPolicyGradient: SoftmaxProcess,
+    updates.EscortPolicyGradient: EscortProcess,
+    updates.Direct: DirectProcess,
+    updates.CrossEntropy: CrossEntropyProcess,
+    updates.ModifiedCrossEntropy: CrossEntropyProcess,
 }
-"""The exact walkers by class of update; subclasses of these classes are run by `StepWalker`."""
+"""The exact processes by class of update; subclasses of these classes use `FloatProcess`."""
 
 
 def equivalent_updates() -> list[tuple[str, ...]]:
     """Return the names of registered updates, grouped by updates that coincide for two actions."""
     groups: dict[Any, list[str]] = {}
     for name, update in updates.UPDATES.items():
-        groups.setdefault(WALKERS.get(type(update), name), []).append(name)
+        groups.setdefault(PROCESSES.get(type(update), name), []).append(name)
     return [tuple(names) for names in groups.values()]

@@ -1,9 +1,10 @@
-"""The pages of reference: of the library (directives ``api``, ``moved``) and of the proofs.
+"""The reference of the library (directives ``public``, ``api``, ``names``) and of the proofs.
 
-``{api} pu_lib.mdp`` in a page gives a table with a line for each public name (those in
-``__all__``, or all that do not begin with an underscore, in the order of their definition), the
-module's own text, then each name with its signature and its whole docstring. Names in the code
-cells of the chapters link here.
+``{public} run`` documents a name of `pu_lib` itself. ``{api} pu_lib.mdp`` prints the text of a
+module and documents its public names (those in ``__all__``, or all that do not begin with an
+underscore, in the order of their definition); names in the body of the directive select some of
+them. ``{names} pu_lib.chapters.rates.quantities`` lists public names with a sentence each. Names in
+the code cells of the chapters link to all of these.
 """
 
 from __future__ import annotations
@@ -16,16 +17,20 @@ from enum import Enum
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
+from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.ext.napoleon import GoogleDocstring
+from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
 from sphinx_codeautolink.extension import block
 
-from pu_lib.moved import MOVED
+import pu_lib
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -58,40 +63,107 @@ def _place(source: str, name: str) -> int:
     return min((place for start in starts if (place := source.find(start)) >= 0), default=0)
 
 
-class ApiDirective(SphinxDirective):
-    """The reference of one module."""
+def home_of(name: str) -> ModuleType:
+    """Return the module that defines a name of `pu_lib.__all__`."""
+    thing, module = getattr(pu_lib, name), import_module(f"pu_lib.{pu_lib._HOMES[name]}")
+    return sys.modules[thing.__module__] if hasattr(thing, "__qualname__") else module
+
+
+class ReferenceDirective(SphinxDirective):
+    """What the directives of reference share: they write reStructuredText and have it parsed."""
 
     required_arguments = 1
+    final_argument_whitespace = True
 
-    def run(self) -> list[nodes.Node]:
-        """Write the page in reStructuredText and have it parsed."""
-        name = self.arguments[0]
-        module = import_module(name)
-        members = public_names(module)
-        # a variable's docstring is what follows it in the source: autodoc finds it by itself
-        lines = [f".. py:currentmodule:: {name}", "", ".. autosummary::", "   :nosignatures:", ""]
-        lines += [f"   {member}" for member in members]
-        lines += ["", f".. automodule:: {name}", "   :no-members:", ""]
-        for member in members:
-            lines += [*_documented(module, member), ""]
-        anchors = _old_anchors(module, members)
+    def parse(self, module: ModuleType, lines: list[str]) -> list[nodes.Node]:
+        """Parse lines about a module; the page is read again once the module has changed."""
         root = nodes.Element()
         self.env.note_dependency(str(inspect.getsourcefile(module)))
-        self.state.nested_parse(StringList(_as_rst(lines), source=name), 0, root)
-        return [nodes.raw("", anchors, format="html"), *root.children]
+        # MyST parses directives in Markdown, so that reStructuredText needs a wrapper
+        lines = ["```{eval-rst}", *lines, "```"]
+        self.state.nested_parse(StringList(lines, source=module.__name__), 0, root)
+        return root.children
+
+    def chosen(self, module: ModuleType) -> list[str]:
+        """Return the names that the body selects; all that `pu_lib` does not offer by default."""
+        everything = public_names(module)
+        given = " ".join(self.content).split()
+        if unknown := sorted(set(given) - set(everything)):
+            raise self.error(f"{module.__name__} has no public {', '.join(unknown)}.")
+        return given or [
+            name for name in everything if name not in pu_lib.__all__ or home_of(name) is not module
+        ]
 
 
-class MovedDirective(SphinxDirective):
-    """The anchors of a module that is now part of another one, or a package."""
-
-    required_arguments = 1
+class PublicDirective(ReferenceDirective):
+    """The reference of a name that `pu_lib` offers, under that name and under its module's."""
 
     def run(self) -> list[nodes.Node]:
-        """Return them as raw HTML."""
-        old = self.arguments[0].removeprefix("pu_lib.")
-        module = import_module(f"pu_lib.{MOVED.get(old, old)}")
-        members = public_names(module) if old in MOVED else list(module.__all__)
-        return [nodes.raw("", _anchors(old, module, members), format="html")]
+        """Return one entry."""
+        name = self.arguments[0]
+        module = home_of(name)
+        found = self.parse(module, _documented(module, name))
+        signature = next(node for part in found for node in part.findall(addnodes.desc_signature))
+        for prefix in signature.findall(addnodes.desc_addname):
+            prefix.clear()
+            prefix += nodes.Text("pu_lib.")
+        place, (anchor, *_) = f"pu_lib.{name}", signature["ids"]
+        signature["ids"].append(place)
+        kind = signature.parent["objtype"]
+        self.env.get_domain("py").note_object(place, kind, anchor, True, signature)
+        return found
+
+
+class ApiDirective(ReferenceDirective):
+    """The reference of a module, or of some names in it."""
+
+    has_content = True
+    option_spec: ClassVar = {"no-text": directives.flag}
+
+    def run(self) -> list[nodes.Node]:
+        """Return the module's text, a table of its names, and an entry for each."""
+        module = import_module(self.arguments[0])
+        names = self.chosen(module)
+        # a variable's docstring is what follows it in the source: autodoc finds it by itself
+        if "no-text" in self.options:
+            lines = [f".. py:module:: {module.__name__}", ""]
+        else:
+            lines = [f".. automodule:: {module.__name__}", "   :no-members:", ""]
+        if len(names) > 3:
+            lines += [f".. py:currentmodule:: {module.__name__}", ""]
+            lines += [".. autosummary::", "   :nosignatures:", ""]
+            lines += [*(f"   {name}" for name in names), ""]
+        for name in names:
+            lines += [*_documented(module, name), ""]
+        return self.parse(module, lines)
+
+
+class NamesDirective(ReferenceDirective):
+    """The public names of a module with a sentence each; without those in the option ``but``."""
+
+    has_content = True
+    option_spec: ClassVar = {"but": directives.unchanged}
+
+    def run(self) -> list[nodes.Node]:
+        """Return a short entry for each name."""
+        module = import_module(self.arguments[0])
+        left_out = self.options.get("but", "").split()
+        if unknown := sorted(set(left_out) - set(public_names(module))):
+            raise self.error(f"{module.__name__} has no public {', '.join(unknown)}.")
+        subject = (module.__doc__ or "").splitlines()[0]
+        lines = [f"``{module.__name__}``: {subject}", ""]
+        if not left_out:  # otherwise another page documents the module
+            lines = [f".. py:module:: {module.__name__}", "", *lines]
+        for name in self.chosen(module):
+            if name not in left_out:
+                lines += [*_listed(module, name), ""]
+        found = self.parse(module, lines)
+        for part in found:
+            for entry in part.findall(addnodes.desc):
+                entry["classes"].append("pu-short")
+            for prefix in list(part.findall(addnodes.desc_addname)):
+                prefix.parent.remove(prefix)
+        return found
 
 
 class ProofsDirective(SphinxDirective):
@@ -120,29 +192,19 @@ def _documented(module: ModuleType, member: str) -> list[str]:
     return [f".. autodata:: {full}"] + ([] if isinstance(thing, int | float) else ["   :no-value:"])
 
 
-def _old_anchors(module: ModuleType, members: list[str]) -> str:
-    """Return the anchors that a module's page had before the module moved."""
-    place = module.__name__.removeprefix("pu_lib.")
-    return "".join(_anchors(old, module, members) for old, new in MOVED.items() if new == place)
-
-
-def _anchors(old: str, module: ModuleType, members: list[str]) -> str:
-    """Return anchors for the members of a module under its old name."""
-    methods = [
-        f"{member}.{method}"
-        for member in members
-        if inspect.isclass(thing := getattr(module, member))
-        for method in {**vars(thing), **inspect.get_annotations(thing)}
-        if not method.startswith("_")
-    ]
-    title = [re.sub(r"[._]", "-", f"pu_lib.{old}")] if old in MOVED else []
-    ids = [*title, f"module-pu_lib.{old}", *(f"pu_lib.{old}.{name}" for name in members + methods)]
-    return "".join(f'<span id="{name}"></span>' for name in ids)
-
-
-def _as_rst(lines: list[str]) -> list[str]:
-    """Wrap for MyST, whose pages parse directives in Markdown."""
-    return ["```{eval-rst}", *lines, "```"]
+def _listed(module: ModuleType, name: str) -> list[str]:
+    """Return a short entry: the name and the first paragraph of its docstring."""
+    thing = getattr(module, name)
+    if inspect.isclass(thing):
+        kind, text = "class", inspect.getdoc(thing) or ""
+    elif callable(thing) and hasattr(thing, "__name__"):
+        kind, text = "function", inspect.getdoc(thing) or ""
+    else:
+        analyser = ModuleAnalyzer.for_module(module.__name__)
+        kind, text = "data", "\n".join(analyser.find_attr_docs().get(("", name), []))
+    first = text.split("\n\n")[0].splitlines()
+    options = [f"   :module: {module.__name__}", "   :no-contents-entry:"]
+    return [f".. py:{kind}:: {name}", *options, "", *(f"   {line}" for line in first)]
 
 
 def quiet_titles(
@@ -163,6 +225,19 @@ def no_call(app: Sphinx, what: str, name: str, thing: Any, *given: Any) -> tuple
 def read_whole(text: GoogleDocstring) -> tuple[str, list[str]]:
     """Read a variable's text as it stands; napoleon takes what precedes a colon for its type."""
     return "", type(text)(text._consume_to_end(), text._config).lines()
+
+
+def find_public(
+    app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, text: nodes.Node
+) -> nodes.Node | None:
+    """Let a docstring of any module name what `pu_lib` offers without the prefix."""
+    if node.get("refdomain") != "py" or node["reftarget"] not in pu_lib.__all__:
+        return None
+    target = f"pu_lib.{node['reftarget']}"
+    found: nodes.Node | None = env.get_domain("py").resolve_xref(
+        env, node["refdoc"], app.builder, "obj", target, node, text
+    )
+    return found
 
 
 class _Analyser(block.CodeBlockAnalyser):
@@ -215,7 +290,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     GoogleDocstring._consume_inline_attribute = read_whole
     app.connect("autodoc-process-docstring", quiet_titles)
     app.connect("autodoc-process-signature", no_call)
+    app.connect("missing-reference", find_public)
+    app.add_directive("public", PublicDirective)
     app.add_directive("api", ApiDirective)
-    app.add_directive("moved", MovedDirective)
+    app.add_directive("names", NamesDirective)
     app.add_directive("proofs", ProofsDirective)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

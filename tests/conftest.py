@@ -1,7 +1,7 @@
 """What several tests use, and how they are run.
 
 - `KeptRun`: nbmake executes a notebook unless the book's build has, and leaves it for the build.
-- The order of the tests and their distribution over processes; a report of the pages' tests.
+- The order of the tests and their distribution over processes.
 - `book`: the book, built once.
 - `browser`: a browser for the pages and for the live figures.
 - `node`, `live`: the live figures' module in Node.
@@ -11,7 +11,6 @@ import gc
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import time
@@ -42,33 +41,8 @@ settings.register_profile("quick", deadline=None, max_examples=60, derandomize=T
 settings.load_profile("quick")
 
 ROOT = Path(__file__).parent.parent
-REPORTS = ROOT / "_build" / "pages"
 
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    if not hasattr(session.config, "workerinput"):  # the main process, not one of xdist's workers
-        shutil.rmtree(REPORTS, ignore_errors=True)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    reports = [json.loads(path.read_text()) for path in sorted(REPORTS.glob("*.json"))]
-    if not reports:
-        return
-    counts, violations, seconds = zip(*reports, strict=True)
-    total = sum(map(Counter, counts), Counter())
-    times = [each for found in seconds for each in found] or [0.0]
-    lines = [line for found in violations for line in found]
-    terminalreporter.section("pages")
-    terminalreporter.write_line(
-        ", ".join(f"{name} {total[name]}" for name in counts[0])
-        + f", axe violations {len(lines)}, seconds until the first screen from disk stands: "
-        + f"{statistics.median(times):.1f} (longest {max(times):.1f})"
-    )
-    for line in lines:
-        terminalreporter.write_line(f"  {line}")
-
-
-PAGES = ("tests/test_pages.py", "tests/test_frozen_pages.py")
+PAGES = ("tests/test_pages.py", "tests/test_frozen_pages.py", "tests/test_addresses.py")
 BUILD = f"{PAGES[0]}::test_the_book_builds"
 
 

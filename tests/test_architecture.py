@@ -3,7 +3,7 @@
 Everything else is +, -, *, / and square roots, which IEEE 754 fixes, in an order that no compiler
 may change. That none does is tried here on ARM, in an emulator, with two compilers. LLVM
 translates the engine's own code of the random stream, the exponential and the logarithm; GCC
-translates the twin in C, whole runs of which end with the bits of the compiled loop.
+translates the C reference, whole runs of which end with the bits of the compiled loop.
 """
 
 import ctypes
@@ -15,7 +15,6 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 
 import llvmlite.binding as llvm
 import numba
@@ -25,11 +24,11 @@ from numba import types
 from numpy._core import _multiarray_umath as umath
 from numpy.testing import assert_array_equal
 
+from benchmarks import bench, c_reference
 from pu_lib.chapters.guide.quantities import kept
 from pu_lib.claims import select, sentence_of
 from pu_lib.engine.arithmetic import exponential, logarithm, uniform
-from pu_lib.experiments import bench
-from pu_lib.experiments.jekyll_hyde import Memory, seed_state, simulate
+from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
 from pu_lib.experiments.options import PRESETS
 
 ARM = "aarch64-linux-gnu"
@@ -139,21 +138,11 @@ def test_a_fused_product_would_be_noticed(tmp_path):
     assert_array_equal(found[:, 2], expected[:, 2])
 
 
-# Whole runs, by the twin in C
-
-
-def translated(problem, update, folder, monkeypatch):
-    """Return the options with which the twin is compiled for a problem and an update."""
-    commands = []
-    with monkeypatch.context() as patched:
-        patched.setattr(bench.subprocess, "run", lambda command, check: commands.append(command))
-        patched.setattr(bench.ctypes, "CDLL", lambda path: SimpleNamespace(run=SimpleNamespace()))
-        bench.build_twin(problem, update, folder)
-    return [option for option in commands[0] if option.startswith("-D")]
+# Whole runs, by the C reference
 
 
 def in_c(problem, memory, given):
-    """Return a program in C that calls the twin with some arguments, and the arrays it reads."""
+    """Return a program that calls the C reference, and the arrays it reads."""
     arrays = [a for o in (problem, memory) for a in vars(o).values() if isinstance(a, np.ndarray)]
     lines, names, read = [], [], []
     for i, argument in enumerate(given):
@@ -171,7 +160,7 @@ def in_c(problem, memory, given):
     lines.append(f"run({', '.join(names)});")
     lines += [f"fwrite({name}, 1, {array.nbytes}, stdout);" for name, array in read]
     body = "\n    ".join(lines)
-    includes = f'#include <stdio.h>\n#include <stdlib.h>\n#include "{bench.TWIN}"\n'
+    includes = f'#include <stdio.h>\n#include <stdlib.h>\n#include "{c_reference.SOURCE}"\n'
     return f"{includes}int main(void) {{\n    {body}\n    return 0;\n}}\n", [a for _, a in read]
 
 
@@ -180,16 +169,17 @@ def in_c(problem, memory, given):
     ("domain", "update"),
     [("chain", "pg-sm"), ("chain", "pg-es factor=drop"), ("cliff", "di"), ("random-mdp", "mce")],
 )
-def test_a_whole_run_ends_with_the_same_bits_on_arm(domain, update, tmp_path, monkeypatch):
+def test_a_whole_run_ends_with_the_same_bits_on_arm(domain, update, tmp_path):
     steps, seeds = 3000, seed_state(3, domain, 0)
-    problem = bench.out_of_reach(bench._domains()[domain][1])
-    memory, expected = Memory(), Memory()
-    simulate(problem, update, bench.ETA, bench.SCHEME, seeds, max_steps=steps, memory=expected)
+    problem = bench.out_of_reach(bench.processes()[domain][1])
+    memory, expected = RunBuffers(), RunBuffers()
+    eta, scheme = c_reference.ETA, c_reference.SCHEME
+    simulate(problem, update, eta, scheme, seeds, max_steps=steps, memory=expected)
     memory.prepare(problem, update, PRESETS["paper"], steps)
     memory.seeds = seeds
-    source, arrays = in_c(problem, memory, bench._c_arguments(problem, memory, seeds, steps))
+    source, arrays = in_c(problem, memory, c_reference.arguments(problem, memory, seeds, steps))
     (tmp_path / "run.c").write_text(source)
-    options = translated(problem, update, tmp_path, monkeypatch)
+    options = ["-DBRANCH=1", *c_reference.defines(problem, update)]
     told = emulate(build(tmp_path, [*options, str(tmp_path / "run.c")]), *arrays)
     ends = np.cumsum([array.nbytes for array in arrays])
     for array, end in zip(arrays, ends, strict=True):
@@ -201,6 +191,7 @@ def test_a_whole_run_ends_with_the_same_bits_on_arm(domain, update, tmp_path, mo
 LEARNT = """
 import json
 from pu_lib.claims import judge
+from benchmarks import bench, c_reference
 from pu_lib.chapters.guide.quantities import network
 print(json.dumps([judge("sec:deepimpl/pg-es").sentence, network()]))
 """

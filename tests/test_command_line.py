@@ -4,6 +4,7 @@ import json
 import runpy
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from pu_lib.__main__ import main
 from pu_lib.claims import Check, Claim, Judgement, Recorder, Scope, Status, ledger
+from pu_lib.experiments.options import PAPER, PREDECESSOR
 from pu_lib.show.style import DPI
 
 Given = tuple[tuple[Any, ...], dict[str, Any]]
@@ -93,20 +95,10 @@ def test_the_old_option_eta_exits_with_the_name_of_the_new_one(
     assert "--eta" not in error.splitlines()[0]  # the usage
 
 
-@pytest.mark.parametrize(
-    ("command", "given"),
-    [
-        ("hunt", (3000, 0, "constant")),
-        ("hunt --mdps 1 --seed 5 --weighting on-policy", (1, 5, "on-policy")),
-    ],
-)
-def test_hunt_prints_json(
-    command: str, given: tuple[Any, ...], asked: Asked, capsys: pytest.CaptureFixture[str]
-) -> None:
-    calls = asked("pu_lib.chapters.random_search.quantities.hunt", {"cycles": 0})
-    assert main(command.split()) == 0
-    assert calls == [(given, {})]
-    assert capsys.readouterr().out == '{\n "cycles": 0\n}\n'
+def test_removed_command_names_its_make_target(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["hunt", "--mdps", "3"]) == 2
+    assert "run `make search`" in capsys.readouterr().err
+    assert main(["hunt", "--help"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -119,7 +111,7 @@ def test_hunt_prints_json(
 def test_collect_prints_its_summary(
     command: str, given: tuple[Any, ...], asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    calls = asked("pu_lib.experiments.database.collect", "Two of three runs.")
+    calls = asked("pu_lib.experiments.collect.collect", "Two of three runs.")
     assert main(command.split()) == 0
     assert calls == [(given, {})]
     assert capsys.readouterr().out == "Two of three runs.\n"
@@ -138,28 +130,28 @@ def test_module_exits_with_the_code_of_the_command(
 
 RACE = {
     "scheme": "HiOffPol",
-    "rates": None,
+    "step_sizes": None,
     "runs": 20,
     "max_steps": 200_000,
     "target": None,
-    "preset": "paper",
+    "options": PAPER,
     "seed": 0,
     "workers": None,
     "updates": None,
 }
 CHOSEN = {
     "scheme": "NoExplo",
-    "rates": [0.5, 2.0],
+    "step_sizes": [0.5, 2.0],
     "runs": 3,
     "max_steps": 40,
     "target": 0.25,
-    "preset": "paper cut=0",
+    "options": replace(PAPER, cut=0),
     "seed": 6,
     "workers": 1,
     "updates": ["di", "ce"],
 }
 OPTIONS = [
-    "--scheme=NoExplo", "--eta", "0.5", "2", "--runs=3", "--max-steps=40", "--target=0.25",
+    "--scheme=NoExplo", "--step-size", "0.5", "2", "--runs=3", "--max-steps=40", "--target=0.25",
     "--preset=paper cut=0", "--seed=6", "--workers=1", "--update", "di", "ce",
 ]  # fmt: skip
 
@@ -187,7 +179,7 @@ SWEEP = {
 }  # fmt: skip
 GRID = {
     "updates": None, "schemes": ["HiOffPol"], "runs": 20, "max_steps": 1_000_000, "target": None,
-    "preset": "paper", "seed": 0, "parameters": {},
+    "options": PAPER, "seed": 0, "parameters": {},
 }  # fmt: skip
 LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
 
@@ -197,7 +189,7 @@ LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
     [
         ([], {}, {}),
         (["--states", "5", "7", "--beta", "0.7", "--adaptive"], {"adaptive": True}, LENGTHS),
-        (["--target=0.5", "--preset=predecessor"], {}, {"target": 0.5, "preset": "predecessor"}),
+        (["--target=0.5", "--preset=predecessor"], {}, {"target": 0.5, "options": PREDECESSOR}),
         (["--scheduler=tcp://x", "--full", "--seed=3"], {"scheduler": "tcp://x"}, {"seed": 3}),
     ],
 )
@@ -205,11 +197,11 @@ def test_sweep_passes_defaults_and_options(
     options: list[str], sweeping: dict[str, Any], grid: dict[str, Any], asked: Asked
 ) -> None:
     made = asked("pu_lib.experiments.sweep.grid", [])
-    run = asked("pu_lib.experiments.sweep.sweep", 0)
+    run = asked("pu_lib.experiments.sweep.run_missing", 0)
     assert main(["sweep", "chain", *options, "--out", "there"]) == 0
     ((process, settings),) = made
     assert process == ("chain",)
-    assert settings.pop("rates")[0] > 0
+    assert settings.pop("step_sizes")[0] > 0
     assert settings == {**GRID, **grid}
     assert run == [(([], "there"), {**SWEEP, **sweeping})]
 

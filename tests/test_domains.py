@@ -22,9 +22,8 @@ from pu_lib.domains import (
     read_domain,
     register_domain,
 )
-from pu_lib.experiments import processes
-from pu_lib.experiments.processes import domain_of
-from pu_lib.experiments.sweep import Cell
+from pu_lib.experiments.cells import problem_of, read_process
+from pu_lib.experiments.database import cell_of
 from pu_lib.mdp import FiniteMDP
 
 # The paper's domains
@@ -327,7 +326,7 @@ def test_the_papers_domains_are_registered_with_their_defaults():
 def test_the_name_of_a_domain_is_read_in_any_case(text):
     assert read_domain(f"{text} n_states=4")[0] is DOMAINS["duplicated-chain"]
     assert as_process(f"{text} n_states=4").n_states == 4
-    assert domain_of(f"{text} n_states=4") == "duplicated-chain n_states=4"
+    assert read_process(f"{text} n_states=4").name == "duplicated-chain"
 
 
 @pytest.mark.parametrize(
@@ -380,9 +379,9 @@ def test_a_redefined_domain_replaces_itself():
     try:
         for reward in (1.0, 5.0):
             define(reward)
-            cell = Cell(**setting, domain="arm")
+            cell = cell_of({**setting, "domain": "arm"})
             assert domains.as_process("arm").optimal().performance == reward
-            assert processes.problem_of(cell, 0).optimal_performance == reward
+            assert problem_of(cell, 0).optimal_performance == reward
         with pytest.raises(ValueError, match="the name 'arm' is taken"):
             register_domain(Domain("arm", lambda n_arms=2: bandit([0.0, 1.0])))
     finally:

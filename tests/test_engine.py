@@ -251,7 +251,7 @@ def test_at_the_margin_of_rounding_sweeps_do_not_decide(monkeypatch):
 
 def run(name, update, options, scheme="HiOffPol", steps=250):
     mdp = PROCESSES[name]()
-    problem, memory = problems.make_problem(mdp, 0.9), jh.Memory()
+    problem, memory = problems.make_problem(mdp, 0.9), jh.RunBuffers()
     setting = (update, 1.0, SCHEMES[scheme], jh.seed_state(1, name, 0), options, steps)
     ended = jh.simulate(problem, *setting, memory)
     first = 25 if problem.acyclic else 100
@@ -304,7 +304,7 @@ def test_the_same_run_as_the_reference(name, update, options, scheme, uncompiled
 @pytest.mark.parametrize(("threshold", "episodes"), [(0.4, 1), (0.6, 5)])
 def test_half_of_hydes_policy_must_pass_too(threshold, episodes, uncompiled, monkeypatch):
     """Jekyll's policy earns 1, Hyde's nothing, and a mixture of one half each 1/2."""
-    memory, half = jh.Memory(), Schedule(0.5, 0.0)
+    memory, half = jh.RunBuffers(), Schedule(0.5, 0.0)
     monkeypatch.setattr(loop, "performance", lambda pi, *_: 1.0 if pi is memory.pi else 0.0)
     problem = replace(problems.make_problem(domains.chain(4), 0.5, "first"), threshold=threshold)
     options = replace(PRESETS["predecessor"], max_episodes=5)

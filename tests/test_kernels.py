@@ -17,6 +17,7 @@ import pytest
 from flint import ctx
 from numpy.testing import assert_allclose, assert_array_equal
 
+from benchmarks import bench, c_reference
 from pu_lib import kernels
 from pu_lib.chapters.cross_entropy import cycles
 from pu_lib.deterministic import DeterministicMDP, action_values, policy_values, run_process
@@ -24,10 +25,8 @@ from pu_lib.engine.arithmetic import exponential, exponentials
 from pu_lib.engine.compiling import compiled_in_memory
 from pu_lib.engine.rows import advance, set_policy, static_kernel, static_policy
 from pu_lib.exact import ball
-from pu_lib.experiments import bench
-from pu_lib.experiments.actors import PROGRAM
-from pu_lib.experiments.jekyll_hyde import Memory, seed_state, simulate
-from pu_lib.experiments.options import PRESETS
+from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
+from pu_lib.experiments.options import PRESETS, PROGRAM
 from pu_lib.experiments.reference import _SCALAR, _actor, _projection, run_reference
 from pu_lib.experiments.reference import exponential as reference_exponential
 from pu_lib.experiments.sweep import compiled_updates
@@ -313,7 +312,7 @@ def test_the_value_and_the_greedy_action_of_a_state_by_hand():
 def test_updates_that_the_process_cannot_run_are_refused():
     one = DeterministicMDP(np.zeros((1, 2)), np.full((1, 2), -1), np.array([2]), 0.9)
     for update in ("di", make_update("pg-es", p=3)):
-        with pytest.raises(ValueError, match="updates of softmax parameters with a kernel"):
+        with pytest.raises(ValueError, match="update of softmax parameters with a kernel"):
             run_process(one, update, np.zeros((1, 2)), np.ones((1, 1)), 1)
 
 
@@ -351,33 +350,35 @@ def test_exponentials_have_the_bits_of_the_plain_loop_s_however_many_are_taken_a
 # Whole runs
 
 
-TWINS = [name for name in compiled_updates() if bench.has_twin(as_update(name))]
+IN_C = [name for name in compiled_updates() if c_reference.is_in_c(as_update(name))]
 
 
-def test_every_update_of_the_paper_has_a_twin_in_c():
-    assert set(TWINS) >= set(PROGRAM)
+def test_every_update_of_the_paper_is_in_the_c_reference():
+    assert set(IN_C) >= set(PROGRAM)
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
 @pytest.mark.parametrize("domain", ["random-mdp", "chain", "cliff"])
-@pytest.mark.parametrize("update", TWINS)
-def test_the_twin_in_c_ends_with_the_same_bits(update, domain, tmp_path):
-    _, problem = bench._domains()[domain]
+@pytest.mark.parametrize("update", IN_C)
+def test_a_run_in_c_ends_with_the_same_bits(update, domain, tmp_path):
+    _, problem = bench.processes()[domain]
     problem = bench.out_of_reach(problem)
-    seeds, memory = seed_state(3, domain, 0), Memory()
-    simulate(problem, update, bench.ETA, bench.SCHEME, seeds, max_steps=20_000, memory=memory)
+    seeds, memory = seed_state(3, domain, 0), RunBuffers()
+    eta, scheme = c_reference.ETA, c_reference.SCHEME
+    simulate(problem, update, eta, scheme, seeds, max_steps=20_000, memory=memory)
     # with a branch on the greedy action, and without; the others have none
-    for way in bench.WAYS[-2:] if as_update(update).kernel in kernels.GREEDY else bench.WAYS[-1:]:
-        run_c = bench.build_twin(problem, update, tmp_path, way)
-        twin = bench.run_twin(run_c, problem, update, seeds, 20_000)
+    both = as_update(update).kernel in kernels.GREEDY
+    for flags in c_reference.FLAGS[-2:] if both else c_reference.FLAGS[-1:]:
+        run = c_reference.build(problem, update, tmp_path, flags)
+        in_c = c_reference.simulate(run, problem, update, seeds, 20_000)
         for name in ("theta", "exponent", "pi", "running", "q", "hyde", "visits", "buffer"):
-            assert_array_equal(getattr(twin, name), getattr(memory, name), err_msg=name)
+            assert_array_equal(getattr(in_c, name), getattr(memory, name), err_msg=name)
 
 
 def test_an_update_of_one_s_own_runs_compiled_and_plain():
-    mdp, problem = bench._domains()["chain"]
-    seeds, memory = seed_state(0, "own", 0), Memory()
-    arguments = (1.0, bench.SCHEME, seeds, PRESETS["paper"], 400)
+    mdp, problem = bench.processes()["chain"]
+    seeds, memory = seed_state(0, "own", 0), RunBuffers()
+    arguments = (1.0, c_reference.SCHEME, seeds, PRESETS["paper"], 400)
     ours = simulate(bench.out_of_reach(problem), Double(), *arguments, memory)
     plain = run_reference(mdp, math.inf, Double(), *arguments)
     assert (ours.steps, ours.episodes) == (plain.steps, plain.episodes)
@@ -410,9 +411,9 @@ class Nonsense(Double):
 
 
 def test_an_update_without_a_kernel_runs_in_the_plain_loop_only():
-    mdp, problem = bench._domains()["chain"]
+    mdp, problem = bench.processes()["chain"]
     seeds = seed_state(0, "own", 0)
-    arguments = (1.0, bench.SCHEME, seeds, PRESETS["paper"], 60)
+    arguments = (1.0, c_reference.SCHEME, seeds, PRESETS["paper"], 60)
     with pytest.raises(ValueError, match=r"has no kernel.*plain loop"):
         simulate(problem, Without(), *arguments)
     with pytest.raises(ValueError, match="the kernel of nonsense does not compile"):

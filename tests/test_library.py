@@ -60,7 +60,7 @@ def test_schemes_are_found_in_any_case_and_suggested():
 
 def test_a_sweep_writes_the_same_cells_for_labels_and_names():
     usual, other = (
-        grid(process, updates=updates, schemes=schemes, rates=[1.0], runs=1)
+        grid(process, updates=updates, schemes=schemes, step_sizes=[1.0], runs=1)
         for process, updates, schemes in (
             ("chain n_states=4", ["pg-sm", "pg-es factor=drop"], ["HiOffPol"]),
             ("Chain n_states=4", ["PG-SM", "PG-ES factor=drop"], ["hioffpol"]),

@@ -1,7 +1,6 @@
 """Every page of the built book in a browser: by http and from disk, with no other host in reach."""
 
 import json
-import os
 import re
 import statistics
 import threading
@@ -26,7 +25,6 @@ from pu_lib.claims.tables import scope_counts, status_counts
 ROOT = Path(__file__).parent.parent
 HTML = ROOT / "_build" / "html"
 EXECUTED = ROOT / "_build" / "jupyter_execute"
-REPORTS = ROOT / "_build" / "pages"
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 LARGEST_PAGE, LARGEST_MEDIAN, LARGEST_BOOK = 3_000_000, 1_000_000, 40_000_000
 PAPER = 643
@@ -37,11 +35,6 @@ PAGES = [TOC["root"], *(c["file"] for part in TOC["parts"] for c in part["chapte
 
 TOLERATED: dict[str, str] = {}
 """Accessibility rules that a page may break, each with the reason."""
-
-COUNTS = {"pages": 0, "formulas": 0, "widgets": 0, "sliders moved": 0, "requests": 0, "external": 0}
-VIOLATIONS: list[str] = []
-SECONDS: list[float] = []
-"""From the start of each visit from disk until its first screen stands, formulas and all."""
 
 
 def test_the_book_builds(book: Path) -> None:
@@ -62,21 +55,12 @@ def server(book: Path) -> Iterator[str]:
         httpd.shutdown()
 
 
-@pytest.fixture(scope="module", autouse=True)
-def report() -> Iterator[None]:
-    """Leave for the end of the tests what this process has found."""
-    yield
-    REPORTS.mkdir(exist_ok=True)
-    (REPORTS / f"{os.getpid()}.json").write_text(json.dumps([COUNTS, VIOLATIONS, SECONDS]))
-
-
 @pytest.fixture(scope="module")
 def tab(browser: Browser) -> Iterator[Page]:
     """Return the tab of all visits: their scripts are compiled once."""
     with browser.new_context() as context:
         context.add_init_script(AT_ONCE)
         context.add_init_script(IN_A_HURRY)
-        context.add_init_script(STANDS)
         context.add_init_script(AXE_OF_KINDS)
         yield context.new_page()
 
@@ -91,13 +75,6 @@ AT_ONCE = """addEventListener('DOMContentLoaded', () => {
 IN_A_HURRY = """const {timeout} = AbortSignal;
 AbortSignal.timeout = (milliseconds) => timeout.call(AbortSignal, milliseconds / 1000)"""
 """Deadlines pass at once, as for a machine that is a thousand times slower: none may matter."""
-
-STANDS = """window.puStands = 0;
-['largest-contentful-paint', 'layout-shift'].forEach((type) =>
-  new PerformanceObserver((seen) => seen.getEntries().forEach(({startTime}) => {
-    window.puStands = Math.max(window.puStands, startTime / 1000);
-  })).observe({type, buffered: true}))"""
-"""When the largest thing on the first screen was painted, or something there moved last."""
 
 SETTLED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 70)))"
 """What follows from a change of width has happened: a page hears of it with its next frame, and
@@ -114,7 +91,7 @@ class Visit:
         self.heard: dict[Any, Callable[[Any], Any]] = {
             "console": lambda m: m.type == "error" and self.fault(f"console: {m.text}"),
             "pageerror": lambda error: self.fault(f"script: {error}"),
-            "request": self._count,
+            "request": self._refuse_other_hosts,
             "requestfailed": lambda r: self.fault(f"failed: {r.url[-120:]}"),
             "response": lambda r: r.status >= 400 and self.fault(f"{r.status}: {r.url}"),
         }
@@ -129,15 +106,12 @@ class Visit:
             tab.route("**/*", self._route)
         tab.goto(address)
         tab.wait_for_function(DRAWN, timeout=30_000)
-        self.seconds = tab.evaluate("window.puStands")
 
     def _is_at_home(self, request: Request) -> bool:
         return request.url.startswith((self.home, "data:", "blob:"))
 
-    def _count(self, request: Request) -> None:
-        COUNTS["requests"] += 1
+    def _refuse_other_hosts(self, request: Request) -> None:
         if not self._is_at_home(request):
-            COUNTS["external"] += 1
             self.fault(f"asks another host: {request.url}")
 
     def _route(self, route: Route) -> None:
@@ -186,10 +160,6 @@ STRAY = """() => {
 def test_page_from_disk(book: Path, tab: Page, name: str) -> None:
     visit = Visit(tab, (book / f"{name}.html").as_uri(), book.as_uri())
     page = visit.page
-    SECONDS.append(visit.seconds)
-    COUNTS["pages"] += 1
-    COUNTS["formulas"] += page.locator("mjx-container").count()
-    COUNTS["widgets"] += page.locator(".widget-subarea").count()
     _check_text(visit)
     page.evaluate(WITHOUT_GLYPHS)
     _check_accessibility(visit, name)
@@ -219,9 +189,7 @@ def _unseen(page: Page) -> Iterator[None]:
     page.evaluate("document.documentElement.style.display = ''; dispatchEvent(new Event('resize'))")
 
 
-def test_nothing_fades_in_and_all_is_drawn_that_is_printed_at_once(
-    book: Path, browser: Browser
-) -> None:
+def test_a_page_that_is_printed_at_once_is_drawn_in_full(book: Path, browser: Browser) -> None:
     """A page that was just opened: its scripts had no time, its figure was not in sight."""
     if "book/empirical" not in PAGES:
         pytest.skip("the book has no page on the experiments")
@@ -242,13 +210,13 @@ def test_nothing_fades_in_and_all_is_drawn_that_is_printed_at_once(
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_no_formula_waits_for_a_script(book: Path, name: str) -> None:
+def test_formulas_are_typeset_in_the_page(book: Path, name: str) -> None:
     page = (book / f"{name}.html").read_text("utf-8")
     assert formulas_of(page) == []
     assert page.count('class="math ') == page.count("<mjx-container")
 
 
-def test_a_page_that_asks_another_host_is_found(tab: Page, tmp_path: Path) -> None:
+def test_a_request_to_another_host_is_a_fault(tab: Page, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text(
         '<!doctype html><html class="pu-settled"><img src="http://example.org/a.png"></html>'
@@ -258,7 +226,6 @@ def test_a_page_that_asks_another_host_is_found(tab: Page, tmp_path: Path) -> No
     assert any(fault.startswith("failed") for fault in visit.faults), "it was not kept from it"
     visit.faults.clear()
     visit.close()
-    COUNTS["external"] -= 1
 
 
 OF_EACH_KIND = ["book/index", "book/domino", "book/empirical", "genindex"]
@@ -292,7 +259,7 @@ def test_search_finds_a_theorem_by_its_number(
     visit.close()
 
 
-def test_the_ledger_shows_what_is_asked_for(server: str, tab: Page) -> None:
+def test_the_table_of_claims_is_filtered(server: str, tab: Page) -> None:
     visit = Visit(tab, f"{server}book/claims.html?status=open", server)
     _check_text(visit)
     shown = visit.page.locator("table.ledger tr[data-status]:not([hidden])")
@@ -523,7 +490,6 @@ def _check_accessibility(visit: Visit, name: str) -> None:
         for violation in violations:
             places = "; ".join(node["html"][:160] for node in violation["nodes"][:3])
             line = f"{name} ({mode}): {violation['id']} x{len(violation['nodes'])}: {places}"
-            VIOLATIONS.append(line)
             if violation["id"] not in TOLERATED:
                 visit.fault(line)
 
@@ -559,25 +525,10 @@ def test_a_pale_text_among_many_alike_is_found(tab: Page, pale: bool) -> None:
     assert tab.locator("[data-pu-kind]").count() == 1 + pale
 
 
-def test_a_text_is_found_that_is_pale_in_the_dark(tab: Page) -> None:
+def test_a_text_that_is_pale_in_the_dark_mode_is_found(tab: Page) -> None:
     style = "<style>[data-theme=dark] .late { background: #fff; color: #ddd; }</style>"
     rows = "<p>A text.</p>" * 9 + "<p class=late>A text.</p>"
     assert _colours_of(tab, style + rows) == ["dark color-contrast"]
-
-
-def test_a_link_is_found_that_looks_like_the_text_around_it(tab: Page) -> None:
-    """The same link stands alone before it, where nobody takes it for text."""
-    link = "<a href=# style='color: #222; text-decoration: none'>a link</a>"
-    assert _colours_of(tab, f"<p>{link}</p>") == []
-    found = _colours_of(tab, f"<p>{link}</p><p>There is {link} in this line of text.</p>")
-    assert found == ["light link-in-text-block", "dark link-in-text-block"]
-
-
-def test_what_lies_under_a_text_counts_though_it_has_none_itself(tab: Page) -> None:
-    over = "<div style='position: absolute; inset: 0; background: #333'></div>"
-    text = "<p style='position: relative'>A text.</p>"
-    page = f"<div style='position: relative'>{over}{text}</div>"
-    assert _colours_of(tab, page) == ["light color-contrast", "dark color-contrast"]
 
 
 def _colours_of(tab: Page, content: str) -> list[str]:
@@ -598,7 +549,6 @@ def _move_sliders(visit: Visit) -> None:
         for key in ["ArrowRight"] * 3 + ["ArrowLeft"] * 3 + ["Home", "End"]:
             page.keyboard.press(key)
             if page.evaluate(HAS_CHANGED, LONGEST_FRAME):
-                COUNTS["sliders moved"] += 1
                 break
         else:
             visit.fault(f"slider {index + 1} of the page moves and changes no picture")
@@ -646,7 +596,7 @@ class Links(HTMLParser):
                 self.places.add(value)
 
 
-def test_no_link_leads_nowhere(book: Path) -> None:
+def test_every_link_has_a_target(book: Path) -> None:
     pages = {book / f"{name}.html": Links(book / f"{name}.html") for name in [*PAGES, "search"]}
     lost = set()
     for path, links in pages.items():
@@ -662,7 +612,7 @@ def test_no_link_leads_nowhere(book: Path) -> None:
     assert not lost, "\n".join(sorted(lost))
 
 
-def test_pages_keep_their_budget(book: Path) -> None:
+def test_pages_stay_within_their_sizes(book: Path) -> None:
     sizes = {name: (book / f"{name}.html").stat().st_size for name in PAGES}
     heavy = {name: size for name, size in sizes.items() if size > LARGEST_PAGE}
     assert not heavy, heavy
@@ -670,7 +620,7 @@ def test_pages_keep_their_budget(book: Path) -> None:
     assert sum(path.stat().st_size for path in book.rglob("*") if path.is_file()) <= LARGEST_BOOK
 
 
-def test_executed_notebooks_hide_no_error(book: Path) -> None:
+def test_widgets_of_executed_notebooks_hold_no_error(book: Path) -> None:
     for path in sorted(EXECUTED.glob("book/*.ipynb")):
         notebook = nbformat.read(path, 4)
         state = notebook.metadata.get("widgets", {}).get(
@@ -681,7 +631,7 @@ def test_executed_notebooks_hide_no_error(book: Path) -> None:
                 assert output.get("output_type") != "error", f"{path.name}: {json.dumps(output)}"
 
 
-def test_every_picture_says_what_it_shows(book: Path) -> None:
+def test_every_picture_has_a_description(book: Path) -> None:
     for path in sorted(EXECUTED.glob("book/*.ipynb")):
         for cell in nbformat.read(path, 4).cells:
             drawn = any("image/png" in output.get("data", {}) for output in cell.get("outputs", ()))

@@ -59,7 +59,7 @@ def test_sharpness_of_logarithms_is_that_of_the_numbers() -> None:
     assert below.sharpness == pytest.approx(0.25, rel=1e-12)  # 12 to 15
 
 
-def test_a_tolerance_has_no_sharpness() -> None:
+def test_a_tolerance_has_infinite_sharpness() -> None:
     """Rounding errors differ between processors."""
     (tally,) = run(lambda compare: compare.at_most("error", 2e-13, 1e-12)).tallies
     assert (tally.sharpness, tally.worst[0].slack) == (math.inf, 1e-12 - 2e-13)
@@ -127,7 +127,7 @@ def test_an_estimate_whose_interval_has_the_bound_inside_is_undecided() -> None:
     ]
 
 
-def test_what_is_undecided_comes_before_what_holds_with_less_room() -> None:
+def test_an_undecided_comparison_ranks_before_one_that_holds() -> None:
     def measured(compare: Recorder) -> None:
         compare.estimate("first", ">", 1.1, 1, slack=0.1, holds=True)
         compare.estimate("second", ">", 1.9, 1, slack=0.9, holds=None)
@@ -171,22 +171,6 @@ def test_the_status_follows_from_what_fails(
     assert finding.status is status
     # A claim that holds is as far from failing as its corrected bound.
     assert finding.margin == (3.0 if status is Status.HOLDS else margin)
-
-
-def test_a_check_names_the_statuses_of_its_outcomes() -> None:
-    def seen(compare: Recorder) -> None:
-        compare.true("the curve falls", True)
-
-    assert run(seen, kept=Status.REPRODUCED).status is Status.REPRODUCED
-    assert run(lambda c: c.true("x", False), failed=Status.NOT_REPRODUCED).status is (
-        Status.NOT_REPRODUCED
-    )
-
-    def partly(compare: Recorder) -> Status:
-        compare.true("the curve falls", True)
-        return Status.PARTLY
-
-    assert run(partly).status is Status.PARTLY
 
 
 def test_a_requirement_that_is_not_met_leaves_the_claim_open() -> None:
@@ -267,8 +251,3 @@ def test_one_function_serves_several_claims() -> None:
 
     first = Check("a", bounded, arguments={"most": 3}, wrong={"1": {"most": 1}})
     assert (first.run().status, first.run("1").status) == (Status.HOLDS, Status.FALSE)
-
-
-def test_a_finding_reads_as_one_line() -> None:
-    finding = run(lambda compare: compare.at_most("steps", 3, 1, at={"n": 3}))
-    assert str(finding) == "false as stated (margin -2); steps ≤ the bound at n = 3"

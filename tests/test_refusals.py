@@ -8,7 +8,7 @@ import pytest
 import pu_lib
 from pu_lib import domains
 from pu_lib.chapters.domino.quantities import domino
-from pu_lib.chapters.gravity_well.escape import escape_steps, well
+from pu_lib.chapters.gravity_well.escape import escape_steps, well_policy
 from pu_lib.chapters.rates.quantities import escort_limit
 from pu_lib.chapters.unlearning.quantities import count, path
 from pu_lib.chapters.what_came_after.quantities import mirror_step
@@ -87,7 +87,7 @@ class Direct(Nameless):
         (lambda: pu_lib.UPDATES["ce"].initial(10**12, 2), "n_states: 1000000000000 states and 2"),
         (lambda: pu_lib.run("chain", "ce", 1, 1e308, np.full(10, 2.0)), "weight: expected"),
         (lambda: count(1, "pg-sm", schedule=None), "schedule must be one of .* it is None"),
-        (lambda: well(Decimal("NaN")), "epsilon: expected"),
+        (lambda: well_policy(Decimal("NaN")), "epsilon: expected"),
         (lambda: mixture(Decimal("NaN")), "share: expected"),
         (lambda: mirror_step([0.5, 0.5], [0, 1], 1.0, Decimal("NaN")), "alpha: expected"),
         (lambda: escort_limit(Decimal("NaN")), "p: expected"),
@@ -101,8 +101,14 @@ class Direct(Nameless):
         (lambda: domino(3, max_steps=np.float32("nan")), "max_steps must be an integer"),
         (lambda: path(1, Decimal("sNaN")), "steps must be an integer"),
         (lambda: path(10**12, 10**12), "more than the 2000000 updates"),
-        (lambda: escape_steps("ce", well(0.1), [1, 0.5, 0], cap=Decimal("NaN")), "cap: expected"),
-        (lambda: escape_steps("ce", well(0.1), [1, 0.5, 10**5000]), "q: expected numbers below"),
+        (
+            lambda: escape_steps("ce", well_policy(0.1), [1, 0.5, 0], cap=Decimal("NaN")),
+            "cap: expected",
+        ),
+        (
+            lambda: escape_steps("ce", well_policy(0.1), [1, 0.5, 10**5000]),
+            "q: expected numbers below",
+        ),
         (lambda: register(Nameless), "Nameless has no name; set"),
         (lambda: register(Set), "expected a name without an equals sign, got 'pg-es factor=drop'"),
         (lambda: register(Placed), "expected a name without a colon, got 'module:place'"),

@@ -41,7 +41,7 @@ def test_the_code_of_a_solution_runs(path: Path, label: str, program: str) -> No
     exec(compile(f"{imports(path)}\n{program}", label, "exec"), {})
 
 
-def test_retold_chapters_have_a_solution_in_code() -> None:
+def test_these_chapters_have_a_solution_in_code() -> None:
     assert {path.stem for path, _, _ in FOUND} >= {
         "convergence",
         "cross-entropy",

@@ -1,14 +1,173 @@
-"""What the book asks of Sphinx, on small environments."""
+"""The extensions of Sphinx: notebooks are executed once for the same sources, pages are whole."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import nbformat
+import pu_book
+import pu_notebooks
 import pytest
+import sphinx.cmd.build
+from nbmake.pytest_items import NotebookRun
 from pu_formulas import formulas_of, typeset_pages
-from sphinx.ext.napoleon import Config, GoogleDocstring, NumpyDocstring
+from sphinx.search import js_index
 
-from sphinx_ext.pu_api import read_whole
+from sphinx_ext.pu_addresses import places_of
 from sphinx_ext.pu_book import list_titles, number_by_chapter
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in {
+        "requirements.txt": "numpy==2",
+        "pu_lib/updates.py": "ETA = 1",
+        "package-lock.json": "{}",
+        "web/book.css": "p {}",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(pu_notebooks, "ROOT", tmp_path)
+    monkeypatch.setattr(pu_notebooks, "CACHES", tmp_path / "_build" / ".jupyter_cache")
+    monkeypatch.setattr(pu_notebooks, "TIMES", pu_notebooks.CACHES / "seconds")
+    return tmp_path
+
+
+def keys() -> tuple[str, str]:
+    app, config = SimpleNamespace(), SimpleNamespace()
+    pu_notebooks.choose_cache(app, config)
+    pu_book.key_the_assets(app, config)
+    return Path(config.nb_execution_cache_path).name, config.pu_assets
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "pu_lib/updates.py"])
+def test_an_edit_of_the_library_executes_the_notebooks_again(repository: Path, name: str) -> None:
+    before = keys()
+    (repository / name).write_text("changed")
+    after = keys()
+    assert after[0] != before[0]
+    assert after[1] == before[1]
+
+
+def test_an_edit_of_the_style_sheet_executes_nothing(
+    repository: Path,
+) -> None:
+    before = keys()
+    (repository / "web" / "book.css").write_text("p { margin: 0 }")
+    after = keys()
+    assert after[0] == before[0]
+    assert after[1] != before[1]
+
+
+def counting(folder: Path) -> Callable[[], pu_notebooks.Execution]:
+    """Write a notebook that counts how often it is executed, in the file ``count``."""
+    code = f"open({str(folder / 'count')!r}, 'a').write('.')"
+    path = folder / "counting.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)]), path)
+    return lambda: pu_notebooks.Execution(path, nbformat.read(path, 4), pu_notebooks.current())
+
+
+def test_the_tests_and_the_book_share_executed_notebooks(repository: Path) -> None:
+    execution, count = counting(repository), repository / "count"
+    by_tests = NotebookRun(execution().path, 60)
+    assert by_tests.execute().error is None
+    assert pu_notebooks.execute(execution(), 60) == (0.0, "")
+    assert count.read_text() == "."
+    (repository / "pu_lib" / "updates.py").write_text("ETA = 2")
+    with ThreadPoolExecutor() as pool:
+        twice = [execution(), execution()]
+        waited, (seconds, failure) = sorted(pool.map(pu_notebooks.execute, twice, [60] * 2))
+    assert waited == (0.0, "")
+    assert seconds > 0
+    assert failure == ""
+    assert NotebookRun(execution().path, 60).execute().error is None
+    assert count.read_text() == ".."
+
+
+def test_a_run_that_failed_or_saw_an_edit_is_not_kept(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution = counting(repository)()
+
+    def failing(notebook: Any, **given: Any) -> SimpleNamespace:
+        return SimpleNamespace(time=1.0, err=ValueError(), exc_string="no")
+
+    def overtaken(notebook: Any, **given: Any) -> SimpleNamespace:
+        (repository / "pu_lib" / "updates.py").write_text("ETA = 3")
+        return SimpleNamespace(time=1.0, err=None, exc_string=None)
+
+    for run, outcome in ((failing, (1.0, "no")), (overtaken, (1.0, ""))):
+        monkeypatch.setattr(pu_notebooks, "single_nb_execution", run)
+        assert pu_notebooks.execute(execution, 60) == outcome
+        assert not execution.is_kept
+
+
+@pytest.mark.parametrize(("warnings", "kept"), [(0, True), (2, False)])
+def test_a_build_with_warnings_is_repeated(tmp_path: Path, warnings: int, kept: bool) -> None:
+    pickle = tmp_path / "environment.pickle"
+    pickle.write_text("x")
+    app = SimpleNamespace(doctreedir=tmp_path, _warncount=warnings)
+    pu_book.forget_after_warnings(app, None)
+    assert pickle.exists() is kept
+
+
+CONF = """
+import pu_book
+def setup(app):
+    app.connect("html-collect-pages", pu_book.keep_index_entries)
+"""
+
+
+def test_an_incremental_build_keeps_the_entries_of_the_search(tmp_path: Path) -> None:
+    source, built = tmp_path / "source", tmp_path / "built"
+    source.mkdir()
+    (source / "conf.py").write_text(CONF)
+
+    def write(page: str, number: int) -> None:
+        text = f".. index:: single: Theorem {number}; main\n\n{page}\n=======\n\n:doc:`index`\n"
+        (source / f"{page}.rst").write_text(f":orphan:\n\n{text}")
+
+    def entries() -> dict[str, list[Any]]:
+        assert sphinx.cmd.build.main(["-q", str(source), str(built)]) == 0
+        found = js_index.loads((built / "searchindex.js").read_text())
+        return {
+            entry: sorted([found["docnames"][page], *rest] for page, *rest in places)
+            for entry, places in found["indexentries"].items()
+        }
+
+    write("index", 1)
+    write("other", 5)
+    fresh = entries()
+    assert [page for page, *_ in fresh["theorem 5"]] == ["other"]
+    write("index", 2)
+    assert entries().keys() == {"main", "theorem 2", "theorem 5"}
+    write("index", 1)
+    assert entries() == fresh
+    (source / "other.rst").unlink()
+    write("index", 3)
+    assert entries().keys() == {"main", "theorem 3"}
+
+
+def published(address: str) -> SimpleNamespace:
+    options = {"repository_url": address, "use_issues_button": True, "launch_buttons": {"x": "y"}}
+    config = SimpleNamespace(html_theme_options=options, html_baseurl="")
+    pu_book.publish(SimpleNamespace(), config)
+    return config
+
+
+def test_without_an_address_the_book_links_no_repository() -> None:
+    config = published("")
+    assert "launch_buttons" not in config.html_theme_options
+    assert config.html_theme_options["use_issues_button"] is False
+    assert config.html_baseurl == ""
+
+
+def test_an_address_gives_buttons_and_a_base_url() -> None:
+    config = published("https://github.com/someone/the-book/")
+    assert config.html_theme_options["launch_buttons"] == {"x": "y"}
+    assert config.html_baseurl == "https://someone.github.io/the-book/"
 
 
 def test_exercises_are_numbered_by_chapter() -> None:
@@ -41,7 +200,7 @@ def test_statements_are_listed_by_title_in_the_order_of_the_chapters() -> None:
     ]
 
 
-def test_formulas_are_typeset_where_they_stand_and_once(tmp_path: Path) -> None:
+def test_formulas_are_typeset_once(tmp_path: Path) -> None:
     page, kind = tmp_path / "book" / "page.html", 'class="math notranslate nohighlight"'
     page.parent.mkdir()
     formulas = [f"<span {kind}>\\(a &lt; b\\)</span>", f'<div {kind} id="x">\n\\[c\\]</div>']
@@ -62,11 +221,25 @@ def test_formulas_are_typeset_where_they_stand_and_once(tmp_path: Path) -> None:
     assert formulas_of(typeset) == []
 
 
-def test_what_precedes_a_colon_is_no_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "The domains: those of the paper.\n\nRaises\n------\nKeyError\n    If there is none."
-    assert ":type: The domains" in str(NumpyDocstring(text, Config(), what="data", name="x"))
-    monkeypatch.setattr(GoogleDocstring, "_consume_inline_attribute", read_whole)
-    read = str(NumpyDocstring(text, Config(), what="data", name="x"))
-    assert "The domains: those of the paper." in read
-    assert ":type:" not in read
-    assert ":raises KeyError: If there is none." in read
+def test_old_anchors_lead_to_the_entries_of_names_now() -> None:
+    def entry(page: str, anchor: str) -> SimpleNamespace:
+        return SimpleNamespace(docname=page, node_id=anchor, objtype="function")
+
+    data = {
+        "modules": {"pu_lib.new": entry("book/api/topic", "module-pu_lib.new")},
+        "objects": {
+            "pu_lib.new.count": entry("book/api/topic", "pu_lib.new.count"),
+            "pu_lib.new.other.count": entry("book/api/topic", "pu_lib.new.other.count"),
+            "pu_lib.newer.count": entry("book/api/topic", "pu_lib.newer.count"),
+            "pu_lib.new.run": entry("book/library", "pu_lib.new.run"),
+        },
+    }
+    env = SimpleNamespace(get_domain=lambda name: SimpleNamespace(data=data))
+    renamed = {"pu_lib.old.tally": "pu_lib.new.count", "pu_lib.oldest.tally": "pu_lib.new.count"}
+    assert places_of(env, "old", ["pu_lib.new"], renamed) == {
+        "module-pu_lib.old": "topic.html#module-pu_lib.new",
+        "pu_lib.old.count": "topic.html#pu_lib.new.count",
+        "pu_lib.old.other.count": "topic.html#pu_lib.new.other.count",
+        "pu_lib.old.run": "../library.html#pu_lib.new.run",
+        "pu_lib.old.tally": "topic.html#pu_lib.new.count",
+    }

@@ -628,7 +628,7 @@ def test_subclass_that_overrides_a_hook_inherits_no_kernel():
     assert Mixed().kernel is None
     assert Louder().kernel is UPDATES["pg-sm"].kernel
     assert Frozen().kernel is None
-    found = race("chain", rates=[1.0], runs=2, max_steps=20_000, updates=[Frozen(), Louder()])
+    found = race("chain", step_sizes=[1.0], runs=2, max_steps=20_000, updates=[Frozen(), Louder()])
     assert [(entry.label, entry.finished) for entry in found] == [
         ("louder", True),
         ("frozen", False),
@@ -643,7 +643,7 @@ def test_plain_loop_calls_a_custom_policy():
         def to_policy(self, theta):
             return np.full(theta.shape, 1.0 / theta.shape[-1])
 
-    (entry,) = race("chain n_states=4", rates=[1.0], runs=2, max_steps=3000, updates=[Level()])
+    (entry,) = race("chain n_states=4", step_sizes=[1.0], runs=2, max_steps=3000, updates=[Level()])
     assert not entry.finished
 
 
@@ -680,4 +680,4 @@ def test_kernel_with_invalid_policies_is_rejected():
             return wild
 
     with pytest.raises(ValueError, match="the kernel of wild leaves the policies: pi: expected"):
-        race("chain n_states=4", rates=[1.0], runs=1, max_steps=1000, updates=[Wild()])
+        race("chain n_states=4", step_sizes=[1.0], runs=1, max_steps=1000, updates=[Wild()])

@@ -49,7 +49,11 @@ def pieces() -> list[str]:
     """Return the files of tests and the notebooks, which are measured one after the other."""
     # builds and browsers
     left_out = ("test_pages.py", "test_frozen_pages.py", "test_reproducible.py", "test_wheel.py")
-    tests = [path for path in (ROOT / "tests").rglob("test_*.py") if path.name not in left_out]
+    tests = [
+        path
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if path.name not in left_out and path.parent.name != "lint"
+    ]
     found = [*sorted(tests), *sorted((ROOT / "book").glob("*.ipynb"))]
     return [str(path.relative_to(ROOT)) for path in found]
 
@@ -108,7 +112,7 @@ from pu_lib.experiments import sweep as sweeping
 chunks = sweeping.grid("chain n_states=5", ["di", "ce"], [0.1, 1.0], runs=200, max_steps=20_000)
 compute, wait = sweeping.run_chunk, float(sys.argv[2])
 sweeping.run_chunk = lambda chunk: (time.sleep(wait), compute(chunk))[1]
-sweeping.sweep(chunks, sys.argv[1], workers=2)
+sweeping.run_missing(chunks, sys.argv[1], workers=2)
 """
 
 

@@ -24,7 +24,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from pu_lib.experiments.database import collect
+    from pu_lib.experiments.collect import collect
 
     print(collect(arguments.dataset, arguments.out, arguments.command, arguments.seconds))
     return 0

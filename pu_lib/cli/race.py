@@ -15,7 +15,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "race",
         help="race the updates on a process of your own",
-        description="Run the updates over a grid of learning rates on a process, print which "
+        description="Run the updates over a grid of step sizes on a process, print which "
         "reaches the target first, with 95 % intervals, and draw the curves. A policy is evaluated "
         "after each of the first 67 steps, then whenever the steps have grown by 3 %.",
     )
@@ -31,7 +31,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "'pg-es factor=drop' is the paper's program)",
     )
     parser.add_argument("--scheme", default="HiOffPol", help="NoExplo, LowOffPol or HiOffPol")
-    parser.add_argument("--eta", nargs="+", type=float, help="learning rates (default: a grid)")
+    parser.add_argument(
+        "--step-size", nargs="+", type=float, metavar="ETA", help="step sizes (default: a grid)"
+    )
+    parser.add_argument("--eta", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--runs", type=int, default=20, help="runs of each setting")
     parser.add_argument("--max-steps", type=int, default=200_000, help="cap of a run")
     parser.add_argument("--target", type=float, help="normalised performance to reach")
@@ -43,6 +46,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if arguments.eta is not None:
+        raise ValueError("--eta: the option is --step-size now.")
     figure = Path(arguments.figure)
     if not figure.parent.is_dir():
         raise ValueError(f"--figure: there is no directory {figure.parent}.")
@@ -50,6 +55,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--figure: {figure} is a directory.")
     if figure.suffix not in (".png", ".pdf", ".svg"):
         raise ValueError(f"--figure: expected a file named .png, .pdf or .svg, got {figure.name}.")
+    from pu_lib.experiments.options import parse
     from pu_lib.experiments.race import race
     from pu_lib.show.race import draw_race
     from pu_lib.show.style import DPI
@@ -57,11 +63,11 @@ def _run(arguments: argparse.Namespace) -> int:
     found = race(
         arguments.process,
         scheme=arguments.scheme,
-        rates=arguments.eta,
+        step_sizes=arguments.step_size,
         runs=arguments.runs,
         max_steps=arguments.max_steps,
         target=arguments.target,
-        preset=arguments.preset,
+        options=parse(arguments.preset),
         seed=arguments.seed,
         workers=arguments.workers,
         updates=arguments.update,

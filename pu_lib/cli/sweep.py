@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from pu_lib.domains import DOMAINS
-from pu_lib.updates import UPDATES
+from pu_lib.updates import UPDATES, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ _BEYOND = 40  # runs of settings beyond the paper, in an adaptive sweep of `pape
 _PARAMETERS = {"states": "n_states", "actions": "n_actions", "beta": "beta"}
 _DEFAULTS = {"scheme": ["HiOffPol"], "max_steps": 1_000_000, "preset": "paper"}
 # Options that section 4 fixes, so that they cannot be given with `paper`.
-_FIXED = ("scheme", "eta", "max_steps", "target", "preset", *_PARAMETERS)
+_FIXED = ("scheme", "step_size", "max_steps", "target", "preset", *_PARAMETERS)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -55,7 +55,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help=f"policy updates (default: {compiled}; 'pg-es factor=drop' is the paper's program, "
         "pg-es has the exact factor)",
     )
-    parser.add_argument("--eta", nargs="+", type=float, help="learning rates of the actor")
+    parser.add_argument(
+        "--step-size", nargs="+", type=float, metavar="ETA", help="step sizes of the actor"
+    )
+    parser.add_argument("--eta", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--states", nargs="+", type=int, help="numbers of states")
     parser.add_argument("--actions", nargs="+", type=int, help="numbers of actions")
     parser.add_argument("--beta", nargs="+", type=float, help="what jumping earns on chains")
@@ -91,13 +94,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from pu_lib.experiments.sweep import sweep
+    from pu_lib.experiments.sweep import run_missing
 
+    if arguments.eta is not None:
+        raise ValueError("--eta: the option is --step-size now.")
     if arguments.adaptive is None:
         arguments.adaptive = arguments.domain == "paper"
     chunks = _chunks(arguments)
     try:
-        computed = sweep(
+        computed = run_missing(
             chunks,
             arguments.out,
             workers=arguments.workers,
@@ -131,6 +136,7 @@ def _known(file: str | None) -> pd.DataFrame | None:
 
 def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
     """Return the chunks of runs that the arguments ask for."""
+    from pu_lib.experiments.options import parse
     from pu_lib.experiments.panels import RATES
     from pu_lib.experiments.sweep import grid
 
@@ -145,12 +151,12 @@ def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
     return grid(
         arguments.domain,
         updates=arguments.update,
-        rates=RATES if arguments.eta is None else arguments.eta,
+        step_sizes=RATES if arguments.step_size is None else arguments.step_size,
         schemes=arguments.scheme,
         runs=runs,
         max_steps=arguments.max_steps,
         target=arguments.target,
-        preset=arguments.preset,
+        options=parse(arguments.preset),
         seed=arguments.seed,
         parameters={
             parameter: getattr(arguments, option)
@@ -162,7 +168,6 @@ def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
 
 def _paper_chunks(arguments: argparse.Namespace) -> list[Chunk]:
     """Return the chunks of section 4, or of the chosen updates in it."""
-    from pu_lib.experiments.actors import label_in_table
     from pu_lib.experiments.panels import paper_chunks
 
     given = [name for name in _FIXED if getattr(arguments, name) is not None]
@@ -174,7 +179,8 @@ def _paper_chunks(arguments: argparse.Namespace) -> list[Chunk]:
     chunks = paper_chunks(arguments.seed, random_runs=runs, beyond=beyond)
     if arguments.update is None:
         return chunks
-    labels = [label_in_table(chunk.cell.update, chunk.cell.preset) for chunk in chunks]
+    # --update says nothing of ties: both rules are swept
+    labels = [name_of(chunk.cell.update).partition(" ties=")[0] for chunk in chunks]
     names = set(labels)
     if unknown := sorted(set(arguments.update) - names):
         raise ValueError(f"--update: {unknown[0]!r} is none of {', '.join(sorted(names))}.")

@@ -186,7 +186,7 @@ class Limits(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """The memory of a run with S states and A actions; see `pu_lib.experiments.jekyll_hyde.Memory`.
+    """The arrays of a run with S states and A actions, from `RunBuffers`.
 
     Attributes
     ----------

@@ -29,7 +29,6 @@ there are two actions: they end after the same steps, but not with the same last
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -37,13 +36,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.arrays import Floats
-from pu_lib.experiments.cells import Cell, Chunk
+from pu_lib.experiments.cells import Chunk
 from pu_lib.experiments.curves import RANGE
+from pu_lib.experiments.database import CELL_COLUMNS, words_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ERROR", "Needed", "Setting", "far_from_best", "limits", "rounds", "setting_of"]
+__all__ = ["ERROR", "EarlyStopping", "Setting", "far_from_best", "limits", "rounds", "setting_of"]
 
 ERROR = 2e-6
 """Largest probability that an interval misses on one side."""
@@ -51,9 +51,8 @@ ERROR = 2e-6
 Setting = tuple[tuple[str, ...], float]
 """The columns of a cell but the learning rate, in words, and the learning rate."""
 
-_COLUMNS = [field.name for field in fields(Cell)]
-_ETA = _COLUMNS.index("eta")
-_CAP = [name for name in _COLUMNS if name != "eta"].index("max_steps")
+_ETA = CELL_COLUMNS.index("eta")
+_CAP = [name for name in CELL_COLUMNS if name != "eta"].index("max_steps")
 
 
 def setting_of(values: Iterable[Any]) -> Setting:
@@ -139,7 +138,7 @@ def rounds(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
         yield list(together)
 
 
-class Needed:
+class EarlyStopping:
     """The times of a sweep so far, and what they leave to do.
 
     Parameters
@@ -151,7 +150,7 @@ class Needed:
     def __init__(self, runs: pd.DataFrame) -> None:
         self._times: dict[tuple[str, ...], dict[float, dict[int, float]]] = {}
         self._left: set[Setting] = set()
-        for values, group in runs.groupby(_COLUMNS, dropna=False, observed=True):
+        for values, group in runs.groupby(CELL_COLUMNS, dropna=False, observed=True):
             self._note(setting_of(values), group)
 
     def note(self, chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> None:
@@ -164,13 +163,13 @@ class Needed:
         measured : mapping of str to ndarray, shape (runs,)
             Their columns, of which the numbers of the runs and their steps are used.
         """
-        self._note(setting_of(vars(chunk.cell).values()), measured)
+        self._note(setting_of(words_of(chunk.cell).values()), measured)
 
     def _note(self, setting: Setting, measured: Mapping[str, Any] | pd.DataFrame) -> None:
         times = self._times.setdefault(setting[0], {}).setdefault(setting[1], {})
         times.update(zip(np.asarray(measured["run"]), np.asarray(measured["steps"]), strict=True))
 
-    def of(self, chunks: Sequence[Chunk]) -> list[Chunk]:
+    def needed(self, chunks: Sequence[Chunk]) -> list[Chunk]:
         """Return the chunks of a round whose settings have not been left.
 
         Parameters
@@ -183,7 +182,7 @@ class Needed:
         list of Chunk
             Those to run.
         """
-        settings = [setting_of(vars(chunk.cell).values()) for chunk in chunks]
+        settings = [setting_of(words_of(chunk.cell).values()) for chunk in chunks]
         for others in {setting[0] for setting in settings}:
             self._left |= self._far(others, chunks[0].first)
         pairs = zip(chunks, settings, strict=True)

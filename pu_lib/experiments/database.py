@@ -20,7 +20,6 @@ import io
 import json
 import math
 import os
-import platform
 import re
 import secrets
 import sqlite3
@@ -28,10 +27,9 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import astuple
-from importlib.metadata import version
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,14 +37,28 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pu_lib.arrays import as_float
-from pu_lib.experiments.adaptive import Needed, setting_of
-from pu_lib.experiments.cells import Cell, Chunk
+from pu_lib.domains import DOMAINS
+from pu_lib.experiments.cells import (
+    IN_COLUMNS,
+    Cell,
+    Chunk,
+    digest_of,
+    problem_of,
+    read_process,
+)
 from pu_lib.experiments.jekyll_hyde import engine_of
-from pu_lib.experiments.panels import paper_chunks
-from pu_lib.experiments.processes import digest_of
+from pu_lib.experiments.options import Options, configured, describe, parse, program, scheme_of
+from pu_lib.updates import UPDATES, EscortPolicyGradient, Update
 
-__all__ = ["COLUMNS", "Cell", "Chunk", "Database", "DatabaseError", "collect"]
+__all__ = [
+    "CELL_COLUMNS",
+    "COLUMNS",
+    "Database",
+    "DatabaseError",
+    "cell_of",
+    "update_words",
+    "words_of",
+]
 
 _WORDS, _INTS, _FLOATS = pa.dictionary(pa.int16(), pa.string()), pa.int64(), pa.float64()
 COLUMNS = pa.schema(
@@ -63,13 +75,17 @@ COLUMNS = pa.schema(
 _IN_WORDS = pa.schema(
     [field.with_type(pa.string()) if field.type == _WORDS else field for field in COLUMNS]
 )
-_CELL = list(Cell.__dataclass_fields__)
+CELL_COLUMNS = COLUMNS.names[: COLUMNS.names.index("engine")]
+"""The columns that say what was run; the others say what was measured."""
+
 _MEASURED = COLUMNS.names[COLUMNS.names.index("run") :]
-_ORDER = [
+ORDER = [
     "experiment", "domain", "scheme", "beta", "n_states", "n_actions", "preset", "update", "eta",
     "seed", "max_steps", "target",
 ]  # fmt: skip
-_PANEL = ["experiment", "domain", "scheme", "beta", "preset"]
+"""The columns by which tables are sorted."""
+
+_KEEP = " escort_factor=keep"  # at the end of a preset: tables are older than this option
 _OLD = re.compile(r"part-[0-9a-f]{20}-[0-9]{6,}-([0-9]+)\.parquet|runs-([0-9a-f]{64})\.parquet")
 
 # A number of type REAL would lose the sign of -0.0; one without a type keeps it.
@@ -93,6 +109,119 @@ _NETWORK = {
     "afs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.sshfs", "glusterfs", "gpfs", "lustre",
     "nfs", "nfs4", "smb3", "smbfs",
 }  # fmt: skip
+
+
+Words = dict[str, Any]
+"""The columns of a cell in a table, by name."""
+
+
+# A cell as a row of a table
+
+
+def words_of(cell: Cell) -> Words:
+    """Return the columns of a cell in tables of runs; `cell_of` reads them.
+
+    Parameters
+    ----------
+    cell : Cell
+        The setting.
+
+    Returns
+    -------
+    dict of str to value
+        The values by `CELL_COLUMNS`. `n_states`, `n_actions` and `beta` are parameters of the
+        domain if it has them; if not, the first two are the size of the process, and `beta` is not
+        a number.
+
+    Raises
+    ------
+    ValueError
+        If the update has an option for which tables have no column.
+    """
+    given = cell.process.parameters
+    sizes = {"n_states": given.get("n_states"), "n_actions": given.get("n_actions")}
+    if None in sizes.values():
+        process = problem_of(cell, 0)
+        sizes = {"n_states": process.n_states, "n_actions": process.n_actions}
+    update, preset = update_words(cell.update, cell.options)
+    return {
+        "experiment": cell.experiment,
+        "domain": cell.process.label,
+        "scheme": cell.scheme.name,
+        "update": update,
+        "eta": float(cell.step_size),
+        **{name: given.get(name, usual) for name, usual in {**sizes, "beta": math.nan}.items()},
+        "preset": preset,
+        "max_steps": cell.max_steps,
+        "target": float(cell.target),
+        "seed": cell.seed,
+    }
+
+
+def update_words(update: Update, options: Options) -> tuple[str, str]:
+    """Return the columns ``update`` and ``preset``: a name, and the options in words.
+
+    Tables are older than options of updates. Their ``pg-es`` drops the factor, as the paper's
+    program does, and ``escort_factor=keep`` at the end of the preset says that it does not.
+    """
+    usual = UPDATES.get(update.name, update)
+    if type(usual) is not type(update):
+        raise ValueError(
+            f"update: the name {update.name!r} is that of {type(usual).__name__}; give "
+            f"{type(update).__name__} another name."
+        )
+    for name, value in update.options.items():
+        if name not in ("factor", "ties") and not np.array_equal(value, usual.options[name]):
+            raise ValueError(
+                "update: tables of runs note no option but factor and ties, got "
+                f"'{name}={value}'; register the setting under a name of its own."
+            )
+    if (ties := update.options.get("ties", options.ties)) != options.ties:
+        options = replace(options, ties=ties)
+    keeps = isinstance(update, EscortPolicyGradient) and update.factor == "keep"
+    return update.name, describe(options) + _KEEP * keeps
+
+
+def cell_of(words: Mapping[Any, Any]) -> Cell:
+    """Return the cell that is described by the columns of a table; the inverse of `words_of`.
+
+    Parameters
+    ----------
+    words : mapping of str to value
+        The values of `CELL_COLUMNS`; others are ignored.
+
+    Returns
+    -------
+    Cell
+        The setting.
+
+    Raises
+    ------
+    ValueError
+        If its process, its update or one of its options is unknown here.
+    """
+    domain, preset = str(words["domain"]), str(words["preset"])
+    if domain.startswith("mdp-"):
+        raise ValueError(
+            f"{domain}: a table has no more of this process than a digest of its content; sweep "
+            "the process itself."
+        )
+    known = DOMAINS.get(domain.split(" ")[0])
+    usual = {} if known is None else known.parameters
+    columns = {name: type(usual[name])(words[name]) for name in IN_COLUMNS if name in usual}
+    options = parse(preset.removesuffix(_KEEP))
+    name = str(words["update"])
+    return Cell(
+        process=read_process(domain, **columns),
+        update=configured(name if preset.endswith(_KEEP) else program(name), options),
+        step_size=float(words["eta"]),
+        scheme=scheme_of(str(words["scheme"])),
+        options=options,
+        max_steps=int(words["max_steps"]),
+        target=float(words["target"]),
+        seed=int(words["seed"]),
+        experiment=str(words["experiment"]),
+    )
 
 
 class DatabaseError(ValueError):
@@ -130,10 +259,10 @@ class Database:
             raise DatabaseError(f"{self.directory}: cannot be made ({error.strerror}).") from None
         if (kind := _file_system(self.directory)) in _NETWORK:
             raise DatabaseError(f"{self.directory}: is on a network disk ({kind}); {_DISK}.")
-        with self._errors_in_words():
+        with self._sqlite_errors():
             self._connection = sqlite3.connect(self.path, _PATIENCE, isolation_level=None)
         try:
-            with self._errors_in_words():
+            with self._sqlite_errors():
                 self._prepare()
             self._import()
         except BaseException:
@@ -152,37 +281,39 @@ class Database:
 
     def _prepare(self) -> None:
         """Check the database; make its tables if it is new."""
-        if (found := self._ask("PRAGMA integrity_check(1)")) != [("ok",)]:
+        if (found := self._execute("PRAGMA integrity_check(1)")) != [("ok",)]:
             raise sqlite3.DatabaseError(found[0][0])
-        if self._ask("SELECT 1 FROM sqlite_master") and self._ask("PRAGMA user_version") != [(1,)]:
+        if self._execute("SELECT 1 FROM sqlite_master") and self._execute(
+            "PRAGMA user_version"
+        ) != [(1,)]:
             raise sqlite3.DatabaseError("it has other tables, or is of a later release")
-        self._ask("PRAGMA synchronous = NORMAL")
+        self._execute("PRAGMA synchronous = NORMAL")
         if self._turn_on_log() != "wal":
             raise sqlite3.OperationalError("no write-ahead log")
         with self._transaction():
-            if not self._ask("SELECT 1 FROM sqlite_master"):
+            if not self._execute("SELECT 1 FROM sqlite_master"):
                 for statement in _TABLES.split(";"):
-                    self._ask(statement)
-        for text, engine in self._ask("SELECT cell, engine FROM settings"):
-            _require_engine(self.path, engine, _engine(_cell(text)))
+                    self._execute(statement)
+        for text, engine in self._execute("SELECT cell, engine FROM settings"):
+            _require_engine(self.path, engine, _engine(_words(text)))
 
     def _turn_on_log(self) -> Any:
         """Turn on the write-ahead log; SQLite itself does not wait for another sweep here."""
         deadline = time.monotonic() + _PATIENCE
         while True:
             try:
-                return self._ask("PRAGMA journal_mode = WAL")[0][0]
+                return self._execute("PRAGMA journal_mode = WAL")[0][0]
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
 
-    def _ask(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def _execute(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Execute a statement and return its rows."""
         return self._connection.execute(statement, values).fetchall()
 
     @contextmanager
-    def _errors_in_words(self) -> Iterator[None]:
+    def _sqlite_errors(self) -> Iterator[None]:
         """Turn errors of SQLite into sentences."""
         try:
             yield
@@ -193,14 +324,14 @@ class Database:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Write all or nothing, while nobody else writes."""
-        with self._errors_in_words():
-            self._ask("BEGIN IMMEDIATE")
+        with self._sqlite_errors():
+            self._execute("BEGIN IMMEDIATE")
             try:
                 yield
-                self._ask("COMMIT")
+                self._execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):  # SQLite may have rolled back itself
-                    self._ask("ROLLBACK")
+                    self._execute("ROLLBACK")
                 raise
 
     # Writing
@@ -213,91 +344,90 @@ class Database:
         Parameters
         ----------
         chunks : iterable of Chunk
-            The runs it should have.
+            The runs that the database should have.
 
         Returns
         -------
         list of Chunk
-            Those it lacks.
+            The runs that it does not have.
 
         Raises
         ------
         DatabaseError
             If it has runs of such a setting on another process, or of another engine.
         """
-        held: dict[str, set[int]] = {}
-        wanted = []
-        for chunk in chunks:
-            key, process = _text(chunk.cell), digest_of(chunk.cell)
-            if key not in held:
-                with self._errors_in_words():
-                    setting = self._find(chunk.cell, process, _engine(chunk.cell))
-                    runs = self._ask("SELECT run FROM runs WHERE setting = ?", setting)
-                held[key] = {run for (run,) in runs}
-            wanted += _pieces(chunk, held[key])
-        return wanted
+        chunks = list(chunks)
+        present: dict[int, set[int]] = {}  # by id: a cell with an update of one's own may not hash
+        for cell in {id(chunk.cell): chunk.cell for chunk in chunks}.values():
+            with self._sqlite_errors():
+                found = self._find(_setting(cell))
+                runs = self._execute("SELECT run FROM runs WHERE setting = ?", found)
+            present[id(cell)] = {run for (run,) in runs}
+        return [piece for chunk in chunks for piece in _pieces(chunk, present[id(chunk.cell)])]
 
-    def _find(self, cell: Cell, process: str, engine: str) -> int | None:
-        """Return the number of a setting; refuse one of another process or engine."""
-        found = self._ask("SELECT id, process, engine FROM settings WHERE cell = ?", _text(cell))
-        for setting, known, made in found:
-            _require_engine(self.path, made, engine)
+    def _find(self, setting: _Setting) -> int | None:
+        """Return the number of a setting; raise if it has another process or engine here."""
+        select = "SELECT id, process, engine FROM settings WHERE cell = ?"
+        for number, known, engine in self._execute(select, setting.text):
+            _require_engine(self.path, engine, setting.engine)
             if not known:  # imported
-                self._ask("UPDATE settings SET process = ? WHERE id = ?", process, setting)
-            elif process not in ("", known):
+                update = "UPDATE settings SET process = ? WHERE id = ?"
+                self._execute(update, setting.process, number)
+            elif setting.process not in ("", known):
                 raise DatabaseError(
-                    f"{self.path}: has runs of {cell.domain!r} when this was another process: its "
-                    "definition or a package has changed; name another directory, or give the "
-                    "process another name."
+                    f"{self.path}: has runs of {_words(setting.text)['domain']!r} when this was "
+                    "another process: its definition or a package has changed; name another "
+                    "directory, or give the process another name."
                 )
-            return int(setting)
+            return int(number)
         return None
 
     def write(self, chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> None:
-        """Write a chunk, or nothing of it.
+        """Write all runs of a chunk, or none if an error occurs.
 
         Parameters
         ----------
         chunk : Chunk
-            What was run.
+            The runs.
         measured : mapping of str to ndarray, shape (count,)
-            The measured columns, by name, one entry a run.
+            The measured columns by name, one entry a run.
 
         Raises
         ------
         DatabaseError
             If it cannot be written, or other results of these runs are there.
         """
-        process = digest_of(chunk.cell)
+        setting = _setting(chunk.cell)
         with self._transaction():
-            self._add(chunk.cell, process, _engine(chunk.cell), measured)
+            self._add(setting, measured)
 
-    def _add(self, cell: Cell, process: str, engine: str, measured: Any) -> int:
-        """Add runs in a transaction; those that are there have to be the same."""
-        if (setting := self._find(cell, process, engine)) is None:
+    def _add(self, setting: _Setting, measured: Any) -> int:
+        """Add runs in a transaction; raise if other results of these runs are there."""
+        if (number := self._find(setting)) is None:
             insert = "INSERT INTO settings (cell, process, engine) VALUES (?, ?, ?)"
-            self._ask(insert, _text(cell), process, engine)
-            ((setting,),) = self._ask("SELECT last_insert_rowid()")
-        columns = [np.asarray(measured[name]) for name in _MEASURED]
-        columns[_MEASURED.index("censored")] = columns[_MEASURED.index("censored")].astype(int)
-        start = _checksum([_text(cell), engine])
-        found = map(list, zip(*(column.tolist() for column in columns), strict=True))
-        rows = [(setting, *row, _checksum(row, start)) for row in found]
+            self._execute(insert, *setting)
+            ((number,),) = self._execute("SELECT last_insert_rowid()")
+        columns = {name: np.asarray(measured[name]) for name in _MEASURED}
+        columns["censored"] = columns["censored"].astype(int)
+        start = _checksum([setting.text, setting.engine])
+        found = map(list, zip(*(column.tolist() for column in columns.values()), strict=True))
+        rows = [(number, *row, _checksum(row, start)) for row in found]
         before = self._connection.total_changes
         insert = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
         self._connection.executemany(insert, rows)
         added = self._connection.total_changes - before
         if added < len(rows):
-            there = set(self._ask("SELECT * FROM runs WHERE setting = ?", setting))
+            there = set(self._execute("SELECT * FROM runs WHERE setting = ?", number))
             if not there.issuperset(rows):
+                words = _words(setting.text)
                 raise DatabaseError(
-                    f"{self.path}: has other results of the same runs of {cell.update} at eta = "
-                    f"{cell.eta:g} in {cell.experiment}; nothing was overwritten."
+                    f"{self.path}: has other results of the same runs of {words['update']} at eta "
+                    f"= {words['eta']:g} in {words['experiment']}; nothing was overwritten."
                 )
         return added
 
     def take_over(self, runs: pd.DataFrame, cells: Iterable[Cell]) -> int:
-        """Write the runs of some cells that a table has and the database lacks.
+        """Write the runs of some cells that a table has and the database does not have.
 
         Only runs of the present engine are taken: the others would come out differently today.
 
@@ -316,14 +446,15 @@ class Database:
         Raises
         ------
         DatabaseError
-            If the table lacks a column or a number, has one that is none or impossible, or has a
-            run twice.
+            If a column or a number is missing, a number is impossible, or a run is there twice.
         """
-        wanted, added = {_text(cell): digest_of(cell) for cell in cells}, 0
+        wanted = {setting.text: setting for setting in map(_setting, cells)}
+        added = 0
         with self._transaction():
-            for cell, engine, group in _settings(_checked(runs, "runs")):
-                if engine == _engine(cell) and (process := wanted.get(_text(cell))) is not None:
-                    added += self._add(cell, process, engine, group)
+            for words, engine, group in _by_setting(_checked(runs, "runs")):
+                setting = wanted.get(_text(words))
+                if setting is not None and setting.engine == engine:
+                    added += self._add(setting, group)
         return added
 
     def _import(self) -> None:
@@ -332,12 +463,12 @@ class Database:
             if (match := _OLD.fullmatch(path.name)) is None:
                 continue
             with self._transaction():
-                if self._ask("SELECT 1 FROM imported WHERE file = ?", path.name):
+                if self._execute("SELECT 1 FROM imported WHERE file = ?", path.name):
                     continue
-                for cell, engine, group in _settings(_old_runs(path, *match.groups())):
-                    _require_engine(path, engine, _engine(cell))
-                    self._add(cell, "", engine, group)
-                self._ask("INSERT INTO imported VALUES (?)", path.name)
+                for words, engine, group in _by_setting(_old_runs(path, *match.groups())):
+                    _require_engine(path, engine, _engine(words))
+                    self._add(_Setting(_text(words), "", engine), group)
+                self._execute("INSERT INTO imported VALUES (?)", path.name)
 
     # Reading
 
@@ -354,17 +485,17 @@ class Database:
         DatabaseError
             If the database is damaged.
         """
-        with self._errors_in_words():
-            rows = self._ask("SELECT * FROM runs ORDER BY setting, run")
-            known = self._ask("SELECT id, cell, engine FROM settings")
+        with self._sqlite_errors():
+            rows = self._execute("SELECT * FROM runs ORDER BY setting, run")
+            known = self._execute("SELECT id, cell, engine FROM settings")
             starts = {setting: _checksum(noted) for setting, *noted in known}
             if any(_checksum(row, starts.get(i, 0)) != found for i, *row, found in rows):
                 raise sqlite3.DatabaseError("the checksum of a run is wrong")
         settings = pd.DataFrame(
-            [{**vars(_cell(text)), "engine": engine} for _, text, engine in known],
+            [{**_words(text), "engine": engine} for _, text, engine in known],
             [setting for setting, *_ in known],
-            [*_CELL, "engine"],
-        ).sort_values(_ORDER, kind="stable")
+            [*CELL_COLUMNS, "engine"],
+        ).sort_values(ORDER, kind="stable")
         words = {name: "category" for name in settings if COLUMNS.field(name).type == _WORDS}
         runs = pd.DataFrame(rows, columns=["setting", *_MEASURED, "checksum"])
         runs["setting"] = settings.index.get_indexer(pd.Index(runs["setting"]))
@@ -389,7 +520,7 @@ class Database:
         target = self.directory / "runs.parquet"
         with self._transaction():  # so that the last of several sweeps writes the runs of all
             try:
-                _write_parquet(target, self.read())
+                write_parquet(target, self.read())
             except OSError as error:
                 raise DatabaseError(
                     f"{target}: could not be written ({error.strerror or error}); all runs are "
@@ -398,8 +529,22 @@ class Database:
         return target
 
 
-def _engine(cell: Cell) -> str:
-    return engine_of(cell.update, cell.preset)
+class _Setting(NamedTuple):
+    """A cell as the database compares it: its words, the digest of its process, its engine."""
+
+    text: str
+    process: str
+    engine: str
+
+
+def _setting(cell: Cell) -> _Setting:
+    return _Setting(_text(words_of(cell)), digest_of(cell), engine_of(cell.update, cell.options))
+
+
+def _engine(words: Words) -> str:
+    """Return the engine that would make such runs here; empty if the update is not registered."""
+    update, preset = UPDATES.get(words["update"]), words["preset"].removesuffix(_KEEP)
+    return "" if update is None else engine_of(update, parse(preset))
 
 
 def _require_engine(path: Path, engine: str, ours: str) -> None:
@@ -422,21 +567,21 @@ def _file_system(directory: Path) -> str:
     return kinds.get(f"{os.major(device)}:{os.minor(device)}", "")
 
 
-def _text(cell: Cell) -> str:
-    """Return a cell as it stands in the database; JSON has no word for what is not a number."""
-    floats = {name: float(getattr(cell, name)) for name in ("eta", "beta", "target")}
-    numbers = {name: None if value != value else value for name, value in floats.items()}
-    return json.dumps(vars(cell) | numbers)
+def _text(words: Words) -> str:
+    """Return the words of a cell as JSON, in which null stands for what is not a number."""
+    floats = {name: float(words[name]) for name in ("eta", "beta", "target")}
+    return json.dumps({**words, **{k: None if x != x else x for k, x in floats.items()}})
 
 
-def _cell(text: str) -> Cell:
-    """Return the cell that stands in the database."""
+def _words(text: str) -> Words:
+    """Return the words of a cell from JSON."""
     try:
         found = json.loads(text)
-        numbers: dict[str, Any] = {k: math.nan if v is None else v for k, v in found.items()}
-        return Cell(**numbers)
-    except (ValueError, TypeError, AttributeError):
+        if list(found) != CELL_COLUMNS:
+            raise ValueError
+    except (ValueError, TypeError):
         raise sqlite3.DatabaseError("a setting cannot be read") from None
+    return {name: math.nan if value is None else value for name, value in found.items()}
 
 
 def _checksum(values: list[Any], start: int = 0) -> int:
@@ -444,9 +589,9 @@ def _checksum(values: list[Any], start: int = 0) -> int:
     return zlib.crc32(repr(values).encode(), start)
 
 
-def _pieces(chunk: Chunk, held: set[int]) -> list[Chunk]:
-    """Return the parts of a chunk, each as long as possible, of which no run is held."""
-    lacking = [run for run in range(chunk.first, chunk.first + chunk.count) if run not in held]
+def _pieces(chunk: Chunk, present: set[int]) -> list[Chunk]:
+    """Return the parts of a chunk, each as long as possible, of which no run is present."""
+    lacking = [run for run in range(chunk.first, chunk.first + chunk.count) if run not in present]
     cuts = [k for k in range(1, len(lacking)) if lacking[k] > lacking[k - 1] + 1]
     pieces = np.split(np.array(lacking, int), cuts) if lacking else []
     return [Chunk(chunk.cell, int(piece[0]), len(piece)) for piece in pieces]
@@ -455,11 +600,11 @@ def _pieces(chunk: Chunk, held: set[int]) -> list[Chunk]:
 # Tables
 
 
-def _settings(runs: pd.DataFrame) -> Iterator[tuple[Cell, str, pd.DataFrame]]:
-    """Yield the settings in a table, each with its engine and its runs."""
-    groups: Any = runs.groupby([*_CELL, "engine"], dropna=False, observed=True)
+def _by_setting(runs: pd.DataFrame) -> Iterator[tuple[Words, str, pd.DataFrame]]:
+    """Yield the words of each cell in a table with its engine and its runs."""
+    groups: Any = runs.groupby([*CELL_COLUMNS, "engine"], dropna=False, observed=True)
     for (*values, engine), group in groups:
-        yield Cell(*values), engine, group
+        yield dict(zip(CELL_COLUMNS, values, strict=True)), engine, group
 
 
 def _table(runs: pd.DataFrame) -> pa.Table:
@@ -482,7 +627,7 @@ def _checked(runs: pd.DataFrame, name: str) -> pd.DataFrame:
     runs = table.to_pandas()
     if (runs["run"] < 0).any() or (runs["episodes"] < 0).any():
         raise DatabaseError(f"{name}: the table has a negative number.")
-    if runs.duplicated([*_CELL, "engine", "run"]).any():
+    if runs.duplicated([*CELL_COLUMNS, "engine", "run"]).any():
         raise DatabaseError(f"{name}: the table has a run more than once.")
     if not runs["steps"].between(1, runs["max_steps"]).all():
         raise DatabaseError(f"{name}: the table has a run whose steps are none, or beyond its cap.")
@@ -506,14 +651,14 @@ def _old_runs(path: Path, count: str | None, digest: str | None) -> pd.DataFrame
     return _checked(table.replace_schema_metadata(None).to_pandas(), str(path))
 
 
-def _write_parquet(target: Path, runs: pd.DataFrame, level: int | None = None) -> None:
+def write_parquet(target: Path, runs: pd.DataFrame, level: int | None = None) -> None:
     """Write runs to a Parquet file."""
     sink = io.BytesIO()
     pq.write_table(_table(runs), sink, compression="zstd", compression_level=level)
-    _replace(target, sink.getvalue())
+    replace_file(target, sink.getvalue())
 
 
-def _replace(target: Path, content: bytes) -> None:
+def replace_file(target: Path, content: bytes) -> None:
     """Write a file beside the old one, flush it to the disk and give it its name."""
     temporary = target.with_name(f".{target.name}-{secrets.token_hex(8)}")
     try:
@@ -526,130 +671,9 @@ def _replace(target: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-# The table that is published
-
-
-def collect(
-    dataset: str | os.PathLike[str],
-    directory: str | os.PathLike[str],
-    command: str = "",
-    seconds: float = 0.0,
-) -> str:
-    """Write ``runs.parquet`` and ``provenance.json``; return a sentence about them.
-
-    A sweep that was interrupted has more runs of some settings than of others. A panel (an
-    experiment with its domain, scheme, beta and open details) keeps only the runs that all its
-    settings have, so that comparisons inside a panel are between the same runs. Settings that an
-    adaptive sweep left early are no reason to leave out runs of the others.
-
-    Parameters
-    ----------
-    dataset : path
-        Directory of a sweep.
-    directory : path
-        Where to write; made if it does not exist.
-    command : str
-        The command that made the runs.
-    seconds : float
-        Its wall time.
-
-    Returns
-    -------
-    str
-        Where the runs were written, how many they are, and the size of the file.
-
-    Raises
-    ------
-    ValueError
-        If there is no such directory, it has no runs, or the files cannot be written or would be
-        in it.
-    """
-    source, target = Path(dataset), Path(directory)
-    if not source.is_dir():
-        raise ValueError(f"{dataset}: there is no such directory.")
-    if target.resolve().is_relative_to(source.resolve()):
-        raise ValueError(f"{target}: lies in the dataset, whose runs.parquet is the sweep's own.")
-    seconds = as_float("seconds", seconds, low=0.0)
-    everything = pd.DataFrame()
-    if any(name == "runs.sqlite" or _OLD.fullmatch(name) for name in os.listdir(source)):
-        with Database(source) as database:
-            everything = database.read()
-    if everything.empty:
-        raise ValueError(f"{dataset}: there are no runs in it.")
-    runs = _complete(everything)
-    note = json.dumps(_provenance(runs, command, seconds), indent=2)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        _write_parquet(target / "runs.parquet", runs, level=19)
-        _replace(target / "provenance.json", f"{note}\n".encode())
-    except OSError as error:
-        raise ValueError(f"{target}: could not be written ({error.strerror or error}).") from None
-    size = (target / "runs.parquet").stat().st_size / 1e6
-    return f"{target / 'runs.parquet'}: {len(runs)} of {len(everything)} runs, {size:.1f} MB."
-
-
-def _complete(rows: pd.DataFrame) -> pd.DataFrame:
-    """Keep, in each panel, the first runs of every setting that was not left early."""
-    early = Needed(rows).left_early()
-    panels: dict[str, dict[Any, pd.DataFrame]] = {}
-    groups: Any = rows.groupby(_CELL, dropna=False, observed=True)
-    for values, group in groups:
-        panels.setdefault(_panel(values), {})[setting_of(values)] = group
-    planned: dict[str, set[Any]] = {}
-    for cell in {chunk.cell for chunk in paper_chunks()}:
-        values = astuple(cell)
-        planned.setdefault(_panel(values), set()).add(setting_of(values))
-    kept: list[Any] = [np.arange(0)]
-    for panel, settings in panels.items():
-        # A panel of the paper is left out until each of its settings has its first runs.
-        if settings.keys() < planned.get(panel, set()):
-            continue
-        counts = [_gapless(group) for setting, group in settings.items() if setting not in early]
-        shared = min(counts, default=0)
-        kept += [group.index[group["run"] < shared] for group in settings.values()]
-    return rows.loc[np.sort(np.concatenate(kept))]
-
-
-def _panel(values: Iterable[Any]) -> str:
-    """Return the panel of a cell, of which the values are given."""
-    cell = dict(zip(_CELL, values, strict=True))
-    return "|".join(str(cell[name]) for name in _PANEL)
-
-
-def _gapless(runs: pd.DataFrame) -> int:
-    """Return how many runs there are from the first on: none counts after one that lacks."""
-    numbers = np.sort(runs["run"].to_numpy())
-    return int((numbers == np.arange(len(numbers))).sum())
-
-
-def _provenance(runs: pd.DataFrame, command: str, seconds: float) -> dict[str, Any]:
-    """Return what made the runs, and how many runs each panel has."""
-    counts = runs.groupby(_ORDER, dropna=False, observed=True)["run"].count().rename("runs")
-    panels = counts.reset_index().groupby(
-        ["experiment", "scheme", "beta"], dropna=False, observed=True
-    )
-    engines = runs.groupby("update", observed=True)["engine"].unique()
-    return {
-        "command": command,
-        "engines": {str(update): sorted(map(str, found)) for update, found in engines.items()},
-        "seed": sorted(int(seed) for seed in runs["seed"].unique()),
-        "runs": len(runs),
-        "steps": int(runs["steps"].sum()),
-        "wall_seconds": round(seconds),
-        "python": platform.python_version(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} processors",
-        "packages": {name: version(name) for name in ("numpy", "scipy", "numba", "pyarrow")},
-        "panels": [
-            {
-                "experiment": experiment,
-                "scheme": scheme,
-                "beta": None if beta != beta else beta,  # not a number where there is none
-                "settings": int(group["runs"].size),
-                "runs": int(group["runs"].min()),
-            }
-            for (experiment, scheme, beta), group in panels
-        ],
-    }
+def has_runs(directory: Path) -> bool:
+    """Return whether a directory has a database, or files of earlier releases."""
+    return any(name == "runs.sqlite" or _OLD.fullmatch(name) for name in os.listdir(directory))
 
 
 def __getattr__(name: str) -> Any:

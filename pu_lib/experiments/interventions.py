@@ -13,9 +13,10 @@ import numpy as np
 
 from pu_lib.arrays import Floats
 from pu_lib.domains import cliff, random_mdp
-from pu_lib.experiments.jekyll_hyde import Memory
+from pu_lib.experiments.cells import mdp_of
+from pu_lib.experiments.jekyll_hyde import RunBuffers
 from pu_lib.experiments.live import final_memories, live_cell
-from pu_lib.experiments.sweep import process_of, run_cell
+from pu_lib.experiments.sweep import run_cell
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import Update, as_update
 
@@ -71,7 +72,7 @@ def wrong_share(scheme: str, update: str = "ce", eta: float = 0.0316, runs: int 
     """
     shares = []
     for run, (memory, _) in enumerate(final_memories(update, eta, scheme, runs, 10_000)):
-        process = process_of(live_cell("random-mdp", update, eta, scheme, 100, 1), run)
+        process = mdp_of(live_cell("random-mdp", update, eta, scheme, 100, 1), run)
         q = process.evaluate(memory.pi).q
         wrong = memory.q.argmax(axis=1) != q.argmax(axis=1)
         shares.append(float(wrong[~process.terminal].mean()))
@@ -124,7 +125,7 @@ def stopped(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
 def _policies(update: str, eta: float, run: int, caps: Iterable[int]) -> Iterator[Floats]:
     """Yield the policy of a run after some numbers of steps, or where it reached its goal."""
     for cap in caps:
-        cell, memory = live_cell("chain", update, eta, "NoExplo", 5, int(cap)), Memory()
+        cell, memory = live_cell("chain", update, eta, "NoExplo", 5, int(cap)), RunBuffers()
         run_cell(replace(cell, target=0.5), run, memory)
         yield memory.pi[:-1]
 

@@ -30,7 +30,7 @@ This module is the Python around the loop, which is `pu_lib.engine.loop`.
 
 from __future__ import annotations
 
-import sys
+import hashlib
 import zlib
 from dataclasses import dataclass
 from typing import get_args
@@ -41,6 +41,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.arrays import as_int, require_distributions
 from pu_lib.engine import loop
+from pu_lib.engine.compiling import code_digest
 from pu_lib.engine.rows import (
     UNIT,
     static_flag,
@@ -49,21 +50,27 @@ from pu_lib.engine.rows import (
     static_successors,
     static_ties,
 )
-from pu_lib.experiments.actors import configured, fingerprint, start_of
-from pu_lib.experiments.options import PRESETS, Options, Scheme
+from pu_lib.experiments.options import PAPER, Options, Scheme, configured, start_of
 from pu_lib.experiments.problem import Problem, exact_performance
 from pu_lib.kernels import KERNELS, MULTIPLICATIVE
 from pu_lib.updates import UPDATES, Parametrization, Update
 
-__all__ = ["Memory", "Run", "engine_of", "exact_performance", "seed_state", "simulate"]
+__all__ = [
+    "Run",
+    "RunBuffers",
+    "engine_of",
+    "exact_performance",
+    "fingerprint",
+    "seed_state",
+    "simulate",
+]
 
 _FIRST_GAP = (100, 25)  # steps between early evaluations: with cycles, without
-_PAPER = PRESETS["paper"]
 # What the loop asks of `Rules` and `Limits` only where it is not as in the paper.
 _DETAILS = ("hyde_clip", "bonus", "sarsa", "replay", "actor_weight", "stop", "max_episodes")
 
 
-def engine_of(update: str, preset: str = "paper") -> str:
+def engine_of(update: Update, options: Options = PAPER) -> str:
     """Return the version of the results of an update.
 
     It changes whenever the same seed gives a different run: the escort update has its second since
@@ -72,27 +79,39 @@ def engine_of(update: str, preset: str = "paper") -> str:
 
     Parameters
     ----------
-    update, preset : str
-        The columns of these names, as `pu_lib.experiments.actors.columns_of` writes them.
+    update : Update
+        An update with a kernel.
+    options : Options
+        The open details; ``precision`` matters.
 
     Returns
     -------
     str
-        The version, which stands in the column ``engine`` of tables of runs; empty for an update
-        that is not registered here, so that nobody knows.
+        The version, which stands in the column ``engine`` of tables of runs.
     """
-    if (chosen := _registered(update)) is None:
-        return ""
-    if chosen.kernel is not None and not type(chosen).__module__.startswith("pu_lib."):
-        return fingerprint(chosen)
-    return "2" if update == "pg-es" and "precision=float64" not in preset else "1"
+    usual = UPDATES.get(update.name, update)
+    if type(usual) is type(update):
+        update = usual  # tables note the options of registered updates in other columns
+    if update.kernel is not None and not type(update).__module__.startswith("pu_lib."):
+        return fingerprint(update)
+    return "2" if update.name == "pg-es" and options.precision == "scaled" else "1"
 
 
-def _registered(update: str) -> Update | None:
-    """Return the update of that name or ``module:NAME``; a table may name any, and imports none."""
-    module, _, name = update.rpartition(":")
-    imported = getattr(sys.modules[module], name, None) if module in sys.modules else None
-    return UPDATES.get(str(getattr(imported, "name", name)))
+def fingerprint(update: Update) -> str:
+    """Return a name for the code of an update: another one once it or a constant changes.
+
+    Parameters
+    ----------
+    update : Update
+        An update with a kernel.
+
+    Returns
+    -------
+    str
+        Twelve hexadecimal digits of its kernel, its options and where its parameters start.
+    """
+    read = update.options, update.parametrization, [update.uniform(n) for n in range(2, 8)]
+    return hashlib.sha256(f"{read!r} {code_digest(update.kernel)}".encode()).hexdigest()[:12]
 
 
 def seed_state(root: int, experiment: str, run: int) -> NDArray[np.uint64]:
@@ -137,7 +156,7 @@ class Run:
     final_performance: float
 
 
-class Memory:
+class RunBuffers:
     """The arrays of one run; reusable, one object a thread.
 
     After a run they hold its final state: `theta`, `pi`, `q`, `hyde`, `visits` and the replay
@@ -147,8 +166,8 @@ class Memory:
     Parameters
     ----------
     record_at : array_like of int, shape (M,), optional
-        Increasing numbers of steps, at least 1, after which a run stores its policy in `recorded`
-        (shape (M, S, A)). Such a run goes on to its last step, whatever it reaches.
+        Numbers of steps, at least 1 and increasing, after which the policy is stored in `recorded`
+        (shape (M, S, A)). Such a run continues to its last step, even if it passes the threshold.
 
     Raises
     ------
@@ -160,9 +179,7 @@ class Memory:
         self._shape: tuple[int, ...] = ()
         self.record_at = np.array(record_at, np.int64)
         if (np.diff(self.record_at, prepend=0) < 1).any():
-            raise ValueError(
-                "record_at: expected increasing numbers of steps, the first at least 1."
-            )
+            raise ValueError("record_at: expected increasing numbers of steps from 1.")
         self.buffer: NDArray[np.unsignedinteger] = np.empty(0, np.uint16)
 
     def prepare(self, problem: Problem, update: str | Update, options: Options, steps: int) -> None:
@@ -223,9 +240,9 @@ def simulate(
     eta: float,
     scheme: Scheme,
     seeds: NDArray[np.uint64],
-    options: Options = PRESETS["paper"],
+    options: Options = PAPER,
     max_steps: int = 1_000_000,
-    memory: Memory | None = None,
+    memory: RunBuffers | None = None,
     first_gap: int | None = None,
 ) -> Run:
     """Run Jekyll & Hyde until the performance passes the threshold of the problem.
@@ -249,7 +266,7 @@ def simulate(
         The open details.
     max_steps : int
         Cap; a run that reaches it is censored.
-    memory : Memory, optional
+    memory : RunBuffers, optional
         Arrays to use; holds the final state of the run afterwards.
     first_gap : int, optional
         Steps between the early evaluations, at least 1: the policy is evaluated after this many
@@ -266,7 +283,7 @@ def simulate(
     ------
     ValueError
         If the update is unknown or has no kernel that compiles, a number is out of range, or the
-        memory has to record after the last step.
+        memory has record_at beyond the last step.
     """
     chosen = configured(update, options)
     static = _static_args(problem, chosen, options)
@@ -276,7 +293,7 @@ def simulate(
     gap = (
         _FIRST_GAP[problem.acyclic] if first_gap is None else as_int("first_gap", first_gap, low=1)
     )
-    memory = Memory() if memory is None else memory
+    memory = RunBuffers() if memory is None else memory
     memory.prepare(problem, chosen, options, max_steps)
     run = loop.run_cached if chosen.kernel in KERNELS else loop.run_in_memory
     epsilon, off_policy = scheme.epsilon, scheme.off_policy
@@ -298,7 +315,7 @@ def simulate(
     return Run(int(steps), int(episodes), not passed, (J - low) / (high - low))
 
 
-def _require_policy(update: Update, memory: Memory) -> None:
+def _require_policy(update: Update, memory: RunBuffers) -> None:
     """Refuse a run whose kernel left the policies: the loop looks at none of its numbers."""
     try:
         require_distributions("pi", memory.pi)
@@ -325,7 +342,7 @@ def _static_args(problem: Problem, update: Update, options: Options) -> loop.Sta
         policy=static_policy(policy),
         ties=static_ties(update.options.get("ties", "first")),
         scaled=static_flag(update.kernel in MULTIPLICATIVE and options.precision == "scaled"),
-        details=static_flag(any(vars(options)[name] != vars(_PAPER)[name] for name in _DETAILS)),
+        details=static_flag(any(vars(options)[name] != vars(PAPER)[name] for name in _DETAILS)),
     )
 
 
@@ -346,7 +363,7 @@ def _rules(eta: float, options: Options) -> loop.Rules:
 def _limits(
     problem: Problem, options: Options, max_steps: int, record_at: NDArray[np.int64], gap: int
 ) -> loop.Limits:
-    """Return when the loop evaluates and ends: at its last step if policies are recorded."""
+    """Return when the loop evaluates and ends: one with record_at at its last step."""
     by_episodes = options.stop == "episodes"
     limits = loop.Limits(
         threshold=problem.threshold,
@@ -359,5 +376,5 @@ def _limits(
     if len(record_at) == 0:
         return limits
     if record_at[-1] > max_steps:
-        raise ValueError("memory: its last mark lies beyond max_steps.")
+        raise ValueError("memory: record_at has steps beyond max_steps.")
     return limits._replace(threshold=np.inf, every=0, max_episodes=0)

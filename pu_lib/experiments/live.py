@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.experiments.actors import run_of
-from pu_lib.experiments.cells import Cell
-from pu_lib.experiments.jekyll_hyde import Memory, seed_state
-from pu_lib.experiments.options import PRESETS, SCHEMES
+from pu_lib.experiments.cells import Cell, mdp_of, problem_of, read_process
+from pu_lib.experiments.database import cell_of
+from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state
+from pu_lib.experiments.options import PAPER, SCHEMES, configured, program
 from pu_lib.experiments.reference import run_reference
 from pu_lib.experiments.results import FIXED_RATES
-from pu_lib.experiments.sweep import problem_of, process_of, run_cell
+from pu_lib.experiments.sweep import run_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,26 +54,22 @@ def live_cell(domain: str, update: str, eta: float, scheme: str, n_states: int, 
     Cell
         With a target that is out of reach.
     """
-    on_chain, n_actions = domain != "random-mdp", {"chain": 2, "cliff": 3, "random-mdp": 4}
     return Cell(
-        experiment="live",
-        domain=domain,
-        scheme=scheme,
-        update=update,
-        eta=eta,
-        n_states=n_states,
-        n_actions=n_actions[domain],
-        beta=0.8 if on_chain else float("nan"),
-        preset="paper",
+        process=read_process(domain, n_states=n_states),
+        update=configured(program(update), PAPER),
+        step_size=eta,
+        scheme=SCHEMES[scheme],
+        options=PAPER,
         max_steps=steps,
         target=1.0,  # not reached: the runs go on to the last step
         seed=0,
+        experiment="live",
     )
 
 
 def final_memories(
     update: str, eta: float, scheme: str, runs: int, steps: int
-) -> Iterator[tuple[Memory, NDArray[np.bool_]]]:
+) -> Iterator[tuple[RunBuffers, NDArray[np.bool_]]]:
     """Yield the state of some runs on Random MDPs after `steps` steps, and which states moved.
 
     Parameters
@@ -87,15 +83,15 @@ def final_memories(
 
     Yields
     ------
-    memory : Memory
+    memory : RunBuffers
         The state at the end of a run.
     moved : ndarray of bool, shape (n_states,)
         The states whose parameters differ from those at the start.
     """
     cell = live_cell("random-mdp", update, eta, scheme, 100, steps)
     for run in range(runs):
-        memory = Memory()
-        memory.prepare(problem_of(cell, run), update, PRESETS["paper"], steps)
+        memory = RunBuffers()
+        memory.prepare(problem_of(cell, run), cell.update, PAPER, steps)
         start = memory.theta.copy()
         run_cell(cell, run, memory)
         yield memory, (memory.theta != start).any(axis=1)
@@ -125,7 +121,7 @@ def policies_along(
         Probabilities, without the terminal state.
     """
     cell = live_cell(domain, update, FIXED_RATES[update], "HiOffPol", n_states, int(caps[-1]))
-    memory = Memory(record_at=caps)
+    memory = RunBuffers(record_at=caps)
     run_cell(cell, run, memory)
     return memory.recorded[:, :-1]
 
@@ -219,10 +215,7 @@ def rerun(table: pd.DataFrame, n: int, at_most: int = 200_000, seed: int = 0) ->
         final performance all are what the table says, to the last bit.
     """
     rows = table[table["steps"] <= at_most].sample(n, random_state=seed).copy()
-    again = [
-        run_cell(Cell(**{name: row[name] for name in Cell.__dataclass_fields__}), row["run"])
-        for row in rows.to_dict("records")
-    ]
+    again = [run_cell(cell_of(row), row["run"]) for row in rows.to_dict("records")]
     rows["steps again"] = [run.steps for run in again]
     columns = ["steps", "episodes", "censored", "final_performance"]
     found = [tuple(getattr(run, name) for name in columns) for run in again]
@@ -264,17 +257,16 @@ def twins(
     if domain not in ("chain", "random-mdp"):
         raise ValueError(f"domain: expected 'chain' or 'random-mdp', got {domain!r}.")
     cell = live_cell(domain, update, eta, scheme, 10 if domain == "chain" else 100, steps)
-    memory = Memory()
+    memory = RunBuffers()
     run_cell(cell, run, memory)
-    chosen, options = run_of(cell.update, cell.preset)
     reference = run_reference(
-        process_of(cell, run),
+        mdp_of(cell, run),
         np.inf,
-        chosen,
+        cell.update,
         eta,
-        SCHEMES[scheme],
+        cell.scheme,
         seed_state(cell.seed, domain, run),
-        options,
+        cell.options,
         steps,
     )
     return np.array(reference.theta, np.float64), memory.theta.copy()

@@ -25,17 +25,26 @@ from math import inf
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from pu_lib.settings import find_name, read_settings, write_settings
+from pu_lib.updates import PAPER as PAPER_UPDATES
+from pu_lib.updates import Update, as_update
 
 __all__ = [
+    "PAPER",
+    "PREDECESSOR",
     "PRESETS",
+    "PROGRAM",
     "PUBLISHED_SCHEMES",
     "SCHEMES",
     "Options",
     "Schedule",
     "Scheme",
+    "configured",
     "describe",
     "parse",
+    "program",
+    "require_options",
     "scheme_of",
+    "start_of",
 ]
 
 
@@ -186,9 +195,8 @@ class Options:
     critic_start: float = 0.0
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(type(self))
         for field in fields(self):
-            _check_kind(field.name, hints[field.name], getattr(self, field.name))
+            _check_kind(field.name, _hints()[field.name], getattr(self, field.name))
         for name in ("critic_rate", "hyde_rate"):
             if not 0.0 < getattr(self, name) <= 1.0:
                 raise ValueError(f"{name}: expected a rate in (0, 1], got {getattr(self, name)}.")
@@ -208,6 +216,11 @@ class Options:
                 f"escort_start: expected a modulus from {_SMALLEST_START:g} to "
                 f"{1.0 / _SMALLEST_START:g}, got {self.escort_start:g}."
             )
+
+
+@cache
+def _hints() -> dict[str, Any]:
+    return get_type_hints(Options)
 
 
 def _check_kind(name: str, hint: Any, value: object) -> None:
@@ -235,23 +248,36 @@ def _choices(hint: Any) -> tuple[str, ...]:
     return tuple(word for part in get_args(hint) for word in _choices(part))
 
 
-PRESETS: dict[str, Options] = {
-    "paper": Options(),
-    "predecessor": Options(
-        hyde_start=1.0,
-        hyde_clip=1.0,
-        bonus="log",
-        sarsa="expected",
-        replay="model",
-        actor_weight="discounted",
-        stop="episodes",
-        max_episodes=150_000,
-        last_state_tie=True,
-    ),
-}
-"""The two settings of all open details; see the module's text."""
+PAPER = Options()
+"""What the paper says, and the choice closest to its words where it says nothing."""
+
+PREDECESSOR = Options(
+    hyde_start=1.0,
+    hyde_clip=1.0,
+    bonus="log",
+    sarsa="expected",
+    replay="model",
+    actor_weight="discounted",
+    stop="episodes",
+    max_episodes=150_000,
+    last_state_tie=True,
+)
+"""What the public code of the preceding article does."""
+
+PRESETS: dict[str, Options] = {"paper": PAPER, "predecessor": PREDECESSOR}
+"""The two settings of all open details by name; see the module's text."""
 
 
+def require_options(options: object) -> Options:
+    """Return the options; raise a `ValueError` if the argument is something else."""
+    if not isinstance(options, Options):
+        raise ValueError(
+            f"options: expected Options, such as PAPER or replace(PAPER, cut=0), got {options!r}."
+        )
+    return options
+
+
+@cache
 def describe(options: Options) -> str:
     """Return the name of the nearest preset, followed by what differs from it.
 
@@ -290,3 +316,30 @@ def parse(label: str) -> Options:
         if isinstance(value, str)
     }
     return replace(PRESETS[name], **read_settings("preset", changes, usual))
+
+
+# Updates in the experiments
+
+
+def program(name: str) -> str:
+    """Return an update as the paper's experiments run it: ``pg-es`` drops its factor."""
+    return "pg-es factor=drop" if name == "pg-es" else name
+
+
+def configured(update: str | Update, options: Options) -> Update:
+    """Return the update of a run, in which the options break ties if a string does not say how."""
+    chosen = as_update(update)
+    if isinstance(update, Update) or "ties" not in chosen.options or " ties=" in update:
+        return chosen
+    return replace(chosen, ties=options.ties)  # type: ignore[type-var]
+
+
+def start_of(update: Update, n_actions: int, options: Options) -> float:
+    """Return the parameter that all actions start from, so that the first policy is uniform."""
+    if update.parametrization == "escort":
+        return options.escort_start
+    return update.uniform(n_actions)
+
+
+PROGRAM = tuple(map(program, PAPER_UPDATES))
+"""The paper's five updates as its experiments run them."""

@@ -24,12 +24,19 @@ from dataclasses import replace
 from itertools import pairwise
 
 from pu_lib.arrays import as_int
-from pu_lib.domains import DOMAINS
-from pu_lib.experiments.actors import PROGRAM, columns_of, label_in_table
-from pu_lib.experiments.cells import Cell, Chunk
-from pu_lib.experiments.options import PRESETS, PUBLISHED_SCHEMES, Options, describe
+from pu_lib.experiments.cells import Cell, Chunk, read_process
+from pu_lib.experiments.options import (
+    PAPER,
+    PREDECESSOR,
+    PROGRAM,
+    PUBLISHED_SCHEMES,
+    Options,
+    configured,
+    scheme_of,
+)
 from pu_lib.experiments.results import IN_FLOATS, MORE, TIED, fixed_rate
-from pu_lib.updates import PAPER, UPDATES, as_update
+from pu_lib.updates import PAPER as PAPER_UPDATES
+from pu_lib.updates import UPDATES, EscortPolicyGradient, as_update
 
 __all__ = ["ABLATIONS", "DETAIL_RATES", "PUBLISHED_RATES", "RATES", "paper_chunks"]
 
@@ -48,23 +55,22 @@ DETAIL_RATES = (0.1, 1.0, 10.0)
 """The rates at which a detail is changed."""
 
 _BETAS = (0.8, 0.7)
-_PAPER = PRESETS["paper"]
-_HYDE = ("paper hyde_", "paper bonus=")
+_HYDE = {"hyde_start", "hyde_clip", "bonus"}
 
 ABLATIONS: tuple[Options, ...] = (
-    replace(_PAPER, hyde_start=0.0),
-    replace(_PAPER, hyde_start=1.0, hyde_clip=1.0),
-    replace(_PAPER, bonus="log"),
-    replace(_PAPER, sarsa="expected"),
-    replace(_PAPER, replay="model"),
-    replace(_PAPER, actor_weight="discounted"),
-    replace(_PAPER, cut=0),
-    replace(_PAPER, ties="random"),
-    replace(_PAPER, ties="leave"),
-    replace(_PAPER, last_state_tie=True),
-    replace(_PAPER, escort_start=0.1),
-    replace(_PAPER, escort_start=10.0),
-    replace(PRESETS["predecessor"], stop="steps", max_episodes=0),
+    replace(PAPER, hyde_start=0.0),
+    replace(PAPER, hyde_start=1.0, hyde_clip=1.0),
+    replace(PAPER, bonus="log"),
+    replace(PAPER, sarsa="expected"),
+    replace(PAPER, replay="model"),
+    replace(PAPER, actor_weight="discounted"),
+    replace(PAPER, cut=0),
+    replace(PAPER, ties="random"),
+    replace(PAPER, ties="leave"),
+    replace(PAPER, last_state_tie=True),
+    replace(PAPER, escort_start=0.1),
+    replace(PAPER, escort_start=10.0),
+    replace(PREDECESSOR, stop="steps", max_episodes=0),
 )
 """One open detail changed at a time, and all of them together."""
 
@@ -81,20 +87,20 @@ def _cell(
     options: Options,
     seed: int,
 ) -> Cell:
-    name, preset = columns_of(update, options)
+    sizes = {"n_states": n_states}
+    if domain in ("random-mdp", "duplicated-chain"):
+        sizes["n_actions"] = n_actions
+    process = read_process(domain, **sizes, **({} if math.isnan(beta) else {"beta": beta}))
     return Cell(
-        experiment=experiment,
-        domain=domain,
-        scheme=scheme,
-        update=name,
-        eta=eta,
-        n_states=n_states,
-        n_actions=n_actions,
-        beta=beta,
-        preset=preset,
+        process=process,
+        update=configured(update, options),
+        step_size=eta,
+        scheme=scheme_of(scheme),
+        options=options,
         max_steps=1_000_000,
-        target=DOMAINS[domain].target,
+        target=process.target,
         seed=seed,
+        experiment=experiment,
     )
 
 
@@ -110,7 +116,7 @@ def _curve(
 ) -> list[Cell]:
     """Return all updates over all rates."""
     return [
-        _cell(domain, domain, scheme, update, eta, n_states, n_actions, beta, _PAPER, seed)
+        _cell(domain, domain, scheme, update, eta, n_states, n_actions, beta, PAPER, seed)
         for eta in RATES
         for update in _updates(beta)
     ]
@@ -139,7 +145,7 @@ def _cliff(seed: int, beta: float) -> list[Cell]:
 
 def _lengths(seed: int, beta: float) -> list[Cell]:
     return [
-        _cell("chain-length", "chain", scheme, update, rate, n, 2, beta, _PAPER, seed)
+        _cell("chain-length", "chain", scheme, update, rate, n, 2, beta, PAPER, seed)
         for scheme in ("LowOffPol", "HiOffPol")
         for n in range(3, 26)
         for update in _updates(beta)
@@ -174,32 +180,37 @@ def _ablations(seed: int) -> list[Cell]:
     ]
 
 
+def _changed(options: Options) -> set[str]:
+    """Return the names of the options that are not the paper's."""
+    return {name for name, value in vars(options).items() if value != vars(PAPER)[name]}
+
+
 def _matters(options: Options, domain: str, scheme: str) -> bool:
     """Return whether an ablation changes anything in a domain under a scheme."""
-    label = describe(options)
-    idle = {"paper last_state_tie=True"} if domain == "random-mdp" else set()
-    if domain != "random-mdp":  # no chance, and no trajectory as long as the cut
-        idle |= {"paper cut=0", "paper replay=model"}
-    return label not in idle and (scheme != "NoExplo" or not label.startswith(_HYDE))
+    changed = _changed(options)
+    if domain == "random-mdp":
+        idle = changed == {"last_state_tie"}
+    else:  # no chance, and no trajectory as long as the cut
+        idle = changed in ({"cut"}, {"replay"})
+    return not idle and (scheme != "NoExplo" or not changed <= _HYDE)
 
 
 def _touches(options: Options, update: str) -> bool:
     """Return whether an ablation changes anything for an update."""
-    label = describe(options)
-    if label.startswith("paper ties="):
+    changed = _changed(options)
+    if changed == {"ties"}:
         return update in ("ce", "mce")
-    if label.startswith("paper escort_"):
+    if changed == {"escort_start"}:
         return as_update(update).name == "pg-es"
     return True
 
 
 def _published(seed: int) -> list[Cell]:
-    predecessor = PRESETS["predecessor"]
     return [
         replace(
-            _cell("published-curve", "chain", s, "pg-sm", eta, 10, 2, 0.8, predecessor, seed),
+            _cell("published-curve", "chain", s, "pg-sm", eta, 10, 2, 0.8, PREDECESSOR, seed),
             # No trajectory is longer than 9 steps: the cap on the episodes comes first.
-            max_steps=9 * predecessor.max_episodes,
+            max_steps=9 * PREDECESSOR.max_episodes,
         )
         for s in PUBLISHED_SCHEMES
         for eta in PUBLISHED_RATES
@@ -209,7 +220,7 @@ def _published(seed: int) -> list[Cell]:
 def _compared_chains(seed: int) -> list[Cell]:
     """Return the chain as long as the cliff, and the one too long to solve without exploration."""
     return [
-        _cell("chain-compared", "chain", scheme, update, eta, n, 2, 0.8, _PAPER, seed)
+        _cell("chain-compared", "chain", scheme, update, eta, n, 2, 0.8, PAPER, seed)
         for scheme, n, rates in (("HiOffPol", 7, RATES), ("NoExplo", 10, RATES[::2]))
         for eta in rates
         for update in PROGRAM
@@ -221,7 +232,7 @@ def _greedy_limit(seed: int) -> list[Cell]:
     rate, none = 1e9, math.nan
     # Policy gradients do not become greedy: their limits depend on the policy that they leave.
     return [
-        _cell("greedy-limit", "random-mdp", scheme, update, rate, 100, 4, none, _PAPER, seed)
+        _cell("greedy-limit", "random-mdp", scheme, update, rate, 100, 4, none, PAPER, seed)
         for scheme in ("NoExplo", "LowOffPol", "HiOffPol")
         for update in ("di", "ce", "mce")
     ]
@@ -229,7 +240,7 @@ def _greedy_limit(seed: int) -> list[Cell]:
 
 def _slow_critic(seed: int) -> list[Cell]:
     """Return runs with less noise in the critic, which may be what slows CE and MCE down."""
-    slow = replace(_PAPER, critic_rate=0.01)
+    slow = replace(PAPER, critic_rate=0.01)
     return [
         _cell("critic-rate", "random-mdp", "NoExplo", update, eta, 100, 4, math.nan, slow, seed)
         for eta in DETAIL_RATES
@@ -239,7 +250,7 @@ def _slow_critic(seed: int) -> list[Cell]:
 
 def _tied(seed: int) -> list[Cell]:
     """Return the cross-entropy updates on Random MDPs with ties broken at random."""
-    random = replace(_PAPER, ties="random")
+    random = replace(PAPER, ties="random")
     return [
         _cell(TIED, "random-mdp", scheme, update, eta, 100, 4, math.nan, random, seed)
         for scheme in ("HiOffPol", "NoExplo", "LowOffPol")
@@ -256,23 +267,28 @@ def _more(cells: list[Cell]) -> list[Cell]:
         replace(
             cell,
             experiment=cell.experiment + MORE,
-            update=name,
-            eta=fixed_rate(name) if cell.experiment == "chain-length" else cell.eta,
+            update=update,
+            step_size=fixed_rate(name) if cell.experiment == "chain-length" else cell.step_size,
         )
         for cell in cells
         for name, update in UPDATES.items()
-        if cell.update == model and name not in PAPER and update.kernel is not None
+        if cell.update.name == model and name not in PAPER_UPDATES and update.kernel is not None
     ]
 
 
 def _in_floats(cells: list[Cell]) -> list[Cell]:
     """Return the cells of the escort update with parameters that are plain floats."""
-    floats = describe(replace(_PAPER, precision="float64"))
+    floats = replace(PAPER, precision="float64")
     return [
-        replace(cell, experiment=cell.experiment + IN_FLOATS, preset=floats)
+        replace(cell, experiment=cell.experiment + IN_FLOATS, options=floats)
         for cell in cells
-        if label_in_table(cell.update, cell.preset) == "pg-es factor=drop"
+        if cell.update.name == "pg-es" and not _keeps_factor(cell)
     ]
+
+
+def _keeps_factor(cell: Cell) -> bool:
+    """Return whether the update is the escort one with its factor, which goes beyond the paper."""
+    return isinstance(cell.update, EscortPolicyGradient) and cell.update.factor == "keep"
 
 
 def paper_chunks(seed: int = 0, random_runs: int = 1000, beyond: int | None = None) -> list[Chunk]:
@@ -316,10 +332,9 @@ def paper_chunks(seed: int = 0, random_runs: int = 1000, beyond: int | None = No
         (_compared_chains(seed) + _greedy_limit(seed) + _slow_critic(seed), 100),
     ]
     most = random_runs if beyond is None else beyond
-    own = [([cell for cell in cells if cell.preset == "paper"], runs) for cells, runs in shown]
+    own = [([cell for cell in cells if not _keeps_factor(cell)], runs) for cells, runs in shown]
     factor = [
-        ([cell for cell in cells if cell.preset != "paper"], min(runs, most))
-        for cells, runs in shown
+        ([cell for cell in cells if _keeps_factor(cell)], min(runs, most)) for cells, runs in shown
     ]
     floats = [(_in_floats(cells), min(runs, most)) for cells, runs in shown]
     more = [(_more(cells), min(runs, most)) for cells, runs in shown]

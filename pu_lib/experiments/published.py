@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pu_lib.experiments.bootstrap import draws, interval
-from pu_lib.experiments.options import PRESETS
+from pu_lib.experiments.options import PREDECESSOR
 from pu_lib.experiments.results import Results, Runs, results_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CAP", "LOOK", "READING", "comparison", "possible_runs", "published", "runs_behind"]
 
-CAP = PRESETS["predecessor"].max_episodes
+CAP = PREDECESSOR.max_episodes
 """Trajectories after which a run of theirs is cut."""
 
 LOOK = CAP // 1000

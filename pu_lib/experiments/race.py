@@ -16,20 +16,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
 
-from pu_lib.arrays import as_float, as_int
-from pu_lib.domains import DOMAINS, read_domain
-from pu_lib.experiments.actors import configured
-from pu_lib.experiments.cells import Cell, Chunk
-from pu_lib.experiments.jekyll_hyde import Memory, seed_state, simulate
-from pu_lib.experiments.options import SCHEMES, describe, parse, scheme_of
-from pu_lib.experiments.processes import IN_COLUMNS, aims_of, domain_of, sized, stream_of
+from pu_lib.arrays import as_float, as_int, renamed
+from pu_lib.experiments.cells import Cell, Chunk, mdp_of, problem_of, read_process
+from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
+from pu_lib.experiments.options import PAPER, SCHEMES, Options, configured, require_options
 from pu_lib.experiments.reference import run_reference
-from pu_lib.experiments.sweep import Measured, problem_of, process_of, run_chunks
+from pu_lib.experiments.sweep import Measured, require_size, run_chunks
 from pu_lib.experiments.thresholds import Summary, summarise
 from pu_lib.settings import find_name
 from pu_lib.updates import UPDATES, Update, label_of, name_of
@@ -163,14 +160,15 @@ class Race(Sequence[Entry]):
         return "\n".join([*lines, *self.notes])
 
 
+@renamed(rates="step_sizes", preset="options")
 def race(
     process: Any,
     scheme: str = "HiOffPol",
-    rates: Sequence[float] | None = None,
+    step_sizes: Sequence[float] | None = None,
     runs: int = 20,
     max_steps: int = 200_000,
     target: float | None = None,
-    preset: str = "paper",
+    options: Options = PAPER,
     seed: int = 0,
     workers: int | None = None,
     updates: Sequence[str | Update] | None = None,
@@ -180,8 +178,8 @@ def race(
     A time is the number of steps after which the policy first passes an evaluation. It is evaluated
     after each of the first 67 steps, and then whenever the number of steps has grown by 3 %, so
     that times up to 67 are exact and longer ones at most 3 % too long. (Where a policy passes and
-    is worse again before the next evaluation, that is not seen.) A preset with ``stop=episodes``
-    evaluates after trajectories instead, as `pu_lib.experiments.options.Options` says.
+    is worse again before the next evaluation, that is not seen.) With
+    ``Options(stop="episodes")`` it is evaluated after trajectories instead.
 
     Parameters
     ----------
@@ -190,16 +188,16 @@ def race(
         ``chain n_states=7``; or an ``.npz`` file of `FiniteMDP.save`.
     scheme : str
         Exploration scheme.
-    rates : sequence of float, optional
-        Learning rates of the actor; if missing, `RACE_RATES`, and for each update more of them
-        where its best one is at the edge.
+    step_sizes : sequence of float, optional
+        Step sizes of the actor; if missing, `RACE_RATES`, and for each update more of them if its
+        best one is at the edge.
     runs, max_steps : int
         Runs of each setting, and their cap.
     target : float, optional
         Performance to reach, normalised between the baseline and the optimal policy; if missing,
         that of the domain, 0.95 for a process of one's own.
-    preset : str
-        The open details, as `pu_lib.experiments.options.parse` reads them.
+    options : Options
+        The open details, such as ``dataclasses.replace(PAPER, cut=0)``.
     seed : int
         Root of all randomness.
     workers : int, optional
@@ -207,8 +205,8 @@ def race(
     updates : sequence of str or Update, optional
         Updates, or strings as `pu_lib.updates.as_update` takes them; everything in `UPDATES` if
         missing. ``pg-es`` is the escort policy gradient with its exact factor, here as everywhere;
-        the program of the paper's experiments is ``pg-es factor=drop``. Where a string does not say
-        how ties are broken, the preset does.
+        the program of the paper's experiments is ``pg-es factor=drop``. If a string does not
+        say how ties are broken, the options do.
 
     Returns
     -------
@@ -221,25 +219,45 @@ def race(
         If the process cannot be read, has nothing to learn, or a number is out of range.
     """
     scheme = find_name("scheme", scheme, SCHEMES)
-    runs, max_steps = as_int("runs", runs, low=1), as_int("max_steps", max_steps, low=1)
-    chosen, options = RACE_RATES if rates is None else tuple(rates), parse(preset)
-    if not chosen or any(not as_float("eta", eta) > 0.0 for eta in chosen):
-        raise ValueError(f"eta: expected finite numbers > 0, got {list(chosen)}.")
+    runs, options = as_int("runs", runs, low=1), require_options(options)
+    chosen = RACE_RATES if step_sizes is None else tuple(step_sizes)
+    if not chosen or any(not as_float("step_sizes", x) > 0.0 for x in chosen):
+        raise ValueError(f"step_sizes: expected finite numbers > 0, got {list(chosen)}.")
     racers = [configured(update, options) for update in (UPDATES if updates is None else updates)]
     names = [name_of(update) for update in racers]
-    for what, values in (("eta", chosen), ("update", names)):
+    for argument, values in (("step_sizes", chosen), ("updates", names)):
         if len(set(values)) < len(values):
-            hint = "" if what == "eta" else " A second setting needs a class with its own `name`."
-            raise ValueError(f"{what}: expected each once, got {list(values)}.{hint}")
-    start = _cell(process, scheme, describe(options), max_steps, target, seed)
-    running = _Running(start, runs, workers, dict(zip(names, racers, strict=True)))
-    found = running.measure(dict.fromkeys(names, chosen))
-    for _ in range(_LONGER if rates is None else 0):
-        beyond = {entry.update: _beyond(entry) for entry in _entries(found) if entry.edge}
-        if not beyond:
+            hint = " A second setting needs a class with its own `name`."
+            raise ValueError(
+                f"{argument}: expected each once, got {list(values)}.{hint * (values is names)}"
+            )
+    named = read_process(process)
+    cell = Cell(
+        process=named,
+        update=racers[0],
+        step_size=chosen[0],
+        scheme=SCHEMES[scheme],
+        options=options,
+        max_steps=as_int("max_steps", max_steps, low=1),
+        target=named.target if target is None else float(target),
+        seed=as_int("seed", seed, low=0, high=2**63 - 1),
+        experiment="race",
+    )
+    require_size(cell)
+    found: dict[str, dict[float, Summary]] = {name: {} for name in names}
+    todo: Mapping[str, Sequence[float]] = dict.fromkeys(names, chosen)
+    for _ in range(1 + _LONGER * (step_sizes is None)):
+        chunks = [
+            Chunk(replace(cell, update=update, step_size=float(step_size)), 0, runs)
+            for name, update in zip(names, racers, strict=True)
+            for step_size in todo.get(name, ())
+        ]
+        for chunk, measured in run_chunks(chunks, workers, _run_chunk):
+            by_step_size = found[name_of(chunk.cell.update)]
+            by_step_size[chunk.cell.step_size] = _summary(chunk.cell, measured)
+        todo = {entry.update: _beyond(entry) for entry in _entries(found) if entry.edge}
+        if not todo:
             break
-        for name, more in running.measure(beyond).items():
-            found[name].update(more)
     order = sorted(_entries(found), key=lambda entry: (not entry.finished, entry.best.mean))
     return Race(tuple(order), max_steps)
 
@@ -256,90 +274,31 @@ def _beyond(entry: Entry) -> tuple[float, ...]:
     return (float(f"{edge * factor:.3g}"),)
 
 
-def _cell(
-    process: Any, scheme: str, preset: str, max_steps: int, target: float | None, seed: int
-) -> Cell:
-    """Return a cell of the race, without update and rate."""
-    label = domain_of(process)
-    columns: dict[str, Any] = {}
-    if label.split(" ")[0] in DOMAINS:
-        domain, given = read_domain(label)
-        values = {**domain.parameters, **given}
-        columns = {name: values.pop(name) for name in IN_COLUMNS if name in values}
-        label = domain.label(**values)
-    return sized(
-        Cell(
-            **{
-                "experiment": "race",
-                "domain": label,
-                "scheme": scheme,
-                "update": "",
-                "eta": 0.0,
-                "n_states": 0,
-                "n_actions": 0,
-                "beta": math.nan,
-                "preset": preset,
-                "max_steps": max_steps,
-                "target": aims_of(label)[1] if target is None else float(target),
-                "seed": as_int("seed", seed, low=0, high=2**63 - 1),
-                **columns,
-            }
+def _summary(cell: Cell, measured: Measured) -> Summary:
+    """Return the summary of the runs of a cell."""
+    if (measured["steps"] < cell.max_steps)[measured["censored"]].any():
+        raise ValueError(
+            f"options: max_episodes ended runs of {name_of(cell.update)} before max_steps; a race "
+            "compares steps: allow more episodes, or fewer steps."
         )
-    )
+    return summarise(measured["steps"], measured["censored"], horizon=cell.max_steps)
 
 
-@dataclass(frozen=True)
-class _Running:
-    """What all settings of a race have in common."""
-
-    cell: Cell
-    runs: int
-    workers: int | None
-    updates: Mapping[str, Update]
-
-    def measure(self, rates: Mapping[str, Sequence[float]]) -> dict[str, dict[float, Summary]]:
-        """Return the summary of each update at each of its rates."""
-        chunks = [
-            Chunk(Cell(**{**vars(self.cell), "update": name, "eta": float(eta)}), 0, self.runs)
-            for name, etas in rates.items()
-            for eta in etas
-        ]
-        found: dict[str, dict[float, Summary]] = {name: {} for name in rates}
-        for chunk, columns in run_chunks(chunks, self.workers, self._compute):
-            if (columns["steps"] < self.cell.max_steps)[columns["censored"]].any():
-                raise ValueError(
-                    f"preset: max_episodes ended runs of {chunk.cell.update} before max_steps; a "
-                    "race compares steps: allow more episodes, or fewer steps."
-                )
-            found[chunk.cell.update][chunk.cell.eta] = summarise(
-                columns["steps"], columns["censored"], horizon=self.cell.max_steps
-            )
-        return found
-
-    def _compute(self, chunk: Chunk) -> Measured:
-        return _run_chunk(chunk, self.updates[chunk.cell.update])
-
-
-def _run_chunk(chunk: Chunk, update: Update) -> Measured:
-    """Compute the runs of a chunk with an update, compiled if it has a kernel."""
-    cell, steps, censored, memory = chunk.cell, [], [], Memory()
+def _run_chunk(chunk: Chunk) -> Measured:
+    """Compute the runs of a chunk, in the compiled loop if the update has a kernel."""
+    cell, steps, censored, memory = chunk.cell, [], [], RunBuffers()
     for run in range(chunk.first, chunk.first + chunk.count):
         problem = problem_of(cell, run)
-        setting = (scheme_of(cell.scheme), seed_state(cell.seed, stream_of(cell), run))
-        options = parse(cell.preset)
-        if update.kernel is not None:
-            ended = simulate(
-                problem, update, cell.eta, *setting, options, cell.max_steps, memory, _FIRST_GAP
-            )
+        seeds = seed_state(cell.seed, cell.process.name, run)
+        setting = cell.update, cell.step_size, cell.scheme, seeds, cell.options, cell.max_steps
+        if cell.update.kernel is not None:
+            ended = simulate(problem, *setting, memory, _FIRST_GAP)
             steps.append(ended.steps)
             censored.append(ended.censored)
-            continue
-        mdp, goal = process_of(cell, run), problem.threshold
-        plain = run_reference(
-            mdp, goal, update, cell.eta, *setting, options, cell.max_steps, _FIRST_GAP
-        )
-        steps.append(plain.steps)
-        censored.append(not plain.passed)
+        else:
+            plain = run_reference(mdp_of(cell, run), problem.threshold, *setting, _FIRST_GAP)
+            steps.append(plain.steps)
+            censored.append(not plain.passed)
     return {"steps": np.array(steps, np.int64), "censored": np.array(censored, np.bool_)}
 
 

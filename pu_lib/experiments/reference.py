@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.experiments.actors import configured, start_of
-from pu_lib.experiments.options import PRESETS, Options, Schedule, Scheme
+from pu_lib.experiments.options import PAPER, Options, Schedule, Scheme, configured, start_of
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import (
     CrossEntropy,
@@ -275,7 +274,7 @@ _SCALAR: dict[type[Update], Callable[[Any], Actor]] = {
 """The paper's updates, written a third time: this loop checks the kernels of the compiled one."""
 
 
-def _actor(update: Update, options: Options = PRESETS["paper"]) -> Actor:
+def _actor(update: Update, options: Options = PAPER) -> Actor:
     """Return the formulas of an update: those above, or the hooks of one that is not there."""
     if type(update) in _SCALAR and update.options.get("p", 2.0) == 2.0:
         actor = _SCALAR[type(update)](update)
@@ -346,7 +345,7 @@ def run_reference(
     eta: float,
     scheme: Scheme,
     seeds: NDArray[np.uint64],
-    options: Options = PRESETS["paper"],
+    options: Options = PAPER,
     max_steps: int = 1000,
     first_gap: int = 100,
     actor: Actor | None = None,

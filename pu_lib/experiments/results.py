@@ -56,11 +56,11 @@ __all__ = [
     "Results",
     "Runs",
     "committed",
-    "exchanged",
     "fixed_rate",
+    "random_tie_runs",
     "results_of",
-    "slowed",
-    "with_ties_drawn",
+    "scale_times",
+    "swap_labels",
 ]
 
 FIXED_RATES = {"pg-sm": 10.0, "pg-es": 1.0, "di": 1.0, "ce": 1.0, "mce": 1.0}
@@ -498,7 +498,7 @@ class Altered:
         return table.assign(**{self.column: column.cat.rename_categories(dict(self.names))})
 
 
-def exchanged(column: str, names: Mapping[str, str]) -> Altered:
+def swap_labels(column: str, names: Mapping[str, str]) -> Altered:
     """Return the committed runs with values of a column exchanged, as a check takes them.
 
     Parameters
@@ -516,7 +516,7 @@ def exchanged(column: str, names: Mapping[str, str]) -> Altered:
     return Altered(column, names=tuple(names.items()))
 
 
-def slowed(column: str, value: str, factor: float) -> Altered:
+def scale_times(column: str, value: str, factor: float) -> Altered:
     """Return the committed runs with some made slower, as a check takes them.
 
     Parameters
@@ -555,7 +555,7 @@ else:
     Runs = object
 
 
-def with_ties_drawn() -> pd.DataFrame:
+def random_tie_runs() -> pd.DataFrame:
     """Return the committed runs with ties of the cross-entropy updates drawn on Random MDPs.
 
     Returns

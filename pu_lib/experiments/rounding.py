@@ -8,13 +8,15 @@ is multiplied by. The process itself has no such end.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.arrays import Floats
 from pu_lib.experiments.cells import Cell
-from pu_lib.experiments.jekyll_hyde import Memory, Run
+from pu_lib.experiments.database import cell_of
+from pu_lib.experiments.jekyll_hyde import Run, RunBuffers
 from pu_lib.experiments.results import PANELS, Results, Runs, results_of
 from pu_lib.experiments.sweep import run_cell
 
@@ -33,7 +35,9 @@ ROUNDED_PANELS = (
 """The panels of the paper with the learning rate on their axis."""
 
 
-def _cell(panel: str, eta: float, precision: str, results: Results) -> Cell:
+def _cell(
+    panel: str, eta: float, precision: Literal["scaled", "float64"], results: Results
+) -> Cell:
     """Return the setting of PG-ES in a panel, with its parameters kept in a way."""
     if panel not in PANELS:
         raise ValueError(f"panel: expected one of {', '.join(PANELS)}, got {panel!r}.")
@@ -41,10 +45,8 @@ def _cell(panel: str, eta: float, precision: str, results: Results) -> Cell:
     rows = table[(table["update"] == "pg-es") & (table["eta"] == eta)]
     if rows.empty:
         raise ValueError(f"eta: {PANELS[panel].words} has no runs of PG-ES at {eta:g}.")
-    row = rows.iloc[0].to_dict()
-    cell = Cell(**{name: row[name] for name in Cell.__dataclass_fields__})
-    label = cell.preset if precision == "scaled" else f"{cell.preset} precision={precision}"
-    return replace(cell, preset=label)
+    cell = cell_of(rows.iloc[0].to_dict())
+    return replace(cell, options=replace(cell.options, precision=precision))
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def pair(panel: str, eta: float, run: int) -> Pair:
     ValueError
         If there is no such panel, or no such rate in it.
     """
-    results, memory = results_of(None), Memory()
+    results, memory = results_of(None), RunBuffers()
     floats = run_cell(_cell(panel, eta, "float64", results), run, memory)
     zeros = int((memory.theta == 0.0).sum())
     scaled = run_cell(_cell(panel, eta, "scaled", results), run, memory)
@@ -113,8 +115,8 @@ def smallest_along(panel: str, eta: float, run: int, points: int) -> tuple[Float
     floats, scaled : ndarray, shape (points, n_states - 1)
         The logarithm, to base 10, of the smallest modulus in each state; minus infinity for 0.
     """
-    results, memory = results_of(None), Memory()
-    cells = [_cell(panel, eta, precision, results) for precision in ("float64", "scaled")]
+    results, memory = results_of(None), RunBuffers()
+    cells = [_cell(panel, eta, "float64", results), _cell(panel, eta, "scaled", results)]
     end = run_cell(cells[1], run, memory).steps
     steps = np.unique(np.linspace(1, end, points).astype(np.int64))
     rows: list[list[Floats]] = [[], []]

@@ -1,29 +1,21 @@
-"""The speeds that the last chapter shows: what `python -m pu_lib bench --record` measured last.
+"""The recorded speeds of the compiled loop, which the chapter on the experiments prints.
 
-Times belong to a machine, and a test cannot measure them again. So the file ``speeds.json`` says
-with them which processor, versions and sources they were measured on, and the page shows what the
-file says.
+``make bench`` measures them (``benchmarks/bench.py`` in the repository). Times depend on a machine,
+so ``data/speeds.json`` also records the processor, the versions and the code that was timed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
-import platform
-import re
-import shutil
-import subprocess
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from importlib import metadata
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Speeds", "Timing", "machine", "record", "recorded", "sources"]
+__all__ = ["PATH", "Speeds", "Timing", "recorded", "sources"]
 
-_HERE = Path(__file__).parent
-_KEPT = _HERE / "data" / "speeds.json"
+PATH = Path(__file__).parent / "data" / "speeds.json"
+"""The file of the recorded speeds."""
 
 
 @dataclass(frozen=True)
@@ -33,18 +25,17 @@ class Timing:
     Attributes
     ----------
     domain, update : str
-        What was run.
+        The process and the update.
     compiled : float
         The compiled loop, evaluations included.
     alone : float
-        The compiled loop without evaluations: the same work as the twin's.
+        The compiled loop without evaluations: the same work as the C loop's.
     c : float
-        The twin in C, without evaluations, in the fastest of its ways; not a number where there is
-        no compiler.
+        The C loop with its fastest flags; not a number if there is no compiler.
     way : tuple of str
-        Which that is.
+        These flags.
     fused : float
-        The twin with products and sums rounded together, and other bits.
+        The C loop with products and sums rounded together, which changes bits.
     plain : float
         The plain Python and NumPy loop.
     """
@@ -58,25 +49,15 @@ class Timing:
     fused: float
     plain: float
 
-    @property
-    def checks(self) -> float:
-        """Share of the compiled loop's time that goes to the evaluations."""
-        return max(0.0, 1.0 - self.alone / self.compiled)
-
-    @property
-    def ratio(self) -> float:
-        """The compiled loop without its evaluations, over the fastest twin of the same bits."""
-        return self.alone / self.c
-
 
 @dataclass(frozen=True)
 class Speeds:
-    """What was recorded.
+    """A recorded table of speeds.
 
     Attributes
     ----------
     machine : dict of str to str
-        What the times depend on besides the code, as `machine` returns it.
+        The processor, and the versions of Python, numba and gcc.
     sources : str
         The digest of the code that was timed, as `sources` returns it.
     steps, plain_steps, repetitions : int
@@ -93,91 +74,17 @@ class Speeds:
     timings: tuple[Timing, ...]
 
 
-def machine() -> dict[str, str]:
-    """Return what times depend on besides the code.
-
-    Returns
-    -------
-    dict of str to str
-        The processor, and the versions of Python, of numba and of gcc where there is one.
-    """
-    return {
-        "processor": _processor(),
-        "Python": platform.python_version(),
-        "numba": metadata.version("numba"),
-        **_compiler(),
-    }
-
-
-def _processor() -> str:
-    """Return the name of the processor, as the system knows it."""
-    told = Path("/proc/cpuinfo")
-    names = re.findall(r"^model name\s*:\s*(.+)$", told.read_text(), re.M) if told.exists() else []
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-def _compiler() -> dict[str, str]:
-    if shutil.which("gcc") is None:
-        return {}
-    told = subprocess.run(["gcc", "-dumpfullversion"], capture_output=True, text=True, check=True)
-    return {"gcc": told.stdout.strip()}
-
-
 def sources() -> str:
-    """Return a digest of the compiled loop, its kernels and the twin in C.
-
-    Returns
-    -------
-    str
-        Twelve hexadecimal digits.
-    """
-    package = _HERE.parent
-    engine = sorted((package / "engine").glob("*.py"))
+    """Return a digest of the compiled loop and its kernels, in twelve hexadecimal digits."""
+    package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for source in (package / "kernels.py", *engine, _HERE / "twin.c"):
+    for source in (package / "kernels.py", *sorted((package / "engine").glob("*.py"))):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:12]
 
 
-def record(
-    timings: Iterable[Timing], steps: int, plain_steps: int, repetitions: int, path: Path = _KEPT
-) -> None:
-    """Write down what was measured, for the page that shows it.
-
-    Parameters
-    ----------
-    timings : iterable of Timing
-        What was measured.
-    steps, plain_steps, repetitions : int
-        How: see `Speeds`.
-    path : Path
-        Where to; without it, the file of the library.
-
-    Raises
-    ------
-    ValueError
-        If a time is missing, as that of the twin is without gcc.
-    """
-    measured = tuple(timings)
-    if any(math.isnan(timing.c) for timing in measured):
-        raise ValueError("speeds: a record needs the twin in C, and so gcc.")
-    speeds = Speeds(machine(), sources(), steps, plain_steps, repetitions, measured)
-    path.write_text(json.dumps(asdict(speeds), indent=1) + "\n", encoding="utf-8")
-
-
-def recorded(path: Path = _KEPT) -> Speeds:
-    """Return what was written down last.
-
-    Parameters
-    ----------
-    path : Path
-        Where it is; without it, the file of the library.
-
-    Returns
-    -------
-    Speeds
-        The times, and what they were measured on.
-    """
-    told: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    timings = tuple(Timing(**{**row, "way": tuple(row["way"])}) for row in told["timings"])
-    return Speeds(**{**told, "timings": timings})
+def recorded(path: Path = PATH) -> Speeds:
+    """Return the speeds recorded in a file."""
+    read: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    timings = tuple(Timing(**{**row, "way": tuple(row["way"])}) for row in read["timings"])
+    return Speeds(**{**read, "timings": timings})

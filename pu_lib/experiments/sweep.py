@@ -1,19 +1,12 @@
-"""Sweeps: many runs of many settings, on threads or a cluster, resumable, the same every time.
-
-A `Cell` is one setting; its runs are numbered from 0. Run r of a domain starts from the words of
-``SeedSequence(seed, spawn_key=(crc32(domain), r))``, whatever the parameters, the update, the
-learning rate, the scheme, the thread or the machine; run r of a domain that is drawn, such as
-``random-mdp``, also has its own process, from ``spawn_key=(crc32(domain), r, 1)``. Settings can
-therefore be compared run by run.
+"""Sweeps: many runs of many cells, on threads or a cluster, resumable, the same every time.
 
 Chunks of runs are computed independently, and written by the thread that calls `sweep` (see
 `pu_lib.experiments.database`). The compiled loop releases the interpreter lock, so that threads use
-all cores; a Dask scheduler gets the same chunks.
+all cores; a Dask scheduler gets the same chunks, with their processes and updates.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,29 +20,29 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from pu_lib.arrays import as_float, as_int
-from pu_lib.domains import DOMAINS, read_domain
-from pu_lib.experiments.actors import columns_of, configured, label_in_table, run_of
-from pu_lib.experiments.adaptive import Needed, rounds
-from pu_lib.experiments.cells import Cell, Chunk
-from pu_lib.experiments.database import Database
-from pu_lib.experiments.jekyll_hyde import Memory, Run, seed_state, simulate
-from pu_lib.experiments.options import describe, parse, scheme_of
-from pu_lib.experiments.panels import RATES
-from pu_lib.experiments.processes import (
-    IN_COLUMNS,
-    aims_of,
+from pu_lib.arrays import as_float, as_int, renamed
+from pu_lib.domains import Domain
+from pu_lib.experiments.adaptive import EarlyStopping, rounds
+from pu_lib.experiments.cells import (
+    Cell,
+    Chunk,
+    Process,
     digest_of,
-    domain_of,
-    held,
-    hold,
     problem_of,
-    process_of,
-    sized,
-    stream_of,
+    read_process,
 )
-from pu_lib.mdp import FiniteMDP
-from pu_lib.updates import UPDATES, as_update, name_of
+from pu_lib.experiments.database import Database, update_words
+from pu_lib.experiments.jekyll_hyde import Run, RunBuffers, seed_state, simulate
+from pu_lib.experiments.options import (
+    PAPER,
+    Options,
+    configured,
+    program,
+    require_options,
+    scheme_of,
+)
+from pu_lib.experiments.panels import RATES
+from pu_lib.updates import UPDATES, Update, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,11 +51,10 @@ __all__ = [
     "chunks_of",
     "compiled_updates",
     "grid",
-    "problem_of",
-    "process_of",
     "run_cell",
     "run_chunk",
     "run_chunks",
+    "run_missing",
     "sweep",
 ]
 
@@ -79,15 +71,16 @@ _local = threading.local()
 # What to run
 
 
+@renamed(rates="step_sizes", preset="options")
 def grid(
     process: Any,
-    updates: Sequence[str] | None = None,
-    rates: Sequence[float] = RATES,
+    updates: Sequence[str | Update] | None = None,
+    step_sizes: Sequence[float] = RATES,
     schemes: Sequence[str] = ("HiOffPol",),
     runs: int = 20,
     max_steps: int = 1_000_000,
     target: float | None = None,
-    preset: str = "paper",
+    options: Options = PAPER,
     seed: int = 0,
     parameters: Mapping[str, Sequence[Any]] | None = None,
     experiment: str | None = None,
@@ -97,33 +90,33 @@ def grid(
     Parameters
     ----------
     process : FiniteMDP, gymnasium.Env, str or path
-        What `pu_lib.experiments.processes.domain_of` takes: an entry of `DOMAINS` with its
-        parameters, a Gymnasium environment or id, a file, a process.
-    updates : sequence of str, optional
-        Updates with a kernel, as `pu_lib.updates.as_update` takes them: ``pg-es`` has its exact
-        factor, ``pg-es factor=drop`` is the paper's program. If missing, everything in `UPDATES`
-        as the paper's experiments run it, that is with ``pg-es factor=drop``.
-    rates : sequence of float
-        Learning rates of the actor.
+        A process; an environment or its id; an entry of `DOMAINS` with its parameters, as in
+        ``chain beta=0.7``; or an ``.npz`` file of `FiniteMDP.save`.
+    updates : sequence of str or Update, optional
+        Updates with a kernel, or strings as `pu_lib.updates.as_update` takes them: ``pg-es`` has
+        its exact factor, ``pg-es factor=drop`` is the paper's program. If missing, everything in
+        `UPDATES` as the paper's experiments run it, that is with ``pg-es factor=drop``.
+    step_sizes : sequence of float
+        Step sizes of the actor.
     schemes : sequence of str
-        Exploration schemes.
+        Names of exploration schemes.
     runs, max_steps : int
         Runs of each setting, and their cap.
     target : float, optional
         Normalised performance to reach; that of the domain if missing.
-    preset : str
-        The open details, as `pu_lib.experiments.options.parse` reads them.
+    options : Options
+        The open details, such as ``dataclasses.replace(PAPER, cut=0)``.
     seed : int
         Root of all randomness.
     parameters : mapping of str to sequence, optional
         Values of parameters of the domain; all combinations are run.
     experiment : str, optional
-        What the runs are called in tables; the domain or the file if missing.
+        The name of the runs in tables; the domain or the file if missing.
 
     Returns
     -------
     list of Chunk
-        As `sweep` takes them.
+        The chunks, in the order in which they should be run.
 
     Raises
     ------
@@ -131,40 +124,50 @@ def grid(
         If the process cannot be read or has nothing to learn, a name is unknown, or a number is
         out of range or given twice.
     """
-    label = domain_of(process)
-    options = parse(preset)
-    names = compiled_updates() if updates is None else list(updates)
-    for name in names:
-        if as_update(name).kernel is None:
-            raise ValueError(f"update: {name} has no compiled kernel; `race` takes it, slowly.")
-    _once("update", [name_of(configured(name, options)) for name in names])
-    for eta in _once("eta", rates):
-        if not as_float("eta", eta) > 0.0:
-            raise ValueError(f"eta: expected a finite number > 0, got {eta}.")
-    schemes = _once("scheme", [scheme_of(scheme).name for scheme in schemes])
-    first = Cell(
-        experiment=experiment or _called(process, label),
-        domain=label,
-        scheme="",
-        update="",
-        eta=0.0,
-        n_states=0,
-        n_actions=0,
-        beta=math.nan,
-        preset=describe(options),
-        max_steps=as_int("max_steps", max_steps, low=1, high=_MOST_STEPS),
-        target=float(aims_of(label)[1] if target is None else target),
-        seed=as_int("seed", seed, low=0, high=2**63 - 1),
-    )
-    columns = [columns_of(name, options) for name in names]
-    cells = [
-        replace(cell, scheme=scheme, update=update, preset=noted, eta=float(eta))
-        for cell in _settings(first, dict(parameters or {}))
-        for scheme in schemes
-        for eta in rates
-        for update, noted in columns
+    first, options = read_process(process), require_options(options)
+    chosen = [
+        configured(update, options)
+        for update in (compiled_updates() if updates is None else updates)
     ]
-    return chunks_of(cells, runs, CHUNK)
+    for update in chosen:
+        update_words(update, options)  # raises if a table has no place for it
+        if update.kernel is None:
+            raise ValueError(
+                f"updates: {name_of(update)} has no compiled kernel; `race` takes it, slowly."
+            )
+    _require_once("updates", list(map(name_of, chosen)))
+    for step_size in _require_once("step_sizes", step_sizes):
+        if not as_float("step_sizes", step_size) > 0.0:
+            raise ValueError(f"step_sizes: expected finite numbers > 0, got {step_size}.")
+    chosen_schemes = [scheme_of(name) for name in _require_once("schemes", schemes)]
+    goal = first.target if target is None else target
+    cells = [
+        Cell(
+            process=each,
+            update=chosen[0],
+            step_size=1.0,
+            scheme=chosen_schemes[0],
+            options=options,
+            max_steps=as_int("max_steps", max_steps, low=1, high=_MOST_STEPS),
+            target=float(goal),
+            seed=as_int("seed", seed, low=0, high=2**63 - 1),
+            experiment=experiment or _title(process, first),
+        )
+        for each in _variants(first, process, dict(parameters or {}))
+    ]
+    for cell in cells:
+        require_size(cell)
+    return chunks_of(
+        [
+            replace(cell, scheme=scheme, step_size=float(step_size), update=update)
+            for cell in cells
+            for scheme in chosen_schemes
+            for step_size in step_sizes
+            for update in chosen
+        ],
+        runs,
+        CHUNK,
+    )
 
 
 def compiled_updates() -> list[str]:
@@ -175,11 +178,11 @@ def compiled_updates() -> list[str]:
     list of str
         Strings as `pu_lib.updates.as_update` takes them.
     """
-    return [label_in_table(name, "paper") for name, update in UPDATES.items() if update.kernel]
+    return [program(name) for name, update in UPDATES.items() if update.kernel]
 
 
-def _once(name: str, values: Sequence[Any]) -> Sequence[Any]:
-    """Return the values, if there are some and none twice."""
+def _require_once(name: str, values: Sequence[Any]) -> Sequence[Any]:
+    """Return the values; raise if there is none, or one of them twice."""
     if not len(values):
         raise ValueError(f"{name}: expected at least one.")
     twice = sorted({str(value) for value in values if list(values).count(value) > 1})
@@ -188,31 +191,36 @@ def _once(name: str, values: Sequence[Any]) -> Sequence[Any]:
     return values
 
 
-def _called(process: Any, label: str) -> str:
-    """Return what the runs of a process are called, without the place of a file."""
-    if isinstance(process, (str, os.PathLike)) and held(label) is not None:
-        return Path(process).name
-    return label.split(" ")[0]
+def _title(given: Any, process: Process) -> str:
+    """Return the name of a process or of its file, without the directory."""
+    is_file = isinstance(given, (str, os.PathLike)) and process.name.startswith("mdp-")
+    return Path(given).name if is_file else process.name
 
 
-def _settings(first: Cell, values: dict[str, Sequence[Any]]) -> list[Cell]:
-    """Return a cell for each combination of the parameters of its domain, with its size."""
-    if stream_of(first) not in DOMAINS:
-        for name in values:
-            raise ValueError(f"{name}: {first.experiment} has no parameters.")
-        return [sized(first)]
-    domain, given = read_domain(first.domain)
+def _variants(process: Process, given: Any, values: dict[str, Sequence[Any]]) -> Iterator[Process]:
+    """Yield the process with each combination of the values of its parameters."""
     for name, chosen in values.items():
-        domain.label(**{name: None})  # speaks up about a parameter that the domain has not
-        _once(name, chosen)
-        if name in given:
-            raise ValueError(f"{name}: given twice, in {first.domain!r} and as a parameter.")
-    cells = []
+        if not isinstance(process.source, Domain):
+            raise ValueError(f"{name}: {_title(given, process)} has no parameters.")
+        process.source.label(**{name: None})  # raises if the domain has no such parameter
+        _require_once(name, chosen)
+        if f" {name}=" in str(given):
+            raise ValueError(f"{name}: given twice, in {given!r} and as a parameter.")
     for combination in product(*values.values()):
-        found = {**domain.parameters, **given, **dict(zip(values, combination, strict=True))}
-        columns = {name: found.pop(name) for name in IN_COLUMNS if name in found}
-        cells.append(sized(replace(first, domain=domain.label(**found), **columns)))
-    return cells
+        chosen_values = dict(zip(values, combination, strict=True))
+        yield replace(process, parameters={**process.parameters, **chosen_values})
+
+
+def require_size(cell: Cell) -> None:
+    """Raise a `ValueError` if a process has not the size that its domain's parameters say."""
+    problem = problem_of(cell, 0)
+    sizes = {"n_states": problem.n_states, "n_actions": problem.n_actions}
+    for name, expected in cell.process.parameters.items():
+        if sizes.get(name, expected) != expected:
+            raise ValueError(
+                f"{name}: the domain {cell.process.label!r} has {sizes[name]} where its parameter "
+                f"says {expected}; give the parameter another name."
+            )
 
 
 def chunks_of(cells: Iterable[Cell], runs: int, size: int) -> list[Chunk]:
@@ -256,7 +264,7 @@ def chunks_of(cells: Iterable[Cell], runs: int, size: int) -> list[Chunk]:
 # Running it
 
 
-def run_cell(cell: Cell, run: int, memory: Memory | None = None) -> Run:
+def run_cell(cell: Cell, run: int, memory: RunBuffers | None = None) -> Run:
     """Compute one run of a cell.
 
     Parameters
@@ -265,7 +273,7 @@ def run_cell(cell: Cell, run: int, memory: Memory | None = None) -> Run:
         The setting.
     run : int
         Number of the run, from 0.
-    memory : Memory, optional
+    memory : RunBuffers, optional
         If given, it holds the final state of the run afterwards.
 
     Returns
@@ -273,50 +281,32 @@ def run_cell(cell: Cell, run: int, memory: Memory | None = None) -> Run:
     Run
         Steps, trajectories, whether the run was censored, and the performance at its end.
     """
-    update, options = run_of(cell.update, cell.preset)
     return simulate(
         problem_of(cell, run),
-        update,
-        cell.eta,
-        scheme_of(cell.scheme),
-        seed_state(cell.seed, stream_of(cell), run),
-        options,
+        cell.update,
+        cell.step_size,
+        cell.scheme,
+        seed_state(cell.seed, cell.process.name, run),
+        cell.options,
         cell.max_steps,
         memory,
     )
 
 
-def run_chunk(
-    chunk: Chunk, process: FiniteMDP | None = None, digest: str | None = None
-) -> Measured:
+def run_chunk(chunk: Chunk) -> Measured:
     """Compute the runs of a chunk; return their measured columns.
 
     Parameters
     ----------
     chunk : Chunk
-        What to run.
-    process : FiniteMDP, optional
-        The process, where cells know it by its content and this machine may not hold it.
-    digest : str, optional
-        What `pu_lib.experiments.processes.digest_of` has to return on this machine.
+        The runs.
 
     Returns
     -------
     dict of str to ndarray, shape (count,)
         The columns run, steps, episodes, censored and final_performance.
-
-    Raises
-    ------
-    ValueError
-        If the process has another digest, or is unknown.
     """
-    if process is not None:
-        hold(process)
-    if digest not in (None, digest_of(chunk.cell)):
-        raise ValueError(
-            f"{chunk.cell.domain!r} is another process here; install the same versions"
-        )
-    memory: Memory = _local.__dict__.setdefault("memory", Memory())
+    memory: RunBuffers = _local.__dict__.setdefault("memory", RunBuffers())
     runs = np.arange(chunk.first, chunk.first + chunk.count, dtype=np.int32)
     results = [run_cell(chunk.cell, int(run), memory) for run in runs]
     return {
@@ -328,26 +318,56 @@ def run_chunk(
     }
 
 
+@renamed(what="process", rates="step_sizes", preset="options")
 def sweep(
-    what: Any,
+    process: Any,
     directory: str | os.PathLike[str],
+    *,
+    updates: Sequence[str | Update] | None = None,
+    step_sizes: Sequence[float] = RATES,
+    schemes: Sequence[str] = ("HiOffPol",),
+    runs: int = 20,
+    max_steps: int = 1_000_000,
+    target: float | None = None,
+    options: Options = PAPER,
+    seed: int = 0,
+    parameters: Mapping[str, Sequence[Any]] | None = None,
+    experiment: str | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
     progress: bool = False,
     known: pd.DataFrame | None = None,
     adaptive: bool = False,
-    **settings: Any,
 ) -> int:
-    """Compute the runs that a directory lacks; return how many chunks there were.
+    """Compute the runs of a grid of settings that a directory does not have yet.
 
     Parameters
     ----------
-    what : process, or sequence of Chunk
-        A process as `grid` takes it, or the chunks that the database should have, in the order of
-        computation.
+    process : FiniteMDP, gymnasium.Env, str or path
+        A process; an environment or its id; a domain with its parameters, as in
+        ``chain beta=0.7``; or an ``.npz`` file of `FiniteMDP.save`.
     directory : path
-        Where the runs go: to the database ``runs.sqlite``, continued where an earlier sweep ended,
-        and at the end to ``runs.parquet``, which `pandas.read_parquet` reads.
+        The place of the runs: the database ``runs.sqlite``, continued where an earlier sweep ended,
+        and at the end ``runs.parquet``, which `pandas.read_parquet` reads.
+    updates : sequence of str or Update, optional
+        Updates with a kernel, or strings as `pu_lib.updates.as_update` takes them. If missing, all
+        registered ones, with the paper's program ``pg-es factor=drop`` in place of ``pg-es``.
+    step_sizes : sequence of float
+        Step sizes of the actor.
+    schemes : sequence of str
+        Names of exploration schemes.
+    runs, max_steps : int
+        Runs of each setting, and their cap.
+    target : float, optional
+        Normalised performance to reach; that of the domain if missing.
+    options : Options
+        The open details, such as ``dataclasses.replace(PAPER, cut=0)``.
+    seed : int
+        Root of all randomness.
+    parameters : mapping of str to sequence, optional
+        Values of parameters of the domain; all combinations are run.
+    experiment : str, optional
+        The name of the runs in tables; the domain or the file if missing.
     workers : int, optional
         Threads; as many as there are processors if missing.
     scheduler : str, optional
@@ -355,13 +375,9 @@ def sweep(
     progress : bool
         Whether to show progress and the time left on standard error.
     known : pandas.DataFrame, optional
-        A table of runs, such as the committed one: those of the present engine are taken over and
-        not computed again.
+        A table of runs: those of the present engine are not computed again.
     adaptive : bool
-        Whether to make no more runs of settings that are certainly far from their update's best;
-        the rule, and how often it errs, stand in `pu_lib.experiments.adaptive`.
-    **settings
-        Updates, rates and so on, for `grid`, where `what` is a process.
+        Whether to stop the runs of settings that are certainly far from their update's best.
 
     Returns
     -------
@@ -373,15 +389,68 @@ def sweep(
     DatabaseError
         If the database is damaged, has runs of another engine or process, or cannot be written.
     ValueError
-        If a setting is out of range, the number of workers is not positive, or the scheduler
-        cannot be used.
+        If the process cannot be read or has nothing to learn, an argument is out of range, or the
+        scheduler cannot be used.
     """
-    if isinstance(what, (list, tuple)):
-        if settings:
-            raise ValueError(f"{next(iter(settings))}: the chunks say this already.")
-        chunks: Sequence[Chunk] = what
-    else:
-        chunks = grid(what, **settings)
+    chunks = grid(
+        process,
+        updates,
+        step_sizes,
+        schemes,
+        runs,
+        max_steps,
+        target,
+        options,
+        seed,
+        parameters,
+        experiment,
+    )
+    return run_missing(chunks, directory, workers, scheduler, progress, known, adaptive)
+
+
+def run_missing(
+    chunks: Sequence[Chunk],
+    directory: str | os.PathLike[str],
+    workers: int | None = None,
+    scheduler: str | None = None,
+    progress: bool = False,
+    known: pd.DataFrame | None = None,
+    adaptive: bool = False,
+) -> int:
+    """Compute those of some runs that a directory does not have yet.
+
+    Parameters
+    ----------
+    chunks : sequence of Chunk
+        The runs that the database should have, in the order of computation.
+    directory : path
+        The place of the runs: the database ``runs.sqlite``, continued where an earlier sweep ended,
+        and at the end ``runs.parquet``, which `pandas.read_parquet` reads.
+    workers : int, optional
+        Threads; as many as there are processors if missing.
+    scheduler : str, optional
+        Address of a running Dask scheduler to use instead.
+    progress : bool
+        Whether to show progress and the time left on standard error.
+    known : pandas.DataFrame, optional
+        A table of runs, such as the committed one: those of the present engine are taken over and
+        not computed again.
+    adaptive : bool
+        Whether to make no more runs of settings that are certainly far from their update's best;
+        `pu_lib.experiments.adaptive` states the rule and how often it errs.
+
+    Returns
+    -------
+    int
+        The number of chunks that were computed.
+
+    Raises
+    ------
+    DatabaseError
+        If the database is damaged, has runs of another engine or process, or cannot be written.
+    ValueError
+        If the number of workers is not positive, or the scheduler cannot be used.
+    """
     threads = _threads(workers)
     total, computed = sum(chunk.count for chunk in chunks), 0
     with (
@@ -389,17 +458,16 @@ def sweep(
         tqdm(total=total, unit="run", disable=not progress, smoothing=0.02) as bar,
     ):
         if known is not None:
-            database.take_over(known, {chunk.cell for chunk in chunks})
-        needed = Needed(database.read()) if adaptive else None
-        for part in [chunks] if needed is None else rounds(chunks):
-            todo = database.missing(part if needed is None else needed.of(part))
+            database.take_over(known, [chunk.cell for chunk in chunks])
+        stopping = EarlyStopping(database.read()) if adaptive else None
+        for part in [chunks] if stopping is None else rounds(chunks):
+            todo = database.missing(part if stopping is None else stopping.needed(part))
             computed += len(todo)
-            done = sum(chunk.count for chunk in part) - sum(chunk.count for chunk in todo)
-            bar.n += done
+            bar.n += sum(chunk.count for chunk in part) - sum(chunk.count for chunk in todo)
             for chunk, measured in _computing(todo, threads, scheduler):
                 database.write(chunk, measured)
-                if needed is not None:
-                    needed.note(chunk, measured)
+                if stopping is not None:
+                    stopping.note(chunk, measured)
                 bar.update(chunk.count)
         database.export()
     return computed
@@ -408,7 +476,7 @@ def sweep(
 def _computing(
     todo: Sequence[Chunk], threads: int, scheduler: str | None
 ) -> Iterator[tuple[Chunk, Measured]]:
-    """Yield chunks with what was measured, from threads or from a cluster."""
+    """Yield chunks with their measured columns, from threads or from a cluster."""
     return run_chunks(todo, threads) if scheduler is None else _on_cluster(scheduler, todo)
 
 
@@ -501,18 +569,26 @@ def _on_cluster(address: str, todo: Sequence[Chunk]) -> Iterator[tuple[Chunk, Me
             client.wait_for_workers(1, timeout=_PATIENCE)
         except TimeoutError:
             raise ValueError(f"scheduler: {address} has no workers.") from None
-        futures = {}
-        for chunk in todo:
-            given = chunk, held(chunk.cell.domain), digest_of(chunk.cell)
-            futures[client.submit(run_chunk, *given, pure=False)] = chunk
+        futures = {
+            client.submit(_run_on_worker, chunk, digest_of(chunk.cell), pure=False): chunk
+            for chunk in todo
+        }
         for future in dask.as_completed(list(futures)):
             try:
                 measured = future.result()
             except ValueError as error:
                 raise ValueError(
-                    f"scheduler: a worker refused runs ({error}). Workers do not know updates, "
-                    "domains and environments that were registered in this program; name an update "
-                    "as module:NAME, pass a process itself, or sweep without a scheduler."
+                    f"scheduler: a worker refused runs ({error}). Give the workers the modules of "
+                    "your own updates and domains, or sweep without a scheduler."
                 ) from None
             yield futures.pop(future), measured
             future.release()
+
+
+def _run_on_worker(chunk: Chunk, digest: str) -> Measured:
+    """Compute the runs of a chunk on a machine whose versions may make another process."""
+    if digest_of(chunk.cell) != digest:
+        raise ValueError(
+            f"{chunk.cell.process.label!r} is another process here; install the same versions"
+        )
+    return run_chunk(chunk)

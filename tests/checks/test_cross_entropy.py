@@ -1,4 +1,4 @@
-"""Cross entropy: certificates that can fail, and known answers for what the checks compute."""
+"""Cross entropy: certificates, random search, and known answers for the quantities."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -20,7 +20,8 @@ from pu_lib.chapters.cross_entropy.cycles import (
     certify,
     simulate,
 )
-from pu_lib.chapters.random_search import quantities as hunt
+from pu_lib.chapters.random_search import quantities as search
+from pu_lib.chapters.random_search.__main__ import main
 from pu_lib.claims.recorder import Comparison, Recorder
 from pu_lib.deterministic import DeterministicMDP
 from pu_lib.trajectories import run
@@ -29,23 +30,25 @@ from pu_lib.updates import UPDATES
 # The process and its cycle
 
 
-def test_the_cycle_repeats_in_floating_point() -> None:
+def test_ce_cycle_repeats_in_floats() -> None:
     orbit = simulate(THREE_STATES, 2000)
     assert orbit.drift < 1e-13
     last = orbit.values[-8:, 0]
     assert last.min() == pytest.approx(-4.6944, abs=1e-4)
     assert last.max() == pytest.approx(9.7086, abs=1e-4)
-    assert (orbit.greedy[-8:][np.arange(8), THREE_STATES.updated] == THREE_STATES.claimed).all()
+    assert (
+        orbit.greedy[-8:][np.arange(8), THREE_STATES.updated_states] == THREE_STATES.claimed_actions
+    ).all()
 
 
-def test_the_cycle_attracts_a_distant_start() -> None:
+def test_ce_cycle_attracts_distant_start() -> None:
     orbit = simulate(THREE_STATES, 20_000, start=[[0.0, -15.0, 15.0], [-5.0, 5.0], [-5.0, 5.0]])
     near = simulate(THREE_STATES, 1)
     assert np.abs(orbit.theta - near.theta).max() < 2e-2
 
 
 @pytest.mark.parametrize("update", ["ce", "mce"])
-def test_the_compiled_process_is_the_library_s(update: str) -> None:
+def test_compiled_process_agrees_with_run(update: str) -> None:
     example = _three_everywhere()
     weights = np.hstack([example.weights, np.zeros((8, 1))])
     start = [[1.0, 0.5, -1.0], [0.3, -0.3, -1.0], [0.0, 0.2, -1.0]]
@@ -69,13 +72,13 @@ def _three_everywhere() -> CycleExample:
     )
 
 
-def test_the_cycle_survives_a_common_number_of_actions() -> None:
+def test_ce_cycle_persists_with_padded_actions() -> None:
     v, _ = ce.race(THREE_STATES, UPDATES["ce"], 200)
     assert v[-8:, 0].max() - v[-8:, 0].min() > 14.0
 
 
-def test_unknown_updates_and_starts_are_refused() -> None:
-    with pytest.raises(ValueError, match="update: the compiled process knows"):
+def test_simulate_and_race_reject_invalid_arguments() -> None:
+    with pytest.raises(ValueError, match="update: the compiled process needs"):
         simulate(THREE_STATES, 1, update="di")
     with pytest.raises(ValueError, match="periods: expected an integer, at least 1"):
         simulate(THREE_STATES, 0)
@@ -83,7 +86,7 @@ def test_unknown_updates_and_starts_are_refused() -> None:
         ce.race(THREE_STATES, UPDATES["ce"], 1, start="nowhere")
 
 
-def test_optimal_values_are_exact_and_unique() -> None:
+def test_optimal_values_of_the_three_state_cycle_by_hand() -> None:
     policy, values = THREE_STATES.optimum()
     assert policy == (2, 0, 1)
     assert values == (Fraction(280, 19), Fraction(290, 19), Fraction(233, 19))
@@ -102,37 +105,12 @@ def test_optimal_values_are_exact_and_unique() -> None:
 
 
 def compared(recorder: Recorder) -> list[Comparison]:
-    """Return the comparisons of a run that are kept, the worst of each tally first."""
+    """Return the kept comparisons of a recorder, the worst of each tally first."""
     return [kept for tally in recorder.tallies.values() for kept in tally.worst]
 
 
-def test_the_conjecture_s_table() -> None:
-    finding = checks.cross_entropy_cycles.run()
-    assert finding.status == "false as stated"
-    assert finding.margin == pytest.approx(4.367231, abs=1e-6)
-    assert finding.figures["distance at s_0"] == pytest.approx(5.028248, abs=1e-6)
-    (tally,) = finding.tallies
-    multipliers = {
-        row.instance["least weight"]: row.note["largest multiplier"] for row in tally.worst
-    }
-    assert sorted(multipliers) == ["0", "1/10", "1/100", "1/5"]
-    assert multipliers["0"] == pytest.approx(0.99977066, abs=1e-8)
-    assert all(multiplier < 1 for multiplier in multipliers.values())
-
-
-def test_the_constant_step_s_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is certified of the cycle takes long; the test of all claims compares it."""
-    found = ce.certificate(THREE_STATES)
-    monkeypatch.setattr(
-        ce, "certificate", lambda example: replace(found, example=example, steps=example.period)
-    )
-    finding = checks.cross_entropy_cycles_at_a_constant_step.run()
-    assert finding.status == "holds"
-    assert finding.figures["period"] == 109_662
-
-
-def test_one_cycle_that_does_not_attract_spoils_the_refutation() -> None:
-    """All certificates have to attract, not any."""
+def test_cycle_that_does_not_attract_is_no_refutation() -> None:
+    """Every cycle must attract, not just one."""
     assert ce.certificate(THREE_STATES).attracting
     assert not ce.certificate(THREE_STATES.with_spread("2/5")).attracting
     for spreads in (("0", "2/5"), ("2/5", "0")):
@@ -141,7 +119,7 @@ def test_one_cycle_that_does_not_attract_spoils_the_refutation() -> None:
         assert "does not attract" in finding.open_because
 
 
-def test_a_state_that_is_never_updated_is_no_refutation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cycle_without_updates_of_a_state_is_no_refutation(monkeypatch: pytest.MonkeyPatch) -> None:
     cycle = ce.certificate(THREE_STATES)
     frozen = replace(THREE_STATES, phases=THREE_STATES.phases[1:3])
     monkeypatch.setattr(ce, "certificate", lambda _: cycle)
@@ -151,7 +129,7 @@ def test_a_state_that_is_never_updated_is_no_refutation(monkeypatch: pytest.Monk
     assert "never updated" in finding.open_because
 
 
-def test_a_cycle_that_may_reach_the_optimum_is_no_refutation(
+def test_cycle_that_may_reach_the_optimum_is_no_refutation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cycle = replace(ce.certificate(THREE_STATES), shortfall=(2.0, 0.0, 1.0))
@@ -161,8 +139,8 @@ def test_a_cycle_that_may_reach_the_optimum_is_no_refutation(
     assert "stay below the optimum" in finding.open_because
 
 
-def test_the_nearest_of_several_cycles_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whose one state is nearest to its optimum, however far its other states are."""
+def test_nearest_cycle_decides_the_margin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The margin is the smallest distance of any state of any cycle."""
     cycle = ce.certificate(THREE_STATES)
     far = {"0": (3.0, 4.0, 5.0), "1/10": (2.0, 9.0, 9.0)}
     monkeypatch.setattr(
@@ -172,7 +150,7 @@ def test_the_nearest_of_several_cycles_decides(monkeypatch: pytest.MonkeyPatch) 
     assert finding.margin == 2.0
 
 
-def test_a_box_without_the_fixed_point_is_refused() -> None:
+def test_certify_rejects_update_without_fixed_point() -> None:
     """One update towards an action that stays greedy has no fixed point."""
     drifting = replace(
         THREE_STATES,
@@ -186,8 +164,8 @@ def test_a_box_without_the_fixed_point_is_refused() -> None:
 # What holds
 
 
-def test_a_late_run_of_a_policy_that_never_moves() -> None:
-    """One state, uniform between 1 and 0: half a unit short, and no movement."""
+def test_late_run_of_constant_policy() -> None:
+    """One state, uniform between rewards 1 and 0: shortfall 1/2, span 0."""
     ends = np.array([[-1, -1]])
     mdp = DeterministicMDP(np.array([[1.0, 0.0]]), ends, np.array([2]), 0.5)
     late = ce.late_run(mdp, np.zeros((1, 1)), np.zeros((1, 2)), 10)
@@ -195,22 +173,8 @@ def test_a_late_run_of_a_policy_that_never_moves() -> None:
     assert late.shortfall.tolist() == [0.5]
 
 
-def test_an_attack_is_measured_in_what_a_largest_reward_for_ever_is_worth(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Losses of 1 and 3 at discount 1/2: the unit is 6."""
-    losses = DeterministicMDP(np.array([[-1.0, -3.0]]), np.array([[-1, -1]]), np.array([2]), 0.5)
-    late = SimpleNamespace(shortfall=np.array([1.5]), span=np.array([3.0]))
-    monkeypatch.setattr(ce, "late_run", lambda *_: late)
-    compare = Recorder()
-    checks._attack(compare, lambda *_: losses, 0.5, n_mdps=1)
-    (row,) = compared(compare)
-    assert row.slack == pytest.approx(checks.LATE - 0.25)
-    assert (row.instance, row.note) == ({"MDP": 0}, {"moving": 0.5})
-
-
-def test_the_rounding_of_two_actions_by_hand() -> None:
-    """The worst of all points: the difference of three actions outgrows what rounding allows."""
+def test_two_action_check_fails_with_three_actions() -> None:
+    """The worst of all points: with three actions the difference exceeds the tolerance."""
     rng = np.random.default_rng(0)
     theta, q = 5.0 * rng.standard_normal((50, 3)), rng.standard_normal((50, 3))
     weight = 10.0 ** rng.uniform(-3, 2, 50)
@@ -221,15 +185,15 @@ def test_the_rounding_of_two_actions_by_hand() -> None:
     assert compared(compare)[0].slack == pytest.approx(-largest, rel=1e-9)
 
 
-def test_the_least_window_by_hand() -> None:
-    """Weights 1/2: a window is two steps, and takes (c + c/2)/2 of what it starts from."""
+def test_window_losses_by_hand() -> None:
+    """Weights 1/2: a window is two steps, and loses (c + c/2)/2 of the first probability c."""
     probabilities = np.column_stack([np.zeros(11), *[2.0 ** -np.arange(11)] * 2])
     losses = checks._window_losses(np.full(10, 0.5), probabilities[:, 1:])
     assert losses == pytest.approx([0.75, 0.75])
     assert checks._window_losses(np.full(10, 0.01), probabilities[:, 1:]) == []
 
 
-def test_the_period_by_hand() -> None:
+def test_one_period_by_hand() -> None:
     """Two actions at s1: from (-u, u) an update towards the first leads to (u, -u)."""
     period = ce.one_period()
     u = 4.99977290754
@@ -238,7 +202,7 @@ def test_the_period_by_hand() -> None:
     np.testing.assert_allclose(period.parameters[8][0], period.parameters[0][0], atol=1e-9)
 
 
-def test_the_enclosed_fixed_point_of_two_actions_sums_to_zero() -> None:
+def test_fixed_point_of_two_actions_by_hand() -> None:
     """Weights of 10 to either side: u solves 2 u (1 + e^(-2u)) = 10, and the point is (-u, u)."""
     moves = [(arb(10), 0, 1), (arb(10), 1, 1)]
     (low, high), _ = cycles._fixed_point(moves, np.array([-5.0, 5.0]), 1e-10, "two")
@@ -246,7 +210,7 @@ def test_the_enclosed_fixed_point_of_two_actions_sums_to_zero() -> None:
     assert (low + high).contains(0)
 
 
-def test_states_move_at_every_step_while_there_is_a_spread() -> None:
+def test_updates_by_state_with_and_without_spread() -> None:
     """Two updates of the first state, one of the second; in between each has its greedy action."""
     example = CycleExample(
         "two",
@@ -257,15 +221,15 @@ def test_states_move_at_every_step_while_there_is_a_spread() -> None:
         ((0.0, 0.0), (0.0, 0.0)),
     )
     greedy = np.array([[1, 0], [1, 1], [0, 0]])
-    assert cycles._moves(example, greedy) == [[(2, 1, 2)], [(3, 0, 1)]]
+    assert cycles._updates_by_state(example, greedy) == [[(2, 1, 2)], [(3, 0, 1)]]
     spread = replace(example, spread=Fraction(1))
-    assert cycles._moves(spread, greedy) == [
+    assert cycles._updates_by_state(spread, greedy) == [
         [(3, 1, 2), (1, 0, 1)],
         [(1, 0, 1), (1, 1, 1), (4, 0, 1)],
     ]
 
 
-def test_the_potential_by_hand() -> None:
+def test_potential_by_hand() -> None:
     """Levels (2, 1/2, 0): kappa = (1, 1/2, 0), Psi = 5/4; one unit from the top to the last."""
     levels = (Fraction(2), Fraction(1, 2), Fraction(0))
     assert ce.reduced_levels(levels, 1) == (1, Fraction(1, 2), 0)
@@ -288,14 +252,14 @@ def test_the_potential_by_hand() -> None:
 
 
 def potential_change(*given: Any) -> tuple[Fraction, Fraction]:
-    """Return by how much the potential falls and what is asked of it."""
+    """Return the fall of the potential and its limit."""
     compare = Recorder()
     checks._compare_potential(compare, *given)
     (row,) = compared(compare)
     return row.value, row.limit
 
 
-def test_the_hardened_system_by_hand() -> None:
+def test_hardened_run_by_hand() -> None:
     """One state that ends: 2 pays, 0 does not; level 3/2 ahead takes two updates to undo."""
     example = CycleExample("one", Fraction(1, 2), ((0, 2),), ((None, None),), (), ((0.0, 0.0),))
     path = ce.hardened_run(example, [(Fraction(3, 2), Fraction(0))], [[1]] * 3)
@@ -304,7 +268,7 @@ def test_the_hardened_system_by_hand() -> None:
     assert [gap for _, gap in path] == [2, 2, 2, 0]
 
 
-def test_the_hardened_cycle_is_the_cycle_of_ce() -> None:
+def test_hardened_cycle_has_the_policies_of_the_ce_cycle() -> None:
     """The policies of the hardened run are the most probable actions of the certified cycle."""
     period = [[Fraction(int(w), 10) for w in row] for row in THREE_STATES.weights]
     path = ce.hardened_run(THREE_STATES, checks._cycle_levels(), period * 2)
@@ -323,75 +287,74 @@ def test_hardened_cycle_needs_varying_weights() -> None:
         ce.hardened_step((Fraction(1), Fraction(1)), 0, 1)
 
 
-def test_the_pattern_needs_a_discount_above_the_plastic_threshold() -> None:
+def test_pattern_margin_vanishes_at_the_threshold_discount() -> None:
     assert ce.pattern_margin(0.754) < 1e-9
     assert ce.pattern_margin(0.756) > 1e-4
 
 
-def test_a_pattern_of_one_state_that_ends_leads_by_two() -> None:
+def test_pattern_margin_of_one_state_by_hand() -> None:
     """Rewards in [-1, 1] are at most 2 apart."""
     phases = (Phase(0, Fraction(1), 1),)
     example = CycleExample("one", Fraction(1, 2), ((0, 2),), ((None, None),), phases, ((0.0, 0.0),))
     assert ce.pattern_margin(0.5, example) == pytest.approx(2.0)
 
 
-# The hunt
+# The random search
 
 
 @pytest.mark.parametrize("weighting", ["constant", "on-policy"])
-def test_the_committed_hunt_found_nothing(weighting: str) -> None:
-    result = hunt.load(weighting)
+def test_committed_search_has_no_unresolved_suspects(weighting: str) -> None:
+    result = search.load(weighting)
     assert result["mdps"] >= (100_000 if weighting == "constant" else 50_000)
     assert not ce.unresolved(result)
 
 
-def test_a_suspect_that_was_not_followed_is_noticed() -> None:
-    result = hunt.load("on-policy")
+def test_unresolved_lists_suspects_without_continuation() -> None:
+    result = search.load("on-policy")
     dropped = result["followed"].pop()
     assert ce.unresolved(result) == [[dropped["family"], dropped["block"], dropped["index"]]]
 
 
-def test_following_runs_the_same_mdp() -> None:
-    followed = hunt.follow("three", 0, 0, 3, "constant", 2000)
-    batch = hunt.draw("three", 0, 0)
-    hunt._run(batch, np.array([3]), "constant", 2000)
+def test_run_one_agrees_with_its_block() -> None:
+    followed = search.run_one("three", 0, 0, 3, "constant", 2000)
+    batch = search.draw("three", 0, 0)
+    search._advance(batch, np.array([3]), "constant", 2000)
     best = batch.mdps.optimum()
     gap = (best - batch.mdps.values(batch.theta))[3].max()
     assert followed.largest_gap == pytest.approx(gap / np.abs(best[3]).max())
     with pytest.raises(ValueError, match="weighting: expected one of"):
-        hunt.follow("three", 0, 0, 3, "random", 2000)
+        search.run_one("three", 0, 0, 3, "random", 2000)
 
 
-def test_a_run_that_is_followed_is_measured_in_units_of_one_at_least(
+def test_run_one_scales_gaps_by_one_at_least(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One state, an action that pays and one that does not: the uniform policy has half of it.
-
-    A run that is no farther from the optimum than it may be is not suspect.
-    """
-    for pays, gap in ((2 * hunt.FAR, hunt.FAR), (0.5, 0.25), (1.5, 0.5), (4.0, 0.5)):
+    """One state with rewards r and 0: the gap is r/2, in units of 1 or more."""
+    for pays, gap in ((2 * search.FAR_GAP, search.FAR_GAP), (0.5, 0.25), (1.5, 0.5), (4.0, 0.5)):
         mdp = DeterministicMDP(
             np.array([[[pays, 0.0]]]), np.full((1, 1, 2), -1), np.array([2]), np.array([0.5])
         )
-        batch = hunt.Batch(mdp, np.zeros((1, 1, 2)), np.ones((1, 1)))
-        monkeypatch.setattr(hunt, "draw", lambda *_, batch=batch: batch)
-        monkeypatch.setattr(hunt, "_run", lambda *_: np.zeros((2, 1)))
-        found = hunt.follow("three", 0, 0, 0, "constant", 1)
+        batch = search.Batch(mdp, np.zeros((1, 1, 2)), np.ones((1, 1)))
+        monkeypatch.setattr(search, "draw", lambda *_, batch=batch: batch)
+        monkeypatch.setattr(search, "_advance", lambda *_: np.zeros((2, 1)))
+        found = search.run_one("three", 0, 0, 0, "constant", 1)
         assert found.largest_gap == pytest.approx(gap)
-        assert (found.late, found.suspects) == (((1,), (0,)) if gap > hunt.FAR else ((0,), ()))
+        assert (found.late, found.suspects) == (
+            ((1,), (0,)) if gap > search.FAR_GAP else ((0,), ())
+        )
 
 
-def test_a_falsified_hunt_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = hunt.load("constant")
+def test_search_check_detects_changed_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = search.load("constant")
     result["families"]["three"]["first_block"]["dropping"] += 1
-    monkeypatch.setattr(hunt, "load", lambda _: result)
+    monkeypatch.setattr(search, "load", lambda _: result)
     with pytest.raises(ValueError, match="differs in \\['dropping'\\]"):
         checks.no_cycle_with_constant_weights_was_found.run()
 
 
-def test_the_hunt_sees_a_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the three-state MDP and its periodic schedule in place of constant weights."""
-    batch = hunt.draw("near", 0, 0, 2)
+def test_search_block_detects_the_known_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The three-state MDP with its periodic schedule replaces the drawn ones."""
+    batch = search.draw("near", 0, 0, 2)
     mdps = batch.mdps
     mdps.rewards[:] = THREE_STATES.tables.rewards
     mdps.discount[:] = 0.9
@@ -401,41 +364,41 @@ def test_the_hunt_sees_a_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
         replace(THREE_STATES.tables, discount=0.9), THREE_STATES.weights, batch.theta[0]
     )
     assert late.span[0] > 14.0
-    monkeypatch.setattr(hunt, "draw", lambda *_: batch)
-    monkeypatch.setattr(hunt, "HORIZONS", (2000,))
-    monkeypatch.setattr(hunt, "SUSPECT", -1.0)
-    monkeypatch.setattr(hunt, "TOLERANCE", -1.0)
-    assert hunt.hunt_block("near", 0, 0, n=2).suspects == (0, 1)
+    monkeypatch.setattr(search, "draw", lambda *_: batch)
+    monkeypatch.setattr(search, "HORIZONS", (2000,))
+    monkeypatch.setattr(search, "SUSPECT_DROP", -1.0)
+    monkeypatch.setattr(search, "DROP_TOLERANCE", -1.0)
+    assert search.search_block("near", 0, 0, n=2).suspects == (0, 1)
 
 
-def test_the_hunt_refuses_unknown_names() -> None:
+def test_random_search_rejects_unknown_names() -> None:
     with pytest.raises(ValueError, match="family: expected one of"):
-        hunt.draw("five", 0, 0)
+        search.draw("five", 0, 0)
     with pytest.raises(ValueError, match="weighting: expected one of"):
-        hunt.hunt_block("three", 0, 0, weighting="random")
+        search.search_block("three", 0, 0, weighting="random")
 
 
-def test_the_command_prints_the_hunt(capsys: pytest.CaptureFixture[str]) -> None:
-    from pu_lib.__main__ import main
-
-    assert main(["hunt", "--mdps", "0"]) == 2
+def test_random_search_rejects_zero_mdps(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--mdps", "0"])
+    assert ended.value.code == 2
     assert "--mdps: expected at least one MDP" in capsys.readouterr().err
 
 
-def test_a_race_tells_of_the_states_that_are_updated() -> None:
+def test_race_returns_values_and_weights_of_all_states() -> None:
     v, weights = ce.race(THREE_STATES, UPDATES["ce"], 2)
     assert (v.shape, weights.shape) == ((17, 3), (16, 3))
     np.testing.assert_array_equal(weights[8:], THREE_STATES.weights)
 
 
-def test_the_drift_is_the_largest_change_of_a_parameter_in_a_period() -> None:
+def test_drift_by_hand() -> None:
     start = [[0.0, -15.0, 15.0], [-5.0, 5.0], [-5.0, 5.0]]
     moved = simulate(THREE_STATES, 1, start=start)
     by_hand = [abs(moved.theta[s, a] - x) for s, row in enumerate(start) for a, x in enumerate(row)]
     assert moved.drift == max(by_hand) > min(by_hand)
 
 
-def test_late_is_the_last_tenth() -> None:
+def test_late_run_uses_the_last_tenth() -> None:
     """Of 160 periods of eight steps; the cycle's values span 14.4 in the first state."""
     mdp, theta = THREE_STATES.tables, np.zeros((3, 3))
     late = ce.late_run(mdp, THREE_STATES.weights, theta, 160)
@@ -443,8 +406,8 @@ def test_late_is_the_last_tenth() -> None:
     np.testing.assert_allclose(late.span, np.ptp(values, axis=0))
 
 
-def test_a_cycle_of_equal_steps_is_what_the_theorem_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A certificate makes it hold; where there is none it is open."""
+def test_constant_step_check_needs_a_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The claim holds with a certificate and is open without one."""
     cycle = replace(ce.certificate(THREE_STATES), shortfall=(3.0, 4.0, 5.0))
     monkeypatch.setattr(ce, "certificate", lambda _: cycle)
     finding = checks.cross_entropy_cycles_at_a_constant_step.run()
@@ -459,19 +422,21 @@ def test_a_cycle_of_equal_steps_is_what_the_theorem_says(monkeypatch: pytest.Mon
     assert finding.open_because == "No cycle was certified. The test fails."
 
 
-def test_a_hunt_sums_up_whole_blocks_of_each_family(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_sums_blocks_of_each_family(monkeypatch: pytest.MonkeyPatch) -> None:
     """4000 MDPs are two blocks of a thousand for each of three families."""
 
-    def block(family: str, seed: int, number: int, weighting: str) -> hunt.Record:
+    def block(family: str, seed: int, number: int, weighting: str) -> search.SearchCounts:
         assert (seed, weighting) == (7, "on-policy")
         late, first = (3 + number, 2, 1), number == 0
-        return hunt.Record(1000, 5, late, (9,) if first else (), 0.5 - number / 4, number / 8)
+        return search.SearchCounts(
+            1000, 5, late, (9,) if first else (), 0.5 - number / 4, number / 8
+        )
 
-    monkeypatch.setattr(hunt, "hunt_block", block)
-    found = hunt.hunt(4000, 7, "on-policy")
+    monkeypatch.setattr(search, "search_block", block)
+    found = search.search(4000, 7, "on-policy")
     assert found["mdps"] == 6000
-    assert found["horizons"] == hunt.load("constant")["horizons"] == [2_000, 40_000, 800_000]
-    for family in hunt.FAMILIES:
+    assert found["horizons"] == search.load("constant")["horizons"] == [2_000, 40_000, 800_000]
+    for family in search.FAMILIES:
         row = found["families"][family]
         assert (row["mdps"], row["dropping"], row["late"]) == (2000, 10, [7, 4, 2])
         assert row["suspects"] == [[0, 9]]
@@ -479,7 +444,7 @@ def test_a_hunt_sums_up_whole_blocks_of_each_family(monkeypatch: pytest.MonkeyPa
         assert row["first_block"]["late"] == (3, 2, 1)
 
 
-def test_the_optimum_is_that_of_three_thousand_sweeps() -> None:
+def test_optimum_sums_3000_sweeps_by_default() -> None:
     """A loop that pays 1 is worth 1 + 0.999 + ... after as many sweeps as there are terms."""
     loop = DeterministicMDP(np.ones((1, 1)), np.zeros((1, 1), dtype=int), np.array([1]), 0.999)
     assert loop.optimum()[0] == pytest.approx((1 - 0.999**3000) / 0.001, rel=1e-12)
@@ -487,7 +452,7 @@ def test_the_optimum_is_that_of_three_thousand_sweeps() -> None:
 
 
 @pytest.mark.parametrize("example", [THREE_STATES, FOUR_STATES], ids=lambda example: example.name)
-def test_a_cycle_ends_where_it_starts_by_the_greedy_actions_that_it_says(
+def test_examples_repeat_with_their_claimed_actions(
     example: CycleExample,
 ) -> None:
     """Starts are written with ten decimals."""
@@ -500,27 +465,11 @@ def test_a_cycle_ends_where_it_starts_by_the_greedy_actions_that_it_says(
     assert begin == len(orbit.greedy)
 
 
-def test_the_optimum_of_the_four_states_by_hand() -> None:
+def test_optimum_of_four_states_by_hand() -> None:
     """Best is 0, 1, 0, ...: state 0 pays 0 on the way to state 1, which pays 10 on the way back."""
     v = 0.97 * 10 / (1 - 0.97**2)
     expected = [v, 10 + 0.97 * v, 10 + 0.97 * (10 + 0.97 * v), 10 + 0.97 * v]
     np.testing.assert_allclose(FOUR_STATES.tables.optimum(), expected)
-
-
-def test_steps_of_two_actions_may_differ_by_roundings_of_the_larger_parameter(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Steps that are 1e-14 and 2e-14 apart, where 8 roundings of |theta| + w are allowed."""
-    apart = {"ce": np.zeros((9, 2)), "mce": np.tile([2e-14, -1e-14], (9, 1))}
-    monkeypatch.setattr(
-        checks, "as_update", lambda name: SimpleNamespace(step=lambda *_: apart[name])
-    )
-    compare = Recorder()
-    checks.ce_is_mce_for_two_actions.function(compare, n_points=9)
-    assert len(compared(compare)) == 6
-    for row in compared(compare):
-        size = max(map(abs, row.instance["theta"])) + row.instance["weight"]
-        assert row.slack == pytest.approx(8 * 2.0**-52 * size - 2e-14, rel=1e-6, abs=0.0)
 
 
 @pytest.mark.parametrize(
@@ -544,9 +493,7 @@ def test_steps_of_two_actions_may_differ_by_roundings_of_the_larger_parameter(
         ([[4.5, -4], [4, -3.5]], True),
     ],
 )
-def test_a_matrix_contracts_if_its_eigenvalues_are_inside_the_unit_circle(
-    matrix: list[list[float]], contracts: bool
-) -> None:
+def test_contracts_by_hand(matrix: list[list[float]], contracts: bool) -> None:
     assert cycles._contracts([[arb(x) for x in row] for row in matrix]) is contracts
 
 
@@ -554,28 +501,28 @@ def test_a_matrix_contracts_if_its_eigenvalues_are_inside_the_unit_circle(
     ("drop", "gap", "late", "suspects"),
     [
         (0.0, 0.0, 0, ()),
-        (hunt.TOLERANCE, hunt.FAR, 0, ()),
-        (hunt.SUSPECT, hunt.FAR, 1, ()),
+        (search.DROP_TOLERANCE, search.FAR_GAP, 0, ()),
+        (search.SUSPECT_DROP, search.FAR_GAP, 1, ()),
         (0.0, 0.1, 1, (0,)),
         (0.5, 0.0, 1, (0,)),
     ],
 )
-def test_a_run_is_followed_while_it_drops_or_is_far(
+def test_search_continues_runs_that_drop_or_are_far(
     drop: float, gap: float, late: int, suspects: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One state, whose values are measured in units of 1: how far it is and how much it drops."""
+    """One state with given gap and drop, whose unit is 1."""
     mdps = SimpleNamespace(optimum=lambda: np.array([[gap]]), values=lambda _: np.zeros((1, 1)))
     batch = SimpleNamespace(mdps=mdps, theta=None)
-    monkeypatch.setattr(hunt, "draw", lambda *_: batch)
-    monkeypatch.setattr(hunt, "_run", lambda _, rows, *__: np.full((2, len(rows)), drop))
-    found = hunt.hunt_block("three", 0, 0, n=1)
-    assert found.late == (late,) * len(hunt.HORIZONS)
+    monkeypatch.setattr(search, "draw", lambda *_: batch)
+    monkeypatch.setattr(search, "_advance", lambda _, rows, *__: np.full((2, len(rows)), drop))
+    found = search.search_block("three", 0, 0, n=1)
+    assert found.late == (late,) * len(search.HORIZONS)
     assert found.suspects == suspects
-    assert (found.mdps, found.dropping) == (1, int(drop > hunt.TOLERANCE))
+    assert (found.mdps, found.dropping) == (1, int(drop > search.DROP_TOLERANCE))
     assert (found.largest_drop, found.largest_gap) == (drop if late else 0.0, gap)
 
 
-def test_actions_that_a_state_lacks_end_the_episode_for_one_less_than_the_least_reward() -> None:
+def test_padding_actions_of_the_example_mdp() -> None:
     mdp = THREE_STATES.mdp()
     assert mdp.rewards.tolist() == [[1, 0, 1], [2, -1, -2], [2, -1, -2], [0, 0, 0]]
     successors = np.array([[0, 2, 1], [0, 3, 3], [3, 0, 3]])
@@ -584,30 +531,28 @@ def test_actions_that_a_state_lacks_end_the_episode_for_one_less_than_the_least_
     assert mdp.initial.tolist() == [1.0, 0.0, 0.0, 0.0]
 
 
-def test_bounds_are_rounded_away_from_what_they_bound() -> None:
+def test_float_below_rounds_down() -> None:
     third = arb(1) / 3
-    assert arb(cycles._below(third)) < third
-    assert arb(-cycles._below(-third)) > third
+    assert arb(cycles._float_below(third)) < third
+    assert arb(-cycles._float_below(-third)) > third
 
 
 @pytest.mark.parametrize(("last", "proved"), [((), True), ((5,), False), ((0,), False)])
-def test_no_matrix_larger_than_two_by_two_is_said_to_contract(
-    last: tuple[int, ...], proved: bool
-) -> None:
+def test_contracts_is_false_for_3x3_matrices(last: tuple[int, ...], proved: bool) -> None:
     diagonal = (0, 0, *last)
     matrix = [[arb(x if i == j else 0) for j in range(len(diagonal))]
               for i, x in enumerate(diagonal)]  # fmt: skip
     assert cycles._contracts(matrix) is proved
 
 
-def test_a_late_run_is_measured_against_the_optimum_whatever_the_discount() -> None:
+def test_late_run_at_discount_0_99() -> None:
     rewards, stay = np.array([[1.0, 0.0]]), np.zeros((1, 2), dtype=np.int64)
     mdp = DeterministicMDP(rewards, stay, np.array([2]), 0.99)
     found = ce.late_run(mdp, np.full((1, 1), 5.0), np.array([[3.0, 0.0]]), 4000)
     assert 0 <= found.shortfall[0] < 0.1
 
 
-def test_a_batch_may_share_its_discount_and_pad_with_anything() -> None:
+def test_batch_with_shared_discount_ignores_padding() -> None:
     rewards = np.array([[[1.0, np.nan]], [[2.0, np.nan]]])
     batch = DeterministicMDP(rewards, np.zeros((2, 1, 2), dtype=np.int64), np.array([1]), 0.5)
     np.testing.assert_allclose(batch.values(np.zeros((2, 1, 2))), [[2.0], [4.0]])

@@ -14,76 +14,76 @@ from pu_lib.chapters.cross_entropy import quantities as ce
 from pu_lib.chapters.cross_entropy.cycles import FOUR_STATES, THREE_STATES
 from pu_lib.claims.recorder import Comparison, Recorder
 from pu_lib.deterministic import DeterministicMDP, run_process
-from pu_lib.updates import UPDATES, softmax
+from pu_lib.updates import softmax
 
 
-def test_the_excess_entropy_of_equal_actions() -> None:
+def test_excess_entropy_of_equal_actions() -> None:
     """With k equal actions it is log k - (w/2)(1 - 1/k)."""
     for k in (2, 3, 7):
         found = constant.excess_entropy(np.full(k, 1.5), np.array(0.8))
         assert found == pytest.approx(math.log(k) - 0.4 * (1 - 1 / k), abs=1e-14)
 
 
-def test_on_the_cycle_s_second_state_each_update_pays_for_itself() -> None:
-    """(-u, u) and (u, -u) have the same potential: owing and excess entropy are equal."""
+def test_excess_entropy_equals_log_loss_on_the_cycle() -> None:
+    """(-u, u) and (u, -u) have the same potential: log loss and excess entropy are equal."""
     u = 4.999772907541
-    owing = math.log1p(math.exp(-2 * u))
+    log_loss = math.log1p(math.exp(-2 * u))
     excess = constant.excess_entropy(np.array([-u, u]), np.array(10.0))
-    assert excess == pytest.approx(owing, rel=1e-8)
+    assert excess == pytest.approx(log_loss, rel=1e-8)
 
 
 @pytest.mark.parametrize(("state", "updates"), [(1, 110), (2, 110), (3, 110)])
-def test_over_a_period_with_one_weight_the_balance_is_zero(state: int, updates: int) -> None:
-    theta, owing, excess, count = np.array(FOUR_STATES.start[state]), 0.0, 0.0, 0
+def test_balance_is_zero_over_a_period_with_constant_weight(state: int, updates: int) -> None:
+    theta, log_loss, excess, count = np.array(FOUR_STATES.start[state]), 0.0, 0.0, 0
     for _ in range(40):  # the start is rounded; the cycle attracts
-        owing, excess, count = 0.0, 0.0, 0
+        log_loss, excess, count = 0.0, 0.0, 0
         for phase in FOUR_STATES.phases:
             for _ in range(phase.updates if phase.state == state else 0):
                 excess += float(constant.excess_entropy(theta, np.array(0.5)))
                 theta = theta + 0.5 * (np.eye(2)[phase.greedy] - softmax(theta))
-                owing -= float(constant.log_softmax(theta)[phase.greedy])
+                log_loss -= float(constant.log_softmax(theta)[phase.greedy])
                 count += 1
     assert count == updates
-    assert owing > 10.0
-    assert excess == pytest.approx(owing, abs=1e-9)
+    assert log_loss > 10.0
+    assert excess == pytest.approx(log_loss, abs=1e-9)
 
 
-def test_weights_that_vary_need_not_pay() -> None:
+def test_balance_fails_for_varying_weights() -> None:
     """At the first state of the three-state cycle, whose weights are 30, 10, 10 and 20."""
-    theta, owing, excess = np.array(THREE_STATES.start[0]), 0.0, 0.0
+    theta, log_loss, excess = np.array(THREE_STATES.start[0]), 0.0, 0.0
     for phase in THREE_STATES.phases:
         if phase.state == 0:
             weight = float(phase.weight)
             excess += weight * float(constant.excess_entropy(theta, np.array(weight)))
             theta = theta + weight * (np.eye(3)[phase.greedy] - softmax(theta))
-            owing -= weight * float(constant.log_softmax(theta)[phase.greedy])
-    assert owing > excess + 100.0
+            log_loss -= weight * float(constant.log_softmax(theta)[phase.greedy])
+    assert log_loss > excess + 100.0
 
 
 def test_constants_by_hand() -> None:
-    """Two arms that pay 1 and 0: B = 2, lead 1, K = 3 and a slack of 1/16 at discount 1/2."""
+    """Two arms that pay 1 and 0: B = 2, gap 1, K = 3 and tolerance 1/16 at discount 1/2."""
     bandit = DeterministicMDP(np.array([[1.0, 0.0]]), np.array([[-1, -1]]), np.array([2]), 0.5)
     known = constant.constants(bandit)
-    assert (known.spread, known.lead, known.policy) == (2.0, 1.0, (0,))
-    assert (known.slack, known.window, known.owed) == (1 / 16, 3, 1 / 64)
+    assert (known.q_range, known.gap, known.policy) == (2.0, 1.0, (0,))
+    assert (known.tolerance, known.window, known.required_excess) == (1 / 16, 3, 1 / 64)
     assert known.threshold == pytest.approx(2 * math.log(64))
 
 
-def test_where_nothing_ends_the_end_pays_nothing_into_the_spread() -> None:
+def test_constants_without_terminal_successor() -> None:
     """Two arms that pay 2 and 1 and lead back: B = 1 / (1 - 1/2)."""
     stay = DeterministicMDP(np.array([[2.0, 1.0]]), np.array([[0, 0]]), np.array([2]), 0.5)
     known = constant.constants(stay)
-    assert (known.spread, known.lead) == (2.0, pytest.approx(1.0))
+    assert (known.q_range, known.gap) == (2.0, pytest.approx(1.0))
 
 
-def test_columns_that_are_no_actions_do_not_count() -> None:
+def test_constants_ignore_padding() -> None:
     known = constant.constants(THREE_STATES.tables)
     assert known.policy == (2, 0, 1)
-    assert known.spread == pytest.approx(30.0)
-    assert known.lead == pytest.approx(9 / 19)  # 1 + 0.9 * 290/19 against 1 + 0.9 * 280/19, at s0
+    assert known.q_range == pytest.approx(30.0)
+    assert known.gap == pytest.approx(9 / 19)  # 1 + 0.9 * 290/19 against 1 + 0.9 * 280/19, at s0
 
 
-def test_the_batch_is_the_compiled_process() -> None:
+def test_run_constant_agrees_with_run_process() -> None:
     rng = np.random.default_rng(3)
     mdp = DeterministicMDP(
         rng.uniform(-1, 1, (4, 3)), rng.integers(-1, 4, (4, 3)), np.full(4, 3), 0.8
@@ -101,7 +101,7 @@ def test_the_batch_is_the_compiled_process() -> None:
     np.testing.assert_allclose(ours.theta[0], theirs.theta, atol=1e-9)
 
 
-def test_the_fall_by_hand() -> None:
+def test_late_fall_by_hand() -> None:
     """One update of weight 28 takes the top action from 0 to -28, and the bad one is then first."""
     mdp, theta, weights = constant.late_fall(1000)
     value = run_process(mdp, "ce", theta, weights, 1100).values[:, 0]
@@ -113,45 +113,30 @@ def test_the_fall_by_hand() -> None:
     np.testing.assert_allclose(mdp.optimum(), [0.9, 1.0])
 
 
-def test_the_chattering_states_are_worth_ten() -> None:
+def test_chatter_mdp_by_hand() -> None:
     """2 / (1 - 0.8) either way, and 1 + 0.8 * 10 in the state between."""
     mdp, _, _ = constant.chatter()
     np.testing.assert_allclose(mdp.optimum(), [10.0, 9.0, 10.0])
     ahead = np.array([10.0, 9.0, 10.0, 0.0])[mdp.successors]  # the end comes last
     expected = [[1.0, 10.0, 2.0], [1 + 7.2, 1 + 8.0, 7.2], [2 + 8.0, 2 + 8.0, -1.0]]
     np.testing.assert_allclose(mdp.rewards + 0.8 * ahead, expected)
-    assert constant.constants(mdp).lead == pytest.approx(0.0, abs=1e-12)
-    assert constant.constants(constant.chatter(0.01)[0]).lead > 0.0
+    assert constant.constants(mdp).gap == pytest.approx(0.0, abs=1e-12)
+    assert constant.constants(constant.chatter(0.01)[0]).gap > 0.0
 
 
-def test_the_least_bound_of_two_actions_is_that_of_a_fine_grid() -> None:
+def test_largest_excess_entropies_agree_with_a_fine_grid() -> None:
     p = np.linspace(1e-6, 0.5, 4001)[:, np.newaxis]
     w = np.linspace(0.1, 12.0, 120)
     entropy = -p * np.log(p) - (1 - p) * np.log1p(-p)
     excess = (entropy - w * p * (1 - p)).max(axis=0)
-    rooms = np.exp(-w / 2) / excess - 1.0
+    slacks_of_w = np.exp(-w / 2) / excess - 1.0
     found = [
         (ce.excess_bound(weight, 2) / top - 1.0, weight)
         for _, weight, top in checks._largest_excess_entropies(2)
     ]
     least, where = min(found)
-    assert where == pytest.approx(w[rooms.argmin()])
-    assert least == pytest.approx(rooms.min(), abs=1e-4)
-
-
-def test_the_adversary_of_the_balance_draws_in_one_step_of_five(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Of two actions every other draw is the one that was greedy before."""
-    ce, chosen = UPDATES["ce"], []
-
-    def step(theta: np.ndarray, q: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        chosen.append(q.argmax(axis=1))
-        return ce.step(theta, q, weight)
-
-    monkeypatch.setattr(checks, "UPDATES", {"ce": SimpleNamespace(step=step)})
-    checks._balances(np.random.default_rng(0), 2, (1.0,), True)
-    assert (np.diff(chosen, axis=0) != 0).mean() == pytest.approx(0.1, abs=0.01)
+    assert where == pytest.approx(w[slacks_of_w.argmin()])
+    assert least == pytest.approx(slacks_of_w.min(), abs=1e-4)
 
 
 def worst(recorder: Recorder) -> dict[str, Comparison]:
@@ -159,17 +144,17 @@ def worst(recorder: Recorder) -> dict[str, Comparison]:
     return {tally.quantity: tally.worst[0] for tally in recorder.tallies.values()}
 
 
-def test_the_rooms_of_a_run_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One state worth 1 at best, spread 2, discount 1/2: it is away by 1, 1/2, 1/4, 1/16, 1/64."""
+def test_proof_steps_of_a_run_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One state worth 1 at best, q range 2, discount 1/2, at distances 1, 1/2, 1/4, 1/16, 1/64."""
     run = a_run(
         known=SimpleNamespace(
-            spread=2.0, discount=0.5, lead=0.4, slack=0.3, window=0, policy=np.array([0])
+            q_range=2.0, discount=0.5, gap=0.4, tolerance=0.3, window=0, policy=np.array([0])
         ),
         values=1 - 2 * np.array([[1, 1 / 2, 1 / 4, 1 / 16, 1 / 64]]).T,
-        owing=-np.log([[1 / 2, 3 / 4, 7 / 8, 3 / 4]]).T,
+        log_loss=-np.log([[1 / 2, 3 / 4, 7 / 8, 3 / 4]]).T,
         greedy=np.array([[1, 1, 0, 0]]).T,
     )
-    monkeypatch.setattr(checks, "_runs", lambda: [run])
+    monkeypatch.setattr(checks, "_constant_runs", lambda: [run])
     compare = Recorder()
     checks.failures_cost_excess_entropy.function(compare, allowance=0.1)
     slacks = {quantity: found.slack for quantity, found in worst(compare).items()}
@@ -180,44 +165,44 @@ def test_the_rooms_of_a_run_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert slacks[f"discounted distance {good}"] == pytest.approx(0.2 - 1 / 8)
 
 
-def a_run(owing: np.ndarray, **given: Any) -> checks._Run:
-    """Return a run at the optimum, but for what is given."""
-    steps, states = owing.shape
+def a_run(log_loss: np.ndarray, **given: Any) -> checks._ConstantRun:
+    """Return a run at the optimum with some fields replaced."""
+    steps, states = log_loss.shape
     usual = {
         "where": {"MDP": 0},
         "known": SimpleNamespace(
-            spread=1.0, discount=0.5, lead=1.0, slack=0.0, window=9, policy=(0,) * states
+            q_range=1.0, discount=0.5, gap=1.0, tolerance=0.0, window=9, policy=(0,) * states
         ),
         "best": np.ones(states),
-        "account": np.ones(states),
+        "budget": np.ones(states),
         "values": np.ones((steps + 1, states)),
         "greedy": np.zeros((steps, states)),
         "excess": np.zeros((steps, states)),
     }
-    return checks._Run(owing=owing, **{**usual, **given})
+    return checks._ConstantRun(log_loss=log_loss, **{**usual, **given})
 
 
-def test_good_steps_in_a_row_count_for_all_later_ones() -> None:
+def test_after_good_steps_by_hand() -> None:
     good = np.array([True, False, True, True, False, True])
-    assert checks._after(good, 2).tolist() == [False] * 4 + [True] * 2
-    assert checks._after(good, 1).tolist() == [False] + [True] * 5
+    assert checks._after_good_steps(good, 2).tolist() == [False] * 4 + [True] * 2
+    assert checks._after_good_steps(good, 1).tolist() == [False] + [True] * 5
 
 
-@pytest.mark.parametrize(("account", "room"), [((2.0, 6.0), 4.0), ((0.5, 1.5), 1.5)])
-def test_excess_entropy_and_the_start_pay_for_what_is_owed(
-    account: tuple[float, float], room: float, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("budget", "slack"), [((2.0, 6.0), 4.0), ((0.5, 1.5), 1.5)])
+def test_balance_of_a_run_by_hand(
+    budget: tuple[float, float], slack: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two states: 4 and 6 of excess entropy, 2 and 6 owed, and starts that can pay something."""
+    """Two states: excess entropies 4 and 6, log losses 2 and 6, and some start budgets."""
     run = a_run(
-        owing=np.array([[1.0, 1.0], [1.0, 5.0]]),
+        log_loss=np.array([[1.0, 1.0], [1.0, 5.0]]),
         excess=np.array([[1.0, 2.0], [3.0, 4.0]]),
-        account=np.array(account),
+        budget=np.array(budget),
     )
-    monkeypatch.setattr(checks, "_runs", lambda: [run])
+    monkeypatch.setattr(checks, "_constant_runs", lambda: [run])
     compare = Recorder()
     checks.failures_cost_excess_entropy.function(compare)
     found = worst(compare)["what is owed beyond the excess entropy"]
-    assert found.slack == room
+    assert found.slack == slack
     assert found.instance == {"part": "the balance", "MDP": 0}
 
 
@@ -237,10 +222,10 @@ FALLS = {
 
 
 @pytest.mark.parametrize(("values", "late"), FALLS.values(), ids=FALLS)
-def test_a_late_fall_is_one_that_is_deep_in_time_and_made_up_for(
+def test_late_fall_check_accepts_only_late_deep_recovered_falls(
     values: dict[int, float], late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rewards of 1 and -1; the value is 1, but at some times. The first twenty are looked at."""
+    """Rewards 1 and -1; the value is 1 except at some times. Twenty steps are evaluated."""
     path = np.ones((30, 1))
     for t, value in values.items():
         path[t] = value
@@ -253,54 +238,3 @@ def test_a_late_fall_is_one_that_is_deep_in_time_and_made_up_for(
     assert (finding.status == "holds") is late
     if late:
         assert finding.tallies[0].worst[0].slack == pytest.approx(0.05)
-
-
-def test_chatter_is_measured_in_the_second_half_of_each_horizon(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The greedy action changes at two steps in three, and values fall by 1/1000 each time."""
-    t = np.arange(5000)
-    greedy = np.stack([0 * t, 0 * t, t % 3 == 0], axis=1).astype(int)
-    values = np.where(t % 3 == 0, -1e-3, 0.0)[:, np.newaxis] * [0.0, 1.0, 0.5]
-    theta = np.zeros((3, 2))
-    run = SimpleNamespace(greedy=greedy, values=values, theta=theta)
-    monkeypatch.setattr(constant, "chatter", lambda _: (None, None, None))
-    monkeypatch.setattr(checks, "run_process", lambda *_: run)
-    compare = Recorder()
-    checks.ties_may_chatter.function(compare, n_steps=5000)
-    found = {
-        (tally.quantity, row.instance["horizon"]): row.slack
-        for tally in compare.tallies.values()
-        for row in tally.worst
-    }
-    for horizon in (10, 100, 1000, 5000):
-        changes = np.mean(
-            [greedy[i, 2] != greedy[i + 1, 2] for i in range(horizon // 2, horizon - 1)]
-        )
-        assert found["share of changes", horizon] == pytest.approx(changes - 0.3)
-        falls = found["largest fall times the horizon", horizon]
-        assert falls == pytest.approx(30.0 - 1e-3 * horizon)
-    # two equal actions: log 2 less half of 1 - 1/2
-    assert found["excess entropy at the end", 5000] == pytest.approx(math.log(2.0) - 0.25 - 0.1)
-
-
-def test_large_weights_are_up_to_half_above_the_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a threshold of 2 between 2 and 3; a distance of 1/4 is 1/16 of a spread of 4."""
-    tried = []
-
-    def late_run(_: object, weights: np.ndarray, theta: np.ndarray, n_steps: int) -> object:
-        tried.append((weights.min(), weights.max(), n_steps))
-        assert np.abs(theta).max() < 3.0 * 3.0 * 5.0
-        return SimpleNamespace(shortfall=np.array([0.0, 0.25]))
-
-    known = SimpleNamespace(threshold=2.0, spread=4.0)
-    monkeypatch.setattr(constant, "constants", lambda _: known)
-    monkeypatch.setattr(ce, "late_run", late_run)
-    compare = Recorder()
-    checks.large_constant_weights_converge.function(compare, n_mdps=5, n_steps=7)
-    (tally,) = compare.tallies.values()
-    assert tally.comparisons == 5 * len(checks.SIZES)
-    assert {row.slack for row in tally.worst} == {checks.NEAR - 1 / 16}
-    low, high, steps = zip(*tried, strict=True)
-    assert 2.0 < min(low) < 2.2 < 2.8 < max(high) < 3.0
-    assert set(steps) == {7}

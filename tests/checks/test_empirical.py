@@ -1,4 +1,4 @@
-"""The judging of empirical statements, and tables on which the statuses must change."""
+"""Checks of the experiments: inequalities, statistics, and tables that change statuses."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,16 +8,18 @@ import pandas as pd
 import pytest
 import scipy.special
 
-from pu_lib.chapters.empirical import checks as empirical
-from pu_lib.chapters.empirical import checks_chain as empirical_chain
-from pu_lib.chapters.empirical import checks_cliff as empirical_cliff
-from pu_lib.chapters.empirical import checks_random_mdps as empirical_random_mdps
-from pu_lib.chapters.empirical.checks import as_efficient_as_di, both_rules, run_with, stability
-from pu_lib.chapters.empirical.parts import Part, judge_parts, over_runs, share_of, unseen
-from pu_lib.claims import Check, Judgement, Status, check_of, judge, ledger, select
+from pu_lib.chapters.empirical import checks, checks_live
+from pu_lib.chapters.empirical.checks import both_rules, run_with, stability
+from pu_lib.chapters.empirical.inequalities import (
+    Inequality,
+    bootstrap_means,
+    clopper_pearson_upper,
+    decide,
+    share,
+)
+from pu_lib.claims import Check, Judgement, Status, check_of, judge, select
 from pu_lib.claims.render import format_tally
 from pu_lib.experiments import details, interventions, panels
-from pu_lib.experiments.actors import start_of
 from pu_lib.experiments.bootstrap import (
     RESAMPLES,
     draws,
@@ -26,9 +28,10 @@ from pu_lib.experiments.bootstrap import (
     resampled_quantile,
 )
 from pu_lib.experiments.curves import after_shift, alike, bandwidth, factor_apart, over
+from pu_lib.experiments.database import words_of
 from pu_lib.experiments.details import ranking
 from pu_lib.experiments.live import Flips
-from pu_lib.experiments.options import PRESETS, Schedule
+from pu_lib.experiments.options import PRESETS, Schedule, start_of
 from pu_lib.experiments.policies import bounced_share, greedy_share
 from pu_lib.experiments.published import comparison
 from pu_lib.experiments.results import (
@@ -38,10 +41,10 @@ from pu_lib.experiments.results import (
     Curves,
     Results,
     committed,
-    exchanged,
+    random_tie_runs,
     results_of,
-    slowed,
-    with_ties_drawn,
+    scale_times,
+    swap_labels,
 )
 from pu_lib.experiments.thresholds import quantile, restricted_mean
 from pu_lib.updates import UPDATES
@@ -53,12 +56,16 @@ def values(point, *resamples):
     return np.array([point, *resamples], dtype=float)
 
 
-def found_of(*parts):
-    return Check("x", lambda compare: judge_parts(compare, parts)).run()
+def above(*numbers, name="x", limit=1.0):
+    return Inequality(name, values(*numbers), ">", limit)
+
+
+def found_of(*inequalities):
+    return Check("x", lambda compare: decide(compare, inequalities)).run()
 
 
 def rows_of(finding):
-    """Return the parts of a finding as a page shows them, by their words."""
+    """Return number and limit of each inequality of a finding, by name."""
     return {
         tally.quantity: (tally.worst[0].value, f"{tally.relation} {tally.limit}")
         for tally in finding.tallies
@@ -66,21 +73,21 @@ def rows_of(finding):
 
 
 def counted(finding, holds, words=""):
-    """Return how many parts hold, are refuted or are undecided, of those with the words."""
+    """Return how many inequalities with these words hold, are refuted or are undecided."""
     return sum(t.worst[0].holds is holds and words in t.quantity for t in finding.tallies)
 
 
-# The rule
+# From inequalities to the status
 
 
-def test_parts_hold_are_refuted_or_undecided_by_their_whole_interval():
-    assert Part("x", values(3, *np.linspace(2, 4, 50))).decided() is True
-    assert Part("x", values(0.5, *np.linspace(0.4, 0.6, 50))).decided() is False
-    torn = Part("x", values(1.2, *np.linspace(0.5, 2, 50)))
-    assert torn.decided() is None
-    assert torn.margin > 0
-    below = Part("x", values(0.5, *np.linspace(0.4, 0.6, 50)), at_least=False)
-    assert below.decided() is True
+def test_inequalities_are_decided_by_their_whole_interval():
+    assert above(3, *np.linspace(2, 4, 50)).holds() is True
+    assert above(0.5, *np.linspace(0.4, 0.6, 50)).holds() is False
+    undecided = above(1.2, *np.linspace(0.5, 2, 50))
+    assert undecided.holds() is None
+    assert undecided.margin > 0
+    below = Inequality("x", values(0.5, *np.linspace(0.4, 0.6, 50)), "<", 1.0)
+    assert below.holds() is True
     assert below.margin == pytest.approx(np.log10(2))
 
 
@@ -92,66 +99,66 @@ def test_parts_hold_are_refuted_or_undecided_by_their_whole_interval():
         ((0.4, 0.5), Status.NOT_REPRODUCED),
     ],
 )
-def test_the_verdict_follows_from_the_parts(points, status):
-    finding = found_of(*(Part(f"part {x}", values(x)) for x in points))
+def test_the_status_follows_from_the_inequalities(points, status):
+    finding = found_of(*(above(x, name=f"number {x}") for x in points))
     assert finding.status is status
     assert (finding.margin > 0) == (status is Status.REPRODUCED)
     assert finding.margin == pytest.approx(np.log10(min(points)))
 
 
-def test_the_margin_is_that_of_the_worst_part():
-    """One that is refuted, or else one that is undecided, whatever its number is."""
-    holds = Part("holds", values(1.1, 1.05, 1.2))
-    torn = Part("torn", values(1.9, 0.9, 2.5))
-    refuted = Part("refuted", values(0.9, 0.8, 0.95))
-    for parts, worst in (((holds, torn), torn), ((holds, torn, refuted), refuted)):
+def test_the_margin_is_that_of_the_worst_inequality():
+    """A refuted inequality, or else an undecided one, whatever its number is."""
+    holds = above(1.1, 1.05, 1.2, name="holds")
+    undecided = above(1.9, 0.9, 2.5, name="undecided")
+    refuted = above(0.9, 0.8, 0.95, name="refuted")
+    for parts, worst in (((holds, undecided), undecided), ((holds, undecided, refuted), refuted)):
         finding = found_of(*parts)
-        assert finding.deciding.quantity == worst.what
+        assert finding.deciding.quantity == worst.name
         assert finding.margin == worst.margin
     assert [tally.undecided for tally in finding.tallies] == [0, 1, 0]
     assert [tally.failures for tally in finding.tallies] == [0, 0, 1]
 
 
-def test_a_page_shows_the_interval_and_the_outcome_of_each_part():
+def test_rows_show_the_interval_and_the_outcome():
     parts = (
-        Part("holds", values(3, 1.25, 4)),
-        Part("torn", values(1.9, 0.9, 2.5), 1.5),
-        Part("refuted", values(0.25), 2.0),
-        Part("lost", over(values(10), values(10), 10.0), 2.0, at_least=False),
+        above(3, 1.25, 4, name="holds"),
+        above(1.9, 0.9, 2.5, name="undecided", limit=1.5),
+        above(0.25, name="refuted", limit=2.0),
+        Inequality("lost", over(values(10), values(10), 10.0), "<", 2.0),
     )
     shown = [format_tally(tally) for tally in found_of(*parts).tallies]
     interval = "interval of 95 % = "
     tightened = "fails if tightened by more than 25\N{NO-BREAK SPACE}%"
     assert shown == [
         ["holds > 1", "holds", "3 and 1", interval + "1.25 to 4", tightened],
-        ["torn > 1.5", "undecided", "1.9 and 1.5", interval + "0.9 to 2.5", ""],
+        ["undecided > 1.5", "undecided", "1.9 and 1.5", interval + "0.9 to 2.5", ""],
         ["refuted > 2", "fails", "0.25 and 2", interval + "not resampled", ""],
         ["lost < 2", "undecided", "unknown and 2", interval + "not resampled", ""],
     ]
 
 
-def test_bandwidth_is_measured_between_the_points_too():
+def test_bandwidth_interpolates_between_rates():
     axis = np.array([1.0, 10.0, 100.0])
     assert bandwidth(axis, np.array([9.0, 1.0, 9.0])) == pytest.approx(1.0)
     assert bandwidth(axis, np.array([1.0, 1.0, 1.0])) == pytest.approx(2.0)
     assert bandwidth(axis, np.array([[1.0, 9.0, 9.0]]), 9.0)[0] == pytest.approx(2.0)
 
 
-def test_a_verdict_says_when_it_rests_on_the_end_of_an_interval():
+def test_the_worst_inequality_names_another_status_at_other_levels():
     # 2 of 100 resamples below 1: inside with 95 %, outside with 99 %
-    near = Part("near", values(2, *([0.9] * 2), *([2.0] * 98)))
-    assert near.decided()
-    assert near.decided(0.90)
-    assert not near.decided(0.99)
+    near = above(2, *([0.9] * 2), *([2.0] * 98))
+    assert near.holds()
+    assert near.holds(0.90)
+    assert not near.holds(0.99)
     finding = found_of(near)
     assert finding.status is Status.REPRODUCED
     assert finding.instance["status with intervals of 99 %"] == "partly reproduced"
     assert "status with intervals of 90 %" not in finding.instance
-    far = found_of(Part("far", values(2, *([2.0] * 100))))
+    far = found_of(above(2, *([2.0] * 100)))
     assert list(far.instance) == ["interval of 95 %"]
 
 
-def test_the_close_verdicts_say_so():
+def test_close_findings_name_another_status_at_other_levels():
     close, clear = (judge(name).finding for name in ("sec:chainexp/length-fast", "sec:cliff/best"))
     assert "status with intervals of 99 %" in close.instance
     assert list(clear.instance) == ["interval of 95 %"]
@@ -160,8 +167,8 @@ def test_the_close_verdicts_say_so():
 # Times at the cap
 
 
-def test_a_ratio_of_times_at_the_cap_is_known_from_one_side_or_not_at_all():
-    """Times 4 and 10 over 2 and 10, cut at 10: both known, one, the other, none."""
+def test_ratios_of_censored_times_are_bounds():
+    """Times 4 and 10 over 2 and 10 with the cap 10: both known, one, the other, none."""
     a, b = np.array([4.0, 10.0, 4.0, 10.0]), np.array([2.0, 2.0, 10.0, 10.0])
     assert over(a, b, 10.0).tolist() == [[2.0, 5.0, 0.0, 0.0], [2.0, np.inf, 0.4, np.inf]]
     assert over(a, b, np.inf).tolist() == [[2.0, 5.0, 0.4, 1.0]] * 2
@@ -172,54 +179,54 @@ def test_a_ratio_of_times_at_the_cap_is_known_from_one_side_or_not_at_all():
     [
         (4.0, 2.0, "2", True, False),
         (10.0, 2.0, "≥ 5", True, False),
-        (10.0, 8.0, "≥ 1.25", None, None),  # it may be more than what is needed
+        (10.0, 8.0, "≥ 1.25", None, None),  # the ratio may exceed the limit
         (4.0, 10.0, "≤ 0.4", False, True),
         (10.0, 10.0, "unknown", None, None),
     ],
 )
-def test_a_bound_decides_where_the_number_itself_would(a, b, shown, above, below):
-    for at_least, answer in ((True, above), (False, below)):
-        part = Part("x", over(np.full(21, a), np.full(21, b), 10.0), 1.5, at_least)
-        assert (part.number, part.span.split(" to ")[0], part.decided()) == (shown, shown, answer)
-        assert part.known == (shown != "unknown")
-        assert part.known or part.margin == 0.0
+def test_bounds_decide_if_they_are_on_one_side_of_the_limit(a, b, shown, above, below):
+    for relation, answer in ((">", above), ("<", below)):
+        row = Inequality("x", over(np.full(21, a), np.full(21, b), 10.0), relation, 1.5)
+        assert (row.number, row.span.split(" to ")[0], row.holds()) == (shown, shown, answer)
+        assert row.known == (shown != "unknown")
+        assert row.known or row.margin == 0.0
 
 
-def test_resamples_at_the_cap_leave_the_interval_open():
+def test_censored_resamples_leave_the_interval_open():
     times = np.array([4.0, *np.linspace(3.0, 5.0, 15), *[10.0] * 5])
-    part = Part("x", over(times, np.full(21, 2.0), 10.0), 2.5, at_least=False)
-    assert (part.number, part.span, part.decided()) == ("2", "≥ 1.5", None)
-    assert Part("x", times / 2.0, 2.5, at_least=False).span == "1.5 to 5"
+    row = Inequality("x", over(times, np.full(21, 2.0), 10.0), "<", 2.5)
+    assert (row.number, row.span, row.holds()) == ("2", "≥ 1.5", None)
+    assert Inequality("x", times / 2.0, "<", 2.5).span == "1.5 to 5"
 
 
-def test_what_is_lost_over_what_is_lost_is_not_counted_as_agreement():
-    found = empirical_random_mdps.sarsa_limit.run()
+def test_a_ratio_of_two_censored_times_is_undecided():
+    found = checks.sarsa_limit.run()
     (median,) = [t for t in found.tallies if t.quantity.startswith("NoExplo, median: slowest")]
     assert (median.worst[0].value, median.worst[0].holds) == ("unknown", None)
     assert [value for value, _ in rows_of(found).values()].count("unknown") == 1
     assert (found.reported["held"], found.reported["parts"]) == (2, 9)
-    # all runs at huge rates lost: no comparison of their times says anything
-    slow = slowed("experiment", "greedy-limit", 1e6)
-    lost = run_with(empirical_random_mdps.sarsa_limit, table=slow)
+    # if all runs at huge rates are censored, all comparisons of their times are undecided
+    slow = scale_times("experiment", "greedy-limit", 1e6)
+    lost = run_with(checks.sarsa_limit, table=slow)
     assert [value for value, _ in rows_of(lost).values()][3:] == ["unknown"] * 6
     assert (lost.reported["meet"], lost.reported["apart"]) == (0, 0)
 
 
-def test_a_lost_run_over_one_that_passes_is_a_lower_bound():
-    found = empirical_random_mdps.beat_sarsa.run()
+def test_a_censored_time_over_a_known_one_is_a_lower_bound():
+    found = checks.beat_sarsa.run()
     (lost,) = [t for t in found.tallies if t.quantity == "NoExplo, median: greedy SARSA over PG-SM"]
     assert lost.worst[0].value == "≥ 78"
     assert lost.worst[0].instance["interval of 95 %"] == "≥ 67.3"
     assert rows_of(found)["LowOffPol, mean: greedy SARSA over MCE"] == ("3.76", "> 2")
 
 
-def test_policy_gradients_are_compared_at_the_lengths_at_which_both_arrive():
+def test_policy_gradients_are_compared_at_lengths_that_both_pass():
     curves = committed().curves("length/LowOffPol")
     sm, es = curves.point("median")[:2]
     arrive = (curves.axis >= 10) & (sm < 1e6) & (es < 1e6)
     assert curves.axis[arrive].tolist() == [10, 11, 12, 13, 14, 15, 16]
     apart = 10 ** np.mean(np.log10(es / sm)[arrive])
-    alike_, behind, *_ = rows_of(empirical_chain.length_pg.run()).values()
+    alike_, behind, *_ = rows_of(checks.length_pg.run()).values()
     assert alike_ == (f"{apart:.3g}", "< 2")
     assert behind[0].startswith("≥ ")
 
@@ -233,11 +240,11 @@ def said(name, **changes):
     return Judgement(claim, check_of(claim), finding).sentence, finding
 
 
-EXCHANGED = exchanged("update", {"di": "ce", "ce": "di"})
+EXCHANGED = swap_labels("update", {"di": "ce", "ce": "di"})
 
 
 @pytest.mark.parametrize("changes", [{}, {"table": EXCHANGED}], ids=["as it is", "exchanged"])
-def test_sentences_count_what_their_tables_show(changes):
+def test_sentences_have_the_counts_of_their_tables(changes):
     sentence, found = said("sec:randommdps/di-best", **changes)
     means, medians = (counted(found, True, f", {s}:") for s in ("mean", "median"))
     assert f"by the mean in {means} of 3 schemes, and by the median in {medians}" in sentence
@@ -251,18 +258,18 @@ def test_sentences_count_what_their_tables_show(changes):
     assert f"certain in {counted(found, True, 'over HiOffPol')} of 8 comparisons" in sentence
 
 
-def test_the_lead_of_di_is_told_with_its_error():
+def test_the_sentence_says_whether_the_smallest_lead_of_di_is_certain():
     assert "1.09 (NoExplo, median), is within the error." in said("sec:randommdps/di-best")[0]
-    slow = slowed("update", "di", 20)
+    slow = scale_times("update", "di", 20)
     assert said("sec:randommdps/di-best", table=slow)[0].endswith("is none.")
 
 
-def test_lost_runs_on_long_chains_are_counted():
+def test_censored_runs_on_long_chains_are_counted():
     rows = TABLE[(TABLE["experiment"] == "chain-length") & (TABLE["preset"] == "paper")]
     rows = rows[rows["scheme"] == "LowOffPol"]
     lost = rows.groupby(["update", "beta", "n_states"], observed=True)["censored"].sum().unstack(0)
     lost = lost[["pg-es", "pg-sm"]][(lost[["pg-es", "pg-sm"]] < 20).all(axis=1)]
-    told = empirical_chain.length_es_variance.run().reported
+    told = checks.length_es_variance.run().reported
     assert told["LowOffPol, runs"] == 40 * len(lost)
     assert told["LowOffPol, PG-ES"] == lost["pg-es"].sum() == 33
     assert told["LowOffPol, PG-SM"] == lost["pg-sm"].sum() == 32
@@ -270,14 +277,14 @@ def test_lost_runs_on_long_chains_are_counted():
     assert told["HiOffPol, in floats"] > told["HiOffPol, PG-ES"] == 0
 
 
-def test_a_transition_that_the_buffer_lacks_is_noticed(monkeypatch):
+def test_missing_transitions_in_the_buffer_fail(monkeypatch):
     lacking = SimpleNamespace(buffers={"jekyll": [0] * 297, "hyde": []})
-    monkeypatch.setattr(empirical, "run_reference", lambda *_, **__: lacking)
-    assert run_with(empirical.one_buffer, steps=300).margin == -3.0
+    monkeypatch.setattr(checks_live, "run_reference", lambda *_, **__: lacking)
+    assert run_with(checks_live.one_buffer, steps=300).margin == -3.0
 
 
-def test_what_rounding_loses_is_shown_panel_by_panel():
-    found = run_with(empirical.wall_is_rounding, panels=("random-mdp/LowOffPol", "cliff"))
+def test_runs_lost_to_rounding_are_counted_by_panel():
+    found = run_with(checks.wall_is_rounding, panels=("random-mdp/LowOffPol", "cliff"))
     ours = TABLE[(TABLE["update"] == "pg-es") & (TABLE["beta"] != 0.7) & (TABLE["eta"] > 3)]
     for tally, domain, scheme in zip(
         found.tallies, ("random-mdp", "cliff"), ("LowOffPol", "HiOffPol"), strict=True
@@ -297,12 +304,6 @@ def test_what_rounding_loses_is_shown_panel_by_panel():
         assert told["of them pass"] == (~lost["censored_y"]).sum()
 
 
-def test_two_claims_on_the_gap_of_the_escort_update_ask_two_things():
-    panel, length = (said(f"sec:cliff/pg-es-{name}")[1] for name in ("gap", "cause"))
-    assert all("10 states" in words for words in rows_of(panel))
-    assert all("7 states" in words for words in rows_of(length))
-
-
 # Numbers read off curves, by hand
 
 
@@ -314,7 +315,7 @@ def test_factors_ranges_and_shifts_by_hand():
     assert after_shift(ce, di * 1.3) == pytest.approx([1.3])
 
 
-def test_curves_are_made_alike_by_position_and_run():
+def test_alike_cuts_curves_to_common_positions_and_runs():
     steps = np.arange(2 * 1 * 3, dtype=float).reshape(2, 1, 3)
     long = Curves(np.array([0.1, 1.0, 10.0]), ("di",), steps, steps > 3)
     short = Curves(np.array([1.0, 10.0]), ("di",), steps[:1, :, :2], steps[:1, :, :2] > 3)
@@ -346,7 +347,7 @@ def test_resamples_depend_on_the_number_of_runs_alone():
     assert draws(7).max() == 6
 
 
-def test_quantiles_are_times_that_were_recorded():
+def test_quantiles_are_recorded_times():
     assert lower_quantile(np.array([4.0, 1.0, 3.0, 2.0]), 0.5) == 2.0
     assert lower_quantile(np.array([4.0, 1.0, 3.0, 2.0]), 0.51) == 3.0
     assert lower_quantile(np.array([1.0, np.inf, np.inf]), 0.5) == np.inf
@@ -354,7 +355,7 @@ def test_quantiles_are_times_that_were_recorded():
 
 
 @pytest.mark.parametrize("n_runs", [1, 2, 7, 40])
-def test_statistics_of_resamples_are_those_of_the_runs_drawn(n_runs):
+def test_resampled_statistics_are_those_of_the_drawn_runs(n_runs):
     rng = np.random.default_rng(n_runs)
     times = rng.integers(1, 9, size=(n_runs, 2, 3)).astype(float)
     curves = Curves(np.arange(3.0), ("ce", "di"), times, times == 8.0)
@@ -382,7 +383,7 @@ def test_medians_and_means_are_those_of_kaplan_and_meier():
             assert means[u, x] == pytest.approx(restricted_mean(times, lost), rel=1e-12)
 
 
-def test_intervals_hold_the_point_and_resamples_draw_the_same_runs_everywhere():
+def test_intervals_contain_the_estimate_and_panels_share_resamples():
     low, high = committed().curves("cliff").interval("mean")
     point = committed().curves("cliff").point("mean")
     assert np.all((low <= point) & (point <= high))
@@ -391,7 +392,7 @@ def test_intervals_hold_the_point_and_resamples_draw_the_same_runs_everywhere():
         assert np.array_equal(one.draws, other.draws)
 
 
-def test_the_data_hold_all_ten_panels_with_every_statistic():
+def test_the_committed_runs_have_all_ten_panels_with_every_statistic():
     assert len(PAPER_PANELS) == 10
     for name in PAPER_PANELS:
         curves = committed().curves(name)
@@ -400,29 +401,29 @@ def test_the_data_hold_all_ten_panels_with_every_statistic():
             assert np.isfinite(curves.point(statistic)).all()
 
 
-def test_runs_that_a_curve_lacks_are_left_out_of_all():
+def test_runs_missing_in_one_curve_are_left_out_of_all():
     rows = PANELS["cliff"].rows(TABLE)
     lost = rows.index[(rows["update"] == "di") & (rows["run"] == 3)][0]
     whole = Results(rows).curves("cliff")
     assert Results(rows.drop(lost)).curves("cliff").n_runs == whole.n_runs - 1
 
 
-def test_a_table_without_a_panel_or_with_a_run_twice_is_refused():
+def test_missing_panels_and_repeated_runs_raise():
     with pytest.raises(ValueError, match="there is no run of Cliff"):
-        run_with(empirical_cliff.pg_sm_slow, table=TABLE[TABLE["experiment"] == "chain"])
+        run_with(checks.pg_sm_slow, table=TABLE[TABLE["experiment"] == "chain"])
     rows = PANELS["cliff"].rows(TABLE)
     with pytest.raises(ValueError, match="more than once"):
-        run_with(empirical_cliff.pg_sm_slow, table=pd.concat([rows, rows.head(1)]))
+        run_with(checks.pg_sm_slow, table=pd.concat([rows, rows.head(1)]))
 
 
-# The same checks on tables in which the statement is made false, beyond their own controls
+# Checks on tables that make the sentence false
 
 
-def test_a_quick_greedy_sarsa_is_not_beaten():
-    quick = slowed("experiment", "greedy-limit", 0.05)
-    found = run_with(empirical_random_mdps.beat_sarsa, table=quick)
+def test_a_faster_greedy_sarsa_is_not_beaten():
+    quick = scale_times("experiment", "greedy-limit", 0.05)
+    found = run_with(checks.beat_sarsa, table=quick)
     assert found.status is not Status.REPRODUCED
-    assert counted(found, True) < counted(empirical_random_mdps.beat_sarsa.run(), True)
+    assert counted(found, True) < counted(checks.beat_sarsa.run(), True)
 
 
 def test_shuffled_names_leave_no_order():
@@ -431,26 +432,26 @@ def test_shuffled_names_leave_no_order():
     drawn = table.sample(frac=1.0, random_state=0).sort_values(cell, kind="stable")
     assert drawn[cell].to_numpy().tolist() == table[cell].to_numpy().tolist()
     table["update"] = drawn["update"].to_numpy()
-    shuffled = run_with(empirical_cliff.cliff_best, table=table)
+    shuffled = run_with(checks.cliff_best, table=table)
     assert shuffled.status is not Status.REPRODUCED
-    assert counted(shuffled, True) < counted(empirical_cliff.cliff_best.run(), True)
+    assert counted(shuffled, True) < counted(checks.cliff_best.run(), True)
 
 
-def test_one_lost_run_is_enough_against_always_converging():
+def test_one_censored_run_refutes_that_ce_always_converges():
     table = TABLE[TABLE["experiment"] == "duplicated-chain"].copy()
-    converge = empirical_chain.duplicates_converge
+    converge = checks.duplicates_converge
     assert run_with(converge, table=table).status is Status.REPRODUCED
     ours = (table["update"] == "ce") & (table["eta"] == 1.0) & (table["n_actions"] == 5)
     table.loc[ours & (table["run"] == 0), "censored"] = True
     assert run_with(converge, table=table).status is Status.PARTLY
 
 
-def test_a_change_of_the_runs_is_what_it_says():
+def test_altered_runs_have_swapped_labels_or_scaled_times():
     names = {"di": "ce", "ce": "di"}
-    changed, plain = (results_of(t).curves("cliff") for t in (exchanged("update", names), None))
+    changed, plain = (results_of(t).curves("cliff") for t in (swap_labels("update", names), None))
     assert np.array_equal(changed.steps[:, 2], plain.steps[:, 3])
     assert np.array_equal(changed.steps[:, 0], plain.steps[:, 0])
-    slow = results_of(slowed("update", "mce", 3)).curves("cliff")
+    slow = results_of(scale_times("update", "mce", 3)).curves("cliff")
     assert np.array_equal(slow.steps[:, 4], 3 * plain.steps[:, 4])
     assert np.array_equal(slow.steps[:, 3], plain.steps[:, 3])
 
@@ -465,7 +466,7 @@ def test_a_policy_gradient_does_not_become_greedy_sarsa():
     assert bounced_share(1e-3, runs=1) < 0.01 < bounced_share(1e3, runs=1)
 
 
-def test_hyde_starting_at_zero_is_the_detail_that_matters():
+def test_hyde_starting_at_zero_is_among_the_largest_effects():
     ranked = ranking(TABLE)
     assert ranked["effect"].is_monotonic_decreasing
     assert (ranked["effect"] >= 1).all()
@@ -473,32 +474,26 @@ def test_hyde_starting_at_zero_is_the_detail_that_matters():
     assert place < len(ranked) / 2
 
 
-def test_every_empirical_claim_is_judged():
-    claims = [claim for claim in ledger() if claim.chapter == "empirical"]
-    assert len(claims) >= 38
-    assert all(check_of(claim) for claim in claims)
-
-
-def test_interventions_have_known_ends():
+def test_interventions_in_the_limits():
     assert np.all(interventions.greedy_with_noise(0.0, runs=1) == pytest.approx(1.0))
     # steps of next to nothing neither climb nor fall
     assert interventions.climb_from_jumping("mce", 1e-9, max_steps=3) == (3, 0)
     assert interventions.walled("ce", 1e-9, runs=2, last=60).tolist() == [0.0, 0.0]
     assert interventions.stopped("ce", 1e-9, runs=2, last=60).tolist() == [0.0, 0.0]
-    assert over_runs(np.array([0.0, 1.0]))[0] == 0.5
-    assert len(over_runs(np.zeros(4))) == RESAMPLES + 1
+    assert bootstrap_means(np.array([0.0, 1.0]))[0] == 0.5
+    assert len(bootstrap_means(np.zeros(4))) == RESAMPLES + 1
 
 
-def test_a_status_by_the_number_of_runs():
-    found = stability(empirical_cliff.pg_es_wall, (20, 100))
+def test_stability_restricts_the_table_to_the_first_runs():
+    found = stability(checks.pg_es_wall, (20, 100))
     assert found == {20: "not reproduced", 100: "not reproduced"}
-    rare = stability(empirical_random_mdps.es_bandwidth, (20,))
+    rare = stability(checks.es_bandwidth, (20,))
     first = TABLE[TABLE["run"] < 20]
-    assert rare == {20: run_with(empirical_random_mdps.es_bandwidth, table=first).status.value}
+    assert rare == {20: run_with(checks.es_bandwidth, table=first).status.value}
 
 
-def test_ties_drawn_take_the_place_of_the_first_and_of_nothing_else():
-    table = with_ties_drawn()
+def test_runs_with_random_ties_replace_those_of_the_same_updates():
+    table = random_tie_runs()
     chosen = (table["experiment"] == "random-mdp") & (table["preset"] == "paper")
     drawn = table[chosen & (table["update"] == "ce")]
     original = TABLE[TABLE["experiment"] == "random-ties"]
@@ -508,93 +503,88 @@ def test_ties_drawn_take_the_place_of_the_first_and_of_nothing_else():
     before = TABLE[(TABLE["experiment"] == "random-mdp") & (TABLE["preset"] == "paper")]
     kept = before["update"].isin(others).sum()
     assert (chosen & table["update"].isin(others)).sum() == kept
-    found = both_rules(empirical_random_mdps.ce_worst)
+    found = both_rules(checks.ce_worst)
     assert found["first"] == judge_first(int(found["runs"])) == "reproduced"
     assert found["drawn"] == "partly reproduced"
-    assert empirical_random_mdps.ce_worst.run().reported["drawn"] == 2  # by the medians
+    assert checks.ce_worst.run().reported["drawn"] == 2  # by the medians
 
 
-def test_rules_are_compared_on_the_runs_that_every_cell_has(monkeypatch):
+def test_tie_rules_are_compared_on_the_runs_that_all_settings_have(monkeypatch):
     """With ties drawn there are three runs of CE and two of MCE."""
     update = ["ce"] * 3 + ["mce"] * 2
     table = pd.DataFrame({"update": update, "run": [0, 1, 2, 0, 1]}).assign(
         experiment="random-ties", scheme="NoExplo", eta=1.0
     )
     first, drawn = (table.assign(experiment="random-mdp", steps=steps) for steps in (5, 7))
-    monkeypatch.setattr(empirical, "results_of", lambda _: Results(pd.concat([first, table])))
-    monkeypatch.setattr(empirical, "with_ties_drawn", lambda: drawn)
-    n, tables = empirical._by_rule.__wrapped__()
+    monkeypatch.setattr(checks, "results_of", lambda _: Results(pd.concat([first, table])))
+    monkeypatch.setattr(checks, "random_tie_runs", lambda: drawn)
+    n, tables = checks._by_rule.__wrapped__()
     assert n == 2
     assert sorted(tables["first"].table["run"]) == [0, 0, 0, 0, 1, 1, 1, 1]
     assert tables["drawn"].table["steps"].tolist() == [7] * 4
 
 
 def judge_first(n):
-    return run_with(empirical_random_mdps.ce_worst, table=TABLE[TABLE["run"] < n]).status.value
+    return run_with(checks.ce_worst, table=TABLE[TABLE["run"] < n]).status.value
 
 
-def test_as_efficient_is_within_a_quarter_and_far_is_a_factor_of_five():
-    rows = rows_of(as_efficient_as_di.run())
-    assert {needed for words, (_, needed) in rows.items() if "CE" in words} == {"< 1.25"}
-    assert {needed for words, (_, needed) in rows.items() if "PG" in words} == {"> 5"}
-
-
-def test_a_rate_at_which_either_update_is_lost_is_left_out():
-    """Where CE or MCE is lost as where both are, the other rates decide; DI is of no concern."""
+def test_rates_at_which_ce_or_mce_is_mostly_censored_are_left_out():
+    """The other rates decide if CE, MCE or both are censored at a rate; DI does not matter."""
     cliff = TABLE[(TABLE["experiment"] == "cliff") & (TABLE["run"] < 10)].copy()
     small = cliff["eta"] == 0.1
     found = []
     for lost in (["ce"], ["mce"], ["ce", "mce"], ["di"], []):
         table = cliff.copy()
         table.loc[small & table["update"].isin(lost), "censored"] = True
-        rows = rows_of(run_with(empirical_cliff.mce_small_rates, table=table))
+        rows = rows_of(run_with(checks.mce_small_rates, table=table))
         found.append([value for words, (value, _) in rows.items() if "up to" in words])
     assert found[0] == found[1] == found[2] != []
     assert found[3] == found[4] != found[0]
 
 
-# Whether a graph is whole
+# Strongly connected graphs
 
 
-def test_a_ring_is_whole_and_a_line_is_not():
+def test_a_ring_is_strongly_connected_and_a_line_is_not():
     ring = np.array([[1, 1], [2, 2], [0, 0]])
-    assert empirical_random_mdps._is_whole(ring)
-    assert not empirical_random_mdps._is_whole(np.where(ring == 0, 2, ring))
+    assert checks_live._is_strongly_connected(ring)
+    assert not checks_live._is_strongly_connected(np.where(ring == 0, 2, ring))
 
 
 @pytest.mark.parametrize("branching", [1, 2])
-def test_random_mdps_are_whole_as_often_as_no_state_lacks_an_entry(branching):
-    """The number of states that no other leads to is nearly Poisson, and 0 with e^-mean."""
-    draws_ = list(empirical_random_mdps._links(branching, 1000))
+def test_random_mdps_are_connected_as_often_as_every_state_has_a_predecessor(branching):
+    """The number of states without a predecessor is nearly Poisson, and 0 with e^-mean."""
+    draws_ = list(checks_live._links(branching, 1000))
     assert all(len(set(state)) == branching for state in draws_[0].reshape(-1, branching).tolist())
     lonely = 100 * (1 - branching / 100) ** (4 * 99)
     share = np.exp(-lonely)
-    whole = np.mean([empirical_random_mdps._is_whole(each) for each in draws_])
+    whole = np.mean([checks_live._is_strongly_connected(each) for each in draws_])
     assert abs(whole - share) < 4 * np.sqrt(share * (1 - share) / 1000)
-    found = run_with(empirical_random_mdps.connected, branching=branching)
+    found = run_with(checks_live.connected, branching=branching)
     assert found.reported["draws"] == 1000
 
 
 # What the experiments run
 
 
-def test_where_the_parameters_of_actors_start():
+def test_start_of_the_parameters_of_actors():
     options = replace(PRESETS["paper"], escort_start=1.5)
     starts = [start_of(UPDATES[name], 4, options) for name in ("pg-es", "pg-sm", "di")]
     assert starts == [1.5, 0.0, 0.25]
 
 
-def test_schedules_are_finite_and_decay_in_one_of_three_ways():
+def test_schedules_require_finite_constants_and_known_exponents():
     assert Schedule(0.0, 1.0).c == 0.0
     for wrong in ((np.inf, 0.5), (-0.1, 0.5), (1.0, 0.25)):
         with pytest.raises(ValueError, match="expected"):
             Schedule(*wrong)
 
 
-def test_chains_of_every_length_are_run_and_at_least_once():
+def test_chains_of_every_length_are_run():
     cells = panels._lengths(0, 0.8)
-    assert {cell.n_states for cell in cells} == set(range(3, 26))
-    assert {cell.n_actions for cell in cells} == {2}
+    rows = [words_of(cell) for cell in cells]
+    assert {row["n_states"] for row in rows} == set(range(3, 26))
+    assert {row["n_actions"] for row in rows} == {2}
     (once,) = panels._rounds([(cells[:1], 0)])
     assert (once.first, once.count) == (0, 1)
     rounds = panels._rounds([(cells[:1], 150)])
@@ -606,7 +596,7 @@ def test_chains_of_every_length_are_run_and_at_least_once():
     ]
 
 
-def test_a_detail_is_clear_where_its_interval_leaves_one_out(monkeypatch):
+def test_a_detail_is_clear_in_settings_whose_interval_excludes_one(monkeypatch):
     """Ratios 10, 1/10 and 1: a mean effect of 10^(2/3), clear in the first two of three cells."""
     cells = pd.DataFrame(
         {
@@ -622,21 +612,22 @@ def test_a_detail_is_clear_where_its_interval_leaves_one_out(monkeypatch):
     assert (row["effect"], row["largest"]) == (pytest.approx(10 ** (2 / 3)), pytest.approx(10.0))
 
 
-# Parts, and what is asked of runs, by hand
+# Inequalities and live checks, by hand
 
 
-def test_a_number_on_its_bound_is_on_neither_side():
-    for at_least in (True, False):
-        part = Part("x", values(2), 2.0, at_least)
-        assert part.decided() is False
-        assert part.margin == 0.0
+def test_a_number_equal_to_its_limit_is_refuted():
+    for relation in "<>":
+        row = Inequality("x", values(2), relation, 2.0)
+        assert row.holds() is False
+        assert row.margin == 0.0
 
 
-def test_a_part_says_its_interval_if_it_has_one():
-    exact, measured = Part("exact", values(2)), Part("measured", values(2, *np.linspace(1.5, 4, 5)))
-    rows = [(part.span, part.number) for part in (exact, measured)]
+def test_exact_numbers_have_no_interval():
+    exact = above(2, name="exact")
+    measured = above(2, *np.linspace(1.5, 4, 5), name="measured")
+    rows = [(row.span, row.number) for row in (exact, measured)]
     assert rows == [("not resampled", "2"), ("1.5 to 4", "2")]
-    assert Part("resampled once", values(2, 1.5)).interval() == (1.5, 1.5)
+    assert above(2, 1.5).interval() == (1.5, 1.5)
     assert str(found_of(exact)).endswith("; exact > 1 at interval of 95 % = not resampled")
     assert str(found_of(measured)).endswith("; measured > 1 at interval of 95 % = 1.5 to 4")
 
@@ -645,14 +636,14 @@ def test_a_part_says_its_interval_if_it_has_one():
 def test_most_of_nine_states_are_five(jumping, share, monkeypatch):
     flips = Flips(np.arange(9.0)[::-1], jumping)
     monkeypatch.setattr("pu_lib.experiments.live.flip_times", lambda *_: flips)
-    found = run_with(empirical_chain.expected_order, updates=["ce"], runs=2)
+    found = run_with(checks_live.expected_order, updates=["ce"], runs=2)
     assert list(rows_of(found).values()) == [(share, "> 0.9"), ("1", "> 0.75")]
 
 
 @pytest.mark.parametrize(
     ("leading", "ending", "shares"), [(4, 6, "11"), (3, 6, "01"), (4, 5, "10")]
 )
-def test_at_some_time_most_of_six_states_lead_to_a_1_and_in_the_end_none(
+def test_most_states_prefer_a_1_at_some_time_and_none_at_the_end(
     leading, ending, shares, monkeypatch
 ):
     def policies_along(domain, update, run, caps, n_states):
@@ -662,38 +653,38 @@ def test_at_some_time_most_of_six_states_lead_to_a_1_and_in_the_end_none(
         return pi
 
     monkeypatch.setattr("pu_lib.experiments.live.policies_along", policies_along)
-    found = run_with(empirical_cliff.cliff_order, updates=["ce"], runs=2)
+    found = run_with(checks_live.cliff_order, updates=["ce"], runs=2)
     assert list(rows_of(found).values()) == [(share, "> 0.9") for share in shares]
 
 
-def test_one_fall_is_enough_to_lose_performance(monkeypatch):
+def test_one_fall_refutes_monotonicity(monkeypatch):
     climbs = {"mce": (10, 0), "ce": (25, 1)}
-    monkeypatch.setattr(empirical_cliff, "climb_from_jumping", lambda name, _: climbs[name])
-    found = empirical_cliff.mce_is_monotone.run()
+    monkeypatch.setattr(checks_live, "climb_from_jumping", lambda name, _: climbs[name])
+    found = checks_live.mce_is_monotone.run()
     assert found.status is Status.REPRODUCED
     rows = list(rows_of(found).values())
     assert rows == [("0", "< 0.5"), ("1", "> 0.5"), ("2.5", "> 1")] * 2
     climbs["mce"], climbs["ce"] = climbs["ce"], climbs["mce"]
-    assert counted(empirical_cliff.mce_is_monotone.run(), False) == 6
+    assert counted(checks_live.mce_is_monotone.run(), False) == 6
 
 
-def test_what_no_run_has_shown_may_still_be() -> None:
+def test_clopper_pearson_bound_of_events_never_or_always_seen() -> None:
     # 0 of 20: in 95 of 100 the share is below 1 - 0.025^(1/20) (Clopper and Pearson 1934).
-    assert unseen(20) == pytest.approx(scipy.special.betaincinv(1, 20, 0.975))
-    assert unseen(20, 0.9) == pytest.approx(1.0 - 0.05**0.05)
-    never, always = share_of("", np.zeros(20), 0.05, False), share_of("", np.ones(20), 0.9)
-    assert (never.span, never.decided()) == ("0 to 0.168", None)
-    assert (always.span, always.decided()) == ("0.832 to 1", None)
-    assert share_of("", np.zeros(80), 0.05, False).decided()
-    assert share_of("", np.ones(36), 0.9).decided()
-    assert not share_of("", np.ones(35), 0.9).decided()
-    assert share_of("", np.zeros(5), 0.9).decided() is False
-    alike = Part("", np.zeros(1001), 0.0, ratio=False, runs=20, least=-1.0)
-    assert (alike.span, alike.decided()) == ("-0.168 to 0.168", None)
+    assert clopper_pearson_upper(20) == pytest.approx(scipy.special.betaincinv(1, 20, 0.975))
+    assert clopper_pearson_upper(20, 0.9) == pytest.approx(1.0 - 0.05**0.05)
+    never, always = share("", np.zeros(20), "<", 0.05), share("", np.ones(20), ">", 0.9)
+    assert (never.span, never.holds()) == ("0 to 0.168", None)
+    assert (always.span, always.holds()) == ("0.832 to 1", None)
+    assert share("", np.zeros(80), "<", 0.05).holds()
+    assert share("", np.ones(36), ">", 0.9).holds()
+    assert not share("", np.ones(35), ">", 0.9).holds()
+    assert share("", np.zeros(5), ">", 0.9).holds() is False
+    alike = Inequality("", np.zeros(1001), ">", 0.0, n_runs=20, smallest=-1.0)
+    assert (alike.span, alike.holds()) == ("-0.168 to 0.168", None)
 
 
-def test_a_share_that_was_seen_has_the_interval_of_its_resamples() -> None:
+def test_other_shares_have_the_interval_of_their_resamples() -> None:
     marks = np.array([0.0, 1.0] * 50)
-    low, high = interval(over_runs(marks)[1:])
-    assert share_of("", marks, 0.5).interval() == (low, high)
+    low, high = interval(bootstrap_means(marks)[1:])
+    assert share("", marks, ">", 0.5).interval() == (low, high)
     assert 0.39 < low < 0.42 < 0.58 < high < 0.61  # 0.5 ± 1.96 * 0.05

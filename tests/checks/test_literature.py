@@ -10,21 +10,21 @@ from pu_lib.chapters.literature import quantities as lit
 from pu_lib.chapters.what_came_after import mirror_descent as md
 from pu_lib.claims import Check, Recorder, Tally
 from pu_lib.mdp import FiniteMDP
-from pu_lib.updates import UPDATES, Update, softmax
+from pu_lib.updates import UPDATES, softmax
 
 ONE_STATE = FiniteMDP(np.ones((1, 2, 1)), [[1.0, 0.0]], [1.0], 0.5)
 HALF = np.array([[0.5, 0.5]])
 
 
 def compared(check: Check, **arguments: Any) -> dict[str, Tally]:
-    """Return what a check compares, by quantity, relation and limit."""
+    """Return the tallies of a check, by quantity, relation and limit."""
     recorder = Recorder()
     check.function(recorder, **arguments)
     return {tally.compared: tally for tally in recorder.tallies.values()}
 
 
 def slacks(check: Check, **arguments: Any) -> list[float]:
-    """Return how far all comparisons are from failing, the worst first; no more than six each."""
+    """Return the slacks of the kept comparisons, the least first."""
     tallies = compared(check, **arguments).values()
     return sorted(one.slack for tally in tallies for one in tally.worst)
 
@@ -35,7 +35,7 @@ def test_divergences_by_hand() -> None:
     assert md.DIVERGENCES["npg"](p, pi) == pytest.approx(np.log(4.0))
 
 
-def test_the_bounds_of_one_state_by_hand() -> None:
+def test_mirror_descent_bounds_of_one_state_by_hand() -> None:
     """Visits and start coincide, so that the coefficient is 1 / (1 - gamma) = 2; D = 1/4."""
     assert md.mismatch(ONE_STATE) == pytest.approx(2.0)
     assert md.constant_bound(ONE_STATE, "di", HALF, 0.5, 3) == pytest.approx((1.0 + 4.0) / 4)
@@ -45,28 +45,28 @@ def test_the_bounds_of_one_state_by_hand() -> None:
     assert md.adaptive_bound(1.0, 0.5, 2, 0.25) == pytest.approx(0.25 * 2.0)
 
 
-def test_the_projected_gradient_is_done_when_half_a_unit_has_moved() -> None:
+def test_steps_to_optimum_by_hand() -> None:
     """Weight 0.1, gap 1: a step moves 0.05, so that 10 updates lead from 1/2 to 1."""
     assert md.advantage_gap(ONE_STATE) == pytest.approx(1.0)
-    assert md.steps_to_finish(ONE_STATE, 0.1, False) == 10
+    assert md.steps_to_optimum(ONE_STATE, 0.1, False) == 10
     # occupancy 2
-    assert md.steps_to_finish(ONE_STATE, 0.1, True) == 5
-    assert md.steps_to_finish(ONE_STATE, 0.1, False, most=3) == 3
+    assert md.steps_to_optimum(ONE_STATE, 0.1, True) == 5
+    assert md.steps_to_optimum(ONE_STATE, 0.1, False, most=3) == 3
     assert md.finite_bound(ONE_STATE, 1.0, False) == pytest.approx(2 * 2 * (2 + 4) - 1)
     assert md.finite_bound(ONE_STATE, 1.0, True) == pytest.approx(2 * 2 * 4 * 1 * 13)
 
 
-def test_the_first_adaptive_step_by_hand() -> None:
+def test_first_adaptive_step_by_hand() -> None:
     """D = 1/4 and c = 1/4, so that the step is 1: the better action is reached at once."""
     assert md.adaptive_run(ONE_STATE, "di", 1) == pytest.approx([1.0, 0.0])
 
 
-def test_the_second_adaptive_step_by_hand() -> None:
+def test_second_adaptive_step_by_hand() -> None:
     """From 4 on c is 1 and 1/4: steps 1/4 and (9/64) / (1/4) lead from 1/2 to 5/8 to 29/32."""
     assert md.adaptive_run(ONE_STATE, "di", 2, 4.0) == pytest.approx([1.0, 3 / 4, 3 / 16])
 
 
-def test_the_ladder_has_the_values_it_is_said_to_have() -> None:
+def test_hard_chain_values_by_hand() -> None:
     hard = lit.hard_chain(6, 10.0)
     best = hard.mdp.optimal()
     np.testing.assert_allclose(best.v[hard.rungs], 0.96 ** (2.0 * hard.rungs))
@@ -77,7 +77,7 @@ def test_the_ladder_has_the_values_it_is_said_to_have() -> None:
     assert hard.copies.tolist() == [1.0, 10.0, 10.0, *[1.0] * 10]
 
 
-def test_policy_iteration_in_one_step_crosses_at_once() -> None:
+def test_crossing_times_of_policy_iteration() -> None:
     """A huge weight of `di` is policy iteration: the bottom first, then every rung in turn."""
     times = lit.crossing_times("di", lit.hard_chain(4, 1.0), 1e9, 10)
     assert times[0] == times[1] == 1.0
@@ -85,21 +85,21 @@ def test_policy_iteration_in_one_step_crosses_at_once() -> None:
     assert np.all(np.isinf(lit.crossing_times("di", lit.hard_chain(4, 1.0), 1e9, 0)[:2]))
 
 
-def test_commitment_by_hand() -> None:
+def test_committal_by_hand() -> None:
     # pg-sm: theta moves by w r (1 - pi) for the sampled, by -w r pi(other) for the other
-    left = lit.committed("pg-sm", [0.5, 1.0], 0, 1)
+    left = lit.committal("pg-sm", [0.5, 1.0], 0, 1)
     assert left[0] == 0.5
     assert left[1] == pytest.approx(1.0 / (1.0 + np.exp(0.5)))
     # npg: by r / pi = 1 for the sampled alone
-    assert lit.committed("npg", [0.5, 1.0], 0, 1)[1] == pytest.approx(1.0 / (1.0 + np.e))
+    assert lit.committal("npg", [0.5, 1.0], 0, 1)[1] == pytest.approx(1.0 / (1.0 + np.e))
 
 
-def test_every_registered_update_can_be_committed() -> None:
+def test_committal_never_increases() -> None:
     for name in UPDATES:
-        assert np.all(np.diff(lit.committed(name, [0.5, 1.0], 0, 5)) <= 1e-12), name
+        assert np.all(np.diff(lit.committal(name, [0.5, 1.0], 0, 5)) <= 1e-12), name
 
 
-def test_the_regret_bound_by_its_series() -> None:
+def test_regret_bound_agrees_with_its_series() -> None:
     eta, gap, horizon = 0.1, 0.3, 100
     factor, term = 0.0, 2.0 / 2.0
     for n in range(30):
@@ -113,7 +113,7 @@ def test_the_regret_bound_by_its_series() -> None:
         lit.regret_bound(0.5, 0.3, horizon)
 
 
-def test_regret_of_one_sample_is_half_the_gap() -> None:
+def test_sampled_regret_of_one_sample() -> None:
     assert lit.sampled_regret(0.1, 0.4, 1, 5).tolist() == [0.2] * 5
 
 
@@ -126,42 +126,22 @@ def test_linear_natural_gradient_by_hand() -> None:
     assert lit.linear_softmax(features, rewards, 1.0, 0).tolist() == [1 / 3] * 3
 
 
-def test_the_best_of_two_draws_by_hand() -> None:
+def test_best_of_n_by_hand() -> None:
     # values 2, 3, 1 with proposal 1/2, 1/4, 1/4: up to each 3/4, 1, 1/4
     np.testing.assert_allclose(
-        lit.best_of([0.5, 0.25, 0.25], [2.0, 3.0, 1.0], 2), [1 / 2, 7 / 16, 1 / 16]
+        lit.best_of_n([0.5, 0.25, 0.25], [2.0, 3.0, 1.0], 2), [1 / 2, 7 / 16, 1 / 16]
     )
     step = lit.greedy_sample_step([0.5, 0.25, 0.25], [1 / 3] * 3, [2.0, 3.0, 1.0], 1)
     np.testing.assert_allclose(step, [1 / 6, -1 / 12, -1 / 12])
 
 
-def test_the_pull_keeps_the_uniform_policy() -> None:
+def test_off_policy_step_by_hand() -> None:
     theta = np.zeros((2, 3))
-    same = lit.visited_step(theta, np.ones((2, 3)), np.array([0.5, 0.5]), 1.0, 0.3)
+    same = lit.off_policy_step(theta, np.ones((2, 3)), np.array([0.5, 0.5]), 1.0, 0.3)
     np.testing.assert_allclose(same, theta, atol=1e-15)
-    away = lit.visited_step(np.array([[1.0, 0.0]]), np.zeros((1, 2)), np.ones(1), 2.0, 0.5)
+    away = lit.off_policy_step(np.array([[1.0, 0.0]]), np.zeros((1, 2)), np.ones(1), 2.0, 0.5)
     pi = 1.0 / (1.0 + np.exp(-1.0))
     np.testing.assert_allclose(away, [[1.0 + 0.5 - pi, pi - 0.5]])
-
-
-def test_the_escaping_are_judged_by_their_own_numbers() -> None:
-    found = checks.softmax_is_late_on_the_ladder.run()
-    delays = {name: value for name, value in found.figures.items() if name.startswith("delay of P")}
-    few, many = lit.ladder_times("pg-sm", 50.0), lit.ladder_times("pg-sm", 200.0)
-    assert delays["delay of PG-SM"] == many[-1] / few[-1] > 8.0
-    assert delays["delay of PG-ES"] < 4.1
-
-
-def test_the_ladder_has_eight_rungs(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    def crossing_times(update: Update, hard: lit.HardChain, *more: float) -> np.ndarray:
-        asked.append((update.name, len(hard.rungs), hard.copies.max(), *more))
-        return np.arange(8)
-
-    monkeypatch.setattr(lit, "crossing_times", crossing_times)
-    assert lit.ladder_times("di", 3.0, 1.5) == tuple(range(8))
-    assert asked == [("di", 8, 3.0, 40.0, 40_000, 1.5)]
 
 
 class Short(type(UPDATES["pg-es"])):
@@ -171,120 +151,85 @@ class Short(type(UPDATES["pg-es"])):
         return super().step(theta, q, weight, rng) - 1e-6 * np.eye(len(theta))[0]
 
 
-def test_two_steps_are_compared_in_either_direction(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sphere_check_detects_small_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "make_update", lambda *_, **__: Short())
     assert slacks(checks.escort_is_the_gradient_on_the_sphere)[0] == pytest.approx(-1e-6, rel=1e-5)
 
 
-def test_a_state_that_can_be_worth_nothing_is_learnt_from_the_start() -> None:
-    """Nine tenths of nothing are reached by equality."""
+def test_crossing_time_of_worthless_state_is_zero() -> None:
+    """Nine tenths of zero are reached at once."""
     mdp = FiniteMDP(np.ones((1, 2, 1)), [[0.0, 0.0]], [1.0], 0.5)
     hard = lit.HardChain(mdp, np.array([0]), np.ones(1))
     assert lit.crossing_times("npg", hard, most=2).tolist() == [0.0]
 
 
-def test_a_gap_that_equals_its_bound_has_the_room_of_rounding(monkeypatch) -> None:
-    monkeypatch.setattr(checks, "_lacking", lambda *_: (np.array([0.25]), HALF))
-    monkeypatch.setattr(checks.md, "geometric_bound", lambda *_: 0.25)
-    found = slacks(checks.growing_steps_obey_xiaos_bound)
-    assert found == pytest.approx([checks.ROUNDING] * len(found), rel=1e-6)
-
-
 @pytest.fixture
 def halved(monkeypatch) -> list[list[float]]:
-    """One run of one state lacks 1, 1/2 and 1/4; the steps it was asked for, eta being 1/10."""
+    """Mock one run with gaps 1, 1/2 and 1/4; return the requested step sizes."""
     asked = []
 
     def lacking(mdp, name, etas):
         asked.append(etas.tolist())
         return np.array([1.0, 0.5, 0.25]), HALF
 
-    monkeypatch.setattr(checks, "_tried", lambda *_: [(0, ONE_STATE, "di", 0.1)])
-    monkeypatch.setattr(checks, "_lacking", lacking)
+    monkeypatch.setattr(checks, "_random_cases", lambda *_: [(0, ONE_STATE, "di", 0.1)])
+    monkeypatch.setattr(checks, "_performance_gaps", lacking)
     return asked
 
 
 @pytest.mark.parametrize(("power", "bounds"), [(1.0, [6.0, 3.0, 1.5]), (2.0, [6.0, 1.5, 6 / 16])])
-def test_the_room_of_a_linear_rate_by_hand(power, bounds, halved) -> None:
+def test_linear_rate_slack_by_hand(power, bounds, halved) -> None:
     """With steps that double the bound is (1 + D / (eta / 2)) / 2^k, and D = 1/4."""
-    rooms = [bound * 2**k - 1.0 + checks.ROUNDING for k, bound in enumerate(bounds)]
+    expected = [bound * 2**k - 1.0 + checks.ROUNDING for k, bound in enumerate(bounds)]
     found = slacks(checks.growing_steps_obey_xiaos_bound, power=power)
-    assert found == pytest.approx(sorted(rooms), abs=1e-12)
+    assert found == pytest.approx(sorted(expected), abs=1e-12)
     assert halved == [pytest.approx([0.1 * 2**k for k in range(30)])]
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0])
-def test_the_room_of_constant_steps_by_hand(power, halved) -> None:
+def test_constant_step_slack_by_hand(power, halved) -> None:
     """The bound is (2 D / eta + 2^2) / (k + 1), with 2 for the horizon: 9, 9/2 and 3."""
-    rooms = [9.0 / (k + 1) ** power * 2**k - 1.0 for k in range(3)]
+    expected = [9.0 / (k + 1) ** power * 2**k - 1.0 for k in range(3)]
     found = slacks(checks.constant_steps_obey_xiaos_bound, power=power)
-    assert found == pytest.approx(sorted(rooms))
+    assert found == pytest.approx(sorted(expected))
     assert halved == [[0.1] * 40]
 
 
 @pytest.mark.parametrize("power", [1.0, 3.0])
-def test_the_room_of_adaptive_steps_by_hand(power, halved, monkeypatch) -> None:
+def test_adaptive_step_slack_by_hand(power, halved, monkeypatch) -> None:
     """The values are away by 1, 1/2 and nothing; the bound is (1 + c / (1/2)^2) / 2^k."""
     monkeypatch.setattr(checks.md, "adaptive_run", lambda *_: np.array([1.0, 0.5, 1e-13]))
-    rooms = [0.4, 1.4 / 2.0**power * 2.0 - 1.0, np.inf]
+    expected = [0.4, 1.4 / 2.0**power * 2.0 - 1.0, np.inf]
     found = slacks(checks.adaptive_steps_obey_johnsons_bound, power=power)
-    assert found == pytest.approx(sorted(rooms))
+    assert found == pytest.approx(sorted(expected))
 
 
-def test_what_linear_scores_reach_is_asked_of_both_updates(monkeypatch) -> None:
-    """On a bandit whose best arm is fitted best, natural gradient finds it and the other not."""
-    asked = []
-
-    def reached(weight, steps, probability):
-        asked.append((weight, steps))
-        return np.full(2, probability)
-
-    monkeypatch.setattr(checks, "_arms", lambda _: [(np.eye(2), np.array([1.0, 0.0]))])
-    monkeypatch.setattr(checks, "linear_natural", lambda *_: reached(*_[2:], 0.75))
-    monkeypatch.setattr(checks, "linear_softmax", lambda *_: reached(*_[2:], 0.25))
-    probability, apart = compared(checks.fitted_order_decides).values()
-    assert asked == [(50.0, 200), (10.0, 1000)]
-    assert [one.slack for one in probability.worst] == [0.25]
-    assert (apart.worst[0].value, apart.worst[0].slack) == (1, 0.0)
-    assert slacks(checks.fitted_order_decides, softmax_too=True) == [-0.25, 0.0, 0.25]
-
-
-@pytest.mark.parametrize(("exponent", "room"), [(0.9, -0.05), (1.0, 0.05), (1.1, -0.05)])
-def test_an_exponent_of_one_is_missed_on_either_side(exponent, room, monkeypatch) -> None:
-    monkeypatch.setattr(checks, "_exponent", lambda _: exponent)
-    monkeypatch.setattr(checks, "committed", lambda *_: np.array([0.5]))
-    found = compared(checks.npg_commits_and_softmax_does_not, fast=())
-    assert found["exponent = 1, to 0.05"].worst[0].slack == pytest.approx(room)
-    stays = found["probability to stay for ever ≤ 0.01"]
-    assert stays.worst[0].slack == pytest.approx(0.01 - 0.5)
-
-
-def test_the_gap_that_is_shown_of_an_off_policy_run_is_the_last_one() -> None:
-    """The room is nine tenths of the gap after a tenth of the run less that gap."""
+def test_off_policy_gap_by_independent_loop() -> None:
+    """The limit is nine tenths of the gap after a tenth of the run."""
     (tally,) = compared(checks.off_policy_needs_no_ratio).values()
-    mdp, gaps = checks._unseen(0), []
+    mdp, gaps = checks._single_start_mdp(0), []
     theta, uniform = np.zeros((5, 3)), np.full((5, 3), 1 / 3)
     for t in range(151):
         evaluation = mdp.evaluate(softmax(theta))
         gaps.append(np.max(mdp.optimal().v - evaluation.v))
         visits = mdp.evaluate(uniform).occupancy * (1 - mdp.discount)
-        theta = lit.visited_step(theta, evaluation.q, visits, 20.0, 0.1 / (t + 1) ** 0.12)
+        theta = lit.off_policy_step(theta, evaluation.q, visits, 20.0, 0.1 / (t + 1) ** 0.12)
     (first,) = (one for one in tally.worst if one.instance == {"process": 0})
     assert first.limit == pytest.approx(0.9 * gaps[150])
     assert first.slack == first.limit - first.value
 
 
 @pytest.mark.parametrize(("discount", "chance"), [(0.9, 0.05), (0.96, 0.3), (0.96, 0.9)])
-def test_a_ladder_on_which_stopping_pays_is_refused(discount: float, chance: float) -> None:
+def test_hard_chain_rejects_parameters_where_stopping_pays(discount: float, chance: float) -> None:
     with pytest.raises(ValueError, match="not optimal to step down all the way"):
         lit.hard_chain(8, discount=discount, chance=chance)
 
 
-def test_a_ladder_has_three_rungs_at_least() -> None:
+def test_hard_chain_rejects_height_below_three() -> None:
     with pytest.raises(ValueError, match="height: "):
         lit.hard_chain(2)
 
 
-def test_adaptive_steps_beyond_floats_are_refused() -> None:
+def test_adaptive_run_rejects_overflowing_weights() -> None:
     with pytest.raises(ValueError, match="n_steps: the weights of 600 steps leave the range"):
         md.adaptive_run(ONE_STATE, "di", 600)

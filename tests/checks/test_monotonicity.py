@@ -1,7 +1,5 @@
 """Changes of the value, worst decreases and certified steps, against cases solved by hand."""
 
-from types import SimpleNamespace
-
 import mpmath
 import numpy as np
 import pytest
@@ -9,7 +7,6 @@ from flint import arb, ctx
 
 from pu_lib.chapters.monotonicity import certified, checks
 from pu_lib.chapters.monotonicity import quantities as mono
-from pu_lib.claims import recorder
 from pu_lib.claims.recorder import Recorder
 from pu_lib.domains import bandit, chain
 from pu_lib.exact import Undecided
@@ -18,7 +15,7 @@ from pu_lib.updates import UPDATES, make_update, softmax
 
 
 @pytest.mark.parametrize("ties", ["first", "random", "leave"])
-def test_proposition_2_holds_for_every_way_to_break_ties(ties):
+def test_mce_never_lowers_the_value_for_any_tie_breaking(ties):
     rng = np.random.default_rng(0)
     theta, q = 3 * rng.normal(size=(2000, 4)), rng.integers(0, 3, (2000, 4)).astype(float)
     update = make_update("mce", ties=ties)
@@ -27,7 +24,7 @@ def test_proposition_2_holds_for_every_way_to_break_ties(ties):
 
 
 @pytest.mark.parametrize("name", ["pg-sm", "ce", "mce"])
-def test_ball_steps_are_those_of_the_library(name):
+def test_ball_steps_agree_with_float_steps(name):
     rng = np.random.default_rng(1)
     theta, q = np.round(rng.normal(size=4), 3), np.round(rng.random(4), 3)
     with ctx.workprec(128):
@@ -39,12 +36,12 @@ def test_ball_steps_are_those_of_the_library(name):
     assert change == pytest.approx((new - softmax(theta)) @ q, abs=1e-14)
 
 
-def test_steps_on_balls_are_of_softmax_policies():
+def test_certified_step_rejects_direct_update():
     with pytest.raises(ValueError, match="'di'"):
         certified.certified_step("di", [0, 0], [0, 1], 1)
 
 
-def test_balls_of_a_policy_stay_small_where_parameters_take_all_digits():
+def test_ball_softmax_is_accurate_for_large_parameters():
     """Two parameters that differ by one: e and 1 of e + 1."""
     with ctx.workprec(53):
         policy = certified.ball_softmax([arb(2**52), arb(2**52 + 1)])
@@ -52,26 +49,26 @@ def test_balls_of_a_policy_stay_small_where_parameters_take_all_digits():
         assert [float(p) for p in policy] == pytest.approx([1 / (1 + np.e), np.e / (1 + np.e)])
 
 
-def test_a_step_by_hand():
+def test_value_change_of_one_ce_step():
     # CE from two uniform actions, weight log 3: theta = (0.5, -0.5) log 3, policy (3/4, 1/4)
     change = mono.value_change("ce", np.zeros(2), np.array([1.0, 0.0]), np.log(3.0))
     assert change == pytest.approx(0.25)
     assert mono.step_advantage(*np.array([[0.5, 0.5], [0.75, 0.25], [4.0, 2.0]])) == 0.5
 
 
-def test_a_small_lead_is_not_lost_to_the_rounding_of_a_bad_third_action():
+def test_step_advantage_keeps_small_gaps():
     """A quarter moves to the best action from the next one, which is 1e-20 behind."""
     q = np.array([0.0, -1e-20, -1.0])
     change = mono.step_advantage(np.array([0.5, 0.5, 0.0]), np.array([0.75, 0.25, 0.0]), q)
     assert change == pytest.approx(0.25e-20, rel=1e-12, abs=0.0)
 
 
-def test_the_mass_that_the_others_gain():
+def test_mass_gained_by_other_actions():
     pi, new, q = np.array([[0.1, 0.6, 0.3], [0.2, 0.45, 0.35], [1.0, 0.0, 0.0]])
     assert mono.mass_gained(pi, new, q) == pytest.approx(0.05)
 
 
-def test_the_bounds_on_the_decrease_are_ordered_and_tend_to_one():
+def test_worst_drops_are_ordered_and_have_known_limits():
     for w in (0.01, 0.3, 1.0, 5.0, 20.0):
         assert 0 < mono.worst_drop_three(w) <= mono.worst_drop_any(w) < 1
     assert mono.worst_drop_three(100.0) > 0.9999
@@ -81,7 +78,7 @@ def test_the_bounds_on_the_decrease_are_ordered_and_tend_to_one():
 
 
 @pytest.mark.parametrize("w", [1e-3, 0.7, 30.0, 1500.0, 1e6])
-def test_the_bounds_on_the_decrease_by_another_computation(w):
+def test_worst_drops_agree_with_60_digit_maximisation(w):
     """Maximise in 60 digits, over the logarithm of 1 - x."""
 
     def loss(log_rest, rate):
@@ -99,7 +96,7 @@ def test_the_bounds_on_the_decrease_by_another_computation(w):
 
 
 @pytest.mark.parametrize("w", [0.5, 3.0])
-def test_the_search_finds_the_supremum(w):
+def test_search_finds_the_supremum(w):
     found = mono.search_drop("ce", 3, w, seed=3)
     assert found.value == pytest.approx(mono.worst_drop_three(w), abs=1e-6)
     assert found.policy.min() < 1e-3
@@ -107,14 +104,14 @@ def test_the_search_finds_the_supremum(w):
     assert again == pytest.approx(found.value, abs=1e-9)
 
 
-def test_the_search_beats_random_draws():
+def test_search_beats_random_draws():
     rng = np.random.default_rng(0)
     theta, q = -rng.exponential(3, size=(200_000, 5)), rng.random((200_000, 5))
     drawn = -mono.value_change("ce", theta, q, 1.0).min()
     assert mono.search_drop("ce", 5, 1.0).value > drawn
 
 
-def test_the_weight_up_to_which_escort_steps_are_safe():
+def test_escort_safe_weight_by_hand():
     # theta = (3, 1), q = (1, 0): v - q(2) = 0.9; p = 2: 10/0.9; p = 3: 2 x 28/(3 x 27/28)
     theta, q = np.array([3.0, 1.0]), np.array([1.0, 0.0])
     assert mono.escort_safe_weight(theta, q) == pytest.approx(10 / 0.9)
@@ -124,7 +121,7 @@ def test_the_weight_up_to_which_escort_steps_are_safe():
     assert mono.escort_safe_weight(np.array([3.0, 0.0]), q) == np.inf
 
 
-def test_an_escort_step_beyond_the_limit_lowers_the_value():
+def test_escort_step_above_safe_weight_lowers_the_value():
     theta, q = np.array([3.0, 1.0]), np.array([1.0, 0.0])
     assert (
         mono.value_change("pg-es", theta, q, 12.4) > 0 > mono.value_change("pg-es", theta, q, 12.6)
@@ -144,13 +141,13 @@ def test_certified_changes_of_a_chain():
     np.testing.assert_allclose(rise, [gain, 2 * gain], rtol=1e-15)
 
 
-def test_a_single_action_changes_nothing():
+def test_certified_change_of_single_action_is_zero():
     mdp = FiniteMDP(np.ones((1, 1, 1)), [[1.0]], [1.0], 0.5)
     given = np.zeros((1, 1)), np.ones(1), np.array([True])
     assert certified.certified_changes("mce", mdp, *given) == [0]
 
 
-def test_processes_with_equal_actions_have_two_to_five_states():
+def test_random_mdps_with_equal_actions_have_two_to_five_states():
     rng, sizes = np.random.default_rng(0), set()
     for _ in range(100):
         mdp, equal = mono.mdp_with_equal_actions(rng)
@@ -159,14 +156,14 @@ def test_processes_with_equal_actions_have_two_to_five_states():
     assert sizes == {2, 3, 4, 5}
 
 
-def test_decreases_are_frequent_at_peaked_policies_and_rare_near_the_uniform_one():
+def test_decrease_frequency_grows_with_the_scale():
     rates = [mono.decrease_frequency("ce", 4, 1.0, scale, 5000) for scale in (0.0, 1, 4)]
     assert rates[0] == 0
     assert rates[0] < rates[1] < rates[2]
     assert mono.decrease_frequency("mce", 4, 1.0, 4, 5000) == 0
 
 
-def test_counts_in_random_mdps():
+def test_decreases_in_random_mdps():
     rows = mono.decreases_in_random_mdps(etas=(1.0,), scales=(0.0, 3.0), n=3, steps=10)
     assert len(rows) == 2
     assert all(0 <= row["updates that lower J"] <= row["lower v somewhere"] + 1 for row in rows)
@@ -174,17 +171,17 @@ def test_counts_in_random_mdps():
     assert steady[0]["lower v somewhere"] == 0
 
 
-def test_reachability():
+def test_reachable_and_improving_states_of_a_chain():
     mdp = chain(4)
     expected = np.triu(np.ones((4, 4), dtype=bool))
     np.testing.assert_array_equal(mono.reachable(mdp), expected)
     np.testing.assert_array_equal(mono.reachable(bandit([1, 0])), np.eye(2, dtype=bool))
     moving = np.array([False, False, True, False])
-    np.testing.assert_array_equal(mono.strict_states(mdp, moving), [True, True, True, False])
-    np.testing.assert_array_equal(mono.strict_states(mdp, moving, only_moving=True), moving)
+    np.testing.assert_array_equal(mono.improving_states(mdp, moving), [True, True, True, False])
+    np.testing.assert_array_equal(mono.improving_states(mdp, moving, only_updated=True), moving)
 
 
-def test_direct_updates_raise_by_the_squared_distance():
+def test_di_raises_the_value_by_the_squared_distance():
     rng = np.random.default_rng(5)
     pi, q = rng.dirichlet(np.ones(4), size=1000), rng.random((1000, 4))
     w = 10 ** rng.uniform(-2, 2, 1000)
@@ -193,13 +190,13 @@ def test_direct_updates_raise_by_the_squared_distance():
     assert np.all(rise >= np.sum((new - pi) ** 2, axis=1) - 1e-12)
 
 
-def test_what_does_not_change_is_not_lowered():
+def test_zero_step_size_lowers_nothing():
     (row,) = mono.decreases_in_random_mdps("ce", etas=(0.0,), scales=(0.0,), n=1, steps=2)
     assert (row["updates that lower J"], row["lower v somewhere"]) == (0.0, 0.0)
 
 
-def test_an_error_of_the_change_is_measured_by_the_values(monkeypatch):
-    """Without its right side the formula says that nothing changes."""
+def test_wrong_step_advantage_fails_by_the_relative_change(monkeypatch):
+    """Replace the step advantage by zero, so that no change is predicted."""
     monkeypatch.setattr(checks, "step_advantage", lambda pi, new, q: 0.0 * q[:, 0])
     first = checks.step_advantage_gives_the_change.run(stop_at_failure=True)
     rng = np.random.default_rng(4)
@@ -210,7 +207,7 @@ def test_an_error_of_the_change_is_measured_by_the_values(monkeypatch):
     assert first.margin == pytest.approx(expected)
 
 
-def test_small_processes_are_of_every_size():
+def test_small_mdps_have_all_sizes_and_discounts():
     drawn = [mono.small_mdp(np.random.default_rng(seed)) for seed in range(300)]
     assert {mdp.n_states for mdp in drawn} == {1, 2, 3, 4, 5, 6}
     assert {mdp.n_actions for mdp in drawn} == {2, 3, 4, 5}
@@ -225,7 +222,7 @@ class Away(type(UPDATES["ce"])):
 
 
 @pytest.mark.parametrize("update", [UPDATES["mce"], Away()])
-def test_a_sum_that_lacks_a_term_is_seen_in_either_direction(monkeypatch, update):
+def test_advantage_check_detects_missing_term(monkeypatch, update):
     right = checks.greedy_mask
 
     def two(q):
@@ -240,45 +237,19 @@ def test_a_sum_that_lacks_a_term_is_seen_in_either_direction(monkeypatch, update
     assert sums.failures > sums.comparisons / 2
 
 
-def test_random_processes_are_tried_from_four_scales_at_three_rates():
-    rows = mono.decreases_in_random_mdps("pg-sm", n=1, steps=1)
-    places = [(row["eta"], row["scale of theta_0"]) for row in rows]
-    assert places == [(eta, scale) for eta in (0.1, 1.0, 10.0) for scale in (0.0, 1.0, 3.0, 6.0)]
-
-
 @pytest.mark.parametrize("n_actions", [3, 5])
-def test_a_crowd_of_equal_rivals_by_a_step_of_ce(n_actions):
-    """The greedy action is next to impossible; its rise takes from the likely one and the rest."""
+def test_decrease_with_many_actions_by_hand(n_actions):
+    """The greedy action has a tiny probability and gains from the likely one and the rest."""
     losses = []
     for likely in np.linspace(0.5, 0.999, 60):
         pi = np.r_[0.0, likely, np.full(n_actions - 2, (1 - likely) / (n_actions - 2))]
         powers = pi * np.exp(-2.0 * pi)
         losses.append(likely - powers[1] / powers.sum())
-    found = checks._crowd("ce", 2.0, n_actions)
+    found = checks._decrease_with_many_actions("ce", 2.0, n_actions)
     assert found == pytest.approx(max(losses), rel=1e-9)
 
 
-def test_the_rooms_of_the_worst_decrease_by_hand(monkeypatch):
-    """Three actions lose 0.4995 of at most 0.5, five 0.6 and a crowd 0.78 of at most 0.8."""
-    values = {3: 0.4995, 5: 0.6}
-
-    def drop(_, k, *__, **___):
-        return SimpleNamespace(value=values[k])
-
-    monkeypatch.setattr(checks, "search_drop", drop)
-    monkeypatch.setattr(checks, "_crowd", lambda *_: 0.78)
-    monkeypatch.setattr(checks, "worst_drop_three", lambda _: 0.5)
-    monkeypatch.setattr(checks, "worst_drop_any", lambda _: 0.8)
-    compare = Recorder()
-    checks.decrease_of_ce_has_these_suprema.function(compare, weights=(1.0,))
-    rooms = [1e-4 - 1e-3, 1e-3 + 1e-9, 0.2 + 1e-4, 1 - 0.78 / 0.8, 5e-3 - 0.025]
-    slacks = [tally.worst[0].slack for tally in compare.tallies.values()]
-    assert slacks == pytest.approx(rooms, rel=1e-9)
-    found = {"with three actions": 0.4995, "with 3000 actions": 0.78}
-    assert compare.figures == {**found, "D_3": 0.5, "D_infinity": 0.8}
-
-
-def test_a_change_that_is_next_to_nothing_is_none():
+def test_tiny_certified_change_counts_as_zero():
     assert checks._rises(arb(1e-45))
     assert not checks._rises(arb(0))
     assert not checks._rises(arb(0, 1e-41))
@@ -287,29 +258,8 @@ def test_a_change_that_is_next_to_nothing_is_none():
             checks._rises(open_or_down)
 
 
-def test_actions_that_lose_unequally_have_no_room_from_three_actions_on(monkeypatch):
-    """The first of the suboptimal actions gains a thousandth of the weight, the others nothing."""
-
-    class FirstUp(type(UPDATES["ce"])):
-        def step(self, theta, q, weight=1.0, rng=None):
-            moved = np.array(theta)
-            moved[np.flatnonzero(q < q.max())[0]] += 1e-3 * weight
-            return moved
-
-    monkeypatch.setattr(recorder, "KEPT_COMPARISONS", 2000)
-    compare = Recorder()
-    checks.mce_penalises_equally.function(compare, FirstUp())
-    odds, probability = compare.tallies.values()
-    changes = [one.value / one.instance["weight"] for one in odds.worst]
-    unequal = [one.slack < 0 for one in odds.worst]
-    assert changes == pytest.approx([1e-3 * x for x in unequal], rel=1e-8)
-    # of two to six actions one in five has only one suboptimal action
-    assert 0.6 < np.mean(unequal) < 0.95
-    assert odds.comparisons == probability.comparisons == probability.failures == len(changes)
-
-
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
-def test_the_safe_weight_scales_with_the_square_of_the_parameters(scale: float) -> None:
+def test_escort_safe_weight_scales_with_squared_parameters(scale: float) -> None:
     theta, q = np.array([1.0, 0.5]), np.array([1.0, 0.0])
     unit = mono.escort_safe_weight(theta, q, 4.0)
     assert mono.escort_safe_weight(scale * theta, q, 4.0) == pytest.approx(unit * scale**2)

@@ -1,4 +1,4 @@
-"""Rates: known answers for the fits, the recursions, the bounds and the checks' arithmetic."""
+"""Exponents, recursions, bounds and checks of rates against hand solutions."""
 
 from fractions import Fraction
 from typing import Any
@@ -6,7 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pu_lib.chapters.convergence.quantities import instances, optimality_bounds, settled, structure
+from pu_lib.chapters.convergence.quantities import (
+    instances,
+    optimality_bounds,
+    settling_time,
+    structure,
+)
 from pu_lib.chapters.rates import checks
 from pu_lib.chapters.rates import quantities as rates
 from pu_lib.claims.recorder import Check, Comparison, Recorder
@@ -16,7 +21,7 @@ from pu_lib.updates import UPDATES, make_update
 
 
 def recorded(check: Check, **arguments: Any) -> Recorder:
-    """Run a check with other arguments than its own."""
+    """Return the recorder of a check that ran with other arguments."""
     recorder = Recorder()
     check.function(recorder, **arguments)
     return recorder
@@ -28,7 +33,7 @@ def worst(check: Check, **arguments: Any) -> dict[tuple[str, bool], list[Compari
     return {(tally.quantity, tally.as_printed): tally.worst for tally in tallies}
 
 
-def test_a_decade_has_sixteen_times() -> None:
+def test_log_times_of_a_decade() -> None:
     times = rates.log_times(10**6)
     assert (np.diff(times) > 0).all()
     assert (times[0], times[-1]) == (1, 10**6)
@@ -37,15 +42,15 @@ def test_a_decade_has_sixteen_times() -> None:
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
-def test_the_fit_finds_a_known_exponent(power: float) -> None:
+def test_exponent_of_a_power_law(power: float) -> None:
     times = rates.log_times(10_000)
     fit = rates.exponent(times, 3.0 * times**-power)
     assert fit.value == pytest.approx(power, abs=1e-10)
     assert fit.low == pytest.approx(fit.high, abs=1e-10)
 
 
-def test_the_fit_is_linear_over_the_last_decade_only() -> None:
-    """A decay that bends in the logarithm, solved by hand: two slopes, half a decade each."""
+def test_exponent_uses_the_last_decade_only() -> None:
+    """The decay has two slopes in the logarithm, half a decade each."""
     times = np.geomspace(1, 1000, 61)
     bend = 10**2.5
     gaps = np.where(times < bend, times**-1.0, bend * times**-2.0)
@@ -55,15 +60,15 @@ def test_the_fit_is_linear_over_the_last_decade_only() -> None:
     assert fit.value == pytest.approx(1.5, abs=0.01)
 
 
-def test_the_fit_knows_its_limits() -> None:
+def test_exponent_of_exponential_decay_and_short_runs() -> None:
     times = rates.log_times(1000)
     assert rates.exponent(times, np.exp(-1.0 * times)).value == np.inf
-    with pytest.raises(ValueError, match="the last decade holds"):
+    with pytest.raises(ValueError, match="in the last decade"):
         rates.exponent([1, 10, 100], [1.0, 0.1, 0.01])
 
 
 @pytest.mark.parametrize("p", [3.0, 4.0])
-def test_escort_exponent(p: float) -> None:
+def test_escort_exponent_matches_theory(p: float) -> None:
     """For p > 2 the mass decays with exponent p / (p - 2)."""
     update = make_update("pg-es", p=p)
     times = rates.log_times(5000)
@@ -72,8 +77,8 @@ def test_escort_exponent(p: float) -> None:
     assert rates.exponent(times, mass).value == pytest.approx(p / (p - 2), rel=0.03)
 
 
-def test_escort_limit_is_the_cycle_of_the_leading_order() -> None:
-    """Follow the two equations of the derivation with other numbers than the update's."""
+def test_escort_limit_matches_leading_order_recursion() -> None:
+    """Iterate the two equations of the derivation with other numbers than those of the update."""
     p, c, r = 1.5, 3.0, 2.0
     x = (c / (2 * r**p)) ** (1 / (2 - p))
     for _ in range(200_000):
@@ -84,17 +89,17 @@ def test_escort_limit_is_the_cycle_of_the_leading_order() -> None:
 
 
 @pytest.mark.parametrize("n", [2, 5])
-def test_odds_are_the_update_s(n: int) -> None:
+def test_odds_match_the_update(n: int) -> None:
     masses = rates.bandit_masses("mce", np.eye(n)[0], 300, 0.7)
     np.testing.assert_allclose(1.0 / (1.0 + rates.odds(n, 300, 0.7)), masses, rtol=1e-10)
 
 
-def test_overtaking_masses_are_the_update_s() -> None:
+def test_overtaking_masses_match_the_update() -> None:
     steps, masses = rates.overtaking_steps(8)
     np.testing.assert_allclose(rates.bandit_masses("mce", [1.0, 0.0], 8, steps)[:8], masses)
 
 
-def test_the_first_odds_by_hand() -> None:
+def test_first_odds_match_hand_solution() -> None:
     """Two arms, weight 1, from 1/2: the log-odds move by 2 (1 - pi) = 1, then by 2 / (1 + e)."""
     expected = [1.0, np.e, np.exp(1.0 + 2.0 / (1.0 + np.e))]
     np.testing.assert_allclose(rates.odds(2, 2), expected)
@@ -102,7 +107,7 @@ def test_the_first_odds_by_hand() -> None:
     assert bound[1] == pytest.approx(2.0 * max(1.0, 2.0 * np.e) * 0.5)
 
 
-def test_ce_has_the_same_limit_from_an_uneven_start() -> None:
+def test_cross_entropy_limit_from_a_nonuniform_start() -> None:
     mass = rates.bandit_masses("ce", np.eye(3)[0], 5000, theta0=[0.0, 1.0, -2.0])
     assert mass[-1] * 5000 == pytest.approx(2 / 3, abs=1e-2)
 
@@ -118,28 +123,28 @@ def test_taking_turns_slows_ce_and_not_mce() -> None:
 
 
 @pytest.mark.parametrize(("weight", "steps"), [("3/10", 4), ("1/3", 3), ("2", 1), ("1", 1)])
-def test_di_counts_exactly(weight: str, steps: int) -> None:
+def test_direct_steps_match_hand_solution(weight: str, steps: int) -> None:
     assert rates.di_steps([1, 0], Fraction(weight)) == steps
 
 
-def test_di_arrives_at_a_set_of_best_arms() -> None:
+def test_direct_steps_to_several_best_arms() -> None:
     """(1, 1, 0), weight 1/4: 1/3 is lost in steps of 2/3 of 1/4, exactly two of them."""
     assert rates.di_steps([1, 1, 0], Fraction(1, 4)) == 2
     with pytest.raises(ValueError, match="weight: expected a positive number"):
         rates.di_steps([1, 0], Fraction(0))
 
 
-def test_the_room_of_di_s_bound_by_hand() -> None:
+def test_direct_bound_is_attained_on_all_problems() -> None:
     """Values (1, 1/2, 0), weight 1: (3/4, 1/4, 0), then (1, 0, 0); proved 2 from t = 1."""
     found = recorded(checks.direct_arrives_in_finitely_many_steps)
     (tally,) = found.tallies.values()
     assert found.figures["steps (bandit)"] == 2
-    # on every problem the bound is met exactly
+    # every problem attains its bound
     assert (tally.comparisons, tally.attained, tally.failures) == (11, 11, 0)
 
 
-def test_the_theorem_s_table_by_hand() -> None:
-    """On the bandit with three best arms of five the first step already has a settled policy."""
+def test_optimality_bound_matches_hand_solution() -> None:
+    """The bandit with three best arms of five is settled at step 0."""
     mdp = instances()["bandit, three best arms of five"]
     trajectory = run(mdp, "mce", 400, weighting="uniform")
     start, _, _, ahead = optimality_bounds(mdp, trajectory, structure(mdp))
@@ -148,15 +153,15 @@ def test_the_theorem_s_table_by_hand() -> None:
     assert ahead[-1] == pytest.approx(1 / 127.5)
 
 
-def test_an_update_that_stops_short_is_not_judged() -> None:
+def test_direct_update_leaves_the_rate_open() -> None:
     variant = "DI in MCE's place, which arrives before the bound begins"
     finding = checks.gap_falls_like_the_inverse_sum.run(variant)
     assert finding.status == "open"
     assert "nothing is left to lose" in finding.open_because
 
 
-def test_regret_of_a_sum_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At weight 1 DI is projected from (1, 0.6, 0.2) more to (0.7, 0.3), (0.9, 0.1) and (1, 0)."""
+def test_direct_regret_matches_hand_solution(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At weight 1 the policies of DI are (0.7, 0.3, 0), (0.9, 0.1, 0) and (1, 0, 0)."""
     masses = rates.bandit_masses("di", (1.0, 0.6, 0.2), 3)
     assert masses == pytest.approx([2 / 3, 0.3, 0.1, 0.0])
     monkeypatch.setattr(checks, "PAPER", ["di"])
@@ -164,30 +169,15 @@ def test_regret_of_a_sum_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ratio.value == 0.0
 
 
-def test_the_table_of_ties_ends_where_the_run_does() -> None:
-    (printed,) = worst(checks.cross_entropy_has_first_order_without_ties)["exponent", True]
-    assert printed.instance["t"] == 42_846
-    times, masses = rates.taking_turns("ce", 50_000)
-    assert masses[-1] * times[-1] == pytest.approx(24.625, abs=1e-3)
-
-
-def test_softmax_and_mce_leave_the_same_mass_between_two_arms() -> None:
+def test_softmax_and_mce_have_the_same_limit_on_two_arms() -> None:
     """Both have (1 - pi) W near 1/2 where the arms are worth 1 and 0."""
     for update in ("pg-sm", "mce"):
         mass = rates.bandit_masses(update, (1.0, 0.0), 4000)
         assert mass[-1] * 4000 == pytest.approx(0.5, rel=0.01)
 
 
-def test_the_room_of_di_s_bound_is_the_least_over_the_problems(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """With two arms that need no step at all, the bandit of three, which has none to spare."""
-    monkeypatch.setattr(checks, "di_steps", lambda *_: 0)
-    assert checks.direct_arrives_in_finitely_many_steps.run().margin == 0.0
-
-
 def escort_mass(p: float, weight: float, steps: int) -> float:
-    """The bad arm's probability under PG-ES with two arms worth 1 and 0, written for itself."""
+    """Return the bad arm's probability under PG-ES, independently of the library."""
     x, y = 1.0, 1.0  # the parameters of the good and of the bad arm
     for _ in range(steps):
         total = abs(x) ** p + abs(y) ** p
@@ -197,7 +187,7 @@ def escort_mass(p: float, weight: float, steps: int) -> float:
     return abs(y) ** p / (abs(x) ** p + abs(y) ** p)
 
 
-def test_the_distance_to_the_escort_limit_by_another_loop() -> None:
+def test_escort_limit_check_matches_independent_loop() -> None:
     found = worst(checks.escort_below_two_has_a_limit)["product over its limit", False]
     at = {"p": 1.5, "weight": 2.0}
     (comparison,) = (each for each in found if each.instance == at)
@@ -206,7 +196,7 @@ def test_the_distance_to_the_escort_limit_by_another_loop() -> None:
     assert comparison.slack == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_exponents_of_two_updates_by_another_fit() -> None:
+def test_softmax_exponents_match_independent_fit() -> None:
     """Least squares of the logarithms over the last decade of the sum of the weights."""
     arguments = {"updates": ("pg-sm",)}
     found = worst(checks.softmax_has_the_rate_of_mce, **arguments)["exponent in the sum", False]
@@ -225,7 +215,7 @@ def test_the_exponents_of_two_updates_by_another_fit() -> None:
 REGRET = "regret of the last decade over that of the one before"
 
 
-def test_the_regret_of_two_decades_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_regret_of_two_decades_matches_sums_of_masses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 5000 steps: from 500 on, and from 50 to 499."""
     monkeypatch.setattr(checks, "PAPER", ["mce"])
     found = worst(checks.regret_grows_at_most_like_log_t)
@@ -236,7 +226,7 @@ def test_the_regret_of_two_decades_by_hand(monkeypatch: pytest.MonkeyPatch) -> N
     assert comparison.slack < -0.2
 
 
-def test_the_difference_from_the_limit_by_hand() -> None:
+def test_limit_check_matches_independent_loop() -> None:
     """Two arms at weight 1: the log-odds grow by 2 / (1 + e^y), and (1 - pi) t tends to 1/2."""
     log_odds = 0.0
     for _ in range(20_000):
@@ -246,7 +236,7 @@ def test_the_difference_from_the_limit_by_hand() -> None:
     assert rates.mass_limit(2) == 0.5
 
 
-def test_what_mce_leaves_times_the_weight_it_has_spent_by_another_loop() -> None:
+def test_decaying_weights_check_matches_independent_loop() -> None:
     """Two arms: a step of weight w multiplies the odds by e^(2 w (1 - pi))."""
     log_odds, spent = 0.0, 0.0
     for t in range(1, 20_001):
@@ -259,15 +249,15 @@ def test_what_mce_leaves_times_the_weight_it_has_spent_by_another_loop() -> None
 
 
 def left(weights: list[float]) -> float:
-    """Return what MCE leaves to the worse of two arms: each weight w multiplies the odds."""
+    """Return the worse arm's probability under MCE, by the recursion of the odds."""
     odds = 1.0
     for weight in weights:
         odds *= np.exp(2.0 * weight / (1.0 + odds))
     return 1.0 / (1.0 + odds)
 
 
-def test_two_bandits_that_never_meet_are_bounded_by_their_own_sums() -> None:
-    """After 2000 steps the first has had the weights 1/(t + 1), the second, in the support, 1."""
+def test_separate_bandits_match_independent_loop() -> None:
+    """The first bandit has the weights 1/(t + 1), the second one, in the support, 1."""
     found = worst(checks.minimum_is_over_the_states_reached)
     weights = 1.0 / np.arange(1.0, 2001.0)
     first, second = left(weights.tolist()), left([1.0] * 2000)
@@ -280,12 +270,12 @@ def test_two_bandits_that_never_meet_are_bounded_by_their_own_sums() -> None:
     assert printed == {"outside": pytest.approx(1 / 2002 - first), "inside": inside}
 
 
-def test_the_constants_of_two_arms_after_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_constants_check_matches_hand_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mass is 1/2, then 1 / (1 + e); its bound is 1/2, then 1/3."""
     mdp = bandit([1.0, 0.0])
     path = run(mdp, UPDATES["mce"], 1, weighting="uniform")
     monkeypatch.setattr(checks, "unique_instances", lambda: ["arms"])
-    monkeypatch.setattr(checks, "settled_run", lambda *_: (mdp, structure(mdp), path, 0))
+    monkeypatch.setattr(checks, "run_with_bound_start", lambda *_: (mdp, structure(mdp), path, 0))
     found = worst(checks.constants_of_the_proof_hold)
     (printed,), (ours,) = found["mass over its bound", True], found["mass over its bound", False]
     (end,) = found["mass at the end", False]
@@ -306,28 +296,28 @@ def test_the_constants_of_two_arms_after_one_step(monkeypatch: pytest.MonkeyPatc
         ("bandit", 0, None),
     ],
 )
-def test_the_bound_of_a_run_starts_at_one_half_after_the_greedy_actions_settle(
+def test_bound_start_needs_settling_and_one_half(
     name: str, n_steps: int, start: int | None
 ) -> None:
-    assert rates.settled_run(name, n_steps)[3] == start
+    assert rates.run_with_bound_start(name, n_steps)[3] == start
 
 
-def test_the_bound_of_a_run_may_start_when_the_greedy_actions_settle() -> None:
+def test_bound_start_at_the_settling_time() -> None:
     """In the random MDP the best actions have one half some time before."""
-    _, facts, trajectory, start = rates.settled_run("random", 30)
-    assert start == settled(trajectory, facts)
+    _, facts, trajectory, start = rates.run_with_bound_start("random", 30)
+    assert start == settling_time(trajectory, facts)
 
 
-def test_a_bound_has_room_for_rounding_in_proportion_to_it_and_for_zero() -> None:
-    def room(gaps: list[float], bounds: list[float]) -> float:
-        return 1.0 - checks.largest_share(np.array(gaps), np.array(bounds))
+def test_largest_ratio_allows_for_rounding() -> None:
+    def slack(gaps: list[float], bounds: list[float]) -> float:
+        return 1.0 - checks.largest_ratio(np.array(gaps), np.array(bounds))
 
-    assert room([0.5, 0.0], [1.0, 1.0]) == pytest.approx(0.5)
-    assert room([0.5, 0.25], [1.0, 0.25]) == pytest.approx(checks.ROUNDING, rel=1e-3)
-    assert room([1e-14], [0.0]) == 0.0
+    assert slack([0.5, 0.0], [1.0, 1.0]) == pytest.approx(0.5)
+    assert slack([0.5, 0.25], [1.0, 0.25]) == pytest.approx(checks.ROUNDING, rel=1e-3)
+    assert slack([1e-14], [0.0]) == 0.0
 
 
-def test_odds_beyond_floats_are_refused() -> None:
+def test_odds_beyond_floats_raise() -> None:
     with pytest.raises(ValueError, match="weights: 1000 leads the odds out of the range"):
         rates.odds(2, 3, 1000.0)
     with pytest.raises(ValueError, match=r"weights: 9\.5e\+262 leads the odds out of the range"):

@@ -1,4 +1,4 @@
-"""Sampled values: exact biases, proved limits, and that wrong ones are caught."""
+"""Sampled values: exact biases, limits and thresholds against known answers."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -13,13 +13,13 @@ from pu_lib.updates import UPDATES, make_update
 
 
 def compared(check: Callable[..., None], **arguments: object) -> dict[str, Tally]:
-    """Return what a check compares as corrected, by quantity."""
+    """Return the tallies of a check, without those as printed, by quantity."""
     recorder = Recorder()
     check(recorder, **arguments)
     return {t.quantity: t for t in recorder.tallies.values() if not t.as_printed}
 
 
-def test_law_of_the_gamble():
+def test_gamble_has_these_means():
     np.testing.assert_allclose(st.GAMBLE.mean, [1.0, 1.25])
     np.testing.assert_allclose(st.GAMBLE.greedy, [0.75, 0.25])
     np.testing.assert_allclose(st.gamble(0.7).mean, [1.0, 1.25])
@@ -34,7 +34,7 @@ def test_mce_limit_minimises_its_potential(m):
     assert np.sum(law * (1 - limit) ** 2) <= potential.min() + 1e-12
 
 
-def test_limits_are_where_the_mean_step_vanishes():
+def test_mean_step_vanishes_at_the_limits():
     m = st.THREE.greedy
     step = st.mean_step(UPDATES["ce"], st.ce_limit(m), st.THREE)
     np.testing.assert_allclose(step, 0.0, atol=1e-15)
@@ -51,7 +51,7 @@ COIN = st.Law.of((0.5, (0.0, 2.0)), (0.5, (1.0, 0.0)))
 """xi = 2 or -1 with equal chances, mean 1/2."""
 
 
-def test_the_threshold_of_the_escort_update_by_hand():
+def test_escort_threshold_by_hand():
     # log(1 + 2k) + log(1 - k) = 0 at k = 1/2, where k max(xi) = 1 as well
     assert st.escort_threshold(COIN) == pytest.approx(0.5)
     # the gamble: 3 log(1 - k) + log(1 + 4k) = 0, a cubic in k
@@ -67,7 +67,7 @@ def test_the_threshold_of_the_escort_update_by_hand():
         st.escort_threshold(st.THREE)
 
 
-def test_the_mean_logarithm_is_that_of_the_update():
+def test_escort_growth_agrees_with_the_update():
     update, weight = UPDATES["pg-es"], 0.05
     theta = np.array([0.8, 1.1])
     k, second = 2 * weight / (theta @ theta), update.policy(theta)[1]
@@ -77,7 +77,7 @@ def test_the_mean_logarithm_is_that_of_the_update():
     assert st.escort_growth(st.GAMBLE, k, second) == pytest.approx(expected, rel=1e-12)
 
 
-def test_the_drift_of_the_policy_by_hand():
+def test_drift_by_hand():
     # CE from one half, weight w: to sigma(w) with probability 1/4, to sigma(-w) with 3/4
     up = 1 / (1 + np.exp(-0.4))
     expected = 0.25 * up + 0.75 * (1 - up) - 0.5
@@ -86,20 +86,20 @@ def test_the_drift_of_the_policy_by_hand():
     assert st.drift(UPDATES["ce"], st.GAMBLE, 0.4, [zero])[0] == pytest.approx(0, abs=1e-12)
 
 
-def test_the_policy_turns_later_than_the_parameters():
+def test_drift_zeros_of_the_gamble():
     law = st.gamble(1.0)
     np.testing.assert_allclose(st.mean_step(UPDATES["ce"], [0.75, 0.25], law), 0, atol=1e-15)
     zeros = [st.drift_zero(UPDATES["ce"], law, eta) for eta in (0.1, 0.5, 2.0)]
     np.testing.assert_allclose(zeros, [0.259, 0.286, 0.305], atol=5e-4)
 
 
-def test_the_number_in_the_erratum():
+def test_bias_quoted_in_the_erratum():
     (row,) = (row for row in errata() if row.right == "within one step of the frontier")
     size = st.bias(UPDATES["di"], [0.05, 0.05, 0.9], st.THREE, 0.2)
     assert f"{size[np.argmax(np.abs(size))]:.3f}" in row.why
 
 
-def test_checks_take_updates_as_objects():
+def test_checks_accept_update_objects():
     updates = [make_update("pg-es", p=3.0)]
     found = compared(checks.policy_gradients_are_symmetric.function, updates=updates)
     assert found["sum of the two steps"].failures == 0
@@ -107,7 +107,7 @@ def test_checks_take_updates_as_objects():
     assert found["distance of the two steps"].worst[0].slack == 0
 
 
-def test_a_check_reports_the_number_worked_out_by_hand():
+def test_trapping_probability_in_the_check_by_hand():
     # stuck with probability 1/2 as claimed; at the better action if that is the first one
     stuck = "probability to be stuck at the worse action"
     for rewards, probability in ((("1/2", 1), Fraction(1, 2)), ((1, "1/2"), 0)):
@@ -117,9 +117,9 @@ def test_a_check_reports_the_number_worked_out_by_hand():
     assert checks.greedy_updates_are_asymmetric.run().margin == -1e-9
 
 
-def test_sampled_actions_leave_ce_without_a_mean_step():
+def test_ce_mean_step_is_zero_for_sampled_actions():
     pi, rewards = [0.2, 0.5, 0.3], [1, 2, 3]
-    law = st.taken_law(pi, rewards)
+    law = st.action_sample_law(pi, rewards)
     np.testing.assert_allclose(law.mean, rewards)
     np.testing.assert_allclose(st.mean_step(UPDATES["ce"], pi, law), 0.0, atol=1e-15)
 
@@ -128,17 +128,17 @@ def test_errors_are_sentences():
     with pytest.raises(ValueError, match="expected a law"):
         st.Law.of((0.5, (1.0, 0.0)), (0.6, (0.0, 1.0)))
     with pytest.raises(ValueError, match="never sampled"):
-        st.taken_law([0.0, 1.0], [1, 1])
+        st.action_sample_law([0.0, 1.0], [1, 1])
 
 
-def test_constant_weights_save_di_three_of_four_updates():
+def test_di_recovers_in_one_update_instead_of_four():
     # eta = 1, n = 10: one step from the wall against weights 1/sqrt(11) and so on, four to sum to 1
     (found,) = compared(checks.constant_weights_recover_sooner.function).values()
     assert found.worst[0].instance == {"update": "di", "eta": "1", "n": 10}
     assert found.worst[0].note == {"constant": 1, "decaying": 4}
 
 
-def test_two_steps_that_do_not_cancel_may_both_go_down(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_asymmetry_check_uses_absolute_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step loses 1 at each action: the steps for q and -q sum to -2."""
 
     class Down(type(UPDATES["ce"])):
@@ -152,7 +152,7 @@ def test_two_steps_that_do_not_cancel_may_both_go_down(monkeypatch: pytest.Monke
         assert tally.worst[0].slack == pytest.approx(2.0 - 1e-9)
 
 
-def test_the_better_action_mostly_looks_worse_in_the_gamble_and_better_in_the_other_laws() -> None:
+def test_laws_cover_both_signs_of_the_likely_gap() -> None:
     for law, mostly in zip(checks.LAWS, (False, True, True), strict=True):
         first, second = law.outcomes.T
         assert law.mean[1] > law.mean[0]
@@ -164,55 +164,27 @@ def test_the_better_action_mostly_looks_worse_in_the_gamble_and_better_in_the_ot
         assert looks_worse > 0
 
 
-@pytest.mark.parametrize(("share", "parts"), [(0.5, 2), (1.0, 1)])
-def test_the_inequality_is_asked_below_the_threshold_only(monkeypatch, share, parts) -> None:
-    monkeypatch.setattr(checks, "_least", lambda *_: 1.0)
-    check = checks.escort_converges_below_its_threshold.function
-    found = compared(check, shares=(share,), laws=checks.LAWS[:1])
-    assert len(found) == parts
-    assert found.pop(checks.WORST_RUN).worst[0].slack == pytest.approx(0.1)
-    # if the better action has next to nothing, at the weight itself, the two sides are equal
-    assert all(t.worst[0].slack == pytest.approx(1e-15, abs=1e-15) for t in found.values())
-
-
-def test_what_a_limit_lacks_at_the_best_action_is_noted() -> None:
-    limits = {2: np.array([0.75, 0.25]), 3: np.array([0.5, 0.3, 0.2])}
-    found = compared(checks.is_biased, update="ce", limit=lambda law: limits[len(law)])
-    lost = {c.instance["actions"]: c.value for c in found["what the limit leaves to others"].worst}
-    best = limits[3][int(np.argmax(st.THREE.mean))]
-    assert lost == {2: 0.75, 3: pytest.approx(1.0 - best)}
-
-
-def test_the_worst_run_at_each_weight_is_to_reach_nine_tenths(monkeypatch) -> None:
-    """It reaches 0.95 less a tenth of the weight."""
-    monkeypatch.setattr(checks, "_least", lambda _, __, weight, ___: 0.95 - weight / 10)
-    (found,) = compared(checks.softmax_converges_at_constant_rates.function).values()
-    weights = (1.0, 0.5, 0.2, 0.1, 0.05)
-    assert [one.slack for one in found.worst] == pytest.approx([0.05 - x / 10 for x in weights])
-    assert [one.instance["weight"] for one in found.worst] == list(weights)
-
-
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12, 1e16])
-def test_the_threshold_scales_with_the_values(scale: float) -> None:
+def test_escort_threshold_scales_with_the_values(scale: float) -> None:
     law = st.Law(st.GAMBLE.outcomes * scale, st.GAMBLE.probabilities)
     assert st.escort_threshold(law) * scale == pytest.approx(st.escort_threshold(st.GAMBLE))
 
 
 @pytest.mark.parametrize("e", [1e-8, 1e-10, 1e-11, 1e-12, 1e-13])
-def test_the_threshold_of_a_small_gap_by_hand(e: float) -> None:
+def test_escort_threshold_of_a_small_gap_by_hand(e: float) -> None:
     # 1 or -1 + e: (1 + k)(1 - k + k e) = 1 means e = k (1 - e), with e as floats hold it; w = k
     law = st.Law.of((0.5, (0.0, 1.0)), (0.5, (0.0, -1.0 + e)))
     held = 1.0 + (-1.0 + e)
     assert st.escort_threshold(law) == pytest.approx(held / (1 - held), rel=1e-15 / e)
 
 
-def test_the_threshold_of_a_near_tie_keeps_its_digits() -> None:
+def test_escort_threshold_of_a_near_tie_is_accurate() -> None:
     # 1 + e or -1: (1 + k + k e)(1 - k) = 1 means e = k (1 + e)
     e = 1.0 + 1e-12 - 1.0
     law = st.Law.of((0.5, (0.0, 1.0 + 1e-12)), (0.5, (1.0, 0.0)))
     assert st.escort_threshold(law) == pytest.approx(e / (1 + e), rel=1e-9)
 
 
-def test_probabilities_are_numbers() -> None:
+def test_law_rejects_nan() -> None:
     with pytest.raises(ValueError, match="probabilities: expected a law"):
         st.Law(np.zeros((2, 2)), np.array([np.nan, 0.5]))

@@ -1,4 +1,4 @@
-"""Proved bounds are the best that are proved: a check notices if another one takes its place.
+"""The sharpness of bounds: the record changes if another bound replaces a proved one.
 
 The recorder measures how sharp a bound is: the relative tightening that a check would refuse, and
 in how many comparisons the bound is attained.
@@ -43,9 +43,7 @@ def tally(found: Judgement, compared: str) -> Tally:
         ("lem:Xn<sqrt", "$X_n$, $n>1$", 0.0108),
     ],
 )
-def test_a_corrected_bound_holds_and_comes_as_near_as_the_book_says(
-    claim: str, compared: str, sharpness: float
-) -> None:
+def test_sharpness_of_bounds(claim: str, compared: str, sharpness: float) -> None:
     found = tally(judged(claim), compared)
     assert found.failures == 0
     assert found.sharpness == pytest.approx(sharpness, abs=5e-5)
@@ -60,9 +58,7 @@ def test_a_corrected_bound_holds_and_comes_as_near_as_the_book_says(
         ("thm:unlearn/ii", 800, 800),
     ],
 )
-def test_a_bound_is_attained_as_often_as_the_book_says(
-    claim: str, attained: int, comparisons: int
-) -> None:
+def test_number_of_attained_comparisons(claim: str, attained: int, comparisons: int) -> None:
     found = tally(judged(claim), "n'")
     assert (found.failures, found.attained, found.comparisons) == (0, attained, comparisons)
 
@@ -70,12 +66,12 @@ def test_a_bound_is_attained_as_often_as_the_book_says(
 @pytest.mark.parametrize(
     ("claim", "bound", "weaker"),
     [
-        ("thm:unlearn/i/pg-sm", "bound_pg_sharp", unlearning.bound_pg),
-        ("thm:unlearn/iii", "bound_ce_sharp", unlearning.bound_ce),
-        ("thm:unlearndecay/iii", "bound_decaying_ce_sharp", unlearning.bound_decaying_ce),
+        ("thm:unlearn/i/pg-sm", "pg_bound", unlearning.pg_bound_printed),
+        ("thm:unlearn/iii", "ce_bound", unlearning.ce_bound_printed),
+        ("thm:unlearndecay/iii", "decaying_ce_bound", unlearning.decaying_ce_bound_printed),
     ],
 )
-def test_a_weaker_bound_is_no_longer_the_best(
+def test_weaker_bound_changes_the_record(
     claim: str, bound: str, weaker: Formula, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     best = tally(judged(claim), "n'")
@@ -91,13 +87,13 @@ def tighter(n):
     return 3 * n - 3 * sqrt(n) + 1
 
 
-def test_a_tighter_bound_that_no_count_breaks_changes_the_record(
+def test_unproved_tighter_bound_changes_the_record(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """No proof gives 3n - 3 sqrt(n) + 1, though all counts tried obey it."""
     claim = "thm:unlearndecay/i/pg-sm"
     proved = tally(judged(claim), "n'")
-    monkeypatch.setattr(unlearning, "bound_decaying_pg", tighter)
+    monkeypatch.setattr(unlearning, "decaying_pg_bound", tighter)
     found = judge(claim)
     assert found.finding.status is Status.CORRECTED
     assert proved.worst[0].slack == 2.0 > tally(found, "n'").worst[0].slack == 1.0
@@ -108,49 +104,47 @@ def test_a_tighter_bound_that_no_count_breaks_changes_the_record(
 @pytest.mark.parametrize(
     ("bound", "exact", "nearest"),
     [
-        (unlearning.bound_ce_sharp, unlearning.count(3000, "ce", "0.01", strict=True), 1.65),
+        (unlearning.ce_bound, unlearning.count(3000, "ce", "0.01", strict=True), 1.65),
         (
-            unlearning.bound_decaying_ce_sharp,
+            unlearning.decaying_ce_bound,
             unlearning.count(3000, "ce", "0.01", "inverse-sqrt", strict=True),
             2.0,
         ),
     ],
 )
-def test_bounds_of_cross_entropy_are_within_a_factor_after_many_updates(
-    bound, exact: float, nearest: float
-) -> None:
+def test_cross_entropy_bounds_are_within_a_factor(bound, exact: float, nearest: float) -> None:
     assert exact < bound(3000, Fraction(1, 100)) <= nearest * exact
 
 
-def test_the_decaying_bound_of_softmax_is_met_up_to_a_hundredth_after_many_updates() -> None:
+def test_decaying_softmax_bound_is_nearly_attained() -> None:
     exact = unlearning.count(1000, "pg-sm", "0.01", "inverse-sqrt")
-    assert exact / 1.013 <= unlearning.bound_decaying_pg(1000) < exact
+    assert exact / 1.013 <= unlearning.decaying_pg_bound(1000) < exact
 
 
 @pytest.mark.parametrize("spent", [1e-6, 0.1, 2.0])
-def test_the_key_lemma_is_met_by_short_steps(spent: float) -> None:
-    """In one step of two arms from the uniform policy 1/pi rises as promised, and no more."""
+def test_key_lemma_bound_is_attained_by_short_steps(spent: float) -> None:
+    """In one short step of two uniform arms 1/pi increases by the bound."""
     pi = convergence.adversarial_run([1.0, 0.0], "first", [spent])
     rise = 1 / pi[1, 1] - 1 / pi[0, 1]
 
-    def promised(constant: float) -> float:
+    def bound(constant: float) -> float:
         return 1 / convergence.key_lemma_bound(0.5, 1.0, 2, spent, constant) - 2
 
-    assert promised(0.495) < promised(0.5) <= rise * (1 + 1e-6)
+    assert bound(0.495) < bound(0.5) <= rise * (1 + 1e-6)
     if spent == 1e-6:
-        assert promised(0.495) < 0.995 * rise < rise <= promised(0.5) * 1.00001
+        assert bound(0.495) < 0.995 * rise < rise <= bound(0.5) * 1.00001
 
 
-def test_the_threshold_of_the_softmax_condition_is_the_least_that_is_needed() -> None:
-    """The weight that the condition needs at its easiest is 1 to within a thousandth."""
+def test_softmax_condition_threshold_is_sharp() -> None:
+    """The least weight that the condition needs is 1 up to a thousandth."""
     finding = judge("sec:gravity/pg-sm-sufficient").finding
     pi, q = np.array(finding.instance["pi"]), np.array(finding.instance["q"])
     assert 1 < finding.figures["least weight that the condition needs"] < 1.001
     assert pi @ q > 0.99
 
 
-def test_the_floor_of_probabilities_is_met_up_to_the_constant_before_the_exponential() -> None:
-    """Weights M leave e^(-2M) of a small probability and more; e^(-3M) is far from what is left."""
+def test_necessity_floor_has_a_sharp_exponent() -> None:
+    """Weights of sum M reduce a small probability by about e^(-2M), and not by e^(-3M)."""
     pi = convergence.adversarial_run([1.0, 0.0], "first", [100.0], np.array([-2.0, 2.0]))
     lost = -math.log(pi[1, 1] / pi[0, 1])
     floors = [

@@ -1,4 +1,4 @@
-"""The counts are those of exact arithmetic; quantities, bounds and checks have known answers."""
+"""Exact counts, bounds and checks of unlearning against hand solutions and float loops."""
 
 import math
 import time
@@ -9,17 +9,20 @@ import pytest
 from flint import arb, ctx
 
 from pu_lib.chapters.domino.quantities import domino
-from pu_lib.chapters.unlearning import block_counting as far_counts
-from pu_lib.chapters.unlearning import checks, counting, travel_times
+from pu_lib.chapters.unlearning import block_counting, checks, counting, flow_times
 from pu_lib.chapters.unlearning import quantities as un
-from pu_lib.chapters.unlearning.block_counting import far_count
+from pu_lib.chapters.unlearning.block_counting import count_in_blocks
 from pu_lib.chapters.unlearning.counting import CONVEX, LINKS, UNIFORM
 from pu_lib.chapters.unlearning.quantities import count, counts, linked_count, path
-from pu_lib.claims import errata, judge, recorded
-from pu_lib.claims.formulas import formula
+from pu_lib.claims import errata, judge
 from pu_lib.claims.recorder import Recorder, Status
 from pu_lib.exact import Undecided, ball
-from pu_lib.two_action_dynamics import Setting, SoftmaxWalker, equivalent_updates, setting
+from pu_lib.two_action_dynamics import (
+    SoftmaxProcess,
+    TwoActionProblem,
+    equivalent_updates,
+    parse_problem,
+)
 from pu_lib.updates import PAPER, UPDATES, Direct, SoftmaxPolicyGradient, as_update, make_update
 
 THERE, BACK = np.array([1.0, 0.0]), np.array([0.0, 1.0])
@@ -38,14 +41,14 @@ class Listed(Recorder):
 
 
 def listed(check, **arguments):
-    """Return what a check compares with other arguments: slacks and instances, in order."""
+    """Return the slacks and instances of a check with other arguments, in order."""
     recorder = Listed()
     check.function(recorder, **{**check.arguments, **arguments})
     return recorder.found
 
 
 def float_count(n, update, eta, schedule):
-    """Count with the updates of `pu_lib.updates`, in floating point."""
+    """Return the count by the steps of `pu_lib.updates`, in floats."""
     theta = update.initial(1, 2)[0]
     if np.allclose(theta, 0) and "escort" in type(update).__name__.lower():
         theta = np.ones(2)
@@ -75,19 +78,19 @@ def float_count(n, update, eta, schedule):
         ("pg-es", {"p": 1.5, "factor": "drop"}),
     ],
 )
-def test_counts_agree_with_the_updates_of_the_library(name, options, eta, schedule):
+def test_counts_match_the_updates_of_the_library(name, options, eta, schedule):
     update = make_update(name, **options)
     for n in (1, 2, 7, 25):
         assert count(n, name, eta, schedule, **options) == float_count(n, update, eta, schedule)
 
 
-def test_published_hazards_of_floating_point():
+def test_counts_that_floats_get_wrong():
     assert counts([1, 2, 3, 4, 9], "di", "0.3") == [1, 2, 3, 4, 4]
     assert [count(1000, "pg-es", eta) for eta in ("0.5", "0.7", "1")] == [1586, 1892, 2491]
     assert [count(1000, "pg-es", eta, factor="drop") for eta in (2, 5)] == [2657, 686]
 
 
-def test_stuck_policies_are_recognised_exactly():
+def test_fixed_points_are_detected_exactly():
     assert count(3, "pg-es", 2) == math.inf
     assert count(3, "pg-es", "8/3", p="3/2") == math.inf
     assert count(3, "pg-es", 2, p=1, factor="drop") == math.inf
@@ -96,19 +99,19 @@ def test_stuck_policies_are_recognised_exactly():
     assert count(4, "di", 1, start=0, strict=True) == math.inf
 
 
-def test_nothing_learnt_is_nothing_to_undo():
+def test_zero_forward_updates_need_zero_backward_updates():
     for update in ("pg-sm", "pg-es", "di", "ce", "mce"):
         for schedule in ("constant", "inverse-sqrt"):
             assert count(0, update, "0.4", schedule) == 0
             assert count(0, update, "0.4", schedule, strict=True) == 1
 
 
-def test_exact_ties_of_di():
-    # at the wall after 3 steps; one step of 2 / sqrt(4) = 1 leads exactly to the start
+def test_direct_ties_match_hand_solution():
+    # pi(a_1) = 1 after 3 steps; one step of 2 / sqrt(4) = 1 leads exactly to the start
     assert count(3, "di", 2, "inverse-sqrt") == 1
     assert count(3, "di", 2, "inverse-sqrt", strict=True) == 2
-    # a third is in no ball: the first step ends at the wall exactly, and one of 1/3 / sqrt(4) leads
-    # from there to the start; two of 1/3 / sqrt(2) and 1/3 / sqrt(3) lead back over 1/3
+    # 1/3 is not a binary number: the first step ends at 1 exactly, and one of 1/3 / sqrt(4) leads
+    # from there to the start; the sum of 1/3 / sqrt(2) and 1/3 / sqrt(3) exceeds 1/3
     for strict, steps in (False, 1), (True, 2):
         assert count(1, "di", "1/3", "inverse-sqrt", start="5/6", strict=strict) == 2
         assert count(3, "di", "1/3", "inverse-sqrt", start="11/12", strict=strict) == steps
@@ -116,12 +119,12 @@ def test_exact_ties_of_di():
     assert count(9, "di", "1/4", strict=True) == 5
 
 
-def test_counts_of_several_n_are_the_single_counts():
+def test_counts_equal_single_counts():
     ns = [7, 0, 3, 7]
     assert counts(ns, "ce", "0.2") == [count(n, "ce", "0.2") for n in ns]
 
 
-def test_a_path_ends_where_the_count_says():
+def test_path_recovers_after_the_count():
     for update in ("pg-sm", "pg-es", "di", "ce"):
         back = count(12, update, "0.3", "inverse-sqrt")
         values = path(12, back, update, "0.3", "inverse-sqrt")
@@ -130,7 +133,7 @@ def test_a_path_ends_where_the_count_says():
 
 @pytest.mark.parametrize("schedule", ["constant", "inverse-sqrt"])
 @pytest.mark.parametrize("update", ["pg-sm", "pg-es", "di", "ce"])
-def test_a_thousand_updates_take_less_than_two_seconds(update, schedule):
+def test_count_of_thousand_updates_is_fast(update, schedule):
     before = time.process_time()
     count(1000, update, "0.7", schedule)
     assert time.process_time() - before < 2
@@ -150,7 +153,7 @@ def test_a_thousand_updates_take_less_than_two_seconds(update, schedule):
         ({"n": 1, "start": 2, "update": "di"}, r"must lie in \[0, 1\]"),
     ],
 )
-def test_errors_are_sentences(arguments, words):
+def test_invalid_arguments_raise(arguments, words):
     with pytest.raises(ValueError, match=words):
         count(**arguments)
 
@@ -174,7 +177,7 @@ def test_errors_are_sentences(arguments, words):
         ({"n": 5, "update": "pg-es", "p": 3, "eta": "1.33333333334"}, r"at least 10\^1\d backward"),
     ],
 )
-def test_a_count_out_of_reach_ends_at_once_with_what_is_proved(arguments, words):
+def test_count_out_of_reach_raises_at_once_with_proved_bounds(arguments, words):
     before = time.process_time()
     with pytest.raises(un.OutOfReach, match=words):
         count(**arguments)
@@ -182,26 +185,26 @@ def test_a_count_out_of_reach_ends_at_once_with_what_is_proved(arguments, words)
 
 
 @pytest.mark.parametrize("eta", ["150", "750.7", "1e6", "1e300"])
-def test_a_way_back_of_more_than_1e30_updates_is_not_counted(eta):
+def test_count_above_1e30_is_out_of_reach(eta):
     before = time.process_time()
     with pytest.raises(un.OutOfReach, match="n = 1000000000 updates of pg-sm may take more"):
         count(10**9, "pg-sm", eta)
     assert time.process_time() - before < 5
 
 
-def test_a_way_back_of_30_digits_is_counted():
-    # The forward updates after the first one are 9 of its digits: the way back retraces them.
+def test_count_of_30_digits():
+    # The difference is the number of forward updates: 9 of the 30 digits.
     nearly = count(10**9, "pg-sm", "145") - count(10**8, "pg-sm", "145")
     assert abs(nearly - 9 * 10**8) <= 1
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.uint8])
-def test_a_number_of_steps_may_be_a_small_integer_of_numpy(kind):
+def test_max_steps_accepts_small_numpy_integers(kind):
     assert count(3, "pg-sm", "0.3", max_steps=kind(9)) == count(3, "pg-sm", "0.3", max_steps=9) == 4
     assert domino(2, "pg-sm", "0.3", max_steps=kind(9)) == domino(2, "pg-sm", "0.3") == 3
 
 
-def test_a_parameter_beyond_zero_counts_by_its_size():
+def test_negative_escort_parameter_matches_rational_recursion():
     """PG-ES with p = 1 from (1/5, 9/5): theta_a moves by w sign(theta_a) adv(a) / norm."""
     theta = [Fraction(1, 5), Fraction(9, 5)]
 
@@ -220,35 +223,37 @@ def test_a_parameter_beyond_zero_counts_by_its_size():
     assert count(1, "pg-es", 3, p=1, start="1/10") == steps
 
 
-def test_a_step_back_of_cross_entropy_is_the_longest_at_first():
-    """From one half a step of weight 1 leads to 1, and one back takes 2w / (1 + 1/e)."""
-    walker = setting("ce").walker()
-    walker.forward(arb(1))
-    assert float(walker.weight_left()) == pytest.approx((1 + math.exp(-1)) / 2)
+def test_remaining_weight_bound_of_cross_entropy():
+    """From one half a step of weight 1 leads to y = 1, and a backward step is 2w / (1 + 1/e)."""
+    process = parse_problem("ce").process()
+    process.forward(arb(1))
+    assert float(process.remaining_weight_bound()) == pytest.approx((1 + math.exp(-1)) / 2)
 
 
-def test_an_exponent_is_at_most_ten_to_the_300():
-    assert setting("pg-es", p=10**300).p == 10**300
+def test_largest_escort_exponent():
+    assert parse_problem("pg-es", p=10**300).p == 10**300
     with pytest.raises(ValueError, match=r"p must be at most 10\^300"):
-        setting("pg-es", p=10**300 + 1)
+        parse_problem("pg-es", p=10**300 + 1)
 
 
-def test_a_walk_ends_where_it_is_told_to():
+def test_max_steps_limits_the_recovery():
     with pytest.raises(ValueError, match="not recovered after 10 backward updates"):
         count(10, "pg-es", 1, max_steps=10)
 
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("eta", ["0.01", "0.5", "3", "20"])
-def test_blocks_of_steps_count_as_walking_does(eta, strict):
-    chosen = setting("pg-sm", eta)
+def test_block_counts_equal_stepwise_counts(eta, strict):
+    problem = parse_problem("pg-sm", eta)
     for n in (5000, 20_001):
-        assert far_count(n, chosen, strict) == count(n, "pg-sm", eta, strict=strict)
-    above = setting("pg-sm", eta, start="3/4")
-    assert far_count(5000, above, strict) == count(5000, "pg-sm", eta, start="3/4", strict=strict)
+        assert count_in_blocks(n, problem, strict) == count(n, "pg-sm", eta, strict=strict)
+    above = parse_problem("pg-sm", eta, start="3/4")
+    assert count_in_blocks(5000, above, strict) == count(
+        5000, "pg-sm", eta, start="3/4", strict=strict
+    )
 
 
-def test_theorems_answer_what_is_too_long_to_walk():
+def test_theorems_give_counts_of_many_updates():
     assert count(10**12, "di", "0.3") == 4
     assert count(10**12, "di", "1/4") == 4
     assert count(10**12, "di", "1/4", strict=True) == 5
@@ -262,9 +267,9 @@ def test_theorems_answer_what_is_too_long_to_walk():
 @pytest.mark.parametrize("schedule", ["constant", "inverse-sqrt"])
 @pytest.mark.parametrize("eta", ["0.1", "0.7", "3"])
 @pytest.mark.parametrize("name", PAPER)
-def test_counts_lie_in_the_range_that_is_proved(name, eta, schedule):
+def test_counts_obey_proved_bounds(name, eta, schedule):
     for n in (0, 1, 2, 9, 60):
-        low, high = un.proved_range(n, setting(name, eta, schedule))
+        low, high = un.proved_bounds(n, parse_problem(name, eta, schedule))
         assert low - 1e-9 <= count(n, name, eta, schedule) <= high + 1e-9
         if n and schedule == "constant" and name == "di":
             assert low == high
@@ -282,7 +287,7 @@ class Clipped(Direct):
     name = "clipped"
 
 
-def test_any_other_update_is_counted_in_floats_by_its_own_step(monkeypatch):
+def test_user_updates_are_counted_in_floats(monkeypatch):
     for n, eta in ((3, "0.3"), (12, "1.7"), (20, "0.05")):
         assert count(n, Lazy(), eta) == count(n, "pg-sm", eta)
         assert count(n, Clipped(), eta) == count(n, "di", eta)
@@ -294,12 +299,12 @@ def test_any_other_update_is_counted_in_floats_by_its_own_step(monkeypatch):
     assert count(5, "lazy", "0.3", "inverse-sqrt") == count(5, "pg-sm", "0.3", "inverse-sqrt")
 
 
-def test_ways_back_that_are_walked_together_in_floats_end_where_each_does():
+def test_batched_float_counts_equal_single_counts():
     ns = [20, 0, 3, 12, 3]
     for schedule in ("constant", "inverse-sqrt", "geometric:1.1"):
         assert counts(ns, Lazy(), "0.3", schedule) == counts(ns, "pg-sm", "0.3", schedule)
     assert counts([], Lazy()) == []
-    # one step of weight 100 leaves the other action e^-50, and floats nothing to go back by
+    # after one step of weight 100 the other action has e^-50, and float steps back change nothing
     assert counts([1, 0, 2], Lazy(), 100) == [math.inf, 0, math.inf]
     steps = count(20, Lazy(), "0.3")
     assert counts([1, 20], Lazy(), "0.3", max_steps=steps)[1] == steps
@@ -307,11 +312,11 @@ def test_ways_back_that_are_walked_together_in_floats_end_where_each_does():
         counts([1, 20], Lazy(), "0.3", max_steps=steps - 1)
 
 
-def test_ce_and_mce_are_one_update_with_two_actions():
+def test_equivalent_updates():
     assert equivalent_updates()[:4] == [("pg-sm",), ("pg-es",), ("di",), ("ce", "mce")]
 
 
-def test_an_escort_update_brings_its_own_exponent():
+def test_escort_update_object_keeps_its_options():
     update = make_update("pg-es", p=3.0, factor="drop")
     assert count(9, update, "0.7") == count(9, "pg-es", "0.7", p=3, factor="drop")
 
@@ -319,93 +324,91 @@ def test_an_escort_update_brings_its_own_exponent():
 # Known answers
 
 
-def test_bounds_worked_out_by_hand():
-    assert un.bound_pg(3) == 3
-    assert un.bound_pg_sharp(3) == 4
-    assert un.bound_ce(3, 1.0) == pytest.approx(2 + math.log(7))
-    assert un.bound_ce_sharp(3, 1.0) == pytest.approx(2 + math.log(5))
-    assert un.bound_ce(3, 0.5) == pytest.approx(2 + 2 * math.log(4))
-    assert un.bound_ce_below(3, 0.5) == pytest.approx(math.log(5 / 2))
-    assert un.bound_di(5, Fraction(1), Fraction(1, 4)) == 2
-    assert un.bound_di_printed(5, Fraction(2, 5)) == un.bound_di_in_eta(Fraction(2, 5)) == 3
-    assert un.strict_di(5, Fraction(1, 2)) == 3
-    assert un.strict_di(9, Fraction(1, 4)) == 5
-    assert un.bound_decaying_pg(4) == 5
-    assert un.bound_decaying_di_in_n(4) == 21
-    assert un.bound_decaying_di_at_wall(4, Fraction(1, 2)) == 21
-    assert un.bound_decaying_di(4, 1.0) == min(21, 12)
-    assert un.bound_decaying_di(1, 0.1) == 8
-    assert un.bound_decaying_ce(30, 1.0) == pytest.approx(91.948, abs=5e-4)
+def test_bounds_match_hand_solution():
+    assert un.pg_bound_printed(3) == 3
+    assert un.pg_bound(3) == 4
+    assert un.ce_bound_printed(3, 1.0) == pytest.approx(2 + math.log(7))
+    assert un.ce_bound(3, 1.0) == pytest.approx(2 + math.log(5))
+    assert un.ce_bound_printed(3, 0.5) == pytest.approx(2 + 2 * math.log(4))
+    assert un.ce_lower_bound(3, 0.5) == pytest.approx(math.log(5 / 2))
+    assert un.di_bound(5, Fraction(1), Fraction(1, 4)) == 2
+    assert un.di_bound_printed(5, Fraction(2, 5)) == un.di_bound_in_eta(Fraction(2, 5)) == 3
+    assert un.di_strict_count(5, Fraction(1, 2)) == 3
+    assert un.di_strict_count(9, Fraction(1, 4)) == 5
+    assert un.decaying_pg_bound(4) == 5
+    assert un.decaying_di_bound_in_n(4) == 21
+    assert un.decaying_di_bound_in_eta(4, Fraction(1, 2)) == 21
+    assert un.decaying_di_bound(4, 1.0) == min(21, 12)
+    assert un.decaying_di_bound(1, 0.1) == 8
+    assert un.decaying_ce_bound_printed(30, 1.0) == pytest.approx(91.948, abs=5e-4)
     log = math.log(3)  # of 1 + 4/4 * 2
     by_hand = (4 + 2 * log) ** 2 + 2 * (8 + 4 * log)
     assert un.decaying_ce_logarithm(4, 0.25) == pytest.approx(log)
-    assert un.bound_decaying_ce(4, 0.25) == pytest.approx(by_hand)
-    assert un.bound_decaying_ce_sharp(4, 0.25) == pytest.approx(
-        (2 + 2 * log) ** 2 + 2 * (4 + 4 * log)
-    )
-    assert un.bound_decaying_di_below(3, 0.25) == pytest.approx(2 * math.sqrt(3) + 1)
-    assert un.bound_lemma_11(3, 2.0) == pytest.approx(2 + math.log(7))
-    assert un.bound_lemma_11_sharp(3, 2.0) == pytest.approx(2 + math.log(5))
-    assert un.bound_lemma_11_below(3, 2.0) == pytest.approx(math.log(7))
-    assert un.bound_lemma_12(4, 1.0) == pytest.approx(1 + math.log(5))
-    assert un.bound_lemma_12_sharp(4, 1.0) == pytest.approx(1 + math.log(3))
-    assert un.bound_lemma_12_below(8, 1.0) == pytest.approx(math.log(5))
+    assert un.decaying_ce_bound_printed(4, 0.25) == pytest.approx(by_hand)
+    assert un.decaying_ce_bound(4, 0.25) == pytest.approx((2 + 2 * log) ** 2 + 2 * (4 + 4 * log))
+    assert un.decaying_di_lower_bound(3, 0.25) == pytest.approx(2 * math.sqrt(3) + 1)
+    assert un.lemma_11_bound_printed(3, 2.0) == pytest.approx(2 + math.log(7))
+    assert un.lemma_11_bound(3, 2.0) == pytest.approx(2 + math.log(5))
+    assert un.lemma_11_lower_bound(3, 2.0) == pytest.approx(math.log(7))
+    assert un.lemma_12_bound_printed(4, 1.0) == pytest.approx(1 + math.log(5))
+    assert un.lemma_12_bound(4, 1.0) == pytest.approx(1 + math.log(3))
+    assert un.lemma_12_lower_bound(8, 1.0) == pytest.approx(math.log(5))
     assert un.small_step_deficit(9) == pytest.approx(math.log(81 / 32))
     assert un.small_step_deficit(9) < 1 < un.small_step_deficit(10)
 
 
-def test_bounds_are_as_good_as_the_book_says():
-    # a weaker bound would hold as well: near its extreme each is met, or nearly
+def test_bounds_are_nearly_attained():
+    # small weights or large n nearly attain each bound
     assert count(1, "pg-sm", "0.001") == 2
     for n in (1, 7, 40):
         assert count(n, "pg-sm", "0.001") == n + 1
-        assert count(n, "di", "0.3") == un.bound_di(n, Fraction(3, 10))
+        assert count(n, "di", "0.3") == un.di_bound(n, Fraction(3, 10))
     strict = count(300, "ce", "0.01", strict=True)
-    assert un.bound_ce_sharp(300, 0.01) - strict < 0.6 * strict
-    assert un.bound_decaying_pg(300) > 0.95 * count(300, "pg-sm", "0.01", "inverse-sqrt")
-    low = un.bound_decaying_di_below(2000, 1.0)
+    assert un.ce_bound(300, 0.01) - strict < 0.6 * strict
+    assert un.decaying_pg_bound(300) > 0.95 * count(300, "pg-sm", "0.01", "inverse-sqrt")
+    low = un.decaying_di_lower_bound(2000, 1.0)
     assert count(2000, "di", 1, "inverse-sqrt") - low < 1
     assert linked_count(20, "1/64", UNIFORM["uniform"]) == 20
     assert linked_count(20, "1/64", UNIFORM["uniform"], strict=True) == 21
 
 
-def test_the_largest_sequence_of_a_lemma_by_hand():
-    worst = un.worst_sequence(2, 1.0, lambda k: 1.0)
+def test_largest_sequence_matches_hand_solution():
+    worst = un.largest_sequence(2, 1.0, lambda k: 1.0)
     assert worst == pytest.approx([0, 1, 1 + math.exp(-1)])
-    # from zero a large step beats a small one from where the sequence stands
-    assert un.worst_sequence(2, 5.0, lambda k: 1.0)[2] == pytest.approx(5 + 5 * math.exp(-5))
+    # the step from zero is larger than that from the current maximum
+    assert un.largest_sequence(2, 5.0, lambda k: 1.0)[2] == pytest.approx(5 + 5 * math.exp(-5))
 
 
-def test_travel_times_of_the_escort_update():
-    assert travel_times.escort_travel(math.log(0.3), 2.0) == pytest.approx(-math.log(0.3) / 2)
+def test_escort_flow_time_matches_numeric_integral():
+    assert flow_times.escort_flow_time(math.log(0.3), 2.0) == pytest.approx(-math.log(0.3) / 2)
     x = np.linspace(0.3, 1, 200_001)
     h = 3 * x**2 * (1 + x**2) / (1 + x**3) ** 2
     integral = np.trapezoid(1 / (1 + x**2) / h, x)
-    assert travel_times.escort_travel(math.log(0.3), 3.0) == pytest.approx(integral, rel=1e-8)
+    assert flow_times.escort_flow_time(math.log(0.3), 3.0) == pytest.approx(integral, rel=1e-8)
 
 
-def test_a_comparison_worked_out_by_hand():
-    first, *_ = travel_times.comparison(1, 1, "pg-sm")
+def test_step_flow_time_matches_hand_solution():
+    first, *_ = flow_times.step_flow_times(1, 1, "pg-sm")
     # from delta = 0 a step of weight 1 goes to 1/2
-    assert first["travel time"] == pytest.approx(0.5 + math.sinh(0.5))
+    assert first["flow time"] == pytest.approx(0.5 + math.sinh(0.5))
     with pytest.raises(ValueError, match="update must be pg-sm, or pg-es"):
-        travel_times.comparison(1, 1, "di")
+        flow_times.step_flow_times(1, 1, "di")
     with pytest.raises(ValueError, match="with its factor; it is pg-es, factor dropped"):
-        travel_times.comparison(2, 1, make_update("pg-es", factor="drop"))
+        flow_times.step_flow_times(2, 1, make_update("pg-es", factor="drop"))
     with pytest.raises(ValueError, match="n = 1, eta = 2: the policy never recovers"):
-        travel_times.comparison(1, 2, "pg-es")
+        flow_times.step_flow_times(1, 2, "pg-es")
 
 
-def test_numbers_in_the_errata():
+def test_errata_state_the_computed_numbers():
     why = {row.where: row.why for row in errata() if row.chapter == "unlearning"}
-    bound = un.bound_decaying_ce(30, 1.0)
+    bound = un.decaying_ce_bound_printed(30, 1.0)
     assert f"the bound is {bound:.3f}" in why["Theorem 5(iii)"]
     found = count(30, "ce", 1, "inverse-sqrt", start="1/150")
     assert f"takes {found} updates" in why["Theorem 5(iii)"]
-    assert f"the bound is {un.bound_ce(3, 1.0):.2f}" in why["Theorem 4(iii)"]
+    assert f"the bound is {un.ce_bound_printed(3, 1.0):.2f}" in why["Theorem 4(iii)"]
     assert f"takes {count(3, 'ce', 1, start='0.12')} updates" in why["Theorem 4(iii)"]
     assert f"takes {count(5, 'di', 1, start='1/4')} updates" in why["Theorem 4(ii)"]
-    assert f"printed {un.bound_di(5, Fraction(1))}" in why["Theorem 4(ii)"]
+    assert f"printed {un.di_bound(5, Fraction(1))}" in why["Theorem 4(ii)"]
     assert count(10, "pg-sm", Fraction(5, 4) * Fraction(10, 18), start="1/10") == 9
     # the y-equation with sqrt(t + 1) from y(0) = 0: y(1) = 2 (sqrt 2 - 1)
     where = "Lemma 12, proof, the two differential equations"
@@ -419,10 +422,10 @@ def test_numbers_in_the_errata():
 # Checks
 
 
-def test_a_check_reports_the_number_worked_out_by_hand():
+def test_compared_counts_match_hand_solution():
     recorder = Listed()
-    checks.compare_counts(recorder.at_least, un.bound_pg, (2,), update="di", etas=("1",))
-    checks.compare_counts(recorder.at_most, un.bound_pg_sharp, (2,), update="di", etas=("1",))
+    checks.compare_counts(recorder.at_least, un.pg_bound_printed, (2,), update="di", etas=("1",))
+    checks.compare_counts(recorder.at_most, un.pg_bound, (2,), update="di", etas=("1",))
     instance = {"update": "di", "n": 2, "eta": "1", "start": "1/2", "n'": 1}
     assert recorder.found == [(-1, instance), (2, instance)]
     assert [tally.compared for tally in recorder.tallies.values()] == ["n' ≥ $n$", "n' ≤ $n+1$"]
@@ -433,22 +436,12 @@ def test_a_check_reports_the_number_worked_out_by_hand():
     assert count(9, "di", "1/2", start="1/4") == 3
 
 
-def test_every_step_there_and_back_is_compared() -> None:
-    """Exact counts say how many there are, and the record how many were compared."""
-    out = sum(n for n, *_ in checks.RUNS)
-    back = sum(
-        int(count(n, update, eta, schedule, p=p)) for n, eta, update, schedule, p in checks.RUNS
-    )
-    tallies = recorded()["lem:comparison"]["tallies"]
-    assert [tally["comparisons"] for tally in tallies] == [out, back]
+def test_comparison_lemma_check_fails_for_a_wrong_flow_time(monkeypatch):
+    # constant speed: forward steps then cover no more than backward ones
+    def constant(problem):
+        return lambda process: 2 * float(process.y)
 
-
-def test_the_comparison_of_travel_times_fails_for_a_wrong_clock(monkeypatch):
-    # a clock that runs at constant speed: forward steps then cover no more than backward ones
-    def constant(chosen):
-        return lambda walker: 2 * float(walker.y)
-
-    monkeypatch.setattr(travel_times, "_travel_clock", constant)
+    monkeypatch.setattr(flow_times, "_flow_clock", constant)
     runs = ((20, "0.3", "pg-sm", "constant", 2),)
     comparisons = listed(
         checks.forward_steps_cover_their_weight_and_backward_steps_at_most, runs=runs
@@ -456,8 +449,8 @@ def test_the_comparison_of_travel_times_fails_for_a_wrong_clock(monkeypatch):
     assert min(slack for slack, _ in comparisons) < 0
 
 
-def test_an_undecided_tie_is_not_guessed(monkeypatch):
-    monkeypatch.setattr(Setting, "killing_step", lambda self: math.inf)
+def test_undecided_tie_raises(monkeypatch):
+    monkeypatch.setattr(TwoActionProblem, "step_hitting_zero", lambda self: math.inf)
     monkeypatch.setattr(un, "certified", lambda compute: compute())
     with pytest.raises(Undecided):
         count(3, "pg-es", "8/3", p="3/2")
@@ -465,21 +458,21 @@ def test_an_undecided_tie_is_not_guessed(monkeypatch):
 
 @pytest.mark.parametrize("start", ["1/2", "0.9", "0.999", "0.9999", "0.9999999"])
 @pytest.mark.parametrize("eta", ["0.001", "0.01", "1", "5"])
-def test_blocks_of_steps_count_what_walking_does(eta: str, start: str) -> None:
-    """Also from far above one half, where a block could lead past the start."""
-    chosen = setting("pg-sm", eta, start=start)
-    assert far_counts.far_count(5000, chosen) == count(5000, "pg-sm", eta, start=start)
+def test_block_counts_equal_stepwise_counts_from_high_starts(eta: str, start: str) -> None:
+    """From starts above one half a block could lead past the start."""
+    problem = parse_problem("pg-sm", eta, start=start)
+    assert block_counting.count_in_blocks(5000, problem) == count(5000, "pg-sm", eta, start=start)
 
 
 @pytest.mark.parametrize("n", [0, 1, 10])
-def test_from_below_one_half_no_bound_keeps_a_count_from_being_walked(n: int) -> None:
-    # independently, with 50 digits: 23 updates undo ten of weights t^(-1/2) from 0.0001
+def test_decaying_softmax_counts_from_a_low_start(n: int) -> None:
+    # an independent run with 50 digits: 23 updates undo ten of weights t^(-1/2) from 0.0001
     assert count(n, "pg-sm", 1, "inverse-sqrt", start="0.0001") == {0: 0, 1: 2, 10: 23}[n]
 
 
 @pytest.mark.parametrize(("eta", "x"), [("9/2", "8/9"), ("28/3", "27/28"), ("35/12", "27/35")])
-def test_a_parameter_that_the_second_step_makes_zero_is_found(eta: str, x: str) -> None:
-    """By hand: for p = 2 theta_2 is zero after two steps if eta^3 x (1 - x)^2 = 1."""
+def test_second_step_to_zero_is_detected(eta: str, x: str) -> None:
+    """For p = 2, theta_2 is zero after two steps if eta^3 x (1 - x)^2 = 1."""
     assert Fraction(eta) ** 3 * Fraction(x) * (1 - Fraction(x)) ** 2 == 1
     assert counts([0, 2, 3, 10**7], "pg-es", eta, start=x) == [0, math.inf, math.inf, math.inf]
     assert math.isfinite(count(1, "pg-es", eta, start=x))
@@ -488,11 +481,11 @@ def test_a_parameter_that_the_second_step_makes_zero_is_found(eta: str, x: str) 
 
 
 @pytest.mark.parametrize(("eta", "p"), [("2", 2), ("4/3", 3), ("16/5", "5/4")])
-def test_a_policy_that_is_stuck_has_a_path(eta: str, p: int | str) -> None:
+def test_path_at_a_fixed_point(eta: str, p: int | str) -> None:
     assert un.path(3, 2, "pg-es", eta, p=p) == [0.5, *[1.0] * 5]
 
 
-def test_an_exponent_of_hundreds_of_digits_is_answered_at_once():
+def test_huge_escort_exponent():
     # at the uniform start the first step multiplies theta_2 by 1 - eta p / 4
     p = 10**280
     assert count(1, "pg-es", Fraction(4, p), p=p) == math.inf
@@ -500,18 +493,18 @@ def test_an_exponent_of_hundreds_of_digits_is_answered_at_once():
         count(1, "pg-es", Fraction(5, p), p=p)
 
 
-def test_numbers_that_need_many_bits_are_walked_fewer_steps():
+def test_high_precision_lowers_the_step_limit():
     # an escort step of p near 1 from a start near 0 loses a bit or more
     before = time.process_time()
-    with pytest.raises(un.OutOfReach, match=r"may take more than the \d{4} steps that are walked"):
+    with pytest.raises(un.OutOfReach, match=r"may take more than \d{4} steps"):
         count(3804, "pg-es", "0.3", "inverse-sqrt", "1.01", start="1e-9", max_steps=20_000)
     assert time.process_time() - before < 5
     for bits, steps in ((128, 1000), (256, 1000), (512, 500), (4096, 62)):
         with ctx.workprec(bits):
-            assert un.in_reach(1000) == steps
+            assert un.max_steps_at_precision(1000) == steps
 
 
-def test_more_actions_reduce_to_two_with_another_start():
+def test_ten_actions_reduce_to_two():
     K, eta, n = 10, 5.0, 3
     update, q = make_update("pg-sm"), np.eye(10)[0]
     theta = np.zeros(K)
@@ -524,12 +517,12 @@ def test_more_actions_reduce_to_two_with_another_start():
     assert steps == count(n, "pg-sm", Fraction(5 * K, 2 * (K - 1)), start="1/10") == 2
 
 
-def test_tiny_weights_are_walked():
+def test_tiny_weights_are_counted_stepwise():
     assert count(60_000, "pg-sm", "1e-30") == 60_001
     assert count(60_000, "pg-sm", "0.001") == count(60_000, "pg-sm", "0.00099999999")
 
 
-def test_the_symmetric_part_of_a_ce_step_is_constant():
+def test_symmetric_part_of_a_cross_entropy_step_is_constant():
     for pi in ([0.5, 0.5], [0.9, 0.1]):
         update = as_update("ce")
         theta = update.parameters(pi)
@@ -537,12 +530,12 @@ def test_the_symmetric_part_of_a_ce_step_is_constant():
         np.testing.assert_allclose((up - down) / 2, [0.2, -0.2], atol=1e-12)
 
 
-def test_the_printed_components_of_the_escort_gradient():
+def test_escort_components_match_hand_solution():
     assert un.escort_components(0.25, 2) == pytest.approx((0.375, -0.25 * 0.75**0.5))
     assert un.escort_components(0.3, 1) == pytest.approx((0.7, -0.3))
 
 
-def test_the_first_terms_of_the_sequences_with_equality():
+def test_equality_sequence_matches_hand_solution():
     lemma_11 = un.equality_sequence(2, 1.0, lambda k: 1.0)
     assert lemma_11 == pytest.approx([0.0, 1.0, 1.0 + math.exp(-1.0)])
     lemma_12 = un.equality_sequence(2, 2.0, lambda k: (k + 1) ** -0.5)
@@ -550,7 +543,7 @@ def test_the_first_terms_of_the_sequences_with_equality():
 
 
 @pytest.mark.parametrize("update", [*PAPER, "npg"])
-def test_growing_weights_are_counted_as_a_loop_over_steps_counts_them(update):
+def test_geometric_weights_match_a_float_loop(update):
     chosen, ratio, n = as_update(update), 1.25, 12
     theta, start = chosen.initial(1, 2)[0], 0.5
     for t in range(n):
@@ -563,19 +556,19 @@ def test_growing_weights_are_counted_as_a_loop_over_steps_counts_them(update):
 
 
 @pytest.mark.parametrize("wrong", ["geometric", "geometric:1", "geometric:0.9", "constant:2"])
-def test_growing_weights_need_a_ratio_above_one(wrong):
+def test_geometric_ratio_must_exceed_one(wrong):
     with pytest.raises(ValueError, match="schedule: geometric weights have a ratio above 1"):
         count(3, "npg", 1, wrong)
 
 
-def test_weights_beyond_floats_are_refused():
+def test_weights_beyond_floats_raise():
     with pytest.raises(ValueError, match="range of floats"):
         count(5000, "npg", 1, "geometric:2")
     assert count(5000, "di", 1, "geometric:2") == 1
 
 
-def test_weights_that_decay_need_room_for_the_way_back_of_di_only() -> None:
-    """With 9 steps allowed PG-SM walks n = 3; DI, whose way back may take 3 n, does not start."""
+def test_step_limit_of_direct_updates_with_decaying_weights() -> None:
+    """With max_steps = 9 PG-SM counts n = 3; DI raises, since its recovery may take 3 n."""
     assert un.counts([3], "pg-sm", 1, "inverse-sqrt", max_steps=9) == un.counts(
         [3], "pg-sm", 1, "inverse-sqrt"
     )
@@ -584,46 +577,46 @@ def test_weights_that_decay_need_room_for_the_way_back_of_di_only() -> None:
 
 
 @pytest.mark.parametrize("eta", ["1/100", "1/2", "5"])
-def test_blocks_of_steps_enclose_the_steps_one_by_one(eta: str) -> None:
+def test_forward_blocks_enclose_single_steps(eta: str) -> None:
     with ctx.workprec(128):
-        w, walker = ball(Fraction(eta)), SoftmaxWalker(Fraction(1, 2))
+        w, process = ball(Fraction(eta)), SoftmaxProcess(Fraction(1, 2))
         for _ in range(40):
-            walker.forward(w)
-        time = far_counts._travel(walker.origin + walker.y)
+            process.forward(w)
+        time = block_counting._flow_time(process.origin + process.y)
         for _ in range(50):
-            walker.forward(w)
-        there = far_counts._travel(walker.origin + walker.y)
+            process.forward(w)
+        there = block_counting._flow_time(process.origin + process.y)
         for part in (Fraction(1, 1000), Fraction(1, 20)):
-            blocks = far_counts._forward(time, w, 50, part)
+            blocks = block_counting._forward(time, w, 50, part)
             assert blocks.overlaps(there)
             assert blocks.rad() < 1e-3 * there
 
 
 @pytest.mark.parametrize("eta", ["1e-6", "1e-10", "1e-12"])
-def test_the_ratio_of_tiny_weights_is_one_and_twice_kappa(eta: str) -> None:
+def test_escape_ratio_of_tiny_weights(eta: str) -> None:
     """-log(1 - x) / log(1 + x) = 1 + x + O(x^2) with x = 2 kappa."""
     kappa, limit = un.escape_ratio(eta, 10)
     assert limit - 1 == pytest.approx(2 * kappa, rel=1e-5, abs=4e-16)
 
 
-def test_from_next_to_one_as_many_steps_are_walked_as_elsewhere() -> None:
-    """The first step leads too far for blocks; each step back is a hair shorter than one out."""
+def test_stepwise_count_from_a_start_near_one() -> None:
+    """The first step is too long for blocks; backward steps are a little shorter."""
     start = 1 - Fraction(1, 10**40)
     assert [count(n, "pg-sm", 1, start=start) for n in (50_000, 50_001)] == [50_001, 50_002]
 
 
-def test_a_link_is_given_a_number_of_updates() -> None:
+def test_linked_count_rejects_negative_n() -> None:
     with pytest.raises(ValueError, match="n must be an integer"):
         linked_count(-1, 1, UNIFORM["uniform"])
 
 
 @pytest.mark.parametrize("eta", ["1/5", "1/2", "1", "19/10", "3"])
-def test_the_limit_of_the_ratio_is_that_of_the_counts(eta: str) -> None:
+def test_escape_ratio_matches_counts(eta: str) -> None:
     _, limit = un.escape_ratio(eta)
     assert count(3000, "pg-es", eta, factor="drop") / 3000 == pytest.approx(limit, abs=0.002)
 
 
-def test_at_the_threshold_of_the_escape_no_ratio_is_left() -> None:
+def test_escape_ratio_is_infinite_at_the_threshold() -> None:
     """Before the first step kappa = eta / (2 sqrt 2), which is 1/2 at eta = sqrt 2."""
     root = Fraction(math.isqrt(2 * 10**80), 10**40)
     assert un.escape_ratio(root, 0) == (0.5, math.inf)
@@ -643,38 +636,38 @@ def test_at_the_threshold_of_the_escape_no_ratio_is_left() -> None:
         ("convex", 1 / 10, 1 / 5),
     ],
 )
-def test_densities_by_hand(name: str, at_zero: float, at_one: float) -> None:
+def test_densities_match_hand_solution(name: str, at_zero: float, at_one: float) -> None:
     density = (LINKS | UNIFORM | CONVEX)[name]
     assert [float(density(arb(x))) for x in (0, 1)] == pytest.approx([at_zero, at_one])
 
 
 @pytest.mark.parametrize("eta", ["1/100", "1/2", "5"])
-def test_blocks_back_enclose_the_steps_one_by_one(eta: str) -> None:
+def test_backward_blocks_enclose_single_steps(eta: str) -> None:
     with ctx.workprec(128):
-        w, walker, times = ball(Fraction(eta)), SoftmaxWalker(Fraction(1, 2)), []
+        w, process, times = ball(Fraction(eta)), SoftmaxProcess(Fraction(1, 2)), []
         for _ in range(90):
-            walker.forward(w)
-            times.append(far_counts._travel(walker.origin + walker.y))
-        reached, made = far_counts._backward(times[-1], times[39], w, Fraction(1, 1000))
+            process.forward(w)
+            times.append(block_counting._flow_time(process.origin + process.y))
+        reached, made = block_counting._backward(times[-1], times[39], w, Fraction(1, 1000))
         assert made in (50, 51, 52)
         for _ in range(made):
-            walker.backward(w)
-        there = far_counts._travel(walker.origin + walker.y)
+            process.backward(w)
+        there = block_counting._flow_time(process.origin + process.y)
         assert reached.overlaps(there)
         assert reached.rad() < 1e-3 * there
 
 
-def test_the_excess_of_a_block_is_enclosed_up_to_where_the_block_ends(monkeypatch) -> None:
+def test_excess_is_enclosed_to_the_end_of_a_block(monkeypatch) -> None:
     ends = []
-    place = far_counts._place
-    monkeypatch.setattr(far_counts, "_place", lambda a, b: ends.append(b) or place(a, b))
+    place = block_counting._log_odds_at
+    monkeypatch.setattr(block_counting, "_log_odds_at", lambda a, b: ends.append(b) or place(a, b))
     w, start = arb(1) / 10, arb(50)
-    time = far_counts._forward(start, w, 20, Fraction(1, 10))
+    time = block_counting._forward(start, w, 20, Fraction(1, 10))
     assert time > start + 20 * w
     assert ends[-1] >= time
 
 
-def test_variants_of_the_escort_update_are_undone_as_soon_as_floats_say() -> None:
+def test_escort_variants_match_float_counts() -> None:
     found = {(row["p"], row["n"]): row["n'"] for _, row in listed(checks.escort_can_be_faster)}
     for p, factor, eta, n, start in checks.escort_can_be_faster.arguments["instances"]:
         if start == "1/2":
@@ -683,17 +676,7 @@ def test_variants_of_the_escort_update_are_undone_as_soon_as_floats_say() -> Non
     assert found == {("3/2", 2000): 31, ("1.9", 100): 13, ("1", 2): 1, ("2", 10): 3}
 
 
-def test_lower_bounds_under_decaying_weights_are_asked_up_to_two_thousand(monkeypatch) -> None:
-    """Every count is 7 and every bound 4: three remain."""
-    monkeypatch.setattr(checks, "counts", lambda ns, *_: [7] * len(ns))
-    monkeypatch.setattr(un, "proved_range", lambda *_: (4, math.inf))
-    found = listed(checks.decaying_weights_slow_updates_down)
-    bounded = [(slack, row["n"]) for slack, row in found if row["eta"] != "2.1"]
-    assert {slack for slack, _ in bounded} == {3.0}
-    assert sorted({n for _, n in bounded}) == [1, 2, 5, 30, 300, 2000]
-
-
-def test_decaying_weights_help_the_escort_update_at_its_peak() -> None:
+def test_escort_peak_matches_float_counts() -> None:
     finding = judge("sec:symmetry/decay").finding
     (printed,) = (tally for tally in finding.tallies if tally.as_printed)
     peak = {kept.instance["n"]: (kept.value, kept.limit) for kept in printed.worst}
@@ -704,101 +687,19 @@ def test_decaying_weights_help_the_escort_update_at_its_peak() -> None:
     assert finding.status is Status.CORRECTED
 
 
-def test_the_steps_for_opposite_values_are_taken_at_the_values_that_were_drawn() -> None:
-    given = []
-
-    class Odd(SoftmaxPolicyGradient):
-        name = "odd"
-
-        def step(self, theta, q, weight=1.0, rng=None):
-            given.append(q)
-            return theta + q
-
-    listed(
-        checks.symmetry_and_steps_that_do_not_grow_are_slow,
-        links={}, growing={}, exponents=(), symmetric=(Odd(),), asymmetric=(),
-    )  # fmt: skip
-    rng = np.random.default_rng(3)
-    for there, back in zip(given[::2], given[1::2], strict=True):
-        rng.dirichlet([2.0, 2.0])
-        np.testing.assert_array_equal(there, rng.normal(size=2))
-        np.testing.assert_array_equal(back, -there)
-
-
-@formula
-def above(n, c):
-    return c + n
-
-
-@formula
-def below(n, c):
-    return c / 2 / n
-
-
-def test_sequences_with_equality_start_from_a_hundredth_to_a_hundred(monkeypatch) -> None:
-    """The first term is c: one below a bound of c + 1, and a half c above one of c / 2."""
-    sequence = un.equality_sequence
-    monkeypatch.setattr(un, "equality_sequence", lambda _, c, weight: sequence(1, c, weight))
-    found = listed(checks.lemma_12_sequence_lies_between_logarithms, bound=above, below=below)
-    cs = [0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0]
-    assert [slack for slack, _ in found[::2]] == pytest.approx([1.0] * len(cs))
-    assert [slack for slack, _ in found[1::2]] == pytest.approx([c / 2 for c in cs])
-    assert [row["c"] for _, row in found[::2]] == cs
-
-
-def test_small_numbers_are_counted_up_to_three_hundred(monkeypatch) -> None:
-    monkeypatch.setattr(checks, "counts", lambda ns, **_: [n + 1 for n in ns])
-    found = listed(checks.softmax_needs_one_more_from_one_half)
-    slacks = {(row["n"], row["start"]): slack for slack, row in found if row["start"] != "1/20"}
-    assert {n for n, _ in slacks} == {1, 2, 3, 5, 10, 30, 100, 300}
-    assert {start for _, start in slacks} == {"1/2", "3/4", "0.99"}
-    assert set(slacks.values()) == {0.0}
-
-
-def test_bounds_in_floats_are_computed_for_weights_of_a_hundred_and_fifty_digits() -> None:
+def test_range_of_float_weights() -> None:
     size = 10**150
     inside, outside = (size, Fraction(1, size)), (size + 1, Fraction(1, size + 1))
-    assert all(setting("ce", eta).has_float_size for eta in inside)
-    assert not any(setting("ce", eta).has_float_size for eta in outside)
+    assert all(parse_problem("ce", eta).has_float_weight for eta in inside)
+    assert not any(parse_problem("ce", eta).has_float_weight for eta in outside)
 
 
-@pytest.mark.parametrize(("needed", "predicted"), [(1.0, 1), (2.0, 0), (0.5, 3)])
-def test_the_steps_gained_are_the_integer_part_of_the_deficit_over_what_is_needed(
-    needed: float, predicted: int, monkeypatch
-) -> None:
-    """One step is gained, after log 2 + sinh(log 2) = 1.443 in steps of 0.02 with three actions."""
-    monkeypatch.setattr(un, "small_step_deficit", lambda _: 1.5)
-    monkeypatch.setattr(checks, "count", lambda n, *_, **__: n - 1)
-    found = listed(checks.short_steps_save_the_integer_part_of_the_deficit, needed=needed)
-    assert {slack for slack, _ in found} == {-abs(1 - predicted)}
-    assert [row["actions"] for _, row in found] == list(range(3, 16))
-    assert found[0][1] == {"actions": 3, "n": 72, "deficit": 1.5, "updates saved": 1}
+def test_instance_has_the_options_of_its_update():
+    assert counting.instance_of("pg-sm", p=2, factor="keep") == {"update": "pg-sm"}
+    assert counting.instance_of("pg-es", p=Fraction(5, 2)) == {"update": "pg-es", "p": "5/2"}
 
 
-def test_an_instance_is_told_by_the_options_that_its_update_has():
-    assert counting.named("pg-sm", p=2, factor="keep") == {"update": "pg-sm"}
-    assert counting.named("pg-es", p=Fraction(5, 2)) == {"update": "pg-es", "p": "5/2"}
-
-
-def test_counts_are_compared_with_the_hundred_updates_that_they_undo(monkeypatch) -> None:
-    """Three less than there were updates: two less than 99, and three less than 100."""
-    monkeypatch.setattr(checks, "count", lambda n, *_, **__: n - 3)
-    found = listed(
-        checks.symmetry_and_steps_that_do_not_grow_are_slow,
-        links={}, growing={}, symmetric=(), asymmetric=("di",),
-    )  # fmt: skip
-    assert [slack for slack, _ in found] == [2.0, 2.0, 2.0, -3.0]
-
-
-def test_a_constant_step_needs_exactly_the_twenty_updates_that_it_undoes() -> None:
-    found = listed(
-        checks.symmetry_and_steps_that_do_not_grow_are_slow,
-        links=UNIFORM, growing={}, exponents=(), symmetric=(), asymmetric=(),
-    )  # fmt: skip
-    assert [slack for slack, _ in found] == [0.0]
-
-
-def test_a_length_that_grows_is_shown_where_it_has_grown() -> None:
+def test_growth_of_the_escort_gradient_matches_hand_solution() -> None:
     """At theta = (x, 1 - x) the gradient of the escort policy, p = 1, has the length of theta."""
     finding = judge("sec:symmetry/concavity").finding
     assert finding.instance == {"policy": "escort, p = 1", "pi(a_1)": 1.0}
@@ -808,15 +709,13 @@ def test_a_length_that_grows_is_shown_where_it_has_grown() -> None:
 @pytest.mark.parametrize(
     ("n", "eta", "start"), [(5, "1e-6", "1e-7"), (5, 1, "1e-13"), (5, "1e-9", "1/2")]
 )
-def test_steps_as_short_as_ties_are_not_counted_in_floats(
-    n: int, eta: int | str, start: str
-) -> None:
+def test_float_steps_below_the_tolerance_raise(n: int, eta: int | str, start: str) -> None:
     with pytest.raises(un.OutOfReach, match=f"update {n} of npg moves the policy by too little"):
         count(n, "npg", eta, start=start)
     assert count(0, "npg", eta, start=start) == 0
 
 
-def test_steps_longer_than_ties_are_counted_in_floats() -> None:
+def test_float_steps_above_the_tolerance_are_counted() -> None:
     assert count(5, "npg", "1e-7") == 5
     assert count(40, "npg", "1e-9", "geometric:2") == 1
     assert math.isfinite(un.path(3, 2, "npg", "1e-9")[-1])

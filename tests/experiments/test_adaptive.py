@@ -1,7 +1,7 @@
 """Adaptive sweeps: what is left, how often wrongly, and what the verdicts make of it."""
 
 import inspect
-from dataclasses import astuple, fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,17 +10,25 @@ from scipy.special import bdtr, stdtrit
 
 from pu_lib.claims import check_of, ledger
 from pu_lib.experiments import adaptive
-from pu_lib.experiments.adaptive import ERROR, Needed, far_from_best, limits, rounds, setting_of
+from pu_lib.experiments.adaptive import (
+    ERROR,
+    EarlyStopping,
+    far_from_best,
+    limits,
+    rounds,
+    setting_of,
+)
 from pu_lib.experiments.bootstrap import lower_quantile
-from pu_lib.experiments.cells import Cell, Chunk
+from pu_lib.experiments.cells import Chunk
+from pu_lib.experiments.collect import collect
 from pu_lib.experiments.curves import RANGE
-from pu_lib.experiments.database import Database, collect
+from pu_lib.experiments.database import CELL_COLUMNS, Database, words_of
 from pu_lib.experiments.panels import paper_chunks
 from pu_lib.experiments.results import PANELS, Results, committed
-from pu_lib.experiments.sweep import chunks_of, grid, sweep
+from pu_lib.experiments.sweep import chunks_of, grid, run_missing
 
 CAP = 1e6
-COLUMNS = [field.name for field in fields(Cell)]
+COLUMNS = CELL_COLUMNS
 TABLE = committed().table
 BEYOND = 40  # runs of what goes beyond the paper, as the command makes them
 
@@ -132,7 +140,7 @@ def small():
     return grid(
         "chain n_states=4",
         updates=["pg-sm", "di"],
-        rates=[1e-6, 1e-5, 3.0],
+        step_sizes=[1e-6, 1e-5, 3.0],
         runs=80,
         max_steps=20_000,
     )
@@ -142,8 +150,8 @@ def small():
 def both(tmp_path_factory):
     """Return the directories of an adaptive and of a full sweep."""
     directory = tmp_path_factory.mktemp("sweeps")
-    sweep(small(), directory / "adaptive", adaptive=True)
-    sweep(small(), directory / "full")
+    run_missing(small(), directory / "adaptive", adaptive=True)
+    run_missing(small(), directory / "full")
     return directory
 
 
@@ -165,10 +173,10 @@ def test_an_adaptive_table_is_a_part_of_the_full_one(both):
 
 def test_a_stopped_adaptive_sweep_ends_with_the_same_table(both, tmp_path):
     first = [chunk for chunk in small() if chunk.first < 20]
-    sweep(first[1:], tmp_path, adaptive=True)
-    sweep(small(), tmp_path, adaptive=True, workers=1)
+    run_missing(first[1:], tmp_path, adaptive=True)
+    run_missing(small(), tmp_path, adaptive=True, workers=1)
     pd.testing.assert_frame_equal(rows_of(tmp_path), rows_of(both / "adaptive"))
-    assert sweep(small(), tmp_path, adaptive=True) == 0
+    assert run_missing(small(), tmp_path, adaptive=True) == 0
 
 
 def test_settings_left_early_take_no_runs_from_the_others(both, tmp_path):
@@ -176,11 +184,11 @@ def test_settings_left_early_take_no_runs_from_the_others(both, tmp_path):
     # an interrupted sweep is not an adaptive one: here the slow rates lack runs for no reason
     rows = rows_of(both / "full")
     cut = rows[(rows["eta"] < 1.0) | (rows["run"] < 40)]
-    assert Needed(cut).left_early() == set()
+    assert EarlyStopping(cut).left_early() == set()
     slow = rows[(rows["eta"] > 1.0) | (rows["run"] < 40)]
-    assert len(Needed(slow).left_early()) == 4
+    assert len(EarlyStopping(slow).left_early()) == 4
     early = rows[(rows["eta"] > 1.0) | (rows["run"] < 10)]
-    assert Needed(early).left_early() == set()
+    assert EarlyStopping(early).left_early() == set()
 
 
 def test_rounds_begin_with_the_same_run():
@@ -195,10 +203,10 @@ def test_rounds_begin_with_the_same_run():
 
 def thinned(table, chunks):
     """Return the rows that an adaptive sweep of some chunks would have made of a full table."""
-    needed, kept = Needed(table), {}
+    stopping, kept = EarlyStopping(table), {}
     for part in rounds(chunks):
-        for chunk in needed.of(part):
-            setting = setting_of(astuple(chunk.cell))
+        for chunk in stopping.needed(part):
+            setting = setting_of(words_of(chunk.cell).values())
             kept[setting] = max(kept.get(setting, 0), chunk.first + chunk.count)
     settings = table[COLUMNS].drop_duplicates()
     most = {

@@ -1,14 +1,10 @@
 """Pieces of the experiments, each on a case small enough to be worked out by hand."""
 
-import hashlib
 import math
 import os
-import shutil
-import subprocess
 import threading
 from contextlib import nullcontext
-from dataclasses import astuple, replace
-from pathlib import Path
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,6 +14,7 @@ import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pu_lib import domains
+from pu_lib.experiments import collect as collecting
 from pu_lib.experiments import (
     database,
     details,
@@ -30,22 +27,28 @@ from pu_lib.experiments import (
     reference,
     results,
     rounding,
-    speeds,
     sweep,
 )
-from pu_lib.experiments.adaptive import Needed, limits, setting_of
+from pu_lib.experiments.adaptive import EarlyStopping, limits, setting_of
 from pu_lib.experiments.bootstrap import draws, interval
-from pu_lib.experiments.cells import Cell, Chunk
-from pu_lib.experiments.database import COLUMNS
+from pu_lib.experiments.cells import Chunk, read_process
+from pu_lib.experiments.database import CELL_COLUMNS, COLUMNS, cell_of, words_of
 from pu_lib.experiments.options import PRESETS, SCHEMES, Schedule
 from pu_lib.experiments.problem import make_problem
-from pu_lib.experiments.processes import domain_of
 from pu_lib.experiments.results import PANELS, Curves, committed
 from pu_lib.experiments.tables import Tables, lay_out
 from pu_lib.experiments.thresholds import summarise
 from pu_lib.mdp import FiniteMDP
+from pu_lib.updates import name_of
 
-CELL = Cell("by-hand", "chain", "HiOffPol", "di", 1.0, 5, 2, 0.8, "paper", 1000, 0.5, 3)
+WORDS = dict(
+    zip(
+        CELL_COLUMNS,
+        ["by-hand", "chain", "HiOffPol", "di", 1.0, 5, 2, 0.8, "paper", 1000, 0.5, 3],
+        strict=True,
+    )
+)
+CELL = cell_of(WORDS)
 
 
 # Intervals
@@ -69,11 +72,11 @@ def test_one_run_says_nothing_of_a_median():
 # Adaptive sweeps
 
 
-def needed(times, runs):
+def stopping(times, runs):
     """Return what is needed after some runs, all alike, of settings with given rates."""
-    found = Needed(pd.DataFrame(columns=COLUMNS.names))
+    found = EarlyStopping(pd.DataFrame(columns=COLUMNS.names))
     for eta, steps in times.items():
-        chunk = Chunk(replace(CELL, eta=eta), 0, runs)
+        chunk = Chunk(replace(CELL, step_size=eta), 0, runs)
         found.note(chunk, {"run": np.arange(runs), "steps": np.full(runs, steps)})
     return found
 
@@ -88,16 +91,16 @@ def needed(times, runs):
     ],
 )
 def test_rates_are_left_where_another_takes_a_hundredth_of_the_steps(times, left):
-    chunks = [Chunk(replace(CELL, eta=eta), 400, 20) for eta in times]
-    going_on = needed(times, 400).of(chunks)
-    assert [c.cell.eta for c in chunks if c not in going_on] == left
+    chunks = [Chunk(replace(CELL, step_size=eta), 400, 20) for eta in times]
+    going_on = stopping(times, 400).needed(chunks)
+    assert [c.cell.step_size for c in chunks if c not in going_on] == left
 
 
 def test_what_was_left_early_is_named_with_its_rate():
-    found = needed({0.1: 1000, 1.0: 10}, 400)
+    found = stopping({0.1: 1000, 1.0: 10}, 400)
     assert found.left_early() == set()
     found.note(Chunk(CELL, 400, 1), {"run": [400], "steps": [10]})
-    assert found.left_early() == {setting_of(astuple(replace(CELL, eta=0.1)))}
+    assert found.left_early() == {setting_of({**WORDS, "eta": 0.1}.values())}
 
 
 # Collecting
@@ -105,7 +108,7 @@ def test_what_was_left_early_is_named_with_its_rate():
 
 def rows(runs, **columns):
     """Return the rows of a setting, by default those of `CELL`."""
-    cell = {**dict(zip(Cell.__dataclass_fields__, astuple(CELL), strict=True)), **columns}
+    cell = {**WORDS, **columns}
     return pd.DataFrame([{**cell, "engine": "e", "run": r, "steps": 10 + r} for r in range(runs)])
 
 
@@ -114,7 +117,7 @@ def test_the_note_of_origin_counts_runs_settings_and_steps():
         [rows(3), rows(2, eta=10.0, seed=1), rows(1, experiment="drawn", beta=math.nan)],
         ignore_index=True,
     )
-    note = database._provenance(table, "the command", 2.6)
+    note = collecting._provenance(table, "the command", 2.6)
     assert (note["runs"], note["steps"], note["wall_seconds"]) == (6, 33 + 21 + 10, 3)
     assert (note["seed"], note["engines"]) == ([1, 3], {"di": ["e"]})
     assert note["panels"] == [
@@ -127,13 +130,13 @@ def test_a_dataset_is_collected_where_one_was_and_its_size_is_in_millions_of_byt
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(
-        database, "_write_parquet", lambda target, *_, **__: target.write_bytes(bytes(2_350_000))
+        collecting, "write_parquet", lambda target, *_, **__: target.write_bytes(bytes(2_350_000))
     )
-    monkeypatch.setattr(database, "paper_chunks", list)
-    sweep.sweep("chain n_states=5", tmp_path / "data", runs=1, rates=[1.0], updates=["di"])
+    monkeypatch.setattr(collecting, "paper_chunks", list)
+    sweep.sweep("chain n_states=5", tmp_path / "data", runs=1, step_sizes=[1.0], updates=["di"])
     (tmp_path / "out").mkdir()
     for out in ("out", "deep/down"):
-        told = database.collect(tmp_path / "data", tmp_path / out)
+        told = collecting.collect(tmp_path / "data", tmp_path / out)
         assert told == f"{tmp_path}/{out}/runs.parquet: 1 of 1 runs, 2.4 MB."
 
 
@@ -152,9 +155,9 @@ def test_schemes_are_those_of_the_paper():
 
 
 def test_runs_are_kept_where_a_column_has_no_number(monkeypatch):
-    monkeypatch.setattr(database, "paper_chunks", list)
+    monkeypatch.setattr(collecting, "paper_chunks", list)
     table = pd.concat([rows(3, beta=math.nan), rows(2, beta=math.nan, eta=10.0)], ignore_index=True)
-    kept = database._complete(table)
+    kept = collecting._complete(table)
     assert list(zip(kept["eta"], kept["run"], strict=True)) == [
         (1.0, 0), (1.0, 1), (10.0, 0), (10.0, 1),
     ]  # fmt: skip
@@ -168,7 +171,7 @@ def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
     move, flush = os.replace, os.fsync
     monkeypatch.setattr(os, "replace", lambda *names: done.append("named") or move(*names))
     monkeypatch.setattr(os, "fsync", lambda file: done.append("flushed") or flush(file))
-    database._replace(tmp_path / "name", b"content")
+    database.replace_file(tmp_path / "name", b"content")
     assert done == ["flushed", "named"]
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"content"]
 
@@ -191,7 +194,7 @@ def test_progress_starts_from_the_runs_that_are_there(tmp_path, monkeypatch):
             self.n += count
 
     monkeypatch.setattr(sweep, "tqdm", Bar)
-    settings = {"rates": [1.0], "updates": ["di"], "max_steps": 50}
+    settings = {"step_sizes": [1.0], "updates": ["di"], "max_steps": 50}
     for runs in (20, 25, 25):
         sweep.sweep("chain n_states=5", tmp_path, runs=runs, **settings)
     assert [(bar.n, bar.total) for bar in bars] == [(20, 20), (25, 25), (25, 25)]
@@ -215,14 +218,14 @@ def test_threads_end_when_there_is_nothing_left_to_do():
 
 def test_a_name_that_no_environment_has_is_refused_at_once():
     with pytest.raises(ValueError, match="NoSuchEnvironment-v0"):
-        domain_of("NoSuchEnvironment-v0")
+        read_process("NoSuchEnvironment-v0")
 
 
 def test_any_seed_of_63_bits_races():
-    cell = race._cell("chain", "HiOffPol", "paper", 100, None, 2**63 - 1)
-    assert (cell.seed, cell.n_states, cell.beta) == (2**63 - 1, 10, 0.8)
+    setting = {"step_sizes": [1.0], "runs": 1, "max_steps": 10, "updates": ["di"]}
+    assert len(race.race("chain", seed=2**63 - 1, **setting)) == 1
     with pytest.raises(ValueError, match="seed: expected"):
-        race._cell("chain", "HiOffPol", "paper", 100, None, 2**63)
+        race.race("chain", seed=2**63, **setting)
 
 
 @pytest.mark.parametrize(("fast", "edge", "beyond"), [(0, "lowest", 0.0316), (1, "highest", 1.26)])
@@ -270,7 +273,7 @@ def test_the_escort_may_start_anywhere_between_the_ends(size):
 
 
 def test_the_papers_escort_parameters_start_at_one():
-    memory = live.Memory()
+    memory = live.RunBuffers()
     memory.prepare(make_problem(domains.chain(3), 0.5, "first"), "pg-es", PRESETS["paper"], 1)
     assert memory.theta.tolist() == [[1.0, 1.0]] * 3
 
@@ -303,8 +306,8 @@ def test_a_probability_of_a_schedule_is_at_most_one():
 
 
 def test_open_details_are_tried_on_the_papers_processes():
-    cells = panels._ablations(0)
-    assert {(c.domain, c.scheme, c.n_states, c.n_actions) for c in cells} == {
+    rows = map(words_of, panels._ablations(0))
+    assert {(r["domain"], r["scheme"], r["n_states"], r["n_actions"]) for r in rows} == {
         ("random-mdp", "HiOffPol", 100, 4),
         ("random-mdp", "NoExplo", 100, 4),
         ("random-mdp", "LowOffPol", 100, 4),
@@ -380,14 +383,14 @@ def test_a_run_in_floats_and_with_exponents_by_hand(monkeypatch):
     def run_cell(cell, run, memory):
         memory.theta = np.array([[0.0, 1.0], [0.01, 0.0]])
         memory.exponent = np.zeros((2, 2))
-        if cell.preset == "paper":
+        if cell.options.precision == "scaled":
             memory.theta = np.array([[0.01, 1.0], [1e-5, 0.1]])
-        return cell.preset, cell.eta, run
+        return cell.options.precision, cell.step_size, run
 
     monkeypatch.setattr(rounding, "run_cell", run_cell)
     found = rounding.pair("chain/HiOffPol", 10.0, 3)
-    assert found.floats == ("paper precision=float64", 10.0, 3)
-    assert found.scaled == ("paper", 10.0, 3)
+    assert found.floats == ("float64", 10.0, 3)
+    assert found.scaled == ("scaled", 10.0, 3)
     assert (found.zeros, found.smallest) == (2, pytest.approx(-5.0))
 
 
@@ -395,8 +398,9 @@ def test_parameters_along_a_run_are_the_smallest_of_each_state(monkeypatch):
     asked = []
 
     def run_cell(cell, run, memory):
-        asked.append((cell.max_steps, cell.preset, (cell.update, cell.eta, cell.scheme, run)))
-        plain = cell.preset.endswith("float64")
+        setting = (name_of(cell.update), cell.step_size, cell.scheme.name, run)
+        asked.append((cell.max_steps, cell.options.precision, setting))
+        plain = cell.options.precision == "float64"
         memory.theta = np.array([[1.0, 10.0 ** -min(cell.max_steps, 1000)], [0.1, 1.0], [1e-9, 1]])
         memory.theta[0] *= 1.0 if plain else 2.0
         memory.exponent = np.zeros((3, 2))
@@ -407,10 +411,10 @@ def test_parameters_along_a_run_are_the_smallest_of_each_state(monkeypatch):
     assert steps.tolist() == [1.0, 5.0, 9.0]
     assert_allclose(floats, [[-1.0, -1.0], [-5.0, -1.0], [-9.0, -1.0]])
     assert_allclose(scaled[:, 0] - floats[:, 0], math.log10(2.0))
-    presets = ["paper", *["paper precision=float64"] * 3, *["paper"] * 3]
-    assert [preset for _, preset, _ in asked] == presets
+    precisions = ["scaled", *["float64"] * 3, *["scaled"] * 3]
+    assert [precision for _, precision, _ in asked] == precisions
     assert [cap for cap, *_ in asked[1:]] == [1, 5, 9, 1, 5, 9]
-    assert {setting for *_, setting in asked} == {("pg-es", 100.0, "HiOffPol", 4)}
+    assert {setting for *_, setting in asked} == {("pg-es factor=drop", 100.0, "HiOffPol", 4)}
 
 
 # The published curve
@@ -601,55 +605,7 @@ def test_a_climb_ends_halfway_and_counts_its_falls(monkeypatch):
     assert interventions.climb_from_jumping("pg-sm", 1.0) == (5000, 0)
 
 
-# Speeds
-
-
-def test_a_timing_says_its_ratio_and_the_share_of_its_evaluations():
-    timing = speeds.Timing("chain", "di", 8.0, 6.0, 3.0, ("gcc",), 2.5, 900.0)
-    assert (timing.ratio, timing.checks) == (2.0, 0.25)
-    assert replace(timing, alone=9.0).checks == 0.0
-
-
-def test_one_time_without_a_compiler_is_enough_to_record_nothing(tmp_path):
-    timing = speeds.Timing("chain", "di", 8.0, 6.0, 3.0, ("gcc",), 2.5, 900.0)
-    with pytest.raises(ValueError, match="needs the twin in C"):
-        speeds.record([timing, replace(timing, c=math.nan)], 1, 1, 1, tmp_path / "none")
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_timed_sources_are_the_engine_its_kernels_and_the_twin():
-    library = Path(speeds.__file__).parents[1]
-    engine = sorted((library / "engine").glob("*.py"))
-    files = [library / "kernels.py", *engine, library / "experiments" / "twin.c"]
-    content = b"".join(path.read_bytes() for path in files)
-    assert speeds.sources() == hashlib.sha256(content).hexdigest()[:12]
-
-
-def test_a_machine_is_named_by_what_it_tells(monkeypatch):
-    told = SimpleNamespace(stdout="12.3.0\n")
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: told)
-    for place, compiler in ((None, {}), ("/usr/bin/gcc", {"gcc": "12.3.0"})):
-        monkeypatch.setattr(shutil, "which", lambda _, place=place: place)
-        assert speeds._compiler() == compiler
-    monkeypatch.setattr(Path, "exists", lambda _: False)
-    for processor, name in (("the processor", "the processor"), ("", "its kind")):
-        monkeypatch.setattr("platform.processor", lambda processor=processor: processor)
-        monkeypatch.setattr("platform.machine", lambda: "its kind")
-        assert speeds._processor() == name
-    monkeypatch.setattr(Path, "exists", lambda _: True)
-    monkeypatch.setattr(Path, "read_text", lambda _: "model name\t: First\nmodel name\t: Second\n")
-    assert speeds._processor() == "First"
-
-
-def test_a_compiler_that_does_not_tell_its_version_is_no_version(tmp_path, monkeypatch):
-    (tmp_path / "gcc").write_text("#!/bin/sh\nexit 1\n")
-    (tmp_path / "gcc").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(subprocess.CalledProcessError):
-        speeds._compiler()
-
-
-def test_a_large_sparse_process_is_laid_out_without_a_dense_array(monkeypatch):
+def test_large_sparse_process_is_laid_out_without_dense_array(monkeypatch):
     """A ring of 600 states: one action goes on, the other stays with a chance of a quarter."""
     n = 600
     s = np.arange(n)

@@ -4,12 +4,9 @@ import json
 import linecache
 import math
 import re
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import islice
 from pathlib import Path
 
 import gymnasium
@@ -21,25 +18,30 @@ from pu_lib import domains
 from pu_lib.__main__ import main
 from pu_lib.chapters.domino.quantities import domino
 from pu_lib.chapters.unlearning.quantities import count
-from pu_lib.experiments import bench as benching
-from pu_lib.experiments import speeds
-from pu_lib.experiments.actors import columns_of, fingerprint, label_in_table, run_of
-from pu_lib.experiments.database import Database, DatabaseError, collect
-from pu_lib.experiments.jekyll_hyde import Memory, engine_of, seed_state, simulate
-from pu_lib.experiments.options import PRESETS, SCHEMES, describe, parse
+from pu_lib.experiments.cells import read_process
+from pu_lib.experiments.collect import collect
+from pu_lib.experiments.database import Database, DatabaseError, cell_of, words_of
+from pu_lib.experiments.jekyll_hyde import RunBuffers, engine_of, fingerprint, seed_state, simulate
+from pu_lib.experiments.options import PAPER, PRESETS, SCHEMES, describe, parse
 from pu_lib.experiments.panels import paper_chunks
 from pu_lib.experiments.problem import make_problem
-from pu_lib.experiments.processes import domain_of
 from pu_lib.experiments.race import Entry, Race, race
 from pu_lib.experiments.reference import run_reference
-from pu_lib.experiments.sweep import chunks_of, compiled_updates, grid, run_chunk, sweep
+from pu_lib.experiments.sweep import (
+    chunks_of,
+    compiled_updates,
+    grid,
+    run_chunk,
+    run_missing,
+    sweep,
+)
 from pu_lib.experiments.thresholds import summarise
 from pu_lib.mdp import FiniteMDP
 from pu_lib.show.race import draw_race
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, SoftmaxPolicyGradient, make_update, name_of, register
 
-SMALL = ["--states", "5", "--runs", "3", "--eta", "1", "10", "--update", "di", "ce"]
+SMALL = ["--states", "5", "--runs", "3", "--step-size", "1", "10", "--update", "di", "ce"]
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def own_process(tmp_path):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--eta", "1"], "--eta: section 4 fixes it"),
+        (["--step-size", "1"], "--step-size: section 4 fixes it"),
         (["--scheme", "NoExplo", "--max-steps", "5"], "--scheme, --max-steps: section 4 fixes it"),
         (["--update", "none"], "--update: 'none' is none of ce, di"),
     ],
@@ -67,10 +69,10 @@ def test_what_the_papers_sweep_cannot_heed_is_refused(tmp_path, capsys, given, s
 def test_the_papers_sweep_of_one_update_makes_its_runs_alone(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "pu_lib.experiments.sweep.sweep", lambda chunks, *_, **__: asked.append(chunks)
+        "pu_lib.experiments.sweep.run_missing", lambda chunks, *_, **__: asked.append(chunks)
     )
     assert main(["sweep", "paper", "--out", str(tmp_path), "--update", "npg"]) == 0
-    assert {chunk.cell.update for chunk in asked[0]} == {"npg"}
+    assert {chunk.cell.update.name for chunk in asked[0]} == {"npg"}
 
 
 def test_a_sweep_without_options_makes_the_runs_of_the_function_without_arguments(
@@ -78,7 +80,7 @@ def test_a_sweep_without_options_makes_the_runs_of_the_function_without_argument
 ):
     asked = []
     monkeypatch.setattr(
-        "pu_lib.experiments.sweep.sweep", lambda chunks, *_, **__: asked.append(chunks)
+        "pu_lib.experiments.sweep.run_missing", lambda chunks, *_, **__: asked.append(chunks)
     )
     assert main(["sweep", "chain", "--out", str(tmp_path)]) == 0
     assert asked == [grid("chain")]
@@ -96,7 +98,7 @@ def test_sweep_makes_a_dataset_and_resumes_it(tmp_path, capsys):
 
 def test_sweep_of_a_process_in_a_file(tmp_path, own_process):
     out = tmp_path / "out"
-    arguments = ["--runs", "2", "--eta", "1", "--update", "di", "--max-steps", "2000"]
+    arguments = ["--runs", "2", "--step-size", "1", "--update", "di", "--max-steps", "2000"]
     assert main(["sweep", own_process, *arguments, "--out", str(out)]) == 0
     assert set(pd.read_parquet(out / "runs.parquet")["n_states"]) == {5}
 
@@ -105,8 +107,8 @@ def test_sweep_of_a_process_in_a_file(tmp_path, own_process):
     ("arguments", "sentence"),
     [
         (["sweep", "chain", "--runs", "0"], "runs: expected an integer, at least 1"),
-        (["sweep", "chain", "--eta", "-1"], "eta: expected"),
-        (["sweep", "chain", "--update", "sgd"], "update: expected"),
+        (["sweep", "chain", "--step-size", "-1"], "step_sizes: expected"),
+        (["sweep", "chain", "--update", "sgd"], "update: unknown"),
         (["sweep", "chain", "--scheme", "Some"], "scheme: unknown 'Some'"),
         (["sweep", "chain", "--preset", "mine"], "preset: unknown 'mine'. There are: paper"),
         (["sweep", "chain", "--preset", "paper depth=3"], "is not 'option=value'"),
@@ -114,7 +116,7 @@ def test_sweep_of_a_process_in_a_file(tmp_path, own_process):
         (["sweep", "chain", "--target", "2"], "target: expected"),
         (["sweep", "chain", "--states", "1"], "n_states: expected"),
         (["sweep", "chain", "--workers", "0"], "workers: expected"),
-        (["sweep", "chain", "--eta", "1", "1"], "eta: given twice"),
+        (["sweep", "chain", "--step-size", "1", "1"], "step_sizes: given twice"),
         (["sweep", "cliff", "--actions", "5"], "n_actions: cliff has no such parameter"),
         (["sweep", "chain", "--preset", "paper last_state_tie=true"], "True or False"),
         (["sweep", "chain", "--preset", "paper cut=x"], "cut: expected an integer"),
@@ -125,10 +127,12 @@ def test_sweep_of_a_process_in_a_file(tmp_path, own_process):
         (["race", "CartPole-v1"], "no transition table"),
         (["race", "FrozenLake-v1", "--runs", "0"], "runs: expected an integer, at least 1"),
         (["race", "FrozenLake-v1", "--scheme", "x"], "scheme: unknown 'x'. There are: NoExplo"),
-        (["race", "FrozenLake-v1", "--eta", "nan"], "eta: expected"),
+        (["race", "FrozenLake-v1", "--step-size", "nan"], "step_sizes: expected"),
         (["race", "FrozenLake-v1", "--figure", "/no/such/place.png"], "there is no directory"),
         (["race", "FrozenLake-v1", "--figure", "race.docx"], "named .png, .pdf or .svg"),
-        (["bench", "--steps", "1"], "--steps: expected"),
+        (["bench", "--steps", "1"], "run `make bench`"),
+        (["sweep", "chain", "--eta", "1"], "--eta: the option is --step-size now"),
+        (["race", "chain", "--eta", "1", "2"], "--eta: the option is --step-size now"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -155,7 +159,7 @@ def test_an_interrupted_sweep_says_how_to_go_on(tmp_path, capsys, monkeypatch):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pu_lib.experiments.sweep.sweep", interrupt)
+    monkeypatch.setattr("pu_lib.experiments.sweep.run_missing", interrupt)
     assert main(["sweep", "chain", *SMALL, "--out", str(tmp_path)]) == 130
     assert "goes on from here" in capsys.readouterr().err
 
@@ -168,7 +172,7 @@ def test_a_foreign_file_stops_the_command(tmp_path, capsys):
 
 def test_a_race_on_the_readers_process(tmp_path, own_process, capsys):
     figure = tmp_path / "race.png"
-    arguments = ["--runs", "4", "--eta", "0.1", "1", "--target", "0.5", "--max-steps", "5000"]
+    arguments = ["--runs", "4", "--step-size", "0.1", "1", "--target", "0.5", "--max-steps", "5000"]
     assert main(["race", own_process, *arguments, "--figure", str(figure)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert {line.split()[0] for line in lines[1 : 1 + len(UPDATES)]} == set(UPDATES)
@@ -176,7 +180,7 @@ def test_a_race_on_the_readers_process(tmp_path, own_process, capsys):
 
 
 def test_a_race_ranks_by_time_and_does_not_depend_on_threads(own_process):
-    arguments = {"rates": (0.1, 1.0), "runs": 5, "max_steps": 5000, "target": 0.5}
+    arguments = {"step_sizes": (0.1, 1.0), "runs": 5, "max_steps": 5000, "target": 0.5}
     entries = race(own_process, workers=1, **arguments)
     assert entries == race(own_process, workers=3, **arguments)
     means = [entry.best.mean for entry in entries]
@@ -211,7 +215,7 @@ TWO_STATES = (
 def test_fast_updates_do_not_tie_at_the_first_evaluation():
     """The process of the README, on which all updates took 100 steps in every run."""
     mdp = FiniteMDP(*TWO_STATES)
-    found = race(mdp, rates=[0.1, 1.0, 10.0], runs=10, updates=["pg-sm", "ce", "di"])
+    found = race(mdp, step_sizes=[0.1, 1.0, 10.0], runs=10, updates=["pg-sm", "ce", "di"])
     means = {entry.update: entry.best.mean for entry in found}
     assert len(set(means.values())) == 3, means
     assert max(entry.best.median for entry in found) < 25
@@ -222,8 +226,10 @@ def test_the_times_of_a_race_are_those_of_the_plain_loop_stopped_at_each_evaluat
     mdp = FiniteMDP(*TWO_STATES)
     problem = make_problem(mdp, 0.95)
     for update, eta in (("pg-sm", 10.0), ("di", 1.0), ("ce", 0.1)):
-        (entry,) = race(mdp, rates=[eta], runs=4, updates=[update])
-        times = [first_pass(mdp, problem, update, eta, run, domain_of(mdp)) for run in range(4)]
+        (entry,) = race(mdp, step_sizes=[eta], runs=4, updates=[update])
+        times = [
+            first_pass(mdp, problem, update, eta, run, read_process(mdp).name) for run in range(4)
+        ]
         assert entry.best.mean == np.mean(times), update
         assert entry.best.median == sorted(times)[1], update  # the lower of the two in the middle
 
@@ -233,7 +239,7 @@ def test_evaluations_change_where_a_run_ends_but_not_its_steps(update):
     """The same seeds give the same trajectories; only the evaluations differ."""
     problem, ends = make_problem(domains.chain(5), 0.5, "first"), []
     for first_gap in (1, 7, None):
-        memory, seeds = Memory(), seed_state(0, "chain", 0)
+        memory, seeds = RunBuffers(), seed_state(0, "chain", 0)
         setting = (problem, update, 1.0, SCHEMES["HiOffPol"], seeds, PRESETS["paper"], 4000)
         ends.append(simulate(*setting, memory, first_gap).steps)
         simulate(replace(problem, threshold=math.inf), *setting[1:-1], 900, memory, first_gap)
@@ -245,7 +251,7 @@ def test_evaluations_change_where_a_run_ends_but_not_its_steps(update):
 
 def ended_at_900(problem, update):
     """Return the memory of a run that is evaluated only at its last step."""
-    memory = Memory()
+    memory = RunBuffers()
     setting = (1.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0), PRESETS["paper"], 900)
     simulate(replace(problem, threshold=math.inf), update, *setting, memory, 900)
     return memory
@@ -260,19 +266,19 @@ def test_the_steps_between_evaluations_are_a_positive_integer(gap):
 
 
 def test_a_race_takes_a_process_an_environment_a_domain_or_a_file(own_process):
-    settings = {**PLAIN, "rates": (1.0, 10.0), "updates": ["di", "ce"]}
+    settings = {**PLAIN, "step_sizes": (1.0, 10.0), "updates": ["di", "ce"]}
     by_file, by_object = race(own_process, **settings), race(domains.chain(5, 0.8), **settings)
     assert by_file == by_object
     assert len(race("chain n_states=5", **settings)) == 2
     lake = gymnasium.make("FrozenLake-v1")
     assert len(race(lake, **{**settings, "updates": ["pg-sm"], "max_steps": 500})) == 1
     for wrong in (3, object(), None):
-        with pytest.raises(ValueError, match=r"env: .*no transition table"):
+        with pytest.raises(ValueError, match=r"process: expected a FiniteMDP"):
             race(wrong)
 
 
 def test_an_overwritten_file_is_another_process(tmp_path, own_process):
-    settings = {**PLAIN, "rates": (1.0,), "updates": ["di"]}
+    settings = {**PLAIN, "step_sizes": (1.0,), "updates": ["di"]}
     before = race(own_process, **settings)
     domains.chain(9, 0.8).save(own_process)
     after = race(own_process, **settings)
@@ -287,7 +293,7 @@ def test_the_grid_is_made_longer_where_the_best_rate_is_at_its_edge(monkeypatch)
     for entry in found:
         assert max(entry.summaries) > 0.316
         assert entry.edge == "" or entry.best_rate == max(entry.summaries)
-    given = race("chain n_states=5", rates=(0.1, 0.316), **settings)
+    given = race("chain n_states=5", step_sizes=(0.1, 0.316), **settings)
     assert [set(entry.summaries) for entry in given] == [{0.1, 0.316}] * 2
     assert "is the highest of the grid: higher ones may be better" in given.notes[0]
     assert given.notes[0] in str(given)
@@ -359,13 +365,15 @@ def halving():
 
 
 def test_a_registered_update_without_a_kernel_races(halving):
-    found = race(domains.bandit([0.0, 1.0]), rates=(1.0, 2.0), runs=2, max_steps=500, target=0.8)
+    found = race(
+        domains.bandit([0.0, 1.0]), step_sizes=(1.0, 2.0), runs=2, max_steps=500, target=0.8
+    )
     by_name = {entry.update: entry for entry in found}
     assert set(by_name) == set(UPDATES)
     # Half of the step at twice the rate is the same run.
     ours, theirs = by_name["halving"].summaries[2.0], by_name["pg-sm"].summaries[1.0]
     assert (ours.mean, ours.median) == (theirs.mean, theirs.median)
-    alone = race(domains.bandit([0.0, 1.0]), rates=(2.0,), runs=2, max_steps=500, target=0.8,
+    alone = race(domains.bandit([0.0, 1.0]), step_sizes=(2.0,), runs=2, max_steps=500, target=0.8,
                  updates=[Halving()])  # fmt: skip
     assert alone[0].best == ours
 
@@ -373,9 +381,9 @@ def test_a_registered_update_without_a_kernel_races(halving):
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"rates": (1.0, 1.0)}, "eta: expected each once"),
-        ({"rates": ()}, "eta: expected finite numbers"),
-        ({"updates": ["di", "di"]}, "update: expected each once"),
+        ({"step_sizes": (1.0, 1.0)}, "step_sizes: expected each once"),
+        ({"step_sizes": ()}, "step_sizes: expected finite numbers"),
+        ({"updates": ["di", "di"]}, "updates: expected each once"),
         ({"updates": ["sgd"]}, "update: unknown 'sgd'. There are"),
         ({"seed": -3}, "seed: expected an integer"),
     ],
@@ -387,7 +395,7 @@ def test_bad_races_get_a_sentence(settings, sentence):
 
 
 def test_sweep_of_a_gymnasium_environment(tmp_path):
-    arguments = ["--runs", "2", "--eta", "1", "--update", "pg-sm", "--max-steps", "500"]
+    arguments = ["--runs", "2", "--step-size", "1", "--update", "pg-sm", "--max-steps", "500"]
     assert main(["sweep", "FrozenLake-v1", *arguments, "--out", str(tmp_path)]) == 0
     assert set(pd.read_parquet(tmp_path / "runs.parquet")["n_states"]) == {17}
 
@@ -400,7 +408,7 @@ def test_collect_keeps_what_all_settings_share(tmp_path):
     assert (note["runs"], note["command"], note["wall_seconds"]) == (12, "the command", 3)
     assert note["panels"][0]["runs"] == 3
     # One setting has fewer runs than the others, as in an interrupted sweep.
-    fewer = ["--states", "5", "--runs", "2", "--eta", "100", "--update", "di"]
+    fewer = ["--states", "5", "--runs", "2", "--step-size", "100", "--update", "di"]
     main(["sweep", "chain", *fewer, "--out", str(data)])
     assert "10 of 14 runs" in collect(data, tmp_path / "part")
     rows = pd.read_parquet(tmp_path / "part" / "runs.parquet")
@@ -415,7 +423,7 @@ def test_collect_of_nothing_or_to_nowhere_gets_a_sentence(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="there are no runs in it"):
         collect(tmp_path / "empty", tmp_path / "out")
-    sweep("chain n_states=5", tmp_path / "data", runs=1, rates=[1.0], updates=["di"])
+    sweep("chain n_states=5", tmp_path / "data", runs=1, step_sizes=[1.0], updates=["di"])
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="could not be written"):
         collect(tmp_path / "data", tmp_path / "file" / "out")
@@ -424,74 +432,18 @@ def test_collect_of_nothing_or_to_nowhere_gets_a_sentence(tmp_path):
 @pytest.mark.parametrize("inside", [".", "x"])
 def test_nothing_is_collected_into_the_dataset(inside, tmp_path):
     """It would take the place of the sweep's own table."""
-    sweep("chain n_states=5", tmp_path, runs=1, rates=[1.0], updates=["di"])
+    sweep("chain n_states=5", tmp_path, runs=1, step_sizes=[1.0], updates=["di"])
     with pytest.raises(ValueError, match="lies in the dataset"):
         collect(tmp_path, tmp_path / inside)
-    assert sweep("chain n_states=5", tmp_path, runs=1, rates=[1.0], updates=["di"]) == 0
+    assert sweep("chain n_states=5", tmp_path, runs=1, step_sizes=[1.0], updates=["di"]) == 0
 
 
 def test_collect_leaves_out_a_panel_that_has_not_all_its_settings(tmp_path):
     planned = (chunk.cell for chunk in paper_chunks())
-    cells = [c for c in planned if (c.experiment, c.update, c.eta) == ("cliff", "di", 10.0)]
-    sweep(chunks_of(cells[:1], 3, 3), tmp_path / "data")
+    chosen = ("cliff", "di", 10.0)
+    cells = [c for c in planned if (c.experiment, c.update.name, c.step_size) == chosen]
+    run_missing(chunks_of(cells[:1], 3, 3), tmp_path / "data")
     assert "0 of 3 runs" in collect(tmp_path / "data", tmp_path / "out")
-
-
-def test_bench_measures_and_the_twin_agrees():
-    timings = list(islice(benching.bench(3000, plain_steps=100, repetitions=1), 1))
-    text = list(benching.as_text(iter(timings)))
-    assert "random-mdp" in text[1]
-    for timing in timings:
-        assert timing.plain > 20 * timing.compiled > 0
-        assert 0.0 <= timing.checks < 1.0
-        if shutil.which("gcc"):
-            assert timing.c > 0
-
-
-def test_the_recorded_speeds_are_those_of_every_domain_and_update():
-    told = speeds.recorded()
-    expected = {(domain, name) for domain in benching._domains() for name in compiled_updates()}
-    assert {(t.domain, t.update) for t in told.timings} == expected
-    assert len(told.timings) == len(expected)
-    assert {"processor", "Python", "numba", "gcc"} == {*told.machine}
-    assert all(told.machine.values())
-    for timing in told.timings:
-        assert timing.plain > 20 * timing.compiled > 0
-        assert timing.alone > 0
-        assert timing.c > 0
-        assert timing.way in benching.WAYS
-
-
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
-def test_bench_records_what_it_prints(tmp_path, monkeypatch, capsys):
-    measured = replace(speeds.recorded().timings[0], compiled=12.34)
-    path = tmp_path / "speeds.json"
-    monkeypatch.setattr(benching, "bench", lambda steps: iter([measured]))
-    monkeypatch.setattr(speeds, "record", partial(speeds.record, path=path))
-    assert main(["bench", "--steps", "1000"]) == 0
-    assert not path.exists()
-    assert main(["bench", "--steps", "1000", "--record"]) == 0
-    assert "12.3" in capsys.readouterr().out
-    told = speeds.recorded(path)
-    assert told.timings == (measured,)
-    assert (told.steps, told.sources, told.machine) == (1000, speeds.sources(), speeds.machine())
-    with pytest.raises(ValueError, match="needs the twin in C"):
-        speeds.record([replace(measured, c=math.nan)], 1, 1, 1)
-    assert speeds.recorded(path) == told
-
-
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
-def test_a_twin_that_differs_is_refused(monkeypatch):
-    original = benching._c_arguments
-
-    def longer(*arguments):
-        changed = original(*arguments)
-        changed[5] = type(changed[5])(2.0)  # another learning rate
-        return changed
-
-    monkeypatch.setattr(benching, "_c_arguments", longer)
-    with pytest.raises(RuntimeError, match="other parameters"):
-        next(benching.bench(1000, plain_steps=1, repetitions=1))
 
 
 def test_importing_the_library_is_light():
@@ -532,7 +484,7 @@ def half_step(theta, pi, q, best, weight, n_actions):
 
 
 def test_an_update_with_a_kernel_of_its_own_is_compiled_in_a_race():
-    settings = {"rates": (2.0,), "runs": 2, "max_steps": 500, "target": 0.8}
+    settings = {"step_sizes": (2.0,), "runs": 2, "max_steps": 500, "target": 0.8}
     bandit = domains.bandit([0.0, 1.0])
     plain, fast = race(bandit, updates=[Halving(), Compiled()], **settings)
     assert plain.best == fast.best
@@ -542,7 +494,7 @@ KEPT, DROPPED = "pg-es", "pg-es factor=drop"
 
 
 def test_a_string_and_the_update_it_stands_for_are_the_same_racer():
-    settings = {"rates": [0.3], "runs": 10}
+    settings = {"step_sizes": [0.3], "runs": 10}
     found = [
         race("chain n_states=4", updates=[update], **settings)
         for update in (KEPT, UPDATES["pg-es"], DROPPED, make_update("pg-es", factor="drop"))
@@ -562,7 +514,7 @@ def test_settings_of_a_registered_update_race_against_each_other():
 
     register(Scaled())
     try:
-        settings = {"rates": [0.1], "runs": 2, "max_steps": 2000, "target": 0.8}
+        settings = {"step_sizes": [0.1], "runs": 2, "max_steps": 2000, "target": 0.8}
         found = race(domains.bandit([0.0, 1.0]), updates=["scaled", "scaled scale=0.5"], **settings)
         (half,) = race(domains.bandit([0.0, 1.0]), updates=[Halving()], **settings)
     finally:
@@ -572,7 +524,9 @@ def test_settings_of_a_registered_update_race_against_each_other():
 
 
 def test_a_race_of_both_escort_updates_tells_them_apart():
-    found = race("chain n_states=4", rates=[10.0], runs=3, max_steps=5000, updates=[KEPT, DROPPED])
+    found = race(
+        "chain n_states=4", step_sizes=[10.0], runs=3, max_steps=5000, updates=[KEPT, DROPPED]
+    )
     assert {entry.label for entry in found} == {"PG-ES", "PG-ES factor=drop"}
     rows = str(found).splitlines()[1:3]
     assert {row[:20].strip() for row in rows} >= {DROPPED}
@@ -585,7 +539,7 @@ def test_the_name_of_an_update_is_one_algorithm_in_the_whole_library(update, fac
     """In `run`, both loops of the experiments, a sweep's rows, unlearning and the domino chain."""
     expected, mdp = make_update("pg-es", factor=factor), domains.chain(4)
     assert run(mdp, update, 20).theta.tolist() == run(mdp, expected, 20).theta.tolist()
-    problem, memory = make_problem(mdp, 0.9, "first"), Memory()
+    problem, memory = make_problem(mdp, 0.9, "first"), RunBuffers()
     setting = (10.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0), PRESETS["paper"], 500)
     steps = simulate(problem, update, *setting, memory).steps
     plain = run_reference(mdp, problem.threshold, update, *setting, first_gap=25)
@@ -593,28 +547,28 @@ def test_the_name_of_an_update_is_one_algorithm_in_the_whole_library(update, fac
     assert memory.theta.tolist() == [[float(x) for x in row] for row in plain.theta]
     (chunk,) = grid("chain n_states=4", [update], [10.0], runs=2, target=0.9, max_steps=500)
     assert run_chunk(chunk)["steps"][0] == steps
-    assert run_of(chunk.cell.update, chunk.cell.preset)[0] == expected
+    assert chunk.cell.update == expected
     # the columns of the dataset say which one was run
-    assert label_in_table(chunk.cell.update, chunk.cell.preset) == update
+    assert cell_of(words_of(chunk.cell)).update == expected
     assert count(200, update, "3") == count(200, "pg-es", "3", factor=factor)
     assert domino(5, update, 5) == domino(5, "pg-es", 5, factor=factor)
 
 
 def test_the_factor_of_the_escort_update_is_no_detail_of_a_preset():
     for factor in ("keep", "drop"):
-        preset = f"paper escort_factor={factor}"
-        for command in (race, grid):
-            with pytest.raises(ValueError, match="escort_factor is an option of the update"):
-                command("chain", updates=["pg-es"], preset=preset)
+        with pytest.raises(ValueError, match="escort_factor is an option of the update"):
+            parse(f"paper escort_factor={factor}")
 
 
 def test_a_sweep_that_names_no_update_makes_runs_of_the_papers_program():
     assert DROPPED in compiled_updates()
     assert KEPT not in compiled_updates()
-    found = {(c.cell.update, c.cell.preset) for c in grid("chain", rates=[1.0], runs=1)}
-    assert ("pg-es", "paper") in found
-    assert run_of("pg-es", "paper")[0] == make_update("pg-es", factor="drop")
-    assert grid("chain", compiled_updates(), [1.0], runs=1) == grid("chain", rates=[1.0], runs=1)
+    found = [chunk.cell.update for chunk in grid("chain", step_sizes=[1.0], runs=1)]
+    assert make_update("pg-es", factor="drop") in found
+    assert make_update("pg-es", factor="keep") not in found
+    assert grid("chain", compiled_updates(), [1.0], runs=1) == grid(
+        "chain", step_sizes=[1.0], runs=1
+    )
 
 
 @pytest.mark.parametrize(
@@ -628,14 +582,16 @@ def test_a_sweep_that_names_no_update_makes_runs_of_the_papers_program():
     ],
 )
 def test_the_columns_of_a_table_say_which_update_was_run(update, columns):
-    assert columns_of(update, PRESETS["paper"]) == columns
-    assert name_of(run_of(*columns)[0]) == update
+    (chunk,) = grid("chain", [update], [1.0], runs=1)
+    words = words_of(chunk.cell)
+    assert (words["update"], words["preset"]) == columns
+    assert name_of(cell_of(words).update) == update
 
 
 def test_options_that_tables_cannot_note_are_refused_in_a_sweep():
-    with pytest.raises(ValueError, match=r"no option but factor and ties, got 'p=2\.0'"):
-        grid("chain", ["pg-es p=2.0"])
-    with pytest.raises(ValueError, match="update: given twice: pg-es"):
+    with pytest.raises(ValueError, match=r"no option but factor and ties, got 'p=3\.0'"):
+        grid("chain", ["pg-es p=3.0"])
+    with pytest.raises(ValueError, match="updates: given twice: pg-es"):
         grid("chain", ["pg-es", "pg-es factor=keep"])
 
 
@@ -643,12 +599,13 @@ def test_options_that_tables_cannot_note_are_refused_in_a_sweep():
 def test_the_papers_sweep_tells_both_escort_updates_apart(update, preset, tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "pu_lib.experiments.sweep.sweep", lambda chunks, *_, **__: asked.append(chunks)
+        "pu_lib.experiments.sweep.run_missing", lambda chunks, *_, **__: asked.append(chunks)
     )
     assert main(["sweep", "paper", "--out", str(tmp_path), "--update", update]) == 0
     cells = {chunk.cell for chunk in asked[0]}
-    assert {cell.update for cell in cells} == {"pg-es"}
-    assert {("escort_factor=keep" in cell.preset) for cell in cells} == {bool(preset)}
+    assert {cell.update.name for cell in cells} == {"pg-es"}
+    presets = [words_of(cell)["preset"] for cell in cells]
+    assert {("escort_factor=keep" in words) for words in presets} == {bool(preset)}
 
 
 @pytest.mark.parametrize("command", ["race", "sweep"])
@@ -661,9 +618,9 @@ def test_the_help_says_which_escort_update_a_name_is(command, capsys):
 
 
 def test_a_race_that_a_cap_on_trajectories_ends_says_so():
-    preset = "paper stop=episodes max_episodes=3"
+    options = replace(PAPER, stop="episodes", max_episodes=3)
     with pytest.raises(ValueError, match="max_episodes ended runs of pg-es before max_steps"):
-        race("chain", rates=(1.0,), runs=1, max_steps=5000, updates=["pg-es"], preset=preset)
+        race("chain", step_sizes=(1.0,), runs=1, max_steps=5000, updates=["pg-es"], options=options)
 
 
 def test_trajectories_that_begin_at_the_end_are_refused():
@@ -678,8 +635,8 @@ def test_trajectories_that_begin_at_the_end_are_refused():
 def test_collect_counts_no_run_after_one_that_lacks(tmp_path):
     """As after a kill, where the first chunk of a setting is not yet there."""
     first, second = (
-        grid("chain n_states=4", updates=["di"], rates=[0.1], runs=2, max_steps=500)[:1]
-        + grid("chain n_states=4", updates=["di"], rates=[1.0], runs=2, max_steps=500)[:1]
+        grid("chain n_states=4", updates=["di"], step_sizes=[0.1], runs=2, max_steps=500)[:1]
+        + grid("chain n_states=4", updates=["di"], step_sizes=[1.0], runs=2, max_steps=500)[:1]
     )
     chunks = [first, *(replace(second, first=run, count=1) for run in (1, 2))]
     with Database(tmp_path / "data") as database:
@@ -725,7 +682,7 @@ def test_a_figure_that_is_a_directory_is_refused_before_the_race(tmp_path, capsy
     ],
 )
 def test_a_table_of_known_runs_is_looked_at(change, sentence, tmp_path):
-    settings = {"updates": ["di"], "rates": [1.0], "runs": 2, "max_steps": 500}
+    settings = {"updates": ["di"], "step_sizes": [1.0], "runs": 2, "max_steps": 500}
     sweep("chain n_states=4", tmp_path / "one", **settings)
     table = pd.read_parquet(tmp_path / "one" / "runs.parquet")
     with pytest.raises(DatabaseError, match=sentence):
@@ -733,7 +690,7 @@ def test_a_table_of_known_runs_is_looked_at(change, sentence, tmp_path):
 
 
 def test_known_runs_may_come_as_words(tmp_path):
-    settings = {"updates": ["di"], "rates": [1.0], "runs": 2, "max_steps": 500}
+    settings = {"updates": ["di"], "step_sizes": [1.0], "runs": 2, "max_steps": 500}
     sweep("chain n_states=4", tmp_path / "one", **settings)
     table = pd.read_parquet(tmp_path / "one" / "runs.parquet").astype({"steps": str, "eta": str})
     assert sweep("chain n_states=4", tmp_path / "two", known=table, **settings) == 0
@@ -744,11 +701,6 @@ def test_a_word_that_one_preset_has_is_read_in_any(name):
     options = replace(PRESETS[name], hyde_start="bound")
     assert parse(describe(options)) == options
     assert parse(describe(replace(options, hyde_start=0.5))).hyde_start == 0.5
-
-
-def test_the_twin_has_one_factor_of_the_escort_update():
-    assert benching.has_twin(make_update("pg-es", factor="drop"))
-    assert not benching.has_twin(make_update("pg-es", factor="keep"))
 
 
 MODULE = """
@@ -790,10 +742,10 @@ def test_runs_of_an_update_of_ones_own_are_known_by_its_code(tmp_path, monkeypat
         sys.modules.pop("own_update", None)
         UPDATES.pop("own", None)
         linecache.clearcache()
-        settings = {"rates": [1.0], "runs": 2, "max_steps": 500}
+        settings = {"step_sizes": [1.0], "runs": 2, "max_steps": 500}
         data = tmp_path / directory
         sweep("chain n_states=4", data, updates=["own_update:Own"], **settings)
-        return engine_of("own_update:Own")
+        return engine_of(UPDATES["own"])
 
     try:
         first = swept()
@@ -801,19 +753,70 @@ def test_runs_of_an_update_of_ones_own_are_known_by_its_code(tmp_path, monkeypat
         for change in ({"scale": 0.5}, {"entry": 1}, {"parametrization": "escort"}):
             with pytest.raises(DatabaseError, match=f"made by engine {first}"):
                 swept(**change)
-        assert engine_of("own_update:Own") == engine_of("own") != first
+        assert engine_of(UPDATES["own"]) != first
         # compiled already or not; and one that has been compiled keeps its constants for good
         swept("compiled", decorator="@numba.njit")
         sys.modules["own_update"].SCALE = 0.01
         with pytest.raises(ValueError, match="what the kernel kernel reads has changed"):
-            race("chain n_states=4", updates=["own"], rates=[1.0], runs=1, max_steps=500)
+            race("chain n_states=4", updates=["own"], step_sizes=[1.0], runs=1, max_steps=500)
     finally:
         UPDATES.pop("own", None)
         sys.modules.pop("own_update", None)
     # who does not know the update reads its runs all the same
-    assert engine_of("own_update:Own") == engine_of("own") == ""
     with Database(tmp_path / "data") as database:
         assert set(database.read()["engine"]) == {first}
+
+
+def test_an_update_that_is_not_registered_is_swept_and_resumed(tmp_path):
+    @dataclass(frozen=True)
+    class Half(SoftmaxPolicyGradient):
+        name = "half"
+        parametrization = "softmax"
+        rate: float = 0.5
+
+        @property
+        def kernel(self):
+            return half_step
+
+    settings = {"step_sizes": [2.0], "max_steps": 500, "target": 0.8, "updates": [Half()]}
+    bandit = domains.bandit([0.0, 1.0])
+    assert sweep(bandit, tmp_path, runs=2, **settings) == 1
+    assert sweep(bandit, tmp_path, runs=2, **settings) == 0
+    assert sweep(bandit, tmp_path, runs=3, **settings) == 1
+    with Database(tmp_path) as database:
+        rows = database.read()
+    assert rows["run"].tolist() == [0, 1, 2]
+    assert set(rows["update"]) == {"half"}
+    assert set(rows["engine"]) == {fingerprint(Half())}
+    (entry,) = race(bandit, runs=3, **settings)
+    assert rows["steps"].min() == 25 > entry.best.median  # the same runs, evaluated later
+    with pytest.raises(DatabaseError, match="made by engine"):
+        sweep(bandit, tmp_path, runs=3, **{**settings, "updates": [Half(0.25)]})
+
+
+def test_two_updates_with_one_name_are_not_swept():
+    class Other(SoftmaxPolicyGradient):
+        name = "ce"
+        parametrization = "softmax"
+        kernel = property(lambda self: half_step)
+
+    with pytest.raises(ValueError, match="the name 'ce' is that of CrossEntropy; give Other"):
+        grid("chain", [Other()])
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: race("chain", rates=[1.0]), "race() has no argument 'rates'; it is 'step_sizes'"),
+        (lambda: race("chain", preset="paper"), "race() has no argument 'preset'; it is 'options'"),
+        (lambda: sweep(what="chain", directory="x"), "sweep() has no argument 'what'; it is 'proc"),
+        (lambda: sweep("chain", "x", rates=[1.0]), "sweep() has no argument 'rates'; it is 'step_"),
+        (lambda: grid("chain", preset="paper"), "grid() has no argument 'preset'; it is 'options'"),
+    ],
+)
+def test_an_old_name_of_an_argument_is_refused_with_the_new_one(call, sentence):
+    with pytest.raises(TypeError, match=re.escape(sentence)):
+        call()
 
 
 @pytest.mark.parametrize("domain", ["chain", "cliff", "random_mdp"])

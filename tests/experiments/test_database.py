@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 from contextlib import closing, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -27,20 +26,35 @@ from pu_lib.__main__ import main
 from pu_lib.domains import Domain
 from pu_lib.experiments import database as databases
 from pu_lib.experiments import sweep as sweeping
-from pu_lib.experiments.cells import Cell, Chunk
-from pu_lib.experiments.database import COLUMNS, Database, DatabaseError
-from pu_lib.experiments.sweep import chunks_of, grid, run_chunk, sweep
+from pu_lib.experiments.cells import Chunk
+from pu_lib.experiments.database import (
+    CELL_COLUMNS,
+    COLUMNS,
+    Database,
+    DatabaseError,
+    cell_of,
+    words_of,
+)
+from pu_lib.experiments.sweep import chunks_of, grid, run_chunk, run_missing, sweep
 
-CELL = Cell("chain", "chain", "HiOffPol", "pg-es", 1.0, 6, 2, 0.8, "paper", 20_000, 0.5, 3)
-DRAWN = replace(CELL, domain="random-mdp", update="di", n_states=8, n_actions=3, beta=np.nan)
-CHUNKS = chunks_of([CELL, replace(CELL, update="ce"), DRAWN], 9, 3)
+WORDS = dict(
+    zip(
+        CELL_COLUMNS,
+        ["chain", "chain", "HiOffPol", "pg-es", 1.0, 6, 2, 0.8, "paper", 20_000, 0.5, 3],
+        strict=True,
+    )
+)
+CELL = cell_of(WORDS)
+RANDOM = {"domain": "random-mdp", "update": "di", "n_states": 8, "n_actions": 3, "beta": np.nan}
+DRAWN = cell_of({**WORDS, **RANDOM})
+CHUNKS = chunks_of([CELL, cell_of({**WORDS, "update": "ce"}), DRAWN], 9, 3)
 FORK = multiprocessing.get_context("fork")
 
 
 def measured(chunk):
     """What a run might have measured: it tells the run and its cell."""
     runs = np.arange(chunk.first, chunk.first + chunk.count)
-    steps = 100 * runs + len(chunk.cell.update)
+    steps = 100 * runs + len(chunk.cell.update.name)
     rows = {"run": runs, "steps": steps, "episodes": steps, "censored": runs % 2 == 0}
     return {**rows, "final_performance": np.sqrt(steps)}
 
@@ -59,7 +73,9 @@ def read(directory):
 
 def missing(directory, chunks=CHUNKS):
     with Database(directory) as database:
-        return [(chunk.cell.update, chunk.first, chunk.count) for chunk in database.missing(chunks)]
+        return [
+            (chunk.cell.update.name, chunk.first, chunk.count) for chunk in database.missing(chunks)
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -178,14 +194,18 @@ def slow_sweep(chunks, directory, written):
 
     Database.write = telling
     sweeping.run_chunk = lambda chunk: (time.sleep(0.01), run_chunk(chunk))[1]
-    sweep(chunks, directory, workers=2)
+    run_missing(chunks, directory, workers=2)
 
 
 def test_killed_twenty_times_nothing_is_lost(tmp_path):
     """At random moments, also while the database is made; then the sweep goes on to the end."""
-    cells = [replace(CELL, update=update, eta=eta) for update in ("di", "ce") for eta in (0.1, 1.0)]
+    cells = [
+        cell_of({**WORDS, "update": update, "eta": eta})
+        for update in ("di", "ce")
+        for eta in (0.1, 1.0)
+    ]
     chunks = chunks_of(cells, 900, 5)
-    sweep(chunks, tmp_path / "whole")
+    run_missing(chunks, tmp_path / "whole")
     rng, directory, told, counts = random.Random(0), tmp_path / "killed", set(), []
     for _ in range(20):
         out, into = os.pipe()
@@ -205,7 +225,7 @@ def test_killed_twenty_times_nothing_is_lost(tmp_path):
             assert counts[-1] == 3600 - sum(chunk.count for chunk in lacking)
     assert counts == sorted(counts)
     assert 100 < counts[-1] < 3600
-    sweep(chunks, directory)
+    run_missing(chunks, directory)
     assert_same(read(directory), read(tmp_path / "whole"))
     tables = [(tmp_path / name / "runs.parquet").read_bytes() for name in ("killed", "whole")]
     assert tables[0] == tables[1]
@@ -215,12 +235,14 @@ def test_killed_twenty_times_nothing_is_lost(tmp_path):
 
 
 def test_two_sweeps_at_once_make_one_table(tmp_path):
-    chunks = grid("chain n_states=4", runs=60, rates=[1.0, 3.0], updates=["di"], max_steps=2000)
+    chunks = grid(
+        "chain n_states=4", runs=60, step_sizes=[1.0, 3.0], updates=["di"], max_steps=2000
+    )
     chunks = [Chunk(c.cell, c.first + k, 1) for c in chunks for k in range(c.count)]
-    sweep(chunks, tmp_path / "alone", workers=1)
+    run_missing(chunks, tmp_path / "alone", workers=1)
     for order in (1, -1):
         directory = tmp_path / f"both{order}"
-        both = [forked(partial(sweep, workers=1), chunks[::k], directory) for k in (1, order)]
+        both = [forked(partial(run_missing, workers=1), chunks[::k], directory) for k in (1, order)]
         for process in both:
             process.join()
         assert [process.exitcode for process in both] == [0, 0]
@@ -260,7 +282,7 @@ def machine():
     domains._DOMAINS.pop("machine", None)
 
 
-SETTINGS = {"updates": ["ce"], "rates": [0.1], "max_steps": 20_000}
+SETTINGS = {"updates": ["ce"], "step_sizes": [0.1], "max_steps": 20_000}
 
 
 def test_a_process_that_changes_under_its_name_is_refused(machine, tmp_path):
@@ -322,12 +344,12 @@ def test_an_environment_that_changes_under_its_id_is_refused(tmp_path, monkeypat
 
 def test_another_engines_runs_are_not_mixed_in(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(databases, "engine_of", lambda update, preset: "0")
+        patched.setattr(databases, "engine_of", lambda update, options: "0")
         fill(tmp_path, CHUNKS[:1])
     with pytest.raises(DatabaseError, match="made by engine 0, this is 2: the code"):
         Database(tmp_path)
     with monkeypatch.context() as patched:  # an update that nobody here knows
-        patched.setattr(databases, "engine_of", lambda update, preset: "")
+        patched.setattr(databases, "engine_of", lambda update, options: "")
         assert set(read(tmp_path)["engine"]) == {"0"}
 
 
@@ -409,8 +431,8 @@ def test_what_was_changed_by_hand_is_refused(change, sentence, tmp_path):
 def test_a_database_that_has_no_space_says_so_and_can_be_resumed(whole, tmp_path):
     fill(tmp_path, CHUNKS[:2])
     with Database(tmp_path) as database:
-        ((pages,),) = database._ask("PRAGMA page_count")
-        database._ask(f"PRAGMA max_page_count = {pages}")
+        ((pages,),) = database._execute("PRAGMA page_count")
+        database._execute(f"PRAGMA max_page_count = {pages}")
         large = Chunk(CELL, 9, 2000)
         with pytest.raises(DatabaseError, match=r"disk is full; a sweep needs .* can be resumed"):
             database.write(large, measured(large))
@@ -433,7 +455,17 @@ def ends_with(function, *arguments):
         return process.exitcode, said.read().decode().splitlines()[-1]
 
 
-SMALL = ["sweep", "chain n_states=3", "--runs", "200", "--eta", "1", "--update", "di", "--out"]
+SMALL = [
+    "sweep",
+    "chain n_states=3",
+    "--runs",
+    "200",
+    "--step-size",
+    "1",
+    "--update",
+    "di",
+    "--out",
+]
 
 
 def test_a_sweep_on_a_disk_that_takes_no_more_ends_in_a_sentence(tmp_path):
@@ -497,8 +529,9 @@ def old_file(directory, chunks, name=""):
     directory.mkdir(exist_ok=True)
     frames = []
     for chunk in chunks:
-        engine = databases._engine(chunk.cell)
-        frames.append(pd.DataFrame({**vars(chunk.cell), "engine": engine, **measured(chunk)}))
+        words = words_of(chunk.cell)
+        engine = databases._engine(words)
+        frames.append(pd.DataFrame({**words, "engine": engine, **measured(chunk)}))
     sink = pa.BufferOutputStream()
     table = databases._table(pd.concat(frames)).replace_schema_metadata({"pu_lib.chunk": "{}"})
     pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
@@ -509,7 +542,7 @@ def old_file(directory, chunks, name=""):
 
 
 def part(chunk, digit=0):
-    digest = hashlib.sha256(repr(chunk.cell).encode()).hexdigest()[digit : digit + 20]
+    digest = hashlib.sha256(repr(words_of(chunk.cell)).encode()).hexdigest()[digit : digit + 20]
     return f"part-{digest}-{chunk.first:06d}-{chunk.count}.parquet"
 
 
@@ -532,7 +565,7 @@ def content(directory):
 def test_old_files_are_imported_and_stay_as_they_are(old, whole, monkeypatch):
     before = content(old)
     assert len(before) == 6
-    assert missing(old) == [(c.cell.update, c.first, c.count) for c in CHUNKS[7:]]
+    assert missing(old) == [(c.cell.update.name, c.first, c.count) for c in CHUNKS[7:]]
     with monkeypatch.context() as patched:  # each is read once
         patched.setattr(databases, "_old_runs", None)
         read(old)
@@ -546,11 +579,11 @@ def test_old_files_are_imported_and_stay_as_they_are(old, whole, monkeypatch):
 
 def test_a_sweep_goes_on_from_old_files(tmp_path, monkeypatch):
     chunks = chunks_of([CELL, DRAWN], 9, 3)
-    sweep(chunks, tmp_path / "whole")
+    run_missing(chunks, tmp_path / "whole")
     monkeypatch.setattr(f"{__name__}.measured", run_chunk)
     for chunk in chunks[:4]:
         old_file(tmp_path / "old", [chunk], part(chunk))
-    assert sweep(chunks, tmp_path / "old") == 2
+    assert run_missing(chunks, tmp_path / "old") == 2
     assert_same(read(tmp_path / "old"), read(tmp_path / "whole"))
     assert main(["collect", str(tmp_path / "old"), "--out", str(tmp_path / "table")]) == 0
 
@@ -565,13 +598,13 @@ def test_imported_runs_are_of_the_process_that_is_asked_for_first(machine, tmp_p
     assert missing(tmp_path, [chunk]) == []
     machine(0.3)
     with pytest.raises(DatabaseError, match="when this was another process"):
-        missing(tmp_path, [chunk])
+        missing(tmp_path, grid("machine", runs=4, **SETTINGS))
 
 
 def not_imported(directory, path, sentence):
     before = content(directory)
     with pytest.raises(DatabaseError, match=f"{path.name}: .*{sentence}"):
-        sweep(CHUNKS, directory)
+        run_missing(CHUNKS, directory)
     assert content(directory) == before
     path.unlink()
 
@@ -613,7 +646,7 @@ def test_an_old_file_that_has_no_runs_is_refused(change, sentence, tmp_path):
     path = old_file(tmp_path, CHUNKS[:1], part(CHUNKS[0]))
     pq.write_table(change(pq.read_table(path)), path)
     not_imported(tmp_path, path, sentence)
-    assert missing(tmp_path) == [(c.cell.update, c.first, c.count) for c in CHUNKS]
+    assert missing(tmp_path) == [(c.cell.update.name, c.first, c.count) for c in CHUNKS]
 
 
 def with_column(table, name, values):
@@ -636,5 +669,5 @@ def test_foreign_files_are_left_alone(tmp_path):
     for name in ("notes.txt", ".DS_Store", "part-0.parquet", "_SUCCESS"):
         (tmp_path / name).write_text("mine")
     (tmp_path / ".ipynb_checkpoints").mkdir()
-    assert sweep(CHUNKS[:1], tmp_path) == 1
+    assert run_missing(CHUNKS[:1], tmp_path) == 1
     assert len(os.listdir(tmp_path)) == 7

@@ -58,7 +58,7 @@ def assert_same_run(domain, update, scheme, options, eta=1.0, steps=700, seed=1)
     mdp = make()
     problem = make_problem(mdp, target, baseline)
     seeds = jh.seed_state(seed, domain, 0)
-    memory = jh.Memory()
+    memory = jh.RunBuffers()
     compiled = jh.simulate(problem, update, eta, scheme, seeds, options, steps, memory)
     plain = run_reference(
         mdp,
@@ -152,12 +152,12 @@ def test_the_policies_noted_are_those_of_shorter_runs(update, stop):
     problem = make_problem(domains.chain(5), 0.9, "first")
     options = replace(PRESETS["paper"], stop=stop, max_episodes=20)
     given = problem, update, 1.0, SCHEMES["HiOffPol"], jh.seed_state(0, "noted", 0)
-    noting, stopped = jh.Memory([1, 40, 3000, 9000]), jh.Memory()
+    noting, stopped = jh.RunBuffers([1, 40, 3000, 9000]), jh.RunBuffers()
     assert jh.simulate(*given, options, 9500, noting).steps == 9500
     assert jh.simulate(*given, options, 9500).steps < 9500
     far = replace(problem, threshold=math.inf), *given[1:]
-    for step, policy in zip(noting.record_at.tolist(), noting.recorded, strict=True):
-        jh.simulate(*far, max_steps=step, memory=stopped)
+    for mark, policy in zip(noting.record_at.tolist(), noting.recorded, strict=True):
+        jh.simulate(*far, max_steps=mark, memory=stopped)
         assert_array_equal(policy, stopped.pi)
     assert not np.array_equal(noting.recorded[0], noting.recorded[1])
 
@@ -165,14 +165,14 @@ def test_the_policies_noted_are_those_of_shorter_runs(update, stop):
 def test_a_mark_beyond_the_last_step_is_refused():
     problem = make_problem(domains.chain(5), 0.9, "first")
     given = problem, "mce", 1.0, SCHEMES["HiOffPol"], jh.seed_state(0, "noted", 0)
-    with pytest.raises(ValueError, match="its last mark lies beyond max_steps"):
-        jh.simulate(*given, max_steps=9, memory=jh.Memory([4, 10]))
+    with pytest.raises(ValueError, match="record_at has steps beyond max_steps"):
+        jh.simulate(*given, max_steps=9, memory=jh.RunBuffers([4, 10]))
 
 
 @pytest.mark.parametrize("record_at", [[0, 4], [4, 4], [5, 4], [-1]])
 def test_record_at_must_increase(record_at):
     with pytest.raises(ValueError, match="record_at: expected increasing numbers of steps"):
-        jh.Memory(record_at)
+        jh.RunBuffers(record_at)
 
 
 def test_the_comparison_sees_a_changed_option(monkeypatch):

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pu_lib import domains
 from pu_lib.engine.rows import UNIT, rescale
-from pu_lib.experiments.jekyll_hyde import Memory, seed_state, simulate
+from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
 from pu_lib.experiments.options import PRESETS, SCHEMES
 from pu_lib.experiments.problem import make_problem
 from pu_lib.experiments.reference import Actor, run_reference
@@ -69,7 +69,7 @@ def stepping(keep):
 
 def run(domain, eta, options, steps, number=0, scheme="HiOffPol", update=DROP):
     """Run the compiled loop; return how it ended and its memory."""
-    problem, memory = made(domain)[1], Memory()
+    problem, memory = made(domain)[1], RunBuffers()
     seeds = seed_state(0, domain, number)
     ended = simulate(problem, update, eta, SCHEMES[scheme], seeds, options, steps, memory)
     return ended, memory

@@ -22,46 +22,48 @@ import pytest
 from pu_lib import domains
 from pu_lib.__main__ import main
 from pu_lib.domains import Domain
-from pu_lib.experiments.cells import Cell, Chunk
-from pu_lib.experiments.database import COLUMNS, Database
+from pu_lib.experiments.cells import Chunk, mdp_of, problem_of, read_process
+from pu_lib.experiments.database import CELL_COLUMNS, COLUMNS, Database, cell_of, words_of
 from pu_lib.experiments.details import WORDS
 from pu_lib.experiments.options import PRESETS, describe, parse
 from pu_lib.experiments.panels import ABLATIONS, PUBLISHED_RATES, paper_chunks
-from pu_lib.experiments.processes import domain_of, stream_of
+from pu_lib.experiments.results import committed
 from pu_lib.experiments.sweep import (
     chunks_of,
     grid,
-    problem_of,
-    process_of,
     run_chunk,
     run_chunks,
+    run_missing,
     sweep,
 )
 
 ROOT = Path(__file__).parents[2]
 
-CELL = Cell(
-    experiment="test",
-    domain="chain",
-    scheme="HiOffPol",
-    update="di",
-    eta=1.0,
-    n_states=6,
-    n_actions=2,
-    beta=0.8,
-    preset="paper",
-    max_steps=20_000,
-    target=0.5,
-    seed=3,
-)
+CHAIN = {
+    "experiment": "test",
+    "domain": "chain",
+    "scheme": "HiOffPol",
+    "update": "di",
+    "eta": 1.0,
+    "n_states": 6,
+    "n_actions": 2,
+    "beta": 0.8,
+    "preset": "paper",
+    "max_steps": 20_000,
+    "target": 0.5,
+    "seed": 3,
+}
+CELL = cell_of(CHAIN)
+RANDOM = {**CHAIN, "domain": "random-mdp", "n_states": 15, "n_actions": 4, "beta": math.nan}
 
 
 def small_chunks():
-    cells = [replace(CELL, update=update, eta=eta) for update in ("di", "ce") for eta in (0.1, 1.0)]
-    random = replace(
-        CELL, domain="random-mdp", n_states=15, n_actions=4, beta=math.nan, target=0.95
-    )
-    return chunks_of([*cells, random], runs=10, size=4)
+    cells = [
+        cell_of({**CHAIN, "update": update, "eta": eta})
+        for update in ("di", "ce")
+        for eta in (0.1, 1.0)
+    ]
+    return chunks_of([*cells, cell_of({**RANDOM, "target": 0.95})], runs=10, size=4)
 
 
 def rows_in(directory):
@@ -77,23 +79,23 @@ def assert_same_table(table, expected):
 def whole(tmp_path_factory):
     """The table of an undisturbed sweep on one thread."""
     directory = tmp_path_factory.mktemp("whole")
-    assert sweep(small_chunks(), directory, workers=1) == 15
+    assert run_missing(small_chunks(), directory, workers=1) == 15
     return rows_in(directory)
 
 
 @pytest.mark.parametrize("workers", [2, 4])
 def test_threads_do_not_change_the_table(whole, tmp_path, workers):
-    sweep(small_chunks(), tmp_path, workers=workers)
+    run_missing(small_chunks(), tmp_path, workers=workers)
     assert_same_table(rows_in(tmp_path), whole)
 
 
 def test_order_does_not_change_the_table(whole, tmp_path):
-    sweep(small_chunks()[::-1], tmp_path, workers=1)
+    run_missing(small_chunks()[::-1], tmp_path, workers=1)
     assert_same_table(rows_in(tmp_path), whole)
 
 
 def test_pandas_reads_the_runs_of_a_sweep(whole, tmp_path):
-    sweep(small_chunks(), tmp_path, workers=2)
+    run_missing(small_chunks(), tmp_path, workers=2)
     frame = pd.read_parquet(tmp_path / "runs.parquet")
     assert list(frame.columns) == COLUMNS.names
     assert len(frame) == 50
@@ -120,8 +122,8 @@ def test_runs_do_not_depend_on_their_chunk(whole):
 
 
 def test_a_second_sweep_computes_nothing(tmp_path):
-    assert sweep(small_chunks()[:2], tmp_path) == 2
-    assert sweep(small_chunks()[:2], tmp_path) == 0
+    assert run_missing(small_chunks()[:2], tmp_path) == 2
+    assert run_missing(small_chunks()[:2], tmp_path) == 0
 
 
 # More runs
@@ -130,8 +132,8 @@ def test_a_second_sweep_computes_nothing(tmp_path):
 @pytest.mark.parametrize("steps", [(5, 10, 30, 40), (3, 20, 21), (7, 7)])
 def test_more_runs_are_added_and_none_is_made_twice(tmp_path, steps):
     for runs in steps:
-        sweep(chunks_of([CELL], runs, 20), tmp_path / "grown")
-    sweep(chunks_of([CELL], steps[-1], 20), tmp_path / "whole")
+        run_missing(chunks_of([CELL], runs, 20), tmp_path / "grown")
+    run_missing(chunks_of([CELL], steps[-1], 20), tmp_path / "whole")
     grown, whole = rows_in(tmp_path / "grown"), rows_in(tmp_path / "whole")
     assert grown["run"].tolist() == list(range(steps[-1]))
     assert_same_table(grown, whole)
@@ -153,14 +155,14 @@ def corridor():
 
 
 def test_a_new_domain_with_a_new_parameter_is_swept(corridor, tmp_path):
-    settings = {"runs": 2, "rates": [1.0], "updates": ["di", "ce"]}
+    settings = {"runs": 2, "step_sizes": [1.0], "updates": ["di", "ce"]}
     assert sweep("corridor prize=2", tmp_path, **settings) == 2
     assert sweep("corridor", tmp_path, parameters={"length": [3, 5]}, **settings) == 4
     rows = rows_in(tmp_path).astype({"domain": str})
     sizes = dict(zip(rows["domain"], rows["n_states"], strict=True))
     assert sizes == {"corridor prize=2.0": 5, "corridor": 5, "corridor length=5": 7}
     assert (rows["target"] == 0.5).all()
-    assert main(["sweep", "corridor prize=3", "--runs", "1", "--eta", "1", "--update", "di",
+    assert main(["sweep", "corridor prize=3", "--runs", "1", "--step-size", "1", "--update", "di",
                  "--out", str(tmp_path)]) == 0  # fmt: skip
     with pytest.raises(ValueError, match="beta: corridor has no such parameter"):
         grid("corridor", parameters={"beta": [1.0]})
@@ -179,10 +181,13 @@ def test_a_parameter_is_given_once(corridor):
 
 
 def test_a_domain_that_is_registered_anew_has_its_new_baseline(corridor):
-    (cell,) = (chunk.cell for chunk in grid("corridor", runs=1, rates=[1.0], updates=["di"]))
-    low = problem_of(cell, 0).threshold
+    def threshold():
+        (chunk,) = grid("corridor", runs=1, step_sizes=[1.0], updates=["di"])
+        return problem_of(chunk.cell, 0).threshold
+
+    low = threshold()
     domains.register_domain(replace(corridor, baseline="uniform"))
-    assert problem_of(cell, 0).threshold != low
+    assert threshold() != low
 
 
 class Once(gymnasium.Env):
@@ -201,29 +206,29 @@ def test_an_environment_that_is_registered_anew_is_read_anew(monkeypatch):
     thresholds = []
     for reward in (1.0, 2.0):
         gymnasium.register("Own-v0", partial(Once, reward), disable_env_checker=True)
-        (chunk,) = grid("Own-v0", runs=1, rates=[1.0], updates=["di"])
+        (chunk,) = grid("Own-v0", runs=1, step_sizes=[1.0], updates=["di"])
         thresholds.append(problem_of(chunk.cell, 0).threshold)
     assert thresholds[1] == pytest.approx(2 * thresholds[0])
 
 
 def test_streams_do_not_depend_on_the_parameters():
-    cell = replace(CELL, domain="chain discount=0.9")
-    assert process_of(cell, 0).discount == 0.9
+    cell = cell_of({**CHAIN, "domain": "chain discount=0.9"})
+    assert mdp_of(cell, 0).discount == 0.9
     plain, other = run_chunk(Chunk(CELL, 0, 2)), run_chunk(Chunk(cell, 0, 2))
     assert plain["steps"].tolist() != other["steps"].tolist()
-    assert stream_of(cell) == stream_of(CELL) == "chain"
+    assert cell.process.name == CELL.process.name == "chain"
 
 
 def test_a_file_is_known_by_its_content(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    settings = {"runs": 2, "rates": [1.0], "updates": ["di"], "target": 0.5}
+    settings = {"runs": 2, "step_sizes": [1.0], "updates": ["di"], "target": 0.5}
     domains.chain(5).save("own.npz")
     (first,), *others = (
         grid(name, **settings) for name in ("own.npz", "./own.npz", Path("own.npz"))
     )
-    assert [chunk.cell.domain for chunks in others for chunk in chunks] == [first.cell.domain] * 2
+    assert [chunk.cell for chunks in others for chunk in chunks] == [first.cell] * 2
     assert first.cell.experiment == "own.npz"
-    assert first.cell.domain == domain_of(domains.chain(5))
+    assert first.cell.process == read_process(domains.chain(5))
     assert sweep("own.npz", "data", **settings) == 1
     assert sweep("./own.npz", "data", **settings) == 0
     domains.chain(5, 0.3).save("own.npz")  # another process of the same size in its place
@@ -231,11 +236,11 @@ def test_a_file_is_known_by_its_content(tmp_path, monkeypatch):
     rows = rows_in("data")
     assert len(rows) == 4
     assert rows["domain"].nunique() == 2
-    assert process_of(grid("own.npz", **settings)[0].cell, 0).rewards[0, 0] < 0.31
+    assert mdp_of(grid("own.npz", **settings)[0].cell, 0).rewards[0, 0] < 0.31
 
 
 def test_a_process_and_an_environment_are_swept(tmp_path):
-    settings = {"runs": 1, "rates": [1.0], "updates": ["pg-sm"], "max_steps": 300}
+    settings = {"runs": 1, "step_sizes": [1.0], "updates": ["pg-sm"], "max_steps": 300}
     lake = gymnasium.make("FrozenLake-v1")
     assert sweep(lake, tmp_path, **settings) == 1
     assert sweep(domains.bandit([0.0, 1.0]), tmp_path, **settings) == 1
@@ -243,25 +248,34 @@ def test_a_process_and_an_environment_are_swept(tmp_path):
     assert len(rows_in(tmp_path)) == 3
 
 
-def test_a_process_that_is_not_at_hand_gets_a_sentence():
-    with pytest.raises(ValueError, match="mdp-0: this process is not at hand"):
-        process_of(replace(CELL, domain="mdp-0"), 0)
+def test_a_row_whose_process_is_known_by_a_digest_alone_gets_a_sentence():
+    with pytest.raises(ValueError, match="mdp-0: a table has no more of this process than"):
+        cell_of({**CHAIN, "domain": "mdp-0"})
+
+
+def test_every_setting_of_the_committed_runs_is_a_cell_and_back():
+    rows = committed().table[CELL_COLUMNS].drop_duplicates().to_dict("records")
+    assert len(rows) == 3115
+    for row in rows:
+        words = {name: row[name] for name in CELL_COLUMNS}
+        pd.testing.assert_series_equal(pd.Series(words_of(cell_of(row))), pd.Series(words))
 
 
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"rates": [1.0, 1.0]}, "eta: given twice: 1.0"),
-        ({"rates": []}, "eta: expected at least one"),
-        ({"updates": ["di", "di"]}, "update: given twice"),
-        ({"schemes": ["HiOffPol", "HiOffPol"]}, "scheme: given twice"),
+        ({"step_sizes": [1.0, 1.0]}, "step_sizes: given twice: 1.0"),
+        ({"step_sizes": []}, "step_sizes: expected at least one"),
+        ({"step_sizes": [0.0]}, "step_sizes: expected finite numbers > 0, got 0.0"),
+        ({"updates": ["di", "di"]}, "updates: given twice"),
+        ({"schemes": ["HiOffPol", "HiOffPol"]}, "schemes: given twice"),
         ({"parameters": {"n_states": [5, 5]}}, "n_states: given twice"),
         ({"parameters": {"n_actions": [3]}}, "n_actions: chain has no such parameter"),
         ({"seed": -1}, "seed: expected an integer"),
         ({"seed": 2**64}, "seed: expected an integer"),
         ({"max_steps": 10**13}, "max_steps: expected an integer"),
         ({"runs": 10**9}, "runs: .* more than 1000000 chunks"),
-        ({"preset": "paper critic_rate=-1"}, "critic_rate: expected a rate"),
+        ({"options": "paper cut=0"}, r"options: expected Options, .* got 'paper cut=0'"),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
@@ -306,7 +320,7 @@ def test_an_interrupt_does_not_wait_for_the_runs(tmp_path):
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "import sys; from pu_lib.__main__ import main;"
         "sys.exit(main(['sweep', 'chain n_states=40', '--scheme', 'NoExplo', '--update', 'di',"
-        f"'--eta', '1000', '--max-steps', '3000000000', '--out', {str(tmp_path)!r}]))"
+        f"'--step-size', '1000', '--max-steps', '3000000000', '--out', {str(tmp_path)!r}]))"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
@@ -327,10 +341,10 @@ def test_known_runs_are_taken_over_and_only_the_others_computed(whole, tmp_path)
     known = known[~((known["domain"] == "random-mdp") & (known["run"].isin([2, 3, 7])))]
     stale = known["update"] == "ce"
     known["engine"] = known["engine"].astype(str).mask(stale, "0")
-    computed = sweep(chunks, tmp_path, known=known)
+    computed = run_missing(chunks, tmp_path, known=known)
     pieces = 2 * 3 + 2  # both cells of CE in three chunks each; runs 2 and 3, and run 7
     assert computed == pieces
-    columns = [*Cell.__dataclass_fields__, "run"]
+    columns = [*CELL_COLUMNS, "run"]
     tables = [
         table.astype({"update": str}).sort_values(columns).reset_index(drop=True)
         for table in (rows_in(tmp_path), whole)
@@ -339,8 +353,8 @@ def test_known_runs_are_taken_over_and_only_the_others_computed(whole, tmp_path)
 
 
 def test_the_same_stream_and_process_for_every_setting():
-    random = replace(CELL, domain="random-mdp", n_states=15, n_actions=4, beta=math.nan)
-    other = replace(random, update="ce", eta=3.0, scheme="NoExplo")
+    random = cell_of(RANDOM)
+    other = cell_of({**RANDOM, "update": "ce", "eta": 3.0, "scheme": "NoExplo"})
     assert problem_of(random, 4) is problem_of(other, 4)
     assert problem_of(random, 4) is not problem_of(random, 5)
     assert problem_of(CELL, 4) is problem_of(CELL, 5)
@@ -350,7 +364,7 @@ def test_no_runs_get_a_sentence():
     with pytest.raises(ValueError, match="runs: expected an integer, at least 1"):
         chunks_of([CELL], 0, 10)
     with pytest.raises(ValueError, match="workers: expected an integer, at least 1"):
-        sweep([], "unused", workers=0)
+        run_missing([], "unused", workers=0)
 
 
 def test_as_many_chunks_as_are_allowed_can_be_numbered(monkeypatch):
@@ -373,23 +387,23 @@ def planned():
 def test_the_papers_panels(planned):
     runs = {}
     for chunk in planned:
-        cell = chunk.cell
-        runs[cell] = runs.get(cell, 0) + chunk.count
+        runs[chunk.cell] = runs.get(chunk.cell, 0) + chunk.count
+    rows = {cell: SimpleNamespace(**words_of(cell)) for cell in runs}
     panels = {}
     for cell, count in runs.items():
-        panels.setdefault((cell.experiment, cell.scheme, str(cell.beta)), set()).add(count)
+        row = rows[cell]
+        panels.setdefault((row.experiment, row.scheme, str(row.beta)), set()).add(count)
     assert panels["random-mdp", "NoExplo", "nan"] == {1000}
     assert panels["chain", "NoExplo", "0.8"] == panels["chain", "HiOffPol", "0.7"] == {100}
     assert panels["cliff", "HiOffPol", "0.8"] == {100}
     for beta in ("0.8", "0.7"):
         assert panels["chain-length", "LowOffPol", beta] == {40}
     assert len({(str(chunk.cell), chunk.first) for chunk in planned}) == len(planned)
-    assert {cell.n_states for cell in runs if cell.experiment == "chain-length"} == set(
-        range(3, 26)
-    )
+    lengths = {row.n_states for row in rows.values() if row.experiment == "chain-length"}
+    assert lengths == set(range(3, 26))
     sizes = {}
-    for cell in runs:
-        sizes.setdefault(cell.domain, set()).add((cell.n_states, cell.n_actions))
+    for row in rows.values():
+        sizes.setdefault(row.domain, set()).add((row.n_states, row.n_actions))
     assert sizes == {
         "random-mdp": {(100, 4)},
         "cliff": {(7, 3)},
@@ -401,7 +415,7 @@ def test_the_papers_panels(planned):
 def test_the_papers_rates_are_two_a_decade_and_details_are_changed_at_three_of_them(planned):
     rates = {}
     for chunk in planned:
-        rates.setdefault(chunk.cell.experiment, set()).add(chunk.cell.eta)
+        rates.setdefault(chunk.cell.experiment, set()).add(chunk.cell.step_size)
     assert rates["random-mdp"] == {float(f"{10 ** (k / 2):.3g}") for k in range(-6, 7)}
     assert rates["open-details"] == {0.1, 1.0, 10.0}
 
@@ -411,7 +425,7 @@ def test_the_published_rates_are_five_a_decade_as_far_as_a_figure_can_be_read():
 
 
 def test_every_detail_that_is_changed_has_words(planned):
-    changed = {chunk.cell.preset for chunk in planned}
+    changed = {words_of(chunk.cell)["preset"] for chunk in planned}
     assert changed - {"paper", "predecessor", "paper precision=float64"} == set(WORDS)
 
 
@@ -431,7 +445,7 @@ def cluster(monkeypatch):
 
 
 def test_a_lost_worker_does_not_change_the_table(cluster, tmp_path):
-    sweep(small_chunks(), tmp_path / "threads", workers=1)
+    run_missing(small_chunks(), tmp_path / "threads", workers=1)
     killed = []
 
     def kill_one():
@@ -444,7 +458,7 @@ def test_a_lost_worker_does_not_change_the_table(cluster, tmp_path):
     (tmp_path / "cluster").mkdir()
     killer = threading.Thread(target=kill_one, daemon=True)
     killer.start()
-    sweep(small_chunks(), tmp_path / "cluster", scheduler=cluster.scheduler_address)
+    run_missing(small_chunks(), tmp_path / "cluster", scheduler=cluster.scheduler_address)
     killer.join(timeout=10)
     assert killed
     assert_same_table(rows_in(tmp_path / "cluster"), rows_in(tmp_path / "threads"))
@@ -454,7 +468,7 @@ def test_an_unreachable_scheduler_gets_a_sentence(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr("pu_lib.experiments.sweep._PATIENCE", "100ms")
     with pytest.raises(ValueError, match="cannot be reached"):
-        sweep(small_chunks(), tmp_path, scheduler="tcp://127.0.0.1:9")
+        run_missing(small_chunks(), tmp_path, scheduler="tcp://127.0.0.1:9")
 
 
 def test_a_scheduler_needs_one_worker_and_without_gets_a_sentence(tmp_path, monkeypatch):
@@ -479,9 +493,9 @@ def test_a_scheduler_needs_one_worker_and_without_gets_a_sentence(tmp_path, monk
     made = SimpleNamespace(Client=Client, as_completed=as_completed)
     monkeypatch.setitem(sys.modules, "distributed", made)
     with pytest.raises(ValueError, match="scheduler: tcp://idle has no workers"):
-        sweep(small_chunks(), tmp_path, scheduler="tcp://idle")
-    assert sweep(small_chunks()[:1], tmp_path, scheduler="tcp://busy") == 1
+        run_missing(small_chunks(), tmp_path, scheduler="tcp://idle")
+    assert run_missing(small_chunks()[:1], tmp_path, scheduler="tcp://busy") == 1
     made = iter("01")  # here, and on a worker with another version of the process
     monkeypatch.setattr("pu_lib.experiments.sweep.digest_of", lambda _: next(made))
     with pytest.raises(ValueError, match=r"worker refused runs \('chain' is another process here"):
-        sweep(small_chunks()[1:2], tmp_path, scheduler="tcp://busy")
+        run_missing(small_chunks()[1:2], tmp_path, scheduler="tcp://busy")

@@ -5,7 +5,8 @@ from typing import Any
 import adapter
 import pandas as pd
 
-from pu_lib.experiments.cells import Cell, Chunk
+from pu_lib.experiments.cells import Chunk
+from pu_lib.experiments.database import CELL_COLUMNS, cell_of
 from pu_lib.experiments.sweep import run_chunk
 
 TABLE = adapter.ROOT / "pu_lib" / "experiments" / "data" / "runs.parquet"
@@ -23,8 +24,8 @@ def table() -> pd.DataFrame:
 def again(row: dict[str, Any]) -> dict[str, Any]:
     """Compute a run again and return its results."""
     # a parameter that a domain does not have is not a number
-    given = {k: row[k] if row[k] is not None else float("nan") for k in Cell.__dataclass_fields__}
-    measured = run_chunk(Chunk(Cell(**given), row["run"], 1))
+    given = {k: row[k] if row[k] is not None else float("nan") for k in CELL_COLUMNS}
+    measured = run_chunk(Chunk(cell_of(given), row["run"], 1))
     return {name: adapter.plain(column[0]) for name, column in measured.items()}
 
 

@@ -34,7 +34,7 @@ from pu_lib.experiments.sweep import sweep
 from pu_lib.mdp import FiniteMDP
 
 QUIET = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-GRID = {"runs": 2, "rates": [1.0], "updates": ["di"], "max_steps": 500}
+GRID = {"runs": 2, "step_sizes": [1.0], "updates": ["di"], "max_steps": 500}
 met = counted("files and commands")
 few = partial(budget.few, quiet=QUIET)
 
@@ -192,7 +192,7 @@ def test_a_foreign_table_is_refused(columns: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
 @pytest.mark.parametrize("command", ["sweep", "collect", "race"])
-def test_a_disk_that_takes_nothing_gets_a_sentence(
+def test_a_full_disk_ends_in_a_sentence(
     code: int, command: str, database: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -202,7 +202,7 @@ def test_a_disk_that_takes_nothing_gets_a_sentence(
     monkeypatch.setattr("pyarrow.parquet.write_table", refuse)
     monkeypatch.setattr("pandas.DataFrame.to_parquet", refuse)
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", refuse)
-    small = "--runs 2 --eta 1 --update di --max-steps 300"
+    small = "--runs 2 --step-size 1 --update di --max-steps 300"
     typed = {
         "sweep": f"sweep 'chain n_states=3' {small} --out {shlex.quote(str(tmp_path / 'a b'))}",
         "collect": shlex.join(["collect", str(database.parent), "--out", str(tmp_path)]),
@@ -231,26 +231,24 @@ TYPED: dict[str, dict[str, Any]] = {
     "claims": {"": st.sampled_from(["thm:nothing", "", "é", "-x", "thm:domino/ii"])},
     "race": {
         "": st.sampled_from(["nowhere.npz", "chain n_states=x", "Nothing-v0", "", "chain b=1"]),
-        "--eta": NUMBER, "--runs": WHOLE, "--target": NUMBER, "--figure": st.just("{out}/a.png"),
+        "--step-size": NUMBER, "--runs": WHOLE, "--target": NUMBER,
+        "--figure": st.just("{out}/a.png"),
     },
     "sweep": {
         "": st.sampled_from(["chain n_states=3", "chain n_states=1", "x.npz", "", "paper é"]),
         "--out": st.just(OUT), "--runs": st.sampled_from(["0", "-1", "1", "x", "9" * 30]),
-        "--eta": NUMBER, "--update": NAME, "--max-steps": st.sampled_from(["0", "9", "x", "1e3"]),
-        "--target": NUMBER, "--seed": WHOLE, "--workers": st.sampled_from(["0", "1", "-1", "x"]),
+        "--step-size": NUMBER, "--update": NAME, "--target": NUMBER,
+        "--max-steps": st.sampled_from(["0", "9", "x", "1e3"]), "--seed": WHOLE,
+        "--workers": st.sampled_from(["0", "1", "-1", "x"]),
         "--preset": st.sampled_from(["paper", "", "paper cut=x", "paper cut=-1", "é"]),
         "--scheme": st.sampled_from(["HiOffPol", "x", ""]),
     },
     "collect": {"": st.sampled_from(["/nowhere", "", "/dev/null", OUT]), "--out": st.just(OUT)},
-    "hunt": {"--mdps": st.sampled_from(["0", "-5", "x"]), "--weighting": NAME},
-    "bench": {  # a right one takes half a minute
-        "--steps": st.sampled_from(["0", "-5", "x"]), "--record": None,
-    },
-    "nonsense": {"--eta": NUMBER},
+    "nonsense": {"--step-size": NUMBER},
 }  # fmt: skip
 
 
-LONG = {("sweep", "--eta"), ("sweep", "--update"), ("bench", "--steps")}
+LONG = {("sweep", "--step-size"), ("sweep", "--update")}
 """Options without which a command takes its time."""
 
 
@@ -280,7 +278,7 @@ def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
 @example(typed=["unlearn", "--update", "pg-sm", "--n", "9" * 400, "--step-size", "1"])
 @example(typed=["domino", "--update", "ce", "--states", "9" * 30, "--step-size", "1e-400"])
 @example(typed=["sweep", "chain", "--out", OUT, "--runs", "9" * 30])
-def test_whatever_is_typed_ends_with_an_answer_or_a_sentence(
+def test_a_command_line_ends_with_an_answer_or_a_sentence(
     typed: list[str],
     short_walks: None,
     tmp_path_factory: pytest.TempPathFactory,

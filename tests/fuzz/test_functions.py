@@ -328,7 +328,9 @@ TARGETS = {
     "path": Target(
         unlearning.path, {"n": SMALL, "steps": st.integers(0, 9), **COUNTED, "start": START}
     ),
-    "well": Target(gravity_well_escape.well, {"epsilon": st.floats(0, 1)}, is_distribution),
+    "well_policy": Target(
+        gravity_well_escape.well_policy, {"epsilon": st.floats(0, 1)}, is_distribution
+    ),
     "escape_bound": Target(
         gravity_well_escape.escape_bound,
         {"update": UPDATE, "pi": rows((3,)), "q": arrays((3,)), "weight": WEIGHT},
@@ -355,7 +357,7 @@ def same(x: object, y: object) -> bool:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_function_answers_or_refuses_in_a_sentence(name: str) -> None:
+def test_a_function_answers_or_raises_a_described_error(name: str) -> None:
     target = TARGETS[name]
 
     # One hostile argument in four calls or so: two would hide what the second does.

@@ -1,4 +1,4 @@
-"""The figures of the last chapter, its tables, and the sweep viewer run in Node."""
+"""Figures and tables of the chapter on the experiments, and the sweep viewer run in Node."""
 
 import json
 import re
@@ -55,18 +55,18 @@ def test_the_other_figures_are_drawn():
         assert fig.axes[0].lines
 
 
-def test_tables_say_where_median_and_mean_disagree():
+def test_the_table_marks_orders_that_differ_between_median_and_mean():
     found = show.disagreements(["random-mdp/HiOffPol", "chain/HiOffPol"])
     differs, agrees = re.findall(r"<tr><td>.*?</tr>", found)
     assert "<td>differ</td>" in differs
     assert show.ranks("random-mdp/HiOffPol")["median"] != show.ranks("random-mdp/HiOffPol")["mean"]
-    # equal medians are no order that a mean could contradict
+    # a mean cannot contradict the order of equal medians
     assert "<td>DI = CE = MCE &lt; PG-SM &lt; PG-ES</td>" in agrees
     assert "<td>agree</td>" in agrees
     assert "random-mdp" in show.provenance()
 
 
-def test_every_detail_has_a_row_and_a_bar_on_one_side_of_one():
+def test_every_detail_has_a_row_with_a_bar_from_one_to_its_effect():
     ranked = ranking()
     ax = show.draw_details().axes[0]
     assert [label.get_text() for label in ax.get_yticklabels()] == ranked["detail"].tolist()
@@ -79,7 +79,7 @@ def test_every_detail_has_a_row_and_a_bar_on_one_side_of_one():
     assert named["β = 0.7 instead of 0.8"] < 1.0 < named["Hyde starts at 0 (the paper's words)"]
 
 
-def test_what_other_chapters_judge_is_linked_and_not_judged_again():
+def test_claims_of_other_chapters_are_linked_and_not_judged_again():
     found = show.verdicts_by_section({"The introduction": ["sec:intro"]})
     ours = [row["id"] for row in found._repr_mimebundle_()[FINDINGS]]
     assert ours == ["sec:intro/empirical", "sec:intro/ce-converges"]
@@ -92,7 +92,7 @@ def test_what_other_chapters_judge_is_linked_and_not_judged_again():
     assert "other chapters" not in alone
 
 
-def test_the_table_of_speeds_says_what_was_measured_and_on_what():
+def test_the_table_of_speeds_names_processor_and_version_of_the_loop():
     told = recorded()
     timing = next(t for t in told.timings if (t.update, t.domain) == ("di", "cliff"))
     other = replace(timing, compiled=1234.0, alone=1000.4, c=999.6, plain=12340.0)
@@ -104,13 +104,13 @@ def test_the_table_of_speeds_says_what_was_measured_and_on_what():
     assert "the loop before its last change" in show.speeds(replace(told, sources="another"))
 
 
-def test_every_statement_on_experiments_is_counted_under_a_status():
+def test_every_claim_on_experiments_is_counted_under_a_status():
     found = show.tally()
     total = int(re.search(r"(\d+) statements on experiments", found)[1])
     assert sum(map(int, re.findall(r"<td>(\d+)</td>", found))) == total
 
 
-def test_the_sentences_of_a_section_are_counted_and_stand_behind_the_count():
+def test_a_section_shows_counts_and_opens_to_its_claims():
     found = show.verdicts_by_section({"The cliff": ["sec:cliff/best", "sec:cliff/pg-es-wall"]})
     assert [row["id"] for row in found._repr_mimebundle_()[FINDINGS]] == [
         "sec:cliff/best",
@@ -121,14 +121,14 @@ def test_the_sentences_of_a_section_are_counted_and_stand_behind_the_count():
     assert folded.count('class="said"') == 2
 
 
-def test_another_status_than_the_recorded_one_stops_the_chapter(monkeypatch):
+def test_another_status_than_the_recorded_one_raises(monkeypatch):
     def other(compare):
         compare.require(False, "nothing was found")
 
     check = Check("sec:cliff/best", other)
     monkeypatch.setattr("pu_lib.claims.judging.check_of", lambda _: check)
     with pytest.raises(AssertionError, match="sec:cliff/best: recorded 'reproduced', but found"):
-        show.verdicts("sec:cliff/best")
+        show.verdicts_by_section({"The cliff": ["sec:cliff/best"]})
 
 
 def test_rows_of_the_table_are_recomputed_to_the_last_bit():
@@ -147,26 +147,26 @@ def test_the_reference_and_the_compiled_loop_are_twins():
         twins("lake", "ce", 1.0, "HiOffPol", 10)
 
 
-def test_flips_are_counted_in_their_order():
+def test_flip_times_of_a_run_are_mostly_in_order():
     flips = flip_times("ce", 0)
     assert np.isfinite(flips.times).all()
     assert 0.5 < flips.ordered_share <= 1.0
     assert flips.jumping > 4
 
 
-def test_a_run_lost_to_rounding_passes_without():
+def test_a_run_lost_to_rounding_passes_with_exponents():
     both = pair("chain/HiOffPol", eta=100.0, run=0)
     assert both.floats.censored
     assert both.zeros > 0
     assert not both.scaled.censored
     assert both.smallest < -324
-    # at a small rate nothing is lost, and both runs are one
+    # at a small rate nothing is rounded to zero, and both runs are equal
     same = pair("chain/HiOffPol", eta=1.0, run=0)
     assert same.floats == same.scaled
     assert same.zeros == 0
 
 
-def test_shares_lost_in_floats_and_without():
+def test_shares_censored_in_floats_and_with_exponents():
     rates, floats, scaled = shares("cliff")
     assert (floats[rates > 3] > 0.5).all()
     assert (scaled[rates > 3] == 0.0).all()
@@ -179,7 +179,7 @@ def test_shares_lost_in_floats_and_without():
     [lambda: draw_lost_run(points=5), lambda: draw_lost_shares(("cliff",)), draw_domains],
     ids=["lost run", "lost shares", "domains"],
 )
-def test_pictures_of_rounding_and_of_the_domains(draw):
+def test_figures_of_rounding_and_of_the_domains_are_drawn(draw):
     assert len(draw()._repr_png_()[0]) > 5000
 
 
@@ -198,7 +198,7 @@ def test_panels_are_titled_by_their_domain():
 
 @pytest.fixture(scope="module")
 def viewer(tmp_path_factory, node):
-    """A function that calls exports of the viewer's module: [name, *arguments], ... -> results."""
+    """A function that calls exports of the viewer's module, given as [name, *arguments]."""
     if node is None:
         pytest.skip("no node on the path")
     folder = tmp_path_factory.mktemp("viewer")
@@ -221,7 +221,7 @@ def viewer(tmp_path_factory, node):
     return call
 
 
-def test_the_viewer_holds_the_numbers_of_every_panel():
+def test_the_viewer_has_the_numbers_of_every_panel():
     data = panel_data()
     assert set(PAPER_PANELS) <= set(data)
     curves = committed().curves("cliff")
@@ -231,7 +231,7 @@ def test_the_viewer_holds_the_numbers_of_every_panel():
     assert SweepViewer(panels=data, panel="cliff").statistic == "median"
 
 
-def test_the_viewer_says_which_point_is_lowest(viewer):
+def test_the_viewer_describes_the_lowest_point(viewer):
     panel = panel_data()["cliff"]
     best = committed().curves("cliff").point("median")[2].min()
     words, lowest, none = viewer(
@@ -244,7 +244,7 @@ def test_the_viewer_says_which_point_is_lowest(viewer):
     assert "no update is chosen" in none
 
 
-def test_the_viewer_has_an_axis_for_every_choice(viewer):
+def test_the_viewer_axis_contains_all_points_of_every_choice(viewer):
     two = ["pg-sm", "ce"]
     choices = [(panel, statistic) for panel in panel_data().values() for statistic in STATISTICS]
     ranges = viewer(*(["range", panel, statistic, two] for panel, statistic in choices))

@@ -22,16 +22,16 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("situation", measures.MEASURES)
-def test_what_is_recommended_has_the_best_of_the_committed_numbers(situation: str) -> None:
+def test_recommended_update_has_the_best_number(situation: str) -> None:
     advice, numbers = guide.ADVICE[situation], measures.kept()[situation]
-    best = (max if advice.more else min)(numbers, key=numbers.__getitem__)
+    best = (max if advice.higher_is_better else min)(numbers, key=numbers.__getitem__)
     assert advice.update == best, numbers
 
 
-def test_what_the_page_says_beside_its_table() -> None:
+def test_numbers_quoted_on_the_page() -> None:
     numbers = measures.kept()
     first = [key for key, advice in guide.ADVICE.items() if advice.update == "di"]
-    counted = [key for key in first if not guide.ADVICE[key].more]
+    counted = [key for key in first if not guide.ADVICE[key].higher_is_better]
     assert max(numbers[key]["ce"] / numbers[key]["di"] for key in counted) <= 4.0
     assert numbers["changing"]["npg"] == 100
     assert numbers["changing"]["pg-sm"] == 104
@@ -39,7 +39,7 @@ def test_what_the_page_says_beside_its_table() -> None:
     assert [key for key, advice in guide.ADVICE.items() if advice.update == "pg-sm"] == ["sampled"]
 
 
-def test_larger_weights_take_the_lead_away_that_equal_ones_give() -> None:
+def test_larger_weights_remove_the_lead_of_di() -> None:
     at_ten = measures.many(weight=10.0)
     assert at_ten["di"] == at_ten["ce"] == at_ten["mce"] == 1.0 < at_ten["npg"] < at_ten["pg-sm"]
     back = {name: counts([100], name, 10)[0] for name in ("di", "ce", "mce", "npg")}
@@ -49,12 +49,12 @@ def test_larger_weights_take_the_lead_away_that_equal_ones_give() -> None:
     assert top["mce"] - 1 == top["ce"] == top["di"] < measures.kept()["exact"]["di"]
 
 
-def test_at_a_hundredth_of_the_weight_three_updates_always_find_the_best_arm() -> None:
+def test_three_updates_always_find_the_best_arm_at_small_weight() -> None:
     safe = measures.sampled(n_runs=50, weight=0.01)
     assert {name for name, share in safe.items() if share == 1.0} == {"pg-sm", "pg-es", "di"}
 
 
-def test_models_are_compared_at_the_best_of_three_rates() -> None:
+def test_network_numbers_are_at_the_best_of_three_rates() -> None:
     scores, update = measures.contexts().models(0.0)[1], UPDATES["pg-sm"]
     ends = {
         rate: measures.learn(update, measures.contexts(), scores, 200, rate, 50).performance[-1]
@@ -66,7 +66,7 @@ def test_models_are_compared_at_the_best_of_three_rates() -> None:
     assert ends[0.3] == pytest.approx(measures.kept()["network"]["pg-sm"], rel=2e-5)
 
 
-def test_off_policy_the_lead_is_more_than_chance() -> None:
+def test_off_policy_lead_is_significant() -> None:
     panel = PANELS["random-mdp/HiOffPol"]
     ours, more = (committed().of(p) for p in (panel, panel.more))
     medians = {
@@ -78,7 +78,7 @@ def test_off_policy_the_lead_is_more_than_chance() -> None:
     assert interval(medians["npg"][1:] / medians["di"][1:])[0] > 1.0
 
 
-def test_near_ties_are_a_matter_of_two_updates_and_the_rest_is_not_ranked() -> None:
+def test_near_ties_affect_ce_and_mce_only() -> None:
     numbers = measures.kept()["ties"]
     calm = {name: value for name, value in numbers.items() if name not in ("ce", "mce")}
     assert max(calm.values()) < 1e-5 < 0.2 < min(numbers["ce"], numbers["mce"])
@@ -89,43 +89,30 @@ def test_near_ties_are_a_matter_of_two_updates_and_the_rest_is_not_ranked() -> N
 
 
 @pytest.mark.parametrize("situation", measures.MEASURES)
-def test_the_committed_numbers_are_those_of_a_run(situation: str) -> None:
+def test_committed_numbers_are_reproducible(situation: str) -> None:
     again = measures.MEASURES[situation]()
     assert again == pytest.approx(measures.kept()[situation], rel=2e-5, abs=1e-9)
 
 
-def test_there_is_a_recommendation_for_every_situation_and_a_way_to_it() -> None:
+def test_every_situation_has_a_recommendation_and_a_rule() -> None:
     assert guide.ADVICE.keys() == measures.MEASURES.keys() == measures.kept().keys()
     assert {situation for _, situation in guide.RULES} == guide.ADVICE.keys()
     assert all(advice.update in UPDATES for advice in guide.ADVICE.values())
 
 
-def test_the_links_lead_to_pages_of_the_book() -> None:
+def test_links_lead_to_pages_of_the_book() -> None:
     book = ROOT / "book"
     for advice in guide.ADVICE.values():
         assert (book / advice.link).with_suffix(".ipynb").exists(), advice.link
 
 
-def test_the_sentences_hold_their_numbers() -> None:
-    advice = guide.ADVICE["many"]
-    words = advice.sentence({"pg-sm": 70.0, "di": 9.0, "ce": 15.5})
-    assert words == "With a hundred actions it takes 9 updates, CE 16 and PG-SM 70."
-    ties = guide.ADVICE["ties"].sentence({"pg-sm": 1e-5, "npg": 5e-7, "ce": 0.3, "mce": 0.25})
-    assert "of CE moves by 0.3 and that of MCE by 0.25;" in ties
-    assert "by 0.5 millionths to 10 millionths" in ties
-    share = guide.ADVICE["sampled"].sentence({"pg-sm": 0.975, "npg": 0.5})
-    assert "97.5\N{NO-BREAK SPACE}%" in share
-    for situation, advice in guide.ADVICE.items():
-        assert any(x.isdigit() for x in advice.sentence(measures.kept()[situation]))
-
-
-def test_the_first_rule_that_is_met_decides() -> None:
+def test_first_matching_rule_decides() -> None:
     assert guide.choose("taken", "network", "ties") == "sampled"
     assert guide.choose("all", "network", "ties") == "network"
     assert guide.choose("all", "table", "ties") == "ties"
 
 
-def test_the_page_chooses_as_the_library_does(node: str | None, tmp_path: Path) -> None:
+def test_chooser_script_agrees_with_choose(node: str | None, tmp_path: Path) -> None:
     if node is None:
         pytest.skip("no node on the path")
     (tmp_path / "chooser.mjs").write_text(module("chooser"), encoding="utf-8")
@@ -137,20 +124,20 @@ def test_the_page_chooses_as_the_library_does(node: str | None, tmp_path: Path) 
     )
     options = [[key for key, _ in answers] for _, _, answers in guide.QUESTIONS]
     answers = [[a, b, c] for a in options[0] for b in options[1] for c in options[2]]
-    given = json.dumps([[[list(asked), to] for asked, to in guide.RULES], answers])
+    given = json.dumps([[[list(conditions), to] for conditions, to in guide.RULES], answers])
     done = subprocess.run(
         [node, "run.mjs"], input=given, cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert json.loads(done.stdout) == [guide.choose(*three) for three in answers]
 
 
-def test_the_table_shows_every_recommendation() -> None:
+def test_table_has_every_recommendation() -> None:
     markup = guide.recommendations()._repr_html_()
     assert markup.count("<tr>") == len(guide.ADVICE) + 1
     assert all(advice.link in markup for advice in guide.ADVICE.values())
 
 
-def test_an_answer_that_there_is_not_is_refused() -> None:
+def test_chooser_rejects_unknown_answer() -> None:
     with pytest.raises(traitlets.TraitError, match="need"):
         guide.Chooser(need="coffee")
 
@@ -158,7 +145,7 @@ def test_an_answer_that_there_is_not_is_refused() -> None:
 PALE = "(questions) => questions.map((question) => question.disabled)"
 
 
-def test_the_chooser_is_accessible_fits_a_phone_and_answers_the_keyboard(
+def test_chooser_is_accessible_and_keyboard_operable(
     opened: Callable[..., Page], inaccessible: Callable[[Page], list[str]]
 ) -> None:
     page = opened(guide.Chooser(), width=390)

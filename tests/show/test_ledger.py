@@ -6,23 +6,18 @@ import re
 import pytest
 
 from pu_lib.chapters.table1.quantities import COLUMNS
-from pu_lib.claims import Scope, Status, chapters, errata, ledger
+from pu_lib.claims import Scope, Status, chapters, ledger
 from pu_lib.claims.tables import (
-    Html,
-    answer,
     criteria,
-    errata_table,
     ledger_table,
     power_table,
     scope_counts,
     statement_index,
-    status_counts,
     summary,
     table_1,
     to_html,
     what_stands,
 )
-from pu_lib.show.ledger_filter import LedgerFilter
 
 
 def rows(table: str) -> list[str]:
@@ -30,7 +25,7 @@ def rows(table: str) -> list[str]:
 
 
 @pytest.mark.parametrize("chapter", chapters())
-def test_a_status_opens_to_all_that_is_known(chapter: str) -> None:
+def test_a_row_has_the_claim_its_error_and_its_correction(chapter: str) -> None:
     claims = [claim for claim in ledger() if claim.chapter == chapter]
     shown = rows(ledger_table(chapter))
     assert len(shown) == len(claims)
@@ -57,12 +52,6 @@ def test_counts_go_by_scope_and_lead_to_the_claims() -> None:
             assert re.search(rf"<li>{count} <a href=[^>]*{link}#the-ledger", summary())
 
 
-def test_the_filter_offers_what_is_in_use() -> None:
-    widget = LedgerFilter()
-    assert sum(count for _, count in widget.scopes.values()) == len(ledger())
-    assert widget.statuses == {s.name.lower(): [s.value, n] for s, n in status_counts().items()}
-
-
 def test_numbered_statements_stand_in_order_with_their_own_status() -> None:
     index = statement_index()
     numbers = re.findall(r">(\w+ \d+)</a></th>", index)
@@ -75,7 +64,7 @@ def test_numbered_statements_stand_in_order_with_their_own_status() -> None:
     assert "Steps of its proofs" in third
 
 
-def test_each_check_says_what_it_refuses() -> None:
+def test_each_check_lists_its_wrong_variants() -> None:
     table = html.unescape(power_table("claims"))
     assert table.count("<dt>refuses</dt>") == 30
     assert "'fast' in place of 'slow'" in table
@@ -89,24 +78,9 @@ def test_table_1_and_its_criteria_come_from_one_place() -> None:
         assert all(words in told for words in column.criteria.values())
 
 
-def test_every_slip_stands_with_its_reason() -> None:
-    shown = errata_table()
-    assert isinstance(shown, Html)
-    assert shown.count("<article>") == shown.count("<dt>Why</dt>") == len(errata())
-
-
 def test_unknown_chapters_are_named() -> None:
     with pytest.raises(ValueError, match=r"chapter: unknown 'poetry'. There are: updates"):
         ledger_table("poetry")
-
-
-def test_an_answer_wears_the_badges_of_its_claims() -> None:
-    drawn = answer(("thm:unlearn/i/pg-es", "It is $n$ at most."), ("prop:monotonicity", "Never."))
-    assert drawn.count("<li>") == 2
-    assert "false as stated" in drawn
-    assert r"\(n\)" in drawn
-    with pytest.raises(ValueError, match="'thm:nothing' is not in the ledger"):
-        answer(("thm:nothing", "Nothing."))
 
 
 def test_what_stands_has_a_row_for_every_statement_in_the_papers_order() -> None:

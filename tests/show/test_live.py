@@ -14,8 +14,12 @@ from playwright.sync_api import Page
 from pu_lib.chapters.convergence.quantities import fading_run
 from pu_lib.chapters.cross_entropy.cycles import THREE_STATES, simulate
 from pu_lib.chapters.cross_entropy.quantities import one_period
-from pu_lib.chapters.domino.quantities import board, domino, recursion
-from pu_lib.chapters.function_approximation.fitted_direct import Place, fitted_run, ladder
+from pu_lib.chapters.domino.quantities import domino, history, recursion
+from pu_lib.chapters.function_approximation.fitted_direct import (
+    Place,
+    fitted_run,
+    geometric_weights,
+)
 from pu_lib.chapters.function_approximation.quantities import contexts, reversal_paths
 from pu_lib.chapters.gravity_well.escape import escape_steps
 from pu_lib.chapters.gravity_well.quantities import condition_map
@@ -141,7 +145,7 @@ def test_the_chain_is_that_of_the_library(live: Call, states: int) -> None:
 
 
 @pytest.mark.parametrize("name", UPDATES)
-def test_what_the_chain_plays_is_the_exact_process(live: Call, name: str) -> None:
+def test_the_chain_plays_the_exact_process(live: Call, name: str) -> None:
     shown = ChainPlay()
     mdp = chain(shown.states)
     [found] = live([["learn", as_json(mdp), name, shown.steps, shown.eta, shown.share]])
@@ -169,7 +173,7 @@ def test_the_runners_run_the_exact_path(live: Call, name: str, schedule: str) ->
     np.testing.assert_allclose(found["home"], expected[30:], rtol=1e-11, atol=1e-12)
 
 
-def test_the_symmetry_is_that_of_the_policy_gradients_alone(live: Call) -> None:
+def test_only_the_policy_gradients_are_symmetric(live: Call) -> None:
     grid = [round(0.02 + 0.01 * i, 2) for i in range(97)]
     for name in PAPER:
         pairs = np.array(live([["mirror", name, x, 0.5] for x in grid]))
@@ -232,7 +236,7 @@ def test_the_counterexample_is_that_of_the_library(live: Call, name: str, eta: f
 
 
 @pytest.mark.parametrize("eta", AtTheWall.SIZES)
-def test_what_happens_at_the_wall_is_that_of_the_library(live: Call, eta: float) -> None:
+def test_the_reversal_at_the_wall_is_that_of_the_library(live: Call, eta: float) -> None:
     lengths = list(range(1, 41))
     expected = reversal_paths(lengths, eta, 80)
     for name in ("sparsemax", "di", "mce"):
@@ -246,7 +250,7 @@ def test_the_fitted_runs_are_those_of_the_library(live: Call, place: Place) -> N
     ratios = [round(0.8 + 0.01 * i, 2) for i in range(81)]
     given = [["fittedRun", shown.task, shown.first, x, shown.steps, place] for x in ratios]
     for ratio, found in zip(ratios, live(given), strict=True):
-        expected = fitted_run(task, ladder(shown.first, ratio, shown.steps), place)
+        expected = fitted_run(task, geometric_weights(shown.first, ratio, shown.steps), place)
         # a distance is a difference of values of size 1, whose last digit is rounded
         np.testing.assert_allclose(found["gaps"], expected.gaps, rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(found["bounds"], expected.bounds, rtol=1e-12, atol=1e-14)
@@ -270,7 +274,7 @@ def cycle(live: Call, name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", CycleComic.SOFTMAX)
-def test_the_comic_shows_the_library_s_run_over_all_periods(live: Call, name: str) -> None:
+def test_the_comic_shows_the_run_of_the_library(live: Call, name: str) -> None:
     frames = cycle(live, name)
     orbit = simulate(THREE_STATES, CycleComic.MOST, update=name)
     values = [frame["v"][:3] for frame in frames[:-1]]
@@ -293,7 +297,7 @@ def test_every_period_of_the_comic_is_the_cycle_with_one_mistaken_step(live: Cal
 
 
 @pytest.mark.parametrize("eta", FadingWeights.SIZES)
-def test_what_fading_weights_leave_is_that_of_the_library(live: Call, eta: float) -> None:
+def test_fading_weights_leave_the_mass_of_the_library(live: Call, eta: float) -> None:
     for x in (0.0, 0.5, 0.95, 1.0, 1.05, 2.0, 3.0):
         [found] = live([["fading", x, eta, 4, 3000]])
         weights = eta * (np.arange(3000) + 1.0) ** -x
@@ -366,12 +370,12 @@ def test_counts_of_the_dominoes_are_exact(live: Call, name: str, eta: float) -> 
 
 
 @pytest.mark.parametrize("name", UPDATES)
-def test_the_dominoes_lean_as_the_process_says(live: Call, name: str) -> None:
+def test_the_dominoes_lean_by_the_process_of_the_library(live: Call, name: str) -> None:
     """Until it flips, each state has the probabilities of the library's process."""
-    times, history = board(6, name, "1/4")
+    times, probabilities = history(6, name, "1/4")
     given = [[k, t] for k, flip in enumerate(times) for t in range(int(flip) + 1)]
     found = live([["dominoShare", name, 6, 0.25, k, t] for k, t in given])
-    expected = [history[t][k] for k, t in given]
+    expected = [probabilities[t][k] for k, t in given]
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
 
 
@@ -400,7 +404,7 @@ def test_counts_of_the_rate_are_exact(live: Call, eta: float) -> None:
 
 @pytest.mark.parametrize("weight", [0.1, 0.4, 10.0])
 @pytest.mark.parametrize("name", UPDATES)
-def test_the_shade_of_the_gravity_well_is_the_library_s(
+def test_the_map_of_the_gravity_well_is_that_of_the_library(
     live: Call, name: str, weight: float
 ) -> None:
     points = np.random.default_rng(4).dirichlet(np.ones(3), size=300)
@@ -438,14 +442,14 @@ def test_the_shade_of_the_gravity_well_is_the_library_s(
         (FittedDirect, {"place": "beside"}),
     ],
 )
-def test_values_that_no_control_has_are_refused(figure: Any, wrong: dict[str, Any]) -> None:
+def test_settings_outside_of_the_controls_are_errors(figure: Any, wrong: dict[str, Any]) -> None:
     [trait] = wrong
     with pytest.raises(traitlets.TraitError, match=rf"'?{trait}'? trait of an? {figure.__name__}"):
         figure(**wrong)
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_a_figure_knows_the_updates_and_imports_nothing(figure: Any) -> None:
+def test_a_figure_is_one_module_without_imports(figure: Any) -> None:
     widget = figure()
     assert set(PAPER) <= set(widget.updates) <= set(UPDATES)
     assert widget.labels == {name: label_of(name) for name in UPDATES}
@@ -460,7 +464,7 @@ def caption(page: Page) -> str:
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_figures_are_accessible_fit_a_phone_and_answer_the_keyboard(
+def test_a_figure_is_accessible_narrow_and_answers_the_keyboard(
     opened: Opened, inaccessible: Callable[[Page], list[str]], figure: Any
 ) -> None:
     page = opened(figure(), width=390)
@@ -477,9 +481,7 @@ def test_figures_are_accessible_fit_a_phone_and_answer_the_keyboard(
 
 
 @pytest.mark.parametrize(("eta", "n"), [(0.5, 20), (2.0, 7)])
-def test_the_race_is_played_by_keyboard_and_shows_the_exact_counts(
-    opened: Opened, eta: float, n: int
-) -> None:
+def test_the_race_shows_the_exact_counts(opened: Opened, eta: float, n: int) -> None:
     page = opened(ChangeOfMind(n=n, eta=eta), reduced_motion="reduce")
     assert page.get_by_role("button", name="Flip the values").is_disabled()
     page.get_by_role("button", name=f"Train {n} steps").press("Enter")
@@ -497,7 +499,7 @@ def test_the_race_is_played_by_keyboard_and_shows_the_exact_counts(
 @pytest.mark.parametrize(
     "figure", [Dominoes, ChainPlay, SimplexLab, GravityWell, CycleComic, SampledValues]
 )
-def test_what_plays_can_be_paused(opened: Opened, figure: Any) -> None:
+def test_a_figure_that_plays_can_be_paused(opened: Opened, figure: Any) -> None:
     page = opened(figure())
     time = page.get_by_role("slider", name=re.compile("^(step|step t|update t)$"))
     page.get_by_role("button", name="Play").press("Enter")
@@ -511,220 +513,118 @@ def test_what_plays_can_be_paused(opened: Opened, figure: Any) -> None:
     assert len(caption(page)) > 40
 
 
-def test_an_update_can_be_changed_while_it_plays(opened: Opened) -> None:
-    """Nobody guessed about the other update: the guess goes with the question."""
-    page = opened(GravityWell())
-    page.get_by_role("radio", name="it only rises").press("Space")
-    page.get_by_role("button", name="Play").press("Enter")
-    page.wait_for_function("document.querySelector('.pu-live input[type=range]').value > 0")
-    page.get_by_role("combobox", name="first update").select_option("CE")
-    assert page.get_by_role("button", name="Play").inner_text() == "Play"
-    assert "under CE?" in page.locator("legend").inner_text()
-    assert page.get_by_role("radio", checked=True).count() == 0
-    assert "Make a guess" in caption(page)
+def share_after(updates: int) -> str:
+    """Return the share of the 99 other actions under weights of 10, times the sum of weights."""
+    return f"{10 * updates / (1 + odds(100, updates, 10.0)[-1]):.3f}"
 
 
-def test_paper_gives_no_answer_away(opened: Opened) -> None:
-    page = opened(GravityWell())
-    lines = page.locator("polyline.pu-live-curve")
-    before = lines.count()
-    for event in ("beforeprint", "afterprint"):
-        page.evaluate(f"dispatchEvent(new Event('{event}'))")
-    assert lines.count() == before
+Act = tuple[str, str, str]
+PLAY = ("button", "Play", "Enter")
+STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
+    "rate": (
+        lambda: RateLimit(eta=10.0, actions=100),
+        [f"the share of the others, times η t, is {share_after(78)}"],
+    ),
+    "dominoes": (
+        lambda: Dominoes(states=14),
+        [PLAY, *(str(domino(14, name, "1/8")) for name in PAPER)],
+    ),
+    "one domino more": (
+        lambda: Dominoes(states=8, updates=list(UPDATES)),
+        [
+            ("radio", "a few", "Space"),
+            ("button", "Add a state", "Enter"),
+            *(
+                f"{label_of(name)} {words} instead of {domino(8, name, '1/8')}"
+                for name, words in (
+                    ("pg-sm", f"needs {domino(9, 'pg-sm', '1/8')}"),
+                    ("mce", f"{domino(9, 'mce', '1/8')}"),
+                )
+            ),
+        ],
+    ),
+    "gravity well": (
+        GravityWell,
+        [
+            ("radio", "it falls, then rises", "Space"),
+            PLAY,
+            "Under PG-SM the probability of a₁ rises from 0.02 to 0.03, falls back to 0.0034",
+            "8452 steps. Under MCE it never falls, and is at one half after 9 steps.",
+        ],
+    ),
+    "cycle": (
+        CycleComic,
+        [
+            ("button", "Step 6", "Enter"),
+            "This is the mistaken step: a₁ is neither greedy nor was it on top",
+            PLAY,
+            "all parameters are what they were before step 1",
+        ],
+    ),
+    "chain": (ChainPlay, [PLAY, "PG-SM reached 95 % of the best return after 587"]),
+    "fading weights": (
+        FadingWeights,
+        [("slider", "x", "End"), "x = 3.00: a million weights add up"],
+    ),
+    "counterexample": (
+        Counterexample,
+        [
+            "At θ₁ = 10.0 one step of CE adds −7.4 · 10⁻⁵ to the value",
+            ("radio", "more", "Space"),
+            ("slider", "q(a₁)", "Home"),
+            "With q(a₁) = 0.00 and this step size no θ₁ makes CE lower it",
+        ],
+    ),
+    "price": (
+        Price,
+        [
+            "CE lowers the value from 0.780 to 0.701",
+            ("button", "The paper’s example", "Enter"),
+            "CE lowers the value from 0.98996 to 0.98988",
+        ],
+    ),
+    "wall": (
+        AtTheWall,
+        [
+            ("radio", "both together", "Space"),
+            "They walk home together, in 5 updates",
+            ("slider", "updates n", "End"),
+            "After 40 updates a₁ has 1.00",
+            "DI is back at one half after 15 updates",
+        ],
+    ),
+    "samples": (
+        SampledValues,
+        [PLAY, "CE and MCE end up playing it as often as it wins"],
+    ),
+    "family": (
+        TsallisFamily,
+        [
+            "α = 1, w = 1/4: every step back takes off",
+            ("slider", "index α", "ArrowRight"),
+            f"{family_count(10**6, '1/4', '1025/1024')} updates are enough to undo any number",
+            ("slider", "index α", "End"),
+            ("slider", "weight w", "End"),
+            "α = 2, w = 4: 1 update is enough to undo any number of them",
+        ],
+    ),
+}
+"""Figures with what a reader does, (role, name, key), and what the caption then says."""
 
 
-def test_paper_leaves_the_guess_alone(opened: Opened) -> None:
-    page = opened(ChangeOfMind(n=5), reduced_motion="reduce")
-    page.get_by_role("button", name="Train").press("Enter")
-    page.get_by_role("radio").nth(2).press("Space")
-    before = caption(page)
-    for event in ("beforeprint", "afterprint"):
-        page.evaluate(f"dispatchEvent(new Event('{event}'))")
-    assert caption(page) == before
-    assert page.get_by_role("radio").nth(2).is_checked()
+@pytest.mark.parametrize("story", STORIES)
+def test_a_caption_gives_the_numbers_of_the_library(opened: Opened, story: str) -> None:
+    figure, steps = STORIES[story]
+    page = opened(figure(), reduced_motion="reduce")
+    for step in steps:
+        if isinstance(step, str):
+            assert step in caption(page).replace("\u202f", "")
+        else:
+            role, name, key = step
+            page.get_by_role(role, name=name).first.press(key)  # type: ignore[arg-type]
 
 
-def test_the_share_times_the_updates_is_taken_at_the_count(opened: Opened) -> None:
-    """At 78 updates a share of at most 0.001, times 10, is at most 0.78."""
-    page = opened(RateLimit(eta=10.0, actions=100))
-    counted = 1 / (1 + odds(100, 78, 10.0)[-1]) * 780
-    assert f"the share of the others, times η t, is {counted:.3f}" in caption(page)
-
-
-def test_a_fall_is_told_with_the_digits_that_show_it(opened: Opened) -> None:
-    page = opened(Price(policy=[0.9999, 0.00005, 0.00005], value=0.79))
-    fall = re.search(r"lowers the value from (\S+) to (\S+):", caption(page))
-    assert fall
-    assert float(fall[1]) > float(fall[2])
-
-
-def test_the_dominoes_say_when_all_have_fallen(opened: Opened) -> None:
-    page = opened(Dominoes(states=14), reduced_motion="reduce")
-    page.get_by_role("button", name="Play").press("Enter")
-    told = caption(page).replace("\u202f", "")
-    for name in PAPER:
-        assert f"{domino(14, name, '1/8')}" in told
-    assert "The rows of CE and MCE coincide" in told
-
-
-def test_the_dominoes_tell_rows_that_coincide_group_by_group(opened: Opened) -> None:
-    page = opened(Dominoes(states=2), reduced_motion="reduce")
-    page.get_by_role("button", name="Play").press("Enter")
-    assert "PG-SM, PG-ES and DI coincide, and so do those of CE and MCE." in caption(page)
-    page.get_by_role("slider", name="states").press("Home")
-    page.get_by_role("button", name="Play").press("Enter")
-    assert "2¹ − 1 = 1 step." in caption(page)
-    assert "coincide" not in caption(page)
-
-
-def test_the_dominoes_judge_a_guess_when_a_state_is_added(opened: Opened) -> None:
-    page = opened(Dominoes(states=8, updates=list(UPDATES)))
-    page.get_by_role("radio", name="a few").press("Space")
-    page.get_by_role("button", name="Add a state").press("Enter")
-    old, new = (domino(h, "pg-sm", "1/8") for h in (8, 9))
-    assert "You guessed “a few”" in caption(page)
-    assert f"PG-SM needs {new} instead of {old} steps" in caption(page)
-    old, new = (domino(h, "mce", "1/8") for h in (8, 9))
-    assert f"MCE {new} instead of {old}" in caption(page)
-
-
-def test_the_gravity_well_tells_the_course_of_the_best_action(opened: Opened) -> None:
-    page = opened(GravityWell(), reduced_motion="reduce")
-    page.get_by_role("radio", name="it falls, then rises").press("Space")
-    page.get_by_role("button", name="Play").press("Enter")
-    told = caption(page).replace("\u202f", "")
-    assert "You guessed “it falls, then rises”" in told
-    assert "Under PG-SM the probability of a₁ rises from 0.02 to 0.03, falls back to 0.0034" in told
-    assert "8452 steps. Under MCE it never falls, and is at one half after 9 steps." in told
-
-
-@pytest.mark.parametrize(
-    ("policy", "middle", "told"),
-    [
-        (
-            [0.8, 0.1, 0.1],
-            0.9,
-            "was right. Under PG-SM the probability of a₁ starts at one half or",
-        ),
-        ([0.05, 0.15, 0.8], 0.8, "rises from 0.050 to 0.110, falls back to 0.108, and is at"),
-        (
-            [0.001, 0.95, 0.049],
-            0.9,
-            "and has not reached one half after 20\u202f000 steps. Under MCE",
-        ),
-    ],
-)
-def test_the_gravity_well_judges_a_guess_by_a_run_that_arrives(
-    opened: Opened, policy: list[float], middle: float, told: str
-) -> None:
-    page = opened(GravityWell(policy=policy, middle=middle), reduced_motion="reduce")
-    page.get_by_role("radio", name="it only rises").press("Space")
-    page.get_by_role("button", name="Play").press("Enter")
-    assert told in caption(page)
-    assert ("only rises" in caption(page)) == ("has not reached" not in caption(page))
-
-
-def test_the_comic_names_the_mistaken_step_and_where_it_ends(opened: Opened) -> None:
-    page = opened(CycleComic(), reduced_motion="reduce")
-    page.get_by_role("radio", name="at the best policy").press("Space")
-    page.get_by_role("button", name="Step 6").press("Enter")
-    assert "This is the mistaken step: a₁ is neither greedy nor was it on top" in caption(page)
-    assert page.get_by_text("mistaken", exact=False).count() == 2  # one panel, and the caption
-    page.get_by_role("button", name="Play").press("Enter")
-    assert "You guessed “at the best policy”" in caption(page)
-    assert "all parameters are what they were before step 1" in caption(page)
-    page.get_by_text("Another update").click()
-    page.get_by_role("combobox").select_option("mce")
-    page.get_by_role("slider", name="period").press("End")
-    assert "the policy is at the optimum" in caption(page)
-
-
-def test_the_chain_asks_who_is_first(opened: Opened) -> None:
-    page = opened(ChainPlay(), reduced_motion="reduce")
-    page.get_by_role("radio", name="the upper one").press("Space")
-    page.get_by_role("button", name="Play").press("Enter")
-    assert "You guessed “the upper one”. PG-SM reached 95 % of the best return after 587" in (
-        caption(page)
-    )
-
-
-@pytest.mark.parametrize(
-    ("figure", "guess", "keys", "told"),
-    [
-        (FadingWeights, "for every x", ["End"], "for every x”. x = 3.00: a million weights add up"),
-        (FadingWeights, "up to 1", ["Home"], "was right. x = 0.00: the weights add up without end"),
-        (
-            lambda: RateLimit(eta=10.0),
-            "fifty",
-            ["ArrowRight"] * 5,
-            "fifty times”. With 100 actions",
-        ),
-        (RateLimit, "about fifty", ["End", "ArrowLeft", "ArrowLeft"], "with two after 500: 2.0"),
-    ],
-)
-def test_a_guess_is_judged_when_the_slider_moves(
-    opened: Opened, figure: Any, guess: str, keys: list[str], told: str
-) -> None:
-    page = opened(figure())
-    page.get_by_role("radio", name=guess).press("Space")
-    for key in keys:
-        page.locator("input[type=range]").first.press(key)
-    assert told in caption(page)
-
-
-def test_the_counterexample_shows_the_paper_s_numbers_and_judges_a_guess(opened: Opened) -> None:
-    page = opened(Counterexample())
-    assert "At θ₁ = 10.0 one step of CE adds −7.4 · 10⁻⁵ to the value" in caption(page)
-    page.get_by_role("radio", name="more").press("Space")
-    assert "Now lower q(a₁)" in caption(page)
-    page.get_by_role("slider", name="q(a₁)").press("Home")
-    assert "You guessed “more”" in caption(page)
-    assert "With q(a₁) = 0.00 and this step size no θ₁ makes CE lower it" in caption(page)
-
-
-def test_the_price_has_the_paper_s_example(opened: Opened) -> None:
-    page = opened(Price())
-    assert "CE lowers the value from 0.780 to 0.701" in caption(page)
-    page.get_by_role("button", name="The paper’s example").press("Enter")
-    assert "Start: (0.99991, 0.00005, 0.00005)" in page.locator(".pu-live-key").inner_text()
-    assert "CE lowers the value from 0.98996 to 0.98988" in caption(page)
-
-
-def test_at_the_wall_sparsemax_is_stuck(opened: Opened) -> None:
-    page = opened(AtTheWall())
-    page.get_by_role("radio", name="both together").press("Space")
-    assert "They walk home together, in 5 updates" in caption(page)
-    page.get_by_role("slider", name="updates n").press("End")
-    assert "You guessed “both together”. After 40 updates a₁ has 1.00" in caption(page)
-    assert "DI is back at one half after 15 updates" in caption(page)
-
-
-def test_sampled_values_lead_astray_only_where_the_gamble_looks_worse(opened: Opened) -> None:
-    page = opened(SampledValues(), reduced_motion="reduce")
-    page.get_by_role("radio", name="all of them").press("Space")
-    page.get_by_role("button", name="Play").press("Enter")
-    assert "You guessed “all of them”" in caption(page)
-    assert "CE and MCE end up playing it as often as it wins" in caption(page)
-    page.get_by_role("slider", name="noise").press("Home")
-    page.get_by_role("button", name="Play").press("Enter")
-    assert "“all of them”, was right" in caption(page)
-
-
-def test_the_family_is_bounded_as_soon_as_it_leaves_natural_gradient(opened: Opened) -> None:
-    page = opened(TsallisFamily())
-    assert "α = 1, w = 1/4: every step back takes off" in caption(page)
-    page.get_by_role("radio", name="from half way on").press("Space")
-    page.get_by_role("slider", name="index α").press("ArrowRight")
-    assert "You guessed “from half way on”" in caption(page)
-    most = family_count(10**6, "1/4", "1025/1024")
-    told = caption(page).replace("\u202f", "")
-    assert f"{most} updates are enough to undo any number of them" in told
-    page.get_by_role("slider", name="index α").press("End")
-    page.get_by_role("slider", name="weight w").press("End")
-    assert "α = 2, w = 4: 1 update is enough to undo any number of them" in caption(page)
-
-
-def test_the_fit_before_the_projection_arrives_and_the_other_does_not(opened: Opened) -> None:
+def test_the_fit_before_the_projection_arrives_at_the_optimum(opened: Opened) -> None:
     page = opened(FittedDirect())
     lines = page.locator("polyline.pu-live-curve")
     assert lines.count() == 1  # the other fit is not given away
@@ -736,7 +636,8 @@ def test_the_fit_before_the_projection_arrives_and_the_other_does_not(opened: Op
     for _ in range(40):
         page.get_by_role("slider", name="growth").press("ArrowRight")
     runs = {
-        place: fitted_run(contexts(), ladder(0.5, 1.4, 40), place) for place in ("before", "after")
+        place: fitted_run(contexts(), geometric_weights(0.5, 1.4, 40), place)
+        for place in ("before", "after")
     }
     end = int(np.flatnonzero(runs["before"].gaps > 0)[-1]) + 1
     assert "You guessed “both, if the weights grow”" in caption(page)

@@ -41,7 +41,7 @@ def test_parametrizations_and_projection_equal_those_of_the_library(live: Call) 
 
 
 @pytest.mark.parametrize("name", UPDATES)
-def test_paths_equal_those_of_the_library_also_where_the_values_flip(live: Call, name: str) -> None:
+def test_paths_equal_those_of_the_library_after_a_flip_of_the_values(live: Call, name: str) -> None:
     rng = np.random.default_rng(2)
     pi, q = rng.dirichlet(np.full(3, 3.0)), rng.random(3)
     turned = q.max() + q.min() - q
@@ -53,7 +53,7 @@ def test_paths_equal_those_of_the_library_also_where_the_values_flip(live: Call,
 
 
 @pytest.mark.parametrize("name", UPDATES)
-def test_what_one_step_does_equals_the_library(live: Call, name: str) -> None:
+def test_the_effect_of_one_step_equals_that_of_the_library(live: Call, name: str) -> None:
     rng, update = np.random.default_rng(3), UPDATES[name]
     given = [
         (rng.dirichlet(np.ones(3)), q, 10 ** rng.uniform(-2, 2))
@@ -69,7 +69,7 @@ def test_what_one_step_does_equals_the_library(live: Call, name: str) -> None:
 
 @pytest.mark.parametrize("name", UPDATES)
 @pytest.mark.parametrize("preset", PRESETS)
-def test_clocks_are_those_of_the_library_over_the_range_of_both_sliders(
+def test_clocks_equal_those_of_the_library_at_every_position_of_the_sliders(
     live: Call, preset: str, name: str
 ) -> None:
     """Every position of the two open sliders, from the start of every button."""
@@ -144,7 +144,7 @@ def test_presets_are_states_of_the_widget() -> None:
     "wrong",
     [{"policy": [2.0, 2.0, 2.0]}, {"q": [1.0, 2.0]}, {"q": [0.0, 1.0, 2.0]}, {"weight": 0.3}],
 )
-def test_what_is_no_state_of_the_lab_is_refused(wrong: dict[str, Any]) -> None:
+def test_settings_outside_of_the_controls_are_errors(wrong: dict[str, Any]) -> None:
     [trait] = wrong
     with pytest.raises(traitlets.TraitError, match=rf"'?{trait}'? trait|element of the '{trait}'"):
         SimplexLab(**wrong)
@@ -170,38 +170,7 @@ def test_the_lab_is_played_by_keyboard(opened: Opened) -> None:
     assert handle.get_attribute("aria-valuetext") != before
 
 
-def test_ties_are_named_and_paths_that_coincide(opened: Opened) -> None:
-    page = opened(SimplexLab(q=[1.0, 1.0, 0.0]), reduced_motion="reduce")
-    assert "a₁ and a₂ tie for the best; CE and MCE take a₁" in caption(page)
-    page.get_by_role("button", name="Play").press("Enter")
-    assert "The paths of CE and MCE coincide" in caption(page)
-    page.get_by_role("button", name="A huge step").press("Enter")
-    page.wait_for_timeout(50)
-    page.get_by_role("button", name="Play").press("Enter")
-    assert caption(page).count(" coincide") == 1
-
-
-@pytest.mark.parametrize(
-    ("setting", "told"),
-    [
-        ({"q": [0.5, 0.5, 0.5]}, "every policy is optimal, and there is nothing to win"),
-        (
-            {"policy": [0.98, 0.01, 0.01], "q": [1.0, 0.5, 0.0]},
-            "a₁ had 95 % from the start: there was nothing to win",
-        ),
-    ],
-)
-def test_no_guess_is_judged_where_nothing_can_be_won(
-    opened: Opened, setting: dict[str, Any], told: str
-) -> None:
-    page = opened(SimplexLab(**setting), reduced_motion="reduce")
-    page.get_by_role("radio", name="MCE").press("Space")
-    page.get_by_role("button", name="Play").press("Enter")
-    assert told in caption(page)
-    assert "guess" not in caption(page)
-
-
-def test_flipped_values_stand_at_their_sliders(opened: Opened) -> None:
+def test_sliders_follow_flipped_values(opened: Opened) -> None:
     page = opened(SimplexLab(), reduced_motion="reduce")
     page.locator("summary").click()
     sliders = page.get_by_role("slider", name=re.compile("^value of"))

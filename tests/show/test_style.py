@@ -36,17 +36,11 @@ def test_lines_stand_out_on_both_pages(colour: str) -> None:
     assert contrast(turned_over(rgb), turned_over(white)) >= 3
 
 
-def test_every_update_has_its_marks() -> None:
+def test_every_update_has_its_own_style() -> None:
     for marks in zip(*(style_of(name) for name in UPDATES), strict=True):
         assert len(set(marks)) == len(UPDATES)
     assert len({label_of(name) for name in UPDATES}) == len(UPDATES)
     assert line("mce")["label"] == "MCE"
-
-
-def test_the_style_stays_with_the_figure() -> None:
-    before = dict(mpl.rcParams)
-    figure()
-    assert dict(mpl.rcParams) == before
 
 
 def test_a_figure_shows_itself_without_a_window() -> None:
@@ -60,7 +54,7 @@ def test_a_figure_shows_itself_without_a_window() -> None:
     assert plt.get_fignums() == []
 
 
-def test_a_wide_figure_brings_a_narrow_one() -> None:
+def test_a_wide_figure_has_a_narrow_copy() -> None:
     fig, axes = figure(1, 2, height=2, sharey=True)
     axes[0].set_ylabel("value")
     data, size = fig._repr_png_()
@@ -74,7 +68,7 @@ def test_a_wide_figure_brings_a_narrow_one() -> None:
     assert unpack(wide) == (wide, None)
 
 
-def test_on_a_narrow_screen_panels_stand_one_below_the_other_with_their_labels() -> None:
+def test_panels_are_stacked_on_a_narrow_screen() -> None:
     fig, axes = figure(1, 3, height=2, width=9, sharey=True)
     axes[0].set_ylabel("value")
     for number, ax in enumerate(axes[:2]):
@@ -93,26 +87,6 @@ def test_on_a_narrow_screen_panels_stand_one_below_the_other_with_their_labels()
     assert copy.legends[0]._ncols == 1
     assert copy.legends[0].get_window_extent().width <= copy.bbox.width
     assert (fig.get_figwidth(), axes[1].get_ylabel(), fig.legends[0]._ncols) == (9, "", 2)
-
-
-def test_panels_of_one_scale_stand_in_pairs() -> None:
-    fig, axes = figure(1, 3, height=2)
-    for ax in axes:
-        ax.set_aspect("equal")
-    copy = narrowed(fig)
-    assert copy is not None
-    png(copy)
-    first, second, third = (ax.get_position() for ax in copy.axes)
-    assert first.y0 == pytest.approx(second.y0)
-    assert third.y1 < first.y0
-
-
-def test_small_figures_and_those_that_cannot_be_copied_stay_alone() -> None:
-    small, _ = figure(width=5)
-    fig, ax = figure()
-    ax.xaxis.set_major_formatter(lambda x, _: f"{x}")
-    assert narrowed(small) is None
-    assert narrowed(fig) is None
 
 
 def test_a_palette_keeps_the_colours() -> None:

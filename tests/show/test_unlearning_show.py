@@ -62,7 +62,7 @@ class Lazy(SoftmaxPolicyGradient):
 
 def test_figures_and_commands_have_an_update_that_is_registered(monkeypatch, capsys):
     monkeypatch.setitem(UPDATES, "lazy", Lazy())
-    label = unlearning.kinds()["lazy"]
+    label = unlearning.update_groups()["lazy"]
     legend = unlearning.draw_races(n=3).axes[0].get_legend()
     assert legend.get_texts()[-1].get_text() == f"{label}: 4"
     assert len(domino.draw_boards(2).axes) >= 6

@@ -1,8 +1,7 @@
 """Checks of the claims on convergence and optimality.
 
-A run of finite length decides about a limit in two ways: from the time when the greedy actions have
-settled the key lemma bounds all later gaps, and if weights have a finite sum a floor under the
-probabilities keeps the values away from the optimum.
+A finite run decides about a limit in two ways: the key lemma bounds all gaps after the settling
+time, and if the weights have a finite sum, a lower bound on the probabilities is one on the gap.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from pu_lib.arrays import Floats
 from pu_lib.chapters.convergence.quantities import (
     ADVERSARIES,
-    Floats,
     Mask,
     adversarial_run,
     decaying_weights,
@@ -30,7 +29,7 @@ from pu_lib.chapters.convergence.quantities import (
     necessity_floor,
     one_way_mdp,
     optimality_bounds,
-    settled,
+    settling_time,
     structure,
     tied_limit_mdp,
     uncontested_start,
@@ -42,7 +41,7 @@ from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, Update, as_update
 
 ROUNDING = 1e-12
-"""Relative tolerance for values that come from a linear solve of a few dozen states."""
+"""Relative tolerance for values, which a linear solve of a few dozen states computes."""
 
 FIRST_ORDER = 0.97
 """The least measured exponent that counts as order 1/t."""
@@ -58,8 +57,8 @@ def compare_key_lemma(
 ) -> None:
     """Compare the mass outside `top` with the key lemma's bound along a run."""
     beta = pi[:, ~top].sum(axis=1)
-    spent = np.append(0, np.cumsum(weights))
-    bound = key_lemma_bound(beta[0], pi[0, top].min() / beta[0], len(top), spent, constant)
+    weight_sums = np.append(0, np.cumsum(weights))
+    bound = key_lemma_bound(beta[0], pi[0, top].min() / beta[0], len(top), weight_sums, constant)
     least = float((bound / np.maximum(beta, 1e-300)).min())
     compare.at_least("bound over mass", least, 1 - ROUNDING, limit="one, up to rounding", at=at)
     compare.at_most("mass at the end", float(beta[-1]), float(bound[-1]), at=at)
@@ -76,7 +75,7 @@ def compare_key_lemma(
 def key_lemma_bounds_the_mass(
     compare: Recorder, constant: float = 0.5, update: str | Update = "mce"
 ) -> None:
-    """Masses outside a set of greedy actions obey the bound, however ties are broken."""
+    """The mass outside a set of greedy actions obeys the bound for every tie-break."""
     rng = np.random.default_rng(0)
     for i in range(80):
         n_actions = int(rng.integers(2, 7))
@@ -89,7 +88,7 @@ def key_lemma_bounds_the_mass(
         pi = adversarial_run(top.astype(float), adversary, weights, theta0, update)
         at = {"actions": n_actions, "best": n_top, "ties": adversary, "weights about": size}
         compare_key_lemma(compare, pi, top, weights, at, constant)
-    # Two uniform arms and tiny weights come close to the bound.
+    # Two uniform arms with tiny weights nearly attain the bound.
     tiny, top = np.full(10, 1e-4), np.array([True, False])
     pi = adversarial_run([1.0, 0.0], "first", tiny, None, update)
     compare_key_lemma(compare, pi, top, tiny, {"actions": 2, "start": "uniform"}, constant)
@@ -103,11 +102,11 @@ def compare_finite_run(
     weights: Floats,
     at: Mapping[str, Any],
 ) -> None:
-    """Compare the gap with its bounds from the time when the greedy actions have settled."""
+    """Compare the gap with its bounds from the settling time on."""
     facts = structure(mdp)
     trajectory = run(mdp, as_update(update), len(weights), step_size=weights, weighting="uniform")
     compare.require(
-        settled(trajectory, facts) is not None,
+        settling_time(trajectory, facts) is not None,
         f"On {name} the greedy actions do not provably settle in {len(weights)} steps.",
     )
     start, gap, now, ahead = optimality_bounds(mdp, trajectory, facts)
@@ -132,7 +131,7 @@ def compare_finite_run(
 def infinite_sums_suffice(
     compare: Recorder, update: str | Update = "mce", decay: float = 0.5
 ) -> None:
-    """With weights of infinite sum a finite run of MCE proves that the gap goes to zero."""
+    """With weights of infinite sum a finite run of MCE proves that the gap tends to zero."""
     weights = decaying_weights(decay, 600)
     for name, mdp in instances().items():
         compare_finite_run(compare, name, mdp, update, weights, at={"MDP": name})
@@ -157,7 +156,7 @@ def values_converge(compare: Recorder, update: str | Update = "mce") -> None:
 
 @check("thm:optimality/uniqueness", wrong={"PG-SM in place of MCE": {"update": "pg-sm"}})
 def optimum_need_not_be_unique(compare: Recorder, update: str | Update = "mce") -> None:
-    """MCE converges with several best actions, whichever of the tied ones is taken."""
+    """MCE converges with several best actions, for every tie-break."""
     ones = np.ones(600)
     for rewards in ([1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 0.9, 0.5, 0.0]):
         top = np.array(rewards) == max(rewards)
@@ -172,7 +171,7 @@ def optimum_need_not_be_unique(compare: Recorder, update: str | Update = "mce") 
 
 
 def with_several_optima() -> dict[str, FiniteMDP]:
-    """Return those of `instances` that have a state with a bad action and several best ones."""
+    """Return those of `instances` that have a state with a suboptimal and several best actions."""
     found = {}
     for name, mdp in instances().items():
         facts = structure(mdp)
@@ -183,10 +182,10 @@ def with_several_optima() -> dict[str, FiniteMDP]:
 
 @check("lem:optimality/proof", wrong={"CE in place of MCE": {"update": "ce"}})
 def proof_of_lemma_8_lacks_a_line(compare: Recorder, update: str | Update = "mce") -> None:
-    """Each printed inequality and the missing one hold; a unique optimum may have a tied limit.
+    """All printed inequalities and the missing one hold; a unique optimum may have a tied limit.
 
-    The proof supposes that the limit is not optimal, which happens if the weights of a state have a
-    finite sum.
+    The proof assumes that the limit is not optimal, which is possible if the weights of a state
+    have a finite sum.
     """
     for name, slack in lemma_8_slack(update).items():
         allowing = "left minus right side, plus the rounding allowed"
@@ -194,8 +193,8 @@ def proof_of_lemma_8_lacks_a_line(compare: Recorder, update: str | Update = "mce
     witness = tied_limit_mdp()
     counts = structure(witness).optimal[:2].sum(axis=1)
     compare.equal("optimal actions of the witness", counts, [1, 1], limit="one in each state")
-    dry = run(witness, as_update(update), 50, weighting=np.array([1.0, 0.0, 0.0]))
-    limit = np.sort(dry.q[-1, 0])
+    trajectory = run(witness, as_update(update), 50, weighting=np.array([1.0, 0.0, 0.0]))
+    limit = np.sort(trajectory.q[-1, 0])
     at = {"MDP": "tied_limit_mdp()", "q in the limit": limit.tolist()}
     lead = float(limit[-1] - limit[-2])
     compare.at_least(
@@ -205,7 +204,7 @@ def proof_of_lemma_8_lacks_a_line(compare: Recorder, update: str | Update = "mce
 
 @check("eq:boundedness", wrong={"nine tenths of M": {"share": 0.9}})
 def parameters_move_by_at_most_the_weights(compare: Recorder, share: float = 1.0) -> None:
-    """No parameter moves by more than the sum of the weights, from starts far from uniform."""
+    """No parameter changes by more than the sum of the weights, from starts far from uniform."""
     rng, mce = np.random.default_rng(2), UPDATES["mce"]
     for _ in range(200):
         q = rng.random(int(rng.integers(2, 6)))
@@ -231,9 +230,9 @@ NOT_REENTERED = {
 
 @check("lem:optimality-necessity", wrong={"necessary in every single MDP": {"everywhere": True}})
 def finite_sums_leave_a_gap(compare: Recorder, everywhere: bool = False) -> None:
-    """Each finite sum of weights leaves a gap of q if a state of two arms is entered again.
+    """For each finite sum of weights some MDP keeps a gap of q: two arms in a recurrent state.
 
-    The lemma speaks of a guarantee: for each sum there has to be an MDP that is left with a gap.
+    The lemma is about a guarantee for all MDPs, so that one MDP for each sum refutes it.
     """
     cases = [("entered again", looping_bandit(), total) for total in (2.0, 0.5, 8.0)]
     if everywhere:
@@ -244,8 +243,8 @@ def finite_sums_leave_a_gap(compare: Recorder, everywhere: bool = False) -> None
         weights[:, 0] = total * 0.5 ** np.arange(1.0, 401)
         path = run(mdp, UPDATES["mce"], 400, weighting=fixed_weights(weights))
         floor = necessity_floor(path.policies[0, 0], mdp.n_actions, total)
-        passed_on = mdp.discount or 1.0  # a claim on every MDP asks for some gap with discount 0
-        least = passed_on * float((floor * (facts.v[0] - facts.q[0])).max())
+        discount = mdp.discount or 1.0  # a claim about every MDP requires a gap with discount 0
+        least = discount * float((floor * (facts.v[0] - facts.q[0])).max())
         gap = float((facts.q - path.q[-1]).max())
         compare.at_least(
             "gap of q at the end", gap, least, limit="the floor", at={"case": name, "sum": total}
@@ -254,10 +253,10 @@ def finite_sums_leave_a_gap(compare: Recorder, everywhere: bool = False) -> None
 
 @check("lem:optimality-necessity/corrected", wrong={"half the exponent": {"factor": 0.5}})
 def floors_hold(compare: Recorder, factor: float = 1.0) -> None:
-    """No probability and no gap falls below its floor if the weights of a state sum to M.
+    """Probabilities and gaps are at least their floors if the weights of a state sum to M.
 
-    The weights sum to M at the first state of random MDPs, in one large step or in many, and are
-    large elsewhere. Two bandits come close to the floors: one step of weight 200 from a tiny
+    The weights sum to M at the first state of random MDPs, in one step or in 30, and are large at
+    the other states. Two bandits nearly attain the floors: one step of weight 200 from a tiny
     greedy probability, and one of weight 0.001.
     """
     rng = np.random.default_rng(0)
@@ -296,8 +295,8 @@ def compare_floors(
     )
     floor = necessity_floor(pi[0], n_actions, total, factor) * (facts.v[0] - facts.q[0])
     v_gap, q_gap = facts.v[0] - trajectory.v[:, 0], facts.q - trajectory.q
-    passed_on = mdp.discount * mdp.transitions[:, :, 0]
-    for name, gap, least in (("v", v_gap, floor.max()), ("q", q_gap, passed_on * floor.max())):
+    discounted = mdp.discount * mdp.transitions[:, :, 0]
+    for name, gap, least in (("v", v_gap, floor.max()), ("q", q_gap, discounted * floor.max())):
         nearest = np.unravel_index(np.argmin(gap - least), gap.shape)
         compare.at_least(
             f"gap of {name}",
@@ -313,7 +312,7 @@ def compare_floors(
     wrong={"no weight at a contested state": {"starve_contested": True}},
 )
 def uncontested_states_need_no_weight(compare: Recorder, starve_contested: bool = False) -> None:
-    """Values become optimal without any weight where all actions are optimal."""
+    """Values become optimal without weights at the states whose actions are all optimal."""
     mdp = uncontested_start()
     facts = structure(mdp)
     weights = facts.contested.astype(float)
@@ -323,7 +322,9 @@ def uncontested_states_need_no_weight(compare: Recorder, starve_contested: bool 
     gaps = (facts.v - trajectory.v).max(axis=1)
     at = {"states without weight": int((weights[~mdp.terminal] == 0).sum())}
     compare.at_most("share of the gap that is left", float(gaps[-1] / gaps[0]), 0.01, at=at)
-    compare.require(settled(trajectory, facts) is not None, "The greedy actions do not settle.")
+    compare.require(
+        settling_time(trajectory, facts) is not None, "The greedy actions do not settle."
+    )
     _, gap, now, ahead = optimality_bounds(mdp, trajectory, facts)
     least = float(min((now / gap).min(), (ahead / now).min()))
     compare.at_least("bound over gap", least, 1 - 1e-9, limit="one, up to rounding", at=at)
@@ -339,9 +340,9 @@ def uncontested_states_need_no_weight(compare: Recorder, starve_contested: bool 
 def others_need_no_unique_optimum(
     compare: Recorder, arriving: Sequence[str] = ("di",), decay: float = 0.0
 ) -> None:
-    """With many optimal policies DI arrives at the optimum, and the gap of PG-SM falls like 1/t.
+    """With many optimal policies DI reaches the optimum, and the gap of PG-SM is of order 1/t.
 
-    DI has 400 steps. PG-SM's gap must fall to a third from step 250 to 1000, and again to 4000.
+    DI has 400 steps. PG-SM's gap has to decrease to a third from step 250 to 1000, and to 4000.
     """
 
     def gaps(mdp: FiniteMDP, update: str, n_steps: int) -> Floats:
@@ -372,17 +373,17 @@ def rate_is_the_inverse_sum_of_the_weights(
     infinite: Sequence[float] = (0.25, 0.5),
     fading: float = 0.5,
 ) -> None:
-    """Masses fall like 1/t if the weights are bounded below, and like 1/W if their sum is infinite.
+    """Masses are of order 1/t if the weights are bounded below, 1/W if their sum is infinite.
 
-    Four arms, of which one, two or three are best, have the weights (t + 1)^-x.
+    The bandit has four arms, of which one, two or three are best, and the weights (t + 1)^-x.
     """
     in_t, in_sum, n_steps = "exponent in t", "exponent in the sum of the weights", 1500
     cases = [(in_t, x, False) for x in bounded_below] + [(in_sum, x, False) for x in infinite]
     times = log_times(n_steps)
     for best, (quantity, x, as_printed) in product((1, 2, 3), [*cases, (in_t, fading, True)]):
         mass, _, _ = fading_run(x, best, n_steps)
-        spent = np.cumsum(decaying_weights(x, n_steps))[times - 1]
-        fit = exponent(times if quantity == in_t else spent, mass[times])
+        weight_sums = np.cumsum(decaying_weights(x, n_steps))[times - 1]
+        fit = exponent(times if quantity == in_t else weight_sums, mass[times])
         at = {"best arms": best, "x": x}
         compare.at_least(
             quantity, fit.value, FIRST_ORDER, limit="0.97", as_printed=as_printed, at=at
@@ -399,11 +400,11 @@ def rate_is_the_inverse_sum_of_the_weights(
 def others_need_infinite_sums(
     compare: Recorder, everywhere: bool = False, apart: float = 0.9
 ) -> None:
-    r"""PG-SM and DI are left with a gap by weights of sum M on two arms that are entered again.
+    r"""With weights of sum M, PG-SM and DI keep a gap on two arms of a recurrent state.
 
-    PG-SM keeps :math:`\pi_t(a)\ge\pi_0(a)e^{-2MR}` with R the range of the values. DI stays short
-    if the arms differ by less than :math:`1/M`; if they differ by 1 it is optimal after one step of
-    weight 1.
+    PG-SM has :math:`\pi_t(a)\ge\pi_0(a)e^{-2MR}` with R the range of the values. DI is not optimal
+    if the arms differ by less than :math:`1/M`; if they differ by 1, it is after one step of weight
+    1.
     """
     total = 2.0
     weights = total * 0.5 ** np.arange(1.0, 61.0)
@@ -419,7 +420,7 @@ def others_need_infinite_sums(
     compare.at_least("gap of q at the end", gap("pg-sm", loop), floor, limit="the floor", at=at)
     close = looping_bandit(gap=apart / total)
     short = gap("di", close)
-    # DI moves total * gap / 2 of the mass, from 1/2.
+    # DI moves the mass total * gap / 2, from 1/2.
     left = close.discount / (1 - close.discount) * (0.5 - apart / 2) * apart / total
     at = {"update": "di", "M": total, "apart": apart / total}
     compare.at_least("gap of q at the end", short, 1e-9, limit="1e-9", at=at)

@@ -18,24 +18,14 @@ from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, styled
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, style_of
 
-__all__ = [
-    "draw_one_way",
-    "draw_settled",
-    "draw_ties",
-]
+__all__ = ["draw_one_way", "draw_settled", "draw_ties"]
 
 SHOWN = ("chain", "duplicated chain", "random")
 
 
 @styled
 def draw_settled(n_steps: int = 600) -> BookFigure:
-    """Draw gap and proved bound from the time when the greedy actions have settled.
-
-    Parameters
-    ----------
-    n_steps : int
-        Number of updates.
-    """
+    """Draw the gap, and its proved bound from the settling time on."""
     fig, axes = figure(3, 1, height=6.6, sharex=True)
     for ax, name in zip(axes, SHOWN, strict=True):
         mdp = instances()[name]
@@ -58,13 +48,7 @@ def draw_settled(n_steps: int = 600) -> BookFigure:
 
 @styled
 def draw_ties(n_steps: int = 1000) -> BookFigure:
-    """Draw the suboptimal mass, multiplied by t, under five ways to break ties.
-
-    Parameters
-    ----------
-    n_steps : int
-        Number of updates.
-    """
+    """Draw the suboptimal mass, multiplied by t, under each of `ADVERSARIES`."""
     fig, ax = figure(height=3.3)
     t = np.arange(n_steps + 1)
     styles = ("-", "--", (0, (1.2, 1.2)), "-.", (0, (1.2, 4)))
@@ -88,21 +72,10 @@ def draw_ties(n_steps: int = 1000) -> BookFigure:
 
 @styled
 def draw_one_way(n_steps: int = 300) -> BookFigure:
-    """Draw both gaps where the first state's weights sum to 2 and the second's to infinity.
-
-    Parameters
-    ----------
-    n_steps : int
-        Number of updates.
-    """
+    """Draw the gaps of v and q if the first state's weights sum to 2, the second's to infinity."""
     mdp = one_way_mdp()
     facts = structure(mdp)
-    trajectory = run(
-        mdp,
-        UPDATES["mce"],
-        n_steps,
-        weighting=lambda t, _: np.array([0.5**t, 1.0]),
-    )
+    trajectory = run(mdp, UPDATES["mce"], n_steps, weighting=lambda t, _: np.array([0.5**t, 1.0]))
     t = np.arange(n_steps + 1) + 1
     fig, ax = figure(height=2.9)
     ax.plot(

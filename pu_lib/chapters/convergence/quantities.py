@@ -17,16 +17,17 @@ action enters. Then :math:`v_t\to v_\star` everywhere if and only if :math:`\sum
 every :math:`s\in S^-`; and, for :math:`\gamma>0`, :math:`q_t\to q_\star` if and only if this holds
 at every :math:`s\in S^-\cap R`.
 
-**A finite run proves convergence.** Values never decrease and never exceed the optimal ones. So
-once the best optimal action at :math:`s` is worth more *now* than any other can ever be worth,
+**A finite run proves convergence.** Values never decrease and never exceed the optimal ones. So if
+the value of an optimal action at :math:`s` exceeds the optimal values of all other actions,
 :math:`\max_{A^\star(s)}q_t(s,\cdot)>\max_{b\notin A^\star(s)}q_\star(s,b)`, the greedy action is
-optimal at every later time, and the key lemma bounds all later gaps. `settled` finds that time.
+optimal at every later time, and the key lemma bounds all later gaps. `settling_time` returns the
+first such time.
 
 **Necessity.** If :math:`\sum_tw_t(s)=M<\infty` then :math:`\pi_t(a|s)\ge\pi_0(a|s)e^{-cM}`.
 
-Exponents of a decay are measured as the slope of log gap against log t over the last decade; the
-interval is the range of the slopes over the pieces of that decade. The error is not random, so that
-a standard error of the regression would mean nothing.
+The exponent of a decay is the slope of log gap against log t over the last decade; its interval is
+the range of the slopes over four pieces of that decade. A standard error of the regression would
+mean nothing, since the error is not random.
 """
 
 from __future__ import annotations
@@ -40,39 +41,13 @@ import numpy as np
 from numpy import exp
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import as_float_array
+from pu_lib.arrays import Floats, as_float_array
 from pu_lib.claims.formulas import formula
 from pu_lib.domains import bandit, chain, cliff, duplicated_chain, random_mdp
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import Trajectory, Weighting, run
 from pu_lib.updates import Update, as_update
 
-__all__ = [
-    "ADVERSARIES",
-    "Exponent",
-    "Structure",
-    "adversarial_run",
-    "decaying_weights",
-    "exponent",
-    "fading_run",
-    "fixed_weights",
-    "instances",
-    "key_lemma_bound",
-    "lemma_8_lines",
-    "lemma_8_slack",
-    "log_times",
-    "looping_bandit",
-    "necessity_floor",
-    "one_way_mdp",
-    "optimality_bounds",
-    "settled",
-    "structure",
-    "suboptimal_mass",
-    "tied_limit_mdp",
-    "uncontested_start",
-]
-
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
@@ -95,10 +70,10 @@ class Structure:
 
 
 def structure(mdp: FiniteMDP) -> Structure:
-    """Solve an MDP.
+    """Return the structure of an MDP, which is solved for it.
 
     Two actions count as equally good if their optimal values differ by less than 1e-9 of the
-    largest one of their state, or by what rounding explains: 1e-14 of the largest of all.
+    largest value of the state, or by 1e-14 of the largest value of all states, which is rounding.
     """
     best = mdp.optimal()
     optimal = best.q >= (best.v - _indifference(best.q))[:, np.newaxis]
@@ -108,13 +83,13 @@ def structure(mdp: FiniteMDP) -> Structure:
 
 
 def _indifference(q: Floats) -> Floats:
-    """Return the differences that do not count, one for each state."""
+    """Return, for each state, the difference below which two values count as equal."""
     largest = np.abs(q).max(axis=-1)
     return np.asarray(np.maximum(1e-9 * largest, 1e-14 * largest.max()))
 
 
 def instances() -> dict[str, FiniteMDP]:
-    """Return the MDPs on which the checks run: unique optima, ties, and many optimal policies."""
+    """Return the MDPs of the checks: with a unique optimum, ties, or many optimal policies."""
     tied = random_mdp(3, n_states=12, n_actions=3, discount=0.9)
     twice = FiniteMDP(
         np.repeat(tied.transitions, 2, axis=1),
@@ -135,12 +110,12 @@ def instances() -> dict[str, FiniteMDP]:
 
 
 def looping_bandit(gap: float = 1.0, discount: float = 0.5) -> FiniteMDP:
-    """Return two arms, worth `gap` and 0, in one state that is entered again and again."""
+    """Return a process with one state, which every action enters, and rewards `gap` and 0."""
     return FiniteMDP(np.ones((1, 2, 1)), [[gap, 0.0]], [1.0], discount)
 
 
 def uncontested_start() -> FiniteMDP:
-    """Return a chain behind a new first state whose three actions all enter it: all are optimal."""
+    """Return a chain with an additional first state, whose three actions all enter it."""
     base = duplicated_chain(4, n_actions=3, discount=0.8)
     n = base.n_states + 1
     transitions = np.zeros((n, base.n_actions, n))
@@ -153,18 +128,18 @@ def uncontested_start() -> FiniteMDP:
 
 
 def one_way_mdp() -> FiniteMDP:
-    """Return two states: the first is left for good, the second stays; each pays 1 or 0."""
+    """Return two states with rewards 1 and 0: the first is never entered, the second never left."""
     transitions = np.zeros((2, 2, 2))
     transitions[:, :, 1] = 1.0
     return FiniteMDP(transitions, [[1.0, 0.0], [1.0, 0.0]], [1.0, 0.0], 0.9)
 
 
 def tied_limit_mdp() -> FiniteMDP:
-    """Return an MDP with one optimal policy whose limit has a tie if a state gets no weight.
+    """Return an MDP with one optimal policy whose limit has a tie if a state has no weight.
 
-    At the first state one action leads to the second state and pays nothing, the other one ends
-    and pays 1/4; the second state pays 1 or 0 and ends; the discount is 1/2. While the second
-    state's policy is uniform, both actions of the first are worth 1/4.
+    At the first state one action leads to the second state with reward 0, the other one ends with
+    reward 1/4; the second state has rewards 1 and 0 and ends; the discount is 1/2. If the policy of
+    the second state is uniform, both actions of the first have the value 1/4.
     """
     transitions = np.zeros((3, 2, 3))
     transitions[0, 0, 1] = transitions[0, 1, 2] = 1.0
@@ -174,12 +149,12 @@ def tied_limit_mdp() -> FiniteMDP:
 
 
 def decaying_weights(exponent: float, n_steps: int) -> Floats:
-    """Return the weights (t + 1)^-exponent of so many steps."""
+    """Return the weights (t + 1)^-exponent of `n_steps` steps."""
     return np.asarray((np.arange(n_steps) + 1.0) ** -exponent)
 
 
 def fixed_weights(weights: ArrayLike) -> Weighting:
-    """Return the weighting of `run` that gives each step its row of weights, shape (T, S)."""
+    """Return the weighting for `run` whose weights of step t are row t, shape (T, S)."""
     rows = np.asarray(weights, dtype=np.float64)
     return lambda t, _: np.asarray(rows[t])
 
@@ -188,15 +163,17 @@ def fixed_weights(weights: ArrayLike) -> Weighting:
 
 
 @formula
-def key_lemma_bound(beta: Any, e0: Any, n_actions: int, spent: Any, constant: float = 0.5) -> Any:
-    """Return the key lemma's bound on the mass outside a set, after the weight `spent`."""
+def key_lemma_bound(
+    beta: Any, e0: Any, n_actions: int, weight_sum: Any, constant: float = 0.5
+) -> Any:
+    """Return the key lemma's bound on the mass outside a set after weights of this sum."""
     c = n_actions / (n_actions - 1)
     e0 = np.minimum(1.0, e0)
-    return 1 / (1 / beta + constant * c * e0 * spent)
+    return 1 / (1 / beta + constant * c * e0 * weight_sum)
 
 
 Adversary = Callable[[Floats, Mask, int], int]
-"""Chooses the greedy action from the policy at a state, the tied actions, and the time."""
+"""A rule that returns the greedy action, given the policy, the tied actions and the time."""
 
 ADVERSARIES: dict[str, Adversary] = {
     "first": lambda pi, tied, t: int(np.argmax(tied)),
@@ -205,7 +182,7 @@ ADVERSARIES: dict[str, Adversary] = {
     "in turn": lambda pi, tied, t: int(np.flatnonzero(tied)[t % np.count_nonzero(tied)]),
     "seldom": lambda pi, tied, t: int(np.flatnonzero(tied)[-1 if (t & (t + 1)) == 0 else 0]),
 }
-"""Ways to break ties; the last one takes the first tied action except at t = 0, 1, 3, 7, 15..."""
+"""Rules for ties; "seldom" takes the first tied action except at t = 0, 1, 3, 7, 15..."""
 
 
 def adversarial_run(
@@ -217,8 +194,8 @@ def adversarial_run(
 ) -> Floats:
     """Return the policies, shape (T + 1, A), on a bandit whose ties an adversary breaks.
 
-    The adversary sees the policy, so that the values cannot be listed beforehand. The update sees
-    only which action is greedy: it is given that action's indicator.
+    The adversary's choice depends on the policy. The values given to the update are the indicator
+    of the chosen action.
     """
     q, update = np.asarray(rewards, dtype=np.float64), as_update(update)
     tied = q == q.max()
@@ -235,23 +212,23 @@ def adversarial_run(
 def fading_run(exponent: float, best: int, n_steps: int) -> tuple[Floats, Floats, Floats]:
     """Return the suboptimal mass of four arms under MCE, its upper bound and its floor, by time.
 
-    The weights are (t + 1)^-exponent, and the first of the `best` arms is always taken.
+    The weights are (t + 1)^-exponent; ties of the `best` arms are broken by the first one.
     """
     weights = decaying_weights(exponent, n_steps)
     mass = adversarial_run(np.arange(4) < best, "first", weights)[:, best:].sum(axis=1)
-    spent = np.append(0.0, np.cumsum(weights))
-    bound = key_lemma_bound(1 - best / 4, 0.25 / (1 - best / 4), 4, spent)
-    return mass, bound, necessity_floor(1 - best / 4, 4, spent)
+    weight_sum = np.append(0.0, np.cumsum(weights))
+    bound = key_lemma_bound(1 - best / 4, 0.25 / (1 - best / 4), 4, weight_sum)
+    return mass, bound, necessity_floor(1 - best / 4, 4, weight_sum)
 
 
 # Sufficiency
 
 
-def settled(trajectory: Trajectory, facts: Structure) -> int | None:
-    """Return the first time from which the greedy actions of MCE are provably optimal for ever.
+def settling_time(trajectory: Trajectory, facts: Structure) -> int | None:
+    """Return the first time from which the greedy actions of MCE are proved to stay optimal.
 
-    That is at every contested state; ``None`` if the run is too short to say. The required lead is
-    well above rounding.
+    This is at every contested state, and ``None`` if the run is too short. The required difference
+    of values is well above rounding.
     """
     s = facts.contested
     best_now = np.where(facts.optimal[s], trajectory.q[:, s], -np.inf).max(axis=-1)
@@ -271,18 +248,13 @@ def suboptimal_mass(trajectory: Trajectory, facts: Structure) -> Floats:
 def optimality_bounds(
     mdp: FiniteMDP, trajectory: Trajectory, facts: Structure
 ) -> tuple[int, Floats, Floats, Floats]:
-    r"""Return :math:`t_0`, and from there on the largest gap, its measured and its proved bound.
+    r"""Return the settling time :math:`t_0`, and the largest gap and its two bounds from then on.
 
     The measured bound is :math:`\frac1{1-\gamma}\max_s\rho_s\pi_T(B_s|s)` with the masses of the
     suboptimal actions, :math:`\rho_s=\max_a(v_\star(s)-q_\star(s,a))`; the proved bound has the key
-    lemma's bounds from :math:`t_0` in their place, and holds for all later times.
-
-    Raises
-    ------
-    ValueError
-        If the run is too short for :math:`t_0` to be known.
+    lemma's bounds from :math:`t_0` in their place, and applies to all later times.
     """
-    start = settled(trajectory, facts)
+    start = settling_time(trajectory, facts)
     if start is None:
         raise ValueError("trajectory: the greedy actions have not settled; run more steps.")
     s = facts.contested
@@ -290,8 +262,10 @@ def optimality_bounds(
     rho = (facts.v[:, np.newaxis] - facts.q).max(axis=1)[s]
     mass = suboptimal_mass(trajectory, facts)[start:]
     e0 = np.where(facts.optimal[s], trajectory.policies[start, s], np.inf).min(axis=-1) / mass[0]
-    spent = np.vstack([np.zeros(int(s.sum())), np.cumsum(trajectory.weights[start:, s], axis=0)])
-    ahead = key_lemma_bound(mass[0], e0, mdp.n_actions, spent)
+    weight_sum = np.vstack(
+        [np.zeros(int(s.sum())), np.cumsum(trajectory.weights[start:, s], axis=0)]
+    )
+    ahead = key_lemma_bound(mass[0], e0, mdp.n_actions, weight_sum)
     horizon = 1.0 / (1.0 - mdp.discount)
     return start, gap, horizon * (rho * mass).max(axis=1), horizon * (rho * ahead).max(axis=1)
 
@@ -303,8 +277,8 @@ def lemma_8_lines(pi: Floats, q: Floats, weights: Floats, q_limit: Floats) -> di
     r"""Return the left minus the right side of each inequality of the printed proof at one state.
 
     Policies and values have the shape (T + 1, A), the weights (T,). The differences are those from
-    :math:`t_0` on, and never negative if the line is right. There are none if all actions tie in
-    the limit.
+    :math:`t_0` on, and not negative if the line is right. The result is empty if all actions tie
+    in the limit.
     """
     top = q_limit >= q_limit.max() - 1e-9
     if top.all():
@@ -349,8 +323,8 @@ def lemma_8_lines(pi: Floats, q: Floats, weights: Floats, q_limit: Floats) -> di
 def lemma_8_slack(update: str | Update = "mce") -> dict[str, float]:
     r"""Return the least difference of each of `lemma_8_lines` over all contested states.
 
-    The weights :math:`w_t=3\cdot0.9^t` have a finite sum, which makes the hypothesis of the proof
-    true, and are about 1e-11 after 250 steps, so that the limit is known to rounding.
+    The weights :math:`w_t=3\cdot0.9^t` have a finite sum, as the hypothesis of the proof says, and
+    are about 1e-11 after 250 steps, so that the limit is known up to rounding.
     """
     slack: dict[str, float] = {}
     for mdp in instances().values():
@@ -370,7 +344,7 @@ def lemma_8_slack(update: str | Update = "mce") -> dict[str, float]:
 
 @formula
 def necessity_floor(pi0: Any, n_actions: int, total: Any, factor: float = 1.0) -> Any:
-    """Return the floor of the probabilities if the weights of a state sum to `total`."""
+    """Return the lower bound on a probability if the weights of its state sum to `total`."""
     c = factor * n_actions / (n_actions - 1)
     return pi0 * exp(-c * total)
 
@@ -380,7 +354,7 @@ def necessity_floor(pi0: Any, n_actions: int, total: Any, factor: float = 1.0) -
 
 @dataclass(frozen=True)
 class Exponent:
-    """The exponent k of a decay like t^-k, with the least and the largest slope of its pieces.
+    """The exponent k of a decay like t^-k, and the least and the largest k of its pieces.
 
     All three are infinite if the gap is zero in the last decade.
     """
@@ -397,20 +371,15 @@ def log_times(n_steps: int, per_decade: int = 16) -> NDArray[np.int64]:
 
 
 def exponent(times: ArrayLike, gaps: ArrayLike) -> Exponent:
-    """Fit the exponent of a decay over the last decade of `times`, and over its four quarters.
+    """Return the exponent of a decay over the last decade of `times`, and over its four quarters.
 
-    Gaps below 1e-14 are rounding: the decay is then faster than any power that can be measured.
-
-    Raises
-    ------
-    ValueError
-        If the last decade has fewer than two times for each quarter.
+    It is infinite if a gap is at most 1e-14, which is rounding.
     """
     t, g = np.asarray(times, dtype=np.float64), np.asarray(gaps, dtype=np.float64)
     last = t >= t[-1] / 10.0
     t, g = t[last], g[last]
     if len(t) < 8:
-        raise ValueError(f"times: the last decade holds {len(t)} times; 8 are needed.")
+        raise ValueError(f"times: expected at least 8 in the last decade, got {len(t)}.")
     if g.min() <= 1e-14:
         return Exponent(np.inf, np.inf, np.inf)
     x, y = np.log(t), np.log(g)

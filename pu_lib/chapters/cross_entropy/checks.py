@@ -1,4 +1,4 @@
-"""The checks of the chapter on cross entropy."""
+"""Checks of the claims on cross entropy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pu_lib.chapters.cross_entropy.cycles import (
     Phase,
 )
 from pu_lib.chapters.cross_entropy.quantities import Floats, Levels
-from pu_lib.chapters.random_search import quantities as hunt
+from pu_lib.chapters.random_search import quantities as search
 from pu_lib.claims.recorder import Recorder, Status, check
 from pu_lib.deterministic import DeterministicMDP, run_process
 from pu_lib.formatting import percent
@@ -30,18 +30,20 @@ from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, Update, as_update
 
 SPREADS = ("0", "1/100", "1/10", "1/5")
-"""Weights that every state gets at every step on top of the schedule of the three-state cycle."""
+"""Weights that are added at every state and step to the schedule of the three-state cycle."""
 
 ROUNDING = 1e-9
-"""What both sides of an identity may differ by, relative to the numbers in it."""
+"""Tolerance between the two sides of an identity, relative to its terms."""
 
-LATE = 3e-3
-"""How far from the optimum a convergent run may still be at its end, relative to what the largest
-reward for ever is worth: twice what is measured."""
+LATE_GAP = 3e-3
+"""Tolerance on the final distance to the optimum of a convergent run, in units of the discounted
+sum of the largest reward. It is twice the largest distance measured.
+"""
 
-NEAR = 1e-4
-"""How far from the optimum a run with large constant weights may be in its last tenth, relative to
-the spread of the action values."""
+FINAL_GAP = 1e-4
+"""Tolerance on the distance to the optimum in the last tenth of a run with large constant weights,
+in units of the range of the action values.
+"""
 
 Draw = Callable[[np.random.Generator, float], DeterministicMDP]
 
@@ -52,7 +54,7 @@ Draw = Callable[[np.random.Generator, float], DeterministicMDP]
 @check(
     "sec:conv/ce-conjecture",
     wrong={
-        "the same weight at every step": {"example": ce.without_variation(), "spreads": ("0",)},
+        "the same weight at every step": {"example": ce.with_equal_weights(), "spreads": ("0",)},
         "a discount of 2/5": {
             "example": replace(THREE_STATES, discount=Fraction(2, 5)),
             "spreads": ("0",),
@@ -98,7 +100,7 @@ def cross_entropy_cycles_at_a_constant_step(
 
 
 def _compare_cycle(compare: Recorder, example: CycleExample) -> None:
-    """Certify a cycle in ball arithmetic and record how far it stays from the optimum."""
+    """Certify a cycle in ball arithmetic and record its distance to the optimum."""
     try:
         cycle = ce.certificate(example)
     except NotCertifiedError as error:
@@ -130,10 +132,10 @@ def _compare_cycle(compare: Recorder, example: CycleExample) -> None:
 def other_updates_approach_the_optimum(
     compare: Recorder, updates: Sequence[str | Update] = ("mce", "pg-sm", "di"), periods: int = 200
 ) -> None:
-    """On the MDP and the schedule of the cycle, from its own policy, other updates do not cycle.
+    """Other updates do not cycle on the cycle's MDP and schedule, from the cycle's policy.
 
-    This shows that the MDP and the schedule are harmless, and is no proof of convergence; for MCE
-    the proof is Theorem 1.
+    This shows that the MDP and the schedule alone cause no cycle. It is no proof of convergence;
+    for MCE the proof is Theorem 1.
     """
     best = np.array([float(v) for v in THREE_STATES.optimum()[1]])
     for update in updates:
@@ -155,8 +157,8 @@ def other_updates_approach_the_optimum(
 def actions_that_are_never_greedy_vanish(compare: Recorder, factor: float = 2.0) -> None:
     r"""If a is not greedy, an update lowers :math:`\log\pi(a)` by 2w at most.
 
-    Hence, in a window whose weights sum to 1 or more, but to less without the last one,
-    :math:`\sum w\pi(a)` is at least :math:`e^{-2}` times the first :math:`\pi(a)`.
+    Hence :math:`\sum w\pi(a)` is at least :math:`e^{-2}` times the first :math:`\pi(a)` over a
+    window whose weights sum to 1 or more, but to less than 1 without the last one.
     """
     rng = np.random.default_rng(0)
     update, q = UPDATES["ce"], np.array([1.0, 0.5, 0.0])
@@ -194,13 +196,13 @@ def _window_losses(weights: Floats, probabilities: Floats) -> list[float]:
 
 
 def _ring(rng: np.random.Generator, discount: float) -> DeterministicMDP:
-    """Draw three states in a ring: each action goes on to the next state or ends."""
+    """Draw three states in a ring: each action leads to the next state or ends the episode."""
     following = np.repeat(np.array([[1], [2], [0]]), 3, axis=1)
     successors = np.where(rng.random((3, 3)) < 0.7, following, -1)
     return DeterministicMDP(rng.uniform(-2.0, 2.0, (3, 3)), successors, np.full(3, 3), discount)
 
 
-ATTACKS: dict[str, dict[str, Any]] = {
+TOO_WEAK: dict[str, dict[str, Any]] = {
     "a policy that never moves": {"scale": 0.0, "n_mdps": 20},
     "a tenth of the run": {"periods": 160},
 }
@@ -208,26 +210,26 @@ ATTACKS: dict[str, dict[str, Any]] = {
 
 @check(
     "sec:conv/ce-conjecture/small-discount",
-    wrong={"a discount of 9/10": {"discount": 0.9}, **ATTACKS},
+    wrong={"a discount of 9/10": {"discount": 0.9}, **TOO_WEAK},
 )
 def small_discounts_converge(compare: Recorder, discount: float = 0.45, **options: Any) -> None:
     """With a discount below 1/2 CE ends near the optimum, on MDPs like the cycle's."""
-    _attack(compare, ce.near_cycle, discount, **options)
+    _run_random_mdps(compare, ce.perturbed_cycle, discount, **options)
 
 
 @check(
     "sec:conv/ce-conjecture/one-successor",
     wrong={
-        "the transitions of the cycle in place of rings": {"draw": ce.near_cycle, "seed": 0},
-        **ATTACKS,
+        "the transitions of the cycle in place of rings": {"draw": ce.perturbed_cycle, "seed": 0},
+        **TOO_WEAK,
     },
 )
 def rings_converge(compare: Recorder, draw: Draw = _ring, seed: int = 1, **options: Any) -> None:
-    """With at most one successor in its own component for every state CE ends near the optimum."""
-    _attack(compare, draw, 0.9, seed=seed, **options)
+    """CE ends near the optimum if no state has two successors in its own component."""
+    _run_random_mdps(compare, draw, 0.9, seed=seed, **options)
 
 
-def _attack(
+def _run_random_mdps(
     compare: Recorder,
     draw: Draw,
     discount: float,
@@ -236,7 +238,7 @@ def _attack(
     periods: int = 1600,
     scale: float = 1.0,
 ) -> None:
-    """Run CE with the cycle's schedule and, on every other MDP, with a random one.
+    """Run CE with the cycle's schedule and, on every second MDP, with a random one.
 
     `scale` multiplies the weights; a period has eight steps.
     """
@@ -252,7 +254,7 @@ def _attack(
         late = ce.late_run(mdp, scale * weights, theta, periods)
         unit = max(1.0, float(np.abs(mdp.rewards).max())) / (1.0 - discount)
         compare.at_most(
-            "late distance to the optimum", float(late.shortfall.max()) / unit, LATE,
+            "late distance to the optimum", float(late.shortfall.max()) / unit, LATE_GAP,
             limit="what is left of a convergent run", at={"MDP": i},
             note={"moving": float(late.span.max()) / unit},
         )  # fmt: skip
@@ -263,10 +265,10 @@ def _attack(
     wrong={"a factor of 1 in place of 2": {"factor": 1.0}},
 )
 def swings_are_bounded_by_those_of_the_successors(compare: Recorder, factor: float = 2.0) -> None:
-    r"""On the certified cycles :math:`D(s)\le2\gamma\max_aPD`, where D is how far values swing."""
+    r"""On the certified cycles :math:`D(s)\le2\gamma\max_aPD`, with D the range of each value."""
     for spread in SPREADS:
         cycle = ce.certificate(THREE_STATES.with_spread(spread))
-        example, D = cycle.example, ce.swings(cycle)
+        example, D = cycle.example, ce.value_ranges(cycle)
         for s, row in enumerate(example.successors):
             largest = max(0.0 if j is None else D[j] for j in row)
             compare.at_most(
@@ -280,14 +282,14 @@ def swings_are_bounded_by_those_of_the_successors(compare: Recorder, factor: flo
     wrong={"three actions in place of two": {"n_actions": 3}},
 )
 def ce_is_mce_for_two_actions(compare: Recorder, n_actions: int = 2, n_points: int = 2000) -> None:
-    """With two actions the steps of CE and MCE are the same, up to rounding."""
+    """With two actions the steps of CE and MCE are equal, up to rounding."""
     rng = np.random.default_rng(0)
     theta = 5.0 * rng.standard_normal((n_points, n_actions))
     q = rng.standard_normal((n_points, n_actions))
     weight = 10.0 ** rng.uniform(-3, 2, n_points)
     steps = [as_update(name).step(theta, q, weight) for name in ("ce", "mce")]
     apart = np.abs(steps[0] - steps[1]).max(axis=1)
-    # Both steps have a few roundings of numbers not larger than |theta| + w.
+    # Both steps round numbers of at most |theta| + w a few times.
     allowed = 8 * np.finfo(float).eps * (np.abs(theta).max(axis=1) + weight)
     for point, w, difference, most in zip(theta, weight, apart, allowed, strict=True):
         compare.at_most(
@@ -299,8 +301,8 @@ def ce_is_mce_for_two_actions(compare: Recorder, n_actions: int = 2, n_points: i
 # The hardened system
 
 
-def _generic(rng: np.random.Generator, n_actions: int) -> Levels:
-    """Draw levels with distinct fractional parts: none differ by a multiple of a weight 1."""
+def _random_levels(rng: np.random.Generator, n_actions: int) -> Levels:
+    """Draw levels with distinct fractional parts, so that none differ by a multiple of 1."""
     return tuple(Fraction(a, n_actions) + int(rng.integers(-4, 5)) for a in range(n_actions))
 
 
@@ -314,15 +316,16 @@ def _generic(rng: np.random.Generator, n_actions: int) -> Levels:
 def the_hardened_system_reaches_the_optimum(
     compare: Recorder, weights: Sequence[int] = (1,), cycle: CycleExample | None = None
 ) -> None:
-    r"""With one constant weight hardened updates lower the potential at errors, and end optimal.
+    r"""With a constant weight hardened updates lower the potential at errors, and end optimal.
 
-    An update leaves :math:`\Psi` as it is if the greedy action becomes the top, and lowers it by at
-    least the amount of the proof otherwise, whichever action is greedy. With the greedy actions of
-    the exact values the policy of a random MDP is optimal at the end, whichever states are updated.
+    An update does not change :math:`\Psi` if the greedy action becomes the top. Otherwise it lowers
+    :math:`\Psi` by at least the amount of the proof, whichever action is greedy. If the actions are
+    greedy for the exact values, the final policy of a random MDP is optimal, whichever states are
+    updated.
     """
     rng = np.random.default_rng(0)
     for _ in range(100):
-        levels = _generic(rng, int(rng.integers(3, 6)))
+        levels = _random_levels(rng, int(rng.integers(3, 6)))
         for _ in range(60):
             weight, greedy = int(rng.choice(list(weights))), int(rng.integers(len(levels)))
             if greedy != ce.top_action(levels):
@@ -330,7 +333,7 @@ def the_hardened_system_reaches_the_optimum(
             levels = ce.hardened_step(levels, greedy, weight)
     for trial in range(40):
         example = _random_example(rng)
-        starts = [_generic(rng, n) for n in example.n_actions]
+        starts = [_random_levels(rng, n) for n in example.n_actions]
         schedule = rng.integers(0, 2, (60, example.n_states)).tolist()
         _, gap = ce.hardened_run(example, starts, schedule)[-1]
         compare.equal("distance to the optimum at the end", gap, 0, limit="0", at={"MDP": trial})
@@ -355,9 +358,9 @@ def _compare_potential(
         )
     else:
         kappa = ce.reduced_levels(levels, unit)
-        owed = 2 * (kappa[new] - kappa[greedy] - 1)
+        least = 2 * (kappa[new] - kappa[greedy] - 1)
         compare.at_least(
-            r"fall of $\Psi$ at an error", fall, owed, limit="that of the proof", at=at
+            r"fall of $\Psi$ at an error", fall, least, limit="that of the proof", at=at
         )
 
 
@@ -394,37 +397,37 @@ def _random_example(rng: np.random.Generator) -> CycleExample:
 def no_cycle_with_constant_weights_was_found(
     compare: Recorder, added: tuple[str, int, int] | None = None
 ) -> None:
-    """In the random search with constant weights no run keeps swinging."""
-    _compare_search(compare, hunt.load("constant"), "three", added)
+    """The random search with constant weights found no run that keeps oscillating."""
+    _compare_search(compare, search.load("constant"), "three", added)
 
 
 @check(
     "sec:conv/ce-on-policy",
     wrong={
         "one more run that is still far from the optimum": {"added": ("near", 0, 3)},
-        "one of the late runs not followed": {"forgotten": 1},
+        "one of the late runs not followed": {"n_forgotten": 1},
     },
     kept=Status.OPEN,
 )
 def no_cycle_with_the_policy_s_visits_was_found(
-    compare: Recorder, added: tuple[str, int, int] | None = None, forgotten: int = 0
+    compare: Recorder, added: tuple[str, int, int] | None = None, n_forgotten: int = 0
 ) -> None:
-    """In the random search with on-policy weights every late run settled when followed."""
-    result = hunt.load("on-policy")
-    result["followed"] = result["followed"][forgotten:]
+    """In the random search with on-policy weights every suspect settled when it was continued."""
+    result = search.load("on-policy")
+    result["followed"] = result["followed"][n_forgotten:]
     _compare_search(compare, result, "near", added)
 
 
 def _compare_search(
     compare: Recorder, result: dict[str, Any], again: str, added: tuple[str, int, int] | None
 ) -> None:
-    """Compare late drops with what makes a suspect; run the first block of one family again.
+    """Compare late drops with the tolerance of a suspect; run the first block of one family again.
 
-    A suspect counts with the drop of the run that followed it for longer; one that was not followed
-    or did not settle counts as an infinite drop. `added` is one more suspect.
+    A suspect counts with the drop of its continued run, or with an infinite drop if it was not
+    continued or did not settle. `added` is an additional suspect.
     """
     families = result["families"]
-    block = _first_block(again, result["seed"], result["weighting"])
+    block = _search_first_block(again, result["seed"], result["weighting"])
     _require_same_counts(block, families[again]["first_block"])
     suspects = [(family, *place) for family, row in families.items() for place in row["suspects"]]
     suspects += [added] if added else []
@@ -433,13 +436,13 @@ def _compare_search(
     for where in suspects:
         compare.at_most(
             "late drop of a run followed for longer",
-            settled.get(where, math.inf), hunt.SUSPECT,
+            settled.get(where, math.inf), search.SUSPECT_DROP,
             limit="that of a suspect", at={"run": where},
         )  # fmt: skip
     if not suspects:
         for family, row in families.items():
             compare.at_most(
-                "largest late drop", row["largest_drop"], hunt.SUSPECT,
+                "largest late drop", row["largest_drop"], search.SUSPECT_DROP,
                 limit="that of a suspect", at={"family": family},
                 note={"with a drop": row["dropping"], "still moving": row["late"]},
             )  # fmt: skip
@@ -447,16 +450,16 @@ def _compare_search(
 
 
 @cache
-def _first_block(family: str, seed: int, weighting: str) -> hunt.Record:
-    return hunt.hunt_block(family, seed, 0, weighting)
+def _search_first_block(family: str, seed: int, weighting: str) -> search.SearchCounts:
+    return search.search_block(family, seed, 0, weighting)
 
 
-def _require_same_counts(block: hunt.Record, committed: Mapping[str, Any]) -> None:
-    """Raise an error if a block does not come out as committed."""
+def _require_same_counts(block: search.SearchCounts, committed: Mapping[str, Any]) -> None:
+    """Raise an error if a block does not reproduce the committed counts."""
     found = {**asdict(block), "late": list(block.late), "suspects": list(block.suspects)}
     counts = ("mdps", "dropping", "late", "suspects")
     if differ := [key for key in counts if found[key] != committed[key]]:
-        raise ValueError(f"The committed search differs in {differ}: {committed} against {block}.")
+        raise ValueError(f"The committed search differs in {differ}: {committed}, not {block}.")
 
 
 # Weights that are constant in time
@@ -472,18 +475,20 @@ def _require_same_counts(block: hunt.Record, committed: Mapping[str, Any]) -> No
 def excess_entropy_pays_for_what_greedy_actions_lack(
     compare: Recorder, factors: Sequence[float] = (1.0,), after: bool = True
 ) -> None:
-    """By its balance a state's start and excess entropy pay for what greedy actions lack."""
+    """The log losses of a state are bounded by its start plus its excess entropy (the balance)."""
     rng = np.random.default_rng(0)
     for n_actions in (2, 3, 5):
-        for weight, owing, excess, paid, funds in _balances(rng, n_actions, factors, after):
+        for weight, log_loss, excess, paid, funds in _simulate_balances(
+            rng, n_actions, factors, after
+        ):
             where = {"actions": n_actions, "weight": weight}
             compare.at_most(
                 "relative difference of the two sides",
-                abs(owing - excess - paid) / (1.0 + owing + funds), ROUNDING,
+                abs(log_loss - excess - paid) / (1.0 + log_loss + funds), ROUNDING,
                 limit="what rounding may leave", at=where,
             )  # fmt: skip
             compare.at_most(
-                "what the start pays", owing - excess, funds, limit="what it can pay", at=where
+                "what the start pays", log_loss - excess, funds, limit="what it can pay", at=where
             )
         for rare, weight, top in _largest_excess_entropies(n_actions):
             compare.at_most(
@@ -492,32 +497,32 @@ def excess_entropy_pays_for_what_greedy_actions_lack(
             )  # fmt: skip
 
 
-def _balances(
+def _simulate_balances(
     rng: np.random.Generator, n_actions: int, factors: Sequence[float], after: bool
 ) -> NDArray[np.float64]:
-    """Draw up the balance of 50 runs at one state, with greedy actions chosen by an adversary.
+    """Return the terms of the balance of 50 runs at one state with random greedy actions.
 
-    One is drawn in one step of five, so that actions become nearly certain in between. The columns
-    are the weight, what is owed, the excess entropy, what the potential pays, and what the start
-    can pay. The weight of each step is multiplied by `factors` in turn; `after` says whether the
-    greedy action's probability after the update is meant.
+    A new greedy action is drawn in one step of five, so that actions become nearly certain in
+    between. The columns are the weight, the log loss, the excess entropy, the fall of the potential
+    over the weight, and the start's budget. Weights are multiplied by `factors` in turn. `after`
+    selects the greedy action's probability after the update, rather than before it.
     """
     n_runs = 50
     weight = 10.0 ** rng.uniform(-1.5, 1.5, n_runs)
     start = weight[:, None] ** 0.5 * 3.0 * rng.standard_normal((n_runs, n_actions))
-    theta, owing, excess = start.copy(), np.zeros(n_runs), np.zeros(n_runs)
+    theta, log_loss, excess = start.copy(), np.zeros(n_runs), np.zeros(n_runs)
     rows, greedy = np.arange(n_runs), np.zeros(n_runs, dtype=np.int64)
     for t in range(200):
-        anew = rng.random(n_runs) < 0.2
-        greedy = np.where(anew, rng.integers(n_actions, size=n_runs), greedy)
+        redraw = rng.random(n_runs) < 0.2
+        greedy = np.where(redraw, rng.integers(n_actions, size=n_runs), greedy)
         w = weight * factors[t % len(factors)]
         new = UPDATES["ce"].step(theta, np.eye(n_actions)[greedy], w)
         excess += constant.excess_entropy(theta, w)
-        owing -= constant.log_softmax(new if after else theta)[rows, greedy]
+        log_loss -= constant.log_softmax(new if after else theta)[rows, greedy]
         theta = new
     paid = constant.potential(start, weight) - constant.potential(theta, weight)
     return np.column_stack(
-        [weight, owing, excess, paid / weight, constant.start_account(start, weight)]
+        [weight, log_loss, excess, paid / weight, constant.start_budget(start, weight)]
     )
 
 
@@ -538,7 +543,9 @@ def _largest_excess_entropies(n_actions: int) -> Iterator[tuple[int, float, floa
                 yield k, float(w), top
 
 
-def _draw(rng: np.random.Generator, n: int, n_states: int, discount: float) -> DeterministicMDP:
+def _random_mdps(
+    rng: np.random.Generator, n: int, n_states: int, discount: float
+) -> DeterministicMDP:
     """Draw n MDPs with three actions a state and uniform rewards and successors."""
     shape = (n, n_states, 3)
     return DeterministicMDP(
@@ -550,7 +557,7 @@ def _draw(rng: np.random.Generator, n: int, n_states: int, discount: float) -> D
 
 
 SIZES = ((3, 0.5), (3, 0.9), (8, 0.9))
-"""States and discounts of the MDPs that are drawn."""
+"""Numbers of states and discounts of the random MDPs."""
 
 
 @check(
@@ -558,19 +565,21 @@ SIZES = ((3, 0.5), (3, 0.9), (8, 0.9))
     wrong={"policy iteration's step without an allowance for what is lacking": {"allowance": 0.0}},
 )
 def failures_cost_excess_entropy(compare: Recorder, allowance: float = 1.0) -> None:
-    r"""Along runs with small and with large weights each step of the proof holds.
+    r"""Each step of the proof holds along runs with small and with large constant weights.
 
-    Every step comes nearer to the optimum by the discount, up to what the greedy actions lack (the
-    allowance is :math:`B/(1-\gamma)` times as much); if a greedy action is not optimal, the
-    distance is at least :math:`\Delta/\gamma`; after K + 1 steps in which nobody lacks more than
-    :math:`\varepsilon`, all are optimal for good; and the excess entropy pays for what is owed.
+    - Every step multiplies the distance to the optimum by the discount, up to an allowance of
+      :math:`B/(1-\gamma)` times the probability missing from the greedy actions.
+    - If a greedy action is not optimal, the distance is at least :math:`\Delta/\gamma`.
+    - After K + 1 steps in which no greedy action misses more than :math:`\varepsilon`, all
+      greedy actions are optimal for good.
+    - The excess entropy and the start bound the log losses.
     """
-    for run in _runs():
+    for run in _constant_runs():
         known, gamma = run.known, run.known.discount
-        far = (run.best - run.values).max(axis=-1) / known.spread
-        lacks = (-np.expm1(-run.owing)).max(axis=-1)
-        reach, ahead = gamma * far[:-1], known.lead / known.spread
-        allowed = reach + allowance * lacks / (1 - gamma) + ROUNDING
+        far = (run.best - run.values).max(axis=-1) / known.q_range
+        missing = (-np.expm1(-run.log_loss)).max(axis=-1)
+        reach, ahead = gamma * far[:-1], known.gap / known.q_range
+        allowed = reach + allowance * missing / (1 - gamma) + ROUNDING
         for after, most in zip(far[1:], allowed, strict=True):
             compare.at_most(
                 "distance after a step", after, most, limit="the discounted one with an allowance",
@@ -581,63 +590,63 @@ def failures_cost_excess_entropy(compare: Recorder, allowance: float = 1.0) -> N
                 "discounted distance if a greedy action is not optimal", distance, ahead,
                 limit=r"$\Delta/B$", at={"part": "an action that is not optimal", **run.where},
             )  # fmt: skip
-        left = gamma**known.window / (1 - gamma) + known.slack / (1 - gamma) ** 2
+        left = gamma**known.window / (1 - gamma) + known.tolerance / (1 - gamma) ** 2
         compare.at_most(
             "distance that K + 1 good steps may leave", left, ahead + ROUNDING,
             limit=r"$\Delta/B$", at={"part": "a step", **run.where},
         )  # fmt: skip
-        for distance in reach[_after(lacks <= known.slack, known.window + 1)]:
+        for distance in reach[_after_good_steps(missing <= known.tolerance, known.window + 1)]:
             compare.at_most(
                 "discounted distance after K + 1 good steps", distance, ahead,
                 limit=r"$\Delta/B$", at={"part": "after K + 1 good steps", **run.where},
             )  # fmt: skip
-        paid = run.owing.sum(axis=0) - run.excess.sum(axis=0)
-        for owed, account in zip(paid, run.account, strict=True):
+        paid = run.log_loss.sum(axis=0) - run.excess.sum(axis=0)
+        for used, budget in zip(paid, run.budget, strict=True):
             compare.at_most(
-                "what is owed beyond the excess entropy", owed, account,
+                "what is owed beyond the excess entropy", used, budget,
                 limit="what the start can pay", at={"part": "the balance", **run.where},
             )  # fmt: skip
 
 
-class _Run(NamedTuple):
-    """A run of `constant.run_constant` on one MDP, and what the start can pay state by state."""
+class _ConstantRun(NamedTuple):
+    """A run of `constant.run_constant` on one MDP, with the budget of each state's start."""
 
     where: Mapping[str, Any]
     known: constant.Constants
     best: Floats
-    account: Floats
+    budget: Floats
     values: Floats
     greedy: NDArray[np.int64]
-    owing: Floats
+    log_loss: Floats
     excess: Floats
 
 
 @cache
-def _runs() -> list[_Run]:
+def _constant_runs() -> list[_ConstantRun]:
     """Run CE with small and with large constant weights from bad starts."""
     rng, runs, n_mdps = np.random.default_rng(0), [], 8
     for n_states, discount in SIZES:
-        mdps = _draw(rng, n_mdps, n_states, discount)
+        mdps = _random_mdps(rng, n_mdps, n_states, discount)
         best = mdps.optimum(400)
         for size, low, high in (("small", -1.0, 0.5), ("large", 0.5, 2.0)):
             weights = 10.0 ** rng.uniform(low, high, (n_mdps, n_states))
             theta = 2.0 * weights[..., None] * rng.standard_normal(mdps.rewards.shape)
-            account = constant.start_account(theta, weights)
+            budget = constant.start_budget(theta, weights)
             course = constant.run_constant(mdps, theta, weights, 100)
             for i in range(n_mdps):
                 where = {"states": n_states, "discount": discount, "weights": size, "MDP": i}
                 known = constant.constants(mdps[i])
                 runs.append(
-                    _Run(
-                        where, known, best[i], account[i], course.values[:, i],
-                        course.greedy[:, i], course.owing[:, i], course.excess[:, i],
+                    _ConstantRun(
+                        where, known, best[i], budget[i], course.values[:, i],
+                        course.greedy[:, i], course.log_loss[:, i], course.excess[:, i],
                     )
                 )  # fmt: skip
     return runs
 
 
-def _after(good: NDArray[np.bool_], n: int) -> NDArray[np.bool_]:
-    """Return for each step whether n good ones in a row lie before it."""
+def _after_good_steps(good: NDArray[np.bool_], n: int) -> NDArray[np.bool_]:
+    """Return for each step whether n good steps in a row come before it."""
     runs, row = np.zeros(len(good), dtype=bool), 0
     for t, fine in enumerate(good[:-1]):
         row = row + 1 if fine else 0
@@ -655,21 +664,21 @@ def _after(good: NDArray[np.bool_], n: int) -> NDArray[np.bool_]:
 def large_constant_weights_converge(
     compare: Recorder, varying: bool = False, n_steps: int = 4_000, n_mdps: int = 4
 ) -> None:
-    """With constant weights above the threshold CE ends at the optimum, from bad starts, too.
+    """CE ends at the optimum if its constant weights are above the threshold, even from bad starts.
 
     The starts are Gaussian with a scale of up to three times the weights. `varying` also runs the
     cycle, whose weights vary in time.
     """
     rng = np.random.default_rng(0)
     for n_states, discount in SIZES:
-        mdps = _draw(rng, n_mdps, n_states, discount)
+        mdps = _random_mdps(rng, n_mdps, n_states, discount)
         for i in range(n_mdps):
             mdp = mdps[i]
             known = constant.constants(mdp)
             weights = known.threshold * rng.uniform(1.0, 1.5, (1, n_states))
             scale = weights[0][:, None] * rng.uniform(0.0, 3.0)
             theta = scale * rng.standard_normal(mdp.rewards.shape)
-            late = ce.late_run(mdp, weights, theta, n_steps).shortfall.max() / known.spread
+            late = ce.late_run(mdp, weights, theta, n_steps).shortfall.max() / known.q_range
             where = {"states": n_states, "discount": discount, "MDP": i}
             _compare_late_distance(compare, late, where)
     if varying:
@@ -679,7 +688,9 @@ def large_constant_weights_converge(
 
 
 def _compare_late_distance(compare: Recorder, late: float, at: Mapping[str, Any]) -> None:
-    compare.at_most("late distance to the optimum", float(late), NEAR, limit=f"{NEAR:g}", at=at)
+    compare.at_most(
+        "late distance to the optimum", float(late), FINAL_GAP, limit=f"{FINAL_GAP:g}", at=at
+    )
 
 
 @check(
@@ -692,14 +703,14 @@ def a_value_may_fall_late(
     falls: int = 1,
     update: str = "ce",
 ) -> None:
-    """By 9/10 of the rewards' range CE falls once, about when it should, in runs built by hand.
+    """A value of CE may fall by 9/10 of the rewards' range at about any chosen step, once.
 
-    They are replayed to twice the time of their fall.
+    The MDPs are constructed. Runs last twice the time of their fall.
     """
     for horizon in horizons:
         mdp, theta, weights = constant.late_fall(horizon)
         value = run_process(mdp, update, theta, weights, 2 * horizon).values[:, 0]
-        below, unit = np.maximum.accumulate(value) - value, np.ptp(mdp.rewards[mdp.real])
+        below, unit = np.maximum.accumulate(value) - value, np.ptp(mdp.rewards[mdp.is_action])
         begins = np.flatnonzero(np.diff((below >= 0.9 * unit).astype(int)) == 1) + 1
         when = int(below.argmax())
         where = {"horizon": horizon, "when": when}
@@ -717,10 +728,10 @@ def a_value_may_fall_late(
     wrong={"one of the two actions pays a hundredth more": {"extra": 0.01}},
 )
 def ties_may_chatter(compare: Recorder, extra: float = 0.0, n_steps: int = 500_000) -> None:
-    """CE goes on alternating between two optimal actions, with falls that shrink like 1/t.
+    """CE may alternate forever between two optimal actions; its falls shrink like 1/t.
 
-    In the second half of each horizon the greedy action changes in three steps of ten, the values
-    fall by no more than 30 over the horizon, and the policy stays mixed.
+    In the second half of each horizon the greedy action changes in three steps of ten or more, the
+    values fall by at most 30 over the horizon, and the policy stays mixed.
     """
     mdp, theta, weights = constant.chatter(extra)
     run = run_process(mdp, "ce", theta, weights, n_steps)

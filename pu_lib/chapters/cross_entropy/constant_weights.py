@@ -1,4 +1,4 @@
-r"""CE with weights that are constant in time: its balance, and when it converges.
+r"""CE with weights that are constant in time: the balance of a state, and a convergence theorem.
 
 An update of weight w at one state, with :math:`g_t` greedy, changes the potential
 :math:`G(\theta)=\frac12\|\theta\|^2-w\log\sum_ae^{\theta_a}` by exactly
@@ -6,14 +6,15 @@ An update of weight w at one state, with :math:`g_t` greedy, changes the potenti
 .. math::  w\,\big(\log\pi_{t+1}(g_t) + H(\pi_t) - \tfrac w2(1-\|\pi_t\|^2)\big),
 
 whichever action is greedy (the *balance*). The potential is bounded below, and it is the same
-function at every step only if w does not vary. So what the greedy actions still lack *after*
-their update, :math:`-\log\pi_{t+1}(g_t)`, is paid by the start and by the *excess entropy*
-:math:`H(\pi)-\frac w2(1-\|\pi\|^2)`, which is at most :math:`(|\mathcal A|-1)e^{-w/2}`.
+function at every step only if w is constant. So the sum of the log losses
+:math:`-\log\pi_{t+1}(g_t)` of the greedy actions *after* their update is at most a constant of the
+start plus the sum of the *excess entropies* :math:`H(\pi)-\frac w2(1-\|\pi\|^2)`, each of which is
+at most :math:`(|\mathcal A|-1)e^{-w/2}`.
 
-A step after which every state has its greedy action at :math:`1-\varepsilon` or more is nearly a
-step of policy iteration; K + 1 of them in a row reach the optimum for good, if one policy is
-optimal. If CE does not converge, every window of K + 1 steps has one that fails, and the excess
-entropy has to pay for all of them (`Constants`).
+A step after which every state gives its greedy action a probability of :math:`1-\varepsilon` or
+more is nearly a step of policy iteration. K + 1 such steps in a row reach the optimum for good if
+the optimal policy is unique. If CE does not converge, every window of K + 1 steps has a step that
+fails, and the excess entropy has to pay for all of these (`Constants`).
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from pu_lib.chapters.cross_entropy.quantities import lack_bound, start_bound, we
 from pu_lib.deterministic import DeterministicMDP
 from pu_lib.updates import UPDATES
 
-__all__ = ["Constants", "Course", "chatter", "constants", "excess_entropy"]
-__all__ += ["late_fall", "log_softmax", "potential", "run_constant", "start_account"]
+__all__ = ["ConstantWeightRun", "Constants", "chatter", "constants", "excess_entropy"]
+__all__ += ["late_fall", "log_softmax", "potential", "run_constant", "start_budget"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
 def log_softmax(theta: Floats) -> Floats:
-    """Return the logarithms of softmax probabilities without underflow, action by action."""
+    """Return the logarithms of softmax probabilities along the last axis, without underflow."""
     top, rest = _log_sum(theta)
     return np.asarray(theta - top - rest)
 
@@ -45,7 +46,7 @@ def log_softmax(theta: Floats) -> Floats:
 def _log_sum(theta: Floats) -> tuple[Floats, Floats]:
     """Return the logarithm of a sum of exponentials in two parts, the largest exponent first.
 
-    Their sum would lose digits of the difference of an exponent and the logarithm.
+    Adding the two would lose digits of the difference between an exponent and the logarithm.
     """
     top = theta.max(axis=-1, keepdims=True)
     return top, np.log(np.exp(theta - top).sum(axis=-1, keepdims=True))
@@ -64,22 +65,25 @@ def potential(theta: Floats, weight: Floats) -> Floats:
     return np.asarray((theta**2).sum(axis=-1) / 2 - weight * scale)
 
 
-def start_account(theta: Floats, weight: Floats) -> Floats:
-    """Return what a start can pay at most, in nats; a common shift of the parameters is ignored."""
+def start_budget(theta: Floats, weight: Floats) -> Floats:
+    """Return an upper bound, in nats, on the start's share of the balance.
+
+    A common shift of the parameters does not matter.
+    """
     centred = theta - theta.mean(axis=-1, keepdims=True)
     return np.asarray(start_bound((centred**2).sum(axis=-1), weight))
 
 
 @dataclass(frozen=True)
 class Constants:
-    """What the theorem needs to know of an MDP with one optimal policy.
+    """The constants of the convergence theorem for an MDP with a unique optimal policy.
 
     Attributes
     ----------
-    spread : float
-        At least the largest difference of two action values at a state, of any policy (B).
-    lead : float
-        The least lead of an optimal action over the others under the optimal values.
+    q_range : float
+        An upper bound on the difference of two action values at a state, under any policy (B).
+    gap : float
+        The smallest gap of an optimal action to the others, under the optimal values.
     discount : float
         The discount factor.
     policy : tuple of int
@@ -88,46 +92,46 @@ class Constants:
         The number of actions.
     """
 
-    spread: float
-    lead: float
+    q_range: float
+    gap: float
     discount: float
     policy: tuple[int, ...]
     n_actions: int
 
     @property
-    def slack(self) -> float:
-        r"""What a greedy action may lack of one: :math:`\varepsilon=(1-\gamma)^2\Delta/(2B)`."""
-        return float(lack_bound(self.discount, self.lead, self.spread))
+    def tolerance(self) -> float:
+        r"""The bound :math:`\varepsilon=(1-\gamma)^2\Delta/(2B)` on 1 - pi(g) in a good step."""
+        return float(lack_bound(self.discount, self.gap, self.q_range))
 
     @property
     def window(self) -> int:
         r"""The least K with :math:`\gamma^K\le(1-\gamma)\Delta/(2B)`."""
-        goal, steps = (1 - self.discount) * self.lead / (2 * self.spread), 1
+        goal, steps = (1 - self.discount) * self.gap / (2 * self.q_range), 1
         while self.discount**steps > goal:
             steps += 1
         return steps
 
     @property
-    def owed(self) -> float:
-        r"""The mean excess entropy without which CE converges: :math:`\varepsilon/(K+1)`."""
-        return self.slack / (self.window + 1)
+    def required_excess(self) -> float:
+        r"""The mean excess entropy below which CE converges: :math:`\varepsilon/(K+1)`."""
+        return self.tolerance / (self.window + 1)
 
     @property
     def threshold(self) -> float:
-        """The weight above which CE converges, if all states have at least that one."""
+        """The weight above which CE converges, if the weights of all states are above it."""
         sizes = len(self.policy), self.n_actions
-        return float(weight_threshold(self.window, *sizes, self.slack))
+        return float(weight_threshold(self.window, *sizes, self.tolerance))
 
 
 def constants(mdp: DeterministicMDP) -> Constants:
-    """Return the constants of one MDP with one optimal policy."""
-    sweeps = math.ceil(40 / (1 - float(mdp.discount)))  # an error of e^-40
+    """Return the constants of one MDP with a unique optimal policy."""
+    sweeps = math.ceil(40 / (1 - float(mdp.discount)))  # relative error e^-40
     best = np.append(mdp.optimum(sweeps), 0.0)
-    values = np.where(mdp.real, mdp.rewards + mdp.discount * best[mdp.successors], -np.inf)
+    values = np.where(mdp.is_action, mdp.rewards + mdp.discount * best[mdp.successors], -np.inf)
     q = np.sort(values, axis=-1)
-    pays = mdp.rewards[mdp.real]
-    if (mdp.successors[mdp.real] < 0).any():
-        pays = np.append(pays, 0.0)  # what the end pays
+    pays = mdp.rewards[mdp.is_action]
+    if (mdp.successors[mdp.is_action] < 0).any():
+        pays = np.append(pays, 0.0)  # the end of the episode pays 0
     return Constants(
         float(np.ptp(pays)) / (1 - float(mdp.discount)),
         float((q[:, -1] - q[:, -2]).min()),
@@ -137,7 +141,7 @@ def constants(mdp: DeterministicMDP) -> Constants:
     )
 
 
-class Course(NamedTuple):
+class ConstantWeightRun(NamedTuple):
     """A run of CE with weights constant in time, on a batch of n MDPs.
 
     Attributes
@@ -146,8 +150,8 @@ class Course(NamedTuple):
         Values before each step and after the last.
     greedy : ndarray of int, shape (steps, n, n_states)
         The greedy actions of each step.
-    owing : ndarray, shape (steps, n, n_states)
-        What they lack after it: minus the logarithm of their new probability.
+    log_loss : ndarray, shape (steps, n, n_states)
+        Minus the logarithm of the greedy action's probability after the step.
     excess : ndarray, shape (steps, n, n_states)
         The excess entropy of the policy before the step.
     theta : ndarray, shape (n, n_states, n_actions)
@@ -156,19 +160,21 @@ class Course(NamedTuple):
 
     values: Floats
     greedy: Ints
-    owing: Floats
+    log_loss: Floats
     excess: Floats
     theta: Floats
 
 
-def run_constant(mdps: DeterministicMDP, theta: Floats, weights: Floats, steps: int) -> Course:
-    """Run CE on a batch of n MDPs with a common number of actions, every state at every step.
+def run_constant(
+    mdps: DeterministicMDP, theta: Floats, weights: Floats, steps: int
+) -> ConstantWeightRun:
+    """Run CE on a batch of n MDPs with the same number of actions, every state at every step.
 
     The weights have shape (n, n_states), or (steps, n, n_states) if they vary in time.
     """
     theta, n = np.array(theta, dtype=np.float64), len(theta)
     weights = np.broadcast_to(weights, (steps, *theta.shape[:2]))
-    values, greedy, owing, excess = [mdps.values(theta)], [], [], []
+    values, greedy, log_loss, excess = [mdps.values(theta)], [], [], []
     rows = np.arange(n)[:, np.newaxis, np.newaxis]
     for weight in weights:
         ahead = np.concatenate([values[-1], np.zeros((n, 1))], axis=1)[rows, mdps.successors]
@@ -180,11 +186,11 @@ def run_constant(mdps: DeterministicMDP, theta: Floats, weights: Floats, steps: 
         )
         theta = np.asarray(flat).reshape(theta.shape)
         after = np.take_along_axis(log_softmax(theta), chosen[..., np.newaxis], axis=-1)
-        owing.append(-after[..., 0])
+        log_loss.append(-after[..., 0])
         greedy.append(chosen)
         values.append(mdps.values(theta))
-    return Course(
-        np.array(values), np.array(greedy), np.array(owing), np.array(excess), np.asarray(theta)
+    return ConstantWeightRun(
+        np.array(values), np.array(greedy), np.array(log_loss), np.array(excess), np.asarray(theta)
     )
 
 
@@ -192,10 +198,11 @@ def late_fall(horizon: int) -> tuple[DeterministicMDP, Floats, Floats]:
     r"""Return MDP, start and weights with which CE falls once, after about T = `horizon` steps.
 
     The first state has a top action that pays :math:`\gamma(1-\frac1{2T})`, a bad one that pays -1,
-    and one that leads to the second state, worth :math:`\gamma\,v(s_1)`. There CE, from the uniform
-    policy of two actions, lacks about :math:`\frac1{2t}` after t steps. So after about T of them
-    the greedy action of the first state changes. It starts far below the bad one, and the next
-    update takes so much from the top action that the bad one comes out first. T is from 100 to 1e8.
+    and one that leads to the second state and is worth :math:`\gamma\,v(s_1)`. At the second state
+    CE starts at the uniform policy of two actions, and after t steps its value is about
+    :math:`\frac1{2t}` below 1. So after about T steps the greedy action of the first state changes.
+    The new greedy action starts far below the bad one, and one update takes so much from the top
+    action that the bad one becomes the most probable. T is from 100 to 1e8.
     """
     discount = 0.9
     mdp = DeterministicMDP(
@@ -208,11 +215,11 @@ def late_fall(horizon: int) -> tuple[DeterministicMDP, Floats, Floats]:
 
 
 def chatter(extra: float = 0.0) -> tuple[DeterministicMDP, Floats, Floats]:
-    """Return MDP, start and weights with which the greedy action of CE goes on changing.
+    """Return MDP, start and weights with which the greedy action of CE changes forever.
 
     In the last state one action pays 2 and stays, another pays 2 and leads to the first state,
-    where the best action pays 2 and leads back: both are worth 10. Which one looks better depends
-    on which of the two states lacks more of that, and the update changes it. With `extra` the
+    where the best action pays 2 and leads back: both are worth 10. The greedy one depends on which
+    of the two states is farther from that value, and its update changes this. With `extra` the
     action that stays pays more, and there is no tie.
     """
     mdp = DeterministicMDP(

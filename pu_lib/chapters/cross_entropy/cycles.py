@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from pu_lib.arrays import as_int
 from pu_lib.cycle_examples import FOUR_STATES, THREE_STATES, CycleExample, Phase
 from pu_lib.deterministic import (
-    Record,
+    ProcessRun,
     action_values,
     policy_values,
     run_process,
@@ -70,7 +70,7 @@ class NotCertifiedError(ValueError):
 
 
 @dataclass(frozen=True)
-class Orbit(Record):
+class Orbit(ProcessRun):
     """A run of the process, and the largest change of a parameter over its last period."""
 
     drift: float
@@ -82,7 +82,7 @@ def simulate(
     start: Sequence[Sequence[float]] | None = None,
     update: str | Update = "ce",
 ) -> Orbit:
-    """Run CE (or another update of softmax parameters with a kernel) on an example, in floats."""
+    """Run CE, or another update of softmax parameters with a kernel, on an example in floats."""
     periods = as_int("periods", periods, low=1)
     mdp, weights = example.tables, example.weights
     theta = np.zeros_like(mdp.rewards)
@@ -104,7 +104,7 @@ def simulate(
 
 @dataclass(frozen=True)
 class Certificate:
-    """A periodic orbit of CE proved to exist by ball arithmetic.
+    """A periodic orbit of CE, proved to exist by ball arithmetic.
 
     Attributes
     ----------
@@ -113,15 +113,15 @@ class Certificate:
     radius : float
         The largest radius of these enclosures.
     multipliers : tuple of tuple of float
-        The eigenvalues of each state's period map at the fixed point, in modulus (midpoints).
+        The moduli of the eigenvalues of each state's period map at the fixed point (midpoints).
     attracting : bool
-        Whether all of them are proved to be inside the unit circle.
+        Whether all eigenvalues are proved to be inside the unit circle.
     smallest_gap : float
-        A lower bound of the lead of the greedy action, over all steps and updated states.
+        A lower bound on the lead of the greedy action, over all steps and updated states.
     lowest, highest : tuple of float
-        Lower bounds of the minimum and upper bounds of the maximum of each state's value.
+        Lower bounds on the minimum and upper bounds on the maximum of each state's value.
     shortfall : tuple of float
-        Lower bounds of the distance of each state's value from the optimum, over all steps.
+        Lower bounds on the distance of each state's value from the optimum, over all steps.
     steps : int
         The length of the period.
     """
@@ -138,42 +138,44 @@ class Certificate:
     steps: int
 
 
-_SHORT = 1e-10
-"""After a step of Newton's method that is shorter, the derivative is kept."""
+_SHORT_STEP = 1e-10
+"""Newton steps shorter than this keep the derivative of the step before."""
 
-Moves = list[tuple[Ball, int, int]]
-"""The updates one state sees in a period: weight, greedy action, how many times."""
+UpdateSequence = list[tuple[Ball, int, int]]
+"""The updates of one state in a period: weight, greedy action, number of repetitions."""
 
 
 def certify(
-    example: CycleExample, bits: int = 256, radius: float = 1e-40, settle: int | None = None
+    example: CycleExample, bits: int = 256, radius: float = 1e-40, burn_in: int | None = None
 ) -> Certificate:
     """Prove that CE has a periodic orbit near the start of `example`.
 
-    The process first runs in floats for `settle` periods (by default about 200 000 updates), where
-    the greedy actions are read off. The fixed point is looked for in a box of the given radius.
+    The greedy actions are read from a run in floats of `burn_in` periods (by default about 200 000
+    updates). The fixed point is enclosed in a box of the given radius.
 
     Raises
     ------
     NotCertifiedError
-        If the orbit is not near, the Krawczyk test fails, or a greedy action is not the strict
-        argmax of the exact values.
+        If no orbit is near, the Krawczyk test fails, or a greedy action is not the strict argmax of
+        the exact values.
     """
-    settle = max(3, 200_000 // example.period) if settle is None else settle
-    orbit = simulate(example, settle)
+    burn_in = max(3, 200_000 // example.period) if burn_in is None else burn_in
+    orbit = simulate(example, burn_in)
     greedy = orbit.greedy[-example.period :]
-    wrong = np.flatnonzero(greedy[np.arange(example.period), example.updated] != example.claimed)
+    wrong = np.flatnonzero(
+        greedy[np.arange(example.period), example.updated_states] != example.claimed_actions
+    )
     if len(wrong):
         t = int(wrong[0])
         raise NotCertifiedError(
             f"{example.name}: at step {t} of the period the greedy action at state "
-            f"{example.updated[t]} is {greedy[t, example.updated[t]]}, not "
-            f"{example.claimed[t]} as claimed."
+            f"{example.updated_states[t]} is {greedy[t, example.updated_states[t]]}, not "
+            f"{example.claimed_actions[t]} as claimed."
         )
     old = ctx.prec
     try:
         ctx.prec = bits
-        moves = _moves(example, greedy)
+        moves = _updates_by_state(example, greedy)
         boxes, jacobians = [], []
         for s in range(example.n_states):
             guess = orbit.theta[s, : example.n_actions[s]]
@@ -197,9 +199,9 @@ def certify(
         ctx.prec = old
 
 
-def _moves(example: CycleExample, greedy: NDArray[np.int64]) -> list[Moves]:
-    """Return the updates of each state over one period, equal neighbours merged."""
-    moves: list[Moves] = [[] for _ in range(example.n_states)]
+def _updates_by_state(example: CycleExample, greedy: NDArray[np.int64]) -> list[UpdateSequence]:
+    """Return the updates of each state over one period; equal consecutive updates are merged."""
+    moves: list[UpdateSequence] = [[] for _ in range(example.n_states)]
     spread = example.spread
     t = 0
     for phase in example.phases:
@@ -226,9 +228,9 @@ def _softmax(x: Sequence[Ball]) -> list[Ball]:
 
 
 def _period_map(
-    moves: Moves, x: list[Ball], derivative: bool = True
+    moves: UpdateSequence, x: list[Ball], derivative: bool = True
 ) -> tuple[list[Ball], list[list[Ball]]]:
-    """Apply one period's updates of a state; also the derivative in the free coordinates.
+    """Apply one period's updates of a state; also return the derivative in the free coordinates.
 
     The free coordinates are all but the first, which is minus their sum.
     """
@@ -249,26 +251,26 @@ def _period_map(
     return x, [list(row) for row in zip(*columns, strict=True)]
 
 
-def _full(free: Sequence[Ball]) -> list[Ball]:
-    """Return all coordinates of a point given by its free ones."""
+def _all_coordinates(free: Sequence[Ball]) -> list[Ball]:
+    """Return all coordinates of a point from the free ones."""
     return [-sum(free, arb(0)), *free]
 
 
 def _fixed_point(
-    moves: Moves, guess: Floats, radius: float, name: str
+    moves: UpdateSequence, guess: Floats, radius: float, name: str
 ) -> tuple[list[Ball], list[list[Ball]]]:
-    """Return an enclosure of the fixed point of a period map and of its derivative there.
+    """Return enclosures of the fixed point of a period map and of the derivative there.
 
     Newton's method on midpoints finds the centre, with the last derivative once its steps are
-    short; the Krawczyk test proves.
+    short. The Krawczyk test proves the enclosure.
     """
     d = len(guess) - 1
     identity = arb_mat([[int(i == j) for j in range(d)] for i in range(d)])
     centre = [arb(float(y)) for y in guess[1:]]
     step = np.inf
     for _ in range(12):
-        image, J = _period_map(moves, _full(centre), derivative=step > _SHORT)
-        if step > _SHORT:
+        image, J = _period_map(moves, _all_coordinates(centre), derivative=step > _SHORT_STEP)
+        if step > _SHORT_STEP:
             inverse = (arb_mat(J) - identity).inv()
             Y = arb_mat([[arb(inverse[i, j].mid()) for j in range(d)] for i in range(d)])
         newton = Y * arb_mat([[image[i + 1] - centre[i]] for i in range(d)])
@@ -279,7 +281,7 @@ def _fixed_point(
     else:
         raise NotCertifiedError(f"{name}: Newton's method finds no fixed point.")
     box = [c + arb(0, radius) for c in centre]
-    _, J_box = _period_map(moves, _full(box))
+    _, J_box = _period_map(moves, _all_coordinates(box))
     rest = (identity - Y * (arb_mat(J_box) - identity)) * arb_mat(
         [[arb(0, radius)] for _ in range(d)]
     )
@@ -289,11 +291,11 @@ def _fixed_point(
             f"{name}: the Krawczyk test fails on the box of radius {radius:g} around "
             f"{[float(c) for c in centre]}."
         )
-    return _full(K), J_box
+    return _all_coordinates(K), J_box
 
 
 def _contracts(J: list[list[Ball]]) -> bool:
-    """Whether the eigenvalues are proved to be in the unit circle; of no larger matrix than 2x2."""
+    """Whether all eigenvalues are proved to be inside the unit circle; false for 3x3 and larger."""
     if len(J) > 2:
         return False
     if len(J) == 1:
@@ -309,18 +311,21 @@ def _moduli(J: list[list[Ball]]) -> tuple[float, ...]:
     return tuple(sorted((float(abs(z)) for z in eigenvalues), reverse=True))
 
 
-class _Lines(NamedTuple):
-    """The values of all states, and those of one state's actions, as lines b + cx in its value x.
+class _AffineValues(NamedTuple):
+    """The values of all states, and of one state's actions, as functions b + cx of its value x.
 
-    Both are lists of pairs (b, c). They stay the same while the policy of no other state changes.
+    Both are lists of pairs (b, c). They do not change while the policies of the other states do
+    not.
     """
 
     states: list[tuple[Ball, Ball]]
     actions: list[tuple[Ball, Ball]]
 
     @classmethod
-    def of(cls, example: CycleExample, s: int, gamma: Ball, pi: Sequence[Sequence[Ball]]) -> _Lines:
-        """Evaluate the policy where state `s` ends at once, with value 0 and with value 1."""
+    def of(
+        cls, example: CycleExample, s: int, gamma: Ball, pi: Sequence[Sequence[Ball]]
+    ) -> _AffineValues:
+        """Evaluate the policy if state `s` ends the episode, with value 0 and with value 1."""
         rewards, successors, policy = list(example.rewards), list(example.successors), list(pi)
         successors[s], policy[s] = (None,), [arb(1)]
         ends = []
@@ -333,7 +338,7 @@ class _Lines(NamedTuple):
         return cls(lines[: example.n_states], lines[example.n_states :])
 
     def values(self, pi: Sequence[Ball]) -> list[Ball]:
-        """Return the values of all states where the one state has the policy `pi`."""
+        """Return the values of all states if the one state has the policy `pi`."""
         pairs = list(zip(pi, self.actions, strict=True))
         x = sum(p * b for p, (b, _) in pairs) / (1 - sum(p * c for p, (_, c) in pairs))
         return [b + c * x for b, c in self.states]
@@ -342,7 +347,7 @@ class _Lines(NamedTuple):
 def _certified_run(
     example: CycleExample, greedy: NDArray[np.int64], boxes: Sequence[Sequence[Ball]]
 ) -> tuple[float, tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
-    """Run one period from the boxes; every greedy action must be the strict argmax."""
+    """Run one period from the boxes; raise unless every greedy action is the strict argmax."""
     n = example.n_states
     gamma, spread = ball(example.discount), ball(example.spread)
     theta = [list(box) for box in boxes]
@@ -353,7 +358,7 @@ def _certified_run(
         scheduled = ball(phase.weight)
         for k in range(phase.updates):
             if k == 0 or example.spread:
-                lines = _Lines.of(example, phase.state, gamma, pi)
+                lines = _AffineValues.of(example, phase.state, gamma, pi)
             values = lines.values(pi[phase.state])
             lowest = [low.min(v) for low, v in zip(lowest, values, strict=True)]
             highest = [high.max(v) for high, v in zip(highest, values, strict=True)]
@@ -366,21 +371,21 @@ def _certified_run(
             t += 1
     _, best = example.optimum()
     short = [ball(v) - high for v, high in zip(best, highest, strict=True)]
-    low, high = map(_below, lowest), (-_below(-v) for v in highest)
-    return float(gap), tuple(low), tuple(high), tuple(map(_below, short))
+    low, high = map(_float_below, lowest), (-_float_below(-v) for v in highest)
+    return float(gap), tuple(low), tuple(high), tuple(map(_float_below, short))
 
 
-def _below(x: Ball) -> float:
-    """Return a float below the ball: the nearest to its lower end may lie above."""
+def _float_below(x: Ball) -> float:
+    """Return a float below the ball; the float nearest to its lower end may lie above."""
     return math.nextafter(float(x.lower()), -math.inf)
 
 
 def _certified_lead(
     example: CycleExample, s: int, g: int, values: Sequence[Ball], gamma: Ball, t: int
 ) -> float:
-    """Return a lower bound of the lead of action `g` at state `s`, or raise."""
+    """Return a lower bound on the lead of action `g` at state `s`; raise if it is not positive."""
     q = action_values(example.rewards[s], example.successors[s], gamma, values)
-    lead = min(_below(q[g] - x) for a, x in enumerate(q) if a != g)
+    lead = min(_float_below(q[g] - x) for a, x in enumerate(q) if a != g)
     if not lead > 0:
         raise NotCertifiedError(
             f"{example.name}: at step {t} action {g} is not certified to be greedy at state {s}."

@@ -22,21 +22,15 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 ACTIONS = (INK, "#6f42c1", "#8c564b")
-"""The colours of a_0, a_1 and a_2 in this chapter's figures; none is that of an update."""
+"""The colours of a_0, a_1 and a_2 in this chapter's figures; no update has one of these."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)))
-ERROR = 5
-"""The step of the period at which the worst action overtakes."""
+ERROR_STEP = 5
+"""The step of the period at which the worst action becomes the most probable."""
 
 
 @styled
 def draw_cycle(periods: int = 3) -> BookFigure:
-    """Draw the value of the first state over some periods, and its parameters over one.
-
-    Parameters
-    ----------
-    periods : int
-        How many.
-    """
+    """Draw the value of the first state over some periods, and its parameters over one."""
     parameters, values, _ = one_period()
     best = float(THREE_STATES.optimum()[1][0])
     fig, (top, bottom) = figure(2, 1, height=6.0)
@@ -45,17 +39,17 @@ def draw_cycle(periods: int = 3) -> BookFigure:
     top.axhline(best, color=INK, linewidth=1, linestyle=(0, (4, 2)))
     top.text(0.3, best - 0.3, r"$v_\star(s_0)$", va="top")
     for k in range(periods):
-        top.axvline(8 * k + ERROR + 1, color=GREY, linewidth=0.8, linestyle=":")
+        top.axvline(8 * k + ERROR_STEP + 1, color=GREY, linewidth=0.8, linestyle=":")
     top.set(xlabel="step", ylabel="$v_t(s_0)$ under CE", ylim=(-7, 17), xticks=steps[::4])
     levels = np.array([rows[0] for rows in parameters])
     for a in range(3):
         bottom.plot(
             levels[:, a], color=ACTIONS[a], linestyle=DASHES[a], marker="o", label=f"$a_{a}$"
         )
-    bottom.axvspan(ERROR, ERROR + 1, color=GREY, alpha=0.18, linewidth=0)
+    bottom.axvspan(ERROR_STEP, ERROR_STEP + 1, color=GREY, alpha=0.18, linewidth=0)
     bottom.annotate(
         "greedy: $a_2$\non top: $a_1$",
-        (ERROR + 1, levels[ERROR + 1, 1]),
+        (ERROR_STEP + 1, levels[ERROR_STEP + 1, 1]),
         (2.2, -4.0),
         fontsize=9,
         arrowprops={"arrowstyle": "-", "color": GREY},
@@ -69,15 +63,10 @@ def draw_cycle(periods: int = 3) -> BookFigure:
 
 @styled
 def draw_race(periods: int = 200) -> BookFigure:
-    """Draw how far each update stays from the optimum on the cycle's MDP and schedule.
+    """Draw the distance of each update to the optimum on the cycle's MDP and schedule.
 
-    The first steps stand on plain axes, step by step; then come all of them, where CE is a band
-    from its least distance to its largest, because its swings would hide the other lines.
-
-    Parameters
-    ----------
-    periods : int
-        How many periods of the schedule; the first five are drawn step by step.
+    The upper axes show the first five periods. The lower axes show all of them; there CE is a band
+    from its smallest distance to its largest, because its oscillation would hide the other lines.
     """
     best = np.array([float(v) for v in THREE_STATES.optimum()[1]])
     fig, (first, whole) = figure(2, 1, height=6.2)
@@ -101,7 +90,7 @@ def draw_race(periods: int = 200) -> BookFigure:
 
 @styled
 def draw_pattern() -> BookFigure:
-    """Draw the largest margin with which rewards can make the pattern a cycle, by discount."""
+    """Draw the largest margin of the cycle's pattern over all rewards, against the discount."""
     discounts = np.append(np.linspace(0.4, 0.74, 5), np.linspace(0.75, 0.99, 25))
     margins = [max(0.0, pattern_margin(float(g))) for g in discounts]
     root = max(np.roots([1, 1, 0, -1]).real)
@@ -120,11 +109,11 @@ def draw_four_states() -> BookFigure:
     """Draw the value of the first state at the end of the constant-step cycle's period."""
     orbit = simulate(FOUR_STATES, 3)
     tail = orbit.values[-420:, 0]
-    updated = FOUR_STATES.updated[-420:]
+    updated_states = FOUR_STATES.updated_states[-420:]
     fig, ax = figure(height=3.1)
     t = FOUR_STATES.period - 420 + np.arange(420)
     ax.plot(t, tail, **line("ce"))
-    first = updated == 0
+    first = updated_states == 0
     edges = np.flatnonzero(np.diff(np.concatenate([[0], first.astype(np.int64), [0]])))
     for start, end in zip(edges[::2], edges[1::2], strict=True):
         ax.axvspan(t[0] + start, t[0] + end, color=GREY, alpha=0.18, linewidth=0)

@@ -1,9 +1,9 @@
-r"""The cross-entropy update: what the paper conjectures, what is false, what is true.
+r"""The cross-entropy update: the paper's conjecture, counterexamples, and convergence results.
 
-The paper conjectures that CE converges to the optimum and names no condition on the weights. Read
-under the condition of its Theorem 1, :math:`\sum_t w_t(s)=\infty` at every state, the conjecture
-is false: `cycles` has periodic orbits that attract an open set of starts and stay far below the
-optimum. Proved in the chapter, and evaluated here:
+The paper conjectures that CE converges to the optimum and names no condition on the weights. Under
+the condition of its Theorem 1, :math:`\sum_t w_t(s)=\infty` at every state, the conjecture is
+false: `cycles` has periodic orbits that attract an open set of starts and stay far below the
+optimum. The chapter proves the following, which is evaluated here:
 
 - **elimination**: an action that is greedy only finitely often loses all its probability;
 - **small discount**: with :math:`D=\limsup v_t-\liminf v_t`,
@@ -18,8 +18,8 @@ optimum. Proved in the chapter, and evaluated here:
   hardened system (not CE itself) is optimal after finitely many steps, if no two levels of a state
   differ by a multiple of its weight (*generic* levels).
 
-The true update with weights constant in time and every state updated converges for large weights
-(`constant_weights`). For small ones the question is open; `random_search` and
+CE with weights that are constant in time and every state updated converges for large weights
+(`constant_weights`). For small weights the question is open; `random_search` and
 `evolutionary_search` look for counterexamples.
 """
 
@@ -54,16 +54,16 @@ __all__ = [
     "hardened_run",
     "hardened_step",
     "late_run",
-    "near_cycle",
     "one_period",
     "pattern_margin",
+    "perturbed_cycle",
     "potential",
     "race",
     "reduced_levels",
-    "swings",
     "top_action",
     "unresolved",
-    "without_variation",
+    "value_ranges",
+    "with_equal_weights",
 ]
 
 Floats = NDArray[np.float64]
@@ -71,24 +71,24 @@ Ints = NDArray[np.int64]
 Levels = tuple[Fraction, ...]
 
 
-# Bounds. Each is written once: the checks call it, and claims.toml prints it.
+# Bounds: the checks call these functions, and claims.toml prints them.
 
 
 @formula
 def excess_bound(weight: float, actions: int) -> Any:
-    """Return what no excess entropy exceeds."""
+    """Return an upper bound on the excess entropy."""
     return (actions - 1) * exp(-(weight / 2))
 
 
 @formula
 def start_bound(square: Any, weight: Any) -> Any:
-    """Return what a start whose centred parameters have that sum of squares can pay at most."""
+    """Return an upper bound on the start's share of the balance, from its centred square sum."""
     return square / (2 * weight) + weight / 2
 
 
 @formula
 def lack_bound(discount: float, lead: float, spread: float) -> float:
-    """Return what a greedy action may lack of probability one in a good step."""
+    """Return the largest probability that the greedy action may lack in a good step."""
     return (1 - discount) ** 2 * lead / (2 * spread)
 
 
@@ -103,12 +103,12 @@ def weight_threshold(window: int, states: int, actions: int, lack: float) -> Any
 
 @cache
 def certificate(example: CycleExample = THREE_STATES) -> Certificate:
-    """Certify a cycle of CE, once a session."""
+    """Return the certificate of a cycle of CE, cached."""
     return certify(example)
 
 
 class Period(NamedTuple):
-    """One period of a cycle with one update a phase, settled.
+    """One period of a settled cycle with one update a phase.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Period(NamedTuple):
 
 @cache
 def one_period(example: CycleExample = THREE_STATES) -> Period:
-    """Return the next period of an example, one update a phase, after it has settled."""
+    """Return one period of an example with one update a phase, after 20 000 periods."""
     settled = simulate(example, 20_000).theta
     start = [settled[s, :n].tolist() for s, n in enumerate(example.n_actions)]
     orbit = simulate(example, 1, start=start)
@@ -133,7 +133,7 @@ def one_period(example: CycleExample = THREE_STATES) -> Period:
 
 
 def _parameters(example: CycleExample, start: Sequence[Sequence[float]]) -> list[list[Floats]]:
-    """Follow the claimed greedy actions for one period; return what comes before each phase."""
+    """Return the parameters before each phase and after the last, for the claimed actions."""
     path = [[np.array(row) for row in start]]
     for phase in example.phases:
         rows = list(path[-1])
@@ -152,11 +152,11 @@ def _parameters(example: CycleExample, start: Sequence[Sequence[float]]) -> list
 def race(
     example: CycleExample, update: str | Update, periods: int, start: str = "cycle"
 ) -> tuple[Floats, Floats]:
-    """Run any update on an example's MDP and schedule, through the library's exact process.
+    """Run any update on an example's MDP and schedule with the library's exact process.
 
     The run starts at the policy of the ``"cycle"`` at the beginning of its period, or at the
-    ``"uniform"`` one. Returned are the values before each update and after the last, and the
-    weights, terminal state left out: shapes (T + 1, n_states) and (T, n_states).
+    ``"uniform"`` policy. Return the values before each update and after the last, shape
+    (T + 1, n_states), and the weights, shape (T, n_states), both without the terminal state.
     """
     mdp, chosen = example.mdp(), as_update(update)
     period = example.weights
@@ -181,27 +181,27 @@ def race(
 
 
 class LateRun(NamedTuple):
-    """The range of each state's value, and its largest distance to the optimum, late in a run."""
+    """The range of each state's value and its largest distance to the optimum, late in a run."""
 
     span: Floats
     shortfall: Floats
 
 
 def late_run(mdp: DeterministicMDP, weights: Floats, theta: Floats, periods: int = 400) -> LateRun:
-    """Run CE for some periods of its weights and look at the last tenth of the run."""
+    """Run CE for some periods of its weights and evaluate the last tenth of the run."""
     values = run_process(mdp, "ce", theta, weights, periods * len(weights)).values
     late = values[-(len(values) // 10) :]
-    sweeps = round(15 / (1 - float(np.max(mdp.discount))))  # an error of e^-15 of the values
+    sweeps = round(15 / (1 - float(np.max(mdp.discount))))  # relative error e^-15
     return LateRun(np.ptp(late, axis=0), mdp.optimum(sweeps) - late.min(axis=0))
 
 
-def swings(cycle: Certificate) -> list[float]:
-    """Return by how much the value of each state varies over a period of a cycle, rounded up."""
+def value_ranges(cycle: Certificate) -> list[float]:
+    """Return the range of each state's value over a period of a cycle, rounded up."""
     return [high - low for low, high in zip(cycle.lowest, cycle.highest, strict=True)]
 
 
-def near_cycle(rng: np.random.Generator, discount: float) -> DeterministicMDP:
-    """Draw an MDP with the cycle's transitions and rewards up to 0.2 from the cycle's."""
+def perturbed_cycle(rng: np.random.Generator, discount: float) -> DeterministicMDP:
+    """Draw an MDP with the cycle's transitions and rewards that differ by up to 0.2."""
     tables = THREE_STATES.tables
     rewards = tables.rewards + 0.2 * rng.uniform(-1.0, 1.0, tables.rewards.shape)
     return replace(tables, rewards=rewards, discount=discount)
@@ -211,7 +211,7 @@ def near_cycle(rng: np.random.Generator, discount: float) -> DeterministicMDP:
 
 
 def hardened_step(levels: Levels, greedy: int, weight: Fraction | int) -> Levels:
-    """Return the levels after a step of CE with the hardened policy, exactly."""
+    """Return the exact levels after a step of CE with the hardened policy."""
     moved, top = list(levels), top_action(levels)
     policy = [int(a == top) for a in range(len(levels))]
     kernels.ce(moved, policy, moved, greedy, weight, len(levels))
@@ -223,22 +223,22 @@ def hardened_run(
     levels: Sequence[Levels],
     schedule: Sequence[Sequence[Fraction | int]],
 ) -> list[tuple[tuple[int, ...], Fraction]]:
-    """Run the hardened updates on a small deterministic MDP, in exact numbers.
+    """Run the hardened updates on a small deterministic MDP, exactly.
 
-    `levels` are the first ones of each state; `schedule` has the weight of each state in each step,
-    0 if it is not updated. Returned are the policy before each step and after the last, and its
-    largest distance to the optimum.
+    `levels` are the first levels of each state. `schedule` has the weight of each state in each
+    step, 0 if the state is not updated. Return the policy before each step and after the last, each
+    with its largest distance to the optimum.
     """
     table = example.deterministic_values()
     best = [max(v[s] for v in table.values()) for s in range(example.n_states)]
 
-    @cache  # a run comes back to few policies again and again
+    @cache  # a run visits few policies, each of them often
     def outlook(policy: tuple[int, ...]) -> tuple[Fraction, list[int]]:
-        """Return the largest distance to the optimum, and the action each state moves towards."""
+        """Return the largest distance to the optimum, and the greedy action of each state."""
         v, towards = table[policy], []
         for s, top in enumerate(policy):
             q = action_values(example.rewards[s], example.successors[s], example.discount, v)
-            # The first of tied actions, unless the one on top is among them.
+            # Ties go to the top action, else to the first.
             towards.append(top if q[top] == max(q) else kernels.greedy(q, len(q)))
         return max(x - y for x, y in zip(best, v, strict=True)), towards
 
@@ -252,7 +252,7 @@ def hardened_run(
 
 
 def reduced_levels(levels: Levels, weight: Fraction | int) -> Levels:
-    r"""Return :math:`\kappa_a = \theta_a/w - \mathbb 1[a\text{ is the top}]`, one an action."""
+    r"""Return :math:`\kappa_a = \theta_a/w - \mathbb 1[a\text{ is the top}]` of each action."""
     top = top_action(levels)
     return tuple(level / weight - (a == top) for a, level in enumerate(levels))
 
@@ -263,7 +263,7 @@ def potential(levels: Levels, weight: Fraction | int) -> Any:
 
 
 def top_action(levels: Levels) -> int:
-    """Return the action with the largest level, the hardened policy; ties are refused."""
+    """Return the action with the largest level (the hardened policy); raise if levels tie."""
     best = max(levels)
     tops = [a for a, level in enumerate(levels) if level == best]
     if len(tops) > 1:
@@ -272,12 +272,11 @@ def top_action(levels: Levels) -> int:
 
 
 def pattern_margin(discount: float, example: CycleExample = THREE_STATES) -> float:
-    """Return how far the greedy actions of the hardened cycle can be ahead, over all rewards.
+    """Return the largest possible smallest lead of the hardened cycle's greedy actions.
 
-    Rewards are free in [-1, 1]; the transitions and the hardened policies of the cycle are kept.
-    The values are linear in the rewards, so that this is a linear programme for the largest
-    possible smallest lead. It is zero if no rewards make the pattern a cycle of the large-weight
-    limit.
+    The rewards are free in [-1, 1]; the transitions and the hardened policies are those of the
+    cycle. Values are linear in the rewards, so this is a linear programme. The margin is zero if no
+    rewards make the pattern a cycle of the large-weight limit.
     """
     from scipy.optimize import linprog
 
@@ -297,7 +296,7 @@ def pattern_margin(discount: float, example: CycleExample = THREE_STATES) -> flo
             if j is not None:
                 matrix[s, j] -= discount
         v = np.linalg.solve(matrix, reward)
-        s = int(example.updated[t])
+        s = int(example.updated_states[t])
         q = []
         for a, j in enumerate(example.successors[s]):
             row = np.zeros(len(index)) if j is None else discount * v[j]
@@ -324,8 +323,8 @@ def _hardened_policies(example: CycleExample) -> list[tuple[int, ...]]:
 def unresolved(result: dict[str, Any]) -> list[list[Any]]:
     """Return family, block and index of the suspects of a random search that did not settle.
 
-    `result` is what `pu_lib.chapters.random_search.quantities.load` returns; some suspects were
-    followed for longer.
+    `result` is the return value of `pu_lib.chapters.random_search.quantities.load`; it lists the
+    suspects that were continued for longer.
     """
     settled = [
         [row["family"], row["block"], row["index"]]
@@ -338,8 +337,8 @@ def unresolved(result: dict[str, Any]) -> list[list[Any]]:
     return [suspect for suspect in suspects if suspect not in settled]
 
 
-def without_variation(example: CycleExample = THREE_STATES) -> CycleExample:
-    """Return the example with the weight 10 in every phase; it no longer cycles."""
+def with_equal_weights(example: CycleExample = THREE_STATES) -> CycleExample:
+    """Return the example with the weight 10 in every phase, which does not cycle."""
     return replace(
         example,
         name=f"{example.name}, equal weights",

@@ -14,19 +14,19 @@ from flint import arb
 from pu_lib.chapters.domino.quantities import (
     HALF,
     amplitude,
-    bound_ce,
-    bound_ce_sharp,
-    bound_di,
-    bound_di_sharp,
-    bound_pg,
-    bound_pg_sharp,
+    ce_bound,
+    ce_bound_printed,
     chain_flips,
+    di_bound,
+    di_bound_printed,
+    direct_flip_times,
     domino,
-    exact_di,
+    largest_sequence,
     linked_recursion,
+    pg_bound,
+    pg_bound_printed,
     recursion,
     simulate,
-    worst_sequence,
 )
 from pu_lib.chapters.unlearning.counting import LINKS, UNIFORM, Density
 from pu_lib.claims.recorder import Recorder, check
@@ -47,13 +47,13 @@ UPDATES: tuple[Mapping[str, str], ...] = (
 )
 
 PAPER_RATES = {update: 10 if update == "pg-sm" else 1 for update in PAPER}
-"""The rates of section 4.2."""
+"""The step sizes of section 4.2."""
 
 
 @check(
     "sec:domino/recursion",
     wrong={
-        "among policy gradients alone the two counts give the same times": {"updates": UPDATES[:1]},
+        "among policy gradients alone the two counts give the same times": {"updates": UPDATES[:1]}
     },
 )
 def recursion_gives_the_flip_times(
@@ -94,29 +94,27 @@ def policy_gradients_double(compare: Recorder, links: Mapping[str, Density] = LI
     for (link, density, eta), h in product(tried, (1, 2, 3, 5, 8)):
         steps = linked_recursion(h, eta, density)[0]
         at = {"link": link, "eta": eta, "states": h}
-        compare.at_least("steps", steps, bound_pg_sharp(h), at=at)
+        compare.at_least("steps", steps, pg_bound(h), at=at)
 
 
 @check("thm:domino/i/pg-sm", wrong={"CE in place of PG-SM": {"update": "ce"}})
 def softmax_doubles_from_one_half(compare: Recorder, update: str = "pg-sm") -> None:
-    """PG-SM needs 2^h - 1 steps if it starts at one half or above; a lower start breaks it."""
+    """PG-SM needs 2^h - 1 steps from pi_0(a_1) >= 1/2; from 1/20 the printed bound is false."""
     for eta, h in product(("0.001", *ETAS), (1, 2, 3, 5, 8, 11)):
         at = {"start": "1/2", "eta": eta, "states": h}
-        compare.at_least("steps", domino(h, update, eta), bound_pg_sharp(h), at=at)
+        compare.at_least("steps", domino(h, update, eta), pg_bound(h), at=at)
     for start, eta, h in product(("0.501", "3/4", "9/10"), ETAS, (1, 2, 3, 5)):
         steps = recursion(h, update, eta, start=start)[0]
         at = {"start": start, "eta": eta, "states": h}
-        compare.at_least("steps", steps, bound_pg_sharp(h), at=at)
+        compare.at_least("steps", steps, pg_bound(h), at=at)
     at, steps = {"start": "1/20", "eta": "5", "states": 3}, recursion(3, update, 5, start="1/20")[0]
-    compare.at_least("steps", steps, bound_pg(3), as_printed=True, at=at)
+    compare.at_least("steps", steps, pg_bound_printed(3), as_printed=True, at=at)
 
 
 @check(
     "thm:domino/i/pg-es",
     wrong={
-        "only with p >= 2 and its factor": {
-            "cases": (("2", "keep", "5", 7), ("3", "keep", "1", 7)),
-        },
+        "only with p >= 2 and its factor": {"cases": (("2", "keep", "5", 7), ("3", "keep", "1", 7))}
     },
 )
 def escort_may_be_faster(
@@ -131,15 +129,12 @@ def escort_may_be_faster(
     for p, factor, eta, h in cases:
         at = {"p": p, "factor": factor, "eta": eta, "states": h}
         steps = domino(h, "pg-es", eta, p, factor)
-        compare.at_least("steps", steps, bound_pg(h), limit="the printed bound", at=at)
+        compare.at_least("steps", steps, pg_bound_printed(h), limit="the printed bound", at=at)
 
 
 @check(
     "book:pg-es-doubles",
-    wrong={
-        "with the factor dropped": {"factor": "drop"},
-        "p = 3/2, too": {"exponents": ("3/2",)},
-    },
+    wrong={"with the factor dropped": {"factor": "drop"}, "p = 3/2, too": {"exponents": ("3/2",)}},
 )
 def escort_doubles_for_p_at_least_2(
     compare: Recorder, exponents: Sequence[str] = ("2", "3"), factor: str = "keep"
@@ -147,20 +142,24 @@ def escort_doubles_for_p_at_least_2(
     """PG-ES with p >= 2 and its exact gradient needs 2^h - 1 steps from the uniform start."""
     for p, eta, h in product(exponents, ("0.001", "0.3", "1", "2", "5"), (1, 2, 3, 5, 7)):
         at = {"p": p, "factor": factor, "eta": eta, "states": h}
-        compare.at_least("steps", domino(h, "pg-es", eta, p, factor), bound_pg_sharp(h), at=at)
+        compare.at_least("steps", domino(h, "pg-es", eta, p, factor), pg_bound(h), at=at)
 
 
 @check("thm:domino/ii", wrong={"CE in place of DI": {"update": "ce"}})
 def direct_is_linear(compare: Recorder, update: str = "di") -> None:
-    """DI's flip times follow the exact recursion and obey the bound; the printed bound fails."""
+    """DI's flip times follow the exact recursion and obey the bound; the printed one is false."""
     etas = ("0.05", "0.1", "0.3", "0.5", "0.7", "1", "2", "5")
     for eta, h in product(etas, (1, 2, 3, 5, 9, 21)):
         weight, times, at = exact(eta), simulate(h, update, eta), {"eta": eta, "states": h}
         compare.equal(
-            "flip times", times, exact_di(h, weight), limit="those of the exact recursion", at=at
+            "flip times",
+            times,
+            direct_flip_times(h, weight),
+            limit="those of the exact recursion",
+            at=at,
         )
-        compare.at_most("steps", times[0], bound_di_sharp(h, weight), at=at)
-        compare.at_most("steps", times[0], bound_di(h, weight), as_printed=True, at=at)
+        compare.at_most("steps", times[0], di_bound(h, weight), at=at)
+        compare.at_most("steps", times[0], di_bound_printed(h, weight), as_printed=True, at=at)
 
 
 @check(
@@ -173,25 +172,25 @@ def cross_entropy_is_almost_linear(
     etas: Sequence[str] = ("0.01", "0.1", "1", "10", "100"),
     states: Sequence[int] = (1, 2, 3, 5, 9, 20, 60),
 ) -> None:
-    """CE and MCE obey our bound for every h, and the printed bound from three states on."""
+    """CE and MCE obey the bound for every h, and the printed bound from three states on."""
     for eta, h in product(etas, states):
         steps, w, at = domino(h, update, eta), float(exact(eta)), {"eta": eta, "states": h}
-        compare.at_most("steps", steps, bound_ce_sharp(h - 1, w), at=at)
+        compare.at_most("steps", steps, ce_bound(h - 1, w), at=at)
         if h == 1:
             continue  # the printed bound is undefined
-        printed = float(bound_ce(arb(h - 1), arb(w)))  # balls do not overflow
+        printed = float(ce_bound_printed(arb(h - 1), arb(w)))  # balls do not overflow
         limit = f"the printed bound for {'two states' if h == 2 else 'three states or more'}"
         compare.at_most("steps", steps, printed, limit=limit, as_printed=h == 2, at=at)
 
 
 @check("lem:XXn<", wrong={"from n = 1 on": {"first": 1}})
 def lemma_13_holds(compare: Recorder, first: int = 2) -> None:
-    """Lemma 13 holds with the printed bound from n = 2 on, and with ours from n = 0 on."""
+    """Lemma 13 holds with the printed bound from n = 2 on, and with the improved one from n = 0."""
     for eta in (0.01, 0.1, 0.295, 1.0, 3.0, 20.0, 100.0):
-        for n, largest in enumerate(worst_sequence(1500, eta)):
-            bounds = {"our bound": math.log(bound_ce_sharp(n, eta))}
+        for n, largest in enumerate(largest_sequence(1500, eta)):
+            bounds = {"our bound": math.log(ce_bound(n, eta))}
             if n >= first:
-                printed = bound_ce(arb(n), arb(eta))  # balls do not overflow
+                printed = ce_bound_printed(arb(n), arb(eta))  # balls do not overflow
                 bounds["the printed bound"] = float(printed.log()) if n > 1 else -math.inf
             for name, bound in bounds.items():
                 compare.at_most(
@@ -216,9 +215,9 @@ def lemma_13_holds(compare: Recorder, first: int = 2) -> None:
 def lemma_13_proof_loses_a_factor(
     compare: Recorder, etas: Sequence[float] = (0.1, 0.5, 1.0, 2.0, 5.0), sign: float = 1.0
 ) -> None:
-    """Without the printed 1/eta the equation for z holds; the bound drawn from it survives."""
+    """The equation for z is true without the printed 1/eta, and so is the bound that follows."""
     for eta, n in product(etas, (8, 20, 100, 1000)):
-        y, eps, at = worst_sequence(n, eta)[n], 1 / math.log(n), {"eta": eta, "n": n}
+        y, eps, at = largest_sequence(n, eta)[n], 1 / math.log(n), {"eta": eta, "n": n}
         growth = math.exp(2 * eta * eps) / eps
         slope = growth / eta * (1 + 2 * eta * y) ** eps
         for rate, as_printed in ((2 * growth, False), (2 * growth / eta, True)):
@@ -237,24 +236,26 @@ def lemma_13_proof_loses_a_factor(
 
 
 def _slope_through_z(y: float, eta: float, eps: float, rate: float) -> float:
-    """Return y' if z = 1 + 2 eta y solves z' = rate z^eps: the solution, differentiated."""
-    step = 1e-30j  # of an analytic function an imaginary step gives the derivative without loss
+    """Return y' if z = 1 + 2 eta y solves z' = rate z^eps, by differentiating the solution."""
+    step = 1e-30j  # a complex step differentiates an analytic function without cancellation
     ahead = ((1 + 2 * eta * y) ** (1 - eps) + rate * (1 - eps) * step) ** (1 / (1 - eps))
     return float(ahead.imag / step.imag / (2 * eta))
 
 
 @check("sec:domino/amplitude", wrong={"from pi_0(a_2) = 1/3": {"start": Fraction(1, 3)}})
 def rewards_are_exponential(compare: Recorder, start: Fraction = HALF) -> None:
-    """Domino chains with rewards one apart at s_1 need the reward 2^(h-1) at their end."""
+    """Domino chains with rewards one apart at s_1 need the final reward 2^(h-1)."""
     for h in range(1, 21):
         final, at = amplitude(h, start), {"states": h}
         rewards = [Fraction(0)]
         while len(rewards) < h:
             rewards.insert(0, (1 - start) * rewards[0] + start * final)
-        compare.equal("amplitude", final, bound_pg(h), tolerance=0, limit="$2^{h-1}$", at=at)
+        compare.equal(
+            "amplitude", final, pg_bound_printed(h), tolerance=0, limit="$2^{h-1}$", at=at
+        )
         compare.equal("gap at s_1", final - rewards[0], 1, tolerance=0, limit="1", at=at)
         for nudge in (Fraction(1, 1000), Fraction(-1, 1000)):
-            x = start + nudge  # s_{k+1} plays a_2 so often, which gives the value of a_2 in s_k
+            x = start + nudge  # pi(a_2) at s_{k+1}, which determines the value of a_2 at s_k
             gains = [(1 - x) * after + x * final - own for own, after in pairwise(rewards)]
             turns = all(gain * nudge > 0 for gain in gains)
             compare.true("the preference turns with the next state", turns, at=at)
@@ -268,7 +269,7 @@ def rewards_are_exponential(compare: Recorder, start: Fraction = HALF) -> None:
     },
 )
 def states_flip_in_order(compare: Recorder, gap: int = 1, walks: float = 0.4) -> None:
-    """Domino states flip after the next one; in a chain a state may prefer walking before that."""
+    """Domino states flip after the next one; states of a chain may prefer walking before that."""
     for update, eta, h in product(PAPER, ETAS, (2, 4, 6)):
         for k, (own, after) in enumerate(pairwise(simulate(h, update, eta)), start=1):
             at = {"update": update, "eta": eta, "states": h, "k": k}
@@ -295,7 +296,7 @@ def states_flip_in_order(compare: Recorder, gap: int = 1, walks: float = 0.4) ->
 def domino_exaggerates(
     compare: Recorder, rates: Mapping[str, Number] = PAPER_RATES, factor: float = 1.0
 ) -> None:
-    """At the paper's rates the chain flips in fewer steps than the domino setting takes."""
+    """At the paper's step sizes the chain flips in fewer steps than the domino setting."""
     for (update, eta), h in product(rates.items(), (4, 6, 9)):
         steps = domino(h, update, eta)
         real = max(chain_flips(h, update, float(exact(eta))))

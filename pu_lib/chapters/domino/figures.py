@@ -11,24 +11,24 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pu_lib.chapters.domino.quantities import (
-    board,
-    bound_ce,
-    bound_ce_sharp,
-    bound_di,
-    bound_di_sharp,
-    bound_pg,
-    bound_pg_sharp,
+    ce_bound,
+    ce_bound_printed,
+    di_bound,
+    di_bound_printed,
     domino,
+    history,
+    pg_bound,
+    pg_bound_printed,
 )
-from pu_lib.chapters.unlearning.figures import kinds
+from pu_lib.chapters.unlearning.figures import update_groups
 from pu_lib.exact import exact
 from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.updates import Update, as_update, style_of
 
 __all__ = ["draw_boards", "draw_counts", "draw_lines"]
 
-MOST = 10_000
-"""The tallest count in the figure of counts."""
+MAX_SHOWN = 10_000
+"""The largest count in the figure of counts."""
 
 
 @styled
@@ -37,19 +37,21 @@ def draw_counts(eta: str = "0.5") -> Figure:
     fig, ax = figure(height=4.6)
     weight, grid = exact(eta), range(1, 17)
     step = float(weight)
-    for name, label in kinds().items():
-        found = list(takewhile(lambda steps: steps < MOST, (domino(h, name, eta) for h in grid)))
+    for name, label in update_groups().items():
+        found = list(
+            takewhile(lambda steps: steps < MAX_SHOWN, (domino(h, name, eta) for h in grid))
+        )
         states = range(1, len(found) + 1)
         ax.plot(states, found, style_of(name).marker, color=style_of(name).colour, label=label)
     printed: dict[str, Any] = {
-        "pg-sm": [bound_pg(h) for h in grid],
-        "di": [float(bound_di(h, weight)) for h in grid],
-        "mce": [bound_ce(h - 1, step) if h > 2 else math.nan for h in grid],
+        "pg-sm": [pg_bound_printed(h) for h in grid],
+        "di": [float(di_bound_printed(h, weight)) for h in grid],
+        "mce": [ce_bound_printed(h - 1, step) if h > 2 else math.nan for h in grid],
     }
     right: dict[str, Any] = {
-        "pg-sm": [bound_pg_sharp(h) for h in grid],
-        "di": [float(bound_di_sharp(h, weight)) for h in grid],
-        "mce": [bound_ce_sharp(h - 1, step) for h in grid],
+        "pg-sm": [pg_bound(h) for h in grid],
+        "di": [float(di_bound(h, weight)) for h in grid],
+        "mce": [ce_bound(h - 1, step) for h in grid],
     }
     for name in printed:
         ax.plot(grid, printed[name], linestyle=":", color=style_of(name).colour, linewidth=1.3)
@@ -64,22 +66,30 @@ def draw_counts(eta: str = "0.5") -> Figure:
 
 
 @cache
-def _board(states: int, update: Update, eta: str) -> tuple[list[int | float], Any]:
-    times, history = board(states, update, eta)
-    return times, np.array(history).T
+def _times_and_probabilities(
+    states: int, update: Update, eta: str
+) -> tuple[list[int | float], Any]:
+    times, probabilities = history(states, update, eta)
+    return times, np.array(probabilities).T
 
 
-def _draw_board(ax: Any, states: int, update: str, eta: str) -> Any:
-    times, history = _board(states, as_update(update), eta)
-    last = history.shape[1] - 1
+def _draw_history(ax: Any, states: int, update: str, eta: str) -> Any:
+    times, probabilities = _times_and_probabilities(states, as_update(update), eta)
+    last = probabilities.shape[1] - 1
     extent = (-0.5, last + 0.5, states + 0.5, 0.5)
     image = ax.imshow(
-        history, aspect="auto", extent=extent, cmap="RdBu_r", vmin=0, vmax=1, interpolation="none"
+        probabilities,
+        aspect="auto",
+        extent=extent,
+        cmap="RdBu_r",
+        vmin=0,
+        vmax=1,
+        interpolation="none",
     )
     ax.plot([t - 0.5 for t in times], range(1, states + 1), "k|", markersize=14, markeredgewidth=2)
     ax.set_yticks(range(1, states + 1), [f"$s_{{{k}}}$" for k in range(1, states + 1)])
     ax.annotate(
-        f"{kinds()[update]}: {times[0]} steps",
+        f"{update_groups()[update]}: {times[0]} steps",
         (0.98, 0.06),
         xycoords="axes fraction",
         ha="right",
@@ -91,25 +101,12 @@ def _draw_board(ax: Any, states: int, update: str, eta: str) -> Any:
 
 @styled
 def draw_boards(states: int = 6, eta: str = "0.5") -> Figure:
-    """Draw pi_t(a_2) at every state over time, one panel an update, and mark the flips.
-
-    Parameters
-    ----------
-    states : int
-        Length of the chain, at least 1.
-    eta : str
-        The weight of every step, read exactly.
-
-    Returns
-    -------
-    Figure
-        The figure.
-    """
-    names = list(kinds())
+    """Draw pi_t(a_2) at every state over time, one panel for each update, and mark the flips."""
+    names = list(update_groups())
     rows = math.ceil(len(names) / 2)
     fig, axes = figure(rows, 2, height=2.7 * rows)
     for ax, name in zip(axes.flat, names, strict=False):
-        image = _draw_board(ax, states, name, eta)
+        image = _draw_history(ax, states, name, eta)
     for ax in axes.flat[len(names) :]:
         ax.set_axis_off()
     for ax in axes[-1]:
@@ -120,25 +117,10 @@ def draw_boards(states: int = 6, eta: str = "0.5") -> Figure:
 
 @styled
 def draw_lines(states: int = 6, update: str = "pg-sm", eta: str = "0.5") -> Figure:
-    """Draw pi_t(a_2) of every state as a curve: each waits for the next, then turns.
-
-    Parameters
-    ----------
-    states : int
-        Length of the chain, at least 1.
-    update : str
-        A registered update.
-    eta : str
-        The weight of every step, read exactly.
-
-    Returns
-    -------
-    Figure
-        The figure.
-    """
-    _, history = _board(states, update, eta)
+    """Draw pi_t(a_2) of every state over time as a curve."""
+    _, probabilities = _times_and_probabilities(states, update, eta)
     fig, ax = figure(height=3.6)
-    for k, values in enumerate(history, start=1):
+    for k, values in enumerate(probabilities, start=1):
         shade = 0.6 + 0.4 * k / states
         style = line(update) | {"alpha": shade, "label": None, "linestyle": "-"}
         ax.plot(values, **style)

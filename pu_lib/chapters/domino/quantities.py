@@ -6,19 +6,18 @@ values are set by hand. The last state always has :math:`q = (0, 1)`. Any other 
 and :math:`q = (1, 0)` otherwise. State :math:`s_k` first flips at time :math:`n_k`; the setting is
 solved at time :math:`n_1`. Starts are uniform unless said otherwise.
 
-`simulate` updates every state at every step. `recursion` is faster but relies on a theorem of the
-chapter: no state flips back under DI, PG-SM, CE, MCE, nor under PG-ES with :math:`p \ge 2`, and so
+`simulate` updates every state at every step. `recursion` is faster and uses a theorem of the
+chapter: no state flips back under DI, PG-SM, CE, MCE, nor under PG-ES with :math:`p \ge 2`, so that
 
 .. math:: n_h = 1, \qquad n_k = n_{k+1} + n'_s(n_{k+1}),
 
-where :math:`n'_s(n)` is the number of updates that more than undo :math:`n` updates (the *strict*
-count of `pu_lib.chapters.unlearning.quantities`). If that count is too long for single steps, it is
-taken from a theorem (DI) or enclosed in blocks of steps (PG-SM). `domino` uses the recursion if it
-is proved, and the simulation otherwise: for PG-ES with :math:`p < 2` and for updates registered by
-a user.
+where :math:`n'_s(n)` is the *strict* count of `pu_lib.chapters.unlearning.quantities`. If it is too
+large for single steps, a theorem gives it (DI) or blocks of steps enclose it (PG-SM). `domino` uses
+the recursion if it is proved, and the simulation otherwise: for PG-ES with :math:`p < 2` and for
+updates that a user has registered.
 
-All counts are exact (rational or ball arithmetic), except those of an update that a user has
-registered, which are computed in floating point.
+All counts are exact (rational or ball arithmetic), except those of updates that a user has
+registered, which are computed in floats.
 """
 
 from __future__ import annotations
@@ -35,86 +34,77 @@ import numpy as np
 from flint import arb
 
 from pu_lib.chapters.unlearning.quantities import (
-    FARTHEST,
+    MAX_BLOCK_N,
+    MAX_QUICK_STEPS,
     MAX_STEPS,
-    QUICK,
-    direct_decaying,
-    in_reach,
+    count_beyond_reach,
+    count_direct_decaying,
+    count_recovery,
     linked_count,
-    recover,
-    unwalked,
-    walkable,
+    max_forward_steps,
+    max_steps_at_precision,
 )
 from pu_lib.claims.formulas import exp, floor, formula, log
 from pu_lib.domains import chain
 from pu_lib.exact import Number, certified
 from pu_lib.two_action_dynamics import (
-    CrossEntropyWalker,
-    DirectWalker,
-    EscortWalker,
+    CrossEntropyProcess,
+    DirectProcess,
+    EscortProcess,
+    FloatProcess,
     OutOfReach,
-    Setting,
-    SoftmaxWalker,
-    StepWalker,
+    SoftmaxProcess,
+    TwoActionProblem,
+    parse_problem,
     require_count,
-    setting,
 )
 from pu_lib.updates import Update, as_update
 
-__all__ = [
-    "amplitude",
-    "board",
-    "chain_flips",
-    "domino",
-    "linked_recursion",
-    "recursion",
-    "simulate",
-]
-
 HALF = Fraction(1, 2)
+"""The start of a uniform policy."""
 
-_AT_A_TIME = 20
-"""Up to so many states are simulated for `max_steps` steps; more states share that work."""
+FULL_LENGTH_STATES = 20
+"""Up to this number of states the cap is `max_steps`; for more, it is inversely proportional."""
 
 FlipTimes = list[int | float]
-"""When each state flips, the first state first; infinity if it never does."""
+"""The flip times of s_1, s_2, ...; infinity if a state never flips."""
 
 
-# Bounds. Each is written once: the checks call it, and claims.toml prints it.
+# Bounds: the checks call them and claims.toml prints them.
 
 
 @formula
-def bound_pg(h: int) -> Any:
+def pg_bound_printed(h: int) -> Any:
     """Theorem 6(i), as printed: a lower bound on the steps of policy gradients."""
     return 2 ** (h - 1)
 
 
 @formula
-def bound_pg_sharp(h: int) -> Any:
+def pg_bound(h: int) -> Any:
     """Theorem 6(i), improved: attained by short steps."""
     return 2**h - 1
 
 
 @formula
-def bound_di(h: int, w: Any) -> Any:
+def di_bound_printed(h: int, w: Any) -> Any:
     """Theorem 6(ii), as printed: an upper bound on the steps of DI."""
     return 1 + (h - 1) / w
 
 
 @formula
-def bound_di_sharp(h: int, w: Any) -> Any:
+def di_bound(h: int, w: Any) -> Any:
     """Theorem 6(ii), corrected."""
     return 1 + (h - 1) * (floor(1 / w) + 1)
 
 
 @formula
-def bound_ce(m: Any, w: Any) -> Any:
+def ce_bound_printed(m: Any, w: Any) -> Any:
     """Theorem 6(iii) with m = h - 1, and Lemma 13 with m = n, as printed."""
     return 32 * exp(8 * w + 3) / w**3 * m * log(m)
 
 
 @formula
-def bound_ce_sharp(m: int, w: Any) -> Any:
+def ce_bound(m: int, w: Any) -> Any:
     """Theorem 6(iii) with m = h - 1, and Lemma 13 with m = n, improved, with 0 log 0 = 0."""
     if m == 0:
         return 2 + 1 / (2 * w)
@@ -133,32 +123,30 @@ def domino(
     max_steps: int = MAX_STEPS,
     schedule: str = "constant",
 ) -> int | float:
-    """Return the number of steps that solve the domino setting; infinity if none does.
+    """Return the number of steps that solve the domino setting, infinity if none does.
 
-    `eta` is the weight (learning rate times d) of every state; `p`, `factor` and `schedule` are as
-    for `pu_lib.chapters.unlearning.quantities.count`. At most `max_steps` steps are simulated.
-
-    Raises
-    ------
-    OutOfReach
-        If it would take more steps and no theorem gives the number.
+    `eta` is the weight (step size times d) of every state; `p`, `factor` and `schedule` are as for
+    `pu_lib.chapters.unlearning.quantities.count`. `OutOfReach` is raised if it would take more than
+    `max_steps` steps and no theorem gives the number.
     """
-    states, max_steps = _checked(states, max_steps)
-    chosen = setting(update, eta, schedule, p, factor)
-    constant = chosen.schedule == "constant"
-    if constant and chosen.kind is DirectWalker and solved_di(states, chosen.eta) > QUICK:
-        return solved_di(states, chosen.eta)
-    if chosen.killing_step() == 1:
+    states, max_steps = _require_counts(states, max_steps)
+    problem = parse_problem(update, eta, schedule, p, factor)
+    constant = problem.schedule == "constant"
+    if constant and problem.kind is DirectProcess:
+        steps = direct_flip_time(states, problem.eta)
+        if steps > MAX_QUICK_STEPS:
+            return steps
+    if problem.step_hitting_zero() == 1:
         return math.inf if states > 1 else 1
-    _refuse_hopeless(states, chosen, max_steps)
-    never_flips_back = chosen.kind is not StepWalker and (
-        chosen.kind is not EscortWalker or (chosen.p >= 2 and constant)
+    _require_feasible(states, problem, max_steps)
+    never_flips_back = problem.kind is not FloatProcess and (
+        problem.kind is not EscortProcess or (problem.p >= 2 and constant)
     )
     method = recursion if never_flips_back else simulate
     return method(states, update, eta, p, factor=factor, schedule=schedule, max_steps=max_steps)[0]
 
 
-def _checked(states: int, max_steps: int) -> tuple[int, int]:
+def _require_counts(states: int, max_steps: int) -> tuple[int, int]:
     return require_count("states", states, 1), require_count("max_steps", max_steps, 0)
 
 
@@ -176,45 +164,45 @@ def recursion(
 
     `options` are `factor`, `schedule` and `start`, the first probability of a_1 at every state.
     """
-    states, max_steps = _checked(states, max_steps)
-    chosen = setting(update, eta, p=p, **options)
-    if chosen.kind is EscortWalker and chosen.start != HALF:
+    states, max_steps = _require_counts(states, max_steps)
+    problem = parse_problem(update, eta, p=p, **options)
+    if problem.kind is EscortProcess and problem.start != HALF:
         raise ValueError(
             "start: a state of pg-es may flip back unless it starts at 1/2; use simulate."
         )
-    if chosen.start in (0, 1):
+    if problem.start in (0, 1):
         raise ValueError(
-            f"start: expected a number inside (0, 1), got {chosen.start}; use simulate."
+            f"start: expected a number inside (0, 1), got {problem.start}; use simulate."
         )
-    return certified(lambda: _recursion(states, chosen, strict, max_steps))
+    return certified(lambda: _recursion(states, problem, strict, max_steps))
 
 
-def _recursion(states: int, chosen: Setting, strict: bool, max_steps: int) -> FlipTimes:
-    # All states make the same updates until the next state flips, so one path serves them all.
-    forward, weights, made = chosen.walker(), chosen.weights(), 0
+def _recursion(states: int, problem: TwoActionProblem, strict: bool, max_steps: int) -> FlipTimes:
+    # All states make the same updates until the next state flips, so one process serves them all.
+    process, weights, made = problem.process(), problem.weights(), 0
     times: FlipTimes = [1]
     while len(times) < states:
         later = times[-1]
-        if isinstance(later, float) or chosen.killing_step() <= later:
+        if isinstance(later, float) or problem.step_hitting_zero() <= later:
             times.append(math.inf)
             continue
-        _refuse_hopeless(states - len(times) + 1, chosen, max_steps, later)
-        if later > walkable(chosen, in_reach(max_steps)):
-            back = unwalked(later, chosen, strict, max_steps)
-        elif chosen.has_root_weights:
-            back = direct_decaying(later, chosen, strict)
+        _require_feasible(states - len(times) + 1, problem, max_steps, later)
+        if later > max_forward_steps(problem, max_steps_at_precision(max_steps)):
+            back = count_beyond_reach(later, problem, strict, max_steps)
+        elif problem.has_root_weights:
+            back = count_direct_decaying(later, problem, strict)
         else:
-            chosen.require_resolved(later)
+            problem.require_resolved(later)
             for weight in islice(weights, later - made):
-                forward.forward(weight)
+                process.forward(weight)
             made = later
-            back = recover(copy(forward), later, chosen, strict, max_steps)
+            back = count_recovery(copy(process), later, problem, strict, max_steps)
         times.append(later + back)
     return times[::-1]
 
 
 def linked_recursion(states: int, eta: Number, density: Callable[[arb], arb]) -> list[int]:
-    """Return the flip times of the policy gradient for a policy with that (positive) density."""
+    """Return the flip times of the policy gradient for a policy with a positive density."""
     states, times = require_count("states", states, 1), [1]
     while len(times) < states:
         times.append(times[-1] + linked_count(times[-1], eta, density, strict=True))
@@ -231,61 +219,63 @@ def simulate(
     **options: Any,
 ) -> FlipTimes:
     """Return the flip times by updating every state at every step; `options` as for `recursion`."""
-    states, max_steps = _checked(states, max_steps)
-    chosen = setting(update, eta, p=p, **options)
-    if chosen.has_root_weights:
-        raise ValueError("schedule: di is walked with rational weights; `recursion` counts others.")
-    times, _ = certified(lambda: _simulate(states, chosen, max_steps))
-    return times
+    states, max_steps = _require_counts(states, max_steps)
+    problem = parse_problem(update, eta, p=p, **options)
+    if problem.has_root_weights:
+        raise ValueError("schedule: simulate takes rational weights for di only; use recursion.")
+    return certified(lambda: _simulate(states, problem, max_steps)[0])
 
 
-def board(
+def history(
     states: int, update: str | Update = "pg-sm", eta: Number = 1
 ) -> tuple[FlipTimes, list[list[float]]]:
     """Return the flip times, and the probability of a_2 at each time (row) and state (column)."""
-    states, _ = _checked(states, MAX_STEPS)
-    chosen = setting(update, eta)
-    return certified(lambda: _simulate(states, chosen, MAX_STEPS, record=True))
+    states = require_count("states", states, 1)
+    problem = parse_problem(update, eta)
+    return certified(lambda: _simulate(states, problem, MAX_STEPS, record=True))
 
 
 def _simulate(
-    states: int, chosen: Setting, max_steps: int, record: bool = False
+    states: int, problem: TwoActionProblem, max_steps: int, record: bool = False
 ) -> tuple[FlipTimes, list[list[float]]]:
-    most = in_reach(max_steps) * _AT_A_TIME // max(_AT_A_TIME, states)
+    shared = max(FULL_LENGTH_STATES, states)
+    most = max_steps_at_precision(max_steps) * FULL_LENGTH_STATES // shared
     if states > most:
         raise OutOfReach(
             f"the domino setting takes at least {states} steps with {states} states; at most "
-            f"{most} are walked"
+            f"{most} are simulated"
         )
-    chosen.require_resolved(1)
-    row, weights = chosen.row(states), chosen.weights()
+    problem.require_resolved(1)
+    batch, weights = problem.batch(states), problem.weights()
     times: FlipTimes = [math.inf] * states
-    history: list[list[float]] = []
+    probabilities: list[list[float]] = []
     for t in count_from(0):
-        flipped = [side < 0 for side in row.sides()]
+        flipped = [sign < 0 for sign in batch.signs_of_change()]
         if record:
-            history.append([1 - first for first in row.probabilities()])
+            probabilities.append([1 - first for first in batch.probabilities()])
         times = [min(time, t) if now else time for time, now in zip(times, flipped, strict=True)]
-        if flipped[0] or row.stuck(sum(map(math.isinf, times))):
-            return times, history
+        if flipped[0] or batch.are_fixed_points(sum(map(math.isinf, times))):
+            return times, probabilities
         if t == most:
             break
-        row.move([*(not now for now in flipped[1:]), False], next(weights))
+        batch.move([*(not now for now in flipped[1:]), False], next(weights))
     raise OutOfReach(f"the domino setting is not solved after {most} steps")
 
 
-def _refuse_hopeless(states: int, chosen: Setting, max_steps: int, solved: int = 1) -> None:
-    """Raise OutOfReach if the bounds say that the states left take too many steps.
+def _require_feasible(
+    states: int, problem: TwoActionProblem, max_steps: int, solved: int = 1
+) -> None:
+    """Raise OutOfReach if a proved lower bound on the steps of these states is too large.
 
-    `solved` is the flip time of the last of them, 1 if it is the last of all.
+    `solved` is the flip time of the last of the states, 1 if it is the last of the setting.
     """
-    if chosen.schedule != "constant":
+    if problem.schedule != "constant":
         return
-    name, softmax = chosen.update.name, chosen.kind is SoftmaxWalker
-    escort = chosen.kind is EscortWalker and chosen.p >= 2 and chosen.factor == "keep"
+    name, softmax = problem.update.name, problem.kind is SoftmaxProcess
+    escort = problem.kind is EscortProcess and problem.p >= 2 and problem.factor == "keep"
     if softmax or escort:
-        # n_k + 1 at least doubles with every state; blocks of steps of PG-SM reach farther.
-        most = FARTHEST if softmax else max_steps
+        # n_k + 1 at least doubles with every state. PG-SM is counted in blocks of steps.
+        most = MAX_BLOCK_N if softmax else max_steps
         if (most + 1) >> (states - 1) <= solved:
             least = f"2^{states} - 1" if solved == 1 else f"{(solved + 1) * 2 ** (states - 1) - 1}"
             raise OutOfReach(
@@ -294,15 +284,15 @@ def _refuse_hopeless(states: int, chosen: Setting, max_steps: int, solved: int =
             )
     elif states > max_steps:  # each state flips at least one step after the next one
         above = ""
-        if chosen.kind is CrossEntropyWalker and chosen.has_float_size:
-            above = f" and at most {bound_ce_sharp(states - 1, float(chosen.eta)):.9g}"
+        if problem.kind is CrossEntropyProcess and problem.has_float_weight:
+            above = f" and at most {ce_bound(states - 1, float(problem.eta)):.9g}"
         raise OutOfReach(
             f"{name} takes at least {states}{above} steps to solve {states} states; at most "
-            f"{max_steps} are walked"
+            f"{max_steps} are simulated"
         )
 
 
-def exact_di(states: int, weight: Fraction) -> list[int]:
+def direct_flip_times(states: int, weight: Fraction) -> list[int]:
     r"""Return DI's flip times: :math:`n_k = n_{k+1} + \min\{n_{k+1}, \lfloor 1/w\rfloor\} + 1`."""
     times = [1]
     while len(times) < states:
@@ -310,19 +300,19 @@ def exact_di(states: int, weight: Fraction) -> list[int]:
     return times
 
 
-def solved_di(states: int, weight: Fraction) -> int:
-    """Return the first of `exact_di` without a list: it doubles, then grows linearly."""
-    wall, solved, made = math.floor(1 / weight), 1, 1
-    while made < states and solved < wall:
-        solved, made = 2 * solved + 1, made + 1
-    return solved + (states - made) * (wall + 1)
+def direct_flip_time(states: int, weight: Fraction) -> int:
+    """Return the first of `direct_flip_times`, which doubles, then grows linearly with `states`."""
+    cap, steps, solved = math.floor(1 / weight), 1, 1
+    while solved < states and steps < cap:
+        steps, solved = 2 * steps + 1, solved + 1
+    return steps + (states - solved) * (cap + 1)
 
 
 # Lemma 13, and the domino setting as a decision process
 
 
-def worst_sequence(n: int, w: float) -> list[float]:
-    """Return X_0, ..., X_n if Lemma 13's hypothesis holds with equality."""
+def largest_sequence(n: int, w: float) -> list[float]:
+    """Return X_0, ..., X_n if the recursion of Lemma 13 is an equality."""
     values = [1.0]
     for _ in range(n):
         values.append(values[-1] + 2 + math.log1p(2 * w * values[-1]) / w)
@@ -343,7 +333,7 @@ def amplitude(states: int, start: Fraction = HALF) -> Fraction:
 def chain_flips(
     states: int, update: str | Update, eta: float, max_steps: int = 10_000
 ) -> list[int]:
-    """Return when each state of the chain (equation 2) prefers walking for good, values exact."""
+    """Return the step from which each state of the chain (equation 2) prefers walking for good."""
     process, chosen = chain(states + 1), as_update(update)
     theta = np.asarray(chosen.initial(states + 1, 2), dtype=np.float64)
     times = np.zeros(states, dtype=np.int64)

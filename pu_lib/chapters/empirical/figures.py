@@ -1,15 +1,17 @@
-"""Figures and tables of the last chapter: the paper's experiments.
+"""Figures and tables of the chapter on the paper's experiments.
 
-In panels every curve but the thin ones has a 95 % bootstrap interval as a band, and markers. A
-filled one says that every run passed the threshold; a hollow one that some were censored at the
-cap; a cross that half or more were, so that the median is only known to be at least the cap.
+Curves in panels, except thin ones, have markers and a band, their 95 % bootstrap interval. A filled
+marker means that every run passed the threshold, a hollow one that some runs were censored at the
+cap, and a cross that half of the runs or more were: the median is then at least the cap.
+
+Functions that take `results` use the committed runs by default.
 """
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,7 @@ import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from pu_lib.arrays import Floats
-from pu_lib.claims import Claim, JudgedClaims, Scope, Status, confirm, select
+from pu_lib.claims import Claim, JudgedClaims, Scope, confirm, ledger, select
 from pu_lib.claims.tables import Html, chapter_title, status_counts
 from pu_lib.experiments import details, published
 from pu_lib.experiments.results import (
@@ -52,16 +54,29 @@ __all__ = [
     "ranks",
     "speeds",
     "tally",
-    "verdicts",
     "verdicts_by_section",
 ]
 
-_AXES = {"eta": r"learning rate $\eta$", "n_states": r"states $|\mathcal{S}|$"}
-_AXES["n_actions"] = r"actions $|\mathcal{A}|$"
+_AXES = {
+    "eta": r"learning rate $\eta$",
+    "n_states": r"states $|\mathcal{S}|$",
+    "n_actions": r"actions $|\mathcal{A}|$",
+}
 
 
 def _results(results: Results | None) -> Results:
     return committed() if results is None else results
+
+
+def legend_below(fig: BookFigure, ax: Axes, n_columns: int) -> None:
+    """Draw the legend of one of the axes below all of them, in at most so many columns."""
+    handles, labels = ax.get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), n_columns))
+
+
+def band(ax: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None:
+    """Fill the area between two curves."""
+    ax.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
 
 
 # Curves
@@ -71,17 +86,7 @@ def _results(results: Results | None) -> Results:
 def draw_panels(
     names: Sequence[str], statistic: str = "median", results: Results | None = None
 ) -> BookFigure:
-    """Draw panels side by side.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Keys of `PANELS`.
-    statistic : {"median", "mean", "decile", "censored"}
-        What the curves show.
-    results : Results, optional
-        The committed ones if missing.
-    """
+    """Draw panels of `PANELS` side by side, by "median", "mean", "decile" or "censored"."""
     n = len(names)
     fig, axes = figure(1, n, height=3.4, width=max(4.6, 3.1 * n), sharey=True, squeeze=False)
     for ax, name in zip(axes[0], names, strict=True):
@@ -102,8 +107,7 @@ def draw_panels(
     axes[0, 0].set_ylabel(_vertical(statistic))
     if statistic != "censored":
         axes[0, 0].set_yscale("log")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6))
+    legend_below(fig, axes[0, 0], 6)
     return fig
 
 
@@ -117,16 +121,14 @@ def _draw_curves(ax: Axes, curves: Curves, statistic: str) -> None:
     share = curves.point("censored")
     for i, update in enumerate(curves.updates):
         ax.plot(curves.axis, point[i], **line(update))
-        ax.fill_between(
-            curves.axis, low[i], high[i], color=style_of(update).colour, alpha=0.16, linewidth=0
-        )
+        band(ax, curves.axis, low[i], high[i], style_of(update).colour)
         _mark(ax, curves.axis, point[i], share[i], update)
     if np.isfinite(curves.cap) and statistic != "censored":
         ax.axhline(curves.cap, color=GREY, linewidth=0.8, linestyle=":")
 
 
 def _beside(panel: Panel, results: Results) -> Iterator[Curves]:
-    """Yield what a table has beside a panel: other updates, and ties broken at random."""
+    """Yield the curves of a panel for updates that are not the paper's, and for random ties."""
     for other in (panel.more, panel.tied):
         if other.experiment != TIED or panel.experiment == "random-mdp":
             try:
@@ -136,7 +138,7 @@ def _beside(panel: Panel, results: Results) -> Iterator[Curves]:
 
 
 def _draw_beside(ax: Axes, curves: Curves, statistic: str, tied: bool) -> None:
-    """Draw curves that are not the paper's own: thin, and without marks."""
+    """Draw thin curves without markers."""
     for i, update in enumerate(curves.updates):
         style = line(update)
         if tied:
@@ -147,12 +149,10 @@ def _draw_beside(ax: Axes, curves: Curves, statistic: str, tied: bool) -> None:
 def _mark(ax: Axes, x: Any, y: Any, share: Any, update: str) -> None:
     """Mark the points of a curve by how many of their runs are censored."""
     colour = style_of(update).colour
+    marker = style_of(update).marker
     for chosen, style in (
-        (share == 0.0, {"marker": style_of(update).marker, "markerfacecolor": colour}),
-        (
-            (share > 0.0) & (share < 0.5),
-            {"marker": style_of(update).marker, "markerfacecolor": "white"},
-        ),
+        (share == 0.0, {"marker": marker, "markerfacecolor": colour}),
+        ((share > 0.0) & (share < 0.5), {"marker": marker, "markerfacecolor": "white"}),
         (share >= 0.5, {"marker": "x", "markeredgewidth": 1.6}),
     ):
         ax.plot(x[chosen], y[chosen], color=colour, linestyle="none", **style)
@@ -164,38 +164,24 @@ def _thousands(x: float, _: int) -> str:
 
 @styled
 def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigure:
-    """Draw, for each update at its best rate by the median: median, mean, 90 % quantile, censored.
+    """Draw median, mean, 90 % quantile and censored share of each update at its best rate.
 
-    Where the three marks of an update are far apart, or stand in another order than those of its
-    neighbour, the ranking depends on the statistic.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Panels, by their names in `PANELS`.
-    results : Results, optional
-        The runs; the committed ones if missing.
-
-    Returns
-    -------
-    BookFigure
-        The figure, one panel beside the other.
+    The best rate is that of the median. The ranking depends on the statistic if the three markers
+    of an update are far apart, or in another order than those of its neighbour.
     """
     fig, axes = figure(1, len(names), height=2.7, width=max(4.6, 3.1 * len(names)), squeeze=False)
     marks = {"median": "o", "mean": "D", "decile": ">"}
     for ax, name in zip(axes[0], names, strict=True):
         curves = _results(results).curves(name)
         share = curves.point("censored")
-        best = curves.point("median").argmin(axis=1)
         for row, update in enumerate(curves.updates):
-            for statistic, marker in marks.items():
-                value = curves.point(statistic)[row, best[row]]
-                low, high = curves.interval(statistic)[:, row, best[row]]
-                y = row + 0.22 * (list(marks).index(statistic) - 1)
-                ax.plot([low, high], [y, y], color=style_of(update).colour, linewidth=1.2)
-                ax.plot(value, y, marker=marker, color=style_of(update).colour)
+            at, colour = (row, curves.point("median")[row].argmin()), style_of(update).colour
+            for k, (statistic, marker) in enumerate(marks.items()):
+                y = row + 0.22 * (k - 1)
+                ax.plot(curves.interval(statistic)[:, *at], [y, y], color=colour, linewidth=1.2)
+                ax.plot(curves.point(statistic)[at], y, marker=marker, color=colour)
             ax.annotate(
-                f"{100 * share[row, best[row]]:.0f} %",
+                f"{100 * share[at]:.0f} %",
                 (1.0, row),
                 xycoords=("axes fraction", "data"),
                 ha="left",
@@ -225,40 +211,19 @@ def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigur
 
 
 def ranks(name: str, results: Results | None = None) -> dict[str, list[str]]:
-    """Return the updates from the fastest to the slowest, by each statistic at its best rate.
+    """Return the labels of the updates from the fastest to the slowest at their best rates.
 
-    Parameters
-    ----------
-    name : str
-        A panel, by its name in `PANELS`.
-    results : Results, optional
-        The runs; the committed ones if missing.
-
-    Returns
-    -------
-    dict of str to list of str
-        The labels of the updates in order, by statistic.
+    The keys are the statistics.
     """
     order = _results(results).ranks(name)
     return {statistic: [label_of(name) for name in names] for statistic, names in order.items()}
 
 
 def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
-    """Return a table of the orders of the updates by median and mean, and the censored shares.
+    """Return a table of the orders of the updates by median and by mean, a row a panel.
 
-    The two differ where two updates stand in one order by the median and in the other by the mean.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Panels with the rate on their axis, by their names in `PANELS`.
-    results : Results, optional
-        The runs; the committed ones if missing.
-
-    Returns
-    -------
-    Html
-        The table, one row a panel.
+    The orders differ if two updates are in opposite orders. The last column has the smallest
+    censored shares.
     """
     rows = []
     for name in names:
@@ -285,7 +250,7 @@ def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
 
 
 def _in_order(updates: Sequence[str], times: Floats) -> str:
-    """Return the labels of updates from the fastest on; what is as fast is said to be equal."""
+    """Return the labels of updates, fastest first, with "=" between equal times."""
     order = np.argsort(times, kind="stable").tolist()
     said = label_of(updates[order[0]])
     for before, here in pairwise(order):
@@ -310,25 +275,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> 
 
 @styled
 def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookFigure:
-    """Draw DI, CE and MCE towards large rates, and their level at the rate 10^9 as a point.
-
-    Parameters
-    ----------
-    results : Results, optional
-        The runs; the committed ones if missing.
-    statistic : {"mean", "median", "decile"}
-        What the curves show.
-
-    Returns
-    -------
-    BookFigure
-        The figure, one panel a scheme.
-    """
-    from dataclasses import replace
-
-    schemes = ("NoExplo", "LowOffPol", "HiOffPol")
+    """Draw the curves of DI, CE and MCE, and their values at the rate 10^9 as points."""
     fig, axes = figure(1, 3, height=3.5, width=9.3, sharey=True)
-    for ax, scheme in zip(axes, schemes, strict=True):
+    for ax, scheme in zip(axes, ("NoExplo", "LowOffPol", "HiOffPol"), strict=True):
         panel = PANELS[f"random-mdp/{scheme}"]
         curves = _results(results).of(panel)
         limit = _results(results).of(replace(panel, experiment="greedy-limit"))
@@ -347,26 +296,15 @@ def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookF
         ax.minorticks_off()
         ax.text(0.03, 1.02, panel.words, transform=ax.transAxes, fontsize=8.5)
     axes[0].set_ylabel(_vertical(statistic))
-    handles, labels = axes[0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=3)
+    legend_below(fig, axes[0], 3)
     return fig
 
 
 @styled
 def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> BookFigure:
-    """Draw the probability of walking, state by state, along one run on the chain, live.
+    """Draw the probability of walking in each state along one run on the chain.
 
-    Parameters
-    ----------
-    updates : sequence of str
-        Some of the paper's five, one panel each.
-    run : int
-        Number of the run, from 0.
-
-    Returns
-    -------
-    BookFigure
-        The figure.
+    The runs are made on the spot.
     """
     from pu_lib.experiments.live import walking
 
@@ -387,21 +325,9 @@ def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> 
 
 @styled
 def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None) -> BookFigure:
-    """Draw PG-ES's time by the rate, and the share of its parameters that jumped through zero.
+    """Draw the time of PG-ES by the rate, and the share of its parameters below zero.
 
-    Parameters
-    ----------
-    runs : int
-        Number of live runs at each rate.
-    steps : int
-        Length of each live run.
-    results : Results, optional
-        The runs behind the curve; the committed ones if missing.
-
-    Returns
-    -------
-    BookFigure
-        The figure.
+    The share is that of `runs` runs of `steps` steps, made on the spot.
     """
     from pu_lib.experiments.policies import bounced_share
 
@@ -411,7 +337,7 @@ def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None
     row = curves.updates.index("pg-es")
     ax.plot(curves.axis, curves.point("median")[row], **line("pg-es"))
     low, high = curves.interval("median")[:, row]
-    ax.fill_between(curves.axis, low, high, color=style_of("pg-es").colour, alpha=0.16, linewidth=0)
+    band(ax, curves.axis, low, high, style_of("pg-es").colour)
     ax.set(xscale="log", yscale="log", xlabel=_AXES["eta"], ylabel="steps to threshold (median)")
     other = ax.twinx()
     share = [bounced_share(float(eta), runs, steps) for eta in rates]
@@ -426,20 +352,10 @@ def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None
 
 @styled
 def draw_details(table: pd.DataFrame | None = None) -> BookFigure:
-    """Draw all open details ranked by effect, with the ratio in every cell as a dot.
+    """Draw all open details ranked by effect, with the ratio in every setting as a dot.
 
-    The bar ends at the effect, the geometric mean of the ratios or their inverses, whichever are
-    above 1; at the inverse of the effect where the geometric mean of the ratios is below 1.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame, optional
-        The runs; the committed ones if missing.
-
-    Returns
-    -------
-    BookFigure
-        The figure.
+    A bar ends at the effect: the geometric mean of the ratios or their inverses, whichever are
+    above 1. It ends at the inverse of the effect if the geometric mean of the ratios is below 1.
     """
     found = details.effects(table)
     ranked = details.ranking(table)
@@ -507,25 +423,14 @@ def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
 # Words
 
 
-def verdicts(*ids: str) -> JudgedClaims:
-    """Confirm claims, with their parts, and show what was found.
-
-    Raises
-    ------
-    AssertionError
-        If a verdict has another status than the ledger records.
-    """
-    return confirm(*select(list(ids)))
-
-
 @dataclass(frozen=True)
 class ConfirmedSections(JudgedClaims):
-    """JudgedClaims claims, displayed section by section.
+    """Claims displayed section by section.
 
     Attributes
     ----------
     sections : mapping of str to JudgedClaims
-        The claims of each section that this chapter judges, by the words of its line.
+        The claims of each section that this chapter judges, by the section's title.
     elsewhere : mapping of str to sequence of Claim
         The claims of each section that other chapters judge.
     """
@@ -543,36 +448,19 @@ _CHAPTER = "empirical"
 
 
 def verdicts_by_section(sections: Mapping[str, Sequence[str]]) -> ConfirmedSections:
-    """Confirm the claims of this chapter section by section, each behind a line that counts them.
+    """Confirm the claims of this chapter section by section, each behind a line of counts.
 
-    Those that another chapter judges are named below, with a link to where their verdict stands.
-
-    Parameters
-    ----------
-    sections : mapping of str to sequence of str
-        Claims, as `verdicts` takes them, by the words of the line.
-
-    Returns
-    -------
-    ConfirmedSections
-        Displayed as a fold a section, drawn like the folds of a chapter.
-
-    Raises
-    ------
-    AssertionError
-        If a verdict has another status than the ledger records.
+    Sections have a title and names of claims, as `select` takes them. Claims that other chapters
+    judge are listed with links. Raises an `AssertionError` if a finding does not have the recorded
+    status.
     """
-    chosen = {head: select(list(ids)) for head, ids in sections.items()}
-    found, others = (
-        {
-            head: [claim for claim in claims if (claim.chapter == _CHAPTER) is ours]
-            for head, claims in chosen.items()
-        }
-        for ours in (True, False)
-    )
-    confirmed = {head: confirm(*claims) for head, claims in found.items()}
+    confirmed, elsewhere = {}, {}
+    for head, ids in sections.items():
+        claims = select(ids)
+        confirmed[head] = confirm(*(c for c in claims if c.chapter == _CHAPTER))
+        elsewhere[head] = [c for c in claims if c.chapter != _CHAPTER]
     judgements = tuple(judged for claims in confirmed.values() for judged in claims.judgements)
-    return ConfirmedSections(judgements, confirmed, others)
+    return ConfirmedSections(judgements, confirmed, elsewhere)
 
 
 def _fold(head: str, claims: JudgedClaims, others: Sequence[Claim]) -> str:
@@ -587,7 +475,7 @@ def _fold(head: str, claims: JudgedClaims, others: Sequence[Claim]) -> str:
 
 
 def _links(claims: Sequence[Claim]) -> str:
-    """Return claims that other chapters judge, each with a link to its chapter."""
+    """Return a list of claims, each with a link to the chapter that judges it."""
     lines = "".join(
         f"<li>{html.escape(claim.number)}: {to_html(claim.statement)} "
         f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a></li>'
@@ -597,14 +485,14 @@ def _links(claims: Sequence[Claim]) -> str:
 
 
 def tally() -> Html:
-    """Return how many empirical statements have which verdict."""
-    claims = [c for c in select([]) if c.scope is Scope.EXPERIMENT]
-    rows = [(s.value, str(count)) for s in Status if (count := sum(c.status is s for c in claims))]
+    """Return a table of the number of claims on experiments by status."""
+    claims = [c for c in ledger() if c.scope is Scope.EXPERIMENT]
+    rows = [(status.value, str(count)) for status, count in status_counts(claims).items()]
     return _table(("verdict", "statements"), rows, f"{len(claims)} statements on experiments.")
 
 
 def provenance(results: Results | None = None) -> Html:
-    """Return a table of the results: runs, steps, censored share and engine by experiment."""
+    """Return a table of runs, steps, censored share and engine by experiment."""
     table = _results(results).table
     rows = [
         (
@@ -622,18 +510,11 @@ def provenance(results: Results | None = None) -> Html:
 
 
 def speeds(measured: Speeds | None = None) -> Html:
-    """Return a table of the recorded speeds, with what they were measured on.
+    """Return a table of speeds, by default the recorded ones, with what they were measured on.
 
-    Parameters
-    ----------
-    measured : Speeds, optional
-        Other ones than those recorded.
-
-    Returns
-    -------
-    Html
-        A row an update and a column a domain: nanoseconds a step of the compiled loop; in brackets
-        without evaluations, and of the same loop in C; how many times faster than plain Python.
+    It has a row an update and a column a domain. A cell has the nanoseconds a step of the compiled
+    loop; in brackets, those without evaluations and those of the same loop in C; and how many times
+    faster the compiled loop is than plain Python.
     """
     measured = recorded() if measured is None else measured
     told = {(timing.update, timing.domain): timing for timing in measured.timings}

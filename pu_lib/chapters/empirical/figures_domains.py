@@ -1,4 +1,4 @@
-"""Pictures of the three domains of the paper's experiments."""
+"""Figures of the three domains of the paper's experiments."""
 
 from __future__ import annotations
 
@@ -20,18 +20,7 @@ _STATES, _SHOWN = 6, 12
 
 @styled
 def draw_domains(seed: int = 3) -> BookFigure:
-    """Draw the chain, the cliff and a small Random MDP, one below the other.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of the Random MDP.
-
-    Returns
-    -------
-    BookFigure
-        The figure.
-    """
+    """Draw the chain, the cliff and a small Random MDP with a seed, one below the other."""
     fig, axes = figure(3, 1, width=6.0, height=6.6, gridspec_kw={"height_ratios": (1, 1.3, 2.2)})
     _draw_row(axes[0], "The chain", cliff=False)
     _draw_row(axes[1], "The cliff", cliff=True)
@@ -51,7 +40,7 @@ def _node(ax: Axes, place: Any, words: str, goal: bool = False) -> None:
 
 
 def _draw_row(ax: Axes, title: str, cliff: bool) -> None:
-    """Draw states in a row: a_2 walks, a_1 jumps off above, a_3 falls off below."""
+    """Draw states in a row: a_2 walks to the right, a_1 jumps up, a_3 falls down."""
     for s in range(_STATES - 1):
         _arrow(ax, (s, 0.0), (s + 1, 0.0), INK)
         _arrow(ax, (s, 0.0), (s, 0.8), GREY)
@@ -71,7 +60,7 @@ def _draw_row(ax: Axes, title: str, cliff: bool) -> None:
 
 
 def _draw_random(ax: Axes, seed: int) -> None:
-    """Draw which states follow which in a Random MDP."""
+    """Draw the transitions between the states of a Random MDP."""
     mdp = random_mdp(seed, n_states=_SHOWN)
     angles = np.pi / 2 - 2 * np.pi * np.arange(_SHOWN) / _SHOWN
     places = np.stack([1.6 * np.cos(angles), np.sin(angles)], axis=1)

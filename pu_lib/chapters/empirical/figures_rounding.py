@@ -1,4 +1,4 @@
-"""Figures of what rounding does to the escort update."""
+"""Figures of the effect of rounding on the escort update."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pu_lib.chapters.empirical.figures import band, legend_below
 from pu_lib.experiments.results import PANELS, Results
 from pu_lib.experiments.rounding import ROUNDED_PANELS, shares, smallest_along
 from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
@@ -20,25 +21,10 @@ _SMALLEST = float(np.log10(5e-324))
 def draw_lost_run(
     panel: str = "chain/HiOffPol", eta: float = 100.0, run: int = 0, points: int = 40
 ) -> BookFigure:
-    """Draw the smallest parameter of each state along one run, in floats and with exponents, live.
+    """Draw the smallest parameter of each state along a run, in plain floats and with exponents.
 
-    A line that ends was rounded to 0.
-
-    Parameters
-    ----------
-    panel : str
-        A key of `PANELS` with the learning rate on its axis.
-    eta : float
-        A learning rate of the panel.
-    run : int
-        Number of the run, from 0.
-    points : int
-        How many times along the run.
-
-    Returns
-    -------
-    BookFigure
-        The figure: plain floats on the left, exponents on the right.
+    The run is made on the spot, on a panel with the learning rate on its axis. A line ends if the
+    parameter is rounded to 0.
     """
     steps, floats, scaled = smallest_along(panel, eta, run, points)
     fig, axes = figure(1, 2, height=3.0, width=7.2, sharey=True)
@@ -66,21 +52,9 @@ def draw_lost_run(
 def draw_lost_shares(
     panels: Sequence[str] = ROUNDED_PANELS, results: Results | None = None
 ) -> BookFigure:
-    """Draw the share of PG-ES's runs that never pass, in floats and with exponents.
+    """Draw the share of censored runs of PG-ES, in plain floats and with exponents.
 
-    What lies between the two lines is rounding; what is left below the lower one is the update.
-
-    Parameters
-    ----------
-    panels : sequence of str
-        Panels with the learning rate on their axis.
-    results : Results, optional
-        The committed ones if missing.
-
-    Returns
-    -------
-    BookFigure
-        The figure, two panels a row.
+    The area between the two lines is the effect of rounding.
     """
     n_rows = (len(panels) + 1) // 2
     fig, axes = figure(n_rows, 2, height=1.9 * n_rows + 0.7, width=7.2, sharey=True, squeeze=False)
@@ -89,8 +63,7 @@ def draw_lost_shares(
         rates, floats, scaled = shares(name, table)
         ax.plot(rates, floats, color=INK, linestyle=":", marker="x", label="in plain floats")
         ax.plot(rates, scaled, **{**line("pg-es"), "label": "with exponents"}, marker="s")
-        between = {"color": style_of("pg-es").colour, "alpha": 0.16, "linewidth": 0}
-        ax.fill_between(rates, scaled, floats, **between)
+        band(ax, rates, scaled, floats, style_of("pg-es").colour)
         ax.set(xscale="log", ylim=(-0.04, 1.04))
         ax.text(0.0, 1.03, PANELS[name].words, transform=ax.transAxes, fontsize=8.5)
     for ax in axes.flat[len(panels) :]:
@@ -99,6 +72,5 @@ def draw_lost_shares(
         ax.set_ylabel("never pass")
     for ax in axes.flat[max(0, len(panels) - 2) : len(panels)]:
         ax.set_xlabel(r"learning rate $\eta$")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=2)
+    legend_below(fig, axes[0, 0], 2)
     return fig

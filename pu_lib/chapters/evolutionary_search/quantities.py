@@ -1,25 +1,24 @@
 """An evolutionary search for CE runs that fall late, with weights constant in time.
 
 A candidate is an MDP with three actions a state, a discount, a weight for each state and a start,
-all of them coordinates of a box; CE updates every state at every step. Its fitness is the *late
+all of them coordinates of a box. CE updates every state at every step. The fitness is the *late
 drawdown*: the largest fall of a state's value from its highest point in the second half of the run,
 divided by the range of the rewards. (The total variation would be large for runs that merely
 alternate between two greedy actions.)
 
-A fall is easy to postpone beyond a short horizon: the start only has to be far away. So the search
-goes through *stages*. The best candidates of a stage are the first population of the next, whose
-runs are ten times as long, and only falls that can be postponed again survive. Each restart has a
-seed of its own.
+A fall can easily be postponed beyond a short horizon, by a start that is far away. The search
+therefore has *stages*: the best candidates of a stage are the initial population of the next, whose
+runs are ten times as long, so that only falls that can be postponed again survive. Each restart has
+its own seed.
 
 A start far from the uniform policy can pay for falls
-(`pu_lib.chapters.cross_entropy.constant_weights`). Restarts of a second kind therefore start all
-runs at the uniform policy.
+(`pu_lib.chapters.cross_entropy.constant_weights`), so restarts of a second kind start all runs at
+the uniform policy.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
@@ -27,31 +26,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, differential_evolution
 
+from pu_lib.chapters.random_search.quantities import Batch
 from pu_lib.deterministic import DeterministicMDP, largest_falls
 
-__all__ = ["STAGES", "Candidates", "breed", "candidates", "late_drawdown", "load"]
+__all__ = ["STAGES", "candidates", "evolve", "late_drawdown", "load"]
 
 Floats = NDArray[np.float64]
 
 ACTIONS = 3
 START = 30.0
-"""Parameters of a start are at most so far from zero; at 0 all runs start at the uniform policy."""
+"""The largest absolute parameter of a start; at 0 all runs start at the uniform policy."""
 STAGES = ((2_000, 4, 80), (20_000, 1, 30), (200_000, 1, 6))
-"""Of each stage: the steps of a run, the population as a multiple of the coordinates, and the
-generations."""
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """A batch of MDPs with three actions a state, their weights (n, S) and starts (n, S, 3)."""
-
-    mdps: DeterministicMDP
-    weights: Floats
-    theta: Floats
+"""For each stage: the steps of a run, the population over the number of coordinates, and the number
+of generations.
+"""
 
 
 def bounds(states: int, start: float = START) -> list[tuple[float, float]]:
-    """Return the box: rewards, successors, starts, logarithms of the weights, and the discount."""
+    """Return the bounds of rewards, successors, starts, log weights and the discount."""
     pairs = states * ACTIONS
     return [
         *[(-1.0, 1.0)] * pairs,
@@ -62,8 +54,8 @@ def bounds(states: int, start: float = START) -> list[tuple[float, float]]:
     ]
 
 
-def candidates(points: Floats, states: int) -> Candidates:
-    """Read points of the box, shape (n, 10 states + 1), as candidates."""
+def candidates(points: Floats, states: int) -> Batch:
+    """Decode points of the box, shape (n, 10 states + 1), as candidates."""
     pairs, shape = states * ACTIONS, (len(points), states, ACTIONS)
     rewards, successors, theta = (
         points[:, k * pairs : (k + 1) * pairs].reshape(shape) for k in range(3)
@@ -74,31 +66,30 @@ def candidates(points: Floats, states: int) -> Candidates:
         np.full(states, ACTIONS),
         np.ascontiguousarray(points[:, -1]),
     )
-    return Candidates(mdps, 10.0 ** points[:, 3 * pairs : -1], np.array(theta))
+    return Batch(mdps, np.array(theta), 10.0 ** points[:, 3 * pairs : -1])
 
 
 def late_drawdown(points: Floats, states: int, steps: int) -> Floats:
     """Return the late drawdown of each candidate, over runs of a multiple of 2000 steps."""
-    bred = candidates(np.atleast_2d(points), states)
-    _, last = largest_falls(bred.mdps, bred.theta, bred.weights, steps)
-    return np.asarray(last / np.ptp(bred.mdps.rewards, axis=(1, 2)))
+    batch = candidates(np.atleast_2d(points), states)
+    _, last = largest_falls(batch.mdps, batch.theta, batch.weights, steps)
+    return np.asarray(last / np.ptp(batch.mdps.rewards, axis=(1, 2)))
 
 
 def _cost(columns: Any, states: int, steps: int) -> Any:
-    """Return what the evolution minimises: minus the drawdown of points given as columns."""
+    """Return minus the drawdown of points given as columns, as the optimiser minimises."""
     return -late_drawdown(np.asarray(columns).T, states, steps)
 
 
-def breed(
+def evolve(
     seed: int,
     states: int = 3,
     stages: tuple[tuple[int, int, int], ...] = STAGES,
     start: float = START,
 ) -> list[dict[str, Any]]:
-    """Look for runs that fall late, by differential evolution through the stages.
+    """Search for runs that fall late by differential evolution; return each stage's best candidate.
 
-    Each stage is a triple: the steps of a run, the population as a multiple of the coordinates, and
-    the generations. The result has the best candidate of each stage.
+    `stages` has the form of `STAGES`.
     """
     rng, box = np.random.default_rng(seed), np.array(bounds(states, start))
     population, found = None, []

@@ -1,8 +1,8 @@
 """Checks of the claims on function approximation.
 
-Gradients are compared with those of autograd, learning is measured on tasks with a known optimum,
-and paths of sparsemax are exact. The theorem on fitted DI is tried on random processes with random
-features, which represent nothing, and on the two tasks of the chapter.
+Gradients are compared with autograd. Learning is measured on tasks with a known optimum. Paths of
+sparsemax are exact. The theorem on fitted DI is tested on random processes with random features,
+which cannot represent the values, and on the chapter's two tasks.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from pu_lib.arrays import Floats
 from pu_lib.chapters.function_approximation.fitted_direct import (
     Place,
     fitted_run,
+    geometric_weights,
     greedy_fit,
-    ladder,
     next_bound,
 )
 from pu_lib.chapters.function_approximation.quantities import (
     SPARSEMAX,
     Learning,
     Rationals,
-    Scores,
+    ScoreModel,
     Task,
     best_linear,
+    chain_with_features,
     contexts,
-    corridor,
     exact_projection,
     exact_step,
     learn,
@@ -45,7 +45,7 @@ from pu_lib.domains import random_mdp
 from pu_lib.updates import Update, as_update, escort, project_simplex, softmax
 
 NETWORKS, NETWORK_STEPS = 6, 300
-"""How many networks PG-ES is tried with, and for how many steps."""
+"""The number of networks that PG-ES is tested with, and the steps of each run."""
 
 ROUNDING = 1e-9
 
@@ -62,14 +62,14 @@ OBJECTIVES: dict[str, Callable[[Any, Floats], Any]] = {
         anp.dot(sparsemax(row), values) for row, values in zip(f, q, strict=True)
     ),
 }
-"""What an update ascends, as a function of the scores; the values q are held fixed."""
+"""The objective that each update ascends, as a function of the scores; the values q are fixed."""
 
 ASCENDING: dict[str, str | Update] = {name: name for name in OBJECTIVES} | {"sparsemax": SPARSEMAX}
 """The update that ascends each objective."""
 
 
-def _chained(update: Update, model: Scores, theta: Floats, q: Floats) -> Floats:
-    """Return the step of the parameters of a model: the tabular step through its scores."""
+def _chain_rule_step(update: Update, model: ScoreModel, theta: Floats, q: Floats) -> Floats:
+    """Return the step of a model's parameters: the tabular step, pulled back through the scores."""
     vjp, f = make_vjp(model.apply)(theta)
     return np.asarray(vjp(update.step(f, q, 1.0) - f))
 
@@ -84,13 +84,13 @@ def _chained(update: Update, model: Scores, theta: Floats, q: Floats) -> Floats:
 def chain_rule_gives_the_gradient(
     compare: Recorder, updates: Mapping[str, str | Update] = ASCENDING
 ) -> None:
-    """Tabular steps, pulled back through linear or neural scores, are the gradients of autograd."""
+    """Tabular steps pulled back through linear or neural scores are the gradients of autograd."""
     rng = np.random.default_rng(0)
     for name, update in updates.items():
         for model in contexts().models(offset=1.0):
             theta = model.initial + 0.3 * rng.normal(size=model.initial.shape)
             q = rng.normal(size=model.apply(theta).shape)
-            ours = _chained(as_update(update), model, theta, q)
+            ours = _chain_rule_step(as_update(update), model, theta, q)
             true = grad(lambda x, n=name, m=model, q=q: OBJECTIVES[n](m.apply(x), q))(theta)
             compare.at_most(
                 "relative error of the gradient",
@@ -110,7 +110,7 @@ def chain_rule_gives_the_gradient(
     },
 )
 def mce_is_no_gradient(compare: Recorder, update: str = "mce", n_actions: int = 3) -> None:
-    """MCE's direction has an asymmetric Jacobian, and a gradient's would be symmetric."""
+    """The direction of MCE has an asymmetric Jacobian, so it is no gradient."""
     rng, h, chosen = np.random.default_rng(1), 1e-5, as_update(update)
     for _ in range(50):
         theta, q = rng.normal(size=(2, n_actions))
@@ -133,7 +133,7 @@ def mce_is_no_gradient(compare: Recorder, update: str = "mce", n_actions: int = 
 def ce_and_mce_learn(compare: Recorder, n_steps: int = 300, eta: float = 1.0) -> None:
     """CE and MCE come close to the optimum of both tasks, with linear and with neural scores."""
     for update in ("ce", "mce"):
-        for task in (contexts(), corridor()):
+        for task in (contexts(), chain_with_features()):
             for model in task.models():
                 end = float(learn(update, task, model, n_steps, eta).performance[-1])
                 at = {"update": update, "task": task.name, "model": model.name}
@@ -159,7 +159,7 @@ def escort_is_unstable_at_zero(
         losing = crossed = losing_softmax = 0
         for network in range(NETWORKS):
             run, at = _network_run(update, network, eta), {"network": network, "eta": eta}
-            lost = run.losing()
+            lost = run.losing_steps()
             at_zero = lost & ((run.crossings > 0) == crossing)
             compare.at_least(
                 "losing steps that cross zero",
@@ -172,7 +172,7 @@ def escort_is_unstable_at_zero(
             compare.at_least("performance", run.performance[-1], 0.9, limit="0.9", at=at)
             losing += int(lost.sum())
             crossed += int(np.count_nonzero(run.crossings))
-            losing_softmax += int(_network_run("pg-sm", network, eta).losing().sum())
+            losing_softmax += int(_network_run("pg-sm", network, eta).losing_steps().sum())
         compare.at_most("losing steps of PG-SM", losing_softmax, 0, limit="0", at={"eta": eta})
         figures = {"losing steps": losing, "steps crossing zero": crossed}
         compare.report(**{f"{name} at rate {eta:g}": count for name, count in figures.items()})
@@ -180,7 +180,7 @@ def escort_is_unstable_at_zero(
 
 
 def _network_run(name: str, seed: int, eta: float) -> Learning:
-    """Return the run of an update with a network on the contexts."""
+    """Run an update with a network on the contexts."""
     task, offset = contexts(), float(name == "pg-es")  # escort scores must not start at zero
     model = neural(task.features, task.mdp.n_actions, offset, seed=seed)
     return learn(name, task, model, NETWORK_STEPS, eta)
@@ -191,7 +191,7 @@ def _network_run(name: str, seed: int, eta: float) -> Learning:
     wrong={"a linear softmax policy stops there too": {"softmax_stops": True}},
 )
 def scaling_does_not_sharpen_escort(compare: Recorder, softmax_stops: bool = False) -> None:
-    """Scaling its scores leaves an escort policy as it is, and linear ones stop at 86 %."""
+    """Scaling the scores does not change an escort policy, and linear ones reach only 86 %."""
     f, policy = np.random.default_rng(3).normal(size=(100, 4)), softmax if softmax_stops else escort
     change = np.abs(policy(10 * f) - policy(f)).max()
     compare.at_most(
@@ -205,20 +205,20 @@ def scaling_does_not_sharpen_escort(compare: Recorder, softmax_stops: bool = Fal
     compare.at_least("best linear softmax policy", sharp, 0.999, limit="0.999")
 
 
-def _returns(update: str | Update, rng: np.random.Generator) -> tuple[int, int]:
-    """Count actions that come back from zero along an exact path, and those at zero at its end."""
-    scores = exact_projection(_tenths(rng.integers(0, 21, 4), 20))
+def _count_returns(update: str | Update, rng: np.random.Generator) -> tuple[int, int]:
+    """Count the actions that return from zero along an exact path, and those at zero at its end."""
+    scores = exact_projection(_rationals(rng.integers(0, 21, 4), 20))
     gone: set[int] = set()
     returns = 0
     for _ in range(40):
-        scores = exact_step(update, scores, _tenths(rng.integers(-10, 11, 4)), fmpq(1, 5))
+        scores = exact_step(update, scores, _rationals(rng.integers(-10, 11, 4)), fmpq(1, 5))
         policy = exact_projection(scores)
         returns += sum(1 for a in gone if policy[a] > 0)
         gone = {a for a, x in enumerate(policy) if x == 0}
     return returns, len(gone)
 
 
-def _tenths(numerators: Any, denominator: int = 10) -> Rationals:
+def _rationals(numerators: Any, denominator: int = 10) -> Rationals:
     """Return integers over a denominator."""
     return [fmpq(int(x), denominator) for x in numerators]
 
@@ -234,7 +234,7 @@ def sparsemax_never_returns(compare: Recorder, update: str | Update = SPARSEMAX)
         _compare_derivative(compare, error, 1e-12, true[:, off], at)
     at_zero = 0
     for path in range(150):
-        returns, zeros = _returns(update, rng)
+        returns, zeros = _count_returns(update, rng)
         compare.at_most("actions that return", returns, 0, limit="0", at={"path": path})
         at_zero += zeros
     compare.at_least("actions at zero", at_zero, 1, limit="1")
@@ -277,7 +277,7 @@ def projection_has_no_derivative_off_its_support(
     formula: Callable[[Floats], Floats] = sparsemax_jacobian,
     everywhere: bool = False,
 ) -> None:
-    """Projections have a derivative, but it vanishes off the support and so is of no use there."""
+    """A projection has a derivative, but it vanishes off the support, where it is of no use."""
     rng, h, lost, points = np.random.default_rng(8), 1e-6, 0, 300
     for point in range(points):
         z = rng.normal(size=int(rng.integers(2, 7)))
@@ -307,16 +307,16 @@ def sparsemax_is_the_projection(
     policy: Callable[[Floats], Floats] = SPARSEMAX.policy,
     put_back: bool = True,
 ) -> None:
-    """Sparsemax is stuck at the wall, but is the projection; to continue from it gives DI."""
+    """Sparsemax cannot leave the wall but is the projection; restarting from its point gives DI."""
     rng, wall = np.random.default_rng(9), [Fraction(1), Fraction(0)]
     back = exact_step(update, wall, [Fraction(0), Fraction(1)], Fraction(1, 10))
     compare.equal(
         "policy after a step from the wall", exact_projection(back), wall, limit="the wall"
     )
     for path in range(60):
-        direct = scores = exact_projection(_tenths(rng.integers(0, 21, 4), 20))
+        direct = scores = exact_projection(_rationals(rng.integers(0, 21, 4), 20))
         for _ in range(30):
-            q = _tenths(rng.integers(-10, 11, 4))
+            q = _rationals(rng.integers(-10, 11, 4))
             direct = exact_step("di", direct, q, fmpq(1, 5))
             scores = [x + value / 5 for x, value in zip(scores, q, strict=True)]
             scores = exact_projection(scores) if put_back else scores
@@ -339,7 +339,7 @@ def sparsemax_is_the_projection(
 
 
 def _unrelated_tasks(n_tasks: int) -> list[Task]:
-    """Return random processes whose features have nothing to do with their values."""
+    """Return random processes with features that are unrelated to their values."""
     tasks = []
     for seed in range(n_tasks):
         mdp = random_mdp(seed, 6, 3, discount=0.5 + 0.1 * (seed % 5), if_none="last")
@@ -356,11 +356,11 @@ def _unrelated_tasks(n_tasks: int) -> list[Task]:
     },
 )
 def fitted_direct_obeys_its_bound(compare: Recorder, cost: float | None = None) -> None:
-    """Fitted DI obeys the bound of the theorem at every step, with either fit."""
+    """Fitted DI obeys the theorem's bound at every step, fitted before or after the projection."""
     places: tuple[Place, ...] = ("before", "after")
-    for seed, task in enumerate([*_unrelated_tasks(20), contexts(), corridor()]):
+    for seed, task in enumerate([*_unrelated_tasks(20), contexts(), chain_with_features()]):
         etas, discount = (
-            ladder(10.0 ** (seed % 4 - 1), 1.0 + 0.2 * (seed % 2), 25),
+            geometric_weights(10.0 ** (seed % 4 - 1), 1.0 + 0.2 * (seed % 2), 25),
             task.mdp.discount,
         )
         share = 1.0 if cost is None else cost * (1.0 - discount)
@@ -377,10 +377,10 @@ def fitted_direct_obeys_its_bound(compare: Recorder, cost: float | None = None) 
     wrong={"fitted before the projection it stalls there, too": {"place": "before"}},
 )
 def fit_after_the_projection_stalls(compare: Recorder, place: Place = "after") -> None:
-    """Fitted after the projection, linear DI stalls, and the bound says nothing there."""
+    """Fitted after the projection, linear DI stalls, and the bound is trivial."""
     task = contexts()
     for eta in (0.5, 5.0, 50.0, 500.0):
-        run, at = fitted_run(task, ladder(eta, 1.0, 200), place), {"eta": eta}
+        run, at = fitted_run(task, geometric_weights(eta, 1.0, 200), place), {"eta": eta}
         end = float(run.performance[-1])
         compare.at_most("performance", end, 0.797, limit="0.797", at=at)
         compare.at_least("performance", end, 0.775, limit="0.775", at=at)
@@ -408,8 +408,8 @@ def fit_before_the_projection_arrives(
 ) -> None:
     """Fitted before the projection, linear DI reaches the optimum, even after a reversal."""
     reversed_steps = 50
-    etas = np.r_[np.full(reversed_steps, 0.5), ladder(0.5, growth, 100)]
-    for task in (contexts(), corridor()):
+    etas = np.r_[np.full(reversed_steps, 0.5), geometric_weights(0.5, growth, 100)]
+    for task in (contexts(), chain_with_features()):
         at = {"task": task.name}
         run = fitted_run(task, etas, place, None, reversed_steps)
         table = fitted_run(task, etas, "before", np.eye(task.mdp.n_states), reversed_steps)

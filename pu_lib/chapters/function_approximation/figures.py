@@ -24,15 +24,7 @@ __all__ = [
 
 @styled
 def draw_learning(n_steps: int = 300, eta: float = 1.0) -> BookFigure:
-    """Draw the gap of all updates of free scores with a linear and a neural policy on the contexts.
-
-    Parameters
-    ----------
-    n_steps : int
-        Number of updates.
-    eta : float
-        The rate.
-    """
+    """Draw the gap of each update of free scores on the contexts, linear and neural."""
     task = contexts()
     fig, axes = figure(2, 1, height=5.8)
     for name, update in UPDATES.items():
@@ -50,17 +42,7 @@ def draw_learning(n_steps: int = 300, eta: float = 1.0) -> BookFigure:
 
 @styled
 def draw_crossings(eta: float = 0.1, n_steps: int = 300, seed: int = 9) -> BookFigure:
-    """Draw one run of escort with a network: performance, and scores crossing zero.
-
-    Parameters
-    ----------
-    eta : float
-        The rate.
-    n_steps : int
-        Number of updates.
-    seed : int
-        Seed of the network.
-    """
+    """Draw one run of escort with a network: performance, and scores that cross zero."""
     task = contexts()
     fig, (top, bottom) = figure(2, 1, height=3.8, sharex=True)
     for name in ("pg-sm", "pg-es"):
@@ -77,13 +59,7 @@ def draw_crossings(eta: float = 0.1, n_steps: int = 300, seed: int = 9) -> BookF
 
 @styled
 def draw_reversal(reversed_steps: int = 100, n_steps: int = 400) -> BookFigure:
-    """Draw linear policies that see reversed values first and the right ones afterwards.
-
-    Parameters
-    ----------
-    reversed_steps, n_steps : int
-        Number of updates with reversed values, and of all.
-    """
+    """Draw linear policies that learn from reversed values first and from true ones later."""
     task = contexts()
     model = linear(task.features, 3)
     fig, ax = figure(height=3.3)

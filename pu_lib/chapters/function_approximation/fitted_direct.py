@@ -1,11 +1,11 @@
-r"""The direct parametrization beyond tables: fitted before the projection, and its error floor.
+r"""The direct parametrization beyond tables: two fits, and the error bound of the first.
 
-A model has scores :math:`f(s,\cdot)`, and the policy is their projection. A step of `di` asks for
-:math:`\mathrm{Proj}_\Delta(\pi+\eta q)`. There are two places to put the fit.
+A model has scores :math:`f(s,\cdot)`, and the policy is their projection. A step of `di` is
+:math:`\mathrm{Proj}_\Delta(\pi+\eta q)`. A model can be fitted at two places.
 
 - *Before the projection:* fit the scores to :math:`\pi+\eta q`. This is policy mirror descent with
   a general parametrization (Alfano, Yuan and Rebeschini, 2023) for the Euclidean mirror map.
-- *After it:* fit them to :math:`\mathrm{Proj}_\Delta(\pi+\eta q)`, which the model then misses.
+- *After the projection:* fit the scores to :math:`\mathrm{Proj}_\Delta(\pi+\eta q)`.
 
 **Theorem.** *Let* :math:`\pi_{t+1}=\mathrm{Proj}_\Delta(f_t)` *at every state, for any scores, and*
 
@@ -15,26 +15,26 @@ A model has scores :math:`f(s,\cdot)`, and the policy is their projection. A ste
 *Then* :math:`\|v_\star-v_{t+1}\|_\infty\le\gamma\|v_\star-v_t\|_\infty+\frac1{\eta_t}
 +\frac{\varepsilon_t}{1-\gamma}`.
 
-*Proof.* By definition :math:`f_t=\pi_t+\eta_t(q_t+e_t)`: the step is that of `di` with the values
-:math:`\hat q=q_t+e_t`, whatever the model. A projection maximises
+*Proof.* By definition :math:`f_t=\pi_t+\eta_t(q_t+e_t)`: for any model the step is that of `di`
+with the values :math:`\hat q=q_t+e_t`. A projection maximises
 :math:`\eta_t\langle\hat q,p\rangle-\frac12\|p-\pi_t\|^2`, so that with p the greedy policy of
 :math:`q_t`, and with :math:`p=\pi_t`,
 
 .. math:: \langle\hat q,p-\pi_{t+1}\rangle\le\tfrac1{2\eta_t}\|p-\pi_t\|^2\le\tfrac1{\eta_t},
    \qquad\langle\hat q,\pi_{t+1}-\pi_t\rangle\ge0.
 
-Two distributions paired with :math:`e_t` differ by at most :math:`\varepsilon_t`. The second
-inequality gives :math:`\langle q_t,\pi_{t+1}\rangle\ge v_t-\varepsilon_t`, hence, applied again and
-again along :math:`\pi_{t+1}`, :math:`v_{t+1}\ge T_{t+1}v_t-\frac{\gamma\varepsilon_t}{1-\gamma}`
-with :math:`T_{t+1}` the Bellman operator of :math:`\pi_{t+1}`. The first gives
-:math:`T_{t+1}v_t\ge Tv_t-\frac1{\eta_t}-\varepsilon_t`, and T is a contraction with fixed point
-:math:`v_\star`. Add up. ∎
+The inner products of two distributions with :math:`e_t` differ by at most :math:`\varepsilon_t`.
+The second inequality gives :math:`\langle q_t,\pi_{t+1}\rangle\ge v_t-\varepsilon_t`, hence,
+applied repeatedly along :math:`\pi_{t+1}`, :math:`v_{t+1}\ge
+T_{t+1}v_t-\frac{\gamma\varepsilon_t}{1-\gamma}` with :math:`T_{t+1}` the Bellman operator of
+:math:`\pi_{t+1}`. The first gives :math:`T_{t+1}v_t\ge Tv_t-\frac1{\eta_t}-\varepsilon_t`, and T is
+a contraction with fixed point :math:`v_\star`. Add the two. ∎
 
-The weights only have to grow for the middle term to vanish; what stays is the *floor*
-:math:`\varepsilon/(1-\gamma)^2`. Fitted before the projection, :math:`e_t` is what the model misses
-of :math:`\pi_t/\eta_t+q_t`: where it represents the values, nothing but :math:`O(1/\eta_t)`. Fitted
-after it, :math:`e_t` contains what the projection has cut off, which is of the size of the values,
-and the floor says nothing.
+If the weights grow, the middle term vanishes, and the *error floor*
+:math:`\varepsilon/(1-\gamma)^2` remains. Fitted before the projection, :math:`e_t` is the model's
+error in :math:`\pi_t/\eta_t+q_t`: it is :math:`O(1/\eta_t)` if the model represents the values.
+Fitted after the projection, :math:`e_t` contains the part that the projection has cut off, which is
+of the size of the values, so the floor is trivial.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from pu_lib.chapters.function_approximation.quantities import Task
 from pu_lib.mdp import Evaluation
 from pu_lib.updates import project_simplex
 
-__all__ = ["FittedRun", "Place", "fitted_run", "greedy_fit", "ladder", "next_bound"]
+__all__ = ["FittedRun", "Place", "fitted_run", "geometric_weights", "greedy_fit", "next_bound"]
 
 Place = Literal["before", "after"]
 
@@ -61,9 +61,9 @@ class FittedRun:
     r"""A run of the fitted direct parametrization.
 
     `performance` is 0 for the uniform policy and 1 for the optimum. `gaps` are the largest
-    distances of the values from the optimal ones, and `bounds` what the theorem allows them to be,
-    started at the first of them; these three have the shape (T + 1,). `errors`, of shape (T,), has
-    the error :math:`\varepsilon_t` of each fit in the unit of the values.
+    distances of the values from the optimal ones. `bounds` are the theorem's bounds on them,
+    starting from the first gap. These three have shape (T + 1,). `errors`, of shape (T,), has the
+    error :math:`\varepsilon_t` of each fit in the unit of the values.
     """
 
     performance: Floats
@@ -77,8 +77,8 @@ def next_bound(gap: float, eta: float, error: float, discount: float) -> float:
     return discount * gap + 1.0 / eta + error / (1.0 - discount)
 
 
-def ladder(first: float, growth: float, n_steps: int) -> Floats:
-    """Return geometric weights."""
+def geometric_weights(first: float, growth: float, n_steps: int) -> Floats:
+    """Return the weights ``first * growth**t`` for t = 0, ..., n_steps - 1."""
     return np.asarray(first * growth ** np.arange(n_steps, dtype=np.float64))
 
 
@@ -89,15 +89,15 @@ def fitted_run(
     features: Floats | None = None,
     reversed_steps: int = 0,
 ) -> FittedRun:
-    """Follow the direct parametrization with a linear model, fitted by least squares.
+    """Run the direct parametrization with a linear model that is fitted by least squares.
 
-    The first `reversed_steps` updates are given -q, and the bound starts after them. `features`
-    replace those of the task.
+    The first `reversed_steps` updates use -q, and the bound starts after them. `features` replace
+    those of the task.
     """
     if place not in get_args(Place):
         raise ValueError(f"place: expected one of {get_args(Place)}, got {place!r}.")
     mdp, live = task.mdp, ~task.mdp.terminal
-    fit = _least_squares(task, task.features if features is None else features, live)
+    fit = _fit_matrix(task, task.features if features is None else features, live)
     pi = np.full((mdp.n_states, mdp.n_actions), 1.0 / mdp.n_actions)
     evaluation = mdp.evaluate(pi)
     gap = _gap(task, evaluation)
@@ -105,7 +105,7 @@ def fitted_run(
     for t, eta in enumerate(etas):
         wanted = pi + eta * (-evaluation.q if t < reversed_steps else evaluation.q)
         scores = fit @ (wanted if place == "before" else project_simplex(wanted))
-        error = _spread((scores - wanted)[live] / eta)
+        error = _largest_range((scores - wanted)[live] / eta)
         pi = project_simplex(scores)
         evaluation = mdp.evaluate(pi)
         gap = _gap(task, evaluation)
@@ -117,19 +117,19 @@ def fitted_run(
 
 
 def _gap(task: Task, evaluation: Evaluation) -> float:
-    """Return the largest distance of the values of a policy from the optimal ones."""
+    """Return the largest distance of a policy's values from the optimal ones."""
     return float(np.max(task.mdp.optimal().v - evaluation.v))
 
 
-def _least_squares(task: Task, features: Floats, live: NDArray[np.bool_]) -> Floats:
-    """Return the matrix that takes targets of all states to the fitted scores."""
+def _fit_matrix(task: Task, features: Floats, live: NDArray[np.bool_]) -> Floats:
+    """Return the matrix that maps targets of all states to fitted scores."""
     inputs = np.column_stack([np.ones(task.mdp.n_states), features])
     solved = np.zeros((inputs.shape[1], task.mdp.n_states))
     solved[:, live] = np.linalg.pinv(inputs[live])
     return np.asarray(inputs @ solved)
 
 
-def _spread(errors: Floats) -> float:
+def _largest_range(errors: Floats) -> float:
     """Return the largest difference between two actions of a state."""
     return float(np.max(errors.max(axis=1) - errors.min(axis=1)))
 
@@ -137,8 +137,8 @@ def _spread(errors: Floats) -> float:
 def greedy_fit(task: Task) -> float:
     """Return the performance of the projected least-squares fit of an optimal policy.
 
-    Fitting after the projection must end there as the weights grow, if it settles: the target is
-    then the optimal policy itself, and no weight changes what the model makes of it.
+    Fitting after the projection can only converge to this policy as the weights grow, because the
+    target is then the optimal policy itself.
     """
-    fit = _least_squares(task, task.features, ~task.mdp.terminal)
+    fit = _fit_matrix(task, task.features, ~task.mdp.terminal)
     return task.mdp.normalised_performance(project_simplex(fit @ task.mdp.optimal().policy))

@@ -10,7 +10,7 @@ one vector-Jacobian product, which the library `autograd` takes. For `pg-sm`, `p
 is the gradient of an objective of the policy. For `mce` with three actions or more it is not the
 gradient of anything, already in the table: for actions b and c other than :math:`a_q`,
 :math:`\partial_b g_c = -\pi(a_q)\pi(b)/(|A|-1)`, which is not symmetric in b and c. An
-implementation holds the direction fixed while it differentiates the scores.
+implementation keeps the direction fixed while it differentiates the scores.
 
 **Escort does not sharpen.** The escort policy is the same for f and for cf. A softmax policy with
 linear scores becomes deterministic as its weights grow; a linear escort policy is deterministic
@@ -27,9 +27,9 @@ S. Those that leave have :math:`f'_a \le \tau'`, so :math:`1 + |S|\tau = \sum_S 
 + (|S| - |S'|)\tau'`, that is :math:`\tau' \ge \tau`, and the scores off S stay below the threshold.
 With shared parameters scores off the support move when other states do, by accident.
 
-**Direct parametrization.** What it needs is a projection *in the space of functions*: fit the
+**Direct parametrization.** It needs a projection *in the space of functions*: fit the
 scores to :math:`\mathrm{Proj}_\Delta(\pi + \eta d q)`, state by state. In a table the fit is exact
-and gives `di` back; `fitted_direct` does it by least squares for a linear model, which then misses
+and gives `di` back; `fitted_direct` fits a linear model by least squares, which then misses
 its targets. The module `pu_lib.chapters.function_approximation.fitted_direct` fits before the
 projection instead, with a bound.
 """
@@ -57,12 +57,12 @@ from pu_lib.updates import Update, as_update, project_simplex
 __all__ = [
     "SPARSEMAX",
     "Learning",
-    "Scores",
+    "ScoreModel",
     "Sparsemax",
     "Task",
     "best_linear",
+    "chain_with_features",
     "contexts",
-    "corridor",
     "exact_projection",
     "exact_step",
     "fitted_direct",
@@ -78,11 +78,11 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Scores:
+class ScoreModel:
     """A differentiable model of the scores of all states.
 
     `apply`, written with autograd, maps flat parameters to scores of shape (n_states, n_actions).
-    With the parameters `initial` every score is near the offset that was asked for.
+    With the parameters `initial` every score is near the requested offset.
     """
 
     name: str
@@ -90,12 +90,12 @@ class Scores:
     initial: Floats
 
 
-def linear(features: Floats, n_actions: int, offset: float = 0.0) -> Scores:
-    """Return scores linear in a constant and the features; at first all are equal to the offset."""
+def linear(features: Floats, n_actions: int, offset: float = 0.0) -> ScoreModel:
+    """Return scores linear in a constant and the features; all are equal to the offset at first."""
     inputs = np.column_stack([np.ones(len(features)), features])
     start = np.zeros((inputs.shape[1], n_actions))
     start[0] = offset
-    return Scores(
+    return ScoreModel(
         "linear",
         lambda theta: _product(inputs, anp.reshape(theta, (inputs.shape[1], n_actions))),
         start.ravel(),
@@ -104,7 +104,7 @@ def linear(features: Floats, n_actions: int, offset: float = 0.0) -> Scores:
 
 def neural(
     features: Floats, n_actions: int, offset: float = 0.0, hidden: int = 16, seed: int = 0
-) -> Scores:
+) -> ScoreModel:
     """Return the scores of a network with one hidden layer of tanh units.
 
     The output biases start at the offset and the output weights near zero.
@@ -120,41 +120,41 @@ def neural(
 
     start = np.concatenate([rng.normal(size=inner), 0.01 * rng.normal(size=outer)])
     start[inner : inner + n_actions] += offset
-    return Scores("neural", apply, start)
+    return ScoreModel("neural", apply, start)
 
 
-# Escort may amplify the last bit of a score until two runs have nothing in common. NumPy's tanh and
-# the products of BLAS differ in it from one processor to the next; sums and products one by one
+# Escort may amplify a difference in the last bit of a score until two runs diverge. NumPy's tanh
+# and the matrix products of BLAS differ in the last bit between processors; plain sums and products
 # do not.
 
 
-def _multiplied(rows: Floats, matrix: Floats) -> Floats:
+def _matmul(rows: Floats, matrix: Floats) -> Floats:
     """Multiply two matrices, adding in the order of the rows."""
     return np.asarray((rows[:, :, np.newaxis] * matrix).sum(axis=1))
 
 
-def _shifted(rows: Floats, weights: Floats) -> Floats:
-    """Multiply rows with all weights but the first ones, which are added to the products."""
-    return np.asarray(_multiplied(rows, weights[1:]) + weights[0])
+def _affine_map(rows: Floats, weights: Floats) -> Floats:
+    """Multiply rows by all weights but the first row, and add the first row."""
+    return np.asarray(_matmul(rows, weights[1:]) + weights[0])
 
 
-def _to_rows(pulled: Floats, matrix: Floats) -> Floats:
-    """Pull a direction of a product back to its rows."""
-    return np.asarray((pulled[:, np.newaxis, :] * matrix).sum(axis=2))
+def _rows_vjp(cotangent: Floats, matrix: Floats) -> Floats:
+    """Return the cotangent of the rows of a product."""
+    return np.asarray((cotangent[:, np.newaxis, :] * matrix).sum(axis=2))
 
 
-def _to_matrix(pulled: Floats, rows: Floats) -> Floats:
-    """Pull a direction of a product back to its matrix."""
-    return np.asarray((rows[:, :, np.newaxis] * pulled[:, np.newaxis, :]).sum(axis=0))
+def _matrix_vjp(cotangent: Floats, rows: Floats) -> Floats:
+    """Return the cotangent of the matrix of a product."""
+    return np.asarray((rows[:, :, np.newaxis] * cotangent[:, np.newaxis, :]).sum(axis=0))
 
 
-def _to_weights(pulled: Floats, rows: Floats) -> Floats:
-    """Pull back to a matrix whose first row is added to the products."""
-    return np.vstack([pulled.sum(axis=0), _to_matrix(pulled, rows)])
+def _weights_vjp(cotangent: Floats, rows: Floats) -> Floats:
+    """Return the cotangent of the weights of an affine map."""
+    return np.vstack([cotangent.sum(axis=0), _matrix_vjp(cotangent, rows)])
 
 
-def _doubled(x: Floats) -> Floats:
-    """Return tanh x to 1e-14, by twelve times tanh 2y = 2 tanh y / (1 + tanh^2 y)."""
+def _tanh_by_doubling(x: Floats) -> Floats:
+    """Return tanh x to 1e-14, by applying tanh 2y = 2 tanh y / (1 + tanh^2 y) twelve times."""
     y = x / 4096
     t = y * (1 - y * y / 3)
     for _ in range(12):
@@ -162,20 +162,20 @@ def _doubled(x: Floats) -> Floats:
     return t
 
 
-# One node each in the graph of autograd, whose work is by the node.
-_tanh: Callable[[Any], Any] = primitive(_doubled)
-_product: Callable[[Any, Any], Any] = primitive(_multiplied)
-_affine: Callable[[Any, Any], Any] = primitive(_shifted)
-defvjp(_tanh, lambda t, _: lambda pulled: pulled * (1 - t * t))
+# One node each in autograd's graph, because autograd's run time is proportional to the nodes.
+_tanh: Callable[[Any], Any] = primitive(_tanh_by_doubling)
+_product: Callable[[Any, Any], Any] = primitive(_matmul)
+_affine: Callable[[Any, Any], Any] = primitive(_affine_map)
+defvjp(_tanh, lambda t, _: lambda cotangent: cotangent * (1 - t * t))
 defvjp(
     _product,
-    lambda _, rows, matrix: lambda pulled: _to_rows(pulled, matrix),
-    lambda _, rows, matrix: lambda pulled: _to_matrix(pulled, rows),
+    lambda _, rows, matrix: lambda cotangent: _rows_vjp(cotangent, matrix),
+    lambda _, rows, matrix: lambda cotangent: _matrix_vjp(cotangent, rows),
 )
 defvjp(
     _affine,
-    lambda _, rows, weights: lambda pulled: _to_rows(pulled, weights[1:]),
-    lambda _, rows, weights: lambda pulled: _to_weights(pulled, rows),
+    lambda _, rows, weights: lambda cotangent: _rows_vjp(cotangent, weights[1:]),
+    lambda _, rows, weights: lambda cotangent: _weights_vjp(cotangent, rows),
 )
 
 
@@ -184,30 +184,30 @@ defvjp(
 
 @dataclass(frozen=True)
 class Task:
-    """A process with a known optimum, and the features that models see of its states.
+    """A process with a known optimum, and features of its states.
 
-    `features` has the shape (n_states, n_features) and includes the terminal state.
+    `features` has shape (n_states, n_features) and includes the terminal state.
     """
 
     name: str
     mdp: FiniteMDP
     features: Floats
 
-    def models(self, offset: float = 0.0) -> tuple[Scores, Scores]:
+    def models(self, offset: float = 0.0) -> tuple[ScoreModel, ScoreModel]:
         """Return a linear and a neural model for this task."""
         n = self.mdp.n_actions
         return linear(self.features, n, offset), neural(self.features, n, offset)
 
 
 def contexts(n_contexts: int = 30, n_actions: int = 3, seed: int = 1) -> Task:
-    """Return a contextual bandit whose rewards are linear in two features.
+    """Return a contextual bandit with rewards linear in two features.
 
     A linear policy can therefore be optimal. All contexts are equally likely.
     """
     rng = np.random.default_rng(seed)
     features = rng.uniform(-1, 1, (n_contexts, 2))
     angles = 2 * np.pi * np.arange(n_actions) / n_actions
-    # The last digits of a cosine and of a product depend on the processor.
+    # Rounded because the last digits of a cosine and of a product depend on the processor.
     rewards = np.round(features @ np.stack([np.cos(angles), np.sin(angles)]), 12)
     transitions = np.zeros((n_contexts + 1, n_actions, n_contexts + 1))
     transitions[:, :, -1] = 1.0
@@ -225,7 +225,7 @@ def contexts(n_contexts: int = 30, n_actions: int = 3, seed: int = 1) -> Task:
     )
 
 
-def corridor(n_states: int = 6) -> Task:
+def chain_with_features(n_states: int = 6) -> Task:
     """Return the paper's chain with two features: the position and its square."""
     position = np.linspace(-1, 1, n_states)
     return Task("chain", chain(n_states, discount=0.9), np.column_stack([position, position**2]))
@@ -245,27 +245,27 @@ class Learning:
     performance: Floats
     crossings: NDArray[np.int_]
 
-    def losing(self, least: float = 1e-3) -> NDArray[np.bool_]:
-        """Mark the steps that lose more than `least` of the performance."""
+    def losing_steps(self, least: float = 1e-3) -> NDArray[np.bool_]:
+        """Return which steps lose more than `least` of the performance."""
         return np.asarray(-np.diff(self.performance) > least)
 
 
 def learn(
     update: str | Update,
     task: Task,
-    scores: Scores,
+    scores: ScoreModel,
     n_steps: int = 300,
     eta: float = 1.0,
     reversed_steps: int = 0,
 ) -> Learning:
-    """Follow an update through a model of the scores, with exact values at every step.
+    """Run an update through a model of the scores, with exact values at every step.
 
-    Every state has weight eta / n_states. The first `reversed_steps` updates are given -q.
+    Every state has weight eta / n_states. The first `reversed_steps` updates use -q.
     """
     update = as_update(update)
     if update.parametrization == "direct":
         raise ValueError(
-            f"update: {update.name!r} needs parameters on the simplex; see fitted_direct."
+            f"update: {update.name!r} needs parameters on the simplex; use fitted_direct."
         )
     theta, mdp = scores.initial.copy(), task.mdp
     weight = eta / mdp.n_states * ~mdp.terminal[:, np.newaxis]
@@ -292,10 +292,10 @@ def fitted_direct(
     features: Floats | None = None,
     reversed_steps: int = 0,
 ) -> Learning:
-    r"""Follow `di` by fitting a linear model to :math:`\mathrm{Proj}_\Delta(\pi + \eta q)`.
+    r"""Run `di` with a linear model fitted to :math:`\mathrm{Proj}_\Delta(\pi + \eta q)`.
 
-    The fit is least squares over the states, so with one-hot features this is the tabular `di`.
-    The first `reversed_steps` updates are given -q. Crossings are not counted.
+    The fit is least squares over the states, so with one-hot features this is the tabular `di`. The
+    first `reversed_steps` updates use -q. Crossings are not counted.
     """
     mdp, x = task.mdp, task.features if features is None else features
     inputs = np.column_stack([np.ones(len(x)), x])
@@ -314,7 +314,7 @@ def fitted_direct(
 
 
 class Sparsemax(Update):
-    """Gradient of the policy that projects its scores on the simplex (Martins and Astudillo)."""
+    """Gradient ascent on scores that are projected on the simplex (Martins and Astudillo)."""
 
     name = "sparsemax"
 
@@ -324,11 +324,11 @@ class Sparsemax(Update):
         return _sparsemax_kernel
 
     def to_policy(self, theta: Floats) -> Floats:
-        """Return the policy of checked parameters."""
+        """Return the policy of validated parameters."""
         return project_simplex(theta)
 
     def to_parameters(self, pi: Floats) -> Floats:
-        """Return parameters of a checked policy."""
+        """Return parameters of a validated policy."""
         return pi.copy()
 
     def advance(
@@ -355,12 +355,12 @@ SPARSEMAX = Sparsemax()
 
 
 def best_linear(task: Task, escort: bool = True, restarts: int = 20, seed: int = 0) -> float:
-    """Return the best performance of linear policies that a search finds, on a task of one step.
+    """Return the best performance of a linear policy that a search finds, on a one-step task.
 
     The policies are escort policies with p = 2, or softmax policies; the search is BFGS from random
     starts. The result is a lower bound: 0 is the uniform policy, 1 the optimum.
     """
-    from scipy.optimize import minimize  # slow, and few who import this module come here
+    from scipy.optimize import minimize  # slow to import
 
     model, mdp = linear(task.features, task.mdp.n_actions), task.mdp
     chances = mdp.initial[:, np.newaxis] * mdp.rewards
@@ -382,8 +382,8 @@ def best_linear(task: Task, escort: bool = True, restarts: int = 20, seed: int =
 
 
 def sparsemax(z: Any) -> Any:
-    """Return the projection of scores on the simplex, in operations of autograd."""
-    z = z - anp.max(z)  # which changes nothing, and keeps the digits of large scores
+    """Return the projection of scores on the simplex, written with autograd."""
+    z = z - anp.max(z)  # does not change the result, and keeps the digits of large scores
     descending = anp.sort(z)[::-1]
     thresholds = (anp.cumsum(descending) - 1.0) / np.arange(1, len(z) + 1)
     k = sum(1 for x, threshold in zip(descending, thresholds, strict=True) if x > threshold)
@@ -408,22 +408,23 @@ def exact_projection(z: Rationals) -> Rationals:
 
 
 def exact_step(update: str | Update, z: Rationals, q: Rationals, weight: Any) -> Rationals:
-    """Return rational scores after a step by the update's kernel.
+    """Return rational scores after a step of the update's kernel.
 
     The update's policy must be the projection of its scores: `di` or sparsemax.
     """
     chosen = as_update(update)
     if chosen.kernel is None:
-        raise ValueError(f"update: {chosen.name!r} has no kernel to run on fractions.")
+        raise ValueError(f"update: {chosen.name!r} has no kernel, and an exact step needs one.")
     moved = list(z)
     chosen.kernel(moved, exact_projection(z), q, q.index(max(q)), weight, len(z))
     return moved
 
 
 def reversal_paths(n: ArrayLike, eta: float, total: int = 60) -> dict[str, Floats]:
-    """Return the probability of action 1 if the better action changes after n updates.
+    """Return the probability of action 1 over time if the better action changes after n updates.
 
-    For sparsemax, `di` and `mce`, each of the shape of n with total + 1 times in front.
+    The updates are sparsemax, `di` and `mce`. Each path has the shape of n with total + 1 times in
+    front.
     """
     ns = np.asarray(n)[..., np.newaxis]
     q = np.stack([np.where(t < ns, [1.0, 0.0], [0.0, 1.0]) for t in range(total)])

@@ -10,22 +10,27 @@ from typing import Any
 
 import numpy as np
 
-from pu_lib import kernels
 from pu_lib.chapters.gravity_well import quantities as gravity
-from pu_lib.chapters.gravity_well.escape import corner_bound, escape_bound, escape_steps, well
-from pu_lib.chapters.gravity_well.quantities import (
-    CE_CASE,
-    ESCORT_CASE,
-    MANY_CASE,
-    SOFTMAX_CASE,
-    UNIFORM_CASE,
-    Case,
-    Integers,
-    certified_margin,
-    signed_change,
+from pu_lib.chapters.gravity_well.escape import (
+    corner_bound,
+    escape_bound,
+    escape_steps,
+    well_policy,
 )
+from pu_lib.chapters.gravity_well.quantities import (
+    CE_EXAMPLE,
+    ESCORT_EXAMPLE,
+    FIVE_ACTION_EXAMPLE,
+    SOFTMAX_EXAMPLE,
+    UNIFORM_EXAMPLE,
+    Example,
+    Integers,
+    certified_change,
+    certified_margin,
+)
+from pu_lib.chapters.monotonicity.certified import certified_step
 from pu_lib.claims.recorder import Recorder, check
-from pu_lib.exact import Number, ball, certified, exact, sign
+from pu_lib.exact import Number, certified, exact, sign
 from pu_lib.formatting import percent
 from pu_lib.trajectories import follow
 from pu_lib.updates import Update, as_update, make_update
@@ -34,12 +39,12 @@ Projection = Callable[[Integers, int], tuple[Integers, Integers]]
 Moves = Callable[[np.random.Generator, int, int], Integers]
 
 PROPOSITION_1: tuple[tuple[Number, ...], tuple[Number, ...]] = ((10, 0, 0), ("0.99", 1, 0))
-"""The paper's example that `ce` may decrease the value: parameters and values."""
+"""Parameters and values of the paper's example at which `ce` decreases the value."""
 
 WEIGHTS: tuple[Number, ...] = ("0.001", "0.01", "0.1", 1, 10, 100)
 
 POSITIVE = float(np.finfo(float).tiny)
-"""The smallest normal float. What must be positive is compared with it, so that 0 fails."""
+"""The smallest normal float; comparing with it makes a value of zero fail."""
 
 
 def _positive(compare: Recorder, quantity: str, value: Any, **at: Any) -> None:
@@ -50,29 +55,31 @@ def _positive(compare: Recorder, quantity: str, value: Any, **at: Any) -> None:
 
 
 def another_action_gains_more(
-    compare: Recorder, update: str | Update, case: Case, weights: Sequence[Number] = WEIGHTS
+    compare: Recorder, update: str | Update, example: Example, weights: Sequence[Number] = WEIGHTS
 ) -> None:
     """At one policy another action gains more than the best one, at every weight tried."""
     for weight in weights:
-        _, lead = certified_margin(update, case, weight)
+        _, lead = certified_margin(update, example, weight)
         _positive(compare, "lead of another action", -float(lead), weight=str(weight))
-        gain = certified(partial(gravity.certified_increase, update, case, weight))
-        compare.report(**{f"gain of the best action at weight {weight}": float(gain[case.greedy])})
+        gain = certified(partial(gravity.certified_increase, update, example, weight))
+        compare.report(
+            **{f"gain of the best action at weight {weight}": float(gain[example.greedy])}
+        )
         compare.report(**{f"largest gain at weight {weight}": max(map(float, gain))})
 
 
 softmax_favours_another = check(
     "thm:gravitywell/pg-sm",
-    arguments={"update": "pg-sm", "case": SOFTMAX_CASE},
+    arguments={"update": "pg-sm", "example": SOFTMAX_EXAMPLE},
     wrong={
         "MCE in PG-SM's place": {"update": "mce"},
-        "the uniform policy in the example's": {"case": UNIFORM_CASE},
+        "the uniform policy in the example's": {"example": UNIFORM_EXAMPLE},
     },
 )(another_action_gains_more)
 
 cross_entropy_favours_another = check(
     "thm:gravitywell/ce",
-    arguments={"update": "ce", "case": CE_CASE, "weights": WEIGHTS[:4]},
+    arguments={"update": "ce", "example": CE_EXAMPLE, "weights": WEIGHTS[:4]},
     wrong={
         "MCE in CE's place": {"update": "mce"},
         "weight 10 beside the others, at which the example ends": {"weights": WEIGHTS[:5]},
@@ -81,10 +88,10 @@ cross_entropy_favours_another = check(
 
 escort_favours_another = check(
     "thm:gravitywell/pg-es",
-    arguments={"update": "pg-es", "case": ESCORT_CASE, "weights": WEIGHTS[:3]},
+    arguments={"update": "pg-es", "example": ESCORT_EXAMPLE, "weights": WEIGHTS[:3]},
     wrong={
         "DI in PG-ES's place": {"update": "di"},
-        "the uniform policy in the example's": {"case": UNIFORM_CASE},
+        "the uniform policy in the example's": {"example": UNIFORM_EXAMPLE},
     },
 )(another_action_gains_more)
 
@@ -94,18 +101,20 @@ escort_favours_another = check(
     wrong={
         "MCE in PG-SM's place": {"update": "mce"},
         "PG-ES in PG-SM's place": {"update": "pg-es"},
-        "the uniform policy in the example's": {"case": UNIFORM_CASE},
+        "the uniform policy in the example's": {"example": UNIFORM_EXAMPLE},
     },
 )
 def softmax_decreases_the_best_action(
-    compare: Recorder, update: str | Update = "pg-sm", case: Case = SOFTMAX_CASE
+    compare: Recorder, update: str | Update = "pg-sm", example: Example = SOFTMAX_EXAMPLE
 ) -> None:
     """PG-SM decreases the best action at six weights; a positive slope extends this to all."""
     for weight in WEIGHTS:
-        change = signed_change(update, case, weight, case.greedy)
+        change = certified_change(update, example, weight, example.greedy)
         _positive(compare, "loss of the best action", -change, weight=str(weight))
         compare.report(**{f"change at weight {weight}": change})
-    _positive(compare, r"slope of $\pi(a_q)/\pi'(a_q)$ at weight 0", gravity.convexity_slope(case))
+    _positive(
+        compare, r"slope of $\pi(a_q)/\pi'(a_q)$ at weight 0", gravity.convexity_slope(example)
+    )
 
 
 @check(
@@ -136,7 +145,7 @@ def the_sufficient_condition_needs_large_weights(
 def the_condition_easily_fails(
     compare: Recorder, update: str | Update, epsilon: float = 1e-4
 ) -> None:
-    """If the best action is rare, the condition fails for at least 98 % of policies and values."""
+    """If the best action is rare, the condition fails at 98 % or more of policies and values."""
     # As pi(a_q) tends to 0, it fails under PG-SM unless all other h_b = pi(b) adv(b) are equal:
     # some b has h_b > sum_j pi(j) h_j and gains, and a_q gains nothing. Under CE h_b is -pi(b).
     rng = np.random.default_rng(13)
@@ -178,19 +187,14 @@ def the_example_of_proposition_1_fails(
     q: tuple[Number, ...] = PROPOSITION_1[1],
 ) -> None:
     """In the example of Proposition 1 another action gains more than the best one under CE."""
-    values = [exact(x) for x in q]
-    greedy = values.index(max(values))
+    greedy = max(range(len(q)), key=lambda a: exact(q[a]))
 
     def gains() -> list[float]:
-        levels = [ball(x) for x in theta]
-        powers = [x.exp() for x in levels]
-        pi = [x / sum(powers) for x in powers]
-        kernels.ce(levels, pi, [ball(x) for x in q], greedy, ball(1), len(q))
-        after = [x.exp() for x in levels]
-        gain = [x / sum(after) - y for x, y in zip(after, pi, strict=True)]
+        step = certified_step("ce", theta, q, 1)
+        gain = [after - before for before, after in zip(step.pi, step.new_pi, strict=True)]
         for a, x in enumerate(gain):
             if a != greedy:
-                sign(gain[greedy] - x)
+                sign(gain[greedy] - x)  # raises unless the precision decides
         return [float(x) for x in gain]
 
     gain = certified(gains)
@@ -204,7 +208,7 @@ def the_example_of_proposition_1_fails(
 
 
 def _compositions(rng: np.random.Generator, n: int, n_actions: int, unit: int) -> Integers:
-    """Draw integer vectors that sum to `unit`; many have zeros and repeated entries."""
+    """Draw nonnegative integer vectors that sum to `unit`; many have zeros and equal entries."""
     parts = rng.multinomial(unit, rng.dirichlet(np.full(n_actions, 0.4), n))
     return np.asarray(parts, dtype=np.int64)
 
@@ -225,7 +229,7 @@ def the_largest_move_gains_most(
     project: Projection = gravity.project_integers,
     n_samples: int = 40_000,
 ) -> None:
-    """In an exact projection each coordinate with the largest move gains as much as any other."""
+    """In an exact projection no coordinate gains more than one with the largest move."""
     rng, unit = np.random.default_rng(10), 60
     for n_actions in (2, 3, 4, 6, 9):
         theta = _compositions(rng, n_samples, n_actions, unit)
@@ -238,12 +242,12 @@ def the_largest_move_gains_most(
         compare.at_least(
             "lead of the coordinate with the largest move",
             Fraction(int(lead[row]), int(scale[row, 0]) * unit), 0, limit="0",
-            at={"theta": _listed(theta[row], unit), "moves": _listed(delta[row], unit)},
+            at={"theta": _as_fractions(theta[row], unit), "moves": _as_fractions(delta[row], unit)},
             note={"points": n_samples},
         )  # fmt: skip
 
 
-def _listed(numerators: Integers, unit: int) -> str:
+def _as_fractions(numerators: Integers, unit: int) -> str:
     return ", ".join(str(Fraction(int(x), unit)) for x in numerators)
 
 
@@ -260,10 +264,10 @@ direct_favours_the_best_action = check(
 )(the_largest_move_gains_most)
 
 
-def _random_cases(seed: int, n: int, sizes: Sequence[int]) -> list[tuple[Case, Fraction]]:
+def _random_examples(seed: int, n: int, sizes: Sequence[int]) -> list[tuple[Example, Fraction]]:
     """Draw rational policies, many close to a corner, values with one digit, and weights."""
     rng = np.random.default_rng(seed)
-    cases = []
+    examples = []
     for i in range(n):
         n_actions = sizes[i % len(sizes)]
         draws = rng.dirichlet(np.full(n_actions, rng.choice([0.2, 1.0, 5.0])))
@@ -272,12 +276,12 @@ def _random_cases(seed: int, n: int, sizes: Sequence[int]) -> list[tuple[Case, F
         best, *rest = (int(x) for x in rng.integers(0, 10, n_actions))
         q = [Fraction(best + 10, 10), *(Fraction(x, 10) for x in rest)]
         rng.shuffle(q)
-        cases.append(Case(policy, tuple(q)))
-    return [(case, Fraction(int(10 ** rng.uniform(0, 5)), 1000)) for case in cases]
+        examples.append(Example(policy, tuple(q)))
+    return [(example, Fraction(int(10 ** rng.uniform(0, 5)), 1000)) for example in examples]
 
 
-def _words(case: Case, weight: Number) -> dict[str, Any]:
-    pi, q = (", ".join(map(str, row)) for row in (case.pi, case.q))
+def _instance(example: Example, weight: Number) -> dict[str, Any]:
+    pi, q = (", ".join(map(str, row)) for row in (example.pi, example.q))
     return {"pi": pi, "q": q, "weight": str(weight)}
 
 
@@ -287,9 +291,9 @@ def the_best_action_gains_most(
     sizes: Sequence[int] = (2, 3, 4, 6),
     n_samples: int = 2_000,
 ) -> None:
-    """In random cases the best action gains most, with certainty."""
-    for case, weight in _random_cases(5, n_samples, sizes):
-        where, (_, lead) = _words(case, weight), certified_margin(update, case, weight)
+    """In random examples the best action gains most, certified in ball arithmetic."""
+    for example, weight in _random_examples(5, n_samples, sizes):
+        where, (_, lead) = _instance(example, weight), certified_margin(update, example, weight)
         compare.at_least("lead of the best action", float(lead), 0.0, limit="0", at=where)
 
 
@@ -309,13 +313,13 @@ cross_entropy_satisfies_the_condition_with_two_actions = check(
 @check("sec:gravity/ce-argmax", wrong={"PG-SM in CE's place": {"update": "pg-sm"}})
 def the_most_probable_action_never_gains(compare: Recorder, update: str | Update = "ce") -> None:
     """Under CE the best action never loses, and another most probable action never gains."""
-    for case, weight in _random_cases(7, 2_000, (3, 4, 6)):
-        policy, where = [exact(x) for x in case.pi], _words(case, weight)
+    for example, weight in _random_examples(7, 2_000, (3, 4, 6)):
+        policy, where = [exact(x) for x in example.pi], _instance(example, weight)
         top = policy.index(max(policy))
-        gain = signed_change(update, case, weight, case.greedy)
+        gain = certified_change(update, example, weight, example.greedy)
         compare.at_least("gain of the best action", gain, 0.0, limit="0", at=where)
-        if top != case.greedy:
-            loss = -signed_change(update, case, weight, top)
+        if top != example.greedy:
+            loss = -certified_change(update, example, weight, top)
             compare.at_least("loss of the most probable action", loss, 0.0, limit="0", at=where)
 
 
@@ -329,7 +333,7 @@ def no_wrong_corner_attracts(
     n_runs: int = 200,
     n_steps: int = 200,
 ) -> None:
-    """Under updates that satisfy the condition no other action exceeds the bound on its gain."""
+    """Under DI and MCE, which satisfy the condition, other actions obey the bound on their gain."""
     rng = np.random.default_rng(14)
     start = 0.999 * rng.dirichlet([0.5] * 3, n_runs) + 0.001 / 3
     start[0], q = (0.01, 0.6, 0.39), rng.uniform(0.0, 1.0, (n_runs, 3))
@@ -353,20 +357,20 @@ def no_wrong_corner_attracts(
 # How long a well holds
 
 WELL_VALUES = ((1.0, 0.9, 0.0), (1.0, 0.5, 0.0), (1.0, 0.8, 0.6))
-"""Values; the second action is the second best."""
+"""Action values; the second action is the second best."""
 
 DEPTHS = (0.1, 0.03, 0.01, 0.003, 0.001)
-"""The probabilities of the greedy action in the wells."""
+"""Probabilities of the greedy action at the start."""
 
 
-def escapes_keep_within_the_bounds(
+def escape_times_obey_their_bounds(
     compare: Recorder,
     updates: Sequence[str | Update],
     weights: Sequence[float],
     bounds_of: str | None = None,
 ) -> None:
-    """Under each update, leaving a well takes a number of steps within the proved bounds."""
-    starts = np.array([well(depth) for depth in DEPTHS])
+    """The number of steps to leave a well obeys the proved bounds of each update."""
+    starts = np.array([well_policy(depth) for depth in DEPTHS])
     for update, weight, q in product(map(as_update, updates), weights, WELL_VALUES):
         counted = escape_steps(update, starts, np.broadcast_to(q, starts.shape), weight)
         steps = [int(n) if n < np.inf else np.inf for n in counted]
@@ -389,7 +393,7 @@ only_softmax_needs_many_steps = check(
         "the bound of PG-SM for CE": {"updates": ("ce",), "bounds_of": "pg-sm"},
         "the bound of CE for PG-SM": {"updates": ("pg-sm",), "bounds_of": "ce"},
     },
-)(escapes_keep_within_the_bounds)
+)(escape_times_obey_their_bounds)
 
 escort_leaves_a_well_soon = check(
     "sec:gravity/pg-es-weak",
@@ -402,7 +406,7 @@ escort_leaves_a_well_soon = check(
             "bounds_of": "pg-es",
         },
     },
-)(escapes_keep_within_the_bounds)
+)(escape_times_obey_their_bounds)
 
 
 # PG-ES
@@ -410,18 +414,20 @@ escort_leaves_a_well_soon = check(
 
 @check(
     "sec:gravity/pg-es-p",
-    wrong={"the uniform policy in the example's place": {"case": UNIFORM_CASE}},
+    wrong={"the uniform policy in the example's place": {"example": UNIFORM_EXAMPLE}},
 )
-def escort_with_p_1_satisfies_the_condition(compare: Recorder, case: Case = ESCORT_CASE) -> None:
-    """PG-ES with p = 1 gives the best action the largest gain if no parameter crosses zero."""
+def escort_with_p_1_satisfies_the_condition(
+    compare: Recorder, example: Example = ESCORT_EXAMPLE
+) -> None:
+    """With p = 1 the best action gains most under PG-ES if no parameter crosses zero."""
     update, weight = make_update("pg-es", p=1.0), "0.01"
-    pi, q = case.floats()
+    pi, q = example.floats()
     after = update.step(gravity.parameters(update, pi), q, float(exact(weight)))
     compare.require(np.all(after > 0), "With p = 1 a parameter crosses zero.")
-    _, lead = certified_margin(update, case, weight)
+    _, lead = certified_margin(update, example, weight)
     compare.at_least(
         "lead of the best action", float(lead), 0.0, limit="0",
-        at={"p": 1.0, "pi": case.pi, "q": case.q, "weight": weight},
+        at={"p": 1.0, "pi": example.pi, "q": example.q, "weight": weight},
     )  # fmt: skip
 
 
@@ -429,18 +435,18 @@ def escort_with_p_1_satisfies_the_condition(compare: Recorder, case: Case = ESCO
     "sec:gravity/pg-es-decrease",
     wrong={
         "p = 2 beside them": {"exponents": (2.0, 3.0, 4.0)},
-        "p = 1 with the three actions of the other example": {"many": ESCORT_CASE},
+        "p = 1 with the three actions of the other example": {"many": ESCORT_EXAMPLE},
     },
 )
 def escort_may_decrease_the_best_action(
-    compare: Recorder, exponents: Sequence[float] = (3.0, 4.0), many: Case = MANY_CASE
+    compare: Recorder, exponents: Sequence[float] = (3.0, 4.0), many: Example = FIVE_ACTION_EXAMPLE
 ) -> None:
-    """PG-ES decreases the best action of three for p > 2, and that of five for p = 1."""
-    cases = [(p, factor, ESCORT_CASE) for p in exponents for factor in ("keep", "drop")]
-    for p, factor, case in [*cases, (1.0, "keep", many)]:
-        actions = len(case.pi)
+    """PG-ES decreases the best of three actions if p > 2, and the best of five if p = 1."""
+    examples = [(p, factor, ESCORT_EXAMPLE) for p in exponents for factor in ("keep", "drop")]
+    for p, factor, example in [*examples, (1.0, "keep", many)]:
+        actions = len(example.pi)
         update = make_update("pg-es", p=p, factor=factor)
-        change = signed_change(update, case, "0.1", case.greedy)
+        change = certified_change(update, example, "0.1", example.greedy)
         _positive(compare, "loss of the best action", -change, p=p, factor=factor, actions=actions)
         compare.report(**{f"change with {actions} actions": change})
 
@@ -452,7 +458,7 @@ def escort_may_decrease_the_best_action(
 def escort_with_p_2_never_decreases_the_best_action(
     compare: Recorder, allow_crossing: bool = False, n_samples: int = 4_000
 ) -> None:
-    """With p = 2 an exact step of PG-ES that crosses no zero never decreases the best action."""
+    """An exact step of PG-ES with p = 2 that crosses no zero never decreases the best action."""
     rng = np.random.default_rng(11)
     for i, row in enumerate(rng.integers(1, 100, (n_samples, 9)).tolist()):
         n = 2 + i % 3
@@ -521,7 +527,7 @@ def softmax_fails_where_escort_does(
     )  # fmt: skip
 
 
-ESCORTS = {p: make_update("pg-es", p=p) for p in (2.0, 3.0, 4.0, 6.0)}
+ESCORT_UPDATES = {p: make_update("pg-es", p=p) for p in (2.0, 3.0, 4.0, 6.0)}
 
 
 @check(
@@ -529,19 +535,19 @@ ESCORTS = {p: make_update("pg-es", p=p) for p in (2.0, 3.0, 4.0, 6.0)}
     wrong={
         "the power 1 - 1/p in place of its square": {"power": lambda p: 1.0 - 1.0 / p},
         "PG-SM in PG-ES's place": {
-            "updates": dict.fromkeys(ESCORTS, as_update("pg-sm")),
+            "updates": dict.fromkeys(ESCORT_UPDATES, as_update("pg-sm")),
             "depths": (1e-2, 1e-3),
         },
     },
 )
 def deeper_wells_of_escort_hold_by_a_power(
     compare: Recorder,
-    updates: Mapping[float, Update] = ESCORTS,
+    updates: Mapping[float, Update] = ESCORT_UPDATES,
     power: Callable[[float], float] = lambda p: 1.0 - 2.0 / p,
     depths: tuple[float, float] = (1e-4, 1e-5),
 ) -> None:
-    """How long a well holds grows with its depth like the power 1 - 2/p."""
-    starts = np.array([well(depth) for depth in depths])
+    """The escape time of PG-ES grows like the power 1 - 2/p of the depth."""
+    starts = np.array([well_policy(depth) for depth in depths])
     values = np.tile([1.0, 0.5, 0.0], (2, 1))
     for p, update in updates.items():
         steps = escape_steps(update, starts, values, 0.1)
@@ -563,7 +569,7 @@ def deeper_wells_of_escort_hold_by_a_power(
 def the_expansion_leaves_out_small_terms(
     compare: Recorder, factor: float = 1.0, below: Sequence[float] = (1.1, 1.2, 1.4)
 ) -> None:
-    """Remainders are of the corrected orders; at c the printed order is too small for p < 3/2."""
+    """Remainders have the corrected orders; at c the printed order is too small for p < 3/2."""
     exponents = (1.0, *below, 1.5, 2.0, 3.0, 4.0)
     for p, digits, times in product(exponents, (2, 4, 8, 16), (2, 6)):
         epsilon, delta = 10.0**-digits, 10.0 ** (-times * digits)

@@ -1,26 +1,25 @@
-r"""How long a gravity well holds (paper, section 3.3): escape times, and bounds on them.
+r"""Escape times from a gravity well, and bounds on them (paper, section 3.3).
 
-**How long a well holds.** Let :math:`r = \pi(a_q)/\pi(b)` for the second best action b, and R the
-range of q. Under `pg-sm` :math:`1/r` falls by at most :math:`2wR` a step, so leaving a well with
-:math:`\pi(a_q) = \varepsilon` takes at least of the order
-of :math:`1/\varepsilon` steps. Under `ce` and
-`mce` the odds against :math:`a_q` shrink by :math:`e^{-w/2}` a step while they exceed one:
-:math:`O(\log 1/\varepsilon)`. Under `di` :math:`\pi(a_q)` gains at least half of w times the gap
-:math:`\Delta` of q: a number of steps that does not depend on :math:`\varepsilon`. Under `pg-es`
-with p = 2, parameters of norm one and :math:`wR\le1/2`, no parameter crosses zero; with
-:math:`N=\|\theta\|^2` a step multiplies :math:`|\theta_{a_q}/\theta_b|` by
+**Escape times.** Let :math:`r = \pi(a_q)/\pi(b)` for the second best action b, and R the range of
+q. Under `pg-sm` :math:`1/r` falls by at most :math:`2wR` a step, so an escape from
+:math:`\pi(a_q) = \varepsilon` takes at least of the order of :math:`1/\varepsilon` steps. Under
+`ce` and `mce` the odds against :math:`a_q` shrink by the factor :math:`e^{-w/2}` a step while they
+exceed one: :math:`O(\log 1/\varepsilon)`. Under `di` :math:`\pi(a_q)` gains at least half of w
+times the gap :math:`\Delta` of q, so the number of steps does not depend on :math:`\varepsilon`.
+Under `pg-es` with p = 2, parameters of norm one and :math:`wR\le1/2`, no parameter crosses zero;
+with :math:`N=\|\theta\|^2` a step multiplies :math:`|\theta_{a_q}/\theta_b|` by
 :math:`1+\frac{k\,(\mathrm{adv}(a_q)-\mathrm{adv}(b))}{1+k\,\mathrm{adv}(b)}\ge1+w\Delta/N`, and
-:math:`N'=N+4w^2V/N` keeps :math:`N_t^2\le1+\frac94w^2R^2t`: :math:`O(\log^2 1/\varepsilon)`.
+:math:`N'=N+4w^2V/N` implies :math:`N_t^2\le1+\frac94w^2R^2t`: :math:`O(\log^2 1/\varepsilon)`.
 
-**What the power is for.** To first order :math:`\pi(a_q)` grows by its power :math:`2-2/p` times
-its advantage under `pg-es`, and by its square under `pg-sm`: the power :math:`1-1/p` of the
-gradient, squared. While it is small, :math:`\pi(a_q)^{-(1-2/p)}` therefore falls steadily for
-p > 2, and a well holds for about :math:`\varepsilon^{-(1-2/p)}` steps (measured, not proved); as
-:math:`p\to\infty` that is the :math:`1/\varepsilon` of `pg-sm`.
+**Effect of p.** To first order :math:`\pi(a_q)` grows by its advantage times its power
+:math:`2-2/p` under `pg-es`, and times its square under `pg-sm`: the power :math:`1-1/p` of the
+gradient, squared. While :math:`\pi(a_q)` is small, :math:`\pi(a_q)^{-(1-2/p)}` therefore falls
+steadily for p > 2, and an escape takes about :math:`\varepsilon^{-(1-2/p)}` steps (measured, not
+proved). As :math:`p\to\infty` this is the :math:`1/\varepsilon` of `pg-sm`.
 
-**The condition keeps away from wrong corners.** If :math:`a_q` stays the same and gains most in
-each step, then :math:`\pi_T(b)-\pi_0(b)\le\pi_T(a_q)-\pi_0(a_q)`, so that :math:`\pi_T(b)` never
-exceeds :math:`(1+\pi_0(b)-\pi_0(a_q))/2`.
+**Corner bound.** If :math:`a_q` stays the same and gains most in each step, then
+:math:`\pi_T(b)-\pi_0(b)\le\pi_T(a_q)-\pi_0(a_q)`, so that :math:`\pi_T(b)` never exceeds
+:math:`(1+\pi_0(b)-\pi_0(a_q))/2`.
 """
 
 from __future__ import annotations
@@ -33,15 +32,22 @@ from pu_lib.chapters.gravity_well.quantities import parameters
 from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, Update, as_update, softmax
 
-__all__ = ["corner_bound", "escape_bound", "escape_steps", "greedy_path", "lost_steps", "well"]
+__all__ = [
+    "corner_bound",
+    "escape_bound",
+    "escape_steps",
+    "greedy_path",
+    "lost_steps",
+    "well_policy",
+]
 
 _MOST_STEPS = 10_000_000
 
 Floats = NDArray[np.float64]
 
 
-def well(epsilon: float) -> Floats:
-    r"""Return :math:`(\varepsilon, 1 - 2\varepsilon, \varepsilon)`, a policy in a well."""
+def well_policy(epsilon: float) -> Floats:
+    r"""Return the policy :math:`(\varepsilon, 1 - 2\varepsilon, \varepsilon)`."""
     epsilon = as_float("epsilon", epsilon)
     if not 0.0 < epsilon < 0.5:
         raise ValueError(f"epsilon: expected a number in (0, 1/2), got {epsilon}.")
@@ -49,7 +55,10 @@ def well(epsilon: float) -> Floats:
 
 
 def corner_bound(pi: ArrayLike, q: ArrayLike) -> Floats:
-    """Return what each action can reach if the condition always holds; a_q has no bound."""
+    """Return an upper bound on each action's probability if the condition always holds.
+
+    The bound of the greedy action is infinite.
+    """
     policies, values = np.asarray(pi, dtype=np.float64), np.asarray(q, dtype=np.float64)
     greedy = np.arange(values.shape[-1]) == np.argmax(values, axis=-1)[..., np.newaxis]
     own = np.sum(np.where(greedy, policies, 0.0), axis=-1, keepdims=True)
@@ -59,10 +68,10 @@ def corner_bound(pi: ArrayLike, q: ArrayLike) -> Floats:
 def escape_steps(
     update: str | Update, pi: ArrayLike, q: ArrayLike, weight: float = 1.0, cap: int = 200_000
 ) -> Floats:
-    """Return the steps until the greedy action has probability 1/2, infinity if more than `cap`.
+    """Return the number of steps until the greedy action has probability 1/2.
 
-    Policies and values have shape (..., n_actions) and broadcast. The steps are made in floats: one
-    that ends at exactly one half may be counted as short of it.
+    The number is infinite if it exceeds `cap`. Policies and values have shape (..., n_actions) and
+    broadcast. Steps are made in floating point, so a step to exactly 1/2 may count as short of it.
     """
     chosen = as_update(update)
     values, cap = as_float_array("q", q, axes=1), as_int("cap", cap, low=0, high=_MOST_STEPS)
@@ -86,7 +95,7 @@ def escape_steps(
 def greedy_path(
     update: str | Update, pi: ArrayLike, q: ArrayLike, weight: float, n_steps: int
 ) -> Floats:
-    """Return the probability of the greedy action from the start on, until it is 0.99."""
+    """Return the greedy action's probability before each step, until it reaches 0.99."""
     chosen, best = as_update(update), int(np.argmax(q))
     theta, chunk = parameters(chosen, pi), 64
     pieces = [chosen.policy(theta)[best : best + 1]]
@@ -102,9 +111,9 @@ def greedy_path(
 def lost_steps(
     theta0: ArrayLike, q: ArrayLike, weight: float = 1.0
 ) -> dict[str, tuple[float, float]]:
-    """Return the steps to probability 1/2 from a well and from the uniform policy, by update.
+    """Return each update's escape times from the start and from the uniform policy.
 
-    The start is given by its softmax parameters; other updates start from the same policy.
+    `theta0` has the start's softmax parameters; all updates start from the same policy.
     """
     pi = softmax(theta0)
     starts = np.stack([pi, np.full(pi.shape, 1.0 / pi.size)])
@@ -116,9 +125,9 @@ def lost_steps(
 def escape_bound(
     update: str | Update, pi: ArrayLike, q: ArrayLike, weight: float
 ) -> tuple[float, float]:
-    """Return proved lower and upper bounds on `escape_steps` for the paper's updates.
+    """Return proved lower and upper bounds on `escape_steps`, as derived in the module's docstring.
 
-    They are 0 and infinity where nothing better is proved; see the module's text.
+    The bounds are 0 and infinity if nothing better is proved.
     """
     chosen = as_update(update)
     policy = as_float_array("pi", pi, axes=1)
@@ -133,9 +142,11 @@ def escape_bound(
     gap, span = float(values[greedy] - values[second]), float(np.ptp(values))
     weight = float(weight)
     if not 0.0 < weight * gap <= weight * span < np.inf:
-        raise ValueError(f"q: expected one best action, by a gap that floats hold, got {values}.")
+        raise ValueError(
+            f"q: expected one best action, with a gap that is positive in floats, got {values}."
+        )
     if policy[greedy] == 0.0 and chosen.name != "di":
-        raise ValueError(f"pi: expected a chance for the best action, got {policy}.")
+        raise ValueError(f"pi: expected a positive probability of the best action, got {policy}.")
     if policy[greedy] >= 0.5:
         return 0.0, 0.0
     odds = (1.0 - policy[greedy]) / policy[greedy] if policy[greedy] > 0.0 else np.inf
@@ -148,13 +159,15 @@ def escape_bound(
         return 0.0, float(np.ceil(float(1.0 - 2.0 * policy[greedy]) / (weight * gap)))
     if chosen == UPDATES["pg-es"]:
         return 0.0, _escort_escape(odds, weight * gap, weight * span)
-    raise ValueError(f"update: no escape bound is proved of {chosen.name!r} with {chosen.options}.")
+    raise ValueError(
+        f"update: no escape bound is proved for {chosen.name!r} with {chosen.options}."
+    )
 
 
 def _escort_escape(odds: float, lead: float, span: float) -> float:
-    """Bound the escape of `pg-es` where no parameter crosses zero: the weight times R <= 1/2.
+    """Return an upper bound on the escape time of `pg-es` if no parameter crosses zero (wR <= 1/2).
 
-    The sum of the bound is not followed for more than a million steps.
+    The bound is infinite if the sum has more than a million terms.
     """
     if span > 0.5:
         return np.inf

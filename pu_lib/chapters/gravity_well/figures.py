@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from numpy.typing import NDArray
 
-from pu_lib.chapters.gravity_well.escape import escape_steps, greedy_path, well
+from pu_lib.chapters.gravity_well.escape import escape_steps, greedy_path, well_policy
 from pu_lib.chapters.gravity_well.quantities import condition_map
 from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
 from pu_lib.updates import UPDATES, label_of, softmax, style_of
@@ -15,13 +15,13 @@ __all__ = ["draw_escape", "draw_maps", "draw_published"]
 
 COLOURS = ("#f4f5f7", "#e0a33e", "#9c2f2f")
 HEIGHT = np.sqrt(3) / 2
-WIDTH = 130  # pixels of a picture
+WIDTH = 130  # of the image, in pixels
 PUBLISHED = np.array([1.0, 3.0, 5.0])
 PUBLISHED_Q = np.array([1.0, 0.9, 0.1])
 
 
 def _raster() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return barycentric coordinates of a picture of the simplex, and which pixels are inside.
+    """Return barycentric coordinates of an image of the simplex, and which pixels are inside.
 
     The greedy action is the left corner, the second best the right one, as in the live figures.
     """
@@ -33,15 +33,7 @@ def _raster() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
 
 @styled
 def draw_maps(middle: float = 0.9, eta: float = 0.1) -> BookFigure:
-    """Draw, for each update, where the condition fails and where the best action loses.
-
-    Parameters
-    ----------
-    middle : float
-        The value of the second action; the others are 1 and 0.
-    eta : float
-        The weight of the step.
-    """
+    """Draw, for each update, where the condition fails and where the best action loses."""
     points, inside = _raster()
     rows = -(-len(UPDATES) // 3)
     fig, axes = figure(rows, 3, height=2.5 * rows)
@@ -71,17 +63,9 @@ def draw_maps(middle: float = 0.9, eta: float = 0.1) -> BookFigure:
 
 @styled
 def draw_escape(weight: float = 1.0, middle: float = 0.9) -> BookFigure:
-    """Draw the number of steps needed to leave a well against its depth.
-
-    Parameters
-    ----------
-    weight : float
-        The weight of each step.
-    middle : float
-        The value of the second action; the others are 1 and 0.
-    """
+    """Draw the number of steps needed to leave a well against its depth."""
     depths = np.geomspace(0.2, 2e-3, 7)
-    starts = np.array([well(float(depth)) for depth in depths])
+    starts = np.array([well_policy(float(depth)) for depth in depths])
     q = np.broadcast_to(np.array([1.0, middle, 0.0]), starts.shape)
     fig, ax = figure(height=3.4)
     for name in UPDATES:
@@ -96,15 +80,7 @@ def draw_escape(weight: float = 1.0, middle: float = 0.9) -> BookFigure:
 
 @styled
 def draw_published(weight: float = 0.4, n_steps: int = 12_000) -> BookFigure:
-    r"""Draw :math:`\pi(a_q)` along the steps from the policy of :math:`\theta_0 = (1, 3, 5)`.
-
-    Parameters
-    ----------
-    weight : float
-        The weight of each step.
-    n_steps : int
-        How far to go.
-    """
+    r"""Draw :math:`\pi(a_q)` along the steps from the policy of :math:`\theta_0 = (1, 3, 5)`."""
     fig, ax = figure(height=3.2)
     for name in UPDATES:
         path = greedy_path(name, softmax(PUBLISHED), PUBLISHED_Q, weight, n_steps)

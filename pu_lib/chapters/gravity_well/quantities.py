@@ -2,8 +2,8 @@ r"""The gravity well: does the best action gain the most probability (paper, sec
 
 One state, policy :math:`\pi`, values :math:`q` with greedy action :math:`a_q`, weight :math:`w =
 \eta\,d(s) > 0`, new policy :math:`\pi'`, increase :math:`\Delta = \pi' - \pi`. The paper's
-condition is :math:`a_q \in \arg\max_a \Delta(a)`; its *margin* here is :math:`\Delta(a_q) - \max_{b
-\ne a_q} \Delta(b)`, negative where the condition fails.
+condition is :math:`a_q \in \arg\max_a \Delta(a)`. Its *margin* here is :math:`\Delta(a_q) - \max_{b
+\ne a_q} \Delta(b)`, which is negative if the condition fails.
 
 **In policy space.** With :math:`h` the step of the parameters, the softmax updates give
 :math:`\pi'(a) \propto \pi(a) e^{h_a}`, escort from parameters of norm one
@@ -13,19 +13,19 @@ condition is :math:`a_q \in \arg\max_a \Delta(a)`; its *margin* here is :math:`\
 **Lemma 10, hence `di`: holds.** The projection of :math:`\theta + \delta` is :math:`\max(0,
 \theta_k + \delta_k - \lambda)`, and :math:`\lambda \le \delta_\star = \max_k \delta_k`, because
 otherwise every positive coordinate would shrink and none grow. Hence :math:`\theta'_k - \theta_k =
-\max(-\theta_k, \delta_k - \lambda) \le \delta_\star - \lambda`, which is what the coordinate with
-the largest :math:`\delta` gains. `project_integers` checks it with integers: a point with
+\max(-\theta_k, \delta_k - \lambda) \le \delta_\star - \lambda`, which is the gain of the coordinate
+with the largest :math:`\delta`. `project_integers` checks this in integers: a point with
 denominator D has a projection with denominator kD.
 
 **`mce`: holds.** Every other action is multiplied by the same factor, below one.
 
 **`pg-sm`: fails, and** :math:`\pi(a_q)` **decreases, for every weight** at some policies:
 :math:`\pi(a_q)/\pi'(a_q) = F(w) = \sum_j \pi(j) e^{w(h_j - h_{a_q})}` (h for unit weight) is convex
-with :math:`F(0) = 1`, so it exceeds one for all :math:`w > 0` as soon as
+with :math:`F(0) = 1`, so it exceeds one for all :math:`w > 0` if
 :math:`F'(0) = \sum_j \pi(j) h_j - h_{a_q} \ge 0` and F is not constant.
 
-**`pg-es`: fails for every** :math:`p \ge 1`. For :math:`p = 2`, as long as no parameter changes
-sign, :math:`\pi(a_q)` never decreases: with :math:`k = 2w/\|\theta\|^2` and :math:`V = \sum_j
+**`pg-es`: fails for every** :math:`p \ge 1`. For :math:`p = 2`, if no parameter changes sign,
+:math:`\pi(a_q)` never decreases: with :math:`k = 2w/\|\theta\|^2` and :math:`V = \sum_j
 \pi(j)\,\mathrm{adv}(j)^2`, :math:`\pi'(a) = \pi(a) (1 + k\,\mathrm{adv}(a))^2 / (1 + k^2 V)`, and
 :math:`V \le -\max\mathrm{adv}\cdot\min\mathrm{adv}` (Bhatia and Davis).
 
@@ -59,12 +59,13 @@ from pu_lib.exact import Number, ball, certified, exact, sign
 from pu_lib.updates import EscortPolicyGradient, Update, as_update
 
 __all__ = [
-    "CE_CASE",
-    "ESCORT_CASE",
-    "MANY_CASE",
-    "SOFTMAX_CASE",
-    "UNIFORM_CASE",
-    "Case",
+    "CE_EXAMPLE",
+    "ESCORT_EXAMPLE",
+    "FIVE_ACTION_EXAMPLE",
+    "SOFTMAX_EXAMPLE",
+    "UNIFORM_EXAMPLE",
+    "Example",
+    "certified_change",
     "certified_increase",
     "certified_margin",
     "clip_and_renormalise",
@@ -77,7 +78,6 @@ __all__ = [
     "margin",
     "parameters",
     "project_integers",
-    "signed_change",
     "simplex_grid",
 ]
 
@@ -87,15 +87,16 @@ Ball = Any
 """An Arb ball; python-flint has no type stubs."""
 
 ROUNDING = 1e-12
-"""Floating-point margins smaller than this are not called violations: some thousand rounding
-errors on probabilities. Every violation that a claim rests on is certified instead."""
+"""Floating-point margins below this are not counted as violations: some thousand rounding
+errors of probabilities. Every violation on which a claim rests is certified instead.
+"""
 
 
 # One step, seen in policy space
 
 
 @dataclass(frozen=True)
-class Case:
+class Example:
     """An exact policy with positive entries, and exact values."""
 
     pi: tuple[Number, ...]
@@ -124,24 +125,26 @@ class Case:
         )
 
 
-SOFTMAX_CASE = Case(("0.01", "0.6", "0.39"), (1, "0.9", 0))
+SOFTMAX_EXAMPLE = Example(("0.01", "0.6", "0.39"), (1, "0.9", 0))
 """Under `pg-sm` the greedy action loses and the second best gains, whatever the weight."""
 
-ESCORT_CASE = Case(("0.01", "0.98", "0.01"), (0, "0.999999", 1))
-"""The construction in the paper's proof for `pg-es`, with numbers."""
+ESCORT_EXAMPLE = Example(("0.01", "0.98", "0.01"), (0, "0.999999", 1))
+"""The construction of the paper's proof for `pg-es`, with numbers."""
 
-MANY_CASE = Case(("0.49", "0.01", "0.01", "0.01", "0.48"), (1, "0.99", "0.99", "0.99", 0))
-"""Three rare actions are almost the best: `pg-es` with p = 1 feeds them at the best one's cost."""
+FIVE_ACTION_EXAMPLE = Example(
+    ("0.49", "0.01", "0.01", "0.01", "0.48"), (1, "0.99", "0.99", "0.99", 0)
+)
+"""Three rare actions are nearly best: under `pg-es` with p = 1 they gain and the best one loses."""
 
-CE_CASE = Case(("0.001", "0.3", "0.699"), (1, 0, 0))
+CE_EXAMPLE = Example(("0.001", "0.3", "0.699"), (1, 0, 0))
 """Under `ce` the most probable action loses, and the second gains more than the greedy one."""
 
-UNIFORM_CASE = Case(("1/3", "1/3", "1/3"), (1, "0.9", 0))
-"""No well at all."""
+UNIFORM_EXAMPLE = Example(("1/3", "1/3", "1/3"), (1, "0.9", 0))
+"""The uniform policy, at which there is no well."""
 
 
 def parameters(update: Update, pi: ArrayLike) -> Floats:
-    """Return parameters of policies; those of `pg-es` have p-norm one, which sets its step size."""
+    """Return parameters of policies; those of `pg-es` have p-norm one, which sets the step size."""
     theta = update.parameters(pi)
     if isinstance(update, EscortPolicyGradient):
         return np.asarray(theta / theta.shape[-1] ** (1.0 / update.p))
@@ -149,7 +152,7 @@ def parameters(update: Update, pi: ArrayLike) -> Floats:
 
 
 def increase(update: str | Update, pi: ArrayLike, q: ArrayLike, weight: ArrayLike = 1.0) -> Floats:
-    r"""Return :math:`\Delta = \pi' - \pi` after one step, of one or many policies."""
+    r"""Return :math:`\Delta = \pi' - \pi` after one step, for one policy or many."""
     chosen = as_update(update)
     theta = parameters(chosen, pi)
     return np.asarray(chosen.policy(chosen.step(theta, q, weight)) - chosen.policy(theta))
@@ -166,44 +169,45 @@ def _margin(gain: Floats, q: Floats) -> Floats:
     return np.asarray(own - np.max(np.where(greedy, -np.inf, gain), axis=-1))
 
 
-def certified_increase(update: str | Update, case: Case, weight: Number = 1) -> list[Ball]:
-    r"""Return :math:`\Delta` in balls at the working precision, escort parameters of norm one.
+def certified_increase(update: str | Update, example: Example, weight: Number = 1) -> list[Ball]:
+    r"""Return :math:`\Delta` in balls at the working precision; escort parameters have norm one.
 
-    The step is the update's own kernel, run on balls; for `di` on rationals, so that the
-    comparisons of the projection are decided.
+    The update's own kernel runs on balls; for `di` it runs on rationals, so that the comparisons of
+    the projection are decided.
     """
-    pi = [ball(x) for x in case.pi]
-    after = _new_weights(as_update(update), case, pi, exact(weight))
+    pi = [ball(x) for x in example.pi]
+    after = _new_weights(as_update(update), example, pi, exact(weight))
     total = sum(after)
     return [x / total - y for x, y in zip(after, pi, strict=True)]
 
 
-def _new_weights(update: Update, case: Case, pi: list[Ball], weight: Fraction) -> list[Ball]:
+def _new_weights(update: Update, example: Example, pi: list[Ball], weight: Fraction) -> list[Ball]:
     """Return the new policy in balls, not normalised."""
-    n, q, w = len(pi), [ball(x) for x in case.q], ball(weight)
+    n, q, w = len(pi), [ball(x) for x in example.q], ball(weight)
     if update.kernel is None:
         if isinstance(update, EscortPolicyGradient):
             return _escort_weights(update, pi, q, w)
         raise ValueError(f"update: {update.name!r} has no kernel, and a certified step needs one.")
     if update.parametrization == "direct":
-        point = [exact(x) for x in case.pi]
-        update.kernel(point, list(point), [exact(x) for x in case.q], case.greedy, weight, n)
+        point = [exact(x) for x in example.pi]
+        update.kernel(point, list(point), [exact(x) for x in example.q], example.greedy, weight, n)
         return [ball(x) for x in point]
     if update.parametrization == "softmax":
         theta = [x.log() for x in pi]
-        update.kernel(theta, pi, q, case.greedy, w, n)
+        update.kernel(theta, pi, q, example.greedy, w, n)
         return [x.exp() for x in theta]
     theta = [x.sqrt() for x in pi]
-    update.kernel(theta, pi, q, case.greedy, w, n)
+    update.kernel(theta, pi, q, example.greedy, w, n)
     return [x * x for x in theta]
 
 
 def _escort_weights(
     update: EscortPolicyGradient, pi: list[Ball], q: list[Ball], w: Ball
 ) -> list[Ball]:
-    """Make a step of `pg-es` for any p and factor; only p = 2 has a kernel."""
+    """Return the new `pg-es` policy for any p and factor, not normalised (p = 2 has a kernel)."""
     p = ball(update.p)
-    whole = int(update.p) if update.p == int(update.p) else 0  # Arb has no power of a ball around 0
+    # Arb cannot raise a ball around 0 to a power; an integer power is a product instead.
+    whole = int(update.p) if update.p == int(update.p) else 0
     v = kernels.mean(pi, q, len(pi))
     scale = w * p if update.factor == "keep" else w
     step = [scale * x ** (1 - 1 / p) * (y - v) for x, y in zip(pi, q, strict=True)]
@@ -211,37 +215,39 @@ def _escort_weights(
     return [prod([x] * whole) if whole else x**p for x in theta]
 
 
-def certified_margin(update: str | Update, case: Case, weight: Number = 1) -> tuple[int, Ball]:
-    """Return the proved sign of the margin, and a ball that contains the margin."""
+def certified_margin(
+    update: str | Update, example: Example, weight: Number = 1
+) -> tuple[int, Ball]:
+    """Return the certified sign of the margin, and a ball that contains the margin."""
 
     def compute() -> tuple[int, Ball]:
-        gain = certified_increase(update, case, weight)
-        own = gain[case.greedy]
-        lead = [own - x for a, x in enumerate(gain) if a != case.greedy]
+        gain = certified_increase(update, example, weight)
+        own = gain[example.greedy]
+        lead = [own - x for a, x in enumerate(gain) if a != example.greedy]
         worst = reduce(lambda x, y: x.min(y), lead)
-        # One negative lead decides; a positive margin needs every lead to be positive.
+        # A negative lead decides alone; a positive margin needs every lead to be positive.
         return min(sign(worst), 0) or min(sign(x) for x in lead), worst
 
     return certified(compute)
 
 
-def signed_change(update: str | Update, case: Case, weight: Number, action: int) -> float:
-    """Return the change of an action's probability; its sign is proved."""
+def certified_change(update: str | Update, example: Example, weight: Number, action: int) -> float:
+    """Return the change of an action's probability, with a certified sign."""
 
     def compute() -> Ball:
-        change = certified_increase(update, case, weight)[action]
+        change = certified_increase(update, example, weight)[action]
         sign(change)
         return change
 
     return float(certified(compute))
 
 
-def convexity_slope(case: Case) -> Fraction:
+def convexity_slope(example: Example) -> Fraction:
     r"""Return the slope :math:`F'(0)` of :math:`\pi(a_q)/\pi'(a_q)` in the weight under `pg-sm`."""
-    pi, q = [exact(x) for x in case.pi], [exact(x) for x in case.q]
+    pi, q = [exact(x) for x in example.pi], [exact(x) for x in example.q]
     v = _mean(pi, q)
     h = [x * (y - v) for x, y in zip(pi, q, strict=True)]
-    return _mean(pi, h) - h[case.greedy]
+    return _mean(pi, h) - h[example.greedy]
 
 
 def _mean(pi: Sequence[Fraction], x: Sequence[Fraction]) -> Fraction:
@@ -254,9 +260,9 @@ def _mean(pi: Sequence[Fraction], x: Sequence[Fraction]) -> Fraction:
 def project_integers(points: Integers, unit: int) -> tuple[Integers, Integers]:
     """Project ``points / unit`` on the simplex: return n and s with projection ``n / (s * unit)``.
 
-    The projection of `di` is written once more on purpose: it rounds nothing, and the claims on
-    `di` are judged by a formula that does not come from the library's update. It is exact as long
-    as n_actions^2 times the largest entry is below 2^63.
+    A second implementation of the projection of `di`, without rounding, so that the claims on `di`
+    do not rely on the library's update. It is exact if n_actions^2 times the largest entry is below
+    2^63.
     """
     descending = -np.sort(-points, axis=1)
     sums = np.cumsum(descending, axis=1)
@@ -267,9 +273,9 @@ def project_integers(points: Integers, unit: int) -> tuple[Integers, Integers]:
 
 
 def clip_and_renormalise(points: Integers, unit: int) -> tuple[Integers, Integers]:
-    """Set negative entries to zero and scale the rest to sum one: *not* the projection.
+    """Set negative entries to zero and scale the rest to sum one, which is *not* the projection.
 
-    The result is returned as by `project_integers`. A point without a positive entry goes to its
+    The result has the form of `project_integers`. A point without a positive entry goes to its
     largest coordinate.
     """
     clipped = np.maximum(points, 0)
@@ -294,7 +300,7 @@ def escort_step_exact(
 def escort_remainders(
     p: float, epsilon: str, delta: str, factor: float = 1.0
 ) -> tuple[float, float]:
-    r"""Return what the expansions of the proof of Theorem 3 (PG-ES) leave out at b and at c.
+    r"""Return the remainders at b and at c of the expansions in the proof of Theorem 3 (PG-ES).
 
     Three actions with :math:`\pi(a)=\pi(c)=\varepsilon`, :math:`q(a)=0`, :math:`q(c)=1`,
     :math:`q(b)=1-\delta`; positive parameters with :math:`\lVert\theta\rVert_p=1`, and the step
@@ -332,7 +338,7 @@ def simplex_grid(resolution: int) -> Floats:
 def condition_map(
     update: str | Update, points: Floats, q: ArrayLike, weight: float
 ) -> NDArray[np.int_]:
-    """Label policies: 0 if the condition holds, 1 if it fails, 2 if the best action even loses."""
+    """Label policies: 0 if the condition holds, 1 if it fails, 2 if the best action loses, too."""
     values = np.broadcast_to(np.asarray(q, dtype=np.float64), points.shape)
     gain = increase(update, points, values, weight)
     own = gain[:, int(np.argmax(values[0]))]

@@ -1,6 +1,6 @@
-"""The guide: a recommendation for each situation, with its number, as a table and as a chooser.
+"""The guide: a recommendation for each situation, as a table and as a chooser.
 
-The numbers are kept by `pu_lib.chapters.guide.quantities`. Every recommendation has one.
+Every recommendation is supported by numbers of `pu_lib.chapters.guide.quantities`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["ADVICE", "RULES", "Advice", "Chooser", "choose", "recommendations"]
 
 @dataclass(frozen=True)
 class Advice:
-    """What is recommended in a situation, and why.
+    """The recommendation for a situation, and its reason.
 
     Attributes
     ----------
@@ -32,23 +32,23 @@ class Advice:
         The name of the update.
     title : str
         The situation, for the table.
-    more : bool
-        Whether large numbers are good.
+    higher_is_better : bool
+        Whether larger numbers are better.
     why : str
-        The sentence, with ``{own}``, ``{other}`` and ``{rival}`` for the number of the update, that
-        of the best of the others and the label of that one; ``{pg}`` is the number of PG-SM,
-        ``{ce}`` and ``{mce}`` are those of CE and MCE.
+        A sentence with ``{own}``, ``{other}`` and ``{rival}`` for the update's number, the best of
+        the other numbers and the label of that other update; ``{pg}``, ``{ce}`` and ``{mce}`` are
+        the numbers of PG-SM, CE and MCE.
     scope : str
-        Where it was measured.
+        The conditions of the measurement.
     link, page : str
-        The page that has the argument, and its title.
+        The page with the argument, and its title.
     instead : str
-        What is recommended, in words, where it is not this update alone.
+        The recommendation in words, if it is not this update alone.
     """
 
     update: str
     title: str
-    more: bool
+    higher_is_better: bool
     why: str
     scope: str
     link: str
@@ -57,24 +57,13 @@ class Advice:
 
     @property
     def use(self) -> str:
-        """What is recommended, in words."""
+        """The recommendation in words."""
         return self.instead or label_of(self.update)
 
     def sentence(self, numbers: Numbers) -> str:
-        """Return the sentence with its numbers.
-
-        Parameters
-        ----------
-        numbers : dict of str to float
-            What was measured, by the name of the update.
-
-        Returns
-        -------
-        str
-            Plain words.
-        """
+        """Return the sentence with the given numbers, one for each update."""
         others = {name: value for name, value in numbers.items() if name != self.update}
-        rival = (max if self.more else min)(others, key=others.__getitem__)
+        rival = (max if self.higher_is_better else min)(others, key=others.__getitem__)
         return self.why.format(
             own=self._plain(numbers[self.update]),
             other=self._plain(others[rival]),
@@ -84,8 +73,8 @@ class Advice:
         )
 
     def _plain(self, value: float) -> str:
-        """Return a number as one says it: shares in percent, counts whole, small ones in words."""
-        if self.more:
+        """Format a number: shares in percent, counts as integers, small numbers in words."""
+        if self.higher_is_better:
             return percent(value, 1).replace("-", "\N{MINUS SIGN}")
         if value and abs(value) < 1e-3:
             return f"{value * 1e6:.2g} millionths"
@@ -214,35 +203,20 @@ RULES: tuple[tuple[tuple[str | None, ...], str], ...] = (
     ((None, "network", None), "network"),
     *(((None, None, key), key) for key, _ in QUESTIONS[2][2]),
 )
-"""What the answers lead to: the first rule that they meet, with None for any answer."""
+"""The situation for given answers: the first rule that matches, with None for any answer."""
 
 
 def choose(values: str, policy: str, need: str) -> str:
-    """Return the situation that three answers describe.
-
-    Parameters
-    ----------
-    values : {"all", "taken"}
-        What is known of the values.
-    policy : {"table", "linear", "network"}
-        What the policy is.
-    need : {"exact", "off-policy", "changing", "many", "ties"}
-        What is hard about it.
-
-    Returns
-    -------
-    str
-        A key of `ADVICE`.
-    """
+    """Return the situation, a key of `ADVICE`, for answers to the three `QUESTIONS`."""
     given = (values, policy, need)
     return next(
         situation
-        for asked, situation in RULES
-        if all(want in (None, answer) for want, answer in zip(asked, given, strict=True))
+        for conditions, situation in RULES
+        if all(want in (None, answer) for want, answer in zip(conditions, given, strict=True))
     )
 
 
-def _told() -> dict[str, dict[str, str]]:
+def _recommendation_texts() -> dict[str, dict[str, str]]:
     numbers = kept()
     return {
         situation: {
@@ -257,7 +231,7 @@ def _told() -> dict[str, dict[str, str]]:
 
 
 class Chooser(anywidget.AnyWidget):
-    """Three questions, and the recommendation that they lead to.
+    """Three questions, and the recommendation for the answers.
 
     Attributes
     ----------
@@ -276,30 +250,24 @@ class Chooser(anywidget.AnyWidget):
         read_only=True,
     ).tag(sync=True)
     rules = traitlets.List(
-        [[list(asked), situation] for asked, situation in RULES], read_only=True
+        [[list(conditions), situation] for conditions, situation in RULES], read_only=True
     ).tag(sync=True)
     advice = traitlets.Dict(read_only=True).tag(sync=True)
 
     @traitlets.default("advice")
     def _kept_advice(self) -> dict[str, dict[str, str]]:
         """Return the recommendations in words."""
-        return _told()
+        return _recommendation_texts()
 
 
 def recommendations() -> Html:
-    """Return the table of all recommendations, each with its number and a link.
-
-    Returns
-    -------
-    Html
-        The table, as a notebook shows it.
-    """
+    """Return the table of all recommendations, each with its number and a link."""
     rows = "".join(
         f"<tr><th scope='row'>{html.escape(ADVICE[key].title)}</th>"
-        f"<td><strong>{html.escape(told['update'].rstrip('.'))}</strong></td>"
-        f"<td>{html.escape(told['why'])} {html.escape(told['scope'])} "
-        f"<a href='{told['link']}'>{html.escape(told['page'])}</a></td></tr>"
-        for key, told in _told().items()
+        f"<td><strong>{html.escape(text['update'].rstrip('.'))}</strong></td>"
+        f"<td>{html.escape(text['why'])} {html.escape(text['scope'])} "
+        f"<a href='{text['link']}'>{html.escape(text['page'])}</a></td></tr>"
+        for key, text in _recommendation_texts().items()
     )
     head = "<tr><th scope='col'>situation</th><th scope='col'>use</th><th scope='col'>why</th></tr>"
     return Html(f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>")

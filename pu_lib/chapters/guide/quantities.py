@@ -1,13 +1,13 @@
-r"""Which update to use: what the recommendations of the guide rest on, measured.
+"""Measurements that support the recommendations of the guide.
 
-One function a situation, each returns a number for every update; `measure` runs them all, and
-``empirical/data/guide.json`` keeps what it found. The page shows the kept numbers. A test measures
-them again and holds every recommendation against them.
+Each situation has a function that returns one number for every update. `measure` runs them all, and
+``experiments/data/guide.json`` stores the results, which the page shows. A test repeats the
+measurements and compares every recommendation with them.
 
-With exact values in a table DI, CE and MCE are the faster the larger the weight, and have no best
-one: `exact`, `changing`, `many` and `ties` compare at one weight for all. So does `sampled`, where
-smaller weights are safer. `off_policy`, `linear` and `network` compare each update at its own best
-of those tried.
+With exact values in a table DI, CE and MCE are faster the larger the weight, and have no best
+weight, so `exact`, `changing`, `many` and `ties` compare all updates at one weight. So does
+`sampled`, where smaller weights are safer. `off_policy`, `linear` and `network` compare each update
+at its best tried weight.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from pu_lib.chapters.function_approximation.fitted_direct import fitted_run, ladder
+from pu_lib.chapters.function_approximation.fitted_direct import fitted_run, geometric_weights
 from pu_lib.chapters.function_approximation.quantities import contexts, learn
 from pu_lib.chapters.literature.quantities import ladder_times
 from pu_lib.chapters.unlearning.quantities import counts
@@ -30,13 +30,13 @@ __all__ += ["off_policy", "sampled", "ties"]
 Numbers = dict[str, float]
 
 RATES = (0.3, 1.0, 3.0)
-"""The weights of which models take the best; at 10 networks learn what the last bits decide."""
+"""The weights from which models take the best; at 10 networks amplify rounding errors."""
 
 
 def exact() -> Numbers:
-    """Return the updates until the top of the hard ladder has learnt, 50 copies of its bottom.
+    """Return the updates until the top of the hard ladder has learnt, with 50 copies of its bottom.
 
-    The weight is 40 times the visits for all. Fewer are better.
+    The weight is 40 times the occupancy for all updates. Fewer are better.
     """
     return {name: float(ladder_times(name, 50.0)[-1]) for name in UPDATES}
 
@@ -44,7 +44,7 @@ def exact() -> Numbers:
 def sampled(n_steps: int = 3000, n_runs: int = 200, weight: float = 1.0) -> Numbers:
     r"""Return the share of runs that find the best of four arms from the actions they take.
 
-    The sampled values are :math:`\hat q=e_A\,r/\pi(A)`; an arm is found if its probability is above
+    The sampled values are :math:`\hat q=e_A\,r/\pi(A)`; an arm is found if its probability exceeds
     0.9. More are better.
     """
     rewards, found = np.array([0.1, 0.3, 0.5, 0.9]), {}
@@ -63,8 +63,8 @@ def sampled(n_steps: int = 3000, n_runs: int = 200, weight: float = 1.0) -> Numb
 def off_policy() -> Numbers:
     r"""Return the median steps of the committed runs on Random MDPs, mostly off the policy.
 
-    At the rate with the smallest median. As in the experiments, PG-ES is without its factor
-    :math:`p/\lVert\theta\rVert_p` here. Fewer are better.
+    Each update is at the rate with the smallest median. As in the experiments, PG-ES omits its
+    factor :math:`p/\lVert\theta\rVert_p`. Fewer are better.
     """
     import pandas as pd
 
@@ -74,39 +74,41 @@ def off_policy() -> Numbers:
             ("scheme", "==", "HiOffPol"),
         ]
         table = pd.read_parquet(path, columns=["update", "eta", "steps"], filters=wanted)
-    # as in the experiments, a median is a time that was recorded
+    # As in the experiments, a median is a recorded time.
     middle = table.groupby(["update", "eta"]).steps.quantile(0.5, interpolation="lower")
     medians = middle.groupby("update").min()
     return {name: float(medians[name]) for name in UPDATES if name in medians.index}
 
 
 def changing() -> Numbers:
-    """Return how many updates of weight 1 undo a hundred when the better of two actions changes."""
+    """Return the updates of weight 1 that undo a hundred if the better of two actions changes."""
     return {name: float(counts([100], name)[0]) for name in UPDATES}
 
 
 def linear() -> Numbers:
-    """Return what linear policies reach on the contexts after fifty updates the wrong way.
+    """Return the performance of linear policies on the contexts after fifty reversed updates.
 
-    It is the performance, of which 1 is the optimum, after 200 updates at the best of `RATES`; `di`
-    is fitted before the projection, with growing weights.
+    The optimum is 1. The performance is that after 200 updates at the best of `RATES`; `di` is
+    fitted before the projection, with growing weights.
     """
-    return _learnt(0) | {
+    return _best_performances(0) | {
         "di": float(
             fitted_run(
-                contexts(), np.r_[np.full(50, 0.5), ladder(0.5, 1.2, 150)], reversed_steps=50
+                contexts(),
+                np.r_[np.full(50, 0.5), geometric_weights(0.5, 1.2, 150)],
+                reversed_steps=50,
             ).performance[-1]
         )
     }
 
 
 def network() -> Numbers:
-    """Return what networks reach there; `di` was not tried with a network."""
-    return _learnt(1)
+    """Return the same performance for networks; `di` was not tried with a network."""
+    return _best_performances(1)
 
 
-def _learnt(model: int) -> Numbers:
-    """Return what the updates of free scores reach with the linear or the neural model."""
+def _best_performances(model: int) -> Numbers:
+    """Return the final performances of the updates of free scores, linear (0) or neural (1)."""
     found = {}
     for name, update in UPDATES.items():
         if update.parametrization == "direct":
@@ -120,7 +122,7 @@ def _learnt(model: int) -> Numbers:
 def many(n_actions: int = 100, most: int = 3000, weight: float = 1.0) -> Numbers:
     """Return the updates until the best of many actions has the probability 0.9, at most `most`.
 
-    The best is worth 1, every other action 0.9. Fewer are better.
+    The best action is worth 1, every other 0.9. Fewer are better.
     """
     q, found = np.full(n_actions, 0.9), {}
     q[0] = 1.0
@@ -133,9 +135,9 @@ def many(n_actions: int = 100, most: int = 3000, weight: float = 1.0) -> Numbers
 
 
 def ties(n_steps: int = 400, noise: float = 1e-6) -> Numbers:
-    """Return how far the policy still jumps where two actions are best in turn, by next to nothing.
+    """Return how much the policy still jumps if two actions are best in turn by a tiny margin.
 
-    It is the largest change of a probability in one of the last fifty updates of weight 1. Smaller
+    The number is the largest change of a probability in the last fifty updates of weight 1. Smaller
     is better.
     """
     found = {}
@@ -159,11 +161,11 @@ MEASURES = {
     "many": many,
     "ties": ties,
 }
-"""The situations of the guide, with what measures the updates in each."""
+"""The situations of the guide, with the function that measures the updates in each."""
 
 
 def measure() -> dict[str, Numbers]:
-    """Return what the functions of `MEASURES` find, to six digits, by situation and update."""
+    """Return the results of `MEASURES`, to six digits, by situation and update."""
     return {
         situation: {name: float(f"{value:.6g}") for name, value in found().items()}
         for situation, found in MEASURES.items()

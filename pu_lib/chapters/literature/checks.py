@@ -1,7 +1,7 @@
-"""Checks of the claims of the literature: what others proved, tried here.
+"""Checks of the claims of the literature: theorems of other papers, tested numerically.
 
-A bound is tried over processes, updates and steps. If only the order of a rate is stated, one
-stretch of a run is compared with the next.
+Bounds are tested over processes, updates and steps. If only the order of a rate is stated, two
+stretches of a run are compared.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 
 from pu_lib.arrays import Floats
 from pu_lib.chapters.literature.quantities import (
-    committed,
+    committal,
     greedy_sample_step,
     ladder_times,
     linear_natural,
     linear_softmax,
+    off_policy_step,
     regret_bound,
     sampled_regret,
-    visited_step,
 )
 from pu_lib.chapters.what_came_after import mirror_descent as md
 from pu_lib.claims.recorder import Recorder, check
@@ -36,47 +36,52 @@ ETAS = (0.1, 1.0, 10.0)
 # Policy mirror descent
 
 
-def _lacking(mdp: FiniteMDP, name: str, etas: Floats) -> tuple[Floats, Floats]:
-    """Return what the performance lacks at each step of mirror descent, and the first policy."""
+def _performance_gaps(mdp: FiniteMDP, name: str, etas: Floats) -> tuple[Floats, Floats]:
+    """Return the performance gap before each step of mirror descent, and the first policy."""
     path = run(mdp, name, len(etas), etas, "uniform")
     return mdp.optimal().performance - path.performance, path.policies[0]
 
 
-def _tried(n_processes: int, sizes: Sequence[float]) -> Iterator[tuple[int, FiniteMDP, str, float]]:
-    """Yield random processes, each with every divergence and every size of steps."""
+def _random_cases(
+    n_processes: int, sizes: Sequence[float]
+) -> Iterator[tuple[int, FiniteMDP, str, float]]:
+    """Yield random processes, each with every divergence and every step size."""
     for seed in range(n_processes):
         mdp = md.bounded_mdp(seed)
         for name, size in product(md.DIVERGENCES, sizes):
             yield seed, mdp, name, size
 
 
-def _over(bound: float, gap: float) -> float:
-    """Return a bound over what it bounds, which counts as zero if it is below rounding."""
+def _bound_ratio(bound: float, gap: float) -> float:
+    """Return the bound over the gap; gaps below rounding count as zero."""
     return bound / gap if gap > 1e-12 else float("inf")
 
 
 @check("lit:xiao2022/constant", wrong={"at the rate 1/k^2": {"power": 2.0}})
 def constant_steps_obey_xiaos_bound(compare: Recorder, power: float = 1.0) -> None:
     """Constant steps of any size obey the bound of order 1/k (Xiao, theorem 8)."""
-    for seed, mdp, name, eta in _tried(4, ETAS):
-        gaps, first = _lacking(mdp, name, np.full(40, eta))
+    for seed, mdp, name, eta in _random_cases(4, ETAS):
+        gaps, first = _performance_gaps(mdp, name, np.full(40, eta))
         for k, gap in enumerate(gaps):
             bound = md.constant_bound(mdp, name, first, eta, k) * (k + 1) ** (1.0 - power)
             at = {"process": seed, "update": name, "eta": eta, "k": k}
-            compare.at_least("bound over gap", _over(bound, gap), 1, limit="1", at=at)
+            compare.at_least("bound over gap", _bound_ratio(bound, gap), 1, limit="1", at=at)
 
 
 @check("lit:xiao2022/geometric", wrong={"at twice the rate": {"power": 2.0}})
 def growing_steps_obey_xiaos_bound(compare: Recorder, power: float = 1.0) -> None:
-    """Growing steps, by 1 / discount each, obey the bound of a linear rate (Xiao, theorem 10)."""
-    for seed, mdp, name, eta in _tried(3, (0.01, *ETAS)):
+    """Steps that grow by 1 / discount obey the bound of a linear rate (Xiao, theorem 10)."""
+    for seed, mdp, name, eta in _random_cases(3, (0.01, *ETAS)):
         growth = mdp.discount ** -np.arange(30, dtype=np.float64)
-        gaps, first = _lacking(mdp, name, eta * growth)
+        gaps, first = _performance_gaps(mdp, name, eta * growth)
         start = md.geometric_bound(mdp, name, first, eta, 0)
         for k, gap in enumerate(gaps):
             bound = start * (md.geometric_bound(mdp, name, first, eta, k) / start) ** power
             at = {"process": seed, "update": name, "eta": eta, "k": k}
-            quantity, ratio = f"bound over gap{'' if k else ' at the start'}", _over(bound, gap)
+            quantity, ratio = (
+                f"bound over gap{'' if k else ' at the start'}",
+                _bound_ratio(bound, gap),
+            )
             compare.at_least(quantity, ratio, 1 - ROUNDING, limit="1, to rounding", at=at)
 
 
@@ -85,19 +90,19 @@ def growing_steps_obey_xiaos_bound(compare: Recorder, power: float = 1.0) -> Non
     wrong={"at the fourth power of the rate": {"power": 4.0}},
 )
 def adaptive_steps_obey_johnsons_bound(compare: Recorder, power: float = 1.0) -> None:
-    """Adaptive steps obey the bound whose rate is that of policy iteration (Johnson et al.)."""
-    for seed, mdp, name, first in _tried(6, (0.01, 1.0, 100.0)):
+    """Adaptive steps obey the bound with the rate of policy iteration (Johnson et al.)."""
+    for seed, mdp, name, first in _random_cases(6, (0.01, 1.0, 100.0)):
         gaps = md.adaptive_run(mdp, name, 15, first)
         start = md.adaptive_bound(gaps[0], mdp.discount, 0, first)
         for k, gap in enumerate(gaps):
-            ratio = _over(start * mdp.discount ** (power * k), gap)
+            ratio = _bound_ratio(start * mdp.discount ** (power * k), gap)
             at = {"process": seed, "update": name, "first": first, "k": k}
             quantity = f"bound over distance of the values{'' if k else ' at the start'}"
             compare.at_least(quantity, ratio, 1, limit="1", at=at)
 
 
-def _narrow(gap: float) -> FiniteMDP:
-    """Return one state with two actions, whose rewards differ by the gap."""
+def _two_action_mdp(gap: float) -> FiniteMDP:
+    """Return one state with two actions whose rewards differ by the gap."""
     return FiniteMDP(np.ones((1, 2, 1)), [[0.5 + gap, 0.5]], [1.0], 0.5)
 
 
@@ -106,23 +111,23 @@ def _narrow(gap: float) -> FiniteMDP:
     wrong={"a number that does not depend on the gap": {"gap": 1.0}},
 )
 def projected_gradient_is_done_in_finite_time(compare: Recorder, gap: float = 0.01) -> None:
-    """DI is done after no more updates than the bound says (Liu et al., theorems 21 and 22).
+    """DI takes at most as many updates as the bound (Liu et al., theorems 21 and 22).
 
-    `gap` stands in the bound for that of a process whose gap is 0.01.
+    `gap` replaces, in the bound only, the gap of a process whose gap is 0.01.
     """
     processes = {f"random {seed}": md.bounded_mdp(seed) for seed in range(3)}
-    processes["gap 0.01"] = _narrow(0.01)
+    processes["gap 0.01"] = _two_action_mdp(0.01)
     for (name, mdp), visits, eta in product(processes.items(), (False, True), (0.3, 1.0, 10.0)):
-        took = md.steps_to_finish(mdp, eta, visits)
-        bound = md.finite_bound(_narrow(gap) if name == "gap 0.01" else mdp, eta, visits)
+        took = md.steps_to_optimum(mdp, eta, visits)
+        bound = md.finite_bound(_two_action_mdp(gap) if name == "gap 0.01" else mdp, eta, visits)
         at = {"process": name, "visits": visits, "eta": eta}
         compare.at_least("bound over updates", bound / max(took, 1), 1, limit="1", at=at)
         if (name, visits, eta) == ("random 0", False, 1.0):
             compare.report(updates=took, bound=bound)
 
 
-def _thirds(mdp: FiniteMDP, name: str, eta: float) -> float:
-    """Return three times the gap after 180 steps over that after 60: one at a rate of 1/k."""
+def _scaled_gap_ratio(mdp: FiniteMDP, name: str, eta: float) -> float:
+    """Return three times the gap after 180 steps over the gap after 60: 1 at a rate of 1/k."""
     gaps = mdp.optimal().performance - run(mdp, name, 180, eta, "occupancy").performance
     return float(3.0 * gaps[180] / gaps[60]) if gaps[60] > 1e-12 else 0.0
 
@@ -142,11 +147,17 @@ def softmax_is_sublinear_and_npg_linear(
     for seed, eta in product(range(2), (1.0, 10.0, 100.0)):
         mdp = md.bounded_mdp(seed, 3, 3, 0.6)
         for name in sublinear:
-            left, at = _thirds(mdp, name, eta), {"process": seed, "update": name, "eta": eta}
+            left, at = (
+                _scaled_gap_ratio(mdp, name, eta),
+                {"process": seed, "update": name, "eta": eta},
+            )
             compare.at_most(quantity, left, 2.0, limit="2", at=at)
             compare.at_least(quantity, left, 0.5, limit="0.5", at=at)
         for name in linear:
-            left, at = _thirds(mdp, name, eta), {"process": seed, "update": name, "eta": eta}
+            left, at = (
+                _scaled_gap_ratio(mdp, name, eta),
+                {"process": seed, "update": name, "eta": eta},
+            )
             compare.at_most(quantity, left, 0.1, limit="0.1", at=at)
 
 
@@ -177,8 +188,8 @@ def escort_is_the_gradient_on_the_sphere(
         )
 
 
-def _arms(n: int) -> list[tuple[Floats, Floats]]:
-    """Return bandits with two features and a best action that stands out, in both senses."""
+def _random_bandits(n: int) -> list[tuple[Floats, Floats]]:
+    """Return bandits with two features and a clear best action, by reward and by fitted reward."""
     rng = np.random.default_rng(7)
     found: list[tuple[Floats, Floats]] = []
     while len(found) < n:
@@ -201,7 +212,7 @@ def fitted_order_decides(
 ) -> None:
     """NPG with linear scores finds the best arm if and only if the fitted rewards rank it first."""
     apart, quantity = 0, "probability of the best arm at the end"
-    for bandit, (features, rewards) in enumerate(_arms(16)):
+    for bandit, (features, rewards) in enumerate(_random_bandits(16)):
         best = int(np.argmax(rewards))
         seen = features @ np.linalg.lstsq(features, rewards, rcond=None)[0]
         arrives = int(np.argmax(seen)) == best
@@ -254,13 +265,13 @@ def best_of_many_draws_gives_ce(
     "lit:li2021/ladder",
     wrong={
         "softmax policy gradient pays no more than the others": {"slow": ()},
-        "natural policy gradient climbs at a constant pace": {"steady": ("npg",)},
+        "natural policy gradient climbs at a constant pace": {"constant_pace": ("npg",)},
     },
 )
 def softmax_is_late_on_the_ladder(
     compare: Recorder,
     slow: Sequence[str] = ("pg-sm",),
-    steady: Sequence[str] = tuple(u for u in JUDGED if u not in ("pg-sm", "pg-es", "npg")),
+    constant_pace: Sequence[str] = tuple(u for u in JUDGED if u not in ("pg-sm", "pg-es", "npg")),
 ) -> None:
     """More copies of the lowest rungs delay PG-SM by more than their factor, others by no more."""
     for name in JUDGED:
@@ -275,7 +286,7 @@ def softmax_is_late_on_the_ladder(
         else:
             longest = float(np.max(delay))
             compare.at_most("longest delay of a rung", longest, 4.1, limit="4.1", at=at)
-        if name in steady:
+        if name in constant_pace:
             longest = float(np.max(waits))
             compare.at_most("longest wait from the third rung on", longest, 4.0, limit="4", at=at)
 
@@ -284,7 +295,7 @@ def softmax_is_late_on_the_ladder(
 
 
 def _exponent(left: Floats) -> float:
-    """Return by which power of the time what is left falls over the last octave."""
+    """Return the exponent of the power of time with which `left` falls over the last octave."""
     return float(np.log2(left[-1 - len(left) // 2] / left[-1])) if left[-1] > 0 else np.inf
 
 
@@ -298,9 +309,9 @@ def _exponent(left: Floats) -> float:
 def npg_commits_and_softmax_does_not(
     compare: Recorder, fast: Sequence[str] = ("npg",), slow: Sequence[str] = ("pg-sm",)
 ) -> None:
-    """NPG may commit for ever to the worse action if it alone is sampled; PG-SM does not."""
+    """NPG may commit forever to the worse action if it alone is sampled; PG-SM does not."""
     for name in JUDGED:
-        left, at = committed(name, [0.5, 1.0], 0, 1000), {"update": label_of(name)}
+        left, at = committal(name, [0.5, 1.0], 0, 1000), {"update": label_of(name)}
         exponent, stays = _exponent(left), float(np.prod(1.0 - left))
         compare.report(**{f"probability under {label_of(name)}": round(stays, 6)})
         quantity = "probability to stay for ever"
@@ -321,7 +332,7 @@ def sampled_softmax_obeys_baudrys_bound(
 ) -> None:
     """PG-SM's mean regret and four standard errors are below the bound (Baudry et al., theorem 1).
 
-    A wrong bound is refuted if the regret less four standard errors is above it.
+    A wrong bound is refuted if the regret less four standard errors is above the bound.
     """
     n_steps = n_runs = 2000
     for eta, gap in ((0.05, 0.2), (0.1, 0.3), (0.2, 0.5)):
@@ -338,9 +349,9 @@ def sampled_softmax_obeys_baudrys_bound(
 
 
 def _shares_at_best(eta: float, natural: bool) -> tuple[float, float]:
-    """Return the share of a hundred runs at the best of four arms, early and after 10 000 samples.
+    """Return the share of 100 runs at the best of four arms after 500 and after 10 000 samples.
 
-    The sampled gradient is that of PG-SM, or the natural one.
+    The sampled gradient is that of PG-SM, or the natural gradient.
     """
     n_steps, n_runs = 10_000, 100
     rng, shares = np.random.default_rng(11), []
@@ -362,7 +373,7 @@ def _shares_at_best(eta: float, natural: bool) -> tuple[float, float]:
 
 @check("lit:mei2024/any-rate", wrong={"so does NPG at such rates": {"natural": True}})
 def sampled_softmax_arrives_at_any_rate(compare: Recorder, natural: bool = False) -> None:
-    """PG-SM's sampled runs are at the best arm in the end, or still coming, at two large rates."""
+    """At two large rates PG-SM's sampled runs end at the best arm, or more and more do."""
     for eta in (1.0, 10.0):
         early, end = _shares_at_best(eta, natural)
         bound, limit = min(0.95, early + 0.04), "0.95 or 0.04 more than early on"
@@ -371,7 +382,7 @@ def sampled_softmax_arrives_at_any_rate(compare: Recorder, natural: bool = False
         compare.report(**{f"{when} at rate {eta:g}": percent(s) for when, s in shares.items()})
 
 
-def _unseen(seed: int) -> FiniteMDP:
+def _single_start_mdp(seed: int) -> FiniteMDP:
     """Return a random process that starts in the first of its five states only."""
     full = md.bounded_mdp(seed)
     return FiniteMDP(full.transitions, full.rewards, np.eye(5)[0], full.discount)
@@ -382,15 +393,15 @@ def _unseen(seed: int) -> FiniteMDP:
     wrong={"with a pull that does not decay": {"decay": 0.0}},
 )
 def off_policy_needs_no_ratio(compare: Recorder, decay: float = 0.12) -> None:
-    """Weighted by another policy's visits, the gap falls with the pull to the uniform policy."""
+    """With another policy's occupancy the gap falls as the regularization decays."""
     n_steps = 1500
     for seed in range(2):
-        mdp, theta, gaps = _unseen(seed), np.zeros((5, 3)), []
+        mdp, theta, gaps = _single_start_mdp(seed), np.zeros((5, 3)), []
         behaviour = mdp.evaluate(np.full((5, 3), 1.0 / 3.0)).occupancy * (1.0 - mdp.discount)
         for t in range(n_steps):
             evaluation = mdp.evaluate(softmax(theta))
             gaps.append(float(np.max(mdp.optimal().v - evaluation.v)))
-            theta = visited_step(theta, evaluation.q, behaviour, 20.0, 0.1 * (t + 1) ** -decay)
+            theta = off_policy_step(theta, evaluation.q, behaviour, 20.0, 0.1 * (t + 1) ** -decay)
         compare.at_most(
             "gap at the end",
             gaps[-1],

@@ -13,12 +13,12 @@ __all__ = ["draw_ladder"]
 
 @styled
 def draw_ladder(copies: float = 200.0) -> BookFigure:
-    """Draw when each rung of the ladder has learnt, for all updates.
+    """Draw the update at which each rung of the ladder has learnt, for all updates.
 
     Parameters
     ----------
     copies : float
-        For how many states each of the two lowest rungs stands.
+        The number of states that each of the two lowest rungs represents.
     """
     fig, ax = figure(height=3.6)
     rungs = np.arange(1, 9)

@@ -1,24 +1,24 @@
-r"""What was proved since: the quantities of later papers, on this book's processes and updates.
+r"""Quantities of later papers, on this book's processes and updates.
 
 **The hard ladder** is a process with three actions on which each state can learn only after the one
-below it has, built after Li et al. (2021), whose published abstract states the theorem. The details
-of their construction are known from a summary by others: what is said of this one is measured.
+below it, modelled on Li et al. (2021). The theorem is taken from the paper's abstract, and the
+construction from a summary by others, so the properties of this ladder are measured, not proved.
 
-**Committal** (Mei et al., 2021, definition 2): if action a is the sampled one for ever,
-:math:`1-\pi_t(a)` vanishes like :math:`t^{-\kappa}`. Never to sample another action has probability
-:math:`\prod_t\pi_t(a)`, which is positive where :math:`\kappa>1`.
+**Committal** (Mei et al., 2021, definition 2): if every sample is action a, :math:`1-\pi_t(a)`
+vanishes like :math:`t^{-\kappa}`. The probability of never sampling another action is
+:math:`\prod_t\pi_t(a)`, which is positive if :math:`\kappa>1`.
 
 **Linear natural gradient.** With scores :math:`X\theta` and compatible values, a step adds
-:math:`\eta\,X^+r` to :math:`\theta`, and after t of them the scores are
+:math:`\eta\,X^+r` to :math:`\theta`, and after t steps the scores are
 :math:`X\theta_0+\eta t\,\hat r` with :math:`\hat r=XX^+r` the projection of the rewards.
-*So the policy converges to the best action if and only if that is the only best action of*
+*So the policy converges to the best action if and only if it is the unique best action of*
 :math:`\hat r`. This is the criterion of Mei et al. (2023), and its proof.
 
 **Greedy samples.** Draw N actions from a proposal and raise the log-likelihood of the best of them.
-On average that is the step :math:`\sum_a\beta_N(a)(e_a-\pi)`, where :math:`\beta_N(a)` is the
-probability that a is the best drawn: :math:`F(a)^N-F(a^-)^N` with F the mass of the values up to
-that of a, and :math:`F(a^-)` of those below. As N grows :math:`\beta_N` tends to the greedy action,
-and the step to that of `ce`.
+The mean step is :math:`\sum_a\beta_N(a)(e_a-\pi)`, where :math:`\beta_N(a)` is the probability that
+a is the best action drawn: :math:`F(a)^N-F(a^-)^N` with F the mass of the values up to that of a,
+and :math:`F(a^-)` of those below. As N grows, :math:`\beta_N` tends to the greedy action, and the
+step to that of `ce`.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from pu_lib.updates import Update, as_update, softmax
 
 __all__ = [
     "HardChain",
-    "best_of",
-    "committed",
+    "best_of_n",
+    "committal",
     "crossing_times",
     "greedy_sample_step",
     "hard_chain",
     "ladder_times",
     "linear_natural",
     "linear_softmax",
+    "off_policy_step",
     "regret_bound",
     "sampled_regret",
-    "visited_step",
 ]
 
 
@@ -59,7 +59,7 @@ class HardChain:
     r"""The process of `hard_chain`.
 
     `rungs` are the states 1, ..., height of the ladder, with optimal values :math:`\gamma^{2s}`.
-    `copies` says for how many equal states each state stands.
+    `copies` is the number of equal states that each state represents.
     """
 
     mdp: FiniteMDP
@@ -74,10 +74,10 @@ def hard_chain(
 
     Three actions, as in the construction of Li et al. (2021). State s of the ladder may stop
     (action 0), step down towards s - 1 (action 1, the best one), or try for s - 2, which succeeds
-    with a small chance (action 2). Until s - 1 is known to be good, stopping is best: it is worth
+    with a small chance (action 2). Until s - 1 has learnt, stopping is best: it is worth
     :math:`\frac12\gamma^{2s/3}` and more. Each step down passes an intermediate state, where one
-    may stop for half of the value. The states 1 and 2 at the bottom stand for many copies, each
-    visited so much less.
+    may stop for half of the value. The states 1 and 2 at the bottom represent many copies, each
+    visited correspondingly less.
     """
     height = as_int("height", height, low=3)
     n = 2 * height + 1
@@ -116,10 +116,10 @@ def crossing_times(
     most: int = 100_000,
     growth: float = 1.0,
 ) -> Floats:
-    """Count the updates until each state of the ladder is worth nine tenths of what it can be.
+    """Return the number of updates until each state of the ladder reaches 0.9 of its optimal value.
 
-    The weight of a state is `eta` times its discounted visits, shared among its copies, and grows
-    by the factor `growth` with each update. The count is infinite if `most` are not enough.
+    The weight of a state is `eta` times its discounted occupancy, divided by its copies, and grows
+    by the factor `growth` with each update. The number is infinite if it exceeds `most`.
     """
     update, mdp = as_update(update), hard.mdp
     theta = update.initial(mdp.n_states, mdp.n_actions)
@@ -136,12 +136,12 @@ def crossing_times(
 
 
 def ladder_times(name: str, copies: float, growth: float = 1.0) -> tuple[float, ...]:
-    """Return the crossing times on the ladder of eight rungs with weight 40, and keep them."""
-    return _ladder_times(as_update(name), copies, growth)
+    """Return the crossing times on the ladder of eight rungs with weight 40, cached."""
+    return _cached_ladder_times(as_update(name), copies, growth)
 
 
-@cache  # by the update, not by its name, which another one may take
-def _ladder_times(update: Update, copies: float, growth: float) -> tuple[float, ...]:
+@cache  # keyed by the update: a name may be registered again
+def _cached_ladder_times(update: Update, copies: float, growth: float) -> tuple[float, ...]:
     times = crossing_times(update, hard_chain(8, copies), 40.0, 40_000, growth)
     return tuple(times.tolist())
 
@@ -149,11 +149,11 @@ def _ladder_times(update: Update, copies: float, growth: float) -> tuple[float, 
 # Samples
 
 
-def committed(update: str | Update, rewards: ArrayLike, action: int, n_steps: int) -> Floats:
-    r"""Return what the policy leaves to the other actions if every sample is the same action.
+def committal(update: str | Update, rewards: ArrayLike, action: int, n_steps: int) -> Floats:
+    r"""Return the probability of all other actions if every sample is the same action.
 
     The sampled values are :math:`\hat q=e_a\,r(a)/\pi(a)` and the weight is 1. The first entry is
-    from before the first update.
+    before the first update.
     """
     update, reward = as_update(update), np.asarray(rewards, dtype=np.float64)
     theta = update.initial(1, len(reward))[0]
@@ -170,7 +170,7 @@ def committed(update: str | Update, rewards: ArrayLike, action: int, n_steps: in
 def sampled_regret(eta: float, gap: float, n_steps: int, n_runs: int, seed: int = 0) -> Floats:
     """Return the regret of runs of the stochastic gradient bandit on two arms.
 
-    Rewards are plus or minus one, with mean `gap` for the better arm and zero for the other one.
+    Rewards are plus or minus one, with mean `gap` for the better arm and zero for the other.
     """
     rng = np.random.default_rng(seed)
     theta, regret = np.zeros(n_runs), np.zeros(n_runs)
@@ -193,7 +193,7 @@ def regret_formula(eta: float, gap: float, n: int, c: float) -> Any:
 def regret_bound(eta: float, gap: float, n_steps: int) -> float:
     r"""Return the bound of Baudry et al. (2025, theorem 1) for two arms.
 
-    The rate must be so small that :math:`\eta C_\eta<\Delta`.
+    The rate must be small enough that :math:`\eta C_\eta<\Delta`.
     """
     # C = 2 sum (2 eta)^n / (n + 2)!, that is (exp(x) - 1 - x) / (x^2 / 2) with x = 2 eta
     factor = (np.expm1(2.0 * eta) - 2.0 * eta) / (2.0 * eta**2)
@@ -206,7 +206,7 @@ def regret_bound(eta: float, gap: float, n_steps: int) -> float:
 
 
 def linear_natural(features: Floats, rewards: Floats, eta: float, n_steps: int) -> Floats:
-    """Return the policy after natural gradient steps with linear scores, all zero at first."""
+    """Return the policy after natural gradient steps with linear scores, starting from zero."""
     theta = np.zeros(features.shape[1])
     for _ in range(n_steps):
         theta = theta + eta * np.linalg.lstsq(features, rewards, rcond=None)[0]
@@ -214,7 +214,7 @@ def linear_natural(features: Floats, rewards: Floats, eta: float, n_steps: int) 
 
 
 def linear_softmax(features: Floats, rewards: Floats, eta: float, n_steps: int) -> Floats:
-    """Return the policy after softmax policy gradient steps with linear scores, zero at first."""
+    """Return the policy after softmax policy gradient steps with linear scores, from zero."""
     theta = np.zeros(features.shape[1])
     for _ in range(n_steps):
         pi = softmax(features @ theta)
@@ -222,8 +222,8 @@ def linear_softmax(features: Floats, rewards: Floats, eta: float, n_steps: int) 
     return softmax(features @ theta)
 
 
-def best_of(proposal: ArrayLike, q: ArrayLike, n_samples: int) -> Floats:
-    """Return the probability of each action to be the best of several draws; values differ."""
+def best_of_n(proposal: ArrayLike, q: ArrayLike, n_samples: int) -> Floats:
+    """Return each action's probability of being the best of n draws; values must differ."""
     drawn, order = np.asarray(proposal, dtype=np.float64), np.argsort(np.asarray(q))
     up_to = np.cumsum(drawn[order])
     shares = np.empty(len(drawn))
@@ -233,16 +233,18 @@ def best_of(proposal: ArrayLike, q: ArrayLike, n_samples: int) -> Floats:
 
 def greedy_sample_step(proposal: ArrayLike, pi: ArrayLike, q: ArrayLike, n_samples: int) -> Floats:
     """Return the mean step of softmax scores towards the best of several drawn actions."""
-    return best_of(proposal, q, n_samples) - np.asarray(pi, dtype=np.float64)
+    return best_of_n(proposal, q, n_samples) - np.asarray(pi, dtype=np.float64)
 
 
-def visited_step(theta: Floats, q: Floats, visits: Floats, eta: float, pull: float) -> Floats:
+def off_policy_step(
+    theta: Floats, q: Floats, visits: Floats, eta: float, regularization: float
+) -> Floats:
     """Return the mean step of the off-policy softmax actor of Zhang et al. (2022, algorithm 1).
 
-    `visits` is the distribution of the states under the behaviour, with no ratio that would correct
-    it; `pull` is the weight of the divergence from the uniform policy.
+    `visits` is the behaviour policy's distribution of states, without a correcting ratio;
+    `regularization` is the weight of the divergence from the uniform policy.
     """
     pi = softmax(theta)
     step = as_update("pg-sm").step(theta, q, 1.0) - theta
-    back = pull * (1.0 / pi.shape[-1] - pi)
+    back = regularization * (1.0 / pi.shape[-1] - pi)
     return np.asarray(theta + eta * visits[:, np.newaxis] * (step + back))

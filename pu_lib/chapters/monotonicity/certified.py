@@ -1,7 +1,7 @@
-"""Steps and values in ball arithmetic, to prove what one update does to the value.
+"""One update and its values in ball arithmetic, to certify the change of the value.
 
-Everything given is taken as the exact number it says, and everything returned is an interval that
-contains the exact result (`pu_lib.exact`). A step is the update's own kernel, run on balls.
+Inputs are exact numbers, and results are intervals that contain the exact result (`pu_lib.exact`).
+An update runs its own kernel on balls.
 """
 
 from __future__ import annotations
@@ -26,10 +26,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CertifiedStep:
-    """One update of one state in balls: value and policy, before and after.
-
-    The values of the actions stay as they are.
-    """
+    """One update of one state in balls: value and policy before and after, action values fixed."""
 
     v: arb
     new_v: arb
@@ -38,33 +35,33 @@ class CertifiedStep:
 
     @property
     def change(self) -> arb:
-        """What the update adds to the value."""
+        """The change of the value."""
         return self.new_v - self.v
 
 
 def certified_step(
     update: str | Update, theta: Sequence[Number], q: Sequence[Number], weight: Number
 ) -> CertifiedStep:
-    """Update one state of a softmax policy with balls that enclose the exact numbers.
+    """Return one update of a softmax policy at one state, in balls that enclose the exact numbers.
 
-    The first of the largest values is greedy.
+    The greedy action is the first of tied ones.
     """
     parameters, values = [ball(x) for x in theta], [ball(x) for x in q]
     pi = ball_softmax(parameters)
     greedy = max(range(len(q)), key=lambda a: exact(q[a]))
-    new = ball_softmax(_moved(update, parameters, pi, values, greedy, ball(weight)))
+    new = ball_softmax(_updated_parameters(update, parameters, pi, values, greedy, ball(weight)))
     v, new_v = (kernels.mean(p, values, len(q)) for p in (pi, new))
     return CertifiedStep(v, new_v, pi, new)
 
 
-def _moved(
+def _updated_parameters(
     update: str | Update, theta: list[arb], pi: list[arb], q: list[arb], greedy: int, weight: arb
 ) -> list[arb]:
     """Return the parameters after one step of the update's kernel on balls."""
     chosen = as_update(update)
     if chosen.parametrization != "softmax" or chosen.kernel is None:
         raise ValueError(
-            f"update: expected a softmax policy with a kernel to run on balls, got {chosen.name!r}."
+            f"update: expected an update of a softmax policy with a kernel, got {chosen.name!r}."
         )
     moved = list(theta)
     chosen.kernel(moved, pi, q, greedy, weight, len(moved))
@@ -72,7 +69,7 @@ def _moved(
 
 
 def ball_softmax(theta: Sequence[arb]) -> list[arb]:
-    """Return the softmax policy in balls, shifted by the largest midpoint."""
+    """Return the softmax policy in balls; parameters are shifted by the largest midpoint."""
     top = max(theta, key=lambda x: float(x.mid())).mid()
     powers = [(x - top).exp() for x in theta]
     total = sum(powers, arb(0))
@@ -82,9 +79,10 @@ def ball_softmax(theta: Sequence[arb]) -> list[arb]:
 def certified_changes(
     update: str | Update, mdp: FiniteMDP, theta: Floats, weight: Floats, equal: NDArray[np.bool_]
 ) -> list[arb]:
-    """Return v' - v of all states after one update, in balls; all numbers given are taken exactly.
+    """Return the change of every state's value by one update, in balls.
 
-    `equal` marks the states where all actions are the same; elsewhere one must be provably best.
+    `equal` marks the states with identical actions; at every other state one action must be
+    certified to be greedy.
     """
     parameters = [[arb(x) for x in row] for row in theta.tolist()]
     pi = [ball_softmax(row) for row in parameters]
@@ -93,7 +91,9 @@ def certified_changes(
     for s, row in enumerate(parameters):
         q = [_ball_q(mdp, v, s, a) for a in range(mdp.n_actions)]
         greedy = 0 if equal[s] else _certified_argmax(q)
-        new.append(ball_softmax(_moved(update, row, pi[s], q, greedy, arb(float(weight[s])))))
+        new.append(
+            ball_softmax(_updated_parameters(update, row, pi[s], q, greedy, arb(float(weight[s]))))
+        )
     return [after - before for before, after in zip(v, _ball_values(mdp, new), strict=True)]
 
 
@@ -117,8 +117,8 @@ def _ball_q(mdp: FiniteMDP, v: list[arb], s: int, a: int) -> arb:
 
 
 def _certified_argmax(q: list[arb]) -> int:
-    """Return the action whose ball lies above all others, or raise."""
+    """Return the action whose ball lies above all others; raise `Undecided` if there is none."""
     for a, value in enumerate(q):
         if all(value > other for b, other in enumerate(q) if b != a):
             return a
-    raise Undecided("the balls of two values overlap: the greedy action is not decided")
+    raise Undecided("the balls of two action values overlap: the greedy action is undecided")

@@ -1,7 +1,7 @@
-"""The checks of the chapter on monotonicity.
+"""Checks of the claims on monotonicity.
 
-What is claimed of single numbers is decided in ball arithmetic; what is claimed of all policies and
-values is attacked, at random and by differential evolution.
+Claims on single numbers are decided in ball arithmetic. Claims on all policies and values are
+tested on random draws and by differential evolution.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pu_lib.chapters.monotonicity.certified import certified_changes, certified_
 from pu_lib.chapters.monotonicity.quantities import (
     ROUNDING,
     escort_safe_weight,
+    improving_states,
     mass_gained,
     mdp_with_equal_actions,
     search_drop,
     small_mdp,
     step_advantage,
-    strict_states,
     value_change,
     worst_drop_any,
     worst_drop_three,
@@ -71,7 +71,7 @@ def ce_may_lower_the_value(
 def printed_values_are_right(
     compare: Recorder, before: str = "0.98996", after: str = "0.98988", update: str = "ce"
 ) -> None:
-    """CE takes the value from 0.98996 to 0.98988, to half a unit of the last digit."""
+    """CE changes the value from 0.98996 to 0.98988, to half a unit of the last digit."""
     with ctx.workprec(256):
         step = certified_step(update, PAPER_THETA, PAPER_Q, 1)
         for value, printed in ((step.v, before), (step.new_v, after)):
@@ -107,7 +107,7 @@ def printed_approximations_are_right(
 
 @check("sec:ce/imbalance", wrong=MCE_FOR_CE)
 def ce_may_raise_the_worst_action(compare: Recorder, update: str = "ce") -> None:
-    """CE raises the probability of the worst action at the paper's example."""
+    """CE increases the probability of the worst action at the paper's example."""
     with ctx.workprec(256):
         step = certified_step(update, PAPER_THETA, PAPER_Q, 1)
         before, after = step.pi[2], step.new_pi[2]
@@ -120,8 +120,8 @@ def ce_may_raise_the_worst_action(compare: Recorder, update: str = "ce") -> None
 # How far CE may lower the value
 
 
-def _random_balls(rng: np.random.Generator, n_actions: int) -> tuple[list[Fraction], ...]:
-    """Draw rational parameters up to 10, and distinct values between 0 and 1."""
+def _random_rationals(rng: np.random.Generator, n_actions: int) -> tuple[list[Fraction], ...]:
+    """Draw rational parameters in [-10, 10) and distinct rational values in [0, 1)."""
     theta = [Fraction(int(x), 100) for x in rng.integers(-1000, 1000, n_actions)]
     q = [Fraction(int(x), 1000) for x in rng.choice(1000, n_actions, replace=False)]
     return theta, q
@@ -129,11 +129,11 @@ def _random_balls(rng: np.random.Generator, n_actions: int) -> tuple[list[Fracti
 
 @check("book:two-actions", wrong={"three actions": {"n_actions": 3}})
 def ce_is_mce_with_two_actions(compare: Recorder, n_actions: int = 2) -> None:
-    """CE and MCE lead to the same policy if there are two actions."""
+    """CE and MCE give the same policy if there are two actions."""
     rng = np.random.default_rng(11)
     with ctx.workprec(256):
         for draw in range(300):
-            theta, q = _random_balls(rng, n_actions)
+            theta, q = _random_rationals(rng, n_actions)
             ce, mce = (certified_step(name, theta, q, "1.5").new_pi for name in ("ce", "mce"))
             distance = max(float((x - y).abs_upper()) for x, y in zip(ce, mce, strict=True))
             compare.equal(
@@ -146,11 +146,11 @@ def ce_is_mce_with_two_actions(compare: Recorder, n_actions: int = 2) -> None:
 def decrease_of_ce_has_these_suprema(
     compare: Recorder, update: str = "ce", weights: Sequence[float] = (0.1, 1.0, 2.0, 5.0)
 ) -> None:
-    """No search exceeds the suprema D_3 and D_infinity of the decrease, and some come near."""
+    """The decrease under CE has the suprema D_3 and D_infinity, and searches come close."""
     for w in weights:
         d_3, d_many = worst_drop_three(w), worst_drop_any(w)
         found = {k: search_drop(update, k, w, rounds=250).value for k in (3, 5)}
-        crowd, at = _crowd(update, w), {"weight": w}
+        crowd, at = _decrease_with_many_actions(update, w), {"weight": w}
         three = "decrease found with three actions over $D_3$"
         compare.equal(three, found[3] / d_3, 1, tolerance=1e-4, limit="1 up to 0.01 %", at=at)
         compare.at_most(three, found[3] / d_3, 1 + 1e-9, limit="1", at=at)
@@ -165,8 +165,10 @@ def decrease_of_ce_has_these_suprema(
             compare.report(**{"with 3000 actions": crowd, "D_infinity": d_many})
 
 
-def _crowd(update: str | Update, weight: float, n_actions: int = 3000) -> float:
-    """Return the largest decrease at policies of one likely action and many that share the rest."""
+def _decrease_with_many_actions(
+    update: str | Update, weight: float, n_actions: int = 3000
+) -> float:
+    """Return the largest decrease at policies with one likely and many unlikely actions."""
     likely = np.linspace(0.5, 0.999, 60)[:, np.newaxis]
     rest = np.full((1, n_actions - 2), 1 / (n_actions - 2))
     pi = np.hstack([np.full_like(likely, 1e-30), likely, (1 - likely) * rest])
@@ -179,7 +181,7 @@ def _crowd(update: str | Update, weight: float, n_actions: int = 3000) -> float:
     wrong={"the actions whose probability falls are worth nothing, too": {"falling": 0.0}},
 )
 def worst_values_are_one_and_zero(compare: Recorder, falling: float = 1.0) -> None:
-    """CE loses most if the actions that lose mass are worth 1 and those that gain mass 0."""
+    """CE loses most if the actions that lose probability are worth 1 and those that gain it 0."""
     rng = np.random.default_rng(2)
     theta, greedy_q = 2 * rng.normal(size=(200, 4)), rng.random((200, 4))
     pi, new = softmax(theta), softmax(as_update("ce").step(theta, greedy_q, 2.0))
@@ -204,7 +206,7 @@ def worst_values_are_one_and_zero(compare: Recorder, falling: float = 1.0) -> No
 
 @check("book:step-advantage", wrong={"the chain of the old policy": {"old": True}})
 def step_advantage_gives_the_change(compare: Recorder, old: bool = False) -> None:
-    r"""For two policies :math:`v' - v = (I - \gamma P_{\pi'})^{-1} A`."""
+    r"""The change of the values is :math:`v' - v = (I - \gamma P_{\pi'})^{-1} A`."""
     rng = np.random.default_rng(4)
     for i in range(200):
         mdp = small_mdp(rng)
@@ -255,11 +257,11 @@ def mce_resists_a_search(compare: Recorder, update: str = "mce") -> None:
 
 @check("prop:monotonicity/certified", wrong=CE_FOR_MCE)
 def mce_certainly_raises_the_value(compare: Recorder, update: str = "mce") -> None:
-    """MCE raises the value of random rational one-state problems (3 to 6 actions)."""
+    """MCE raises the value in random one-state problems with rational numbers, 3 to 6 actions."""
     rng = np.random.default_rng(17)
     with ctx.workprec(640):
         for draw in range(400):
-            theta, q = _random_balls(rng, int(rng.integers(3, 7)))
+            theta, q = _random_rationals(rng, int(rng.integers(3, 7)))
             weight = Fraction(int(10 ** rng.uniform(0, 7)), 1000)
             rise = certified_step(update, theta, q, weight).change
             where = {"draw": draw, "actions": len(q), "weight": str(weight)}
@@ -268,7 +270,7 @@ def mce_certainly_raises_the_value(compare: Recorder, update: str = "mce") -> No
 
 @check("eq:monotonic-decrease-policy", wrong=CE_FOR_MCE)
 def mce_penalises_equally(compare: Recorder, update: str | Update = "mce") -> None:
-    """MCE keeps the odds of all suboptimal actions, and none of these gains probability."""
+    """MCE keeps the odds among suboptimal actions, and no suboptimal action gains probability."""
     rng, chosen = np.random.default_rng(23), as_update(update)
     for _ in range(2000):
         theta, q = 3 * rng.normal(size=(2, int(rng.integers(2, 7))))
@@ -289,7 +291,7 @@ def mce_penalises_equally(compare: Recorder, update: str | Update = "mce") -> No
 
 @check("eq:advantage", wrong=CE_FOR_MCE)
 def advantage_is_a_sum_of_gains(compare: Recorder, update: str | Update = "mce") -> None:
-    """MCE's advantage is a sum over the suboptimal actions, and none of its terms is negative."""
+    """MCE's step advantage is a sum of nonnegative terms over the suboptimal actions."""
     rng, chosen = np.random.default_rng(24), as_update(update)
     for _ in range(2000):
         theta, q = rng.normal(size=(2, int(rng.integers(2, 7))))
@@ -310,17 +312,16 @@ def advantage_is_a_sum_of_gains(compare: Recorder, update: str | Update = "mce")
 @check(
     "prop:monotonicity/strict",
     wrong={
-        "only the states that are updated themselves": {"only_moving": True},
+        "only the states that are updated themselves": {"only_updated": True},
         "reached through discount 0 as well": {"through_zero": True},
     },
 )
 def values_rise_exactly_if_an_update_is_reached(
-    compare: Recorder, only_moving: bool = False, through_zero: bool = False
+    compare: Recorder, only_updated: bool = False, through_zero: bool = False
 ) -> None:
-    """MCE raises the values of the states that reach a state that is updated, and no others.
+    """MCE raises a state's value exactly if the state can reach a state that the update changes.
 
-    States with identical actions (equal values) and states of weight zero are frequent, so that
-    many values do not move.
+    States with identical actions and states of weight zero are frequent, so that many values stay.
     """
     rng, rising, still = np.random.default_rng(18), 0, 0
     with ctx.workprec(256):
@@ -332,7 +333,7 @@ def values_rise_exactly_if_an_update_is_reached(
             rises = [_rises(x) for x in certified_changes("mce", mdp, theta, weight, equal)]
             discount = 0.5 if through_zero else mdp.discount
             seen = FiniteMDP(mdp.transitions, mdp.rewards, mdp.initial, discount)
-            predicted = strict_states(seen, np.asarray(~(idle | equal)), only_moving)
+            predicted = improving_states(seen, np.asarray(~(idle | equal)), only_updated)
             compare.equal(
                 "whether each value rises", rises, predicted.tolist(), limit="the prediction",
                 at={"MDP": i, "discount": mdp.discount},
@@ -345,15 +346,15 @@ def values_rise_exactly_if_an_update_is_reached(
 
 
 def _rises(change: arb) -> bool:
-    """Decide whether a change is positive; one enclosed in +-1e-40 is taken to be none.
+    """Whether a change is positive; a change enclosed in +-1e-40 counts as zero.
 
-    That two values are equal cannot be certified.
+    The equality of two values cannot be certified.
     """
     if change > 0:
         return True
     if float(change.abs_upper()) < 1e-40:
         return False
-    raise Undecided("256 bits do not decide whether a value rose")
+    raise Undecided("256 bits do not decide whether a value rises")
 
 
 @check(
@@ -368,7 +369,7 @@ def these_updates_are_monotone(
     updates: Sequence[str] = ("pg-sm", "di", "mce"),
     limit_p: float | None = None,
 ) -> None:
-    """PG-SM, DI and MCE never lower the value, nor does PG-ES up to its limit."""
+    """PG-SM, DI and MCE never lower the value, nor does PG-ES up to its safe weight."""
     found = "largest decrease found"
     for update in updates:
         for w in (0.1, 1.0, 10.0, 1e3):

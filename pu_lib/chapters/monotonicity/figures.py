@@ -32,7 +32,7 @@ SHADES = (INK, GREY, "#8b929b")
 
 @styled
 def draw_mass_moved() -> Figure:
-    """Draw what CE and MCE add to each probability at the paper's example."""
+    """Draw the change of each probability by CE and MCE at the paper's example."""
     fig, axes = figure(1, 2, height=3.0, sharey=True)
     theta, q = np.array([10.0, 0.0, 0.0]), np.array([0.99, 1.0, 0.0])
     for ax, name in zip(axes, ("ce", "mce"), strict=True):
@@ -52,15 +52,7 @@ def draw_mass_moved() -> Figure:
 def draw_decrease_region(
     weights: Sequence[float] = (0.1, 0.5, 1.5), q: Sequence[float] = (0.9, 1.0, 0.0)
 ) -> Figure:
-    """Shade the policies at which one CE step lowers the value, for several weights.
-
-    Parameters
-    ----------
-    weights : sequence of float
-        The weights, one panel each.
-    q : sequence of three numbers
-        The values.
-    """
+    """Shade the policies at which one CE step lowers the value, one panel for each weight."""
     fig, axes = figure(1, len(weights), height=2.9)
     pi = starts(120)
     for ax, weight in zip(axes, weights, strict=True):
@@ -77,7 +69,7 @@ def draw_decrease_region(
 
 @styled
 def draw_worst_decrease() -> Figure:
-    """Draw the largest decrease that CE can cause against the weight, and what a search finds."""
+    """Draw the largest decrease by one CE step against the weight: bounds and search results."""
     fig, ax = figure()
     weights = np.geomspace(0.01, 100, 120)
     three, many = (
@@ -99,15 +91,7 @@ def draw_worst_decrease() -> Figure:
 def draw_frequency(
     n_actions: Sequence[int] = (3, 4, 10), weights: Sequence[float] = (0.01, 1.0, 10.0)
 ) -> Figure:
-    """Draw how often a CE step lowers the value of a random state, against the policy's spread.
-
-    Parameters
-    ----------
-    n_actions : sequence of int
-        Numbers of actions, one curve each.
-    weights : sequence of float
-        The weights, one panel each.
-    """
+    """Draw the share of random states at which a CE step lowers the value, one panel a weight."""
     fig, axes = figure(1, len(weights), height=2.9, sharey=True)
     scales = np.linspace(0, 10, 11)
     for ax, weight in zip(axes, weights, strict=True):

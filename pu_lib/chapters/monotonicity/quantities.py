@@ -6,30 +6,30 @@ Let :math:`\pi \to \pi'` in every state, with :math:`v, q` the values of :math:`
 
 .. math:: v' - v = (I - \gamma P_{\pi'})^{-1} A = \sum_{k\ge0} \gamma^k P_{\pi'}^k A .
 
-So the value rises everywhere if :math:`A \ge 0` everywhere, and :math:`v'(s) > v(s)` exactly if a
-state with :math:`A > 0` can be reached from :math:`s` (only :math:`s` itself if
-:math:`\gamma = 0`).
+So no value falls if :math:`A \ge 0` at every state, and :math:`v'(s) > v(s)` exactly if :math:`s`
+can reach a state with :math:`A > 0` (only :math:`s` itself if :math:`\gamma = 0`).
 
-**The sign condition.** Suppose :math:`\pi'(a) \propto \pi(a)\,g_a` with :math:`g_a > 0`, and that
-some number :math:`c` separates: :math:`g_a \ge c` where :math:`\mathrm{adv}(a) > 0`,
-:math:`g_a \le c` where :math:`\mathrm{adv}(a) < 0`. As :math:`\sum_a\pi(a)\,\mathrm{adv}(a) = 0`,
+**Sign condition.** Suppose :math:`\pi'(a) \propto \pi(a)\,g_a` with :math:`g_a > 0`, and that
+some number :math:`c` separates the factors: :math:`g_a \ge c` if :math:`\mathrm{adv}(a) > 0`, and
+:math:`g_a \le c` if :math:`\mathrm{adv}(a) < 0`. As :math:`\sum_a\pi(a)\,\mathrm{adv}(a) = 0`,
 
 .. math:: A = \frac{\sum_a \pi(a)\,(g_a - c)\,\mathrm{adv}(a)}{\sum_b \pi(b)\,g_b} \ge 0 .
 
-- `mce`: :math:`g = e^{u}` at :math:`a_q`, and :math:`c = e^{-u/(|A|-1)}` elsewhere. Proposition 2.
+- `mce`: :math:`g = e^{u}` at :math:`a_q` and :math:`e^{-u/(|A|-1)}` elsewhere, which is also
+  :math:`c`. This proves Proposition 2.
 - `pg-sm`: :math:`g_a = e^{w\pi(a)\mathrm{adv}(a)}`, :math:`c = 1`. So softmax policy gradient never
-  lowers the value either, *for any learning rate*.
+  lowers the value, *for any step size*.
 - `pg-es`: :math:`g_a = |1 + x_a|^p` with
-  :math:`x_a = w\,p\,|\theta_a|^{p-2}\,\mathrm{adv}(a)/\|\theta\|_p^p`, and :math:`c = 1` as long as
-  no :math:`x_a` is below -2: no parameter crosses zero to end up larger than it was.
-- `di` is no such update, but the projection gives :math:`w A \ge \|\pi' - \pi\|^2`.
-- `ce`: :math:`g_a = e^{-w\pi(a)}` for :math:`a \ne a_q`: the order of the factors among the other
-  actions is that of their probabilities, whatever their values. Proposition 1.
+  :math:`x_a = w\,p\,|\theta_a|^{p-2}\,\mathrm{adv}(a)/\|\theta\|_p^p`, and :math:`c = 1` if no
+  :math:`x_a` is below -2, that is if no parameter changes sign and grows.
+- `di` does not have this form, but the projection gives :math:`w A \ge \|\pi' - \pi\|^2`.
+- `ce`: :math:`g_a = e^{-w\pi(a)}` for :math:`a \ne a_q`: the factors of the other actions are
+  ordered by their probabilities, not by their values. This leads to Proposition 1.
 
-**The worst decrease.** A `ce` step depends on :math:`q` through :math:`a_q` alone. With values of
-range one, :math:`-A` is largest for values one at the actions that lose mass and zero at those that
-gain some: :math:`\sup_q(-A) = \sum_{a \ne a_q}(\pi'(a) - \pi(a))^+`. The supremum over policies is
-approached as :math:`\pi(a_q) \to 0`. For three actions it is
+**Largest decrease.** A `ce` step depends on :math:`q` through :math:`a_q` alone. With values of
+range one, :math:`-A` is largest if the actions that lose probability are worth one and those that
+gain it are worth zero: :math:`\sup_q(-A) = \sum_{a \ne a_q}(\pi'(a) - \pi(a))^+`. The supremum over
+policies is approached as :math:`\pi(a_q) \to 0`. For three actions it is
 
 .. math:: D_3(w) = \max_{x\in[0,1]} \frac{x(1-x)\,(e^{-w(1-x)} - e^{-wx})}
                                           {(1-x)e^{-w(1-x)} + x\,e^{-wx}},
@@ -62,13 +62,13 @@ __all__ = [
     "decrease_frequency",
     "decreases_in_random_mdps",
     "escort_safe_weight",
+    "improving_states",
     "mass_gained",
     "mdp_with_equal_actions",
     "reachable",
     "search_drop",
     "small_mdp",
     "step_advantage",
-    "strict_states",
     "value_change",
     "worst_drop_any",
     "worst_drop_three",
@@ -78,7 +78,7 @@ Floats = NDArray[np.float64]
 
 
 ROUNDING = 1e-12
-"""Tolerance on values of size one: evaluating a policy loses a few digits to 1/(1 - gamma)."""
+"""Tolerance on values of size one: solving for the values loses digits like 1/(1 - gamma)."""
 
 
 # The step advantage
@@ -87,13 +87,13 @@ ROUNDING = 1e-12
 def step_advantage(pi: Floats, new: Floats, q: Floats) -> Floats:
     r"""Return :math:`A = \sum_a (\pi' - \pi)(a)\,q(a)` of each row.
 
-    Values are taken relative to the best one, which keeps the rounding error below the gaps.
+    Values are taken relative to the largest one, to keep the rounding error below the gaps.
     """
     return np.asarray(np.sum((new - pi) * (q - q.max(axis=-1, keepdims=True)), axis=-1))
 
 
 def value_change(update: str | Update, theta: Floats, q: Floats, weight: Floats | float) -> Floats:
-    """Return what one update adds to the value of a state whose values `q` stay as they are."""
+    """Return the change of a state's value by one update if its action values `q` stay fixed."""
     chosen = as_update(update)
     new = chosen.policy(chosen.step(theta, q, weight))
     return step_advantage(chosen.policy(theta), new, q)
@@ -103,32 +103,31 @@ def value_change(update: str | Update, theta: Floats, q: Floats, weight: Floats 
 
 
 def mass_gained(pi: Floats, new: Floats, q: Floats) -> Floats:
-    """Return the mass that actions other than the greedy one gain.
+    """Return the probability gained by all actions but the greedy one.
 
-    It is the largest decrease that the step can cause, over all values between 0 and 1 with the
-    same greedy action.
+    This is the largest decrease over all values in [0, 1] with the same greedy action.
     """
     gained = np.where(greedy_mask(q), 0.0, np.maximum(new - pi, 0.0))
     return np.asarray(gained.sum(axis=-1))
 
 
 def worst_drop_three(w: float) -> float:
-    """Return the supremum of the decrease that CE causes with three actions, D_3(w)."""
+    """Return D_3(w), the supremum of the decrease under CE with three actions."""
     return _largest(lambda rest: w * (1 - 2 * rest))
 
 
 def worst_drop_any(w: float) -> float:
-    """Return the supremum over all numbers of actions, D_infinity(w)."""
+    """Return D_infinity(w), the supremum of the decrease under CE over all numbers of actions."""
     return _largest(lambda rest: w * (1 - rest))
 
 
 def _largest(exponent: Callable[[Floats], Floats]) -> float:
     """Maximise x (1 - x) (1 - r) / (1 - x + x r) with r = exp(-exponent(1 - x)).
 
-    A grid, then a bracketed search, in the logarithm of 1 - x: the maximum is as near to x = 1 as
-    exp(-w / 2). For x < 1/2 the fraction is smaller than at 1 - x.
+    A grid search and then a bracketed search, both in the logarithm of 1 - x, because the maximum
+    may be as close to x = 1 as exp(-w / 2). For x < 1/2 the fraction is smaller than at 1 - x.
     """
-    from scipy.optimize import minimize_scalar  # slow, and few importers come here
+    from scipy.optimize import minimize_scalar  # slow to import
 
     def loss(log_rest: Floats) -> Floats:
         rest = np.exp(log_rest)
@@ -147,7 +146,7 @@ def _largest(exponent: Callable[[Floats], Floats]) -> float:
 
 @dataclass(frozen=True)
 class Drop:
-    """The largest decrease of a state's value that a search has found, and where."""
+    """The largest decrease that a search has found, with its policy and action values."""
 
     value: float
     policy: Floats
@@ -162,33 +161,32 @@ def search_drop(
     rounds: int = 600,
     restarts: int = 2,
 ) -> Drop:
-    """Search policies and values of range one for the largest decrease of one update.
+    """Search policies and values of range one for the largest decrease by one update.
 
-    Differential evolution, which knows nothing of the update. The logarithms of the probabilities
-    are searched down to where the largest decreases of CE are, on a scale that is finer near 0.
-    The best of several restarts counts.
+    Differential evolution over the logarithms of the probabilities, on a scale that is finer near 0
+    and reaches down to where CE decreases most, and over the values; the best of several restarts.
     """
     chosen, weight = as_update(update), as_float("weight", weight, low=0.0)
     floor = max(-30.0 - 2.0 * weight, -600.0)  # CE decreases most as pi(a_q) -> 0, e^-w and below
     found = [
-        _searched(chosen, n_actions, weight, floor, seed + restart, rounds)
+        _search_once(chosen, n_actions, weight, floor, seed + restart, rounds)
         for restart in range(restarts)
     ]
     return max(found, key=lambda drop: drop.value)
 
 
 @cache
-def _searched(
+def _search_once(
     update: Update, n_actions: int, weight: float, floor: float, seed: int, rounds: int
 ) -> Drop:
-    """Make one of the searches, for logarithms of probabilities down to a floor, once a session."""
-    from scipy.optimize import Bounds, differential_evolution  # slow, as above
+    """Run one restart of `search_drop`, cached; `floor` bounds the log probabilities from below."""
+    from scipy.optimize import Bounds, differential_evolution  # slow to import
 
     def state(x: Floats) -> tuple[Floats, Floats]:
         return unchecked_softmax(floor * x[:n_actions].T ** 3), x[n_actions:].T
 
     def change(x: Floats) -> Any:
-        pi, q = state(x)  # in the bounds, so that nothing has to be checked
+        pi, q = state(x)  # within the bounds: skip validation, for speed
         theta = update.to_parameters(pi)
         new = update._unchecked_policy(update._unchecked_step(theta, q, np.asarray(weight), None))
         return step_advantage(update._unchecked_policy(theta), new, q)
@@ -220,8 +218,8 @@ def decrease_frequency(
 ) -> float:
     """Return the share of random states whose value one update lowers by more than 1e-12.
 
-    Policies are softmax of normal numbers with the standard deviation `scale`, values uniform on
-    [0, 1].
+    Policies are the softmax of normal numbers with standard deviation `scale`; values are uniform
+    on [0, 1].
     """
     rng = np.random.default_rng(seed)
     scores, q = scale * rng.normal(size=(n, n_actions)), rng.random((n, n_actions))
@@ -238,9 +236,9 @@ def decreases_in_random_mdps(
     steps: int = 50,
     seed: int = 14,
 ) -> list[dict[str, float]]:
-    """Count the updates that lower the performance of random MDPs (30 states, 4 actions).
+    """Return how often updates lower the performance of random MDPs with 30 states and 4 actions.
 
-    All states are updated with d(s) = 1, from normal parameters with each of the standard
+    Every state is updated with d(s) = 1. The first parameters are normal, with each of the standard
     deviations `scales`.
     """
     rng = np.random.default_rng(seed)
@@ -273,7 +271,7 @@ def decreases_in_random_mdps(
 
 
 def small_mdp(rng: np.random.Generator) -> FiniteMDP:
-    """Draw an MDP of 1 to 6 states and 2 to 5 actions, any branching, discount up to 0.99."""
+    """Draw an MDP with 1 to 6 states, 2 to 5 actions, any branching and a discount up to 0.99."""
     n_states, n_actions = int(rng.integers(1, 7)), int(rng.integers(2, 6))
     keep = rng.random((n_states, n_actions, n_states)) < rng.uniform(0.2, 1)
     keep[np.arange(n_states), :, np.arange(n_states)] |= ~keep.any(axis=-1)
@@ -288,9 +286,9 @@ def small_mdp(rng: np.random.Generator) -> FiniteMDP:
 
 
 def reachable(mdp: FiniteMDP) -> NDArray[np.bool_]:
-    """Mark the pairs [s, s'] such that s' can be reached from s with full-support policies.
+    """Return whether s' can be reached from s under policies with full support, for all [s, s'].
 
-    Every state reaches itself; with discount 0 it reaches nothing else.
+    Every state reaches itself; with discount 0 it reaches no other state.
     """
     reach = np.eye(mdp.n_states, dtype=bool)
     if mdp.discount == 0:
@@ -302,13 +300,13 @@ def reachable(mdp: FiniteMDP) -> NDArray[np.bool_]:
 
 
 def mdp_with_equal_actions(rng: np.random.Generator) -> tuple[FiniteMDP, NDArray[np.bool_]]:
-    """Draw an MDP of 2 to 5 states with dyadic numbers, and mark where all actions are the same.
+    """Draw an MDP with 2 to 5 states and dyadic numbers; mark the states with identical actions.
 
-    Each state is such a one with probability 1/2.
+    The actions of a state are identical with probability 1/2.
     """
     n_states, n_actions = int(rng.integers(2, 6)), int(rng.integers(2, 5))
     successors = rng.integers(0, n_states, (n_states, n_actions, 4))
-    # distinct rewards within a state, so that with discount 0 no two actions tie by accident
+    # Distinct rewards within a state: with discount 0 no two actions may tie by accident.
     rewards = np.argsort(rng.random((n_states, 129)), axis=1)[:, :n_actions] / 64.0 - 1
     equal = rng.random(n_states) < 0.5
     successors[equal], rewards[equal] = successors[equal, :1], rewards[equal, :1]
@@ -318,24 +316,24 @@ def mdp_with_equal_actions(rng: np.random.Generator) -> tuple[FiniteMDP, NDArray
     return FiniteMDP(transitions, rewards, initial, discount), equal
 
 
-def strict_states(
-    mdp: FiniteMDP, moving: NDArray[np.bool_], only_moving: bool = False
+def improving_states(
+    mdp: FiniteMDP, moving: NDArray[np.bool_], only_updated: bool = False
 ) -> NDArray[np.bool_]:
-    """Mark the states whose value an MCE update raises; those that move, if `only_moving`.
+    """Return which states' values an MCE update raises; just the `moving` states if `only_updated`.
 
-    A state moves if it has a positive weight and values that are not all equal.
+    A state is moving if it has a positive weight and values that are not all equal.
     """
-    return moving if only_moving else np.asarray((reachable(mdp) & moving).any(axis=1))
+    return moving if only_updated else np.asarray((reachable(mdp) & moving).any(axis=1))
 
 
 # Which of the five updates never lower the value
 
 
 def escort_safe_weight(theta: Floats, q: Floats, p: float = 2.0) -> Floats:
-    r"""Return the weight up to which a `pg-es` step cannot lower the value.
+    r"""Return the largest weight at which a `pg-es` step is proved not to lower the value.
 
     It is :math:`\min_a 2\|\theta\|_p^p/(p|\theta_a|^{p-2}(v - q(a)))` over the actions below
-    average with :math:`\theta_a \ne 0`; infinite if there is none.
+    average with :math:`\theta_a \ne 0`, or infinity if there is none.
     """
     scale = np.abs(theta).max(axis=-1)
     modulus = np.abs(theta) / scale[..., np.newaxis]

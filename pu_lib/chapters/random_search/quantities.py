@@ -1,4 +1,4 @@
-r"""A random search for cycles of CE in an open case: weights that are constant in time.
+r"""A random search for cycles of CE with weights that are constant in time, an open case.
 
 Every state is updated at every step, with a weight :math:`w(s)` that is constant (``"constant"``)
 or proportional to the discounted occupancy of the current policy (``"on-policy"``). The MDPs are
@@ -8,20 +8,21 @@ deterministic, with integer rewards and one random start each, from three famili
 - ``four``: the same with four states;
 - ``near``: the transitions of the three-state cycle, its rewards changed by -1, 0 or 1.
 
-The discounts are 0.8, 0.9, 0.95 or 0.99; the weights are log-uniform on [0.1, 100], state by
-state; the starts are Gaussian with a log-uniform scale on [0.1, 20].
+The discounts are 0.8, 0.9, 0.95 or 0.99. The weights are log-uniform on [0.1, 100], state by state.
+The starts are Gaussian with a log-uniform scale on [0.1, 20].
 
-A run is continued, for 40 000 and then for 800 000 steps, if a value *drops* by more than
-`TOLERANCE` during the second half of the run before, or if it ends farther than `FAR` from the
-optimum (both relative to the optimal values). A run is a *suspect* if it is still far then, or if a
-value still drops by more than `SUSPECT` in the second half of the longest horizon. Drops in between
-belong to convergent runs: if two actions are optimal and a third one has a probability of
-:math:`10^{-6}`, which takes :math:`10^7` steps to vanish, the greedy action keeps changing and the
-values move by about as much. The search cannot see loops longer than its horizon, MDPs with more
-states, or starts outside the drawn ones. Absence of suspects is evidence, not proof.
+All drops and gaps are relative to the optimal values. A run is continued, first for 40 000 and then
+for 800 000 steps, if a value drops by more than `DROP_TOLERANCE` in the second half of the last
+horizon, or if the run ends farther than `FAR_GAP` from the optimum. A run is a *suspect* if it is
+still that far after the longest horizon, or if a value still drops by more than `SUSPECT_DROP` in
+its second half. Drops between the two tolerances belong to convergent runs: if two actions are
+optimal and a third one has a probability of :math:`10^{-6}`, which takes :math:`10^7` steps to
+vanish, the greedy action keeps changing and the values move by about as much. The search cannot
+find cycles that are longer than the horizon, MDPs with more states, or starts outside the drawn
+ones. No suspects is evidence, not proof.
 
-MDPs are drawn in blocks of `BLOCK`, each from its own seed, so that any block can be drawn and run
-again by itself: `hunt` is the sum of `hunt_block`.
+MDPs are drawn in blocks of `BLOCK_SIZE`, each from its own seed, so that any block can be
+reproduced by itself: `search` adds up `search_block`.
 """
 
 from __future__ import annotations
@@ -40,36 +41,37 @@ from pu_lib.cycle_examples import THREE_STATES
 from pu_lib.deterministic import DeterministicMDP, largest_falls
 
 __all__ = [
-    "BLOCK",
+    "BLOCK_SIZE",
+    "DROP_TOLERANCE",
     "FAMILIES",
-    "FAR",
-    "SUSPECT",
-    "TOLERANCE",
+    "FAR_GAP",
+    "SUSPECT_DROP",
     "Batch",
-    "Record",
+    "SearchCounts",
     "draw",
-    "follow",
-    "hunt",
-    "hunt_block",
     "load",
+    "run_one",
+    "search",
+    "search_block",
 ]
 
-BLOCK = 1000
-"""How many MDPs a block of the committed result has."""
+BLOCK_SIZE = 1000
+"""The number of MDPs in a block of the committed results."""
 
-TOLERANCE = 1e-6
-"""A value that drops by more than this in the second half of a run still moves."""
+DROP_TOLERANCE = 1e-6
+"""A run has not settled if a value drops by more than this in its second half."""
 
-SUSPECT = 1e-3
-"""A value that drops by more than this at the end of the longest horizon makes a suspect."""
+SUSPECT_DROP = 1e-3
+"""A run is a suspect if a value drops by more than this at the end of the longest horizon."""
 
-FAR = 0.05
-"""A run that ends further than this from the optimal values is far from them."""
+FAR_GAP = 0.05
+"""A run is continued if it ends farther than this from the optimal values."""
 
 HORIZONS = (2_000, 40_000, 800_000)
+"""Numbers of steps; each horizon continues the runs of the one before."""
 WEIGHTINGS = ("constant", "on-policy")
 FAMILIES = ("three", "four", "near")
-"""Where the MDPs come from; the module's text describes the three families."""
+"""The families of MDPs, described in the module's docstring."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -77,7 +79,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Batch:
-    """MDPs with a start and weights each; runs change the parameters `theta` in place."""
+    """MDPs with a start and weights each; a run updates the parameters `theta` in place."""
 
     mdps: DeterministicMDP
     theta: Floats
@@ -85,17 +87,19 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Record:
-    """Counts over some runs; drops and gaps are relative to the largest optimal value, or to 1.
+class SearchCounts:
+    """Counts over some runs.
+
+    Drops and gaps are relative to the largest optimal value, or to 1 if that is larger.
 
     Attributes
     ----------
     mdps : int
-        How many MDPs were run.
+        The number of MDPs.
     dropping : int
-        In how many some value dropped by more than `TOLERANCE` during the first horizon.
+        The number of runs with a drop of more than `DROP_TOLERANCE` in the first horizon.
     late : tuple of int
-        How many were continued, or would be, after each horizon.
+        The number of runs that had not settled after each horizon.
     suspects : tuple of int
         The indices of the suspects.
     largest_drop : float
@@ -112,15 +116,15 @@ class Record:
     largest_gap: float
 
 
-def draw(family: str, seed: int, block: int, n: int = BLOCK) -> Batch:
-    """Draw the MDPs of a block with their starts and weights."""
+def draw(family: str, seed: int, block: int, n: int = BLOCK_SIZE) -> Batch:
+    """Draw the MDPs of a block, with starts and weights."""
     if family not in FAMILIES:
         raise ValueError(f"family: expected one of {FAMILIES}, got {family!r}.")
     rng = np.random.default_rng([seed, FAMILIES.index(family), block])
     if family == "near":
         cycle = THREE_STATES.tables
         shift = rng.integers(-1, 2, (n, *cycle.rewards.shape))
-        rewards = cycle.rewards + cycle.real * shift
+        rewards = cycle.rewards + cycle.is_action * shift
         successors = np.broadcast_to(cycle.successors, rewards.shape).copy()
         n_actions = cycle.n_actions
     else:
@@ -136,8 +140,8 @@ def draw(family: str, seed: int, block: int, n: int = BLOCK) -> Batch:
     return Batch(mdps, theta, 10.0 ** rng.uniform(-1.0, 2.0, shape[:2]))
 
 
-def _run(batch: Batch, rows: Ints, weighting: str, steps: int) -> tuple[Floats, Floats]:
-    """Continue some runs of a batch and return the largest drops in the first and second half."""
+def _advance(batch: Batch, rows: Ints, weighting: str, steps: int) -> tuple[Floats, Floats]:
+    """Continue some runs of a batch; return the largest drop in each half of these steps."""
     theta = batch.theta[rows]
     falls = largest_falls(
         batch.mdps[rows], theta, batch.weights[rows], steps, weighting == "on-policy"
@@ -146,10 +150,10 @@ def _run(batch: Batch, rows: Ints, weighting: str, steps: int) -> tuple[Floats, 
     return falls
 
 
-def hunt_block(
-    family: str, seed: int, block: int, weighting: str = "constant", n: int = BLOCK
-) -> Record:
-    """Run one block of MDPs, every run for as long as it moves or is far from the optimum."""
+def search_block(
+    family: str, seed: int, block: int, weighting: str = "constant", n: int = BLOCK_SIZE
+) -> SearchCounts:
+    """Run one block of MDPs; continue the runs that have not settled to the next horizon."""
     if weighting not in WEIGHTINGS:
         raise ValueError(f"weighting: expected one of {WEIGHTINGS}, got {weighting!r}.")
     batch = draw(family, seed, block, n)
@@ -158,28 +162,30 @@ def hunt_block(
     rows = np.arange(n)
     dropping, late = 0, []
     for steps in HORIZONS:
-        first, last = (drop / scale[rows] for drop in _run(batch, rows, weighting, steps))
+        first, last = (drop / scale[rows] for drop in _advance(batch, rows, weighting, steps))
         if steps == HORIZONS[0]:
-            dropping = int(np.count_nonzero(np.maximum(first, last) > TOLERANCE))
+            dropping = int(np.count_nonzero(np.maximum(first, last) > DROP_TOLERANCE))
         gap = (best - batch.mdps.values(batch.theta)).max(axis=1) / scale
-        moving = (last > TOLERANCE) | (gap[rows] > FAR)
+        moving = (last > DROP_TOLERANCE) | (gap[rows] > FAR_GAP)
         rows, last = rows[moving], last[moving]
         late.append(len(rows))
-    return Record(
+    return SearchCounts(
         mdps=n,
         dropping=dropping,
         late=tuple(late),
-        suspects=tuple(rows[(last > SUSPECT) | (gap[rows] > FAR)].tolist()),
+        suspects=tuple(rows[(last > SUSPECT_DROP) | (gap[rows] > FAR_GAP)].tolist()),
         largest_drop=float(last.max(initial=0.0)),
         largest_gap=float(gap.max()),
     )
 
 
-def follow(family: str, seed: int, block: int, index: int, weighting: str, steps: int) -> Record:
-    """Run one MDP of a block from its start: what a suspect does when it is given more time.
+def run_one(
+    family: str, seed: int, block: int, index: int, weighting: str, steps: int
+) -> SearchCounts:
+    """Run one MDP of a block from its start, to see whether a suspect settles later.
 
-    The number of steps is rounded down to whole chunks of the compiled process; the drop is that of
-    the second half.
+    The number of steps is rounded down to a multiple of the compiled loop's chunk. `largest_drop`
+    is the largest drop in the second half.
     """
     if weighting not in WEIGHTINGS:
         raise ValueError(f"weighting: expected one of {WEIGHTINGS}, got {weighting!r}.")
@@ -188,13 +194,13 @@ def follow(family: str, seed: int, block: int, index: int, weighting: str, steps
     batch = Batch(drawn.mdps[one], drawn.theta[one], drawn.weights[one])
     best = batch.mdps.optimum()
     scale = max(1.0, float(np.abs(best).max()))
-    first, last = _run(batch, np.array([0]), weighting, steps)
+    first, last = _advance(batch, np.array([0]), weighting, steps)
     drop, gap = float(last[0]) / scale, float((best - batch.mdps.values(batch.theta)).max()) / scale
-    moving = drop > TOLERANCE or gap > FAR
-    suspect = drop > SUSPECT or gap > FAR
-    return Record(
+    moving = drop > DROP_TOLERANCE or gap > FAR_GAP
+    suspect = drop > SUSPECT_DROP or gap > FAR_GAP
+    return SearchCounts(
         mdps=1,
-        dropping=int(max(float(first[0]) / scale, drop) > TOLERANCE),
+        dropping=int(max(float(first[0]) / scale, drop) > DROP_TOLERANCE),
         late=(int(moving),),
         suspects=(index,) if suspect else (),
         largest_drop=drop,
@@ -202,14 +208,14 @@ def follow(family: str, seed: int, block: int, index: int, weighting: str, steps
     )
 
 
-def hunt(n_mdps: int, seed: int = 0, weighting: str = "constant") -> dict[str, Any]:
-    """Run a third of `n_mdps` MDPs of each family, rounded up to whole blocks, and add up."""
+def search(n_mdps: int, seed: int = 0, weighting: str = "constant") -> dict[str, Any]:
+    """Search `n_mdps` MDPs, a third of each family, rounded up to whole blocks."""
     start = time.perf_counter()
     n_mdps, seed = as_int("n_mdps", n_mdps, low=1), as_int("seed", seed, low=0)
-    blocks = -(-n_mdps // (BLOCK * len(FAMILIES)))
+    blocks = -(-n_mdps // (BLOCK_SIZE * len(FAMILIES)))
     families = {}
     for family in FAMILIES:
-        records = [hunt_block(family, seed, block, weighting) for block in range(blocks)]
+        records = [search_block(family, seed, block, weighting) for block in range(blocks)]
         families[family] = {
             "mdps": sum(r.mdps for r in records),
             "dropping": sum(r.dropping for r in records),
@@ -220,13 +226,14 @@ def hunt(n_mdps: int, seed: int = 0, weighting: str = "constant") -> dict[str, A
             "first_block": asdict(records[0]),
         }
     return {
-        "command": f"python -m pu_lib hunt --mdps {n_mdps} --seed {seed} --weighting {weighting}",
+        "command": f"python -m pu_lib.chapters.random_search --mdps {n_mdps} --seed {seed} "
+        f"--weighting {weighting}",
         "seed": seed,
         "weighting": weighting,
         "horizons": list(HORIZONS),
-        "tolerance": TOLERANCE,
-        "suspect": SUSPECT,
-        "far": FAR,
+        "tolerance": DROP_TOLERANCE,
+        "suspect": SUSPECT_DROP,
+        "far": FAR_GAP,
         "mdps": sum(row["mdps"] for row in families.values()),
         "seconds": round(time.perf_counter() - start, 1),
         "families": families,
@@ -234,6 +241,6 @@ def hunt(n_mdps: int, seed: int = 0, weighting: str = "constant") -> dict[str, A
 
 
 def load(weighting: str = "constant") -> dict[str, Any]:
-    """Return the committed result of the large search."""
-    path = resources.files("pu_lib.chapters.random_search") / "data" / f"hunt-{weighting}.json"
+    """Return the committed result of the large search, as `search` returns it."""
+    path = resources.files("pu_lib.chapters.random_search") / "data" / f"{weighting}.json"
     return dict(json.loads(path.read_text(encoding="utf-8")))

@@ -10,17 +10,17 @@ from itertools import product
 
 import numpy as np
 
+from pu_lib.arrays import Floats
 from pu_lib.chapters.convergence.quantities import (
     decaying_weights,
     instances,
     optimality_bounds,
-    settled,
+    settling_time,
     structure,
     suboptimal_mass,
 )
 from pu_lib.chapters.rates.quantities import (
     Exponent,
-    Floats,
     bandit_gaps,
     bandit_masses,
     di_steps,
@@ -32,7 +32,7 @@ from pu_lib.chapters.rates.quantities import (
     mass_limit,
     odds,
     overtaking_steps,
-    settled_run,
+    run_with_bound_start,
     taking_turns,
     two_bandits,
     unique_instances,
@@ -43,14 +43,14 @@ from pu_lib.trajectories import mixture, run
 from pu_lib.updates import PAPER, Update, as_update, label_of, make_update
 
 ROUNDING = 1e-9
-"""Tolerance for the rounding of a run of some hundred updates, relative to the bound."""
+"""Relative tolerance for the rounding errors of a run of some hundred updates."""
 
-FAST = 0.97
-"""The least measured exponent that counts as order 1/t: it tends to 1 like 1 - 1 / log t."""
+FIRST_ORDER = 0.97
+"""The least measured exponent that counts as order 1/t; it tends to 1 like 1 - 1 / log t."""
 
 
-def largest_share(gaps: Floats, bounds: Floats) -> float:
-    """Return the largest ratio of a gap to its bound, rounding allowed."""
+def largest_ratio(gaps: Floats, bounds: Floats) -> float:
+    """Return the largest ratio of a gap to its bound, with a tolerance for rounding."""
     return float((gaps / (bounds * (1.0 + ROUNDING) + 1e-14)).max())
 
 
@@ -65,23 +65,23 @@ def largest_share(gaps: Floats, bounds: Floats) -> float:
     },
 )
 def gap_falls_like_the_inverse_sum(compare: Recorder, update: str = "mce") -> None:
-    """Gaps obey the bound with the sum before T; the printed sum includes a step too many."""
+    """Gaps obey the bound with the sum before T; with the printed sum, to T, it is false."""
     for name, mdp in instances().items():
         facts, at = structure(mdp), {"problem": name}
         trajectory = run(mdp, as_update(update), 400, weighting="uniform")
-        start = settled(trajectory, facts)
+        start = settling_time(trajectory, facts)
         compare.require(start is not None, f"{name}: the greedy actions have not settled.")
         lost = suboptimal_mass(trajectory, facts)[start] == 0.0
         compare.require(not lost.any(), f"{name}: nothing is left to lose when they settle.")
         _, gap, now, ahead = optimality_bounds(mdp, trajectory, facts)
-        share = max(largest_share(gap, now), largest_share(now, ahead))
-        compare.at_most("gap over its bound", share, 1, limit="one", at=at)
+        ratio = max(largest_ratio(gap, now), largest_ratio(now, ahead))
+        compare.at_most("gap over its bound", ratio, 1, limit="one", at=at)
         compare.at_most("gap at the end", float(gap[-1]), float(ahead[-1]), at=at)
     rates, masses = overtaking_steps(20)
-    spent = np.cumsum(rates)
-    share = largest_share(masses, mass_bound(2, np.append(0.0, spent[:-1])))
-    compare.at_most("gap over its bound", share, 1, limit="one", at={"problem": "growing weights"})
-    products = masses * spent
+    weight_sums = np.cumsum(rates)
+    ratio = largest_ratio(masses, mass_bound(2, np.append(0.0, weight_sums[:-1])))
+    compare.at_most("gap over its bound", ratio, 1, limit="one", at={"problem": "growing weights"})
+    products = masses * weight_sums
     compare.at_most(
         "gap times the printed sum, at its largest from step 10 on",
         float(products[10:].max()),
@@ -97,22 +97,22 @@ def gap_falls_like_the_inverse_sum(compare: Recorder, update: str = "mce") -> No
     wrong={"before the best action has probability 1/2": {"from_half": False}},
 )
 def constants_of_the_proof_hold(compare: Recorder, from_half: bool = True) -> None:
-    """With one optimal policy mass and gap are below the bounds of the proof, not above them."""
+    """With one optimal policy, mass and gap are below the bounds of the proof, not above them."""
     for name in unique_instances():
-        mdp, facts, trajectory, half = settled_run(name, 600)
+        mdp, facts, trajectory, half = run_with_bound_start(name, 600)
         compare.require(half is not None, f"{name}: not settled.")
         start = half if from_half else 0
         s, at = facts.contested, {"problem": name}
         weights = np.cumsum(trajectory.weights[start:, s], axis=0)
-        spent = np.vstack([np.zeros(weights.shape[1]), weights])
-        bound = mass_bound(mdp.n_actions, spent)
+        weight_sums = np.vstack([np.zeros(weights.shape[1]), weights])
+        bound = mass_bound(mdp.n_actions, weight_sums)
         mass = suboptimal_mass(trajectory, facts)[start:]
         amplitude = float(facts.v.max() - min(trajectory.q[start:, s].min(), facts.v.min()))
         horizon = amplitude / (1.0 - mdp.discount)
         gap = (facts.v - trajectory.v[start:]).max(axis=1)
-        share = largest_share(gap, horizon * bound.max(axis=1))
-        compare.at_most("mass over its bound", largest_share(mass, bound), 1, limit="one", at=at)
-        compare.at_most("gap over its bound", share, 1, limit="one", at=at)
+        ratio = largest_ratio(gap, horizon * bound.max(axis=1))
+        compare.at_most("mass over its bound", largest_ratio(mass, bound), 1, limit="one", at=at)
+        compare.at_most("gap over its bound", ratio, 1, limit="one", at=at)
         k = int(np.argmax(mass[-1] / bound[-1]))
         compare.at_most("mass at the end", float(mass[-1, k]), float(bound[-1, k]), at=at)
         least = float((mass / bound).min())
@@ -121,25 +121,22 @@ def constants_of_the_proof_hold(compare: Recorder, from_half: bool = True) -> No
 
 @check("thm:rates/support", wrong={"three times the sums of the weights": {"factor": 3.0}})
 def minimum_is_over_the_states_reached(compare: Recorder, factor: float = 1.0) -> None:
-    """Gaps of a state obey the bound with its own weights, not with those of the support.
+    """The gap of a state obeys the bound with its own weights, not with those of the support.
 
-    Two bandits that never meet; the trajectory starts in the second one. Its weights are 1, those
-    of the first 1/(t+1): all sums are infinite.
+    The process has two separate bandits and starts in the second one. Its weights are 1, those of
+    the first one 1/(t+1): all sums are infinite.
     """
     mdp, n_steps = two_bandits(), 2000
     trajectory = run(
-        mdp,
-        as_update("mce"),
-        n_steps,
-        weighting=lambda t, _: np.array([1.0 / (t + 1), 1.0, 0.0]),
+        mdp, as_update("mce"), n_steps, weighting=lambda t, _: np.array([1.0 / (t + 1), 1.0, 0.0])
     )
-    spent = factor * trajectory.weights.sum(axis=0)
+    weight_sums = factor * trajectory.weights.sum(axis=0)
     gap = structure(mdp).v - trajectory.v[-1]
     inside = mdp.evaluate(mdp.optimal().policy).occupancy > 0
-    least = spent[inside & ~mdp.terminal].min()
+    least = weight_sums[inside & ~mdp.terminal].min()
     for s in np.flatnonzero(~mdp.terminal):
         at = {"state": "inside" if inside[s] else "outside", "t": n_steps}
-        for weight, as_printed in ((spent[s], False), (least, True)):
+        for weight, as_printed in ((weight_sums[s], False), (least, True)):
             bound = float(mass_bound(2, weight))
             compare.at_most("gap", float(gap[s]), bound, as_printed=as_printed, at=at)
 
@@ -148,7 +145,7 @@ def minimum_is_over_the_states_reached(compare: Recorder, factor: float = 1.0) -
 def mass_times_weight_has_a_limit(
     compare: Recorder, limit: Callable[[int], float] = mass_limit
 ) -> None:
-    """Odds grow like t over the limit, up to a bound of order log t, for 2 to 10 actions."""
+    """Odds differ from t over the limit by at most a bound of order log t, for 2 to 10 actions."""
     n_steps = 20_000
     for n in range(2, 11):
         kappa = odds(n, n_steps)
@@ -166,31 +163,31 @@ def mass_times_weight_has_a_limit(
 
 @check("thm:rates/decaying", wrong={"the exponent 1/2 - x": {"predicted": 0.5}})
 def decaying_weights_slow_the_rate(compare: Recorder, predicted: float = 1.0) -> None:
-    """With weights (t + 1)^-x the gap falls like t^-(1 - x), and stays below the bound."""
+    """With weights (t + 1)^-x the gap decreases like t^-(1 - x), and obeys the bound."""
     n_steps = 20_000
     times = log_times(n_steps)
     for x in (0.0, 0.25, 0.5, 0.75):
         weights, at = decaying_weights(x, n_steps), {"x": x}
         mass = 1.0 / (1.0 + odds(2, n_steps, weights))
         value = exponent(times, mass[times]).value
-        # The tolerance is what is left of logarithmic corrections at this length.
+        # The tolerance allows for logarithmic corrections, which are still 0.03 at this length.
         compare.equal("exponent", value, predicted - x, tolerance=0.03, limit="1 - x", at=at)
         bound = mass_bound(2, np.append(0.0, np.cumsum(weights)))
-        compare.at_most("mass over its bound", largest_share(mass, bound), 1, limit="one", at=at)
+        compare.at_most("mass over its bound", largest_ratio(mass, bound), 1, limit="one", at=at)
         compare.at_most("mass at the end", float(mass[-1]), float(bound[-1]), at=at)
         compare.report(**{f"exponent for x = {x:g}": value})
 
 
 @check("sec:asymp/constant-rates", wrong={"weights that decay like t^-1/4": {"decay": 0.25}})
 def constant_rates_give_first_order(compare: Recorder, decay: float = 0.0) -> None:
-    """MCE's gap falls like 1/t if half of a constant weight is spread evenly over all states."""
+    """MCE's gap is of order 1/t if half of a constant weight is uniform over all states."""
     n_steps = 1000
     times = log_times(n_steps)
     for name, mdp in instances().items():
         etas = decaying_weights(decay, n_steps)
         trajectory = run(mdp, as_update("mce"), n_steps, etas, mixture(0.5))
         fit = exponent(times, (structure(mdp).v - trajectory.v[times]).max(axis=1))
-        compare.at_least("exponent", fit.value, FAST, limit="0.97", at={"problem": name})
+        compare.at_least("exponent", fit.value, FIRST_ORDER, limit="0.97", at={"problem": name})
 
 
 # The five updates
@@ -206,9 +203,9 @@ def constant_rates_give_first_order(compare: Recorder, decay: float = 0.0) -> No
 def softmax_has_the_rate_of_mce(
     compare: Recorder, updates: Sequence[str] = ("mce", "pg-sm")
 ) -> None:
-    """MCE's and PG-SM's suboptimal masses fall like the inverse of the sum of the weights.
+    """MCE's and PG-SM's suboptimal masses decrease like the inverse of the sum of the weights.
 
-    Two and three arms have the weights (t + 1)^-x.
+    The bandits have two or three arms and the weights (t + 1)^-x.
     """
     n_steps = 4_000
     times = log_times(n_steps)
@@ -224,7 +221,7 @@ def softmax_has_the_rate_of_mce(
             compare.report(**{f"exponent of {label_of(update)}": value})
 
 
-@cache  # the wrong variants need the same runs
+@cache  # The wrong variants use the same runs.
 def measured_exponent(update: Update, arms: tuple[float, ...] | None, n_steps: int) -> Exponent:
     """Return the exponent of the gap at weight 1, on a bandit or, without arms, on a chain."""
     times = log_times(n_steps)
@@ -252,10 +249,10 @@ def all_updates_have_first_order(
     for (label, update), (domain, arms, n_steps) in product(updates.items(), runs):
         fit = measured_exponent(update, arms, n_steps)
         at = {"update": label, "domain": domain}
-        compare.at_least("exponent", fit.value, FAST, limit="0.97", at=at)
+        compare.at_least("exponent", fit.value, FIRST_ORDER, limit="0.97", at=at)
     fit = measured_exponent(make_update("pg-es", p=exception), (1.0, 0.0), 2500)
     at = {"update": f"PG-ES, p = {exception:g}", "domain": "two arms"}
-    compare.at_least("exponent", fit.value, FAST, limit="0.97", as_printed=True, at=at)
+    compare.at_least("exponent", fit.value, FIRST_ORDER, limit="0.97", as_printed=True, at=at)
 
 
 @check(
@@ -263,7 +260,7 @@ def all_updates_have_first_order(
     wrong={"the limit for an exponent p that is larger by 0.05": {"shift": 0.05}},
 )
 def escort_below_two_has_a_limit(compare: Recorder, shift: float = 0.0) -> None:
-    """PG-ES with 1 < p < 2 leaves a mass that, times t^(p/2), comes close to its limit."""
+    """Under PG-ES with 1 < p < 2 the mass times t^(p/2) tends to its limit."""
     n_steps = 4000
     for p, weight in product((1.2, 1.4, 1.5, 1.6), (1.0, 2.0)):
         mass = bandit_masses(make_update("pg-es", p=p), (1.0, 0.0), n_steps, weight)
@@ -284,36 +281,33 @@ def escort_below_two_has_a_limit(compare: Recorder, shift: float = 0.0) -> None:
     wrong={"MCE in CE's place, which the adversary does not slow down": {"update": "mce"}},
 )
 def cross_entropy_has_first_order_without_ties(compare: Recorder, update: str = "ce") -> None:
-    """With one best arm CE has the rate of 1/W; with two, an adversary slows it down."""
+    """With one best arm CE has the rate 1/W; with two, an adversary makes it slower."""
     rng = np.random.default_rng(0)
     for _ in range(60):
         n = int(rng.integers(2, 6))
         weights = 10.0 ** rng.uniform(-2, 1.5) * rng.exponential(size=200)
         theta0 = rng.uniform(0, 4) * rng.standard_normal(n)
         mass = bandit_masses(update, np.eye(n)[0], 200, weights, theta0)
-        spent = np.append(0.0, np.cumsum(weights))
-        # c = 1 for CE: the key lemma's formula without the factor |A|/(|A|-1).
-        bound = 1.0 / (1.0 / mass[0] + 0.5 * min(1.0, 1.0 / mass[0] - 1.0) * spent)
+        weight_sums = np.append(0.0, np.cumsum(weights))
+        # The key lemma's formula without the factor c = |A|/(|A|-1), which is 1 for CE.
+        bound = 1.0 / (1.0 / mass[0] + 0.5 * min(1.0, 1.0 / mass[0] - 1.0) * weight_sums)
         at = {"actions": n, "start": float(mass[0])}
-        compare.at_most("mass over its bound", largest_share(mass, bound), 1, limit="one", at=at)
+        compare.at_most("mass over its bound", largest_ratio(mass, bound), 1, limit="one", at=at)
         compare.at_most("mass at the end", float(mass[-1]), float(bound[-1]), at=at)
     times, masses = taking_turns(update, 50_000)
     late = times >= 10
     slope = -float(np.polyfit(np.log(times[late]), np.log(masses[late]), 1)[0])
     compare.at_least(
-        "exponent", slope, FAST, limit="0.97", as_printed=True, at={"t": int(times[-1])}
+        "exponent", slope, FIRST_ORDER, limit="0.97", as_printed=True, at={"t": int(times[-1])}
     )
 
 
-@check(
-    "sec:asymp/di",
-    wrong={"PG-SM in DI's place, which never arrives": {"update": "pg-sm"}},
-)
+@check("sec:asymp/di", wrong={"PG-SM in DI's place, which never arrives": {"update": "pg-sm"}})
 def direct_arrives_in_finitely_many_steps(compare: Recorder, update: str = "di") -> None:
-    r"""DI is optimal once the weight spent is :math:`2(1-\pi_{t_0})/\delta`, with any lead.
+    r"""DI is optimal once the sum of the weights is :math:`2(1-\pi_{t_0})/\delta`, with any lead.
 
-    DI's values never decrease, so that the lead :math:`\delta` of the optimal actions at
-    :math:`t_0` over what the others can ever be worth lasts for ever.
+    DI's values never decrease, so that the value of the optimal actions at :math:`t_0` exceeds the
+    optimal values of the others by :math:`\delta` at every later time, too.
     """
     n_steps = 400
     for name, mdp in (instances() | unique_instances()).items():
@@ -324,7 +318,7 @@ def direct_arrives_in_finitely_many_steps(compare: Recorder, update: str = "di")
         worst_best = np.where(facts.optimal[s], trajectory.q[:, s], np.inf).min(axis=-1)
         lead = worst_best - np.where(facts.optimal[s], -np.inf, facts.q[s]).max(axis=-1)
         start = int(np.flatnonzero((lead > ROUNDING).all(axis=1))[0])
-        # Each later time gives a bound of its own; the least of them counts.
+        # Each later time implies a bound; the smallest is compared.
         times = np.arange(start, n_steps + 1)[:, np.newaxis]
         proved = (times + np.ceil(2.0 * mass[start:] / lead[start:])).min(axis=0)
         done = np.array([int(np.flatnonzero(row > 0.0)[-1]) + 1 for row in mass.T])
@@ -345,10 +339,10 @@ def direct_arrives_in_finitely_many_steps(compare: Recorder, update: str = "di")
     },
 )
 def regret_grows_at_most_like_log_t(compare: Recorder, decay: float = 0.0) -> None:
-    """Regret grows by no more in a decade of t than in the one before, but for PG-ES, p = 3/2.
+    """Regret increases by no more in a decade of t than in the last one, except PG-ES, p = 3/2.
 
     Regret is the sum of the suboptimal masses on a bandit with one best arm. If it is of order
-    log t, it grows by as much in each decade.
+    log t, the increase is the same in each decade.
     """
     n_steps = 5000
     weights = decaying_weights(decay, n_steps)

@@ -15,22 +15,12 @@ from pu_lib.chapters.rates.quantities import (
 from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
 from pu_lib.updates import PAPER, EscortPolicyGradient, as_update, make_update, style_of
 
-__all__ = [
-    "draw_exponents",
-    "draw_limits",
-    "draw_overtaking",
-]
+__all__ = ["draw_exponents", "draw_limits", "draw_overtaking"]
 
 
 @styled
 def draw_exponents(n_steps: int = 2500) -> BookFigure:
-    """Draw the gap of every update on a bandit, with the measured exponents.
-
-    Parameters
-    ----------
-    n_steps : int
-        How far to go.
-    """
+    """Draw the gap of every update on a bandit, with the measured exponents."""
     arms, times = (1.0, 0.6, 0.2), log_times(n_steps)
     fig, ax = figure(height=3.7)
     for name in PAPER:
@@ -55,13 +45,7 @@ def draw_exponents(n_steps: int = 2500) -> BookFigure:
 
 @styled
 def draw_limits(n_steps: int = 3000) -> BookFigure:
-    """Draw (1 - pi) t for several numbers of actions, with the limits.
-
-    Parameters
-    ----------
-    n_steps : int
-        How far to go.
-    """
+    """Draw (1 - pi) t for several numbers of actions, with the limits."""
     fig, ax = figure(height=3.2)
     t = np.arange(1, n_steps + 1)
     styles, colour = ("-", "--", "-.", (0, (1.2, 1.2))), style_of("mce").colour
@@ -78,10 +62,7 @@ def draw_limits(n_steps: int = 3000) -> BookFigure:
 def draw_overtaking(n_steps: int = 20) -> BookFigure:
     """Draw the gap times the sum of step sizes, with and without the current one.
 
-    Parameters
-    ----------
-    n_steps : int
-        How far to go, at most 25.
+    `n_steps` is at most 25.
     """
     rates, masses = overtaking_steps(n_steps)
     total = np.cumsum(rates)

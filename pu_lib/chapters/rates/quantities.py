@@ -1,4 +1,4 @@
-r"""Asymptotic rates (paper, section 3.2): Theorem 2, its constants, and what the updates measure.
+r"""Asymptotic rates (paper, section 3.2): Theorem 2, its constants, and the other updates.
 
 Notation as in `convergence`: weights :math:`w_t(s)=\eta_td_t(s)`, :math:`c=|A|/(|A|-1)`,
 :math:`W_T(s)=\sum_{t_0\le t<T}w_t(s)` with the sum *before* T.
@@ -13,22 +13,22 @@ Notation as in `convergence`: weights :math:`w_t(s)=\eta_td_t(s)`, :math:`c=|A|/
   with :math:`x_0=c\eta/(1+\kappa_0)`. The sum grows like :math:`\log T`, hence
   :math:`(1-\pi_T)\,\eta T\to1/c=(|A|-1)/|A|`.
 - **CE.** While one action stays greedy, its odds grow at least as
-  :math:`1/(1-\pi_T)\ge1/(1-\pi_{t_0})+\frac12\min(1,\kappa_{t_0})W_T`: the rate of MCE, once CE has
-  settled.
-- **DI.** If the greedy action leads each other one by :math:`\delta` from :math:`t_0` on, a step
-  takes at least :math:`w\delta/2` from the others until they have nothing: the policy is
-  optimal once :math:`W_T\ge2(1-\pi_{t_0})/\delta`.
-  The same holds, with any number of best actions, for the mass outside a set whose actions all lead
-  the others by :math:`\delta`.
+  :math:`1/(1-\pi_T)\ge1/(1-\pi_{t_0})+\frac12\min(1,\kappa_{t_0})W_T`: the rate of MCE, once the
+  greedy actions have settled.
+- **DI.** If the value of the greedy action exceeds each other one by :math:`\delta` from
+  :math:`t_0` on, a step reduces the probability of the others by at least :math:`w\delta/2` until
+  it is zero: the policy is optimal once :math:`W_T\ge2(1-\pi_{t_0})/\delta`. The same is true, with
+  any number of best actions, for the mass outside a set of actions whose values all exceed the
+  others by :math:`\delta`.
 - **PG-ES** with exponent p > 2: :math:`1-\pi_t` of order :math:`t^{-p/(p-2)}`; with p = 2,
   geometric. With 1 < p < 2 the step of a small parameter x, of order :math:`|x|^{p-1}`, is longer
-  than x: it overshoots zero and ends in a cycle of period two about it, whose size shrinks only as
-  fast as the norm grows. For two arms, to leading order and whatever the weight,
+  than x: x overshoots zero and ends in a cycle of period two around it, whose size decreases only
+  as fast as the norm grows. For two arms, to leading order and whatever the weight,
   :math:`(1-\pi_t)\,t^{p/2}\to((2-p)/8)^{p/2}` (`escort_limit`): slower than :math:`1/t`.
-- **CE with tied optima**: an adversary that breaks ties, as Theorem 1 allows for MCE, makes
-  :math:`1-\pi_t` of order :math:`t^{-1/2}` (`taking_turns`).
+- **CE with tied optima**: if an adversary breaks ties, as Theorem 1 allows for MCE,
+  :math:`1-\pi_t` can be of order :math:`t^{-1/2}` (`taking_turns`).
 
-Exponents of a decay are measured by `exponent` of the chapter on convergence.
+The function `exponent` of the chapter on convergence measures the exponents of a decay.
 """
 
 from __future__ import annotations
@@ -43,42 +43,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib import kernels
-from pu_lib.arrays import as_float, as_int
-from pu_lib.chapters.convergence.quantities import (
-    Exponent,
-    Structure,
-    exponent,
-    log_times,
-    settled,
-    structure,
-)
+from pu_lib.arrays import Floats, as_float, as_int
+from pu_lib.chapters.convergence.quantities import Exponent as Exponent
+from pu_lib.chapters.convergence.quantities import Structure, settling_time, structure
+from pu_lib.chapters.convergence.quantities import exponent as exponent
+from pu_lib.chapters.convergence.quantities import log_times as log_times
 from pu_lib.claims.formulas import formula
 from pu_lib.domains import bandit, chain, cliff, random_mdp
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import Trajectory, follow, run
 from pu_lib.updates import Update, as_update
-
-__all__ = [
-    "Exponent",
-    "bandit_gaps",
-    "bandit_masses",
-    "di_steps",
-    "escort_limit",
-    "exponent",
-    "limit_error_bound",
-    "log_times",
-    "mass_bound",
-    "mass_limit",
-    "odds",
-    "overtaking_steps",
-    "settled_run",
-    "taking_turns",
-    "two_bandits",
-    "unique_instances",
-]
-
-Floats = NDArray[np.float64]
-
 
 # Bandits
 
@@ -107,16 +81,16 @@ def bandit_gaps(update: str | Update, rewards: ArrayLike, n_steps: int) -> Float
 
 
 @formula
-def mass_bound(n_actions: int, spent: Any) -> Any:
-    """Return the bound on the mass outside the best action once that has probability 1/2."""
-    return 1 / (2 + n_actions / (2 * (n_actions - 1)) * spent)
+def mass_bound(n_actions: int, weight_sum: Any) -> Any:
+    """Return Theorem 2's bound on 1 - pi_T if the best action has probability 1/2 at t_0."""
+    return 1 / (2 + n_actions / (2 * (n_actions - 1)) * weight_sum)
 
 
 def overtaking_steps(n_steps: int) -> tuple[Floats, Floats]:
     r"""Return step sizes :math:`\eta_t=(t+1)\kappa_t` for two arms, and the masses :math:`1-\pi_t`.
 
     The odds follow :math:`\kappa_{t+1}=\kappa_te^{2\eta_t/(1+\kappa_t)}` from :math:`\kappa_0=1`
-    and grow like :math:`e^{t^2}`; up to 25 steps they stay within floating point.
+    and grow like :math:`e^{t^2}`, which stays in the range of floats up to 25 steps.
     """
     kappa, rates, masses = 1.0, np.empty(n_steps), np.empty(n_steps)
     for t in range(n_steps):
@@ -137,7 +111,7 @@ def unique_instances() -> dict[str, FiniteMDP]:
 
 
 def two_bandits() -> FiniteMDP:
-    """Return two bandits that never meet, each with arms 1 and 0; it starts in the second one."""
+    """Return two separate bandits, each with arms 1 and 0; trajectories start in the second one."""
     transitions = np.zeros((3, 2, 3))
     transitions[:2, :, 2] = 1.0
     rewards = [[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]
@@ -146,17 +120,20 @@ def two_bandits() -> FiniteMDP:
 
 
 @cache
-def settled_run(name: str, n_steps: int) -> tuple[FiniteMDP, Structure, Trajectory, int | None]:
-    """Run MCE on one of `unique_instances`; also the time from which the proof's bound runs.
+def run_with_bound_start(
+    name: str, n_steps: int
+) -> tuple[FiniteMDP, Structure, Trajectory, int | None]:
+    """Return one of `unique_instances`, its structure, a run of MCE and the start of the bound.
 
-    Before the greedy actions settle the best one may lose: the first time at which it has
-    probability 1/2 everywhere is taken after that. It is ``None`` if the run is too short.
+    The bound starts at the first time at which the greedy actions have settled, since the best one
+    may lose probability before that, and the best action has probability 1/2 at every state. It is
+    ``None`` if the run is too short.
     """
     mdp = unique_instances()[name]
     facts = structure(mdp)
     trajectory = run(mdp, as_update("mce"), n_steps, weighting="uniform")
     top = np.where(facts.optimal, trajectory.policies, 0.0)[:, facts.contested].sum(axis=-1)
-    start = settled(trajectory, facts)
+    start = settling_time(trajectory, facts)
     half = np.flatnonzero((top >= 0.5).all(axis=1))
     later = half[:0] if start is None else half[half >= start]
     return mdp, facts, trajectory, int(later[0]) if len(later) else None
@@ -167,20 +144,15 @@ def settled_run(name: str, n_steps: int) -> tuple[FiniteMDP, Structure, Trajecto
 
 @formula
 def mass_limit(n_actions: int) -> Any:
-    """Return the limit of the mass outside the best action times the weight spent."""
+    """Return the limit of (1 - pi_T) W_T under MCE."""
     return (n_actions - 1) / n_actions
 
 
 def odds(n_actions: int, n_steps: int, weights: float | ArrayLike = 1.0) -> Floats:
     r"""Return the odds :math:`\kappa_t=\pi_t/(1-\pi_t)` of one best arm under MCE.
 
-    This is MCE written a second time on purpose: :math:`\kappa` keeps its digits where
-    :math:`1-\pi` loses them.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two actions, or a weight leads the odds out of the range of floats.
+    This repeats MCE on purpose: :math:`\kappa` keeps its digits if :math:`1-\pi` loses them.
+    A `ValueError` is raised if the odds leave the range of floats.
     """
     n_actions = as_int("n_actions", n_actions, low=2)
     c = n_actions / (n_actions - 1)
@@ -189,7 +161,7 @@ def odds(n_actions: int, n_steps: int, weights: float | ArrayLike = 1.0) -> Floa
         exponent = c * w / (1.0 + path[-1])
         path.append(path[-1] * math.exp(exponent) if exponent < 700.0 else math.inf)
         if not path[-1] < math.inf:
-            raise ValueError(f"weights: {w:g} leads the odds out of the range of floats.")
+            raise ValueError(f"weights: {w:g} leads the odds out of the range of floats (1.8e308).")
     return np.array(path)
 
 
@@ -208,14 +180,9 @@ def escort_limit(p: Any) -> Any:
     r"""Return the limit of :math:`(1-\pi_t)\,t^{p/2}` for 1 < p < 2.
 
     Let :math:`r` be the good parameter, :math:`x` the bad one, :math:`C=wp\Delta`. To leading order
-    a step takes :math:`C|x|^{p-1}/r^p` from :math:`|x|`; the cycle of period two has
-    :math:`|x|^{2-p}=C/(2r^p)` (its multiplier is :math:`2p-3`: it attracts), and :math:`r` gains
-    :math:`C|x|^p/r^{p+1}` a step, so that :math:`r^{4/(2-p)}` grows linearly.
-
-    Raises
-    ------
-    ValueError
-        If `p` is not between 1 and 2.
+    a step reduces :math:`|x|` by :math:`C|x|^{p-1}/r^p`; the cycle of period two has
+    :math:`|x|^{2-p}=C/(2r^p)` (its multiplier is :math:`2p-3`: it attracts), and each step
+    increases :math:`r` by :math:`C|x|^p/r^{p+1}`, so that :math:`r^{4/(2-p)}` grows linearly.
     """
     p = as_float("p", p)
     if not 1.0 < p < 2.0:
@@ -224,16 +191,11 @@ def escort_limit(p: Any) -> Any:
 
 
 def taking_turns(update: str | Update, n_steps: int) -> tuple[NDArray[np.int64], Floats]:
-    """Break the ties of a bandit with values (1, 1, 0) so that the best arms take turns.
+    """Return times and the third arm's probabilities if the best arms of (1, 1, 0) take turns.
 
-    The first arm is called greedy until its parameter leads by k, then the second one until they
-    are level again; then k is raised by one. Theorem 1 allows MCE any such rule. Returned are the
-    times at which the two were level again, and the probability of the third arm then.
-
-    Raises
-    ------
-    ValueError
-        If the update has no kernel or is not a softmax update.
+    The tie-break chooses the first arm until its parameter exceeds the second one by k, then the
+    second arm until the two are equal, and then increases k by one. The result has the times at
+    which the two are equal. Theorem 1 allows any such tie-break for MCE.
     """
     chosen = as_update(update)
     if chosen.kernel is None or chosen.parametrization != "softmax":
@@ -258,13 +220,7 @@ def taking_turns(update: str | Update, n_steps: int) -> tuple[NDArray[np.int64],
 
 
 def di_steps(rewards: Sequence[Fraction | int], weight: Fraction) -> int:
-    """Count the DI steps from the uniform policy to the best arms of a bandit, in exact numbers.
-
-    Raises
-    ------
-    ValueError
-        If the weight is not positive.
-    """
+    """Return the exact number of DI steps from the uniform policy to the best arms of a bandit."""
     if weight <= 0:
         raise ValueError(f"weight: expected a positive number, got {weight}.")
     n = len(rewards)

@@ -17,6 +17,7 @@ from pu_lib.chapters.stochastic_updates.quantities import (
     Floats,
     Law,
     Schedule,
+    action_sample_law,
     bias,
     ce_limit,
     escort_growth,
@@ -27,7 +28,6 @@ from pu_lib.chapters.stochastic_updates.quantities import (
     power_schedule,
     sample_runs,
     stuck_probability,
-    taken_law,
 )
 from pu_lib.chapters.unlearning.quantities import counts
 from pu_lib.claims.recorder import Recorder, check
@@ -36,20 +36,20 @@ from pu_lib.updates import PAPER, Update, as_update
 
 Updates = Sequence[str | Update]
 
-_LINEAR = ("pg-sm", "pg-es")
-"""The policy gradients: their steps are linear in the values."""
+POLICY_GRADIENTS = ("pg-sm", "pg-es")
+"""The policy gradients, with steps linear in the values."""
 
-_GREEDY = ("ce", "mce")
+CROSS_ENTROPY = ("ce", "mce")
 
 ROUNDING = 1e-13
-"""Allowed between two sums of a few numbers of order one."""
+"""Tolerance between two sums of a few numbers of order one."""
 
 LAWS = (
     GAMBLE,
     Law.of((0.6, (0.0, 1.0)), (0.4, (1.0, 0.0))),
     Law.of((0.9, (1, 1.3)), (0.1, (1, 0))),
 )
-"""Laws with two actions, the second one better; of the last two, it mostly looks better."""
+"""Laws with two actions, the second better on average; in the first law it mostly looks worse."""
 
 
 @check(
@@ -60,8 +60,8 @@ LAWS = (
         "DI, near the boundary": {"updates": ("di",)},
     },
 )
-def policy_gradients_are_unbiased(compare: Recorder, updates: Updates = _LINEAR) -> None:
-    """Policy gradients are unbiased if the values are sampled, by exact sums and in samples."""
+def policy_gradients_are_unbiased(compare: Recorder, updates: Updates = POLICY_GRADIENTS) -> None:
+    """Policy gradients are unbiased under sampled values, by exact sums and in samples."""
     rng = np.random.default_rng(0)
     for update in map(as_update, updates):
         for draw in range(200):
@@ -89,8 +89,8 @@ def _random_law(rng: np.random.Generator, n_actions: int) -> Law:
         "DI, which meets its wall": {"updates": ("di",)},
     },
 )
-def policy_gradients_are_symmetric(compare: Recorder, updates: Updates = _LINEAR) -> None:
-    """Policy gradients take steps for q and for -q that cancel."""
+def policy_gradients_are_symmetric(compare: Recorder, updates: Updates = POLICY_GRADIENTS) -> None:
+    """The steps of policy gradients for q and for -q cancel."""
     rng = np.random.default_rng(1)
     for update in map(as_update, updates):
         for draw in range(500):
@@ -109,9 +109,9 @@ def policy_gradients_are_symmetric(compare: Recorder, updates: Updates = _LINEAR
     },
 )
 def greedy_updates_are_asymmetric(
-    compare: Recorder, updates: Updates = _GREEDY, two: bool = True
+    compare: Recorder, updates: Updates = CROSS_ENTROPY, two: bool = True
 ) -> None:
-    """CE and MCE take steps for q and for -q that cancel at one policy only: uniform over two."""
+    """The steps of CE and MCE for q and -q cancel at one policy only: uniform over two actions."""
     rng, quantity = np.random.default_rng(2), "size of the sum of the steps for q and -q"
     for update in map(as_update, updates):
         for n_actions in (3, 4, 6):
@@ -132,8 +132,8 @@ def greedy_updates_are_asymmetric(
     "sec:expected/gaps",
     wrong={"PG-SM": {"updates": ("pg-sm",)}, "DI": {"updates": ("di",)}},
 )
-def greedy_updates_ignore_gaps(compare: Recorder, updates: Updates = _GREEDY) -> None:
-    """CE and MCE take equal steps for arctan(q) and 1000 q^3, which have the same order."""
+def greedy_updates_ignore_gaps(compare: Recorder, updates: Updates = CROSS_ENTROPY) -> None:
+    """CE and MCE take the same steps for arctan(q) and 1000 q^3, which order actions equally."""
     rng = np.random.default_rng(3)
     for update in map(as_update, updates):
         theta, q = parameters(update, rng.dirichlet(np.ones(4), 5000)), rng.normal(size=(5000, 4))
@@ -144,7 +144,7 @@ def greedy_updates_ignore_gaps(compare: Recorder, updates: Updates = _GREEDY) ->
 
 
 def is_biased(compare: Recorder, update: str, limit: Callable[[ArrayLike], Floats]) -> None:
-    """With sampled values an update ends at a wrong limit; with averaged ones it finds the best."""
+    """With sampled values an update converges to a wrong limit; with averaged ones it does not."""
     chosen, schedule, n_steps = as_update(update), power_schedule(), 2000
     for law in (GAMBLE, THREE):
         runs = sample_runs(chosen, law, schedule, n_steps)
@@ -152,7 +152,7 @@ def is_biased(compare: Recorder, update: str, limit: Callable[[ArrayLike], Float
         best, target = int(np.argmax(law.mean)), limit(law.greedy)
         uniform = parameters(chosen, np.full(len(target), 1 / len(target)))
         size = float(np.abs(bias(chosen, uniform, law, 1.0)).max())
-        # what is left of the start, of order w_T, besides the sampling error
+        # Sampling error, plus the remaining influence of the start, of order w_T.
         allowed = float(runs.interval()[-1].max() + 5 * schedule(n_steps))
         error = float(np.abs(runs.mean[-1] - target).max())
         at = {"actions": len(target)}
@@ -206,13 +206,13 @@ def sampled_actions_may_trap_di(
     rng = np.random.default_rng(6)
     for _ in range(20):
         pi, paid = rng.dirichlet(np.ones(3)), rng.uniform(1, 9, 3)
-        step = float(np.abs(mean_step(as_update("ce"), pi, taken_law(pi, paid))).max())
+        step = float(np.abs(mean_step(as_update("ce"), pi, action_sample_law(pi, paid))).max())
         at = {"rewards": paid.round(2).tolist()}
         compare.equal("mean step of CE", step, 0, tolerance=1e-12, limit="0", at=at)
 
 
-SLOWLY = power_schedule(power=0.75)
-"""Robbins-Monro weights."""
+ROBBINS_MONRO = power_schedule(power=0.75)
+"""Weights (t + 1)^-0.75, which satisfy the Robbins-Monro conditions."""
 
 
 @check(
@@ -224,7 +224,7 @@ SLOWLY = power_schedule(power=0.75)
 )
 def direct_is_biased_near_the_boundary_only(
     compare: Recorder,
-    schedule: Schedule = SLOWLY,
+    schedule: Schedule = ROBBINS_MONRO,
     n_steps: int = 4000,
     inside: float = 50.0,
 ) -> None:
@@ -232,7 +232,7 @@ def direct_is_biased_near_the_boundary_only(
     update, rng = as_update("di"), np.random.default_rng(4)
     near, outside = [0.05, 0.05, 0.9], [0.0, 0.05, 0.95]
     for draw in range(200):
-        pi = rng.dirichlet(np.full(3, inside))  # the larger `inside`, the nearer to the middle
+        pi = rng.dirichlet(np.full(3, inside))  # concentrates at the middle as `inside` grows
         size = float(np.abs(bias(update, pi, THREE, 0.05)).max())
         compare.equal("bias inside", size, 0, tolerance=1e-14, limit="0", at={"draw": draw})
     for policy in ([0.34, 0.33, 0.33], near, outside):
@@ -259,8 +259,8 @@ def direct_is_biased_near_the_boundary_only(
 WORST_RUN = "better action in the worst run"
 
 
-def _least(update: str | Update, law: Law, weight: float, n_steps: int) -> float:
-    """Return the probability of the second action at the end of the worst of 100 runs."""
+def _worst_run(update: str | Update, law: Law, weight: float, n_steps: int) -> float:
+    """Return the second action's probability at the end of the worst of 100 runs."""
     runs = sample_runs(as_update(update), law, lambda _: weight, n_steps)
     return float(runs.policies[-1][:, 1].min())
 
@@ -277,7 +277,7 @@ def softmax_converges_at_constant_rates(
 ) -> None:
     """PG-SM finds the better of two actions from samples at every constant weight."""
     for weight in (0.05, 0.1, 0.2, 0.5, 1.0):
-        least = _least(update, GAMBLE, weight, n_steps)
+        least = _worst_run(update, GAMBLE, weight, n_steps)
         compare.at_least(WORST_RUN, least, 0.9, limit="0.9", at={"weight": weight})
 
 
@@ -295,17 +295,17 @@ def escort_converges_below_its_threshold(
     n_steps: int = 4000,
     laws: Sequence[Law] = LAWS,
 ) -> None:
-    """PG-ES, p = 2, finds the better of two actions from samples below `escort_threshold`."""
+    """PG-ES (p = 2) finds the better of two actions from samples below `escort_threshold`."""
     second, quantity = np.linspace(0.0, 1.0, 41), "least excess of the mean logarithm"
     for (number, law), share in product(enumerate(laws, start=1), shares):
         weight = share * escort_threshold(law)  # equal to the first k, the squared radius being 2
         at = {"law": number, "share": share, "weight": weight}
-        least = _least(update, law, weight, n_steps)
+        least = _worst_run(update, law, weight, n_steps)
         compare.at_least(WORST_RUN, least, 0.9, limit="0.9", at=at)
         if share < 1:
-            # The inequality of the proof, on a grid: the mean change of log|theta_2/theta_1| is at
-            # least k times its slope in k at the wrong vertex, between 0 and the first k, and equal
-            # to it there.
+            # The inequality of the proof on a grid of k from 0 to its first value: the mean change
+            # of log|theta_2/theta_1| is at least linear in k, with equality at the wrong vertex and
+            # the first k.
             k = weight * np.linspace(0.02, 1.0, 25)[:, np.newaxis]
             floor = k * escort_growth(law, weight, 0.0) / weight
             excess = float((escort_growth(law, k, second) - floor).min())
@@ -321,15 +321,15 @@ def escort_converges_below_its_threshold(
 )
 def not_every_update_needs_expected_values(
     compare: Recorder,
-    needing: Updates = tuple(name for name in PAPER if name not in _LINEAR),
-    without: Updates = _LINEAR,
+    needing: Updates = tuple(name for name in PAPER if name not in POLICY_GRADIENTS),
+    without: Updates = POLICY_GRADIENTS,
 ) -> None:
     """DI, CE and MCE fail on samples at constant rates; as printed, policy gradients fail, too."""
     # The weights are below the threshold of PG-ES on this law.
     for updates, as_printed in ((needing, False), (without, True)):
         for update, weight in product(map(as_update, updates), (0.05, 0.1)):
             least, at = (
-                _least(update, GAMBLE, weight, 1500),
+                _worst_run(update, GAMBLE, weight, 1500),
                 {"update": update.name, "weight": weight},
             )
             compare.at_most(WORST_RUN, least, 0.9, limit="0.9", as_printed=as_printed, at=at)
@@ -346,8 +346,8 @@ def constant_weights_recover_sooner(
     compare: Recorder, schedule: str = "constant", factor: float = 1.0
 ) -> None:
     """Every update recovers sooner at constant weights than at decaying ones."""
-    # A weight is the rate times the state's share d of the updates. Expected updates keep the rate
-    # constant, off-policy updates keep up d, and so together they keep the weight constant.
+    # A weight is the rate times the state's share d of the updates. Expected updates allow a
+    # constant rate, off-policy updates keep d from vanishing: together the weight is constant.
     ns = (10, 100, 1000)
     for update, eta in product(PAPER, ("0.1", "0.5", "1")):
         fast, slow = (counts(ns, update, eta, kind) for kind in (schedule, "inverse-sqrt"))

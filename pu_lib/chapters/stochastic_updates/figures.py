@@ -18,20 +18,7 @@ __all__ = ["draw_runs"]
 
 @styled
 def draw_runs(n_steps: int = 1000, n_runs: int = 60) -> BookFigure:
-    """Draw the mean probability of the best action under sampled values, with its interval.
-
-    Parameters
-    ----------
-    n_steps : int
-        Length of each run.
-    n_runs : int
-        Number of runs of each update.
-
-    Returns
-    -------
-    BookFigure
-        The figure.
-    """
+    """Draw the mean probability of the best action under sampled values, with its interval."""
     fig, axes = figure(2, 1, height=5.6, sharex=True)
     for ax, law, caption in zip(
         axes, (GAMBLE, THREE), ("two actions", "three actions"), strict=True

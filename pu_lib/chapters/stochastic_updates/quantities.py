@@ -1,4 +1,4 @@
-r"""Stochastic or expected updates: what sampled values do to the five updates (paper, section 3.5).
+r"""Stochastic or expected updates: the five updates with sampled values (paper, section 3.5).
 
 One state, true values :math:`q`, and instead of them independent samples :math:`\hat q_t` with mean
 :math:`q`, drawn from a *law* with finitely many outcomes, so that every expectation below is a
@@ -71,6 +71,7 @@ __all__ = [
     "THREE",
     "Law",
     "Runs",
+    "action_sample_law",
     "bias",
     "ce_limit",
     "drift",
@@ -84,28 +85,27 @@ __all__ = [
     "power_schedule",
     "sample_runs",
     "stuck_probability",
-    "taken_law",
 ]
 
 Floats = NDArray[np.float64]
 
 Schedule = Callable[[int], float]
-"""Gives the weight of step t = 0, 1, ..."""
+"""Maps the step t = 0, 1, ... to its weight."""
 
 LEVEL = 0.999
-"""The confidence of intervals, one a coordinate, by the central limit theorem."""
+"""The confidence level of intervals, for each coordinate, by the central limit theorem."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """A law of sampled values with finitely many outcomes.
+    """A distribution of sampled values with finitely many outcomes.
 
     Attributes
     ----------
     outcomes : ndarray, shape (n_outcomes, n_actions)
         The possible values of all actions.
     probabilities : ndarray, shape (n_outcomes,)
-        Non-negative, summing to one.
+        Nonnegative numbers that sum to one.
     """
 
     outcomes: Floats
@@ -119,11 +119,14 @@ class Law:
             )
         total = float(self.probabilities.sum())
         if np.any(self.probabilities < 0) or not abs(total - 1) <= 1e-12:
-            raise ValueError(f"probabilities: expected a law, got {self.probabilities.tolist()}.")
+            raise ValueError(
+                "probabilities: expected a law (nonnegative numbers that sum to one), got "
+                f"{self.probabilities.tolist()}."
+            )
 
     @classmethod
     def of(cls, *rows: tuple[float, Sequence[float]]) -> Law:
-        """Return the law given as pairs (probability, values)."""
+        """Return the law with the given pairs (probability, values)."""
         return cls(np.array([row[1] for row in rows], float), np.array([row[0] for row in rows]))
 
     @property
@@ -133,14 +136,14 @@ class Law:
 
     @property
     def greedy(self) -> Floats:
-        r"""The law m of the sampled greedy action (the first of tied ones)."""
+        """The distribution m of the sampled greedy action (the first of tied ones)."""
         best = np.argmax(self.outcomes, axis=1)
         return np.asarray(
             np.bincount(best, self.probabilities, minlength=self.outcomes.shape[1]), np.float64
         )
 
     def sample(self, rng: np.random.Generator, n: int) -> Floats:
-        """Draw values of all actions, n times; one outcome a row."""
+        """Draw n outcomes, one a row."""
         return np.asarray(self.outcomes[self.indices(rng, n)])
 
     def indices(self, rng: np.random.Generator, n: int) -> NDArray[np.intp]:
@@ -150,10 +153,10 @@ class Law:
 
 
 GAMBLE = Law.of((0.75, (1.0, 0.0)), (0.25, (1.0, 5.0)))
-"""A sure 1 against 5 with probability 1/4: the second action is better (5/4) and looks worse."""
+"""A sure 1 against 5 with probability 1/4: the second action is better (5/4) but looks worse."""
 
 THREE = Law.of((0.5, (1.0, 0.0, 0.0)), (0.3, (0.0, 2.0, 0.0)), (0.2, (0.0, 0.0, 4.0)))
-"""Three actions with means 0.5, 0.6, 0.8; the better an action, the less often it looks best."""
+"""Three actions with means 0.5, 0.6, 0.8; a better action is less often the sampled greedy one."""
 
 
 def gamble(noise: float) -> Law:
@@ -161,11 +164,11 @@ def gamble(noise: float) -> Law:
     return Law.of((0.75, (1.0, 1.25 * (1 - noise))), (0.25, (1.0, 1.25 * (1 + 3 * noise))))
 
 
-def taken_law(pi: ArrayLike, rewards: ArrayLike) -> Law:
-    r"""Return the law of :math:`\mathbb 1_{a=A}\,r(A)/\pi(A)`, only the action taken being sampled.
+def action_sample_law(pi: ArrayLike, rewards: ArrayLike) -> Law:
+    r"""Return the law of :math:`\mathbb 1_{a=A}\,r(A)/\pi(A)`: only the action taken is sampled.
 
-    Its mean is r for every policy with positive entries; with positive rewards the sampled greedy
-    action is the action taken, so that the mean step of `ce` is zero whatever the rewards are.
+    Its mean is r for every policy with positive entries. If the rewards are positive, the sampled
+    greedy action is the action taken, so the mean step of `ce` is zero for any rewards.
     """
     policy = np.asarray(pi, dtype=np.float64)
     if np.any(policy <= 0):
@@ -177,7 +180,7 @@ def taken_law(pi: ArrayLike, rewards: ArrayLike) -> Law:
 
 
 def bias(update: Update, theta: ArrayLike, law: Law, weight: float) -> Floats:
-    r"""Return :math:`E[U(\theta, \hat q)] - U(\theta, q)`, the expectation summed exactly."""
+    r"""Return :math:`E[U(\theta, \hat q)] - U(\theta, q)`, with the expectation summed exactly."""
     return np.asarray(
         _mean_after(update, theta, law, weight) - update.step(theta, law.mean, weight)
     )
@@ -203,7 +206,7 @@ def measured_bias(
     n_samples: int,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """Return the bias seen in sampled steps and the half-width of its confidence interval."""
+    """Return the bias in sampled steps and the half-width of its confidence interval."""
     outcomes = update.step(np.asarray(theta, float)[np.newaxis], law.outcomes, weight)
     steps = outcomes[law.indices(rng, n_samples)]
     return steps.mean(axis=0) - update.step(theta, law.mean, weight), _half_width(steps, axis=0)
@@ -219,7 +222,7 @@ def _half_width(samples: Floats, axis: int) -> Floats:
 
 
 def ce_limit(m: ArrayLike) -> Floats:
-    """Return the almost sure limit of `ce` under Robbins-Monro weights: the law m itself."""
+    """Return the almost sure limit of `ce` under Robbins-Monro weights, which is m itself."""
     return np.array(m, dtype=np.float64)
 
 
@@ -240,7 +243,7 @@ def mce_limit(m: ArrayLike) -> Floats:
 
 
 def power_schedule(power: float = 0.6) -> Schedule:
-    """Return the weights (t + 1)^-power; Robbins-Monro for a power in (1/2, 1]."""
+    """Return the weights (t + 1)^-power, which are Robbins-Monro for a power in (1/2, 1]."""
     return lambda t: (t + 1.0) ** -power
 
 
@@ -251,7 +254,7 @@ class Runs:
     Attributes
     ----------
     times : ndarray of int, shape (n_times,)
-        Numbers of updates made.
+        Numbers of updates before each record.
     policies : ndarray, shape (n_times, n_runs, n_actions)
         The policy of each run at each time.
     """
@@ -279,8 +282,8 @@ def sample_runs(
 ) -> Runs:
     """Run an update on sampled values from the uniform policy, many runs at once.
 
-    With `averaged` the update sees the mean of all samples so far, as a critic does, instead of the
-    last sample. About 40 times are recorded, evenly spaced in the logarithm.
+    With `averaged` the update uses the mean of all samples so far, as a critic would, instead of
+    the last sample. About 40 times are recorded, evenly spaced in the logarithm.
     """
     rng, n_actions = np.random.default_rng(0), law.outcomes.shape[1]
     times = np.unique(np.r_[0, np.round(np.geomspace(1, n_steps, 40))].astype(int))
@@ -298,12 +301,12 @@ def sample_runs(
 def stuck_probability(
     rewards: Sequence[Number], schedule: Callable[[int], Fraction], max_steps: int = 100
 ) -> tuple[Fraction, int]:
-    r"""Return the probability that `di` goes straight to the first action, and the steps it takes.
+    r"""Return the probability that `di` moves straight to the first action, and the steps it takes.
 
-    Two actions, uniform start, only the action taken sampled: :math:`\hat q = \mathbb 1_{a=A}
-    r/\pi(A)`. On the path on which the first action is always taken, its vertex is reached; there
-    the other action has probability zero and is never sampled again. The probability is zero if
-    the vertex is not reached within `max_steps`.
+    Two actions, uniform start, only the action taken is sampled: :math:`\hat q = \mathbb 1_{a=A}
+    r/\pi(A)`. If the first action is always taken, the policy reaches its vertex, where the other
+    action has probability zero and is never sampled again. The probability is zero if this takes
+    more than `max_steps`.
     """
     reward, pi, probability = exact(rewards[0]), Fraction(1, 2), Fraction(1)
     for t in range(max_steps):
@@ -320,13 +323,14 @@ def stuck_probability(
 def escort_threshold(law: Law, radius: float = 2.0**0.5) -> float:
     r"""Return the weight below which sampled PG-ES, p = 2, finds the better of two actions.
 
-    That is :math:`w^\star = k^\star r_0^2/2` with :math:`E\log(1 + k^\star\xi) = 0`, where
-    :math:`\xi = \hat q(2) - \hat q(1)` has a positive mean; at most the weight at which a step can
-    reach zero, :math:`k\max|\xi| = 1`. The radius :math:`r_0 = \|\theta_0\|_2` is that of the
-    uniform start (1, 1) unless given.
+    It is :math:`w^\star = k^\star r_0^2/2` with :math:`E\log(1 + k^\star\xi) = 0`, where :math:`\xi
+    = \hat q(2) - \hat q(1)` has a positive mean, and at most the weight at which a step can reach
+    zero, :math:`k\max|\xi| = 1`. The default radius :math:`r_0 = \|\theta_0\|_2` is that of the
+    uniform start (1, 1).
     """
     gap, chance = _gap(law), law.probabilities
-    largest = 2.0 ** math.frexp(float(np.abs(gap).max()))[1]  # to divide by it rounds nothing
+    # A power of two, so that the division is exact.
+    largest = 2.0 ** math.frexp(float(np.abs(gap).max()))[1]
     gap = gap / largest
     most = (1 - 1e-12) / float(np.abs(gap).max())
 
@@ -352,7 +356,7 @@ def _gap(law: Law) -> Floats:
 def escort_growth(law: Law, k: ArrayLike, pi: ArrayLike) -> Floats:
     r"""Return the mean change of :math:`\log|\theta_2/\theta_1|` in a step of sampled PG-ES, p = 2.
 
-    Here :math:`k = 2w/\|\theta\|^2`, so small that no step reaches zero, and pi is
+    Here :math:`k = 2w/\|\theta\|^2` must be so small that no step reaches zero, and pi is
     :math:`\pi(2)`; the two broadcast.
     """
     gap, rate = _gap(law), np.asarray(k, dtype=np.float64)[..., np.newaxis]
@@ -370,5 +374,5 @@ def drift(update: Update, law: Law, weight: float, grid: ArrayLike) -> Floats:
 
 
 def drift_zero(update: Update, law: Law, weight: float) -> float:
-    """Return the pi(2) at which `drift`, positive near 0 and negative near 1, changes sign."""
+    """Return the pi(2) at which `drift` changes from positive to negative."""
     return float(brentq(lambda x: drift(update, law, weight, [x])[0], 1e-3, 1 - 1e-3, xtol=1e-12))

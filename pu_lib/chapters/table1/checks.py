@@ -1,7 +1,7 @@
-"""Checks of Table 1: each of its thirty entries against the measurement of its column.
+"""Checks of Table 1, which compare each of the thirty entries with a measurement.
 
-An entry holds if the measurement gives it. It holds with a correction if there are exceptions:
-another option that the paper leaves open, or a single weight. It is false if the measurement gives
+An entry holds if the measurement gives it, holds with a correction if there are exceptions (another
+option that the paper leaves open, or a single weight), and is false if the measurement gives
 another entry.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from pu_lib.chapters.table1.quantities import COLUMNS, Entry, Exceptional, measure
+from pu_lib.chapters.table1.quantities import COLUMNS, Entry, ExceptionalCase, measure
 from pu_lib.claims.recorder import Check, Recorder
 
 PRINTED = {
@@ -19,13 +19,13 @@ PRINTED = {
     "ce": ("no", "O(1/t)", "none", "fast", "no", "yes"),
     "mce": ("yes", "O(1/t)", "none", "fast", "no", "yes"),
 }
-"""What the paper prints, in the order of `COLUMNS`."""
+"""The entries that the paper prints, in the order of `COLUMNS`."""
 
 
 def the_printed_entry_is_measured(
     compare: Recorder, update: str, column: str, printed: str
 ) -> None:
-    """In all cases the measurement of a column gives the entry that is printed there."""
+    """In all cases the measurement of a column gives the printed entry."""
     found = measure(update, column)
     usual = {"case": "usual", "measured": found.entry}
     quantity = "distance to another entry"
@@ -38,9 +38,9 @@ def the_printed_entry_is_measured(
     compare.report(why=found.found)
 
 
-def _distance(found: Entry | Exceptional, printed: str) -> float:
-    """Return how far the measured number is inside the printed entry; negative if outside."""
-    # On the border of two entries the measurement gives one of them, and the other one is wrong.
+def _distance(found: Entry | ExceptionalCase, printed: str) -> float:
+    """Return the margin of the measured number, negative if the printed entry is another one."""
+    # At a margin of 0 the measurement gives one of two entries, and the other one is wrong.
     return found.margin if found.entry == printed else -max(found.margin, sys.float_info.min)
 
 

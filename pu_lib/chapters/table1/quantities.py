@@ -1,13 +1,12 @@
-"""Table 1 of the paper, measured: one rule a column, fixed beforehand, the same for all updates.
+"""Table 1 of the paper, measured: each column has one criterion, the same for all updates.
 
-The paper fills its table from theorems, its own and others'; its first column even reports that a
-proof exists. Here every column is one measurement with a criterion for each entry that it can give.
-The criteria stand in words beside the function that applies them, and the numbers in them are the
-constants that the function uses; the book describes the table in these words (`COLUMNS`).
+The entries of the paper follow from theorems; its first column reports whether a proof exists. Here
+each column is one measurement with a criterion for each possible entry. The text of the criteria is
+beside the function that applies them and uses the same constants; the book prints it (`COLUMNS`).
 
 The paper leaves some options of an update open: the exponent p of the escort transform, and the
-factor that "proportional to" hides. The entry is that of the update's usual options. The other
-options are measured by the same rule, and those that give another entry are exceptions.
+factor of the gradient that "proportional to" omits. The entry is that of the update's default
+options. The other options are measured, too, and are exceptions if they give another entry.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pu_lib.arrays import Floats
 from pu_lib.chapters.cross_entropy.cycles import THREE_STATES
 from pu_lib.domains import chain, cliff, duplicated_chain, random_mdp
 from pu_lib.formatting import format_number, percent
@@ -27,23 +26,21 @@ from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import follow, run
 from pu_lib.updates import Direct, Update, as_update, make_update, project_simplex, softmax
 
-__all__ = ["COLUMNS", "OPEN_OPTIONS", "Column", "Entry", "Exceptional", "measure", "variants"]
-
-Floats = NDArray[np.float64]
+__all__ = ["COLUMNS", "OPEN_OPTIONS", "Column", "Entry", "ExceptionalCase", "measure", "variants"]
 
 OPEN_OPTIONS: dict[str, dict[str, object]] = {
     "p = 1.5": {"p": 1.5},
     "p = 4": {"p": 4.0},
     "factor dropped": {"factor": "drop"},
 }
-"""Options that the paper leaves open, in words, and the values that are measured, too."""
+"""Options that the paper leaves open, by name; these values are measured, too."""
 
 
 @dataclass(frozen=True)
-class Exceptional:
-    """A case, in words, in which an update gives another entry than the usual one.
+class ExceptionalCase:
+    """A case in which an update has another entry than the usual one.
 
-    The margin is the distance of its measured number from that of the usual entry; positive.
+    The margin is the positive distance of the measured number from that of the usual entry.
     """
 
     case: str
@@ -53,23 +50,23 @@ class Exceptional:
 
 @dataclass(frozen=True)
 class Entry:
-    """What a measurement found: an entry of the column, and the numbers in a sentence.
+    """The result of a measurement: an entry of the column, and a sentence with the numbers.
 
-    The margin is the distance of the measured number from that of another entry, in the column's
-    unit; positive.
+    The margin is the positive distance of the measured number from that of another entry, in the
+    unit of the column.
     """
 
     entry: str
     margin: float
     found: str
-    exceptions: tuple[Exceptional, ...] = ()
+    exceptions: tuple[ExceptionalCase, ...] = ()
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of Table 1: its name in identifiers, its title, and what is measured.
+    """A column of Table 1: its name in identifiers, its title, and its measurement.
 
-    `criteria` says when each entry is given; `measure` does not try open options.
+    `criteria` has the criterion of each entry; `measure` measures the default options only.
     """
 
     name: str
@@ -88,7 +85,7 @@ _Measure = Callable[[Update], Entry]
 def _column(
     name: str, title: str, measured: str, criteria: dict[str, str]
 ) -> Callable[[_Measure], _Measure]:
-    """Make a function the measurement of a column (a decorator)."""
+    """Return a decorator that registers a function as the measurement of a column."""
 
     def register(function: _Measure) -> _Measure:
         COLUMNS[name] = Column(name, title, measured, criteria, function)
@@ -98,7 +95,7 @@ def _column(
 
 
 def variants(update: Update) -> dict[str, Update]:
-    """Return the update with other values of the options that the paper leaves open, by words."""
+    """Return the update with other values of the options that the paper leaves open, by name."""
     return {
         words: make_update(update.name, **options)
         for words, options in OPEN_OPTIONS.items()
@@ -107,18 +104,18 @@ def variants(update: Update) -> dict[str, Update]:
 
 
 def measure(update: str | Update, column: str) -> Entry:
-    """Return a measured entry, also of updates that the paper does not have."""
+    """Return the measured entry of an update, which need not be one of the paper."""
     if column not in COLUMNS:
         raise ValueError(f"column: expected one of {', '.join(COLUMNS)}, got {column!r}.")
     return _measured(as_update(update), column)
 
 
-@cache  # by the update, not by its name, which another one may take
+@cache  # by the update, since another update may be registered under its name
 def _measured(chosen: Update, column: str) -> Entry:
     usual = COLUMNS[column].measure(chosen)
     others = {words: COLUMNS[column].measure(other) for words, other in variants(chosen).items()}
     exceptions = tuple(
-        Exceptional(words, other.entry, other.margin)
+        ExceptionalCase(words, other.entry, other.margin)
         for words, other in others.items()
         if other.entry != usual.entry
     )
@@ -127,25 +124,25 @@ def _measured(chosen: Update, column: str) -> Entry:
 
 # Convergence
 
-STALLED = 0.9
+STALL_RATIO = 0.9
 NEAR = 0.01
 STEPS = 1000
 PERIODS = 300
-NUDGES = (0.999, 1.001)
+PERTURBATIONS = (0.999, 1.001)
 
 
 @dataclass(frozen=True, eq=False)
-class _Course:
-    """A problem with a start and a schedule of weights that sum to infinity at each state."""
+class _Case:
+    """A process, a start, and a schedule of weights that sum to infinity at each state."""
 
-    words: str
+    name: str
     problem: FiniteMDP
     weights: Floats
     n_steps: int
     start: Floats | None = None
 
-    def stall(self, update: Update, scale: float = 1.0) -> float:
-        """Return the largest gap of the last period over that half way; 0 if the gap is small."""
+    def stall_ratio(self, update: Update, scale: float = 1.0) -> float:
+        """Return the largest gap of the last period over that at half time, or 0 if it is small."""
         period = len(self.weights)
         theta0 = None if self.start is None else update.parameters(self.start)
         weighting = self.weights[0] if period == 1 else lambda t, _: self.weights[t % period]
@@ -156,16 +153,16 @@ class _Course:
 
 
 @cache
-def _courses() -> tuple[_Course, ...]:
+def _cases() -> tuple[_Case, ...]:
     rng = np.random.default_rng(0)
     garnets = [random_mdp(rng, 12, 3, discount=0.9, horizon=20.0) for _ in range(4)]
     plain = [chain(6), cliff(5), duplicated_chain(5, 4), *garnets]
     sticky = chain(3, beta=0.75, discount=0.5)
     cycle = np.hstack([THREE_STATES.weights, np.zeros((THREE_STATES.period, 1))])
     return (
-        *(_Course("weight 1", p, np.ones((1, p.n_states)), STEPS) for p in plain),
-        _Course("weight 64", sticky, np.full((1, 3), 64.0), STEPS),
-        _Course(
+        *(_Case("weight 1", p, np.ones((1, p.n_states)), STEPS) for p in plain),
+        _Case("weight 64", sticky, np.full((1, 3), 64.0), STEPS),
+        _Case(
             "the schedule of the CE cycle",
             THREE_STATES.mdp(),
             cycle,
@@ -184,37 +181,37 @@ def _courses() -> tuple[_Course, ...]:
     "whether a proof exists.)",
     {
         "yes": f"every gap to the optimum ends below {percent(NEAR, 0)} of the first one, or falls "
-        f"to less than {percent(STALLED, 0)} when t doubles; a gap that stalls is an exception if "
-        f"it no longer does so when all weights are changed by {percent(0.001, 1)}",
+        f"to less than {percent(STALL_RATIO, 0)} when t doubles; a gap that stalls is an exception "
+        f"if it no longer does so when all weights are changed by {percent(0.001, 1)}",
         "no": "a gap stalls, with the weights as they are and with both changes",
     },
 )
 def _convergence(update: Update) -> Entry:
-    stalls = {course: course.stall(update) for course in _courses()}
-    stuck = {course: stall for course, stall in stalls.items() if stall > STALLED}
-    for course, stall in stuck.items():
-        least = min(stall, *(course.stall(update, scale) for scale in NUDGES))
-        if least > STALLED:
+    stalls = {case: case.stall_ratio(update) for case in _cases()}
+    stalled = {case: stall for case, stall in stalls.items() if stall > STALL_RATIO}
+    for case, stall in stalled.items():
+        least = min(stall, *(case.stall_ratio(update, scale) for scale in PERTURBATIONS))
+        if least > STALL_RATIO:
             share = "all" if least >= 0.995 else percent(least, 0)
-            found = f"On {course.words} the gap keeps {share} of its size when $t$ doubles."
-            return Entry("no", least - STALLED, found)
+            found = f"On {case.name} the gap keeps {share} of its size when $t$ doubles."
+            return Entry("no", least - STALL_RATIO, found)
     exceptions = tuple(
-        Exceptional(
-            f"exactly {course.words} on a chain of three states, where a step lands on a "
+        ExceptionalCase(
+            f"exactly {case.name} on a chain of three states, where a step lands on a "
             "parameter that never moves again",
             "no",
-            stall - STALLED,
+            stall - STALL_RATIO,
         )
-        for course, stall in stuck.items()
+        for case, stall in stalled.items()
     )
-    free = (stall for course, stall in stalls.items() if course not in stuck)
+    free = (stall for case, stall in stalls.items() if case not in stalled)
     rest = max(free, default=max(stalls.values()))
     small = f"below {percent(NEAR, 0)} of the first one"
     found = f"Every gap ends {small}."
     if rest:
         falls = f"falls to {percent(rest, 0)} of its size or less when $t$ doubles"
         found = f"Every gap that is not {small} {falls}."
-    return Entry("yes", STALLED - rest, found, exceptions)
+    return Entry("yes", STALL_RATIO - rest, found, exceptions)
 
 
 # Rates
@@ -253,9 +250,9 @@ def _rates(update: Update) -> Entry:
 
 # Gravity wells
 
-PULLED = 0.01
+PULL_THRESHOLD = 0.01
 DEPTHS = (2.0**-6, 2.0**-10)
-ESCAPE = 0.75
+ESCAPE_EXPONENT = 0.75
 _PULL = np.array([1.0, 0.9, 0.0])
 
 
@@ -266,32 +263,34 @@ _PULL = np.array([1.0, 0.9, 0.0])
     "the most probable one and not the best? Then the steps of weight 1 are counted that lead out "
     "of a corner, where the best action has a small probability.",
     {
-        "none": f"it happens in less than {percent(PULLED, 0)} of the states",
+        "none": f"it happens in less than {percent(PULL_THRESHOLD, 0)} of the states",
         "weak": "it happens, and the steps grow more slowly than the inverse of that probability "
-        f"to the power {ESCAPE}",
+        f"to the power {ESCAPE_EXPONENT}",
         "strong": "it happens, and the steps grow faster than that",
     },
 )
 def _gravity_well(update: Update) -> Entry:
-    pulled = max(_pulled(update, weight) for weight in (0.01, 1.0))
-    if pulled < PULLED:
+    pulled = max(_pull_frequency(update, weight) for weight in (0.01, 1.0))
+    if pulled < PULL_THRESHOLD:
         return Entry(
-            "none", PULLED - pulled, f"The pull is felt in {percent(pulled, 1)} of the states."
+            "none",
+            PULL_THRESHOLD - pulled,
+            f"The pull is felt in {percent(pulled, 1)} of the states.",
         )
-    steps = [_escape(update, depth) for depth in DEPTHS]
+    steps = [_steps_out_of_corner(update, depth) for depth in DEPTHS]
     exponent = math.log(steps[1] / steps[0]) / math.log(DEPTHS[0] / DEPTHS[1])
     found = (
         f"The pull is felt in {percent(pulled, 1)} of the states; from probability {DEPTHS[0]:.2g} "
         f"the way out takes {format_number(steps[0])} steps, and from {DEPTHS[1]:.2g} it takes "
         f"{format_number(steps[1])}."
     )
-    if exponent > ESCAPE:
-        return Entry("strong", exponent - ESCAPE, found)
-    return Entry("weak", min(pulled - PULLED, ESCAPE - exponent), found)
+    if exponent > ESCAPE_EXPONENT:
+        return Entry("strong", exponent - ESCAPE_EXPONENT, found)
+    return Entry("weak", min(pulled - PULL_THRESHOLD, ESCAPE_EXPONENT - exponent), found)
 
 
-def _pulled(update: Update, weight: float) -> float:
-    """Return how often the most probable action is not the best one and gains most."""
+def _pull_frequency(update: Update, weight: float) -> float:
+    """Return how often the most probable action gains most and is not the best one."""
     rng, n = np.random.default_rng(0), 20_000
     pi, q = rng.dirichlet([0.5, 0.5, 0.5], n), rng.random((n, 3))
     theta = update.parameters(pi)
@@ -302,8 +301,8 @@ def _pulled(update: Update, weight: float) -> float:
     return float(np.mean(ahead & (gains.argmax(axis=1) == pi.argmax(axis=1))))
 
 
-def _escape(update: Update, depth: float, cap: int = 100_000) -> int:
-    """Return the steps of weight 1 that take the best action from `depth` to probability 1/2."""
+def _steps_out_of_corner(update: Update, depth: float, cap: int = 100_000) -> int:
+    """Return the number of steps of weight 1 from `depth` to probability 1/2 of the best action."""
     theta = update.parameters(np.array([depth, 1.0 - 2.0 * depth, depth]))
     for steps in range(cap):
         if update.policy(theta)[0] >= 0.5:
@@ -314,7 +313,7 @@ def _escape(update: Update, depth: float, cap: int = 100_000) -> int:
 
 # Unlearning
 
-LEARNT = 250
+N_FORWARD = 250
 WEIGHTS = (1.0, 5.0)
 FAST = 0.1
 
@@ -322,7 +321,7 @@ FAST = 0.1
 @_column(
     "unlearning",
     "Unlearning",
-    f"After n = {LEARNT} steps towards one of two actions from the uniform policy, the opposite "
+    f"After n = {N_FORWARD} steps towards one of two actions from the uniform policy, the opposite "
     f"steps are counted that undo them, with weights {WEIGHTS[0]:g} and {WEIGHTS[1]:g}.",
     {
         "slow": "at least n, with either weight",
@@ -331,10 +330,10 @@ FAST = 0.1
     },
 )
 def _unlearning(update: Update) -> Entry:
-    counts = [_undo(update, weight) for weight in WEIGHTS]
-    least, most = min(counts) / LEARNT, max(counts) / LEARNT
+    counts = [_count_undoing_steps(update, weight) for weight in WEIGHTS]
+    least, most = min(counts) / N_FORWARD, max(counts) / N_FORWARD
     each = " and ".join(f"{n} at weight {w:g}" for n, w in zip(counts, WEIGHTS, strict=True))
-    found = f"{LEARNT} steps are undone in {each}."
+    found = f"{N_FORWARD} steps are undone in {each}."
     if least >= 1.0:
         return Entry("slow", least - 1.0, found)
     if most <= FAST:
@@ -342,13 +341,13 @@ def _unlearning(update: Update) -> Entry:
     return Entry("between", min(1.0 - least, most - FAST), found)
 
 
-def _undo(update: Update, weight: float) -> int:
-    """Return the opposite steps after which the first action has its first probability or less."""
-    forward = follow(update, [1.0, 0.0], weight, LEARNT)[-1]
-    back = update.policy(follow(update, [0.0, 1.0], weight, 3 * LEARNT, forward))[:, 0]
-    # The uniform policy is 1/2 exactly; what comes back to it may miss it by rounding.
+def _count_undoing_steps(update: Update, weight: float) -> int:
+    """Return the number of opposite steps that undo `N_FORWARD` steps from the uniform policy."""
+    forward = follow(update, [1.0, 0.0], weight, N_FORWARD)[-1]
+    back = update.policy(follow(update, [0.0, 1.0], weight, 3 * N_FORWARD, forward))[:, 0]
+    # The start is 1/2 exactly; a policy that returns to it may differ by rounding.
     recovered = back <= 0.5 + 1e-12
-    return int(np.argmax(recovered)) if recovered.any() else 3 * LEARNT
+    return int(np.argmax(recovered)) if recovered.any() else 3 * N_FORWARD
 
 
 # Stochastic updates
@@ -371,8 +370,8 @@ RUNS, DRAWS = 40, 20_000
     },
 )
 def _stochastic(update: Update) -> Entry:
-    bias, best = _bias(update), _sampled_run(update)
-    # the last digits of rounding differ from processor to processor and say nothing
+    bias, best = _bias(update), _final_probability(update)
+    # The last digits of rounding depend on the processor.
     size = f"up to {format_number(float(f'{bias:.2g}'))} times the weight"
     found = (
         f"The mean step with sampled values is off by {size if bias > 1e-12 else 'rounding alone'};"
@@ -383,11 +382,11 @@ def _stochastic(update: Update) -> Entry:
     if best <= 0.5:
         return Entry("no", 0.5 - best, found)
     words = "sampled values of all actions and weights that obey Robbins and Monro"
-    return Entry("no", bias - BIAS, found, (Exceptional(words, "yes", best - 0.5),))
+    return Entry("no", bias - BIAS, found, (ExceptionalCase(words, "yes", best - 0.5),))
 
 
 def _probability(least: float) -> str:
-    """Return the least of several probabilities in words."""
+    """Format the least of several probabilities."""
     return "1, up to a thousandth" if least > 0.999 else f"{least:.3f} or more"
 
 
@@ -403,7 +402,7 @@ def _bias(update: Update, weight: float = 0.5) -> float:
     return float(np.abs(off).max() / weight)
 
 
-def _sampled_run(update: Update) -> float:
+def _final_probability(update: Update) -> float:
     """Return the least final probability of the better action, with weights t^(-3/4)/2."""
     drawn = (np.random.default_rng(1).random((DRAWS, RUNS)) >= _CHANCES[0]).astype(int)
     theta = np.repeat(update.initial(1, 2), RUNS, axis=0)
@@ -415,8 +414,8 @@ def _sampled_run(update: Update) -> float:
 # Deep implementation
 
 TASKS, STATES, FEATURES = 4, 12, 6
-MISLED, LED, RATE = 200, 4000, 0.05
-FITTED = 5.0
+N_WRONG, N_RIGHT, STEP_SIZE = 200, 4000, 0.05
+FIT_WEIGHT = 5.0
 
 
 @_column(
@@ -425,9 +424,9 @@ FITTED = 5.0
     f"Linear scores with {FEATURES} features for {STATES} states (each state a mixture, three to "
     f"one, of two of {FEATURES} prototypes) follow the update's direction by the chain rule, "
     "through the projection where the policy is a point of the simplex: "
-    f"{MISLED} steps of size {RATE} with opposite values, then {LED} with the right ones, on "
-    f"{TASKS} tasks. (The gradient through the projection is that of sparsemax. So DI has a second "
-    f"way: its scores are fitted before the projection, with weight {FITTED:g}.)",
+    f"{N_WRONG} steps of size {STEP_SIZE} with opposite values, then {N_RIGHT} with the right "
+    f"ones, on {TASKS} tasks. (The gradient through the projection is that of sparsemax. So DI has "
+    f"a second way: its scores are fitted before the projection, with weight {FIT_WEIGHT:g}.)",
     {
         "yes": "the best action ends with more than half of the probability at every state",
         "no": "it does not",
@@ -438,42 +437,42 @@ def _deep(update: Update) -> Entry:
     outputs = update.uniform(3) if update.parametrization != "direct" else 1.0 / 3.0
     # Every row of features sums to one, so that constant weights give constant outputs.
     weights = np.full((TASKS, FEATURES, 3), outputs)
-    for values, n_steps in ((1.0 - q, MISLED), (q, LED)):
+    for values, n_steps in ((1.0 - q, N_WRONG), (q, N_RIGHT)):
         for _ in range(n_steps):
             step = _direction(update, features @ weights, values)
-            weights = weights + RATE * np.swapaxes(features, 1, 2) @ step
-    least, failed = _least_best(_differentiable(update, features @ weights), q)
-    if failed:  # how low it ends depends on the processor's last digits where outputs cross zero
+            weights = weights + STEP_SIZE * np.swapaxes(features, 1, 2) @ step
+    least, failed = _least_best(_policy_of_outputs(update, features @ weights), q)
+    if failed:  # the last digits of `least` depend on the processor if outputs cross zero
         least = round(least, 3)
         found = f"with half of the probability or less at some state in {failed} of {TASKS} tasks"
     else:
         found = f"with probability {_probability(least)} at all {STATES} states of {TASKS} tasks"
-    fitted = _least_best(_fitted(features, q), q)[0] if isinstance(update, Direct) else 0.0
+    fitted = _least_best(_fitted_policy(features, q), q)[0] if isinstance(update, Direct) else 0.0
     words = "scores fitted before the projection"
-    exceptions = (Exceptional(words, "yes", fitted - 0.5),) if failed and fitted > 0.5 else ()
+    exceptions = (ExceptionalCase(words, "yes", fitted - 0.5),) if failed and fitted > 0.5 else ()
     entry = "no" if failed else "yes"
     return Entry(entry, abs(least - 0.5), f"The best action ends {found}.", exceptions)
 
 
 def _least_best(pi: Floats, q: Floats) -> tuple[float, int]:
-    """Return the least probability of a best action, and on how many tasks one has no majority."""
+    """Return the least probability of a best action, and on how many tasks one is at most 1/2."""
     best = np.take_along_axis(pi, q.argmax(axis=2)[..., np.newaxis], axis=2)[..., 0]
     return float(best.min()), int(np.count_nonzero(best.min(axis=1) <= 0.5))
 
 
-def _fitted(features: Floats, q: Floats) -> Floats:
-    """Return where DI ends if linear scores are fitted to its steps before the projection."""
+def _fitted_policy(features: Floats, q: Floats) -> Floats:
+    """Return the last policy of DI if linear scores are fitted to its steps before projection."""
     fit = features @ np.linalg.pinv(features)
     pi = np.full(q.shape, 1.0 / q.shape[-1])
-    for values, n_steps in ((1.0 - q, MISLED), (q, LED)):
+    for values, n_steps in ((1.0 - q, N_WRONG), (q, N_RIGHT)):
         for _ in range(n_steps):
-            pi = project_simplex(fit @ (pi + FITTED * values))
+            pi = project_simplex(fit @ (pi + FIT_WEIGHT * values))
     return pi
 
 
 @cache
 def _shared_features() -> tuple[Floats, Floats]:
-    """Return features (tasks, states, features), each row a mixture of two, and values."""
+    """Return features (tasks, states, features), whose rows mix two prototypes, and values."""
     rng = np.random.default_rng(0)
     features = np.zeros((TASKS, STATES, FEATURES))
     values = rng.permuted(np.tile([1.0, 0.5, 0.0], (TASKS, FEATURES, 1)), axis=2)
@@ -485,15 +484,15 @@ def _shared_features() -> tuple[Floats, Floats]:
     return features, features @ values
 
 
-def _differentiable(update: Update, outputs: Floats) -> Floats:
-    """Return the policy of any outputs; those of a direct parametrization pass the projection."""
+def _policy_of_outputs(update: Update, outputs: Floats) -> Floats:
+    """Return the policy of outputs, which are projected for a direct parametrization."""
     return (
         project_simplex(outputs) if update.parametrization == "direct" else update.policy(outputs)
     )
 
 
 def _direction(update: Update, outputs: Floats, q: Floats) -> Floats:
-    """Return the direction of the update in the outputs; of DI, through sparsemax."""
+    """Return the direction of the update in the outputs, through sparsemax for DI."""
     if update.parametrization != "direct":
         return update.step(outputs, q, 1.0) - outputs
     support = project_simplex(outputs) > 0.0

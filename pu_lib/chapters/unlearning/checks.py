@@ -13,13 +13,13 @@ import numpy as np
 
 from pu_lib import kernels
 from pu_lib.chapters.unlearning import quantities as unlearning
-from pu_lib.chapters.unlearning.counting import CONVEX, LINKS, UNIFORM, Density, named
+from pu_lib.chapters.unlearning.counting import CONVEX, LINKS, UNIFORM, Density, instance_of
+from pu_lib.chapters.unlearning.flow_times import step_flow_times
 from pu_lib.chapters.unlearning.quantities import count, counts, escort_components, linked_count
-from pu_lib.chapters.unlearning.travel_times import comparison
 from pu_lib.claims.formulas import Formula, formula, log, log1p
 from pu_lib.claims.recorder import Recorder, check
 from pu_lib.exact import Number, exact
-from pu_lib.two_action_dynamics import setting
+from pu_lib.two_action_dynamics import parse_problem
 from pu_lib.updates import PAPER, Update, as_update
 
 SMALL_NS = (1, 2, 3, 5, 10, 30, 100, 300)
@@ -27,8 +27,8 @@ ETAS = ("0.01", "0.1", "0.3", "1", "2", "5")
 CS = (0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0)
 
 
-def written(bound: Formula) -> str:
-    """Return a formula as the name of a limit, so that the record changes with the formula."""
+def limit_name(bound: Formula) -> str:
+    """Return the LaTeX of a formula; as the name of a limit it makes the record depend on it."""
     symbols = {"eta": r"\eta", "start": r"\pi_0(a_1)"}
     known = inspect.signature(bound).parameters
     return f"${bound.latex(**{name: symbols[name] for name in known if name in symbols})}$"
@@ -42,16 +42,16 @@ def compare_counts(
     etas: Iterable[Number] = ETAS,
     starts: Iterable[Number] = ("1/2",),
     as_printed: bool = False,
-    **process: Any,
+    **arguments: Any,
 ) -> None:
-    """Compare counts with a formula of n, eta and the start, by a method of a recorder."""
+    """Compare counts with a bound by `method`, a method of a recorder."""
     known = inspect.signature(bound).parameters
     for eta, start in product(etas, starts):
-        for n, back in zip(ns, counts(ns, eta=eta, start=start, **process), strict=True):
+        for n, back in zip(ns, counts(ns, eta=eta, start=start, **arguments), strict=True):
             numbers = {"n": n, "eta": exact(eta), "start": exact(start)}
-            where = {**process, "n": n, "eta": str(eta), "start": str(start)}
+            where = {**arguments, "n": n, "eta": str(eta), "start": str(start)}
             method(
-                "n'", back, bound(*(numbers[name] for name in known)), limit=written(bound),
+                "n'", back, bound(*(numbers[name] for name in known)), limit=limit_name(bound),
                 as_printed=as_printed, at=where,
             )  # fmt: skip
 
@@ -60,13 +60,13 @@ def compare_counts(
 
 
 @check("sec:intro/unlearning", wrong={"ten actions are still few": {"few": 10}})
-def undoing_takes_as_many_with_few_actions(compare: Recorder, few: int = 9) -> None:
-    """With up to nine actions PG-SM needs n updates to undo n from the uniform policy."""
+def undoing_takes_n_updates_with_few_actions(compare: Recorder, few: int = 9) -> None:
+    """With up to nine actions PG-SM needs at least n updates to undo n from the uniform policy."""
     etas = ("0.1", "0.14", "0.25", "0.5", "1", "1.25", "2", "5")
     ns = (1, 2, 3, 5, 10, 30, 79)
     for actions, eta in product(range(2, 13), etas):
-        # With q = (1, 0, ..., 0), then its opposite, the other actions stay equally likely, and
-        # the first one moves as with two actions.
+        # With q = (1, 0, ..., 0) and its negative the other actions stay equally likely, and the
+        # first one behaves as with two actions.
         weight = exact(eta) * Fraction(actions, 2 * (actions - 1))
         found = counts(ns, "pg-sm", weight, start=Fraction(1, actions))
         for n, back in zip(ns, found, strict=True):
@@ -84,10 +84,10 @@ def undoing_takes_as_many_with_few_actions(compare: Recorder, few: int = 9) -> N
 def short_steps_save_the_integer_part_of_the_deficit(
     compare: Recorder, needed: float = 1.0
 ) -> None:
-    """Short steps that turn at one half save the integer part of log(K^2 / 4(K - 1)) updates."""
+    """Short steps up to pi(a_1) = 1/2 are undone in n minus floor(log(K^2 / 4(K - 1))) updates."""
     for actions in range(3, 16):
         deficit = unlearning.small_step_deficit(actions)
-        # travel time from the log-odds of 1/K to 0, in steps
+        # The flow time from the log-odds of 1/K to 0, in steps.
         log_odds = math.log(actions - 1)
         n = round((log_odds + math.sinh(log_odds)) / 0.02)
         saved = n - int(count(n, "pg-sm", "0.02", start=Fraction(1, actions)))
@@ -129,7 +129,7 @@ def symmetry_and_steps_that_do_not_grow_are_slow(
                 at={"update": update.name, "draw": draw},
             )  # fmt: skip
     for name, density in links.items():
-        # the uniform density is one up to |x| = 2 only
+        # The uniform density is a density up to |x| = 2 only.
         for eta in ("1/64",) if name in UNIFORM else ("0.1", "1"):
             where = {"density": name, "eta": eta, "n": 20}
             compare.at_least("n'", linked_count(20, eta, density), 20, limit="n", at=where)
@@ -159,7 +159,7 @@ def symmetry_and_steps_that_do_not_grow_are_slow(
 def bounded_policies_need_not_flatten(
     compare: Recorder, p: float = 1.0, start: float = 0.5
 ) -> None:
-    """Softmax's gradient diminishes from one half on; that of the escort policy, p = 1, grows."""
+    """Softmax's gradient decreases from 1/2 on; that of the escort policy with p = 1 increases."""
     pi = np.linspace(start, 1.0, 201)
     components = np.array([escort_components(x, p) for x in pi])  # at parameters of norm 1
     for policy, lengths in {
@@ -180,7 +180,7 @@ def bounded_policies_need_not_flatten(
 def compare_linked_counts(
     compare: Recorder, bound: Formula, links: Mapping[str, Density], schedule: str = "constant"
 ) -> None:
-    """Compare policy gradients of policies F(theta_1 - theta_2) with a lower bound, at each F'.
+    """Compare counts of policies F(theta_1 - theta_2), given by their density F', with a bound.
 
     A constant policy satisfies the three assumptions as printed.
     """
@@ -190,15 +190,15 @@ def compare_linked_counts(
     for (name, density), eta, n in chain(tried, uniform, constant):
         back = linked_count(n, eta, density, schedule)
         compare.at_least(
-            "n'", back, bound(n), limit=written(bound), as_printed=name == "constant policy",
+            "n'", back, bound(n), limit=limit_name(bound), as_printed=name == "constant policy",
             at={"link": name, "eta": eta, "n": n},
         )  # fmt: skip
 
 
 @check("thm:unlearn/i", wrong={"without concavity": {"links": CONVEX}})
 def policy_gradients_need_as_many(compare: Recorder, links: Mapping[str, Density] = LINKS) -> None:
-    """Under the three assumptions n' >= n, with equality for uniform F'; not for constant F."""
-    compare_linked_counts(compare, unlearning.bound_pg, links)
+    """Under the three assumptions n' >= n, with equality for uniform F'; false for constant F."""
+    compare_linked_counts(compare, unlearning.pg_bound_printed, links)
 
 
 @check(
@@ -213,25 +213,23 @@ def softmax_needs_one_more_from_one_half(
     starts: Sequence[Number] = ("1/2", "3/4", "0.99"),
     update: str | Update = "pg-sm",
 ) -> None:
-    """PG-SM has n' >= n + 1 from pi_0(a_1) >= 1/2; from a lower start even n' >= n can fail."""
+    """PG-SM has n' >= n + 1 from pi_0(a_1) >= 1/2; from 1/20 even n' >= n is false."""
+    compare_counts(compare.at_least, unlearning.pg_bound, SMALL_NS, update=update, starts=starts)
     compare_counts(
-        compare.at_least, unlearning.bound_pg_sharp, SMALL_NS, update=update, starts=starts
-    )
-    compare_counts(
-        compare.at_least, unlearning.bound_pg, (2, 3, 10), as_printed=True,
+        compare.at_least, unlearning.pg_bound_printed, (2, 3, 10), as_printed=True,
         update=update, etas=("5",), starts=("1/20",),
     )  # fmt: skip
 
 
 Instance = tuple[Number, str, Number, int, Number]
-"""An escort update to be undone: p, factor, eta, n, start."""
+"""A count of PG-ES: p, factor, eta, n, start."""
 
 
 def compare_escort_counts(compare: Recorder, instances: Sequence[Instance]) -> None:
-    """PG-ES can undo n updates by fewer."""
+    """PG-ES can undo n updates in fewer than n."""
     for p, factor, eta, n, start in instances:
         compare_counts(
-            compare.at_least, unlearning.bound_pg, (n,),
+            compare.at_least, unlearning.pg_bound_printed, (n,),
             update="pg-es", p=p, factor=factor, etas=(eta,), starts=(start,),
         )  # fmt: skip
 
@@ -282,10 +280,10 @@ def escort_needs_one_more(
     """PG-ES with p >= 2 and its exact gradient has n' >= n + 1 from the uniform start."""
     for p in exponents:
         # At eta = 4/p the first update sets theta_2 to zero, and the count is infinite.
-        stuck = (4 / exact(p),) if factor == "keep" else ()
+        zeroing = (4 / exact(p),) if factor == "keep" else ()
         compare_counts(
-            compare.at_least, unlearning.bound_pg_sharp, (1, 2, 3, 10, 50, 100),
-            etas=("0.05", "0.5", "1.5", "1.8", "3", "5", "20", *stuck), starts=starts,
+            compare.at_least, unlearning.pg_bound, (1, 2, 3, 10, 50, 100),
+            etas=("0.05", "0.5", "1.5", "1.8", "3", "5", "20", *zeroing), starts=starts,
             update="pg-es", p=p, factor=factor,
         )  # fmt: skip
 
@@ -301,7 +299,7 @@ def escort_needs_one_more(
 def escort_components_are_monotone_above_a_threshold(
     compare: Recorder, threshold: Callable[[float], float] = lambda p: p / (2 * p - 1)
 ) -> None:
-    """From p/(2p - 1) on the first component decreases and the second increases; not below."""
+    """From p/(2p - 1) on, and not below, the first component decreases and the second increases."""
     step = 1e-3
     for p in (1.1, 1.5, 2.0, 3.0, 5.0, 20.0):
         first = threshold(p)
@@ -326,14 +324,14 @@ def escort_components_are_monotone_above_a_threshold(
 def counts_without_the_factor_approach_their_limit(
     compare: Recorder, exchanged: bool = False, end: float = 11.06
 ) -> None:
-    """Without its factor PG-ES, p = 2, has n'/n below 1 for 2 < eta/|theta_0| < 11.06 only."""
+    """Without its factor PG-ES, p = 2, has lim n'/n < 1 only for 2 < eta/|theta_0| < 11.06."""
     n, norm, found = 2000, math.sqrt(2), []
     for x in (0.1, 0.5, 1.0, 1.3, 1.9, 2.2, 3.0, 5.0, 8.0, 10.0, 12.0, 15.0, 25.0):
         eta, where = Fraction(x * norm).limit_denominator(1000), {"eta / |theta_0|": x}
         _, limit = unlearning.escape_ratio(eta)
         below = (2.0 < x < end) != exchanged
         (compare.at_most if below else compare.at_least)("the limit", limit, 1, limit="1", at=where)
-        # the remainder at n is O(1/n)
+        # The difference from the limit is O(1/n).
         ratio = count(n, "pg-es", eta, factor="drop") / n
         compare.equal("n'/n", ratio, limit, tolerance=0.01, limit="its limit", at=where)
         found.append({**where, "limit": limit, "n'/n": ratio})
@@ -342,7 +340,7 @@ def counts_without_the_factor_approach_their_limit(
 
 @check("thm:unlearn/ii", wrong={"weights that decay": {"schedule": "inverse-sqrt"}})
 def direct_count_is_exact(compare: Recorder, schedule: str = "constant") -> None:
-    """DI's count is min(n, ceil(2(1 - x)/eta)); as printed it is that of the uniform start."""
+    """DI's count is min(n, ceil(2(1 - x)/eta)); the printed one is for the uniform start."""
     rng = np.random.default_rng(4)
     for _ in range(400):
         n, a, b = (int(rng.integers(*span)) for span in ((0, 40), (1, 40), (1, 40)))
@@ -351,28 +349,28 @@ def direct_count_is_exact(compare: Recorder, schedule: str = "constant") -> None
             back = count(n, "di", eta, schedule, start=start)
             where = {"n": n, "eta": str(eta), "start": str(start)}
             for as_printed, bound, numbers in (
-                (False, unlearning.bound_di, (n, eta, start)),
-                (True, unlearning.bound_di_printed, (n, eta)),
+                (False, unlearning.di_bound, (n, eta, start)),
+                (True, unlearning.di_bound_printed, (n, eta)),
             ):
                 compare.equal(
-                    "n'", back, bound(*numbers), tolerance=0, limit=written(bound),
+                    "n'", back, bound(*numbers), tolerance=0, limit=limit_name(bound),
                     as_printed=as_printed, at=where,
                 )  # fmt: skip
 
 
 @check("app:unlearning/di-one-step", wrong={"with half of the sum": {"share": Fraction(1, 2)}})
 def direct_updates_add_up(compare: Recorder, share: Fraction = Fraction(1)) -> None:
-    """DI with fixed values does in one update of the summed weight what it does in several."""
+    """With fixed values one DI update of the summed weight equals several updates."""
     rng, q = np.random.default_rng(8), [Fraction(1), Fraction(0)]
     for run in range(300):
         start = Fraction(int(rng.integers(0, 21)), 20)
         weights = [Fraction(int(k), 12) for k in rng.integers(1, 12, int(rng.integers(1, 9)))]
-        slowly, at_once = [start, 1 - start], [start, 1 - start]
+        one_by_one, at_once = [start, 1 - start], [start, 1 - start]
         for weight in weights:
-            kernels.di(slowly, slowly, q, 0, weight, 2)
+            kernels.di(one_by_one, one_by_one, q, 0, weight, 2)
         kernels.di(at_once, at_once, q, 0, share * sum(weights), 2)
         compare.equal(
-            "policy", slowly, at_once, limit="that after one update",
+            "policy", one_by_one, at_once, limit="that after one update",
             at={"run": run, "start": str(start), "n": len(weights)},
         )  # fmt: skip
 
@@ -387,13 +385,13 @@ def cross_entropy_needs_a_logarithm(
     etas: Sequence[Number] = ("0.001", "0.01", "0.1", "0.7", "1", "10", "1000"),
     starts: Sequence[Number] = ("1/2", "0.9", "0.999"),
 ) -> None:
-    """CE's strict count obeys our bound from pi_0(a_1) >= 1/2; below, the printed one fails."""
+    """CE's strict count obeys the bound from pi_0(a_1) >= 1/2; below, the printed one is false."""
     compare_counts(
-        compare.at_most, unlearning.bound_ce_sharp, (0, *SMALL_NS),
+        compare.at_most, unlearning.ce_bound, (0, *SMALL_NS),
         etas=etas, starts=starts, update=update, strict=True,
     )  # fmt: skip
     compare_counts(
-        compare.at_most, unlearning.bound_ce, (3, 6), as_printed=True,
+        compare.at_most, unlearning.ce_bound_printed, (3, 6), as_printed=True,
         etas=("1",), starts=("0.12", "1/20000"), update="ce",
     )  # fmt: skip
 
@@ -408,12 +406,12 @@ def cross_entropy_needs_a_logarithm(
 def direct_is_bounded_and_cross_entropy_logarithmic(
     compare: Recorder, bounded: str | Update = "di", logarithmic: str | Update = "ce"
 ) -> None:
-    """DI's count has a bound that does not depend on n; CE's lies between two logarithms of n."""
+    """DI's count has a bound without n; CE's is between two logarithms of n."""
     ns, etas = (1, 3, 10, 100, 1000, 3000), ("0.05", "0.5", "1", "3")
     at_most, at_least = compare.at_most, compare.at_least
-    compare_counts(at_most, unlearning.bound_di_in_eta, ns, etas=etas, update=bounded)
-    compare_counts(at_most, unlearning.bound_ce_sharp, ns, etas=etas, update=logarithmic)
-    compare_counts(at_least, unlearning.bound_ce_below, ns, etas=etas, update=logarithmic)
+    compare_counts(at_most, unlearning.di_bound_in_eta, ns, etas=etas, update=bounded)
+    compare_counts(at_most, unlearning.ce_bound, ns, etas=etas, update=logarithmic)
+    compare_counts(at_least, unlearning.ce_lower_bound, ns, etas=etas, update=logarithmic)
 
 
 @check(
@@ -431,15 +429,15 @@ def cross_entropy_is_slower_than_direct(
     ns: Sequence[int] = (1000, 3000),
     etas: Sequence[Number] = ETAS,
 ) -> None:
-    """After many updates CE needs no fewer than DI to undo them, and at most a logarithm of n."""
+    """CE undoes many updates in no fewer than DI, and in at most a logarithm of n."""
     for eta in etas:
         pairs = zip(ns, counts(ns, slower, eta), counts(ns, faster, eta), strict=True)
         for n, long, short in pairs:
             where = {"eta": eta, "n": n}
             compare.at_least("n' of CE", long, short, limit="n' of DI", at=where)
             compare.at_most(
-                "n' of CE", long, unlearning.bound_ce_sharp(n, exact(eta)),
-                limit=written(unlearning.bound_ce_sharp), at=where,
+                "n' of CE", long, unlearning.ce_bound(n, exact(eta)),
+                limit=limit_name(unlearning.ce_bound), at=where,
             )  # fmt: skip
 
 
@@ -461,18 +459,23 @@ RUNS: tuple[Run, ...] = (
 )
 
 ROUNDING = 1e-9
-"""Relative; far above the error of the quadrature (1e-12) and of a sum of a few hundred floats."""
+"""Relative tolerance, above the error of the quadrature (1e-12) and of sums of 100 floats."""
 
 
 @check("lem:comparison", wrong={"p = 3/2, too": {"runs": ((20, "1", "pg-es", "constant", "3/2"),)}})
 def forward_steps_cover_their_weight_and_backward_steps_at_most(
     compare: Recorder, runs: Sequence[Run] = RUNS
 ) -> None:
-    """Forward steps cover at least their weight of travel time, backward steps at most."""
+    """A forward step covers a flow time of at least its weight, a backward step of at most it."""
     for n, eta, update, schedule, p in runs:
-        for row in comparison(n, eta, update, schedule, p):
-            ratio = row["travel time"] / row["weight"]
-            where = {**named(update, p=p), "eta": str(eta), "schedule": schedule, "t": row["t"]}
+        for row in step_flow_times(n, eta, update, schedule, p):
+            ratio = row["flow time"] / row["weight"]
+            where = {
+                **instance_of(update, p=p),
+                "eta": str(eta),
+                "schedule": schedule,
+                "t": row["t"],
+            }
             quantity = f"travel time of a {row['phase']} step over its weight"
             if row["phase"] == "forward":
                 compare.at_least(quantity, ratio, 1 - ROUNDING, limit="1", at=where)
@@ -490,30 +493,30 @@ def forward_steps_cover_their_weight_and_backward_steps_at_most(
 def policy_gradients_need_almost_three_times_as_many(
     compare: Recorder, links: Mapping[str, Density] = LINKS
 ) -> None:
-    """With decaying weights the three assumptions give the bound, unless the policy is constant."""
-    compare_linked_counts(compare, unlearning.bound_decaying_pg, links, "inverse-sqrt")
+    """With decaying weights the three assumptions imply the bound; false for a constant policy."""
+    compare_linked_counts(compare, unlearning.decaying_pg_bound, links, "inverse-sqrt")
 
 
 @check("thm:unlearndecay/i/pg-sm", wrong={"CE in place of PG-SM": {"update": "ce"}})
 def softmax_obeys_the_decaying_bound_from_one_half(
     compare: Recorder, update: str | Update = "pg-sm"
 ) -> None:
-    """With decaying weights PG-SM obeys the bound from pi_0(a_1) >= 1/2, and not from 1/20."""
+    """With decaying weights PG-SM obeys the bound from pi_0(a_1) >= 1/2; from 1/20 it is false."""
     for as_printed, ns, etas, starts in (
         (False, SMALL_NS, ETAS, ("1/2", "0.9")),
         (True, (2,), ("8.9",), ("1/20",)),
     ):
         compare_counts(
-            compare.at_least, unlearning.bound_decaying_pg, ns, as_printed=as_printed,
+            compare.at_least, unlearning.decaying_pg_bound, ns, as_printed=as_printed,
             etas=etas, starts=starts, update=update, schedule="inverse-sqrt",
         )  # fmt: skip
 
 
 def compare_decaying_escort(compare: Recorder, exponents: Sequence[Number]) -> None:
-    """With decaying weights PG-ES obeys the bound of policy gradients if p >= 2 only."""
+    """With decaying weights PG-ES obeys the bound of policy gradients only if p >= 2."""
     for p in exponents:
         compare_counts(
-            compare.at_least, unlearning.bound_decaying_pg, (1, 2, 10, 100, 300),
+            compare.at_least, unlearning.decaying_pg_bound, (1, 2, 10, 100, 300),
             etas=("0.1", "1", "5"),
             update="pg-es", schedule="inverse-sqrt", p=p,
         )  # fmt: skip
@@ -535,7 +538,7 @@ escort_obeys_the_decaying_bound = check(
 @check("thm:unlearndecay/ii", wrong={"also the strict count": {"strict": True}})
 def direct_obeys_the_decaying_bound(compare: Recorder, strict: bool = False) -> None:
     """With decaying weights DI obeys both terms of the bound from every start."""
-    for bound in (unlearning.bound_decaying_di_in_n, unlearning.bound_decaying_di_at_wall):
+    for bound in (unlearning.decaying_di_bound_in_n, unlearning.decaying_di_bound_in_eta):
         compare_counts(
             compare.at_most, bound, (0, *SMALL_NS), starts=("0", "1/4", "1/2", "9/10", "1"),
             update="di", schedule="inverse-sqrt", strict=strict,
@@ -546,14 +549,14 @@ def direct_obeys_the_decaying_bound(compare: Recorder, strict: bool = False) -> 
 def cross_entropy_obeys_the_decaying_bound_from_one_half(
     compare: Recorder, update: str | Update = "ce"
 ) -> None:
-    """With decaying weights CE obeys our bound from one half; from 1/150 the printed one fails."""
+    """With decaying weights CE obeys the bound from 1/2; from 1/150 the printed one is false."""
     process: dict[str, Any] = {"update": update, "schedule": "inverse-sqrt"}
     compare_counts(
-        compare.at_most, unlearning.bound_decaying_ce_sharp, (0, *SMALL_NS),
+        compare.at_most, unlearning.decaying_ce_bound, (0, *SMALL_NS),
         starts=("1/2", "0.9"), strict=True, **process,
     )  # fmt: skip
     compare_counts(
-        compare.at_most, unlearning.bound_decaying_ce, (30,), as_printed=True,
+        compare.at_most, unlearning.decaying_ce_bound_printed, (30,), as_printed=True,
         etas=("1",), starts=("1/150",), **process,
     )  # fmt: skip
 
@@ -565,22 +568,22 @@ def cross_entropy_obeys_the_decaying_bound_from_one_half(
         "PG-SM in place of PG-ES at its peak": {"peaked": "pg-sm"},
     },
 )
-def decaying_weights_slow_updates_down(
+def decaying_weights_increase_counts(
     compare: Recorder, schedule: str = "inverse-sqrt", peaked: str | Update = "pg-es"
 ) -> None:
-    """With decaying weights all counts have large lower bounds; PG-ES near its peak gains."""
+    """With decaying weights counts obey lower bounds; that of PG-ES near its peak is smaller."""
     ns, etas = (1, 2, 5, 30, 300, 2000), ("0.1", "0.5", "1", "5")
     for name, eta in product(PAPER, etas):
-        decaying = setting(name, eta, "inverse-sqrt")
+        decaying = parse_problem(name, eta, "inverse-sqrt")
         for n, back in zip(ns, counts(ns, name, eta, schedule), strict=True):
-            least, _ = unlearning.proved_range(n, decaying)
+            least, _ = unlearning.proved_bounds(n, decaying)
             where = {"update": name, "eta": eta, "n": n}
             compare.at_least("n'", back, least, limit="what is proved", at=where)
     at_peak = (counts((100, 1000), peaked, "2.1", kind) for kind in (schedule, "constant"))
     for n, back, constant in zip((100, 1000), *at_peak, strict=True):
         compare.at_least(
             "n'", back, constant, limit="n' with constant weights", as_printed=True,
-            at={**named(peaked), "eta": "2.1", "n": n}, note={"constant": constant},
+            at={**instance_of(peaked), "eta": "2.1", "n": n}, note={"constant": constant},
         )  # fmt: skip
 
 
@@ -588,7 +591,7 @@ def decaying_weights_slow_updates_down(
 
 
 def index_range(n: int) -> str:
-    """Return where an index of Lemmas 11 and 12 lies; the bounds from above are attained at 1."""
+    """Return the range of an index in Lemmas 11 and 12, whose upper bounds are attained at 1."""
     return "$n=1$" if n == 1 else "$n>1$"
 
 
@@ -600,20 +603,22 @@ def decay(k: int, power: float) -> float:
 def largest_sequence_obeys_the_bound(
     compare: Recorder, power: float, bound: Formula, printed: Formula, dip: float = -3.0
 ) -> None:
-    """Sequences without negative terms obey our bound; a negative term breaks the printed one."""
+    """Sequences without negative terms obey the bound; a negative term violates the printed one."""
     for c in CS:
-        for n, largest in enumerate(unlearning.worst_sequence(2000, c, lambda k: decay(k, power))):
+        for n, largest in enumerate(
+            unlearning.largest_sequence(2000, c, lambda k: decay(k, power))
+        ):
             if n:
                 compare.at_most(
-                    f"$X_n$, {index_range(n)}", largest, bound(n, c), limit=written(bound),
+                    f"$X_n$, {index_range(n)}", largest, bound(n, c), limit=limit_name(bound),
                     at={"c": c, "n": n},
                 )  # fmt: skip
-    # Rounded down to what is printed, so that the printed sequence keeps the lemma's hypothesis.
+    # Rounded down to the printed digits, so that the printed sequence satisfies the hypothesis.
     last = math.floor(100 * (dip + decay(1, power) * math.exp(-dip))) / 100
     terms = {"X_0, X_1, X_2": (0, dip, last)}
     compare.report(**terms)
     compare.at_most(
-        "$X_n$", last, printed(2, 1.0), limit=written(printed), as_printed=True,
+        "$X_n$", last, printed(2, 1.0), limit=limit_name(printed), as_printed=True,
         at={"c": 1.0, "n": 2, **terms},
     )  # fmt: skip
 
@@ -622,8 +627,8 @@ lemma_11_needs_terms_that_are_not_negative = check(
     "lem:Xn<",
     arguments={
         "power": 0.0,
-        "bound": unlearning.bound_lemma_11_sharp,
-        "printed": unlearning.bound_lemma_11,
+        "bound": unlearning.lemma_11_bound,
+        "printed": unlearning.lemma_11_bound_printed,
     },
     wrong={"a dip to 0.5, which is none": {"dip": 0.5}},
 )(largest_sequence_obeys_the_bound)
@@ -632,31 +637,28 @@ lemma_12_needs_terms_that_are_not_negative = check(
     "lem:Xn<sqrt",
     arguments={
         "power": 0.5,
-        "bound": unlearning.bound_lemma_12_sharp,
-        "printed": unlearning.bound_lemma_12,
+        "bound": unlearning.lemma_12_bound,
+        "printed": unlearning.lemma_12_bound_printed,
     },
     wrong={"a dip to 0.5, which is none": {"dip": 0.5}},
 )(largest_sequence_obeys_the_bound)
 
 
 def equality_lies_between_the_bounds(
-    compare: Recorder,
-    power: float,
-    bound: Formula,
-    below: Formula,
+    compare: Recorder, power: float, bound: Formula, below: Formula
 ) -> None:
-    """Sequences that take equality lie between the two bounds."""
+    """If the recursion is an equality, the sequence lies between the two bounds."""
     for c in CS:
         terms = unlearning.equality_sequence(2000, c, lambda k: decay(k, power))
         for n, term in enumerate(terms[1:], 1):
             quantity, where = f"$Y_n$, {index_range(n)}", {"c": c, "n": n}
-            compare.at_most(quantity, term, bound(n, c), limit=written(bound), at=where)
-            compare.at_least(quantity, term, below(n, c), limit=written(below), at=where)
+            compare.at_most(quantity, term, bound(n, c), limit=limit_name(bound), at=where)
+            compare.at_least(quantity, term, below(n, c), limit=limit_name(below), at=where)
 
 
 @formula
 def solution_of_the_printed_equation(n: Any, c: Any) -> Any:
-    """Proof of Lemma 12: what the printed equation, with weight c/(t + 1), would give."""
+    """Proof of Lemma 12: the solution of the printed equation, which has the weight c/(t + 1)."""
     return c + log1p(c * log(n + 1))
 
 
@@ -664,8 +666,8 @@ lemma_11_sequence_lies_between_logarithms = check(
     "lem:Xn</Y",
     arguments={
         "power": 0.0,
-        "bound": unlearning.bound_lemma_11_sharp,
-        "below": unlearning.bound_lemma_11_below,
+        "bound": unlearning.lemma_11_bound,
+        "below": unlearning.lemma_11_lower_bound,
     },
     wrong={"weights that decay, as in Lemma 12": {"power": 0.5}},
 )(equality_lies_between_the_bounds)
@@ -674,8 +676,8 @@ lemma_12_sequence_lies_between_logarithms = check(
     "lem:Xn<sqrt/Y",
     arguments={
         "power": 0.5,
-        "bound": unlearning.bound_lemma_12_sharp,
-        "below": unlearning.bound_lemma_12_below,
+        "bound": unlearning.lemma_12_bound,
+        "below": unlearning.lemma_12_lower_bound,
     },
     wrong={
         "weights that do not decay, as in Lemma 11": {"power": 0.0},

@@ -1,6 +1,6 @@
-r"""Densities of policies, and the names of updates, that the checks of unlearning and domino share.
+r"""Densities of policies for the checks of the unlearning and domino chapters.
 
-A density is :math:`F'` on :math:`[0, \infty)`, of and to balls, of a policy
+A density is :math:`F'` on :math:`[0, \infty)`, a function from balls to balls, of a policy
 :math:`\pi_\theta(a_1) = F(\theta_1 - \theta_2)`.
 """
 
@@ -13,7 +13,7 @@ from flint import arb
 
 from pu_lib.updates import Update, as_update
 
-__all__ = ["CONVEX", "LINKS", "UNIFORM", "Density", "named"]
+__all__ = ["CONVEX", "LINKS", "UNIFORM", "Density", "instance_of"]
 
 Density = Callable[[arb], arb]
 
@@ -26,14 +26,14 @@ LINKS: dict[str, Density] = {
 """Densities that satisfy the three assumptions of Theorem 4(i)."""
 
 UNIFORM: dict[str, Density] = {"uniform": lambda x: arb(1) / 4 + 0 * x}
-"""A constant density, that of the policy 1/2 + x/4 for abs(x) <= 2: counts are the least."""
+"""A constant density, of the policy 1/2 + x/4 for abs(x) <= 2, which has the smallest counts."""
 
 CONVEX: dict[str, Density] = {"convex": lambda x: (1 + x) / 10}
-"""An increasing density, against the third assumption."""
+"""An increasing density, which violates the third assumption."""
 
 
-def named(update: str | Update, **options: Any) -> dict[str, Any]:
-    """Return the name of an update with those of the options that it has, as an instance."""
+def instance_of(update: str | Update, **options: Any) -> dict[str, Any]:
+    """Return the name of an update and the options that it has, as the instance of a comparison."""
     own = as_update(update)
     had = {name: str(value) for name, value in options.items() if name in own.options}
     return {"update": own.name, **had}

@@ -10,18 +10,18 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from pu_lib.chapters.unlearning.flow_times import step_flow_times
 from pu_lib.chapters.unlearning.quantities import (
-    bound_ce,
-    bound_decaying_ce,
-    bound_decaying_di,
-    bound_decaying_pg,
-    bound_di,
+    ce_bound_printed,
     count,
     counts,
+    decaying_ce_bound_printed,
+    decaying_di_bound,
+    decaying_pg_bound,
+    di_bound,
     escort_differences,
     path,
 )
-from pu_lib.chapters.unlearning.travel_times import comparison
 from pu_lib.exact import exact
 from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.trajectories import follow
@@ -40,15 +40,15 @@ __all__ = [
 NS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
-def kinds() -> dict[str, str]:
-    """Return the updates to draw, one of those that are alike with two actions, and their label."""
+def update_groups() -> dict[str, str]:
+    """Return one name for each group of equivalent updates, with the label of the group."""
     return {names[-1]: " = ".join(map(label_of, names)) for names in equivalent_updates()}
 
 
-def _draw_race(ax: Any, n: int, eta: str, schedule: str) -> None:
-    """Draw pi_t(a_1) of every update; the last point of each curve is its recovery."""
+def _draw_recoveries(ax: Any, n: int, eta: str, schedule: str) -> None:
+    """Draw pi_t(a_1) of every update up to its recovery."""
     horizon = max(4, int(3.5 * n))
-    for name, label in kinds().items():
+    for name, label in update_groups().items():
         back = count(n, name, eta, schedule)
         steps = int(min(back, horizon))
         values = path(n, steps, name, eta, schedule)
@@ -70,23 +70,10 @@ def _draw_race(ax: Any, n: int, eta: str, schedule: str) -> None:
 
 @styled
 def draw_races(n: int = 20, eta: str = "0.5") -> Figure:
-    """Draw the race with constant and with decaying weights, side by side.
-
-    Parameters
-    ----------
-    n : int
-        The number of forward updates.
-    eta : str
-        The first weight, read exactly.
-
-    Returns
-    -------
-    Figure
-        The figure.
-    """
+    """Draw pi_t(a_1) over n forward updates and recovery, with constant and decaying weights."""
     fig, axes = figure(1, 2, height=3.9, sharey=True)
     for ax, schedule in zip(axes, ("constant", "inverse-sqrt"), strict=True):
-        _draw_race(ax, n, eta, schedule)
+        _draw_recoveries(ax, n, eta, schedule)
         weights = r"\eta_t=\eta" if schedule == "constant" else r"\eta_t=\eta/\sqrt{t}"
         legend = f"$n'$, weights ${weights}$"
         ax.legend(title=legend, loc="lower right", fontsize=8, title_fontsize=8.5)
@@ -103,17 +90,17 @@ def draw_counts(eta: str = "0.5") -> Figure:
     printed: dict[str, dict[str, Any]] = {
         "constant": {
             "pg-sm": grid,
-            "di": [bound_di(math.ceil(n), exact(eta)) for n in grid],
-            "mce": [bound_ce(n, step) for n in grid],
+            "di": [di_bound(math.ceil(n), exact(eta)) for n in grid],
+            "mce": [ce_bound_printed(n, step) for n in grid],
         },
         "inverse-sqrt": {
-            "pg-sm": [bound_decaying_pg(n) for n in grid],
-            "di": [bound_decaying_di(n, step) for n in grid],
-            "mce": [bound_decaying_ce(n, step) for n in grid],
+            "pg-sm": [decaying_pg_bound(n) for n in grid],
+            "di": [decaying_di_bound(n, step) for n in grid],
+            "mce": [decaying_ce_bound_printed(n, step) for n in grid],
         },
     }
     for ax, (schedule, bounds) in zip(axes, printed.items(), strict=True):
-        for name, label in kinds().items():
+        for name, label in update_groups().items():
             found = counts(NS, name, eta, schedule)
             ax.plot(NS, found, style_of(name).marker, color=style_of(name).colour, label=label)
         for name, values in bounds.items():
@@ -134,14 +121,14 @@ def draw_schedules(n: int = 100) -> Figure:
     etas = [f"{eta:.4g}" for eta in np.geomspace(0.02, 5, 19)]
     x = [float(eta) for eta in etas]
     fig, ax = figure(height=4.0)
-    for name, label in kinds().items():
+    for name, label in update_groups().items():
         for schedule, face in (("constant", style_of(name).colour), ("inverse-sqrt", "white")):
             found = [count(n, name, eta, schedule) for eta in etas]
             style = line(name) | {"label": label if face != "white" else None}
             ax.plot(
                 x, found, marker=style_of(name).marker, markerfacecolor=face, linewidth=1, **style
             )
-    for level, words in ((n, "$n$"), (bound_decaying_pg(n), f"${bound_decaying_pg.latex()}$")):
+    for level, words in ((n, "$n$"), (decaying_pg_bound(n), f"${decaying_pg_bound.latex()}$")):
         ax.axhline(level, color=INK, linewidth=0.8, linestyle=":")
         ax.text(1.01, level, words, transform=ax.get_yaxis_transform(), va="center", fontsize=9)
     ax.set_xscale("log")
@@ -159,7 +146,7 @@ MAP_NS = tuple(sorted({round(n) for n in np.geomspace(1, 100, 16)}))
 
 @styled
 def draw_escort_map() -> Figure:
-    """Draw where PG-ES unlearns in fewer steps than it learnt, over eta and n."""
+    """Draw, over eta and n, in which cases PG-ES has n' < n, and by how much n' exceeds n."""
     variants = (("2", "keep"), ("2", "drop"), ("3/2", "keep"), ("3", "drop"))
     fig, axes = figure(2, 2, height=5.6, sharex=True, sharey=True)
     edges = [-1e9, -0.5, 0.5, 10.5, 1e9]
@@ -196,21 +183,9 @@ def _patch(colour: Any) -> Any:
 
 @styled
 def draw_polar_steps(n: int = 4, back: int = 7, eta: float = 0.5) -> Figure:
-    """Draw updates of PG-ES in the plane of its parameters: perpendicular to them, so outward.
+    """Draw n forward and `back` backward updates of PG-ES in the plane of its parameters.
 
-    Parameters
-    ----------
-    n : int
-        The number of forward updates.
-    back : int
-        The number of backward updates.
-    eta : float
-        The weight of every step.
-
-    Returns
-    -------
-    Figure
-        The figure.
+    Each step is perpendicular to the parameters, so that their norm increases.
     """
     there = follow("pg-es", [1.0, 0.0], eta, n, [1.0, 1.0])
     home = follow("pg-es", [0.0, 1.0], eta, back, there[-1])
@@ -219,10 +194,10 @@ def draw_polar_steps(n: int = 4, back: int = 7, eta: float = 0.5) -> Figure:
         (there, style_of("pg-es").colour, "forward"),
         (home, style_of("mce").colour, "backward"),
     )
-    for path_, colour, label in ends:
+    for points, colour, label in ends:
         face = colour if label == "forward" else "white"
-        ax.plot(*path_.T, marker="o", color=colour, markerfacecolor=face, label=label)
-        for point in path_[1:]:
+        ax.plot(*points.T, marker="o", color=colour, markerfacecolor=face, label=label)
+        for point in points[1:]:
             ax.plot(*zip((0, 0), point, strict=True), color=GREY, linewidth=0.6)
     ax.plot([0, 2.2], [0, 2.2], color=INK, linewidth=0.9, linestyle=":")
     ax.set_xlim(0, 2.4)
@@ -236,30 +211,15 @@ def draw_polar_steps(n: int = 4, back: int = 7, eta: float = 0.5) -> Figure:
 
 @styled
 def draw_comparison(n: int = 8, eta: str = "1", update: str = "pg-sm") -> Figure:
-    """Draw, step by step, the weight of a step and the travel time it covers.
-
-    Parameters
-    ----------
-    n : int
-        The number of forward updates.
-    eta : str
-        The weight of every step, read exactly.
-    update : {"pg-sm", "pg-es"}
-        The update.
-
-    Returns
-    -------
-    Figure
-        The figure.
-    """
-    rows = comparison(n, eta, update)
+    """Draw the weight of each step of PG-SM or PG-ES and the flow time that it covers."""
+    rows = step_flow_times(n, eta, update)
     fig, ax = figure(height=3.4)
     t = [row["t"] for row in rows]
     colours = [
         style_of("pg-sm").colour if row["phase"] == "forward" else style_of("mce").colour
         for row in rows
     ]
-    ax.bar(t, [row["travel time"] for row in rows], width=0.7, color=colours, alpha=0.75)
+    ax.bar(t, [row["flow time"] for row in rows], width=0.7, color=colours, alpha=0.75)
     ax.step(
         [0.5, *(x + 0.5 for x in t)],
         [rows[0]["weight"], *(r["weight"] for r in rows)],
@@ -273,5 +233,5 @@ def draw_comparison(n: int = 8, eta: str = "1", update: str = "pg-sm") -> Figure
     ax.set_xlabel("update $t$")
     ax.set_ylabel("travel time of the step")
     ax.legend(loc="upper right")
-    ax.set_ylim(0, 1.35 * max(row["travel time"] for row in rows))
+    ax.set_ylim(0, 1.35 * max(row["flow time"] for row in rows))
     return fig

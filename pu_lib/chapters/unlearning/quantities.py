@@ -1,4 +1,4 @@
-r"""Unlearning what has been learnt (section 3.4; Theorems 4 and 5, Lemmas 11 and 12).
+r"""Undoing updates (section 3.4; Theorems 4 and 5, Lemmas 11 and 12).
 
 One state, two actions. From :math:`\pi_0(a_1) = x`, make :math:`n` *forward* updates with
 :math:`q = (1, 0)`, then *backward* updates with :math:`q = (0, 1)`. The count is
@@ -10,27 +10,28 @@ never happens. The weight of update :math:`t = 1, 2, \dots` is :math:`w_t = \eta
 :math:`w_t = \eta/\sqrt t` (decaying; the bounds write :math:`\eta_1`) or
 :math:`w_t = \eta\,c^{t-1}`, with one counter t through both phases.
 
-Counts of the paper's updates are those of exact arithmetic, in the coordinates of
-`pu_lib.two_action_dynamics`: rationals for DI with constant or geometric weights, sums of square
-roots for DI with decaying weights (`pu_lib.exact.root_sum` settles its ties), Arb balls for the
-others, with the precision raised until the sign of every quantity that matters is proved. Any other
-registered update is counted in floats, by its own `step`.
+Counts of the paper's updates are exact, in the coordinates of `pu_lib.two_action_dynamics`:
+rationals for DI with constant or geometric weights, sums of square roots for DI with decaying
+weights (`pu_lib.exact.root_sum` decides their ties), Arb balls for the others, with the precision
+raised until the sign of every quantity that matters is proved. Any other registered update is
+counted in floats, by its own `step`.
 
-The bounds are formulas, which the checks call and the statements print. They hold, for DI, from any
-start, for CE and MCE from :math:`x \ge \frac12`, for PG-SM from :math:`x \ge \frac12`; lower bounds
-of DI, CE and MCE hold from :math:`x = \frac12`. A name with ``_sharp`` is a bound of this book.
+The bounds are formulas, which the checks call and the statements print. They are true for DI from
+any start, for CE, MCE and PG-SM from :math:`x \ge \frac12`; lower bounds of DI, CE and MCE are true
+from :math:`x = \frac12`. A name that ends in ``_printed`` is a bound of the paper for which this
+book has another one.
 
 Applicability and issues
 ------------------------
 At most `max_steps` updates are made one by one in a phase. Two counts are known beyond that: DI's
 with constant weights, by its theorem, and PG-SM's with constant weights from
 :math:`\pi_0(a_1) \ge \frac12`, in blocks of steps (`pu_lib.chapters.unlearning.block_counting`),
-for n up to :math:`10^{15}` and weights that are neither below 1/1000 nor huge. Everything else
-raises `OutOfReach`, which says what is proved about the count: at once if n alone or a bound on the
-way back is too large, else after the steps. Whole numbers decide whether the first update makes an
-escort parameter zero, and for :math:`p = 2` whether the second one does. No theorem excludes that a
-later one does, except for :math:`p \ge 2` from the uniform start; `count` then raises `Undecided`
-or `OutOfReach` instead of returning infinity. The same happens at a tie of PG-ES with p = 1, where
+for n up to :math:`10^{15}` and weights that are neither below 1/1000 nor huge. All other counts
+raise `OutOfReach` with the proved bounds: at once if n alone or a lower bound on the count is too
+large, else after the steps. Integer arithmetic decides whether the first update makes an escort
+parameter zero, and for :math:`p = 2` whether the second one does. No theorem excludes that a later
+one does, except for :math:`p \ge 2` from the uniform start; `count` then raises `Undecided` or
+`OutOfReach` instead of returning infinity. The same happens at a tie of PG-ES with p = 1, where
 ties are many.
 """
 
@@ -49,97 +50,85 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx
 
-from pu_lib.chapters.unlearning.block_counting import far_count, is_near_enough
+from pu_lib.chapters.unlearning.block_counting import count_in_blocks, has_few_blocks
 from pu_lib.claims.formulas import ceil, formula, log1p, sqrt
 from pu_lib.exact import Number, Undecided, ball, certified, root_sum, sign
 from pu_lib.two_action_dynamics import (
     LARGEST,
-    CrossEntropyWalker,
-    DirectWalker,
-    EscortWalker,
-    LinkWalker,
+    CrossEntropyProcess,
+    DirectProcess,
+    EscortProcess,
+    FloatBatch,
+    FloatProcess,
+    LinkProcess,
     OutOfReach,
-    Setting,
-    SoftmaxWalker,
-    StepRow,
-    StepWalker,
-    Walker,
+    SoftmaxProcess,
+    TwoActionProblem,
+    TwoActionProcess,
+    parse_problem,
     require_count,
-    setting,
 )
 from pu_lib.updates import Update
 
-__all__ = ["MAX_STEPS", "OutOfReach", "count", "counts", "direct_decaying", "equality_sequence"]
-__all__ += ["escape_ratio", "escort_components", "escort_differences", "in_reach", "is_known"]
-__all__ += ["linked_count", "path", "proved_range", "recover", "small_step_deficit", "unwalked"]
-__all__ += ["walkable", "worst_sequence"]
-__all__ += ["bound_ce", "bound_ce_below", "bound_ce_sharp", "bound_decaying_ce"]
-__all__ += ["bound_decaying_ce_below", "bound_decaying_ce_sharp", "bound_decaying_di"]
-__all__ += ["bound_decaying_di_at_wall", "bound_decaying_di_below", "bound_decaying_di_in_n"]
-__all__ += ["bound_decaying_pg", "bound_di", "bound_di_in_eta", "bound_di_printed"]
-__all__ += ["bound_lemma_11", "bound_lemma_11_below", "bound_lemma_11_sharp", "bound_lemma_12"]
-__all__ += ["bound_lemma_12_below", "bound_lemma_12_sharp", "bound_pg", "bound_pg_sharp"]
-__all__ += ["decaying_ce_logarithm", "strict_di"]
-
 MAX_STEPS = 2_000_000
-"""The most updates that are made one by one; a few seconds."""
+"""The largest number of updates that are made one by one, which takes a few seconds."""
 
-FARTHEST = 10**15
-"""The largest n whose count of PG-SM is enclosed in blocks of steps."""
+MAX_BLOCK_N = 10**15
+"""The largest n for which PG-SM is counted in blocks of steps."""
 
-QUICK = 50_000
-"""The most updates to make one by one if a theorem gives the same count."""
+MAX_QUICK_STEPS = 50_000
+"""The largest number of updates to make one by one if a theorem gives the same count."""
 
 _BITS = 256
-"""Up to this precision the length of numbers hardly makes a step longer."""
+"""The precision up to which the time of a step hardly depends on the length of the numbers."""
 
 
 # The bounds of Theorem 4
 
 
 @formula
-def bound_pg(n: Any) -> Any:
-    """Theorem 4(i): a lower bound for policy gradients."""
+def pg_bound_printed(n: Any) -> Any:
+    """Theorem 4(i), as printed: a lower bound for policy gradients."""
     return n
 
 
 @formula
-def bound_pg_sharp(n: Any) -> Any:
+def pg_bound(n: Any) -> Any:
     """Theorem 4(i), improved for PG-SM, and for PG-ES with p >= 2 and its exact gradient."""
     return n + 1
 
 
 @formula
-def bound_di_in_eta(eta: Any) -> Any:
+def di_bound_in_eta(eta: Any) -> Any:
     """Theorem 4(ii), without n: an upper bound for DI from the uniform start."""
     return ceil(1 / eta)
 
 
 @formula
-def bound_di_printed(n: Any, eta: Any) -> Any:
+def di_bound_printed(n: Any, eta: Any) -> Any:
     """Theorem 4(ii), as printed: DI's count from the uniform start."""
     return min(n, ceil(1 / eta))
 
 
 @formula
-def bound_di(n: Any, eta: Any, start: Any = Fraction(1, 2)) -> Any:
+def di_bound(n: Any, eta: Any, start: Any = Fraction(1, 2)) -> Any:
     """Theorem 4(ii), corrected: DI's count from any start."""
     return min(n, ceil(2 * (1 - start) / eta))
 
 
-def strict_di(n: int, eta: Fraction, start: Fraction = Fraction(1, 2)) -> int:
+def di_strict_count(n: int, eta: Fraction, start: Fraction = Fraction(1, 2)) -> int:
     """Return DI's strict count from a start above 0."""
     return min(n, math.floor(2 * (1 - start) / eta)) + 1
 
 
 @formula
-def bound_ce(n: Any, eta: Any) -> Any:
+def ce_bound_printed(n: Any, eta: Any) -> Any:
     """Theorem 4(iii), as printed: an upper bound for CE and MCE."""
     return 2 + 1 / eta * log1p(2 * eta * n)
 
 
 @formula
-def bound_ce_sharp(n: Any, eta: Any) -> Any:
+def ce_bound(n: Any, eta: Any) -> Any:
     """Theorem 4(iii), improved: a bound on the strict count."""
     if n == 0:
         return 2
@@ -147,7 +136,7 @@ def bound_ce_sharp(n: Any, eta: Any) -> Any:
 
 
 @formula
-def bound_ce_below(n: Any, eta: Any) -> Any:
+def ce_lower_bound(n: Any, eta: Any) -> Any:
     """Theorem 4(iii), from below: a bound for CE and MCE from the uniform start."""
     return 1 / (2 * eta) * log1p(eta * n)
 
@@ -156,29 +145,29 @@ def bound_ce_below(n: Any, eta: Any) -> Any:
 
 
 @formula
-def bound_decaying_pg(n: Any) -> Any:
+def decaying_pg_bound(n: Any) -> Any:
     """Theorem 5(i): a lower bound for policy gradients, n >= 1."""
     return 3 * n - 4 * sqrt(n) + 1
 
 
 @formula
-def bound_decaying_di_in_n(n: Any) -> Any:
-    """Theorem 5(ii), first term: an upper bound for DI that does not depend on the weights."""
+def decaying_di_bound_in_n(n: Any) -> Any:
+    """Theorem 5(ii), first term: an upper bound for DI from n alone."""
     return 3 * n + 4 * sqrt(n) + 1
 
 
 @formula
-def bound_decaying_di_at_wall(n: Any, eta: Any) -> Any:
-    """Theorem 5(ii), second term: an upper bound for DI that uses that pi(a_1) is at most 1."""
+def decaying_di_bound_in_eta(n: Any, eta: Any) -> Any:
+    """Theorem 5(ii), second term: an upper bound for DI, by pi(a_1) <= 1."""
     return (1 / eta + 1) ** 2 + sqrt(n) * (2 + 2 / eta)
 
 
-def bound_decaying_di(n: int, eta: float) -> Any:
-    """Return Theorem 5(ii)'s upper bound for DI, the smaller of its terms."""
-    return min(bound_decaying_di_in_n(n), bound_decaying_di_at_wall(n, eta))
+def decaying_di_bound(n: int, eta: float) -> Any:
+    """Return Theorem 5(ii)'s upper bound for DI, the smaller of its two terms."""
+    return min(decaying_di_bound_in_n(n), decaying_di_bound_in_eta(n, eta))
 
 
-def bound_decaying_di_below(n: int, eta: float) -> float:
+def decaying_di_lower_bound(n: int, eta: float) -> float:
     r"""Return a lower bound for DI, :math:`2\sqrt n\,v + v^2`, of order :math:`\sqrt n`.
 
     Here :math:`v = \min\{\sqrt{n+1}-1, \frac1{2\eta_1}\}`.
@@ -194,20 +183,20 @@ def decaying_ce_logarithm(n: Any, eta: Any) -> Any:
 
 
 @formula
-def bound_decaying_ce(n: Any, eta: Any) -> Any:
+def decaying_ce_bound_printed(n: Any, eta: Any) -> Any:
     """Theorem 5(iii), as printed: an upper bound for CE and MCE."""
     L = decaying_ce_logarithm(n, eta)
     return (4 + L / (2 * eta)) ** 2 + sqrt(n) * (8 + L / eta)
 
 
 @formula
-def bound_decaying_ce_sharp(n: Any, eta: Any) -> Any:
+def decaying_ce_bound(n: Any, eta: Any) -> Any:
     """Theorem 5(iii), improved: a bound on the strict count."""
     L = decaying_ce_logarithm(n, eta)
     return (2 + L / (2 * eta)) ** 2 + sqrt(n) * (4 + L / eta)
 
 
-def bound_decaying_ce_below(n: int, eta: float) -> float:
+def decaying_ce_lower_bound(n: int, eta: float) -> float:
     r"""Return a lower bound for CE and MCE, :math:`2\sqrt n\,v + v^2`.
 
     Here :math:`v = \frac1{4\eta_1}\log(1 + 2\eta_1(\sqrt{n+1}-1))`: the order is
@@ -221,48 +210,48 @@ def bound_decaying_ce_below(n: int, eta: float) -> float:
 
 
 @formula
-def bound_lemma_11(n: Any, c: Any) -> Any:
+def lemma_11_bound_printed(n: Any, c: Any) -> Any:
     """Lemma 11, as printed."""
     return c + log1p(c * n)
 
 
 @formula
-def bound_lemma_11_sharp(n: Any, c: Any) -> Any:
+def lemma_11_bound(n: Any, c: Any) -> Any:
     """Lemma 11, improved, n >= 1."""
     return c + log1p(c * (n - 1))
 
 
 @formula
-def bound_lemma_11_below(n: Any, c: Any) -> Any:
-    """Lemma 11, from below, for the sequence that takes equality."""
+def lemma_11_lower_bound(n: Any, c: Any) -> Any:
+    """Lemma 11, from below, if the recursion is an equality."""
     return log1p(c * n)
 
 
 @formula
-def bound_lemma_12(n: Any, c: Any) -> Any:
+def lemma_12_bound_printed(n: Any, c: Any) -> Any:
     """Lemma 12, as printed."""
     return c + log1p(2 * c * sqrt(n))
 
 
 @formula
-def bound_lemma_12_sharp(n: Any, c: Any) -> Any:
+def lemma_12_bound(n: Any, c: Any) -> Any:
     """Lemma 12, improved, n >= 1."""
     return c + log1p(2 * c * (sqrt(n) - 1))
 
 
 @formula
-def bound_lemma_12_below(n: Any, c: Any) -> Any:
-    """Lemma 12, from below, for the sequence that takes equality."""
+def lemma_12_lower_bound(n: Any, c: Any) -> Any:
+    """Lemma 12, from below, if the recursion is an equality."""
     return log1p(2 * c * (sqrt(n + 1) - 1))
 
 
-def worst_sequence(n: int, c: float, decay: Callable[[int], float]) -> list[float]:
-    r"""Return the largest :math:`X_0, \dots, X_n \ge 0` that the recursion of a lemma allows.
+def largest_sequence(n: int, c: float, decay: Callable[[int], float]) -> list[float]:
+    r"""Return the largest :math:`X_0, \dots, X_n \ge 0` under the recursion of Lemma 11 or 12.
 
-    Of :math:`X_{k+1} \le X_k + c\,r_k e^{-X_k}` the right-hand side is convex in :math:`X_k`, so
-    its maximum over :math:`0 \le X_k \le M_k` is taken at an end: :math:`M_{k+1} = \max(c\,r_k,
-    M_k + c\,r_k e^{-M_k})` is attained. `decay` maps k to :math:`r_k`: 1 in Lemma 11,
-    :math:`(k+1)^{-1/2}` in Lemma 12.
+    The right-hand side of :math:`X_{k+1} \le X_k + c\,r_k e^{-X_k}` is convex in :math:`X_k`, so
+    its maximum over :math:`0 \le X_k \le M_k` is at an end of the interval:
+    :math:`M_{k+1} = \max(c\,r_k, M_k + c\,r_k e^{-M_k})` is attained. `decay` maps k to
+    :math:`r_k`: 1 in Lemma 11, :math:`(k+1)^{-1/2}` in Lemma 12.
     """
     largest = [0.0]
     for k in range(n):
@@ -272,7 +261,7 @@ def worst_sequence(n: int, c: float, decay: Callable[[int], float]) -> list[floa
 
 
 def equality_sequence(n: int, c: float, decay: Callable[[int], float]) -> list[float]:
-    r"""Return :math:`Y_0, \dots, Y_n`, where the recursion of Lemma 11 or 12 is an equality."""
+    r"""Return :math:`Y_0, \dots, Y_n` if the recursion of Lemma 11 or 12 is an equality."""
     terms = [0.0]
     for k in range(n):
         terms.append(terms[-1] + c * decay(k) * math.exp(-terms[-1]))
@@ -293,37 +282,26 @@ def count(
     strict: bool = False,
     max_steps: int = MAX_STEPS,
 ) -> int | float:
-    """Return the number of backward updates that undo `n` forward ones.
+    """Return the number of backward updates that undo `n` forward ones, infinity if none does.
 
-    It is exact for the paper's five updates, and in floating point for any other.
+    Counts are exact for the paper's five updates and floating point for others.
 
     Parameters
     ----------
     n : int
         The number of forward updates, at least 0.
-    update : str or Update
-        The policy update, or its registered name.
-    eta, schedule, p, factor, start
-        As for `pu_lib.two_action_dynamics.setting`: the (first) weight, read exactly; constant,
-        decaying or growing weights; the escort update's exponent and factor; the first pi(a_1).
+    update, eta, schedule, p, factor, start
+        As for `pu_lib.two_action_dynamics.parse_problem`.
     strict : bool
         Count until pi(a_1) < pi_0(a_1) instead of <=.
     max_steps : int
-        The most updates to make one by one in each phase; forward a quarter of it for DI with
-        weights that are not constant, whose way back is longer.
-
-    Returns
-    -------
-    int or math.inf
-        The count; infinite if no number of updates is enough.
+        The largest number of updates to make one by one in each phase; a quarter of it forward for
+        DI with weights that are not constant, whose recovery takes longer.
 
     Raises
     ------
     OutOfReach
-        A ValueError: if it would take more than `max_steps` updates and no theorem gives the
-        count.
-    ValueError
-        If an argument is unknown or out of range.
+        A ValueError: the count takes more than `max_steps` updates and no theorem gives it.
     """
     return counts([n], update, eta, schedule, p, factor, start, strict, max_steps)[0]
 
@@ -339,103 +317,115 @@ def counts(
     strict: bool = False,
     max_steps: int = MAX_STEPS,
 ) -> list[int | float]:
-    """Return `count` for several n, in their order; the forward updates are made only once."""
-    chosen = setting(update, eta, schedule, p, factor, start)
+    """Return `count` for several n, in their order, with one run of forward updates."""
+    problem = parse_problem(update, eta, schedule, p, factor, start)
     max_steps = require_count("max_steps", max_steps, 0)
     ns = [require_count("n", n, 0) for n in ns]
-    near = [n for n in ns if n <= walkable(chosen, max_steps)]
-    if chosen.has_root_weights:
-        walked = [certified(partial(direct_decaying, n, chosen, strict)) for n in near]
+    single = [n for n in ns if n <= max_forward_steps(problem, max_steps)]
+    if problem.has_root_weights:
+        found = [certified(partial(count_direct_decaying, n, problem, strict)) for n in single]
     else:
-        walked = certified(partial(_counts, near, chosen, strict, max_steps))
-    known: dict[int, int | float] = dict(zip(near, walked, strict=True))
-    return [known[n] if n in known else unwalked(n, chosen, strict, max_steps) for n in ns]
+        found = certified(partial(_counts, single, problem, strict, max_steps))
+    known: dict[int, int | float] = dict(zip(single, found, strict=True))
+    return [
+        known[n] if n in known else count_beyond_reach(n, problem, strict, max_steps) for n in ns
+    ]
 
 
-def _counts(ns: Sequence[int], chosen: Setting, strict: bool, max_steps: int) -> list[int | float]:
-    if chosen.kind is StepWalker:
-        return _counts_in_floats(ns, chosen, strict, max_steps)
+def _counts(
+    ns: Sequence[int], problem: TwoActionProblem, strict: bool, max_steps: int
+) -> list[int | float]:
+    if problem.kind is FloatProcess:
+        return _counts_in_floats(ns, problem, strict, max_steps)
     found: dict[int, int | float] = {}
-    kills, most = chosen.killing_step(), in_reach(max_steps)
-    walker, weights, made = chosen.walker(), chosen.weights(), 0
+    zero_at, most = problem.step_hitting_zero(), max_steps_at_precision(max_steps)
+    process, weights, made = problem.process(), problem.weights(), 0
     for n in sorted(set(ns)):
-        if kills <= n:
+        if zero_at <= n:
             found[n] = math.inf
             continue
         if n > most:
-            found[n] = unwalked(n, chosen, strict, most)
+            found[n] = count_beyond_reach(n, problem, strict, most)
             continue
         for w in islice(weights, n - made):
-            walker.forward(w)
+            process.forward(w)
         made = n
-        found[n] = recover(copy(walker), n, chosen, strict, max_steps)
+        found[n] = count_recovery(copy(process), n, problem, strict, max_steps)
     return [found[n] for n in ns]
 
 
 def _counts_in_floats(
-    ns: Sequence[int], chosen: Setting, strict: bool, max_steps: int
+    ns: Sequence[int], problem: TwoActionProblem, strict: bool, max_steps: int
 ) -> list[int | float]:
-    """Go back from all n at once: a step of many policies takes little longer than one of one."""
+    """Return the counts in floats; one batch makes the backward steps from all n."""
     for n in ns:
-        chosen.require_resolved(n)
-    walker, weights, made = StepWalker(chosen.update, float(chosen.start)), chosen.weights(), 0
+        problem.require_resolved(n)
+    process, weights, made = (
+        FloatProcess(problem.update, float(problem.start)),
+        problem.weights(),
+        0,
+    )
     starts, clocks = [], {}
     for n in sorted(set(ns)):
         for w in islice(weights, n - made):
-            walker.forward(w)
+            process.forward(w)
         made = n
-        starts.append(walker.theta)
-        clocks[n] = chosen.weights(n + 1)
-    row, goal = StepRow(walker, np.array(starts)), -1 if strict else 0
+        starts.append(process.theta)
+        clocks[n] = problem.weights(n + 1)
+    batch, goal = FloatBatch(process, np.array(starts)), -1 if strict else 0
     found: dict[int, int | float] = dict.fromkeys(clocks, math.inf)
     m = 0
     while clocks:
-        back = np.array(row.sides()) <= goal
-        ended = back | row.stalled
+        back = np.array(batch.signs_of_change()) <= goal
+        ended = back | batch.unchanged
         if ended.any():
             found |= dict.fromkeys(compress(clocks, back), m)
             clocks = dict(compress(clocks.items(), ~ended))
-            row.keep(~ended)
+            batch.select(~ended)
         elif m == max_steps:
-            raise _not_recovered(next(iter(clocks)), chosen, max_steps)
+            raise _not_recovered(next(iter(clocks)), problem, max_steps)
         else:
-            row.move([False] * len(clocks), np.array([next(clock) for clock in clocks.values()]))
+            batch.move([False] * len(clocks), np.array([next(clock) for clock in clocks.values()]))
             m += 1
     return [found[n] for n in ns]
 
 
-def in_reach(max_steps: int) -> int:
-    """Return how many steps to make at the present precision: fewer above 256 bits."""
+def max_steps_at_precision(max_steps: int) -> int:
+    """Return the largest number of steps at the present precision: fewer above 256 bits."""
     return max_steps * _BITS // max(_BITS, ctx.prec)
 
 
-def recover(
-    walker: Walker, n: int, chosen: Setting, strict: bool, max_steps: int = MAX_STEPS
+def count_recovery(
+    process: TwoActionProcess,
+    n: int,
+    problem: TwoActionProblem,
+    strict: bool,
+    max_steps: int = MAX_STEPS,
 ) -> int | float:
-    """Return the count, given the process after `n` forward updates, which is moved."""
-    most = in_reach(max_steps)
-    fewest = _fewest(walker, n, chosen)
+    """Return the count from a process after `n` forward updates; the process is changed."""
+    most = max_steps_at_precision(max_steps)
+    fewest = _min_backward_steps(process, n, problem)
     if fewest > most:
-        if is_known(chosen) and fewest < FARTHEST**2:
-            return unwalked(n, chosen, strict, max_steps)
+        if is_known_without_steps(problem) and fewest < MAX_BLOCK_N**2:
+            return count_beyond_reach(n, problem, strict, max_steps)
         raise OutOfReach(
-            f"{chosen.update.name} takes at least {_written(fewest)} backward updates to undo "
-            f"{n} forward ones; at most {most} are walked"
+            f"{problem.update.name} takes at least {_format_large(fewest)} backward updates to "
+            f"undo {n} forward ones; at most {most} are made one by one"
         )
     goal = -1 if strict else 0
-    for m, w in enumerate(chosen.weights(n + 1)):
-        if walker.side() <= goal:
+    for m, w in enumerate(problem.weights(n + 1)):
+        if process.sign_of_change() <= goal:
             return m
-        if walker.stuck():
+        if process.is_fixed_point():
             return math.inf
         if m == most:
             break
-        walker.backward(w)
-    raise _not_recovered(n, chosen, most)
+        process.backward(w)
+    raise _not_recovered(n, problem, most)
 
 
-def _not_recovered(n: int, chosen: Setting, most: int) -> OutOfReach:
-    low, high = proved_range(n, chosen)
+def _not_recovered(n: int, problem: TwoActionProblem, most: int) -> OutOfReach:
+    low, high = proved_bounds(n, problem)
     return OutOfReach(
         f"the policy has not recovered after {most} backward updates"
         + (f"; at most {high:.6g} are proved" if math.isfinite(high) else "")
@@ -443,20 +433,20 @@ def _not_recovered(n: int, chosen: Setting, most: int) -> OutOfReach:
     )
 
 
-def _fewest(walker: Walker, n: int, chosen: Setting) -> arb:
+def _min_backward_steps(process: TwoActionProcess, n: int, problem: TwoActionProblem) -> arb:
     """Return a proved lower bound on the number of backward updates."""
-    weight = walker.weight_left() / ball(chosen.eta)
+    weight = process.remaining_weight_bound() / ball(problem.eta)
     fewest = weight
-    if chosen.schedule == "geometric" or not weight > 0:
+    if problem.schedule == "geometric" or not weight > 0:
         return arb(0)
-    if chosen.schedule == "inverse-sqrt":
+    if problem.schedule == "inverse-sqrt":
         # sum of t^(-1/2) over n < t <= n + m is at most 2 sqrt(n + m) - 2 sqrt(n)
         fewest = (arb(n).sqrt() + weight / 2) ** 2 - n
     return arb(0) if not fewest.is_finite() else fewest.lower()
 
 
-def _written(number: arb) -> str:
-    """Write a large number as a power of ten, or of a power of ten."""
+def _format_large(number: arb) -> str:
+    """Format a large number as a power of ten, or as ten to a power of ten."""
     ten = arb(10).log()
     power = number.log() / ten
     if power < 1e6:
@@ -464,108 +454,116 @@ def _written(number: arb) -> str:
     return f"10^(10^{int(float((power.log() / ten).lower()))})"
 
 
-def is_known(chosen: Setting) -> bool:
-    """Return whether the count is known without steps, for every n up to `FARTHEST`.
+def is_known_without_steps(problem: TwoActionProblem) -> bool:
+    """Return whether every count up to `MAX_BLOCK_N` is known without making all steps.
 
-    That is DI, and PG-SM from one half or above with a weight that is not tiny, both constant.
+    It is with a constant weight for DI, and for PG-SM from one half on with a weight from 1/1000.
     """
-    if chosen.schedule != "constant":
+    if problem.schedule != "constant":
         return False
-    if chosen.kind is DirectWalker:
+    if problem.kind is DirectProcess:
         return True
-    large = chosen.start >= Fraction(1, 2) and chosen.eta >= Fraction(1, 1000)
-    return chosen.kind is SoftmaxWalker and large and is_near_enough(chosen)
+    large = problem.start >= Fraction(1, 2) and problem.eta >= Fraction(1, 1000)
+    return problem.kind is SoftmaxProcess and large and has_few_blocks(problem)
 
 
-def walkable(chosen: Setting, max_steps: int) -> int:
+def max_forward_steps(problem: TwoActionProblem, max_steps: int) -> int:
     """Return the largest n whose forward updates are made one by one.
 
-    It is small if the count is known without steps, and a quarter of `max_steps` for DI with
-    weights that are not constant, whose way back takes three times as long and more.
+    It is small if the count is known otherwise, and a quarter of `max_steps` for DI with weights
+    that are not constant, whose recovery takes at least three times as many updates.
     """
-    if is_known(chosen):
-        return min(max_steps, QUICK)
-    return max_steps // 4 if chosen.kind is DirectWalker else max_steps
+    if is_known_without_steps(problem):
+        return min(max_steps, MAX_QUICK_STEPS)
+    return max_steps // 4 if problem.kind is DirectProcess else max_steps
 
 
-def unwalked(n: int, chosen: Setting, strict: bool, max_steps: int = MAX_STEPS) -> int | float:
-    """Return the count by a theorem; raise OutOfReach with what is proved if none gives it."""
-    if chosen.killing_step() <= n:
+def count_beyond_reach(
+    n: int, problem: TwoActionProblem, strict: bool, max_steps: int = MAX_STEPS
+) -> int | float:
+    """Return the count by a theorem, or raise OutOfReach with the proved bounds."""
+    if problem.step_hitting_zero() <= n:
         return math.inf
-    if is_known(chosen) and chosen.kind is DirectWalker:
+    if is_known_without_steps(problem) and problem.kind is DirectProcess:
         if not strict:
-            return int(bound_di(n, chosen.eta, chosen.start))
-        return math.inf if chosen.start == 0 else strict_di(n, chosen.eta, chosen.start)
-    if is_known(chosen) and n <= FARTHEST:
-        return far_count(n, chosen, strict)
-    low, high = proved_range(n, chosen)
+            return int(di_bound(n, problem.eta, problem.start))
+        return math.inf if problem.start == 0 else di_strict_count(n, problem.eta, problem.start)
+    if is_known_without_steps(problem) and n <= MAX_BLOCK_N:
+        return count_in_blocks(n, problem, strict)
+    low, high = proved_bounds(n, problem)
     down, up = (Context(4, way).create_decimal_from_float for way in (ROUND_FLOOR, ROUND_CEILING))
     what = f"at least {float(down(low)):.4g}" if low > 0 else ""
     what += f"{' and ' if what else ''}at most {float(up(high)):.4g}" if math.isfinite(high) else ""
     proved = f"proved: n' is {what}" if what else "no bound on n' is proved"
     raise OutOfReach(
-        f"undoing n = {n} updates of {chosen.update.name} may take more than the {max_steps} "
-        f"steps that are walked; {proved}"
+        f"undoing n = {n} updates of {problem.update.name} may take more than {max_steps} "
+        f"steps, the most that are made one by one; {proved}"
     )
 
 
-def proved_range(n: int, chosen: Setting) -> tuple[float, float]:
-    """Return the lower and the upper bound on n' that the chapter proves; else 0 and infinity.
+def proved_bounds(n: int, problem: TwoActionProblem) -> tuple[float, float]:
+    """Return the proved lower and upper bound on n', or 0 and infinity.
 
-    The upper bounds hold for strict recovery, too, except those of DI.
+    The upper bounds apply to strict recovery, too, except those of DI.
     """
     half = Fraction(1, 2)
     low, high = 0.0, math.inf
-    if not chosen.has_float_size or chosen.schedule == "geometric":
+    if not problem.has_float_weight or problem.schedule == "geometric":
         return low, high
-    size, uniform, decaying = float(chosen.eta), chosen.start == half, chosen.schedule != "constant"
-    escort = chosen.kind is EscortWalker and chosen.p >= 2 and chosen.factor == "keep"
-    if n > 0 and ((escort and uniform) or (chosen.kind is SoftmaxWalker and chosen.start >= half)):
-        low = bound_decaying_pg(n) if decaying else bound_pg_sharp(n)
-    if chosen.kind is CrossEntropyWalker and chosen.start >= half:
-        high = (bound_decaying_ce_sharp if decaying else bound_ce_sharp)(n, size)
-        low = (bound_decaying_ce_below if decaying else bound_ce_below)(n, size) if uniform else 0.0
-    if chosen.kind is DirectWalker and decaying:
-        high = bound_decaying_di(n, size)
-        low = bound_decaying_di_below(n, size) if uniform else 0.0
-    if chosen.kind is DirectWalker and not decaying:
-        low = high = bound_di(n, chosen.eta, chosen.start)
+    size, uniform, decaying = (
+        float(problem.eta),
+        problem.start == half,
+        problem.schedule != "constant",
+    )
+    escort = problem.kind is EscortProcess and problem.p >= 2 and problem.factor == "keep"
+    if n > 0 and (
+        (escort and uniform) or (problem.kind is SoftmaxProcess and problem.start >= half)
+    ):
+        low = decaying_pg_bound(n) if decaying else pg_bound(n)
+    if problem.kind is CrossEntropyProcess and problem.start >= half:
+        high = (decaying_ce_bound if decaying else ce_bound)(n, size)
+        low = (decaying_ce_lower_bound if decaying else ce_lower_bound)(n, size) if uniform else 0.0
+    if problem.kind is DirectProcess and decaying:
+        high = decaying_di_bound(n, size)
+        low = decaying_di_lower_bound(n, size) if uniform else 0.0
+    if problem.kind is DirectProcess and not decaying:
+        low = high = di_bound(n, problem.eta, problem.start)
     return float(low), float(high)
 
 
-def direct_decaying(n: int, chosen: Setting, strict: bool) -> int | float:
+def count_direct_decaying(n: int, problem: TwoActionProblem, strict: bool) -> int | float:
     r"""Return the count of DI with weights :math:`\eta/\sqrt t`, at the present precision.
 
     Forward, :math:`2(\pi - x)` grows to :math:`E = \min\{\eta\sum_{t\le n} t^{-1/2}, 2(1-x)\}`;
     the count is the least :math:`m` with :math:`\eta\sum_{n<t\le n+m} t^{-1/2} \ge E` (strict:
-    :math:`>`). If balls do not decide on which side of :math:`2(1-x)` a sum is, it is tested for
-    being equal. The two sums never are: their terms at squares would make harmonic numbers with
-    :math:`H_L = 2H_K` and :math:`L \ge K`, but the power of 2 in :math:`H_L` is
-    :math:`2^{-\lfloor\log_2 L\rfloor}`, a lower one than in :math:`2H_K`. If the precision does not
-    decide a comparison, `Undecided` is raised.
+    :math:`>`). If balls do not decide whether a sum is above or below :math:`2(1-x)`, `root_sum`
+    decides whether they are equal. The two sums never are: their terms at squares would make
+    harmonic numbers with :math:`H_L = 2H_K` and :math:`L \ge K`, but the power of 2 in :math:`H_L`
+    is :math:`2^{-\lfloor\log_2 L\rfloor}`, a lower one than in :math:`2H_K`. `Undecided` is raised
+    if the precision does not decide a comparison.
     """
-    eta, room = chosen.eta, 2 * (1 - chosen.start)
-    if strict and chosen.start == 0:
+    eta, slack = problem.eta, 2 * (1 - problem.start)
+    if strict and problem.start == 0:
         return math.inf
 
-    def sign_against_room(value: arb, times: Iterable[int]) -> int:
+    def sign_against_slack(value: arb, times: Iterable[int]) -> int:
         try:
             return sign(value)
         except Undecided:
-            if root_sum([*((eta, t) for t in times), (-room, 1)]):
+            if root_sum([*((eta, t) for t in times), (-slack, 1)]):
                 raise
             return 0
 
     excess, size = arb(0), ball(eta)
     for t in range(1, n + 1):
         excess += size * arb(t).rsqrt()
-    clipped = sign_against_room(excess - ball(room), range(1, n + 1)) >= 0
+    clipped = sign_against_slack(excess - ball(slack), range(1, n + 1)) >= 0
     if clipped:
-        excess = ball(room)
+        excess = ball(slack)
     goal = -1 if strict else 0
     for m in count_from(0):
         back = range(n + 1, n + m + 1)
-        if (sign_against_room(excess, back) if clipped else sign(excess)) <= goal:
+        if (sign_against_slack(excess, back) if clipped else sign(excess)) <= goal:
             return m
         excess -= size * arb(n + m + 1).rsqrt()
     raise AssertionError("unreachable: the weights do not sum to a finite number")
@@ -584,17 +582,17 @@ def path(
     """Return pi_t(a_1) for t = 0..n+steps: `n` forward updates, then `steps` backward ones."""
     n, steps = require_count("n", n, 0), require_count("steps", steps, 0)
     if n + steps > MAX_STEPS:
-        raise ValueError(f"n, steps: more than the {MAX_STEPS} updates that are walked at most")
-    chosen = setting(update, eta, schedule, p, factor, start)
-    if chosen.eta > LARGEST:
+        raise ValueError(f"n, steps: at most {MAX_STEPS} updates together; there are {n + steps}")
+    problem = parse_problem(update, eta, schedule, p, factor, start)
+    if problem.eta > LARGEST:
         raise ValueError("eta must be at most 10^300")
-    walker = chosen.walker()
-    values = [walker.probability()]
-    for t, w in enumerate(islice(chosen.weights(), n + steps)):
-        # for a figure the nearest rationals are enough
-        weight: Any = Fraction(float(w)) if chosen.has_root_weights else w
-        (walker.forward if t < n else walker.backward)(weight)
-        values.append(walker.probability())
+    process = problem.process()
+    values = [process.probability()]
+    for t, w in enumerate(islice(problem.weights(), n + steps)):
+        # The nearest rationals are enough for a figure.
+        weight: Any = Fraction(float(w)) if problem.has_root_weights else w
+        (process.forward if t < n else process.backward)(weight)
+        values.append(process.probability())
     return values
 
 
@@ -610,23 +608,23 @@ def linked_count(
 ) -> int:
     r"""Return the count for the policy gradient of :math:`\pi(a_1) = F(\theta_1 - \theta_2)`.
 
-    The start is the median. `density` is :math:`F'` on :math:`[0, \infty)`, of and to balls.
+    The start is the median. `density` is :math:`F'` on :math:`[0, \infty)`, from balls to balls.
     """
-    n, chosen = require_count("n", n, 0), setting("pg-sm", eta, schedule)
+    n, problem = require_count("n", n, 0), parse_problem("pg-sm", eta, schedule)
 
-    def walk() -> int:
-        walker = LinkWalker(density)
-        for w in islice(chosen.weights(), n):
-            walker.forward(w)
-        return int(recover(walker, n, chosen, strict))  # it is never stuck
+    def undo() -> int:
+        process = LinkProcess(density)
+        for w in islice(problem.weights(), n):
+            process.forward(w)
+        return int(count_recovery(process, n, problem, strict))  # never infinite
 
-    return certified(walk)
+    return certified(undo)
 
 
 def small_step_deficit(actions: int) -> float:
-    r"""Return :math:`\log\frac{K^2}{4(K-1)}`, what K actions gain on n with short steps.
+    r"""Return :math:`\log\frac{K^2}{4(K-1)}`, the limit of n - n' for K actions and short steps.
 
-    By the expansion :math:`n' \approx n - \log(g_n/g_0)` as the weight goes to zero, with
+    It follows from :math:`n' \approx n - \log(g_n/g_0)` as the weight goes to zero, with
     :math:`g = \pi(1-\pi)` at the first action, which grows from :math:`(K-1)/K^2` to at most 1/4.
     Fewer than n updates are enough if this exceeds 1.
     """
@@ -637,9 +635,9 @@ def small_step_deficit(actions: int) -> float:
 
 
 def escort_components(pi: float, p: float) -> tuple[float, float]:
-    r"""Return PG-ES's gradient of :math:`\pi(a_1)` as the proof of Theorem 4(i) prints it.
+    r"""Return :math:`\pi^{1-1/p}(1-\pi)` and :math:`-\pi(1-\pi)^{1-1/p}`.
 
-    That is :math:`\pi^{1-1/p}(1-\pi)` and :math:`-\pi(1-\pi)^{1-1/p}`.
+    The proof of Theorem 4(i) prints them as PG-ES's gradient of :math:`\pi(a_1)`.
     """
     power = 1.0 - 1.0 / p
     return pi**power * (1.0 - pi), -pi * (1.0 - pi) ** power
@@ -657,18 +655,18 @@ def escort_differences(
 def escape_ratio(eta: Number, steps: int = 3000) -> tuple[float, float]:
     r"""Return :math:`\kappa_\infty` and the limit of :math:`n'/n` for PG-ES, p = 2, factor dropped.
 
-    From the uniform start (1, 1). :math:`\kappa_k = \eta / (2\|\theta_k\|)` decreases along the
-    forward path to :math:`\kappa_\infty`, which is read after `steps` updates. In the end each step
-    multiplies the angle by :math:`1 - 2\kappa_\infty` (above 1/2 it changes sign), and on the way
-    back by :math:`1 + 2\kappa_\infty`, so that
+    The start is (1, 1). :math:`\kappa_k = \eta / (2\|\theta_k\|)` decreases along the forward path
+    to :math:`\kappa_\infty`, which is taken from the policy after `steps` updates. In the limit a
+    forward step multiplies the angle by :math:`1 - 2\kappa_\infty` (above 1/2 it changes sign), and
+    a backward step by :math:`1 + 2\kappa_\infty`, so that
     :math:`n'/n \to -\log|2\kappa_\infty-1|/\log(2\kappa_\infty+1)`: infinity if
     :math:`\kappa_\infty = \frac12`.
     """
-    chosen = setting("pg-es", eta, factor="drop")
-    walker = EscortWalker(chosen.start, chosen.p, chosen.factor)
-    for w in islice(chosen.weights(), steps):
-        walker.forward(w)
-    kappa = float(ball(chosen.eta) / (2 * (walker.u1**2 + walker.u2**2).sqrt()))
+    problem = parse_problem("pg-es", eta, factor="drop")
+    process = EscortProcess(problem.start, problem.p, problem.factor)
+    for w in islice(problem.weights(), steps):
+        process.forward(w)
+    kappa = float(ball(problem.eta) / (2 * (process.u1**2 + process.u2**2).sqrt()))
     if kappa == 0.5:
         return kappa, math.inf
     shrinking = math.log1p(-2 * kappa) if kappa < 0.5 else math.log(2 * kappa - 1)

@@ -1,7 +1,7 @@
 """The checks of the chapter on updates.
 
-Gradients are compared with complex-step derivatives of the policies, up to `ROUNDING`; what is
-claimed in the limit of huge or tiny weights has its own tolerance, which its check names.
+Gradients are compared with complex-step derivatives of the policies, up to `ROUNDING`. Claims about
+the limit of huge or tiny weights have their own tolerances.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from pu_lib.arrays import Floats
 from pu_lib.chapters.updates.quantities import (
-    Floats,
     GreedyAlone,
     Network,
     Policy,
@@ -41,20 +41,20 @@ from pu_lib.updates import Update, advantage, as_update, greedy_mask, make_updat
 Step = Callable[[Floats, Floats], Floats]
 
 ROUNDING = 1e-12
-"""Tolerance of the gradient checks: a few hundred rounding errors on numbers of size one."""
+"""Tolerance of the gradient checks: the rounding of some thousand operations on numbers near 1."""
 
 EXPONENTS = (1.0, 1.5, 2.0, 3.0, 4.0)
-"""Escort exponents that the checks try."""
+"""The exponents of the escort checks."""
 
 
-def _vanishes(
+def _compare_with_zero(
     compare: Recorder,
     quantity: str,
     error: Floats | float,
     at: Mapping[str, Any],
     tolerance: float = ROUNDING,
 ) -> None:
-    """Compare the largest modulus in `error` with zero, up to a tolerance."""
+    """Compare the largest absolute value in `error` with zero, up to a tolerance."""
     largest, limit = float(np.max(np.abs(error))), f"0 up to {format_number(tolerance)}"
     compare.equal(quantity, largest, 0.0, tolerance=tolerance, limit=limit, at=at)
 
@@ -64,14 +64,14 @@ def _vanishes(
 
 @check("eq:obj", wrong={"rewards that grow by the factor 1/gamma a step": {"growth": 1 / 0.9}})
 def rest_of_the_objective_is_bounded(compare: Recorder, growth: float = 1.0) -> None:
-    """No rest of the sum of rewards exceeds its geometric bound, which the first MDP attains."""
+    """Remainders of the sum of rewards obey the geometric bound, which the first MDP attains."""
     rng = np.random.default_rng(23)
     mdps = [FiniteMDP(np.ones((1, 2, 1)), np.ones((1, 2)), [1.0], 0.9)]
     mdps += [random_mdp(rng, n_states=8, n_actions=3, discount=0.9) for _ in range(10)]
     for i, mdp in enumerate(mdps):
         pi = rng.dirichlet(np.ones(mdp.n_actions), size=mdp.n_states)
         sums, bounds = truncated_objective(mdp, pi, 400, growth)
-        # the sum of all rewards is the solution of the linear system
+        # The sum of all rewards is the solution of the linear system.
         rest = np.abs(mdp.performance(pi) - sums)
         for T, (left, bound) in enumerate(zip(rest / bounds[0], bounds / bounds[0], strict=True)):
             compare.at_most(
@@ -98,24 +98,26 @@ def policy_gradient_theorem_holds(compare: Recorder, normalised: bool = False) -
             upper, lower = (mdp.performance(softmax(theta + s * nudge)) for s in (1, -1))
             numeric[index] = (upper - lower) / (2 * h)
         error = (numeric - formula) / np.abs(numeric).max()
-        _vanishes(compare, "relative error of the formula", error, {"MDP": i}, 1e-6)
+        _compare_with_zero(compare, "relative error of the formula", error, {"MDP": i}, 1e-6)
 
 
-def _without_mean(f: Floats, grad_f: Floats) -> Floats:
-    """Return a wrong gradient of the softmax policy: without the part of the normaliser."""
+def _gradient_without_mean(f: Floats, grad_f: Floats) -> Floats:
+    """Return a wrong gradient of the softmax policy: without the derivative of the normaliser."""
     return np.asarray(softmax_of(f) * grad_f)
 
 
-@check("eq:softmax_grad", wrong={"without the sum over a'": {"formula": _without_mean}})
+@check("eq:softmax_grad", wrong={"without the sum over a'": {"formula": _gradient_without_mean}})
 def softmax_gradient_is_right(compare: Recorder, formula: Step = softmax_gradient) -> None:
-    """Equation (5) is the gradient of the softmax policy, for scores of a small network."""
+    """Equation (5) is the gradient of the softmax policy, for the scores of a small network."""
     rng = np.random.default_rng(1)
     for draw in range(300):
         network, theta = Network(rng, int(rng.integers(2, 7)), 5), rng.normal(size=5)
         exact = complex_step(network.then(softmax_of), theta)
         f = network.scores(theta)
         error = exact - formula(f, network.gradient(theta))
-        _vanishes(compare, "error of the formula", error, {"draw": draw, "actions": len(f)})
+        _compare_with_zero(
+            compare, "error of the formula", error, {"draw": draw, "actions": len(f)}
+        )
 
 
 @check("eq:escort-grad", wrong={"no signs in the corrected formula": {"signed": False}})
@@ -146,7 +148,7 @@ def _compare_steps(
 ) -> None:
     """Compare a claimed step with the derivative of sum_a q(a) pi(a), for tabular parameters.
 
-    The first case is the smallest one: two uniform actions, values 1 and 0.
+    The first case is two uniform actions with values 1 and 0.
     """
     rng = np.random.default_rng(seed)
     cases = [(np.full(2, 0.25), np.array([1.0, 0.0]))]
@@ -155,11 +157,11 @@ def _compare_steps(
         exact = complex_step(policy, theta) @ q
         error = (exact - claimed(theta, q)) / (1 + np.abs(exact).max())
         where = {**at, "draw": draw, "q": q.round(3).tolist()}
-        _vanishes(compare, "relative error of the step", error, where)
+        _compare_with_zero(compare, "relative error of the step", error, where)
 
 
-def _taken(update: Update, theta: Floats, q: Floats) -> Floats:
-    """Return the step of weight one that `update` takes."""
+def _unit_step(update: Update, theta: Floats, q: Floats) -> Floats:
+    """Return the step of an update with weight 1."""
     return np.asarray(update.step(theta, q, 1.0) - theta)
 
 
@@ -173,26 +175,26 @@ def _taken(update: Update, theta: Floats, q: Floats) -> Floats:
 def softmax_step_is_probability_times_advantage(
     compare: Recorder, formula: Step = softmax_step, update: str = "pg-sm"
 ) -> None:
-    """Appendix A.1.1 ends with the softmax step, which the library takes."""
+    """The last line of appendix A.1.1 is the softmax step, and the step of the library."""
     steps: dict[str, Step] = {"formula": formula}
-    steps["library"] = partial(_taken, as_update(update))
+    steps["library"] = partial(_unit_step, as_update(update))
     for source, claimed in steps.items():
         _compare_steps(compare, claimed, softmax_of, 3, {"step": source})
 
 
 @check("app:softmax/middle-line", wrong={"the last line in its place": {"formula": softmax_step}})
 def line_before_the_last_is_the_step(compare: Recorder, formula: Step = middle_line) -> None:
-    """Appendix A.1.1 has the softmax step already in the line before the last."""
+    """The line before the last of appendix A.1.1 is the softmax step."""
     _compare_steps(compare, formula, softmax_of, 3, {})
 
 
 @check("app:escort", wrong={"no sign in the step": {"signed": False}})
 def escort_step_has_signs(compare: Recorder, signed: bool = True) -> None:
-    """Escort steps have the sign of each parameter, and the library takes these steps."""
+    """Escort steps have the sign of each parameter, also in the library."""
     for p in EXPONENTS:
         steps = {
             "formula": partial(escort_step, p=p, signed=signed),
-            "library": partial(_taken, make_update("pg-es", p=p)),
+            "library": partial(_unit_step, make_update("pg-es", p=p)),
         }
         for source, claimed in steps.items():
             _compare_steps(compare, claimed, partial(escort_of, p=p), 4, {"p": p, "step": source})
@@ -208,10 +210,10 @@ def escort_step_has_signs(compare: Recorder, signed: bool = True) -> None:
 def direct_step_is_a_projection(
     compare: Recorder, update: str = "di", project: bool = True
 ) -> None:
-    r"""DI moves to the point of the simplex nearest to :math:`\theta + wq`.
+    r"""DI projects :math:`\theta + wq` onto the simplex.
 
-    The nearest point :math:`x'` to :math:`x` is the one for which :math:`x - x'` is one number
-    :math:`\lambda` where :math:`x' > 0`, and at most :math:`\lambda` elsewhere.
+    The projection :math:`x'` of :math:`x` is the point of the simplex for which :math:`x - x'` has
+    one value :math:`\lambda` at entries with :math:`x' > 0`, and at most :math:`\lambda` at others.
     """
     rng, chosen = np.random.default_rng(20), as_update(update)
     for draw in range(500):
@@ -225,22 +227,22 @@ def direct_step_is_a_projection(
         nearest = np.where(near > 0, removed - shift, np.maximum(removed - shift, 0.0))
         where = {"draw": draw, "actions": k, "weight": w}
         error = np.append(nearest, on_simplex)
-        _vanishes(compare, "error of the projection", error, where, 1e-11)
+        _compare_with_zero(compare, "error of the projection", error, where, 1e-11)
 
 
 @check("eq:ce2", wrong={"MCE is the gradient of the cross-entropy": {"update": "mce"}})
 def cross_entropy_step_is_a_gradient(compare: Recorder, update: str = "ce") -> None:
-    r"""Both equations of CE agree: its step is :math:`w\nabla\log\pi(a_q)`."""
+    r"""The step of CE is :math:`w\nabla\log\pi(a_q)`, so that both equations agree."""
     rng, chosen = np.random.default_rng(5), as_update(update)
     for draw in range(500):
         k = int(rng.integers(2, 7))
         theta, q, w = rng.normal(size=k), rng.normal(size=k), float(rng.uniform(0.1, 3))
         gradient = complex_step(lambda x: np.log(softmax_of(x)), theta)[:, np.argmax(q)]
         error = chosen.step(theta, q, w) - theta - w * gradient
-        _vanishes(compare, "error of the step", error, {"draw": draw, "actions": k})
+        _compare_with_zero(compare, "error of the step", error, {"draw": draw, "actions": k})
 
 
-# What MCE conserves
+# Conserved quantities of MCE
 
 
 @check(
@@ -250,8 +252,8 @@ def cross_entropy_step_is_a_gradient(compare: Recorder, update: str = "ce") -> N
         "MCE that moves the greedy action alone keeps it": {"update": GreedyAlone()},
     },
 )
-def mce_keeps_the_sum(compare: Recorder, update: str | Update = "mce") -> None:
-    r"""MCE keeps :math:`\sum_a\theta_a` constant, at weights from 1e-3 to 1e3."""
+def mce_conserves_the_sum(compare: Recorder, update: str | Update = "mce") -> None:
+    r"""MCE conserves :math:`\sum_a\theta_a`, at weights from 1e-3 to 1e3."""
     rng, chosen = np.random.default_rng(7), as_update(update)
     theta = rng.normal(size=(200, 4))
     total, length = theta.sum(axis=-1), np.zeros(200)
@@ -262,20 +264,19 @@ def mce_keeps_the_sum(compare: Recorder, update: str | Update = "mce") -> None:
         theta = new
     drift = (theta.sum(axis=-1) - total) / (1 + length)
     where = {"states": 200, "steps": 50}
-    _vanishes(compare, "drift of the sum, relative to the length travelled", drift, where)
+    _compare_with_zero(compare, "drift of the sum, relative to the length travelled", drift, where)
 
 
 @check(
-    "sec:mce/diverge",
-    wrong={"MCE that moves the greedy action alone": {"update": GreedyAlone()}},
+    "sec:mce/diverge", wrong={"MCE that moves the greedy action alone": {"update": GreedyAlone()}}
 )
-def mce_parameters_stay_as_near_as_their_policies(
+def mce_parameters_stay_within_the_range_of_log_pi(
     compare: Recorder, update: str | Update = "mce"
 ) -> None:
-    """MCE moves no parameter farther from the initial mean than the range of log pi.
+    """Under MCE no parameter is farther from the initial mean than the range of log pi.
 
-    The values are drawn anew at every step, so that the policy keeps moving about and nothing has
-    to diverge.
+    The values are drawn at random at every step, so that the policy does not converge and the
+    parameters need not diverge.
     """
     rng, chosen = np.random.default_rng(21), as_update(update)
     start = rng.normal(size=(20, 3))
@@ -290,11 +291,10 @@ def mce_parameters_stay_as_near_as_their_policies(
 
 
 @check(
-    "sec:mce/others",
-    wrong={"the same weight instead of (|A| - 1)/|A| times it": {"scaled": False}},
+    "sec:mce/others", wrong={"the same weight instead of (|A| - 1)/|A| times it": {"scaled": False}}
 )
 def lowering_the_others_is_not_needed(compare: Recorder, scaled: bool = True) -> None:
-    """MCE's policy at (|A| - 1)/|A| of the weight is reached by moving the greedy action alone."""
+    """Changing the greedy parameter alone gives MCE's policy at (|A| - 1)/|A| of the weight."""
     rng = np.random.default_rng(10)
     alone, both = GreedyAlone(), as_update("mce")
     for draw in range(500):
@@ -303,14 +303,14 @@ def lowering_the_others_is_not_needed(compare: Recorder, scaled: bool = True) ->
         factor = (k - 1) / k if scaled else 1.0
         difference = softmax(alone.step(theta, q, w)) - softmax(both.step(theta, q, factor * w))
         where = {"draw": draw, "actions": k, "weight": w}
-        _vanishes(compare, "difference of the policies", difference, where)
+        _compare_with_zero(compare, "difference of the policies", difference, where)
 
 
 # Huge weights
 
 
 def _states_with_a_gap(n: int, seed: int) -> tuple[Floats, Floats]:
-    """Draw policies and values of four actions, 0.99 at most on a greedy action 0.01 ahead."""
+    """Draw policies and values of four actions, with a gap of 0.01 and the best at most at 0.99."""
     rng = np.random.default_rng(seed)
     pi, q = rng.dirichlet(np.ones(4), size=4 * n), rng.random((4 * n, 4))
     top = np.sort(q, axis=-1)
@@ -319,9 +319,9 @@ def _states_with_a_gap(n: int, seed: int) -> tuple[Floats, Floats]:
 
 
 def _compare_with_greedy(compare: Recorder, updates: Sequence[str]) -> None:
-    """Compare what one step of weight 1e6 leaves to other actions with nothing.
+    """Compare the probability of the other actions after one step of weight 1e6 with zero.
 
-    What smaller weights leave is reported.
+    The probabilities after smaller weights are reported.
     """
     pi, q = _states_with_a_gap(2000, 8)
     greedy = greedy_mask(q)
@@ -332,7 +332,7 @@ def _compare_with_greedy(compare: Recorder, updates: Sequence[str]) -> None:
             left = np.where(greedy, 0.0, update.policy(update.step(theta, q, w))).sum(axis=-1)
             compare.report(**{f"{name} at weight {w:g}": float(left.max())})
         where = {"update": name, "weight": w}
-        _vanishes(compare, "probability left to other actions", left, where)
+        _compare_with_zero(compare, "probability left to other actions", left, where)
 
 
 @check("sec:ce/greedy", wrong={"PG-SM becomes greedy": {"update": "pg-sm"}})
@@ -357,7 +357,7 @@ def di_ce_and_mce_become_greedy(
 
 @check("book:huge-steps", wrong={"PG-ES tends to its limit for p = 3 at p = 2": {"p": 3.0}})
 def huge_steps_have_these_limits(compare: Recorder, p: float = 2.0) -> None:
-    """One step tends to the limits stated as its weight grows, and DI's is there early."""
+    """One step tends to the stated limit as its weight grows; DI attains it at a finite weight."""
     pi, q = _states_with_a_gap(300, 22)
     greedy, first = greedy_mask(q), direct_greedy_weight(pi, q)
     too_small, enough = (
@@ -365,7 +365,7 @@ def huge_steps_have_these_limits(compare: Recorder, p: float = 2.0) -> None:
         for share in (1 - 1e-6, 1 + 1e-9)
     )
     missing = "missing to a greedy policy"
-    _vanishes(compare, missing, enough, {"update": "di", "weight": "just enough"})
+    _compare_with_zero(compare, missing, enough, {"update": "di", "weight": "just enough"})
     compare.at_least(
         missing, too_small.min(), 1e-13, limit=format_number(1e-13),
         at={"update": "di", "weight": "a millionth too small"},
@@ -384,10 +384,10 @@ def huge_steps_have_these_limits(compare: Recorder, p: float = 2.0) -> None:
         (as_update("pg-es"), make_update("pg-es", p=p)),
     ):
         new = chosen.policy(chosen.step(chosen.parameters(pi), q, 1e9))
-        # two actions that nearly tie need a larger weight: leave the closest out
+        # Two actions that nearly tie need a larger weight, so the closest ones are left out.
         clear = np.diff(np.sort(pi * advantage(pi, q)), axis=-1)[:, -1] > 1e-4
         error = (new - large_weight_limit(limit, pi, q))[clear]
-        _vanishes(compare, "distance to the limit", error, {"update": chosen.name}, 1e-6)
+        _compare_with_zero(compare, "distance to the limit", error, {"update": chosen.name}, 1e-6)
 
 
 # Paths
@@ -404,7 +404,7 @@ def huge_steps_have_these_limits(compare: Recorder, p: float = 2.0) -> None:
 def paths_have_these_shapes(
     compare: Recorder, straight: str = "mce", p: float = 2.0, centred: bool = True
 ) -> None:
-    """MCE moves straight to the corner, DI along q - mean(q), PG-ES along an exponential curve.
+    """MCE moves on a line to the corner, DI along q - mean(q), PG-ES on an exponential curve.
 
     CE changes the log odds of two actions that are not greedy by -w times the difference of their
     probabilities.
@@ -414,7 +414,7 @@ def paths_have_these_shapes(
     q[:, 0] = 1.5
     weights = 10.0 ** rng.uniform(-2, 1, size=20)
     levelled = _odds_change(as_update("ce"), pi, q, np.ones(1)) + (pi[:, 1:] - pi[:, 1:2])
-    # the escort path leaves the curve by an amount proportional to the weight
+    # The distance of the escort path from the curve is proportional to the weight.
     for path, error, tolerance in (
         (f"{straight}: odds kept", _odds_change(as_update(straight), pi, q, weights), 1e-10),
         ("di: direction q - mean(q)", _direct_turn(pi, q, weight, centred), 1e-10),
@@ -425,7 +425,7 @@ def paths_have_these_shapes(
         ),
         ("ce: the likelier loses", levelled, 1e-10),
     ):
-        _vanishes(compare, "distance from the path", error, {"path": path}, tolerance)
+        _compare_with_zero(compare, "distance from the path", error, {"path": path}, tolerance)
 
 
 def _odds_change(update: Update, pi: Floats, q: Floats, weights: Floats) -> Floats:
@@ -435,7 +435,7 @@ def _odds_change(update: Update, pi: Floats, q: Floats, weights: Floats) -> Floa
 
 
 def _direct_turn(pi: Floats, q: Floats, weight: float, centred: bool) -> Floats:
-    """Return how far one small step of `di` is from its direction, at policies inside."""
+    """Return the difference of a small step of `di` from its direction, at interior policies."""
     step = as_update("di").step(pi, q, weight) - pi
     straight = weight * (q - centred * q.mean(axis=-1, keepdims=True))
     inside = np.all(pi + step > 0, axis=-1)
@@ -445,7 +445,7 @@ def _direct_turn(pi: Floats, q: Floats, weight: float, centred: bool) -> Floats:
 def _replicator_gap(update: Update, pi: Floats, q: Floats, weight: float) -> Floats:
     """Return the distance of the last escort policy to the curve pi e^(tau q), at its own tau."""
     end = update.policy(follow(update, q, weight, 2000, update.parameters(pi))[-1])
-    # tau from the odds of the actions with the best and the worst value
+    # tau follows from the odds of the actions with the best and the worst value.
     best, worst = np.argmax(q, axis=-1), np.argmin(q, axis=-1)
     rows = np.arange(len(pi))
     log_odds = np.log(end / pi)
@@ -464,22 +464,22 @@ def _replicator_gap(update: Update, pi: Floats, q: Floats, weight: float) -> Flo
     },
 )
 def wall_stops_forward_steps_only(compare: Recorder, update: str = "di") -> None:
-    r"""DI stands still at the wall, however long it is pushed, and one step leads back from it.
+    r"""Forward steps leave DI fixed at the wall, and one backward step leaves the wall.
 
-    For the greedy vertex, the values negated and :math:`R` the range of q, the projection
-    removes :math:`\lambda` from the top coordinate, and :math:`(1-\lambda)_++(wR-\lambda)_+
-    \le1` gives :math:`\lambda\ge wR/2`: the way back is :math:`\min(1,wR/2)` at least. With two
-    actions it is exactly that.
+    With :math:`R` the range of q, the projection of a backward step from the greedy vertex reduces
+    the top coordinate by :math:`\lambda`, and :math:`(1-\lambda)_++(wR-\lambda)_+\le1` implies
+    :math:`\lambda\ge wR/2`: the change is at least :math:`\min(1,wR/2)`, with equality for two
+    actions.
     """
     rng, chosen = np.random.default_rng(24), as_update(update)
     for draw in range(50):
         k, w = int(rng.integers(2, 6)), float(10 ** rng.uniform(-0.5, 0.5))
         q = np.append(rng.uniform(0.0, 0.9, k - 1), 1.0)
         start = chosen.parameters(rng.dirichlet(np.ones(k)))
-        end = follow(chosen, q, w, 80, start)[-1]  # farther than the simplex is wide
+        end = follow(chosen, q, w, 80, start)[-1]  # farther than the diameter of the simplex
         where = {"draw": draw, "actions": k, "weight": w}
         further = chosen.step(end, q, w) - end
-        _vanishes(compare, "way of a step forward", further, {"step": "forward", **where})
+        _compare_with_zero(compare, "way of a step forward", further, {"step": "forward", **where})
         back = 1.0 - chosen.policy(chosen.step(end, -q, w))[-1]
         least = min(1.0, 0.5 * w * np.ptp(q))
         compare.at_least(
@@ -501,10 +501,10 @@ def wall_stops_forward_steps_only(compare: Recorder, update: str = "di") -> None
 def escort_halvings_do_not_slow_down(
     compare: Recorder, damped: str | Update = "pg-sm", cure: str | Update = "pg-es"
 ) -> None:
-    """Halving the worse arm's probability takes twice as long each time under PG-SM only."""
+    """Each halving of the worse arm's probability takes twice as long under PG-SM, not PG-ES."""
     ratios, details = [], []
     for update, steps in ((as_update(damped), 16_000), (as_update(cure), 160)):
-        # so small a weight that with p = 2 no escort parameter crosses zero
+        # With so small a weight and p = 2 no escort parameter crosses zero.
         mass = update.policy(follow(update, [1.0, 0.0], 0.1, steps))[:, 1]
         times = halving_times(mass)
         ratios.append(float(times[-1] / times[-2]))

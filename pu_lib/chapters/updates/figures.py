@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from pu_lib.arrays import Floats
 from pu_lib.chapters.updates.quantities import large_weight_limit
 from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.trajectories import follow
@@ -16,41 +16,18 @@ from pu_lib.updates import UPDATES, label_of, softmax, style_of
 
 __all__ = ["draw_flows", "draw_huge_steps", "draw_replicator", "place", "simplex_axes", "starts"]
 
-Floats = NDArray[np.float64]
-
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 FLOW_Q = (0.6, 1.0, 0.0)
 
 
 def place(pi: Floats) -> tuple[Floats, Floats]:
-    """Return the plane coordinates of policies of three actions, shape (..., 3).
-
-    Parameters
-    ----------
-    pi : ndarray, shape (..., 3)
-        The policies.
-
-    Returns
-    -------
-    x, y : ndarray, shape (...)
-        The coordinates.
-    """
+    """Return the plane coordinates x, y of policies of three actions, shape (..., 3)."""
     points = pi @ CORNERS
     return points[..., 0], points[..., 1]
 
 
 def simplex_axes(ax: Axes, q: Sequence[float] | None = None, size: float = 9.5) -> None:
-    """Turn `ax` into the simplex of three actions.
-
-    Parameters
-    ----------
-    ax : Axes
-        An empty panel.
-    q : sequence of three numbers, optional
-        Values to write at the corners.
-    size : float
-        Size of the letters in points.
-    """
+    """Draw the simplex of three actions, with the values `q` at its corners."""
     ax.set_axis_off()
     ax.set_aspect("equal")
     ax.fill(*CORNERS.T, facecolor="none", edgecolor=GREY, lw=1, zorder=1)
@@ -70,18 +47,7 @@ def simplex_axes(ax: Axes, q: Sequence[float] | None = None, size: float = 9.5) 
 
 
 def starts(rows: int = 7) -> Floats:
-    """Return policies inside the simplex, on a triangular grid of `rows` rows.
-
-    Parameters
-    ----------
-    rows : int
-        Number of rows of the grid.
-
-    Returns
-    -------
-    ndarray, shape (rows (rows + 1) / 2, 3)
-        The policies, all with positive entries.
-    """
+    """Return positive policies on a triangular grid of the simplex, shape (n, 3)."""
     grid = [
         (i + 1 / 3, j + 1 / 3, rows - 1 - i - j + 1 / 3)
         for i in range(rows)
@@ -92,18 +58,8 @@ def starts(rows: int = 7) -> Floats:
 
 @styled
 def draw_flows(q: Sequence[float] = FLOW_Q, weight: float = 0.05, n_steps: int = 1500) -> Figure:
-    """Draw the paths of all updates from a grid of policies, with small steps.
-
-    Parameters
-    ----------
-    q : sequence of three numbers
-        The values, constant along the paths.
-    weight : float
-        The weight of each step.
-    n_steps : int
-        How many steps are drawn.
-    """
-    rows = len(UPDATES) // 3 + 1  # the last panel is left for the values
+    """Draw the paths of all updates from a grid of policies, with small steps and fixed values."""
+    rows = len(UPDATES) // 3 + 1  # the last panel is for the values
     fig, axes = figure(rows, 3, height=2.5 * rows)
     values = np.asarray(q, dtype=np.float64)
     for ax in axes.flat[len(UPDATES) + 1 :]:
@@ -158,15 +114,7 @@ def _value_panel(ax: Axes, q: Floats) -> None:
 
 @styled
 def draw_replicator(q: Sequence[float] = FLOW_Q, seed: int = 3) -> Figure:
-    """Draw escort paths with p = 2 over the curves pi e^(tau q) that they should follow.
-
-    Parameters
-    ----------
-    q : sequence of three numbers
-        The values, constant along the paths.
-    seed : int
-        Seed of the seven starts.
-    """
+    """Draw escort paths with p = 2 over the curves pi e^(tau q), from seven random starts."""
     fig, ax = figure(width=5.0, height=4.2)
     values = np.asarray(q, dtype=np.float64)
     simplex_axes(ax, list(q))
@@ -175,12 +123,7 @@ def draw_replicator(q: Sequence[float] = FLOW_Q, seed: int = 3) -> Figure:
     paths = update.policy(follow(update, values, 0.02, 2500, update.parameters(pi)))
     for k, (start, path) in enumerate(zip(pi, paths.swapaxes(0, 1), strict=True)):
         curve = softmax(np.log(start) + tau[:, np.newaxis] * values)
-        ax.plot(
-            *place(curve),
-            color="#949aa1",
-            lw=4,
-            label=r"$\pi_0 e^{\tau q}$" if k == 0 else "",
-        )
+        ax.plot(*place(curve), color="#949aa1", lw=4, label=r"$\pi_0 e^{\tau q}$" if k == 0 else "")
         ax.plot(*place(path), **(line("pg-es") | {"label": "PG-ES, p = 2" if k == 0 else ""}))
         ax.plot(*place(start), "o", color=INK)
     ax.legend(loc="upper right")
@@ -191,12 +134,9 @@ def draw_replicator(q: Sequence[float] = FLOW_Q, seed: int = 3) -> Figure:
 def draw_huge_steps(
     pi: Sequence[float] = (0.55, 0.1, 0.35), q: Sequence[float] = (0.7, 1.0, 0.0)
 ) -> Figure:
-    """Draw what one step of growing weight leaves to the actions that are not greedy.
+    """Draw the probability of all but the greedy action after one step, over its weight.
 
-    Parameters
-    ----------
-    pi, q : sequence of numbers
-        Policy and values of the one state; triangles mark the limits of the paper's updates.
+    Triangles mark the limits of the paper's updates.
     """
     fig, ax = figure(height=3.6)
     policy, values = np.asarray(pi), np.asarray(q)

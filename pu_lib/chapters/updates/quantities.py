@@ -14,17 +14,17 @@ and the escort policy
 
 With :math:`f = \theta` the step :math:`\sum_a q(a)\nabla\pi(a)` is :math:`\pi(b)\,\mathrm{adv}(b)`
 for softmax, and :math:`\sigma_b\frac{p}{\|\theta\|_p}\pi(b)^{1-1/p}\mathrm{adv}(b)` for escort.
-The checks differentiate the policies by a complex step, :math:`f'(x) = \Im f(x + ih)/h + O(h^2)`:
-no difference is taken, so that :math:`h = 10^{-30}` leaves rounding as the only error.
+The checks differentiate the policies by a complex step, :math:`f'(x) = \Im f(x + ih)/h + O(h^2)`,
+which subtracts nothing, so that with :math:`h = 10^{-30}` rounding is the only error.
 
-**What a step conserves.** :math:`\sum_a\theta_a` under `pg-sm`, `ce`, `mce` (and `di`, where it
-is one); under `pg-es` the step is orthogonal to :math:`\theta`, since
+**Conserved quantities.** A step conserves :math:`\sum_a\theta_a` under `pg-sm`, `ce`, `mce` (and
+`di`, for which it is 1); under `pg-es` the step is orthogonal to :math:`\theta`, since
 :math:`\sum_a\theta_a\sigma_a\pi(a)^{1-1/p}\mathrm{adv}(a) \propto \sum_a\pi(a)\mathrm{adv}(a) = 0`,
 so that :math:`\|\theta\|_2` never decreases.
 
 **Huge weights.** `ce` and `mce` separate the parameter of the greedy action from the others by
-:math:`w(1-\pi(a_q)+\pi(b))` and :math:`w\frac{|A|}{|A|-1}(1-\pi(a_q))`, so their policy tends to
-the greedy one exponentially in :math:`w`. `di` *is* greedy from the finite weight
+:math:`w(1-\pi(a_q)+\pi(b))` and :math:`w\frac{|A|}{|A|-1}(1-\pi(a_q))`, so that their policy
+tends to the greedy one exponentially in :math:`w`. `di` is greedy from the finite weight
 :math:`\max_b (1 - \pi(a_q) + \pi(b))/(q(a_q) - q(b))` on. The policy gradients have other limits:
 `pg-sm` tends to the action with the largest :math:`\pi(a)\,\mathrm{adv}(a)`, and `pg-es` to
 :math:`\pi' \propto \pi^{p-1}|\mathrm{adv}|^p`, which is not even deterministic.
@@ -34,8 +34,9 @@ moves on the straight line to the greedy vertex, whatever the weights. Under `di
 it moves in the straight direction :math:`q - \bar q` while it is inside the simplex. Under `pg-es`
 with :math:`p = 2` and small weights it follows the replicator equation
 :math:`\dot\pi = \frac{4}{\|\theta\|^2}\pi\,\mathrm{adv}`, that is, the curve
-:math:`\pi \propto \pi_0 e^{\tau q}` of the natural policy gradient. `ce` pushes each action other
-than :math:`a_q` down in proportion to its probability, so that it evens them out on its way.
+:math:`\pi \propto \pi_0 e^{\tau q}` of the natural policy gradient. `ce` lowers the parameter of
+each action other than :math:`a_q` in proportion to its probability, which makes their probabilities
+more equal.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pu_lib.arrays import Floats
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import (
     EscortPolicyGradient,
@@ -57,29 +59,10 @@ from pu_lib.updates import (
     softmax,
 )
 
-__all__ = [
-    "GreedyAlone",
-    "Network",
-    "complex_step",
-    "cross_entropy_leftover",
-    "direct_greedy_weight",
-    "escort_gradient",
-    "escort_of",
-    "escort_step",
-    "halving_times",
-    "large_weight_limit",
-    "middle_line",
-    "softmax_gradient",
-    "softmax_of",
-    "softmax_step",
-    "truncated_objective",
-]
-
-Floats = NDArray[np.float64]
 Policy = Callable[[NDArray[Any]], NDArray[Any]]
 
 
-# Policies as the paper prints them, for real or complex scores (leading axes broadcast)
+# The paper's policies, for real or complex scores (leading axes broadcast)
 
 
 def softmax_of(f: NDArray[Any]) -> NDArray[Any]:
@@ -95,7 +78,7 @@ def escort_of(f: NDArray[Any], p: float = 2.0) -> NDArray[Any]:
 
 
 def complex_step(function: Policy, x: Floats, h: float = 1e-30) -> Floats:
-    """Return the Jacobian of an analytic `function` at `x`; row i is the derivative by ``x[i]``.
+    """Return the Jacobian of an analytic function at `x`; row i is the derivative by ``x[i]``.
 
     The function maps complex arrays (n, k) to (n, m) row by row.
     """
@@ -114,7 +97,7 @@ def softmax_gradient(f: Floats, grad_f: Floats) -> Floats:
 def escort_gradient(f: Floats, grad_f: Floats, p: float, signed: bool = True) -> Floats:
     r"""Return :math:`\nabla\pi` of the escort policy (eq. 7 with its factor, app. A.1.2).
 
-    Without `signed` the formula is the printed one, which supposes :math:`f \ge 0`.
+    The printed formula, for :math:`f \ge 0`, is that of ``signed=False``.
     """
     pi = escort_of(f, p)
     grad = np.sign(f) * grad_f if signed else grad_f
@@ -130,7 +113,7 @@ def softmax_step(theta: Floats, q: Floats) -> Floats:
 
 
 def middle_line(theta: Floats, q: Floats) -> Floats:
-    r"""Return the line before it, :math:`\pi(a) q(a) - \sum_b \pi(b) q(b)`; it is not the step."""
+    r"""Return the line before that, :math:`\pi(a) q(a) - \sum_b \pi(b) q(b)`, not the step."""
     pi = softmax_of(theta)
     return np.asarray(pi * q - np.sum(pi * q, axis=-1, keepdims=True))
 
@@ -138,7 +121,7 @@ def middle_line(theta: Floats, q: Floats) -> Floats:
 def escort_step(theta: Floats, q: Floats, p: float, signed: bool = True) -> Floats:
     r"""Return the last line of appendix A.1.2, with :math:`\mathrm{sign}(\theta_a)` if `signed`.
 
-    It is printed without the sign, for positive parameters.
+    The printed line, for positive parameters, has no sign.
     """
     pi = escort_of(theta, p)
     norm = np.sum(np.abs(theta) ** p) ** (1 / p)
@@ -170,11 +153,11 @@ class Network:
         return np.asarray((self.output * slope @ self.hidden).T)
 
 
-# What lowering the other parameters is for
+# MCE without the step of the other parameters
 
 
 class GreedyAlone(ModifiedCrossEntropy):
-    r"""MCE that moves :math:`\theta_{a_q}` alone, by :math:`w(1-\pi(a_q))` (section 2.4)."""
+    r"""MCE that changes :math:`\theta_{a_q}` alone, by :math:`w(1-\pi(a_q))` (section 2.4)."""
 
     name = "mce, greedy action alone"
 
@@ -199,10 +182,10 @@ def direct_greedy_weight(pi: Floats, q: Floats) -> Floats:
 
 
 def cross_entropy_leftover(update: str | Update, pi: Floats, q: Floats, weight: Floats) -> Floats:
-    r"""Return what one step of `ce` or `mce` leaves at most to each action that is not greedy.
+    r"""Return an upper bound on the probability of each other action after a step of `ce` or `mce`.
 
-    It is :math:`\frac{\pi(b)}{\pi(a_q)}e^{-x}` if the step moves the two parameters apart by
-    :math:`x`; infinite at the greedy action.
+    It is :math:`\frac{\pi(b)}{\pi(a_q)}e^{-x}` if the step changes the difference of the two
+    parameters by :math:`x`, and infinite at the greedy action.
     """
     name = as_update(update).name
     if name not in ("ce", "mce"):
@@ -227,13 +210,13 @@ def large_weight_limit(update: str | Update, pi: Floats, q: Floats) -> Floats:
     raise ValueError(f"update: no limit is known for {chosen.name!r}.")
 
 
-# The objective, and how long its last part takes
+# The objective, and the time of halvings
 
 
 def truncated_objective(
     mdp: FiniteMDP, pi: Floats, n_steps: int, growth: float = 1.0
 ) -> tuple[Floats, Floats]:
-    r"""Return the sums of the first 0 to `n_steps` rewards (eq. 1), and bounds on what is left.
+    r"""Return the sums of the first 0 to `n_steps` rewards (eq. 1), and bounds on the remainders.
 
     After T rewards the bound is :math:`\gamma^T\max|r|/(1-\gamma)`. The reward at time t is
     multiplied by `growth` to the power t: one in the paper.
@@ -250,9 +233,9 @@ def truncated_objective(
 
 
 def halving_times(masses: Floats) -> Floats:
-    """Return how many steps each halving of a decreasing mass takes, as far as it gets.
+    """Return the number of steps of each halving of a decreasing mass.
 
-    Between two steps the logarithm of the mass is taken as linear; zeros (underflow) are left out.
+    The logarithm of the mass is linear between two steps; zeros (underflow) are left out.
     """
     levels = -np.log2(masses[masses > 0.0] / masses[0])
     return np.diff(np.interp(np.arange(np.floor(levels[-1]) + 1), levels, np.arange(len(levels))))

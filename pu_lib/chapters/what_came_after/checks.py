@@ -1,4 +1,4 @@
-"""Checks of the claims on what came after: counts, wells, samples, features, costs, a search."""
+"""Checks of the claims on later work: counts, wells, samples, features, costs, a search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from pu_lib.chapters.domino.quantities import domino
 from pu_lib.chapters.evolutionary_search import quantities as search
-from pu_lib.chapters.gravity_well.escape import escape_steps, well
+from pu_lib.chapters.gravity_well.escape import escape_steps, well_policy
 from pu_lib.chapters.stochastic_updates.quantities import GAMBLE, THREE, Law, mean_step
 from pu_lib.chapters.table1.quantities import COLUMNS, measure
 from pu_lib.chapters.unlearning.quantities import count
@@ -32,7 +32,7 @@ RATIOS = ("1001/1000", "11/10", "3/2", "2", "10")
 def natural_gradient_unlearns_in_n(
     compare: Recorder, etas: Sequence[Number] = ETAS, ratio: Number = 1
 ) -> None:
-    """NPG undoes n updates in n, gets below its start in n + 1, and takes 2^h - 1 for dominoes."""
+    """NPG undoes n updates in n, passes its start in n + 1, and solves h dominoes in 2^h - 1."""
     for eta, n in product(etas, NS):
         weights = [exact(eta, "eta") * exact(ratio, "ratio") ** t for t in range(2 * max(NS) + 2)]
         at, undone = {"eta": eta, "n": n}, after.natural_count(n, weights)
@@ -52,7 +52,7 @@ def natural_gradient_unlearns_in_n(
 
 @check("after:natural-rate", wrong={"PG-SM in its place": {"update": "pg-sm"}})
 def natural_gradient_is_linear(compare: Recorder, update: str = "npg") -> None:
-    """The missing probability of NPG is at most the odds at the start times exp(-W Delta)."""
+    """The missing probability of NPG is at most the initial odds times exp(-W Delta)."""
     rng = np.random.default_rng(0)
     for bandit in range(20):
         actions = 2 + bandit % 4
@@ -70,11 +70,11 @@ def natural_gradient_is_linear(compare: Recorder, update: str = "npg") -> None:
                 compare.at_least("relative room in the bound", excess, -1e-9, limit="0", at=at)
 
 
-@check("after:geometric-count", wrong={"with constant weights": {"walked": "1"}})
-def growing_weights_bound_the_count(compare: Recorder, walked: Number | None = None) -> None:
+@check("after:geometric-count", wrong={"with constant weights": {"counted_ratio": "1"}})
+def growing_weights_bound_the_count(compare: Recorder, counted_ratio: Number | None = None) -> None:
     """With weights w c^t NPG needs the least m with c^m >= 2 - c^-n, at most log 2 / log c."""
     for ratio, eta in product(RATIOS, ("1/3", "5")):
-        c = exact(ratio if walked is None else walked, "ratio")
+        c = exact(ratio if counted_ratio is None else counted_ratio, "ratio")
         weights = list(accumulate(repeat(c, 1200), Fraction.__mul__, initial=exact(eta, "eta")))
         for n, strict in product(NS, (False, True)):
             found, formula = (
@@ -90,17 +90,17 @@ def growing_weights_bound_the_count(compare: Recorder, walked: Number | None = N
 def natural_gradient_leaves_wells_in_logarithmic_time(
     compare: Recorder, update: str = "npg"
 ) -> None:
-    """NPG leaves wells between the two bounds, and may be drawn to the second best action first."""
+    """NPG leaves wells within the two bounds, and may first move to the second best action."""
     q = np.array([1.0, 0.9, 0.0])
     for weight, depth in product((0.1, 1.0, 10.0), (1e-1, 1e-2, 1e-4, 1e-6, 1e-9)):
-        pi, at = well(depth), {"weight": weight, "depth": depth}
+        pi, at = well_policy(depth), {"weight": weight, "depth": depth}
         steps = float(escape_steps(update, pi, q, weight, cap=2_100))
         low, high = after.escape_bounds(pi, q, weight)
         compare.at_least("steps", steps, low, limit="the lower bound", at=at)
         compare.at_most("steps", steps, high, limit="the upper bound", at=at)
-    steps = float(escape_steps(update, well(1e-6), q, cap=2_100))
+    steps = float(escape_steps(update, well_policy(1e-6), q, cap=2_100))
     compare.equal("steps from one in a million", steps, 139, tolerance=0, limit="139")
-    pi = well(1e-2)
+    pi = well_policy(1e-2)
     best, second, _ = (after.natural_policy(pi, q, 1.0) - pi).tolist()
     compare.at_least("gain of the second best action", second, best, limit="that of the best")
 
@@ -117,7 +117,7 @@ def the_family_leads_from_npg_to_di(
     alphas: Sequence[Number] = ("5/4", "3/2", "7/4"),
     alpha: Number | None = None,
 ) -> None:
-    """The Tsallis family needs min(n, ceil(1/((alpha-1) w))) updates, and ends in NPG and DI."""
+    """The Tsallis family needs min(n, ceil(1/((alpha-1) w))) updates; its ends are NPG and DI."""
     for index, eta, n in product(alphas, ("1/7", "3/10", "1", "5"), (1, 5, 12, 60)):
         found = count(n, after.TsallisDescent(float(exact(index, "alpha"))), eta)
         formula = after.family_count(n, eta, index if alpha is None else alpha)
@@ -145,8 +145,8 @@ def samples_do_not_bias_natural_gradient(
 ) -> None:
     """NPG's mean step is that of the means, and its sampled log-odds grow like w gap T.
 
-    A common shift of softmax parameters is no bias. The slope is to be the gap within five standard
-    errors of the drawn values.
+    A common shift of softmax parameters is no bias. The slope must equal the gap within five
+    standard errors of the drawn values.
     """
     chosen, rng = as_update(update), np.random.default_rng(2)
     for law, weight in product((GAMBLE, THREE), (0.1, 1.0)):
@@ -161,16 +161,11 @@ def samples_do_not_bias_natural_gradient(
     slopes = (theta[:, 1] - theta[:, 0]) / n_steps
     compare.at_most(
         "distance of the slope of the log-odds from the gap",
-        float(np.abs(slopes - law_gap(GAMBLE)).max()),
+        float(np.abs(slopes - np.diff(GAMBLE.mean)).max()),
         5.0 * spread / np.sqrt(n_steps),
         limit="five standard errors",
         at={"runs": n_runs},
     )
-
-
-def law_gap(law: Law) -> float:
-    """Return by how much the second of two actions is better in the mean."""
-    return float(law.mean[1] - law.mean[0])
 
 
 @check(
@@ -185,7 +180,7 @@ def natural_gradient_is_a_weighted_fit(
 ) -> None:
     r"""The natural gradient of linear scores is the least-squares fit of the advantages.
 
-    It is computed as it is defined, :math:`F^+g` with the Fisher matrix
+    It is computed by its definition :math:`F^+g`, with the Fisher matrix
     :math:`F = E\,\nabla\log\pi\,\nabla\log\pi^\top` and :math:`g = E\,q\,\nabla\log\pi`.
     """
     rng = np.random.default_rng(1)
@@ -220,8 +215,9 @@ ROWS: Mapping[str, Mapping[str, str]] = {
         "stochastic": "no",
     },
 }
-"""The entries of two more rows. The second has no convergence, whose nine courses take minutes
-with a step that solves an equation, and no last column, which asks for a chain rule of its own."""
+"""Entries of two additional rows of Table 1. The second has no convergence column, whose nine runs
+take minutes if every step solves an equation, and no last column, which needs its own chain rule.
+"""
 
 
 @check(
@@ -237,7 +233,7 @@ with a step that solves an equation, and no last column, which asks for a chain 
 def two_more_rows_are_measured(
     compare: Recorder, changed: tuple[str, str, str] | None = None
 ) -> None:
-    """By the rules of Table 1 two more rows have these entries."""
+    """By the rules of Table 1 two additional rows have these entries."""
     for row, entries in ROWS.items():
         update = as_update(row) if row in UPDATES else after.TsallisDescent(1.5)
         for column, entry in entries.items():
@@ -251,29 +247,29 @@ def two_more_rows_are_measured(
 @check(
     "after:cost",
     wrong={
-        "nobody prefers one of tied actions": {"choosing": ()},
-        "CE and MCE see all values": {"blinkered": ()},
+        "nobody prefers one of tied actions": {"tie_breaking": ()},
+        "CE and MCE see all values": {"greedy_only": ()},
     },
 )
 def steps_are_cheap(
     compare: Recorder,
-    choosing: Sequence[str] = ("ce", "mce"),
-    blinkered: Sequence[str] = ("ce", "mce"),
+    tie_breaking: Sequence[str] = ("ce", "mce"),
+    greedy_only: Sequence[str] = ("ce", "mce"),
 ) -> None:
-    """A step takes at most 21 operations an action; CE and MCE see one action and choose it."""
+    """A step takes at most 21 operations an action; CE and MCE use the greedy action alone."""
     kernels = [name for name in JUDGED if UPDATES[name].kernel is not None]
     for name, size in product(kernels, (3, 10, 100)):
         found, label = after.cost(UPDATES[name], size), UPDATES[name].label
         at = {key: found[key] for key in ("operations", "exponentials", "memory")}
         per_action = found["operations"] / size
         compare.at_most(f"{label}: operations an action", per_action, 21, limit="21", at=at)
-        told = {
-            "tied actions": "one of them" if name in choosing else "alike",
-            "sees": "the greedy action" if name in blinkered else "all values",
+        expected = {
+            "tied actions": "one of them" if name in tie_breaking else "alike",
+            "sees": "the greedy action" if name in greedy_only else "all values",
         }
-        for what, claimed in told.items():
+        for key, claimed in expected.items():
             at = {"actions": size}
-            compare.equal(f"{label}: {what}", found[what], claimed, limit=claimed, at=at)
+            compare.equal(f"{label}: {key}", found[key], claimed, limit=claimed, at=at)
 
 
 @check(
@@ -281,11 +277,11 @@ def steps_are_cheap(
     wrong={"the fall goes on at the longest horizon": {"lasting": True}},
     kept=Status.OPEN,
 )
-def bred_falls_do_not_last(compare: Recorder, lasting: bool = False) -> None:
-    """The best runs of the search fall as recorded, and none keeps a tenth of the rewards' range.
+def found_falls_do_not_last(compare: Recorder, lasting: bool = False) -> None:
+    """The best runs of the search fall as recorded; none keeps a tenth of the rewards' range.
 
-    A fall that the last stage could keep would be a candidate for a counterexample; that there is
-    none is not proved, so that the question stays open.
+    A fall at the longest horizon would be a candidate for a counterexample. That there is none is
+    not proved, so the question is open.
     """
     for restart in search.load()["restarts"]:
         stages, states = restart["stages"], restart["states"]
@@ -301,5 +297,5 @@ def bred_falls_do_not_last(compare: Recorder, lasting: bool = False) -> None:
             "runs": sum(stage["runs"] for stage in stages),
         }
         quantity = f"fall at the last horizon, seed {restart['seed']}"
-        asked = compare.at_least if lasting else compare.at_most
-        asked(quantity, last["drawdown"], 0.1, limit="0.1", at={**at, **more})
+        relation = compare.at_least if lasting else compare.at_most
+        relation(quantity, last["drawdown"], 0.1, limit="0.1", at={**at, **more})

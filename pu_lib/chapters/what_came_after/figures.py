@@ -13,13 +13,7 @@ NS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233)
 
 @styled
 def draw_growing(ratio: str = "11/10") -> BookFigure:
-    """Draw n' of NPG with constant and with growing weights, beside DI and MCE.
-
-    Parameters
-    ----------
-    ratio : str
-        The ratio of one weight to the one before, read exactly.
-    """
+    """Draw n' of NPG with constant and with growing weights, beside DI and MCE."""
     fig, ax = figure(height=3.4)
     for name in ("di", "mce"):
         ax.plot(NS, [count(n, name) for n in NS], **line(name))

@@ -1,11 +1,11 @@
-r"""Policy mirror descent: its bounds since 2022, and the steps after which `di` is done.
+r"""Policy mirror descent: bounds published since 2022, and the finite convergence of `di`.
 
 The step is :math:`\pi_{t+1}(\cdot|s)=\arg\max_p\{\eta_t\langle q_t(s,\cdot),p\rangle
--D(p,\pi_t(\cdot|s))\}`. With half the squared Euclidean distance for D that is `di`, with the
-divergence of Kullback and Leibler `npg`, in either case with the weight :math:`\eta_t` at every
-state. The bounds are those of Xiao (2022, theorems 8 and 10), of Johnson, Pike-Burke and Rebeschini
-(2023) as Protopapas and Barakat (2024, theorem 4.1) restate it, and of Liu et al. (2025, theorems
-21 and 22). Rewards are in [0, 1].
+-D(p,\pi_t(\cdot|s))\}`. With half the squared Euclidean distance for D it is `di`, with the
+Kullback-Leibler divergence `npg`, in either case with the weight :math:`\eta_t` at every state. The
+bounds are those of Xiao (2022, theorems 8 and 10), of Johnson, Pike-Burke and Rebeschini (2023) as
+Protopapas and Barakat (2024, theorem 4.1) restate it, and of Liu et al. (2025, theorems 21 and 22).
+Rewards are in [0, 1].
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
     "geometric_bound",
     "mismatch",
     "optimal_visits",
-    "steps_to_finish",
+    "steps_to_optimum",
 ]
 
 
@@ -62,22 +62,22 @@ def bounded_mdp(
 
 
 def optimal_visits(mdp: FiniteMDP) -> Floats:
-    """Return the share of an optimal policy's visits in each state; none may be terminal."""
+    """Return the normalised state occupancy of an optimal policy; no state may be terminal."""
     return (1.0 - mdp.discount) * mdp.evaluate(mdp.optimal().policy).occupancy
 
 
 def mismatch(mdp: FiniteMDP) -> float:
-    """Return the coefficient of Xiao (2022, eq. 53).
+    """Return the distribution mismatch coefficient of Xiao (2022, eq. 53).
 
-    It is the largest ratio of the optimal visits to the initial probability, over 1 - discount.
+    It is the largest ratio of the optimal occupancy to the initial probability, over 1 - discount.
     """
     return float(np.max(optimal_visits(mdp) / mdp.initial) / (1.0 - mdp.discount))
 
 
 def constant_bound(mdp: FiniteMDP, name: str, pi: Floats, eta: float, k: int) -> float:
-    """Return the bound of Xiao (2022, theorem 8) on what the performance lacks after k equal steps.
+    """Return the bound of Xiao (2022, theorem 8) on the performance gap after k equal steps `eta`.
 
-    The steps are `eta`, `name` is one of `DIVERGENCES`, `pi` the first policy, positive everywhere.
+    `name` is one of `DIVERGENCES`; the first policy `pi` must be positive everywhere.
     """
     start = float(optimal_visits(mdp) @ DIVERGENCES[name](mdp.optimal().policy, pi))
     horizon = 1.0 / (1.0 - mdp.discount)
@@ -92,11 +92,11 @@ def geometric_bound(mdp: FiniteMDP, name: str, pi: Floats, eta: float, k: int) -
 
 
 def adaptive_run(mdp: FiniteMDP, name: str, n_steps: int, first: float = 1.0) -> Floats:
-    r"""Follow policy mirror descent with the adaptive steps of Johnson et al. (2023).
+    r"""Run policy mirror descent with the adaptive steps of Johnson et al. (2023).
 
     The step is :math:`\eta_k=\max_sD(p_s,\pi_k(\cdot|s))/c_k` with p greedy and
     :math:`c_k=\gamma^{2(k+1)}c_0`, the choice of Protopapas and Barakat (2024); `first` is
-    :math:`c_0`. Returns the largest distance of the values from the optimal ones, before and after
+    :math:`c_0`. Return the largest distance of the values from the optimal ones before and after
     each step.
     """
     update = as_update(name)
@@ -124,16 +124,16 @@ def adaptive_bound(gap: float, discount: float, k: int, first: float = 1.0) -> f
 
 
 def advantage_gap(mdp: FiniteMDP) -> float:
-    """Return what the best of all suboptimal actions lacks (Liu et al. 2025, definition 1)."""
+    """Return the smallest gap of a suboptimal action (Liu et al. 2025, definition 1)."""
     lacking = mdp.optimal().v[:, np.newaxis] - mdp.optimal().q
     return float(np.min(lacking[lacking > 1e-10]))
 
 
-def steps_to_finish(mdp: FiniteMDP, eta: float, visits: bool, most: int = 200_000) -> int:
-    """Count the updates of `di` until the policy is optimal for good, at most `most`.
+def steps_to_optimum(mdp: FiniteMDP, eta: float, visits: bool, most: int = 200_000) -> int:
+    """Return the number of updates of `di` until the policy is optimal for good, at most `most`.
 
-    The weight of a state is `eta`, times its occupancy with `visits`, as in the projected policy
-    gradient. There must be one optimal policy.
+    The weight of a state is `eta`, times the state's occupancy if `visits`, as in the projected
+    policy gradient. The optimal policy must be unique.
     """
     update = as_update("di")
     pi, best = update.initial(mdp.n_states, mdp.n_actions), mdp.optimal().policy
@@ -147,7 +147,7 @@ def steps_to_finish(mdp: FiniteMDP, eta: float, visits: bool, most: int = 200_00
 
 
 def finite_bound(mdp: FiniteMDP, eta: float, visits: bool) -> float:
-    """Return after how many updates `di` is done, by Liu et al. (2025, theorems 21 and 22)."""
+    """Return the bound of Liu et al. (2025, theorems 21 and 22) on `steps_to_optimum`."""
     gap, horizon = advantage_gap(mdp), 1.0 / (1.0 - mdp.discount)
     if not visits:
         return float(2.0 / gap * (1.0 + 1.0 / (eta * gap)) * (horizon / eta + horizon**2) - 1.0)

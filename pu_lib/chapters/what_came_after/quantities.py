@@ -1,12 +1,12 @@
-r"""What came after the paper: natural policy gradient, mirror descent and growing weights.
+r"""Later work: natural policy gradient, mirror descent and growing weights.
 
 **Mirror descent.** With a divergence :math:`D` of policies, its step at one state is
 
 .. math:: \pi' = \arg\max_{p\in\Delta}\; w\,\langle q, p\rangle - D(p, \pi).
 
-With the KL divergence that is NPG, with half of the squared Euclidean distance DI. The divergences
+With the KL divergence this is NPG, with half of the squared Euclidean distance DI. The divergences
 of the Tsallis entropies, :math:`\varphi_\alpha(x) = \frac{x^\alpha - x}{\alpha(\alpha-1)}` summed
-over the actions, lead from one (:math:`\alpha\to1`) to the other (:math:`\alpha = 2`):
+over the actions, interpolate between NPG (:math:`\alpha\to1`) and DI (:math:`\alpha = 2`):
 
 .. math::
    \pi'_a = \big[\pi_a^{\alpha-1} + (\alpha-1)(w\,q_a - \lambda)\big]_+^{1/(\alpha-1)},
@@ -14,17 +14,17 @@ over the actions, lead from one (:math:`\alpha\to1`) to the other (:math:`\alpha
 with the one :math:`\lambda` that makes the sum 1.
 
 **Unlearning.** Two actions, gap :math:`\Delta`, the uniform start. A step moves
-:math:`y = \varphi'(\pi(a_1)) - \varphi'(\pi(a_2))` by :math:`\pm w\Delta`, and :math:`y` cannot
-exceed :math:`\frac1{\alpha-1}`, where :math:`\pi(a_1) = 1`. After n steps forward it is
+:math:`y = \varphi'(\pi(a_1)) - \varphi'(\pi(a_2))` by :math:`\pm w\Delta`, and :math:`y` is at most
+:math:`\frac1{\alpha-1}`, where :math:`\pi(a_1) = 1`. After n steps forward it is
 :math:`\min\{n w\Delta, \frac1{\alpha-1}\}`, hence :math:`n' = \min\{n,
 \lceil\frac1{(\alpha-1)w\Delta}\rceil\}` with constant weights: bounded for every
 :math:`\alpha > 1`, and n for NPG. With weights :math:`w\,c^t` NPG needs
 :math:`c^n(c^m - 1) \ge c^n - 1`, that is the least m with :math:`c^m \ge 2 - c^{-n}`. Equality is
 impossible for a rational c > 1: it would be a root of :math:`c^{n+m} - 2c^n + 1`, whose rational
-roots can only be 1 and -1. So strict recovery takes as long.
+roots can only be 1 and -1. So strict recovery takes the same number of updates.
 
 **Wells.** NPG depends on the weights only through their sum W:
-:math:`\pi_W(a) \propto \pi_0(a)\,e^{W q(a)}`. The best action has one half when
+:math:`\pi_W(a) \propto \pi_0(a)\,e^{W q(a)}`. The best action has probability one half or more when
 :math:`\sum_{a\ne a_q}\pi_0(a)\,e^{-W(q(a_q) - q(a))} \le \pi_0(a_q)`.
 """
 
@@ -45,7 +45,7 @@ from pu_lib.interface import Update
 from pu_lib.parametrizations import as_rows
 
 __all__ = [
-    "Counted",
+    "CountedFloat",
     "TsallisDescent",
     "compatible_direction",
     "cost",
@@ -64,10 +64,10 @@ __all__ = [
 def mirror_step(pi: ArrayLike, q: ArrayLike, weight: ArrayLike, alpha: float) -> Floats:
     r"""Return the step of mirror descent with the Tsallis entropy of index :math:`\alpha`.
 
-    The index is from 1 + 1e-8 to 2. The actions are the last axis, in which the weight has length
+    The index is from 1 + 1e-8 to 2. Actions are the last axis, along which the weight has length
     one. The new policies sum to one up to rounding of the order :math:`10^{-16}/(\alpha-1)`. The
-    equation for :math:`\lambda` is convex and decreasing; Newton's method from its left end climbs
-    to the root without overshooting.
+    equation for :math:`\lambda` is convex and decreasing, so Newton's method from its left end
+    increases to the root without overshooting.
     """
     alpha = as_float("alpha", alpha)
     if not 1.0 + 1e-8 <= alpha <= 2.0:
@@ -99,11 +99,11 @@ class TsallisDescent(Update):
     alpha: float = 1.5
 
     def to_policy(self, theta: Floats) -> Floats:
-        """Return the policy of checked parameters."""
+        """Return the policy of validated parameters."""
         return theta.copy()
 
     def to_parameters(self, pi: Floats) -> Floats:
-        """Return parameters of a checked policy."""
+        """Return parameters of a validated policy."""
         return pi.copy()
 
     def advance(
@@ -117,7 +117,7 @@ class TsallisDescent(Update):
 
 
 def family_count(n: int, weight: Number, alpha: Number, strict: bool = False) -> int:
-    """Return :math:`n'` of the family: constant weights, a unit gap, the uniform start.
+    """Return :math:`n'` of the Tsallis family: constant weights, a unit gap, the uniform start.
 
     The index is at least 1, which is NPG; 2 is DI.
     """
@@ -131,9 +131,9 @@ def family_count(n: int, weight: Number, alpha: Number, strict: bool = False) ->
 
 
 def natural_count(n: int, weights: Iterable[Fraction], strict: bool = False) -> int:
-    """Count the backward steps of NPG by summing rational weights, one after the other.
+    """Return the number of backward steps of NPG that undo n forward steps.
 
-    They are the weights of all updates, forward and backward, times the gap, all positive.
+    `weights` are those of all updates, forward and backward, times the gap; all are positive.
     """
     left, walk = Fraction(0), iter(weights)
     for _ in range(n):
@@ -145,8 +145,8 @@ def natural_count(n: int, weights: Iterable[Fraction], strict: bool = False) -> 
 
 
 def geometric_count(n: int, ratio: Number) -> int:
-    r"""Return the least m with :math:`c^m \ge 2 - c^{-n}`, by rational comparisons."""
-    c = _growth(ratio)
+    r"""Return the least m with :math:`c^m \ge 2 - c^{-n}`, by exact comparisons."""
+    c = _ratio_above_one(ratio)
     goal, power, m = 2 - c**-n, Fraction(1), 0
     while power < goal:
         power, m = power * c, m + 1
@@ -155,14 +155,14 @@ def geometric_count(n: int, ratio: Number) -> int:
 
 def geometric_bound(ratio: Number) -> int:
     r"""Return :math:`\lceil\log 2/\log c\rceil`, the least m with :math:`c^m \ge 2`."""
-    c, power, m = _growth(ratio), Fraction(1), 0
+    c, power, m = _ratio_above_one(ratio), Fraction(1), 0
     while power < 2:
         power, m = power * c, m + 1
     return m
 
 
-def _growth(ratio: Number) -> Fraction:
-    """Read the ratio of growing weights."""
+def _ratio_above_one(ratio: Number) -> Fraction:
+    """Return the ratio of growing weights as a fraction; raise unless it is above 1."""
     c = exact(ratio, "ratio")
     if c <= 1:
         raise ValueError(f"ratio: expected a number above 1, got {ratio}.")
@@ -172,15 +172,15 @@ def _growth(ratio: Number) -> Fraction:
 # Paths and wells
 
 
-def natural_policy(pi: ArrayLike, q: ArrayLike, spent: float) -> Floats:
-    r"""Return NPG's policy with constant values, :math:`\propto \pi_0(a)\,e^{Wq(a)}`.
+def natural_policy(pi: ArrayLike, q: ArrayLike, total_weight: float) -> Floats:
+    r"""Return NPG's policy under constant values, :math:`\propto \pi_0(a)\,e^{Wq(a)}`.
 
-    `pi` is the first policy, and `spent` the sum W of the weights.
+    `pi` is the first policy and `total_weight` the sum W of the weights.
     """
     values = np.asarray(q, dtype=np.float64)
-    values = values - values.max(axis=-1, keepdims=True)  # else they would lose their differences
-    with np.errstate(divide="ignore"):  # an action without a chance keeps none
-        logits = np.log(np.asarray(pi, dtype=np.float64)) + spent * values
+    values = values - values.max(axis=-1, keepdims=True)  # keeps small differences
+    with np.errstate(divide="ignore"):  # probability zero stays zero
+        logits = np.log(np.asarray(pi, dtype=np.float64)) + total_weight * values
     share = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return np.asarray(share / share.sum(axis=-1, keepdims=True))
 
@@ -199,10 +199,10 @@ def escape_bounds(pi: ArrayLike, q: ArrayLike, weight: float) -> tuple[int, int]
     require_distributions("pi", policy)
     best = int(values.argmax())
     if not weight > 0.0 or len(values) < 2:
-        raise ValueError("weight, q: expected a positive weight, and more actions than one.")
+        raise ValueError("weight, q: expected a positive weight and at least two actions.")
     gaps = np.delete(values[best] - values, best)
     if not gaps.min() > 0.0 or policy[best] == 0.0:
-        raise ValueError("pi, q: expected one best action, with a chance above 0.")
+        raise ValueError("pi, q: expected one best action, with a positive probability.")
     if policy[best] >= 0.5:
         return 0, 0
     needed = math.log1p(-policy[best]) - math.log(policy[best])
@@ -220,12 +220,12 @@ def compatible_direction(features: ArrayLike, pi: ArrayLike, q: ArrayLike) -> Fl
     r"""Return the natural gradient of :math:`\sum_a\pi(a)q(a)` for scores :math:`X u`.
 
     It is :math:`F^+g` with :math:`F = X^\top(\mathrm{diag}\,\pi-\pi\pi^\top)X` and the gradient
-    :math:`g = X^\top(\pi\cdot\mathrm{adv})`, computed as the shortest least-squares fit of the
-    advantages to the centred features (a row an action), weighted by the policy.
+    :math:`g = X^\top(\pi\cdot\mathrm{adv})`. It is computed as the minimum-norm least-squares fit
+    of the advantages to the centred features (one row an action), weighted by the policy.
     """
     X, p = np.asarray(features, dtype=np.float64), np.asarray(pi, dtype=np.float64)
     values, root = np.asarray(q, dtype=np.float64), np.sqrt(p)
-    # the shortest solution of a least squares problem, whose condition is the root of that of F
+    # Least squares on these has the square root of the condition number of F.
     centred, gains = root[:, np.newaxis] * (X - p @ X), root * (values - p @ values)
     return np.asarray(np.linalg.lstsq(centred, gains)[0])
 
@@ -233,64 +233,69 @@ def compatible_direction(features: ArrayLike, pi: ArrayLike, q: ArrayLike) -> Fl
 # What a step costs
 
 
-class Counted:
-    """A number that adds every operation made with its kind to the one entry of a list."""
+class CountedFloat:
+    """A float that counts every operation on it in the first entry of a list."""
 
     def __init__(self, value: float, tally: list[int]) -> None:
         self.value, self.tally = value, tally
 
-    def _with(self, value: float) -> Counted:
+    def _with(self, value: float) -> CountedFloat:
         self.tally[0] += 1
-        return Counted(value, self.tally)
+        return CountedFloat(value, self.tally)
 
-    def __add__(self, other: Any) -> Counted:
-        return self._with(self.value + _plain(other))
+    def __add__(self, other: Any) -> CountedFloat:
+        return self._with(self.value + _as_float(other))
 
-    def __sub__(self, other: Any) -> Counted:
-        return self._with(self.value - _plain(other))
+    def __sub__(self, other: Any) -> CountedFloat:
+        return self._with(self.value - _as_float(other))
 
-    def __rsub__(self, other: Any) -> Counted:
-        return self._with(_plain(other) - self.value)
+    def __rsub__(self, other: Any) -> CountedFloat:
+        return self._with(_as_float(other) - self.value)
 
-    def __mul__(self, other: Any) -> Counted:
-        return self._with(self.value * _plain(other))
+    def __mul__(self, other: Any) -> CountedFloat:
+        return self._with(self.value * _as_float(other))
 
-    def __truediv__(self, other: Any) -> Counted:
-        return self._with(self.value / _plain(other))
+    def __truediv__(self, other: Any) -> CountedFloat:
+        return self._with(self.value / _as_float(other))
 
-    def __rtruediv__(self, other: Any) -> Counted:
-        return self._with(_plain(other) / self.value)
+    def __rtruediv__(self, other: Any) -> CountedFloat:
+        return self._with(_as_float(other) / self.value)
 
-    def __neg__(self) -> Counted:
-        return Counted(-self.value, self.tally)
+    def __neg__(self) -> CountedFloat:
+        return CountedFloat(-self.value, self.tally)
 
     def __gt__(self, other: Any) -> bool:
-        return bool(self._with(self.value).value > _plain(other))
+        return bool(self._with(self.value).value > _as_float(other))
 
     def __lt__(self, other: Any) -> bool:
-        return bool(self._with(self.value).value < _plain(other))
+        return bool(self._with(self.value).value < _as_float(other))
 
     __radd__, __rmul__ = __add__, __mul__
 
 
-def _plain(number: Any) -> float:
-    return number.value if isinstance(number, Counted) else float(number)
+def _as_float(number: Any) -> float:
+    return number.value if isinstance(number, CountedFloat) else float(number)
 
 
 def cost(update: Update, n_actions: int) -> dict[str, Any]:
-    """Measure what one step of an update with a kernel costs at one state of three actions or more.
+    """Return the cost of one step of an update with a kernel, at one state of 3 actions or more.
 
-    Returns the ``operations`` of the kernel on a random state, the greedy action being found
-    beforehand; the ``exponentials`` of the policy; the numbers kept in ``memory``; whether the step
-    ``sees`` all values or the greedy action alone; and whether it treats ``tied actions`` alike.
+    The keys are ``operations`` (of the kernel at a random state, with the greedy action given),
+    ``exponentials`` (of the policy), ``memory`` (numbers stored), ``sees`` (whether the step
+    depends on all values or on the greedy action alone) and ``tied actions`` (whether tied actions
+    are treated alike).
     """
     if update.kernel is None:
-        raise ValueError(f"update: {update.name!r} has no kernel to count in.")
+        raise ValueError(
+            f"update: {update.name!r} has no kernel, and counting operations needs one."
+        )
     rng = np.random.default_rng(n_actions)
     pi, q = rng.dirichlet(np.ones(n_actions)), rng.random(n_actions)
     theta, tally = update.parameters(pi), [0]
-    scores, shares, values = ([Counted(float(x), tally) for x in row] for row in (theta, pi, q))
-    update.kernel(scores, shares, values, int(q.argmax()), Counted(0.5, tally), n_actions)
+    scores, shares, values = (
+        [CountedFloat(float(x), tally) for x in row] for row in (theta, pi, q)
+    )
+    update.kernel(scores, shares, values, int(q.argmax()), CountedFloat(0.5, tally), n_actions)
     squeezed = np.where(q == q.max(), q, q / 2.0)
     tied = np.where(np.arange(n_actions) < 2, 1.0, 0.0)
     after = update.policy(update.step(update.initial(1, n_actions)[0], tied, 0.1))

@@ -1,0 +1,230 @@
+"""Time the compiled loop beside plain Python and C: ``make bench``.
+
+    python -m benchmarks.bench             # print nanoseconds a step, for each domain and update
+    python -m benchmarks.bench --record    # and keep them for the table in the book
+
+All are timed in one process on the same runs, in turn, so that whatever else the machine does slows
+all of them alike; each number is the smallest processor time of several repetitions. The compiled
+loop is timed with its exact evaluations and without them; the C loop makes none. The C loop is
+compiled with each of `FLAGS`, and the fastest counts; each must end with the same parameters to the
+last bit. With `FUSED` bits differ, and parameters must agree to 1e-9 after the first 1000 steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import c_reference
+from benchmarks.c_reference import ETA, FLAGS, FUSED, SCHEME
+from pu_lib import domains
+from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
+from pu_lib.experiments.options import PRESETS, configured
+from pu_lib.experiments.problem import Problem, make_problem
+from pu_lib.experiments.reference import run_reference
+from pu_lib.experiments.speeds import PATH, Speeds, Timing, sources
+from pu_lib.experiments.sweep import compiled_updates
+from pu_lib.mdp import FiniteMDP
+
+STEPS, PLAIN_STEPS, REPETITIONS = 300_000, 2_000, 25
+"""Steps of a compiled run and of a plain one; runs of which the fastest counts."""
+
+
+@lru_cache(maxsize=1)
+def processes() -> dict[str, tuple[FiniteMDP, Problem]]:
+    """Return the timed processes by name, each with its tables."""
+    random, chain, cliff = domains.random_mdp(0), domains.chain(10), domains.cliff(7)
+    return {
+        "random-mdp": (random, make_problem(random, 0.95)),
+        "chain": (chain, make_problem(chain, 0.5, "first")),
+        "cliff": (cliff, make_problem(cliff, 0.5, "first")),
+    }
+
+
+def measure(
+    steps: int = STEPS, plain_steps: int = PLAIN_STEPS, repetitions: int = REPETITIONS
+) -> Iterator[Timing]:
+    """Yield a timing for each process and each update that has a kernel."""
+    for name, (mdp, problem) in processes().items():
+        problem = out_of_reach(problem)
+        for update in compiled_updates():
+            yield _time(name, mdp, problem, update, steps, plain_steps, repetitions)
+
+
+def out_of_reach(problem: Problem) -> Problem:
+    """Return the problem with a threshold just above its optimum: evaluations cost as usual."""
+    return replace(problem, threshold=problem.optimal_performance * (1.0 + 1e-9))
+
+
+def _time(
+    name: str,
+    mdp: FiniteMDP,
+    problem: Problem,
+    update: str,
+    steps: int,
+    plain_steps: int,
+    repetitions: int,
+) -> Timing:
+    seeds, memory = seed_state(0, name, 0), RunBuffers()
+    far = replace(problem, threshold=math.inf)
+
+    def compiled(checked: Problem) -> None:
+        simulate(checked, update, ETA, SCHEME, seeds, max_steps=steps, memory=memory)
+
+    def plain() -> None:
+        run_reference(
+            mdp,
+            problem.threshold,
+            update,
+            ETA,
+            SCHEME,
+            seeds,
+            max_steps=plain_steps,
+            first_gap=25 if problem.acyclic else 100,
+        )
+
+    compiled(problem)
+    actions = [lambda: compiled(problem), lambda: compiled(far)]
+    with tempfile.TemporaryDirectory() as directory:
+        in_c = _in_c(problem, update, seeds, steps, memory, Path(directory))
+        with_checks, without, *c = _fastest([*actions, *in_c.values()], repetitions, steps)
+    *same_bits, fused = c or [math.nan, math.nan]
+    return Timing(
+        domain=name,
+        update=update,
+        compiled=with_checks,
+        alone=without,
+        c=min(same_bits),
+        way=[*in_c, ()][int(np.argmin(same_bits))],
+        fused=fused,
+        plain=_fastest([plain], max(1, repetitions // 2), plain_steps)[0],
+    )
+
+
+def _fastest(actions: list[Callable[[], None]], repetitions: int, steps: int) -> list[float]:
+    """Return the smallest processor time of each action, taken in turn, in nanoseconds a step."""
+    times = np.empty((repetitions, len(actions)))
+    for again in times:
+        for i, action in enumerate(actions):
+            start = time.thread_time_ns()
+            action()
+            again[i] = time.thread_time_ns() - start
+    return [float(least) for least in times.min(axis=0) / steps]
+
+
+def _in_c(
+    problem: Problem,
+    update: str,
+    seeds: NDArray[np.uint64],
+    steps: int,
+    ours: RunBuffers,
+    directory: Path,
+) -> dict[tuple[str, ...], Callable[[], None]]:
+    """Return the runs in C by their flags, after checking the parameters at the end of each."""
+    if shutil.which("gcc") is None or not c_reference.is_in_c(configured(update, PRESETS["paper"])):
+        return {}
+    early = RunBuffers()
+    simulate(problem, update, ETA, SCHEME, seeds, max_steps=1000, memory=early)
+    runs: dict[tuple[str, ...], Callable[[], None]] = {}
+    for flags in (*FLAGS, FUSED):
+        run, memory = c_reference.build(problem, update, directory, flags), RunBuffers()
+
+        def in_c(run: Callable[..., int] = run, memory: RunBuffers = memory) -> None:
+            c_reference.simulate(run, problem, update, seeds, steps, memory)
+
+        in_c()
+        if flags == FUSED:
+            theta = c_reference.simulate(run, problem, update, seeds, 1000).theta
+            agrees = np.allclose(theta, early.theta, 1e-9, 1e-12)
+        else:
+            agrees = np.array_equal(memory.theta, ours.theta)
+        if not agrees:
+            raise RuntimeError(
+                f"c_reference.c: {update} ends at other parameters than the compiled loop."
+            )
+        runs[flags] = in_c
+    return runs
+
+
+def as_text(timings: Iterator[Timing]) -> Iterator[str]:
+    """Yield the lines of the table as they are measured."""
+    yield (
+        f"{'domain':<12}{'update':<19}{'ns a step':>10}{'checks':>8}{'in C':>8}{'ratio':>7}"
+        f"{'fused C':>9}{'plain Python':>14}{'times faster':>14}  fastest C"
+    )
+    for t in timings:
+        checks = max(0.0, 1.0 - t.alone / t.compiled)
+        yield (
+            f"{t.domain:<12}{t.update:<19}{t.compiled:>10.1f}{checks:>8.0%}{t.c:>8.1f}"
+            f"{t.alone / t.c:>7.2f}{t.fused:>9.1f}{t.plain:>14,.0f}"
+            f"{t.plain / t.compiled:>14.0f}  {' '.join(t.way)}"
+        )
+
+
+def machine() -> dict[str, str]:
+    """Return the processor, and the versions of Python, of numba and, if there is one, of gcc."""
+    found = {
+        "processor": _processor(),
+        "Python": platform.python_version(),
+        "numba": metadata.version("numba"),
+    }
+    if shutil.which("gcc"):
+        version = ["gcc", "-dumpfullversion"]
+        found["gcc"] = subprocess.run(version, capture_output=True, text=True, check=True).stdout
+    return {name: text.strip() for name, text in found.items()}
+
+
+def _processor() -> str:
+    """Return the name of the processor: from Linux if it is there, else from Python."""
+    info = Path("/proc/cpuinfo")
+    names = re.findall(r"^model name\s*:\s*(.+)$", info.read_text(), re.M) if info.exists() else []
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def record(timings: list[Timing], steps: int, path: Path = PATH) -> None:
+    """Write the timings, and what they depend on, for the page that shows them."""
+    if any(math.isnan(timing.c) for timing in timings):
+        raise ValueError("bench: a record needs the C loop, and gcc is not installed.")
+    speeds = Speeds(machine(), sources(), steps, PLAIN_STEPS, REPETITIONS, tuple(timings))
+    path.write_text(json.dumps(asdict(speeds), indent=1) + "\n", encoding="utf-8")
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Print the table, and keep it if asked."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bench", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--steps", type=int, default=STEPS, help="steps of a compiled run")
+    parser.add_argument("--record", action="store_true", help="keep the table for the book")
+    arguments = parser.parse_args(argv)
+    if arguments.steps < 1000:
+        parser.error(f"--steps: expected at least 1000, got {arguments.steps}.")
+    timings: list[Timing] = []
+
+    def kept() -> Iterator[Timing]:
+        for timing in measure(arguments.steps):
+            timings.append(timing)
+            yield timing
+
+    for line in as_text(kept()):
+        print(line, flush=True)
+    if arguments.record:
+        record(timings, arguments.steps)
+
+
+if __name__ == "__main__":
+    main()

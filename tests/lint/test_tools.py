@@ -1,0 +1,171 @@
+"""The tools: the report and its figures, mutants, the browser, Colab, workflows, make."""
+
+import ast
+import re
+import socket
+import sys
+from pathlib import Path
+
+import browser
+import colab
+import licences
+import mutants as tool
+import nbformat
+import pytest
+import report
+import serve
+import toc
+import yaml
+from mutation import mutants
+
+ROOT = Path(__file__).parents[2]
+
+# The report
+
+
+def test_the_page_is_made_of_the_recorded_figures() -> None:
+    assert report.PAGE.read_text("utf-8") == report.page(report.read(report.FIGURES)), (
+        "run `make report`"
+    )
+
+
+def test_a_missing_figure_is_called_missing_and_a_failure_a_failure() -> None:
+    assert report.page({}).count(report.MISSING) == len(report.MEASURES)
+    bad = {"kills": {"kills": 7, "same": False}, "builds": {"same": False}}
+    assert report.page(bad).count("**not**") == 2
+
+
+def test_shares_of_mutants_leave_out_equivalent_ones() -> None:
+    row = {"mutants": 50, "sampled": 12, "tried": 10, "at_first": 4, "killed": 6, "equivalent": 2}
+    found = {"command": "make mutants", "modules": {"pu_lib/a.py": row}, "survivors": []}
+    assert "| 50 | 12 | 10 | 2 | 50.0\N{NO-BREAK SPACE}% | 75.0\N{NO-BREAK SPACE}% |" in (
+        report.mutant_table(found)
+    )
+
+
+# Mutants
+
+MODULE = '''
+"""Words: 1 + 1."""
+
+def count(rows, least=2):
+    """More words."""
+    if not rows and least > 0:
+        raise ValueError(f"rows: expected {least + 1}")
+    total = 0
+    for row in rows:
+        total += abs(row) - 1
+    rows.sort()
+    return min(total, 3), "a" + "b", np.all(rows), rng(default_rng(5))
+'''
+
+
+def test_the_mutants_of_a_module(tmp_path: Path) -> None:
+    source = MODULE.encode()
+    (tmp_path / "é.py").write_bytes(source)
+    found = mutants(tmp_path, "é.py")
+    assert {mutant.change for mutant in found} == {
+        "2 -> 3", "not rows and least > 0 -> not rows or least > 0", "not rows -> rows",
+        "least > 0 -> least >= 0", "least > 0 -> least <= 0", "0 -> 1", "3 -> 4",
+        "total += abs(row) - 1 -> total -= abs(row) - 1", "abs(row) - 1 -> abs(row) + 1",
+        "abs(row) -> row", "1 -> 2", "rows.sort() -> pass",
+        "min(total, 3) -> max(total, 3)", "np.all(rows) -> np.any(rows)",
+    }  # fmt: skip
+    assert len({mutant.name for mutant in found}) == len(found)
+    for mutant in found:
+        assert mutant.change.split(" -> ")[1] in ast.unparse(ast.parse(mutant.apply(source)))
+
+
+def test_named_and_equivalent_mutants_exist() -> None:
+    names = [*tool.settings()["named"], *tool.equivalent()]
+    assert [name for name in names if not tool.exists(name)] == []
+    assert not tool.exists("pu_lib/exact.py:sign: 0 -> 7")
+
+
+def test_mistakes_for_the_claims_have_one_place_each() -> None:
+    for entry in tool.settings()["claims"]:
+        source = (ROOT / entry["module"]).read_text("utf-8")
+        assert source.count(entry["before"]) == 1, entry["mistake"]
+
+
+# The others
+
+
+def test_a_page_without_a_place_in_the_contents_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "book").mkdir()
+    (tmp_path / "_toc.yml").write_text((ROOT / "_toc.yml").read_text())
+    for path in (ROOT / "book").iterdir():
+        (tmp_path / "book" / path.name).touch()
+    (tmp_path / "book" / "new-chapter.ipynb").touch()
+    with pytest.raises(ValueError, match=r"^book/new-chapter: not in the table of contents"):
+        toc.table(tmp_path)
+
+
+def test_the_browser_named_by_the_environment_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "mine"
+    program.touch(0o755)
+    monkeypatch.setenv("CHROMIUM", str(program))
+    assert browser.chromium() == str(program)
+    monkeypatch.setenv("CHROMIUM", "/nonexistent")
+    with pytest.raises(SystemExit, match="CHROMIUM names /nonexistent"):
+        browser.chromium()
+
+
+def test_notebooks_for_colab_install_the_library_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = "https://github.com/someone/the-book"
+    monkeypatch.setattr(sys, "argv", ["colab.py", address, str(tmp_path)])
+    colab.main()
+    written = sorted((tmp_path / "book").glob("*.ipynb"))
+    assert len(written) == len(list((ROOT / "book").glob("*.ipynb")))
+    for path in written:
+        notebook = nbformat.read(path, 4)
+        nbformat.validate(notebook)
+        assert address in notebook.cells[0].source
+
+
+def test_a_port_in_use_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("localhost", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(sys, "argv", ["serve.py", "--port", str(port)])
+        with pytest.raises(SystemExit, match=f"Port {port} cannot be used"):
+            serve.main()
+
+
+def test_every_package_has_a_licence_or_is_said_to_state_none() -> None:
+    listed = licences.python_packages() | licences.node_packages()
+    by_name = {name.rsplit(" ", 1)[0]: licence for name, licence in listed.items()}
+    assert by_name["numpy"].startswith("BSD-3-Clause")
+    assert by_name["quantecon"].endswith("MIT")  # stated in its file alone
+    assert by_name["mathjax"] == "Apache-2.0"
+    assert all(by_name.values())
+
+
+def test_workflows_pin_their_actions_and_keep_permissions_small() -> None:
+    files = (ROOT / ".github" / "workflows").glob("*.yml")
+    workflows = [yaml.safe_load(path.read_text()) for path in files]
+    jobs = [job for workflow in workflows for job in workflow["jobs"].values()]
+    steps = [step for job in jobs for step in job["steps"]]
+    used = [step["uses"] for step in steps if "uses" in step]
+    assert used
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in used), used
+    # Text that an outsider may choose reaches a shell as a variable only.
+    assert not [step["run"] for step in steps if "${{ github" in step.get("run", "")]
+    writable = {"contents", "pages", "id-token"}
+    assert all(set(job.get("permissions", {})) <= writable for job in jobs)
+    assert all(workflow["permissions"] in ({}, {"contents": "read"}) for workflow in workflows)
+
+
+def test_requirements_name_no_host() -> None:
+    for path in ROOT.glob("requirements*.txt"):
+        assert "://" not in path.read_text()
+        assert "--hash=sha256:" in path.read_text()
+
+
+def test_every_make_target_in_the_readme_exists() -> None:
+    named = set(re.findall(r"`make ([a-z-]+)", (ROOT / "README.md").read_text()))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert named <= targets

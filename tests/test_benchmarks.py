@@ -1,0 +1,77 @@
+"""The benchmarks: the C reference agrees with the engine, and measured speeds are recorded."""
+
+import math
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from benchmarks import bench, c_reference
+from pu_lib.__main__ import main
+from pu_lib.experiments import speeds
+from pu_lib.experiments.sweep import compiled_updates
+from pu_lib.updates import make_update
+
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+
+
+def test_a_timing_compares_the_compiled_loop_with_plain_python_and_c():
+    timing = next(bench.measure(3000, plain_steps=100, repetitions=1))
+    assert (timing.domain, timing.update) == ("random-mdp", "pg-sm")
+    assert timing.plain > 20 * timing.compiled > 0
+    assert timing.c > 0 or not shutil.which("gcc")
+
+
+def test_a_row_of_the_table_by_hand():
+    timing = speeds.Timing("chain", "di", 8.0, 6.0, 3.0, ("-O3",), 2.5, 900.0)
+    _, row = bench.as_text(iter([timing]))
+    assert row.split() == ["chain", "di", "8.0", "25%", "3.0", "2.00", "2.5", "900", "112", "-O3"]
+
+
+@needs_gcc
+def test_a_run_in_c_with_other_parameters_is_an_error(monkeypatch):
+    original = c_reference.arguments
+
+    def with_double_step_size(*given):
+        changed = original(*given)
+        changed[5] = type(changed[5])(2.0)
+        return changed
+
+    monkeypatch.setattr(c_reference, "arguments", with_double_step_size)
+    with pytest.raises(RuntimeError, match="other parameters"):
+        next(bench.measure(1000, plain_steps=1, repetitions=1))
+
+
+def test_the_c_reference_has_one_factor_of_the_escort_update():
+    assert c_reference.is_in_c(make_update("pg-es", factor="drop"))
+    assert not c_reference.is_in_c(make_update("pg-es", factor="keep"))
+
+
+def test_the_recorded_speeds_cover_every_process_and_update():
+    recorded = speeds.recorded()
+    expected = {(domain, name) for domain in bench.processes() for name in compiled_updates()}
+    assert {(t.domain, t.update) for t in recorded.timings} == expected
+    assert len(recorded.timings) == len(expected)
+    assert {"processor", "Python", "numba", "gcc"} == {*recorded.machine}
+    for timing in recorded.timings:
+        assert timing.plain > 20 * timing.compiled > 0
+        assert timing.way in c_reference.FLAGS
+
+
+@needs_gcc
+def test_a_record_is_read_as_it_was_written(tmp_path):
+    timing, path = speeds.recorded().timings[0], tmp_path / "speeds.json"
+    bench.record([timing], 1000, path)
+    read = speeds.recorded(path)
+    assert read.timings == (timing,)
+    assert (read.steps, read.sources, read.machine) == (1000, speeds.sources(), bench.machine())
+    with pytest.raises(ValueError, match="needs the C loop"):
+        bench.record([timing, replace(timing, c=math.nan)], 1, path)
+    assert speeds.recorded(path) == read
+
+
+def test_the_old_command_and_module_name_make_bench(capsys):
+    assert main(["bench", "--steps", "1000"]) == 2
+    assert "make bench" in capsys.readouterr().err
+    with pytest.raises(ModuleNotFoundError, match="make bench"):
+        import pu_lib.empirical.bench  # noqa: F401

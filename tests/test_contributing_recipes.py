@@ -1,0 +1,178 @@
+"""The recipes of CONTRIBUTING.md, performed in a copy of the repository.
+
+An update, a domain, a claim and a chapter are added as the recipes say; then figures, tables,
+counts, races, sweeps and commands have them.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+UPDATE = '''
+
+@register
+class Replicator(Update):
+    """Grow every probability in proportion to its action's value."""
+
+    name, title, label = "rep", "replicator update", "REP"
+    parametrization = "direct"
+    to_policy = to_parameters = staticmethod(np.copy)
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """One step at one state in plain arithmetic."""
+        return _replicate
+
+    def advance(self, theta, q, weight, rng):
+        grown = theta * (1.0 + weight * (q - q.min(axis=-1, keepdims=True)))
+        return grown / grown.sum(axis=-1, keepdims=True)
+
+
+def _replicate(theta, pi, q, best, weight, n_actions):
+    low, total = q[0], 0
+    for a in range(n_actions):
+        low = min(low, q[a])
+    for a in range(n_actions):
+        theta[a] *= 1 + weight * (q[a] - low)
+        total += theta[a]
+    for a in range(n_actions):
+        theta[a] /= total
+'''
+
+DOMAIN = '''
+
+def ladder(n_states: int = 3, prize: float = 1.0, discount: float = 0.9) -> FiniteMDP:
+    """Return a ladder: action 0 climbs, and pays at the top; action 1 falls to the ground."""
+    transitions = np.zeros((n_states, 2, n_states))
+    transitions[:, 1, 0] = 1.0
+    for state in range(n_states):
+        transitions[state, 0, min(state + 1, n_states - 1)] = 1.0
+    rewards = np.zeros((n_states, 2))
+    rewards[-1, 0] = prize
+    return FiniteMDP(transitions, rewards, np.eye(n_states)[0], discount)
+
+
+register_domain(Domain("ladder", ladder, "The ladder", target=0.5))
+'''
+
+CHECK = '''
+
+@check("sec:asymp/new", wrong={"zero for one": {"bound": 0.0}})
+def probabilities_are_at_most_one(compare: Recorder, bound: float = 1.0) -> None:
+    """A probability is at most one."""
+    compare.at_most("probability", 0.5, bound)
+'''
+
+CLAIM = """
+[[claim]]
+id = "sec:asymp/new"
+number = "Section 3.2"
+section = "3.2"
+kind = "remark"
+statement = "Probabilities are at most one."
+scope = "remark"
+status = "holds"
+"""
+
+CHAPTER = 'title = "Regret"\norder = 55\n'
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the repository with a new update, domain, claim and chapter."""
+    root = tmp_path_factory.mktemp("recipes") / "copy"
+    # Compiled code is copied, too, so that only changed modules are compiled again.
+    left_out = shutil.ignore_patterns(".*", "node_modules", "_build", "*.egg-info")
+    shutil.copytree(ROOT, root, ignore=left_out, symlinks=True)
+    for path, text in {
+        "updates.py": UPDATE,
+        "domains.py": DOMAIN,
+        "chapters/rates/checks.py": CHECK,
+        "chapters/rates/claims.toml": CLAIM,
+        "chapters/regret/claims.toml": CHAPTER,
+    }.items():
+        (root / "pu_lib" / path).parent.mkdir(exist_ok=True)
+        with (root / "pu_lib" / path).open("a", encoding="utf-8") as file:
+            file.write(text)
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Regret\n\nNone.")])
+    nbformat.write(notebook, root / "book" / "regret.ipynb")
+    return root
+
+
+def python(copy: Path, *arguments: str, code: int = 0) -> str:
+    """Run Python in the copy and return its output, with that for errors if the code is not 0."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": str(copy)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == code, f"{done.stdout}{done.stderr}"
+    return f"{done.stdout}{done.stderr}" if code else done.stdout
+
+
+FIGURES = """
+from pu_lib.chapters.updates.figures import draw_flows
+from pu_lib.claims.tables import table_1
+print([text.get_text() for ax in draw_flows().axes for text in ax.texts])
+print(table_1())
+"""
+
+COUNTS = """
+import json, pu_lib
+from pu_lib.chapters.unlearning.quantities import count
+from pu_lib.chapters.domino.quantities import domino
+race = pu_lib.race("ladder", step_sizes=[1.0], runs=2, max_steps=2000)
+chunks = pu_lib.sweep("ladder", "runs", step_sizes=[1.0], runs=1, max_steps=500)
+print(json.dumps([count(10, "rep", 1), domino(3, "rep", 1), [e.update for e in race], chunks]))
+"""
+
+
+def test_a_new_update_is_in_figures_tables_counts_races_and_sweeps(copy: Path) -> None:
+    titles, _, table = python(copy, "-c", FIGURES).partition("\n")
+    assert "REP" in titles
+    assert "REP" in table
+    count, domino, raced, chunks = json.loads(python(copy, "-c", COUNTS))
+    assert count >= 10
+    assert domino >= 7
+    assert "rep" in raced
+    assert chunks == len(raced)
+    for command in ("unlearn", "domino", "sweep"):
+        assert "rep" in python(copy, "-m", "pu_lib", command, "--help")
+
+
+def test_a_new_domain_runs_and_is_on_the_command_line(copy: Path) -> None:
+    line = "import pu_lib; print(pu_lib.run('ladder prize=2', 'mce', 5))"
+    assert "MCE, 5 updates on 3 states" in python(copy, "-c", line)
+    assert "ladder" in python(copy, "-m", "pu_lib", "sweep", "--help")
+    race = ("race", "ladder", "--update", "mce", "--runs", "1", "--step-size", "1")
+    assert "mce" in python(copy, "-m", "pu_lib", *race)
+
+
+def test_a_new_claim_is_recorded_and_shown(copy: Path) -> None:
+    claims = ("-m", "pu_lib", "claims", "--json")
+    assert "nothing is recorded" in python(copy, *claims, "sec:asymp/new", code=1)
+    (row,) = json.loads(python(copy, *claims, "--record", "sec:asymp/new"))
+    assert (row["status"], row["chapter"]) == ("holds", "rates")
+    code = "from pu_lib.claims.tables import ledger_table; print(ledger_table('rates'))"
+    assert "Probabilities are at most one." in python(copy, "-c", code)
+    code = "from pu_lib.claims import confirm; print(confirm('sec:asymp/new')._repr_html_())"
+    assert "zero for one" in python(copy, "-c", code)
+
+
+def test_a_new_chapter_is_in_the_contents(copy: Path) -> None:
+    python(copy, "tools/toc.py")
+    listed = re.findall(r"file: book/(\S+)", (copy / "_toc.yml").read_text())
+    assert listed.index("regret") == listed.index("rates") + 1
+    code = "from pu_lib.claims import chapters; print(chapters()['regret'])"
+    assert python(copy, "-c", code).strip() == "Regret"

@@ -1,0 +1,38 @@
+"""The programs in the README and the examples in docstrings run."""
+
+import doctest
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import pu_lib
+
+ROOT = Path(__file__).parent.parent
+PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+MODULES = [module.name for module in pkgutil.walk_packages(pu_lib.__path__, "pu_lib.")]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=["own process", "Gymnasium", "own update"])
+def test_a_program_of_the_readme_runs(program: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error::RuntimeWarning", "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_examples_in_docstrings_run() -> None:
+    tried = 0
+    for name in MODULES:
+        if name == "pu_lib.__main__":
+            continue
+        module = import_module(name)
+        if ">>> " in inspect.getsource(module):
+            outcome = doctest.testmod(module)
+            assert not outcome.failed, name
+            tried += outcome.attempted
+    assert tried
