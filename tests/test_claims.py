@@ -97,6 +97,7 @@ def test_a_sentence_with_an_unknown_figure_is_an_error() -> None:
         _ = stub(claim).sentence
     with pytest.raises(ValueError, match="no figure 'no such thing'"):
         sentence_of(claim)
+    assert "names the figure 'no such thing'" in stub(claim).differences[-1]
 
 
 def test_errata_belong_to_chapters_and_claims() -> None:

@@ -324,7 +324,10 @@ def test_claims_are_listed_without_running_them(
     assert main(["claims", "--list"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1 + len(ledger())
     assert main(["claims", "--list", "poetry"]) == 2
-    assert "There are: updates, " in capsys.readouterr().err
+    assert "or a number of the paper" in capsys.readouterr().err
+    assert main(["claims", "--list", "Theorem 6(i)", "updates"]) == 0
+    chapters = {row.split("  ")[-2].strip() for row in capsys.readouterr().out.splitlines()[1:]}
+    assert chapters == {"domino", "updates"}
 
 
 @pytest.mark.parametrize("command", ["unlearn --n 3", "domino --states 3"])

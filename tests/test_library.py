@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from pu_lib.__main__ import main
 from pu_lib.domains import chain
 from pu_lib.experiments.options import SCHEMES, scheme_of
 from pu_lib.experiments.sweep import grid
+from pu_lib.moved import MOVED
 from pu_lib.trajectories import run
 
 HEAVY = ("numpy", "scipy", "matplotlib", "numba", "pandas", "ipywidgets", "gymnasium", "flint")
@@ -134,3 +136,11 @@ def test_missing_subcommand_exits_with_2(capsys):
         main([])
     assert ended.value.code == 2
     assert "required: SUBCOMMAND" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("old", "new"), MOVED.items())
+def test_old_module_names_import_the_new_module_and_warn(old, new, monkeypatch):
+    monkeypatch.delitem(sys.modules, f"pu_lib.{old}", raising=False)
+    with pytest.warns(DeprecationWarning, match=rf"pu_lib\.{old} is now pu_lib\.{new}"):
+        module = import_module(f"pu_lib.{old}")
+    assert module is import_module(f"pu_lib.{new}")

@@ -237,9 +237,9 @@ def errata() -> tuple[Erratum, ...]:
 def select(names: Iterable[str]) -> tuple[Claim, ...]:
     """Return the claims with the given names; all claims if there are no names.
 
-    A name is an identifier (``thm:unlearn/i``), the head of one (``thm:unlearn``), or a number of
-    the paper in any case (``Theorem 4``, ``Theorem 4(i)``). A head or a number selects all its
-    parts. Any other name raises a `ValueError`.
+    A name is an identifier (``thm:unlearn/i``), the head of one (``thm:unlearn``), a chapter
+    (``unlearning``), or a number of the paper in any case (``Theorem 4``, ``Theorem 4(i)``). A
+    head, a chapter or a number selects all its parts. Any other name raises a `ValueError`.
     """
     names = list(names)
     if not names:
@@ -247,11 +247,12 @@ def select(names: Iterable[str]) -> tuple[Claim, ...]:
     chosen: dict[str, Claim] = {}
     for name in names:
         found = [c for c in ledger() if c.id == name or c.id.startswith(f"{name}/")]
+        found = found or [c for c in ledger() if c.chapter == str(name).lower()]
         found = found or [c for c in ledger() if _is_numbered(c, str(name))]
         if not found:
             raise ValueError(
                 f"claim: unknown {safe_repr(name)}{did_you_mean(name, _accepted_names())} Give an "
-                "identifier, the head of one or a number of the paper; "
+                "identifier, the head of one, a chapter or a number of the paper; "
                 "`python -m pu_lib claims --list` lists them all."
             )
         chosen.update({claim.id: claim for claim in found})
@@ -259,8 +260,8 @@ def select(names: Iterable[str]) -> tuple[Claim, ...]:
 
 
 def _accepted_names() -> list[str]:
-    """Return the identifiers of the claims, their heads, and the paper's numbers."""
-    names: dict[str, None] = {}
+    """Return the chapters, the identifiers of the claims, their heads, and the paper's numbers."""
+    names: dict[str, None] = dict.fromkeys(chapters())
     for claim in ledger():
         parts = claim.id.split("/")
         names |= dict.fromkeys("/".join(parts[: n + 1]) for n in range(len(parts)))

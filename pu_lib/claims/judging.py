@@ -136,9 +136,14 @@ def _plain(tally: Tally) -> dict[str, Any]:
 
 
 def _differences(judgement: Judgement) -> Iterator[str]:
-    claim, found = judgement.claim, judgement.record()
-    if found["status"] != claim.status:
+    claim = judgement.claim
+    if judgement.finding.status != claim.status:
         yield f"recorded {claim.status.value!r}, but found {judgement.finding}"
+    try:
+        found = judgement.record()
+    except ValueError as error:  # a figure of the sentence is missing
+        yield str(error)
+        return
     kept = recorded().get(claim.id)
     if kept is None:
         yield "nothing is recorded"

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 from tqdm import tqdm
 
-from pu_lib.claims import Claim, Judgement, chapters, check_of, judge, judge_wrong, ledger, select
+from pu_lib.claims import Judgement, check_of, judge, judge_wrong, select
 from pu_lib.claims import record as write_record
-from pu_lib.settings import find_name
 
 __all__ = ["add_parser"]
 
@@ -28,15 +27,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "ids",
         nargs="*",
         metavar="ID",
-        help="identifiers, such as thm:unlearn/i, heads of them, or numbers, such as 'Theorem 4'",
+        help="identifiers, such as thm:unlearn/i, heads of them, chapters, such as unlearning, or "
+        "numbers, such as 'Theorem 4'",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON list")
     parser.add_argument(
         "--list",
-        nargs="?",
-        const="",
-        metavar="CHAPTER",
-        help="list the claims (of one chapter) with their recorded status, and run nothing",
+        action="store_true",
+        help="list the claims with their chapters and recorded statuses, and run nothing",
     )
     parser.add_argument(
         "--record",
@@ -48,10 +46,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge the chosen claims, print the findings, and return the exit code."""
-    if arguments.list is not None:
-        print(_listed(arguments.list))
-        return 0
     claims = select(arguments.ids)
+    if arguments.list:
+        rows = [(c.id, c.number, c.chapter, c.status.value) for c in claims]
+        print(_table(("claim", "number", "chapter", "status"), rows))
+        return 0
     for claim in claims:
         check_of(claim)  # raises here, before the work, if a package is missing
     judgements = []
@@ -70,15 +69,6 @@ def run(arguments: argparse.Namespace) -> int:
     if found:
         print("`--record ID` keeps what was found, if that is right.", file=sys.stderr)
     return 1 if found else 0
-
-
-def _listed(chapter: str) -> str:
-    """Return the claims of a chapter, or of all if it is empty, as a table."""
-    if chapter:
-        chapter = find_name("chapter", chapter, chapters())
-    chosen: list[Claim] = [c for c in ledger() if chapter in ("", c.chapter)]
-    rows = [(c.id, c.number, c.chapter, c.status.value) for c in chosen]
-    return _table(("claim", "number", "chapter", "status"), rows)
 
 
 def _require_sound(judgement: Judgement) -> None:
