@@ -17,7 +17,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --fork-strategy fewest --no-
 PIN = { sed -n '/^\#/p' $(1); $(2); } > requirements.new && mv requirements.new $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help bench search book test lint proofs serve lab pdf clean pins browser licences audit versions wheel report
+.PHONY: help bench bench-sparse search book test lint proofs serve lab pdf clean pins browser licences audit versions wheel report
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ proofs:  ## Check the proofs by Rocq and print what they assume
 
 bench: $(ENV)/.installed  ## Time the compiled loop beside plain Python and C (RECORD=1 keeps it for the book)
 	$(BIN)/python -m benchmarks.bench $(if $(RECORD),--record)
+
+bench-sparse: $(ENV)/.installed  ## Time exact solutions of large sparse processes beside QuantEcon
+	$(BIN)/python benchmarks/sparse.py
 
 SEARCH ?= --mdps 3000
 

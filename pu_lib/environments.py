@@ -6,11 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
 
 from pu_lib.arrays import as_float, as_float_array, as_int, safe_repr
 from pu_lib.mdp import FiniteMDP
 
 __all__ = ["from_gymnasium", "make_environment"]
+
+_MAX_DENSE = 10_000_000  # entries, 80 MB in each of several arrays
 
 
 def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
@@ -28,6 +32,8 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
     FiniteMDP
         The MDP, with one terminal state added as the last. Outcomes flagged as terminated lead to
         it. Outcomes with the same successor are merged: probabilities are added, rewards averaged.
+        Transitions of more than 10 million entries, zeros included, are read in sparse form; then
+        rewards are averaged over all outcomes of a state and an action.
         Time limits of wrappers are ignored: they truncate trajectories without ending them.
 
     Raises
@@ -56,8 +62,10 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
             "read exactly."
         )
     n_states, n_actions = len(table), _count_actions(table)
-    probability = np.zeros((n_states + 1, n_actions, n_states + 1))
-    earned = np.zeros_like(probability)
+    pairs: list[int] = []
+    successors: list[int] = []
+    probabilities: list[float] = []
+    earned: list[float] = []  # probability times reward
     for state, action, outcome in _outcomes(table):
         where = f"env: state {state}, action {action}"
         try:
@@ -67,13 +75,28 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
                 f"{where}: expected (probability, successor, reward, terminated), got {outcome!r}."
             ) from None
         after = as_int(f"{where}: successor", successor, low=0, high=n_states - 1)
-        target = n_states if terminated else after
         share = as_float(f"{where}: probability", chance, low=0.0, high=1.0)
-        probability[state, action, target] += share
-        earned[state, action, target] += share * as_float(f"{where}: reward", reward)
-    rewards = np.divide(earned, probability, out=np.zeros_like(earned), where=probability > 0.0)
+        pairs.append(state * n_actions + action)
+        successors.append(n_states if terminated else after)
+        probabilities.append(share)
+        earned.append(share * as_float(f"{where}: reward", reward))
+    shape = ((n_states + 1) * n_actions, n_states + 1)
+    transitions: NDArray[np.float64] | scipy.sparse.csr_array
+    rewards: NDArray[np.float64]
+    if shape[0] * shape[1] > _MAX_DENSE:
+        transitions = scipy.sparse.csr_array((probabilities, (pairs, successors)), shape=shape)
+        rewards = np.zeros(shape[0])
+        np.add.at(rewards, pairs, earned)
+        rewards = rewards.reshape(n_states + 1, n_actions)
+    else:
+        dense, total = np.zeros(shape), np.zeros(shape)
+        np.add.at(dense, (pairs, successors), probabilities)
+        np.add.at(total, (pairs, successors), earned)
+        rewards = np.divide(total, dense, out=np.zeros(shape), where=dense > 0.0)
+        rewards = rewards.reshape(n_states + 1, n_actions, n_states + 1)
+        transitions = dense.reshape(rewards.shape)
     return FiniteMDP(
-        probability,
+        transitions,
         rewards,
         np.append(as_float_array("env: initial_state_distrib", initial, shape=(n_states,)), 0.0),
         discount,

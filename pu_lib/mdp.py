@@ -14,11 +14,9 @@ Optimal values come from policy iteration. If no action improves on the values o
 policy by more than :math:`\varepsilon`, these values are within :math:`\varepsilon/(1-\gamma)` of
 the optimal ones; `Optimum.message` gives that bound.
 
-Dense systems are solved by LAPACK, with one factorisation for values and occupancy. The factors of
-large sparse systems fill in, so that these are solved by BiCGSTAB. Its solution is accepted only if
-the Bellman equation holds to rounding; with residual :math:`\rho` it is within
-:math:`\rho/(1-\gamma)` of the exact one. Otherwise SuperLU factorises the system. `Evaluation`
-records the method and the residual.
+Dense systems are solved by LAPACK, with one factorisation for values and occupancy. Large sparse
+processes are solved by `pu_lib.sparse`, to rounding at every state, and the occupancy only if it is
+read. `Evaluation` records the method and the residual.
 """
 
 from __future__ import annotations
@@ -26,14 +24,14 @@ from __future__ import annotations
 import hashlib
 import zipfile
 import zlib
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-import scipy.sparse.linalg
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dgetrf, dgetrs
 
@@ -45,16 +43,13 @@ __all__ = ["Evaluation", "FiniteMDP", "Optimum"]
 # taken for a mistake and raises; nothing is normalised.
 _SUM_TOLERANCE = 1e-9
 _ARRAYS = ("transitions", "rewards", "initial", "discount", "terminal")  # in a saved file
+_CSR_ARRAYS = ("format", "shape", "data", "indices", "indptr")  # of `scipy.sparse.save_npz`
 # The largest value is max |reward| / (1 - discount). Up to 1e150, products of two values are still
 # below the largest float, 1.8e308.
 _LARGEST_VALUE = 1e150
 # A smaller or denser matrix is stored and factorised dense, which is then faster.
 _SPARSE_FROM_STATES = 500
 _SPARSE_BELOW_DENSITY = 0.05
-# BiCGSTAB is restarted until its residual is at most this many ulp of the solution.
-_RESIDUAL_ULPS = 8
-_RESTARTS = 5
-_KRYLOV_STEPS = 200
 # What NumPy, zipfile and zlib raise on a file that is truncated, damaged or no archive. A damaged
 # header may also ask for more memory than there is.
 _UNREADABLE = (
@@ -87,9 +82,14 @@ class Evaluation:
     v: Floats
     q: Floats
     performance: float
-    occupancy: Floats
     residual: float
     method: str
+    _occupancy: Callable[[], Floats] = field(repr=False)
+
+    @cached_property
+    def occupancy(self) -> Floats:
+        """Expected discounted numbers of visits, computed when first read if the MDP is sparse."""
+        return self._occupancy()
 
     @property
     def message(self) -> str:
@@ -329,7 +329,8 @@ class FiniteMDP:
             matrix *= alive[:, np.newaxis]
             density = float(np.count_nonzero(matrix)) / matrix.size
         else:
-            matrix = scipy.sparse.csr_array(scipy.sparse.diags_array(alive) @ matrix)
+            matrix.data *= np.repeat(alive, np.diff(matrix.indptr))
+            matrix.eliminate_zeros()
             density = matrix.nnz / (matrix.shape[0] * matrix.shape[1])
         if self.n_states >= _SPARSE_FROM_STATES and density < _SPARSE_BELOW_DENSITY:
             return scipy.sparse.csr_array(matrix)
@@ -407,21 +408,34 @@ class FiniteMDP:
     def save(self, path: str | PathLike[str]) -> None:
         """Write the process to a NumPy archive, which `load` reads.
 
+        The transitions of a large sparse process are written in SciPy's sparse form, without
+        compression; `scipy.sparse.load_npz` reads them from the same file.
+
         Parameters
         ----------
         path : path
             The file; no suffix is added.
         """
         rewards = self.rewards if self.transition_rewards is None else self.transition_rewards
+        arrays: dict[str, Any] = {
+            "rewards": rewards,
+            "initial": self.initial,
+            "discount": self.discount,
+            "terminal": self.terminal,
+        }
         with open(path, "wb") as file:  # given a path, NumPy would append .npz
-            np.savez_compressed(
-                file,
-                transitions=self.transitions,
-                rewards=rewards,
-                initial=self.initial,
-                discount=self.discount,
-                terminal=self.terminal,
-            )
+            if isinstance(self._matrix, np.ndarray):
+                np.savez_compressed(file, transitions=self.transitions, **arrays)
+            else:
+                scipy_arrays: dict[str, Any] = {
+                    "format": np.array(b"csr"),
+                    "shape": np.array(self._matrix.shape),
+                    "data": self._matrix.data,
+                    "indices": self._matrix.indices,
+                    "indptr": self._matrix.indptr,
+                    "_is_array": np.array(True),
+                }
+                np.savez(file, **scipy_arrays, **arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> FiniteMDP:
@@ -431,7 +445,8 @@ class FiniteMDP:
         ----------
         path : path
             An archive of the arrays `transitions`, `rewards`, `initial`, `discount` and,
-            optionally, `terminal`, in the shapes of the constructor.
+            optionally, `terminal`, in the shapes of the constructor. Instead of `transitions` it
+            may have the arrays of a matrix that `scipy.sparse.save_npz` writes in format "csr".
 
         Returns
         -------
@@ -448,6 +463,8 @@ class FiniteMDP:
                 arrays: dict[str, Any] = {name: archive[name] for name in archive.files}
         except _UNREADABLE as error:
             raise ValueError(f"{path}: not a NumPy archive that can be read ({error}).") from None
+        if "transitions" not in arrays and arrays.keys() >= set(_CSR_ARRAYS):
+            arrays["transitions"] = _pop_csr(path, arrays)
         missing = {"transitions", "rewards", "initial", "discount"} - arrays.keys()
         if missing:
             raise ValueError(f"{path}: the archive lacks {', '.join(sorted(missing))}.")
@@ -504,21 +521,27 @@ class FiniteMDP:
             v=v,
             q=self._backup(v),
             performance=float(self.initial @ v),
-            occupancy=np.where(self.terminal, 0.0, visits),
             residual=_largest(v - rewards - self.discount * (chain @ v)),
             method=method,
+            _occupancy=partial(_occupancy, visits, self.terminal),
         )
 
     def _solve(
         self, chain: Floats | scipy.sparse.csr_array, rewards: Floats
-    ) -> tuple[Floats, Floats, str]:
-        """Return values, visits (terminal states included) and method for a Markov chain."""
+    ) -> tuple[Floats, Callable[[], Floats], str]:
+        """Return values, a function that returns visits, and the method, for a Markov chain.
+
+        Visits of terminal states are included.
+        """
         if isinstance(chain, np.ndarray):
             v, visits = _solve_dense(chain, rewards, self.initial, self.discount)
-            method = "directly"
-        else:
-            v, visits, method = _solve_sparse(chain, rewards, self.initial, self.discount)
-        return v, np.maximum(visits, 0.0), method  # rounding can make zero visits negative
+            # rounding can make zero visits negative
+            return v, partial(np.maximum, visits, 0.0), "directly"
+        from pu_lib import sparse  # imports numba
+
+        v, roundings, method = sparse.evaluate(chain, rewards, self.discount)
+        method = f"by {method}, to {roundings:.1f} roundings of the terms of each state"
+        return v, partial(_sparse_visits, chain, self.initial, self.discount), method
 
     def backup(self, v: ArrayLike) -> Floats:
         r"""Return :math:`q(s,a) = r(s,a) + \gamma\sum_{s'}p(s'|s,a)v(s')`.
@@ -634,6 +657,8 @@ class FiniteMDP:
         a value. Iteration therefore also ends when the last evaluation lowered one and all
         improvements are within the rounding of the largest value.
         """
+        if not isinstance(self._matrix, np.ndarray):
+            return self._sparse_optimum(self._matrix, max_iterations)
         states = np.arange(self.n_states)
         actions = np.argmax(self.rewards, axis=1)
         iteration, converged, before = 0, False, np.full(self.n_states, -np.inf)
@@ -669,6 +694,31 @@ class FiniteMDP:
             iterations=iteration,
             converged=converged,
             message=f"Policy iteration: {ending}; values within {bound:.1e} of the optimal ones.",
+        )
+
+    def _sparse_optimum(self, matrix: scipy.sparse.csr_array, max_evaluations: int) -> Optimum:
+        """Return the optimum of a large sparse process."""
+        from pu_lib import sparse  # imports numba
+
+        found = sparse.optimal(matrix, self.rewards, self.discount, max_evaluations)
+        bounds = sparse.bounds(matrix, self.rewards, self.discount, found)
+        policy = np.zeros((self.n_states, self.n_actions))
+        policy[np.arange(self.n_states), found.actions] = 1.0
+        ending = "no action improves by more than rounding"
+        if not found.converged:
+            ending = f"stopped after {max_evaluations} evaluations"
+        where = "in proportion to the terms of each state" if bounds.per_state else "at every state"
+        for array in (found.v, found.q, policy):
+            array.setflags(write=False)
+        return Optimum(
+            v=found.v,
+            q=found.q,
+            policy=policy,
+            performance=float(self.initial @ found.v),
+            iterations=found.evaluations,
+            converged=found.converged,
+            message=f"Modified policy iteration: {ending}; values within {bounds.error.max():.1e} "
+            f"of the optimal ones, {where}; {bounds.undecided} states with undecided ties.",
         )
 
     def _under(self, policy: Floats) -> tuple[Floats | scipy.sparse.csr_array, Floats]:
@@ -737,41 +787,28 @@ def _solve_dense(
     return v, visits
 
 
-def _solve_sparse(
-    chain: scipy.sparse.csr_array, rewards: Floats, initial: Floats, discount: float
-) -> tuple[Floats, Floats, str]:
-    """Return values, visits and the method for a large sparse chain."""
-    system = scipy.sparse.csr_array(scipy.sparse.eye_array(chain.shape[0]) - discount * chain)
-    v = _bicgstab(system, rewards)
-    visits = None if v is None else _bicgstab(scipy.sparse.csr_array(system.T), initial)
-    if v is not None and visits is not None:
-        return v, visits, "by BiCGSTAB"
-    superlu = scipy.sparse.linalg.splu(scipy.sparse.csc_matrix(system))
-    # The type stubs of SuperLU.solve are missing its second argument.
-    visits = np.asarray(superlu.solve(initial, "T"))  # type: ignore[call-overload]
-    return np.asarray(superlu.solve(rewards)), visits, "by SuperLU, as BiCGSTAB did not converge"
+def _sparse_visits(chain: scipy.sparse.csr_array, initial: Floats, discount: float) -> Floats:
+    from pu_lib import sparse  # imports numba
+
+    return sparse.visits(chain, initial, discount).x
 
 
-def _bicgstab(system: scipy.sparse.csr_array, right: Floats) -> Floats | None:
-    """Solve a sparse system to rounding; return None if BiCGSTAB does not get there.
+def _occupancy(visits: Callable[[], Floats], terminal: NDArray[np.bool_]) -> Floats:
+    return np.where(terminal, 0.0, visits())
 
-    Each restart solves for the error of the solution so far, from its residual, until the residual
-    is at the rounding of the solution. Restarts also recover from breakdowns, which a right side
-    with a single nonzero entry can cause, but not from too few steps.
-    """
-    x = np.zeros_like(right)
-    residual = right
-    for _ in range(_RESTARTS):
-        step, ending = scipy.sparse.linalg.bicgstab(
-            system, residual, rtol=1e-10, atol=0.0, maxiter=_KRYLOV_STEPS
-        )
-        if ending > 0 or not np.all(np.isfinite(step)):
-            return None
-        x = x + step
-        residual = right - system @ x
-        if _largest(residual) <= _RESIDUAL_ULPS * np.spacing(_largest(x)):
-            return np.asarray(x)
-    return None
+
+def _pop_csr(path: str | PathLike[str], arrays: dict[str, Any]) -> scipy.sparse.csr_array:
+    """Return the sparse matrix of a file, and remove its arrays."""
+    kind, shape, data, indices, indptr = (arrays.pop(name) for name in _CSR_ARRAYS)
+    arrays.pop("_is_array", None)
+    try:
+        if kind.item() not in (b"csr", "csr"):
+            raise ValueError(f"format: expected 'csr', got {kind.item()!r}")
+        matrix = scipy.sparse.csr_array((data, indices, indptr), shape=tuple(shape))
+        matrix.check_format(full_check=True)
+    except _UNREADABLE as error:
+        raise ValueError(f"{path}: no sparse matrix of transitions ({error}).") from None
+    return matrix
 
 
 def _discount(discount: float) -> float:

@@ -36,8 +36,7 @@ Floats = NDArray[np.float64]
 _MAX_RECORDED = 200_000_000
 Weighting = Callable[[int, Evaluation], ArrayLike]
 Evaluator = Callable[[int, Floats, bool], tuple[Floats, Floats, float, ArrayLike]]
-# The weightings that have a name, as mixtures.
-_SHARES = {"occupancy": 1.0, "uniform": 0.0}
+_WEIGHTINGS = ("occupancy", "uniform")
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,21 +249,20 @@ def _step_sizes(
 def _evaluator(weighting: str | Weighting | ArrayLike, mdp: FiniteMDP) -> Evaluator:
     """Return a function that gives q, v, performance and d_t for a time and a policy."""
     if isinstance(weighting, str):
-        weighting = find_name("weighting", weighting, _SHARES)
+        weighting = find_name("weighting", weighting, _WEIGHTINGS)
     if callable(weighting):
         return lambda t, policy, last: _evaluate_with(mdp._evaluate(policy), weighting, t, last)
-    share = _SHARES[weighting] if isinstance(weighting, str) else 0.0
-    constant = (
-        None
-        if isinstance(weighting, str)
-        else as_float_array("weighting", weighting, shape=(mdp.n_states,), low=0.0)
-    )
+    constant = None
+    if not isinstance(weighting, str):
+        constant = as_float_array("weighting", weighting, shape=(mdp.n_states,), low=0.0)
+    elif weighting == "uniform":
+        constant = np.ones(mdp.n_states)
 
     def evaluate(t: int, policy: Floats, last: bool) -> tuple[Floats, Floats, float, ArrayLike]:
         # Only a callable weighting needs an `Evaluation`; this is the part of it that a run uses.
         v, visits, _ = mdp._solve(*mdp._under(policy))
-        weight = share * visits + (1.0 - share) if constant is None else constant
-        return mdp._backup(v), v, float(mdp.initial.dot(v)), weight
+        weight = visits() if constant is None and not last else constant
+        return mdp._backup(v), v, float(mdp.initial.dot(v)), 0.0 if weight is None else weight
 
     return evaluate
 
@@ -273,7 +271,7 @@ def _evaluate_with(
     evaluation: Evaluation, weighting: Weighting, t: int, last: bool
 ) -> tuple[Floats, Floats, float, ArrayLike]:
     """Return the same from an `Evaluation` and a callable weighting, whose result is checked."""
-    for array in (evaluation.q, evaluation.v, evaluation.occupancy):
+    for array in (evaluation.q, evaluation.v):
         array.setflags(write=False)  # a weighting must not change the values of the step
     if last:
         return evaluation.q, evaluation.v, evaluation.performance, 0.0

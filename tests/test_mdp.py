@@ -170,12 +170,12 @@ def test_sparse_and_dense_agree():
     )
     np.testing.assert_allclose(sparse.optimal().v, dense.optimal().v, atol=1e-10)
     np.testing.assert_array_equal(sparse.transitions, dense.transitions)
-    assert "BiCGSTAB;" in sparse.evaluate(pi).message
+    assert "BiCGSTAB" in sparse.evaluate(pi).message
     assert sparse.evaluate(pi).residual < 1e-13 * np.abs(dense.evaluate(pi).v).max()
 
 
-def test_solver_falls_back_to_superlu_if_bicgstab_fails():
-    """A corridor of 600 states with value 1 at its end: v(s) = 0.99^(599 - s), by hand."""
+def test_values_and_visits_of_a_long_corridor_match_hand_solution():
+    """A corridor of 600 states that pays 1 at its end: v(s) = 0.99^(599 - s)."""
     n = 600
     steps = np.minimum(np.arange(n) + 1, n - 1)
     flat = scipy.sparse.csr_array((np.ones(n), (np.arange(n), steps)), shape=(n, n))
@@ -187,7 +187,50 @@ def test_solver_falls_back_to_superlu_if_bicgstab_fails():
     visits = 0.99 ** np.arange(n)
     visits[-1] *= 100
     np.testing.assert_allclose(evaluation.occupancy, visits, rtol=1e-12)
-    assert "SuperLU" in evaluation.message
+
+
+def test_large_sparse_processes_are_right_where_values_are_small():
+    """A corridor: left or right, with a chance of 0.2 of the other; its end pays 1."""
+    for n in (499, 500):  # dense and sparse
+        i = np.arange(n - 1)
+        near = np.concatenate([np.maximum(i - 1, 0), i + 1])
+        rows = np.concatenate([2 * i, 2 * i, 2 * i + 1, 2 * i + 1])
+        data, rewards = np.repeat([0.8, 0.2, 0.2, 0.8], n - 1), np.zeros((n, 2))
+        flat = scipy.sparse.csr_array((data, (rows, np.tile(near, 2))), shape=(2 * n, n))
+        rewards[n - 2] = 0.2, 0.8
+        mdp = FiniteMDP(flat, rewards, np.eye(n)[0], 0.9, np.arange(n) == n - 1)
+        best, v = mdp.optimal(), np.zeros(n)
+        for _ in range(6000):
+            v = mdp.backup(v).max(axis=1)
+        np.testing.assert_allclose(best.v, v, rtol=1e-11)
+        assert best.policy[:-1, 1].all()
+        evaluation = mdp.evaluate(best.policy)
+        np.testing.assert_allclose(evaluation.v, v, rtol=1e-11)
+        assert evaluation.performance == pytest.approx(best.performance, rel=1e-11)
+        if n == 500:
+            assert "in proportion to the terms of each state; 0 states" in best.message
+            assert "roundings of the terms of each state" in evaluation.message
+
+
+def test_visits_of_sparse_processes_are_computed_when_read(monkeypatch):
+    n = 600
+    pairs = np.arange(2 * n)
+    flat = scipy.sparse.csr_array((np.ones(2 * n), (pairs, (pairs // 2 + 1) % n)), shape=(2 * n, n))
+    mdp = FiniteMDP(flat, np.ones((n, 2)), np.eye(n)[0], 0.9)
+    solved = []
+    right = processes._sparse_visits
+    monkeypatch.setattr(
+        processes, "_sparse_visits", lambda *given: solved.append(0) or right(*given)
+    )
+    evaluation = mdp.evaluate(np.full((n, 2), 0.5))
+    run(mdp, "mce", 3, weighting="uniform")
+    assert not solved
+    whole = 0.9 ** np.arange(n) / (1.0 - 0.9**n)
+    np.testing.assert_allclose(evaluation.occupancy, whole, atol=1e-13)
+    assert evaluation.occupancy is evaluation.occupancy
+    assert len(solved) == 1
+    run(mdp, "mce", 3)
+    assert len(solved) == 4  # not after the last update
 
 
 def test_results_with_arrays_compare_by_identity():
@@ -282,6 +325,65 @@ def test_normalised_performance_rejects_a_baseline_at_the_optimum():
         FiniteMDP(**arguments()).normalised_performance(np.full((2, 2), 0.5))
     with pytest.raises(ValueError, match="max_iterations"):
         FiniteMDP(**arguments()).optimal(max_iterations=0)
+
+
+def large_ring(n=600):
+    """Two actions, of which the second may stay; the last state is terminal."""
+    rows = np.concatenate([2 * np.arange(n - 1), np.repeat(2 * np.arange(n - 1) + 1, 2)])
+    ahead = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    columns = np.concatenate([np.arange(1, n), ahead.ravel()])
+    data = np.concatenate([np.ones(n - 1), np.tile([0.25, 0.75], n - 1)])
+    flat = scipy.sparse.csr_array((data, (rows, columns)), shape=(2 * n, n))
+    rewards = np.random.default_rng(0).random((n, 2))
+    rewards[-1] = 0.0
+    return FiniteMDP(flat, rewards, np.full(n, 1 / n), 0.9, np.arange(n) == n - 1)
+
+
+def test_sparse_transitions_are_saved_as_scipy_does(tmp_path):
+    mdp, path = large_ring(), tmp_path / "ring.npz"
+    mdp.save(path)
+    again = FiniteMDP.load(path)
+    assert again.digest == mdp.digest
+    assert scipy.sparse.issparse(again._matrix)
+    assert (scipy.sparse.load_npz(path) != mdp._matrix).nnz == 0
+    assert path.stat().st_size < 80_000
+    dense = tmp_path / "dense.npz"  # as before
+    np.savez(
+        dense, transitions=mdp.transitions, rewards=mdp.rewards, initial=mdp.initial,
+        discount=mdp.discount, terminal=mdp.terminal,
+    )  # fmt: skip
+    assert FiniteMDP.load(dense).digest == mdp.digest
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"indices": np.full(1797, 600)}, "no sparse matrix of transitions"),
+        ({"indices": np.full(1797, -1)}, "no sparse matrix of transitions"),
+        ({"indptr": np.zeros(3, int)}, "no sparse matrix of transitions"),
+        ({"shape": np.array([7])}, "no sparse matrix of transitions"),
+        ({"format": np.array(b"csc")}, "format: expected 'csr', got b'csc'"),
+        ({"data": np.full(1797, 2.0)}, "probabilities at state 0, action 0 sum to 2"),
+        ({"transitions": np.zeros((600, 2, 600))}, "has _is_array, data, format"),
+    ],
+)
+def test_load_rejects_damaged_sparse_transitions(change, sentence, tmp_path):
+    path = tmp_path / "ring.npz"
+    large_ring().save(path)
+    arrays = dict(np.load(path))
+    assert arrays["data"].shape == (1797,)
+    np.savez(path, **(arrays | change))
+    with pytest.raises(ValueError, match=sentence):
+        FiniteMDP.load(path)
+
+
+def test_load_rejects_other_files(tmp_path):
+    np.savez(tmp_path / "half.npz", transitions=np.zeros(2))
+    (tmp_path / "text.npz").write_text("hello")
+    with pytest.raises(ValueError, match="lacks discount, initial, rewards"):
+        FiniteMDP.load(tmp_path / "half.npz")
+    with pytest.raises(ValueError, match="not a NumPy archive"):
+        FiniteMDP.load(tmp_path / "text.npz")
 
 
 def test_load_rejects_unknown_arrays(tmp_path):
@@ -504,18 +606,6 @@ def test_digest_distinguishes_close_initial_distributions():
     assert len(names) == 2
 
 
-@pytest.mark.parametrize("solved", [0, 1])
-def test_both_systems_use_superlu_if_one_does_not_converge(solved, monkeypatch):
-    rng = np.random.default_rng(5)
-    chain, rewards, start = rng.dirichlet(np.ones(6), size=6), rng.normal(size=6), np.full(6, 1 / 6)
-    answers = iter([rewards] * solved + [None])
-    monkeypatch.setattr(processes, "_bicgstab", lambda *_: next(answers))
-    found = processes._solve_sparse(scipy.sparse.csr_array(chain), rewards, start, 0.9)
-    assert found[2] == "by SuperLU, as BiCGSTAB did not converge"
-    for ours, dense in zip(found, processes._solve_dense(chain, rewards, start, 0.9), strict=False):
-        np.testing.assert_allclose(ours, dense, rtol=1e-12)
-
-
 def test_require_raises_if_policy_iteration_has_not_converged(monkeypatch):
     mdp = chain(10)
     stopped = mdp.optimal(max_iterations=3)
@@ -616,3 +706,33 @@ def test_load_rejects_misspelt_names(tmp_path):
     np.savez(tmp_path / "odd.npz", **arrays, terminals=[True])
     with pytest.raises(ValueError, match=r"odd\.npz: the archive has terminals, where only"):
         FiniteMDP.load(tmp_path / "odd.npz")
+
+
+def test_large_tables_are_read_into_sparse_form(monkeypatch):
+    """The same values as read dense, with rewards of actions in place of those of transitions."""
+    import gymnasium
+
+    lake = gymnasium.make("FrozenLake-v1", map_name="8x8")
+    dense = from_gymnasium(lake, 0.95)
+    assert dense.transition_rewards is not None
+    monkeypatch.setattr("pu_lib.environments._MAX_DENSE", 1000)
+    sparse = from_gymnasium(lake, 0.95)
+    assert sparse.transition_rewards is None
+    np.testing.assert_allclose(sparse.rewards, dense.rewards, rtol=1e-15)
+    np.testing.assert_array_equal(sparse.transitions, dense.transitions)
+    np.testing.assert_allclose(sparse.optimal().v, dense.optimal().v, rtol=1e-13)
+
+
+def test_a_frozen_lake_of_2500_states_is_read_in_little_memory():
+    import tracemalloc
+
+    import gymnasium
+    from gymnasium.envs.toy_text.frozen_lake import generate_random_map
+
+    lake = gymnasium.make("FrozenLake-v1", desc=generate_random_map(50, seed=1))
+    tracemalloc.start()
+    mdp = from_gymnasium(lake, 0.9)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 30e6  # one dense array takes 200 MB
+    assert f"{mdp.optimal().performance:.3e}" == "8.826e-19"

@@ -70,7 +70,7 @@ COMPILING = 5.0  # seconds
 NOT_RUN = (
     "tests/show/test_[!g]*", "tests/fuzz/*", "tests/lint/*", "tests/test_benchmarks.py",
     "tests/test_book.py", "tests/test_compiling.py", "tests/test_contributing_recipes.py",
-    "tests/test_examples.py", "tests/test_frozen_pages.py",
+    "tests/test_examples.py",
     "tests/test_numbers.py", "tests/test_pages.py", "tests/test_paper_items.py",
     "tests/test_proofs.py", "tests/test_reproducible.py", "tests/test_solutions.py",
     "tests/test_sphinx_ext.py", "tests/test_wheel.py",

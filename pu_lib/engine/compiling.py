@@ -103,7 +103,8 @@ def _source_digest() -> str:
     """Return a digest of the sources of all compiled code."""
     package = Path(__file__).parent
     digest = hashlib.sha256()
-    for source in (package.parent / "kernels.py", *sorted(package.glob("*.py"))):
+    outside = (package.parent / "kernels.py", package.parent / "sparse.py")
+    for source in (*outside, *sorted(package.glob("*.py"))):
         digest.update(source.read_bytes())
     return digest.hexdigest()
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from pu_lib.mdp import FiniteMDP
@@ -104,15 +105,18 @@ def _smallest_type(count: int) -> type[np.unsignedinteger]:
 def lay_out(mdp: FiniteMDP) -> Tables:
     """Return the tables of a process."""
     S, A = mdp.n_states, mdp.n_actions
-    transitions = mdp.transitions.reshape(S * A, S)
-    K = max(1, int(np.count_nonzero(transitions, axis=1).max()))
+    transitions = scipy.sparse.csr_array(mdp._matrix, copy=True)
+    transitions.eliminate_zeros()
+    transitions.sort_indices()
+    start = transitions.indptr
+    K = max(1, int(np.diff(start).max()))
     state_type = _smallest_type(S)
     probability, successor = np.zeros((S * A, K)), np.zeros((S * A, K), dtype=state_type)
     reward = np.zeros((S * A, K))
     paid = mdp.transition_rewards
     for i in range(S * A):
-        reached = np.flatnonzero(transitions[i])
-        probability[i, : len(reached)] = transitions[i, reached]
+        reached = transitions.indices[start[i] : start[i + 1]]
+        probability[i, : len(reached)] = transitions.data[start[i] : start[i + 1]]
         successor[i, : len(reached)] = reached
         reward[i, : len(reached)] = (
             mdp.rewards[i // A, i % A] if paid is None else paid[i // A, i % A, reached]

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pu_lib import domains
@@ -571,3 +572,23 @@ def test_climb_ends_halfway_and_counts_decreases(monkeypatch):
     assert_allclose(process.policies[2], np.tile(first / first.sum(), (7, 1)))
     monkeypatch.setattr(interventions, "cliff", lambda _: StubProcess(0.0, 1.0, 0.0))
     assert interventions.climb_from_jumping("pg-sm", 1.0) == (5000, 0)
+
+
+def test_large_sparse_process_is_laid_out_without_dense_array(monkeypatch):
+    """A ring of 600 states: one action goes on, the other stays with a chance of a quarter."""
+    n = 600
+    s = np.arange(n)
+    rows, after = np.concatenate([2 * s, 2 * s + 1, 2 * s + 1]), (s + 1) % n
+    data = np.concatenate([np.ones(n), np.full(n, 0.25), np.full(n, 0.75)])
+    flat = scipy.sparse.csr_array((data, (rows, np.concatenate([after, s, after]))), (2 * n, n))
+    mdp = FiniteMDP(flat, np.stack([s, -s], axis=1), np.full(n, 1 / n), 0.9)
+    monkeypatch.setattr(FiniteMDP, "transitions", property(lambda _: pytest.fail("dense")))
+    tables = lay_out(mdp)
+    assert tables.n_successors == 2
+    np.testing.assert_array_equal(tables.probability[:4], [[1, 0], [0.25, 0.75]] * 2)
+    np.testing.assert_array_equal(
+        tables.successor.reshape(-1, 2)[:4], [[1, 0], [0, 1], [2, 0], [1, 2]]
+    )
+    np.testing.assert_array_equal(tables.successor[-2:], [0, n - 1])
+    np.testing.assert_array_equal(tables.probability[-1], [0.75, 0.25])
+    np.testing.assert_array_equal(tables.reward[4:8], [1, 0, -1, -1])

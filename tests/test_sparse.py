@@ -1,0 +1,345 @@
+"""Large sparse processes against dense LAPACK, exact fractions, value iteration and QuantEcon."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+import scipy.sparse.linalg
+from numpy.testing import assert_allclose, assert_array_equal
+
+from pu_lib import sparse
+from pu_lib.engine import compiling
+
+DISCOUNTS = (0.0, 0.3, 0.9, 0.99, 0.999, 0.9999)
+
+
+def random_process(rng, dyadic=False):
+    """Transitions, rewards of one or of both signs, and a discount, with some terminal states."""
+    n, n_actions = int(rng.integers(2, 60)), int(rng.integers(1, 5))
+    k = int(rng.integers(1, min(n, 6) + 1))
+    transitions = np.zeros((n, n_actions, n))
+    for s, a in np.ndindex(n, n_actions):
+        p = rng.dirichlet(np.ones(k))
+        if dyadic:  # exact in binary, and so are the sums
+            p = np.diff(np.sort(rng.integers(0, 65, k - 1)) / 64, prepend=0.0, append=1.0)
+        transitions[s, a, rng.choice(n, k, replace=False)] = p
+    rewards = rng.normal(size=(n, n_actions))
+    if rng.random() < 0.5:
+        rewards = np.abs(rewards) * (rng.random((n, 1)) < 0.3)
+    if rng.random() < 0.5:
+        terminal = rng.random(n) < 0.2
+        transitions[terminal], rewards[terminal] = 0.0, 0.0
+    return transitions, rewards, float(rng.choice(DISCOUNTS))
+
+
+def flat(transitions):
+    return scipy.sparse.csr_array(transitions.reshape(-1, transitions.shape[-1]))
+
+
+def corridor(n, order=None):
+    """Two actions that move left or right, with a chance of 0.2 of the other; the end pays 1.
+
+    The right action is 1 in every state but the last, which is terminal. `order` renumbers states.
+    """
+    i = np.arange(n - 1)
+    left, right = np.maximum(i - 1, 0), i + 1
+    rows, columns = np.r_[2 * i, 2 * i, 2 * i + 1, 2 * i + 1], np.r_[left, right, left, right]
+    data, rewards = np.repeat([0.8, 0.2, 0.2, 0.8], n - 1), np.zeros((n, 2))
+    rewards[n - 2] = 0.2, 0.8
+    if order is not None:
+        rows, columns, rewards = (
+            2 * order[rows // 2] + rows % 2,
+            order[columns],
+            rewards[np.argsort(order)],
+        )
+    matrix = scipy.sparse.csr_array((data, (rows, columns)), shape=(2 * n, n))
+    matrix.sum_duplicates()
+    return matrix, rewards
+
+
+def iterated(matrix, rewards, discount, sweeps):
+    """Optimal values by value iteration from zero, every digit right if no reward is negative."""
+    v = np.zeros(len(rewards))
+    for _ in range(sweeps):
+        v = (rewards + discount * (matrix @ v).reshape(rewards.shape)).max(axis=1)
+    return v
+
+
+def policy_iteration(transitions, rewards, discount):
+    """Optimal values by policy iteration with LAPACK."""
+    states, actions = np.arange(len(rewards)), np.zeros(len(rewards), int)
+    while True:
+        system = np.eye(len(rewards)) - discount * transitions[states, actions]
+        v = np.linalg.solve(system, rewards[states, actions])
+        q = rewards + discount * transitions @ v
+        better = q.max(axis=1) > q[states, actions] + 1e-12 * np.abs(q).max()
+        if not better.any():
+            return v
+        actions = np.where(better, q.argmax(axis=1), actions)
+
+
+def solved_exactly(matrix, right):
+    """Solve a linear system in fractions by elimination."""
+    rows = [[*map(Fraction, row), Fraction(b)] for row, b in zip(matrix, right, strict=True)]
+    n = len(rows)
+    for i in range(n):
+        pivot = next(k for k in range(i, n) if rows[k][i])
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        rows[i] = [x / rows[i][i] for x in rows[i]]
+        for k in range(n):
+            if k != i and rows[k][i]:
+                rows[k] = [x - rows[k][i] * y for x, y in zip(rows[k], rows[i], strict=True)]
+    return [row[-1] for row in rows]
+
+
+def excess(matrix, rewards, discount, x):
+    """The largest residual of a state relative to its terms, in units of 2^-53, in long doubles."""
+    P, x, r = abs(matrix.toarray().astype(np.longdouble)), x.astype(np.longdouble), rewards
+    residual = np.abs(r + discount * (P @ x) - x)
+    return float(
+        (residual / np.maximum(np.abs(r) + discount * (P @ abs(x)) + abs(x), 1e-300)).max() * 2**53
+    )
+
+
+# Random processes
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_values_and_visits_agree_with_lapack(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(50):
+        transitions, rewards, discount = random_process(rng)
+        policy = rng.dirichlet(np.full(rewards.shape[1], 0.3), size=len(rewards))
+        chain, paid = np.einsum("sa,sax->sx", policy, transitions), (policy * rewards).sum(axis=1)
+        initial, system = rng.dirichlet(np.ones(len(paid))), np.eye(len(paid)) - discount * chain
+        found = sparse.evaluate(scipy.sparse.csr_array(chain), paid, discount)
+        v, unit = np.linalg.solve(system, paid), 1e-14 / (1.0 - discount)
+        assert_allclose(found.x, v, rtol=0, atol=unit * np.abs(v).max())
+        assert found.roundings <= 8.0
+        assert (
+            excess(scipy.sparse.csr_array(chain), paid, discount, found.x) <= 12.0
+        )  # in another order of sums
+        found = sparse.visits(scipy.sparse.csr_array(chain), initial, discount)
+        d = np.linalg.solve(system.T, initial)
+        assert np.abs(found.x - d).sum() <= unit * d.sum()
+        assert found.roundings <= 8.0
+        assert (found.x >= 0.0).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_optimal_values_agree_with_lapack_within_their_bounds(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(50):
+        transitions, rewards, discount = random_process(rng)
+        found = sparse.optimal(flat(transitions), rewards, discount)
+        bounds = sparse.bounds(flat(transitions), rewards, discount, found)
+        v = policy_iteration(transitions, rewards, discount)
+        unit = 1e-14 / (1.0 - discount) * np.abs(v).max()
+        assert found.converged
+        assert bounds.per_state
+        assert_allclose(found.v, v, rtol=0, atol=unit)
+        assert (bounds.error <= unit).all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_errors_against_exact_fractions_are_within_the_bounds(seed):
+    rng = np.random.default_rng(100 + seed)
+    transitions, rewards, discount = random_process(rng, dyadic=True)
+    transitions, rewards = transitions[:12, :, :12], rewards[:12]  # rows may sum to less than 1
+    n, n_actions = rewards.shape
+    found = sparse.optimal(flat(transitions), rewards, discount)
+    bounds = sparse.bounds(flat(transitions), rewards, discount, found)
+    states = np.arange(n)
+    chain = transitions[states, found.actions]
+    system = [
+        [Fraction(int(s == x)) - Fraction(discount) * Fraction(chain[s, x]) for x in states]
+        for s in states
+    ]
+    exact = solved_exactly(system, rewards[states, found.actions])
+    ahead = [
+        [
+            sum(Fraction(p) * v for p, v in zip(transitions[s, a], exact, strict=True))
+            for a in range(n_actions)
+        ]
+        for s in states
+    ]
+    gains = [
+        max(Fraction(rewards[s, a]) + Fraction(discount) * ahead[s][a] for a in range(n_actions))
+        - exact[s]
+        for s in states
+    ]
+    assert max(gains) == 0  # the policy is optimal, exactly
+    errors = np.array([float(abs(Fraction(v) - x)) for v, x in zip(found.v, exact, strict=True)])
+    assert (errors <= bounds.error).all()
+
+
+# Values that are many times smaller than the largest
+
+
+@pytest.mark.parametrize(("n", "discount"), [(499, 0.9), (500, 0.9), (2500, 0.9), (2500, 0.99)])
+def test_every_state_of_a_corridor_is_right(n, discount):
+    matrix, rewards = corridor(n)
+    found = sparse.optimal(matrix, rewards, discount)
+    v = iterated(matrix, rewards, discount, 12_000)
+    assert v[0] < 1e-3 * v.max()
+    assert_allclose(found.v, v, rtol=1e-12)
+    assert (found.actions[:-1] == 1).all()
+    bounds = sparse.bounds(matrix, rewards, discount, found)
+    assert bounds.per_state
+    assert (bounds.error <= 1e-10 * v).all()
+    assert bounds.undecided == 0
+    always_right = matrix[np.arange(n) * 2 + 1]
+    assert_allclose(sparse.evaluate(always_right, rewards[:, 1], discount).x, v, rtol=1e-12)
+
+
+def test_a_criterion_relative_to_the_largest_value_accepts_wrong_values():
+    """The control of the test above."""
+    matrix, rewards = corridor(500)
+    chain, paid = matrix[np.arange(500) * 2 + 1], rewards[:, 1]
+    v = iterated(matrix, rewards, 0.9, 6000)
+    v[v < 1e-13 * v.max()] = 0.0  # most of the states
+    assert np.abs(paid + 0.9 * (chain @ v) - v).max() <= 1e-13 * v.max()
+    assert excess(chain, paid, 0.9, v) > 1e10
+    assert excess(chain, paid, 0.9, sparse.evaluate(chain, paid, 0.9).x) <= 12.0
+
+
+def test_the_numbering_of_states_does_not_matter():
+    order = np.random.default_rng(0).permutation(600)
+    found = sparse.optimal(*corridor(600, order), 0.95)
+    v = iterated(*corridor(600), 0.95, 6000)
+    assert_allclose(found.v[order], v, rtol=1e-12)
+    assert (found.actions[order][:-1] == 1).all()
+
+
+def test_a_large_frozen_lake_is_right_at_every_state():
+    import gymnasium
+    from gymnasium.envs.toy_text.frozen_lake import generate_random_map
+
+    table = gymnasium.make("FrozenLake-v1", desc=generate_random_map(50, seed=1)).unwrapped.P
+    rows, columns, data, rewards = [], [], [], np.zeros((2501, 4))
+    for s, a in np.ndindex(2500, 4):
+        for p, after, reward, ended in table[s][a]:
+            rows.append(4 * s + a)
+            columns.append(2500 if ended else after)
+            data.append(p)
+            rewards[s, a] += p * reward
+    matrix = scipy.sparse.csr_array((data, (rows, columns)), shape=(10_004, 2501))
+    found = sparse.optimal(matrix, rewards, 0.9)
+    v = iterated(matrix, rewards, 0.9, 6000)
+    assert f"{v[0]:.3e}" == "8.826e-19"
+    assert_allclose(found.v, v, rtol=1e-12)
+    q = rewards + 0.9 * (matrix @ v).reshape(rewards.shape)
+    assert (q[np.arange(2501), found.actions] >= (1.0 - 1e-12) * v).all()
+    bounds = sparse.bounds(matrix, rewards, 0.9, found)
+    assert bounds.per_state
+    assert (bounds.error <= 1e-11 * v).all()
+    ties = (np.sort(q, axis=1)[:, -2] >= (1.0 - 1e-12) * v)[v > 0.0]
+    assert 0 < ties.sum() <= bounds.undecided <= (v > 0.0).sum()
+
+
+def test_optimal_values_agree_with_quantecon():
+    from quantecon.markov import DiscreteDP  # slow to import, in every process that collects
+
+    rng = np.random.default_rng(3)
+    n, n_actions = 800, 3
+    columns = rng.integers(n, size=n * n_actions * 4)
+    data = rng.dirichlet(np.ones(4), size=n * n_actions).ravel()
+    rows = np.repeat(np.arange(n * n_actions), 4)
+    matrix = scipy.sparse.csr_array((data, (rows, columns)), shape=(n * n_actions, n))
+    rewards = rng.normal(size=(n, n_actions))
+    pairs = np.repeat(np.arange(n), n_actions), np.tile(np.arange(n_actions), n)
+    theirs = DiscreteDP(rewards.ravel(), scipy.sparse.csr_matrix(matrix), 0.98, *pairs)
+    theirs = theirs.solve(method="policy_iteration")
+    found = sparse.optimal(matrix, rewards, 0.98)
+    assert_allclose(found.v, theirs.v, rtol=1e-11)
+    assert_array_equal(found.actions, theirs.sigma)
+
+
+# Fallbacks, bounds and endings
+
+
+@pytest.mark.parametrize(("largest", "method"), [(4e7, "SuperLU"), (0.0, "Gauss-Seidel sweeps")])
+def test_other_methods_take_over_from_bicgstab(monkeypatch, largest, method):
+    monkeypatch.setattr(sparse, "_RESTARTS", 0)
+    monkeypatch.setattr(sparse, "_LARGEST_FACTORS", largest)
+    matrix, rewards = corridor(500)
+    chain, v = matrix[np.arange(500) * 2 + 1], iterated(matrix, rewards, 0.9, 6000)
+    found = sparse.evaluate(chain, rewards[:, 1], 0.9)
+    assert method in found.method
+    assert found.roundings <= 8.0
+    assert_allclose(found.x, v, rtol=1e-12)
+    rng = np.random.default_rng(0)
+    transitions, rewards, _ = random_process(rng)
+    initial = rng.dirichlet(np.ones(len(rewards)))
+    visits = sparse.visits(scipy.sparse.csr_array(transitions[:, 0]), initial, 0.95)
+    system = np.eye(len(rewards)) - 0.95 * transitions[:, 0]
+    assert_allclose(visits.x, np.linalg.solve(system.T, initial), atol=1e-12)
+
+
+@pytest.mark.parametrize("start", [1e-30, 1.0, 1e30])
+def test_any_start_gives_the_same_values(start):
+    matrix, rewards = corridor(500)
+    chain = matrix[np.arange(500) * 2 + 1]
+    found = sparse.evaluate(chain, rewards[:, 1], 0.9, np.full(500, start))
+    assert_allclose(found.x, iterated(matrix, rewards, 0.9, 6000), rtol=1e-12)
+
+
+@pytest.mark.parametrize("error", [1e-9, -1e-9])
+def test_bounds_cover_wrong_values(error):
+    matrix, rewards = corridor(500)
+    right = sparse.optimal(matrix, rewards, 0.9)
+    v = right.v.copy()
+    v[100] *= 1.0 + error
+    q = rewards + 0.9 * (matrix @ v).reshape(rewards.shape)
+    found = sparse.bounds(matrix, rewards, 0.9, right._replace(v=v, q=q))
+    assert (found.error >= np.abs(v - right.v)).all()
+    assert sparse.bounds(matrix, rewards, 0.9, right).error[100] < 1e-10 * v[100]
+
+
+def test_bounds_cover_the_values_of_a_policy_that_is_not_optimal():
+    matrix, rewards = corridor(60)
+    found = sparse.optimal(matrix, rewards, 0.9)
+    left = sparse.evaluate(matrix[np.arange(60) * 2], rewards[:, 0], 0.9).x
+    q = rewards + 0.9 * (matrix @ left).reshape(rewards.shape)
+    poor = found._replace(v=left, q=q, actions=np.zeros(60, np.int64))
+    bounds = sparse.bounds(matrix, rewards, 0.9, poor)
+    assert (left + bounds.error >= found.v).all()
+    assert bounds.undecided > 0
+
+
+def test_equal_actions_are_undecided_but_terminal_states_are_not():
+    matrix, rewards = corridor(20)
+    twice = scipy.sparse.csr_array(matrix[np.repeat(np.arange(20) * 2 + 1, 2)])
+    rewards = np.repeat(rewards[:, 1:], 2, axis=1)
+    found = sparse.optimal(twice, rewards, 0.9)
+    assert found.converged
+    assert sparse.bounds(twice, rewards, 0.9, found).undecided == 19
+
+
+def test_policy_iteration_finds_the_optimum_alone_and_can_be_limited(monkeypatch):
+    monkeypatch.setattr(sparse, "_SETTLED_AFTER", 0)
+    matrix, rewards = corridor(500)
+    found = sparse.optimal(matrix, rewards, 0.9)
+    assert (found.improvements, found.converged) == (0, True)
+    assert found.evaluations > 1
+    assert_allclose(found.v, iterated(matrix, rewards, 0.9, 6000), rtol=1e-12)
+    assert not sparse.optimal(matrix, rewards, 0.9, max_evaluations=1).converged
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_not_finite_is_no_solution(bad):
+    matrix, rewards = corridor(5)
+    x, out = np.array([1.0, bad, 1.0, 1.0, 1.0]), np.empty(5)
+    arrays = matrix.indptr, matrix.indices, matrix.data
+    found = sparse._residual(*arrays, np.arange(5) * 2, rewards[:, 0].copy(), 0.9, x, out)
+    assert found == np.inf
+
+
+def test_compiled_code_is_kept_until_its_source_changes(monkeypatch):
+    files = []
+    monkeypatch.setattr(Path, "read_bytes", lambda path: files.append(path) or b"")
+    compiling._source_digest.__wrapped__()
+    assert Path(sparse.__file__) in files
+    assert sparse._apply._cache._cache_file._source_stamp == compiling._source_digest()
