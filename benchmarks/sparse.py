@@ -1,6 +1,8 @@
 """Time and memory of exact solutions of large sparse processes.
 
-    make bench-sparse, or python benchmarks/sparse.py [--states 2500 40000] [--repeats 5] [--memory 1000000]
+    make bench-sparse
+
+The script takes `--states 2500 40000`, `--repeats 5` and `--memory 1000000`.
 
 Methods are timed in turn in one process, with one BLAS thread; the table gives medians, and ratios
 to QuantEcon's modified policy iteration (epsilon 1e-6) or to SciPy's BiCGSTAB (rtol 1e-13), which
