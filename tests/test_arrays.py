@@ -118,14 +118,14 @@ def test_as_bool_array_rejects_numbers():
             as_bool_array("terminal", value, (2,))
 
 
-def test_require_distributions():
+def test_require_distributions_rejects_invalid_rows():
     require_distributions("pi", np.array([[0.25, 0.75], [1.0, 0.0]]))
     for rows in ([[0.5, 0.5], [1.5, -0.5]], [[0.5, 0.5], [0.5, 0.6]], [[0.5, 0.5], [1e308, 1e308]]):
         with pytest.raises(ValueError, match=r"pi: expected policies .* at row \(1,\)"):
             require_distributions("pi", np.array(rows), "policies")
 
 
-def test_first_index():
+def test_first_index_returns_the_position_of_the_first_true_entry():
     assert first_index(np.array([[False, False], [False, True]])) == (1, 1)
 
 

@@ -22,7 +22,7 @@ def test_measure_times_the_compiled_loop_plain_python_and_c():
     assert timing.c > 0 or not shutil.which("gcc")
 
 
-def test_table_row_by_hand():
+def test_table_row_matches_hand_solution():
     timing = speeds.Timing("chain", "di", 8.0, 6.0, 3.0, ("-O3",), 2.5, 900.0)
     _, row = bench.as_text(iter([timing]))
     assert row.split() == ["chain", "di", "8.0", "25%", "3.0", "2.00", "2.5", "900", "112", "-O3"]

@@ -107,7 +107,7 @@ def test_errata_belong_to_chapters_and_claims() -> None:
         assert not erratum.claim or erratum.claim in ids, erratum
 
 
-def test_confirm_outputs_findings_as_data() -> None:
+def test_confirm_displays_findings_as_data() -> None:
     names = ["prop:non-monotonicity/example", "thm:unlearn/i/pg-sm"]
     shown = confirm(*names)._repr_mimebundle_()
     assert [row["id"] for row in shown[FINDINGS]] == names

@@ -308,7 +308,7 @@ def test_claims_are_recorded_only_with_record(
     assert [found.claim.id for found in judgements] == ["first", "last"]
 
 
-def test_check_that_accepts_a_wrong_claim_is_not_recorded(
+def test_check_that_accepts_a_wrong_variant_is_not_recorded(
     checks: dict[str, Check], record_calls: RecordCalls, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls = record_calls("pu_lib.cli.claims.write_record", None)

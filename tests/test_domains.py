@@ -62,7 +62,7 @@ def test_reward_of_jumping_is_correctly_rounded(n_states):
     assert np.prod(np.full(n_states - 2, 0.95)) != float(power)
 
 
-def test_chain_with_a_tie_in_the_last_state():
+def test_chain_may_have_a_tie_in_the_last_state():
     q = chain(5, last_state_tie=True).optimal().q
     np.testing.assert_allclose(q[3], [1, 1])
     assert chain(5).optimal().q[3, 0] == pytest.approx(0.8 * 0.99**3)
@@ -86,7 +86,7 @@ def test_duplicated_chain_repeats_the_walking_action():
     np.testing.assert_array_equal(two.transitions, plain.transitions)
 
 
-def test_structure_of_random_mdps():
+def test_random_mdps_have_the_documented_structure():
     mdp = random_mdp(1, n_states=30, n_actions=4, branching=2)
     alive = ~mdp.terminal
     assert mdp.terminal.sum() == 1
@@ -123,7 +123,7 @@ def test_random_mdp_draws_the_same_transitions_for_any_horizon():
     np.testing.assert_array_equal(far.transitions[~goals], near.transitions[~goals])
 
 
-def test_if_none_applies_without_a_goal_within_the_horizon():
+def test_if_none_is_used_if_no_goal_is_within_the_horizon():
     with pytest.raises(ValueError, match="no goal has"):
         random_mdp(0, n_states=5, horizon=1e-9, if_none="raise")
     last = random_mdp(0, n_states=5, horizon=1e-9, if_none="last")

@@ -59,7 +59,7 @@ def test_uniform_matches_the_test_vector_of_xoshiro():
     assert found == [word >> 11 for word in expected]
 
 
-def test_table_of_powers_of_two():
+def test_table_of_powers_of_two_is_accurate():
     bits = arithmetic._POWERS + (np.arange(64) << 46)
     assert_allclose(bits.view(np.float64), 2.0 ** (np.arange(64) / 64), rtol=1e-15)
 
@@ -96,7 +96,7 @@ def test_set_policy_changes_one_state_only(n):
     assert_array_equal(pi[2], theta[2])
 
 
-def test_smallest_probability_of_two_actions():
+def test_smallest_probability_of_two_actions_is_exp_minus_708():
     pi = np.empty((1, 2))
     for theta, larger in (([0.0, 708.0], 1), ([1e300, -1e300], 0)):
         rows.set_policy(np.array([theta]), pi, 0, (0,), (0, 0))
@@ -155,7 +155,7 @@ def test_policy_after_a_step_uses_the_rescaled_parameters():
 # Linear systems and values
 
 
-def test_solve_by_elimination():
+def test_solve_returns_the_solution_of_linear_equations():
     rng = np.random.default_rng(0)
     for n in (1, 2, 5):
         matrix = np.eye(n) - 0.9 * rng.dirichlet(np.ones(n), size=n)
@@ -205,7 +205,7 @@ def test_performance_agrees_with_the_process(name):
             assert found == expected
 
 
-def test_sweeps_decide_only_outside_their_bounds(monkeypatch):
+def test_value_sweeps_decide_only_if_the_target_is_outside_their_bounds(monkeypatch):
     """With discount 1/2, a sweep that changes v by d is within d of the fixed point."""
     monkeypatch.setattr(values, "_sweep", lambda *_: next(swept))
     monkeypatch.setattr(values, "_from_starts", lambda *_: 1.0)
@@ -221,7 +221,7 @@ def test_sweeps_decide_only_outside_their_bounds(monkeypatch):
         assert next(swept, None) is None
 
 
-def test_sweeps_within_rounding_do_not_decide(monkeypatch):
+def test_value_sweeps_within_rounding_of_the_target_do_not_decide(monkeypatch):
     swept = iter([(0.0, 0.0)] * 100)
     monkeypatch.setattr(values, "_sweep", lambda *_: next(swept))
     monkeypatch.setattr(values, "_from_starts", lambda *_: values._MARGIN)
@@ -272,7 +272,7 @@ OPTIONS = {
         ("two starts", "di", "model", "HiOffPol"),
     ],
 )
-def test_plain_run_agrees_with_the_reference(name, update, options, scheme, uncompiled):
+def test_uncompiled_run_agrees_with_the_reference(name, update, options, scheme, uncompiled):
     ended, memory, theirs, problem = run(name, update, OPTIONS[options], scheme)
     assert (ended.steps, ended.episodes) == (theirs.steps, theirs.episodes)
     assert ended.censored != theirs.passed
@@ -334,7 +334,7 @@ def test_bonus_is_stored_only_if_used(explores, log_bonus, bonus):
 # Deterministic processes
 
 
-def test_look_ahead_by_hand():
+def test_look_ahead_matches_hand_solution():
     """The values are 2, 1/2 * 8 = 4 and 3; there is no fourth action."""
     rewards, successors = np.array([2.0, 0.0, 3.0, 9.0]), np.array([-1, 1, -1, -1])
     q = np.zeros(4)
@@ -345,7 +345,7 @@ def test_look_ahead_by_hand():
     assert exact._look_ahead(rewards, np.array([-1, 0]), 0.5, np.array([6.0]), q, 2) == (1, 1.0)
 
 
-def test_softmax_of_a_large_parameter_at_any_action():
+def test_softmax_of_a_large_parameter_does_not_overflow_at_any_action():
     for theta in np.eye(3) * 800.0:
         pi = np.empty(3)
         exact._softmax(theta, pi, 3)
@@ -359,7 +359,7 @@ def test_value_of_a_self_loop_is_a_geometric_series():
     assert (matrix.item(), v.item()) == (0.75, 0.5)
 
 
-def test_process_of_two_states_by_hand(monkeypatch):
+def test_process_of_two_states_matches_hand_solution(monkeypatch):
     """State 0 leads to state 1 or ends with 1; state 1 ends with 0 or 2, and has two actions."""
     rewards = np.array([[0.0, 1.0, 1.0], [0.0, 2.0, 5.0]])
     successors, n_actions = np.array([[1, -1, -1], [-1, -1, -1]]), np.array([3, 2])

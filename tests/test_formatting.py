@@ -36,7 +36,7 @@ THIN = "\N{NARROW NO-BREAK SPACE}"
         (-1e6, "$-10^{6}$"),
     ],
 )
-def test_format_number(value: float, text: str) -> None:
+def test_format_number_rounds_to_significant_digits(value: float, text: str) -> None:
     assert format_number(value) == text
 
 
@@ -54,17 +54,17 @@ def test_format_number(value: float, text: str) -> None:
         ({"n": 3}, "n = 3"),
     ],
 )
-def test_format_value(value: object, text: str) -> None:
+def test_format_value_returns_the_expected_text(value: object, text: str) -> None:
     assert format_value(value) == text
 
 
-def test_braces_in_formulas_are_no_placeholders() -> None:
+def test_braces_in_formulas_are_not_placeholders() -> None:
     sentence = r"From $\frac{1}{2}$ it takes {n'} updates."
     assert placeholders(sentence) == ["n'"]
     assert fill_placeholders(sentence, {"n'": 5}) == r"From $\frac{1}{2}$ it takes 5 updates."
 
 
-def test_percent() -> None:
+def test_percent_rounds_and_adds_a_no_break_space() -> None:
     assert percent(0.25) == "25\N{NO-BREAK SPACE}%"
     assert percent(0.98812) == "98.81\N{NO-BREAK SPACE}%"
     assert percent(0.145, 1) == "14.5\N{NO-BREAK SPACE}%"

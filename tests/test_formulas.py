@@ -50,7 +50,7 @@ def test_exact_numbers_give_exact_results() -> None:
     assert arb(5) in decaying(arb(4)) or decaying(arb(4)) == 5
 
 
-def test_latex_by_hand() -> None:
+def test_latex_matches_hand_solution() -> None:
     assert steps.latex(w=r"\eta d") == (
         r"1+(h-1)\left(\left\lfloor\frac{1}{\eta d}\right\rfloor+1\right)"
     )

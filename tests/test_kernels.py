@@ -255,7 +255,7 @@ def test_javascript_agrees_with_the_vectorised_update(live, row, n_actions):
         assert_allclose(policy, state.pi, rtol=1e-12, atol=1e-15)
 
 
-def test_agreement_test_detects_a_wrong_kernel():
+def test_agreement_test_detects_an_incorrect_kernel():
     wrong = SimpleNamespace(parametrization="softmax", kernel=kernels.mce)
     state = states(UPDATES["ce"], 3, "ordinary")[0]
     for form in (on_floats, on_fractions, on_balls, with_engine):
@@ -304,7 +304,7 @@ def test_compiled_process_agrees_with_run_on_several_states(row, on_policy):
         assert_allclose([float(x) for x in q], theirs.q[-1, s], rtol=1e-9, atol=1e-9)
 
 
-def test_mean_and_greedy_by_hand():
+def test_mean_and_greedy_match_hand_solution():
     assert kernels.mean([Fraction(1, 4), Fraction(3, 4)], [4, 8], 2) == 7
     assert [kernels.greedy(q, 3) for q in ([1, 3, 3], [5, 3, 3], [1, 1, 2])] == [1, 0, 2]
 
@@ -338,7 +338,7 @@ def _four_at_a_time(xs, ys):
 
 
 @pytest.mark.parametrize("several", [_one_by_one, _three_at_a_time, _four_at_a_time])
-def test_exponentials_have_the_same_bits_for_any_number_at_once(several):
+def test_vectorized_exponentials_have_the_same_bits_for_any_length(several):
     halfway = (np.arange(-70000, 0, 1001) + 0.5) * (math.log(2.0) / 64.0)
     xs = np.concatenate([[0.0, -0.0, -1e-320, -1e-17, -707.9, -708.0, -709.0, -1e308], halfway,
                          -np.random.default_rng(4).exponential(50.0, 500)])  # fmt: skip
@@ -360,7 +360,7 @@ def test_c_reference_has_every_update_of_the_paper():
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
 @pytest.mark.parametrize("domain", ["random-mdp", "chain", "cliff"])
 @pytest.mark.parametrize("update", IN_C)
-def test_c_run_has_the_same_bits(update, domain, tmp_path):
+def test_c_run_has_the_same_bits_as_the_compiled_run(update, domain, tmp_path):
     _, problem = bench.processes()[domain]
     problem = bench.out_of_reach(problem)
     seeds, memory = seed_state(3, domain, 0), RunBuffers()
@@ -375,7 +375,7 @@ def test_c_run_has_the_same_bits(update, domain, tmp_path):
             assert_array_equal(getattr(in_c, name), getattr(memory, name), err_msg=name)
 
 
-def test_custom_update_runs_compiled_and_plain():
+def test_custom_update_runs_in_the_compiled_and_the_plain_loop():
     mdp, problem = bench.processes()["chain"]
     seeds, memory = seed_state(0, "own", 0), RunBuffers()
     arguments = (1.0, c_reference.SCHEME, seeds, PRESETS["paper"], 400)

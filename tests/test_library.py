@@ -60,7 +60,7 @@ def test_scheme_names_ignore_case_and_are_suggested():
         scheme_of("HiOfPol")
 
 
-def test_grid_is_the_same_for_labels_and_names():
+def test_grid_is_equal_for_labels_and_names():
     usual, other = (
         grid(process, updates=updates, schemes=schemes, step_sizes=[1.0], runs=1)
         for process, updates, schemes in (
@@ -71,7 +71,7 @@ def test_grid_is_the_same_for_labels_and_names():
     assert usual == other
 
 
-def test_trajectory_repr_and_to_frame():
+def test_trajectory_has_a_one_line_repr_and_converts_to_a_frame():
     path = run(chain(4), "mce", 3)
     assert repr(path) == (
         f"MCE, 3 updates on 4 states and 2 actions: performance {path.performance[0]:.4g} to "

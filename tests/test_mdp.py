@@ -189,7 +189,7 @@ def test_values_and_visits_of_a_long_corridor_match_hand_solution():
     np.testing.assert_allclose(evaluation.occupancy, visits, rtol=1e-12)
 
 
-def test_large_sparse_processes_are_right_where_values_are_small():
+def test_large_sparse_processes_are_accurate_at_states_with_small_values():
     """A corridor: left or right, with a chance of 0.2 of the other; its end pays 1."""
     for n in (499, 500):  # dense and sparse
         i = np.arange(n - 1)
@@ -233,7 +233,7 @@ def test_visits_of_sparse_processes_are_computed_when_read(monkeypatch):
     assert len(solved) == 4  # not after the last update
 
 
-def test_results_with_arrays_compare_by_identity():
+def test_results_that_contain_arrays_compare_by_identity():
     mdp = two_steps([0, 0, 0])
     policy = np.full((3, 2), 0.5)
     for make in (lambda: mdp.evaluate(policy), mdp.optimal, lambda: run(mdp, "ce", 2)):
@@ -242,7 +242,7 @@ def test_results_with_arrays_compare_by_identity():
         assert (one == make()) == (one is make())
 
 
-def test_save_and_load_round_trip(tmp_path):
+def test_saved_process_is_unchanged_after_loading(tmp_path):
     mdp = two_steps([0, 0, 0])
     mdp.save(tmp_path / "mdp")  # NumPy would add a suffix
     again = FiniteMDP.load(tmp_path / "mdp")
@@ -473,7 +473,7 @@ def two_state_process():
     return FiniteMDP(transitions, [[1.0, 0.0], [3.0, 3.0]], [1.0, 0.0], 0.5)
 
 
-def test_policy_iteration_by_hand():
+def test_policy_iteration_matches_hand_solution():
     # staying at s0 has value 2, moving 0 + 1/2 x 6: one more, so within 1/(1 - 1/2) of the optimum
     mdp = two_state_process()
     cut = mdp.optimal(max_iterations=1)
@@ -642,7 +642,7 @@ def test_default_number_of_evaluations_grows_with_the_states(n_states, most, mon
 
 
 @pytest.mark.parametrize(("n", "discount"), [(20, 0.2), (30, 0.3), (60, 0.6), (150, 0.8)])
-def test_optimum_of_a_long_chain_with_small_values(n, discount):
+def test_optimum_of_a_long_chain_with_small_values_is_accurate(n, discount):
     """Walking to the end has value discount^(n - 2); jumping at once four fifths of that."""
     best = chain(n, discount=discount).optimal()
     assert best.performance == pytest.approx(discount ** (n - 2), rel=1e-9)
@@ -651,7 +651,7 @@ def test_optimum_of_a_long_chain_with_small_values(n, discount):
 
 
 @pytest.mark.parametrize(("n", "discount"), [(30, 0.99), (60, 0.999), (60, 0.9999)])
-def test_policy_iteration_ends_at_rounding(n, discount):
+def test_policy_iteration_converges_if_all_policies_have_equal_values(n, discount):
     """With rewards phi - discount P phi every policy has value phi, here 0 at half the states."""
     rng = np.random.default_rng(n)
     transitions = rng.dirichlet(np.ones(n), size=(n, 3))
@@ -723,7 +723,7 @@ def test_large_tables_are_read_into_sparse_form(monkeypatch):
     np.testing.assert_allclose(sparse.optimal().v, dense.optimal().v, rtol=1e-13)
 
 
-def test_a_frozen_lake_of_2500_states_is_read_in_little_memory():
+def test_frozen_lake_of_2500_states_is_read_with_little_memory():
     import tracemalloc
 
     import gymnasium

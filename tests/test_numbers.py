@@ -249,7 +249,7 @@ def test_listed_numbers_appear_at_their_place() -> None:
         assert one_line(words) in one_line(places[entry["at"]]), f"delete or correct it: {words}"
 
 
-def test_wrong_numbers_are_found_and_rounded_numbers_accepted() -> None:
+def test_incorrect_numbers_are_detected_and_rounded_numbers_accepted() -> None:
     page = ROOT / "book" / "argument.ipynb"
     assert unexplained("PG-SM needs 588 updates.", known_numbers(page))
     assert not unexplained("PG-SM needs 587 updates.", known_numbers(page))
@@ -259,7 +259,7 @@ def test_wrong_numbers_are_found_and_rounded_numbers_accepted() -> None:
     assert unexplained("some 843 000 steps", {841_960})
 
 
-def test_most_wrong_last_digits_are_detected() -> None:
+def test_most_incorrect_last_digits_are_detected() -> None:
     """Change the last digit of every result; fewer than 30 % may be accepted by chance."""
     noticed = tried = 0
     for page in PAGES:

@@ -156,7 +156,7 @@ STRAY = """() => {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page_from_disk(book: Path, tab: Page, name: str) -> None:
+def test_page_opened_from_disk_works(book: Path, tab: Page, name: str) -> None:
     visit = Visit(tab, (book / f"{name}.html").as_uri(), book.as_uri())
     page = visit.page
     _check_text(visit)
@@ -188,7 +188,7 @@ def _unseen(page: Page) -> Iterator[None]:
     page.evaluate("document.documentElement.style.display = ''; dispatchEvent(new Event('resize'))")
 
 
-def test_page_printed_immediately_is_complete(book: Path, browser: Browser) -> None:
+def test_page_is_complete_if_printed_immediately(book: Path, browser: Browser) -> None:
     """Print before idle callbacks have run and before the figure is visible."""
     if "book/empirical" not in PAGES:
         pytest.skip("the book has no page on the experiments")
@@ -232,7 +232,7 @@ OF_EACH_KIND = ["book/index", "book/domino", "book/empirical", "genindex"]
 
 
 @pytest.mark.parametrize("name", [name for name in OF_EACH_KIND if name in PAGES])
-def test_page_over_http(server: str, tab: Page, name: str) -> None:
+def test_page_served_over_http_works(server: str, tab: Page, name: str) -> None:
     """Pages from disk are restricted more, so that one page of each kind suffices."""
     visit = Visit(tab, f"{server}{name}.html", server)
     _check_text(visit)

@@ -25,7 +25,7 @@ def test_item_is_judged_or_asserts_nothing(item: dict) -> None:
         assert select([name])
 
 
-def test_equations_are_numbered_without_a_gap() -> None:
+def test_equations_are_numbered_consecutively() -> None:
     last = 0
     for item in ITEMS:
         if item["what"].startswith("Equation"):

@@ -134,7 +134,7 @@ def test_definitions_agree_with_the_library() -> None:
     assert agreement.TARGET.read_text("utf-8") == agreement.source(), message
 
 
-def test_other_updates_do_not_agree() -> None:
+def test_definitions_do_not_agree_with_other_updates() -> None:
     for name, other in {
         "pg-sm": make_update("ce"),
         "pg-es": make_update("pg-es", factor="drop"),

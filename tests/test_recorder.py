@@ -18,7 +18,7 @@ def run(function: Callable[..., Any], **options: Any) -> Finding:
     return check("x", **options)(function).run()
 
 
-def test_tally_counts_comparisons_failures_and_attained_bounds() -> None:
+def test_tally_counts_comparisons_failures_and_equalities() -> None:
     def steps_grow(compare: Recorder) -> None:
         for n in (1, 2, 3, 4):
             compare.at_most("steps", n * n, 3 * n, at={"n": n})
@@ -49,7 +49,7 @@ def test_sharpness_is_the_smallest_tightening_that_fails() -> None:
     assert run(tightened).tallies[0].failures == 1
 
 
-def test_sharpness_in_logs_equals_that_of_the_numbers() -> None:
+def test_sharpness_in_logs_equals_the_sharpness_of_the_numbers() -> None:
     def upper(compare: Recorder) -> None:
         compare.at_most("log X", math.log(12), math.log(16), in_logs=True)
         compare.at_least("log Y", math.log(15), math.log(12), in_logs=True)
@@ -65,7 +65,7 @@ def test_sharpness_of_a_tolerance_is_infinite() -> None:
     assert (tally.sharpness, tally.worst[0].slack) == (math.inf, 1e-12 - 2e-13)
 
 
-def test_attained_is_counted_for_exact_numbers_only() -> None:
+def test_equalities_are_counted_for_exact_numbers_only() -> None:
     """Rounding differs between processors, so that equality of floats is not counted."""
 
     def equal_sides(compare: Recorder) -> None:
@@ -75,7 +75,7 @@ def test_attained_is_counted_for_exact_numbers_only() -> None:
     assert [tally.attained for tally in run(equal_sides).tallies] == [1, 0]
 
 
-def test_slack_of_a_ball_is_that_of_its_worst_end() -> None:
+def test_slack_of_a_ball_is_the_slack_of_its_worst_end() -> None:
     def enclosed(compare: Recorder) -> None:
         compare.at_most("value", arb(1, 0.25), arb(2))
         compare.at_least("value", arb(1, 0.25), arb(0.5))
@@ -127,7 +127,7 @@ def test_estimate_is_undecided_if_its_interval_contains_the_bound() -> None:
     ]
 
 
-def test_undecided_comparison_decides_over_one_that_holds() -> None:
+def test_undecided_comparison_takes_precedence_over_one_that_holds() -> None:
     def measured(compare: Recorder) -> None:
         compare.estimate("first", ">", 1.1, 1, slack=0.1, holds=True)
         compare.estimate("second", ">", 1.9, 1, slack=0.9, holds=None)
@@ -235,7 +235,7 @@ def test_instances_are_counted_once() -> None:
     assert run(twice).instances == 2
 
 
-def test_only_the_worst_comparisons_are_kept() -> None:
+def test_only_the_worst_comparisons_are_stored() -> None:
     def many(compare: Recorder) -> None:
         for n in range(20):
             compare.at_least("distance", abs(n - 7), 0, at={"n": n})

@@ -17,7 +17,7 @@ EXAMPLE = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WITH_EXAMPLES = [page for page in (LIBRARY, *TOPICS) if EXAMPLE.search(page.read_text("utf-8"))]
 
 
-def test_public_names_have_a_line_and_an_entry_with_example() -> None:
+def test_public_names_have_a_summary_and_an_entry_with_an_example() -> None:
     text = LIBRARY.read_text("utf-8")
     listed = re.findall(r"^\| {py:obj}`~pu_lib\.(\w+)`", text, re.MULTILINE)
     entries = re.findall(r"^```{public} (\w+)$", text, re.MULTILINE)

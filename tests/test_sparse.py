@@ -179,7 +179,7 @@ def test_errors_against_exact_fractions_are_within_the_bounds(seed):
 
 
 @pytest.mark.parametrize(("n", "discount"), [(499, 0.9), (500, 0.9), (2500, 0.9), (2500, 0.99)])
-def test_every_state_of_a_corridor_is_right(n, discount):
+def test_every_state_of_a_corridor_has_an_accurate_value(n, discount):
     matrix, rewards = corridor(n)
     found = sparse.optimal(matrix, rewards, discount)
     v = iterated(matrix, rewards, discount, 12_000)
@@ -194,7 +194,7 @@ def test_every_state_of_a_corridor_is_right(n, discount):
     assert_allclose(sparse.evaluate(always_right, rewards[:, 1], discount).x, v, rtol=1e-12)
 
 
-def test_a_criterion_relative_to_the_largest_value_accepts_wrong_values():
+def test_criterion_relative_to_the_largest_value_accepts_incorrect_values():
     """The control of the test above."""
     matrix, rewards = corridor(500)
     chain, paid = matrix[np.arange(500) * 2 + 1], rewards[:, 1]
@@ -205,7 +205,7 @@ def test_a_criterion_relative_to_the_largest_value_accepts_wrong_values():
     assert excess(chain, paid, 0.9, sparse.evaluate(chain, paid, 0.9).x) <= 12.0
 
 
-def test_the_numbering_of_states_does_not_matter():
+def test_values_do_not_depend_on_the_numbering_of_states():
     order = np.random.default_rng(0).permutation(600)
     found = sparse.optimal(*corridor(600, order), 0.95)
     v = iterated(*corridor(600), 0.95, 6000)
@@ -213,7 +213,7 @@ def test_the_numbering_of_states_does_not_matter():
     assert (found.actions[order][:-1] == 1).all()
 
 
-def test_a_large_frozen_lake_is_right_at_every_state():
+def test_large_frozen_lake_has_an_accurate_value_at_every_state():
     import gymnasium
     from gymnasium.envs.toy_text.frozen_lake import generate_random_map
 
@@ -261,7 +261,7 @@ def test_optimal_values_agree_with_quantecon():
 
 
 @pytest.mark.parametrize(("largest", "method"), [(4e7, "SuperLU"), (0.0, "Gauss-Seidel sweeps")])
-def test_other_methods_take_over_from_bicgstab(monkeypatch, largest, method):
+def test_other_methods_are_used_if_bicgstab_fails(monkeypatch, largest, method):
     monkeypatch.setattr(sparse, "_RESTARTS", 0)
     monkeypatch.setattr(sparse, "_LARGEST_FACTORS", largest)
     matrix, rewards = corridor(500)
@@ -279,7 +279,7 @@ def test_other_methods_take_over_from_bicgstab(monkeypatch, largest, method):
 
 
 @pytest.mark.parametrize("start", [1e-30, 1.0, 1e30])
-def test_any_start_gives_the_same_values(start):
+def test_values_do_not_depend_on_the_initial_values(start):
     matrix, rewards = corridor(500)
     chain = matrix[np.arange(500) * 2 + 1]
     found = sparse.evaluate(chain, rewards[:, 1], 0.9, np.full(500, start))
@@ -287,7 +287,7 @@ def test_any_start_gives_the_same_values(start):
 
 
 @pytest.mark.parametrize("error", [1e-9, -1e-9])
-def test_bounds_cover_wrong_values(error):
+def test_bounds_contain_the_error_of_incorrect_values(error):
     matrix, rewards = corridor(500)
     right = sparse.optimal(matrix, rewards, 0.9)
     v = right.v.copy()
@@ -298,7 +298,7 @@ def test_bounds_cover_wrong_values(error):
     assert sparse.bounds(matrix, rewards, 0.9, right).error[100] < 1e-10 * v[100]
 
 
-def test_bounds_cover_the_values_of_a_policy_that_is_not_optimal():
+def test_bounds_contain_the_error_of_the_values_of_a_suboptimal_policy():
     matrix, rewards = corridor(60)
     found = sparse.optimal(matrix, rewards, 0.9)
     left = sparse.evaluate(matrix[np.arange(60) * 2], rewards[:, 0], 0.9).x
@@ -318,7 +318,7 @@ def test_equal_actions_are_undecided_but_terminal_states_are_not():
     assert sparse.bounds(twice, rewards, 0.9, found).undecided == 19
 
 
-def test_policy_iteration_finds_the_optimum_alone_and_can_be_limited(monkeypatch):
+def test_policy_iteration_alone_finds_the_optimum_and_respects_its_limit(monkeypatch):
     monkeypatch.setattr(sparse, "_SETTLED_AFTER", 0)
     matrix, rewards = corridor(500)
     found = sparse.optimal(matrix, rewards, 0.9)
@@ -329,7 +329,7 @@ def test_policy_iteration_finds_the_optimum_alone_and_can_be_limited(monkeypatch
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_what_is_not_finite_is_no_solution(bad):
+def test_residual_of_values_that_are_not_finite_is_infinite(bad):
     matrix, rewards = corridor(5)
     x, out = np.array([1.0, bad, 1.0, 1.0, 1.0]), np.empty(5)
     arrays = matrix.indptr, matrix.indices, matrix.data
@@ -337,7 +337,7 @@ def test_what_is_not_finite_is_no_solution(bad):
     assert found == np.inf
 
 
-def test_compiled_code_is_kept_until_its_source_changes(monkeypatch):
+def test_compiled_code_is_cached_until_its_source_changes(monkeypatch):
     files = []
     monkeypatch.setattr(Path, "read_bytes", lambda path: files.append(path) or b"")
     compiling._source_digest.__wrapped__()

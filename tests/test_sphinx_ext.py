@@ -51,7 +51,7 @@ def test_library_changes_invalidate_stored_executions(repository: Path, name: st
     assert after[1] == before[1]
 
 
-def test_style_changes_keep_stored_executions(
+def test_style_changes_do_not_invalidate_stored_executions(
     repository: Path,
 ) -> None:
     before = keys()
@@ -120,7 +120,7 @@ def setup(app):
 """
 
 
-def test_incremental_build_keeps_the_search_entries(tmp_path: Path) -> None:
+def test_incremental_build_preserves_the_search_entries(tmp_path: Path) -> None:
     source, built = tmp_path / "source", tmp_path / "built"
     source.mkdir()
     (source / "conf.py").write_text(CONF)
@@ -157,14 +157,14 @@ def published(address: str) -> SimpleNamespace:
     return config
 
 
-def test_book_without_address_links_no_repository() -> None:
+def test_book_without_address_does_not_link_a_repository() -> None:
     config = published("")
     assert "launch_buttons" not in config.html_theme_options
     assert config.html_theme_options["use_issues_button"] is False
     assert config.html_baseurl == ""
 
 
-def test_address_adds_buttons_and_a_base_url() -> None:
+def test_repository_address_adds_buttons_and_a_base_url() -> None:
     config = published("https://github.com/someone/the-book/")
     assert config.html_theme_options["launch_buttons"] == {"x": "y"}
     assert config.html_baseurl == "https://someone.github.io/the-book/"

@@ -217,7 +217,7 @@ def test_follow_takes_values_for_each_step(n_steps):
 
 
 @pytest.mark.parametrize("n_steps", [1, 2])
-def test_follow_broadcasts_one_start_to_a_batch(n_steps):
+def test_follow_broadcasts_one_initial_policy_to_a_batch(n_steps):
     q = [[0.0, -1.0], [-2.0, 0.0], [0.0, 0.0]]
     path = follow("npg", q, 1.0, n_steps, theta0=[[0.0, 0.0]])
     np.testing.assert_array_equal(path, [t * np.array(q) for t in range(n_steps + 1)])

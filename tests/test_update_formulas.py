@@ -146,7 +146,7 @@ def test_random_ties_choose_best_actions_equally_often(name):
 
 
 @pytest.mark.parametrize("name", ["ce", "mce"])
-def test_leave_skips_only_tied_states(name):
+def test_option_leave_skips_only_tied_states(name):
     theta, q = np.zeros((2, 3)), np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.5]])
     left = make_update(name, ties="leave").step(theta, q, 2.0)
     np.testing.assert_array_equal(left[0], theta[0])

@@ -88,7 +88,7 @@ def test_parameters_is_a_right_inverse_of_policy(update):
     np.testing.assert_allclose(np.ptp(update.parameters(uniform) - start), 0, atol=1e-15)
 
 
-def test_escort_parameters_have_the_norm_of_the_uniform_start():
+def test_escort_parameters_have_the_norm_of_the_uniform_initial_parameters():
     update = make_update("pg-es", p=3)
     theta = update.parameters([0.2, 0.3, 0.5])
     assert np.sum(theta**3) == pytest.approx(np.sum(update.initial(1, 3) ** 3))
@@ -140,7 +140,7 @@ def test_default_initial_parameters_are_those_of_the_uniform_policy():
     np.testing.assert_array_equal(Renamed().initial(2, 4), np.full((2, 4), 0.25))
 
 
-def test_initial_accepts_the_largest_number_of_parameters(monkeypatch):
+def test_initial_rejects_more_parameters_than_the_limit(monkeypatch):
     monkeypatch.setattr("pu_lib.interface._MOST_PARAMETERS", 6)
     assert UPDATES["ce"].initial(3, 2).shape == (3, 2)
     with pytest.raises(ValueError, match="have more than the 6 parameters"):
@@ -152,7 +152,7 @@ def test_default_weight_is_one():
     np.testing.assert_array_equal(UPDATES["di"].step([0.5, 0.5], [0.5, 0.0]), [0.75, 0.25])
 
 
-def test_updates_without_a_style_get_spare_styles(monkeypatch):
+def test_updates_without_a_style_receive_one_of_four_styles(monkeypatch):
     own = {name: type(name, (Renamed,), {"name": name})() for name in "abcde"}
     monkeypatch.setattr("pu_lib.updates.UPDATES", {**UPDATES, **own})
     styles = [style_of(name) for name in own]
@@ -273,13 +273,13 @@ def test_projection_is_the_identity_on_the_simplex_up_to_shifts():
     [[0.0, -700.0, -1e308, -1e308], [1e308, -1e308, 0.0], [-1e308] * 3, [1e308, 1e308]],
     ids=["sums overflow", "differences overflow", "all lowest", "two largest"],
 )
-def test_projection_of_huge_entries(x):
+def test_projection_of_huge_entries_is_exact(x):
     y = project_simplex(x)
     top = np.equal(x, max(x))
     np.testing.assert_array_equal(y, top / top.sum())
 
 
-def test_huge_values_give_the_same_step_as_large_values():
+def test_huge_values_and_large_values_give_the_same_step():
     for name in ("di", "ce", "mce"):
         update = UPDATES[name]
         start = update.initial(1, 3)[0]

@@ -31,7 +31,7 @@ def test_key_lemma_bound_matches_hand_solution() -> None:
     assert cv.key_lemma_bound(0.5, 7.0, 2, 3.0) == pytest.approx(1 / 5)
 
 
-def test_necessity_floor_is_nearly_attained() -> None:
+def test_necessity_bound_is_nearly_reached_by_one_large_step() -> None:
     assert cv.necessity_floor(0.25, 3, 2.0) == pytest.approx(0.25 * np.exp(-3.0))
     # one step of weight w from a tiny greedy probability comes near the floor's exponent
     pi = cv.adversarial_run([1.0, 0.0], "first", [300.0], np.array([-10.0, 10.0]))
@@ -50,7 +50,7 @@ def test_two_steps_of_mce_match_hand_solution() -> None:
     np.testing.assert_allclose(path.weights, [[1.0], [1.0]])
 
 
-def test_remaining_gap_of_a_state_without_weight() -> None:
+def test_margin_matches_the_gap_left_by_a_state_without_weight() -> None:
     """The remaining policy is uniform at the state without weight and optimal elsewhere."""
     variant = "no weight at a contested state"
     finding = checks.uncontested_states_need_no_weight.run(variant, stop_at_failure=True)
@@ -81,13 +81,13 @@ def test_finite_weights_leave_a_q_gap_only_at_recurrent_states() -> None:
         assert (cv.structure(mdp).v - path.v[-1]).max() > 0.1
 
 
-def test_structure_of_the_chain_with_a_tie() -> None:
+def test_structure_of_the_chain_with_a_tie_matches_hand_solution() -> None:
     facts = cv.structure(chain(5, discount=0.9, last_state_tie=True))
     assert facts.contested.tolist() == [True, True, True, False, False]
     assert facts.entered.tolist() == [False, True, True, True, False]
 
 
-def test_structure_behind_an_uncontested_start() -> None:
+def test_states_after_an_uncontested_initial_state_are_contested() -> None:
     facts = cv.structure(cv.uncontested_start())
     assert not facts.contested[0]
     assert facts.contested[1:-1].all()
@@ -100,14 +100,14 @@ def test_adversaries_choose_tied_actions(name: str) -> None:
     np.testing.assert_allclose(pi.sum(axis=1), 1.0)
 
 
-def test_most_likely_adversary_starves_the_other_arm() -> None:
+def test_most_likely_adversary_gives_the_other_arms_equal_probabilities() -> None:
     pi = cv.adversarial_run([1.0, 1.0, 0.0], "most likely", np.ones(200))
     np.testing.assert_allclose(pi[:, 1], pi[:, 2])
     turns = cv.adversarial_run([1.0, 1.0, 0.0], "in turn", np.ones(200))
     assert turns[-1, 2] < 1e-12
 
 
-def test_fading_run_matches_hand_solution() -> None:
+def test_run_with_decaying_weights_matches_hand_solution() -> None:
     mass, bound, floor = cv.fading_run(1.0, 3, 1)
     # 4 actions, 3 best: beta = 1/4, e0 = 1, c = 4/3, W = 1
     assert bound[1] == pytest.approx(1 / (4 + 2 / 3))
@@ -132,7 +132,7 @@ def test_optimality_bounds_of_two_arms_match_hand_solution() -> None:
     np.testing.assert_allclose(ahead, [0.5, 1 / 3])
 
 
-def test_lemma_8_lines_are_empty_if_all_actions_tie() -> None:
+def test_lemma_8_bounds_are_empty_if_all_actions_tie() -> None:
     trajectory = run(bandit([1.0, 1.0]), UPDATES["mce"], 3, weighting="uniform")
     lines = cv.lemma_8_lines(
         trajectory.policies[:, 0], trajectory.q[:, 0], trajectory.weights[:, 0], trajectory.q[-1, 0]
@@ -140,7 +140,7 @@ def test_lemma_8_lines_are_empty_if_all_actions_tie() -> None:
     assert lines == {}
 
 
-def test_lemma_8_lines_match_hand_solution() -> None:
+def test_lemma_8_bounds_match_hand_solution() -> None:
     """Two uniform arms with rewards 1 and 0 make one step of weight 1."""
     mdp = bandit([1.0, 0.0])
     path = run(mdp, UPDATES["mce"], 1, weighting="uniform")
@@ -159,7 +159,7 @@ def test_tied_limit_mdp_has_an_exact_tie() -> None:
     assert cv.structure(mdp).optimal.sum(axis=1).tolist()[:2] == [1, 1]
 
 
-def test_fading_mass_is_inverse_to_the_sum_of_weights() -> None:
+def test_suboptimal_mass_is_proportional_to_the_inverse_sum_of_weights() -> None:
     """With four arms, one best, and weights (t + 1)^-1/2 the mass is about 3/4 of 1/W."""
     mass, _, _ = cv.fading_run(0.5, 1, 3000)
     spent = float(np.sum(np.arange(1, 3001) ** -0.5))
@@ -185,7 +185,7 @@ def test_checks_fail_at_the_smallest_ratio(
     assert finding.status == "false as stated"
 
 
-def test_lemma_8_lines_start_within_half_the_gap() -> None:
+def test_lemma_8_bounds_apply_if_values_are_within_half_the_gap() -> None:
     """The first best value differs from its limit by exactly half of the gap."""
     pi = np.array([[0.5, 0.5], [0.6, 0.4]])
     q = np.array([[0.5, 0.0], [1.0, 0.0]])
@@ -243,7 +243,7 @@ def test_zero_bound_is_compared_with_the_tolerance(
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.5])
-def test_floors_of_two_arms_match_hand_solution(factor: float) -> None:
+def test_lower_bounds_of_two_arms_match_hand_solution(factor: float) -> None:
     """MCE from (3/4, 1/4) in one step of weight 2: the odds 3 are multiplied by e^(2 x 2 x 1/4).
 
     The values of the arms are 2 and 1, discounted by 1/2 each visit misses the second arm's

@@ -41,7 +41,7 @@ def test_ce_cycle_repeats_in_floats() -> None:
     ).all()
 
 
-def test_ce_cycle_attracts_distant_start() -> None:
+def test_ce_cycle_attracts_distant_initial_parameters() -> None:
     orbit = simulate(THREE_STATES, 20_000, start=[[0.0, -15.0, 15.0], [-5.0, 5.0], [-5.0, 5.0]])
     near = simulate(THREE_STATES, 1)
     assert np.abs(orbit.theta - near.theta).max() < 2e-2
@@ -86,7 +86,7 @@ def test_simulate_and_race_reject_invalid_arguments() -> None:
         ce.race(THREE_STATES, UPDATES["ce"], 1, start="nowhere")
 
 
-def test_optimal_values_of_the_three_state_cycle_by_hand() -> None:
+def test_optimal_values_of_the_three_state_cycle_match_hand_solution() -> None:
     policy, values = THREE_STATES.optimum()
     assert policy == (2, 0, 1)
     assert values == (Fraction(280, 19), Fraction(290, 19), Fraction(233, 19))
@@ -109,7 +109,7 @@ def compared(recorder: Recorder) -> list[Comparison]:
     return [kept for tally in recorder.tallies.values() for kept in tally.worst]
 
 
-def test_cycle_that_does_not_attract_is_no_refutation() -> None:
+def test_cycle_that_does_not_attract_leaves_the_claim_open() -> None:
     """Every cycle must attract, not just one."""
     assert ce.certificate(THREE_STATES).attracting
     assert not ce.certificate(THREE_STATES.with_spread("2/5")).attracting
@@ -119,7 +119,7 @@ def test_cycle_that_does_not_attract_is_no_refutation() -> None:
         assert "does not attract" in finding.open_because
 
 
-def test_cycle_without_updates_of_a_state_is_no_refutation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cycle_that_omits_a_state_leaves_the_claim_open(monkeypatch: pytest.MonkeyPatch) -> None:
     cycle = ce.certificate(THREE_STATES)
     frozen = replace(THREE_STATES, phases=THREE_STATES.phases[1:3])
     monkeypatch.setattr(ce, "certificate", lambda _: cycle)
@@ -129,7 +129,7 @@ def test_cycle_without_updates_of_a_state_is_no_refutation(monkeypatch: pytest.M
     assert "never updated" in finding.open_because
 
 
-def test_cycle_that_may_reach_the_optimum_is_no_refutation(
+def test_cycle_that_may_reach_the_optimum_leaves_the_claim_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cycle = replace(ce.certificate(THREE_STATES), shortfall=(2.0, 0.0, 1.0))
@@ -139,7 +139,7 @@ def test_cycle_that_may_reach_the_optimum_is_no_refutation(
     assert "stay below the optimum" in finding.open_because
 
 
-def test_nearest_cycle_decides_the_margin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_margin_belongs_to_the_nearest_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
     """The margin is the smallest distance of any state of any cycle."""
     cycle = ce.certificate(THREE_STATES)
     far = {"0": (3.0, 4.0, 5.0), "1/10": (2.0, 9.0, 9.0)}
@@ -164,7 +164,7 @@ def test_certify_rejects_update_without_fixed_point() -> None:
 # Claims that hold
 
 
-def test_late_run_of_constant_policy() -> None:
+def test_late_run_of_a_constant_policy_has_zero_span() -> None:
     """One state, uniform between rewards 1 and 0: shortfall 1/2, span 0."""
     ends = np.array([[-1, -1]])
     mdp = DeterministicMDP(np.array([[1.0, 0.0]]), ends, np.array([2]), 0.5)
@@ -173,7 +173,7 @@ def test_late_run_of_constant_policy() -> None:
     assert late.shortfall.tolist() == [0.5]
 
 
-def test_two_action_check_fails_with_three_actions() -> None:
+def test_two_action_check_fails_for_three_actions() -> None:
     """The worst of all points: with three actions the difference exceeds the tolerance."""
     rng = np.random.default_rng(0)
     theta, q = 5.0 * rng.standard_normal((50, 3)), rng.standard_normal((50, 3))
@@ -185,7 +185,7 @@ def test_two_action_check_fails_with_three_actions() -> None:
     assert compared(compare)[0].slack == pytest.approx(-largest, rel=1e-9)
 
 
-def test_window_losses_by_hand() -> None:
+def test_window_losses_match_hand_solution() -> None:
     """Weights 1/2: a window is two steps, and loses (c + c/2)/2 of the first probability c."""
     probabilities = np.column_stack([np.zeros(11), *[2.0 ** -np.arange(11)] * 2])
     losses = checks._window_losses(np.full(10, 0.5), probabilities[:, 1:])
@@ -193,7 +193,7 @@ def test_window_losses_by_hand() -> None:
     assert checks._window_losses(np.full(10, 0.01), probabilities[:, 1:]) == []
 
 
-def test_one_period_by_hand() -> None:
+def test_one_period_matches_hand_solution() -> None:
     """Two actions at s1: from (-u, u) an update towards the first leads to (u, -u)."""
     period = ce.one_period()
     u = 4.99977290754
@@ -202,7 +202,7 @@ def test_one_period_by_hand() -> None:
     np.testing.assert_allclose(period.parameters[8][0], period.parameters[0][0], atol=1e-9)
 
 
-def test_fixed_point_of_two_actions_by_hand() -> None:
+def test_fixed_point_of_two_actions_matches_hand_solution() -> None:
     """Weights of 10 to either side: u solves 2 u (1 + e^(-2u)) = 10, and the point is (-u, u)."""
     moves = [(arb(10), 0, 1), (arb(10), 1, 1)]
     (low, high), _ = cycles._fixed_point(moves, np.array([-5.0, 5.0]), 1e-10, "two")
@@ -210,7 +210,7 @@ def test_fixed_point_of_two_actions_by_hand() -> None:
     assert (low + high).contains(0)
 
 
-def test_updates_by_state_with_and_without_spread() -> None:
+def test_updates_by_state_match_hand_solution_with_and_without_spread() -> None:
     """Two updates of the first state, one of the second; in between each has its greedy action."""
     example = CycleExample(
         "two",
@@ -229,7 +229,7 @@ def test_updates_by_state_with_and_without_spread() -> None:
     ]
 
 
-def test_potential_by_hand() -> None:
+def test_potential_matches_hand_solution() -> None:
     """Levels (2, 1/2, 0): kappa = (1, 1/2, 0), Psi = 5/4; one unit from the top to the last."""
     levels = (Fraction(2), Fraction(1, 2), Fraction(0))
     assert ce.reduced_levels(levels, 1) == (1, Fraction(1, 2), 0)
@@ -259,7 +259,7 @@ def potential_change(*given: Any) -> tuple[Fraction, Fraction]:
     return row.value, row.limit
 
 
-def test_hardened_run_by_hand() -> None:
+def test_hardened_run_matches_hand_solution() -> None:
     """One state that ends: 2 pays, 0 does not; level 3/2 ahead takes two updates to undo."""
     example = CycleExample("one", Fraction(1, 2), ((0, 2),), ((None, None),), (), ((0.0, 0.0),))
     path = ce.hardened_run(example, [(Fraction(3, 2), Fraction(0))], [[1]] * 3)
@@ -292,7 +292,7 @@ def test_pattern_margin_vanishes_at_the_threshold_discount() -> None:
     assert ce.pattern_margin(0.756) > 1e-4
 
 
-def test_pattern_margin_of_one_state_by_hand() -> None:
+def test_pattern_margin_of_one_state_matches_hand_solution() -> None:
     """Rewards in [-1, 1] are at most 2 apart."""
     phases = (Phase(0, Fraction(1), 1),)
     example = CycleExample("one", Fraction(1, 2), ((0, 2),), ((None, None),), phases, ((0.0, 0.0),))
@@ -326,7 +326,7 @@ def test_run_one_agrees_with_its_block() -> None:
         search.run_one("three", 0, 0, 3, "random", 2000)
 
 
-def test_run_one_scales_gaps_by_one_at_least(
+def test_run_one_divides_gaps_by_at_least_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One state with rewards r and 0: the gap is r/2, in units of 1 or more."""
@@ -391,7 +391,7 @@ def test_race_returns_values_and_weights_of_all_states() -> None:
     np.testing.assert_array_equal(weights[8:], THREE_STATES.weights)
 
 
-def test_drift_by_hand() -> None:
+def test_drift_matches_hand_solution() -> None:
     start = [[0.0, -15.0, 15.0], [-5.0, 5.0], [-5.0, 5.0]]
     moved = simulate(THREE_STATES, 1, start=start)
     by_hand = [abs(moved.theta[s, a] - x) for s, row in enumerate(start) for a, x in enumerate(row)]
@@ -465,7 +465,7 @@ def test_examples_repeat_with_their_claimed_actions(
     assert begin == len(orbit.greedy)
 
 
-def test_optimum_of_four_states_by_hand() -> None:
+def test_optimum_of_four_states_matches_hand_solution() -> None:
     """Best is 0, 1, 0, ...: state 0 pays 0 on the way to state 1, which pays 10 on the way back."""
     v = 0.97 * 10 / (1 - 0.97**2)
     expected = [v, 10 + 0.97 * v, 10 + 0.97 * (10 + 0.97 * v), 10 + 0.97 * v]
@@ -493,7 +493,7 @@ def test_optimum_of_four_states_by_hand() -> None:
         ([[4.5, -4], [4, -3.5]], True),
     ],
 )
-def test_contracts_by_hand(matrix: list[list[float]], contracts: bool) -> None:
+def test_contraction_matches_hand_solution(matrix: list[list[float]], contracts: bool) -> None:
     assert cycles._contracts([[arb(x) for x in row] for row in matrix]) is contracts
 
 
@@ -538,14 +538,14 @@ def test_float_below_rounds_down() -> None:
 
 
 @pytest.mark.parametrize(("last", "proved"), [((), True), ((5,), False), ((0,), False)])
-def test_contracts_is_false_for_3x3_matrices(last: tuple[int, ...], proved: bool) -> None:
+def test_contraction_is_not_proved_for_3x3_matrices(last: tuple[int, ...], proved: bool) -> None:
     diagonal = (0, 0, *last)
     matrix = [[arb(x if i == j else 0) for j in range(len(diagonal))]
               for i, x in enumerate(diagonal)]  # fmt: skip
     assert cycles._contracts(matrix) is proved
 
 
-def test_late_run_at_discount_0_99() -> None:
+def test_late_run_at_discount_0_99_has_a_small_shortfall() -> None:
     rewards, stay = np.array([[1.0, 0.0]]), np.zeros((1, 2), dtype=np.int64)
     mdp = DeterministicMDP(rewards, stay, np.array([2]), 0.99)
     found = ce.late_run(mdp, np.full((1, 1), 5.0), np.array([[3.0, 0.0]]), 4000)

@@ -60,7 +60,7 @@ def test_balance_fails_for_varying_weights() -> None:
     assert log_loss > excess + 100.0
 
 
-def test_constants_by_hand() -> None:
+def test_constants_match_hand_solution() -> None:
     """Two arms that pay 1 and 0: B = 2, gap 1, K = 3 and tolerance 1/16 at discount 1/2."""
     bandit = DeterministicMDP(np.array([[1.0, 0.0]]), np.array([[-1, -1]]), np.array([2]), 0.5)
     known = constant.constants(bandit)
@@ -101,7 +101,7 @@ def test_run_constant_agrees_with_run_process() -> None:
     np.testing.assert_allclose(ours.theta[0], theirs.theta, atol=1e-9)
 
 
-def test_late_fall_by_hand() -> None:
+def test_late_fall_matches_hand_solution() -> None:
     """One update of weight 28 takes the top action from 0 to -28, and the bad one is then first."""
     mdp, theta, weights = constant.late_fall(1000)
     value = run_process(mdp, "ce", theta, weights, 1100).values[:, 0]
@@ -113,7 +113,7 @@ def test_late_fall_by_hand() -> None:
     np.testing.assert_allclose(mdp.optimum(), [0.9, 1.0])
 
 
-def test_chatter_mdp_by_hand() -> None:
+def test_chatter_mdp_matches_hand_solution() -> None:
     """2 / (1 - 0.8) either way, and 1 + 0.8 * 10 in the state between."""
     mdp, _, _ = constant.chatter()
     np.testing.assert_allclose(mdp.optimum(), [10.0, 9.0, 10.0])
@@ -144,7 +144,7 @@ def worst(recorder: Recorder) -> dict[str, Comparison]:
     return {tally.quantity: tally.worst[0] for tally in recorder.tallies.values()}
 
 
-def test_proof_steps_of_a_run_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proof_steps_of_a_run_match_hand_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     """One state worth 1 at best, q range 2, discount 1/2, at distances 1, 1/2, 1/4, 1/16, 1/64."""
     run = run_at_optimum(
         known=SimpleNamespace(
@@ -182,14 +182,14 @@ def run_at_optimum(log_loss: np.ndarray, **given: Any) -> checks._ConstantRun:
     return checks._ConstantRun(log_loss=log_loss, **{**usual, **given})
 
 
-def test_after_good_steps_by_hand() -> None:
+def test_after_good_steps_matches_hand_solution() -> None:
     good = np.array([True, False, True, True, False, True])
     assert checks._after_good_steps(good, 2).tolist() == [False] * 4 + [True] * 2
     assert checks._after_good_steps(good, 1).tolist() == [False] + [True] * 5
 
 
 @pytest.mark.parametrize(("budget", "slack"), [((2.0, 6.0), 4.0), ((0.5, 1.5), 1.5)])
-def test_balance_of_a_run_by_hand(
+def test_balance_of_a_run_matches_hand_solution(
     budget: tuple[float, float], slack: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two states: excess entropies 4 and 6, log losses 2 and 6, and some start budgets."""

@@ -34,7 +34,7 @@ def test_counts_match_hand_solution():
     assert simulate(4, "pg-es", 2) == recursion(4, "pg-es", 2) == [math.inf] * 3 + [1]
 
 
-def test_recursion_rejects_starts_that_may_flip_back():
+def test_recursion_rejects_initial_policies_that_may_flip_back():
     assert simulate(2, "pg-es", 5, start="1/10") == [6, 2]  # the first flip comes back
     with pytest.raises(ValueError, match="a state of pg-es may flip back"):
         recursion(2, "pg-es", 5, start="1/10")
@@ -51,7 +51,7 @@ def test_history_ends_when_the_first_state_flips():
 
 
 @pytest.mark.parametrize("update", ["pg-sm", "di", "ce"])
-def test_twelve_states_are_fast(update):
+def test_domino_of_twelve_states_is_fast(update):
     before = time.process_time()
     domino(12, update, "0.7")
     assert time.process_time() - before < 5
@@ -78,7 +78,7 @@ def test_simulation_beyond_max_steps_raises():
         ((10**9, "pg-es", 1, "3/2"), "at least 1000000000 steps"),
     ],
 )
-def test_domino_out_of_reach_raises_at_once_with_proved_bounds(arguments, words):
+def test_domino_above_the_step_limit_raises_immediately_and_gives_proved_bounds(arguments, words):
     before = time.process_time()
     with pytest.raises(OutOfReach, match=words):
         domino(*arguments)
@@ -94,7 +94,7 @@ def test_large_weights_flip_one_state_per_step(update):
 
 
 @pytest.mark.parametrize("states", [1, 2, 5, 6])
-def test_max_steps_of_escort_doubling(states):
+def test_escort_domino_with_short_steps_takes_2_to_the_h_minus_1_steps(states):
     """With short steps PG-ES takes 2^h - 1."""
     least = 2**states - 1
     assert domino(states, "pg-es", "0.01", max_steps=least) == least
@@ -103,7 +103,7 @@ def test_max_steps_of_escort_doubling(states):
             domino(states, "pg-es", "0.01", max_steps=fewer)
 
 
-def test_many_states_share_the_step_limit():
+def test_step_limit_depends_on_the_number_of_states():
     assert simulate(41, "ce", 100, max_steps=85)[0] == 41
     with pytest.raises(OutOfReach, match="at least 41 steps with 41 states; at most 40 are"):
         simulate(41, "ce", 100, max_steps=83)
@@ -163,7 +163,7 @@ def test_direct_flip_times_match_hand_solution():
 
 
 @pytest.mark.parametrize("eta", ["0.6", "1", "5"])
-def test_direct_bound_is_attained_at_large_weights(eta):
+def test_direct_bound_holds_with_equality_at_large_weights(eta):
     for h in (1, 2, 7):
         assert simulate(h, "di", eta)[0] == do.di_bound(h, Fraction(eta))
 
@@ -175,7 +175,7 @@ def test_direct_bound_has_the_slope_of_the_count(eta):
     assert longer - long == slope
 
 
-def test_policy_gradient_bound_is_attained():
+def test_policy_gradient_bound_holds_with_equality():
     assert [domino(h, "pg-sm", "0.001") for h in (1, 2, 5)] == [1, 3, 31]
     assert [domino(h, "pg-es", "0.001") for h in (1, 2, 5)] == [1, 3, 31]
     assert linked_recursion(5, "1/1024", UNIFORM["uniform"]) == [31, 15, 7, 3, 1]

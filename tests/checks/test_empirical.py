@@ -84,7 +84,7 @@ def counted(finding, holds, words=""):
 # Status of a finding
 
 
-def test_inequality_is_decided_by_its_whole_interval():
+def test_inequality_is_decided_only_if_its_whole_interval_agrees():
     assert above(3, *np.linspace(2, 4, 50)).holds() is True
     assert above(0.5, *np.linspace(0.4, 0.6, 50)).holds() is False
     undecided = above(1.2, *np.linspace(0.5, 2, 50))
@@ -110,7 +110,7 @@ def test_status_follows_from_the_inequalities(points, status):
     assert finding.margin == pytest.approx(np.log10(min(points)))
 
 
-def test_margin_is_that_of_the_worst_inequality():
+def test_margin_equals_the_margin_of_the_worst_inequality():
     """Refuted inequalities are worst, then undecided ones."""
     holds = above(1.1, 1.05, 1.2, name="holds")
     undecided = above(1.9, 0.9, 2.5, name="undecided")
@@ -188,7 +188,7 @@ def test_ratios_of_censored_times_are_bounds():
         (10.0, 10.0, "unknown", None, None),
     ],
 )
-def test_censored_ratio_decides_if_its_bound_is_beyond_the_limit(a, b, shown, above, below):
+def test_censored_ratio_is_decisive_if_its_bound_exceeds_the_limit(a, b, shown, above, below):
     for relation, answer in ((">", above), ("<", below)):
         row = Inequality("x", ratio_bounds(np.full(21, a), np.full(21, b), 10.0), relation, 1.5)
         assert (row.number, row.span.split(" to ")[0], row.holds()) == (shown, shown, answer)
@@ -224,7 +224,7 @@ def test_censored_time_over_a_known_one_is_a_lower_bound():
     assert rows_of(found)["LowOffPol, mean: greedy SARSA over MCE"] == ("3.76", "> 2")
 
 
-def test_policy_gradients_are_compared_at_lengths_both_pass():
+def test_policy_gradients_are_compared_at_lengths_that_both_solve():
     curves = committed().curves("length/LowOffPol")
     sm, es = curves.point("median")[:2]
     arrive = (curves.axis >= 10) & (sm < 1e6) & (es < 1e6)
@@ -262,7 +262,7 @@ def test_sentences_have_the_counts_of_their_tables(changes):
     assert f"certain in {counted(found, True, 'over HiOffPol')} of 8 comparisons" in sentence
 
 
-def test_sentence_states_whether_the_smallest_lead_of_di_is_certain():
+def test_sentence_states_whether_the_smallest_lead_of_di_is_significant():
     assert "1.09 (NoExplo, median), is within the error." in judged("sec:randommdps/di-best")[0]
     slow = scale_times("update", "di", 20)
     assert judged("sec:randommdps/di-best", table=slow)[0].endswith("is none.")
@@ -287,7 +287,7 @@ def test_missing_transitions_in_the_buffer_fail(monkeypatch):
     assert run_with(checks_live.one_buffer, steps=300).margin == -3.0
 
 
-def test_runs_lost_to_rounding_are_counted_by_panel():
+def test_runs_censored_because_of_rounding_are_counted_by_panel():
     found = run_with(checks.wall_is_rounding, panels=("random-mdp/LowOffPol", "cliff"))
     ours = TABLE[(TABLE["update"] == "pg-es") & (TABLE["beta"] != 0.7) & (TABLE["eta"] > 3)]
     for tally, domain, scheme in zip(
@@ -311,7 +311,7 @@ def test_runs_lost_to_rounding_are_counted_by_panel():
 # Numbers of curves, by hand
 
 
-def test_factors_ranges_and_shifts_by_hand():
+def test_factors_ranges_and_shifts_match_hand_solution():
     assert factor_apart(np.array([2.0, 1.0]), np.array([1.0, 4.0])).tolist() == [2.0, 4.0]
     ce = np.array([[10.0, 1.0, 1.2, 1.5, 10.0, 10.0, 10.0, 10.0]])
     di = np.roll(ce, 2, axis=1)
@@ -319,7 +319,7 @@ def test_factors_ranges_and_shifts_by_hand():
     assert factor_after_shift(ce, di * 1.3) == pytest.approx([1.3])
 
 
-def test_alike_cuts_curves_to_common_positions_and_runs():
+def test_restrict_to_reduces_curves_to_common_positions_and_runs():
     steps = np.arange(2 * 1 * 3, dtype=float).reshape(2, 1, 3)
     long = Curves(np.array([0.1, 1.0, 10.0]), ("di",), steps, steps > 3)
     short = Curves(np.array([1.0, 10.0]), ("di",), steps[:1, :, :2], steps[:1, :, :2] > 3)
@@ -469,7 +469,7 @@ def test_hyde_start_at_zero_is_among_the_largest_effects():
     assert place < len(ranked) / 2
 
 
-def test_interventions_in_the_limits():
+def test_interventions_have_no_effect_without_noise_or_learning():
     assert np.all(interventions.greedy_with_noise(0.0, runs=1) == pytest.approx(1.0))
     # steps of next to nothing neither climb nor fall
     assert interventions.climb_from_jumping("mce", 1e-9, max_steps=3) == (3, 0)
@@ -487,7 +487,7 @@ def test_stability_restricts_the_table_to_the_first_runs():
     assert rare == {20: run_with(checks.es_bandwidth, table=first).status.value}
 
 
-def test_random_tie_runs_replace_those_of_the_same_updates():
+def test_random_tie_runs_replace_runs_of_the_same_updates():
     table = random_tie_runs()
     chosen = (table["experiment"] == "random-mdp") & (table["preset"] == "paper")
     drawn = table[chosen & (table["update"] == "ce")]
@@ -562,7 +562,7 @@ def test_share_of_connected_random_mdps(branching):
 # What the experiments run
 
 
-def test_start_of_the_parameters_of_actors():
+def test_initial_parameters_of_actors_match_hand_solution():
     options = replace(PRESETS["paper"], escort_start=1.5)
     starts = [start_of(UPDATES[name], 4, options) for name in ("pg-es", "pg-sm", "di")]
     assert starts == [1.5, 0.0, 0.25]
@@ -591,7 +591,7 @@ def test_chain_length_panel_has_every_length():
     ]
 
 
-def test_detail_is_clear_if_its_interval_excludes_one(monkeypatch):
+def test_effect_is_significant_if_its_interval_excludes_one(monkeypatch):
     """Ratios 10, 1/10 and 1: a mean effect of 10^(2/3), clear in the first two of three cells."""
     cells = pd.DataFrame(
         {
@@ -610,7 +610,7 @@ def test_detail_is_clear_if_its_interval_excludes_one(monkeypatch):
 # Inequalities and live checks, by hand
 
 
-def test_number_equal_to_its_limit_is_refuted():
+def test_inequality_is_refuted_if_its_number_equals_the_limit():
     for relation in "<>":
         row = Inequality("x", values(2), relation, 2.0)
         assert row.holds() is False
@@ -638,7 +638,7 @@ def test_majority_of_nine_states_is_five(jumping, share, monkeypatch):
 @pytest.mark.parametrize(
     ("leading", "ending", "shares"), [(4, 6, "11"), (3, 6, "01"), (4, 5, "10")]
 )
-def test_preference_for_a_1_vanishes_by_the_end(leading, ending, shares, monkeypatch):
+def test_preference_for_action_1_vanishes_by_the_end(leading, ending, shares, monkeypatch):
     def policies_along(domain, update, run, caps, n_states):
         pi = np.full((len(caps), n_states - 1, 2), 0.5)  # without the terminal state
         pi[3, :leading] = 0.6, 0.4
@@ -650,7 +650,7 @@ def test_preference_for_a_1_vanishes_by_the_end(leading, ending, shares, monkeyp
     assert list(rows_of(found).values()) == [(share, "> 0.9") for share in shares]
 
 
-def test_one_fall_refutes_monotonicity(monkeypatch):
+def test_one_decrease_refutes_monotonicity(monkeypatch):
     climbs = {"mce": (10, 0), "ce": (25, 1)}
     monkeypatch.setattr(checks_live, "climb_from_jumping", lambda name, _: climbs[name])
     found = checks_live.mce_is_monotone.run()
@@ -661,7 +661,7 @@ def test_one_fall_refutes_monotonicity(monkeypatch):
     assert counted(checks_live.mce_is_monotone.run(), False) == 6
 
 
-def test_clopper_pearson_bound_of_no_or_all_events() -> None:
+def test_clopper_pearson_interval_is_correct_for_no_and_all_events() -> None:
     # 0 of 20: in 95 of 100 the share is below 1 - 0.025^(1/20) (Clopper and Pearson 1934).
     assert clopper_pearson_upper(20) == pytest.approx(scipy.special.betaincinv(1, 20, 0.975))
     assert clopper_pearson_upper(20, 0.9) == pytest.approx(1.0 - 0.05**0.05)

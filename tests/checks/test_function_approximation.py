@@ -32,7 +32,7 @@ def least_slack(check: Check, **arguments: Any) -> dict[str, float]:
     return {name: tally.worst[0].slack for name, tally in compared(check, **arguments).items()}
 
 
-def test_exact_projections_by_hand() -> None:
+def test_exact_projections_match_hand_solution() -> None:
     # threshold (1 + 1/2 - 1)/2 = 1/4 with the third action left out
     assert ap.exact_projection([ONE, HALF, Fraction(-1)]) == [Fraction(3, 4), Fraction(1, 4), ZERO]
     assert ap.exact_projection([HALF, HALF]) == [HALF, HALF]
@@ -47,7 +47,7 @@ def test_exact_projection_agrees_with_float_projection() -> None:
         np.testing.assert_allclose([float(x) for x in exact], project_simplex(z / 10), atol=1e-14)
 
 
-def test_exact_steps_by_hand() -> None:
+def test_exact_steps_match_hand_solution() -> None:
     # sparsemax of (1/2, 1/4, -2) has support {1, 2}: mean of q there 1/2, steps -1/10 and 1/10
     z, q = [HALF, Fraction(1, 4), Fraction(-2)], [ZERO, ONE, Fraction(9)]
     moved = ap.exact_step(ap.SPARSEMAX, z, q, Fraction(1, 5))
@@ -65,7 +65,7 @@ def test_exact_step_rejects_update_without_kernel() -> None:
         ap.exact_step(make_update("pg-es", p=3.0), [HALF, HALF], [ZERO, ONE], ONE)
 
 
-def test_sparsemax_jacobian_by_hand() -> None:
+def test_sparsemax_jacobian_matches_hand_solution() -> None:
     expected = [[0.5, -0.5, 0.0], [-0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]
     np.testing.assert_array_equal(ap.sparsemax_jacobian([1.0, 0.5, -1.0]), expected)
 
@@ -114,7 +114,7 @@ def test_reversed_steps_use_negated_values() -> None:
     assert back[1] < 0 < away[1]
 
 
-def test_losing_steps_by_hand() -> None:
+def test_losing_steps_match_hand_solution() -> None:
     run = ap.Learning(np.array([0.0, 0.5, 0.4995, 0.3, 0.6]), np.array([0, 1, 2, 0]))
     assert run.losing_steps().tolist() == [False, False, True, False]
     assert run.losing_steps(0.0).tolist() == [False, True, True, False]
@@ -132,7 +132,7 @@ def test_fit_before_projection_is_a_di_step() -> None:
     assert run.bounds[1] == pytest.approx(4.0, abs=1e-12)
 
 
-def test_fit_error_of_indistinguishable_contexts_by_hand() -> None:
+def test_fit_error_of_indistinguishable_contexts_matches_hand_solution() -> None:
     """Two contexts that look alike, values (1, 0) and (0, 1): the fit is (1/2, 1/2) at both."""
     rewards = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     transitions = np.zeros((3, 2, 3))
@@ -153,11 +153,11 @@ def test_fit_after_projection_agrees_with_fitted_direct() -> None:
     np.testing.assert_allclose(after.performance, known.performance, atol=1e-12)
 
 
-def test_next_bound_by_hand() -> None:
+def test_next_bound_matches_hand_solution() -> None:
     assert fitted.next_bound(2.0, 4.0, 0.3, 0.5) == pytest.approx(1.0 + 0.25 + 0.6)
 
 
-def test_fitted_run_rejects_unknown_place() -> None:
+def test_fitted_run_rejects_an_unknown_position_of_the_fit() -> None:
     with pytest.raises(ValueError, match="place"):
         fitted.fitted_run(ap.contexts(), [1.0], "beside")  # type: ignore[arg-type]
 
@@ -167,7 +167,7 @@ def test_linear_escort_policy_is_optimal_on_two_contexts() -> None:
     assert ap.best_linear(ap.contexts(2), restarts=10) == pytest.approx(1.0, abs=1e-3)
 
 
-def test_reversal_paths_by_hand() -> None:
+def test_reversal_paths_match_hand_solution() -> None:
     paths = ap.reversal_paths(2, 0.1, total=4)
     # in steps of 1/20 from 1/2, there and back
     np.testing.assert_allclose(paths["di"], [0.5, 0.55, 0.6, 0.55, 0.5])
@@ -177,7 +177,7 @@ def test_reversal_paths_by_hand() -> None:
     assert stuck["di"][-1] == 0.0
 
 
-def test_objective_gradients_by_hand() -> None:
+def test_objective_gradients_match_hand_solution() -> None:
     f, q = np.array([[0.0, 0.0]]), np.array([[1.0, 0.0]])
     slope = {
         name: autograd.grad(lambda x, o=objective: o(x, q))(f + (name == "pg-es"))[0, 0]

@@ -59,7 +59,7 @@ def test_certified_escort_increase_agrees_with_floats(p, factor):
     )
 
 
-def test_certified_escort_step_onto_zero():
+def test_certified_escort_step_to_zero_is_exact():
     """With p = 1 the step is rational: the parameters become (-9, 27, 1, 0)/35."""
     example = gravity.Example(("2/35", "17/35", "12/35", "4/35"), ("-3/4", "3/4", "-3/4", "-1/4"))
     balls = gravity.certified_increase(make_update("pg-es", p=1.0), example, "2/5")
@@ -98,7 +98,7 @@ def test_integer_projection_agrees_with_float_projection():
     )
 
 
-def test_failing_shares_quoted_in_the_correction():
+def test_failing_shares_match_the_numbers_in_the_correction():
     """The shares quoted in the correction of "much more restricted"."""
     shares = [gravity.failing_share(name, (1.0, 0.99, 0.0), 0.1) for name in ("pg-es", "pg-sm")]
     assert [round(100 * share, 1) for share in shares] == [47.6, 48.1]
@@ -153,7 +153,7 @@ def test_escort_has_no_escape_bound_for_large_weights():
         escape.escape_bound(make_update("pg-es", p=3.0), start, q, 0.1)
 
 
-def test_escape_bounds_by_hand():
+def test_escape_bounds_match_hand_solution():
     start, q = escape.well_policy(0.01), [1.0, 0.5, 0.0]
     assert escape.escape_bound("pg-sm", start, q, 0.5) == (pytest.approx(97.0), np.inf)
     assert escape.escape_bound("mce", start, q, 0.5) == (0.0, 19.0)  # 4 log 99 = 18.4
@@ -164,7 +164,7 @@ def test_escape_bounds_by_hand():
     assert high == 1 + int(np.argmax(np.cumsum(gains) >= np.log(99) / 2))
 
 
-def test_escape_steps_by_hand():
+def test_escape_steps_match_hand_solution():
     """DI from (1/8, 3/4, 1/8), values (1, 1/2, 0), weight 1/4: all numbers are dyadic.
 
     (3/8, 7/8, 1/8) exceeds one by 3/8 and projects to (1/4, 3/4, 0). From then on a step moves
@@ -192,12 +192,12 @@ def test_batched_escape_steps_agree_with_single_rows():
         np.testing.assert_array_equal(together, alone)
 
 
-def test_corner_bound_by_hand():
+def test_corner_bound_matches_hand_solution():
     bound = escape.corner_bound([0.2, 0.7, 0.1], [1.0, 0.9, 0.0])
     np.testing.assert_allclose(bound, [np.inf, 0.75, 0.45])
 
 
-def test_corner_check_margin_by_hand():
+def test_corner_check_margin_matches_hand_solution():
     """DI in one step of 0.3 with values (1, 0.9, 0): (0.31, 0.87, 0.39) less 0.19 each.
 
     The second action, which started with 0.6 against 0.01, has 0.68 of the 0.795 it may reach.
@@ -208,7 +208,7 @@ def test_corner_check_margin_by_hand():
     )
 
 
-def test_projection_check_rejects_wrong_projection():
+def test_projection_check_rejects_incorrect_projection():
     """A wrong projection that gives all mass to the first coordinate."""
 
     def stuck(points, unit):
@@ -224,7 +224,7 @@ def test_projection_check_rejects_wrong_projection():
     assert -2.0 <= finding.margin < -1.0
 
 
-def test_sufficient_condition_margin_by_hand():
+def test_sufficient_condition_margin_matches_hand_solution():
     """One policy by hand: pi(b) = 0.9, drive = adv(b) pi(b) - adv(a_q) pi(a_q)."""
     finding = checks.the_sufficient_condition_needs_large_weights.run()
     pi, q = np.array(finding.instance["pi"]), np.array(finding.instance["q"])
@@ -254,7 +254,7 @@ def test_invalid_arguments_raise():
             escape.well_policy(outside)
 
 
-def test_remainders_of_the_escort_expansion_by_hand():
+def test_remainders_of_the_escort_expansion_match_hand_solution():
     """At p = 2 and with values that hardly differ the remainders are the squares of the steps."""
     b, c = gravity.escort_remainders(2.0, "1e-2", "1e-40")
     assert c == pytest.approx(1e-6, rel=1e-12)  # adv(c) = eps, squared, times pi(c) = eps
@@ -263,7 +263,7 @@ def test_remainders_of_the_escort_expansion_by_hand():
     assert b == pytest.approx(abs((theta + 0.01 * theta) ** 2 - 0.98 - 0.02 * theta), rel=1e-9)
 
 
-def test_at_p_one_the_expansion_at_c_is_exact():
+def test_expansion_at_c_is_exact_for_p_one():
     assert gravity.escort_remainders(1.0, "1e-2", "1e-40")[1] < 1e-40
 
 
@@ -288,7 +288,7 @@ def remainders(comparisons: dict[str, list[Comparison]]) -> dict[tuple[Any, ...]
     }
 
 
-def test_escape_bounds_of_two_actions_by_hand() -> None:
+def test_escape_bounds_of_two_actions_match_hand_solution() -> None:
     """Odds 9 to 1 and weight 1/2: 4 log 9 = 8.8 for CE; 0.8 over 1/2 for DI."""
     assert escape.escape_bound("ce", [0.1, 0.9], [1.0, 0.0], 0.5) == (0.0, 9.0)
     assert escape.escape_bound("di", [0.1, 0.9], [1.0, 0.0], 0.5) == (0.0, 2.0)
@@ -296,7 +296,7 @@ def test_escape_bounds_of_two_actions_by_hand() -> None:
     assert escape.escape_bound("pg-sm", [0.1, 0.9], [1.0, 0.0], 0.5) == (pytest.approx(8.0), np.inf)
 
 
-def test_tied_gain_is_no_lead() -> None:
+def test_tied_gain_is_not_counted_as_a_lead() -> None:
     """DI moves (1/4, 1/4, 1/2) to (3/8, 3/8, 1/4): the first two actions gain the same."""
     tied = gravity.Example(("1/4", "1/4", "1/2"), (1, 1, 0))
     finding = finding_of(
@@ -306,7 +306,7 @@ def test_tied_gain_is_no_lead() -> None:
     assert finding.margin == -np.finfo(float).tiny
 
 
-def test_printed_remainder_order_is_right_from_three_halves_on(comparisons_of) -> None:
+def test_printed_remainder_order_is_correct_for_p_three_halves(comparisons_of) -> None:
     """At p = 3/2 both are 7/3, and the next term of the binomial series has p(p - 1)/2 = 3/8."""
     sizes = remainders(
         comparisons_of(checks.the_expansion_leaves_out_small_terms.function, below=())
@@ -351,7 +351,7 @@ def test_greedy_path_stops_early(monkeypatch) -> None:
     assert sum(walked) < 1000
 
 
-def test_di_escape_steps_in_the_check_by_hand(comparisons_of) -> None:
+def test_di_escape_steps_in_the_check_match_hand_solution(comparisons_of) -> None:
     """From (0, 1, 0), nearly, half of the lead of the best value moves over at each step."""
     (kept,) = comparisons_of(
         checks.escape_times_obey_their_bounds, updates=("di",), weights=(1.0,)
@@ -361,7 +361,7 @@ def test_di_escape_steps_in_the_check_by_hand(comparisons_of) -> None:
 
 
 @pytest.mark.parametrize("shape", [(3,), (1, 3), (2, 1, 3)])
-def test_margin_by_hand(shape: tuple[int, ...]) -> None:
+def test_margin_matches_hand_solution(shape: tuple[int, ...]) -> None:
     """DI, weight 3/10: from (1/5, 3/10, 1/2) to (2/5, 1/5, 2/5)."""
     pi = np.broadcast_to([0.2, 0.3, 0.5], shape)
     found = gravity.margin("di", pi, [1.0, 0.0, 0.0], 0.3)

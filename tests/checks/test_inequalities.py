@@ -152,7 +152,7 @@ CASES: Sequence[tuple[Check, Rows]] = [
 @pytest.mark.parametrize(
     ("check", "expected"), CASES, ids=[check.function.__name__ for check, _ in CASES]
 )
-def test_inequalities_by_hand(
+def test_inequalities_match_hand_solution(
     check: Check, expected: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checks, "random_tie_runs", lambda: None)

@@ -29,13 +29,13 @@ def slacks(check: Check, **arguments: Any) -> list[float]:
     return sorted(one.slack for tally in tallies for one in tally.worst)
 
 
-def test_divergences_by_hand() -> None:
+def test_divergences_match_hand_solution() -> None:
     p, pi = np.array([1.0, 0.0]), np.array([0.25, 0.75])
     assert md.DIVERGENCES["di"](p, pi) == pytest.approx(0.75**2)
     assert md.DIVERGENCES["npg"](p, pi) == pytest.approx(np.log(4.0))
 
 
-def test_mirror_descent_bounds_of_one_state_by_hand() -> None:
+def test_mirror_descent_bounds_of_one_state_match_hand_solution() -> None:
     """Visits and start coincide, so that the coefficient is 1 / (1 - gamma) = 2; D = 1/4."""
     assert md.mismatch(ONE_STATE) == pytest.approx(2.0)
     assert md.constant_bound(ONE_STATE, "di", HALF, 0.5, 3) == pytest.approx((1.0 + 4.0) / 4)
@@ -45,7 +45,7 @@ def test_mirror_descent_bounds_of_one_state_by_hand() -> None:
     assert md.adaptive_bound(1.0, 0.5, 2, 0.25) == pytest.approx(0.25 * 2.0)
 
 
-def test_steps_to_optimum_by_hand() -> None:
+def test_steps_to_optimum_match_hand_solution() -> None:
     """Weight 0.1, gap 1: a step moves 0.05, so that 10 updates lead from 1/2 to 1."""
     assert md.advantage_gap(ONE_STATE) == pytest.approx(1.0)
     assert md.steps_to_optimum(ONE_STATE, 0.1, False) == 10
@@ -56,17 +56,17 @@ def test_steps_to_optimum_by_hand() -> None:
     assert md.finite_bound(ONE_STATE, 1.0, True) == pytest.approx(2 * 2 * 4 * 1 * 13)
 
 
-def test_first_adaptive_step_by_hand() -> None:
+def test_first_adaptive_step_matches_hand_solution() -> None:
     """D = 1/4 and c = 1/4, so that the step is 1: the better action is reached at once."""
     assert md.adaptive_run(ONE_STATE, "di", 1) == pytest.approx([1.0, 0.0])
 
 
-def test_second_adaptive_step_by_hand() -> None:
+def test_second_adaptive_step_matches_hand_solution() -> None:
     """From 4 on c is 1 and 1/4: steps 1/4 and (9/64) / (1/4) lead from 1/2 to 5/8 to 29/32."""
     assert md.adaptive_run(ONE_STATE, "di", 2, 4.0) == pytest.approx([1.0, 3 / 4, 3 / 16])
 
 
-def test_hard_chain_values_by_hand() -> None:
+def test_hard_chain_values_match_hand_solution() -> None:
     hard = lit.hard_chain(6, 10.0)
     best = hard.mdp.optimal()
     np.testing.assert_allclose(best.v[hard.rungs], 0.96 ** (2.0 * hard.rungs))
@@ -77,7 +77,7 @@ def test_hard_chain_values_by_hand() -> None:
     assert hard.copies.tolist() == [1.0, 10.0, 10.0, *[1.0] * 10]
 
 
-def test_crossing_times_of_policy_iteration() -> None:
+def test_di_with_huge_weights_has_the_crossing_times_of_policy_iteration() -> None:
     """A huge weight of `di` is policy iteration: the bottom first, then every rung in turn."""
     times = lit.crossing_times("di", lit.hard_chain(4, 1.0), 1e9, 10)
     assert times[0] == times[1] == 1.0
@@ -85,7 +85,7 @@ def test_crossing_times_of_policy_iteration() -> None:
     assert np.all(np.isinf(lit.crossing_times("di", lit.hard_chain(4, 1.0), 1e9, 0)[:2]))
 
 
-def test_committal_by_hand() -> None:
+def test_committal_matches_hand_solution() -> None:
     # pg-sm: theta moves by w r (1 - pi) for the sampled, by -w r pi(other) for the other
     left = lit.committal("pg-sm", [0.5, 1.0], 0, 1)
     assert left[0] == 0.5
@@ -113,11 +113,11 @@ def test_regret_bound_agrees_with_its_series() -> None:
         lit.regret_bound(0.5, 0.3, horizon)
 
 
-def test_sampled_regret_of_one_sample() -> None:
+def test_sampled_regret_of_one_sample_matches_hand_solution() -> None:
     assert lit.sampled_regret(0.1, 0.4, 1, 5).tolist() == [0.2] * 5
 
 
-def test_linear_natural_gradient_by_hand() -> None:
+def test_linear_natural_gradient_matches_hand_solution() -> None:
     """Features (1, 0, -1): the fit is (r1 - r3) / 2 times them, which hides the best arm."""
     features, rewards = np.array([[1.0], [0.0], [-1.0]]), np.array([0.6, 1.0, 0.0])
     pi = lit.linear_natural(features, rewards, 2.0, 5)
@@ -126,7 +126,7 @@ def test_linear_natural_gradient_by_hand() -> None:
     assert lit.linear_softmax(features, rewards, 1.0, 0).tolist() == [1 / 3] * 3
 
 
-def test_best_of_n_by_hand() -> None:
+def test_best_of_n_matches_hand_solution() -> None:
     # values 2, 3, 1 with proposal 1/2, 1/4, 1/4: up to each 3/4, 1, 1/4
     np.testing.assert_allclose(
         lit.best_of_n([0.5, 0.25, 0.25], [2.0, 3.0, 1.0], 2), [1 / 2, 7 / 16, 1 / 16]
@@ -135,7 +135,7 @@ def test_best_of_n_by_hand() -> None:
     np.testing.assert_allclose(step, [1 / 6, -1 / 12, -1 / 12])
 
 
-def test_off_policy_step_by_hand() -> None:
+def test_off_policy_step_matches_hand_solution() -> None:
     theta = np.zeros((2, 3))
     same = lit.off_policy_step(theta, np.ones((2, 3)), np.array([0.5, 0.5]), 1.0, 0.3)
     np.testing.assert_allclose(same, theta, atol=1e-15)
@@ -156,7 +156,7 @@ def test_sphere_check_detects_small_error(monkeypatch: pytest.MonkeyPatch) -> No
     assert slacks(checks.escort_is_the_gradient_on_the_sphere)[0] == pytest.approx(-1e-6, rel=1e-5)
 
 
-def test_crossing_time_of_worthless_state_is_zero() -> None:
+def test_crossing_time_of_a_state_of_value_zero_is_zero() -> None:
     """Nine tenths of zero are reached at once."""
     mdp = FiniteMDP(np.ones((1, 2, 1)), [[0.0, 0.0]], [1.0], 0.5)
     hard = lit.HardChain(mdp, np.array([0]), np.ones(1))
@@ -178,7 +178,7 @@ def halved(monkeypatch) -> list[list[float]]:
 
 
 @pytest.mark.parametrize(("power", "bounds"), [(1.0, [6.0, 3.0, 1.5]), (2.0, [6.0, 1.5, 6 / 16])])
-def test_linear_rate_slack_by_hand(power, bounds, halved) -> None:
+def test_linear_rate_slack_matches_hand_solution(power, bounds, halved) -> None:
     """With steps that double the bound is (1 + D / (eta / 2)) / 2^k, and D = 1/4."""
     expected = [bound * 2**k - 1.0 + checks.ROUNDING for k, bound in enumerate(bounds)]
     found = slacks(checks.growing_steps_obey_xiaos_bound, power=power)
@@ -187,7 +187,7 @@ def test_linear_rate_slack_by_hand(power, bounds, halved) -> None:
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0])
-def test_constant_step_slack_by_hand(power, halved) -> None:
+def test_constant_step_slack_matches_hand_solution(power, halved) -> None:
     """The bound is (2 D / eta + 2^2) / (k + 1), with 2 for the horizon: 9, 9/2 and 3."""
     expected = [9.0 / (k + 1) ** power * 2**k - 1.0 for k in range(3)]
     found = slacks(checks.constant_steps_obey_xiaos_bound, power=power)
@@ -196,7 +196,7 @@ def test_constant_step_slack_by_hand(power, halved) -> None:
 
 
 @pytest.mark.parametrize("power", [1.0, 3.0])
-def test_adaptive_step_slack_by_hand(power, halved, monkeypatch) -> None:
+def test_adaptive_step_slack_matches_hand_solution(power, halved, monkeypatch) -> None:
     """The values are away by 1, 1/2 and nothing; the bound is (1 + c / (1/2)^2) / 2^k."""
     monkeypatch.setattr(checks.md, "adaptive_run", lambda *_: np.array([1.0, 0.5, 1e-13]))
     expected = [0.4, 1.4 / 2.0**power * 2.0 - 1.0, np.inf]
@@ -204,7 +204,7 @@ def test_adaptive_step_slack_by_hand(power, halved, monkeypatch) -> None:
     assert found == pytest.approx(sorted(expected))
 
 
-def test_off_policy_gap_by_independent_loop() -> None:
+def test_off_policy_gap_matches_independent_loop() -> None:
     """The limit is nine tenths of the gap after a tenth of the run."""
     (tally,) = compared(checks.off_policy_needs_no_ratio).values()
     mdp, gaps = checks._single_start_mdp(0), []

@@ -49,7 +49,7 @@ def test_ball_softmax_is_accurate_for_large_parameters():
         assert [float(p) for p in policy] == pytest.approx([1 / (1 + np.e), np.e / (1 + np.e)])
 
 
-def test_value_change_of_one_ce_step():
+def test_value_change_of_one_ce_step_matches_hand_solution():
     # CE from two uniform actions, weight log 3: theta = (0.5, -0.5) log 3, policy (3/4, 1/4)
     change = mono.value_change("ce", np.zeros(2), np.array([1.0, 0.0]), np.log(3.0))
     assert change == pytest.approx(0.25)
@@ -63,7 +63,7 @@ def test_step_advantage_keeps_small_gaps():
     assert change == pytest.approx(0.25e-20, rel=1e-12, abs=0.0)
 
 
-def test_mass_gained_by_other_actions():
+def test_mass_gained_by_other_actions_matches_hand_solution():
     pi, new, q = np.array([[0.1, 0.6, 0.3], [0.2, 0.45, 0.35], [1.0, 0.0, 0.0]])
     assert mono.mass_gained(pi, new, q) == pytest.approx(0.05)
 
@@ -111,7 +111,7 @@ def test_search_beats_random_draws():
     assert mono.search_drop("ce", 5, 1.0).value > drawn
 
 
-def test_escort_safe_weight_by_hand():
+def test_escort_safe_weight_matches_hand_solution():
     # theta = (3, 1), q = (1, 0): v - q(2) = 0.9; p = 2: 10/0.9; p = 3: 2 x 28/(3 x 27/28)
     theta, q = np.array([3.0, 1.0]), np.array([1.0, 0.0])
     assert mono.escort_safe_weight(theta, q) == pytest.approx(10 / 0.9)
@@ -128,7 +128,7 @@ def test_escort_step_above_safe_weight_lowers_the_value():
     )
 
 
-def test_certified_changes_of_a_chain():
+def test_certified_changes_of_a_chain_match_hand_solution():
     """Two states: the first leads to the second, which pays 1 or 0 and ends in itself."""
     mdp = FiniteMDP(np.eye(2)[[[1, 1], [1, 1]]], [[0.0, 0.0], [1.0, 0.0]], [1.0, 0.0], 0.5)
     equal = np.array([True, False])
@@ -163,7 +163,7 @@ def test_decrease_frequency_grows_with_the_scale():
     assert mono.decrease_frequency("mce", 4, 1.0, 4, 5000) == 0
 
 
-def test_decreases_in_random_mdps():
+def test_decreases_in_random_mdps_are_consistent_and_absent_for_mce():
     rows = mono.decreases_in_random_mdps(etas=(1.0,), scales=(0.0, 3.0), n=3, steps=10)
     assert len(rows) == 2
     assert all(0 <= row["updates that lower J"] <= row["lower v somewhere"] + 1 for row in rows)
@@ -171,7 +171,7 @@ def test_decreases_in_random_mdps():
     assert steady[0]["lower v somewhere"] == 0
 
 
-def test_reachable_and_improving_states_of_a_chain():
+def test_reachable_and_improving_states_of_a_chain_match_hand_solution():
     mdp = chain(4)
     expected = np.triu(np.ones((4, 4), dtype=bool))
     np.testing.assert_array_equal(mono.reachable(mdp), expected)
@@ -190,12 +190,12 @@ def test_di_raises_the_value_by_the_squared_distance():
     assert np.all(rise >= np.sum((new - pi) ** 2, axis=1) - 1e-12)
 
 
-def test_zero_step_size_lowers_nothing():
+def test_zero_step_size_lowers_no_value():
     (row,) = mono.decreases_in_random_mdps("ce", etas=(0.0,), scales=(0.0,), n=1, steps=2)
     assert (row["updates that lower J"], row["lower v somewhere"]) == (0.0, 0.0)
 
 
-def test_wrong_step_advantage_fails_by_the_relative_change(monkeypatch):
+def test_incorrect_step_advantage_fails_by_the_relative_change(monkeypatch):
     """Replace the step advantage by zero, so that no change is predicted."""
     monkeypatch.setattr(checks, "step_advantage", lambda pi, new, q: 0.0 * q[:, 0])
     first = checks.step_advantage_gives_the_change.run(stop_at_failure=True)
@@ -238,7 +238,7 @@ def test_advantage_check_detects_missing_term(monkeypatch, update):
 
 
 @pytest.mark.parametrize("n_actions", [3, 5])
-def test_decrease_with_many_actions_by_hand(n_actions):
+def test_decrease_with_many_actions_matches_hand_solution(n_actions):
     """The greedy action has a tiny probability and gains from the likely one and the rest."""
     losses = []
     for likely in np.linspace(0.5, 0.999, 60):

@@ -33,7 +33,7 @@ def worst(check: Check, **arguments: Any) -> dict[tuple[str, bool], list[Compari
     return {(tally.quantity, tally.as_printed): tally.worst for tally in tallies}
 
 
-def test_log_times_of_a_decade() -> None:
+def test_log_times_are_evenly_spaced_in_the_last_decade() -> None:
     times = rates.log_times(10**6)
     assert (np.diff(times) > 0).all()
     assert (times[0], times[-1]) == (1, 10**6)
@@ -42,7 +42,7 @@ def test_log_times_of_a_decade() -> None:
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
-def test_exponent_of_a_power_law(power: float) -> None:
+def test_exponent_of_a_power_law_is_recovered(power: float) -> None:
     times = rates.log_times(10_000)
     fit = rates.exponent(times, 3.0 * times**-power)
     assert fit.value == pytest.approx(power, abs=1e-10)
@@ -60,7 +60,7 @@ def test_exponent_uses_the_last_decade_only() -> None:
     assert fit.value == pytest.approx(1.5, abs=0.01)
 
 
-def test_exponent_of_exponential_decay_and_short_runs() -> None:
+def test_exponent_of_exponential_decay_is_infinite_and_short_runs_raise() -> None:
     times = rates.log_times(1000)
     assert rates.exponent(times, np.exp(-1.0 * times)).value == np.inf
     with pytest.raises(ValueError, match="in the last decade"):
@@ -112,7 +112,7 @@ def test_cross_entropy_limit_from_a_nonuniform_start() -> None:
     assert mass[-1] * 5000 == pytest.approx(2 / 3, abs=1e-2)
 
 
-def test_taking_turns_slows_ce_and_not_mce() -> None:
+def test_alternating_ties_slow_ce_but_not_mce() -> None:
     times, masses = rates.taking_turns("ce", 4000)
     assert times[-1] == 2149
     assert masses[-1] * times[-1] == pytest.approx(5.2938, abs=1e-4)
@@ -127,14 +127,14 @@ def test_direct_steps_match_hand_solution(weight: str, steps: int) -> None:
     assert rates.di_steps([1, 0], Fraction(weight)) == steps
 
 
-def test_direct_steps_to_several_best_arms() -> None:
+def test_direct_steps_to_several_best_arms_match_hand_solution() -> None:
     """(1, 1, 0), weight 1/4: 1/3 is lost in steps of 2/3 of 1/4, exactly two of them."""
     assert rates.di_steps([1, 1, 0], Fraction(1, 4)) == 2
     with pytest.raises(ValueError, match="weight: expected a positive number"):
         rates.di_steps([1, 0], Fraction(0))
 
 
-def test_direct_bound_is_attained_on_all_problems() -> None:
+def test_direct_bound_holds_with_equality_on_all_problems() -> None:
     """Values (1, 1/2, 0), weight 1: (3/4, 1/4, 0), then (1, 0, 0); proved 2 from t = 1."""
     found = recorded(checks.direct_arrives_in_finitely_many_steps)
     (tally,) = found.tallies.values()
@@ -153,7 +153,7 @@ def test_optimality_bound_matches_hand_solution() -> None:
     assert ahead[-1] == pytest.approx(1 / 127.5)
 
 
-def test_direct_update_leaves_the_rate_open() -> None:
+def test_rate_claim_is_open_for_the_direct_update() -> None:
     variant = "DI in MCE's place, which arrives before the bound begins"
     finding = checks.gap_falls_like_the_inverse_sum.run(variant)
     assert finding.status == "open"
@@ -215,7 +215,7 @@ def test_softmax_exponents_match_independent_fit() -> None:
 REGRET = "regret of the last decade over that of the one before"
 
 
-def test_regret_of_two_decades_matches_sums_of_masses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_regret_over_two_decades_matches_sums_of_masses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 5000 steps: from 500 on, and from 50 to 499."""
     monkeypatch.setattr(checks, "PAPER", ["mce"])
     found = worst(checks.regret_grows_at_most_like_log_t)
@@ -296,19 +296,19 @@ def test_constants_check_matches_hand_solution(monkeypatch: pytest.MonkeyPatch) 
         ("bandit", 0, None),
     ],
 )
-def test_bound_start_needs_settling_and_one_half(
+def test_bound_starts_after_settling_and_a_probability_of_one_half(
     name: str, n_steps: int, start: int | None
 ) -> None:
     assert rates.run_with_bound_start(name, n_steps)[3] == start
 
 
-def test_bound_start_at_the_settling_time() -> None:
+def test_bound_of_a_random_mdp_starts_at_the_settling_time() -> None:
     """In the random MDP the best actions have one half some time before."""
     _, facts, trajectory, start = rates.run_with_bound_start("random", 30)
     assert start == settling_time(trajectory, facts)
 
 
-def test_largest_ratio_allows_for_rounding() -> None:
+def test_largest_ratio_tolerates_rounding() -> None:
     def slack(gaps: list[float], bounds: list[float]) -> float:
         return 1.0 - checks.largest_ratio(np.array(gaps), np.array(bounds))
 
@@ -317,7 +317,7 @@ def test_largest_ratio_allows_for_rounding() -> None:
     assert slack([1e-14], [0.0]) == 0.0
 
 
-def test_odds_beyond_floats_raise() -> None:
+def test_odds_that_overflow_floats_raise() -> None:
     with pytest.raises(ValueError, match="weights: 1000 leads the odds out of the range"):
         rates.odds(2, 3, 1000.0)
     with pytest.raises(ValueError, match=r"weights: 9\.5e\+262 leads the odds out of the range"):

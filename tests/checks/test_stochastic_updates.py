@@ -19,7 +19,7 @@ def compared(check: Callable[..., None], **arguments: object) -> dict[str, Tally
     return {t.quantity: t for t in recorder.tallies.values() if not t.as_printed}
 
 
-def test_gamble_means():
+def test_means_of_the_gamble_match_hand_solution():
     np.testing.assert_allclose(st.GAMBLE.mean, [1.0, 1.25])
     np.testing.assert_allclose(st.GAMBLE.greedy, [0.75, 0.25])
     np.testing.assert_allclose(st.gamble(0.7).mean, [1.0, 1.25])
@@ -42,7 +42,7 @@ def test_mean_step_vanishes_at_the_limits():
     np.testing.assert_allclose(step, 0.0, atol=1e-15)
 
 
-def test_stuck_probability_is_exact():
+def test_trapping_probability_is_exact():
     assert st.stuck_probability(("1/2", 1), lambda t: Fraction(1, t + 1)) == (Fraction(1, 2), 1)
     assert st.stuck_probability((0, 1), lambda t: Fraction(1, t + 1))[0] == 0
 
@@ -51,7 +51,7 @@ COIN = st.Law.of((0.5, (0.0, 2.0)), (0.5, (1.0, 0.0)))
 """xi = 2 or -1 with equal chances, mean 1/2."""
 
 
-def test_escort_threshold_by_hand():
+def test_escort_threshold_matches_hand_solution():
     # log(1 + 2k) + log(1 - k) = 0 at k = 1/2, where k max(xi) = 1 as well
     assert st.escort_threshold(COIN) == pytest.approx(0.5)
     # the gamble: 3 log(1 - k) + log(1 + 4k) = 0, a cubic in k
@@ -77,7 +77,7 @@ def test_escort_growth_agrees_with_the_update():
     assert st.escort_growth(st.GAMBLE, k, second) == pytest.approx(expected, rel=1e-12)
 
 
-def test_drift_by_hand():
+def test_drift_matches_hand_solution():
     # CE from one half, weight w: to sigma(w) with probability 1/4, to sigma(-w) with 3/4
     up = 1 / (1 + np.exp(-0.4))
     expected = 0.25 * up + 0.75 * (1 - up) - 0.5
@@ -86,14 +86,14 @@ def test_drift_by_hand():
     assert st.drift(UPDATES["ce"], st.GAMBLE, 0.4, [zero])[0] == pytest.approx(0, abs=1e-12)
 
 
-def test_drift_zeros_of_the_gamble():
+def test_drift_zeros_of_the_gamble_match_known_values():
     law = st.gamble(1.0)
     np.testing.assert_allclose(st.mean_step(UPDATES["ce"], [0.75, 0.25], law), 0, atol=1e-15)
     zeros = [st.drift_zero(UPDATES["ce"], law, eta) for eta in (0.1, 0.5, 2.0)]
     np.testing.assert_allclose(zeros, [0.259, 0.286, 0.305], atol=5e-4)
 
 
-def test_bias_quoted_in_the_erratum():
+def test_erratum_quotes_the_computed_bias():
     (row,) = (row for row in errata() if row.right == "within one step of the frontier")
     size = st.bias(UPDATES["di"], [0.05, 0.05, 0.9], st.THREE, 0.2)
     assert f"{size[np.argmax(np.abs(size))]:.3f}" in row.why
@@ -107,7 +107,7 @@ def test_checks_accept_update_objects():
     assert found["distance of the two steps"].worst[0].slack == 0
 
 
-def test_trapping_probability_in_the_check_by_hand():
+def test_trapping_probability_in_the_check_matches_hand_solution():
     # stuck with probability 1/2 as claimed; at the better action if that is the first one
     stuck = "probability to be stuck at the worse action"
     for rewards, probability in ((("1/2", 1), Fraction(1, 2)), ((1, "1/2"), 0)):
@@ -131,7 +131,7 @@ def test_invalid_arguments_raise():
         st.action_sample_law([0.0, 1.0], [1, 1])
 
 
-def test_di_recovers_in_one_update_instead_of_four():
+def test_di_recovers_in_one_step_instead_of_four():
     # eta = 1, n = 10: one step from the wall against weights 1/sqrt(11) and so on, four to sum to 1
     (found,) = compared(checks.constant_weights_recover_sooner.function).values()
     assert found.worst[0].instance == {"update": "di", "eta": "1", "n": 10}
@@ -152,7 +152,7 @@ def test_asymmetry_check_uses_absolute_sums(monkeypatch: pytest.MonkeyPatch) -> 
         assert tally.worst[0].slack == pytest.approx(2.0 - 1e-9)
 
 
-def test_laws_cover_both_signs_of_the_likely_gap() -> None:
+def test_laws_include_both_signs_of_the_more_likely_gap() -> None:
     for law, mostly in zip(checks.LAWS, (False, True, True), strict=True):
         first, second = law.outcomes.T
         assert law.mean[1] > law.mean[0]
@@ -171,7 +171,7 @@ def test_escort_threshold_scales_with_the_values(scale: float) -> None:
 
 
 @pytest.mark.parametrize("e", [1e-8, 1e-10, 1e-11, 1e-12, 1e-13])
-def test_escort_threshold_of_a_small_gap_by_hand(e: float) -> None:
+def test_escort_threshold_of_a_small_gap_matches_hand_solution(e: float) -> None:
     # 1 or -1 + e: (1 + k)(1 - k + k e) = 1 means e = k (1 - e), with e as floats hold it; w = k
     law = st.Law.of((0.5, (0.0, 1.0)), (0.5, (0.0, -1.0 + e)))
     held = 1.0 + (-1.0 + e)

@@ -43,7 +43,7 @@ def tally(found: Judgement, compared: str) -> Tally:
         ("lem:Xn<sqrt", "$X_n$, $n>1$", 0.0108),
     ],
 )
-def test_sharpness_of_bounds(claim: str, compared: str, sharpness: float) -> None:
+def test_sharpness_of_bounds_is_as_expected(claim: str, compared: str, sharpness: float) -> None:
     found = tally(judged(claim), compared)
     assert found.failures == 0
     assert found.sharpness == pytest.approx(sharpness, abs=5e-5)
@@ -58,7 +58,7 @@ def test_sharpness_of_bounds(claim: str, compared: str, sharpness: float) -> Non
         ("thm:unlearn/ii", 800, 800),
     ],
 )
-def test_number_of_attained_comparisons(claim: str, attained: int, comparisons: int) -> None:
+def test_number_of_equalities_is_as_expected(claim: str, attained: int, comparisons: int) -> None:
     found = tally(judged(claim), "n'")
     assert (found.failures, found.attained, found.comparisons) == (0, attained, comparisons)
 
@@ -116,13 +116,13 @@ def test_cross_entropy_bounds_are_within_a_factor(bound, exact: float, nearest: 
     assert exact < bound(3000, Fraction(1, 100)) <= nearest * exact
 
 
-def test_decaying_softmax_bound_is_nearly_attained() -> None:
+def test_decaying_softmax_bound_is_nearly_an_equality() -> None:
     exact = unlearning.count(1000, "pg-sm", "0.01", "inverse-sqrt")
     assert exact / 1.013 <= unlearning.decaying_pg_bound(1000) < exact
 
 
 @pytest.mark.parametrize("spent", [1e-6, 0.1, 2.0])
-def test_key_lemma_bound_is_attained_by_short_steps(spent: float) -> None:
+def test_key_lemma_bound_holds_with_equality_in_the_limit_of_short_steps(spent: float) -> None:
     """In one short step of two uniform arms 1/pi increases by the bound."""
     pi = convergence.adversarial_run([1.0, 0.0], "first", [spent])
     rise = 1 / pi[1, 1] - 1 / pi[0, 1]

@@ -45,7 +45,7 @@ def found_for(update: str, column: str, printed: str) -> Finding:
 
 
 @pytest.mark.parametrize(("update", "column"), CELLS)
-def test_other_entries_are_false(update: str, column: str) -> None:
+def test_check_rejects_every_other_entry(update: str, column: str) -> None:
     printed = printed_entry(update, column)
     others = [entry for entry in COLUMNS[column].criteria if entry != printed]
     refused = judge_wrong(f"tab:analysis/{update}/{column}")
@@ -67,7 +67,7 @@ def test_other_entries_are_false(update: str, column: str) -> None:
         ("di", "ce", "deep"),
     ],
 )
-def test_entry_of_another_update_is_false(swapped: str, row: str, column: str) -> None:
+def test_check_rejects_the_entry_of_another_update(swapped: str, row: str, column: str) -> None:
     assert found_for(swapped, column, printed_entry(row, column)).status is Status.FALSE
 
 
@@ -78,7 +78,7 @@ def test_printed_table_is_complete() -> None:
         assert all(e in c.criteria for e, c in zip(entries, COLUMNS.values(), strict=True))
 
 
-def test_open_options_are_measured() -> None:
+def test_unspecified_options_of_updates_are_measured() -> None:
     assert list(variants(UPDATES["pg-es"])) == ["p = 1.5", "p = 4", "factor dropped"]
     assert variants(UPDATES["ce"]) == {}
     (slow,) = measure("pg-es", "rates").exceptions
@@ -106,7 +106,7 @@ def test_direct_steps_out_of_corner_match_hand_solution() -> None:
     assert table._steps_out_of_corner(UPDATES["di"], 2.0**-10) == 10
 
 
-def test_corner_ends_at_one_half() -> None:
+def test_steps_out_of_the_corner_end_at_probability_one_half() -> None:
     doubled = SimpleNamespace(
         parameters=lambda pi: pi, policy=lambda theta: theta, step=lambda theta, *_: 2 * theta
     )
@@ -127,7 +127,7 @@ def test_gravity_well_entry_follows_from_the_exponent(
     )
 
 
-def test_pull_is_the_larger_of_two_weights(
+def test_gravity_well_entry_uses_the_larger_frequency_of_two_weights(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(table, "_steps_out_of_corner", lambda _, depth: round(1 / depth))
@@ -138,7 +138,7 @@ def test_pull_is_the_larger_of_two_weights(
 
 
 @pytest.mark.parametrize(("least", "share"), [(0.995, "all"), (0.994, "99\N{NO-BREAK SPACE}%")])
-def test_convergence_sentence_rounds_to_all(
+def test_convergence_sentence_rounds_large_shares_to_all(
     least: float, share: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table._Case, "stall_ratio", lambda *_: least)
@@ -154,7 +154,7 @@ def test_escort_stalls_at_the_exact_weight_only() -> None:
     assert max(frozen.stall_ratio(escort, scale) for scale in table.PERTURBATIONS) == 0.0
 
 
-def test_deep_task_shares_features() -> None:
+def test_linear_scores_cannot_represent_every_table_of_the_deep_task() -> None:
     features, q = table._shared_features()
     assert table.FEATURES < table.STATES
     assert max(np.linalg.matrix_rank(task) for task in features) <= table.FEATURES
@@ -164,7 +164,7 @@ def test_deep_task_shares_features() -> None:
     assert np.min(best[..., -1] - best[..., -2]) >= 0.125
 
 
-def test_escort_exceptions() -> None:
+def test_exceptions_of_pg_es_are_listed_for_each_column() -> None:
     found = {column: measure("pg-es", column) for column in COLUMNS}
     exceptions = {
         column: {case.case: case.entry for case in entry.exceptions}
@@ -194,7 +194,7 @@ def test_fitted_policy_with_identity_features_is_tabular() -> None:
     np.testing.assert_allclose(pi, [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]], atol=1e-12)
 
 
-def test_probability_format() -> None:
+def test_probabilities_near_one_are_rounded_down() -> None:
     assert table._probability(0.9996) == "1, up to a thousandth"
     assert table._probability(0.9974) == "0.997 or more"
 
@@ -258,7 +258,7 @@ def test_direct_direction_matches_hand_solution() -> None:
     np.testing.assert_allclose(found, [[-0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
 
 
-def test_farthest_exception_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_margin_is_that_of_the_farthest_exception(monkeypatch: pytest.MonkeyPatch) -> None:
     others = (ExceptionalCase("one", "no", 0.1), ExceptionalCase("another", "no", 0.2))
     entry = table.Entry("yes", 0.3, "Found.", others)
     monkeypatch.setattr("pu_lib.chapters.table1.checks.measure", lambda *_: entry)
@@ -279,14 +279,14 @@ def test_margin_changes_sign_for_another_entry(
     assert (right.status, right.margin, right.figures["why"]) == (Status.HOLDS, 0.3, "Found.")
 
 
-def test_entry_missed_by_zero_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entry_with_margin_zero_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = table.Entry("no", 0.0, "On the border.")
     monkeypatch.setattr("pu_lib.chapters.table1.checks.measure", lambda *_: entry)
     assert found_for("pg-sm", "convergence", "yes").status is Status.FALSE
     assert found_for("pg-sm", "convergence", "no").status is Status.HOLDS
 
 
-def test_features_mix_three_to_one() -> None:
+def test_features_are_mixtures_with_weights_one_and_three_quarters() -> None:
     features, values = table._shared_features()
     np.testing.assert_allclose(features.sum(axis=2), 1.0)
     assert {tuple(sorted(row[row != 0.0])) for row in features.reshape(-1, table.FEATURES)} == {

@@ -84,7 +84,7 @@ def test_counts_match_the_updates_of_the_library(name, options, eta, schedule):
         assert count(n, name, eta, schedule, **options) == float_count(n, update, eta, schedule)
 
 
-def test_counts_that_floats_get_wrong():
+def test_counts_are_correct_if_floats_are_not_accurate_enough():
     assert counts([1, 2, 3, 4, 9], "di", "0.3") == [1, 2, 3, 4, 4]
     assert [count(1000, "pg-es", eta) for eta in ("0.5", "0.7", "1")] == [1586, 1892, 2491]
     assert [count(1000, "pg-es", eta, factor="drop") for eta in (2, 5)] == [2657, 686]
@@ -99,7 +99,7 @@ def test_fixed_points_are_detected_exactly():
     assert count(4, "di", 1, start=0, strict=True) == math.inf
 
 
-def test_zero_forward_updates_need_zero_backward_updates():
+def test_zero_forward_steps_need_zero_backward_steps():
     for update in ("pg-sm", "pg-es", "di", "ce", "mce"):
         for schedule in ("constant", "inverse-sqrt"):
             assert count(0, update, "0.4", schedule) == 0
@@ -133,7 +133,7 @@ def test_path_recovers_after_the_count():
 
 @pytest.mark.parametrize("schedule", ["constant", "inverse-sqrt"])
 @pytest.mark.parametrize("update", ["pg-sm", "pg-es", "di", "ce"])
-def test_count_of_thousand_updates_is_fast(update, schedule):
+def test_count_of_a_thousand_steps_is_fast(update, schedule):
     before = time.process_time()
     count(1000, update, "0.7", schedule)
     assert time.process_time() - before < 2
@@ -177,7 +177,7 @@ def test_invalid_arguments_raise(arguments, words):
         ({"n": 5, "update": "pg-es", "p": 3, "eta": "1.33333333334"}, r"at least 10\^1\d backward"),
     ],
 )
-def test_count_out_of_reach_raises_at_once_with_proved_bounds(arguments, words):
+def test_count_above_the_step_limit_raises_immediately_and_gives_proved_bounds(arguments, words):
     before = time.process_time()
     with pytest.raises(un.OutOfReach, match=words):
         count(**arguments)
@@ -185,14 +185,14 @@ def test_count_out_of_reach_raises_at_once_with_proved_bounds(arguments, words):
 
 
 @pytest.mark.parametrize("eta", ["150", "750.7", "1e6", "1e300"])
-def test_count_above_1e30_is_out_of_reach(eta):
+def test_count_above_1e30_raises_immediately(eta):
     before = time.process_time()
     with pytest.raises(un.OutOfReach, match="n = 1000000000 updates of pg-sm may take more"):
         count(10**9, "pg-sm", eta)
     assert time.process_time() - before < 5
 
 
-def test_count_of_30_digits():
+def test_count_of_30_digits_has_the_correct_difference():
     # The difference is the number of forward updates: 9 of the 30 digits.
     nearly = count(10**9, "pg-sm", "145") - count(10**8, "pg-sm", "145")
     assert abs(nearly - 9 * 10**8) <= 1
@@ -223,14 +223,14 @@ def test_negative_escort_parameter_matches_rational_recursion():
     assert count(1, "pg-es", 3, p=1, start="1/10") == steps
 
 
-def test_remaining_weight_bound_of_cross_entropy():
+def test_remaining_weight_bound_of_cross_entropy_matches_hand_solution():
     """From one half a step of weight 1 leads to y = 1, and a backward step is 2w / (1 + 1/e)."""
     process = parse_problem("ce").process()
     process.forward(arb(1))
     assert float(process.remaining_weight_bound()) == pytest.approx((1 + math.exp(-1)) / 2)
 
 
-def test_largest_escort_exponent():
+def test_escort_exponent_is_at_most_1e300():
     assert parse_problem("pg-es", p=10**300).p == 10**300
     with pytest.raises(ValueError, match=r"p must be at most 10\^300"):
         parse_problem("pg-es", p=10**300 + 1)
@@ -253,7 +253,7 @@ def test_block_counts_equal_stepwise_counts(eta, strict):
     )
 
 
-def test_theorems_give_counts_of_many_updates():
+def test_theorems_give_counts_of_many_steps():
     assert count(10**12, "di", "0.3") == 4
     assert count(10**12, "di", "1/4") == 4
     assert count(10**12, "di", "1/4", strict=True) == 5
@@ -312,7 +312,7 @@ def test_batched_float_counts_equal_single_counts():
         counts([1, 20], Lazy(), "0.3", max_steps=steps - 1)
 
 
-def test_equivalent_updates():
+def test_equivalent_updates_are_grouped():
     assert equivalent_updates()[:4] == [("pg-sm",), ("pg-es",), ("di",), ("ce", "mce")]
 
 
@@ -357,7 +357,7 @@ def test_bounds_match_hand_solution():
     assert un.small_step_deficit(9) < 1 < un.small_step_deficit(10)
 
 
-def test_bounds_are_nearly_attained():
+def test_small_weights_or_many_steps_nearly_reach_each_bound():
     # small weights or large n nearly attain each bound
     assert count(1, "pg-sm", "0.001") == 2
     for n in (1, 7, 40):
@@ -438,7 +438,7 @@ def test_compared_counts_match_hand_solution():
     assert count(9, "di", "1/2", start="1/4") == 3
 
 
-def test_comparison_lemma_check_fails_for_a_wrong_flow_time(monkeypatch):
+def test_comparison_lemma_check_fails_for_an_incorrect_flow_time(monkeypatch):
     # constant speed: forward steps then cover no more than backward ones
     def constant(problem):
         return lambda process: 2 * float(process.y)
@@ -460,14 +460,14 @@ def test_undecided_tie_raises(monkeypatch):
 
 @pytest.mark.parametrize("start", ["1/2", "0.9", "0.999", "0.9999", "0.9999999"])
 @pytest.mark.parametrize("eta", ["0.001", "0.01", "1", "5"])
-def test_block_counts_equal_stepwise_counts_from_high_starts(eta: str, start: str) -> None:
+def test_block_counts_equal_stepwise_counts_above_one_half(eta: str, start: str) -> None:
     """From starts above one half a block could lead past the start."""
     problem = parse_problem("pg-sm", eta, start=start)
     assert block_counting.count_in_blocks(5000, problem) == count(5000, "pg-sm", eta, start=start)
 
 
 @pytest.mark.parametrize("n", [0, 1, 10])
-def test_decaying_softmax_counts_from_a_low_start(n: int) -> None:
+def test_decaying_softmax_counts_are_correct_for_a_small_initial_probability(n: int) -> None:
     # an independent run with 50 digits: 23 updates undo ten of weights t^(-1/2) from 0.0001
     assert count(n, "pg-sm", 1, "inverse-sqrt", start="0.0001") == {0: 0, 1: 2, 10: 23}[n]
 
@@ -483,11 +483,11 @@ def test_second_step_to_zero_is_detected(eta: str, x: str) -> None:
 
 
 @pytest.mark.parametrize(("eta", "p"), [("2", 2), ("4/3", 3), ("16/5", "5/4")])
-def test_path_at_a_fixed_point(eta: str, p: int | str) -> None:
+def test_path_stays_at_a_fixed_point(eta: str, p: int | str) -> None:
     assert un.path(3, 2, "pg-es", eta, p=p) == [0.5, *[1.0] * 5]
 
 
-def test_huge_escort_exponent():
+def test_huge_escort_exponent_gives_an_infinite_or_bounded_count():
     # at the uniform start the first step multiplies theta_2 by 1 - eta p / 4
     p = 10**280
     assert count(1, "pg-es", Fraction(4, p), p=p) == math.inf
@@ -506,7 +506,7 @@ def test_high_precision_lowers_the_step_limit():
             assert un.max_steps_at_precision(1000) == steps
 
 
-def test_ten_actions_reduce_to_two():
+def test_problem_of_ten_actions_reduces_to_two_actions():
     K, eta, n = 10, 5.0, 3
     update, q = make_update("pg-sm"), np.eye(10)[0]
     theta = np.zeros(K)
@@ -569,7 +569,7 @@ def test_weights_beyond_floats_raise():
     assert count(5000, "di", 1, "geometric:2") == 1
 
 
-def test_step_limit_of_direct_updates_with_decaying_weights() -> None:
+def test_direct_updates_with_decaying_weights_have_a_step_limit() -> None:
     """With max_steps = 9 PG-SM counts n = 3; DI raises, since its recovery may take 3 n."""
     assert un.counts([3], "pg-sm", 1, "inverse-sqrt", max_steps=9) == un.counts(
         [3], "pg-sm", 1, "inverse-sqrt"
@@ -595,13 +595,13 @@ def test_forward_blocks_enclose_single_steps(eta: str) -> None:
 
 
 @pytest.mark.parametrize("eta", ["1e-6", "1e-10", "1e-12"])
-def test_escape_ratio_of_tiny_weights(eta: str) -> None:
+def test_escape_ratio_is_accurate_for_tiny_weights(eta: str) -> None:
     """-log(1 - x) / log(1 + x) = 1 + x + O(x^2) with x = 2 kappa."""
     kappa, limit = un.escape_ratio(eta, 10)
     assert limit - 1 == pytest.approx(2 * kappa, rel=1e-5, abs=4e-16)
 
 
-def test_stepwise_count_from_a_start_near_one() -> None:
+def test_stepwise_count_is_correct_for_an_initial_probability_near_one() -> None:
     """The first step is too long for blocks; backward steps are a little shorter."""
     start = 1 - Fraction(1, 10**40)
     assert [count(n, "pg-sm", 1, start=start) for n in (50_000, 50_001)] == [50_001, 50_002]
@@ -659,7 +659,7 @@ def test_backward_blocks_enclose_single_steps(eta: str) -> None:
         assert reached.rad() < 1e-3 * there
 
 
-def test_excess_is_enclosed_to_the_end_of_a_block(monkeypatch) -> None:
+def test_excess_is_bounded_up_to_the_end_of_a_block(monkeypatch) -> None:
     ends = []
     place = block_counting._log_odds_at
     monkeypatch.setattr(block_counting, "_log_odds_at", lambda a, b: ends.append(b) or place(a, b))
@@ -692,7 +692,7 @@ def test_escort_peak_matches_float_counts() -> None:
     assert finding.status is Status.CORRECTED
 
 
-def test_range_of_float_weights() -> None:
+def test_float_weights_range_from_1e_minus_150_to_1e150() -> None:
     size = 10**150
     inside, outside = (size, Fraction(1, size)), (size + 1, Fraction(1, size + 1))
     assert all(parse_problem("ce", eta).has_float_weight for eta in inside)

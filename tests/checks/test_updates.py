@@ -17,12 +17,12 @@ def test_policies_match_the_library():
         np.testing.assert_allclose(up.escort_of(f, p), escort(f, p), rtol=1e-13)
 
 
-def test_softmax_gradient_of_two_uniform_actions():
+def test_softmax_gradient_of_two_uniform_actions_matches_hand_solution():
     expected = [[0.25, -0.25], [-0.25, 0.25]]
     np.testing.assert_allclose(up.softmax_gradient(np.zeros(2), np.eye(2)), expected)
 
 
-def test_escort_gradient_by_the_quotient_rule():
+def test_escort_gradient_agrees_with_the_quotient_rule():
     # pi_1 = x^2 / (x^2 + y^2) at (3, -1): 2 x y^2 / 100 and -2 y x^2 / 100
     gradient = up.escort_gradient(np.array([3.0, -1.0]), np.eye(2), p=2.0)
     np.testing.assert_allclose(gradient[:, 0], [0.06, 0.18])
@@ -36,7 +36,7 @@ def test_complex_step_differentiates_a_product():
     np.testing.assert_allclose(jacobian, [[5.0], [3.0]])
 
 
-def test_middle_line_of_two_uniform_actions():
+def test_middle_line_of_two_uniform_actions_matches_hand_solution():
     theta, q = np.zeros(2), np.array([1.0, 0.0])
     np.testing.assert_allclose(up.middle_line(theta, q), [0.0, -0.5])
     np.testing.assert_allclose(up.softmax_step(theta, q), [0.25, -0.25])
@@ -66,7 +66,7 @@ def test_doubled_escort_gradient_has_relative_error_of_its_size(monkeypatch):
     assert first.margin == pytest.approx(-size / (1 + size), rel=1e-9)
 
 
-def test_greedy_alone_changes_one_parameter():
+def test_greedy_update_changes_only_one_parameter():
     np.testing.assert_allclose(up.GreedyAlone().step([0.0, 0.0], [0.0, 1.0], 1.0), [0.0, 0.5])
 
 
@@ -102,7 +102,7 @@ def test_odds_change_sums_over_steps():
     np.testing.assert_allclose(change, [[0.0, 7.0, 21.0]], atol=1e-12)
 
 
-def test_cross_entropy_leftover_matches_hand_solution():
+def test_remainder_of_the_cross_entropy_step_matches_hand_solution():
     pi, q, w = np.array([0.5, 0.25, 0.25]), np.array([1.0, 0.0, 0.0]), np.array(2.0)
     ce = up.cross_entropy_leftover("ce", pi, q, w)
     mce = up.cross_entropy_leftover("mce", pi, q, w)
@@ -130,7 +130,7 @@ def test_large_weight_limit_rejects_unknown_updates():
         up.large_weight_limit(up.GreedyAlone(), pi, q)
 
 
-def test_truncated_objective_of_constant_rewards():
+def test_truncated_objective_of_constant_rewards_matches_hand_solution():
     mdp = FiniteMDP(np.ones((1, 2, 1)), np.ones((1, 2)), [1.0], 0.5)
     sums, bounds = up.truncated_objective(mdp, np.full((1, 2), 0.5), 3)
     np.testing.assert_allclose(sums, [0, 1, 1.5, 1.75])
@@ -139,7 +139,7 @@ def test_truncated_objective_of_constant_rewards():
     np.testing.assert_allclose(grown, [0, 1, 2, 3])
 
 
-def test_halving_times_of_exponential_and_hyperbola():
+def test_halving_times_of_exponential_and_hyperbola_match_hand_solution():
     np.testing.assert_allclose(up.halving_times(0.3 * 2.0 ** (-np.arange(10) / 3)), [3, 3, 3])
     np.testing.assert_allclose(up.halving_times(1 / np.arange(1.0, 10.0)), [1, 2, 4])
 
@@ -153,7 +153,7 @@ def test_last_escort_halving_matches_hand_solution():
     assert last == pytest.approx(np.log(2) / (-2 * np.log(factor)), rel=1e-6)
 
 
-def test_direct_steps_at_the_wall_match_hand_solution():
+def test_direct_steps_at_a_zero_probability_match_hand_solution():
     update = UPDATES["di"]
     wall, q = np.array([1.0, 0.0]), np.array([1.0, 0.0])
     np.testing.assert_array_equal(update.step(wall, q, 0.4), wall)

@@ -16,13 +16,13 @@ from pu_lib.chapters.what_came_after import quantities as after
 from pu_lib.updates import UPDATES, make_update
 
 
-def test_natural_count_of_three_steps() -> None:
+def test_natural_count_of_three_steps_matches_hand_solution() -> None:
     assert after.natural_count(3, repeat(Fraction(1, 3))) == 3
     assert after.natural_count(3, repeat(Fraction(1, 3)), strict=True) == 4
     assert after.natural_count(0, repeat(Fraction(1))) == 0
 
 
-def test_counts_with_doubling_weights() -> None:
+def test_counts_with_doubling_weights_match_hand_solution() -> None:
     """Forward 1 + 2 + 4 = 7, then back by 8."""
     assert [after.geometric_count(n, 2) for n in (1, 2, 3, 50)] == [1, 1, 1, 1]
     assert after.geometric_bound(2) == 1
@@ -35,13 +35,13 @@ def test_geometric_count_agrees_with_logarithms(n: int) -> None:
     assert after.geometric_bound("1.1") == math.ceil(math.log(2) / math.log(1.1)) == 8
 
 
-def test_npg_escape_from_the_chapter_s_well() -> None:
+def test_npg_escapes_the_gravity_well_in_139_steps() -> None:
     q = np.array([1.0, 0.9, 0.0])
     assert escape_steps("npg", well_policy(1e-6), q) == 139
     assert after.escape_bounds(well_policy(1e-6), q, 1.0) == (14, 139)
 
 
-def test_mirror_step_by_hand() -> None:
+def test_mirror_step_matches_hand_solution() -> None:
     """Index 3/2 from one half, weight 1: the roots differ by 1/2, so that y^2 + (y+1/2)^2 = 1."""
     y = (math.sqrt(7.0) - 1.0) / 4.0
     found = after.mirror_step([0.5, 0.5], [1.0, 0.0], 1.0, 1.5)
@@ -49,7 +49,7 @@ def test_mirror_step_by_hand() -> None:
     np.testing.assert_array_equal(after.mirror_step([0.5, 0.5], [9.0, 0.0], 1.0, 1.5), [1.0, 0.0])
 
 
-def test_family_count_by_hand() -> None:
+def test_family_count_matches_hand_solution() -> None:
     """Weight 1/4 and index 3/2: the corner is eight steps away."""
     assert [after.family_count(n, "1/4", "3/2") for n in (1, 8, 9, 100)] == [1, 8, 8, 8]
     assert after.family_count(100, "1/4", 2) == 4
@@ -59,13 +59,13 @@ def test_family_count_by_hand() -> None:
         after.mirror_step([0.5, 0.5], [1.0, 0.0], 1.0, 1.0)
 
 
-def test_compatible_direction_of_one_hot_features() -> None:
+def test_compatible_direction_of_one_hot_features_matches_hand_solution() -> None:
     pi, q = np.array([0.2, 0.3, 0.5]), np.array([1.0, 0.0, 2.0])
     found = after.compatible_direction(np.eye(3), pi, q)
     np.testing.assert_allclose(found - found[0], q - q[0], atol=1e-12)
 
 
-def test_compatible_direction_of_one_feature_by_hand() -> None:
+def test_compatible_direction_of_one_feature_matches_hand_solution() -> None:
     """Features 1, 0, -1 and values 0.6, 1, 0: from the uniform policy the fit has slope 0.3."""
     found = after.compatible_direction([[1.0], [0.0], [-1.0]], np.full(3, 1 / 3), [0.6, 1.0, 0.0])
     assert found[0] == pytest.approx(0.3)
@@ -79,7 +79,7 @@ def test_cost_counts_operations() -> None:
         after.cost(make_update("pg-es", p=3), 3)
 
 
-def test_counted_float_arithmetic() -> None:
+def test_counted_floats_count_arithmetic_operations_and_comparisons() -> None:
     tally = [0]
     four, half = after.CountedFloat(4.0, tally), after.CountedFloat(0.5, tally)
     results = [four + 1, 1 + four, four - half, 1 - four, four * half, 2 * four, four / 8, 1 / four]
@@ -176,7 +176,7 @@ def test_evolve_passes_the_best_to_the_next_stage(monkeypatch: pytest.MonkeyPatc
     np.testing.assert_array_equal(given[1], given[0][::-1][: len(box)])
 
 
-def test_natural_policy_with_extreme_weights() -> None:
+def test_natural_policy_handles_extreme_weights() -> None:
     assert after.natural_policy([0.0, 1.0], [1.0, 0.0], 1000.0).tolist() == [0.0, 1.0]
     assert after.natural_policy([0.5, 0.5], [1.0, 0.0], 5000.0).tolist() == [1.0, 0.0]
 
@@ -203,7 +203,7 @@ def test_escape_bounds_rejects_range_and_shape(pi: Any, q: Any, weight: float, w
         after.escape_bounds(pi, q, weight)
 
 
-def test_escape_bounds_of_subnormal_probability() -> None:
+def test_escape_bounds_handle_subnormal_probabilities() -> None:
     """Odds of 1e320 to one: log 10 times 320 is 736.8."""
     assert after.escape_bounds([1e-320, 1.0], [1.0, 0.0], 1.0) == (737, 737)
 

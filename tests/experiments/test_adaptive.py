@@ -116,13 +116,13 @@ def random_mdps():
     return times_by_setting(rows[rows["scheme"] != "LowOffPol"])
 
 
-def test_resampled_tables_have_no_wrong_decision(random_mdps):
+def test_resampled_tables_have_no_incorrect_decision(random_mdps):
     left, wrong = resampled(random_mdps)
     assert left > 100
     assert wrong == 0
 
 
-def test_larger_error_leads_to_wrong_decisions(random_mdps, monkeypatch):
+def test_larger_error_leads_to_incorrect_decisions(random_mdps, monkeypatch):
     monkeypatch.setattr(adaptive, "ERROR", 0.3)
     assert resampled(random_mdps)[1] > 0
 

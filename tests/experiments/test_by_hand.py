@@ -52,7 +52,7 @@ CELL = cell_of(WORDS)
 # Intervals
 
 
-def test_interval_by_hand():
+def test_interval_matches_hand_solution():
     assert interval([5.0, 3.0, 1.0, 2.0, 4.0], 0.5).tolist() == [2.0, 4.0]  # (5 - 1) / 4 = 1
 
 
@@ -88,13 +88,13 @@ def early_stopping(times, runs):
         ({0.1: 1000, 1.0: 1000}, []),
     ],
 )
-def test_rate_is_dropped_if_another_needs_a_hundredth_of_the_steps(times, left):
+def test_step_size_is_dropped_if_another_needs_a_hundredth_of_the_steps(times, left):
     chunks = [Chunk(replace(CELL, step_size=eta), 400, 20) for eta in times]
     going_on = early_stopping(times, 400).needed(chunks)
     assert [c.cell.step_size for c in chunks if c not in going_on] == left
 
 
-def test_left_early_returns_settings_with_their_rate():
+def test_left_early_returns_stopped_settings_with_their_step_size():
     found = early_stopping({0.1: 1000, 1.0: 10}, 400)
     assert found.left_early() == set()
     found.note(Chunk(CELL, 400, 1), {"run": [400], "steps": [10]})
@@ -150,7 +150,7 @@ def test_schemes_are_those_of_the_paper():
     }
 
 
-def test_complete_keeps_runs_with_missing_beta(monkeypatch):
+def test_complete_includes_runs_with_missing_beta(monkeypatch):
     monkeypatch.setattr(collecting, "paper_chunks", list)
     table = pd.concat([rows(3, beta=math.nan), rows(2, beta=math.nan, eta=10.0)], ignore_index=True)
     kept = collecting._complete(table)
@@ -220,7 +220,7 @@ def test_race_accepts_seeds_of_63_bits():
 
 
 @pytest.mark.parametrize(("fast", "edge", "beyond"), [(0, "lowest", 0.0316), (1, "highest", 1.26)])
-def test_grid_is_extended_by_two_rates_per_decade(fast, edge, beyond):
+def test_grid_is_extended_by_two_step_sizes_per_decade(fast, edge, beyond):
     times = [[9.0], [9.0]]
     times[fast] = [1.0]
     summaries = [summarise(steps, [False], 10.0) for steps in times]
@@ -256,7 +256,7 @@ def test_target_is_a_share_of_the_gap(target):
 
 
 @pytest.mark.parametrize("size", [1e-10, 1e10, -1e-10, -1e10])
-def test_escort_start_is_limited_in_magnitude(size):
+def test_initial_escort_parameters_are_limited_in_magnitude(size):
     assert replace(PRESETS["paper"], escort_start=size).escort_start == size
     beyond = size * 1.01 if abs(size) > 1 else size / 1.01
     with pytest.raises(ValueError, match="escort_start: expected a modulus from 1e-10 to 1e"):
@@ -345,7 +345,7 @@ def test_censored_shares_count_runs_in_floats_and_with_exponents(monkeypatch):
     assert rounding.passed_without("chain/HiOffPol", eta=1.0) == pytest.approx(2 / 3)
 
 
-def test_pair_of_runs_in_floats_and_with_exponents_by_hand(monkeypatch):
+def test_pair_of_runs_in_floats_and_with_exponents_matches_hand_solution(monkeypatch):
     def run_cell(cell, run, memory):
         memory.theta = np.array([[0.0, 1.0], [0.01, 0.0]])
         memory.exponent = np.zeros((2, 2))
@@ -442,7 +442,7 @@ def test_effects_compare_the_same_runs_with_and_without_a_change():
     assert (beta["low"], beta["high"]) == (5 / 20, 5 / 10)
 
 
-def test_details_are_ranked_by_their_geometric_means(monkeypatch):
+def test_options_are_ranked_by_their_geometric_mean_effects(monkeypatch):
     ends = {"low": [1.0, 50.0, 0.5], "high": [2.0, 200.0, 1.0]}
     cells = pd.DataFrame({"detail": ["a", "b", "b"], "ratio": [1.0, 100.0, 1.0], **ends}).assign(
         domain=["chain", "chain", "cliff"], scheme="NoExplo", update="ce", eta=1.0
@@ -461,7 +461,7 @@ def test_details_are_ranked_by_their_geometric_means(monkeypatch):
 # Live
 
 
-def test_state_has_moved_if_any_of_its_parameters_changed(monkeypatch):
+def test_state_is_updated_if_any_of_its_parameters_changed(monkeypatch):
     def run_cell(_, __, memory):
         memory.theta[3, 1] += 1.0
         memory.theta[5] += 1.0
@@ -471,7 +471,7 @@ def test_state_has_moved_if_any_of_its_parameters_changed(monkeypatch):
     assert np.flatnonzero(moved).tolist() == [3, 5]
 
 
-def test_flip_time_is_the_last_change_to_walking(monkeypatch):
+def test_flip_time_is_the_last_change_to_the_walking_action(monkeypatch):
     walking = {30: [0.4, 0.6, 0.4, 0.3, 0.6], 31: [0.4, 0.7, 0.6, 0.5, 0.2]}  # states 0 to 4
 
     def run_cell(_, __, memory):
@@ -497,7 +497,7 @@ def test_rerun_skips_runs_longer_than_at_most(monkeypatch):
 
 
 @pytest.mark.parametrize(("domain", "shape"), [("chain", (10, 2)), ("random-mdp", (100, 4))])
-def test_twins_agree_on_the_processes_of_the_paper(domain, shape):
+def test_plain_and_compiled_runs_agree_on_the_processes_of_the_paper(domain, shape):
     plain, compiled = live.twins(domain, "pg-sm", 1.0, "NoExplo", 5)
     assert plain.shape == shape
     assert_array_equal(plain, compiled)
@@ -513,7 +513,7 @@ def test_policy_counts_as_greedy_above_0_999(monkeypatch):
     assert calls == [("ce", 1e9, "LowOffPol", 4, 20_000)]
 
 
-def test_bounced_share_counts_negative_parameters(monkeypatch):
+def test_bounced_share_is_the_share_of_negative_parameters(monkeypatch):
     theta, moved = np.array([[-1.0, 0.0], [2.0, 3.0], [-1.0, -1.0]]), np.array([True, True, False])
     end = SimpleNamespace(theta=theta), moved
     monkeypatch.setattr(policies, "final_memories", lambda *_: [end])
@@ -526,7 +526,7 @@ def test_bounced_share_counts_negative_parameters(monkeypatch):
 @pytest.mark.parametrize(
     ("zero", "expected"), [((3, 1), (1, 1)), ((0, 0), (1, 0)), ((4, 1), (0, 0)), (None, (0, 0))]
 )
-def test_wall_is_a_zero_probability_of_a_non_terminal_state(zero, expected, monkeypatch):
+def test_zero_probability_of_a_non_terminal_state_is_detected(zero, expected, monkeypatch):
     lengths = []
 
     def run_cell(cell, _, memory):
@@ -562,7 +562,7 @@ class StubProcess:
         return SimpleNamespace(q=np.zeros((7, 3)), performance=self.performance(policy))
 
 
-def test_climb_ends_halfway_and_counts_decreases(monkeypatch):
+def test_climb_from_jumping_ends_halfway_and_counts_decreases(monkeypatch):
     # jumping has performance 0 and the best policy 1, so that the target is 0.5
     process = StubProcess(0.0, 1.0, 0.0, 0.2, 0.1, 0.1, 0.3, 0.5)
     monkeypatch.setattr(interventions, "cliff", lambda _: process)

@@ -112,7 +112,7 @@ def test_invalid_arguments_exit_with_2_and_one_line(arguments, sentence, tmp_pat
     assert captured.out == ""
 
 
-def test_race_command_on_a_process_in_a_file(tmp_path, own_process, capsys):
+def test_race_command_accepts_a_process_in_a_file(tmp_path, own_process, capsys):
     figure = tmp_path / "race.png"
     arguments = ["--runs", "4", "--step-size", "0.1", "1", "--target", "0.5", "--max-steps", "5000"]
     assert main(["race", own_process, *arguments, "--figure", str(figure)]) == 0
@@ -154,7 +154,7 @@ TWO_STATES = (
 )  # fmt: skip
 
 
-def test_fast_updates_have_different_times():
+def test_fast_updates_have_different_mean_times():
     """On the process of the README no update passes at the first evaluation."""
     mdp = FiniteMDP(*TWO_STATES)
     found = race(mdp, step_sizes=[0.1, 1.0, 10.0], runs=10, updates=["pg-sm", "ce", "di"])
@@ -228,7 +228,7 @@ def test_race_reads_an_overwritten_file_again(tmp_path, own_process):
     assert after[0].best.mean > before[0].best.mean
 
 
-def test_default_grid_is_extended_if_the_best_rate_is_at_its_edge(monkeypatch):
+def test_default_grid_is_extended_if_the_best_step_size_is_at_its_edge(monkeypatch):
     settings = {**PLAIN, "updates": ["pg-sm", "di"]}
     monkeypatch.setattr("pu_lib.experiments.race.RACE_RATES", (0.1, 0.316))
     found = race("chain n_states=5", **settings)
@@ -241,7 +241,7 @@ def test_default_grid_is_extended_if_the_best_rate_is_at_its_edge(monkeypatch):
     assert given.notes[0] in str(given)
 
 
-def test_race_that_no_update_finishes_suggests_a_remedy():
+def test_race_suggests_a_remedy_if_no_update_reaches_the_target():
     found = race("chain n_states=12", "NoExplo", (1.0, 10.0), runs=2, max_steps=200)
     assert found.notes == [
         "No update reached the target within 200 steps at any learning rate: allow more steps, "
@@ -268,7 +268,7 @@ def test_columns_of_a_printed_race_are_aligned():
     assert re.split(" {2,}", rows[2]) == ["ce", "no run reached the target"]
 
 
-def test_tied_rate_at_an_end_is_no_edge():
+def test_tied_step_size_at_an_end_of_the_grid_is_not_an_edge():
     def entry(**means):
         found = {float(k[1:]): summarise([m], [False], 100.0) for k, m in means.items()}
         return RaceEntry("di", found)
@@ -279,7 +279,7 @@ def test_tied_rate_at_an_end_is_no_edge():
     assert entry(r1=60.0, r2=50.0, r3=55.0).edge == ""
 
 
-def test_update_that_never_finishes_is_ranked_last():
+def test_update_that_never_reaches_the_target_is_ranked_last():
     some = RaceEntry("pg-sm", {1.0: summarise([100.0, 90.0], [False, False], 100.0)})
     none = RaceEntry("di", {1.0: summarise([100.0, 100.0], [True, True], 100.0)})
     found = Race((some, none), 100)
@@ -336,7 +336,7 @@ def test_race_rejects_invalid_arguments(settings, sentence):
         race("chain", **settings)
 
 
-def test_collect_keeps_the_runs_all_settings_share(tmp_path):
+def test_collect_keeps_the_runs_that_all_settings_have(tmp_path):
     data = tmp_path / "data"
     main(["sweep", "chain", *SMALL, "--out", str(data)])
     assert "12 of 12 runs" in collect(data, tmp_path / "whole", "the command", 3.0)
@@ -422,7 +422,7 @@ def test_race_compiles_the_kernel_of_a_custom_update():
 KEPT, DROPPED = "pg-es", "pg-es factor=drop"
 
 
-def test_race_treats_a_name_and_its_update_alike():
+def test_race_gives_equal_results_for_a_name_and_its_update():
     settings = {"step_sizes": [0.3], "runs": 10}
     found = [
         race("chain n_states=4", updates=[update], **settings)
@@ -452,7 +452,7 @@ def test_race_compares_settings_of_one_update():
     assert by_name["scaled scale=0.5"] == half.best != by_name["scaled"]
 
 
-def test_race_labels_both_escort_updates_differently():
+def test_race_labels_pg_es_with_and_without_its_factor_differently():
     found = race(
         "chain n_states=4", step_sizes=[10.0], runs=3, max_steps=5000, updates=[KEPT, DROPPED]
     )
@@ -525,7 +525,7 @@ def test_grid_rejects_options_that_tables_cannot_store():
 
 
 @pytest.mark.parametrize(("update", "preset"), [(KEPT, "escort_factor=keep"), (DROPPED, "")])
-def test_paper_sweep_distinguishes_both_escort_updates(update, preset, tmp_path, monkeypatch):
+def test_paper_sweep_stores_the_factor_of_pg_es(update, preset, tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(
         "pu_lib.experiments.sweep.run_missing", lambda chunks, *_, **__: calls.append(chunks)

@@ -188,17 +188,17 @@ def test_comparison_detects_a_changed_option(monkeypatch):
 
 
 @given(st.floats(-800.0, 0.0))
-def test_exponential(x):
+def test_compiled_exponential_agrees_with_numpy(x):
     assert compiled_exponential(x) == exponential(x)
     assert_allclose(compiled_exponential(x), np.exp(max(x, -708.0)), rtol=2e-15)
 
 
 @given(st.integers(1, 10**9))
-def test_logarithm(n):
+def test_logarithm_agrees_with_numpy(n):
     assert_allclose(logarithm(float(n)), np.log(n), rtol=1e-15, atol=1e-15)
 
 
-def test_stream_is_xoshiro():
+def test_stream_matches_the_test_vector_of_xoshiro():
     # First words from the state (1, 2, 3, 4), as in the authors' own test vector.
     stream = Stream(np.array([1, 2, 3, 4], dtype=np.uint64))
     expected = [41943041, 58720359, 3588806011781223, 3591011842654386]
@@ -206,7 +206,7 @@ def test_stream_is_xoshiro():
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_exact_performance(domain):
+def test_compiled_performance_agrees_with_exact_performance(domain):
     make, baseline, target = DOMAINS[domain]
     mdp = make()
     problem = make_problem(mdp, target, baseline)

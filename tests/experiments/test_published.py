@@ -42,7 +42,7 @@ def test_possible_runs_is_empty_for_other_numbers():
     assert not any(0 in found.values() for found in anything)
 
 
-def test_numbers_of_runs_behind_the_published_points():
+def test_published_points_have_the_stated_numbers_of_runs():
     found = runs_behind()
     assert len(found) == 25
     assert {n: sum(m == n for m in found.values()) for n in found.values()} == {
@@ -64,7 +64,7 @@ def test_reading_errors_are_below_the_stated_bound():
     assert worst.max() < READING
 
 
-def test_runs_are_lost_only_at_the_largest_rates():
+def test_runs_are_censored_only_at_the_largest_step_sizes():
     table = comparison()
     for which in ("their lost", "lost"):
         assert (table.loc[table["eta"] < 300.0, which] == 0).all()

@@ -144,7 +144,7 @@ def corridor():
     domains._DOMAINS.pop("corridor")
 
 
-def test_sweep_of_a_registered_domain_with_a_new_parameter(corridor, tmp_path):
+def test_sweep_accepts_a_registered_domain_with_a_new_parameter(corridor, tmp_path):
     settings = {"runs": 2, "step_sizes": [1.0], "updates": ["di", "ce"]}
     assert sweep("corridor prize=2", tmp_path, **settings) == 2
     assert sweep("corridor", tmp_path, parameters={"length": [3, 5]}, **settings) == 4
@@ -325,7 +325,7 @@ def test_interrupt_ends_a_sweep_without_waiting_for_its_runs(tmp_path):
     assert "goes on from here" in process.stderr.read()
 
 
-def test_sweep_computes_only_runs_that_are_not_known(whole, tmp_path):
+def test_sweep_computes_only_unknown_runs(whole, tmp_path):
     chunks = small_chunks()
     known = whole
     known = known[~((known["domain"] == "random-mdp") & (known["run"].isin([2, 3, 7])))]
@@ -374,7 +374,7 @@ def planned():
     return paper_chunks()
 
 
-def test_panels_of_the_paper(planned):
+def test_panels_of_the_paper_have_the_planned_numbers_of_runs(planned):
     runs = {}
     for chunk in planned:
         runs[chunk.cell] = runs.get(chunk.cell, 0) + chunk.count
@@ -402,7 +402,7 @@ def test_panels_of_the_paper(planned):
     }
 
 
-def test_rates_of_the_paper_and_of_the_ablations(planned):
+def test_step_sizes_of_the_paper_and_of_the_ablations_are_as_published(planned):
     rates = {}
     for chunk in planned:
         rates.setdefault(chunk.cell.experiment, set()).add(chunk.cell.step_size)
@@ -410,11 +410,11 @@ def test_rates_of_the_paper_and_of_the_ablations(planned):
     assert rates["open-details"] == {0.1, 1.0, 10.0}
 
 
-def test_published_rates_are_five_a_decade():
+def test_published_step_sizes_are_five_per_decade():
     np.testing.assert_allclose(PUBLISHED_RATES, 10 ** (np.arange(-10, 15) / 5), rtol=2e-3)
 
 
-def test_every_changed_detail_has_a_description(planned):
+def test_every_changed_option_has_a_description(planned):
     changed = {words_of(chunk.cell)["preset"] for chunk in planned}
     assert changed - {"paper", "predecessor", "paper precision=float64"} == set(WORDS)
 
@@ -434,7 +434,7 @@ def cluster(monkeypatch):
         yield cluster
 
 
-def test_table_does_not_depend_on_a_lost_worker(cluster, tmp_path):
+def test_table_does_not_depend_on_a_killed_worker(cluster, tmp_path):
     run_missing(small_chunks(), tmp_path / "threads", workers=1)
     killed = []
 

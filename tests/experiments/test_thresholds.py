@@ -33,7 +33,7 @@ def test_quantiles_without_censoring_are_order_statistics(values):
     assert quantile(values, np.zeros(n, bool)) == np.sort(values)[int(np.ceil(n / 2)) - 1]
 
 
-def test_kaplan_meier_by_hand():
+def test_kaplan_meier_matches_hand_solution():
     # At risk 5, 4, 2: survival 4/5, then 4/5 * 3/4 = 3/5, a censored run, then 3/5 * 1/2 = 3/10.
     recorded, censored = [1, 2, 3, 4, 5], [False, False, True, False, True]
     assert quantile(recorded, censored, 0.2) == 1
@@ -52,7 +52,7 @@ def test_ignoring_censoring_biases_the_median():
     assert_allclose(restricted_mean(recorded, censored, 1.0), 1 - np.exp(-1), rtol=0.02)
 
 
-def test_summary_if_all_runs_are_censored():
+def test_median_is_infinite_if_all_runs_are_censored():
     summary = summarise(np.full(10, 100), np.ones(10, bool))
     assert (summary.censored, summary.median, summary.mean) == (1.0, np.inf, 100.0)
 
@@ -123,7 +123,7 @@ def test_invalid_arguments_raise():
 # Known answers
 
 
-def test_wins_and_ties_by_hand():
+def test_wins_and_ties_match_hand_solution():
     none = np.zeros(5, bool)
     found = compare([1, 2, 9, 4, 5], none, [2, 2, 3, 9, 9], none)
     assert (found.pairs, found.wins, found.ties) == (5, 0.6, 0.2)
@@ -155,7 +155,7 @@ def test_compare_rejects_runs_with_different_caps():
 @pytest.mark.parametrize(
     ("cut", "median"), [(0, 3.0), (1, 3.0), (2, 3.0), (3, np.inf), (4, np.inf)]
 )
-def test_median_of_five_runs_with_some_censored(cut, median):
+def test_median_of_five_runs_with_some_censored_matches_hand_solution(cut, median):
     times = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     marks = np.arange(5) >= 5 - cut
     assert summarise(np.minimum(times, times[-1 - cut] + 1), marks).median == median
@@ -174,7 +174,7 @@ def test_median_interval_matches_order_statistics():
     assert summary.median_low < summary.median < summary.median_high
 
 
-def test_summary_with_mixed_caps_by_hand():
+def test_summary_with_mixed_caps_matches_hand_solution():
     # At risk 4 at time 1, 2 at time 3 (one cut at 2): survival 3/4, then 3/8, and 4 is cut.
     recorded, cut = [1.0, 2.0, 3.0, 4.0], [False, True, False, True]
     summary = summarise(recorded, cut)

@@ -54,7 +54,7 @@ def count(rows, least=2):
 '''
 
 
-def test_mutants_of_a_module(tmp_path: Path) -> None:
+def test_mutants_lists_every_change_of_a_module(tmp_path: Path) -> None:
     source = MODULE.encode()
     (tmp_path / "é.py").write_bytes(source)
     found = mutants(tmp_path, "é.py")

@@ -54,7 +54,7 @@ def test_table_marks_orders_that_differ_between_median_and_mean():
     assert "random-mdp" in show.provenance()
 
 
-def test_details_figure_has_a_bar_from_one_to_each_effect():
+def test_options_figure_has_a_bar_from_one_to_each_effect():
     ranked = ranking()
     ax = show.draw_details().axes[0]
     assert [label.get_text() for label in ax.get_yticklabels()] == ranked["detail"].tolist()

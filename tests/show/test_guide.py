@@ -28,7 +28,7 @@ def test_recommended_update_has_the_best_number(situation: str) -> None:
     assert advice.update == best, numbers
 
 
-def test_numbers_quoted_on_the_page() -> None:
+def test_committed_numbers_support_the_statements_on_the_page() -> None:
     numbers = measures.kept()
     first = [key for key, advice in guide.ADVICE.items() if advice.update == "di"]
     counted = [key for key in first if not guide.ADVICE[key].higher_is_better]
@@ -39,7 +39,7 @@ def test_numbers_quoted_on_the_page() -> None:
     assert [key for key, advice in guide.ADVICE.items() if advice.update == "pg-sm"] == ["sampled"]
 
 
-def test_larger_weights_remove_the_lead_of_di() -> None:
+def test_larger_weights_remove_the_advantage_of_di() -> None:
     at_ten = measures.many(weight=10.0)
     assert at_ten["di"] == at_ten["ce"] == at_ten["mce"] == 1.0 < at_ten["npg"] < at_ten["pg-sm"]
     back = {name: counts([100], name, 10)[0] for name in ("di", "ce", "mce", "npg")}
@@ -54,7 +54,7 @@ def test_three_updates_always_find_the_best_arm_at_small_weight() -> None:
     assert {name for name, share in safe.items() if share == 1.0} == {"pg-sm", "pg-es", "di"}
 
 
-def test_network_numbers_are_at_the_best_of_three_rates() -> None:
+def test_network_numbers_use_the_best_of_three_learning_rates() -> None:
     scores, update = measures.contexts().models(0.0)[1], UPDATES["pg-sm"]
     ends = {
         rate: measures.learn(update, measures.contexts(), scores, 200, rate, 50).performance[-1]
@@ -66,7 +66,7 @@ def test_network_numbers_are_at_the_best_of_three_rates() -> None:
     assert ends[0.3] == pytest.approx(measures.kept()["network"]["pg-sm"], rel=2e-5)
 
 
-def test_off_policy_lead_is_significant() -> None:
+def test_off_policy_advantage_is_significant() -> None:
     panel = PANELS["random-mdp/HiOffPol"]
     ours, more = (committed().of(p) for p in (panel, panel.more))
     medians = {
@@ -106,7 +106,7 @@ def test_links_lead_to_pages_of_the_book() -> None:
         assert (book / advice.link).with_suffix(".ipynb").exists(), advice.link
 
 
-def test_first_matching_rule_decides() -> None:
+def test_choose_follows_the_first_matching_rule() -> None:
     assert guide.choose("taken", "network", "ties") == "sampled"
     assert guide.choose("all", "network", "ties") == "network"
     assert guide.choose("all", "table", "ties") == "ties"

@@ -83,7 +83,7 @@ def test_ledger_table_rejects_unknown_chapter() -> None:
         ledger_table("poetry")
 
 
-def test_what_stands_has_a_row_for_every_statement() -> None:
+def test_status_summary_has_a_row_for_every_statement() -> None:
     table = what_stands()
     stated = [claim for claim in ledger() if claim.scope is Scope.STATEMENT]
     heads = re.findall(r'<th scope="row">(.*?)<br>', table)

@@ -285,7 +285,7 @@ def test_cycle_agrees_with_the_library(live: Call, name: str) -> None:
         np.testing.assert_allclose(row, orbit.theta[s, : len(row)], rtol=1e-11, atol=1e-11)
 
 
-def test_every_period_of_the_cycle_has_one_wrong_step(live: Call) -> None:
+def test_every_period_of_the_cycle_has_one_suboptimal_step(live: Call) -> None:
     frames = cycle(live, "ce")
     expected = one_period()
     for start in range(0, len(frames) - 1, 8):
@@ -297,7 +297,7 @@ def test_every_period_of_the_cycle_has_one_wrong_step(live: Call) -> None:
 
 
 @pytest.mark.parametrize("eta", FadingWeights.SIZES)
-def test_mass_under_fading_weights_agrees_with_the_library(live: Call, eta: float) -> None:
+def test_mass_under_decaying_weights_agrees_with_the_library(live: Call, eta: float) -> None:
     for x in (0.0, 0.5, 0.95, 1.0, 1.05, 2.0, 3.0):
         [found] = live([["fading", x, eta, 4, 3000]])
         weights = eta * (np.arange(3000) + 1.0) ** -x
@@ -611,7 +611,7 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
 
 
 @pytest.mark.parametrize("story", STORIES)
-def test_captions_have_the_numbers_of_the_library(open_figure: OpenFigure, story: str) -> None:
+def test_captions_contain_the_numbers_of_the_library(open_figure: OpenFigure, story: str) -> None:
     figure, steps = STORIES[story]
     page = open_figure(figure(), reduced_motion="reduce")
     for step in steps:

@@ -92,7 +92,7 @@ def test_panels_are_stacked_on_a_narrow_screen() -> None:
     assert (fig.get_figwidth(), axes[1].get_ylabel(), fig.legends[0]._ncols) == (9, "", 2)
 
 
-def test_palette_keeps_the_colours() -> None:
+def test_palette_preserves_the_colours_of_the_figure() -> None:
     fig, ax = figure(width=2, height=2)
     ax.axvspan(0, 1, color=style_of("mce").colour)
     picture = Image.open(io.BytesIO(png(fig))).convert("RGB")

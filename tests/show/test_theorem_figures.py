@@ -9,7 +9,7 @@ from pu_lib.show.style import BookFigure
 from pu_lib.updates import UPDATES
 
 
-def test_convergence_figures_have_the_right_content() -> None:
+def test_convergence_figures_have_the_expected_content() -> None:
     ties = convergence.draw_ties(100)
     labels = [text.get_text() for text in ties.axes[0].get_legend().get_texts()]
     assert labels == [*convergence.ADVERSARIES, "bound"]
@@ -17,7 +17,7 @@ def test_convergence_figures_have_the_right_content() -> None:
     assert isinstance(convergence.draw_one_way(20), BookFigure)
 
 
-def test_cross_entropy_figures_have_the_right_content() -> None:
+def test_cross_entropy_figures_have_the_expected_content() -> None:
     cycle = cross_entropy.draw_cycle(2)
     value = cycle.axes[0].lines[0].get_ydata()
     assert np.ptp(value) > 14.0
@@ -30,7 +30,7 @@ def test_cross_entropy_figures_have_the_right_content() -> None:
     assert isinstance(cross_entropy.draw_four_states(), BookFigure)
 
 
-def test_rates_figures_have_the_right_content() -> None:
+def test_rates_figures_have_the_expected_content() -> None:
     texts = [t.get_text() for t in rates.draw_exponents(300).axes[0].get_legend().get_texts()]
     assert any(text.startswith("MCE: 1.0") or text.startswith("MCE: 0.9") for text in texts)
     limit = rates.draw_limits(200)

@@ -14,7 +14,7 @@ def test_race_legend_has_the_counts_of_the_alt_text():
     assert texts[1] == ["PG-SM: 51", "PG-ES: 58", "DI: 11", "CE = MCE: 15", "NPG: 49"]
 
 
-def test_board_has_the_counts_of_the_alt_text():
+def test_domino_figure_has_the_counts_of_the_alt_text():
     fig = domino.draw_boards()
     words = [ax.texts[0].get_text() for ax in fig.axes if ax.texts]
     assert words == [
