@@ -259,7 +259,7 @@ def test_machine_checked_claims_are_marked(capsys: pytest.CaptureFixture[str]) -
     assert 'class="verdicts"' not in shown
 
 
-def test_record_keeps_the_rows_of_other_claims(
+def test_record_does_not_change_the_rows_of_other_claims(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     request.addfinalizer(recorded.cache_clear)  # other tests read the true record

@@ -113,7 +113,7 @@ def test_missing_arguments_are_listed(
         "domino --eta",
     ],
 )
-def test_old_option_eta_raises_and_names_step_size(
+def test_old_option_eta_exits_with_an_error_that_names_step_size(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:

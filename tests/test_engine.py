@@ -112,7 +112,7 @@ def test_greedy_returns_the_first_best_action_and_the_number_of_ties():
     assert [rows.nth_best(q, 0, 0, n, four) for n in range(4)] == [0, 1, 2, 3]
 
 
-def test_rescaling_keeps_the_value_of_a_parameter():
+def test_rescaling_does_not_change_the_value_of_a_parameter():
     theta = np.array([[2.0**-481, -(2.0**-120), 2.0**-200, 0.0, 2.0**-100]])
     exponent = np.array([[0, 2, 1, 0, 0]])
     rows.rescale(theta, exponent, 0, (0,) * 5)
@@ -452,7 +452,7 @@ def factory(c):
     return made
 
 
-def test_code_digest_depends_on_what_a_kernel_computes(monkeypatch):
+def test_code_digest_depends_on_the_code_of_a_kernel(monkeypatch):
     """The digest depends on compiled code and on constants it reads, not on the source file."""
     code = compiling.code_digest(kernel)
     monkeypatch.setattr("inspect.getsource", lambda _: "something else")

@@ -67,7 +67,7 @@ def test_certified_raises_undecided_at_an_exact_tie():
 
 
 @pytest.mark.parametrize("change", [0, 1])
-def test_is_one_with_large_exponents(change):
+def test_is_one_is_correct_for_large_exponents(change):
     half, n = Fraction(1, 2), 10**280
     for powers in (
         [(Fraction(4), n), (half, 2 * n + change)],
@@ -92,13 +92,13 @@ def test_root_sum_cancels_equal_roots():
 
 
 @given(st.lists(st.tuples(st.fractions(-9, 9, max_denominator=9), st.integers(1, 500)), max_size=8))
-def test_root_sum_keeps_the_value(terms):
+def test_root_sum_does_not_change_the_value(terms):
     value = sum(float(c) / sqrt(t) for c, t in terms)
     normal = sum(float(c) * sqrt(r) for r, c in root_sum(terms).items())
     assert isclose(value, normal, abs_tol=1e-9)
 
 
-def test_solve_in_every_arithmetic():
+def test_solve_works_in_every_arithmetic():
     matrix = [[3, -1, 0], [-1, 4, -2], [0, -1, 2]]
     right = [Fraction(2), Fraction(-1), Fraction(1)]
     solution = solve(matrix, right)
@@ -111,7 +111,7 @@ def test_solve_in_every_arithmetic():
         assert z.rad() < 1e-10
 
 
-def test_solve_one_equation():
+def test_solve_works_for_one_equation():
     assert solve([[Fraction(2)]], [Fraction(3)]) == [Fraction(3, 2)]
     assert solve([[arb(2)]], [arb(3)])[0] == arb(3) / 2
 

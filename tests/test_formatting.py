@@ -88,5 +88,5 @@ def test_missing_figure_raises() -> None:
         fill_placeholders("It takes {m}.", {"n": 5}, "thm:x")
 
 
-def test_format_number_keeps_whole_numbers_below_a_million() -> None:
+def test_format_number_does_not_round_integers_below_a_million() -> None:
     assert [format_number(x) for x in (12345.0, 999999.0)] == [f"12{THIN}345", f"999{THIN}999"]

@@ -145,7 +145,7 @@ def test_terminal_states_have_zero_value_and_occupancy(last):
     np.testing.assert_allclose(mdp.optimal().v, [6, 10, 0])
 
 
-def test_rewards_of_transitions_are_averaged():
+def test_rewards_of_transitions_are_averaged_over_successors():
     rng = np.random.default_rng(5)
     mdp = random_process(rng, n_states=4)
     paid = rng.normal(size=(4, 3, 4))
@@ -158,7 +158,7 @@ def test_rewards_of_transitions_are_averaged():
 # Size, storage
 
 
-def test_sparse_and_dense_agree():
+def test_sparse_and_dense_processes_have_equal_solutions():
     rng = np.random.default_rng(8)
     dense = random_process(rng, n_states=500, n_actions=2, successors=3)
     flat = scipy.sparse.csr_matrix(dense.transitions.reshape(1000, 500))
@@ -559,7 +559,7 @@ def test_rewards_are_accepted_up_to_the_limit():
             FiniteMDP(**(given | {"rewards": np.full((2, 2), -1.01 * most)}))
 
 
-def test_save_keeps_transition_rewards(tmp_path):
+def test_save_preserves_transition_rewards(tmp_path):
     paid = np.arange(8.0).reshape(2, 2, 2)
     mdp = FiniteMDP(**(arguments() | {"rewards": paid}))
     mdp.save(tmp_path / "paid.npz")

@@ -229,7 +229,7 @@ def test_numbers_on_a_page_are_computed_there(page: Path) -> None:
 
 
 @pytest.mark.parametrize("name", claims())
-def test_numbers_in_a_claim_are_measured(name: str) -> None:
+def test_numbers_in_a_claim_are_computed_by_its_check(name: str) -> None:
     claim = claims()[name]
     texts = [PLACE.sub("", claim.get("sentence", "")), claim.get("wrong", "")]
     for text in (*texts, claim.get("correction", "")):

@@ -16,7 +16,7 @@ def claims_of(item: dict) -> list[str]:
 
 
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: f"{item['where']}, {item['what']}")
-def test_item_is_judged_or_asserts_nothing(item: dict) -> None:
+def test_item_is_checked_or_asserts_nothing(item: dict) -> None:
     if "nothing" in item:
         assert item["nothing"], "say why it asserts nothing"
         assert "claims" not in item

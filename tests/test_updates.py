@@ -136,7 +136,7 @@ class Renamed(Update):
         return theta
 
 
-def test_default_initial_parameters_are_those_of_the_uniform_policy():
+def test_default_initial_parameters_represent_the_uniform_policy():
     np.testing.assert_array_equal(Renamed().initial(2, 4), np.full((2, 4), 0.25))
 
 
@@ -340,7 +340,7 @@ def test_step_commutes_with_permutations_of_actions(case, random):
 
 
 @given(states(bound=5))
-def test_zero_weight_changes_nothing(case):
+def test_zero_weight_does_not_change_the_parameters(case):
     update, theta, q, _ = case
     np.testing.assert_allclose(update.step(theta, q, 0.0), theta, atol=1e-15)
 
@@ -545,7 +545,7 @@ def test_shapes_that_do_not_broadcast_are_rejected(theta, q, weight):
         as_weights("weight", np.ones(weight), np.zeros(theta), np.zeros(q))
 
 
-def test_escort_step_moves_parameters_with_underflowing_probability():
+def test_escort_step_updates_parameters_with_underflowing_probability():
     # p = 2: a step multiplies it by 1 + 2 w adv / |theta|^2, which is 3
     new = UPDATES["pg-es"].step([1.0, 1e-170], [0.0, 1.0], 1.0)
     assert new.tolist() == [1.0, pytest.approx(3e-170, rel=1e-12)]

@@ -94,7 +94,7 @@ def test_states_after_an_uncontested_initial_state_are_contested() -> None:
 
 
 @pytest.mark.parametrize("name", list(cv.ADVERSARIES))
-def test_adversaries_choose_tied_actions(name: str) -> None:
+def test_adversaries_choose_only_tied_best_actions(name: str) -> None:
     pi = cv.adversarial_run([1.0, 1.0, 0.0], name, np.ones(50))
     assert (np.diff(pi[:, 2]) < 0).all()
     np.testing.assert_allclose(pi.sum(axis=1), 1.0)

@@ -72,7 +72,7 @@ def three_actions_everywhere() -> CycleExample:
     )
 
 
-def test_ce_cycle_persists_with_padded_actions() -> None:
+def test_ce_cycle_is_unchanged_by_padded_actions() -> None:
     v, _ = ce.race(THREE_STATES, UPDATES["ce"], 200)
     assert v[-8:, 0].max() - v[-8:, 0].min() > 14.0
 
@@ -276,7 +276,7 @@ def test_hardened_cycle_has_the_policies_of_the_ce_cycle() -> None:
     assert [policy for policy, _ in path] == [*tops[:8], *tops]
 
 
-def test_hardened_cycle_needs_varying_weights() -> None:
+def test_hardened_cycle_requires_varying_weights() -> None:
     """The four moves at the first state, with multipliers 3, 1, 1, 2, lead back to the start."""
     levels = (Fraction(0), Fraction(-3, 2), Fraction(3, 2))
     start = levels
@@ -303,13 +303,13 @@ def test_pattern_margin_of_one_state_matches_hand_solution() -> None:
 
 
 @pytest.mark.parametrize("weighting", ["constant", "on-policy"])
-def test_committed_search_has_no_unresolved_suspects(weighting: str) -> None:
+def test_committed_search_has_no_unresolved_candidates(weighting: str) -> None:
     result = search.load(weighting)
     assert result["mdps"] >= (100_000 if weighting == "constant" else 50_000)
     assert not ce.unresolved(result)
 
 
-def test_unresolved_lists_suspects_without_continuation() -> None:
+def test_unresolved_lists_candidates_without_continuation() -> None:
     result = search.load("on-policy")
     dropped = result["followed"].pop()
     assert ce.unresolved(result) == [[dropped["family"], dropped["block"], dropped["index"]]]
@@ -406,7 +406,7 @@ def test_late_run_uses_the_last_tenth() -> None:
     np.testing.assert_allclose(late.span, np.ptp(values, axis=0))
 
 
-def test_constant_step_check_needs_a_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_constant_step_check_requires_a_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
     """The claim holds with a certificate and is open without one."""
     cycle = replace(ce.certificate(THREE_STATES), shortfall=(3.0, 4.0, 5.0))
     monkeypatch.setattr(ce, "certificate", lambda _: cycle)
@@ -452,7 +452,7 @@ def test_optimum_sums_3000_sweeps_by_default() -> None:
 
 
 @pytest.mark.parametrize("example", [THREE_STATES, FOUR_STATES], ids=lambda example: example.name)
-def test_examples_repeat_with_their_claimed_actions(
+def test_examples_repeat_with_the_stated_actions(
     example: CycleExample,
 ) -> None:
     """Starts are written with ten decimals."""
@@ -522,7 +522,7 @@ def test_search_continues_runs_that_drop_or_are_far(
     assert (found.largest_drop, found.largest_gap) == (drop if late else 0.0, gap)
 
 
-def test_padding_actions_of_the_example_mdp() -> None:
+def test_example_mdp_has_padding_actions() -> None:
     mdp = THREE_STATES.mdp()
     assert mdp.rewards.tolist() == [[1, 0, 1], [2, -1, -2], [2, -1, -2], [0, 0, 0]]
     successors = np.array([[0, 2, 1], [0, 3, 3], [3, 0, 3]])

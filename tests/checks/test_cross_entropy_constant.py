@@ -17,7 +17,7 @@ from pu_lib.deterministic import DeterministicMDP, run_process
 from pu_lib.updates import softmax
 
 
-def test_excess_entropy_of_equal_actions() -> None:
+def test_excess_entropy_of_equal_actions_matches_hand_solution() -> None:
     """With k equal actions it is log k - (w/2)(1 - 1/k)."""
     for k in (2, 3, 7):
         found = constant.excess_entropy(np.full(k, 1.5), np.array(0.8))
@@ -69,7 +69,7 @@ def test_constants_match_hand_solution() -> None:
     assert known.threshold == pytest.approx(2 * math.log(64))
 
 
-def test_constants_without_terminal_successor() -> None:
+def test_constants_without_terminal_successor_match_hand_solution() -> None:
     """Two arms that pay 2 and 1 and lead back: B = 1 / (1 - 1/2)."""
     stay = DeterministicMDP(np.array([[2.0, 1.0]]), np.array([[0, 0]]), np.array([2]), 0.5)
     known = constant.constants(stay)
@@ -101,7 +101,7 @@ def test_run_constant_agrees_with_run_process() -> None:
     np.testing.assert_allclose(ours.theta[0], theirs.theta, atol=1e-9)
 
 
-def test_late_fall_matches_hand_solution() -> None:
+def test_late_drawdown_matches_hand_solution() -> None:
     """One update of weight 28 takes the top action from 0 to -28, and the bad one is then first."""
     mdp, theta, weights = constant.late_fall(1000)
     value = run_process(mdp, "ce", theta, weights, 1100).values[:, 0]
@@ -222,7 +222,7 @@ FALLS = {
 
 
 @pytest.mark.parametrize(("values", "late"), FALLS.values(), ids=FALLS)
-def test_late_fall_check_accepts_only_late_deep_recovered_falls(
+def test_late_drawdown_check_accepts_only_late_large_recovered_drawdowns(
     values: dict[int, float], late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rewards 1 and -1; the value is 1 except at some times. Twenty steps are evaluated."""

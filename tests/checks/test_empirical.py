@@ -281,7 +281,7 @@ def test_censored_runs_on_long_chains_are_counted():
     assert reported["HiOffPol, in floats"] > reported["HiOffPol, PG-ES"] == 0
 
 
-def test_missing_transitions_in_the_buffer_fail(monkeypatch):
+def test_check_fails_if_transitions_are_missing_from_the_buffer(monkeypatch):
     lacking = SimpleNamespace(buffers={"jekyll": [0] * 297, "hyde": []})
     monkeypatch.setattr(checks_live, "run_reference", lambda *_, **__: lacking)
     assert run_with(checks_live.one_buffer, steps=300).margin == -3.0
@@ -343,7 +343,7 @@ def test_interval_ends_are_values_of_resamples():
         interval([1.0, np.nan])
 
 
-def test_resamples_depend_only_on_the_number_of_runs():
+def test_resampling_depends_only_on_the_number_of_runs():
     assert draws(7).shape == (RESAMPLES, 7)
     assert np.array_equal(
         draws(7), np.random.default_rng([2022, 7]).integers(7, size=(RESAMPLES, 7))
@@ -396,7 +396,7 @@ def test_intervals_contain_the_estimate_and_panels_share_resamples():
         assert np.array_equal(one.draws, other.draws)
 
 
-def test_runs_missing_in_one_curve_are_omitted_from_all():
+def test_runs_missing_from_one_curve_are_omitted_from_all_curves():
     rows = PANELS["cliff"].rows(TABLE)
     lost = rows.index[(rows["update"] == "di") & (rows["run"] == 3)][0]
     whole = Results(rows).curves("cliff")
@@ -455,13 +455,13 @@ def test_published_curve_has_all_points():
     assert len(comparison()) == 88
 
 
-def test_policy_gradient_limit_is_not_greedy_sarsa():
+def test_policy_gradient_limit_differs_from_greedy_sarsa():
     assert greedy_share("pg-sm", 1.0, runs=1) < 0.9
     assert greedy_share("ce", runs=1) > 0.999
     assert bounced_share(1e-3, runs=1) < 0.01 < bounced_share(1e3, runs=1)
 
 
-def test_hyde_start_at_zero_is_among_the_largest_effects():
+def test_initial_hyde_value_zero_has_one_of_the_largest_effects():
     ranked = ranking(TABLE)
     assert ranked["effect"].is_monotonic_decreasing
     assert (ranked["effect"] >= 1).all()
@@ -547,7 +547,7 @@ def test_ring_is_strongly_connected_and_line_is_not():
 
 
 @pytest.mark.parametrize("branching", [1, 2])
-def test_share_of_connected_random_mdps(branching):
+def test_share_of_connected_random_mdps_agrees_with_poisson_limit(branching):
     """The number of states without a predecessor is nearly Poisson, and 0 with e^-mean."""
     draws_ = list(checks_live._links(branching, 1000))
     assert all(len(set(state)) == branching for state in draws_[0].reshape(-1, branching).tolist())

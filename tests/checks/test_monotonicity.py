@@ -104,7 +104,7 @@ def test_search_finds_the_supremum(w):
     assert again == pytest.approx(found.value, abs=1e-9)
 
 
-def test_search_beats_random_draws():
+def test_search_finds_larger_drops_than_random_draws():
     rng = np.random.default_rng(0)
     theta, q = -rng.exponential(3, size=(200_000, 5)), rng.random((200_000, 5))
     drawn = -mono.value_change("ce", theta, q, 1.0).min()
@@ -163,7 +163,7 @@ def test_decrease_frequency_grows_with_the_scale():
     assert mono.decrease_frequency("mce", 4, 1.0, 4, 5000) == 0
 
 
-def test_decreases_in_random_mdps_are_consistent_and_absent_for_mce():
+def test_value_decreases_in_random_mdps_are_consistent_and_absent_for_mce():
     rows = mono.decreases_in_random_mdps(etas=(1.0,), scales=(0.0, 3.0), n=3, steps=10)
     assert len(rows) == 2
     assert all(0 <= row["updates that lower J"] <= row["lower v somewhere"] + 1 for row in rows)

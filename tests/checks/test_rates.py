@@ -107,7 +107,7 @@ def test_first_odds_match_hand_solution() -> None:
     assert bound[1] == pytest.approx(2.0 * max(1.0, 2.0 * np.e) * 0.5)
 
 
-def test_cross_entropy_limit_from_a_nonuniform_start() -> None:
+def test_cross_entropy_limit_holds_for_a_nonuniform_initial_policy() -> None:
     mass = rates.bandit_masses("ce", np.eye(3)[0], 5000, theta0=[0.0, 1.0, -2.0])
     assert mass[-1] * 5000 == pytest.approx(2 / 3, abs=1e-2)
 

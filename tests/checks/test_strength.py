@@ -143,7 +143,7 @@ def test_softmax_condition_threshold_is_sharp() -> None:
     assert pi @ q > 0.99
 
 
-def test_necessity_floor_has_a_sharp_exponent() -> None:
+def test_necessity_bound_has_a_sharp_exponent() -> None:
     """Weights of sum M reduce a small probability by about e^(-2M), and not by e^(-3M)."""
     pi = convergence.adversarial_run([1.0, 0.0], "first", [100.0], np.array([-2.0, 2.0]))
     lost = -math.log(pi[1, 1] / pi[0, 1])

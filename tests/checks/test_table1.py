@@ -147,7 +147,7 @@ def test_convergence_sentence_rounds_large_shares_to_all(
     assert found.found == f"On weight 1 the gap keeps {share} of its size when $t$ doubles."
 
 
-def test_escort_stalls_at_the_exact_weight_only() -> None:
+def test_escort_stalls_only_at_the_exact_weight() -> None:
     (frozen,) = (c for c in table._cases() if c.name == "weight 64")
     escort = UPDATES["pg-es"]
     assert frozen.stall_ratio(escort) == 1.0
@@ -215,7 +215,7 @@ def sixth() -> Iterator[str]:
     del UPDATES["halved"]
 
 
-def test_redefined_update_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redefined_update_is_remeasured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pu_lib.updates.UPDATES", dict(UPDATES))
     for parent, entry, longest in ((SoftmaxPolicyGradient, "slow", 100), (Direct, "fast", 20)):
         register(type("Own", (parent,), {"name": "own"}))

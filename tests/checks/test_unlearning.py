@@ -119,7 +119,7 @@ def test_direct_ties_match_hand_solution():
     assert count(9, "di", "1/4", strict=True) == 5
 
 
-def test_counts_equal_single_counts():
+def test_counts_of_several_n_equal_separate_counts():
     ns = [7, 0, 3, 7]
     assert counts(ns, "ce", "0.2") == [count(n, "ce", "0.2") for n in ns]
 
@@ -299,7 +299,7 @@ def test_user_updates_are_counted_in_floats(monkeypatch):
     assert count(5, "lazy", "0.3", "inverse-sqrt") == count(5, "pg-sm", "0.3", "inverse-sqrt")
 
 
-def test_batched_float_counts_equal_single_counts():
+def test_batched_float_counts_equal_separate_counts():
     ns = [20, 0, 3, 12, 3]
     for schedule in ("constant", "inverse-sqrt", "geometric:1.1"):
         assert counts(ns, Lazy(), "0.3", schedule) == counts(ns, "pg-sm", "0.3", schedule)
@@ -451,7 +451,7 @@ def test_comparison_lemma_check_fails_for_an_incorrect_flow_time(monkeypatch):
     assert min(slack for slack, _ in comparisons) < 0
 
 
-def test_undecided_tie_raises(monkeypatch):
+def test_count_raises_if_a_tie_is_undecided(monkeypatch):
     monkeypatch.setattr(TwoActionProblem, "step_hitting_zero", lambda self: math.inf)
     monkeypatch.setattr(un, "certified", lambda compute: compute())
     with pytest.raises(Undecided):

@@ -154,7 +154,7 @@ def test_committed_search_has_the_runs_of_its_stages() -> None:
     assert steps == [steps for steps, *_ in late.STAGES] == [2_000, 20_000, 200_000]
 
 
-def test_evolve_passes_the_best_to_the_next_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evolve_passes_the_best_points_to_the_next_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     box, given = np.array(late.bounds(2)), []
 
     def evolution(cost: object, bounds: object, init: np.ndarray, **how: object) -> object:
@@ -182,7 +182,7 @@ def test_natural_policy_handles_extreme_weights() -> None:
 
 
 @pytest.mark.parametrize("shift", [0.0, 1e10, 1e308])
-def test_natural_policy_keeps_small_differences_of_large_values(shift: float) -> None:
+def test_natural_policy_preserves_small_differences_of_large_values(shift: float) -> None:
     """A shift of all values changes nothing; what is left of the difference decides."""
     values = np.array([shift + 1e-6, shift])
     odds = np.exp(10.0 * (values[0] - values[1]))

@@ -179,7 +179,7 @@ def test_interrupted_adaptive_sweep_resumes_to_the_same_table(both_sweeps, tmp_p
     assert run_missing(small_chunks(), tmp_path, adaptive=True) == 0
 
 
-def test_collect_keeps_all_runs_if_a_setting_was_stopped_early(both_sweeps, tmp_path):
+def test_collect_includes_all_runs_if_a_setting_was_stopped_early(both_sweeps, tmp_path):
     assert "320 of 320 runs" in collect(both_sweeps / "adaptive", tmp_path / "left")
     # in an interrupted sweep the slow rates lack runs although they were not dropped
     rows = rows_of(both_sweeps / "full")
@@ -258,7 +258,7 @@ CLAIMS = [
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
-def test_status_of_each_claim_is_that_of_the_full_table(claim, adaptive_results):
+def test_status_of_each_claim_equals_its_status_with_the_full_table(claim, adaptive_results):
     check = check_of(claim)
     arguments = {**check.arguments, "table": adaptive_results}
     assert replace(check, arguments=arguments).run().status is claim.status

@@ -136,7 +136,7 @@ def test_collect_creates_the_directory_and_prints_megabytes(tmp_path, monkeypatc
         assert found == f"{tmp_path}/{out}/runs.parquet: 1 of 1 runs, 2.4 MB."
 
 
-def test_schemes_are_those_of_the_paper():
+def test_schemes_match_the_paper():
     """Hyde acts and is replayed with probability 0, min(1, 10 / sqrt t) or one half."""
     found = {
         name: [(each.c, each.alpha) for each in (scheme.epsilon, scheme.off_policy)]
@@ -503,7 +503,7 @@ def test_plain_and_compiled_runs_agree_on_the_processes_of_the_paper(domain, sha
     assert_array_equal(plain, compiled)
 
 
-def test_policy_counts_as_greedy_above_0_999(monkeypatch):
+def test_policy_is_greedy_if_its_best_probability_exceeds_0_999(monkeypatch):
     q = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     pi = np.array([[0.999, 0.001], [0.9995, 0.0005], [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
     moved = np.array([True, True, True, True, False])  # and in the third no action is best
@@ -574,7 +574,7 @@ def test_climb_from_jumping_ends_halfway_and_counts_decreases(monkeypatch):
     assert interventions.climb_from_jumping("pg-sm", 1.0) == (5000, 0)
 
 
-def test_large_sparse_process_is_laid_out_without_dense_array(monkeypatch):
+def test_large_sparse_process_is_prepared_without_a_dense_array(monkeypatch):
     """A ring of 600 states: one action goes on, the other stays with a chance of a quarter."""
     n = 600
     s = np.arange(n)

@@ -336,7 +336,7 @@ def test_race_rejects_invalid_arguments(settings, sentence):
         race("chain", **settings)
 
 
-def test_collect_keeps_the_runs_that_all_settings_have(tmp_path):
+def test_collect_includes_the_runs_that_all_settings_have(tmp_path):
     data = tmp_path / "data"
     main(["sweep", "chain", *SMALL, "--out", str(data)])
     assert "12 of 12 runs" in collect(data, tmp_path / "whole", "the command", 3.0)
@@ -489,7 +489,7 @@ def test_preset_rejects_the_escort_factor():
             parse(f"paper escort_factor={factor}")
 
 
-def test_default_updates_of_a_sweep_are_those_of_the_papers_program():
+def test_default_updates_of_a_sweep_match_the_papers_program():
     assert DROPPED in compiled_updates()
     assert KEPT not in compiled_updates()
     found = [chunk.cell.update for chunk in grid("chain", step_sizes=[1.0], runs=1)]
@@ -611,7 +611,7 @@ def test_sweep_accepts_known_runs_as_strings(tmp_path):
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_hyde_start_is_parsed_in_any_preset(name):
+def test_initial_hyde_value_is_parsed_in_any_preset(name):
     options = replace(PRESETS[name], hyde_start="bound")
     assert parse(describe(options)) == options
     assert parse(describe(replace(options, hyde_start=0.5))).hyde_start == 0.5

@@ -102,7 +102,7 @@ def test_uncensored_runs_reached_the_target(runs):
     assert (stopped["steps"] == stopped["max_steps"]).all()
 
 
-def test_first_rows_are_those_of_release_0_2(runs):
+def test_first_rows_equal_the_rows_of_release_0_2(runs):
     """Later releases append rows to the table and change none."""
     digest = hashlib.sha256()
     for name, column in runs.iloc[:504_640].items():

@@ -143,7 +143,7 @@ def test_rewriting_runs_is_allowed_with_equal_results_only(whole, tmp_path):
     assert read(tmp_path).query("update == 'pg-es'")["run"].tolist() == list(range(12))
 
 
-def test_failed_export_keeps_the_old_table(tmp_path, monkeypatch):
+def test_failed_export_does_not_change_the_old_table(tmp_path, monkeypatch):
     fill(tmp_path, CHUNKS[:1])
     with Database(tmp_path) as database:
         assert database.export() == tmp_path / "runs.parquet"

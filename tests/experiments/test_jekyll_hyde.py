@@ -146,7 +146,7 @@ def test_compiled_run_equals_the_reference_for_escort_options(update, start):
 
 @pytest.mark.parametrize("update", sorted(UPDATES))
 @pytest.mark.parametrize("stop", ["steps", "episodes"])
-def test_recorded_policies_equal_those_of_shorter_runs(update, stop):
+def test_recorded_policies_equal_the_policies_of_shorter_runs(update, stop):
     """A run with `record_at` continues after the target is reached."""
     problem = make_problem(domains.chain(5), 0.9, "first")
     options = replace(PRESETS["paper"], stop=stop, max_episodes=20)

@@ -210,7 +210,7 @@ def test_scaled_run_equals_float_run_if_parameters_stay_normal(domain):
     assert same >= 6
 
 
-def test_run_that_underflows_in_floats_passes_with_exponents():
+def test_run_that_underflows_in_floats_reaches_the_target_with_exponents():
     lost, floats = run("chain", 100.0, FLOATS, 60_000)
     saved, memory = run("chain", 100.0, SCALED, 60_000)
     assert lost.censored

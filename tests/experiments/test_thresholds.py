@@ -72,7 +72,7 @@ def test_intervals_for_one_cap_agree_with_kaplan_meier():
     )
 
 
-def test_intervals_are_reproducible_and_cover_the_mean():
+def test_intervals_are_reproducible_and_contain_the_mean():
     rng = np.random.default_rng(1)
     covered = 0
     for _ in range(60):

@@ -192,7 +192,7 @@ def test_unrelated_table_is_rejected(columns: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
 @pytest.mark.parametrize("command", ["sweep", "collect", "race"])
-def test_full_disk_gives_an_error_message(
+def test_full_disk_causes_an_error_message(
     code: int, command: str, database: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip

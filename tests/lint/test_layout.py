@@ -33,7 +33,7 @@ def chapters_in(modules: set[str]) -> set[str]:
     return {parts[2] for parts in heads if parts[2] in FOLDERS}
 
 
-def test_order_lists_every_chapter() -> None:
+def test_chapter_order_lists_every_chapter() -> None:
     assert sorted(ORDER) == FOLDERS
 
 
@@ -50,7 +50,7 @@ def test_library_package_imports_no_chapter(package: str) -> None:
         assert chapters_in(imports_of(path, everywhere=False)) == set(), path.name
 
 
-def test_quantities_import_no_checks_or_figures() -> None:
+def test_modules_of_quantities_import_no_checks_or_figures() -> None:
     for path in (LIBRARY / "chapters").glob("*/*.py"):
         if not path.stem.startswith(("checks", "figures", "parts")):
             heads = {name for name in imports_of(path) if name.startswith("pu_lib.")}

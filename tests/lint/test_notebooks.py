@@ -76,7 +76,7 @@ def test_cells_have_no_control_characters(notebook: Path) -> None:
         assert not re.search(r"[\x00-\x09\x0b-\x1f]", cell.source), cell.source
 
 
-def test_letters_listed_for_a_chapter_appear_in_it() -> None:
+def test_symbols_listed_for_a_chapter_appear_in_it() -> None:
     page = (ROOT / "book" / "notation.md").read_text("utf-8")
     rows = page.partition(":class: letters")[2].split("* - ")[2:]
     assert rows

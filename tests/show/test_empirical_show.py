@@ -134,7 +134,7 @@ def test_flip_times_of_a_run_are_mostly_in_order():
     assert flips.jumping > 4
 
 
-def test_run_that_underflows_passes_with_exponents():
+def test_run_that_underflows_reaches_the_target_with_exponents():
     both = pair("chain/HiOffPol", eta=100.0, run=0)
     assert both.floats.censored
     assert both.zeros > 0
@@ -146,7 +146,7 @@ def test_run_that_underflows_passes_with_exponents():
     assert same.zeros == 0
 
 
-def test_shares_censored_in_floats_and_with_exponents():
+def test_censored_shares_are_smaller_with_exponents_than_in_floats():
     rates, floats, scaled = shares("cliff")
     assert (floats[rates > 3] > 0.5).all()
     assert (scaled[rates > 3] == 0.0).all()

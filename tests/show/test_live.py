@@ -440,7 +440,7 @@ def test_gravity_well_map_agrees_with_the_library(live: Call, name: str, weight:
         (FittedDirect, {"place": "beside"}),
     ],
 )
-def test_settings_beyond_the_controls_raise(figure: Any, wrong: dict[str, Any]) -> None:
+def test_settings_outside_the_controls_range_raise(figure: Any, wrong: dict[str, Any]) -> None:
     [trait] = wrong
     with pytest.raises(traitlets.TraitError, match=rf"'?{trait}'? trait of an? {figure.__name__}"):
         figure(**wrong)
@@ -497,7 +497,7 @@ def test_race_shows_the_exact_counts(open_figure: OpenFigure, eta: float, n: int
 @pytest.mark.parametrize(
     "figure", [Dominoes, ChainPlay, SimplexLab, GravityWell, CycleComic, SampledValues]
 )
-def test_playing_figure_can_be_paused(open_figure: OpenFigure, figure: Any) -> None:
+def test_animated_figure_can_be_paused(open_figure: OpenFigure, figure: Any) -> None:
     page = open_figure(figure())
     time = page.get_by_role("slider", name=re.compile("^(step|step t|update t)$"))
     page.get_by_role("button", name="Play").press("Enter")
@@ -622,7 +622,7 @@ def test_captions_contain_the_numbers_of_the_library(open_figure: OpenFigure, st
             page.get_by_role(role, name=name).first.press(key)  # type: ignore[arg-type]
 
 
-def test_fit_before_the_projection_reaches_the_optimum(open_figure: OpenFigure) -> None:
+def test_fitting_before_the_projection_reaches_the_optimum(open_figure: OpenFigure) -> None:
     page = open_figure(FittedDirect())
     lines = page.locator("polyline.pu-live-curve")
     assert lines.count() == 1  # the other fit is hidden until the guess

@@ -144,7 +144,7 @@ def test_presets_are_valid_states_of_the_widget() -> None:
     "wrong",
     [{"policy": [2.0, 2.0, 2.0]}, {"q": [1.0, 2.0]}, {"q": [0.0, 1.0, 2.0]}, {"weight": 0.3}],
 )
-def test_settings_beyond_the_controls_raise(wrong: dict[str, Any]) -> None:
+def test_settings_outside_the_controls_range_raise(wrong: dict[str, Any]) -> None:
     [trait] = wrong
     with pytest.raises(traitlets.TraitError, match=rf"'?{trait}'? trait|element of the '{trait}'"):
         SimplexLab(**wrong)
