@@ -73,7 +73,7 @@ ABLATIONS: tuple[Options, ...] = (
     replace(PAPER, escort_start=10.0),
     replace(PREDECESSOR, stop="steps", max_episodes=0),
 )
-"""The paper's options with one change each, followed by the predecessor's options."""
+"""The paper's options with one change each, then the predecessor's with the paper's `stop`."""
 
 
 def _cell(
