@@ -1,29 +1,31 @@
-"""Adaptive sweeps: stop making runs of a setting that is far from its update's best.
+"""Adaptive sweeps, which drop settings that are far from the best setting of the same update.
 
 A full sweep spends most of its time on learning rates at which nearly every run is censored. An
-adaptive sweep makes the same rounds of runs, and *drops* settings between them: it makes no more
-runs of a dropped setting. Settings form a group if they differ only in the learning rate.
+adaptive sweep computes the same rounds of runs and *drops* settings between rounds: it computes no
+more runs of a dropped setting. Settings form a group if they differ only in the learning rate.
 
-**Rule.** After a round with n runs of each setting, the median and the restricted mean of each
-setting get an interval with error probability at most `ERROR` on either side. A setting is dropped
-if, for both statistics, its interval lies above `RANGE` times the smallest upper end in its group.
-Such a setting lies outside its update's range by either statistic.
+**Rule.** After a round with n runs of each setting, an interval is computed for the median and for
+the restricted mean of each setting, with error probability at most `ERROR` on either side. A
+setting is dropped if, for both statistics, its interval lies above `RANGE` times the smallest upper
+end in its group. Such a setting is outside the range of its update for both statistics.
 
-**Error.** If all intervals contain their statistic, every dropped setting has a median and a mean
+**Error.** If every interval contains its statistic, every dropped setting has a median and a mean
 above `RANGE` times the minimum of its group. The sweep makes one decision per round and setting,
-from four ends of intervals. By the union bound, the probability that it drops any setting wrongly
-is at most four times `ERROR` times the number of decisions, which is below 5 % for ``sweep paper``.
-The intervals of medians come from order statistics and are valid for any distribution. Those of
-means are Student's intervals, which are asymptotic. A few censored runs can dominate a mean without
-appearing among the first n runs, so one run at the cap is added for the upper end, and one run of
-zero steps for the lower end. This does not suffice for every distribution: if a heavy tail is too
-rare to appear in n runs, the interval of the mean misses more often, and only the bound for medians
-remains. Tests resample the committed table and count wrong decisions.
+from four ends of intervals. By the union bound, the probability that the sweep drops any setting
+incorrectly is at most four times `ERROR` times the number of decisions. This bound is below 5 % for
+``sweep paper``. The intervals of medians are computed from order statistics and are valid for any
+distribution. The intervals of means are Student's intervals, which are asymptotic. A few censored
+runs can dominate a mean without appearing among the first n runs, so one run at the cap is added
+for the upper end, and one run of zero steps for the lower end. These runs do not suffice for every
+distribution: if a heavy tail is too rare to appear in n runs, the error probability of the interval
+of the mean exceeds `ERROR`, and only the bound for medians remains. Tests resample the committed
+table and count incorrect decisions.
 
 **Effect on the results.** A run depends only on its setting and its number, so the runs of an
-adaptive sweep are a subset of those of the full sweep. Statistics of dropped settings come from
-fewer runs and have wider intervals; all others are the same as in the full table. With two actions
-CE and MCE are both run: their runs take the same steps, but differ in the last bits.
+adaptive sweep are a subset of the runs of the full sweep. Statistics of dropped settings are
+computed from fewer runs and have wider intervals; all other statistics are the same as in the full
+table. CE and MCE are both run even if there are two actions: their runs have the same numbers of
+steps but differ in the last bits.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["ERROR", "EarlyStopping", "Setting", "far_from_best", "limits", "rounds", "setting_of"]
 
 ERROR = 2e-6
-"""Error probability of each side of an interval; it keeps that of ``sweep paper`` below 5 %."""
+"""Error probability of each side of an interval. It bounds the error of ``sweep paper`` by 5 %."""
 
 Setting = tuple[tuple[str, ...], float]
 """The columns of a cell without the learning rate, as strings, and the learning rate."""
@@ -68,8 +70,9 @@ def setting_of(values: Iterable[Any]) -> Setting:
 def limits(times: Floats, cap: float) -> tuple[Floats, Floats]:
     """Return the lower and upper ends of the intervals of the median and the restricted mean.
 
-    `times` has shape (runs, settings), and both results have shape (2, settings): medians, then
-    means. The interval of a median is [0, inf] if there are too few runs.
+    `times` has shape (runs, settings). Both results have shape (2, settings): the first row is for
+    medians and the second for means. If there are too few runs, the interval of a median is
+    [0, inf].
     """
     from scipy.special import bdtr, stdtrit
 
@@ -86,7 +89,7 @@ def limits(times: Floats, cap: float) -> tuple[Floats, Floats]:
 
 
 def far_from_best(times: Floats, cap: float) -> NDArray[np.bool_]:
-    """Return, for each setting of a group, whether both intervals lie outside its range.
+    """Return, for each setting of a group, whether the rule of this module drops it.
 
     `times` has shape (runs, settings).
     """
@@ -95,18 +98,18 @@ def far_from_best(times: Floats, cap: float) -> NDArray[np.bool_]:
 
 
 def rounds(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
-    """Yield the rounds of a sweep: successive chunks with the same first run."""
+    """Yield each round of a sweep, a list of successive chunks with the same first run."""
     for _, together in groupby(chunks, key=lambda chunk: chunk.first):
         yield list(together)
 
 
 class EarlyStopping:
-    """Decides which settings of a sweep to drop, from the times recorded so far.
+    """The rule of this module, applied to the times recorded so far.
 
     Parameters
     ----------
     runs : pandas.DataFrame
-        The runs made before, with the columns of the database.
+        The runs that are already computed, with the columns of the database.
     """
 
     def __init__(self, runs: pd.DataFrame) -> None:
@@ -116,7 +119,7 @@ class EarlyStopping:
             self._note(setting_of(values), group)
 
     def note(self, chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> None:
-        """Record the steps of a chunk, from its columns ``run`` and ``steps``."""
+        """Record the times of a chunk, from its measured columns ``run`` and ``steps``."""
         self._note(setting_of(words_of(chunk.cell).values()), measured)
 
     def _note(self, setting: Setting, measured: Mapping[str, Any] | pd.DataFrame) -> None:
@@ -132,7 +135,7 @@ class EarlyStopping:
         return [chunk for chunk, setting in pairs if setting not in self._left]
 
     def left_early(self) -> set[Setting]:
-        """Return the settings that have fewer runs than another rate and satisfy the rule."""
+        """Return the settings with fewer runs than the rest of their group that the rule drops."""
         found = set()
         for others, rates in self._times.items():
             most = max(map(len, rates.values()))
@@ -141,7 +144,7 @@ class EarlyStopping:
         return found
 
     def _far(self, others: tuple[str, ...], n: int) -> set[Setting]:
-        """Return the settings of a group that are far from its best, by their first n runs."""
+        """Return the settings of a group that the rule drops after n runs."""
         held = {
             eta: [times[run] for run in range(n)]
             for eta, times in self._times.get(others, {}).items()

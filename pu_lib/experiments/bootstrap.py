@@ -1,9 +1,9 @@
 """The bootstrap over runs, and percentile intervals.
 
-A resample draws runs with replacement. Its seed depends only on the number of runs, so that curves
-with the same number of runs are resampled jointly: if their runs share random numbers, the common
-noise cancels in a comparison. The ends of an interval are values of resamples and are not
-interpolated, because the value of a resample is infinite if too many of its runs are censored.
+A resample consists of runs sampled with replacement. The seed depends only on the number of runs,
+so curves with the same number of runs are resampled jointly: if their runs share random numbers,
+the common noise cancels in a comparison. The ends of an interval are values of resamples and are
+not interpolated, because the value of a resample is infinite if too many of its runs are censored.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _SEED = 2022
 
 @lru_cache(maxsize=32)
 def draws(n_runs: int) -> NDArray[np.int64]:
-    """Return the runs of each resample, a read-only array of shape (RESAMPLES, n_runs)."""
+    """Return a read-only array of shape (RESAMPLES, n_runs) with the runs of each resample."""
     index = np.random.default_rng([_SEED, n_runs]).integers(n_runs, size=(RESAMPLES, n_runs))
     index.setflags(write=False)
     return index
 
 
 def interval(values: ArrayLike, level: float = LEVEL) -> Floats:
-    """Return the percentile interval of resampled values, shape (2, ...).
+    """Return an array of shape (2, ...) with the percentile interval of resampled values.
 
     With n resamples, and k the integer part of (n - 1)(1 - level)/2, the ends are the (k + 1)-th
     smallest and the (k + 1)-th largest value. Infinite values are allowed.
@@ -78,18 +78,18 @@ def lower_quantile(times: Floats, order: float) -> Floats:
 
 
 def resampled_quantile(times: Floats, order: float) -> Floats:
-    """Return the `lower_quantile` of each resample and column, shape (RESAMPLES, columns)."""
+    """Return an array of shape (RESAMPLES, columns) with the `lower_quantile` of each resample."""
     k, counts = _rank(order, len(times)), _counts(len(times))
     found = np.empty((RESAMPLES, times.shape[1]))
     for column, quantiles in zip(times.T, found.T, strict=True):
-        # Sort the runs once: the quantile is the first with a cumulative count above k.
+        # Sort the runs once: the quantile is the first run with a cumulative count above k.
         ranking = np.argsort(column)
         quantiles[:] = column[ranking[_places(counts, ranking, k)]]
     return found
 
 
 def resampled_mean(times: Floats) -> Floats:
-    """Return the mean of each resample and column, shape (RESAMPLES, columns).
+    """Return an array of shape (RESAMPLES, columns) with the mean of each resample.
 
     The sums are exact if the times are integers.
     """
@@ -117,7 +117,7 @@ def _places(counts: NDArray[np.int32], ranking: NDArray[np.int64], k: int) -> ND
 
 @lru_cache(maxsize=32)
 def _counts(n_runs: int) -> NDArray[np.int32]:
-    """Return the multiplicity of each run in each resample, shape (n_runs, RESAMPLES)."""
+    """Return an array of shape (n_runs, RESAMPLES): how often each run is in each resample."""
     places = draws(n_runs) * RESAMPLES + np.arange(RESAMPLES)[:, np.newaxis]
     counts = np.bincount(places.ravel(), minlength=places.size).astype(np.int32)
     counts.setflags(write=False)

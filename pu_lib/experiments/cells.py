@@ -1,10 +1,10 @@
 """Cells: the settings of an experiment. A cell is a process, an update and all other choices.
 
 The runs of a cell are numbered from 0. The random stream of run r is seeded by
-``SeedSequence(seed, spawn_key=(crc32(name), r))`` with the name of the process. It does not depend
-on the parameters of the process, the update, the step size, the scheme, the thread or the machine,
-so that settings can be compared run by run. Random domains such as ``random-mdp`` also sample a
-process for each run, from ``spawn_key=(crc32(name), r, 1)``.
+``SeedSequence(seed, spawn_key=(crc32(name), r))`` with the name of the process. The stream does not
+depend on the parameters of the process, the update, the step size, the scheme, the thread or the
+machine, so settings can be compared run by run. Random domains such as ``random-mdp`` also sample a
+process for each run, with ``spawn_key=(crc32(name), r, 1)``.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from pu_lib.updates import Update
 __all__ = ["Cell", "Chunk", "Process", "digest_of", "mdp_of", "problem_of", "read_process"]
 
 IN_COLUMNS = ("n_states", "n_actions", "beta")
-"""Parameters of domains with a column of their own in tables of runs."""
+"""Parameters of domains that have their own columns in tables of runs."""
 
 _lock = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
 class Process:
-    """A process with its name in tables and seeds.
+    """A process with the name that identifies it in tables and in seeds.
 
     Processes are equal if they have the same name, parameters and content.
 
@@ -44,7 +44,7 @@ class Process:
     source : FiniteMDP or Domain
         The process itself, or the domain that constructs it.
     parameters : dict of str to value
-        All parameters of the domain; empty if `source` is a process.
+        All parameters of the domain. The dictionary is empty if `source` is a process.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Process:
 
     @property
     def label(self) -> str:
-        """The name with the parameters that differ from their defaults and have no column."""
+        """The name, followed by each parameter that has no column and differs from its default."""
         if isinstance(self.source, FiniteMDP):
             return self.name
         others = {key: x for key, x in self.parameters.items() if key not in IN_COLUMNS}
@@ -86,20 +86,21 @@ class Process:
 def read_process(process: Any, **parameters: Any) -> Process:
     """Return a process with its name.
 
-    Files and environment objects are named after their content, so that a name has one process.
+    Files and environment objects are named after a digest of their content, so that different
+    processes have different names.
 
     Parameters
     ----------
     process : FiniteMDP, gymnasium.Env, str or path
         A process; an environment or its id; a domain with its parameters, as in
-        ``chain beta=0.7``; or the path of an ``.npz`` file of `FiniteMDP.save`.
+        ``chain beta=0.7``; or the path of an ``.npz`` file written by `FiniteMDP.save`.
     **parameters
         Further parameters of a domain.
 
     Returns
     -------
     Process
-        The process.
+        The process with its name.
 
     Raises
     ------
@@ -125,7 +126,7 @@ class Cell:
     process : Process
         The process.
     update : Update
-        The policy update, with its own options.
+        The policy update with its options.
     step_size : float
         Step size of the actor.
     scheme : Scheme
@@ -164,7 +165,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class _Made:
-    """The determinants of the process of a run."""
+    """The values that determine the process of a run."""
 
     process: Process
     details: tuple[tuple[str, Any], ...]
@@ -181,7 +182,7 @@ def _made(cell: Cell, run: int) -> _Made:
 
 
 def mdp_of(cell: Cell, run: int) -> FiniteMDP:
-    """Return the process of a run; random domains have another process for each run."""
+    """Return the process of a run; a random domain has a different process for each run."""
     return _mdp(_made(cell, run))
 
 
@@ -190,7 +191,7 @@ def _mdp(made: _Made) -> FiniteMDP:
     return source if isinstance(source, FiniteMDP) else _from_domain(made)
 
 
-@lru_cache(maxsize=8)  # a process is digested, and then run with several targets
+@lru_cache(maxsize=8)  # the same process is used for its digest and for several targets
 def _from_domain(made: _Made) -> FiniteMDP:
     """Return the process of a run of a domain."""
     domain, values = made.process.source, {**made.process.parameters, **dict(made.details)}
@@ -203,7 +204,7 @@ def _from_domain(made: _Made) -> FiniteMDP:
 
 
 def problem_of(cell: Cell, run: int) -> Problem:
-    """Return the process of a run laid out for the compiled loop, with its threshold."""
+    """Return the arrays of the process of a run for the compiled loop, and the threshold."""
     with _lock:  # so that two threads do not construct the same process twice
         return _problem(_made(cell, run), cell.target)
 
@@ -214,10 +215,10 @@ def _problem(made: _Made, target: float) -> Problem:
 
 
 def digest_of(cell: Cell) -> str:
-    """Return a digest of the content of a cell's process, that of run 0 if each run has its own.
+    """Return a digest of the process of run 0 of a cell.
 
-    It has sixteen digits of `FiniteMDP.digest`, followed by the baseline unless this is the uniform
-    policy. Databases compare the digest; seeds do not depend on it.
+    The digest consists of sixteen digits of `FiniteMDP.digest`, followed by the baseline unless the
+    baseline is the uniform policy. Databases compare digests; seeds do not depend on digests.
     """
     return _digest(_made(cell, 0))
 

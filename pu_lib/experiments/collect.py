@@ -1,4 +1,4 @@
-"""Collect the runs of a sweep in one Parquet file for publication, with their provenance."""
+"""Collect the runs of a sweep in one Parquet file for publication, and record their provenance."""
 
 from __future__ import annotations
 
@@ -39,31 +39,35 @@ def collect(
 ) -> str:
     """Write ``runs.parquet`` and ``provenance.json``, and return a summary.
 
-    After an interrupted sweep some settings have more runs than others. A panel (an experiment with
-    its domain, scheme, beta and options) keeps only the runs that all its settings have, so that
-    comparisons within a panel use the same runs. Settings dropped by an adaptive sweep do not limit
-    the runs of the others.
+    After an interrupted sweep some settings have more runs than others. The runs of a panel (an
+    experiment with its domain, scheme, beta and options) are written only up to the number of runs
+    that all settings of the panel have, so that comparisons within a panel use the same runs. This
+    number does not depend on settings that were dropped by an adaptive sweep. A panel of the paper
+    is omitted if one of its settings has no runs.
 
     Parameters
     ----------
     dataset : path
         Directory of a sweep.
     directory : path
-        Output directory, created if it does not exist.
+        Output directory, which is created if it does not exist.
     command : str
-        The command that made the runs.
+        The command that computed the runs.
     seconds : float
         Wall time of the command.
 
     Returns
     -------
     str
-        The path of the file, its number of runs and its size.
+        The path of the Parquet file, the number of runs in it and its size.
 
     Raises
     ------
     ValueError
-        If `dataset` is no directory or has no runs, or `directory` lies in it or cannot be written.
+        If `dataset` is not a directory or has no runs, `directory` is inside `dataset` or cannot be
+        written, or `seconds` is not a finite number >= 0.
+    DatabaseError
+        If the database of `dataset` cannot be read or written.
     """
     source, target = Path(dataset), Path(directory)
     if not source.is_dir():
@@ -90,7 +94,7 @@ def collect(
 
 
 def _complete(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs that all settings of a panel have, not counting dropped settings."""
+    """Return the runs of each panel whose numbers occur in all settings that were not dropped."""
     early = EarlyStopping(rows).left_early()
     panels: dict[str, dict[Any, pd.DataFrame]] = {}
     groups: Any = rows.groupby(CELL_COLUMNS, dropna=False, observed=True)
@@ -112,19 +116,19 @@ def _complete(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _panel(values: Iterable[Any]) -> str:
-    """Return the key of a cell's panel from the values of its columns."""
+    """Return the key of the panel of a cell with these column values."""
     cell = dict(zip(CELL_COLUMNS, values, strict=True))
     return "|".join(str(cell[name]) for name in _PANEL)
 
 
 def _gapless(runs: pd.DataFrame) -> int:
-    """Return the number of runs before the first missing one."""
+    """Return the number of runs before the first missing run."""
     numbers = np.sort(runs["run"].to_numpy())
     return int((numbers == np.arange(len(numbers))).sum())
 
 
 def _provenance(runs: pd.DataFrame, command: str, seconds: float) -> dict[str, Any]:
-    """Return the origin of the runs and the number of runs of each panel."""
+    """Return the provenance of the runs and the number of runs of each panel."""
     counts = runs.groupby(ORDER, dropna=False, observed=True)["run"].count().rename("runs")
     panels = counts.reset_index().groupby(
         ["experiment", "scheme", "beta"], dropna=False, observed=True

@@ -1,8 +1,9 @@
 """Summaries of the curves of a panel: minima, ranges of learning rates, factors between curves.
 
-`values` is an array of `Curves.estimates`, of shape (1 + resamples, updates, positions): the point
-estimate, then the bootstrap resamples. Summaries keep the axis of resamples, so that each of them
-has a bootstrap interval. `table` is the table of runs, or `None` for the committed runs.
+`values` is the result of `Curves.estimates`, an array of shape (1 + resamples, updates, positions)
+that contains the point estimate followed by the bootstrap resamples. Summaries retain the axis of
+resamples, so that each summary has a bootstrap interval. `table` is the table of runs, or `None`
+for the committed runs.
 """
 
 from __future__ import annotations
@@ -40,17 +41,17 @@ __all__ = [
 ]
 
 RANGE = 3.0
-"""Rates with a value of at most this factor times the update's minimum form the update's range."""
+"""The range of an update contains the rates with values up to this factor times its minimum."""
 
 LONG = 10
 """The smallest number of states of a long chain."""
 
 CENTRES = {"median": "median", "mean": "mean"}
-"""The measures of location of a time to threshold, with their names in words."""
+"""The label of each measure of location of a time to threshold."""
 
 
 def median_and_mean(table: Runs, *panels: str) -> Iterator[tuple[str, list[Curves], list[Floats]]]:
-    """Yield, for the median and the mean, its name and the curves and estimates of each panel."""
+    """Yield the label of the median with the curves and estimates of each panel; then the mean."""
     results = results_of(table)
     curves = [results.curves(name) for name in panels]
     for statistic, words in CENTRES.items():
@@ -58,48 +59,49 @@ def median_and_mean(table: Runs, *panels: str) -> Iterator[tuple[str, list[Curve
 
 
 def curve_of(values: Floats, update: str) -> Floats:
-    """Return the curve of one update, shape (1 + resamples, positions)."""
+    """Return the curve of one update, an array of shape (1 + resamples, positions)."""
     return np.asarray(values[:, PAPER.index(update)])
 
 
 def best_of(values: Floats, update: str) -> Floats:
-    """Return the minimum of one update's curve over the positions, shape (1 + resamples,)."""
+    """Return an array of shape (1 + resamples,) with the minimum of one update's curve."""
     return np.asarray(curve_of(values, update).min(axis=1))
 
 
 def best_of_each(values: Floats, updates: Sequence[str]) -> Floats:
-    """Return the minimum of each update's curve, shape (len(updates), 1 + resamples)."""
+    """Return an array of shape (len(updates), 1 + resamples) with the minimum of each curve."""
     return np.stack([best_of(values, update) for update in updates])
 
 
 def value_at(values: Floats, curves: Curves, update: str, position: float) -> Floats:
     """Return an update's values at the position nearest to `position` on a logarithmic axis.
 
-    The shape is (1 + resamples,).
+    The result has shape (1 + resamples,).
     """
     x = int(np.argmin(np.abs(np.log(curves.axis / position))))
     return np.asarray(curve_of(values, update)[:, x])
 
 
 def ratio_bounds(a: Floats, b: Floats, cap: float) -> Floats:
-    """Return the lower and upper bounds of a / b for times censored at a cap, shape (2, ...).
+    """Return the lower and upper bounds on a / b for times censored at a cap.
 
-    If neither time is censored, both bounds are the ratio. The upper bound is infinite if `a` is
-    censored, and the lower bound is 0 if `b` is.
+    The result has shape (2, ...). If neither time is censored, both bounds are equal to the ratio.
+    The upper bound is infinite if `a` is censored. The lower bound is 0 if `b` is censored.
     """
     ratio = a / b
     return np.stack([np.where(b >= cap, 0.0, ratio), np.where(a >= cap, np.inf, ratio)])
 
 
 def factor_apart(a: Floats, b: Floats) -> Floats:
-    """Return the elementwise ratio of the larger value to the smaller one, at least 1."""
+    """Return the elementwise ratio of the larger value to the smaller value."""
     return np.asarray(np.maximum(a / b, b / a))
 
 
 def bandwidth(axis: Floats, curve: Floats, factor: float = RANGE) -> Floats:
-    """Return the width, in decades of learning rate, of the range of each curve, shape (...).
+    """Return the width of the range of each curve, in decades of learning rate.
 
-    The curves, of shape (..., positions), are interpolated linearly on logarithmic axes.
+    The curves have shape (..., positions) and are interpolated linearly on logarithmic axes. The
+    result has shape (...).
     """
     x, y = np.log10(axis), np.log10(curve)
     wall = y.min(axis=-1, keepdims=True) + np.log10(factor)
@@ -115,11 +117,11 @@ def gains_of_drawing(table: Runs = None) -> tuple[list[float], float]:
     Returns
     -------
     best : list of float
-        Ratios of the median times at the best learning rates, for each scheme and update, over the
-        runs made with both tie rules.
+        Ratio of the median times at the best learning rates, for each scheme and update. The ratio
+        is over the runs computed with both tie rules.
     largest : float
-        The largest ratio at a single learning rate; a lower bound if the median with the first of
-        the tied actions is censored.
+        The largest ratio at a single learning rate. It is a lower bound if the median is censored
+        when ties select the first action.
     """
     results, best, largest = results_of(table), [], 0.0
     for scheme in ("NoExplo", "LowOffPol", "HiOffPol"):
@@ -134,14 +136,14 @@ def gains_of_drawing(table: Runs = None) -> tuple[list[float], float]:
 
 
 def in_range(curve: Floats, factor: float = RANGE) -> NDArray[np.bool_]:
-    """Return whether the point estimate is at most `factor` times its minimum, by position."""
+    """Return, by position, whether the point estimate is at most `factor` times its minimum."""
     return np.asarray(curve[0] <= factor * curve[0].min())
 
 
 def mean_factor_in_range(one: Floats, other: Floats, cap: float) -> Floats:
-    """Return bounds of the geometric mean of `factor_apart` over the range of either curve.
+    """Return bounds on the geometric mean of `factor_apart` over the union of the curves' ranges.
 
-    The shape is (2, 1 + resamples). The two bounds differ if a time is censored at the cap.
+    The result has shape (2, 1 + resamples). The two bounds differ if a time is censored at the cap.
     """
     near = in_range(one) | in_range(other)
     one, other = one[:, near], other[:, near]
@@ -171,7 +173,7 @@ def factor_after_shift(ce: Floats, di: Floats) -> Floats:
     """
     near, n = in_range(ce), ce.shape[1]
     found = []
-    for k in range(n // 2):  # DI needs larger rates than CE, here by k positions
+    for k in range(n // 2):  # DI requires larger rates than CE, here by k positions
         both = near[: n - k]
         if both.sum() >= 3:
             found.append(factor_apart(ce[:, : n - k], di[:, k:])[:, both].max(axis=1))
@@ -179,12 +181,12 @@ def factor_after_shift(ce: Floats, di: Floats) -> Floats:
 
 
 def long_chains(curves: Curves, values: Floats, updates: Sequence[str]) -> Floats:
-    """Return the values on long chains, shape (updates, 1 + resamples, lengths)."""
+    """Return an array of shape (updates, 1 + resamples, lengths) with the values on long chains."""
     return np.stack([curve_of(values, u)[:, curves.axis >= LONG] for u in updates])
 
 
 def greedy_times(table: Runs, scheme: str) -> Iterator[tuple[str, Floats, float]]:
-    """Yield the statistics of DI, CE and MCE at the learning rate that makes their policies greedy.
+    """Yield the statistics of DI, CE and MCE at a learning rate so large that policies are greedy.
 
     Yields
     ------
@@ -202,7 +204,7 @@ def greedy_times(table: Runs, scheme: str) -> Iterator[tuple[str, Floats, float]
 
 
 def ratios_to_di(table: Runs, update: str) -> Iterator[tuple[str, float, Floats]]:
-    """Yield the ratio of an update's time to DI's on chains with several optimal actions.
+    """Yield the ratio of an update's time to DI's time on chains with several optimal actions.
 
     Yields
     ------

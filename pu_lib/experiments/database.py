@@ -1,16 +1,17 @@
-"""The runs of a sweep: an SQLite database in a directory, and the Parquet tables made from it.
+"""The runs of a sweep: an SQLite database in a directory, and Parquet tables written from it.
 
 ``runs.sqlite`` identifies a run by its setting (a `Cell`), the content of its process, the version
 of the engine and its number. If the process with a given name has changed, an error is raised.
 
 A sweep has one connection. Only the thread that calls `sweep` writes, one transaction per chunk. If
-the sweep is killed, it loses the chunks that were being computed and none that was written; a power
-failure may also lose the last few. Several sweeps on one machine may share a database. The database
-must be on a local disk, because SQLite's write-ahead log needs shared memory.
+the sweep is killed, the chunks that were being computed are lost, but no chunk that was written. A
+power failure may also lose the last few chunks that were written. Several sweeps on one machine may
+share a database. The database must be on a local disk, because SQLite's write-ahead log needs
+shared memory.
 
-Opening a directory imports its ``part-*.parquet`` and ``runs-*.parquet`` files of earlier releases,
-without changing them. These files do not record the content of the process; it is taken to be that
-of the next sweep with a process of the same name.
+When a directory is opened, its ``part-*.parquet`` and ``runs-*.parquet`` files of earlier releases
+are imported and not changed. These files do not record the content of the process. The content is
+assumed to be that of the process with the same name in the next sweep.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ _IN_WORDS = pa.schema(
     [field.with_type(pa.string()) if field.type == _WORDS else field for field in COLUMNS]
 )
 CELL_COLUMNS = COLUMNS.names[: COLUMNS.names.index("engine")]
-"""The columns of the setting; the remaining columns are measured."""
+"""The columns of the setting. The other columns are the version of the engine and measurements."""
 
 _MEASURED = COLUMNS.names[COLUMNS.names.index("run") :]
 ORDER = [
@@ -85,10 +86,10 @@ ORDER = [
 ]  # fmt: skip
 """The sort order of tables."""
 
-_KEEP = " escort_factor=keep"  # suffix of a preset: the option is more recent than the tables
+_KEEP = " escort_factor=keep"  # suffix of a preset, because the option is newer than the tables
 _OLD = re.compile(r"part-[0-9a-f]{20}-[0-9]{6,}-([0-9]+)\.parquet|runs-([0-9a-f]{64})\.parquet")
 
-# A column of type REAL loses the sign of -0.0, one without a type does not.
+# A column of type REAL loses the sign of -0.0; a column without a type does not.
 _TABLES = """
 CREATE TABLE settings (id INTEGER PRIMARY KEY, cell TEXT NOT NULL, process TEXT NOT NULL,
     engine TEXT NOT NULL, UNIQUE (cell, process, engine));
@@ -112,23 +113,23 @@ _NETWORK = {
 
 
 Words = dict[str, Any]
-"""The columns of a cell in a table, by name."""
+"""The setting of a cell as one row of a table of runs, keyed by `CELL_COLUMNS`."""
 
 
 # A cell as a row of a table
 
 
 def words_of(cell: Cell) -> Words:
-    """Return the columns of a cell in tables of runs; the inverse of `cell_of`.
+    """Return the setting of a cell as one row of a table of runs, keyed by `CELL_COLUMNS`.
 
-    The keys are `CELL_COLUMNS`. `n_states`, `n_actions` and `beta` are the parameters of the
-    domain. If the domain has no such parameter, the first two are the size of the process, and
-    `beta` is NaN.
+    This function is the inverse of `cell_of`. The columns `n_states`, `n_actions` and `beta` are
+    parameters of the domain. If the domain lacks such a parameter, `n_states` and `n_actions` are
+    the numbers of states and actions of the process, and `beta` is NaN.
 
     Raises
     ------
     ValueError
-        If the update has an option without a column.
+        If tables of runs cannot record the name or an option of the update.
     """
     given = cell.process.parameters
     sizes = {"n_states": given.get("n_states"), "n_actions": given.get("n_actions")}
@@ -153,8 +154,8 @@ def words_of(cell: Cell) -> Words:
 def update_words(update: Update, options: Options) -> tuple[str, str]:
     """Return the columns ``update`` and ``preset``: a name and a description of the options.
 
-    Tables are older than the options of updates. In tables ``pg-es`` drops the factor, as in the
-    paper's program, unless ``preset`` ends in ``escort_factor=keep``.
+    The format of tables is older than the options of updates. In tables ``pg-es`` drops its factor,
+    as in the paper's program, unless ``preset`` ends in ``escort_factor=keep``.
     """
     usual = UPDATES.get(update.name, update)
     if type(usual) is not type(update):
@@ -175,14 +176,15 @@ def update_words(update: Update, options: Options) -> tuple[str, str]:
 
 
 def cell_of(words: Mapping[Any, Any]) -> Cell:
-    """Return the cell with these columns; the inverse of `words_of`.
+    """Return the cell whose setting is a row of a table of runs; the inverse of `words_of`.
 
     Keys other than `CELL_COLUMNS` are ignored.
 
     Raises
     ------
     ValueError
-        If the process, the update or one of the options is unknown.
+        If the process, the update, the scheme or an option is unknown, or the process is named
+        after the digest of its content.
     """
     domain, preset = str(words["domain"]), str(words["preset"])
     if domain.startswith("mdp-"):
@@ -209,7 +211,7 @@ def cell_of(words: Mapping[Any, Any]) -> Cell:
 
 
 class DatabaseError(ValueError):
-    """An error in reading, continuing or writing a database; its message names the file."""
+    """An error in reading or writing a database; the message of the error names the file."""
 
 
 class Database:
@@ -218,7 +220,7 @@ class Database:
     Parameters
     ----------
     directory : path
-        The directory, created if it does not exist.
+        The directory, which is created if it does not exist.
 
     Attributes
     ----------
@@ -231,7 +233,7 @@ class Database:
     ------
     DatabaseError
         If the database cannot be written, is on a network disk, is damaged or has runs of another
-        engine, or if an old Parquet file cannot be imported.
+        engine, or if a Parquet file of an earlier release cannot be imported.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -284,9 +286,10 @@ class Database:
             _require_engine(self.path, engine, _engine(_words(text)))
 
     def _turn_on_log(self) -> Any:
-        """Turn on the write-ahead log, and wait if another sweep has locked the database.
+        """Turn on the write-ahead log and return the journal mode.
 
-        SQLite's own timeout does not apply to this statement.
+        If another sweep has locked the database, wait: SQLite's own timeout does not apply to this
+        statement.
         """
         deadline = time.monotonic() + _PATIENCE
         while True:
@@ -312,21 +315,21 @@ class Database:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Begin an exclusive transaction; commit it, or roll it back on an error."""
+        """Begin an exclusive transaction; commit the transaction, or roll it back on an error."""
         with self._sqlite_errors():
             self._execute("BEGIN IMMEDIATE")
             try:
                 yield
                 self._execute("COMMIT")
             except BaseException:
-                with suppress(sqlite3.Error):  # SQLite may have rolled back itself
+                with suppress(sqlite3.Error):  # SQLite may have rolled back the transaction already
                     self._execute("ROLLBACK")
                 raise
 
     # Writing
 
     def missing(self, chunks: Iterable[Chunk]) -> list[Chunk]:
-        """Return the runs of some chunks that are not in the database, in the given order.
+        """Return the runs of the chunks that are not in the database, in the given order.
 
         A chunk is split if some of its runs are in the database.
 
@@ -343,10 +346,10 @@ class Database:
         Raises
         ------
         DatabaseError
-            If the database has runs of such a setting with another process or engine.
+            If the database has runs of one of these settings with another process or engine.
         """
         chunks = list(chunks)
-        present: dict[int, set[int]] = {}  # by id: a cell with an update of one's own may not hash
+        present: dict[int, set[int]] = {}  # by id: a cell with a user's own update may not hash
         for cell in {id(chunk.cell): chunk.cell for chunk in chunks}.values():
             with self._sqlite_errors():
                 found = self._find(_setting(cell))
@@ -384,14 +387,18 @@ class Database:
         Raises
         ------
         DatabaseError
-            If the database cannot be written, or has other results of these runs.
+            If the database cannot be written, has runs of this setting with another process or
+            engine, or has different results of these runs.
         """
         setting = _setting(chunk.cell)
         with self._transaction():
             self._add(setting, measured)
 
     def _add(self, setting: _Setting, measured: Any) -> int:
-        """Add runs within a transaction; raise an error if the database has other results."""
+        """Add runs within a transaction and return the number of runs that were not present.
+
+        Raise an error if the database has different results of these runs.
+        """
         if (number := self._find(setting)) is None:
             insert = "INSERT INTO settings (cell, process, engine) VALUES (?, ?, ?)"
             self._execute(insert, *setting)
@@ -416,9 +423,9 @@ class Database:
         return added
 
     def take_over(self, runs: pd.DataFrame, cells: Iterable[Cell]) -> int:
-        """Write the runs of some cells that are in a table but not in the database.
+        """Write the runs of the given cells that are in a table but not in the database.
 
-        Only runs of the present engine are written, because results of other engines may differ.
+        Only runs of the current engine are written, because results of other engines may differ.
 
         Parameters
         ----------
@@ -435,7 +442,8 @@ class Database:
         Raises
         ------
         DatabaseError
-            If a column or value is missing or out of range, or a run is listed twice.
+            If a column or value is missing or out of range, a run is listed twice, or the database
+            cannot be written or has different results of a run.
         """
         wanted = {setting.text: setting for setting in map(_setting, cells)}
         added = 0
@@ -447,7 +455,7 @@ class Database:
         return added
 
     def _import(self) -> None:
-        """Add the runs in files of earlier releases that were not imported before."""
+        """Add the runs of all files of earlier releases that have not been imported yet."""
         for path in sorted(self.directory.iterdir()):
             if (match := _OLD.fullmatch(path.name)) is None:
                 continue
@@ -462,7 +470,7 @@ class Database:
     # Reading
 
     def read(self) -> pd.DataFrame:
-        """Return all runs, sorted by setting and number.
+        """Return all runs, sorted by setting and by the number of the run.
 
         Returns
         -------
@@ -494,20 +502,20 @@ class Database:
         return frame
 
     def export(self) -> Path:
-        """Write all runs to ``runs.parquet`` in the directory, replacing an existing file.
+        """Write all runs to ``runs.parquet`` in the directory and replace an existing file.
 
         Returns
         -------
         Path
-            The file, to be read with `pandas.read_parquet`.
+            The path of the file, which `pandas.read_parquet` can read.
 
         Raises
         ------
         DatabaseError
-            If the file cannot be written; the database is not changed.
+            If the database is damaged or the file cannot be written. The database is not changed.
         """
         target = self.directory / "runs.parquet"
-        with self._transaction():  # so that the last of several sweeps exports the runs of all
+        with self._transaction():  # so that the last of several sweeps exports the runs of them all
             try:
                 write_parquet(target, self.read())
             except OSError as error:
@@ -519,7 +527,7 @@ class Database:
 
 
 class _Setting(NamedTuple):
-    """The identity of a setting: the JSON text of its cell, its process's digest, its engine."""
+    """The identity of a setting: its columns as JSON, the digest of its process, and its engine."""
 
     text: str
     process: str
@@ -531,13 +539,13 @@ def _setting(cell: Cell) -> _Setting:
 
 
 def _engine(words: Words) -> str:
-    """Return the engine of this library for a setting; empty if the update is not registered."""
+    """Return the current engine of a setting, or "" if the update is not registered."""
     update, preset = UPDATES.get(words["update"]), words["preset"].removesuffix(_KEEP)
     return "" if update is None else engine_of(update, parse(preset))
 
 
 def _require_engine(path: Path, engine: str, ours: str) -> None:
-    """Raise an error if runs are of another engine; `ours` is empty if it is unknown."""
+    """Raise an error if `engine` differs from `ours`, unless `ours` is ""."""
     if ours not in ("", engine):
         raise DatabaseError(
             f"{path}: has runs made by engine {engine}, this is {ours}: the code or a setting has "
@@ -546,7 +554,7 @@ def _require_engine(path: Path, engine: str, ours: str) -> None:
 
 
 def _file_system(directory: Path) -> str:
-    """Return the type of a directory's file system; empty if the system is not Linux."""
+    """Return the type of the file system of a directory, or "" if the system is not Linux."""
     try:
         mounts = Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -557,13 +565,13 @@ def _file_system(directory: Path) -> str:
 
 
 def _text(words: Words) -> str:
-    """Return the columns of a cell as JSON, with null for NaN."""
+    """Return the setting of a cell as JSON, with null for NaN."""
     floats = {name: float(words[name]) for name in ("eta", "beta", "target")}
     return json.dumps({**words, **{k: None if x != x else x for k, x in floats.items()}})
 
 
 def _words(text: str) -> Words:
-    """Return the columns of a cell from JSON."""
+    """Return the setting of a cell from JSON."""
     try:
         found = json.loads(text)
         if list(found) != CELL_COLUMNS:
@@ -574,15 +582,16 @@ def _words(text: str) -> Words:
 
 
 def _checksum(values: list[Any], start: int = 0) -> int:
-    """Return the checksum of a setting, or of a run from that of its setting.
+    """Return the checksum of a list of values, computed from the checksum `start`.
 
-    SQLite does not store checksums.
+    The checksum of a run starts from the checksum of its setting. SQLite itself stores no checksums
+    of rows.
     """
     return zlib.crc32(repr(values).encode(), start)
 
 
 def _pieces(chunk: Chunk, present: set[int]) -> list[Chunk]:
-    """Return the maximal parts of a chunk without runs that are present."""
+    """Return the missing runs of a chunk, in as few chunks as possible."""
     lacking = [run for run in range(chunk.first, chunk.first + chunk.count) if run not in present]
     cuts = [k for k in range(1, len(lacking)) if lacking[k] > lacking[k - 1] + 1]
     pieces = np.split(np.array(lacking, int), cuts) if lacking else []
@@ -593,7 +602,7 @@ def _pieces(chunk: Chunk, present: set[int]) -> list[Chunk]:
 
 
 def _by_setting(runs: pd.DataFrame) -> Iterator[tuple[Words, str, pd.DataFrame]]:
-    """Yield the columns of each cell in a table, its engine and its runs."""
+    """Yield the setting of each cell in a table, with its engine and its runs."""
     groups: Any = runs.groupby([*CELL_COLUMNS, "engine"], dropna=False, observed=True)
     for (*values, engine), group in groups:
         yield dict(zip(CELL_COLUMNS, values, strict=True)), engine, group
@@ -606,7 +615,7 @@ def _table(runs: pd.DataFrame) -> pa.Table:
 
 
 def _checked(runs: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return a table of runs with the types of `COLUMNS`; raise an error if it is invalid."""
+    """Validate a table of runs and return it with the types of `COLUMNS`."""
     if lacking := [column for column in COLUMNS.names if column not in runs.columns]:
         raise DatabaseError(f"{name}: the table has no column {lacking[0]!r}.")
     try:
@@ -627,7 +636,10 @@ def _checked(runs: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def _old_runs(path: Path, count: str | None, digest: str | None) -> pd.DataFrame:
-    """Return the runs in a file of an earlier release, whose name has their number or a digest."""
+    """Return the runs in a file of an earlier release.
+
+    The name of the file contains the number of runs or a digest of the file.
+    """
     try:
         content = path.read_bytes()
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
@@ -651,7 +663,7 @@ def write_parquet(target: Path, runs: pd.DataFrame, level: int | None = None) ->
 
 
 def replace_file(target: Path, content: bytes) -> None:
-    """Replace a file atomically: write a temporary file, flush it to disk and rename it."""
+    """Replace a file atomically: write a temporary file, flush the file to disk and rename it."""
     temporary = target.with_name(f".{target.name}-{secrets.token_hex(8)}")
     try:
         with open(temporary, "wb") as sink:

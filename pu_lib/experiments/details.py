@@ -1,14 +1,15 @@
 """The effects of the details that the paper leaves open, changed one at a time.
 
-Each run with a changed detail is compared with *the same run* under the setting ``paper``: same
-domain, scheme, update, learning rate and random stream. In a cell (domain, scheme, update, and
-learning rate 0.1, 1 or 10) the effect is the ratio of the restricted means, and its size is the
-ratio or its inverse, whichever is above 1. The effect of a detail is the geometric mean of the
-sizes over the cells it applies to. Sizes exceed 1 even if a detail only changes the noise;
-the interval of each ratio, and the share of cells whose interval excludes 1, measure significance.
+Each run with a changed detail is compared with *the same run* under the preset ``paper``: both runs
+have the same domain, scheme, update, learning rate and random stream. In a cell (domain, scheme,
+update, and learning rate 0.1, 1 or 10) the effect is the ratio of the restricted means. The size of
+the effect is the ratio or its inverse, whichever is above 1. The effect of a detail is the
+geometric mean of the sizes over the cells to which the detail applies. Sizes exceed 1 even if a
+detail only changes the noise. The interval of each ratio, and the share of cells for which the
+interval excludes 1, measure significance.
 
-The choice of the statistic is an open detail too: its ratio is the median over the restricted mean
-of the same runs.
+The choice of the statistic is another open detail. The ratio in this case is the median divided by
+the restricted mean of the same runs.
 """
 
 from __future__ import annotations
@@ -46,20 +47,21 @@ WORDS = {
     "paper critic_rate=0.01": "critic's rate 0.01",
     "predecessor stop=steps max_episodes=0": "all of the predecessor's",
 }
-"""The details in words, by the description of their options."""
+"""The label of each detail, by the description of its options."""
 
 _BETA = "β = 0.7 instead of 0.8"
 _CELL = ["domain", "scheme", "update", "eta", "n_states", "n_actions"]
 
 
 def effects(table: Runs = None) -> pd.DataFrame:
-    """Return the effect of each detail in each cell with runs of it.
+    """Return the effect of each detail in each cell that was run with the detail changed.
 
     Returns
     -------
     pandas.DataFrame
-        One row per cell: detail, the cell's columns, runs, ratio of restricted means, the ends low
-        and high of its 95 % bootstrap interval, and the censored shares before and after.
+        One row per detail and cell: detail, the columns of the cell, runs, the ratio of restricted
+        means, the ends low and high of the 95 % bootstrap interval of the ratio, and the censored
+        shares before and after the change.
     """
     return _effects(results_of(table)).copy()
 
@@ -85,9 +87,9 @@ def _effects(results: Results) -> pd.DataFrame:
 
 
 def _pairs(rows: pd.DataFrame) -> Iterator[tuple[str, tuple[Any, ...], pd.DataFrame, pd.DataFrame]]:
-    """Yield the same runs of each cell without and with each change.
+    """Yield each detail and cell with the same runs before and after the change in the detail.
 
-    For the change of the statistic both are the same object.
+    For the change in the statistic both tables of runs are the same object.
     """
     needed = [*_CELL, "experiment", "beta", "preset", "run", "steps", "censored"]
     rows = rows.loc[rows["eta"].isin(DETAIL_RATES), needed]
@@ -112,14 +114,14 @@ def _pairs(rows: pd.DataFrame) -> Iterator[tuple[str, tuple[Any, ...], pd.DataFr
 
 
 def _by_cell(rows: pd.DataFrame) -> DataFrameGroupBy[Any, Any]:
-    """Return the measured columns of each cell, indexed by the number of the run."""
+    """Return the times and censoring of each cell, indexed by the number of the run."""
     return rows.set_index("run").groupby(_CELL, observed=True)[["steps", "censored"]]
 
 
 def _ratio(
     before: pd.Series[Any], after: pd.Series[Any], centre: Any, reference: Any
 ) -> dict[str, float]:
-    """Return the ratio of two statistics of paired runs with its bootstrap interval."""
+    """Return the ratio of two statistics of paired runs, with its bootstrap interval."""
     x, y = before.to_numpy(dtype=np.float64), after.to_numpy(dtype=np.float64)
     chosen = draws(len(x))
     low, high = interval(centre(y[chosen], axis=1) / reference(x[chosen], axis=1))
@@ -134,13 +136,13 @@ def ranking(table: Runs = None, domain: str | None = None) -> pd.DataFrame:
     table : Runs
         The runs, or `None` for the committed ones.
     domain : str, optional
-        Only use cells of this domain.
+        The domain of the cells. By default all cells are used.
 
     Returns
     -------
     pandas.DataFrame
-        One row per detail: detail in words, cells, effect (a factor), largest and where (the
-        largest effect and its cell), clear (share of cells whose interval excludes 1).
+        One row per detail: detail (its label), cells, effect (a factor), largest and where (the
+        largest effect and its cell), clear (the share of cells for which the interval excludes 1).
     """
     import pandas as pd
 

@@ -1,6 +1,6 @@
 """Interventions that test explanations of the results: runs and exact processes with one change.
 
-Each function takes seconds and returns plain numbers for the checks of the chapter.
+Each function runs for seconds and returns plain numbers for the checks of the chapter.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def _random_process(seed: int) -> FiniteMDP:
 def greedy_with_noise(noise: float, runs: int = 8) -> Floats:
     """Return the normalised performance of greedy policies for noisy optimal values of Random MDPs.
 
-    `noise` is the standard deviation of the Gaussian noise, relative to that of the optimal values
-    of the actions of a state. The result has one entry per Random MDP.
+    `noise` is the standard deviation of the Gaussian noise divided by the standard deviation of the
+    optimal values over the actions of a state. The result has one entry per Random MDP.
     """
     rng, earned = np.random.default_rng(0), []
     for seed in range(runs):
@@ -51,10 +51,10 @@ def greedy_with_noise(noise: float, runs: int = 8) -> Floats:
 
 
 def wrong_share(scheme: str, update: str = "ce", eta: float = 0.0316, runs: int = 5) -> Floats:
-    """Return the share of states in which the critic's best action is wrong, for each run.
+    """Return the share of states in which the critic's best action is suboptimal, for each run.
 
-    The runs are on Random MDPs and last 10 000 steps. An action is wrong if it does not maximise
-    the exact action values of the current policy.
+    The runs are on Random MDPs and last 10 000 steps. An action is suboptimal if it does not
+    maximise the exact action values of the current policy. Terminal states are not counted.
     """
     shares = []
     for run, (memory, _) in enumerate(final_memories(update, eta, scheme, runs, 10_000)):
@@ -66,7 +66,7 @@ def wrong_share(scheme: str, update: str = "ce", eta: float = 0.0316, runs: int 
 
 
 def reached_zero(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
-    """Return 1.0 for each run with a probability of exactly zero at a recorded time, else 0.0.
+    """Return 1.0 for each run in which an action has probability zero at some time, else 0.0.
 
     The runs are on the chain of 5 states under NoExplo. The policy is inspected after 20 numbers of
     steps, up to `last` or until the run passes its threshold.
@@ -81,14 +81,15 @@ def reached_zero(update: str, eta: float, runs: int, last: int = 50_000) -> Floa
 def stopped_exploring(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
     """Return 1.0 for each run that ends with probability zero of walking in some state, else 0.0.
 
-    The runs are on the chain of 5 states under NoExplo, and the policy is that after `last` steps.
+    The runs are on the chain of 5 states under NoExplo. They end after `last` steps or when the
+    policy passes the threshold.
     """
     ends = [pi for run in range(runs) for pi in _policies(update, eta, run, [last])]
     return np.array([(pi[:, 1] == 0.0).any() for pi in ends], dtype=np.float64)
 
 
 def _policies(update: str, eta: float, run: int, caps: Iterable[int]) -> Iterator[Floats]:
-    """Yield the policy of a run after each number of steps, or at its end if it passes before."""
+    """Yield the policy of a run after each number of steps, or at the end of a shorter run."""
     for cap in caps:
         cell, memory = live_cell("chain", update, eta, "NoExplo", 5, int(cap)), RunBuffers()
         run_cell(replace(cell, target=0.5), run, memory)
@@ -100,8 +101,8 @@ def climb_from_jumping(
 ) -> tuple[int, int]:
     """Run a softmax update from a policy that jumps, on the cliff of 7 states with exact values.
 
-    The run stops once it has closed half of the performance gap between jumping and the optimum.
-    The state distribution d is 1 everywhere.
+    The run stops when the performance is at least the mean of the performance of jumping and the
+    optimal performance. The weight d(s) is 1 in every state.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""Jekyll & Hyde, compiled (paper, appendix B.2).
+r"""The compiled simulation of Jekyll & Hyde (paper, appendix B.2).
 
 Each step t = 1, 2, ... of a run
 
@@ -26,7 +26,7 @@ All randomness comes from one xoshiro256++ stream seeded by (root seed, domain, 
 and logarithm. Sums are not reordered, and products and sums are not fused, so a run has the same
 bits on every processor.
 
-The compiled loop itself is `pu_lib.engine.loop`.
+`pu_lib.engine.loop` contains the compiled loop itself.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _DETAILS = ("hyde_clip", "bonus", "sarsa", "replay", "actor_weight", "stop", "ma
 
 
 def engine_of(update: Update, options: Options = PAPER) -> str:
-    """Return the version of an update's results; it changes if a seed gives a different run.
+    """Return the version of an update's results; it differs if the same seed gives another run.
 
     The version is "2" for the escort update with scaled parameters and "1" for the other updates of
     the library. For a user's own update it is the `fingerprint`. Tables of runs store the version
@@ -93,7 +93,7 @@ def fingerprint(update: Update) -> str:
 
 
 def seed_state(root: int, experiment: str, run: int) -> NDArray[np.uint64]:
-    """Return the initial state of a run's random stream, an array of four 64-bit words.
+    """Return the initial state of a run's random stream as an array of four 64-bit words.
 
     Runs with different root seeds, experiment names or numbers have independent streams.
     """
@@ -109,9 +109,9 @@ class Run:
     Attributes
     ----------
     steps, episodes : int
-        Steps taken and trajectories finished.
+        Number of steps taken and number of trajectories finished.
     censored : bool
-        Whether the run ended at a cap, before it passed the threshold.
+        Whether the run ended at a cap and did not pass the threshold.
     final_performance : float
         Normalised exact performance of the last policy.
     """
@@ -125,9 +125,9 @@ class Run:
 class RunBuffers:
     """The arrays of a run, which can be reused for the next run but not by two threads at once.
 
-    After a run they contain its final state: `theta`, `pi`, `q`, `hyde`, `visits` and the replay
-    `buffer` (Jekyll's transitions from the left, Hyde's from the right). Scaled parameters have the
-    value `theta` times :math:`2^{-256e}`, with the exponents e in `exponent`.
+    After a run the arrays contain its final state: `theta`, `pi`, `q`, `hyde`, `visits` and the
+    replay `buffer` (Jekyll's transitions from the left, Hyde's transitions from the right). Scaled
+    parameters have the value `theta` times :math:`2^{-256e}`, with the exponents e in `exponent`.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ class RunBuffers:
 
     @property
     def log_modulus(self) -> NDArray[np.float64]:
-        """The base-10 logarithms of the moduli of the parameters, minus infinity for 0."""
+        """The base-10 logarithms of the moduli of the parameters, or minus infinity for 0."""
         with np.errstate(divide="ignore"):
             mantissas = np.log10(np.abs(self.theta))
         return np.asarray(mantissas - self.exponent * (UNIT * np.log10(2.0)))
@@ -211,9 +211,9 @@ def simulate(
         Process and threshold.
     update : str or Update
         Update of the actor, with a kernel, or a string accepted by `pu_lib.updates.as_update`. If
-        the string has no option ``ties``, that of `options` applies. Compiled kernels of the
-        library are cached on disk. Other kernels are compiled once per Python process, for each
-        number of actions and successors.
+        the string has no option ``ties``, `options.ties` applies. Compiled kernels of the library
+        are cached on disk. Other kernels are compiled once per Python process for each number of
+        actions and successors.
     eta : float
         Learning rate of the actor.
     scheme : Scheme
@@ -223,14 +223,15 @@ def simulate(
     options : Options
         The details that the paper leaves open.
     max_steps : int
-        Cap; a run that reaches it is censored.
+        Cap on the number of steps. A run that does not pass within the cap is censored.
     memory : RunBuffers, optional
-        Arrays to use, which contain the final state of the run afterwards.
+        Arrays to use. They contain the final state of the run afterwards.
     first_gap : int, optional
         Steps between early evaluations, at least 1. The policy is evaluated after `first_gap`
-        steps, and an evaluation at step t is followed by one at step t + max(first_gap, 3 % of t).
-        By default 25 if the process is acyclic, else 100, as in the paper's experiments. It does
-        not affect the steps of the run, only the one at which the run ends.
+        steps; after an evaluation at step t, the policy is next evaluated at step
+        t + max(first_gap, 3 % of t). The default is 25 if the process is acyclic, else 100, as in
+        the paper's experiments. The value of `first_gap` only affects the step at which the run
+        ends.
 
     Returns
     -------
@@ -274,7 +275,7 @@ def simulate(
 
 
 def _require_policy(update: Update, memory: RunBuffers) -> None:
-    """Raise an error if the kernel returned anything but policies; the loop does not check it."""
+    """Raise an error if the final policies are not distributions; the loop does not check them."""
     try:
         require_distributions("pi", memory.pi)
     except ValueError as error:
@@ -305,7 +306,7 @@ def _static_args(problem: Problem, update: Update, options: Options) -> loop.Sta
 
 
 def _rules(eta: float, options: Options) -> loop.Rules:
-    """Return the learning rates and options of the loop."""
+    """Return the learning rates and the options that the loop takes."""
     return loop.Rules(
         eta=float(eta),
         critic_rate=options.critic_rate,
@@ -321,7 +322,7 @@ def _rules(eta: float, options: Options) -> loop.Rules:
 def _limits(
     problem: Problem, options: Options, max_steps: int, record_at: NDArray[np.int64], gap: int
 ) -> loop.Limits:
-    """Return the loop's criteria of evaluation and termination.
+    """Return the criteria for evaluation and termination that the loop takes.
 
     With `record_at` the run continues to its last step.
     """

@@ -1,6 +1,6 @@
-"""Short runs that a chapter makes itself, for quantities that the tables of times do not contain.
+"""Short runs that a chapter computes, for quantities that the tables of times do not contain.
 
-They have the settings of the paper's experiments, in which ``pg-es`` drops its factor.
+The runs have the settings of the paper's experiments, in which ``pg-es`` drops its factor.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ Floats = NDArray[np.float64]
 def live_cell(domain: str, update: str, eta: float, scheme: str, n_states: int, steps: int) -> Cell:
     """Return the setting of a run that continues to its last step.
 
-    `domain` is ``"chain"``, ``"cliff"`` or ``"random-mdp"``, and ``pg-es`` is the paper's program.
+    `domain` is ``"chain"``, ``"cliff"`` or ``"random-mdp"``. The update ``pg-es`` drops its factor,
+    as in the paper's program.
     """
     return Cell(
         process=read_process(domain, n_states=n_states),
@@ -58,7 +59,7 @@ def live_cell(domain: str, update: str, eta: float, scheme: str, n_states: int, 
 def final_memories(
     update: str, eta: float, scheme: str, runs: int, steps: int
 ) -> Iterator[tuple[RunBuffers, NDArray[np.bool_]]]:
-    """Yield the final state of runs on Random MDPs, and which states were updated.
+    """Yield, for each run on Random MDPs, its final state and a mask of the updated states.
 
     Yields
     ------
@@ -82,7 +83,7 @@ def policies_along(
     """Return the policy at increasing numbers of steps, on the chain or the cliff under HiOffPol.
 
     The learning rate is the paper's fixed rate of the update. The result has shape
-    (caps, n_states - 1, n_actions), without the terminal state.
+    (caps, n_states - 1, n_actions) and omits the terminal state.
     """
     cell = live_cell(domain, update, FIXED_RATES[update], "HiOffPol", n_states, int(caps[-1]))
     memory = RunBuffers(record_at=caps)
@@ -91,7 +92,7 @@ def policies_along(
 
 
 def walking(update: str, run: int, caps: NDArray[np.int64], n_states: int = 10) -> Floats:
-    """Return the probability of walking in each state of the chain, shape (caps, n_states - 1)."""
+    """Return a (caps, n_states - 1) array of the probability of walking in states of the chain."""
     return np.asarray(policies_along("chain", update, run, caps, n_states)[:, :, 1])
 
 
@@ -102,8 +103,8 @@ class Flips:
     Attributes
     ----------
     times : ndarray, shape (n_states - 1,)
-        First recorded step from which walking has a probability above 1/2 up to the end of the run;
-        infinite if there is none.
+        First recorded step from which walking has a probability above 1/2 up to the end of the run,
+        or infinity if there is no such step.
     jumping : int
         Largest number of states that prefer jumping at the same time.
     """
@@ -113,7 +114,7 @@ class Flips:
 
     @property
     def ordered_share(self) -> float:
-        """The share of pairs of states of which the one nearer to the end flips no later."""
+        """The share of pairs of states in which the state nearer to the end flips no later."""
         i, j = np.triu_indices(len(self.times), 1)
         return float(np.mean(self.times[i] >= self.times[j]))
 
@@ -133,7 +134,7 @@ def flip_times(update: str, run: int, last: int = 100_000, n_states: int = 10) -
 
 
 def rerun(table: pd.DataFrame, n: int, at_most: int = 200_000, seed: int = 0) -> pd.DataFrame:
-    """Repeat `n` runs sampled from a table, and compare their results with the table.
+    """Repeat `n` runs sampled from a table, and compare the results with the table.
 
     Parameters
     ----------
@@ -142,15 +143,15 @@ def rerun(table: pd.DataFrame, n: int, at_most: int = 200_000, seed: int = 0) ->
     n : int
         Number of runs to repeat.
     at_most : int
-        Cap on the steps of the sampled runs.
+        Only runs with at most this number of steps are sampled.
     seed : int
         Seed of the sample.
 
     Returns
     -------
     pandas.DataFrame
-        The rows, with ``steps again``, and with ``same``: whether steps, trajectories, censoring
-        and final performance agree to the last bit.
+        The sampled rows with two more columns: ``steps again``, and ``same``, which is true if
+        steps, trajectories, censoring and final performance agree to the last bit.
     """
     rows = table[table["steps"] <= at_most].sample(n, random_state=seed).copy()
     again = [run_cell(cell_of(row), row["run"]) for row in rows.to_dict("records")]
@@ -167,7 +168,7 @@ def twins(
 ) -> tuple[Floats, Floats]:
     """Return the final parameters of the same run by the reference loop and by the compiled loop.
 
-    `domain` is ``"chain"``, with 10 states, or ``"random-mdp"``, with 100.
+    `domain` is ``"chain"`` with 10 states or ``"random-mdp"`` with 100 states.
     """
     if domain not in ("chain", "random-mdp"):
         raise ValueError(f"domain: expected 'chain' or 'random-mdp', got {domain!r}.")

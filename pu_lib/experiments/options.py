@@ -3,18 +3,19 @@ r"""The details that the paper's algorithm leaves open, and their settings (pape
 The description of Jekyll & Hyde does not specify every detail of a run. Each such detail is a field
 of `Options`, and `PRESETS` has two settings of all fields:
 
-- ``paper``: what the paper states and, if it states nothing, the choice closest to its text. One
-  choice departs from the text. With Hyde's values "initialised as the critic", at 0, every action
-  that was tried (whose bonus is positive) looks better than every untried one, so that Hyde repeats
-  himself and does not explore. Here his values start at :math:`1/(1-\gamma)`, an upper bound of the
-  discounted sum of bonuses.
-- ``predecessor``: what the public code of the preceding article by the same authors does. The cap
-  of 150 000 episodes is that in the configuration of its learning-rate figure. It agrees with the
-  shape of the figure at the largest learning rates, at which a third of the runs never passes.
+- ``paper`` follows the paper's text and, if the text leaves a detail open, the closest choice. It
+  departs from the text once. If Hyde's values are "initialised as the critic", at 0, every action
+  that was tried has a larger value than every untried one, because bonuses are positive. Hyde then
+  repeats his actions and does not explore. Here Hyde's initial values are :math:`1/(1-\gamma)`, an
+  upper bound on the discounted sum of bonuses.
+- ``predecessor`` follows the public code of the preceding article by the same authors. The cap of
+  150 000 episodes comes from the configuration of the article's learning-rate figure. The cap
+  agrees with the shape of the figure at the largest learning rates, at which a third of the runs
+  never passes.
 
 A `Scheme` consists of the probability :math:`\epsilon_t` that Hyde controls the next trajectory and
-the probability :math:`o_t` that the update replays one of Hyde's transitions. Both are
-:math:`\min(1, c/t^\alpha)` at step t = 1, 2, ...
+the probability :math:`o_t` that the update replays one of Hyde's transitions. Both probabilities
+have the form :math:`\min(1, c/t^\alpha)` at step t = 1, 2, ...
 """
 
 from __future__ import annotations
@@ -77,11 +78,11 @@ class Scheme:
     Attributes
     ----------
     name : str
-        The name in tables of runs.
+        The name of the scheme in tables of runs.
     epsilon : Schedule
         :math:`\epsilon_t`, the probability that Hyde controls the next trajectory.
     off_policy : Schedule
-        :math:`o_t`, the probability of replaying one of Hyde's transitions.
+        :math:`o_t`, the probability that the update replays one of Hyde's transitions.
     """
 
     name: str
@@ -126,8 +127,8 @@ def scheme_of(name: str) -> Scheme:
     return known[find_name("scheme", name, known)]
 
 
-# Smallest modulus of an initial escort parameter. The norm of the parameters never decreases, which
-# `pu_lib.engine.rows.rescale` relies on.
+# Smallest modulus of an initial escort parameter. `pu_lib.engine.rows.rescale` relies on the fact
+# that the norm of the parameters never decreases.
 _SMALLEST_START = 1e-10
 
 
@@ -138,43 +139,44 @@ class Options:
     Attributes
     ----------
     hyde_start : float or "bound"
-        Initial values of Hyde; ``"bound"`` is :math:`1/(1-\gamma)`.
+        Initial values of Hyde. ``"bound"`` stands for :math:`1/(1-\gamma)`.
     hyde_clip : float
-        Upper bound at which Hyde's values are clipped after each update.
+        Upper bound to which Hyde's values are clipped after each update.
     bonus : {"root", "log"}
         Hyde's reward, with n the number of visits of (s, a): :math:`1/\sqrt n`, or
         :math:`\sqrt{\log(e+1)/(0.001+n)}` with e the number of finished trajectories.
     sarsa : {"sampled", "expected"}
-        The critic's bootstrap value at the successor: that of an action sampled from the current
-        policy, or its expectation under the current policy.
+        The critic's bootstrap value at the successor: the value of an action sampled from the
+        current policy, or the expected value under the current policy.
     replay : {"stored", "model"}
-        The replayed sample: a stored transition of the selected personality, or its state and
-        action with a successor sampled from all successors stored after them.
+        The replayed sample: a stored transition of the selected personality, or the state and
+        action of such a transition with a successor sampled from all stored transitions with the
+        same state and action.
     actor_weight : {"one", "discounted"}
         Weight of the actor's step: :math:`\eta`, or :math:`\eta\,e\,\gamma^k/\sum\gamma^k` with k
-        the number of steps since the trajectory began, summed over all steps so far.
+        the number of steps since the trajectory began. The sum is over all steps so far.
     ties : {"first", "random", "leave"}
-        The action that the cross-entropy updates reinforce if several are greedy: the first one, a
-        random one, or none.
+        The action that the cross-entropy updates reinforce if several actions are greedy: the first
+        one, a random one, or none.
     escort_start : float
-        Initial value of every escort parameter, of modulus between 1e-10 and 1e10.
+        Initial value of every escort parameter. Its modulus is between 1e-10 and 1e10.
     cut : int
         Trajectories are truncated after this many steps, and the critic bootstraps from the last
-        state. No truncation if 0.
+        state. If 0, trajectories are not truncated.
     stop : {"steps", "episodes"}
-        ``"steps"``: an evaluation of the policy at step t is followed by one at step
-        t + max(g, 3 % of t), with g = 25 if the process is acyclic and 100 if not; g = 1 in a race.
+        ``"steps"``: after an evaluation at step t, the policy is next evaluated at step
+        t + max(g, 3 % of t), with g = 25 if the process is acyclic, else 100, and g = 1 in a race.
         ``"episodes"``: the policy is evaluated after every 0.1 % of `max_episodes`, and the mixture
-        with Hyde's greedy policy must pass too.
+        of the policy with Hyde's greedy policy must pass too.
     max_episodes : int
-        Cap on the number of trajectories; no cap if 0.
+        Cap on the number of trajectories. If 0, there is no cap.
     last_state_tie : bool
-        Whether both actions pay 1 in the last state of chains before the end.
+        Whether both actions pay 1 in the last non-terminal state of chains.
     precision : {"scaled", "float64"}
-        ``"scaled"``: each parameter of the escort update has an exponent of its own, so that
-        it does not underflow to 0. ``"float64"``: parameters are plain floats.
+        ``"scaled"``: each parameter of the escort update has its own exponent, so that the
+        parameter does not underflow to 0. ``"float64"``: parameters are plain floats.
     critic_rate, hyde_rate, critic_start : float
-        Learning rates of the critic and of Hyde, initial values of the critic.
+        Learning rate of the critic, learning rate of Hyde, and initial value of the critic.
     """
 
     hyde_start: float | Literal["bound"] = "bound"
@@ -257,7 +259,7 @@ def _choices(hint: Any) -> tuple[str, ...]:
 
 
 PAPER = Options()
-"""What the paper states and, if it states nothing, the choice closest to its text."""
+"""The paper's choices and, for each detail that the paper leaves open, the closest choice."""
 
 PREDECESSOR = Options(
     hyde_start=1.0,
@@ -270,7 +272,7 @@ PREDECESSOR = Options(
     max_episodes=150_000,
     last_state_tie=True,
 )
-"""What the public code of the preceding article does."""
+"""The choices in the public code of the preceding article."""
 
 PRESETS: dict[str, Options] = {"paper": PAPER, "predecessor": PREDECESSOR}
 """The two settings of all open details, by name."""
@@ -287,7 +289,7 @@ def require_options(options: object) -> Options:
 
 @cache
 def describe(options: Options) -> str:
-    """Return the name of the nearest preset, followed by the options that differ from it.
+    """Return the name of the nearest preset, followed by the options that differ from the preset.
 
     >>> describe(replace(PRESETS["paper"], cut=0))
     'paper cut=0'
@@ -331,12 +333,12 @@ def parse(label: str) -> Options:
 
 
 def program(name: str) -> str:
-    """Return an update's string in the paper's experiments, in which ``pg-es`` drops its factor."""
+    """Return the update's string in the paper's program, in which ``pg-es`` drops its factor."""
     return "pg-es factor=drop" if name == "pg-es" else name
 
 
 def configured(update: str | Update, options: Options) -> Update:
-    """Return the update of a run; `options.ties` applies unless the update specifies ``ties``."""
+    """Return the update of a run, with `options.ties` unless the update specifies ``ties``."""
     chosen = as_update(update)
     if isinstance(update, Update) or "ties" not in chosen.options or " ties=" in update:
         return chosen
@@ -344,11 +346,11 @@ def configured(update: str | Update, options: Options) -> Update:
 
 
 def start_of(update: Update, n_actions: int, options: Options) -> float:
-    """Return the initial parameter of all actions, with a uniform policy."""
+    """Return the initial parameter of all actions; the initial policy is uniform."""
     if update.parametrization == "escort":
         return options.escort_start
     return update.uniform(n_actions)
 
 
 PROGRAM = tuple(map(program, PAPER_UPDATES))
-"""The paper's five updates as its experiments run them."""
+"""The strings of the five updates in the paper's experiments."""

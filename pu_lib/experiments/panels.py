@@ -1,19 +1,20 @@
 r"""The experiments of the paper's section 4, as cells to run.
 
-The paper has ten panels: Random MDPs under three schemes; the chain under three schemes, with a
-length for each; chains of 3 to 25 states under two schemes; duplicated optimal actions; the cliff.
-Further experiments measure the effect of the details that the paper leaves open, reproduce the
-learning-rate curve published by the predecessor, and provide comparisons for some claims.
+The paper has ten panels: Random MDPs under three schemes, chains of a different length under each
+of three schemes, chains of 3 to 25 states under two schemes, duplicated optimal actions, and the
+cliff. Further experiments measure the effect of the details that the paper leaves open, reproduce
+the learning-rate curve published by the predecessor, and provide comparisons for some claims.
 
-Learning rates are two per decade from 10^-3 to 10^3. The paper gives :math:`\beta` as 0.7
-(appendix) and as 0.8 (caption of its figure 1): chains are run with both. The escort update is run
-without the factor that the paper's gradient omits (``pg-es factor=drop``) and, on Random MDPs and
-at :math:`\beta = 0.8`, also with the factor (``pg-es``).
+There are two learning rates per decade from 10^-3 to 10^3. The paper states :math:`\beta` as 0.7
+(appendix) and as 0.8 (caption of its figure 1), so chains are run with both values. The escort
+update is run without the factor that the paper's gradient omits (``pg-es factor=drop``) and, on
+Random MDPs and at :math:`\beta = 0.8`, also with the factor (``pg-es``).
 
-Registered updates that are not in the paper are run in all panels of the paper; the cross-entropy
+Registered updates that are not in the paper are run in all panels of the paper. The cross-entropy
 updates are also run with random tie-breaking on Random MDPs, and the escort update with plain
-floats. These runs have experiment names of their own, so that the paper's panels are complete
-without them. Runs with the same number share their random stream in all experiments.
+floats. The names of these experiments differ from the names of the paper's experiments, so that the
+paper's panels are complete without these runs. Runs of a domain with the same number share their
+random stream in all experiments.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ __all__ = ["ABLATIONS", "DETAIL_RATES", "PUBLISHED_RATES", "RATES", "paper_chunk
 RATES = (
     0.001, 0.00316, 0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0, 316.0, 1000.0,
 )  # fmt: skip
-"""Learning rates, two per decade."""
+"""Learning rates of the experiments, with two rates per decade."""
 
 PUBLISHED_RATES = (
     0.009993, 0.01584, 0.0251, 0.03979, 0.06307, 0.09997, 0.1584, 0.2511, 0.3981, 0.6309, 1.0,
@@ -72,7 +73,7 @@ ABLATIONS: tuple[Options, ...] = (
     replace(PAPER, escort_start=10.0),
     replace(PREDECESSOR, stop="steps", max_episodes=0),
 )
-"""The changes of one open detail each, followed by all of the predecessor's at once."""
+"""The paper's options with one change each, then the predecessor's with the paper's `stop`."""
 
 
 def _cell(
@@ -105,7 +106,7 @@ def _cell(
 
 
 def _updates(beta: float) -> Iterator[str]:
-    """Yield the five updates, and the escort update with its factor unless beta is 0.7."""
+    """Yield the paper's five updates and, unless beta is 0.7, the escort update with its factor."""
     yield from PROGRAM
     if beta != _BETAS[1]:
         yield "pg-es"
@@ -181,7 +182,7 @@ def _ablations(seed: int) -> list[Cell]:
 
 
 def _changed(options: Options) -> set[str]:
-    """Return the names of the options that differ from the paper's."""
+    """Return the names of the options that differ from the options of the paper."""
     return {name for name, value in vars(options).items() if value != vars(PAPER)[name]}
 
 
@@ -218,7 +219,7 @@ def _published(seed: int) -> list[Cell]:
 
 
 def _compared_chains(seed: int) -> list[Cell]:
-    """Return the chain of the cliff's length, and one too long to solve without exploration."""
+    """Return cells of a chain as long as the cliff, and of a chain of 10 states under NoExplo."""
     return [
         _cell("chain-compared", "chain", scheme, update, eta, n, 2, 0.8, PAPER, seed)
         for scheme, n, rates in (("HiOffPol", 7, RATES), ("NoExplo", 10, RATES[::2]))
@@ -228,7 +229,7 @@ def _compared_chains(seed: int) -> list[Cell]:
 
 
 def _greedy_limit(seed: int) -> list[Cell]:
-    """Return runs with a rate so large that the policy is greedy: the limit of greedy SARSA."""
+    """Return cells with a learning rate so large that policies are greedy, as in greedy SARSA."""
     rate, none = 1e9, math.nan
     # The policies of policy gradients do not become greedy at large rates.
     return [
@@ -239,7 +240,7 @@ def _greedy_limit(seed: int) -> list[Cell]:
 
 
 def _slow_critic(seed: int) -> list[Cell]:
-    """Return runs with a less noisy critic, to test whether its noise slows down CE and MCE."""
+    """Return cells with a less noisy critic, to test whether noise slows down CE and MCE."""
     slow = replace(PAPER, critic_rate=0.01)
     return [
         _cell("critic-rate", "random-mdp", "NoExplo", update, eta, 100, 4, math.nan, slow, seed)
@@ -249,7 +250,7 @@ def _slow_critic(seed: int) -> list[Cell]:
 
 
 def _tied(seed: int) -> list[Cell]:
-    """Return the cross-entropy updates on Random MDPs with ties broken at random."""
+    """Return the cells of the cross-entropy updates on Random MDPs with ties broken at random."""
     random = replace(PAPER, ties="random")
     return [
         _cell(TIED, "random-mdp", scheme, update, eta, 100, 4, math.nan, random, seed)
@@ -261,7 +262,7 @@ def _tied(seed: int) -> list[Cell]:
 
 
 def _more(cells: list[Cell]) -> list[Cell]:
-    """Return the cells of the paper's updates for each other registered update."""
+    """Return the given cells with each registered update that is not in the paper."""
     model = "ce"  # any update of the paper has one cell per position
     return [
         replace(
@@ -277,7 +278,7 @@ def _more(cells: list[Cell]) -> list[Cell]:
 
 
 def _in_floats(cells: list[Cell]) -> list[Cell]:
-    """Return the cells of the escort update with parameters stored as plain floats."""
+    """Return the given cells of the escort update with parameters stored as plain floats."""
     floats = replace(PAPER, precision="float64")
     return [
         replace(cell, experiment=cell.experiment + IN_FLOATS, options=floats)
@@ -287,14 +288,16 @@ def _in_floats(cells: list[Cell]) -> list[Cell]:
 
 
 def _keeps_factor(cell: Cell) -> bool:
-    """Return whether the update is the escort update with its factor, which is not in the paper."""
+    """Return whether a cell has the escort update with its factor, which is not in the paper."""
     return isinstance(cell.update, EscortPolicyGradient) and cell.update.factor == "keep"
 
 
 def paper_chunks(seed: int = 0, random_runs: int = 1000, beyond: int | None = None) -> list[Chunk]:
-    """Return all runs of all panels in rounds: the first 20 runs, then up to 40, 100, 200...
+    """Return all runs of all panels in rounds that end at run 20, 40, 100, 200, ...
 
-    Runs with plain floats, other tie rules and other updates come last.
+    There are three groups of runs, each with its own rounds: the published curve, the paper's
+    panels and the other experiments (with the tie rules of `ABLATIONS`); then plain floats; then
+    random tie-breaking on Random MDPs and the updates that are not in the paper.
 
     Parameters
     ----------
@@ -303,9 +306,9 @@ def paper_chunks(seed: int = 0, random_runs: int = 1000, beyond: int | None = No
     random_runs : int
         Number of runs on Random MDPs; the paper has 1000.
     beyond : int, optional
-        Cap on the number of runs of settings that are not in the paper: other tie rules, other
-        updates, the escort update with its factor or with plain floats. By default the numbers of
-        the paper.
+        Cap on the number of runs of the escort update with its factor or with plain floats, of
+        random tie-breaking in the last group, and of updates that are not in the paper. The default
+        is `random_runs`. The tie rules of `ABLATIONS` are not capped.
 
     Returns
     -------
@@ -315,7 +318,7 @@ def paper_chunks(seed: int = 0, random_runs: int = 1000, beyond: int | None = No
     Raises
     ------
     ValueError
-        If `random_runs` is not positive.
+        If `random_runs` is not a positive integer.
     """
     random_runs = as_int("runs", random_runs, low=1)
     shown = [
@@ -347,7 +350,7 @@ def paper_chunks(seed: int = 0, random_runs: int = 1000, beyond: int | None = No
 
 
 def _rounds(panels: list[tuple[list[Cell], int]]) -> list[Chunk]:
-    """Return the runs of groups of cells in rounds; each group has its own number of runs."""
+    """Return the runs of lists of cells in rounds; each list has its own number of runs."""
     most = max(runs for _, runs in panels)
     bounds = [0, 20, 40, *range(100, max(100, most) + 100, 100)]
     return [

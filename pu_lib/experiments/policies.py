@@ -12,7 +12,7 @@ __all__ = ["bounced_share", "greedy_share"]
 def bounced_share(eta: float, runs: int = 4, steps: int = 2000) -> float:
     """Return the share of negative parameters of PG-ES after `steps` steps.
 
-    All parameters start at 1. The share is over the updated states of `runs` Random MDPs under
+    The initial parameters are 1. The share is over the updated states of `runs` Random MDPs under
     NoExplo.
     """
     ends = final_memories("pg-es", eta, "NoExplo", runs, steps)

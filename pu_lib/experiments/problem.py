@@ -1,9 +1,10 @@
 r"""A decision process with a performance threshold.
 
-The threshold is :math:`\mathcal J_b + \text{target}\,(\mathcal J_\star - \mathcal J_b)`. The
-baseline is the uniform policy (Random MDPs) or the policy that always takes action 0 (chains). Both
-performances are computed with plain loops in a fixed order rather than with LAPACK, so that the
-threshold has the same bits on x86-64 and on 64-bit ARM.
+The threshold is :math:`\mathcal J_b + \text{target}\,(\mathcal J_\star - \mathcal J_b)` with the
+baseline's performance :math:`\mathcal J_b`. The baseline is the uniform policy (Random MDPs) or the
+policy that always takes action 0 (chains). Both performances are computed with plain loops in a
+fixed order rather than with LAPACK, so that the threshold has the same bits on x86-64 and on 64-bit
+ARM.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Problem(Tables):
-    """A process laid out for simulation, with a threshold.
+    """The arrays of a process for the simulation, with a threshold.
 
     The other attributes are those of `Tables`.
 
@@ -55,8 +56,8 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
     target : float
         Normalised performance to reach, in (0, 1].
     baseline : {"uniform", "first"}
-        The policy with normalised performance 0: the uniform one, or the one that always takes
-        action 0.
+        The policy with normalised performance 0: the uniform policy, or the policy that always
+        takes action 0.
 
     Returns
     -------

@@ -1,28 +1,30 @@
 r"""The learning-rate curve published by the predecessor, compared with runs in the same settings.
 
-Laroche and Tachet des Combes (2021), figure 11(a): softmax policy gradient on the chain with 10
-states and :math:`\beta=0.8`, four schedules, mean number of trajectories until the normalised
-performance passes 0.5, capped at 150 000 as in the configuration of the figure.
-``data/published_curve.csv`` contains the points as read off the public vector figure, whose
-coordinates have six decimals, with an error below `READING` trajectories.
+Figure 11(a) of Laroche and Tachet des Combes (2021) shows the softmax policy gradient on the chain
+with 10 states and :math:`\beta=0.8` under four schedules. Its vertical axis is the mean number of
+trajectories until the normalised performance passes 0.5. The cap is 150 000 trajectories, as in the
+configuration of the figure. ``data/published_curve.csv`` contains the points, which were read off
+the public vector figure. The coordinates in the figure have six decimals, so the error of a point
+is below `READING` trajectories.
 
 Their program evaluates the performance in the first and then in every 150th trajectory. A run that
-passes therefore counts :math:`1+150k` trajectories, and a censored one counts 150 000. The mean
+passes therefore counts :math:`1+150k` trajectories, and a censored run counts 150 000. The mean
 over n runs, of which c are censored, is
 
 .. math:: 1+\frac{150K-c}n
 
-with an integer K. The error of reading is much smaller than the spacing 150/n of such means, so
-that the points determine n and c (`possible_runs`): 60 runs up to a learning rate of 4, then 59 or
-57, and 100 from 158 on, where some are censored. The configuration specifies 100 runs.
+with an integer K. The reading error is much smaller than the spacing 150/n of such means, so the
+points determine n and c (`possible_runs`). There are 60 runs up to a learning rate of 4, then 59 or
+57 runs, and 100 runs from 158 on; some of these 100 runs are censored. The configuration specifies
+100 runs.
 
-Let :math:`m, s` be the mean and standard deviation of N runs of this library. If their n runs have
-the same standard deviation, the difference of the two means has the standard error
-:math:`s\sqrt{1/N + 1/n}`, and z is the difference over it. If both programs have the same
-distribution, z is approximately standard normal, and the sum of its squares over the points of a
-curve is approximately chi-squared. The points of a curve share random numbers, however, in both
-programs, so that a curve may be shifted as a whole. The learning rates agree to 0.1 %, which shifts
-z by less than 0.5.
+Let :math:`s` be the standard deviation of N runs of this library. If the n published runs have the
+same standard deviation, the difference between the two means has the standard error
+:math:`s\sqrt{1/N + 1/n}`, and z is the difference divided by the standard error. If both programs
+have the same distribution, z is approximately standard normal, and the sum of the squares of z over
+the points of a curve is approximately chi-squared. In both programs, however, the points of a curve
+share random numbers, so a curve may be shifted as a whole. The learning rates agree to 0.1 %. This
+error shifts z by less than 0.5.
 """
 
 from __future__ import annotations
@@ -46,21 +48,21 @@ if TYPE_CHECKING:
 __all__ = ["CAP", "LOOK", "READING", "comparison", "possible_runs", "published", "runs_behind"]
 
 CAP = PREDECESSOR.max_episodes
-"""Cap of their runs, in trajectories."""
+"""Cap of the published runs, in trajectories."""
 
 LOOK = CAP // 1000
-"""Trajectories between two evaluations of their program."""
+"""Number of trajectories between two evaluations in the predecessor's program."""
 
 READING = 1e-3
-"""Bound on the error of a point as read off the figure, in trajectories."""
+"""Bound on the reading error of a point of the figure, in trajectories."""
 
-_CONFIGURED = 100  # number of runs in their configuration
+_CONFIGURED = 100  # number of runs in the predecessor's configuration
 _NEAR = 2e-3  # relative; the learning rates come from an earlier, coarser reading of the figure
 
 
 @cache
 def published() -> pd.DataFrame:
-    """Return the published points: schedule, actor_learning_rate, episodes_to_half_gap."""
+    """Return a table of the published points: their schedules, learning rates and mean times."""
     import pandas as pd
 
     path = resources.files("pu_lib.experiments") / "data" / "published_curve.csv"
@@ -69,12 +71,12 @@ def published() -> pd.DataFrame:
 
 
 def possible_runs(means: ArrayLike, most: int = _CONFIGURED) -> dict[int, int]:
-    """Return the numbers of runs consistent with published means, with the censored runs of each.
+    """Return each number of runs that is consistent with published means, and its censored runs.
 
     Parameters
     ----------
     means : array_like
-        Means over the same number of runs, such as those of the four schedules at one learning
+        Means over the same number of runs, such as the means of the four schedules at one learning
         rate.
     most : int
         Upper bound on the number of runs.
@@ -82,8 +84,8 @@ def possible_runs(means: ArrayLike, most: int = _CONFIGURED) -> dict[int, int]:
     Returns
     -------
     dict of int to int
-        The numbers n such that each mean is one of n runs up to `READING`, with the total number of
-        censored runs over all means.
+        The numbers n such that each mean can be a mean of n runs up to `READING`, mapped to the
+        total number of censored runs over all means.
     """
     excess, found = np.asarray(means, dtype=np.float64) - 1.0, {}
     for n in range(1, most + 1):
@@ -98,9 +100,9 @@ def possible_runs(means: ArrayLike, most: int = _CONFIGURED) -> dict[int, int]:
 def runs_behind() -> dict[float, int]:
     """Return the number of runs of the published points, by learning rate.
 
-    Among the possible numbers, those with the fewest censored runs are selected, and among these
-    the number that is possible at the most learning rates: a mean over 60 runs may also be one over
-    30.
+    Among the possible numbers, the numbers with the fewest censored runs are selected, and among
+    these the number that is possible at the most learning rates, because a mean over 60 runs may
+    also be a possible mean over 30 runs.
     """
     at_rates = published().groupby("actor_learning_rate")["episodes_to_half_gap"]
     likely = {float(str(rate)): _fewest_lost(possible_runs(means)) for rate, means in at_rates}
@@ -119,9 +121,9 @@ def comparison(table: Runs = None) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per point: schedule, eta, theirs and ours (mean number of trajectories, capped),
-        their runs and runs, their lost and lost (censored runs), low and high (95 % interval of
-        ours), z.
+        One row per point: schedule, eta, theirs and ours (capped mean numbers of trajectories),
+        their runs and runs (numbers of runs), their lost and lost (numbers of censored runs), low
+        and high (95 % interval of the mean of this library's runs), and z.
     """
     return _comparison(results_of(table)).copy()
 

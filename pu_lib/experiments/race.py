@@ -1,9 +1,10 @@
 """Races: all updates over a grid of learning rates on one process.
 
 All updates and rates share the same random streams. An update is ranked by the smallest restricted
-mean time to the target over its learning rates. Selecting the rate on the same runs biases this
-mean downward slightly, for every update. If the best rate is the lowest or the highest of the
-default grid, the grid of this update is extended; if it remains at the edge, a note says so.
+mean time to the target over its learning rates. The rate is selected on the same runs, which biases
+this mean downward slightly for every update. If the best rate is the lowest or the highest of the
+default grid, the grid of this update is extended. If the best rate remains at the edge, a note
+reports this.
 
 The policy is evaluated after each of the first 67 steps and then at step t + floor(0.03 t). The
 grid of evaluations in the paper's experiments is coarser and begins at step 25 or 100.
@@ -34,13 +35,13 @@ from pu_lib.updates import UPDATES, Update, label_of, name_of
 __all__ = ["RACE_RATES", "Race", "RaceEntry", "race"]
 
 RACE_RATES = (0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0)
-"""Default learning rates of a race, two per decade."""
+"""Default learning rates of a race, with two rates per decade."""
 
 _FIRST_GAP = 1
 """Steps between the early evaluations of a race."""
 
 _LONGER = 4
-"""Maximal number of rates added at an end of the default grid, two decades."""
+"""Maximal number of rates added at an end of the default grid; four rates span two decades."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class RaceEntry:
 
     @property
     def label(self) -> str:
-        """The short name of the update with its options; the name if it is not registered."""
+        """The label of the update with its options, or its name if it is not registered."""
         name, space, options = self.update.partition(" ")
         if self.update in UPDATES or (name in UPDATES and "=" in options):
             return label_of(self.update) + (space + options) * (self.update not in UPDATES)
@@ -68,7 +69,7 @@ class RaceEntry:
 
     @property
     def best_rate(self) -> float:
-        """The learning rate with the smallest restricted mean, the smallest such rate if tied."""
+        """The learning rate with the smallest restricted mean; ties select the smallest rate."""
         return min(self.summaries, key=lambda eta: (self.summaries[eta].mean, eta))
 
     @property
@@ -83,9 +84,9 @@ class RaceEntry:
 
     @property
     def edge(self) -> str:
-        """The end of the grid with the best rate, "lowest" or "highest", or an empty string.
+        """The end of the grid that is the best rate: "lowest", "highest", or "" if it is neither.
 
-        If the two lowest rates are tied, the best rate does not count as at the edge.
+        The value is also "" if no run reached the target, or if the two lowest rates are tied.
         """
         rates = sorted(self.summaries)
         if not self.finished or self.best_rate not in (rates[0], rates[-1]):
@@ -97,9 +98,9 @@ class RaceEntry:
 
 @dataclass(frozen=True)
 class Race(Sequence[RaceEntry]):
-    """The results of a race, a sequence of entries from the fastest to the slowest.
+    """The results of a race: a sequence of entries from the fastest to the slowest.
 
-    Printing it shows a table with the best step size, the time and the notes.
+    When printed, a race is a table of the best step sizes and times, followed by the notes.
 
     Attributes
     ----------
@@ -126,7 +127,7 @@ class Race(Sequence[RaceEntry]):
 
     @property
     def notes(self) -> list[str]:
-        """Warnings about the ranking, one sentence each."""
+        """Warnings about the ranking. Each warning is one sentence."""
         lost = [entry.label for entry in self if not entry.finished]
         found = []
         if lost:
@@ -179,7 +180,7 @@ def race(
 
     The time of a run is the number of steps until an evaluation of the policy passes the target.
     The policy is evaluated after each of the first 67 steps, and then whenever the number of steps
-    has grown by 3 %. Times up to 67 are therefore exact, and longer times at most 3 % too long,
+    has grown by 3 %. Times up to 67 are therefore exact, and longer times are at most 3 % too long
     unless the policy passes and fails again between two evaluations. With
     ``Options(stop="episodes")`` the policy is evaluated after trajectories instead.
 
@@ -187,39 +188,39 @@ def race(
     ----------
     process : FiniteMDP, gymnasium.Env, str or path
         A process; an environment or its id; a domain with its parameters, as in
-        ``chain n_states=7``; or an ``.npz`` file of `FiniteMDP.save`.
+        ``chain n_states=7``; or the path of an ``.npz`` file written by `FiniteMDP.save`.
     scheme : str
         Exploration scheme.
     step_sizes : sequence of float, optional
-        Step sizes of the actor. By default `RACE_RATES`, extended for each update whose best step
-        size is at the edge.
+        Step sizes of the actor. The default is `RACE_RATES`, extended for each update for which the
+        best step size is at the edge of the grid.
     runs, max_steps : int
         Number of runs of each setting, and the cap on their steps.
     target : float, optional
-        Performance to reach, normalised between the baseline and the optimal policy. By default
-        that of the domain, or 0.95 if the process is not from a domain.
+        Normalised performance to reach. The default is the target of the domain, or 0.95 if the
+        process is not from a domain.
     options : Options
         The details that the paper leaves open, such as ``dataclasses.replace(PAPER, cut=0)``.
     seed : int
         Root seed.
     workers : int, optional
-        Number of threads, by default the number of processors.
+        Number of threads. The default is the number of processors.
     updates : sequence of str or Update, optional
-        Updates, or strings accepted by `pu_lib.updates.as_update`; by default all of `UPDATES`.
-        ``pg-es`` is the escort policy gradient with its exact factor, and ``pg-es factor=drop`` is
-        the program of the paper's experiments. If a string has no option ``ties``, that of
-        `options` applies.
+        Updates, or strings accepted by `pu_lib.updates.as_update`. The default is all registered
+        updates, `UPDATES`. ``pg-es`` is the escort policy gradient with its exact factor, and
+        ``pg-es factor=drop`` is the update of the paper's program. If a string has no option
+        ``ties``, `options.ties` applies.
 
     Returns
     -------
     Race
-        The entries, from the fastest to the slowest; printing it shows a table with notes.
+        The entries from the fastest to the slowest. When printed, they form a table with notes.
 
     Raises
     ------
     ValueError
-        If the process cannot be read or its baseline is already optimal, or a number is out of
-        range.
+        If the process cannot be read or its baseline is already optimal, a name is unknown, or an
+        argument is out of range or repeated.
     """
     scheme = find_name("scheme", scheme, SCHEMES)
     runs, options = as_int("runs", runs, low=1), require_options(options)
@@ -270,7 +271,7 @@ def _entries(found: Mapping[str, dict[float, Summary]]) -> list[RaceEntry]:
 
 
 def _beyond(entry: RaceEntry) -> tuple[float, ...]:
-    """Return the next rate beyond the edge at which the best rate lies, two per decade."""
+    """Return the next rate beyond the edge at which the best rate lies, half a decade away."""
     rates = list(entry.summaries)
     factor = math.sqrt(10.0) if entry.edge == "highest" else 1.0 / math.sqrt(10.0)
     edge = max(rates) if entry.edge == "highest" else min(rates)
@@ -306,7 +307,7 @@ def _run_chunk(chunk: Chunk) -> Measured:
 
 
 def _cells(entry: RaceEntry) -> list[str]:
-    """Return the cells of an update's row in the table, after its name."""
+    """Return the cells of a row of the table that follow the name of the update."""
     if not entry.finished:
         return ["no run reached the target"]
     best = entry.best
@@ -321,7 +322,7 @@ def _cells(entry: RaceEntry) -> list[str]:
 
 
 def _time(time: float, summary: Summary) -> str:
-    """Return a time as text; an infinite one is known to exceed the cap."""
+    """Return a time as text; an infinite time is shown as longer than the cap."""
     return f"{time:,.0f}" if math.isfinite(time) else f"> {summary.horizon:,.0f}"
 
 

@@ -1,11 +1,10 @@
 """Jekyll & Hyde in plain Python and NumPy: a readable version, used to test the compiled loop.
 
-This is the algorithm of the paper's appendix B.2, without regard to speed: one short function per
-formula. It draws from the same random stream as `pu_lib.experiments.jekyll_hyde` and rounds in the
-same places, so both give the same run to the last bit, and the tests compare them. The
-implementations differ: transitions are read from the process itself, the policy is recomputed when
-it is needed, and the performance is solved by LAPACK, which may miss a target of exactly 1 by one
-bit.
+This module implements the algorithm of the paper's appendix B.2 without regard to speed, with one
+short function per formula. It uses the same random stream as `pu_lib.experiments.jekyll_hyde` and
+rounds in the same places, so both loops compute the same run to the last bit, and tests compare
+the runs. The implementations differ: this loop reads transitions from the process itself, and it
+computes the performance with LAPACK, which may miss a target of exactly 1 by one bit.
 
 The loop is one long function, so that it reads in the algorithm's order of events. The formulas of
 the paper's updates are repeated here, independently of the kernels that they test.
@@ -73,7 +72,7 @@ class Stream:
 
 
 def _index(u: float, probabilities: Iterable[float]) -> int:
-    """Return the index of the interval of [0, 1) that contains u; the last interval ends at 1."""
+    """Return the index of the interval that contains u, with lengths given by `probabilities`."""
     running, index = 0.0, 0
     for index, probability in enumerate(probabilities):  # noqa: B007
         running += probability
@@ -96,7 +95,7 @@ def _total(values: Iterable[float]) -> float:
 def exponential(x: float) -> float:
     r"""Return :math:`e^x` for x <= 0, rounded as in the compiled loop.
 
-    With :math:`x = n\ln(2)/64 + r`, it is the Taylor polynomial of :math:`e^r` times
+    With :math:`x = n\ln(2)/64 + r`, the result is the Taylor polynomial of :math:`e^r` times
     :math:`2^{n/64}`.
     """
     x = max(x, -708.0)
@@ -118,7 +117,7 @@ def _root_power(j: int) -> float:
 
 
 def _logarithm(n: int) -> float:
-    """Return ln n from n = m 2^e and the series of artanh((m - 1) / (m + 1))."""
+    """Return ln n, computed from n = m 2^e and the series of artanh((m - 1) / (m + 1))."""
     m, e = math.frexp(n)
     m, e = 2.0 * m, e - 1
     if m > math.sqrt(2.0):
@@ -146,7 +145,7 @@ class Wide:
         return Wide(mantissa, self.exponent + shift)
 
     def __float__(self) -> float:
-        """Return the nearest float, 0 on underflow."""
+        """Return the nearest float, which is 0 on underflow."""
         return math.ldexp(self.mantissa, self.exponent)
 
 
@@ -180,9 +179,9 @@ class Actor:
     Attributes
     ----------
     policy : callable
-        Returns the policy of a row of parameters.
+        Returns the policy for a row of parameters.
     step : callable
-        Returns the parameters after a step, from (theta, pi, q, weight, stream).
+        Returns the parameters after a step, given (theta, pi, q, weight, stream).
     start : callable
         Converts the initial parameter, a float, to the type of number that `step` uses.
     """
@@ -251,7 +250,7 @@ _SCALAR: dict[type[Update], Callable[[Any], Actor]] = {
 
 
 def _actor(update: Update, options: Options = PAPER) -> Actor:
-    """Return the formulas above for an update of the paper, else those of its own methods."""
+    """Return the formulas above for an update of the paper, or else the methods of the update."""
     if type(update) in _SCALAR and update.options.get("p", 2.0) == 2.0:
         actor = _SCALAR[type(update)](update)
         return replace(actor, start=float) if options.precision == "float64" else actor
@@ -292,10 +291,10 @@ class Reference:
     Attributes
     ----------
     theta, q, hyde : list of lists, shape (n_states, n_actions)
-        Parameters of Jekyll's policy (of type `Wide` for the escort update), his critic, and Hyde's
-        values.
+        Parameters of Jekyll's policy (of type `Wide` for the escort update unless the precision is
+        ``"float64"``), values of Jekyll's critic, and Hyde's values.
     steps, episodes : int
-        Steps taken and trajectories finished.
+        Number of steps taken and number of trajectories finished.
     passed : bool
         Whether the run passed the threshold.
     performance : float
@@ -335,16 +334,16 @@ def run_reference(
     threshold : float
         Performance to reach (not normalised).
     update : str or Update
-        Update of the actor, or a string accepted by `pu_lib.updates.as_update`. Updates other than
-        the paper's five, and escort updates with another exponent than 2, take their steps through
-        `pu_lib.updates.Update.advance`.
+        Update of the actor, or a string accepted by `pu_lib.updates.as_update`. The steps of
+        updates other than the paper's five, and of escort updates with an exponent other than 2,
+        are computed by the methods of the update.
     eta, scheme, seeds, options, max_steps
         As for `pu_lib.experiments.jekyll_hyde.simulate`.
     first_gap : int
-        Steps between early evaluations; the paper's experiments use 25 if the process is acyclic,
-        else 100.
+        Steps between early evaluations. In the paper's experiments `first_gap` is 25 if the process
+        is acyclic, else 100.
     actor : Actor, optional
-        Formulas to use instead of those of the update, for example in another arithmetic.
+        Formulas that replace the formulas of the update, for example in another arithmetic.
 
     Returns
     -------
@@ -464,7 +463,7 @@ def _first_state(mdp: FiniteMDP, stream: Stream) -> int:
 
 
 def _successors(mdp: FiniteMDP) -> list[list[list[tuple[float, Transition]]]]:
-    """Return the possible transitions and their probabilities, for each state and action."""
+    """Return the possible transitions of each state and action with their probabilities."""
     shares, table = mdp.transitions, mdp.transition_rewards
     expected = np.broadcast_to(mdp.rewards[:, :, np.newaxis], shares.shape)
     paid = expected if table is None else table
@@ -497,7 +496,7 @@ def _from_model(
 
 
 def _greedy_action(values: Row, u: float) -> int:
-    """Return a maximising action; u in [0, 1) breaks ties."""
+    """Return an action that maximises the values; the number u in [0, 1) breaks ties."""
     best = [a for a, x in enumerate(values) if x == max(values)]
     return best[int(u * len(best))]
 

@@ -5,14 +5,14 @@ experiment share one cap :math:`c`, and there is no other censoring. The Kaplan-
 the distribution of the time T is then the empirical distribution of the recorded times below the
 cap. Hence
 
-- its quantile of order p is the empirical quantile, which is only known to be at least :math:`c` if
-  a share above :math:`1-p` is censored; a test compares it with `thresholds.quantile`, which does
-  not assume a common cap;
+- the quantile of order p is the empirical quantile, which is only known to be at least :math:`c` if
+  a share above :math:`1-p` of the runs is censored; a test compares the quantile with
+  `thresholds.quantile`, which does not assume a common cap;
 - the restricted mean :math:`\mathbb E\min(T,c)` is the mean of the recorded times.
 
 Run number r of an experiment has the same random stream, and on Random MDPs the same process, for
 every update, learning rate and scheme. The bootstrap therefore resamples *runs*, jointly for all
-curves, and the common noise of two curves cancels in their ratio.
+curves, and the common noise of two curves cancels in the ratio of the curves.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ TIED = "random-ties"
 
 
 def fixed_rate(update: str) -> float:
-    """Return the learning rate of an update on growing chains, 1 if it is not the paper's."""
+    """Return the learning rate of an update on growing chains, or 1 if it is not in the paper."""
     return FIXED_RATES.get(update, 1.0)
 
 
@@ -89,7 +89,7 @@ STATISTICS = MappingProxyType(
         "censored": "censored share",
     }
 )
-"""The statistics of a panel, with their names in words."""
+"""The label of each statistic of a panel."""
 
 _ORDERS = {"median": 0.5, "decile": 0.9}
 
@@ -100,12 +100,12 @@ _DOMAIN_OF = {
     "greedy-limit": "random-mdp",
     "critic-rate": "random-mdp",
     TIED: "random-mdp",
-}  # experiments whose name is not that of their domain
+}  # experiments with another name than their domain
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel of the paper's figures, or an additional one.
+    """A panel of the paper's figures, or an additional panel.
 
     Attributes
     ----------
@@ -118,9 +118,9 @@ class Panel:
     n_states : int or None
         Value of this column, unless it is the axis.
     beta : float or None
-        Value of this column; ``None`` if the domain has no such parameter.
+        Value of this column, or ``None`` if the domain has no such parameter.
     n_actions : int or None
-        Value of this column; ``None`` if the panel does not select by it.
+        Value of this column, or ``None`` if the panel does not select runs by this column.
     fixed_rates : bool
         Whether the panel is limited to runs at the paper's `FIXED_RATES`.
     preset : str
@@ -139,7 +139,7 @@ class Panel:
 
     @property
     def title(self) -> str:
-        """The heading of the panel's group: the domain, and whether its length varies."""
+        """The heading of the panel's group: the title of the domain, with "length" if it varies."""
         grows = " length" if self.axis == "n_states" else ""
         return DOMAINS[self._domain].title + grows
 
@@ -252,7 +252,7 @@ PAPER_PANELS = (
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """The times of a panel, by run, update and position on the axis.
+    """The times of the runs of a panel, by run, update and position on the axis.
 
     Attributes
     ----------
@@ -262,11 +262,11 @@ class Curves:
         The updates, in the order of the second axis.
     steps : ndarray, shape (runs, updates, positions)
         Recorded times.
-    censored : ndarray of bool, same shape
+    censored : ndarray of bool, shape (runs, updates, positions)
         Whether the run was censored at the cap.
     counts : ndarray of int, shape (updates, positions), optional
-        Number of runs at each point, all of them by default. An adaptive sweep makes fewer runs at
-        points far from the best; these are the first ones.
+        Number of runs at each point. By default each point has all runs. An adaptive sweep computes
+        only the first runs at points that are far from the best.
     """
 
     axis: Floats
@@ -293,22 +293,22 @@ class Curves:
 
     @property
     def made(self) -> NDArray[np.bool_]:
-        """Whether a run was made, in the shape of `steps`."""
+        """Whether each run was computed, as an array with the shape of `steps`."""
         counts = np.full(self.steps.shape[1:], self.n_runs) if self.counts is None else self.counts
         return np.asarray(np.arange(self.n_runs)[:, np.newaxis, np.newaxis] < counts)
 
     @property
     def cap(self) -> float:
-        """The cap of the censored runs; infinite if no run was censored."""
+        """The cap of the censored runs, or infinity if no run was censored."""
         return float(self.steps[self.censored].min()) if self.censored.any() else np.inf
 
     @cached_property
     def draws(self) -> NDArray[np.int64]:
-        """The runs in each bootstrap resample, which depend only on the number of runs."""
+        """The runs in each bootstrap resample; they depend only on the number of runs."""
         return draws(self.n_runs)
 
     def point(self, statistic: str) -> Floats:
-        """Return a statistic at each point, shape (updates, positions)."""
+        """Return an array of shape (updates, positions) with the value of a statistic."""
         return self._of(statistic, _mean, lower_quantile)
 
     @cached_property
@@ -316,7 +316,7 @@ class Curves:
         return {}
 
     def resampled(self, statistic: str) -> Floats:
-        """Return a statistic of each bootstrap resample, shape (resamples, updates, positions)."""
+        """Return an array of shape (resamples, updates, positions) with resampled statistics."""
         if statistic not in self._resampled:
             found = self._of(statistic, resampled_mean, resampled_quantile, RESAMPLES)
             self._resampled[statistic] = found
@@ -327,12 +327,12 @@ class Curves:
         return np.concatenate([self.point(statistic)[None], self.resampled(statistic)])
 
     def interval(self, statistic: str) -> Floats:
-        """Return the 95 % bootstrap interval of a statistic, shape (2, updates, positions)."""
+        """Return an array of shape (2, updates, positions) with 95 % bootstrap intervals."""
         return interval(self.resampled(statistic))
 
     @cached_property
     def _groups(self) -> list[tuple[NDArray[np.bool_], Floats, NDArray[np.bool_]]]:
-        """The points grouped by number of runs: their mask, times and censoring."""
+        """The points grouped by number of runs: the mask, times and censoring of each group."""
         counts = self.made.sum(axis=0)
         return [
             (here, self.steps[:n, here], self.censored[:n, here])
@@ -364,7 +364,7 @@ def _mean(recorded: NDArray[Any]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """A table of runs with the curves of its panels, which are computed once.
+    """A table of runs, with the curves of its panels; each curve is computed once.
 
     Attributes
     ----------
@@ -381,7 +381,8 @@ class Results:
         Raises
         ------
         ValueError
-            If the panel is unknown, or no run in the table has all updates at all positions.
+            If the panel is unknown, the table has no runs of a paper's update in the panel, or no
+            run has all updates at all positions.
         """
         if name not in PANELS:
             raise ValueError(f"panel: expected one of {', '.join(PANELS)}, got {name!r}.")
@@ -457,7 +458,7 @@ def committed() -> Results:
 
 @dataclass(frozen=True)
 class TableChange:
-    """A change to the committed runs, used to test that a check detects it.
+    """A change to the committed runs, used to test that a check detects the change.
 
     Attributes
     ----------
@@ -466,7 +467,7 @@ class TableChange:
     names : tuple of pairs of str
         Values of the column and their replacements.
     slow : str
-        Value of the column whose runs are slowed down; empty if there is none.
+        The runs with this value of the column are slowed down. If empty, no runs are.
     factor : float
         Factor by which the steps and trajectories of these runs are multiplied.
     """
@@ -489,14 +490,14 @@ class TableChange:
 
 
 def swap_labels(column: str, names: Mapping[str, str]) -> TableChange:
-    """Return a change of the committed runs that permutes the values of a column.
+    """Return a change to the committed runs that permutes the values of a column.
 
     Parameters
     ----------
     column : str
         A categorical column, such as ``"update"``.
     names : mapping of str to str
-        Values and their replacements, a permutation.
+        Values and their replacements. The mapping is a permutation.
 
     Returns
     -------
@@ -507,14 +508,14 @@ def swap_labels(column: str, names: Mapping[str, str]) -> TableChange:
 
 
 def scale_times(column: str, value: str, factor: float) -> TableChange:
-    """Return a change of the committed runs that multiplies the times of some runs by a factor.
+    """Return a change to the committed runs that multiplies the times of some runs by a factor.
 
     Parameters
     ----------
     column, value : str
         The runs with this value in this column.
     factor : float
-        The factor; runs that exceed the cap are then censored.
+        The factor. Runs that then exceed the cap are censored.
 
     Returns
     -------
@@ -530,7 +531,7 @@ def _changed(change: TableChange) -> Results:
 
 
 def results_of(table: Runs) -> Results:
-    """Return the results in a table of runs, by default the committed ones."""
+    """Return the results in a table of runs, or the committed results if `table` is ``None``."""
     if isinstance(table, Results):
         return table
     if isinstance(table, TableChange):

@@ -1,8 +1,9 @@
 """The effect of underflow on the escort update: runs with plain floats and with scaled parameters.
 
 A step of PG-ES multiplies each parameter by a factor. A sequence of factors below 1 can take a
-float below the smallest positive number, 4.9e-324. The parameter then underflows to 0 and stays
-there, because every later step multiplies it. In exact arithmetic no parameter becomes 0 this way.
+parameter below the smallest positive float, 4.9e-324. The parameter then underflows to 0 and
+remains 0, because every later step multiplies it. In exact arithmetic, a product of nonzero factors
+is not 0.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ ROUNDED_PANELS = (
 def _cell(
     panel: str, eta: float, precision: Literal["scaled", "float64"], results: Results
 ) -> Cell:
-    """Return the setting of PG-ES in a panel with this precision of its parameters."""
+    """Return the setting of PG-ES in a panel, with the given precision of the parameters."""
     if panel not in PANELS:
         raise ValueError(f"panel: expected one of {', '.join(PANELS)}, got {panel!r}.")
     table = PANELS[panel].rows(results.table)
@@ -59,7 +60,7 @@ class Pair:
     Attributes
     ----------
     floats, scaled : Run
-        The outcomes of the run.
+        The outcomes of the run with plain floats and with scaled parameters.
     zeros : int
         Number of parameters that are 0 at the end with plain floats.
     smallest : float
@@ -102,21 +103,21 @@ def pair(panel: str, eta: float, run: int) -> Pair:
 
 
 def smallest_along(panel: str, eta: float, run: int, points: int) -> tuple[Floats, Floats, Floats]:
-    """Return the smallest parameter of each state along a run, with plain floats and scaled.
+    """Return the smallest parameter of each state along a run, with plain and scaled parameters.
 
     Parameters
     ----------
     panel, eta, run
         As for `pair`.
     points : int
-        Number of times, evenly spaced up to the end of the scaled run.
+        Number of times. The times are evenly spaced up to the end of the scaled run.
 
     Returns
     -------
     steps : ndarray, shape (points,)
         The times.
     floats, scaled : ndarray, shape (points, n_states - 1)
-        Base-10 logarithm of the smallest modulus in each state; minus infinity for 0.
+        Base-10 logarithm of the smallest modulus in each state, or minus infinity for 0.
     """
     results, memory = results_of(None), RunBuffers()
     cells = [_cell(panel, eta, "float64", results), _cell(panel, eta, "scaled", results)]
@@ -131,18 +132,19 @@ def smallest_along(panel: str, eta: float, run: int, points: int) -> tuple[Float
 
 
 def shares(panel: str, table: Runs = None) -> tuple[Floats, Floats, Floats]:
-    """Return the learning rates of a panel and PG-ES's censored shares, with floats and scaled.
+    """Return the learning rates of a panel and the censored shares of PG-ES in both precisions.
 
-    The shares are over the runs made with both precisions.
+    Plain floats come before scaled parameters. The shares are over the runs computed in both
+    precisions.
     """
     axis, floats, scaled, both = _pairs(panel, table)
     return axis, floats.sum(axis=0) / both.sum(axis=0), scaled.sum(axis=0) / both.sum(axis=0)
 
 
 def lost_and_passed(panel: str, table: Runs = None, eta: float = 3.0) -> tuple[int, int]:
-    """Return how many runs fail with plain floats at large rates, and how many pass if scaled.
+    """Return how many runs are censored with plain floats, and how many of these pass if scaled.
 
-    A learning rate is large if it is at least `eta`.
+    Only learning rates of at least `eta` are counted.
     """
     axis, floats, scaled, _ = _pairs(panel, table)
     lost = floats & (axis >= eta)
@@ -150,9 +152,9 @@ def lost_and_passed(panel: str, table: Runs = None, eta: float = 3.0) -> tuple[i
 
 
 def passed_without(panel: str, table: Runs = None, eta: float = 3.0) -> float:
-    """Return the share of the runs that fail with plain floats at large rates but pass if scaled.
+    """Return the share of the runs censored with plain floats that pass with scaled parameters.
 
-    The share is 0 if no run fails.
+    Only learning rates of at least `eta` are counted. The share is 0 if no run is censored.
     """
     lost, passed = lost_and_passed(panel, table, eta)
     return passed / max(lost, 1)
@@ -162,7 +164,11 @@ _Flags = NDArray[np.bool_]
 
 
 def _pairs(panel: str, table: Runs) -> tuple[Floats, _Flags, _Flags, _Flags]:
-    """Return the rates, and whether each run fails with floats, fails scaled, exists in both."""
+    """Return the learning rates of a panel and three masks of the runs of PG-ES.
+
+    The masks contain the runs censored with plain floats, the runs censored with scaled parameters,
+    and the runs computed in both precisions.
+    """
     results = results_of(table)
     with_exponents = results.curves(panel)
     floats = results.of(PANELS[panel].in_floats)

@@ -1,7 +1,8 @@
 """The recorded speeds of the compiled loop, for the chapter on the experiments.
 
-``make bench`` measures them (``benchmarks/bench.py`` in the repository). ``data/speeds.json`` also
-records the processor, the versions and a digest of the timed code, on which the times depend.
+``make bench`` measures the speeds (``benchmarks/bench.py`` in the repository). The times depend on
+the processor, the versions and the timed code, so ``data/speeds.json`` also records the processor,
+the versions and a digest of the code.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ class Timing:
     compiled : float
         The compiled loop, including evaluations.
     alone : float
-        The compiled loop without evaluations, which the C loop does not have.
+        The compiled loop without evaluations, for comparison with the C loop, which has none.
     c : float
-        The C loop with its fastest flags; NaN if no compiler is installed.
+        The C loop with the fastest flags, or NaN if no compiler is installed.
     way : tuple of str
-        The fastest flags.
+        The flags with which the C loop is fastest.
     fused : float
         The C loop with fused multiply-add, whose results differ in the last bits.
     plain : float
@@ -59,10 +60,10 @@ class Speeds:
     machine : dict of str to str
         The processor, and the versions of Python, numba and gcc.
     sources : str
-        The digest of the timed code, see `sources`.
+        The digest of the timed code. See the function `sources`.
     steps, plain_steps, repetitions : int
-        Steps of a compiled run and of a plain one, and the number of repetitions, of which the
-        fastest is recorded.
+        Steps of a compiled run, steps of a plain run, and the number of repetitions. The time of
+        the fastest repetition is recorded.
     timings : tuple of Timing
         One timing for each domain and update.
     """
@@ -76,7 +77,7 @@ class Speeds:
 
 
 def sources() -> str:
-    """Return a digest of the compiled loop and its kernels, twelve hexadecimal digits."""
+    """Return twelve hexadecimal digits of a digest of the compiled loop and its kernels."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for source in (package / "kernels.py", *sorted((package / "engine").glob("*.py"))):

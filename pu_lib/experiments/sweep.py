@@ -1,8 +1,9 @@
-"""Sweeps: many runs of many cells, on threads or a cluster, resumable and reproducible.
+"""Sweeps: many runs of many cells, computed by threads or on a cluster.
 
-Chunks of runs are computed independently and written by the thread that calls `sweep` (see
-`pu_lib.experiments.database`). The compiled loop releases the global interpreter lock, so that
-threads use all cores. A Dask scheduler receives the same chunks, with their processes and updates.
+Sweeps can be resumed and reproduced. Chunks of runs are computed independently and written by the
+thread that calls `sweep` (see `pu_lib.experiments.database`). The compiled loop releases the global
+interpreter lock, so threads use all cores. A Dask scheduler receives the same chunks, with their
+processes and updates.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ CHUNK = 20
 """Number of runs in a chunk."""
 
 _MOST_STEPS, _MOST_CHUNKS = 10**10, 10**6
-_PATIENCE = "10s"  # to wait for the scheduler and its workers
+_PATIENCE = "10s"  # time to wait for the scheduler and its workers
 _local = threading.local()
 
 
@@ -93,7 +94,7 @@ def grid(
         As for `sweep`.
     updates : sequence of str or Update, optional
         Updates with a kernel, or strings accepted by `pu_lib.updates.as_update`: ``pg-es`` has its
-        exact factor, and ``pg-es factor=drop`` is the paper's program. By default
+        exact factor, and ``pg-es factor=drop`` is the update of the paper's program. The default is
         `compiled_updates`.
 
     Returns
@@ -104,8 +105,8 @@ def grid(
     Raises
     ------
     ValueError
-        If the process cannot be read or its baseline is already optimal, a name is unknown, or a
-        number is out of range or given twice.
+        If the process cannot be read or its baseline is already optimal, an update has no kernel, a
+        name is unknown, or an argument is out of range or repeated.
     """
     first, options = read_process(process), require_options(options)
     chosen = [
@@ -154,12 +155,15 @@ def grid(
 
 
 def compiled_updates() -> list[str]:
-    """Return the default updates of a sweep: those with a kernel, as in the paper's experiments."""
+    """Return the names of the updates that have a kernel, the default updates of a sweep.
+
+    The name of ``pg-es`` is ``pg-es factor=drop``, because the paper's program drops its factor.
+    """
     return [program(name) for name, update in UPDATES.items() if update.kernel]
 
 
 def _require_once(name: str, values: Sequence[Any]) -> Sequence[Any]:
-    """Return the values; raise an error if there is none or one is repeated."""
+    """Return the values; raise an error if there are no values or a value is repeated."""
     if not len(values):
         raise ValueError(f"{name}: expected at least one, got none.")
     twice = sorted({str(value) for value in values if list(values).count(value) > 1})
@@ -169,7 +173,7 @@ def _require_once(name: str, values: Sequence[Any]) -> Sequence[Any]:
 
 
 def _title(given: Any, process: Process) -> str:
-    """Return the name of a process, or the name of its file without the directory."""
+    """Return the name of a process, or of its file (without the directory) if it was given."""
     is_file = isinstance(given, (str, os.PathLike)) and process.name.startswith("mdp-")
     return Path(given).name if is_file else process.name
 
@@ -203,8 +207,8 @@ def require_size(cell: Cell) -> None:
 def chunks_of(cells: Iterable[Cell], runs: int, size: int) -> list[Chunk]:
     """Return runs 0 to `runs` - 1 of all cells, in chunks of at most `size` runs.
 
-    The first chunks of all cells come first, so that an interrupted sweep has some runs of each
-    cell.
+    The list begins with the first chunk of every cell, so that an interrupted sweep has some runs
+    of each cell.
 
     Raises
     ------
@@ -226,11 +230,11 @@ def chunks_of(cells: Iterable[Cell], runs: int, size: int) -> list[Chunk]:
     ]
 
 
-# Running it
+# Computation of the runs
 
 
 def run_cell(cell: Cell, run: int, memory: RunBuffers | None = None) -> Run:
-    """Compute one run of a cell; `memory` then contains its final state."""
+    """Compute one run of a cell and return its outcome; `memory` then contains the final state."""
     return simulate(
         problem_of(cell, run),
         cell.update,
@@ -281,20 +285,21 @@ def sweep(
     known: pd.DataFrame | None = None,
     adaptive: bool = False,
 ) -> int:
-    """Compute the missing runs of a grid of settings in a directory.
+    """Compute the runs of a grid of settings that are missing in a directory.
 
     Parameters
     ----------
     process : FiniteMDP, gymnasium.Env, str or path
         A process; an environment or its id; a domain with its parameters, as in
-        ``chain beta=0.7``; or an ``.npz`` file of `FiniteMDP.save`.
+        ``chain beta=0.7``; or the path of an ``.npz`` file written by `FiniteMDP.save`.
     directory : path
-        Directory of the runs: the database ``runs.sqlite``, which an earlier sweep may have
-        started, and the table ``runs.parquet`` made from it, to be read with `pandas.read_parquet`.
+        Directory of the runs. The sweep adds runs to the database ``runs.sqlite``, which an earlier
+        sweep may have created, and then writes all runs to the table ``runs.parquet``, which
+        `pandas.read_parquet` can read.
     updates : sequence of str or Update, optional
-        Updates with a kernel, or strings accepted by `pu_lib.updates.as_update`. By default all
-        registered updates with a kernel, with the paper's program ``pg-es factor=drop`` in place of
-        ``pg-es``.
+        Updates with a kernel, or strings accepted by `pu_lib.updates.as_update`. The default is all
+        registered updates with a kernel, with ``pg-es factor=drop``, the update of the paper's
+        program, instead of ``pg-es``.
     step_sizes : sequence of float
         Step sizes of the actor.
     schemes : sequence of str
@@ -302,25 +307,26 @@ def sweep(
     runs, max_steps : int
         Number of runs of each setting, and the cap on their steps.
     target : float, optional
-        Normalised performance to reach, by default that of the domain.
+        Normalised performance to reach. The default is the target of the domain, or 0.95 if the
+        process is not from a domain.
     options : Options
         The details that the paper leaves open, such as ``dataclasses.replace(PAPER, cut=0)``.
     seed : int
         Root seed.
     parameters : mapping of str to sequence, optional
-        Values of parameters of the domain; all combinations are run.
+        Values of parameters of the domain. Each combination is run.
     experiment : str, optional
-        Name of the runs in tables, by default the name of the domain or the file.
+        Name of the runs in tables. The default is the name of the process or its file.
     workers : int, optional
-        Number of threads, by default the number of processors.
+        Number of threads. The default is the number of processors.
     scheduler : str, optional
         Address of a running Dask scheduler to use instead of threads.
     progress : bool
         Whether to show progress and the remaining time on standard error.
     known : pandas.DataFrame, optional
-        A table of runs; those of the present engine are not computed again.
+        A table of runs. Runs of the current engine in the table are not computed again.
     adaptive : bool
-        Whether to stop making runs of settings that are far from their update's best.
+        Whether to drop settings that are far from the best setting of the same update.
 
     Returns
     -------
@@ -360,15 +366,15 @@ def run_missing(
     known: pd.DataFrame | None = None,
     adaptive: bool = False,
 ) -> int:
-    """Compute the chunks that are not in a directory yet.
+    """Compute the runs of the chunks that are not in a directory yet.
 
     Parameters
     ----------
     chunks : sequence of Chunk
         The runs, in order of computation.
     directory, workers, scheduler, progress, known, adaptive
-        As for `sweep`. `pu_lib.experiments.adaptive` states the rule of adaptive sweeps and its
-        error.
+        As for `sweep`. `pu_lib.experiments.adaptive` states the rule of adaptive sweeps and the
+        error of this rule.
 
     Returns
     -------
@@ -420,10 +426,10 @@ def run_chunks(
     workers: int | None = None,
     compute: Callable[[Chunk], Measured] | None = None,
 ) -> Iterator[tuple[Chunk, Measured]]:
-    """Yield chunks with their measured columns, in the order in which threads finish them.
+    """Yield chunks with their measured columns, in the order in which threads finish the chunks.
 
-    `compute` returns the measured columns of a chunk, by default `run_chunk`. An exception in a
-    thread is raised in the thread that iterates.
+    The function `compute`, which is `run_chunk` by default, returns the measured columns of a
+    chunk. An exception in a thread is raised in the thread that iterates.
     """
     computing = run_chunk if compute is None else compute
     tasks: SimpleQueue[Chunk | None] = SimpleQueue()
@@ -500,7 +506,7 @@ def _on_cluster(address: str, todo: Sequence[Chunk]) -> Iterator[tuple[Chunk, Me
 
 
 def _run_on_worker(chunk: Chunk, digest: str) -> Measured:
-    """Compute the runs of a chunk; raise an error if the process differs on this machine."""
+    """Compute the runs of a chunk; raise an error if its process differs on this machine."""
     if digest_of(chunk.cell) != digest:
         raise ValueError(
             f"{chunk.cell.process.label!r} is another process here; install the same versions"

@@ -1,8 +1,9 @@
 """The array layout of a decision process in the simulation.
 
-The pair (s, a) has the index :math:`i = s|A| + a`, and its k-th possible successor the index
-:math:`i K + k`, with K the largest number of successors of any pair. This index identifies a
-transition, so that a replay buffer needs 2 bytes per step (4 for large processes).
+The pair (s, a) has the index :math:`i = s|A| + a`, and the k-th possible successor of this pair has
+the index :math:`i K + k`, with K the largest number of successors of any pair. The index of a
+successor identifies a transition, so a replay buffer needs 2 bytes per step (4 for large
+processes).
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Tables:
     start_cumulative : ndarray
         Cumulative probabilities of the initial states.
     order : ndarray of uint16 or uint32
-        The states that are not terminal, successors first if possible.
+        The states that are not terminal, with successors first if the process is acyclic.
     acyclic : bool
         Whether every successor of a state precedes it in `order`.
     """
@@ -103,7 +104,7 @@ def _smallest_type(count: int) -> type[np.unsignedinteger]:
 
 
 def lay_out(mdp: FiniteMDP) -> Tables:
-    """Return the tables of a process."""
+    """Return the arrays of a process for the simulation."""
     S, A = mdp.n_states, mdp.n_actions
     transitions = scipy.sparse.csr_array(mdp._matrix, copy=True)
     transitions.eliminate_zeros()
@@ -154,7 +155,11 @@ def _order(
     terminal: NDArray[np.bool_],
     n_actions: int,
 ) -> tuple[NDArray[np.intp], bool]:
-    """Return the non-terminal states, successors first if there is no cycle, else by distance."""
+    """Return the non-terminal states in the order of evaluation, and whether there is no cycle.
+
+    Without cycles, the successors of a state precede it. With cycles, the remaining states are
+    sorted by their distance to a terminal state.
+    """
     S = len(terminal)
     ahead = [
         set(successor[s * n_actions : (s + 1) * n_actions][reachable[s * n_actions :][:n_actions]])

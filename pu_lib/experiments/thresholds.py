@@ -1,13 +1,13 @@
 r"""Statistics of censored times to threshold.
 
-A run that has not passed the threshold at its cap T is **right-censored**: its time is known to be
-at least T. Three summaries are reported together, because they can disagree:
+A run that has not passed the threshold at its cap T is **right-censored**: the time is known to be
+at least T. Three statistics are reported together, because they can disagree:
 
-- quantiles of the Kaplan-Meier estimate of the distribution of the time, infinite if too few runs
-  passed;
+- quantiles of the Kaplan-Meier estimate of the distribution of the time, which are infinite if too
+  few runs passed;
 - the **restricted mean** :math:`\mathbb E[\min(X, \tau)]`, the area under the Kaplan-Meier survival
-  curve up to a horizon :math:`\tau` no larger than any cap. If all runs have one cap and
-  :math:`\tau = T`, it is the mean of the recorded times;
+  curve up to a horizon :math:`\tau` no larger than any cap. If all runs have the cap T and
+  :math:`\tau = T`, the restricted mean is the mean of the recorded times;
 - the censored share.
 
 Intervals are percentile intervals of the bootstrap over runs, with a fixed seed. Settings that
@@ -16,9 +16,9 @@ run: `compare` resamples pairs.
 
 Applicability and issues
 ------------------------
-Bootstrap intervals of quantiles are coarse below some twenty runs. An end of an interval is
-infinite if the corresponding resamples are censored. Restricted means are comparable only if they
-have the same horizon.
+Bootstrap intervals of quantiles are coarse if there are fewer than about twenty runs. An end of an
+interval is infinite if too many runs of the corresponding resample are censored. Restricted means
+are comparable only if they have the same horizon.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Summary:
     censored : float
         Share of censored runs.
     median, median_low, median_high : float
-        Kaplan-Meier median and its interval; infinite if too few runs passed.
+        Kaplan-Meier median and its interval. They are infinite if too few runs passed.
     lower, upper : float
         First and ninth deciles.
     mean, mean_low, mean_high : float
@@ -79,7 +79,7 @@ class Comparison:
     ratio, ratio_low, ratio_high : float
         Ratio of the restricted means, first to second, and its interval.
     wins, ties : float
-        Share of pairs in which the first setting passed earlier, and of tied pairs.
+        Share of pairs in which the first setting passed earlier, and share of tied pairs.
     """
 
     pairs: int
@@ -96,16 +96,16 @@ def quantile(times: ArrayLike, censored: ArrayLike, probability: float = 0.5) ->
     Parameters
     ----------
     times : array_like, shape (runs,)
-        Recorded times, of passing or of censoring.
+        Recorded times at which each run passed or was censored.
     censored : array_like of bool, shape (runs,)
-        Whether the time is that of censoring.
+        Whether each run was censored.
     probability : float
         Order of the quantile, in (0, 1).
 
     Returns
     -------
     float
-        The quantile; infinite if too few runs passed.
+        The quantile, or infinity if too few runs passed.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def restricted_mean(times: ArrayLike, censored: ArrayLike, horizon: float | None
     times, censored
         As for `quantile`.
     horizon : float, optional
-        :math:`\tau`, by default the largest recorded time.
+        The horizon :math:`\tau`. The default is the largest recorded time.
 
     Returns
     -------
@@ -215,8 +215,8 @@ def compare(
     Parameters
     ----------
     first, first_censored, second, second_censored : array_like, shape (runs,)
-        Times and censoring of both settings. Entry i of both is the same run, and both have one
-        cap.
+        Times and censoring of both settings. Entry i is the same run in both settings, and all runs
+        have the same cap.
     confidence : float
         Level of the interval, in (0, 1).
 
@@ -265,13 +265,13 @@ def _area(recorded: Floats, cut: NDArray[np.bool_], tau: float) -> float:
 
 
 def _ends(resampled: Floats, n: int, confidence: float) -> tuple[float, float]:
-    """Return the ends of the interval of resampled values; infinite for a single run."""
+    """Return the ends of the interval of resampled values, which are infinite for a single run."""
     low, high = interval(resampled, confidence)
     return (float(low), float(high)) if n > 1 else (-np.inf, np.inf)
 
 
 def _horizon(recorded: Floats, horizon: float | None) -> float:
-    """Return the horizon of a restricted mean, by default the last recorded time."""
+    """Validate and return the horizon; if it is None, return the last recorded time."""
     tau = float(recorded.max()) if horizon is None else as_float("horizon", horizon)
     if not tau > 0.0:
         raise ValueError(f"horizon: expected a time > 0, got {tau}.")
