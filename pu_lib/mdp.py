@@ -71,8 +71,6 @@ class Evaluation:
         State-action values.
     performance : float
         Expected discounted return from the initial distribution (paper, eq. 1).
-    occupancy : ndarray, shape (n_states,)
-        Expected discounted number of visits to each state; the sum is at most 1 / (1 - discount).
     residual : float
         Largest error of the Bellman equation at `v`.
     method : str
@@ -88,7 +86,11 @@ class Evaluation:
 
     @cached_property
     def occupancy(self) -> Floats:
-        """Expected discounted numbers of visits, computed when first read if the MDP is sparse."""
+        """Expected discounted number of visits to each state; shape (n_states,).
+
+        The sum is at most 1 / (1 - discount). If the process is sparse, the numbers are computed
+        when they are first read.
+        """
         return self._occupancy()
 
     @property

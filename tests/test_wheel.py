@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from pu_lib.__main__ import COMMANDS
 
@@ -37,6 +38,15 @@ def link(distribution: str, site: Path) -> None:
             (site / top).symlink_to(source)
 
 
+def closure(requirements: list[str]) -> set[str]:
+    """Return the distributions that requirements name and those that these require."""
+    found: set[str] = set()
+    for requirement in map(Requirement, requirements):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            found |= {requirement.name, *closure(metadata.requires(requirement.name) or [])}
+    return found
+
+
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the interpreter of an environment with the wheel and its base dependencies."""
@@ -49,8 +59,8 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv.create(folder / "env", with_pip=False)
     (site,) = (folder / "env").glob("lib/python*/site-packages")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for requirement in project["dependencies"]:
-        link(re.split(r"[<>=]", requirement)[0], site)
+    for distribution in closure(project["dependencies"]):
+        link(distribution, site)
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
