@@ -169,8 +169,8 @@ def scan(
     The arguments are those of `process` with a leading axis for the n MDPs of the batch, except
     that `n_actions` is shared by all MDPs, `discounts` has shape (n,) and `weights`, which are
     constant in time, has shape (n, n_states). Each half of `steps` is rounded down to whole chunks.
-    The outputs `first` and `last` have shape (n,): the largest distance of a state value below the
-    highest earlier value of that state in the first and in the last half.
+    The outputs `first` and `last`, of shape (n,), are for the first and the last half: the largest
+    distance of a state value below the highest value of the same state so far in that half.
     """
     n, states = weights.shape
     values, gaps = np.empty((CHUNK, states)), np.empty((CHUNK, states))
