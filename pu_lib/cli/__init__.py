@@ -10,7 +10,7 @@ __all__ = ["add_renamed"]
 
 
 def add_renamed(parser: argparse.ArgumentParser, old: str, new: str) -> None:
-    """Add the old name of an option, hidden from ``--help``, as an error that gives the new name."""
+    """Add the old name of an option as an error that gives the new name; ``--help`` omits it."""
     parser.add_argument(
         old,
         nargs="*",

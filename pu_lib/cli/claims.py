@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _require_sound(judgement: Judgement) -> None:
-    """Raise a `ValueError` if the sentence uses an unknown figure or a wrong variant is accepted."""
+    """Raise a `ValueError` if the sentence has an unknown figure or a wrong variant is accepted."""
     try:
         _ = judgement.sentence
         judge_wrong(judgement.claim)

@@ -109,8 +109,8 @@ def advance(
 ) -> None:
     """Apply one step of the kernel with the static argument `update` to `theta`, in place.
 
-    `theta`, `pi` and `q` belong to one state and have shape (n_actions,). `actions` is the number of
-    actions, as a static argument or as an integer.
+    `theta`, `pi` and `q` belong to one state and have shape (n_actions,). `actions` is the number
+    of actions, as a static argument or as an integer.
     """
     n_actions = actions if isinstance(actions, int) else len(actions)
     kernel = list(_kernels)[len(update) - 1]
@@ -157,7 +157,7 @@ def _compile_advance(
 
 
 def _select(typing: Any, condition: Any, one: Any, other: Any) -> Any:
-    """Type and generate a choice between two floats that uses no branch, by a select instruction."""
+    """Type and generate a select instruction, which chooses one of two floats without a branch."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.select(*arguments)
@@ -279,7 +279,7 @@ _is_due: Any = intrinsic(_test)
 
 @compiled
 def rescale(theta: Any, exponent: Any, s: Any, actions: Any) -> bool:
-    r"""Rescale the parameters of state s to avoid subnormal floats; return whether the test was positive.
+    r"""Rescale the parameters of state s, if necessary, to avoid subnormal floats.
 
     A parameter is :math:`m\,2^{-256e}` with a float m and an integer e, which is 0 until the
     parameter is below :math:`2^{-480}`. If e > 0, m is between :math:`2^{-480}` and
@@ -289,7 +289,7 @@ def rescale(theta: Any, exponent: Any, s: Any, actions: Any) -> bool:
     exact.
 
     `theta` contains the mantissas and `exponent` the exponents; both have shape
-    (n_states, n_actions). If the function returns True, the policy of state s must be set again.
+    (n_states, n_actions). Return whether the policy of state s must be set again.
     """
     due: bool = _is_due(theta, exponent, s, actions)
     if due:

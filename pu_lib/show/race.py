@@ -25,7 +25,7 @@ def draw_race(entries: Sequence[RaceEntry]) -> Figure:
             rates,
             [summary.mean for summary in found],
             marker=style_of(entry.update).marker,
-            # Hollow markers denote updates whose options differ from those of the registered update.
+            # Hollow markers denote updates with options that differ from the registered ones.
             fillstyle="full" if entry.update in UPDATES else "none",
             **style.line(entry.update) | {"label": entry.label},
         )
