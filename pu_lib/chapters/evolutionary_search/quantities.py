@@ -69,7 +69,7 @@ def candidates(points: Floats, states: int) -> Batch:
 
 
 def late_drawdown(points: Floats, states: int, steps: int) -> Floats:
-    """Return the late drawdown of each candidate; `steps` must be a multiple of 2000."""
+    """Return the late drawdown of each candidate; `steps` is rounded down to a multiple of 2000."""
     batch = candidates(np.atleast_2d(points), states)
     _, last = largest_falls(batch.mdps, batch.theta, batch.weights, steps)
     return np.asarray(last / np.ptp(batch.mdps.rewards, axis=(1, 2)))

@@ -104,12 +104,12 @@ def linear() -> Numbers:
 
 
 def network() -> Numbers:
-    """Return the final performance of networks on the contexts, as `linear` does, without `di`."""
+    """Return the final performance of networks on the contexts, as in `linear` but without `di`."""
     return _best_performances(1)
 
 
 def _best_performances(model: int) -> Numbers:
-    """Return the final performances of the updates of free scores, linear (0) or neural (1)."""
+    """Return the best final performance of each update with linear (0) or neural (1) scores."""
     found = {}
     for name, update in UPDATES.items():
         if update.parametrization == "direct":

@@ -273,7 +273,7 @@ def softmax_is_late_on_the_ladder(
     slow: Sequence[str] = ("pg-sm",),
     constant_pace: Sequence[str] = tuple(u for u in JUDGED if u not in ("pg-sm", "pg-es", "npg")),
 ) -> None:
-    """Only PG-SM is delayed by more than the factor by which the lowest rungs are copied."""
+    """Only PG-SM slows down by a larger factor than the increase in copies of the lowest rungs."""
     for name in JUDGED:
         few, many = np.array(ladder_times(name, 50.0)), np.array(ladder_times(name, 200.0))
         delay, waits, at = many / few, np.diff(many[2:]), {"update": label_of(name)}
@@ -374,7 +374,7 @@ def _shares_at_best(eta: float, natural: bool) -> tuple[float, float]:
 
 @check("lit:mei2024/any-rate", wrong={"so does NPG at such rates": {"natural": True}})
 def sampled_softmax_arrives_at_any_rate(compare: Recorder, natural: bool = False) -> None:
-    """Sampled PG-SM finds the best arm in most runs, or in more and more, at two large rates."""
+    """Sampled PG-SM at two large rates finds the best arm in 95 % or a growing share of runs."""
     for eta in (1.0, 10.0):
         early, end = _shares_at_best(eta, natural)
         bound, limit = min(0.95, early + 0.04), "0.95 or 0.04 more than early on"
