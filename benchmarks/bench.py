@@ -6,8 +6,9 @@
 All implementations are timed in one process on the same runs, alternately, so that other load on
 the machine affects all of them. Each number is the smallest processor time of several repetitions.
 The compiled loop is timed with and without its exact evaluations, which the C loop does not have.
-The C loop is compiled with each of `FLAGS`, and the fastest is reported; all must end with the same
-parameters to the last bit. With `FUSED` the parameters must agree to 1e-9 after 1000 steps.
+The C loop is compiled with each set of `FLAGS`, and the fastest time is reported; the final
+parameters must be the same, to the last bit, as those of the compiled loop. With `FUSED` the
+parameters must agree to 1e-9 after 1000 steps.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ from pu_lib.experiments.sweep import compiled_updates
 from pu_lib.mdp import FiniteMDP
 
 STEPS, PLAIN_STEPS, REPETITIONS = 300_000, 2_000, 25
-"""Steps of a compiled run, steps of a plain one, and the number of repetitions."""
+"""The steps of a compiled run, the steps of a run in plain Python, and the repetitions."""
 
 
 @lru_cache(maxsize=1)
 def processes() -> dict[str, tuple[FiniteMDP, Problem]]:
-    """Return the timed processes by name, each with its tables."""
+    """Return the timed processes and their problems, by name."""
     random, chain, cliff = domains.random_mdp(0), domains.chain(10), domains.cliff(7)
     return {
         "random-mdp": (random, make_problem(random, 0.95)),
@@ -67,7 +68,7 @@ def measure(
 
 
 def out_of_reach(problem: Problem) -> Problem:
-    """Return the problem with a threshold just above its optimum; evaluations cost as usual."""
+    """Return the problem with a threshold just above its optimum, so that no run ends early."""
     return replace(problem, threshold=problem.optimal_performance * (1.0 + 1e-9))
 
 
@@ -119,7 +120,7 @@ def _time(
 def _fastest(actions: list[Callable[[], None]], repetitions: int, steps: int) -> list[float]:
     """Return the smallest processor time of each action, in nanoseconds per step.
 
-    The actions alternate, so that other load affects all of them.
+    The actions alternate, so that other load on the machine affects all of them.
     """
     times = np.empty((repetitions, len(actions)))
     for again in times:
@@ -138,7 +139,7 @@ def _in_c(
     ours: RunBuffers,
     directory: Path,
 ) -> dict[tuple[str, ...], Callable[[], None]]:
-    """Return functions that make the run in C, by their flags, after checking their parameters."""
+    """Return functions that perform the run in C, by flags; raise an error if results differ."""
     if shutil.which("gcc") is None or not c_reference.is_in_c(configured(update, PRESETS["paper"])):
         return {}
     early = RunBuffers()
@@ -166,7 +167,7 @@ def _in_c(
 
 
 def as_text(timings: Iterator[Timing]) -> Iterator[str]:
-    """Yield the lines of the table as they are measured."""
+    """Yield the header and then a line of the table for each timing."""
     yield (
         f"{'domain':<12}{'update':<19}{'ns a step':>10}{'checks':>8}{'in C':>8}{'ratio':>7}"
         f"{'fused C':>9}{'plain Python':>14}{'times faster':>14}  fastest C"
@@ -194,7 +195,7 @@ def machine() -> dict[str, str]:
 
 
 def _processor() -> str:
-    """Return the name of the processor, from /proc/cpuinfo if it exists."""
+    """Return the name of the processor, read from /proc/cpuinfo if this file exists."""
     info = Path("/proc/cpuinfo")
     names = re.findall(r"^model name\s*:\s*(.+)$", info.read_text(), re.M) if info.exists() else []
     return names[0] if names else platform.processor() or platform.machine()
@@ -209,7 +210,7 @@ def record(timings: list[Timing], steps: int, path: Path = PATH) -> None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Print the table, and record it with ``--record``."""
+    """Print the table, and record it if ``--record`` is given."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--steps", type=int, default=STEPS, help="steps of a compiled run")

@@ -33,10 +33,10 @@ FLAGS: tuple[tuple[str, ...], ...] = tuple(
     for level in (("-O2",), ("-O3",), ("-O3", _SCALARS))
     for branch in (0, 1)
 )
-"""Flags of gcc, in addition to -march=native, with which the C loop must have the engine's bits."""
+"""The flags of gcc, besides -march=native, for which the results must equal the engine's bits."""
 
 FUSED = ("-O3", _SCALARS, "-ffp-contract=fast", "-fno-math-errno", "-DBRANCH=1")
-"""Flags of gcc that allow fused multiply-add, which rounds once instead of twice."""
+"""The flags of gcc that allow fused multiply-add, which rounds once instead of twice."""
 
 
 def is_in_c(update: Update) -> bool:
@@ -63,9 +63,9 @@ def defines(problem: Problem, update: str) -> list[str]:
 def build(
     problem: Problem, update: str, directory: Path, flags: tuple[str, ...] = FLAGS[-1]
 ) -> Callable[..., int]:
-    """Compile the C loop for a problem and an update, and return its function `run`."""
+    """Compile the C loop for a problem and an update, and return its `run` function."""
     options = [*flags, "-march=native", *defines(problem, update)]
-    # Use a name per set of options: the loader returns an open library with the same name.
+    # Each set of options has its own file name, because the loader reuses an open library by name.
     library = directory / f"{''.join(option[1:] for option in options)}.so"
     command = ["gcc", *options, "-shared", "-fPIC", str(SOURCE), "-o", str(library), "-lm"]
     subprocess.run(command, check=True)
@@ -82,7 +82,7 @@ def simulate(
     steps: int,
     memory: RunBuffers | None = None,
 ) -> RunBuffers:
-    """Run the function returned by `build`, and return the state after `steps` steps."""
+    """Call the function returned by `build` and return the buffers after `steps` steps."""
     memory = RunBuffers() if memory is None else memory
     memory.prepare(problem, update, PRESETS["paper"], steps)
     run(*arguments(problem, memory, seeds, steps))

@@ -2,12 +2,12 @@
 
     make bench-sparse
 
-The script takes `--states 2500 40000`, `--repeats 5` and `--memory 1000000`.
+The script accepts options such as `--states 2500 40000`, `--repeats 5` and `--memory 1000000`.
 
-Methods are timed in turn in one process, with one BLAS thread; the table gives medians, and ratios
-to QuantEcon's modified policy iteration (epsilon 1e-6) or to SciPy's BiCGSTAB (rtol 1e-13), which
-are less exact. The peak memory of an optimum is that of a process of its own. All numbers go to
-`benchmarks/sparse.json`.
+Methods are timed in turn in one process, with one BLAS thread. The table gives median times, and
+their ratios to the time of QuantEcon's modified policy iteration (epsilon 1e-6) or of SciPy's
+BiCGSTAB (rtol 1e-13), which are less exact. The peak memory of `optimal` is measured in a separate
+process. All numbers are written to `benchmarks/sparse.json`.
 """
 
 # ruff: noqa: E402 - threads are limited before NumPy is imported
@@ -42,9 +42,9 @@ Process = tuple[scipy.sparse.csr_array, np.ndarray]
 
 
 def slippery_grid(n_states: int) -> Process:
-    """Return a square grid: four moves, each turned left or right with a chance of 0.1.
+    """Return a square grid with four moves; each turns left or right with probability 0.1.
 
-    Rewards of states are uniform; the last corner is terminal.
+    The rewards of the states are drawn uniformly from [0, 1); the last corner is terminal.
     """
     side = int(n_states**0.5)
     s = np.arange(side * side)
@@ -70,7 +70,7 @@ def slippery_grid(n_states: int) -> Process:
 
 
 def garnet(n_states: int) -> Process:
-    """Return a process with four actions, each with five random successors."""
+    """Return a process with four actions per state and five random successors per action."""
     rng = np.random.default_rng(0)
     columns = rng.integers(n_states, size=n_states * 20)
     data = rng.dirichlet(np.ones(5), size=n_states * 4).ravel()
@@ -84,7 +84,7 @@ PROCESSES: dict[str, Callable[[int], Process]] = {"grid": slippery_grid, "garnet
 
 
 def quantecon_problem(matrix: scipy.sparse.csr_array, rewards: np.ndarray) -> Any:
-    """Return the process for QuantEcon, with loops at terminal states."""
+    """Return the process as a QuantEcon problem, with self-loops at terminal states."""
     from quantecon.markov import DiscreteDP
 
     n, n_actions = rewards.shape
@@ -102,7 +102,7 @@ def quantecon_problem(matrix: scipy.sparse.csr_array, rewards: np.ndarray) -> An
 
 
 def in_turn(methods: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Return the median seconds of each method, called in turn after a call that compiles."""
+    """Return the median seconds of each method, called in turn, without its first call."""
     seconds: dict[str, list[float]] = {name: [] for name in methods}
     for repeat in range(repeats + 1):
         for name, method in methods.items():
@@ -162,25 +162,25 @@ def timed(name: str, n_states: int, repeats: int) -> list[dict[str, Any]]:
 
 
 def optimum_with_peak(n_states: int) -> dict[str, Any]:
-    """Return the row of one optimum and the peak memory of this process."""
+    """Return the row of `optimal` on a grid, with the peak memory of this process."""
     matrix, rewards = slippery_grid(100)
     sparse.optimal(matrix, rewards, DISCOUNT)  # compiles
     matrix, rewards = slippery_grid(n_states)
     begin = perf_counter()
     sparse.optimal(matrix, rewards, DISCOUNT)
     seconds = perf_counter() - begin
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # of kilobytes
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # kilobytes to gigabytes
     row = {"process": "grid", "states": len(rewards), "method": "optimal", "seconds": seconds}
     return row | {"ratio": None, "peak_gb": peak}
 
 
 def main() -> None:
-    """Measure, print the table and record it."""
+    """Time the methods, print the table and record it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--states", type=int, nargs="*", default=[2500, 40_000, 250_000])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--memory", type=int, default=1_000_000)
-    parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)  # in the process of its own
+    parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)  # used in the separate process
     given = parser.parse_args()
     if given.peak:
         print(json.dumps(optimum_with_peak(given.peak)))

@@ -10,7 +10,7 @@ __all__ = ["add_renamed"]
 
 
 def add_renamed(parser: argparse.ArgumentParser, old: str, new: str) -> None:
-    """Make an option's old name an error that gives the new one; ``--help`` does not list it."""
+    """Add the old name of an option as an error that gives the new name; ``--help`` omits it."""
     parser.add_argument(
         old,
         nargs="*",
@@ -23,7 +23,7 @@ def add_renamed(parser: argparse.ArgumentParser, old: str, new: str) -> None:
 
 
 class _Renamed(argparse.Action):
-    """Exit with the new name of an option, which is the constant of the action."""
+    """Exit with an error that gives the new name of an option, stored as the action's constant."""
 
     def __call__(
         self,

@@ -1,4 +1,4 @@
-"""``python -m pu_lib bench``: say that the benchmarks are run by ``make bench``."""
+"""``python -m pu_lib bench``: report that the benchmarks are run by ``make bench``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["add_parser"]
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the subcommand, with the options it had until release 0.3."""
+    """Add the subcommand with its options from before release 0.3."""
     parser = subparsers.add_parser(
         "bench",
         help="moved to `make bench`",

@@ -45,14 +45,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Judge the chosen claims, print the findings, and return the exit code."""
+    """Run the checks of the chosen claims, print the findings, and return the exit code."""
     claims = select(arguments.ids)
     if arguments.list:
         rows = [(c.id, c.number, c.chapter, c.status.value) for c in claims]
         print(_table(("claim", "number", "chapter", "status"), rows))
         return 0
     for claim in claims:
-        check_of(claim)  # raises here, before the work, if a package is missing
+        check_of(claim)  # raises an error before any check runs if a package is missing
     judgements = []
     with tqdm(claims, file=sys.stderr, unit="claim") as progress:
         for claim in progress:
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _require_sound(judgement: Judgement) -> None:
-    """Raise a `ValueError` if a figure of the sentence is unknown or a wrong claim is accepted."""
+    """Raise a `ValueError` if the sentence has an unknown figure or a wrong variant is accepted."""
     try:
         _ = judgement.sentence
         judge_wrong(judgement.claim)

@@ -1,4 +1,4 @@
-"""``python -m pu_lib collect``: export the runs of a sweep, with a note of their origin."""
+"""``python -m pu_lib collect``: export the runs of a sweep with a record of their origin."""
 
 from __future__ import annotations
 

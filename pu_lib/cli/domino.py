@@ -1,4 +1,4 @@
-"""``python -m pu_lib domino``: print the number of steps that solve the domino setting."""
+"""``python -m pu_lib domino``: print the number of steps to solve the domino setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m pu_lib race``: compare how fast the updates learn a process of one's own."""
+"""``python -m pu_lib race``: compare the speeds of the updates on a given process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m pu_lib sweep``: run a grid of settings into a database."""
+"""``python -m pu_lib sweep``: run a grid of settings and store the runs in a database."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser"]
 
-_BEYOND = 40  # runs of settings beyond the paper, in an adaptive sweep of `paper`
+_BEYOND = 40  # runs per setting beyond the paper in an adaptive sweep of `paper`
 _PARAMETERS = {"states": "n_states", "actions": "n_actions", "beta": "beta"}
 _DEFAULTS = {"scheme": ["HiOffPol"], "max_steps": 1_000_000, "preset": "paper"}
-# Options that section 4 fixes, so that they cannot be given with `paper`.
+# Options that section 4 fixes and that cannot be given with `paper`.
 _FIXED = ("scheme", "step_size", "max_steps", "target", "preset", *_PARAMETERS)
 
 
@@ -121,7 +121,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _known(file: str | None) -> pd.DataFrame | None:
-    """Return the table of runs for ``--known``; None if the option is missing."""
+    """Return the table of runs for ``--known``, or None if the option is missing."""
     import pandas as pd
 
     from pu_lib.experiments.results import committed
@@ -135,7 +135,7 @@ def _known(file: str | None) -> pd.DataFrame | None:
 
 
 def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
-    """Return the chunks of runs that the arguments ask for."""
+    """Return the chunks of runs that the arguments specify."""
     from pu_lib.experiments.options import parse
     from pu_lib.experiments.panels import RATES
     from pu_lib.experiments.sweep import grid
@@ -167,7 +167,7 @@ def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
 
 
 def _paper_chunks(arguments: argparse.Namespace) -> list[Chunk]:
-    """Return the chunks of section 4, or of the chosen updates in it."""
+    """Return the chunks of section 4, restricted to the chosen updates if there are any."""
     from pu_lib.experiments.panels import paper_chunks
 
     given = [name for name in _FIXED if getattr(arguments, name) is not None]
@@ -179,7 +179,7 @@ def _paper_chunks(arguments: argparse.Namespace) -> list[Chunk]:
     chunks = paper_chunks(arguments.seed, random_runs=runs, beyond=beyond)
     if arguments.update is None:
         return chunks
-    # --update says nothing of ties: both rules are swept
+    # --update does not select a rule for ties: both rules are swept
     labels = [name_of(chunk.cell.update).partition(" ties=")[0] for chunk in chunks]
     names = set(labels)
     if unknown := sorted(set(arguments.update) - names):

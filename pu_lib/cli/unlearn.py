@@ -40,7 +40,7 @@ def add_process(parser: argparse.ArgumentParser) -> None:
 
 
 def step_size(arguments: argparse.Namespace) -> Fraction:
-    """Return ``--step-size`` exactly; raise a `ValueError` if it is not a positive number."""
+    """Return ``--step-size`` as a fraction; raise a `ValueError` if it is not a positive number."""
     from pu_lib.exact import exact
 
     eta = exact(arguments.step_size, "--step-size")
@@ -50,7 +50,7 @@ def step_size(arguments: argparse.Namespace) -> Fraction:
 
 
 def escort_options(arguments: argparse.Namespace) -> tuple[str, str]:
-    """Return exponent and factor of the escort update; raise a `ValueError` for other updates."""
+    """Return the escort exponent and factor; raise a `ValueError` if given for another update."""
     options = {"--p": arguments.p, "--escort-factor": arguments.escort_factor}
     given = [option for option, value in options.items() if value is not None]
     if given and as_update(arguments.update).name != "pg-es":

@@ -1,8 +1,10 @@
-"""Compiled code of the experiments and of the search for cycles. Importing it imports numba.
+"""Compiled code of the experiments and of the search for cycles.
+
+Importing this package imports numba.
 
 - `compiling`: compilation, and the cache of compiled code on disk;
 - `arithmetic`: random numbers and elementary functions with the same bits on x86-64 and ARM;
-- `rows`: policies and updates of one state; the updates are the kernels of `pu_lib.kernels`;
+- `rows`: policies of one state, and its updates by the kernels of `pu_lib.kernels`;
 - `values`: exact values and performance;
 - `loop`: the loop of Jekyll & Hyde;
 - `exact`: updates with exact values on deterministic MDPs.

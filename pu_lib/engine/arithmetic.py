@@ -1,9 +1,10 @@
 r"""Random numbers and elementary functions with the same bits on x86-64 and 64-bit ARM.
 
-All randomness of a run is one xoshiro256++ stream, passed along as a tuple of four words. The loop
-uses :math:`+,-,\times,/,\sqrt{\ }`, which IEEE 754 fixes to the last bit, and the exponential and
-logarithm below; those of C libraries differ between systems. `pu_lib.experiments.reference` has the
-same three functions in plain Python.
+All random numbers of a run come from one xoshiro256++ stream, which is passed as a tuple of four
+words. The loop uses :math:`+,-,\times,/,\sqrt{\ }`, which IEEE 754 specifies to the last bit, and
+the exponential and the logarithm of this module, because the results of C libraries differ between
+systems. `pu_lib.experiments.reference` implements the random numbers, the exponential and the
+logarithm in plain Python.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _UNIT = 2.0**-53  # spacing of the draws: the mantissa of a float has 53 bits
 
 @compiled
 def uniform(stream: Any) -> Any:
-    """Return a draw from [0, 1) by xoshiro256++ (Blackman and Vigna) and the stream after it."""
+    """Return a xoshiro256++ draw (Blackman and Vigna) from [0, 1) and the advanced stream."""
     x0, x1, x2, x3 = stream
     total = x0 + x3
     word = ((total << _R23) | (total >> _R41)) + x0
@@ -67,11 +68,11 @@ def _bitcast(source: Any, target: Any) -> Any:
 _bits: Callable[[float], int] = _bitcast(types.float64, types.int64)
 _float: Callable[[int], float] = _bitcast(types.int64, types.float64)
 
-# 1.5 * 2^52: adding it rounds a float to an integer, which the low bits of the sum then hold.
+# 1.5 * 2^52: adding it to a float rounds the float to an integer in the low bits of the sum.
 _ROUND = 6755399441055744.0
 LOWEST = -708.0
-"""Exponentials of smaller numbers are replaced by that of this one, which is close to the smallest
-normal float."""
+"""The smallest argument of `exponential`: smaller arguments are replaced by this number, the
+exponential of which is close to the smallest normal float."""
 _BIAS = 1023 << 52  # the bits of 1.0
 _WHOLE = 1075 << 52  # the bits of 2^52
 # 64 / ln 2, and ln 2 / 64 as a sum of two floats (Cody and Waite). The first has so few bits that
@@ -82,10 +83,11 @@ _C2, _C3, _C4, _C5 = 1 / 2, 1 / 6, 1 / 24, 1 / 120  # Taylor coefficients of exp
 
 
 def _binary_powers() -> NDArray[np.int64]:
-    """Return, for j < 64, the bits of 2^(j/64) minus j << 46.
+    """Return the bits of 2^(j/64) minus j << 46, for each j < 64.
 
-    For n = 64 k + j, adding n << 46 adds j << 46 and k to the exponent, which gives the bits of
-    2^(n/64). The table is made of square roots, which have the same bits everywhere.
+    If n = 64 k + j, the sum of entry j and n << 46 is the bits of 2^(n/64): n << 46 adds j << 46 to
+    the entry and k to its exponent. The table is computed with square roots, which have the same
+    bits on all machines.
     """
     powers, root = np.ones(64), 2.0
     for bit in (32, 16, 8, 4, 2, 1):
@@ -99,10 +101,10 @@ _POWERS = _binary_powers()
 
 @compiled
 def exponential(x: float) -> float:
-    """Return the exponential of x <= 0 to a few units in the last place; e^-708 for lower x.
+    """Return the exponential of x <= 0 to a few units in the last place, or e^-708 if x < -708.
 
-    With x = n ln(2)/64 + r and |r| <= ln(2)/128, it is the Taylor polynomial of degree 5 in r times
-    2^(n/64), whose bits are computed from a table and n.
+    With x = n ln(2)/64 + r and |r| <= ln(2)/128, the result is the Taylor polynomial of degree 5 in
+    r times 2^(n/64). The bits of 2^(n/64) are computed from a table and n.
     """
     if x < LOWEST:
         x = LOWEST
@@ -116,7 +118,7 @@ def exponential(x: float) -> float:
 
 
 def vector(builder: Any, entries: Any) -> Any:
-    """Generate code for a vector register with the given numbers, which have one type."""
+    """Generate code that puts numbers of one type in a vector register."""
     found = ir.VectorType(entries[0].type, len(entries))(ir.Undefined)
     for k, entry in enumerate(entries):
         found = builder.insert_element(found, entry, ir.IntType(32)(k))
@@ -124,7 +126,7 @@ def vector(builder: Any, entries: Any) -> Any:
 
 
 def _side_by_side(typing: Any, xs: Any) -> Any:
-    """Type and generate `exponentials`: the steps of `exponential` on vector registers."""
+    """Type and generate `exponentials`, which applies `exponential` to vector registers."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         floats, integers = (ir.VectorType(t, xs.count) for t in (ir.DoubleType(), ir.IntType(64)))
@@ -167,9 +169,10 @@ _exponentials: Any = intrinsic(_side_by_side)
 
 @compiled
 def exponentials(xs: tuple[float, ...]) -> tuple[float, ...]:
-    """Return the `exponential` of several numbers that are not positive, bit for bit.
+    """Return the exponentials of several numbers x <= 0.
 
-    They are computed in parallel in vector registers.
+    The results have the same bits as those of `exponential`; they are computed in parallel in
+    vector registers.
     """
     found: tuple[float, ...] = _exponentials(xs)
     return found
@@ -179,8 +182,9 @@ def exponentials(xs: tuple[float, ...]) -> tuple[float, ...]:
 def int_to_float(n: int) -> float:
     """Return an integer from 0 to 2^52 - 1 as a float.
 
-    The conversion instruction of x86-64 leaves half of its target register as it was, and so waits
-    for an earlier result there. Putting the integer in the low bits of 2^52 avoids it.
+    The conversion instruction of x86-64 leaves half of its target register unchanged, and so waits
+    for an earlier result in this register. Putting the integer in the low bits of 2^52 avoids the
+    instruction.
     """
     return _float(n | _WHOLE) - 2.0**52
 
@@ -189,7 +193,8 @@ def int_to_float(n: int) -> float:
 def logarithm(n: float) -> float:
     """Return the logarithm of n >= 1.
 
-    With n = m 2^e, it is e ln 2 + 2 artanh((m - 1)/(m + 1)), by the series of artanh.
+    With n = m 2^e, the result is e ln 2 + 2 artanh((m - 1)/(m + 1)), computed by the series of
+    artanh.
     """
     bits = _bits(n)
     exponent = (bits >> 52) - 1023

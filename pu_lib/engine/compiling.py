@@ -1,9 +1,9 @@
 """Compilation with numba, and the cache of compiled code on disk.
 
-Numba discards cached code if the time stamp of the function's own file changes, but not if a
-function in another file changes that it calls. Here the stamp is a digest of all sources of
-compiled code, so that these can be spread over modules, and cached code always belongs to the
-current kernels, also after an older version is checked out.
+Numba discards the cached code of a function if the time stamp of the function's own file changes,
+but not if another file changes that defines a function it calls. Here the stamp is a digest of all
+sources of compiled code. The sources can therefore be spread over modules, and cached code always
+belongs to the current kernels, even after an older version is checked out.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 # the same bits everywhere. `_nrt: False` turns off reference counts: numba would update them with
 # atomic operations whenever an array is taken from a tuple or a row from an array, which makes the
 # loop five times slower. The caller keeps all arrays alive. Wrappers for calls from C are not
-# compiled, nor, for inlined functions, those for calls from Python: that saves a tenth of the
+# compiled, and inlined functions have no wrappers for calls from Python: this saves a tenth of the
 # compile time of the loop.
 _OPTIONS: dict[str, Any] = {
     "nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True,
@@ -48,13 +48,13 @@ INLINED: Any = {"forceinline": True, "no_cpython_wrapper": True, **_OPTIONS}
 """Options of a function that is compiled into its callers."""
 
 inlined = cast(Callable[[_F], _F], numba.njit(**INLINED))
-"""Compile a function into its callers, whatever its size; Python cannot call it."""
+"""Compile a function of any size into its callers; the function cannot be called from Python."""
 
 compiled_in_memory = cast(Callable[[_F], _F], numba.njit(**_OPTIONS))
-"""Compile a function in memory, because it calls kernels that can change between sessions."""
+"""Compile a function in memory; used if it calls kernels that can change between sessions."""
 
 allocating_in_memory = cast(Callable[[_F], _F], numba.njit(**_ALLOCATING))
-"""Compile a function in memory that creates arrays."""
+"""Compile in memory a function that creates arrays."""
 
 
 def compiled(function: _F) -> _F:
@@ -63,24 +63,24 @@ def compiled(function: _F) -> _F:
 
 
 def allocating(function: _F) -> _F:
-    """Compile a function that creates arrays, with the same cache."""
+    """Compile a function that creates arrays, and cache its code as `compiled` does."""
     return cast(_F, _stamped(numba.njit(cache=True, **_ALLOCATING)(function)))
 
 
 def _stamped(dispatcher: Any) -> Any:
-    """Replace the stamp and the file names of a function's cache."""
+    """Replace the stamp and the file names of a dispatcher's cache, and return the dispatcher."""
     files = dispatcher._cache._cache_file
     files._source_stamp = _source_digest()
-    # Numba numbers the files of a function. Two processes that save at the same time could take the
+    # Numba numbers the files of a function. Two processes that save at the same time could use the
     # same number, and one of them would later load the code of the other.
     files._data_name = lambda _: f"{dispatcher.__name__}-{secrets.token_hex(8)}.nbc"
     return dispatcher
 
 
 class _RarerCollection(event.Listener):
-    """Reduce garbage collection while numba compiles, where it takes a tenth of the time.
+    """Collect garbage less often while numba compiles, which saves a tenth of the compile time.
 
-    Numba sends these events under its lock, one thread at a time.
+    Numba sends these events under its lock, so only one thread at a time runs this code.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class _RarerCollection(event.Listener):
     def on_start(self, event: Any) -> None:
         self._before.append(gc.get_threshold())
         first, *others = self._before[-1]
-        gc.set_threshold(first and max(first, 20_000), *others)  # 0 turns it off: keep that
+        gc.set_threshold(first and max(first, 20_000), *others)  # 0 disables it
 
     def on_end(self, event: Any) -> None:
         gc.set_threshold(*self._before.pop())
@@ -110,10 +110,11 @@ def _source_digest() -> str:
 
 
 def code_digest(kernel: Any) -> str:
-    """Return a digest of what a kernel computes, the same in any session of one Python version.
+    """Return a digest of the code of a kernel and of all functions and constants that it uses.
 
-    It covers the instructions of the kernel (compiled or not) and of the functions that it calls,
-    and the constants that they read.
+    The digest covers the instructions of the kernel (compiled or not), those of the functions that
+    it calls, and the constants that these functions read. It is the same in every session of one
+    Python version.
     """
     digest, seen, left = hashlib.sha256(), dict[FunctionType, int](), [kernel]
     while left:
@@ -147,7 +148,7 @@ def _instructions(code: CodeType) -> tuple[tuple[str, Any], ...]:
 
 
 def _read(function: FunctionType, steps: Iterable[tuple[str, Any]]) -> list[Any]:
-    """Return the values that instructions read from globals, closures and modules."""
+    """Return the values that the instructions read from globals, closures and modules."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     found, module = [], None
     for name, argument in steps:
@@ -167,10 +168,10 @@ def _read(function: FunctionType, steps: Iterable[tuple[str, Any]]) -> list[Any]
 
 
 def _written(value: Any) -> Any:
-    """Return a text or bytes of a constant that is the same in any session.
+    """Return a representation of a constant that is the same in every session.
 
-    The `repr` of an array is abbreviated, and that of some objects contains an address: arrays are
-    given by their bytes, such objects by their type.
+    The `repr` of an array is abbreviated, so an array is represented by its bytes. The `repr` of
+    some objects contains an address; such objects are represented by their type.
     """
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()

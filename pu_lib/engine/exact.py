@@ -1,8 +1,9 @@
-"""Updates with exact values on deterministic MDPs, compiled.
+"""Compiled runs of updates with exact values on deterministic MDPs.
 
 Each step updates all states with the exact values of the current policy. States may have different
-numbers of actions, and the successor -1 is the end. Policies are softmax with the exponential of
-the C library: unlike the experiments, nothing here needs the same bits on all machines.
+numbers of actions, and the successor -1 denotes the end. Policies are softmax policies computed
+with the exponential of the C library, because these runs, unlike the experiments, do not need the
+same bits on all machines.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pu_lib.engine.values import solve
 __all__ = ["CHUNK", "process", "scan"]
 
 CHUNK = 1000
-"""Steps that `scan` runs at a time, which bounds its memory."""
+"""The number of steps that `scan` runs at a time; it limits the memory of `scan`."""
 
 
 @compiled
@@ -39,7 +40,7 @@ def _softmax(theta: Any, pi: Any, n_actions: int) -> None:
 def _system(
     rewards: Any, successors: Any, n_actions: Any, discount: float, pi: Any, matrix: Any, v: Any
 ) -> None:
-    """Set `matrix` to I - gamma P and `v` to r, whose solution is the state values."""
+    """Set `matrix` to I - gamma P and `v` to r, the linear system of the state values."""
     matrix[:] = 0.0
     for s in range(len(v)):
         matrix[s, s] += 1.0
@@ -52,7 +53,7 @@ def _system(
 
 @compiled
 def _occupancy(matrix: Any, flow: Any, visits: Any) -> None:
-    """Set `visits` to the discounted occupancy from uniform starts, scaled to mean 1."""
+    """Set `visits` to the discounted occupancy from a uniform initial state, scaled to mean 1."""
     n = len(visits)
     for s in range(n):
         visits[s] = 1.0
@@ -71,7 +72,7 @@ def _occupancy(matrix: Any, flow: Any, visits: Any) -> None:
 def _look_ahead(
     rewards: Any, successors: Any, discount: float, v: Any, q: Any, n_actions: int
 ) -> Any:
-    """Set `q` to the action values of one state; return the greedy action and its lead."""
+    """Set `q` to the action values of one state; return the greedy action and its action gap."""
     best, second, greedy = -np.inf, -np.inf, 0
     for a in range(n_actions):
         q[a] = rewards[a]
@@ -97,7 +98,7 @@ def process(
     greedy: Any,
     gaps: Any,
 ) -> None:
-    """Run as many steps as `values` has rows; see `pu_lib.deterministic.run_process`.
+    """Run one step for each row of `values`; see `pu_lib.deterministic.run_process`.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ def process(
     rewards : ndarray, shape (n_states, most actions)
         The reward of each action.
     successors : ndarray of int, shape (n_states, most actions)
-        The next state; -1 is the end.
+        The next state, or -1 for the end.
     n_actions : ndarray of int, shape (n_states,)
         The number of actions of each state.
     discount : float
@@ -116,13 +117,13 @@ def process(
     weights : ndarray, shape (period, n_states)
         The weights of one period.
     on_policy : bool
-        Whether weights are multiplied by the occupancy, scaled to mean 1.
+        Whether the weights are multiplied by the occupancy, scaled to mean 1.
     values : ndarray, shape (n_steps, n_states)
         Output: state values before each step.
     greedy : ndarray of int, shape (n_steps, n_states)
         Output: greedy actions.
     gaps : ndarray, shape (n_steps, n_states)
-        Output: gaps from the greedy to the second best action.
+        Output: differences in value between the greedy and the second best action.
     """
     n = rewards.shape[0]
     pi, q = np.zeros(rewards.shape), np.zeros(rewards.shape[1])
@@ -163,12 +164,13 @@ def scan(
     first: Any,
     last: Any,
 ) -> None:
-    """Run a batch; output the largest fall of a state value in each half of each run.
+    """Run a batch of MDPs and compute the largest fall of a state value in each half of each run.
 
-    Arguments are those of `process` with a leading axis for the MDPs of the batch, of length n,
-    except that `n_actions` is shared, `discounts` has shape (n,) and `weights`, constant in time,
-    shape (n, n_states). Each half of `steps` is rounded down to whole chunks. `first` and `last`,
-    of shape (n,), receive the largest distance of a value below its highest so far in that half.
+    The arguments are those of `process` with a leading axis for the n MDPs of the batch, except
+    that `n_actions` is shared by all MDPs, `discounts` has shape (n,) and `weights`, which are
+    constant in time, has shape (n, n_states). Each half of `steps` is rounded down to whole chunks.
+    The outputs `first` and `last`, of shape (n,), are for the first and the last half: the largest
+    distance of a state value below the highest value of the same state so far in that half.
     """
     n, states = weights.shape
     values, gaps = np.empty((CHUNK, states)), np.empty((CHUNK, states))

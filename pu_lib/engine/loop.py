@@ -1,14 +1,14 @@
-"""The loop of Jekyll & Hyde, compiled; `pu_lib.experiments.jekyll_hyde` describes the algorithm.
+"""The compiled loop of Jekyll & Hyde, the algorithm of `pu_lib.experiments.jekyll_hyde`.
 
-The compiler decides which functions to inline, with one exception, the policy step `_improve`: a
-call of it passes fifty words for all its arrays, which cost PG-ES on four actions a fifth of its
-time. Inlining every function made `mce` on chains a fifth slower. The loop itself is one function,
-in the order of events. Its data come in groups:
+The compiler decides which functions to inline, except that the policy step `_improve` is always
+inlined: a call of `_improve` passes fifty words for all its arrays, and these calls took a fifth of
+the time of PG-ES on four actions. Inlining every function made `mce` on chains a fifth slower. The
+loop itself is one function, in the order of events. Its data are grouped:
 
 - static arguments (`pu_lib.engine.rows`): fixed at compile time;
 - `Process`, `Schedules`, `Rules`, `Limits`: fixed during a run;
 - `Arrays`: the memory of a run;
-- a stream of random numbers: every function that draws returns the stream after its draws.
+- a stream of random numbers: every function that draws numbers returns the advanced stream.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-# An index masked by this is known to be non-negative, so that numba omits its test for negative
-# indices, which count from the end.
+# An index masked by this is known to be non-negative, so numba omits the test for negative indices,
+# which count from the end.
 _POSITIVE = (1 << 62) - 1
 
 
 class StaticArgs(NamedTuple):
-    """What is fixed at compile time, as tuples of zeros; see `pu_lib.engine.rows`.
+    """The static arguments of a run, which are tuples of zeros; see `pu_lib.engine.rows`.
 
     Attributes
     ----------
     actions, successors : tuple of int
-        One zero for each action, and for each successor of a pair; none if there are too many
-        successors to unroll.
+        One zero for each action, and one for each successor of a pair; `successors` is empty if
+        there are too many to unroll.
     update, policy, ties : tuple of int
         The static arguments of the kernel, of its parametrization and of the rule for tied actions.
     scaled : tuple of int
-        Whether parameters have exponents of their own.
+        Whether the parameters have separate exponents.
     details : tuple of int
-        Whether the run has options that are not the paper's. Leaving out their tests saves up to a
-        seventh of a step's time.
+        Whether the run has options that are not the paper's. Omitting the tests for these options
+        saves up to a seventh of the time of a step.
     """
 
     actions: tuple[int, ...]
@@ -70,21 +70,20 @@ class StaticArgs(NamedTuple):
 class Process(NamedTuple):
     """A decision process with S states, A actions and up to K successors of each pair.
 
-    The fields are those of `pu_lib.experiments.tables.Tables`, in the order in which the loop reads
-    them.
+    The fields are those of `pu_lib.experiments.tables.Tables`, in the order of the loop.
 
     Attributes
     ----------
     probability, cumulative : ndarray, shape (S * A, K)
-        Probabilities of the successors, and their cumulative sums.
+        The probabilities of the successors, and their cumulative sums.
     successor : ndarray of uint16 or uint32, shape (S * A * K,)
         The next state of each transition.
     reward : ndarray, shape (S * A * K,)
         The reward of each transition.
     expected_reward : ndarray, shape (S * A,)
-        The mean reward of each pair.
+        The expected reward of each pair.
     gamma : float
-        Discount factor.
+        The discount factor.
     terminal : ndarray of uint8, shape (S,)
         1 for terminal states.
     order : ndarray of uint16 or uint32
@@ -94,7 +93,7 @@ class Process(NamedTuple):
     starts : ndarray of uint16 or uint32
         The possible initial states.
     start_cumulative : ndarray
-        Cumulative sums of their probabilities.
+        The cumulative sums of the probabilities of the initial states.
     """
 
     probability: Floats
@@ -111,7 +110,9 @@ class Process(NamedTuple):
 
 
 class Schedules(NamedTuple):
-    """Exploration and replay: probabilities min(1, c / t^alpha) at step t, with alpha 0, 1/2 or 1.
+    """The schedules of exploration and replay.
+
+    The probabilities at step t are min(1, c / t^alpha), with alpha equal to 0, 1/2 or 1.
 
     Attributes
     ----------
@@ -128,24 +129,25 @@ class Schedules(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """Learning rates, and the options of `pu_lib.experiments.options`.
+    """The learning rates, and the options of `pu_lib.experiments.options`.
 
-    Without `details` in the static arguments, only the rates are read.
+    Only the learning rates are read if `details` in the static arguments is empty.
 
     Attributes
     ----------
     eta, critic_rate, hyde_rate : float
         The step size of the actor, and the learning rates of the critic and of Hyde.
     hyde_clip : float
-        Hyde's values are clipped to at most this number; infinite for no clipping.
+        The upper bound to which Hyde's values are clipped, or infinity for no clipping.
     expected_sarsa : bool
-        Whether the critic's target is the mean over the policy, not the value of a drawn action.
+        Whether the critic's target uses the mean value of the policy instead of the value of a
+        drawn action.
     log_bonus : bool
         Whether Hyde's reward is the logarithmic bonus.
     model : bool
-        Whether the successor of a replayed pair is drawn from all those seen after it.
+        Whether the successor of a replayed pair is drawn from all successors seen after the pair.
     discounted : bool
-        Whether the actor's steps are weighted by the discount.
+        Whether the actor's steps are weighted by discounting.
     """
 
     eta: float
@@ -159,20 +161,20 @@ class Rules(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """When a run is evaluated and when it ends.
+    """The limits that determine when a run is evaluated and when it ends.
 
     Attributes
     ----------
     threshold : float
-        The performance at which a run ends, not normalised.
+        The unnormalised performance at which a run ends.
     max_steps : int
         The largest number of steps.
     max_episodes : int
-        The largest number of trajectories; 0 for no limit.
+        The largest number of trajectories, or 0 for no limit.
     every : int
-        Trajectories between evaluations; 0 to evaluate by steps.
+        The number of trajectories between evaluations, or 0 to schedule evaluations by steps.
     cut : int
-        The number of steps after which a trajectory is cut; 0 for never.
+        The number of steps after which a trajectory is cut, or 0 if trajectories are never cut.
     gap : int
         The smallest number of steps between evaluations.
     """
@@ -186,35 +188,35 @@ class Limits(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """The arrays of a run with S states and A actions, from `RunBuffers`.
+    """The arrays of a run with S states and A actions, created by `RunBuffers`.
 
     Attributes
     ----------
     theta : ndarray, shape (S, A)
-        Parameters, or their mantissas.
+        The parameters, or their mantissas if `scaled` is set.
     exponent : ndarray of int64, shape (S, A)
-        Their exponents, see `pu_lib.engine.rows.rescale`.
+        The exponents of the parameters, see `pu_lib.engine.rows.rescale`.
     pi, running : ndarray, shape (S, A)
-        The policy and its cumulative sums, from which actions are drawn.
+        The policy, and its cumulative sums, with which actions are drawn.
     q, hyde : ndarray, shape (S, A)
         The values of the critic and of Hyde.
     visits : ndarray of int64, shape (S * A,)
-        How often each pair was visited.
+        The number of visits of each pair.
     bonus : ndarray, shape (S * A,)
         Hyde's reward for each pair.
     seen : ndarray of int64, shape (S * A * K,)
-        How often each transition was seen.
+        The number of times each transition was seen.
     v, v_hyde : ndarray, shape (S,)
         Workspace: the values of the policy and of Hyde's greedy policy.
     greedy : ndarray, shape (S, A)
         Workspace: Hyde's greedy policy.
     record_at : ndarray of int64, shape (M,)
-        Increasing numbers of steps after which the policy is recorded and evaluated, instead of
-        the usual times; usually empty.
+        Increasing numbers of steps after which the policy is recorded and evaluated; if empty,
+        as is usual, evaluations follow `Limits`.
     recorded : ndarray, shape (M, S, A)
         The recorded policies.
     buffer : ndarray of uint16 or uint32, shape (max_steps,)
-        The replay buffer: Jekyll's transitions from the left, Hyde's from the right.
+        The replay buffer, with Jekyll's transitions stored from the left and Hyde's from the right.
     """
 
     theta: Floats
@@ -237,24 +239,24 @@ class Arrays(NamedTuple):
 def run(
     static: Any, process: Any, schedules: Any, rules: Any, limits: Any, memory: Any, seeds: Any
 ) -> Any:
-    """Run until the performance reaches the threshold, or the run a limit.
+    """Run until the performance reaches the threshold or the run reaches a limit.
 
     Parameters
     ----------
     static : StaticArgs
-        What is fixed at compile time.
+        The static arguments.
     process : Process
         The decision process.
     schedules : Schedules
-        Exploration, and replay of Hyde's transitions.
+        The schedules of exploration and of the replay of Hyde's transitions.
     rules : Rules
-        Learning rates and options.
+        The learning rates and options.
     limits : Limits
-        When the policy is evaluated and when the run ends.
+        The limits that determine when the policy is evaluated and when the run ends.
     memory : Arrays
-        The memory, set to the start of a run; afterwards it holds the final state.
+        The memory, which must be in the initial state of a run and is updated to the final state.
     seeds : ndarray of uint64, shape (4,)
-        The start of the random stream.
+        The initial state of the random stream.
 
     Returns
     -------
@@ -268,7 +270,7 @@ def run(
     Raises
     ------
     ValueError
-        If the memory or the process does not have the shape that the static arguments say.
+        If the shape of the memory or of the process does not match the static arguments.
     """
     actions, successors = static.actions, static.successors
     _, cumulative, successor, reward, _, gamma, terminal, _, _, starts, start_shares = process
@@ -345,7 +347,7 @@ def run(
         # Evaluate
         if not by_episodes:
             if t >= next_check:
-                # Evaluations cost time, so that their gap grows with t: 3 % of it.
+                # Evaluations cost time, so the gap between them grows with t: it is 3 % of t.
                 next_check = min(t + max(limits.gap, np.int64(0.03 * t)), limits.max_steps)
                 passed = reaches_threshold(pi, v, process, actions, successors, limits.threshold)
                 if n_recorded < len(record_at):
@@ -372,7 +374,7 @@ def run(
 
 @compiled
 def _start(starts: Any, cumulative: Any, stream: Any) -> Any:
-    """Draw the first state of a trajectory; if there is only one, draw no number."""
+    """Draw an initial state; no number is drawn if there is only one possible initial state."""
     x = 0
     if len(starts) > 1:
         u, stream = uniform(stream)
@@ -383,7 +385,7 @@ def _start(starts: Any, cumulative: Any, stream: Any) -> Any:
 
 @compiled
 def _act(s: Any, hyde_acts: Any, running: Any, hyde: Any, actions: Any, stream: Any) -> Any:
-    """Draw an action: from the policy, or uniformly among Hyde's best."""
+    """Draw an action from the policy or, if Hyde acts, uniformly among Hyde's best actions."""
     u, stream = uniform(stream)
     a = 0
     if hyde_acts:
@@ -398,7 +400,7 @@ def _act(s: Any, hyde_acts: Any, running: Any, hyde: Any, actions: Any, stream: 
 
 @compiled
 def _enter(i: Any, cumulative: Any, successors: Any, stream: Any) -> Any:
-    """Draw the successor of the pair i; return the number of the transition."""
+    """Draw a successor of the pair i and return the number of the transition."""
     K = len(successors) if len(successors) > 0 else cumulative.shape[1]
     k = 0
     if K > 1:
@@ -414,7 +416,7 @@ def _enter(i: Any, cumulative: Any, successors: Any, stream: Any) -> Any:
 
 @compiled
 def _remember(code: Any, hyde_acts: Any, n_jekyll: Any, n_hyde: Any, buffer: Any) -> Any:
-    """Store a transition in the buffer: Jekyll's from the left, Hyde's from the right."""
+    """Store a transition in the buffer and return the counts of Jekyll's and Hyde's transitions."""
     if hyde_acts:
         buffer[(len(buffer) - 1 - n_hyde) & _POSITIVE] = code
         n_hyde += 1
@@ -435,7 +437,7 @@ def _count(
     rules: Any,
     static: Any,
 ) -> None:
-    """Count the visit of a pair and, for a model, of a transition; update Hyde's bonus."""
+    """Count a visit of the pair i, update Hyde's bonus and, for a model, count the transition."""
     visits[i] += 1
     if explores and not (len(static.details) > 0 and rules.log_bonus):
         bonus[i] = 1.0 / np.sqrt(np.float64(visits[i]))
@@ -450,16 +452,16 @@ def _count(
 def _replay(
     t: Any, n_jekyll: Any, n_hyde: Any, buffer: Any, explores: Any, schedules: Any, stream: Any
 ) -> Any:
-    """Draw a stored transition of Jekyll or of Hyde."""
+    """Draw one of the stored transitions, either Jekyll's or Hyde's."""
     from_hyde = False
     if explores:
         u, stream = uniform(stream)
         share = _schedule(schedules.off_c, schedules.off_alpha, int_to_float(t))
         from_hyde = n_hyde > 0 and u < share
     u, stream = uniform(stream)
-    # Which half of the buffer is read cannot be predicted, and a mispredicted branch would cost as
-    # much as this function. The mask is all ones for Hyde and 0 for Jekyll: it selects n_hyde or
-    # n_jekyll below, and then place or len(buffer) - 1 - place, without a branch.
+    # The processor cannot predict which half of the buffer is read, and a mispredicted branch would
+    # cost as much as this function. The mask is all ones for Hyde and 0 for Jekyll. Without a
+    # branch, it selects n_hyde or n_jekyll, and then len(buffer) - 1 - place or place.
     mask = -np.int64(from_hyde)
     place = np.int64(u * (n_jekyll ^ ((n_jekyll ^ n_hyde) & mask)))
     return np.int64(buffer[((place ^ mask) + (len(buffer) & mask)) & _POSITIVE]), stream
@@ -467,7 +469,7 @@ def _replay(
 
 @compiled
 def _from_model(i: Any, K: Any, visits: Any, seen: Any, stream: Any) -> Any:
-    """Draw one of the transitions seen after the pair i, in proportion to their counts."""
+    """Draw one of the transitions seen from the pair i, in proportion to their counts."""
     u, stream = uniform(stream)
     left = np.int64(u * visits[i])
     code = i * K
@@ -489,7 +491,7 @@ def _learn_hyde(
     rules: Any,
     static: Any,
 ) -> None:
-    """Update Hyde's value of the pair i by Q-learning on the bonus."""
+    """Update Hyde's value of the pair i by Q-learning with the bonus as the reward."""
     A, details = len(static.actions), len(static.details) > 0
     x = i // A
     a = i - x * A
@@ -506,7 +508,7 @@ def _learn_hyde(
 
 @compiled
 def _ahead(after: Any, q: Any, pi: Any, running: Any, rules: Any, static: Any, stream: Any) -> Any:
-    """Return the critic's value of the next state: at a drawn action or, as an option, its mean."""
+    """Return the critic's value of the next state, for a drawn action or as the policy's mean."""
     ahead = 0.0
     if len(static.details) > 0 and rules.expected_sarsa:
         for b in range(len(static.actions)):
@@ -531,7 +533,7 @@ def _improve(
     static: Any,
     stream: Any,
 ) -> Any:
-    """Update the parameters of state x by one step of the kernel, and then its policy."""
+    """Update the parameters of state x by one step of the kernel, and then set its policy."""
     actions, ties = static.actions, len(static.ties)
     best, n_best = greedy(q, x, actions)
     if n_best > 1 and ties == 1:
@@ -540,8 +542,8 @@ def _improve(
     if n_best == 1 or ties != 2:
         advance(static.update, theta[x], pi[x], q[x], best, weight, actions)
         set_policy(theta, pi, x, static.policy, actions)
-        # Rescaling is rarely due. Testing for it afterwards, and setting the policy a second time
-        # if it was, keeps the test off the critical path.
+        # Rescaling is rarely due. If its test comes last and the policy is set again when it was
+        # due, the test is not on the critical path.
         if len(static.scaled) > 0 and rescale(theta, exponent, x, actions):
             set_policy(theta, pi, x, static.policy, actions)
     return stream
@@ -551,8 +553,8 @@ def _improve(
 def _cumulate(pi: Any, running: Any, x: Any, actions: Any) -> None:
     """Set running[x] to the cumulative sums of pi[x]."""
     if len(actions) == 2:
-        # Both are read before one is written. The compiler cannot exclude that the arrays overlap,
-        # and would otherwise load the second probability again.
+        # Both probabilities are read before a sum is written. Otherwise the compiler, which cannot
+        # exclude that the arrays overlap, would load the second probability again.
         first, second = pi[x, 0], pi[x, 1]
         running[x, 0], running[x, 1] = first, first + second
         return
@@ -565,7 +567,7 @@ def _cumulate(pi: Any, running: Any, x: Any, actions: Any) -> None:
 
 @compiled
 def _record(pi: Any, recorded: Any, n: Any, actions: Any) -> None:
-    """Record the policy as number n of those at `record_at`."""
+    """Record the policy as entry n of `recorded`."""
     for s in range(len(pi)):
         for a in range(len(actions)):
             recorded[n, s, a] = pi[s, a]
@@ -576,7 +578,7 @@ def _record(pi: Any, recorded: Any, n: Any, actions: Any) -> None:
 
 @compiled
 def _schedule(c: float, alpha: float, t: Any) -> Any:
-    """Return min(1, c / t^alpha) for alpha 0, 1/2 or 1."""
+    """Return min(1, c / t^alpha) for alpha equal to 0, 1/2 or 1."""
     if alpha == 0.0:
         return min(1.0, c)
     if alpha == 0.5:
@@ -600,7 +602,7 @@ def _set_greedy(hyde: Any, policy: Any, actions: Any) -> None:
 
 
 run_cached = compiled(run)
-"""The loop for the library's kernels, cached on disk."""
+"""The loop compiled for the library's kernels, with its code cached on disk."""
 
 run_in_memory = compiled_in_memory(run)
-"""The loop for other kernels, which can change between sessions; compiled in memory."""
+"""The loop compiled in memory for other kernels, which can change between sessions."""

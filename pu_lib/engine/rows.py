@@ -1,15 +1,15 @@
-"""Policies and updates of one state, compiled.
+"""Compiled policies and updates of one state.
 
 Values that are fixed at compile time are passed as *static arguments*: tuples of zeros of which
-only the length matters. The length of a tuple is part of its type, so that numba compiles a version
-for each combination, with small loops unrolled and unused branches removed:
+only the length matters. The length of a tuple is part of its type, so numba compiles a version for
+each combination, with small loops unrolled and unused branches removed. The static arguments are:
 
 - `actions`: one zero for each action;
 - `successors`: one zero for each successor of a pair, or none if there are too many to unroll;
-- `update`: which kernel, see `static_kernel`;
-- `policy`: which parametrization, see `static_policy`;
-- `ties`: which action is greedy if several are best, see `static_ties`;
-- `scaled`: whether parameters have exponents of their own, see `rescale`;
+- `update`: the number of the kernel, see `static_kernel`;
+- `policy`: the number of the parametrization, see `static_policy`;
+- `ties`: the number of the rule for tied actions, see `static_ties`;
+- `scaled`: whether the parameters have separate exponents, see `rescale`;
 - `details`: whether a run has options that are not the paper's, see `pu_lib.engine.loop.Rules`.
 """
 
@@ -48,15 +48,15 @@ StaticArg = tuple[int, ...]
 
 _llvm: Any = cgutils
 
-# Kernels that have a static argument, in order, with `code_digest` for those of users.
+# Kernels that have a static argument, in order, each with its `code_digest` if a user defined it.
 _kernels: dict[Kernel, str] = dict.fromkeys(KERNELS, "")
-_MAX_UNROLLED = 8  # successors; more are visited by a loop
-_MOST_PREDICTED = 3  # up to so many actions the processor predicts which one is greedy
+_MAX_UNROLLED = 8  # successors; if there are more, a loop visits them
+_MOST_PREDICTED = 3  # the processor predicts the greedy action of at most this many
 _POLICIES = ("softmax", "escort", "direct")
 _TIES = ("first", "random", "leave")
 
 UNIT = 256
-"""Parameters are stored with exponents in units of this power of two: 1 is the factor 2^-256."""
+"""The unit of the exponents of parameters: the exponent 1 denotes the factor 2^-256."""
 
 # The range of a mantissa whose exponent is not 0; see `rescale`.
 _LOWEST, _HIGHEST = 2.0**-480, 2.0**-120
@@ -66,8 +66,8 @@ _DOWN, _UP = 2.0**-UNIT, 2.0**UNIT
 def static_kernel(kernel: Kernel) -> StaticArg:
     """Return the static argument of a kernel.
 
-    Raises a `ValueError` if a function or constant that the kernel reads has changed since it was
-    compiled, because compiled code would keep the old one.
+    Raise a `ValueError` if a function or constant that the kernel reads has changed since the
+    kernel was compiled, because the compiled code would still use the old one.
     """
     code = "" if kernel in KERNELS else code_digest(kernel)
     if _kernels.setdefault(kernel, code) != code:
@@ -94,7 +94,7 @@ def static_ties(ties: Ties) -> StaticArg:
 
 
 def static_flag(holds: bool) -> StaticArg:
-    """Return the static argument of a truth value, for `scaled` and `details`."""
+    """Return the static argument of a Boolean, for `scaled` and `details`."""
     return (0,) * holds
 
 
@@ -107,10 +107,10 @@ def advance(
     weight: float,
     actions: StaticArg | int,
 ) -> None:
-    """Apply the kernel with the static argument `update` to one state, changing `theta` in place.
+    """Apply one step of the kernel with the static argument `update` to `theta`, in place.
 
-    `theta`, `pi` and `q` have shape (n_actions,), and `actions` is the number of actions, static or
-    an integer.
+    `theta`, `pi` and `q` belong to one state and have shape (n_actions,). `actions` is the number
+    of actions, as a static argument or as an integer.
     """
     n_actions = actions if isinstance(actions, int) else len(actions)
     kernel = list(_kernels)[len(update) - 1]
@@ -131,8 +131,8 @@ def _compile_advance(
     # len(actions) is a compile-time constant, so that the kernel's loops are unrolled.
     if chosen is ce and len(actions) > _MOST_PREDICTED:
         # With the greedy action as a float, LLVM compiles its comparison with each action to a
-        # mask. With an integer it makes one branch for each action, which are mispredicted, and a
-        # step takes a fifth longer.
+        # mask. With an integer it generates a branch for each action; these branches are
+        # mispredicted, and a step takes a fifth longer.
         return lambda update, theta, pi, q, best, weight, actions: kernel(
             theta, pi, q, int_to_float(best), weight, len(actions)
         )
@@ -157,7 +157,7 @@ def _compile_advance(
 
 
 def _select(typing: Any, condition: Any, one: Any, other: Any) -> Any:
-    """Type and generate a choice between two floats by a select instruction instead of a branch."""
+    """Type and generate a select instruction, which chooses one of two floats without a branch."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.select(*arguments)
@@ -187,14 +187,14 @@ def set_policy(theta: Any, pi: Any, s: Any, policy: Any, actions: Any) -> None:
 
 @compiled
 def _softmax(theta: Any, pi: Any, s: Any, actions: Any) -> None:
-    """Set pi[s] to the softmax of theta[s]; two, three and four actions have faster code."""
+    """Set pi[s] to the softmax of theta[s], with faster code for two, three and four actions."""
     A = len(actions)
     if A == 2:
-        # One exponential is enough and gives the same bits: the other is e^0 = 1.
+        # One exponential is enough and gives the same bits, because the other one is e^0 = 1.
         difference = theta[s, 0] - theta[s, 1]
         # If the policy is saturated, this branch skips a long computation, and later instructions
-        # need not wait for it. With three actions it would help only NPG, and cost CE and MCE a
-        # tenth of their time.
+        # need not wait for its result. With three actions such a branch would make only NPG faster,
+        # and CE and MCE a tenth slower.
         if abs(difference) >= -LOWEST:
             large_share, small_share = 1.0, exponential(LOWEST)
         else:
@@ -242,9 +242,9 @@ def _escort(theta: Any, pi: Any, s: Any, actions: Any) -> None:
 
 
 def _test(typing: Any, theta: Any, exponent: Any, s: Any, actions: Any) -> Any:
-    """Type and generate the test whether `rescale` has anything to do, on vector registers.
+    """Type and generate the test, on vector registers, whether a row needs rescaling.
 
-    One branch for the row, which is rarely taken, costs less than one for each action.
+    One branch for the row, which is rarely taken, is cheaper than one branch for each action.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -279,16 +279,17 @@ _is_due: Any = intrinsic(_test)
 
 @compiled
 def rescale(theta: Any, exponent: Any, s: Any, actions: Any) -> bool:
-    r"""Keep parameters that a step has multiplied away from subnormal floats; return if any moved.
+    r"""Rescale the parameters of state s, if necessary, to avoid subnormal floats.
 
     A parameter is :math:`m\,2^{-256e}` with a float m and an integer e, which is 0 until the
-    parameter is below :math:`2^{-480}`. While e > 0, m is kept between :math:`2^{-480}` and
-    :math:`2^{-120}`: large enough for arithmetic at full speed, which subnormal floats do not have,
-    and so small that its square, like that of the parameter, does not change a sum over actions.
-    Such sums can therefore ignore e. Multiplying by a power of two is exact.
+    parameter is below :math:`2^{-480}`. If e > 0, m is between :math:`2^{-480}` and
+    :math:`2^{-120}`: m is large enough for arithmetic at full speed, since only arithmetic with
+    subnormal floats is slow, and so small that neither its square nor the square of the parameter
+    changes a sum over actions. Such sums can therefore ignore e. Multiplying by a power of two is
+    exact.
 
-    `theta` has the mantissas and `exponent` the exponents, shape (n_states, n_actions). If the
-    result is true, the policy of state s has to be set again.
+    `theta` contains the mantissas and `exponent` the exponents; both have shape
+    (n_states, n_actions). Return whether the policy of state s must be set again.
     """
     due: bool = _is_due(theta, exponent, s, actions)
     if due:
@@ -307,7 +308,7 @@ def rescale(theta: Any, exponent: Any, s: Any, actions: Any) -> bool:
 def greedy(q: Any, s: Any, actions: Any) -> Any:
     """Return the first best action of state s and the number of best actions."""
     best, top, ties = 0, q[s, 0], 0
-    # Selections instead of branches, which would be mispredicted: the best action has no pattern.
+    # Selections are used, since branches would be mispredicted: the best action has no pattern.
     for a in range(1, len(actions)):
         better = q[s, a] > top
         best = a if better else best
@@ -319,7 +320,7 @@ def greedy(q: Any, s: Any, actions: Any) -> Any:
 
 @compiled
 def nth_best(q: Any, s: Any, best: Any, n: Any, actions: Any) -> Any:
-    """Return the n-th action (from 0) whose value equals that of `best`."""
+    """Return the n-th action, counted from 0, among those with the same value as `best`."""
     chosen = best
     for a in range(len(actions)):
         if q[s, a] == q[s, best]:

@@ -1,10 +1,11 @@
-r"""Exact values and performance, compiled.
+r"""Compiled computation of exact values and of the performance.
 
-If states can be ordered so that successors come first, one backward sweep gives the values.
+If the states can be ordered so that successors come first, one backward sweep computes the values.
 Otherwise Gauss-Seidel sweeps start from the last values. If a sweep raises no value by more than u
-and lowers none by more than d, then :math:`v_\pi \le v + \frac{\gamma}{1-\gamma}u` and
-:math:`v_\pi \ge v - \frac{\gamma}{1-\gamma}d`. Sweeps stop as soon as these bounds decide on which
-side of the threshold the performance is; if they do not decide, elimination does.
+and lowers no value by more than d, then :math:`v_\pi \le v + \frac{\gamma}{1-\gamma}u` and
+:math:`v_\pi \ge v - \frac{\gamma}{1-\gamma}d`. Sweeps stop as soon as these bounds decide
+whether the performance is above or below the threshold. If the bounds do not decide, elimination
+computes the performance.
 
 The argument `process` is a `pu_lib.engine.loop.Process`, and `actions` and `successors` are static
 (`pu_lib.engine.rows`): tuples of zeros with one entry for each action or successor. Empty
@@ -21,16 +22,16 @@ from pu_lib.engine.compiling import allocating, compiled
 
 __all__ = ["performance", "reaches_threshold", "solve"]
 
-_MAX_SWEEPS = 100  # then elimination decides
-_MARGIN = 1e-12  # of performance: bounds that decide must do so by more than rounding
+_MAX_SWEEPS = 100  # after this many sweeps elimination decides
+_MARGIN = 1e-12  # of performance, larger than rounding: bounds decide only beyond it
 
 
 @compiled
 def solve(matrix: Any, v: Any) -> None:
-    r"""Solve a linear system by elimination; `matrix` is overwritten and `v` becomes the solution.
+    r"""Solve a linear system by elimination, overwriting `matrix`; `v` becomes the solution.
 
-    `matrix` must be diagonally dominant by rows or by columns, as :math:`I - \gamma P` and its
-    transpose are, so that no pivoting is needed.
+    No pivoting is performed, so `matrix` must be diagonally dominant by rows or by columns, as
+    :math:`I - \gamma P` and its transpose are.
     """
     n = len(v)
     for x in range(n):
@@ -59,7 +60,7 @@ def _backup(
     actions: Any,
     successors: Any,
 ) -> float:
-    """Return the mean, over the policy at state s, of reward plus discounted next value."""
+    """Return the expected reward plus discounted next value of the policy at state s."""
     A, unrolled = len(actions), len(successors)
     K = unrolled if unrolled > 0 else probability.shape[1]
     total = 0.0
@@ -110,7 +111,7 @@ def _sweep(
     actions: Any,
     successors: Any,
 ) -> Any:
-    """Back up all states once, in place; return the largest rise and the largest fall."""
+    """Back up all states once, in place; return the largest increase and decrease of a value."""
     up, down = 0.0, 0.0
     for x in range(len(order)):
         s = order[x]
@@ -123,7 +124,7 @@ def _sweep(
 
 @compiled
 def _from_starts(v: Any, starts: Any, cumulative: Any) -> float:
-    """Return the mean value of the initial states."""
+    """Return the expected value of the initial state."""
     total, before = 0.0, 0.0
     for x in range(len(starts)):
         total += (cumulative[x] - before) * v[starts[x]]
@@ -133,7 +134,7 @@ def _from_starts(v: Any, starts: Any, cumulative: Any) -> float:
 
 @compiled
 def performance(pi: Any, v: Any, process: Any, actions: Any, successors: Any) -> float:
-    """Return the exact performance of a policy, not normalised; `v` receives its values."""
+    """Return the exact, unnormalised performance of a policy, and set `v` to its values."""
     probability, _, successor, _, reward, gamma, _, order, acyclic, starts, shares = process
     if acyclic:
         _sweep(pi, v, probability, successor, reward, gamma, order, actions, successors)
@@ -146,7 +147,7 @@ def performance(pi: Any, v: Any, process: Any, actions: Any, successors: Any) ->
 def reaches_threshold(
     pi: Any, v: Any, process: Any, actions: Any, successors: Any, threshold: float
 ) -> bool:
-    """Return whether the performance of a policy, not normalised, is at least `threshold`.
+    """Return whether the unnormalised performance of a policy is at least `threshold`.
 
     Sweeps start from `v`, which is overwritten.
     """

@@ -1,7 +1,7 @@
-"""A filter for the table of claims: by scope, by status and by words.
+"""A filter for the table of claims, by scope, status and text.
 
-``ledger_filter.js`` hides rows of `pu_lib.claims.tables.ledger_table`, so that all rows are visible
-without scripts. The address of the page can preset the filter:
+``ledger_filter.js`` hides rows of `pu_lib.claims.tables.ledger_table`, so all rows are visible if
+scripts are disabled. The address of the page can preset the filter:
 ``claims.html?scope=statement&status=open``.
 """
 
@@ -20,16 +20,16 @@ _HERE = pathlib.Path(__file__).parent
 
 
 class LedgerFilter(anywidget.AnyWidget):
-    """The filter as a widget; its traits are what the reader chose.
+    """The filter as a widget; its traits store the reader's choices.
 
     Attributes
     ----------
     scope, status : str
-        The names of a scope and of a status in lower case; empty for all.
+        The names of a scope and of a status in lower case, or an empty string for all.
     words : str
-        Text that a row must contain, in any case.
+        Text that a row must contain, ignoring case.
     scopes, statuses : dict
-        Scopes and statuses in use by name, each with its title and number of claims.
+        The scopes and statuses in use, by name, each with its title and its number of claims.
     """
 
     _esm = _HERE / "ledger_filter.js"

@@ -1,9 +1,10 @@
 """A second version of each figure for narrow screens, with its panels stacked.
 
-A phone shrinks a picture of the text's width to half its size, and its letters too. Each figure is
-therefore drawn a second time for a screen of 390 pixels: the same axes, narrower and one below the
-other. The second PNG is stored inside the first, in a private chunk that programs ignore, so that a
-notebook cell still has one output. `sphinx_ext` extracts it, and the page selects by width.
+A phone shrinks a picture that is as wide as the text, and the letters in it, to half their size.
+Each figure is therefore drawn a second time for a screen of 390 pixels, with narrower axes that are
+stacked. The second PNG is stored inside the first, in a private chunk that programs ignore, so a
+notebook cell still has one output. `sphinx_ext` extracts the second PNG, and the page selects one
+of the two by the width of the screen.
 """
 
 from __future__ import annotations
@@ -23,30 +24,31 @@ from matplotlib.gridspec import GridSpec, SubplotSpec
 __all__ = ["FINE", "NARROW", "narrowed", "pack", "unpack"]
 
 NARROW = 4.5
-"""Width of the second picture, in inches."""
+"""The width of the second picture, in inches."""
 
 FINE = 160
-"""Its pixels per inch: two for each of the 360 CSS pixels of a phone's text column."""
+"""The resolution of the second picture, in pixels per inch: two pixels for each of the 360 CSS
+pixels of a phone's text column."""
 
 SHRUNK = 5.6
 """Figures up to this width, in inches, are legible on a phone and have no second version."""
 
 ROOM = 0.86
-"""The share of the figure's width that a legend may take; the rest is a reserve, because text is
+"""The share of the figure's width that a legend may take; the rest is a margin, because text is
 slightly wider at higher resolution."""
 
 CHUNK = b"puNa"
-"""Name of the PNG chunk. The case of its letters says: not essential, private, safe to copy."""
+"""The name of the PNG chunk; the case of its letters means not essential, private, safe to copy."""
 
-_HEAD = 8  # bytes of the signature of a PNG file
+_HEAD = 8  # the length of the signature of a PNG file, in bytes
 
 
 def narrowed(fig: Figure) -> Figure | None:
     """Return a copy of a figure for a narrow screen, with its panels stacked.
 
-    Panels must be laid out by a grid. Panels with equal scales on both axes are stacked in pairs,
-    since more width would not help them. Return None if the figure is narrow already or cannot be
-    copied.
+    The panels must be laid out by a grid. Panels with equal scales on both axes are stacked in
+    pairs, since more width would not make them more legible. The result is None if the figure is
+    already narrow or cannot be copied.
     """
     if fig.get_size_inches()[0] <= SHRUNK:
         return None
@@ -72,7 +74,7 @@ def narrowed(fig: Figure) -> Figure | None:
 
 
 def _stack(fig: Figure, panels: dict[Axes, SubplotSpec]) -> float:
-    """Move the panels to a new grid; return the new height of the figure, in inches."""
+    """Move the panels to a new grid and return the new height of the figure, in inches."""
     width, height = fig.get_size_inches()
     rows, columns = next(iter(panels.values())).get_gridspec().get_geometry()
     drawn = [ax for ax in panels if ax.axison or ax.has_data() or ax.texts]
@@ -91,7 +93,7 @@ def _stack(fig: Figure, panels: dict[Axes, SubplotSpec]) -> float:
 
 
 def _label(ax: Axes, first: Axes) -> None:
-    """Give a panel the vertical axis labels that only the first panel of its row had."""
+    """Add to a panel the vertical axis labels that only the first panel of its row had."""
     if first is not ax:
         ax.set_ylabel(ax.get_ylabel() or first.get_ylabel())
         if ax.get_shared_y_axes().joined(first, ax):
@@ -104,14 +106,14 @@ def _fold(legend: Any, fig: Figure, share: float) -> None:
     renderer, title = canvas.get_renderer(), legend.get_title().get_text()
     while legend._ncols > 1 and legend.get_window_extent(renderer).width > share * fig.bbox.width:
         legend.set_ncols(legend._ncols - 1)
-        # matplotlib fills columns only when a legend is made, so that its box is made again
+        # matplotlib fills columns only when it creates a legend, so the box is created again
         legend._init_legend_box(legend.legend_handles, [text.get_text() for text in legend.texts])
         legend._set_loc(legend._loc_real)
         legend.set_title(title or None)
 
 
 def _chunks(picture: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield name and bytes of every chunk of a PNG file; the bytes include length and checksum."""
+    """Yield the name and bytes, including length and checksum, of every chunk of a PNG file."""
     at = _HEAD
     while at < len(picture):
         (length,) = struct.unpack(">I", picture[at : at + 4])
@@ -128,7 +130,7 @@ def pack(wide: bytes, narrow: bytes) -> bytes:
 
 
 def unpack(picture: bytes) -> tuple[bytes, bytes | None]:
-    """Return the two files that `pack` combined; the second is None if there is none."""
+    """Return the two PNG files that `pack` combined, or the file and None if there is only one."""
     inside, kept = None, [picture[:_HEAD]]
     for name, chunk in _chunks(picture):
         if name == CHUNK:

@@ -1,4 +1,4 @@
-"""The machine-checked theorems and the claims they prove, as HTML."""
+"""An HTML list of the machine-checked theorems and the claims that they prove."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["proof_list"]
 
 
 def proof_list() -> Html:
-    """Return for each theorem its claims, its statement in Rocq, and the axioms it rests on."""
+    """Return an HTML list of the theorems with their claims, statements in Rocq and axioms."""
     return Html("".join(_proof(proof) for proof in proofs()))
 
 

@@ -1,4 +1,4 @@
-"""The figure of a race: steps to the target against the step size."""
+"""The figure of a race, which shows the steps to the target against the step size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["draw_race"]
 
 @style.styled
 def draw_race(entries: Sequence[RaceEntry]) -> Figure:
-    """Draw the restricted mean of each update over the step sizes, with intervals."""
+    """Draw each update's restricted mean against the step size, with intervals."""
     fig, ax = style.figure()
     for entry in entries:
         rates = sorted(entry.summaries)
@@ -25,7 +25,7 @@ def draw_race(entries: Sequence[RaceEntry]) -> Figure:
             rates,
             [summary.mean for summary in found],
             marker=style_of(entry.update).marker,
-            # Hollow markers: an update with other options than the registered one.
+            # Hollow markers denote updates with options that differ from the registered ones.
             fillstyle="full" if entry.update in UPDATES else "none",
             **style.line(entry.update) | {"label": entry.label},
         )

@@ -1,8 +1,8 @@
-"""The simplex lab: move a policy of three actions and compare the paths of all updates.
+"""The simplex lab, which compares the paths of all updates from a policy of three actions.
 
-The page computes the updates itself, with the module that all live figures share
+The page itself computes the updates, with the module that all live figures share
 (`pu_lib.show.live`), and needs no kernel. In a notebook the traits of the widget follow the
-reader's actions and can be set; invalid values raise.
+reader's actions and can be set; invalid values raise an error.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "subject": "pg-es",
     },
 }
-"""The states that the lab's buttons set; (1, 3, 5) are softmax parameters (Mei et al., 2020)."""
+"""The settings of the lab's buttons; (1, 3, 5) are softmax parameters (Mei et al., 2020)."""
 
 START = PRESETS["Uniform start"]
 
@@ -73,21 +73,21 @@ DASHES = {name: _dash(name) for name in UPDATES}
 
 
 class SimplexLab(Live):
-    """The lab as a widget; its traits are what the reader sees.
+    """The lab as a widget; its traits store what is displayed.
 
     Attributes
     ----------
     policy : list of three numbers
-        The initial policy: positive, summing to 1.
+        The initial policy, with positive probabilities that sum to 1.
     q : list of three numbers
         The values of the actions, in [0, 1].
     weight : float
         The weight of every step, one of `WEIGHTS`.
     flip : int or None
-        The step from which values are reversed, the largest for the smallest; None for never.
+        The step from which the largest and the smallest value are swapped, or None for never.
     shade : {"none", "value", "drop", "well"}
-        What is shaded: nothing, the value, the region where one step lowers the value, or the one
-        where another action gains more than the best.
+        The shading: nothing, the value, the region in which one step lowers the value, or the
+        region in which another action gains more than the best one.
     subject : str
         The update whose region is shaded.
     shown : list of str

@@ -1,13 +1,13 @@
-"""The style of all figures: size, colours, names, and how notebooks display them.
+"""The style of all figures: their sizes, colours and labels, and their display in notebooks.
 
-`figure` makes a figure that belongs to no window and no global list. A notebook displays it once,
-as the value of its cell, and nothing has to be closed. The settings apply to that figure alone;
-matplotlib's defaults are not changed.
+`figure` creates a figure that belongs to no window and no global list. A notebook displays the
+figure once, as the value of its cell, and no figure has to be closed. The settings apply only to
+that figure; matplotlib's defaults are not changed.
 
 Each update has one colour, dash and marker in the whole book. The colours are those of Okabe and
-Ito, some darkened, because thin light lines fade on white. They are distinct for the common colour
-deficiencies and have a contrast of at least 3 to 1, on white and, inverted by the style sheet of
-the page, on the dark page. The dash carries the same information as the colour.
+Ito, some darkened, because thin light lines fade on white. They are distinct for readers with the
+common colour deficiencies and have a contrast of at least 3 to 1, both on white and, after the
+style sheet inverts them, on the dark page. The dash carries the same information as the colour.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ INK = "#22272e"
 GREY = "#6b7480"
 
 ABOVE: Any = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
-"""Keywords for a legend above the axes, if there is no space beside the curves."""
+"""The keywords of a legend above the axes, used if there is no space beside the curves."""
 
 PALETTE = (*(style_of(name).colour for name in UPDATES), INK, GREY)
 
 WIDTH, HEIGHT, DPI = 7.2, 3.8, 100
-"""Default size in inches, and pixels per inch on screen; files have twice as many pixels."""
+"""The default size in inches, and the pixels per inch on screen; files have twice as many."""
 
 RC: Any = {
     "axes.axisbelow": True,
@@ -82,7 +82,7 @@ R = TypeVar("R")
 
 
 class BookFigure(Figure):
-    """A figure that a notebook displays as the value of its cell, for wide and narrow screens."""
+    """A figure that a notebook displays as a cell's value, for wide and for narrow screens."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         width, height = (round(side * DPI) for side in self.get_size_inches())
@@ -93,7 +93,7 @@ class BookFigure(Figure):
 
 
 def styled(draw: Callable[P, R]) -> Callable[P, R]:
-    """Apply the style of the book to everything that `draw` adds to its figure (a decorator)."""
+    """Decorate `draw` so that everything it adds to its figure has the style of the book."""
 
     @wraps(draw)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -111,7 +111,7 @@ def figure(
     height: float = HEIGHT,
     **subplots: Any,
 ) -> tuple[BookFigure, Any]:
-    """Return a figure and its axes in the style of the book, as ``plt.subplots`` would.
+    """Return a figure and its axes, like ``plt.subplots``, in the style of the book.
 
     `width` and `height` are in inches; 7.2 inches fill the text column. Other keywords, such as
     ``sharex`` or ``gridspec_kw``, are those of ``Figure.subplots``.
@@ -123,13 +123,13 @@ def figure(
 
 
 def line(name: str) -> dict[str, Any]:
-    """Return the keywords of ``ax.plot`` for an update: its colour, dash and label."""
+    """Return the keywords of ``ax.plot`` that set the colour, dash and label of an update."""
     style = style_of(name)
     return {"color": style.colour, "linestyle": style.dash, "label": label_of(name)}
 
 
 def png(fig: Figure, dpi: int = 2 * DPI) -> bytes:
-    """Return a figure as a PNG file with a palette of 256 colours, which is small."""
+    """Return a figure as a PNG file with a palette of 256 colours, which keeps the file small."""
     canvas: Any = FigureCanvasAgg(fig)
     screen = fig.dpi
     try:

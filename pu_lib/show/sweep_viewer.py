@@ -1,7 +1,8 @@
-"""The sweep viewer: every curve of the experiments, by domain, scheme, update and statistic.
+"""The sweep viewer, which draws all curves of the experiments.
 
-The widget contains the statistics and their intervals as plain numbers, and ``sweep_viewer.js``
-draws the chosen ones, so that it works on the rendered page without a kernel.
+The reader chooses the domain, scheme, updates and statistic. The widget contains the statistics and
+their intervals as plain numbers, and ``sweep_viewer.js`` draws the chosen ones, so the viewer works
+on the rendered page without a kernel.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ _HERE = pathlib.Path(__file__).parent
 
 
 def panel_data(results: Results | None = None) -> dict[str, dict[str, Any]]:
-    """Return the numbers of every panel in the results (by default the committed ones).
+    """Return the data of every panel in the results, which are the committed runs by default.
 
-    A curve is a list of [value, low, high] for each position of the axis, to three digits, with 95
-    % bootstrap intervals.
+    A curve is a list of [value, low, high] for each position of the axis, to three digits, where
+    low and high are the limits of a 95 % bootstrap interval.
     """
     held = committed() if results is None else results
     return {
@@ -45,7 +46,7 @@ def panel_data(results: Results | None = None) -> dict[str, dict[str, Any]]:
 
 
 def _curves(curves: Curves) -> dict[str, dict[str, list[list[float]]]]:
-    """Return the curves of a panel by update and statistic."""
+    """Return the curves of a panel, by update and by statistic."""
     found: dict[str, dict[str, list[list[float]]]] = {update: {} for update in curves.updates}
     for statistic in STATISTICS:
         low, high = curves.interval(statistic)
@@ -57,7 +58,7 @@ def _curves(curves: Curves) -> dict[str, dict[str, list[list[float]]]]:
 
 
 class SweepViewer(anywidget.AnyWidget):
-    """The viewer as a widget; its traits are what the reader chose.
+    """The viewer as a widget; its traits store the reader's choices.
 
     Attributes
     ----------
@@ -68,7 +69,7 @@ class SweepViewer(anywidget.AnyWidget):
     shown : list of str
         The updates that are drawn.
     panels : dict
-        The numbers, from `panel_data`.
+        The data of the panels, from `panel_data`.
     """
 
     _esm = _HERE / "sweep_viewer.js"
@@ -85,6 +86,6 @@ class SweepViewer(anywidget.AnyWidget):
 
     @classmethod
     def of(cls, results: Results | None = None) -> SweepViewer:
-        """Return the viewer of some results, by default the committed ones."""
+        """Return the viewer of the given results, or of the committed results if none are given."""
         panels = panel_data(results)
         return cls(panels=panels, panel=next(iter(panels)))

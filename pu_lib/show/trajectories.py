@@ -1,4 +1,4 @@
-"""The performance of runs with exact values on an MDP, as a figure."""
+"""A figure of the performance of runs with exact values on an MDP."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ __all__ = ["draw_performance"]
 @renamed(mdp="process")
 @styled
 def draw_performance(process: FiniteMDP, runs: Mapping[str, Trajectory]) -> BookFigure:
-    """Draw the performance of each run, by name of its update, against the number of updates.
+    """Draw the performance of each run against the number of updates.
 
-    A dotted line is the optimal performance of `process`, on which the updates ran.
+    The keys of `runs` are the names of the updates. A dotted line shows the optimal performance of
+    `process`, the process of the runs.
     """
     fig, ax = figure(height=3.4)
     for name, trajectory in runs.items():
-        # The axis is logarithmic, so that it shows t + 1: the first point has t = 0.
+        # The axis shows t + 1, because it is logarithmic and the first point has t = 0.
         ax.plot(np.arange(1, len(trajectory.performance) + 1), trajectory.performance, **line(name))
     best = process.optimal().performance
     ax.axhline(best, color=GREY, linestyle=":", linewidth=1.0, label="optimum")

@@ -1,1 +1,1 @@
-"""Quantities of the evolutionary search for late falls of cross-entropy."""
+"""Quantities of the evolutionary search for late falls of values under cross-entropy."""

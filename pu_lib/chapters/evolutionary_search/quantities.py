@@ -1,19 +1,19 @@
-"""An evolutionary search for CE runs that fall late, with weights constant in time.
+"""An evolutionary search for late falls of values in runs of CE with constant weights.
 
-A candidate is an MDP with three actions a state, a discount, a weight for each state and a start,
-all of them coordinates of a box. CE updates every state at every step. The fitness is the *late
-drawdown*: the largest fall of a state's value from its highest point in the second half of the run,
-divided by the range of the rewards. (The total variation would be large for runs that merely
-alternate between two greedy actions.)
+A candidate is an MDP with three actions per state, a discount, a weight for each state and initial
+parameters; all of these are coordinates of a box. CE updates every state at every step. The fitness
+is the *late drawdown*: the largest fall of a state's value below its highest value so far in the
+second half of the run, divided by the range of the rewards. (The total variation would also be
+large for runs that merely alternate between two greedy actions.)
 
-A fall can easily be postponed beyond a short horizon, by a start that is far away. The search
-therefore has *stages*: the best candidates of a stage are the initial population of the next, whose
-runs are ten times as long, so that only falls that can be postponed again survive. Each restart has
-its own seed.
+A fall can easily be postponed beyond a short horizon, by large initial parameters. The search
+therefore has *stages*: the best candidates of a stage are the initial population of the next stage,
+whose runs are ten times as long, so only falls that can be postponed again survive. Each restart
+has its own seed.
 
-A start far from the uniform policy can pay for falls
-(`pu_lib.chapters.cross_entropy.constant_weights`), so restarts of a second kind start all runs at
-the uniform policy.
+An initial policy far from the uniform policy permits larger falls
+(`pu_lib.chapters.cross_entropy.constant_weights`), so in a second kind of restarts the initial
+policy of every run is uniform.
 """
 
 from __future__ import annotations
@@ -35,15 +35,14 @@ Floats = NDArray[np.float64]
 
 ACTIONS = 3
 START = 30.0
-"""The largest absolute parameter of a start; at 0 all runs start at the uniform policy."""
+"""The largest absolute initial parameter; if it is 0, every initial policy is uniform."""
 STAGES = ((2_000, 4, 80), (20_000, 1, 30), (200_000, 1, 6))
-"""For each stage: the steps of a run, the population over the number of coordinates, and the number
-of generations.
-"""
+"""For each stage, the number of steps of a run, the population divided by the number of
+coordinates, and the number of generations."""
 
 
 def bounds(states: int, start: float = START) -> list[tuple[float, float]]:
-    """Return the bounds of rewards, successors, starts, log weights and the discount."""
+    """Return the bounds of the rewards, successors, parameters, log weights and discount."""
     pairs = states * ACTIONS
     return [
         *[(-1.0, 1.0)] * pairs,
@@ -55,7 +54,7 @@ def bounds(states: int, start: float = START) -> list[tuple[float, float]]:
 
 
 def candidates(points: Floats, states: int) -> Batch:
-    """Decode points of the box, shape (n, 10 states + 1), as candidates."""
+    """Return the candidates that points of the box, of shape (n, 10 * states + 1), represent."""
     pairs, shape = states * ACTIONS, (len(points), states, ACTIONS)
     rewards, successors, theta = (
         points[:, k * pairs : (k + 1) * pairs].reshape(shape) for k in range(3)
@@ -70,14 +69,14 @@ def candidates(points: Floats, states: int) -> Batch:
 
 
 def late_drawdown(points: Floats, states: int, steps: int) -> Floats:
-    """Return the late drawdown of each candidate, over runs of a multiple of 2000 steps."""
+    """Return the late drawdown of each candidate; `steps` is rounded down to a multiple of 2000."""
     batch = candidates(np.atleast_2d(points), states)
     _, last = largest_falls(batch.mdps, batch.theta, batch.weights, steps)
     return np.asarray(last / np.ptp(batch.mdps.rewards, axis=(1, 2)))
 
 
 def _cost(columns: Any, states: int, steps: int) -> Any:
-    """Return minus the drawdown of points given as columns, as the optimiser minimises."""
+    """Return minus the drawdown of points given as columns, for the optimiser to minimise."""
     return -late_drawdown(np.asarray(columns).T, states, steps)
 
 
@@ -87,7 +86,7 @@ def evolve(
     stages: tuple[tuple[int, int, int], ...] = STAGES,
     start: float = START,
 ) -> list[dict[str, Any]]:
-    """Search for runs that fall late by differential evolution; return each stage's best candidate.
+    """Search for late falls by differential evolution; return each stage's best candidate.
 
     `stages` has the form of `STAGES`.
     """
@@ -122,6 +121,6 @@ def evolve(
 
 
 def load() -> dict[str, Any]:
-    """Return the committed search: its restarts, stage by stage, and the best witness."""
+    """Return the committed search, with the stages of its restarts and the best candidate."""
     path = resources.files("pu_lib.chapters.evolutionary_search") / "data" / "late-drawdown.json"
     return dict(json.loads(path.read_text(encoding="utf-8")))

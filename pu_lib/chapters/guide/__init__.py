@@ -1,1 +1,1 @@
-"""Claims, quantities, checks and figures of the guide to choosing an update."""
+"""Quantities and figures of the guide to choosing an update."""

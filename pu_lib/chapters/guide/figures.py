@@ -1,6 +1,6 @@
-"""The guide: a recommendation for each situation, as a table and as a chooser.
+"""The table and the chooser of the guide, which recommends an update for each situation.
 
-Every recommendation is supported by numbers of `pu_lib.chapters.guide.quantities`.
+Every recommendation is supported by numbers from `pu_lib.chapters.guide.quantities`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["ADVICE", "RULES", "Advice", "Chooser", "choose", "recommendations"]
 
 @dataclass(frozen=True)
 class Advice:
-    """The recommendation for a situation, and its reason.
+    """The recommendation for a situation, with the reason for it.
 
     Attributes
     ----------
@@ -35,15 +35,16 @@ class Advice:
     higher_is_better : bool
         Whether larger numbers are better.
     why : str
-        A sentence with ``{own}``, ``{other}`` and ``{rival}`` for the update's number, the best of
-        the other numbers and the label of that other update; ``{pg}``, ``{ce}`` and ``{mce}`` are
-        the numbers of PG-SM, CE and MCE.
+        The reason, as a sentence to be formatted. ``{own}`` is the number of the recommended
+        update, ``{other}`` the best number of any other update, and ``{rival}`` the label of the
+        update with that number. ``{pg}``, ``{ce}`` and ``{mce}`` are the numbers of PG-SM, CE and
+        MCE.
     scope : str
         The conditions of the measurement.
     link, page : str
-        The page with the argument, and its title.
+        The page that contains the argument, and the title of this page.
     instead : str
-        The recommendation in words, if it is not this update alone.
+        The label of the recommendation, if it is not just the label of `update`.
     """
 
     update: str
@@ -57,11 +58,11 @@ class Advice:
 
     @property
     def use(self) -> str:
-        """The recommendation in words."""
+        """The label of the recommendation."""
         return self.instead or label_of(self.update)
 
     def sentence(self, numbers: Numbers) -> str:
-        """Return the sentence with the given numbers, one for each update."""
+        """Return the reason with the given numbers, which has one number for each update."""
         others = {name: value for name, value in numbers.items() if name != self.update}
         rival = (max if self.higher_is_better else min)(others, key=others.__getitem__)
         return self.why.format(
@@ -73,7 +74,7 @@ class Advice:
         )
 
     def _plain(self, value: float) -> str:
-        """Format a number: shares in percent, counts as integers, small numbers in words."""
+        """Format shares in percent, counts as integers, and small numbers in millionths."""
         if self.higher_is_better:
             return percent(value, 1).replace("-", "\N{MINUS SIGN}")
         if value and abs(value) < 1e-3:
@@ -171,7 +172,7 @@ ADVICE = {
         instead="any but CE and MCE",
     ),
 }
-"""The recommendations, by situation of `pu_lib.chapters.guide.quantities.MEASURES`."""
+"""The recommendations, by the situations of `pu_lib.chapters.guide.quantities.MEASURES`."""
 
 QUESTIONS = (
     (
@@ -203,11 +204,11 @@ RULES: tuple[tuple[tuple[str | None, ...], str], ...] = (
     ((None, "network", None), "network"),
     *(((None, None, key), key) for key, _ in QUESTIONS[2][2]),
 )
-"""The situation for given answers: the first rule that matches, with None for any answer."""
+"""The answers and the situation of each rule; None matches any answer, and the first rule wins."""
 
 
 def choose(values: str, policy: str, need: str) -> str:
-    """Return the situation, a key of `ADVICE`, for answers to the three `QUESTIONS`."""
+    """Return the situation, a key of `ADVICE`, for the answers to the three `QUESTIONS`."""
     given = (values, policy, need)
     return next(
         situation
@@ -231,12 +232,12 @@ def _recommendation_texts() -> dict[str, dict[str, str]]:
 
 
 class Chooser(anywidget.AnyWidget):
-    """Three questions, and the recommendation for the answers.
+    """Three questions and the recommendation for the reader's answers.
 
     Attributes
     ----------
     values, policy, need : str
-        The answers; see `choose`.
+        The answers, as the arguments of `choose`.
     """
 
     _esm = module("chooser")
@@ -256,12 +257,12 @@ class Chooser(anywidget.AnyWidget):
 
     @traitlets.default("advice")
     def _kept_advice(self) -> dict[str, dict[str, str]]:
-        """Return the recommendations in words."""
+        """Return the texts of the recommendations."""
         return _recommendation_texts()
 
 
 def recommendations() -> Html:
-    """Return the table of all recommendations, each with its number and a link."""
+    """Return an HTML table of all recommendations, with the reason and a link for each."""
     rows = "".join(
         f"<tr><th scope='row'>{html.escape(ADVICE[key].title)}</th>"
         f"<td><strong>{html.escape(text['update'].rstrip('.'))}</strong></td>"

@@ -1,13 +1,13 @@
 """Measurements that support the recommendations of the guide.
 
-Each situation has a function that returns one number for every update. `measure` runs them all, and
-``experiments/data/guide.json`` stores the results, which the page shows. A test repeats the
-measurements and compares every recommendation with them.
+Each situation has a function that returns one number for every update. `measure` calls all these
+functions, and ``experiments/data/guide.json`` stores the results, which the page shows. A test
+repeats the measurements and compares every recommendation with the new results.
 
-With exact values in a table DI, CE and MCE are faster the larger the weight, and have no best
-weight, so `exact`, `changing`, `many` and `ties` compare all updates at one weight. So does
-`sampled`, where smaller weights are safer. `off_policy`, `linear` and `network` compare each update
-at its best tried weight.
+With exact values in a table DI, CE and MCE become faster as the weight increases and have no best
+weight, so `exact`, `changing`, `many` and `ties` compare all updates at one weight. `sampled` also
+compares all updates at one weight, although smaller weights are safer. `off_policy`, `linear` and
+`network` compare the updates at the best tried weight of each update.
 """
 
 from __future__ import annotations
@@ -30,22 +30,23 @@ __all__ += ["off_policy", "sampled", "ties"]
 Numbers = dict[str, float]
 
 RATES = (0.3, 1.0, 3.0)
-"""The weights from which models take the best; at 10 networks amplify rounding errors."""
+"""The weights of which the best is used for models; with weight 10 networks amplify rounding."""
 
 
 def exact() -> Numbers:
-    """Return the updates until the top of the hard ladder has learnt, with 50 copies of its bottom.
+    """Return the number of steps until the top of the hard ladder has learned.
 
-    The weight is 40 times the occupancy for all updates. Fewer are better.
+    The two lowest rungs have 50 copies each, and the weight is 40 times the occupancy for all
+    updates. Fewer steps are better.
     """
     return {name: float(ladder_times(name, 50.0)[-1]) for name in UPDATES}
 
 
 def sampled(n_steps: int = 3000, n_runs: int = 200, weight: float = 1.0) -> Numbers:
-    r"""Return the share of runs that find the best of four arms from the actions they take.
+    r"""Return the share of runs that find the best of four arms from samples of the taken action.
 
     The sampled values are :math:`\hat q=e_A\,r/\pi(A)`; an arm is found if its probability exceeds
-    0.9. More are better.
+    0.9. A larger share is better.
     """
     rewards, found = np.array([0.1, 0.3, 0.5, 0.9]), {}
     for name, update in UPDATES.items():
@@ -61,10 +62,10 @@ def sampled(n_steps: int = 3000, n_runs: int = 200, weight: float = 1.0) -> Numb
 
 
 def off_policy() -> Numbers:
-    r"""Return the median steps of the committed runs on Random MDPs, mostly off the policy.
+    r"""Return the median number of steps of the committed HiOffPol runs on Random MDPs.
 
-    Each update is at the rate with the smallest median. As in the experiments, PG-ES omits its
-    factor :math:`p/\lVert\theta\rVert_p`. Fewer are better.
+    The median of each update is at the learning rate with the smallest median. As in the
+    experiments, PG-ES omits its factor :math:`p/\lVert\theta\rVert_p`. Fewer steps are better.
     """
     import pandas as pd
 
@@ -74,22 +75,22 @@ def off_policy() -> Numbers:
             ("scheme", "==", "HiOffPol"),
         ]
         table = pd.read_parquet(path, columns=["update", "eta", "steps"], filters=wanted)
-    # As in the experiments, a median is a recorded time.
+    # As in the experiments, a median is one of the recorded numbers of steps.
     middle = table.groupby(["update", "eta"]).steps.quantile(0.5, interpolation="lower")
     medians = middle.groupby("update").min()
     return {name: float(medians[name]) for name in UPDATES if name in medians.index}
 
 
 def changing() -> Numbers:
-    """Return the updates of weight 1 that undo a hundred if the better of two actions changes."""
+    """Return the number of steps to undo a hundred steps of weight 1 with two actions."""
     return {name: float(counts([100], name)[0]) for name in UPDATES}
 
 
 def linear() -> Numbers:
-    """Return the performance of linear policies on the contexts after fifty reversed updates.
+    """Return the final performance of linear policies on the contexts; the optimum is 1.
 
-    The optimum is 1. The performance is that after 200 updates at the best of `RATES`; `di` is
-    fitted before the projection, with growing weights.
+    A run has 200 steps, and the values are reversed in the first fifty. The result is for the best
+    of `RATES`, except that `di` is fitted before the projection and has growing weights.
     """
     return _best_performances(0) | {
         "di": float(
@@ -103,12 +104,12 @@ def linear() -> Numbers:
 
 
 def network() -> Numbers:
-    """Return the same performance for networks; `di` was not tried with a network."""
+    """Return the final performance of networks on the contexts, as in `linear` but without `di`."""
     return _best_performances(1)
 
 
 def _best_performances(model: int) -> Numbers:
-    """Return the final performances of the updates of free scores, linear (0) or neural (1)."""
+    """Return the best final performance of each update with linear (0) or neural (1) scores."""
     found = {}
     for name, update in UPDATES.items():
         if update.parametrization == "direct":
@@ -120,9 +121,9 @@ def _best_performances(model: int) -> Numbers:
 
 
 def many(n_actions: int = 100, most: int = 3000, weight: float = 1.0) -> Numbers:
-    """Return the updates until the best of many actions has the probability 0.9, at most `most`.
+    """Return the number of steps, at most `most`, until the best action has probability 0.9.
 
-    The best action is worth 1, every other 0.9. Fewer are better.
+    The best action has value 1, and all other actions have value 0.9. Fewer steps are better.
     """
     q, found = np.full(n_actions, 0.9), {}
     q[0] = 1.0
@@ -135,10 +136,10 @@ def many(n_actions: int = 100, most: int = 3000, weight: float = 1.0) -> Numbers
 
 
 def ties(n_steps: int = 400, noise: float = 1e-6) -> Numbers:
-    """Return how much the policy still jumps if two actions are best in turn by a tiny margin.
+    """Return the largest late change in a probability if two actions alternate as the best one.
 
-    The number is the largest change of a probability in the last fifty updates of weight 1. Smaller
-    is better.
+    The values of the two actions differ by twice `noise`. The change is the largest in one of the
+    last fifty steps of weight 1. Smaller is better.
     """
     found = {}
     for name, update in UPDATES.items():
@@ -161,11 +162,11 @@ MEASURES = {
     "many": many,
     "ties": ties,
 }
-"""The situations of the guide, with the function that measures the updates in each."""
+"""The functions that measure the updates, by situation of the guide."""
 
 
 def measure() -> dict[str, Numbers]:
-    """Return the results of `MEASURES`, to six digits, by situation and update."""
+    """Return the results of `MEASURES` by situation and update, rounded to six digits."""
     return {
         situation: {name: float(f"{value:.6g}") for name, value in found().items()}
         for situation, found in MEASURES.items()
@@ -173,7 +174,7 @@ def measure() -> dict[str, Numbers]:
 
 
 def kept() -> dict[str, Numbers]:
-    """Return the committed numbers, by situation and update."""
+    """Return the committed results of `measure`, by situation and update."""
     path = resources.files("pu_lib.experiments") / "data" / "guide.json"
     numbers: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return numbers

@@ -1,7 +1,7 @@
-"""Checks of the claims of the literature: theorems of other papers, tested numerically.
+"""Checks of the claims of the literature, which are numerical tests of theorems of other papers.
 
-Bounds are tested over processes, updates and steps. If only the order of a rate is stated, two
-stretches of a run are compared.
+Bounds are tested over processes, updates and steps. If a theorem states only the order of a rate,
+two parts of a run are compared.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ETAS = (0.1, 1.0, 10.0)
 
 
 def _performance_gaps(mdp: FiniteMDP, name: str, etas: Floats) -> tuple[Floats, Floats]:
-    """Return the performance gap before each step of mirror descent, and the first policy."""
+    """Return the performance gaps of a run of mirror descent, and its initial policy."""
     path = run(mdp, name, len(etas), etas, "uniform")
     return mdp.optimal().performance - path.performance, path.policies[0]
 
@@ -45,7 +45,7 @@ def _performance_gaps(mdp: FiniteMDP, name: str, etas: Floats) -> tuple[Floats, 
 def _random_cases(
     n_processes: int, sizes: Sequence[float]
 ) -> Iterator[tuple[int, FiniteMDP, str, float]]:
-    """Yield random processes, each with every divergence and every step size."""
+    """Yield the seed, process, update and step size of every combination."""
     for seed in range(n_processes):
         mdp = md.bounded_mdp(seed)
         for name, size in product(md.DIVERGENCES, sizes):
@@ -53,13 +53,13 @@ def _random_cases(
 
 
 def _bound_ratio(bound: float, gap: float) -> float:
-    """Return the bound over the gap; gaps below rounding count as zero."""
+    """Return the bound divided by the gap, or infinity if the gap is at most 1e-12."""
     return bound / gap if gap > 1e-12 else float("inf")
 
 
 @check("lit:xiao2022/constant", wrong={"at the rate 1/k^2": {"power": 2.0}})
 def constant_steps_obey_xiaos_bound(compare: Recorder, power: float = 1.0) -> None:
-    """Constant steps of any size obey the bound of order 1/k (Xiao, theorem 8)."""
+    """The gap with constant steps of any size satisfies a bound of order 1/k (Xiao, theorem 8)."""
     for seed, mdp, name, eta in _random_cases(4, ETAS):
         gaps, first = _performance_gaps(mdp, name, np.full(40, eta))
         for k, gap in enumerate(gaps):
@@ -70,7 +70,7 @@ def constant_steps_obey_xiaos_bound(compare: Recorder, power: float = 1.0) -> No
 
 @check("lit:xiao2022/geometric", wrong={"at twice the rate": {"power": 2.0}})
 def growing_steps_obey_xiaos_bound(compare: Recorder, power: float = 1.0) -> None:
-    """Steps that grow by 1 / discount obey the bound of a linear rate (Xiao, theorem 10)."""
+    """The gap satisfies a linear bound if steps grow by 1 / discount (Xiao, theorem 10)."""
     for seed, mdp, name, eta in _random_cases(3, (0.01, *ETAS)):
         growth = mdp.discount ** -np.arange(30, dtype=np.float64)
         gaps, first = _performance_gaps(mdp, name, eta * growth)
@@ -90,7 +90,7 @@ def growing_steps_obey_xiaos_bound(compare: Recorder, power: float = 1.0) -> Non
     wrong={"at the fourth power of the rate": {"power": 4.0}},
 )
 def adaptive_steps_obey_johnsons_bound(compare: Recorder, power: float = 1.0) -> None:
-    """Adaptive steps obey the bound with the rate of policy iteration (Johnson et al.)."""
+    """Adaptive steps satisfy the bound with the rate of policy iteration (Johnson et al.)."""
     for seed, mdp, name, first in _random_cases(6, (0.01, 1.0, 100.0)):
         gaps = md.adaptive_run(mdp, name, 15, first)
         start = md.adaptive_bound(gaps[0], mdp.discount, 0, first)
@@ -102,7 +102,7 @@ def adaptive_steps_obey_johnsons_bound(compare: Recorder, power: float = 1.0) ->
 
 
 def _two_action_mdp(gap: float) -> FiniteMDP:
-    """Return one state with two actions whose rewards differ by the gap."""
+    """Return a process of one state with two actions whose rewards differ by `gap`."""
     return FiniteMDP(np.ones((1, 2, 1)), [[0.5 + gap, 0.5]], [1.0], 0.5)
 
 
@@ -111,9 +111,9 @@ def _two_action_mdp(gap: float) -> FiniteMDP:
     wrong={"a number that does not depend on the gap": {"gap": 1.0}},
 )
 def projected_gradient_is_done_in_finite_time(compare: Recorder, gap: float = 0.01) -> None:
-    """DI takes at most as many updates as the bound (Liu et al., theorems 21 and 22).
+    """DI reaches the optimum in at most the bound's number of steps (Liu et al., theorems 21, 22).
 
-    `gap` replaces, in the bound only, the gap of a process whose gap is 0.01.
+    `gap` replaces the action gap 0.01 of the process "gap 0.01", in the bound only.
     """
     processes = {f"random {seed}": md.bounded_mdp(seed) for seed in range(3)}
     processes["gap 0.01"] = _two_action_mdp(0.01)
@@ -127,7 +127,7 @@ def projected_gradient_is_done_in_finite_time(compare: Recorder, gap: float = 0.
 
 
 def _scaled_gap_ratio(mdp: FiniteMDP, name: str, eta: float) -> float:
-    """Return three times the gap after 180 steps over the gap after 60: 1 at a rate of 1/k."""
+    """Return three times the gap after 180 steps over that after 60, which is 1 at the rate 1/k."""
     gaps = mdp.optimal().performance - run(mdp, name, 180, eta, "occupancy").performance
     return float(3.0 * gaps[180] / gaps[60]) if gaps[60] > 1e-12 else 0.0
 
@@ -142,7 +142,7 @@ def _scaled_gap_ratio(mdp: FiniteMDP, name: str, eta: float) -> float:
 def softmax_is_sublinear_and_npg_linear(
     compare: Recorder, sublinear: Sequence[str] = ("pg-sm",), linear: Sequence[str] = ("npg",)
 ) -> None:
-    """At constant steps PG-SM has the rate 1/k, within a factor of two, and NPG a linear one."""
+    """With constant steps PG-SM has the rate 1/k, within a factor of two, and NPG a linear rate."""
     quantity = "gap after three times the updates, over a third of the gap"
     for seed, eta in product(range(2), (1.0, 10.0, 100.0)):
         mdp = md.bounded_mdp(seed, 3, 3, 0.6)
@@ -171,7 +171,7 @@ def softmax_is_sublinear_and_npg_linear(
 def escort_is_the_gradient_on_the_sphere(
     compare: Recorder, p: float = 2.0, factor: str = "keep"
 ) -> None:
-    """PG-ES with p = 2 takes the step of the gradient of the squared coordinates on the sphere."""
+    """PG-ES with p = 2 takes a gradient step of the value on the sphere, where pi = theta^2."""
     rng, update = np.random.default_rng(3), make_update("pg-es", p=p, factor=factor)
     for point in range(50):
         x, q, weight = rng.normal(size=4), rng.normal(size=4), float(rng.uniform(0.1, 2.0))
@@ -189,7 +189,7 @@ def escort_is_the_gradient_on_the_sphere(
 
 
 def _random_bandits(n: int) -> list[tuple[Floats, Floats]]:
-    """Return bandits with two features and a clear best action, by reward and by fitted reward."""
+    """Return bandits with two features and a clear best arm in rewards and in fitted rewards."""
     rng = np.random.default_rng(7)
     found: list[tuple[Floats, Floats]] = []
     while len(found) < n:
@@ -240,7 +240,7 @@ def fitted_order_decides(
 def best_of_many_draws_gives_ce(
     compare: Recorder, n_samples: int = 4000, blind_spot: bool = False
 ) -> None:
-    """CE's step is the mean step towards the best of many draws, if the greedy action is drawn."""
+    """CE's step is the mean step to the best of many draws if the greedy action can be drawn."""
     rng = np.random.default_rng(5)
     for point in range(40):
         theta, q = rng.normal(size=4), rng.normal(size=4)
@@ -273,7 +273,7 @@ def softmax_is_late_on_the_ladder(
     slow: Sequence[str] = ("pg-sm",),
     constant_pace: Sequence[str] = tuple(u for u in JUDGED if u not in ("pg-sm", "pg-es", "npg")),
 ) -> None:
-    """More copies of the lowest rungs delay PG-SM by more than their factor, others by no more."""
+    """Only PG-SM slows down by a larger factor than the increase in copies of the lowest rungs."""
     for name in JUDGED:
         few, many = np.array(ladder_times(name, 50.0)), np.array(ladder_times(name, 200.0))
         delay, waits, at = many / few, np.diff(many[2:]), {"update": label_of(name)}
@@ -295,7 +295,7 @@ def softmax_is_late_on_the_ladder(
 
 
 def _exponent(left: Floats) -> float:
-    """Return the exponent of the power of time with which `left` falls over the last octave."""
+    """Return the exponent k of the decay t^-k of `left` over the last half of the run."""
     return float(np.log2(left[-1 - len(left) // 2] / left[-1])) if left[-1] > 0 else np.inf
 
 
@@ -309,7 +309,7 @@ def _exponent(left: Floats) -> float:
 def npg_commits_and_softmax_does_not(
     compare: Recorder, fast: Sequence[str] = ("npg",), slow: Sequence[str] = ("pg-sm",)
 ) -> None:
-    """NPG may commit forever to the worse action if it alone is sampled; PG-SM does not."""
+    """NPG can sample the worse action forever with positive probability; PG-SM cannot."""
     for name in JUDGED:
         left, at = committal(name, [0.5, 1.0], 0, 1000), {"update": label_of(name)}
         exponent, stays = _exponent(left), float(np.prod(1.0 - left))
@@ -330,9 +330,10 @@ def npg_commits_and_softmax_does_not(
 def sampled_softmax_obeys_baudrys_bound(
     compare: Recorder, second_term: float = 1.0, errors: float = 4.0
 ) -> None:
-    """PG-SM's mean regret and four standard errors are below the bound (Baudry et al., theorem 1).
+    """The mean regret of sampled PG-SM is below the bound (Baudry et al., theorem 1).
 
-    A wrong bound is refuted if the regret less four standard errors is above the bound.
+    The mean regret plus four standard errors must be at most the bound. A wrong variant is rejected
+    if the mean regret minus four standard errors is above its bound.
     """
     n_steps = n_runs = 2000
     for eta, gap in ((0.05, 0.2), (0.1, 0.3), (0.2, 0.5)):
@@ -351,7 +352,7 @@ def sampled_softmax_obeys_baudrys_bound(
 def _shares_at_best(eta: float, natural: bool) -> tuple[float, float]:
     """Return the share of 100 runs at the best of four arms after 500 and after 10 000 samples.
 
-    The sampled gradient is that of PG-SM, or the natural gradient.
+    The runs use the sampled gradient of NPG if `natural` is true, and that of PG-SM otherwise.
     """
     n_steps, n_runs = 10_000, 100
     rng, shares = np.random.default_rng(11), []
@@ -373,7 +374,7 @@ def _shares_at_best(eta: float, natural: bool) -> tuple[float, float]:
 
 @check("lit:mei2024/any-rate", wrong={"so does NPG at such rates": {"natural": True}})
 def sampled_softmax_arrives_at_any_rate(compare: Recorder, natural: bool = False) -> None:
-    """At two large rates PG-SM's sampled runs end at the best arm, or more and more do."""
+    """Sampled PG-SM at two large rates finds the best arm in 95 % or a growing share of runs."""
     for eta in (1.0, 10.0):
         early, end = _shares_at_best(eta, natural)
         bound, limit = min(0.95, early + 0.04), "0.95 or 0.04 more than early on"
@@ -383,7 +384,7 @@ def sampled_softmax_arrives_at_any_rate(compare: Recorder, natural: bool = False
 
 
 def _single_start_mdp(seed: int) -> FiniteMDP:
-    """Return a random process that starts in the first of its five states only."""
+    """Return a random process with five states, of which only the first is an initial state."""
     full = md.bounded_mdp(seed)
     return FiniteMDP(full.transitions, full.rewards, np.eye(5)[0], full.discount)
 
@@ -393,7 +394,7 @@ def _single_start_mdp(seed: int) -> FiniteMDP:
     wrong={"with a pull that does not decay": {"decay": 0.0}},
 )
 def off_policy_needs_no_ratio(compare: Recorder, decay: float = 0.12) -> None:
-    """With another policy's occupancy the gap falls as the regularization decays."""
+    """The gap falls with the occupancy of another policy if the regularization decays."""
     n_steps = 1500
     for seed in range(2):
         mdp, theta, gaps = _single_start_mdp(seed), np.zeros((5, 3)), []

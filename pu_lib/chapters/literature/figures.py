@@ -1,4 +1,4 @@
-"""The figure of the chapter on the literature: the ladder."""
+"""The figure of the ladder in the chapter on the literature."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["draw_ladder"]
 
 @styled
 def draw_ladder(copies: float = 200.0) -> BookFigure:
-    """Draw the update at which each rung of the ladder has learnt, for all updates.
+    """Draw the number of steps until each rung of the ladder has learned, for all updates.
 
     Parameters
     ----------

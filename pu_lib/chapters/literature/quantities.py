@@ -1,8 +1,9 @@
-r"""Quantities of later papers, on this book's processes and updates.
+r"""Quantities of later papers, computed with the processes and updates of this book.
 
-**The hard ladder** is a process with three actions on which each state can learn only after the one
-below it, modelled on Li et al. (2021). The theorem is taken from the paper's abstract, and the
-construction from a summary by others, so the properties of this ladder are measured, not proved.
+**The hard ladder** is a process with three actions, modelled on Li et al. (2021), on which each
+state can learn only after the state below it. The theorem is taken from the paper's abstract, and
+the construction from a summary by others, so the properties of this ladder are measured, not
+proved.
 
 **Committal** (Mei et al., 2021, definition 2): if every sample is action a, :math:`1-\pi_t(a)`
 vanishes like :math:`t^{-\kappa}`. The probability of never sampling another action is
@@ -14,11 +15,12 @@ vanishes like :math:`t^{-\kappa}`. The probability of never sampling another act
 *So the policy converges to the best action if and only if it is the unique best action of*
 :math:`\hat r`. This is the criterion of Mei et al. (2023), and its proof.
 
-**Greedy samples.** Draw N actions from a proposal and raise the log-likelihood of the best of them.
-The mean step is :math:`\sum_a\beta_N(a)(e_a-\pi)`, where :math:`\beta_N(a)` is the probability that
-a is the best action drawn: :math:`F(a)^N-F(a^-)^N` with F the mass of the values up to that of a,
-and :math:`F(a^-)` of those below. As N grows, :math:`\beta_N` tends to the greedy action, and the
-step to that of `ce`.
+**Greedy samples.** N actions are drawn from a proposal, and a step increases the log-likelihood of
+the best drawn action. The mean step is :math:`\sum_a\beta_N(a)(e_a-\pi)`, where
+:math:`\beta_N(a)` is the probability that a is the best action drawn. This probability is
+:math:`F(a)^N-F(a^-)^N`, where :math:`F(a)` is the probability of drawing a value up to the value of
+a, and :math:`F(a^-)` is the probability of drawing a lower value. As N grows, :math:`\beta_N`
+tends to the greedy action, and the step tends to the step of `ce`.
 """
 
 from __future__ import annotations
@@ -58,8 +60,8 @@ __all__ = [
 class HardChain:
     r"""The process of `hard_chain`.
 
-    `rungs` are the states 1, ..., height of the ladder, with optimal values :math:`\gamma^{2s}`.
-    `copies` is the number of equal states that each state represents.
+    `rungs` contains the states s = 1, ..., height of the ladder, with optimal values
+    :math:`\gamma^{2s}`. `copies` contains the number of equal states that each state represents.
     """
 
     mdp: FiniteMDP
@@ -70,14 +72,15 @@ class HardChain:
 def hard_chain(
     height: int = 8, copies: float = 50.0, discount: float = 0.96, chance: float = 0.05
 ) -> HardChain:
-    r"""Return a ladder on which each state from the third on learns only after the one below it.
+    r"""Return a ladder on which each state above the second learns only after the one below it.
 
-    Three actions, as in the construction of Li et al. (2021). State s of the ladder may stop
-    (action 0), step down towards s - 1 (action 1, the best one), or try for s - 2, which succeeds
-    with a small chance (action 2). Until s - 1 has learnt, stopping is best: it is worth
-    :math:`\frac12\gamma^{2s/3}` and more. Each step down passes an intermediate state, where one
-    may stop for half of the value. The states 1 and 2 at the bottom represent many copies, each
-    visited correspondingly less.
+    There are three actions, as in the construction of Li et al. (2021). In state s of the ladder,
+    action 0 stops; action 1, the best one, steps down towards s - 1; action 2 reaches s - 2 with a
+    small probability, `chance`, and otherwise stops. Until s - 1 has learned, stopping is best: its
+    value is at least :math:`\frac12\gamma^{2s/3}`. Each step down passes through an intermediate
+    state, in which the agent can also stop, for a reward proportional to
+    :math:`\frac12\gamma^{2s/3}`. The states 1 and 2 at the bottom represent many copies, each of
+    which is visited correspondingly less often.
     """
     height = as_int("height", height, low=3)
     n = 2 * height + 1
@@ -116,10 +119,11 @@ def crossing_times(
     most: int = 100_000,
     growth: float = 1.0,
 ) -> Floats:
-    """Return the number of updates until each state of the ladder reaches 0.9 of its optimal value.
+    """Return the number of steps until each state of the ladder reaches 0.9 of its optimal value.
 
-    The weight of a state is `eta` times its discounted occupancy, divided by its copies, and grows
-    by the factor `growth` with each update. The number is infinite if it exceeds `most`.
+    The weight of a state is `eta` times its discounted occupancy, divided by the number of its
+    copies, and multiplied by `growth` at every step. A number of steps above `most` is returned as
+    infinity.
     """
     update, mdp = as_update(update), hard.mdp
     theta = update.initial(mdp.n_states, mdp.n_actions)
@@ -136,11 +140,11 @@ def crossing_times(
 
 
 def ladder_times(name: str, copies: float, growth: float = 1.0) -> tuple[float, ...]:
-    """Return the crossing times on the ladder of eight rungs with weight 40, cached."""
+    """Return the cached crossing times on the ladder of eight rungs, with `eta` equal to 40."""
     return _cached_ladder_times(as_update(name), copies, growth)
 
 
-@cache  # keyed by the update: a name may be registered again
+@cache  # the key is the update, since its name may be registered again
 def _cached_ladder_times(update: Update, copies: float, growth: float) -> tuple[float, ...]:
     times = crossing_times(update, hard_chain(8, copies), 40.0, 40_000, growth)
     return tuple(times.tolist())
@@ -150,10 +154,10 @@ def _cached_ladder_times(update: Update, copies: float, growth: float) -> tuple[
 
 
 def committal(update: str | Update, rewards: ArrayLike, action: int, n_steps: int) -> Floats:
-    r"""Return the probability of all other actions if every sample is the same action.
+    r"""Return the probabilities of sampling another action if every sample so far is `action`.
 
     The sampled values are :math:`\hat q=e_a\,r(a)/\pi(a)` and the weight is 1. The first entry is
-    before the first update.
+    the probability before the first step.
     """
     update, reward = as_update(update), np.asarray(rewards, dtype=np.float64)
     theta = update.initial(1, len(reward))[0]
@@ -168,9 +172,9 @@ def committal(update: str | Update, rewards: ArrayLike, action: int, n_steps: in
 
 
 def sampled_regret(eta: float, gap: float, n_steps: int, n_runs: int, seed: int = 0) -> Floats:
-    """Return the regret of runs of the stochastic gradient bandit on two arms.
+    """Return the regret of each run of the stochastic gradient bandit on two arms.
 
-    Rewards are plus or minus one, with mean `gap` for the better arm and zero for the other.
+    Rewards are 1 or -1, with mean `gap` for the better arm and mean 0 for the other arm.
     """
     rng = np.random.default_rng(seed)
     theta, regret = np.zeros(n_runs), np.zeros(n_runs)
@@ -186,14 +190,14 @@ def sampled_regret(eta: float, gap: float, n_steps: int, n_runs: int, seed: int 
 
 @formula
 def regret_formula(eta: float, gap: float, n: int, c: float) -> Any:
-    r"""Baudry et al. (2025, theorem 1), :math:`c=C_\eta`: an upper bound on the mean regret."""
+    r"""Return the upper bound on the mean regret, with :math:`c=C_\eta` (Baudry et al., 2025)."""
     return log(1 + 4 * eta * gap * n) / (2 * eta) + gap / (2 * eta * (gap - eta * c))
 
 
 def regret_bound(eta: float, gap: float, n_steps: int) -> float:
-    r"""Return the bound of Baudry et al. (2025, theorem 1) for two arms.
+    r"""Return the bound on the mean regret for two arms (Baudry et al., 2025, theorem 1).
 
-    The rate must be small enough that :math:`\eta C_\eta<\Delta`.
+    Raise a `ValueError` unless :math:`\eta C_\eta<\Delta`, where :math:`\Delta` is the gap.
     """
     # C = 2 sum (2 eta)^n / (n + 2)!, that is (exp(x) - 1 - x) / (x^2 / 2) with x = 2 eta
     factor = (np.expm1(2.0 * eta) - 2.0 * eta) / (2.0 * eta**2)
@@ -206,7 +210,7 @@ def regret_bound(eta: float, gap: float, n_steps: int) -> float:
 
 
 def linear_natural(features: Floats, rewards: Floats, eta: float, n_steps: int) -> Floats:
-    """Return the policy after natural gradient steps with linear scores, starting from zero."""
+    """Return the policy after natural gradient steps with linear scores from zero parameters."""
     theta = np.zeros(features.shape[1])
     for _ in range(n_steps):
         theta = theta + eta * np.linalg.lstsq(features, rewards, rcond=None)[0]
@@ -214,7 +218,7 @@ def linear_natural(features: Floats, rewards: Floats, eta: float, n_steps: int) 
 
 
 def linear_softmax(features: Floats, rewards: Floats, eta: float, n_steps: int) -> Floats:
-    """Return the policy after softmax policy gradient steps with linear scores, from zero."""
+    """Return the policy after PG-SM steps with linear scores from zero parameters."""
     theta = np.zeros(features.shape[1])
     for _ in range(n_steps):
         pi = softmax(features @ theta)
@@ -223,7 +227,7 @@ def linear_softmax(features: Floats, rewards: Floats, eta: float, n_steps: int) 
 
 
 def best_of_n(proposal: ArrayLike, q: ArrayLike, n_samples: int) -> Floats:
-    """Return each action's probability of being the best of n draws; values must differ."""
+    """Return each action's probability of being the best of n draws; `q` must have no ties."""
     drawn, order = np.asarray(proposal, dtype=np.float64), np.argsort(np.asarray(q))
     up_to = np.cumsum(drawn[order])
     shares = np.empty(len(drawn))
@@ -239,9 +243,9 @@ def greedy_sample_step(proposal: ArrayLike, pi: ArrayLike, q: ArrayLike, n_sampl
 def off_policy_step(
     theta: Floats, q: Floats, visits: Floats, eta: float, regularization: float
 ) -> Floats:
-    """Return the mean step of the off-policy softmax actor of Zhang et al. (2022, algorithm 1).
+    """Return `theta` after a mean step of the off-policy actor of Zhang et al. (2022, algorithm 1).
 
-    `visits` is the behaviour policy's distribution of states, without a correcting ratio;
+    `visits` is the behaviour policy's distribution of states, used without an importance ratio, and
     `regularization` is the weight of the divergence from the uniform policy.
     """
     pi = softmax(theta)

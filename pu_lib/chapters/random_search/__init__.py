@@ -1,1 +1,1 @@
-"""Quantities of the random search for oscillating cross-entropy runs."""
+"""Quantities of the random search for oscillating runs of cross-entropy."""

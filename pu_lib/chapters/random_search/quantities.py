@@ -1,28 +1,30 @@
 r"""A random search for cycles of CE with weights that are constant in time, an open case.
 
 Every state is updated at every step, with a weight :math:`w(s)` that is constant (``"constant"``)
-or proportional to the discounted occupancy of the current policy (``"on-policy"``). The MDPs are
-deterministic, with integer rewards and one random start each, from three families:
+or is multiplied by the discounted occupancy of the current policy (``"on-policy"``). The MDPs are
+deterministic and have integer rewards and one random initial policy each. They belong to three
+families:
 
-- ``three``: three states, three actions, uniformly drawn successors (the end among them);
-- ``four``: the same with four states;
-- ``near``: the transitions of the three-state cycle, its rewards changed by -1, 0 or 1.
+- ``three``: three states, three actions, and uniformly drawn successors, including the end;
+- ``four``: four states, and otherwise the same;
+- ``near``: the transitions of the three-state cycle, with its rewards changed by -1, 0 or 1.
 
-The discounts are 0.8, 0.9, 0.95 or 0.99. The weights are log-uniform on [0.1, 100], state by state.
-The starts are Gaussian with a log-uniform scale on [0.1, 20].
+The discounts are 0.8, 0.9, 0.95 or 0.99. The weight of each state is log-uniform on [0.1, 100]. The
+initial parameters are Gaussian with a log-uniform scale on [0.1, 20].
 
 All drops and gaps are relative to the optimal values. A run is continued, first for 40 000 and then
 for 800 000 steps, if a value drops by more than `DROP_TOLERANCE` in the second half of the last
 horizon, or if the run ends farther than `FAR_GAP` from the optimum. A run is a *suspect* if it is
-still that far after the longest horizon, or if a value still drops by more than `SUSPECT_DROP` in
-its second half. Drops between the two tolerances belong to convergent runs: if two actions are
-optimal and a third one has a probability of :math:`10^{-6}`, which takes :math:`10^7` steps to
-vanish, the greedy action keeps changing and the values move by about as much. The search cannot
-find cycles that are longer than the horizon, MDPs with more states, or starts outside the drawn
-ones. No suspects is evidence, not proof.
+still farther than `FAR_GAP` from the optimum after the longest horizon, or if a value still drops
+by more than `SUSPECT_DROP` in the second half of that horizon. Drops between the two tolerances
+belong to convergent runs: if two actions are optimal and a third action has a probability of
+:math:`10^{-6}`, which takes :math:`10^7` steps to vanish, the greedy action keeps changing and the
+values change by about :math:`10^{-6}`. The search cannot find cycles that are longer than the
+horizon, and it does not cover MDPs with more states or initial policies outside the drawn range. A
+search without suspects is evidence, not proof.
 
 MDPs are drawn in blocks of `BLOCK_SIZE`, each from its own seed, so that any block can be
-reproduced by itself: `search` adds up `search_block`.
+reproduced separately. `search` sums the counts of `search_block`.
 """
 
 from __future__ import annotations
@@ -62,13 +64,13 @@ DROP_TOLERANCE = 1e-6
 """A run has not settled if a value drops by more than this in its second half."""
 
 SUSPECT_DROP = 1e-3
-"""A run is a suspect if a value drops by more than this at the end of the longest horizon."""
+"""A run is a suspect if a value drops by more than this late in the longest horizon."""
 
 FAR_GAP = 0.05
-"""A run is continued if it ends farther than this from the optimal values."""
+"""A run that ends farther than this from the optimum is continued or, at the end, a suspect."""
 
 HORIZONS = (2_000, 40_000, 800_000)
-"""Numbers of steps; each horizon continues the runs of the one before."""
+"""The numbers of steps; each horizon continues the runs of the previous horizon."""
 WEIGHTINGS = ("constant", "on-policy")
 FAMILIES = ("three", "four", "near")
 """The families of MDPs, described in the module's docstring."""
@@ -79,7 +81,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Batch:
-    """MDPs with a start and weights each; a run updates the parameters `theta` in place."""
+    """MDPs with the initial parameters and weights of each; a run updates `theta` in place."""
 
     mdps: DeterministicMDP
     theta: Floats
@@ -88,9 +90,9 @@ class Batch:
 
 @dataclass(frozen=True)
 class SearchCounts:
-    """Counts over some runs.
+    """The counts over a number of runs.
 
-    Drops and gaps are relative to the largest optimal value, or to 1 if that is larger.
+    Drops and gaps are relative to the largest absolute optimal value, or to 1 if 1 is larger.
 
     Attributes
     ----------
@@ -101,7 +103,7 @@ class SearchCounts:
     late : tuple of int
         The number of runs that had not settled after each horizon.
     suspects : tuple of int
-        The indices of the suspects.
+        The indices of the MDPs whose runs are suspects.
     largest_drop : float
         The largest drop in the second half of the longest horizon.
     largest_gap : float
@@ -117,7 +119,7 @@ class SearchCounts:
 
 
 def draw(family: str, seed: int, block: int, n: int = BLOCK_SIZE) -> Batch:
-    """Draw the MDPs of a block, with starts and weights."""
+    """Draw the MDPs of a block with their initial parameters and weights."""
     if family not in FAMILIES:
         raise ValueError(f"family: expected one of {FAMILIES}, got {family!r}.")
     rng = np.random.default_rng([seed, FAMILIES.index(family), block])
@@ -141,7 +143,7 @@ def draw(family: str, seed: int, block: int, n: int = BLOCK_SIZE) -> Batch:
 
 
 def _advance(batch: Batch, rows: Ints, weighting: str, steps: int) -> tuple[Floats, Floats]:
-    """Continue some runs of a batch; return the largest drop in each half of these steps."""
+    """Continue the runs `rows` of a batch; return the largest drops in each half of the steps."""
     theta = batch.theta[rows]
     falls = largest_falls(
         batch.mdps[rows], theta, batch.weights[rows], steps, weighting == "on-policy"
@@ -153,7 +155,7 @@ def _advance(batch: Batch, rows: Ints, weighting: str, steps: int) -> tuple[Floa
 def search_block(
     family: str, seed: int, block: int, weighting: str = "constant", n: int = BLOCK_SIZE
 ) -> SearchCounts:
-    """Run one block of MDPs; continue the runs that have not settled to the next horizon."""
+    """Run one block of MDPs, continuing the runs that have not settled, and return the counts."""
     if weighting not in WEIGHTINGS:
         raise ValueError(f"weighting: expected one of {WEIGHTINGS}, got {weighting!r}.")
     batch = draw(family, seed, block, n)
@@ -182,10 +184,10 @@ def search_block(
 def run_one(
     family: str, seed: int, block: int, index: int, weighting: str, steps: int
 ) -> SearchCounts:
-    """Run one MDP of a block from its start, to see whether a suspect settles later.
+    """Run one MDP of a block from its initial parameters, to test if a suspect settles later.
 
-    The number of steps is rounded down to a multiple of the compiled loop's chunk. `largest_drop`
-    is the largest drop in the second half.
+    Each half of `steps` is rounded down to a multiple of the chunk of the compiled loop.
+    `largest_drop` is the largest drop in the second half.
     """
     if weighting not in WEIGHTINGS:
         raise ValueError(f"weighting: expected one of {WEIGHTINGS}, got {weighting!r}.")
@@ -209,7 +211,7 @@ def run_one(
 
 
 def search(n_mdps: int, seed: int = 0, weighting: str = "constant") -> dict[str, Any]:
-    """Search `n_mdps` MDPs, a third of each family, rounded up to whole blocks."""
+    """Search `n_mdps` MDPs, a third from each family, rounded up to whole blocks."""
     start = time.perf_counter()
     n_mdps, seed = as_int("n_mdps", n_mdps, low=1), as_int("seed", seed, low=0)
     blocks = -(-n_mdps // (BLOCK_SIZE * len(FAMILIES)))
@@ -241,6 +243,6 @@ def search(n_mdps: int, seed: int = 0, weighting: str = "constant") -> dict[str,
 
 
 def load(weighting: str = "constant") -> dict[str, Any]:
-    """Return the committed result of the large search, as `search` returns it."""
+    """Return the committed result of the large search, in the form that `search` returns."""
     path = resources.files("pu_lib.chapters.random_search") / "data" / f"{weighting}.json"
     return dict(json.loads(path.read_text(encoding="utf-8")))

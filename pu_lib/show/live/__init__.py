@@ -1,12 +1,12 @@
-"""Live figures, which the page itself computes.
+"""Live figures, which are computed by the page itself.
 
-Each figure is a widget that needs no kernel. Its mathematics is in ``updates.js``, as pure
-functions that a test compares with `pu_lib` over the whole range of the controls: numbers agree to
-1e-12, counts exactly. In a notebook the traits of a widget follow the reader's actions and can be
-set; invalid values raise.
+Each figure is a widget that needs no kernel. Its formulas are pure functions in ``updates.js``,
+which a test compares with `pu_lib` over the whole range of the controls: numbers agree to 1e-12,
+and counts agree exactly. In a notebook the traits of a widget follow the reader's actions and can
+be set; invalid values raise an error.
 
 The front end loads one module for each widget. `module` joins the shared files and the widget's
-own, so that each formula is written once.
+own files, so each formula is written only once.
 """
 
 from pu_lib.show.live.argument import ChangeOfMind, Noise, Price, Symmetry

@@ -16,16 +16,16 @@ _NUMBERS = count(1)
 
 
 class ChangeOfMind(Live):
-    """Unlearning with two actions: n steps, then the values are swapped until every update is back.
+    """Unlearning with two actions: after n steps the values are swapped, and the steps are undone.
 
     Attributes
     ----------
     n : int
         The number of steps before the swap, from 1 to 200.
     eta : float
-        The step size, one of `SIZES`. At 2 the escort policy gradient never returns.
+        The step size, one of `SIZES`. With step size 2 PG-ES never undoes the steps.
     schedule : {"constant", "inverse-sqrt"}
-        Weights eta, or eta / sqrt(t) with t = 1, 2, ... counted over both phases.
+        The weights: eta, or eta / sqrt(t) at step t = 1, 2, ..., counted over both phases.
     """
 
     SIZES = (0.125, 0.25, 0.5, 1.0, 2.0, 3.0)
@@ -41,12 +41,12 @@ class ChangeOfMind(Live):
 
     @traitlets.default("key")
     def _next_key(self) -> int:
-        """Return a number that keeps the reader's guesses in two figures apart."""
+        """Return a unique number that separates the reader's guesses in different figures."""
         return next(_NUMBERS)
 
 
 class Symmetry(Live):
-    """The step for the values q and the step for -q, from the same policy of two actions.
+    """The step with the values q and the step with -q, from the same policy of two actions.
 
     Attributes
     ----------
@@ -60,9 +60,9 @@ class Symmetry(Live):
 
 
 class Noise(Live):
-    """One step from the uniform policy: for expected values, and the mean step for sampled ones.
+    """The step with expected values and the mean step with sampled values, from the uniform policy.
 
-    Action a_1 pays 1 with some probability and 0 otherwise, a_2 pays a fixed amount.
+    Action a_1 pays 1 with probability `odds` and 0 otherwise, and a_2 pays a fixed amount.
 
     Attributes
     ----------
@@ -79,15 +79,17 @@ class Noise(Live):
 
 
 class Price(Live):
-    """One step of each update with three actions, the second of which is best, and its value.
+    """One step of each update with three actions, and the value of the policy after the step.
+
+    The second action is the best one.
 
     Attributes
     ----------
     value : float
-        The value of the first, likely action, from 0.5 to 0.99; the second has value 1, the third
-        0.
+        The value of the first action, from 0.5 to 0.99. The second action has value 1, and the
+        third has value 0.
     policy : list of three numbers
-        The policy before the step: positive, summing to 1.
+        The policy before the step, with positive probabilities that sum to 1.
     weight : float
         The weight of the step.
     """

@@ -1,4 +1,4 @@
-"""The live figures of the chapters; each first asks the reader to predict what it shows."""
+"""The live figures of the chapters; each first asks the reader to predict the result."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ __all__ = [
 
 
 class Dominoes(Live):
-    """The domino setting, one row of states for each update: a state flips after the next one.
+    """The domino setting, with one row of states for each update.
 
-    A domino leans by how much its state prefers the wrong action, and falls when the state flips.
-    All rows share one axis of time.
+    Each state is drawn as a domino, which leans as its state prefers the suboptimal action and
+    falls when the state flips, after the next state. All rows share one time axis.
 
     Attributes
     ----------
     states : int
         The number of states, from 1 to 14.
     eta : float
-        The weight of every update at every state, one of `SIZES`.
+        The weight of every step at every state, one of `SIZES`.
     """
 
     SIZES = (0.125, 0.25, 0.5)
@@ -51,18 +51,18 @@ class Dominoes(Live):
 
 
 class ChainPlay(Live):
-    """The paper's chain, learnt by two updates side by side.
+    """The paper's chain, learned by two updates side by side.
 
     Attributes
     ----------
     first, second : str
         The two updates.
     states : int
-        The number of states with the terminal one, from 3 to 12.
+        The number of states, including the terminal one, from 3 to 12.
     steps : int
-        The number of updates, from 1 to 2000.
+        The number of steps, from 1 to 2000.
     eta : float
-        The step size, positive.
+        The step size, from 0.001 to 10.
     share : float
         The share of the occupancy in the weights, in [0, 1]; the rest is uniform over the states.
     """
@@ -79,20 +79,20 @@ class ChainPlay(Live):
 
 
 class GravityWell(Live):
-    """Two updates from one start with three actions, the first of which is the best.
+    """Two updates with three actions, of which the first is best, from the same initial policy.
 
     Attributes
     ----------
     first, second : str
         The two updates.
     policy : list of three numbers
-        The start: positive, summing to 1.
+        The initial policy, with positive probabilities that sum to 1.
     middle : float
-        The value of the second action, in [0, 0.95]; the first has value 1.
+        The value of the second action, in [0, 0.95]; the first action has value 1.
     low : float
         The value of the third action.
     weight : float
-        The weight of every step, one of `WEIGHTS`. Escort parameters start with norm 1.
+        The weight of every step, one of `WEIGHTS`. The initial escort parameters have norm 1.
     """
 
     WEIGHTS = (0.1, 0.2, 0.4, 1.0, 3.0, 10.0)
@@ -120,11 +120,11 @@ class Counterexample(Live):
     Attributes
     ----------
     first : float
-        The value of the likeliest action, in [0, 0.99]; 0.99 in the paper.
+        The value of the likeliest action, in [0, 0.99]; the paper has 0.99.
     top : float
-        The parameter of the likeliest action, in [0, 20]; 10 in the paper.
+        The parameter of the likeliest action, in [0, 20]; the paper has 10.
     eta : float
-        The weight of the step, one of `SIZES`; 1 in the paper.
+        The weight of the step, one of `SIZES`; the paper has 1.
     """
 
     SIZES = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -142,7 +142,7 @@ class Counterexample(Live):
 
 
 def _plain(example: CycleExample) -> dict[str, Any]:
-    """Return an example and its optimum as values for JSON."""
+    """Return an example and its optimum as a dictionary for JSON."""
     actions, values = example.optimum()
     return {
         "rewards": [list(row) for row in example.rewards],
@@ -155,12 +155,12 @@ def _plain(example: CycleExample) -> dict[str, Any]:
 
 
 class CycleComic(Live):
-    """The eight steps of CE's cycle with three states, and the same steps of another update.
+    """The eight steps of CE's cycle with three states, or these steps with another update.
 
     Attributes
     ----------
     update : str
-        The update that makes the steps; its parameters are softmax.
+        The update, which must have softmax parameters.
     period : int
         The period of the schedule that is shown, from 1 to 20.
     """
@@ -178,12 +178,12 @@ class CycleComic(Live):
 
 
 class FadingWeights(Live):
-    """MCE with four actions and weights that decay like a power of time.
+    """MCE with four actions and weights that decay as a power of time.
 
     Attributes
     ----------
     exponent : float
-        The weights are eta (t + 1)^-exponent; from 0 to 3.
+        The exponent of the weights eta (t + 1)^-exponent, from 0 to 3.
     eta : float
         The first weight, one of `SIZES`.
     """
@@ -197,7 +197,7 @@ class FadingWeights(Live):
 
 
 class RateLimit(Live):
-    """The number of updates that MCE needs until the best of n actions has probability 99.9 %.
+    """The number of MCE steps until the best of n actions has probability 99.9 %.
 
     Attributes
     ----------
@@ -218,17 +218,17 @@ class RateLimit(Live):
 
 
 class SampledValues(Live):
-    """A fixed reward against a gamble with a larger mean; each step sees one sample.
+    """A fixed reward and a gamble with a larger mean; each step uses one sample.
 
     Attributes
     ----------
     noise : float
-        The distance of the samples of the second action from their mean, from 0 to 1, as in
+        The distance between the samples of the second action and their mean, from 0 to 1, as in
         `pu_lib.chapters.stochastic_updates.quantities.gamble`.
     seed : int
         The seed of the samples.
     power : float
-        The weights are (t + 1)^-power.
+        The exponent of the weights (t + 1)^-power.
     """
 
     _esm = module("plot", "sampled_values")
@@ -240,14 +240,14 @@ class SampledValues(Live):
 
 
 class AtTheWall(Live):
-    """Sparsemax, DI and MCE with two actions whose values are swapped after n updates.
+    """Sparsemax, DI and MCE with two actions; the action values are swapped after n steps.
 
     Attributes
     ----------
     n : int
-        The number of updates before the swap, from 1 to 40.
+        The number of steps before the swap, from 1 to 40.
     eta : float
-        The weight of every update, one of `SIZES`. None is the inverse of an integer, because
+        The weight of every step, one of `SIZES`. No size is the inverse of an integer, because
         rounding would then decide whether the boundary of the simplex is reached.
     """
 
@@ -260,14 +260,14 @@ class AtTheWall(Live):
 
 
 class TsallisFamily(Live):
-    """The number of updates that undo n, in the mirror descent family between NPG and DI.
+    """The number of steps to undo n steps, in the mirror descent family between NPG and DI.
 
     Attributes
     ----------
     alpha : float
         The index of the Tsallis entropy, one of `ALPHAS`, from 1 (NPG) to 2 (DI).
     weight : float
-        The weight of every step, one of `WEIGHTS`. All are binary fractions, so that the page
+        The weight of every step, one of `WEIGHTS`. All weights are binary fractions, so the page
         counts exactly.
     """
 
@@ -283,14 +283,14 @@ class TsallisFamily(Live):
 
 
 class FittedDirect(Live):
-    """DI with a linear model on thirty contexts, fitted before or after the projection.
+    """DI with a linear model on thirty contexts; the fit precedes or follows the projection.
 
     Attributes
     ----------
     growth : float
         The ratio of successive weights, from 0.8 to 1.6.
     place : {"before", "after"}
-        Whether the fit is made before or after the projection.
+        Whether the model is fitted before or after the projection.
     """
 
     _esm = module("plot", "fitted_direct")
