@@ -132,7 +132,7 @@ def compare_finite_run(
 def infinite_sums_suffice(
     compare: Recorder, update: str | Update = "mce", decay: float = 0.5
 ) -> None:
-    """If the weights have an infinite sum, a finite run of MCE proves that the gap tends to zero."""
+    """If the weights have infinite sum, a finite run of MCE proves that the gap tends to zero."""
     weights = decaying_weights(decay, 600)
     for name, mdp in instances().items():
         compare_finite_run(compare, name, mdp, update, weights, at={"MDP": name})
