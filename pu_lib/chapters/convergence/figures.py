@@ -72,7 +72,7 @@ def draw_ties(n_steps: int = 1000) -> BookFigure:
 
 @styled
 def draw_one_way(n_steps: int = 300) -> BookFigure:
-    """Draw the gaps of v and q if the weights of the first state, and only they, sum to 2."""
+    """Draw the gaps of v and q if only the weights of the first state have a finite sum."""
     mdp = one_way_mdp()
     facts = structure(mdp)
     trajectory = run(mdp, UPDATES["mce"], n_steps, weighting=lambda t, _: np.array([0.5**t, 1.0]))
