@@ -57,7 +57,7 @@ def certified_step(
 def _updated_parameters(
     update: str | Update, theta: list[arb], pi: list[arb], q: list[arb], greedy: int, weight: arb
 ) -> list[arb]:
-    """Return the parameters after one step of the update's kernel on balls."""
+    """Return the parameters after one step, with the kernel of the update applied to balls."""
     chosen = as_update(update)
     if chosen.parametrization != "softmax" or chosen.kernel is None:
         raise ValueError(
@@ -98,7 +98,7 @@ def certified_changes(
 
 
 def _ball_values(mdp: FiniteMDP, pi: list[list[arb]]) -> list[arb]:
-    """Solve (I - gamma P) v = r in balls."""
+    """Return the solution v of (I - gamma P) v = r in balls."""
     n, gamma = mdp.n_states, arb(mdp.discount)
     matrix = [[arb(int(s == x)) for x in range(n)] for s in range(n)]
     right = [arb(0)] * n
