@@ -34,7 +34,7 @@ def _raster() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
 
 @styled
 def draw_maps(middle: float = 0.9, eta: float = 0.1) -> BookFigure:
-    """Draw the policies at which the condition fails and the best action loses, for each update."""
+    """Draw the policies at which the condition fails or the best action loses, for each update."""
     points, inside = _raster()
     rows = -(-len(UPDATES) // 3)
     fig, axes = figure(rows, 3, height=2.5 * rows)

@@ -100,7 +100,7 @@ Violations that a claim depends on are certified in ball arithmetic instead.
 
 @dataclass(frozen=True)
 class Example:
-    """An exact policy with positive entries, and exact values."""
+    """A policy with positive entries and action values, both exact numbers."""
 
     pi: tuple[Number, ...]
     q: tuple[Number, ...]
@@ -279,7 +279,7 @@ def project_integers(points: Integers, unit: int) -> tuple[Integers, Integers]:
 
 
 def clip_and_renormalise(points: Integers, unit: int) -> tuple[Integers, Integers]:
-    """Set negative entries to zero and scale the rest to sum one, which is *not* the projection.
+    """Set negative entries to zero and divide by the sum, which is *not* the projection.
 
     The result has the same form as the result of `project_integers`. A point without a positive
     entry is mapped to the corner of its largest coordinate.
