@@ -665,7 +665,7 @@ def cliff_best(table: Runs = None) -> Iterator[Inequality]:
 
 @sentence("sec:cliff/pg-es-gap", wrong=POLICY_GRADIENTS_SWAPPED)
 def pg_es_gap(table: Runs = None, chain: str = "chain/HiOffPol") -> Iterator[Inequality]:
-    """PG-ES is behind the best update by the same factor on the cliff as on the chain.
+    """PG-ES is slower than the best update by the same factor on the cliff and on the chain.
 
     The factor is the best time of PG-ES over the best time of DI, CE and MCE. The two factors
     differ by less than a factor 1.5. The paper compares with its panel of the chain, which has 10

@@ -353,7 +353,7 @@ def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None
 
 @styled
 def draw_details(table: pd.DataFrame | None = None) -> BookFigure:
-    """Draw all open details ranked by effect, with the ratio in every setting as a dot.
+    """Draw all open details ranked by effect, with a dot for the ratio in each setting.
 
     A bar ends at the effect, which is the geometric mean of the ratios, each inverted if it is
     below 1. The bar ends at the inverse of the effect if the geometric mean of the ratios is below
@@ -427,7 +427,7 @@ def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
 
 @dataclass(frozen=True)
 class ConfirmedSections(JudgedClaims):
-    """Claims displayed section by section.
+    """Claims that are displayed by section.
 
     Attributes
     ----------

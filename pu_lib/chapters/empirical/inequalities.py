@@ -126,7 +126,7 @@ def clopper_pearson_upper(n_runs: int, level: float = LEVEL) -> float:
 
 @dataclass(frozen=True)
 class Inequality:
-    """A number computed from runs, and the limit it is compared with.
+    """A comparison of a number computed from runs with a limit.
 
     Attributes
     ----------
