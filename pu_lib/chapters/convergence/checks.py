@@ -1,7 +1,8 @@
 """Checks of the claims on convergence and optimality.
 
-A finite run decides about a limit in two ways: the key lemma bounds all gaps after the settling
-time, and if the weights have a finite sum, a lower bound on the probabilities is one on the gap.
+A finite run proves a statement about the limit in two ways: the key lemma bounds all gaps after
+the settling time, and if the weights have a finite sum, a lower bound on the probabilities gives a
+lower bound on the gap.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, Update, as_update
 
 ROUNDING = 1e-12
-"""Relative tolerance for values, which a linear solve of a few dozen states computes."""
+"""Relative tolerance for values computed by a linear solve with a few dozen states."""
 
 FIRST_ORDER = 0.97
-"""The least measured exponent that counts as order 1/t."""
+"""The smallest measured exponent that counts as order 1/t."""
 
 
 def compare_key_lemma(
@@ -55,7 +56,7 @@ def compare_key_lemma(
     at: Mapping[str, Any],
     constant: float = 0.5,
 ) -> None:
-    """Compare the mass outside `top` with the key lemma's bound along a run."""
+    """Compare the mass outside `top` with the bound of the key lemma along a run."""
     beta = pi[:, ~top].sum(axis=1)
     weight_sums = np.append(0, np.cumsum(weights))
     bound = key_lemma_bound(beta[0], pi[0, top].min() / beta[0], len(top), weight_sums, constant)
@@ -75,7 +76,7 @@ def compare_key_lemma(
 def key_lemma_bounds_the_mass(
     compare: Recorder, constant: float = 0.5, update: str | Update = "mce"
 ) -> None:
-    """The mass outside a set of greedy actions obeys the bound for every tie-break."""
+    """The mass outside a set of greedy actions satisfies the bound for every tie-breaking rule."""
     rng = np.random.default_rng(0)
     for i in range(80):
         n_actions = int(rng.integers(2, 7))
@@ -102,7 +103,7 @@ def compare_finite_run(
     weights: Floats,
     at: Mapping[str, Any],
 ) -> None:
-    """Compare the gap with its bounds from the settling time on."""
+    """Compare the gap with its bounds at every step after the settling time."""
     facts = structure(mdp)
     trajectory = run(mdp, as_update(update), len(weights), step_size=weights, weighting="uniform")
     compare.require(
@@ -131,7 +132,7 @@ def compare_finite_run(
 def infinite_sums_suffice(
     compare: Recorder, update: str | Update = "mce", decay: float = 0.5
 ) -> None:
-    """With weights of infinite sum a finite run of MCE proves that the gap tends to zero."""
+    """If the weights have infinite sum, a finite run of MCE proves that the gap tends to zero."""
     weights = decaying_weights(decay, 600)
     for name, mdp in instances().items():
         compare_finite_run(compare, name, mdp, update, weights, at={"MDP": name})
@@ -139,7 +140,7 @@ def infinite_sums_suffice(
 
 @check("cor:convergence", wrong={"CE in place of MCE": {"update": "ce"}})
 def values_converge(compare: Recorder, update: str | Update = "mce") -> None:
-    """Under random weights no value decreases and none exceeds its optimum, so all converge."""
+    """With random weights no value decreases or exceeds its optimum, so all values converge."""
     rng = np.random.default_rng(0)
     for name, mdp in instances().items():
         facts = structure(mdp)
@@ -156,7 +157,7 @@ def values_converge(compare: Recorder, update: str | Update = "mce") -> None:
 
 @check("thm:optimality/uniqueness", wrong={"PG-SM in place of MCE": {"update": "pg-sm"}})
 def optimum_need_not_be_unique(compare: Recorder, update: str | Update = "mce") -> None:
-    """MCE converges with several best actions, for every tie-break."""
+    """MCE converges if there are several best actions, for every tie-breaking rule."""
     ones = np.ones(600)
     for rewards in ([1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 0.9, 0.5, 0.0]):
         top = np.array(rewards) == max(rewards)
@@ -171,7 +172,7 @@ def optimum_need_not_be_unique(compare: Recorder, update: str | Update = "mce") 
 
 
 def with_several_optima() -> dict[str, FiniteMDP]:
-    """Return those of `instances` that have a state with a suboptimal and several best actions."""
+    """Return the `instances` with a state that has suboptimal actions and several best actions."""
     found = {}
     for name, mdp in instances().items():
         facts = structure(mdp)
@@ -182,7 +183,7 @@ def with_several_optima() -> dict[str, FiniteMDP]:
 
 @check("lem:optimality/proof", wrong={"CE in place of MCE": {"update": "ce"}})
 def proof_of_lemma_8_lacks_a_line(compare: Recorder, update: str | Update = "mce") -> None:
-    """All printed inequalities and the missing one hold; a unique optimum may have a tied limit.
+    """The printed inequalities and the missing one hold, and the limit may tie despite one optimum.
 
     The proof assumes that the limit is not optimal, which is possible if the weights of a state
     have a finite sum.
@@ -204,7 +205,7 @@ def proof_of_lemma_8_lacks_a_line(compare: Recorder, update: str | Update = "mce
 
 @check("eq:boundedness", wrong={"nine tenths of M": {"share": 0.9}})
 def parameters_move_by_at_most_the_weights(compare: Recorder, share: float = 1.0) -> None:
-    """No parameter changes by more than the sum of the weights, from starts far from uniform."""
+    """No parameter changes by more than the sum of the weights, for any initial parameters."""
     rng, mce = np.random.default_rng(2), UPDATES["mce"]
     for _ in range(200):
         q = rng.random(int(rng.integers(2, 6)))
@@ -230,9 +231,10 @@ NOT_REENTERED = {
 
 @check("lem:optimality-necessity", wrong={"necessary in every single MDP": {"everywhere": True}})
 def finite_sums_leave_a_gap(compare: Recorder, everywhere: bool = False) -> None:
-    """For each finite sum of weights some MDP keeps a gap of q: two arms in a recurrent state.
+    """For every finite sum of weights there is an MDP in which q does not converge to its optimum.
 
-    The lemma is about a guarantee for all MDPs, so that one MDP for each sum refutes it.
+    The MDP has one recurrent state with two actions. The lemma is about a guarantee for all MDPs,
+    so one counterexample for each sum is enough.
     """
     cases = [("entered again", looping_bandit(), total) for total in (2.0, 0.5, 8.0)]
     if everywhere:
@@ -253,11 +255,11 @@ def finite_sums_leave_a_gap(compare: Recorder, everywhere: bool = False) -> None
 
 @check("lem:optimality-necessity/corrected", wrong={"half the exponent": {"factor": 0.5}})
 def floors_hold(compare: Recorder, factor: float = 1.0) -> None:
-    """Probabilities and gaps are at least their floors if the weights of a state sum to M.
+    """Probabilities and gaps are at least their lower bounds if the weights of a state sum to M.
 
-    The weights sum to M at the first state of random MDPs, in one step or in 30, and are large at
-    the other states. Two bandits nearly attain the floors: one step of weight 200 from a tiny
-    greedy probability, and one of weight 0.001.
+    The weights sum to M at the first state of random MDPs, in one step or in 30 steps, and are
+    large at the other states. Two runs on a bandit come close to the bounds: one step of weight 200
+    from a tiny probability of the greedy action, and one step of weight 0.001.
     """
     rng = np.random.default_rng(0)
     for i in range(120):
@@ -279,12 +281,12 @@ def floors_hold(compare: Recorder, factor: float = 1.0) -> None:
 def compare_floors(
     compare: Recorder, mdp: FiniteMDP, weights: Floats, theta0: Floats, factor: float = 1.0
 ) -> None:
-    """Compare probabilities and gaps of a run of MCE with their floors at the first state."""
+    """Compare the probabilities and gaps of an MCE run with their bounds at the first state."""
     facts, total, n_actions = structure(mdp), float(weights[:, 0].sum()), mdp.n_actions
     weighting = fixed_weights(weights)
     trajectory = run(mdp, UPDATES["mce"], len(weights), weighting=weighting, theta0=theta0)
     pi = trajectory.policies[:, 0]
-    # In logarithms: the floors are far below one.
+    # The bounds are far below one, so the logarithms are compared.
     compare.at_least(
         "log of probability over the first one",
         float((np.log(pi) - np.log(pi[0])).min()),
@@ -312,7 +314,7 @@ def compare_floors(
     wrong={"no weight at a contested state": {"starve_contested": True}},
 )
 def uncontested_states_need_no_weight(compare: Recorder, starve_contested: bool = False) -> None:
-    """Values become optimal without weights at the states whose actions are all optimal."""
+    """The values become optimal even if states with only optimal actions have no weight."""
     mdp = uncontested_start()
     facts = structure(mdp)
     weights = facts.contested.astype(float)
@@ -342,7 +344,8 @@ def others_need_no_unique_optimum(
 ) -> None:
     """With many optimal policies DI reaches the optimum, and the gap of PG-SM is of order 1/t.
 
-    DI has 400 steps. PG-SM's gap has to decrease to a third from step 250 to 1000, and to 4000.
+    DI runs for 400 steps. The gap of PG-SM must decrease to at most a third from step 250 to step
+    1000, and again from step 1000 to step 4000.
     """
 
     def gaps(mdp: FiniteMDP, update: str, n_steps: int) -> Floats:
@@ -373,9 +376,10 @@ def rate_is_the_inverse_sum_of_the_weights(
     infinite: Sequence[float] = (0.25, 0.5),
     fading: float = 0.5,
 ) -> None:
-    """Masses are of order 1/t if the weights are bounded below, 1/W if their sum is infinite.
+    """Masses are of order 1/t for weights bounded below, and 1/W for weights with infinite sum.
 
-    The bandit has four arms, of which one, two or three are best, and the weights (t + 1)^-x.
+    Here W is the sum of the weights so far. The bandit has four arms, one, two or three of them
+    optimal, and the weights are (t + 1)^-x.
     """
     in_t, in_sum, n_steps = "exponent in t", "exponent in the sum of the weights", 1500
     cases = [(in_t, x, False) for x in bounded_below] + [(in_sum, x, False) for x in infinite]
@@ -400,11 +404,11 @@ def rate_is_the_inverse_sum_of_the_weights(
 def others_need_infinite_sums(
     compare: Recorder, everywhere: bool = False, apart: float = 0.9
 ) -> None:
-    r"""With weights of sum M, PG-SM and DI keep a gap on two arms of a recurrent state.
+    r"""If the weights sum to M, PG-SM and DI do not become optimal on some recurrent bandit.
 
-    PG-SM has :math:`\pi_t(a)\ge\pi_0(a)e^{-2MR}` with R the range of the values. DI is not optimal
-    if the arms differ by less than :math:`1/M`; if they differ by 1, it is after one step of weight
-    1.
+    Under PG-SM :math:`\pi_t(a)\ge\pi_0(a)e^{-2MR}`, with R the range of the values. DI does not
+    become optimal if the rewards of the two arms differ by less than :math:`1/M`; if they differ by
+    1, DI is optimal after one step of weight 1.
     """
     total = 2.0
     weights = total * 0.5 ** np.arange(1.0, 61.0)
@@ -420,7 +424,7 @@ def others_need_infinite_sums(
     compare.at_least("gap of q at the end", gap("pg-sm", loop), floor, limit="the floor", at=at)
     close = looping_bandit(gap=apart / total)
     short = gap("di", close)
-    # DI moves the mass total * gap / 2, from 1/2.
+    # DI shifts the mass total * gap / 2 to the best arm, which starts at probability 1/2.
     left = close.discount / (1 - close.discount) * (0.5 - apart / 2) * apart / total
     at = {"update": "di", "M": total, "apart": apart / total}
     compare.at_least("gap of q at the end", short, 1e-9, limit="1e-9", at=at)
@@ -437,7 +441,7 @@ def others_need_infinite_sums(
 def infinite_sums_are_sufficient_and_necessary(
     compare: Recorder, update: str | Update = "mce"
 ) -> None:
-    """Infinite sums suffice, also without a unique optimum, and are necessary to guarantee it."""
+    """Infinite sums suffice for optimality, with one or many optima, and a guarantee needs them."""
     infinite_sums_suffice.function(compare, update)
     optimum_need_not_be_unique.function(compare, update)
     floors_hold.function(compare)

@@ -25,7 +25,7 @@ SHOWN = ("chain", "duplicated chain", "random")
 
 @styled
 def draw_settled(n_steps: int = 600) -> BookFigure:
-    """Draw the gap, and its proved bound from the settling time on."""
+    """Draw the gap, and its proved bound after the settling time."""
     fig, axes = figure(3, 1, height=6.6, sharex=True)
     for ax, name in zip(axes, SHOWN, strict=True):
         mdp = instances()[name]
@@ -48,7 +48,7 @@ def draw_settled(n_steps: int = 600) -> BookFigure:
 
 @styled
 def draw_ties(n_steps: int = 1000) -> BookFigure:
-    """Draw the suboptimal mass, multiplied by t, under each of `ADVERSARIES`."""
+    """Draw t times the suboptimal mass for each tie-breaking rule in `ADVERSARIES`."""
     fig, ax = figure(height=3.3)
     t = np.arange(n_steps + 1)
     styles = ("-", "--", (0, (1.2, 1.2)), "-.", (0, (1.2, 4)))
@@ -72,7 +72,7 @@ def draw_ties(n_steps: int = 1000) -> BookFigure:
 
 @styled
 def draw_one_way(n_steps: int = 300) -> BookFigure:
-    """Draw the gaps of v and q if the first state's weights sum to 2, the second's to infinity."""
+    """Draw the gaps of v and q if only the weights of the first state have a finite sum."""
     mdp = one_way_mdp()
     facts = structure(mdp)
     trajectory = run(mdp, UPDATES["mce"], n_steps, weighting=lambda t, _: np.array([0.5**t, 1.0]))

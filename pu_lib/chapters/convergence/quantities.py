@@ -1,33 +1,33 @@
-r"""Convergence and optimality of MCE (paper, section 3.1): an equivalence, without uniqueness.
+r"""A necessary and sufficient condition for the optimality of MCE (paper, section 3.1).
 
 The process is :math:`\theta_{t+1}=U_{\mathrm{mce}}(\theta_t,d_t,q_t,\eta_t)` with exact values,
-weights :math:`w_t(s)=\eta_td_t(s)\ge0` and ties broken in any way. With :math:`c=|A|/(|A|-1)`,
-the greedy action :math:`a_t` and :math:`u_t=w_t(1-\pi_t(a_t))`, one update multiplies
-:math:`\pi(a_t)/\pi(b)` by :math:`e^{cu_t}` for every other :math:`b` and leaves the other ratios
-as they are.
+weights :math:`w_t(s)=\eta_td_t(s)\ge0` and any rule for ties. The optimal policy need not be
+unique. With :math:`c=|A|/(|A|-1)`, the greedy action :math:`a_t` and
+:math:`u_t=w_t(1-\pi_t(a_t))`, one step multiplies :math:`\pi(a_t)/\pi(b)` by :math:`e^{cu_t}` for
+every other :math:`b` and does not change the other ratios.
 
 **Key lemma.** At one state, let the greedy action lie in :math:`\mathcal T\subsetneq A` for all
 :math:`t\ge t_0`, and let :math:`\beta_t=\pi_t(A\setminus\mathcal T)`,
-:math:`e_0=\min_{a\in\mathcal T}\pi_{t_0}(a)/\beta_{t_0}`. Then, whatever the weights,
+:math:`e_0=\min_{a\in\mathcal T}\pi_{t_0}(a)/\beta_{t_0}`. Then, for all weights,
 
 .. math:: \beta_T\le\Bigl(\frac1{\beta_{t_0}}+\frac c2\min(1,e_0)\sum_{t_0\le t<T}w_t\Bigr)^{-1}.
 
-**Theorem.** Let :math:`S^-` be the states with a suboptimal action, :math:`R` the states that some
-action enters. Then :math:`v_t\to v_\star` everywhere if and only if :math:`\sum_tw_t(s)=\infty` at
-every :math:`s\in S^-`; and, for :math:`\gamma>0`, :math:`q_t\to q_\star` if and only if this holds
-at every :math:`s\in S^-\cap R`.
+**Theorem.** Let :math:`S^-` be the set of states with a suboptimal action, and :math:`R` the set of
+states that some action leads to. Then :math:`v_t\to v_\star` everywhere if and only if
+:math:`\sum_tw_t(s)=\infty` at every :math:`s\in S^-`; and, for :math:`\gamma>0`,
+:math:`q_t\to q_\star` if and only if :math:`\sum_tw_t(s)=\infty` at every :math:`s\in S^-\cap R`.
 
-**A finite run proves convergence.** Values never decrease and never exceed the optimal ones. So if
-the value of an optimal action at :math:`s` exceeds the optimal values of all other actions,
+**A finite run proves convergence.** Values never decrease and never exceed the optimal values. So
+if the value of an optimal action at :math:`s` exceeds the optimal values of all other actions,
 :math:`\max_{A^\star(s)}q_t(s,\cdot)>\max_{b\notin A^\star(s)}q_\star(s,b)`, the greedy action is
 optimal at every later time, and the key lemma bounds all later gaps. `settling_time` returns the
 first such time.
 
 **Necessity.** If :math:`\sum_tw_t(s)=M<\infty` then :math:`\pi_t(a|s)\ge\pi_0(a|s)e^{-cM}`.
 
-The exponent of a decay is the slope of log gap against log t over the last decade; its interval is
-the range of the slopes over four pieces of that decade. A standard error of the regression would
-mean nothing, since the error is not random.
+The exponent of a decay is minus the slope of log gap against log t over the last decade; its
+interval is the range of the exponents over four pieces of that decade. A standard error of the
+regression would be meaningless, because the error is not random.
 """
 
 from __future__ import annotations
@@ -70,10 +70,11 @@ class Structure:
 
 
 def structure(mdp: FiniteMDP) -> Structure:
-    """Return the structure of an MDP, which is solved for it.
+    """Solve an MDP and return its structure.
 
-    Two actions count as equally good if their optimal values differ by less than 1e-9 of the
-    largest value of the state, or by 1e-14 of the largest value of all states, which is rounding.
+    Two actions count as equally good if their optimal values differ by at most 1e-9 times the
+    largest value of the state, or by at most 1e-14 times the largest value of all states, which
+    covers rounding.
     """
     best = mdp.optimal()
     optimal = best.q >= (best.v - _indifference(best.q))[:, np.newaxis]
@@ -83,13 +84,13 @@ def structure(mdp: FiniteMDP) -> Structure:
 
 
 def _indifference(q: Floats) -> Floats:
-    """Return, for each state, the difference below which two values count as equal."""
+    """Return the largest difference between two values that count as equal, per state."""
     largest = np.abs(q).max(axis=-1)
     return np.asarray(np.maximum(1e-9 * largest, 1e-14 * largest.max()))
 
 
 def instances() -> dict[str, FiniteMDP]:
-    """Return the MDPs of the checks: with a unique optimum, ties, or many optimal policies."""
+    """Return the MDPs of the checks, some with one optimal policy and some with many."""
     tied = random_mdp(3, n_states=12, n_actions=3, discount=0.9)
     twice = FiniteMDP(
         np.repeat(tied.transitions, 2, axis=1),
@@ -110,12 +111,12 @@ def instances() -> dict[str, FiniteMDP]:
 
 
 def looping_bandit(gap: float = 1.0, discount: float = 0.5) -> FiniteMDP:
-    """Return a process with one state, which every action enters, and rewards `gap` and 0."""
+    """Return a process with one state that is never left, and actions with rewards `gap` and 0."""
     return FiniteMDP(np.ones((1, 2, 1)), [[gap, 0.0]], [1.0], discount)
 
 
 def uncontested_start() -> FiniteMDP:
-    """Return a chain with an additional first state, whose three actions all enter it."""
+    """Return a chain with an additional first state whose three actions all lead to the chain."""
     base = duplicated_chain(4, n_actions=3, discount=0.8)
     n = base.n_states + 1
     transitions = np.zeros((n, base.n_actions, n))
@@ -128,18 +129,22 @@ def uncontested_start() -> FiniteMDP:
 
 
 def one_way_mdp() -> FiniteMDP:
-    """Return two states with rewards 1 and 0: the first is never entered, the second never left."""
+    """Return an MDP with two states, in which every action leads to the second state.
+
+    Each state has two actions, with rewards 1 and 0.
+    """
     transitions = np.zeros((2, 2, 2))
     transitions[:, :, 1] = 1.0
     return FiniteMDP(transitions, [[1.0, 0.0], [1.0, 0.0]], [1.0, 0.0], 0.9)
 
 
 def tied_limit_mdp() -> FiniteMDP:
-    """Return an MDP with one optimal policy whose limit has a tie if a state has no weight.
+    """Return an MDP whose values tie in the limit if the second state has no weight.
 
-    At the first state one action leads to the second state with reward 0, the other one ends with
-    reward 1/4; the second state has rewards 1 and 0 and ends; the discount is 1/2. If the policy of
-    the second state is uniform, both actions of the first have the value 1/4.
+    At the first state one action leads to the second state with reward 0, and the other action ends
+    the episode with reward 1/4. At the second state both actions end the episode, with rewards 1
+    and 0. The discount is 1/2, and the optimal policy is unique. If the policy of the second state
+    is uniform, both actions of the first state have the value 1/4.
     """
     transitions = np.zeros((3, 2, 3))
     transitions[0, 0, 1] = transitions[0, 1, 2] = 1.0
@@ -149,12 +154,12 @@ def tied_limit_mdp() -> FiniteMDP:
 
 
 def decaying_weights(exponent: float, n_steps: int) -> Floats:
-    """Return the weights (t + 1)^-exponent of `n_steps` steps."""
+    """Return the weights (t + 1)^-exponent of the steps t = 0, ..., n_steps - 1."""
     return np.asarray((np.arange(n_steps) + 1.0) ** -exponent)
 
 
 def fixed_weights(weights: ArrayLike) -> Weighting:
-    """Return the weighting for `run` whose weights of step t are row t, shape (T, S)."""
+    """Return the weighting for `run` that uses row t of a (T, S) array at step t."""
     rows = np.asarray(weights, dtype=np.float64)
     return lambda t, _: np.asarray(rows[t])
 
@@ -166,7 +171,7 @@ def fixed_weights(weights: ArrayLike) -> Weighting:
 def key_lemma_bound(
     beta: Any, e0: Any, n_actions: int, weight_sum: Any, constant: float = 0.5
 ) -> Any:
-    """Return the key lemma's bound on the mass outside a set after weights of this sum."""
+    """Return the key lemma's bound on the mass outside a set if the weights sum to `weight_sum`."""
     c = n_actions / (n_actions - 1)
     e0 = np.minimum(1.0, e0)
     return 1 / (1 / beta + constant * c * e0 * weight_sum)
@@ -182,7 +187,7 @@ ADVERSARIES: dict[str, Adversary] = {
     "in turn": lambda pi, tied, t: int(np.flatnonzero(tied)[t % np.count_nonzero(tied)]),
     "seldom": lambda pi, tied, t: int(np.flatnonzero(tied)[-1 if (t & (t + 1)) == 0 else 0]),
 }
-"""Rules for ties; "seldom" takes the first tied action except at t = 0, 1, 3, 7, 15..."""
+"""Rules for ties; "seldom" takes the first tied action, and the last one at t = 0, 1, 3, 7, ..."""
 
 
 def adversarial_run(
@@ -192,10 +197,10 @@ def adversarial_run(
     theta0: ArrayLike | None = None,
     update: str | Update = "mce",
 ) -> Floats:
-    """Return the policies, shape (T + 1, A), on a bandit whose ties an adversary breaks.
+    """Return the policies, as a (T + 1, A) array, on a bandit whose ties an adversary breaks.
 
-    The adversary's choice depends on the policy. The values given to the update are the indicator
-    of the chosen action.
+    The choice of the adversary may depend on the policy. The values given to the update are 1 for
+    the chosen action and 0 for all others.
     """
     q, update = np.asarray(rewards, dtype=np.float64), as_update(update)
     tied = q == q.max()
@@ -210,9 +215,9 @@ def adversarial_run(
 
 @cache
 def fading_run(exponent: float, best: int, n_steps: int) -> tuple[Floats, Floats, Floats]:
-    """Return the suboptimal mass of four arms under MCE, its upper bound and its floor, by time.
+    """Return the suboptimal mass of four arms under MCE, its upper and its lower bound, by time.
 
-    The weights are (t + 1)^-exponent; ties of the `best` arms are broken by the first one.
+    The weights are (t + 1)^-exponent. There are `best` optimal arms, and the first one wins ties.
     """
     weights = decaying_weights(exponent, n_steps)
     mass = adversarial_run(np.arange(4) < best, "first", weights)[:, best:].sum(axis=1)
@@ -225,10 +230,10 @@ def fading_run(exponent: float, best: int, n_steps: int) -> tuple[Floats, Floats
 
 
 def settling_time(trajectory: Trajectory, facts: Structure) -> int | None:
-    """Return the first time from which the greedy actions of MCE are proved to stay optimal.
+    """Return the first time after which the greedy actions of MCE provably stay optimal.
 
-    This is at every contested state, and ``None`` if the run is too short. The required difference
-    of values is well above rounding.
+    The actions are optimal at every contested state. The result is ``None`` if the run is too
+    short. The required difference between values is well above rounding.
     """
     s = facts.contested
     best_now = np.where(facts.optimal[s], trajectory.q[:, s], -np.inf).max(axis=-1)
@@ -239,7 +244,7 @@ def settling_time(trajectory: Trajectory, facts: Structure) -> int | None:
 
 
 def suboptimal_mass(trajectory: Trajectory, facts: Structure) -> Floats:
-    """Return the mass of the suboptimal actions, by time and contested state."""
+    """Return the mass of the suboptimal actions per time and contested state."""
     s = facts.contested
     mass = np.where(facts.optimal[s], 0.0, trajectory.policies[:, s]).sum(axis=-1)
     return np.asarray(mass)
@@ -248,11 +253,11 @@ def suboptimal_mass(trajectory: Trajectory, facts: Structure) -> Floats:
 def optimality_bounds(
     mdp: FiniteMDP, trajectory: Trajectory, facts: Structure
 ) -> tuple[int, Floats, Floats, Floats]:
-    r"""Return the settling time :math:`t_0`, and the largest gap and its two bounds from then on.
+    r"""Return the settling time :math:`t_0`, and the largest gap and its two bounds after it.
 
-    The measured bound is :math:`\frac1{1-\gamma}\max_s\rho_s\pi_T(B_s|s)` with the masses of the
-    suboptimal actions, :math:`\rho_s=\max_a(v_\star(s)-q_\star(s,a))`; the proved bound has the key
-    lemma's bounds from :math:`t_0` in their place, and applies to all later times.
+    The measured bound is :math:`\frac1{1-\gamma}\max_s\rho_s\pi_T(B_s|s)`, with :math:`B_s` the
+    suboptimal actions and :math:`\rho_s=\max_a(v_\star(s)-q_\star(s,a))`. The proved bound replaces
+    the masses :math:`\pi_T(B_s|s)` by the key lemma's bounds and applies to all later times.
     """
     start = settling_time(trajectory, facts)
     if start is None:
@@ -276,9 +281,9 @@ def optimality_bounds(
 def lemma_8_lines(pi: Floats, q: Floats, weights: Floats, q_limit: Floats) -> dict[str, Floats]:
     r"""Return the left minus the right side of each inequality of the printed proof at one state.
 
-    Policies and values have the shape (T + 1, A), the weights (T,). The differences are those from
-    :math:`t_0` on, and not negative if the line is right. The result is empty if all actions tie
-    in the limit.
+    Policies and values have the shape (T + 1, A), and weights have the shape (T,). The differences
+    start at time :math:`t_0`, and a line of the proof holds if its differences are not negative.
+    The result is empty if all actions tie in the limit.
     """
     top = q_limit >= q_limit.max() - 1e-9
     if top.all():
@@ -321,10 +326,10 @@ def lemma_8_lines(pi: Floats, q: Floats, weights: Floats, q_limit: Floats) -> di
 
 
 def lemma_8_slack(update: str | Update = "mce") -> dict[str, float]:
-    r"""Return the least difference of each of `lemma_8_lines` over all contested states.
+    r"""Return the smallest difference for each of `lemma_8_lines` over all contested states.
 
-    The weights :math:`w_t=3\cdot0.9^t` have a finite sum, as the hypothesis of the proof says, and
-    are about 1e-11 after 250 steps, so that the limit is known up to rounding.
+    The weights :math:`w_t=3\cdot0.9^t` have a finite sum, as the proof assumes. They are about
+    1e-11 after 250 steps, so the limit is known up to rounding.
     """
     slack: dict[str, float] = {}
     for mdp in instances().values():
@@ -344,7 +349,7 @@ def lemma_8_slack(update: str | Update = "mce") -> dict[str, float]:
 
 @formula
 def necessity_floor(pi0: Any, n_actions: int, total: Any, factor: float = 1.0) -> Any:
-    """Return the lower bound on a probability if the weights of its state sum to `total`."""
+    """Return the lower bound on a probability if the weights of the state sum to `total`."""
     c = factor * n_actions / (n_actions - 1)
     return pi0 * exp(-c * total)
 
@@ -354,9 +359,9 @@ def necessity_floor(pi0: Any, n_actions: int, total: Any, factor: float = 1.0) -
 
 @dataclass(frozen=True)
 class Exponent:
-    """The exponent k of a decay like t^-k, and the least and the largest k of its pieces.
+    """The exponent k of a decay like t^-k, and the smallest and the largest k over four pieces.
 
-    All three are infinite if the gap is zero in the last decade.
+    All three are infinite if a gap in the last decade is zero up to rounding.
     """
 
     value: float
@@ -365,15 +370,15 @@ class Exponent:
 
 
 def log_times(n_steps: int, per_decade: int = 16) -> NDArray[np.int64]:
-    """Return increasing integers from 1 to `n_steps`, evenly spaced in the logarithm."""
+    """Return increasing integers from 1 to `n_steps` that are evenly spaced on a log scale."""
     count = int(np.ceil(per_decade * np.log10(n_steps))) + 1
     return np.unique(np.geomspace(1, n_steps, count).round().astype(np.int64))
 
 
 def exponent(times: ArrayLike, gaps: ArrayLike) -> Exponent:
-    """Return the exponent of a decay over the last decade of `times`, and over its four quarters.
+    """Return the exponent of a decay over the last decade of `times`, and over four pieces of it.
 
-    It is infinite if a gap is at most 1e-14, which is rounding.
+    The exponent is infinite if a gap is at most 1e-14, which is zero up to rounding.
     """
     t, g = np.asarray(times, dtype=np.float64), np.asarray(gaps, dtype=np.float64)
     last = t >= t[-1] / 10.0

@@ -1,8 +1,9 @@
 """Checks of sentences on the experiments, as inequalities between times to threshold.
 
-A check lists the inequalities that make up a sentence of the paper; `inequalities` says how they
-decide its status. It takes a table of runs, by default the committed one. Sentences about runs made
-on the spot, and about the setting, are in `checks_live`.
+A check lists the inequalities that make up a sentence of the paper; the module `inequalities`
+explains how they determine the status of the sentence. A check takes a table of runs, by default
+the table of the committed runs. Checks of sentences about live runs and about the setting are in
+`checks_live`.
 """
 
 from __future__ import annotations
@@ -88,10 +89,10 @@ CHAINS = ("chain/NoExplo", "chain/LowOffPol", "chain/HiOffPol")
 LENGTHS = ("length/LowOffPol", "length/HiOffPol")
 
 SCHEME_AND_BETA = "{scheme}, β={beta}"
-"""A label for panels of chains that differ in the scheme."""
+"""The label of panels of chains with different schemes."""
 
 RATE_PANELS = (*RANDOM_MDPS, *CHAINS, "cliff")
-"""The panels of the paper with the learning rate on their axis."""
+"""The panels of the paper with the learning rate on the horizontal axis."""
 
 
 # The introduction
@@ -110,9 +111,9 @@ RATE_PANELS = (*RANDOM_MDPS, *CHAINS, "cliff")
 def as_efficient_as_di(compare: Recorder, table: Runs = None) -> Status:
     """On hard planning tasks CE and MCE are as efficient as DI, and policy gradients fail.
 
-    Hard: the chain of 10 states and the cliff, HiOffPol, with both values of beta. At their best
-    rates CE and MCE are at most a factor 1.25 slower than DI, and PG-SM and PG-ES more than a
-    factor 5 slower than DI.
+    The hard tasks are the chain of 10 states and the cliff under HiOffPol, with both values of
+    beta. At their best rates CE and MCE are less than a factor 1.25 slower than DI, and PG-SM and
+    PG-ES are more than a factor 5 slower than DI.
     """
     near, far = [], []
     for t in estimates(table, "chain/HiOffPol", "cliff", label="β={beta}, {experiment}"):
@@ -131,9 +132,9 @@ def as_efficient_as_di(compare: Recorder, table: Runs = None) -> Status:
     wrong={"on chains under LowOffPol and HiOffPol alone (there it does)": {"panels": CHAINS[1:]}},
 )
 def ce_converges(table: Runs = None, panels: Sequence[str] = RATE_PANELS) -> Iterator[Inequality]:
-    """CE passes the threshold in every run, at its best rate in each rate panel of the paper.
+    """CE passes the threshold in every run at its best rate, in each rate panel of the paper.
 
-    On the chains and the cliff at both values of beta.
+    The chains and the cliff are evaluated with both values of beta.
     """
     for panel in panels:
         for (name,) in with_both_betas(table, panel):
@@ -153,10 +154,10 @@ def _largest_deviation(factors: Sequence[Inequality]) -> str:
 
 @sentence("sec:randommdps/exploration", wrong=scaled_times("scheme", "NoExplo", 50))
 def exploration(table: Runs = None) -> Iterator[Inequality]:
-    """NoExplo and LowOffPol are similar, each update in its range.
+    """Each update takes similar times under NoExplo and LowOffPol at the rates in its range.
 
-    Within a factor 2 in the geometric mean over the rates that are in the update's range under
-    either scheme.
+    The times are within a factor 2 of each other, in the geometric mean over the rates that are in
+    the range of the update under at least one of the two schemes.
     """
     for no, low in estimates_together(table, NO_EXPLO, LOW_OFF_POL):
         for u in PAPER:
@@ -167,10 +168,10 @@ def exploration(table: Runs = None) -> Iterator[Inequality]:
 
 @check("sec:randommdps/pg-unchanged", wrong=scaled_times("scheme", "HiOffPol", 50))
 def pg_unchanged(compare: Recorder, table: Runs = None) -> Status:
-    """PG-SM and PG-ES are within a factor 2 between NoExplo and HiOffPol.
+    """The times of PG-SM and PG-ES differ by less than a factor 2 between NoExplo and HiOffPol.
 
-    At their best rates, and in the geometric mean over the rates that are in the update's range
-    under either scheme.
+    This is true at the best rates, and in the geometric mean over the rates that are in the range
+    of the update under at least one of the two schemes.
     """
     at_best, in_range = [], []
     for no, high in estimates_together(table, NO_EXPLO, HIGH_OFF_POL):
@@ -189,7 +190,7 @@ def pg_unchanged(compare: Recorder, table: Runs = None) -> Status:
     wrong={"or wider than the narrowest by no more than a decade": {"limit": -1.0}},
 )
 def es_bandwidth(compare: Recorder, table: Runs = None, limit: float = 0.0) -> Status:
-    """The range of PG-ES is narrower than that of each other update, in each scheme."""
+    """PG-ES has a narrower range of learning rates than any other update, in every scheme."""
     rows = []
     for t in estimates(table, *RANDOM_MDPS):
         decades = {u: bandwidth(t.curves.axis, t.curve(u)) for u in PAPER}
@@ -201,17 +202,17 @@ def es_bandwidth(compare: Recorder, table: Runs = None, limit: float = 0.0) -> S
 
 
 def _by(statistic: str, rows: Sequence[Inequality]) -> list[Inequality]:
-    """Return the inequalities between medians, or those between means."""
+    """Return the inequalities between medians or between means."""
     return [row for row in rows if f", {statistic}:" in row.name]
 
 
 @sentence("sec:randommdps/es-sides", wrong=POLICY_GRADIENTS_FOR_DI_AND_CE)
 def es_sides(table: Runs = None) -> Iterator[Inequality]:
-    """PG-ES leaves its range on both sides, and above it parameters jump through zero.
+    """PG-ES is slow at both ends of the rate grid, and its parameters change sign at the upper end.
 
-    At the lowest and at the highest rate the time is more than 3 times the best, in each scheme;
-    and of the parameters of visited states, all positive at first, more than 1 % are negative after
-    2000 steps at the highest rate, fewer than 1 % at the lowest.
+    At the lowest and at the highest rate the time is more than 3 times the best time, in each
+    scheme. The parameters of visited states are all positive at first; after 2000 steps more than
+    1 % of them are negative at the highest rate, and fewer than 1 % at the lowest rate.
     """
     for t in estimates(table, *RANDOM_MDPS):
         for side, rate in (("lowest", t.curves.axis[0]), ("highest", t.curves.axis[-1])):
@@ -224,7 +225,7 @@ def es_sides(table: Runs = None) -> Iterator[Inequality]:
 
 @check("sec:randommdps/di-best", wrong=DI_AND_CE_SWAPPED | scaled_times("update", "di", 20))
 def di_best(compare: Recorder, table: Runs = None) -> Status:
-    """DI at its best rate is faster than every other update at its own, in each scheme."""
+    """DI at its best rate is faster than any other update at its best rate, in each scheme."""
     others = [u for u in PAPER if u != "di"]
     leads = [
         t.above("best other over DI", t.fastest(others) / t.best("di"))
@@ -253,9 +254,10 @@ def sarsa_limit(
 ) -> Status:
     """DI, CE and MCE become greedy SARSA at huge rates, and their curves meet.
 
-    At eta = 10^9 the policy of each is greedy for the critic in every visited state with one best
-    action (a live run; share above 0.999); and in each scheme their times there are within a factor
-    1.25 of each other. This factor is unknown if all of them are at the cap.
+    At eta = 10^9 the policy of each update is greedy for the critic in every visited state with one
+    best action (in a live run, in a share of states above 0.999). In each scheme the times of the
+    three updates at this rate are within a factor 1.25 of each other. This factor is unknown if all
+    three times are at the cap.
     """
     greedy, times = {}, []
     for u in updates:
@@ -280,8 +282,9 @@ def sarsa_limit(
 def beat_sarsa(table: Runs = None) -> Iterator[Inequality]:
     """Every update at its best rate is more than a factor 2 faster than greedy SARSA.
 
-    Greedy SARSA is DI at the rate 10^9, under the same scheme; NoExplo and LowOffPol. These runs
-    are fewer than those they are compared with, and resampled apart.
+    Greedy SARSA is DI at the rate 10^9 under the same scheme. The schemes are NoExplo and
+    LowOffPol. There are fewer runs of greedy SARSA than of the updates, and they are resampled
+    separately.
     """
     limits = (limit for scheme in SCHEMES[:2] for limit in greedy_times(table, scheme))
     for t, (_, greedy, cap) in zip(estimates(table, NO_EXPLO, LOW_OFF_POL), limits, strict=True):
@@ -292,9 +295,10 @@ def beat_sarsa(table: Runs = None) -> Iterator[Inequality]:
 
 @sentence("sec:randommdps/ce-equals-mce", wrong=DI_AND_CE_SWAPPED)
 def ce_equals_mce(table: Runs = None) -> Iterator[Inequality]:
-    """CE and MCE are equal up to a factor 1.25, in each scheme.
+    """The times of CE and MCE are equal up to a factor 1.25, in each scheme.
 
-    In the geometric mean of the size of their ratio over the rates in the range of either.
+    The factor is the geometric mean of the larger time over the smaller time, over the rates in the
+    range of at least one of the two updates.
     """
     for t in estimates(table, *RANDOM_MDPS):
         factor = mean_factor_in_range(t.curve("ce"), t.curve("mce"), t.curves.cap)
@@ -303,10 +307,11 @@ def ce_equals_mce(table: Runs = None) -> Iterator[Inequality]:
 
 @check("sec:randommdps/ce-worst", wrong=DI_AND_CE_SWAPPED)
 def ce_worst(compare: Recorder, table: Runs = None) -> Status:
-    """CE and MCE at their best rates are slower than each other update at its own.
+    """CE and MCE at their best rates are slower than any other update at its own best rate.
 
-    Under NoExplo and under LowOffPol. The same inequalities are evaluated on committed runs with
-    ties drawn at random; how many hold there is reported, and does not count for the status.
+    The schemes are NoExplo and LowOffPol. The same inequalities are evaluated on committed runs
+    with ties drawn at random; the number of inequalities that hold for these runs is reported, but
+    does not count for the status.
     """
     rows = _behind_the_others(table)
     drawn = rows if table is not None else _behind_the_others(random_tie_runs())
@@ -314,7 +319,7 @@ def ce_worst(compare: Recorder, table: Runs = None) -> Status:
 
 
 def _behind_the_others(table: Runs) -> list[Inequality]:
-    """Return the factors between the faster of CE and MCE and the slowest of the others."""
+    """Return inequalities on the time of the faster of CE and MCE over the slowest other time."""
     name, others = "better of CE, MCE over the slowest of the others", (*POLICY_GRADIENTS, "di")
     return [
         t.above(name, t.fastest(CROSS_ENTROPY) / t.slowest(others))
@@ -324,10 +329,10 @@ def _behind_the_others(table: Runs) -> list[Inequality]:
 
 @check("sec:randommdps/hioffpol-helps", wrong=SCHEMES_SWAPPED)
 def hioffpol_helps(compare: Recorder, table: Runs = None) -> Status:
-    """Under HiOffPol CE and MCE are more than a factor 2 faster, over two decades of rate.
+    """Under HiOffPol CE and MCE are more than a factor 2 faster, with a range of over two decades.
 
-    At its best rate each is more than a factor 2 faster than under NoExplo and under LowOffPol, and
-    its range is wider than 2 decades.
+    At its best rate each of the two is more than a factor 2 faster than under NoExplo and than
+    under LowOffPol, and its range is wider than 2 decades.
     """
     gains, ranges = [], []
     for *others, high in estimates_together(table, *RANDOM_MDPS):
@@ -352,11 +357,12 @@ def hioffpol_helps(compare: Recorder, table: Runs = None) -> Status:
 
 @sentence("sec:randommdps/unstable-critic", wrong=POLICY_GRADIENTS_SWAPPED)
 def unstable_critic(table: Runs = None) -> Iterator[Inequality]:
-    """A steadier critic helps CE and MCE more than PG-SM: noise in q is what holds them back.
+    """A steadier critic helps CE and MCE more than PG-SM, because noise in q slows them down.
 
-    Under NoExplo, the time at the critic's rate 0.1 over that at 0.01, each at the best of three
-    actor rates, is larger for CE and for MCE than for PG-SM. A slower critic costs every update
-    time, so that only a comparison of updates shows the effect of its noise.
+    The scheme is NoExplo. The time at the critic's rate 0.1 over the time at the critic's rate
+    0.01, each at the best of three actor rates, is larger for CE and for MCE than for PG-SM. A
+    slower critic delays every update, so only a comparison of updates shows the effect of the noise
+    in q.
     """
     results, base = results_of(table), PANELS[NO_EXPLO]
     slow = results.of(replace(base, experiment="critic-rate", preset="paper critic_rate=0.01"))
@@ -381,10 +387,10 @@ def unstable_critic(table: Runs = None) -> Iterator[Inequality]:
     wrong={"most runs never pass on a chain of 5 states": {"long": "chain/NoExplo"}},
 )
 def noexplo_stuck(compare: Recorder, table: Runs = None, long: str = "chain/NoExplo/10") -> Status:
-    """Without exploration most runs on 10 states never pass, whatever the update and the rate.
+    """Without exploration most runs on 10 states never pass, for every update and every rate.
 
-    At the rate where it is smallest, the share of runs censored at a million steps is above one
-    half with 10 states and below it with 5.
+    At the rate with the smallest share of runs censored at a million steps, this share is above one
+    half with 10 states and below one half with 5 states.
     """
     rows, figures = [], {}
     for n, panel, relation, extreme in ((10, long, ">", min), (5, "chain/NoExplo", "<", max)):
@@ -398,13 +404,13 @@ def noexplo_stuck(compare: Recorder, table: Runs = None, long: str = "chain/NoEx
 
 
 def _censored(name: str, values: Floats, relation: str, limit: float, curves: Curves) -> Inequality:
-    """Return an inequality for a share of the runs of curves."""
+    """Return an inequality for a share of the runs that the curves show."""
     return Inequality(name, values, relation, limit, n_runs=curves.fewest_runs)
 
 
 @check("sec:chainexp/ce-best", wrong=DI_AND_CE_SWAPPED)
 def ce_best(compare: Recorder, table: Runs = None) -> Status:
-    """CE and MCE at their best rates are both faster than PG-SM, PG-ES and DI at theirs."""
+    """At their best rates CE and MCE are both faster than PG-SM, PG-ES and DI."""
     rows = []
     for t in estimates(table, *CHAINS, label=SCHEME_AND_BETA):
         lead = t.fastest((*POLICY_GRADIENTS, "di")) / t.slowest(CROSS_ENTROPY)
@@ -425,8 +431,8 @@ def ce_best(compare: Recorder, table: Runs = None) -> Status:
 def shift(table: Runs = None) -> Iterator[Inequality]:
     """Under LowOffPol and HiOffPol the curves of CE and DI differ by a shift of the rate.
 
-    Moving DI's curve by some number of grid steps brings it within a factor 1.5 of CE's at every
-    rate in CE's range that both then cover.
+    If the curve of DI is shifted by a suitable number of grid steps, the two curves are within a
+    factor 1.5 of each other at every rate in the range of CE that both curves cover.
     """
     for t in estimates(table, *CHAINS[1:], label=SCHEME_AND_BETA):
         factor = factor_after_shift(t.curve("ce"), t.curve("di"))
@@ -437,7 +443,7 @@ def shift(table: Runs = None) -> Iterator[Inequality]:
     "sec:chainexp/noexplo-advantage", wrong=DI_AND_CE_SWAPPED | scaled_times("update", "mce", 20)
 )
 def noexplo_advantage(table: Runs = None) -> Iterator[Inequality]:
-    """Under NoExplo CE and MCE at their best rates are faster than DI at its own."""
+    """Under NoExplo CE and MCE at their best rates are faster than DI at its best rate."""
     for t in estimates(table, "chain/NoExplo"):
         for u in CROSS_ENTROPY:
             yield t.above(f"best of DI over {label_of(u)}", t.best("di") / t.best(u))
@@ -445,7 +451,10 @@ def noexplo_advantage(table: Runs = None) -> Iterator[Inequality]:
 
 @sentence("sec:chainexp/di-like-pg", wrong=scaled_times("update", "di", 20))
 def di_like_pg(table: Runs = None) -> Iterator[Inequality]:
-    """Under NoExplo DI at its best rate is within a factor 2 of PG-SM and PG-ES at theirs."""
+    """Under NoExplo the best times of DI, PG-SM and PG-ES are similar.
+
+    The best time of DI is within a factor 2 of the best times of PG-SM and PG-ES.
+    """
     for t in estimates(table, "chain/NoExplo"):
         for u in POLICY_GRADIENTS:
             factor = factor_apart(t.best("di"), t.best(u))
@@ -454,10 +463,11 @@ def di_like_pg(table: Runs = None) -> Iterator[Inequality]:
 
 @check("sec:chainexp/di-dilemma", wrong=POLICY_GRADIENTS_FOR_DI_AND_CE)
 def di_dilemma(compare: Recorder, table: Runs = None) -> Status:
-    """Under NoExplo DI is slow at small rates, and at large rates stops exploring for good.
+    """Under NoExplo DI is slow at small rates, and stops exploring for good at large rates.
 
-    At the lowest rate its time is more than 3 times its best; at the highest its censored share is
-    above one half. The smallest share of any update there is reported, and does not count.
+    At the lowest rate the time of DI is more than 3 times its best time; at the highest rate the
+    censored share of DI is above one half. The smallest censored share of any update at the highest
+    rate is reported, but does not count for the status.
     """
     slow, stuck, lost = [], [], []
     for t in estimates(table, "chain/NoExplo"):
@@ -475,9 +485,9 @@ def di_dilemma(compare: Recorder, table: Runs = None) -> Status:
 
 @sentence("sec:chainexp/best-rates", wrong=POLICY_GRADIENTS_SWAPPED)
 def best_rates(table: Runs = None) -> Iterator[Inequality]:
-    """The paper's fixed rates are best: times there are within a factor 1.5 of the update's best.
+    """The fixed rates of the paper are best: each time is within a factor 1.5 of the best time.
 
-    LowOffPol with 7 states and HiOffPol with 10.
+    The chains have 7 states under LowOffPol and 10 states under HiOffPol.
     """
     for t in estimates(table, *CHAINS[1:], label=SCHEME_AND_BETA):
         for u, rate in FIXED_RATES.items():
@@ -494,12 +504,13 @@ def best_rates(table: Runs = None) -> Iterator[Inequality]:
 def length_pg(
     table: Runs = None, similar: float = SIMILAR_FACTOR, much: float = MUCH_FACTOR
 ) -> Iterator[Inequality]:
-    """On long chains PG-SM and PG-ES are alike, and slower than DI, CE, MCE by more than 2.
+    """On long chains PG-SM and PG-ES are similar, and a factor 2 slower than DI, CE and MCE.
 
-    Alike: within a factor 2 in the geometric mean over the lengths from 10 states on at which fewer
-    than half of the runs of either are censored; where more are, both times are the cap and their
-    ratio is unknown. Slower: the faster of both over the slowest of DI, CE, MCE, in the geometric
-    mean over 10 to 25 states; with a time at the cap this is a lower bound.
+    PG-SM and PG-ES are within a factor 2 of each other, in the geometric mean over the lengths of
+    at least 10 states at which fewer than half of the runs of each update are censored; at other
+    lengths the times are at the cap and their ratio is unknown. The faster of PG-SM and PG-ES is
+    more than a factor 2 slower than the slowest of DI, CE and MCE, in the geometric mean over 10 to
+    25 states; this factor is a lower bound if a time is at the cap.
     """
     for t in estimates(table, *LENGTHS, label=SCHEME_AND_BETA):
         slow, fast = (long_chains(t.curves, t.values, u) for u in (POLICY_GRADIENTS, DI_CE_MCE))
@@ -519,12 +530,12 @@ def _few_censored(curves: Curves) -> NDArray[np.bool_]:
 
 @check("sec:chainexp/length-es-variance", wrong=POLICY_GRADIENTS_SWAPPED)
 def length_es_variance(compare: Recorder, table: Runs = None) -> Status:
-    """PG-ES varies more between runs than PG-SM, because it sometimes does not get there.
+    """PG-ES varies more between runs than PG-SM, because it sometimes misses the threshold.
 
-    The standard deviation of log10 of the time, averaged over the lengths at which fewer than half
-    of the runs of either are censored, is larger for PG-ES; and so is the censored share there. For
-    the committed runs, the number of runs censored there in plain floats is reported, and does not
-    count.
+    The standard deviation of log10 of the time is averaged over the lengths at which fewer than
+    half of the runs of each update are censored. This average is larger for PG-ES than for PG-SM,
+    and so is the censored share at these lengths. For the committed runs, the number of runs
+    censored in plain floats at these lengths is reported, but does not count for the status.
     """
     rows, figures, results = [], Counter[str](), results_of(table)
     for panel in (name for length in LENGTHS for (name,) in with_both_betas(table, length)):
@@ -563,8 +574,8 @@ def length_fast(table: Runs = None) -> Iterator[Inequality]:
 def length_di_slower(table: Runs = None) -> Iterator[Inequality]:
     """On long chains DI at rate 1 is a bit slower than CE and MCE, because its rate is too low.
 
-    Over the faster of CE and MCE, in the geometric mean over 10 to 25 states, by a factor between 1
-    and 2; and on 10 states DI is faster at some higher rate than at 1.
+    DI is slower than the faster of CE and MCE by a factor between 1 and 2, in the geometric mean
+    over 10 to 25 states; and on 10 states DI is faster at some higher rate than at rate 1.
     """
     for t in estimates(table, *LENGTHS, label=SCHEME_AND_BETA):
         di, ce, mce = np.log10(long_chains(t.curves, t.values, DI_CE_MCE))
@@ -578,7 +589,7 @@ def length_di_slower(table: Runs = None) -> Iterator[Inequality]:
 
 @sentence("sec:chainexp/duplicates-ce", wrong=DI_AND_CE_SWAPPED)
 def duplicates_ce(table: Runs = None) -> Iterator[Inequality]:
-    """With duplicates CE is not delayed: at most a factor 1.1 slower than DI."""
+    """With duplicates CE is not delayed: it is less than a factor 1.1 slower than DI."""
     for statistic, n_optimal, ratio in ratios_to_di(table, "ce"):
         name = f"{n_optimal:g} optimal actions, {statistic}: CE over DI"
         yield Inequality(name, ratio, "<", 1.1)
@@ -589,7 +600,7 @@ def duplicates_ce(table: Runs = None) -> Iterator[Inequality]:
     wrong=scaled_times("update", "mce", 1.3, " (there it is reproduced)"),
 )
 def duplicates_mce(compare: Recorder, table: Runs = None) -> Status:
-    """With duplicates MCE is slightly delayed: slower than CE by a factor between 1 and 2."""
+    """With duplicates MCE is slightly delayed: it is slower than CE by a factor between 1 and 2."""
     slower, similar = [], []
     ratios = zip(ratios_to_di(table, "mce"), ratios_to_di(table, "ce"), strict=True)
     for (statistic, n_optimal, mce), (_, _, ce) in ratios:
@@ -610,7 +621,7 @@ def duplicates_mce(compare: Recorder, table: Runs = None) -> Status:
     wrong=scaled_times("update", "ce", 1e4) | scaled_times("update", "mce", 1e4),
 )
 def duplicates_converge(table: Runs = None) -> Iterator[Inequality]:
-    """With several optimal actions every run of CE and MCE at the paper's rates passes."""
+    """With several optimal actions all runs of CE and MCE at the paper's rates pass."""
     curves = results_of(table).curves("duplicates")
     shares = curves.point("censored")[:, curves.axis > 2]
     for u in CROSS_ENTROPY:
@@ -631,14 +642,14 @@ def pg_sm_slow(table: Runs = None) -> Iterator[Inequality]:
 
 @sentence("sec:cliff/pg-es-better", wrong=POLICY_GRADIENTS_SWAPPED)
 def pg_es_better(table: Runs = None) -> Iterator[Inequality]:
-    """On the cliff PG-ES at its best rate is faster than PG-SM at its own."""
+    """On the cliff PG-ES at its best rate is faster than PG-SM at its best rate."""
     for t in estimates(table, "cliff"):
         yield t.above("best of PG-SM over PG-ES", t.best("pg-sm") / t.best("pg-es"))
 
 
 @sentence("sec:cliff/pg-es-wall", wrong=POLICY_GRADIENTS_SWAPPED)
 def pg_es_wall(table: Runs = None) -> Iterator[Inequality]:
-    """On the cliff PG-ES at the highest rate is more than 5 times slower than at its best."""
+    """On the cliff PG-ES is more than 5 times slower at the highest rate than at its best rate."""
     for t in estimates(table, "cliff"):
         factor = t.over_best("pg-es", t.curves.axis[-1])
         yield t.above("time at the highest rate over the best", factor, VERY_FACTOR)
@@ -646,7 +657,7 @@ def pg_es_wall(table: Runs = None) -> Iterator[Inequality]:
 
 @sentence("sec:cliff/best", wrong=POLICY_GRADIENTS_FOR_DI_AND_CE)
 def cliff_best(table: Runs = None) -> Iterator[Inequality]:
-    """On the cliff DI, CE and MCE at their best rates are each faster than PG-SM and PG-ES."""
+    """On the cliff DI, CE and MCE are each faster than PG-SM and PG-ES, all at their best rates."""
     for t in estimates(table, "cliff"):
         lead = t.fastest(POLICY_GRADIENTS) / t.slowest(DI_CE_MCE)
         yield t.above("faster PG over the slowest of DI, CE, MCE", lead)
@@ -654,11 +665,12 @@ def cliff_best(table: Runs = None) -> Iterator[Inequality]:
 
 @sentence("sec:cliff/pg-es-gap", wrong=POLICY_GRADIENTS_SWAPPED)
 def pg_es_gap(table: Runs = None, chain: str = "chain/HiOffPol") -> Iterator[Inequality]:
-    """PG-ES is behind the best update by the same factor on the cliff as on the chain.
+    """PG-ES is slower than the best update by the same factor on the cliff and on the chain.
 
-    Best times over the best of DI, CE, MCE; the two factors are within a factor 1.5. The paper
-    compares with its panel of the chain, which has 10 states; `pg_es_cause` takes the chain of 7,
-    the length of the cliff, which shows what the third action alone does.
+    The factor is the best time of PG-ES over the best time of DI, CE and MCE. The two factors
+    differ by less than a factor 1.5. The paper compares with its panel of the chain, which has 10
+    states; `pg_es_cause` uses a chain of 7 states, the length of the cliff, which shows the effect
+    of the third action alone.
     """
     for both in estimates_together(table, "cliff", chain):
         gaps = [t.best("pg-es") / t.fastest(DI_CE_MCE) for t in both]
@@ -678,7 +690,7 @@ pg_es_cause = check(
 
 
 def _slowdowns(table: Runs, cliff: str = "cliff") -> Iterator[tuple[str, dict[str, Floats]]]:
-    """Yield "median" or "mean", and the slowdown of each update by the cliff's third action.
+    """Yield "median" or "mean", and the slowdown of each update by the third action of the cliff.
 
     The slowdown is the best time on the cliff with 7 states over the best time on the chain with 7
     states, both under HiOffPol with beta = 0.8.
@@ -689,7 +701,7 @@ def _slowdowns(table: Runs, cliff: str = "cliff") -> Iterator[tuple[str, dict[st
 
 @sentence("sec:cliff/gravity", wrong=POLICY_GRADIENTS_SWAPPED)
 def cliff_gravity(table: Runs = None) -> Iterator[Inequality]:
-    """The third action slows PG-SM down more than it does every other update."""
+    """The third action slows PG-SM down more than any other update."""
     for statistic, slowdown in _slowdowns(table):
         for u in PAPER[1:]:
             name = f"{statistic}: slowdown of PG-SM over that of {label_of(u)}"
@@ -701,7 +713,7 @@ def cliff_gravity(table: Runs = None) -> Iterator[Inequality]:
     wrong={"some are slowed down by the chain itself": {"cliff": "chain/HiOffPol/7"}},
 )
 def cliff_marginal(compare: Recorder, table: Runs = None, cliff: str = "cliff") -> Status:
-    """The third action slows some updates down by more than a factor 2, and others by less."""
+    """The third action slows some updates down by more than a factor 2, and others less."""
     rows, points = [], dict.fromkeys(PAPER, 0.0)
     for statistic, slowdown in _slowdowns(table, cliff):
         factors = np.stack(list(slowdown.values()))
@@ -720,9 +732,10 @@ def cliff_marginal(compare: Recorder, table: Runs = None, cliff: str = "cliff") 
 
 @check("sec:gravity/ce-experiment", wrong=POLICY_GRADIENTS_FOR_DI_AND_CE)
 def ce_without_gravity(compare: Recorder, table: Runs = None) -> Status:
-    """The cliff shows no gravity well of CE: it slows CE down by less than a factor 2, PG-SM more.
+    """The cliff shows no gravity well of CE, but one of PG-SM.
 
-    The slowdown is that of the third action.
+    The third action of the cliff slows CE down by less than a factor 2, and PG-SM by more than a
+    factor 2.
     """
     ce, pg_sm = (
         [
@@ -739,11 +752,11 @@ def ce_without_gravity(compare: Recorder, table: Runs = None) -> Status:
 
 @check("sec:cliff/mce-small-rates", wrong=DI_AND_CE_SWAPPED | scaled_times("update", "mce", 20))
 def mce_small_rates(compare: Recorder, table: Runs = None) -> Status:
-    """On the cliff MCE is a bit faster than CE at small rates, and similar elsewhere.
+    """On the cliff MCE is a bit faster than CE at small rates, and similar at all other rates.
 
-    Small rates are those up to 0.1; of them, at those where fewer than half of the runs of either
-    are censored, CE over MCE is above 1 in the geometric mean. At all other rates they are within a
-    factor 2.
+    Rates of at most 0.1 are small. The time of CE over the time of MCE is above 1 in the geometric
+    mean over the small rates at which fewer than half of the runs of each update are censored. At
+    all other rates the two times are within a factor 2 of each other.
     """
     at_small, at_others = [], []
     for t in estimates(table, "cliff"):
@@ -774,10 +787,10 @@ def wall_is_rounding(
         "cliff/beta=0.7",
     ),
 ) -> None:
-    """PG-ES loses runs at large rates on the cliff, and on the chain with exploration, by rounding.
+    """Rounding censors runs of PG-ES at large rates on the cliff and on the chain with exploration.
 
-    Of the runs at rates above 3 that are censored if parameters are plain floats, more than nine in
-    ten pass, from the same random numbers, if parameters have exponents of their own.
+    More than nine in ten of the runs at rates above 3 that are censored if parameters are plain
+    floats pass with the same random numbers if each parameter has a separate exponent.
     """
     from pu_lib.experiments.rounding import lost_and_passed
 
@@ -800,24 +813,25 @@ def wall_is_rounding(
 
 
 def run_with(check: Check, **arguments: Any) -> Finding:
-    """Return what a check finds with other arguments, such as another `table` of runs."""
+    """Return the finding of a check with other arguments, such as another `table` of runs."""
     return replace(check, arguments={**check.arguments, **arguments}).run()
 
 
 def stability(check: Check, runs: Sequence[int] = (100, 200, 500, 1000)) -> dict[int, str]:
-    """Return the status that a check finds in the first runs of each setting, by their number.
+    """Return the status of a check for the first runs of each setting, by the number of runs.
 
-    A status that changes with the number of runs depends on intervals that end near their limit.
+    A status that changes with the number of runs depends on intervals that end near the limit of an
+    inequality.
     """
     table = results_of(None).table
     return {n: str(run_with(check, table=table[table["run"] < n]).status) for n in runs}
 
 
 def both_rules(check: Check) -> dict[str, str]:
-    """Return the status that a check finds with each rule for tied actions on Random MDPs.
+    """Return the status of a check with each rule for tied actions on Random MDPs.
 
-    The rules are "first" and "drawn". Both are applied to as many runs as there are with ties
-    drawn.
+    The rules are "first" and "drawn". Both tables of runs have as many runs as are available with
+    ties drawn at random; the key "runs" has this number.
     """
     n, tables = _by_rule()
     found = {rule: str(run_with(check, table=runs).status) for rule, runs in tables.items()}
@@ -826,7 +840,7 @@ def both_rules(check: Check) -> dict[str, str]:
 
 @cache
 def _by_rule() -> tuple[int, dict[str, Results]]:
-    """Return the number of runs with ties drawn, and the table of as many runs for each rule."""
+    """Return the number of runs with ties drawn, and a table with this number of runs per rule."""
     table, drawn = results_of(None).table, random_tie_runs()
     tied = table[table["experiment"] == TIED]
     n = int(tied.groupby(["scheme", "update", "eta"], observed=True)["run"].count().min())

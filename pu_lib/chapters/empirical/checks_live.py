@@ -1,4 +1,4 @@
-"""Checks of sentences on runs made on the spot, exact processes, and the experiments' setting."""
+"""Checks of sentences on live runs, exact processes, and the setting of the experiments."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ Ints = NDArray[np.int64]
 def connected(compare: Recorder, branching: int = 2, runs: int = 1000) -> Status:
     """More than half of the Random MDPs are strongly connected.
 
-    Of a thousand draws of the transitions, before one state is made the goal.
+    The share is computed from a thousand draws of the transitions, before one state becomes the
+    goal.
     """
     marks = np.fromiter(map(_is_strongly_connected, _links(branching, runs)), np.float64)
     row = share(f"share of {runs} Random MDPs that is strongly connected", marks, ">", 0.5)
@@ -55,15 +56,16 @@ def connected(compare: Recorder, branching: int = 2, runs: int = 1000) -> Status
 
 
 def _links(branching: int, runs: int, n_states: int = 100, n_actions: int = 4) -> Iterator[Ints]:
-    """Draw the successors of each state in Random MDPs, as `pu_lib.domains.random_mdp` draws them.
+    """Yield the random successors of each state in Random MDPs, one array per MDP.
 
-    Yields arrays of shape (n_states, n_actions * branching). All runs are drawn together, which is
-    much faster than making each process.
+    Successors have the same distribution as in `pu_lib.domains.random_mdp`. The arrays have the
+    shape (n_states, n_actions * branching). All MDPs are drawn at once, which is much faster than
+    creating each process.
     """
     rng = np.random.default_rng(2022)
     taken = np.empty((runs, n_states, n_actions, 0), dtype=np.int64)
     for k in range(branching):
-        # The k-th state among those not yet taken: skip each lower state that is taken.
+        # Take the k-th free state: skip each lower state that is already taken.
         state = rng.integers(n_states - k, size=(*taken.shape[:3], 1))
         for other in range(k):
             state += state >= taken[..., [other]]
@@ -72,10 +74,10 @@ def _links(branching: int, runs: int, n_states: int = 100, n_actions: int = 4) -
 
 
 def _is_strongly_connected(successors: Ints) -> bool:
-    """Return whether every state of a graph is reachable from every other one."""
+    """Return whether every state of a graph is reachable from every other state."""
     from scipy.sparse.csgraph import connected_components
 
-    # A full matrix, because SciPy does not return from a sparse one with a repeated arc.
+    # Use a dense matrix: SciPy does not terminate on a sparse matrix with a repeated arc.
     graph = np.zeros((len(successors), len(successors)), dtype=np.bool_)
     np.put_along_axis(graph, successors, True, axis=1)
     return bool(connected_components(graph, connection="strong")[0] == 1)
@@ -88,8 +90,9 @@ def _is_strongly_connected(successors: Ints) -> bool:
 def accurate_q(little: float = 0.25, much: float = 1.0) -> Iterator[Inequality]:
     """A policy that is greedy for values with errors as large as their spread misses the goal.
 
-    The optimal values of Random MDPs with noise: of a quarter of the standard deviation over
-    actions, the greedy policy still earns more than 0.95 of the gap on average; of all of it, less.
+    Noise is added to the optimal values of Random MDPs. If the noise is a quarter of the standard
+    deviation over actions, the greedy policy still earns more than 0.95 of the gap on average; if
+    the noise is as large as the standard deviation, the greedy policy earns less than 0.95.
     """
     for noise, relation in ((little, ">"), (much, "<")):
         earned = bootstrap_means(greedy_with_noise(noise))
@@ -101,11 +104,12 @@ def accurate_q(little: float = 0.25, much: float = 1.0) -> Iterator[Inequality]:
     wrong={"or in no more than three tenths of the states more": {"limit": -0.3}},
 )
 def offpolicy_fixes(compare: Recorder, limit: float = 0.0) -> Status:
-    """Off-policy updates correct the critic: it prefers a wrong action in fewer states.
+    """Off-policy updates correct the critic: it prefers a suboptimal action in fewer states.
 
-    Live, CE at its best rate under NoExplo, 10 000 steps: the share of states in which the critic's
-    best action is not the policy's own best one, under NoExplo less that under HiOffPol, run by run
-    with the same process. Whether this is why they help is not tested. The claim is open if zero is
+    Live runs of 10 000 steps use CE at its best rate under NoExplo. The share of states in which
+    the best action of the critic does not maximise the exact action values of the policy is smaller
+    under HiOffPol than under NoExplo, with the same process in each pair of runs. The check does
+    not test whether this is the reason why off-policy updates help. The claim is open if zero is
     inside the interval.
     """
     gain = bootstrap_means(wrong_share("NoExplo") - wrong_share("HiOffPol"))
@@ -132,10 +136,10 @@ def expected_order(
 ) -> Status:
     """Policies first lead to a_1, then flip from the end of the chain to its start.
 
-    Live, on the chain with 10 states under HiOffPol at the paper's fixed rates. In more than nine
-    runs in ten there is a time when more than half of the states prefer a_1; and of the pairs of
-    states more than three in four come to prefer a_2 for good in the order that the paper expects,
-    the one nearer to the end no later than the other.
+    Live runs use the chain with 10 states under HiOffPol at the fixed rates of the paper. In more
+    than nine in ten runs there is a time at which more than half of the states prefer a_1. In more
+    than three in four pairs of states the state nearer to the end prefers a_2 for good no later
+    than the other state, which is the order that the paper expects.
     """
     from pu_lib.experiments.live import flip_times
 
@@ -164,10 +168,10 @@ def expected_order(
     wrong={"at a hundred times the rate, where it meets the wall": {"eta": 0.316}},
 )
 def no_projection(eta: float = 0.00316) -> Iterator[Inequality]:
-    """Under NoExplo DI at its best rate never reaches the boundary of the simplex on its way.
+    """Under NoExplo DI at its best rate does not reach the boundary of the simplex.
 
-    Live, 104 runs of at most 50 000 steps on the chain of 5 states: in fewer than one run in twenty
-    a probability is zero at one of 20 times up to the goal.
+    In 104 live runs of at most 50 000 steps on the chain of 5 states, fewer than one run in twenty
+    has a probability of zero at one of 20 times before the threshold.
     """
     yield share(f"DI, η = {eta:g}: runs that met the wall", reached_zero("di", eta, 104), "<", 0.05)
 
@@ -176,12 +180,13 @@ def no_projection(eta: float = 0.00316) -> Iterator[Inequality]:
 def still_explores(
     compare: Recorder, one: str = "ce", other: str = "di", table: Runs = None
 ) -> Status:
-    """Under NoExplo CE and MCE still explore at rates at which DI has stopped.
+    """Under NoExplo CE and MCE still explore at rates at which DI has stopped exploring.
 
-    Live, 52 runs of each at the rate 1, otherwise as in `no_projection`: the probability of walking
-    is exactly zero in some state at the end in more than nine runs of DI in ten, and in fewer than
-    one in ten of CE. And of the table: at the rate 0.0316 a larger share of the runs of DI is
-    censored. That CE also learns and unlearns fast is not tested here.
+    There are 52 live runs of CE and of DI at the rate 1, otherwise as in `no_projection`. The
+    probability of walking is exactly zero in some state at the end of more than nine in ten runs of
+    DI, and of fewer than one in ten runs of CE. In the table of runs, the censored share at the
+    rate 0.0316 is larger for DI than for CE. The check does not test whether CE also learns and
+    unlearns fast.
     """
     curves = results_of(table).curves("chain/NoExplo")
     shares = curves.estimates("censored")
@@ -219,9 +224,10 @@ def still_explores(
     wrong={"CE is monotone, and MCE is not": {"monotone": "ce", "other": "mce"}},
 )
 def mce_is_monotone(compare: Recorder, monotone: str = "mce", other: str = "ce") -> Status:
-    """From past convergence to a_1 MCE never loses performance, CE does, and MCE is faster.
+    """After convergence to a_1 MCE never loses performance, CE does, and MCE is faster.
 
-    Without sampling: true updates on the cliff from policies that jump, at small rates.
+    The check applies exact updates without sampling on the cliff, at small rates, from initial
+    policies that jump.
     """
     rows, times = [], []
     for eta in (0.01, 0.1):
@@ -241,9 +247,10 @@ def cliff_order(
 ) -> Iterator[Inequality]:
     """On the cliff policies first lead to a_1 and in the end to a_2.
 
-    Live, under HiOffPol with seven states at the paper's fixed rates. At some time within 10 000
-    steps more than half of the states give a_1 more than half of the probability; after 300 000 all
-    give a_2 as much. Each in more than nine runs in ten.
+    Live runs use seven states under HiOffPol at the fixed rates of the paper. At some time within
+    10 000 steps more than half of the states have a probability of a_1 above one half; after
+    300 000 steps all states have a probability of a_2 above one half. Each statement is true in
+    more than nine in ten runs.
     """
     from pu_lib.experiments.live import policies_along
 
@@ -262,9 +269,10 @@ def cliff_order(
 
 @sentence("predecessor/fig11a", wrong=scaled_times("experiment", "published-curve", 1.15))
 def published_curve(table: Runs = None) -> Iterator[Inequality]:
-    """Our curve is the predecessor's within sampling error, for all four schedules.
+    """Our curve equals the predecessor's curve within sampling error, for all four schedules.
 
-    For each schedule the root mean square of the z of its points, see `published`, is below 1.5.
+    For each schedule the root mean square of the z-scores of its points (see `published`) is below
+    1.5.
     """
     from pu_lib.experiments.published import comparison
 
@@ -279,9 +287,9 @@ def published_curve(table: Runs = None) -> Iterator[Inequality]:
 
 @check("fig:chain-env", wrong={"jumping is worth 0.7 of walking": {"beta": 0.7}})
 def chain_of_figure_1(compare: Recorder, beta: float = 0.8) -> None:
-    """On the chain with ten states jumping earns 0.8 of walking, by the reward of a_1."""
+    """With the reward of a_1 jumping earns 0.8 times as much as walking on the 10-state chain."""
     mdp = chain(10)
-    rewards = mdp.rewards[:, ::-1].copy()  # the caption gives a2 what pays for jumping
+    rewards = mdp.rewards[:, ::-1].copy()  # the caption gives a2 the reward for jumping
     captioned = FiniteMDP(mdp.transitions, rewards, mdp.initial, mdp.discount, mdp.terminal)
     for process, reward, as_printed in ((mdp, "of a1", False), (captioned, "of a2", True)):
         jumping, walking = process.optimal().q[0]
@@ -304,7 +312,7 @@ def chain_of_figure_1(compare: Recorder, beta: float = 0.8) -> None:
     },
 )
 def walking_is_optimal(compare: Recorder, power: int = 8, beta: float = 0.8) -> None:
-    """On the chain with ten states walking is optimal everywhere, and jumping pays 0.8 gamma^8."""
+    """On the chain with ten states walking is always optimal, and jumping earns 0.8 gamma^8."""
     mdp = chain(10)
     pays = beta * mdp.discount**power
     for s, (jumping, walking) in enumerate(mdp.optimal().q[:9].tolist()):
@@ -317,7 +325,7 @@ def walking_is_optimal(compare: Recorder, power: int = 8, beta: float = 0.8) -> 
 
 @check("alg:J&H", wrong={"Hyde has no buffer under HiOffPol either": {"scheme": "HiOffPol"}})
 def one_buffer(compare: Recorder, scheme: str = "NoExplo", steps: int = 300) -> None:
-    """Without exploration every transition and every update comes from Jekyll's one buffer."""
+    """Without exploration every transition and every update comes from the one buffer of Jekyll."""
     for update in PAPER:
         seeds = seed_state(0, "chain", 0)
         run = run_reference(chain(5), np.inf, update, 1.0, SCHEMES[scheme], seeds, max_steps=steps)
@@ -332,7 +340,7 @@ def one_buffer(compare: Recorder, scheme: str = "NoExplo", steps: int = 300) -> 
     wrong={"the printed direction is that of CE and MCE": {"gradients": ("ce", "mce")}},
 )
 def expected_update(compare: Recorder, gradients: Sequence[str] = ("pg-sm", "pg-es")) -> None:
-    """The printed direction is that of the policy gradients, and not that of CE and MCE."""
+    """The printed direction is the direction of the policy gradients, but not of CE and MCE."""
     pi, q, small = np.array([0.5, 0.3, 0.2]), np.array([0.2, 1.0, 0.5]), 1e-6
     for name in PAPER:
         update = as_update(name)

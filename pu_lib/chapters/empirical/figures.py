@@ -1,10 +1,11 @@
 """Figures and tables of the chapter on the paper's experiments.
 
-Curves in panels, except thin ones, have markers and a band, their 95 % bootstrap interval. A filled
-marker means that every run passed the threshold, a hollow one that some runs were censored at the
-cap, and a cross that half of the runs or more were: the median is then at least the cap.
+Curves in panels, except thin curves, have markers and a band that shows the 95 % bootstrap
+interval. A filled marker means that every run passed the threshold. A hollow marker means that some
+runs were censored at the cap. A cross means that at least half of the runs were censored, so the
+median is at least the cap.
 
-Functions that take `results` use the committed runs by default.
+Functions with a parameter `results` use the committed runs by default.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def _results(results: Results | None) -> Results:
 
 
 def legend_below(fig: BookFigure, ax: Axes, n_columns: int) -> None:
-    """Draw the legend of one of the axes below all of them, in at most so many columns."""
+    """Draw the legend of `ax` below all axes of the figure, in at most `n_columns` columns."""
     handles, labels = ax.get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), n_columns))
 
@@ -86,7 +87,7 @@ def band(ax: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None:
 def draw_panels(
     names: Sequence[str], statistic: str = "median", results: Results | None = None
 ) -> BookFigure:
-    """Draw panels of `PANELS` side by side, by "median", "mean", "decile" or "censored"."""
+    """Draw panels side by side; the statistic is "median", "mean", "decile" or "censored"."""
     n = len(names)
     fig, axes = figure(1, n, height=3.4, width=max(4.6, 3.1 * n), sharey=True, squeeze=False)
     for ax, name in zip(axes[0], names, strict=True):
@@ -128,7 +129,7 @@ def _draw_curves(ax: Axes, curves: Curves, statistic: str) -> None:
 
 
 def _beside(panel: Panel, results: Results) -> Iterator[Curves]:
-    """Yield the curves of a panel for updates that are not the paper's, and for random ties."""
+    """Yield the curves of a panel for updates that are not in the paper, and for random ties."""
     for other in (panel.more, panel.tied):
         if other.experiment != TIED or panel.experiment == "random-mdp":
             try:
@@ -147,7 +148,7 @@ def _draw_beside(ax: Axes, curves: Curves, statistic: str, tied: bool) -> None:
 
 
 def _mark(ax: Axes, x: Any, y: Any, share: Any, update: str) -> None:
-    """Mark the points of a curve by how many of their runs are censored."""
+    """Draw markers that show whether no, some or most runs at a point are censored."""
     colour = style_of(update).colour
     marker = style_of(update).marker
     for chosen, style in (
@@ -166,8 +167,8 @@ def _thousands(x: float, _: int) -> str:
 def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigure:
     """Draw median, mean, 90 % quantile and censored share of each update at its best rate.
 
-    The best rate is that of the median. The ranking depends on the statistic if the three markers
-    of an update are far apart, or in another order than those of its neighbour.
+    The best rate minimises the median. The ranking of the updates may depend on the statistic if
+    the three markers of an update are far apart, or in a different order for another update.
     """
     fig, axes = figure(1, len(names), height=2.7, width=max(4.6, 3.1 * len(names)), squeeze=False)
     marks = {"median": "o", "mean": "D", "decile": ">"}
@@ -220,9 +221,9 @@ def ranks(name: str, results: Results | None = None) -> dict[str, list[str]]:
 
 
 def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
-    """Return a table of the orders of the updates by median and by mean, a row a panel.
+    """Return an HTML table of the orders of the updates by median and by mean, one row per panel.
 
-    The orders differ if two updates are in opposite orders. The last column has the smallest
+    The orders differ if two updates are in opposite orders. The last column shows the smallest
     censored shares.
     """
     rows = []
@@ -250,7 +251,7 @@ def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
 
 
 def _in_order(updates: Sequence[str], times: Floats) -> str:
-    """Return the labels of updates, fastest first, with "=" between equal times."""
+    """Return the labels of updates, fastest first, joined by "<", or by "=" for equal times."""
     order = np.argsort(times, kind="stable").tolist()
     said = label_of(updates[order[0]])
     for before, here in pairwise(order):
@@ -304,7 +305,7 @@ def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookF
 def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> BookFigure:
     """Draw the probability of walking in each state along one run on the chain.
 
-    The runs are made on the spot.
+    The function performs the runs.
     """
     from pu_lib.experiments.live import walking
 
@@ -325,9 +326,9 @@ def draw_flips(updates: Sequence[str] = ("pg-sm", "di", "ce"), run: int = 0) -> 
 
 @styled
 def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None) -> BookFigure:
-    """Draw the time of PG-ES by the rate, and the share of its parameters below zero.
+    """Draw the time of PG-ES and the share of its negative parameters against the rate.
 
-    The share is that of `runs` runs of `steps` steps, made on the spot.
+    The function computes the share from `runs` new runs of `steps` steps each.
     """
     from pu_lib.experiments.policies import bounced_share
 
@@ -352,10 +353,11 @@ def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None
 
 @styled
 def draw_details(table: pd.DataFrame | None = None) -> BookFigure:
-    """Draw all open details ranked by effect, with the ratio in every setting as a dot.
+    """Draw all open details ranked by effect, with a dot for the ratio in each setting.
 
-    A bar ends at the effect: the geometric mean of the ratios or their inverses, whichever are
-    above 1. It ends at the inverse of the effect if the geometric mean of the ratios is below 1.
+    A bar ends at the effect, which is the geometric mean of the ratios, each inverted if it is
+    below 1. The bar ends at the inverse of the effect if the geometric mean of the ratios is below
+    1.
     """
     found = details.effects(table)
     ranked = details.ranking(table)
@@ -394,7 +396,7 @@ def draw_details(table: pd.DataFrame | None = None) -> BookFigure:
 
 @styled
 def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
-    """Draw the predecessor's curve and ours for its four schedules, and the z of each point."""
+    """Draw the predecessor's curve and our curve for four schedules, and the z-score per point."""
     found = published.comparison(table)
     fig, (ax, scores) = figure(2, 1, height=5.4, sharex=True, height_ratios=[3, 1])
     names = {
@@ -425,14 +427,14 @@ def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
 
 @dataclass(frozen=True)
 class ConfirmedSections(JudgedClaims):
-    """Claims displayed section by section.
+    """Claims that are displayed by section.
 
     Attributes
     ----------
     sections : mapping of str to JudgedClaims
-        The claims of each section that this chapter judges, by the section's title.
+        The claims that this chapter judges, by the title of their section.
     elsewhere : mapping of str to sequence of Claim
-        The claims of each section that other chapters judge.
+        The claims that other chapters judge, by the title of their section.
     """
 
     sections: Mapping[str, JudgedClaims]
@@ -448,11 +450,11 @@ _CHAPTER = "empirical"
 
 
 def verdicts_by_section(sections: Mapping[str, Sequence[str]]) -> ConfirmedSections:
-    """Confirm the claims of this chapter section by section, each behind a line of counts.
+    """Confirm the claims of this chapter by section, and return them with counts per section.
 
-    Sections have a title and names of claims, as `select` takes them. Claims that other chapters
-    judge are listed with links. Raises an `AssertionError` if a finding does not have the recorded
-    status.
+    `sections` maps the title of a section to the names of its claims, as passed to `select`. Claims
+    that other chapters judge are listed with links. The function raises an `AssertionError` if a
+    finding does not have the recorded status.
     """
     confirmed, elsewhere = {}, {}
     for head, ids in sections.items():
@@ -475,7 +477,7 @@ def _fold(head: str, claims: JudgedClaims, others: Sequence[Claim]) -> str:
 
 
 def _links(claims: Sequence[Claim]) -> str:
-    """Return a list of claims, each with a link to the chapter that judges it."""
+    """Return an HTML list of claims, each with a link to the chapter that judges it."""
     lines = "".join(
         f"<li>{html.escape(claim.number)}: {to_html(claim.statement)} "
         f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a></li>'
@@ -485,14 +487,14 @@ def _links(claims: Sequence[Claim]) -> str:
 
 
 def tally() -> Html:
-    """Return a table of the number of claims on experiments by status."""
+    """Return an HTML table of the number of claims on experiments per status."""
     claims = [c for c in ledger() if c.scope is Scope.EXPERIMENT]
     rows = [(status.value, str(count)) for status, count in status_counts(claims).items()]
     return _table(("verdict", "statements"), rows, f"{len(claims)} statements on experiments.")
 
 
 def provenance(results: Results | None = None) -> Html:
-    """Return a table of runs, steps, censored share and engine by experiment."""
+    """Return an HTML table of runs, steps, censored share and engine per experiment."""
     table = _results(results).table
     rows = [
         (
@@ -510,11 +512,12 @@ def provenance(results: Results | None = None) -> Html:
 
 
 def speeds(measured: Speeds | None = None) -> Html:
-    """Return a table of speeds, by default the recorded ones, with what they were measured on.
+    """Return an HTML table of speeds and of the machine on which they were measured.
 
-    It has a row an update and a column a domain. A cell has the nanoseconds a step of the compiled
-    loop; in brackets, those without evaluations and those of the same loop in C; and how many times
-    faster the compiled loop is than plain Python.
+    By default the speeds are the recorded speeds. The table has one row per update and one column
+    per domain. A cell shows the nanoseconds per step of the compiled loop; in brackets, the
+    nanoseconds without evaluations and the nanoseconds of the same loop in C; and the speedup of
+    the compiled loop over plain Python.
     """
     measured = recorded() if measured is None else measured
     told = {(timing.update, timing.domain): timing for timing in measured.timings}

@@ -20,7 +20,7 @@ _STATES, _SHOWN = 6, 12
 
 @styled
 def draw_domains(seed: int = 3) -> BookFigure:
-    """Draw the chain, the cliff and a small Random MDP with a seed, one below the other."""
+    """Draw the chain, the cliff and a small Random MDP with the given seed, from top to bottom."""
     fig, axes = figure(3, 1, width=6.0, height=6.6, gridspec_kw={"height_ratios": (1, 1.3, 2.2)})
     _draw_row(axes[0], "The chain", cliff=False)
     _draw_row(axes[1], "The cliff", cliff=True)
@@ -40,7 +40,7 @@ def _node(ax: Axes, place: Any, words: str, goal: bool = False) -> None:
 
 
 def _draw_row(ax: Axes, title: str, cliff: bool) -> None:
-    """Draw states in a row: a_2 walks to the right, a_1 jumps up, a_3 falls down."""
+    """Draw states in a row; arrows to the right show a_2, arrows up a_1 and arrows down a_3."""
     for s in range(_STATES - 1):
         _arrow(ax, (s, 0.0), (s + 1, 0.0), INK)
         _arrow(ax, (s, 0.0), (s, 0.8), GREY)

@@ -23,8 +23,8 @@ def draw_lost_run(
 ) -> BookFigure:
     """Draw the smallest parameter of each state along a run, in plain floats and with exponents.
 
-    The run is made on the spot, on a panel with the learning rate on its axis. A line ends if the
-    parameter is rounded to 0.
+    The function performs the run, with the setting of a panel that shows learning rates. A line
+    ends if the parameter is rounded to 0.
     """
     steps, floats, scaled = smallest_along(panel, eta, run, points)
     fig, axes = figure(1, 2, height=3.0, width=7.2, sharey=True)
@@ -52,7 +52,7 @@ def draw_lost_run(
 def draw_lost_shares(
     panels: Sequence[str] = ROUNDED_PANELS, results: Results | None = None
 ) -> BookFigure:
-    """Draw the share of censored runs of PG-ES, in plain floats and with exponents.
+    """Draw the share of censored runs of PG-ES in plain floats and with separate exponents.
 
     The area between the two lines is the effect of rounding.
     """

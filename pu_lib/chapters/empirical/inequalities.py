@@ -1,34 +1,38 @@
-r"""Inequalities between a number computed from runs and a limit, and the status they lead to.
+r"""Inequalities between numbers computed from runs and limits, and the status of a sentence.
 
-A check of section 4 lists inequalities. The number on the left of each has a 95 % bootstrap
-interval over runs, which draws the same runs for all curves (`pu_lib.experiments.bootstrap`).
+A check of section 4 lists inequalities. The number on the left of each inequality has a 95 %
+bootstrap interval over runs; each resample uses the same runs for all curves
+(`pu_lib.experiments.bootstrap`).
 **An inequality holds if its whole interval satisfies it, and is refuted if its whole interval
-violates it**; otherwise it is undecided. If all runs agree, all resamples agree too; the interval
-of a share is then widened by the Clopper-Pearson bound (`clopper_pearson_upper`). A sentence is
+violates it**; otherwise the inequality is undecided. If all runs agree, all resamples agree too, so
+the interval of a share is widened by the Clopper-Pearson bound (`clopper_pearson_upper`). A
+sentence is
 
 - *reproduced* if all its inequalities hold,
-- *not reproduced* if none holds and some are refuted,
+- *not reproduced* if no inequality holds and some are refuted,
 - *partly reproduced* otherwise.
 
-The margin of a finding is that of its worst inequality: the base-10 logarithm of the number over
-the limit, or the difference for shares and decades. It is negative if even the point estimate
-fails. If intervals of 90 % or of 99 % lead to another status, the worst inequality names it.
+The margin of a finding is the margin of its worst inequality: the base-10 logarithm of the number
+over the limit, or the difference for shares and decades. The margin is negative if even the point
+estimate fails. If intervals of 90 % or of 99 % lead to another status, the worst inequality reports
+that status.
 
 The paper does not say which statistic its curves show. Inequalities between times are therefore
-evaluated with the median and with the restricted mean; and most of those on chains with both values
-of beta that the paper gives, if the table has both.
+evaluated with the median and with the restricted mean. Most inequalities on chains are evaluated
+with both values of beta in the paper, if the table has both.
 
 Words and numbers
 -----------------
-*Best* is the smallest value of a curve over the learning rates. The *range* of an update is where
-its curve is within a factor 3 of its best, measured in decades of the rate by joining the points
-straight on logarithmic axes; it ends where the grid ends. *Similar* is within a factor 2, *a bit*
-or *slightly* is between 1 and 2, *much* is more than a factor 2, *very* more than a factor 5.
+*Best* is the smallest value of a curve over the learning rates. The *range* of an update is the set
+of rates at which its curve is within a factor 3 of its best value. The width of the range is
+measured in decades, with linear interpolation on logarithmic axes; the range does not extend beyond
+the grid. *Similar* is within a factor 2, *a bit* or *slightly* is a factor between 1 and 2, *much*
+is more than a factor 2, and *very* is more than a factor 5.
 
-Times at the cap are right-censored. A ratio with such a numerator is a lower bound, one with such a
-denominator an upper bound, and a ratio of two such times is unknown
+Times at the cap are right-censored. A ratio is a lower bound if only its numerator is censored, an
+upper bound if only its denominator is censored, and unknown if both are censored
 (`pu_lib.experiments.curves.ratio_bounds`). Inequalities use the bounds and show "≥", "≤" and
-"unknown". An unknown number leaves its inequality undecided.
+"unknown". An inequality is undecided if its number is unknown.
 """
 
 from __future__ import annotations
@@ -63,7 +67,7 @@ from pu_lib.experiments.results import (
 from pu_lib.updates import PAPER, label_of
 
 SIMILAR_FACTOR, MUCH_FACTOR, VERY_FACTOR = 2.0, 2.0, 5.0
-"""Factors between times that the paper's words "similar", "much" and "very" stand for here."""
+"""Factors between times that define the paper's words "similar", "much" and "very"."""
 
 SCHEMES = ("NoExplo", "LowOffPol", "HiOffPol")
 
@@ -71,20 +75,20 @@ POLICY_GRADIENTS, CROSS_ENTROPY = ("pg-sm", "pg-es"), ("ce", "mce")
 DI_CE_MCE = tuple(name for name in PAPER if name not in POLICY_GRADIENTS)
 
 WrongVariant = dict[str, dict[str, Any]]
-"""A wrong variant in words, with the table of runs that makes it."""
+"""A dictionary from the description of a wrong variant to its arguments, the table of runs."""
 
 
 # Wrong variants: the committed runs with something changed
 
 
 def swapped_labels(column: str, one: str, other: str) -> WrongVariant:
-    """Return the variant in which the runs with two values of a column swap these values."""
+    """Return the variant in which two values of a column are exchanged."""
     words = f"{_words(column, one)} and {_words(column, other)} exchanged"
     return {words: {"table": swap_labels(column, {one: other, other: one})}}
 
 
 def scaled_times(column: str, value: str, factor: float, note: str = "") -> WrongVariant:
-    """Return the variant in which the times of runs with a value in a column are multiplied."""
+    """Return the variant in which the times of runs with one value of a column are multiplied."""
     words = f"{_words(column, value)} takes {factor:g} times as long{note}"
     return {words: {"table": scale_times(column, value, factor)}}
 
@@ -107,12 +111,12 @@ POLICY_GRADIENTS_FOR_DI_AND_CE: WrongVariant = {
 
 
 def bootstrap_means(values: Floats) -> Floats:
-    """Return the mean of one number a run, and after it the means of bootstrap resamples."""
+    """Return the mean of one number per run, followed by the means of bootstrap resamples."""
     return np.concatenate([[values.mean()], values[draws(len(values))].mean(axis=1)])
 
 
 def clopper_pearson_upper(n_runs: int, level: float = LEVEL) -> float:
-    """Return the upper end of the Clopper-Pearson interval of an event seen in no run.
+    """Return the upper end of the Clopper-Pearson interval for an event that no run shows.
 
     >>> round(clopper_pearson_upper(20), 3)
     0.168
@@ -122,22 +126,22 @@ def clopper_pearson_upper(n_runs: int, level: float = LEVEL) -> float:
 
 @dataclass(frozen=True)
 class Inequality:
-    """A number computed from runs, and the limit it is compared with.
+    """A comparison of a number computed from runs with a limit.
 
     Attributes
     ----------
     name : str
-        The number in words.
+        The description of the number.
     values : ndarray, shape (1 + resamples,) or (2, 1 + resamples)
         The number and its bootstrap resamples, if any. Two rows are lower and upper bounds.
     relation : {"<", ">"}
-        Whether the number has to be below or above the limit.
+        "<" if the number must be below the limit, ">" if it must be above.
     limit : float
         The limit.
     ratio : bool
-        Whether the number is a ratio, so that the margin is one in base-10 logarithms.
+        Whether the number is a ratio, so the margin is a difference of base-10 logarithms.
     n_runs : int
-        The number of runs, if the number is a share of them or a difference of shares; else 0.
+        The number of runs if the number is a share of runs or a difference of shares, else 0.
     smallest : float
         The smallest possible number: 0 for a share, -1 for a difference of shares.
     """
@@ -152,12 +156,12 @@ class Inequality:
 
     @property
     def _bounds(self) -> Floats:
-        """Lower bounds in the first row and upper bounds in the last; one row of known numbers."""
+        """The lower bounds in the first row and the upper bounds in the last row."""
         return np.atleast_2d(self.values)
 
     @property
     def value(self) -> float:
-        """The number, or the bound of it that is known; not a number if neither is."""
+        """The number, its known bound, or NaN if neither is known."""
         low, high = self._bounds[[0, -1], 0]
         if low == 0.0 < high:
             return float(high) if np.isfinite(high) else np.nan
@@ -165,11 +169,11 @@ class Inequality:
 
     @property
     def known(self) -> bool:
-        """Whether the number or a bound of it is known."""
+        """Whether the number or one of its bounds is known."""
         return not np.isnan(self.value)
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
-        """Return the ends of the interval; the number itself if nothing was resampled."""
+        """Return the ends of the interval, or the number twice if there are no resamples."""
         found = [interval(x[1:] if len(x) > 1 else x, level) for x in self._bounds]
         low, high = float(found[0][0]), float(found[-1][1])
         if self.n_runs and low == high:
@@ -178,7 +182,7 @@ class Inequality:
         return low, high
 
     def holds(self, level: float = LEVEL) -> bool | None:
-        """Return whether the inequality holds or is refuted; None if it is undecided."""
+        """Return True if the inequality holds, False if it is refuted, None if it is undecided."""
         low, high = self.interval(level)
         if low > self.limit if self.relation == ">" else high < self.limit:
             return True
@@ -188,7 +192,7 @@ class Inequality:
 
     @property
     def margin(self) -> float:
-        """The distance of the number from failing, negative if it fails; 0 if it is unknown."""
+        """The distance of the number to the limit, negative if it fails, or 0 if it is unknown."""
         if not self.known:
             return 0.0
         ratio = self.ratio and not self.n_runs
@@ -197,14 +201,14 @@ class Inequality:
 
     @property
     def sharpness(self) -> float:
-        """The distance of the nearer end of the interval from failing, as a share of the limit."""
+        """The distance of the nearer end of the interval to the limit, as a share of the limit."""
         low, high = self.interval()
         gap = low - self.limit if self.relation == ">" else self.limit - high
         return gap / abs(self.limit) if self.limit else np.inf
 
     @property
     def number(self) -> str:
-        """The number, or its known bound, as text."""
+        """The number or its known bound as text."""
         return self._format(*self._bounds[[0, -1], 0])
 
     @property
@@ -216,7 +220,7 @@ class Inequality:
         return self._format(low, high) if self._is_open(low, high) else f"{low:.3g} to {high:.3g}"
 
     def _is_open(self, low: float, high: float) -> bool:
-        """Return whether the lower or the upper bound is missing."""
+        """Return whether the lower or the upper bound is unknown."""
         return self.values.ndim == 2 and (low == 0.0 or bool(np.isinf(high)))
 
     def _format(self, low: float, high: float) -> str:
@@ -230,7 +234,8 @@ class Inequality:
 def share(name: str, marks: Floats, relation: str, limit: float) -> Inequality:
     """Return an inequality for a share of runs.
 
-    `marks` has a number a run: 1 if the event was seen, 0 if not, or a share within the run.
+    `marks` has one number per run: 1 if the event occurs, 0 if it does not, or a share within the
+    run.
     """
     values = bootstrap_means(marks)
     return Inequality(name, values, relation, limit, n_runs=len(marks))
@@ -252,7 +257,7 @@ class Estimates:
     statistic : str
         "median" or "mean".
     where : str
-        The panel and the statistic in words, with which the names of inequalities begin.
+        The description of panel and statistic, which is a prefix of the names of inequalities.
     curves : Curves
         The times.
     values : ndarray, shape (1 + resamples, n_updates, n_positions)
@@ -266,11 +271,11 @@ class Estimates:
     values: Floats
 
     def curve(self, update: str) -> Floats:
-        """Return the curve of an update."""
+        """Return the curve of an update over the positions of the panel."""
         return curve_of(self.values, update)
 
     def best(self, update: str) -> Floats:
-        """Return the smallest value of an update."""
+        """Return the smallest value of an update over the positions of the panel."""
         return best_of(self.values, update)
 
     def fastest(self, updates: Sequence[str]) -> Floats:
@@ -286,7 +291,7 @@ class Estimates:
         return value_at(self.values, self.curves, update, rate)
 
     def over_best(self, update: str, rate: float) -> Floats:
-        """Return bounds of an update's value at a learning rate over its best value."""
+        """Return bounds on the value of an update at a learning rate, divided by its best value."""
         return ratio_bounds(self.at(update, rate), self.best(update), self.curves.cap)
 
     def above(
@@ -301,9 +306,10 @@ class Estimates:
 
 
 def estimates(table: Runs, *panels: str, label: str = "") -> Iterator[Estimates]:
-    """Yield the medians and the means of each panel, for each beta.
+    """Yield the medians and the means of each panel, for each value of beta.
 
-    The label has attributes of the panel in braces; by default it is beta, or else the scheme.
+    The label is a format string with attributes of the panel. By default it shows beta, or the
+    scheme if the panel has no beta.
     """
     for panel in panels:
         for (found,) in estimates_together(table, panel):
@@ -312,7 +318,7 @@ def estimates(table: Runs, *panels: str, label: str = "") -> Iterator[Estimates]
 
 
 def estimates_together(table: Runs, *panels: str) -> Iterator[list[Estimates]]:
-    """Yield the medians of panels that are compared, and then their means; for each beta."""
+    """Yield the medians of the panels together, and then their means, for each value of beta."""
     for names in with_both_betas(table, *panels):
         for statistic, curves, values in median_and_mean(table, *names):
             each = zip(names, curves, values, strict=True)
@@ -320,7 +326,7 @@ def estimates_together(table: Runs, *panels: str) -> Iterator[list[Estimates]]:
 
 
 def with_both_betas(table: Runs, *panels: str) -> list[tuple[str, ...]]:
-    """Return the names of panels, and of their twins with beta = 0.7 if the table has them."""
+    """Return the names of panels, and of the same panels with beta = 0.7 if the table has them."""
     twins = tuple(f"{name}/beta=0.7" for name in panels)
     return [panels, twins] if all(map(results_of(table).has, twins)) else [panels]
 
@@ -329,9 +335,9 @@ def with_both_betas(table: Runs, *panels: str) -> list[tuple[str, ...]]:
 
 
 def sentence(claim: str, **options: Any) -> Callable[[Callable[..., Iterable[Inequality]]], Check]:
-    """Turn a function that yields the inequalities of a sentence into the check of the claim.
+    """Return a decorator that turns a function with the inequalities of a sentence into a check.
 
-    Options are fields of `Check`, such as `wrong`.
+    The options are fields of `Check`, such as `wrong`.
     """
 
     def decorate(inequalities: Callable[..., Iterable[Inequality]]) -> Check:
@@ -347,10 +353,11 @@ def sentence(claim: str, **options: Any) -> Callable[[Callable[..., Iterable[Ine
 def decide(compare: Recorder, inequalities: Sequence[Inequality], **figures: Any) -> Status:
     """Record each inequality as a comparison, and return the status of the sentence.
 
-    Reports the given `figures` and: how many inequalities there are (``parts``), are ``held``,
-    ``refuted`` and ``undecided``, and are satisfied by the point estimate (``met``); the ``least``
-    and the ``most`` of their numbers; and the ``value`` of the worst one, with its interval from
-    ``low`` to ``high``. The worst is a refuted one if there is one, else an undecided one.
+    The function reports the given `figures`; the number of inequalities (``parts``); the numbers of
+    inequalities that are ``held``, ``refuted`` and ``undecided``, and that the point estimate
+    satisfies (``met``); the smallest (``least``) and the largest (``most``) of their numbers; and
+    the ``value`` of the worst inequality, with its interval from ``low`` to ``high``. Refuted
+    inequalities are worse than undecided ones, and these are worse than inequalities that hold.
     """
     worst = min(
         inequalities, key=lambda each: ((False, None, True).index(each.holds()), each.margin)
@@ -388,7 +395,7 @@ def decide(compare: Recorder, inequalities: Sequence[Inequality], **figures: Any
 
 
 def _status(inequalities: Sequence[Inequality], level: float = LEVEL) -> Status:
-    """Return the status that follows from intervals of a level."""
+    """Return the status that follows from intervals with the given confidence level."""
     found = [each.holds(level) for each in inequalities]
     if all(found):
         return Status.REPRODUCED
@@ -396,7 +403,7 @@ def _status(inequalities: Sequence[Inequality], level: float = LEVEL) -> Status:
 
 
 def _other_statuses(inequalities: Sequence[Inequality]) -> dict[str, str]:
-    """Return the status with narrower and wider intervals, if it is another."""
+    """Return the status for narrower and wider intervals if it differs from the status at 95 %."""
     found = {level: _status(inequalities, level) for level in (0.90, 0.99)}
     return {
         f"status with intervals of {100 * level:.0f} %": str(status)
@@ -409,26 +416,26 @@ def _other_statuses(inequalities: Sequence[Inequality]) -> dict[str, str]:
 
 
 def count(inequalities: Iterable[Inequality], outcome: bool | None = True) -> int:
-    """Return how many inequalities hold, are refuted (False) or are undecided (None)."""
+    """Return the number of inequalities for which `holds` returns `outcome`."""
     return sum(each.holds() is outcome for each in inequalities)
 
 
 def least(inequalities: Iterable[Inequality]) -> float:
-    """Return the smallest number of some inequalities; not a number if none is known."""
+    """Return the smallest known number of the inequalities, or NaN if no number is known."""
     return three_digits(min((each.value for each in inequalities if each.known), default=np.nan))
 
 
 def most(inequalities: Iterable[Inequality]) -> float:
-    """Return the largest number of some inequalities; not a number if none is known."""
+    """Return the largest known number of the inequalities, or NaN if no number is known."""
     return three_digits(max((each.value for each in inequalities if each.known), default=np.nan))
 
 
 def three_digits(value: float) -> float:
-    """Return a number rounded to the three digits that pages show."""
+    """Return a number rounded to three significant digits, as shown in the book."""
     return float(f"{value:.3g}")
 
 
 def join_labels(updates: Iterable[str]) -> str:
-    """Return the labels of updates as a list in words: "A, B and C"; "none" without any."""
+    """Return the labels of updates as text, such as "A, B and C", or "none" if there are none."""
     *most, last = [label_of(update) for update in updates] or ["none"]
     return f"{', '.join(most)} and {last}" if most else last

@@ -44,7 +44,7 @@ PROPOSITION_1: tuple[tuple[Number, ...], tuple[Number, ...]] = ((10, 0, 0), ("0.
 WEIGHTS: tuple[Number, ...] = ("0.001", "0.01", "0.1", 1, 10, 100)
 
 POSITIVE = float(np.finfo(float).tiny)
-"""The smallest normal float; comparing with it makes a value of zero fail."""
+"""The smallest normal float, used as a limit so that a value of zero fails."""
 
 
 def _positive(compare: Recorder, quantity: str, value: Any, **at: Any) -> None:
@@ -57,7 +57,7 @@ def _positive(compare: Recorder, quantity: str, value: Any, **at: Any) -> None:
 def another_action_gains_more(
     compare: Recorder, update: str | Update, example: Example, weights: Sequence[Number] = WEIGHTS
 ) -> None:
-    """At one policy another action gains more than the best one, at every weight tried."""
+    """At one policy another action gains more than the best action, at every weight tried."""
     for weight in weights:
         _, lead = certified_margin(update, example, weight)
         _positive(compare, "lead of another action", -float(lead), weight=str(weight))
@@ -107,7 +107,10 @@ escort_favours_another = check(
 def softmax_decreases_the_best_action(
     compare: Recorder, update: str | Update = "pg-sm", example: Example = SOFTMAX_EXAMPLE
 ) -> None:
-    """PG-SM decreases the best action at six weights; a positive slope extends this to all."""
+    """PG-SM decreases the probability of the best action at six weights.
+
+    A positive slope at weight 0 proves the decrease for all weights.
+    """
     for weight in WEIGHTS:
         change = certified_change(update, example, weight, example.greedy)
         _positive(compare, "loss of the best action", -change, weight=str(weight))
@@ -124,7 +127,7 @@ def softmax_decreases_the_best_action(
 def the_sufficient_condition_needs_large_weights(
     compare: Recorder, weight: float = 0.1, n_samples: int = 200_000
 ) -> None:
-    """If the range of q is 1, the printed condition for a decrease needs a weight above 1."""
+    """If the range of q is 1, the printed condition for a decrease requires a weight above 1."""
     # As adv(b) <= R (1 - pi(b)), with R the range of q, the condition
     # pi(b) >= exp(w (adv(a_q) pi(a_q) - adv(b) pi(b))) implies
     # 1 - pi(b) <= -log pi(b) < w R pi(b) (1 - pi(b)), hence w R > 1.
@@ -145,9 +148,10 @@ def the_sufficient_condition_needs_large_weights(
 def the_condition_easily_fails(
     compare: Recorder, update: str | Update, epsilon: float = 1e-4
 ) -> None:
-    """If the best action is rare, the condition fails at 98 % or more of policies and values."""
-    # As pi(a_q) tends to 0, it fails under PG-SM unless all other h_b = pi(b) adv(b) are equal:
-    # some b has h_b > sum_j pi(j) h_j and gains, and a_q gains nothing. Under CE h_b is -pi(b).
+    """If the best action is rare, the condition fails for at least 98 % of policies and values."""
+    # As pi(a_q) tends to 0, the condition fails under PG-SM unless h_b = pi(b) adv(b) is the same
+    # for all other b: some b has h_b > sum_j pi(j) h_j and gains probability, and the gain of a_q
+    # tends to 0. Under CE h_b is -pi(b).
     rng = np.random.default_rng(13)
     others = rng.dirichlet(np.ones(3), 20_000) * (1.0 - epsilon)
     pi = np.column_stack([np.full(20_000, epsilon), others])
@@ -186,7 +190,7 @@ def the_example_of_proposition_1_fails(
     theta: tuple[Number, ...] = PROPOSITION_1[0],
     q: tuple[Number, ...] = PROPOSITION_1[1],
 ) -> None:
-    """In the example of Proposition 1 another action gains more than the best one under CE."""
+    """In the example of Proposition 1 another action gains more than the best action under CE."""
     greedy = max(range(len(q)), key=lambda a: exact(q[a]))
 
     def gains() -> list[float]:
@@ -194,7 +198,7 @@ def the_example_of_proposition_1_fails(
         gain = [after - before for before, after in zip(step.pi, step.new_pi, strict=True)]
         for a, x in enumerate(gain):
             if a != greedy:
-                sign(gain[greedy] - x)  # raises unless the precision decides
+                sign(gain[greedy] - x)  # raises `Undecided` if the precision is too low
         return [float(x) for x in gain]
 
     gain = certified(gains)
@@ -208,7 +212,7 @@ def the_example_of_proposition_1_fails(
 
 
 def _compositions(rng: np.random.Generator, n: int, n_actions: int, unit: int) -> Integers:
-    """Draw nonnegative integer vectors that sum to `unit`; many have zeros and equal entries."""
+    """Return random nonnegative integer vectors with sum `unit`, often with zeros or ties."""
     parts = rng.multinomial(unit, rng.dirichlet(np.full(n_actions, 0.4), n))
     return np.asarray(parts, dtype=np.int64)
 
@@ -229,7 +233,7 @@ def the_largest_move_gains_most(
     project: Projection = gravity.project_integers,
     n_samples: int = 40_000,
 ) -> None:
-    """In an exact projection no coordinate gains more than one with the largest move."""
+    """In an exact projection a coordinate with the largest change before projection gains most."""
     rng, unit = np.random.default_rng(10), 60
     for n_actions in (2, 3, 4, 6, 9):
         theta = _compositions(rng, n_samples, n_actions, unit)
@@ -265,7 +269,7 @@ direct_favours_the_best_action = check(
 
 
 def _random_examples(seed: int, n: int, sizes: Sequence[int]) -> list[tuple[Example, Fraction]]:
-    """Draw rational policies, many close to a corner, values with one digit, and weights."""
+    """Return random pairs of a rational example, often close to a corner, and a weight."""
     rng = np.random.default_rng(seed)
     examples = []
     for i in range(n):
@@ -291,7 +295,7 @@ def the_best_action_gains_most(
     sizes: Sequence[int] = (2, 3, 4, 6),
     n_samples: int = 2_000,
 ) -> None:
-    """In random examples the best action gains most, certified in ball arithmetic."""
+    """In random examples the best action gains most, as ball arithmetic certifies."""
     for example, weight in _random_examples(5, n_samples, sizes):
         where, (_, lead) = _instance(example, weight), certified_margin(update, example, weight)
         compare.at_least("lead of the best action", float(lead), 0.0, limit="0", at=where)
@@ -312,7 +316,7 @@ cross_entropy_satisfies_the_condition_with_two_actions = check(
 
 @check("sec:gravity/ce-argmax", wrong={"PG-SM in CE's place": {"update": "pg-sm"}})
 def the_most_probable_action_never_gains(compare: Recorder, update: str | Update = "ce") -> None:
-    """Under CE the best action never loses, and another most probable action never gains."""
+    """Under CE the best action never loses, and a suboptimal most probable action never gains."""
     for example, weight in _random_examples(7, 2_000, (3, 4, 6)):
         policy, where = [exact(x) for x in example.pi], _instance(example, weight)
         top = policy.index(max(policy))
@@ -333,7 +337,7 @@ def no_wrong_corner_attracts(
     n_runs: int = 200,
     n_steps: int = 200,
 ) -> None:
-    """Under DI and MCE, which satisfy the condition, other actions obey the bound on their gain."""
+    """Under DI and MCE the probability of every other action stays below its corner bound."""
     rng = np.random.default_rng(14)
     start = 0.999 * rng.dirichlet([0.5] * 3, n_runs) + 0.001 / 3
     start[0], q = (0.01, 0.6, 0.39), rng.uniform(0.0, 1.0, (n_runs, 3))
@@ -354,13 +358,13 @@ def no_wrong_corner_attracts(
             )  # fmt: skip
 
 
-# How long a well holds
+# Escape times
 
 WELL_VALUES = ((1.0, 0.9, 0.0), (1.0, 0.5, 0.0), (1.0, 0.8, 0.6))
-"""Action values; the second action is the second best."""
+"""Lists of action values; the best action is the first, and the second best the second."""
 
 DEPTHS = (0.1, 0.03, 0.01, 0.003, 0.001)
-"""Probabilities of the greedy action at the start."""
+"""Initial probabilities of the greedy action."""
 
 
 def escape_times_obey_their_bounds(
@@ -369,7 +373,7 @@ def escape_times_obey_their_bounds(
     weights: Sequence[float],
     bounds_of: str | None = None,
 ) -> None:
-    """The number of steps to leave a well obeys the proved bounds of each update."""
+    """The number of steps to leave a well satisfies the proved bounds for each update."""
     starts = np.array([well_policy(depth) for depth in DEPTHS])
     for update, weight, q in product(map(as_update, updates), weights, WELL_VALUES):
         counted = escape_steps(update, starts, np.broadcast_to(q, starts.shape), weight)
@@ -419,7 +423,7 @@ escort_leaves_a_well_soon = check(
 def escort_with_p_1_satisfies_the_condition(
     compare: Recorder, example: Example = ESCORT_EXAMPLE
 ) -> None:
-    """With p = 1 the best action gains most under PG-ES if no parameter crosses zero."""
+    """With p = 1 the best action of the example gains most under PG-ES, without crossing zero."""
     update, weight = make_update("pg-es", p=1.0), "0.01"
     pi, q = example.floats()
     after = update.step(gravity.parameters(update, pi), q, float(exact(weight)))
@@ -441,7 +445,7 @@ def escort_with_p_1_satisfies_the_condition(
 def escort_may_decrease_the_best_action(
     compare: Recorder, exponents: Sequence[float] = (3.0, 4.0), many: Example = FIVE_ACTION_EXAMPLE
 ) -> None:
-    """PG-ES decreases the best of three actions if p > 2, and the best of five if p = 1."""
+    """PG-ES decreases the best of three actions if p is 3 or 4, and the best of five if p = 1."""
     examples = [(p, factor, ESCORT_EXAMPLE) for p in exponents for factor in ("keep", "drop")]
     for p, factor, example in [*examples, (1.0, "keep", many)]:
         actions = len(example.pi)
@@ -458,7 +462,7 @@ def escort_may_decrease_the_best_action(
 def escort_with_p_2_never_decreases_the_best_action(
     compare: Recorder, allow_crossing: bool = False, n_samples: int = 4_000
 ) -> None:
-    """An exact step of PG-ES with p = 2 that crosses no zero never decreases the best action."""
+    """PG-ES with p = 2 never decreases the best action in exact steps without a sign change."""
     rng = np.random.default_rng(11)
     for i, row in enumerate(rng.integers(1, 100, (n_samples, 9)).tolist()):
         n = 2 + i % 3
@@ -486,7 +490,7 @@ def escort_with_p_2_never_decreases_the_best_action(
 def escort_fails_less_often(
     compare: Recorder, weaker: str | Update = "pg-es", stronger: str | Update = "pg-sm"
 ) -> None:
-    """PG-ES fails on less of the simplex than PG-SM, but not always on half of it or less."""
+    """PG-ES fails the condition on a smaller area than PG-SM, but not always on half the area."""
     quantity = f"failing area of {as_update(stronger).label} over that of {as_update(weaker).label}"
     for middle in (0.1, 0.3, 0.5, 0.7, 0.9, 0.99):
         smaller, larger = (
@@ -511,7 +515,7 @@ def softmax_fails_where_escort_does(
     outer: str | Update = "pg-sm",
     weight: float = 1e-3,
 ) -> None:
-    """With a small weight PG-SM fails wherever PG-ES with p = 2 does."""
+    """At a small weight the condition fails for PG-SM wherever it fails for PG-ES with p = 2."""
     rng = np.random.default_rng(12)
     pi = rng.dirichlet([0.6] * 4, 200_000)
     pi = pi[pi.min(axis=1) > 1e-6]
@@ -546,13 +550,13 @@ def deeper_wells_of_escort_hold_by_a_power(
     power: Callable[[float], float] = lambda p: 1.0 - 2.0 / p,
     depths: tuple[float, float] = (1e-4, 1e-5),
 ) -> None:
-    """The escape time of PG-ES grows like the power 1 - 2/p of the depth."""
+    """The escape time of PG-ES grows like the depth 1/epsilon to the power 1 - 2/p."""
     starts = np.array([well_policy(depth) for depth in depths])
     values = np.tile([1.0, 0.5, 0.0], (2, 1))
     for p, update in updates.items():
         steps = escape_steps(update, starts, values, 0.1)
         measured = float(np.log10(steps[1] / steps[0]))
-        # At these depths the logarithm of p = 2 is still worth 0.095.
+        # At these depths the logarithmic term for p = 2 still contributes 0.095.
         compare.equal(
             "measured power", measured, power(p), tolerance=0.11, limit="1 - 2/p", at={"p": p}
         )
@@ -569,7 +573,7 @@ def deeper_wells_of_escort_hold_by_a_power(
 def the_expansion_leaves_out_small_terms(
     compare: Recorder, factor: float = 1.0, below: Sequence[float] = (1.1, 1.2, 1.4)
 ) -> None:
-    """Remainders have the corrected orders; at c the printed order is too small for p < 3/2."""
+    """The remainders have the corrected orders, and the printed order at c is false for p < 3/2."""
     exponents = (1.0, *below, 1.5, 2.0, 3.0, 4.0)
     for p, digits, times in product(exponents, (2, 4, 8, 16), (2, 6)):
         epsilon, delta = 10.0**-digits, 10.0 ** (-times * digits)

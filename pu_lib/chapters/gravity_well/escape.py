@@ -1,21 +1,24 @@
-r"""Escape times from a gravity well, and bounds on them (paper, section 3.3).
+r"""Escape times from a gravity well, with bounds (paper, section 3.3).
 
 **Escape times.** Let :math:`r = \pi(a_q)/\pi(b)` for the second best action b, and R the range of
-q. Under `pg-sm` :math:`1/r` falls by at most :math:`2wR` a step, so an escape from
-:math:`\pi(a_q) = \varepsilon` takes at least of the order of :math:`1/\varepsilon` steps. Under
-`ce` and `mce` the odds against :math:`a_q` shrink by the factor :math:`e^{-w/2}` a step while they
-exceed one: :math:`O(\log 1/\varepsilon)`. Under `di` :math:`\pi(a_q)` gains at least half of w
-times the gap :math:`\Delta` of q, so the number of steps does not depend on :math:`\varepsilon`.
+q. Under `pg-sm` :math:`1/r` decreases by at most :math:`2wR` per step, so the number of steps to
+escape from :math:`\pi(a_q) = \varepsilon` is at least of the order :math:`1/\varepsilon`. Under
+`ce` and `mce` the odds against :math:`a_q` shrink at least by the factor :math:`e^{-w/2}` per step
+if the odds exceed one, so :math:`O(\log 1/\varepsilon)` steps are enough. Under `di`
+:math:`\pi(a_q)` gains at least :math:`w\Delta/2` per step, with :math:`\Delta` the gap of q, so the
+number of steps has a bound that does not depend on :math:`\varepsilon`.
 Under `pg-es` with p = 2, parameters of norm one and :math:`wR\le1/2`, no parameter crosses zero;
 with :math:`N=\|\theta\|^2` a step multiplies :math:`|\theta_{a_q}/\theta_b|` by
 :math:`1+\frac{k\,(\mathrm{adv}(a_q)-\mathrm{adv}(b))}{1+k\,\mathrm{adv}(b)}\ge1+w\Delta/N`, and
-:math:`N'=N+4w^2V/N` implies :math:`N_t^2\le1+\frac94w^2R^2t`: :math:`O(\log^2 1/\varepsilon)`.
+:math:`N'=N+4w^2V/N` implies :math:`N_t^2\le1+\frac94w^2R^2t`, so
+:math:`O(\log^2 1/\varepsilon)` steps are enough.
 
-**Effect of p.** To first order :math:`\pi(a_q)` grows by its advantage times its power
-:math:`2-2/p` under `pg-es`, and times its square under `pg-sm`: the power :math:`1-1/p` of the
-gradient, squared. While :math:`\pi(a_q)` is small, :math:`\pi(a_q)^{-(1-2/p)}` therefore falls
-steadily for p > 2, and an escape takes about :math:`\varepsilon^{-(1-2/p)}` steps (measured, not
-proved). As :math:`p\to\infty` this is the :math:`1/\varepsilon` of `pg-sm`.
+**Effect of p.** To first order :math:`\pi(a_q)` increases in proportion to
+:math:`\mathrm{adv}(a_q)\,\pi(a_q)^{2-2/p}` under `pg-es`, and to
+:math:`\mathrm{adv}(a_q)\,\pi(a_q)^2` under `pg-sm`. If :math:`\pi(a_q)` is small and p > 2,
+:math:`\pi(a_q)^{-(1-2/p)}` therefore decreases at a constant rate, and an escape takes about
+:math:`\varepsilon^{-(1-2/p)}` steps (measured, not proved). As :math:`p\to\infty` this number tends
+to the :math:`1/\varepsilon` of `pg-sm`.
 
 **Corner bound.** If :math:`a_q` stays the same and gains most in each step, then
 :math:`\pi_T(b)-\pi_0(b)\le\pi_T(a_q)-\pi_0(a_q)`, so that :math:`\pi_T(b)` never exceeds
@@ -55,7 +58,7 @@ def well_policy(epsilon: float) -> Floats:
 
 
 def corner_bound(pi: ArrayLike, q: ArrayLike) -> Floats:
-    """Return an upper bound on each action's probability if the condition always holds.
+    """Return an upper bound on the probability of each action if the condition always holds.
 
     The bound of the greedy action is infinite.
     """
@@ -71,7 +74,8 @@ def escape_steps(
     """Return the number of steps until the greedy action has probability 1/2.
 
     The number is infinite if it exceeds `cap`. Policies and values have shape (..., n_actions) and
-    broadcast. Steps are made in floating point, so a step to exactly 1/2 may count as short of it.
+    are broadcast. Steps are computed in floating point, so a probability of exactly 1/2 may be
+    rounded to a smaller number and not count.
     """
     chosen = as_update(update)
     values, cap = as_float_array("q", q, axes=1), as_int("cap", cap, low=0, high=_MOST_STEPS)
@@ -95,7 +99,7 @@ def escape_steps(
 def greedy_path(
     update: str | Update, pi: ArrayLike, q: ArrayLike, weight: float, n_steps: int
 ) -> Floats:
-    """Return the greedy action's probability before each step, until it reaches 0.99."""
+    """Return the probability of the greedy action before each step, up to probability 0.99."""
     chosen, best = as_update(update), int(np.argmax(q))
     theta, chunk = parameters(chosen, pi), 64
     pieces = [chosen.policy(theta)[best : best + 1]]
@@ -111,9 +115,9 @@ def greedy_path(
 def lost_steps(
     theta0: ArrayLike, q: ArrayLike, weight: float = 1.0
 ) -> dict[str, tuple[float, float]]:
-    """Return each update's escape times from the start and from the uniform policy.
+    """Return the escape times of each update from an initial policy and from the uniform policy.
 
-    `theta0` has the start's softmax parameters; all updates start from the same policy.
+    The softmax parameters `theta0` define the initial policy, which is the same for all updates.
     """
     pi = softmax(theta0)
     starts = np.stack([pi, np.full(pi.shape, 1.0 / pi.size)])
@@ -125,9 +129,9 @@ def lost_steps(
 def escape_bound(
     update: str | Update, pi: ArrayLike, q: ArrayLike, weight: float
 ) -> tuple[float, float]:
-    """Return proved lower and upper bounds on `escape_steps`, as derived in the module's docstring.
+    """Return proved lower and upper bounds on `escape_steps`, derived in the module docstring.
 
-    The bounds are 0 and infinity if nothing better is proved.
+    A bound is 0 or infinity if no better bound is proved.
     """
     chosen = as_update(update)
     policy = as_float_array("pi", pi, axes=1)

@@ -1,4 +1,4 @@
-"""Figures of the chapter on the gravity well: condition maps, escapes, the published start."""
+"""Figures of the chapter on the gravity well."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ PUBLISHED_Q = np.array([1.0, 0.9, 0.1])
 
 
 def _raster() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return barycentric coordinates of an image of the simplex, and which pixels are inside.
+    """Return the barycentric coordinates of an image of the simplex, and a mask of its interior.
 
-    The greedy action is the left corner, the second best the right one, as in the live figures.
+    The left corner is the greedy action and the right corner the second best action, as in the live
+    figures.
     """
     x, y = np.meshgrid(np.linspace(0, 1, WIDTH), np.linspace(0, 1, int(WIDTH * HEIGHT)))
     top, right = y, x - y / 2
@@ -33,7 +34,7 @@ def _raster() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
 
 @styled
 def draw_maps(middle: float = 0.9, eta: float = 0.1) -> BookFigure:
-    """Draw, for each update, where the condition fails and where the best action loses."""
+    """Draw the policies at which the condition fails or the best action loses, for each update."""
     points, inside = _raster()
     rows = -(-len(UPDATES) // 3)
     fig, axes = figure(rows, 3, height=2.5 * rows)
@@ -63,7 +64,7 @@ def draw_maps(middle: float = 0.9, eta: float = 0.1) -> BookFigure:
 
 @styled
 def draw_escape(weight: float = 1.0, middle: float = 0.9) -> BookFigure:
-    """Draw the number of steps needed to leave a well against its depth."""
+    """Draw the number of steps to leave a well against the depth of the well."""
     depths = np.geomspace(0.2, 2e-3, 7)
     starts = np.array([well_policy(float(depth)) for depth in depths])
     q = np.broadcast_to(np.array([1.0, middle, 0.0]), starts.shape)
@@ -80,7 +81,7 @@ def draw_escape(weight: float = 1.0, middle: float = 0.9) -> BookFigure:
 
 @styled
 def draw_published(weight: float = 0.4, n_steps: int = 12_000) -> BookFigure:
-    r"""Draw :math:`\pi(a_q)` along the steps from the policy of :math:`\theta_0 = (1, 3, 5)`."""
+    r"""Draw :math:`\pi(a_q)` for each step from the policy with :math:`\theta_0 = (1, 3, 5)`."""
     fig, ax = figure(height=3.2)
     for name in UPDATES:
         path = greedy_path(name, softmax(PUBLISHED), PUBLISHED_Q, weight, n_steps)

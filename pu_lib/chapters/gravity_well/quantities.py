@@ -1,42 +1,44 @@
-r"""The gravity well: does the best action gain the most probability (paper, section 3.3).
+r"""The condition that the best action gains the most probability (paper, section 3.3).
 
-One state, policy :math:`\pi`, values :math:`q` with greedy action :math:`a_q`, weight :math:`w =
-\eta\,d(s) > 0`, new policy :math:`\pi'`, increase :math:`\Delta = \pi' - \pi`. The paper's
-condition is :math:`a_q \in \arg\max_a \Delta(a)`. Its *margin* here is :math:`\Delta(a_q) - \max_{b
-\ne a_q} \Delta(b)`, which is negative if the condition fails.
+One state has the policy :math:`\pi` and the values :math:`q` with greedy action :math:`a_q`. A step
+of weight :math:`w = \eta\,d(s) > 0` leads to the policy :math:`\pi'`, with the increase
+:math:`\Delta = \pi' - \pi`. The paper's condition is :math:`a_q \in \arg\max_a \Delta(a)`. Its
+*margin* here is :math:`\Delta(a_q) - \max_{b \ne a_q} \Delta(b)`, which is negative if the
+condition fails.
 
 **In policy space.** With :math:`h` the step of the parameters, the softmax updates give
-:math:`\pi'(a) \propto \pi(a) e^{h_a}`, escort from parameters of norm one
-:math:`\pi'(a) \propto |\pi(a)^{1/p} + h_a|^p`, and `di` projects :math:`\pi + wq` on the simplex.
-`certified_increase` evaluates these in Arb balls, so that the sign of a margin is proved.
+:math:`\pi'(a) \propto \pi(a) e^{h_a}`, escort from parameters of norm one :math:`\pi'(a) \propto
+|\pi(a)^{1/p} + h_a|^p`, and `di` projects :math:`\pi + wq` on the simplex. `certified_increase`
+evaluates these formulas in Arb balls, so the sign of a margin is proved.
 
-**Lemma 10, hence `di`: holds.** The projection of :math:`\theta + \delta` is :math:`\max(0,
-\theta_k + \delta_k - \lambda)`, and :math:`\lambda \le \delta_\star = \max_k \delta_k`, because
-otherwise every positive coordinate would shrink and none grow. Hence :math:`\theta'_k - \theta_k =
-\max(-\theta_k, \delta_k - \lambda) \le \delta_\star - \lambda`, which is the gain of the coordinate
-with the largest :math:`\delta`. `project_integers` checks this in integers: a point with
-denominator D has a projection with denominator kD.
+**The condition holds for `di`, by Lemma 10.** The projection of :math:`\theta + \delta` is
+:math:`\max(0, \theta_k + \delta_k - \lambda)`, and :math:`\lambda \le \delta_\star = \max_k
+\delta_k`, because otherwise every positive coordinate would shrink and no coordinate would grow.
+Hence :math:`\theta'_k - \theta_k = \max(-\theta_k, \delta_k - \lambda) \le \delta_\star - \lambda`,
+which is the gain of the coordinate with the largest :math:`\delta`. `project_integers` checks this
+in integers: a point with denominator D has a projection with denominator kD.
 
-**`mce`: holds.** Every other action is multiplied by the same factor, below one.
+**The condition holds for `mce`.** The probabilities of all other actions are multiplied by the same
+factor, which is below one.
 
-**`pg-sm`: fails, and** :math:`\pi(a_q)` **decreases, for every weight** at some policies:
-:math:`\pi(a_q)/\pi'(a_q) = F(w) = \sum_j \pi(j) e^{w(h_j - h_{a_q})}` (h for unit weight) is convex
-with :math:`F(0) = 1`, so it exceeds one for all :math:`w > 0` if
-:math:`F'(0) = \sum_j \pi(j) h_j - h_{a_q} \ge 0` and F is not constant.
+**The condition fails for `pg-sm`.** At some policies even :math:`\pi(a_q)` decreases, for every
+weight: :math:`\pi(a_q)/\pi'(a_q) = F(w) = \sum_j \pi(j) e^{w(h_j - h_{a_q})}` (h for unit weight)
+is convex with :math:`F(0) = 1`, so it exceeds one for all :math:`w > 0` if :math:`F'(0) = \sum_j
+\pi(j) h_j - h_{a_q} \ge 0` and F is not constant.
 
-**`pg-es`: fails for every** :math:`p \ge 1`. For :math:`p = 2`, if no parameter changes sign,
-:math:`\pi(a_q)` never decreases: with :math:`k = 2w/\|\theta\|^2` and :math:`V = \sum_j
-\pi(j)\,\mathrm{adv}(j)^2`, :math:`\pi'(a) = \pi(a) (1 + k\,\mathrm{adv}(a))^2 / (1 + k^2 V)`, and
-:math:`V \le -\max\mathrm{adv}\cdot\min\mathrm{adv}` (Bhatia and Davis).
+**The condition fails for `pg-es` with every** :math:`p \ge 1`. For :math:`p = 2`, if no parameter
+changes sign, :math:`\pi(a_q)` never decreases: with :math:`k = 2w/\|\theta\|^2` and :math:`V =
+\sum_j \pi(j)\,\mathrm{adv}(j)^2`, :math:`\pi'(a) = \pi(a) (1 + k\,\mathrm{adv}(a))^2 / (1 + k^2
+V)`, and :math:`V \le -\max\mathrm{adv}\cdot\min\mathrm{adv}` (Bhatia and Davis).
 
-**Escort's failing set lies inside softmax's**, for p = 2 and infinitesimal weights. With
-:math:`h = \pi\,\mathrm{adv}`, escort gives :math:`\Delta(a) \propto h_a` and softmax
-:math:`\Delta(a) \propto \pi(a)(h_a - \sum_j\pi(j)h_j)`. If :math:`h_b > h_{a_q}`, then
+**The condition fails for `pg-sm` wherever it fails for `pg-es`**, if p = 2 and the weight is
+infinitesimal. With :math:`h = \pi\,\mathrm{adv}`, escort gives :math:`\Delta(a) \propto h_a` and
+softmax :math:`\Delta(a) \propto \pi(a)(h_a - \sum_j\pi(j)h_j)`. If :math:`h_b > h_{a_q}`, then
 :math:`\pi(b) > \pi(a_q)`, because :math:`\mathrm{adv}(b) \le \mathrm{adv}(a_q)`; so either
-:math:`a_q` loses under softmax, or b gains more.
+:math:`a_q` loses probability under softmax, or b gains more than :math:`a_q`.
 
-**`ce`: fails** with three actions or more, but :math:`\pi(a_q)` never decreases, and the most
-probable action, if it is not :math:`a_q`, never gains.
+**The condition fails for `ce`** with three or more actions, but :math:`\pi(a_q)` never decreases,
+and the most probable action, if it is not :math:`a_q`, never gains.
 
 Escape times are in `pu_lib.chapters.gravity_well.escape`.
 """
@@ -87,8 +89,9 @@ Ball = Any
 """An Arb ball; python-flint has no type stubs."""
 
 ROUNDING = 1e-12
-"""Floating-point margins below this are not counted as violations: some thousand rounding
-errors of probabilities. Every violation on which a claim rests is certified instead.
+"""Violations of the condition below this margin, a few thousand rounding errors, do not count.
+
+Violations that a claim depends on are certified in ball arithmetic instead.
 """
 
 
@@ -97,7 +100,7 @@ errors of probabilities. Every violation on which a claim rests is certified ins
 
 @dataclass(frozen=True)
 class Example:
-    """An exact policy with positive entries, and exact values."""
+    """A policy with positive entries and action values, both exact numbers."""
 
     pi: tuple[Number, ...]
     q: tuple[Number, ...]
@@ -113,7 +116,7 @@ class Example:
 
     @property
     def greedy(self) -> int:
-        """The index of the greedy action, the first of tied ones."""
+        """The index of the greedy action, which is the first of several tied actions."""
         values = [exact(x) for x in self.q]
         return values.index(max(values))
 
@@ -126,25 +129,25 @@ class Example:
 
 
 SOFTMAX_EXAMPLE = Example(("0.01", "0.6", "0.39"), (1, "0.9", 0))
-"""Under `pg-sm` the greedy action loses and the second best gains, whatever the weight."""
+"""Under `pg-sm` the greedy action loses and the second best action gains, for every weight."""
 
 ESCORT_EXAMPLE = Example(("0.01", "0.98", "0.01"), (0, "0.999999", 1))
-"""The construction of the paper's proof for `pg-es`, with numbers."""
+"""The example constructed in the paper's proof for `pg-es`, with numbers inserted."""
 
 FIVE_ACTION_EXAMPLE = Example(
     ("0.49", "0.01", "0.01", "0.01", "0.48"), (1, "0.99", "0.99", "0.99", 0)
 )
-"""Three rare actions are nearly best: under `pg-es` with p = 1 they gain and the best one loses."""
+"""Under `pg-es` with p = 1 three rare, nearly best actions gain, and the best action loses."""
 
 CE_EXAMPLE = Example(("0.001", "0.3", "0.699"), (1, 0, 0))
-"""Under `ce` the most probable action loses, and the second gains more than the greedy one."""
+"""Under `ce` the second action gains more than the greedy action, and the third loses."""
 
 UNIFORM_EXAMPLE = Example(("1/3", "1/3", "1/3"), (1, "0.9", 0))
 """The uniform policy, at which there is no well."""
 
 
 def parameters(update: Update, pi: ArrayLike) -> Floats:
-    """Return parameters of policies; those of `pg-es` have p-norm one, which sets the step size."""
+    """Return the parameters of policies; `pg-es` parameters are scaled to p-norm one."""
     theta = update.parameters(pi)
     if isinstance(update, EscortPolicyGradient):
         return np.asarray(theta / theta.shape[-1] ** (1.0 / update.p))
@@ -152,14 +155,17 @@ def parameters(update: Update, pi: ArrayLike) -> Floats:
 
 
 def increase(update: str | Update, pi: ArrayLike, q: ArrayLike, weight: ArrayLike = 1.0) -> Floats:
-    r"""Return :math:`\Delta = \pi' - \pi` after one step, for one policy or many."""
+    r"""Return :math:`\Delta = \pi' - \pi` after one step, for one or many policies."""
     chosen = as_update(update)
     theta = parameters(chosen, pi)
     return np.asarray(chosen.policy(chosen.step(theta, q, weight)) - chosen.policy(theta))
 
 
 def margin(update: str | Update, pi: ArrayLike, q: ArrayLike, weight: ArrayLike = 1.0) -> Floats:
-    r"""Return :math:`\Delta(a_q) - \max_{b \ne a_q} \Delta(b)`, negative if the condition fails."""
+    r"""Return the margin :math:`\Delta(a_q) - \max_{b \ne a_q} \Delta(b)` of the condition.
+
+    The margin is negative if the condition fails.
+    """
     return _margin(increase(update, pi, q, weight), np.asarray(q, dtype=np.float64))
 
 
@@ -172,8 +178,8 @@ def _margin(gain: Floats, q: Floats) -> Floats:
 def certified_increase(update: str | Update, example: Example, weight: Number = 1) -> list[Ball]:
     r"""Return :math:`\Delta` in balls at the working precision; escort parameters have norm one.
 
-    The update's own kernel runs on balls; for `di` it runs on rationals, so that the comparisons of
-    the projection are decided.
+    The kernel of the update is applied to balls. The kernel of `di` is applied to rational numbers,
+    because the projection compares numbers.
     """
     pi = [ball(x) for x in example.pi]
     after = _new_weights(as_update(update), example, pi, exact(weight))
@@ -182,7 +188,7 @@ def certified_increase(update: str | Update, example: Example, weight: Number = 
 
 
 def _new_weights(update: Update, example: Example, pi: list[Ball], weight: Fraction) -> list[Ball]:
-    """Return the new policy in balls, not normalised."""
+    """Return the unnormalised new policy in balls."""
     n, q, w = len(pi), [ball(x) for x in example.q], ball(weight)
     if update.kernel is None:
         if isinstance(update, EscortPolicyGradient):
@@ -204,9 +210,9 @@ def _new_weights(update: Update, example: Example, pi: list[Ball], weight: Fract
 def _escort_weights(
     update: EscortPolicyGradient, pi: list[Ball], q: list[Ball], w: Ball
 ) -> list[Ball]:
-    """Return the new `pg-es` policy for any p and factor, not normalised (p = 2 has a kernel)."""
+    """Return the unnormalised new `pg-es` policy for any p and factor."""
     p = ball(update.p)
-    # Arb cannot raise a ball around 0 to a power; an integer power is a product instead.
+    # Arb cannot raise a ball around 0 to a power, so an integer power is computed as a product.
     whole = int(update.p) if update.p == int(update.p) else 0
     v = kernels.mean(pi, q, len(pi))
     scale = w * p if update.factor == "keep" else w
@@ -225,14 +231,14 @@ def certified_margin(
         own = gain[example.greedy]
         lead = [own - x for a, x in enumerate(gain) if a != example.greedy]
         worst = reduce(lambda x, y: x.min(y), lead)
-        # A negative lead decides alone; a positive margin needs every lead to be positive.
+        # One negative lead proves a negative margin; a positive margin requires all leads positive.
         return min(sign(worst), 0) or min(sign(x) for x in lead), worst
 
     return certified(compute)
 
 
 def certified_change(update: str | Update, example: Example, weight: Number, action: int) -> float:
-    """Return the change of an action's probability, with a certified sign."""
+    """Return the change in the probability of an action, with a certified sign."""
 
     def compute() -> Ball:
         change = certified_increase(update, example, weight)[action]
@@ -258,11 +264,11 @@ def _mean(pi: Sequence[Fraction], x: Sequence[Fraction]) -> Fraction:
 
 
 def project_integers(points: Integers, unit: int) -> tuple[Integers, Integers]:
-    """Project ``points / unit`` on the simplex: return n and s with projection ``n / (s * unit)``.
+    """Return n and s such that ``n / (s * unit)`` is the projection of ``points / unit``.
 
-    A second implementation of the projection of `di`, without rounding, so that the claims on `di`
-    do not rely on the library's update. It is exact if n_actions^2 times the largest entry is below
-    2^63.
+    This second implementation of the projection of `di` has no rounding errors, so the claims on
+    `di` do not depend on the update in `pu_lib.updates`. The result is exact if n_actions^2 times
+    the largest entry is below 2^63.
     """
     descending = -np.sort(-points, axis=1)
     sums = np.cumsum(descending, axis=1)
@@ -273,10 +279,10 @@ def project_integers(points: Integers, unit: int) -> tuple[Integers, Integers]:
 
 
 def clip_and_renormalise(points: Integers, unit: int) -> tuple[Integers, Integers]:
-    """Set negative entries to zero and scale the rest to sum one, which is *not* the projection.
+    """Set negative entries to zero and divide by the sum, which is *not* the projection.
 
-    The result has the form of `project_integers`. A point without a positive entry goes to its
-    largest coordinate.
+    The result has the same form as the result of `project_integers`. A point without a positive
+    entry is mapped to the corner of its largest coordinate.
     """
     clipped = np.maximum(points, 0)
     largest = np.arange(points.shape[1]) == np.argmax(points, axis=1)[:, np.newaxis]
@@ -288,7 +294,7 @@ def clip_and_renormalise(points: Integers, unit: int) -> tuple[Integers, Integer
 def escort_step_exact(
     theta: Sequence[Fraction], q: Sequence[Fraction], weight: Fraction
 ) -> tuple[list[Fraction], bool]:
-    """Return the escort policy (p = 2) after a step, and whether a parameter became negative."""
+    """Return the escort policy (p = 2) after one step, and whether a parameter became negative."""
     n, square = len(theta), _mean(theta, theta)
     moved = list(theta)
     pi = [x * x / square for x in theta]
@@ -302,12 +308,13 @@ def escort_remainders(
 ) -> tuple[float, float]:
     r"""Return the remainders at b and at c of the expansions in the proof of Theorem 3 (PG-ES).
 
-    Three actions with :math:`\pi(a)=\pi(c)=\varepsilon`, :math:`q(a)=0`, :math:`q(c)=1`,
-    :math:`q(b)=1-\delta`; positive parameters with :math:`\lVert\theta\rVert_p=1`, and the step
-    :math:`\mathrm{adv}\,\pi^{1-1/p}` as printed. The numerators :math:`(\theta+\text{step})^p` are
-    compared with :math:`\theta_b^p+p\,\varepsilon\,\theta_b^{p-1}` and
-    :math:`\theta_c^p+p\,\varepsilon^{2-1/p}\theta_c^{p-1}`, in decimals of 80 digits; `factor`
-    multiplies the second terms.
+    There are three actions with :math:`\pi(a)=\pi(c)=\varepsilon`, :math:`q(a)=0`, :math:`q(c)=1`,
+    :math:`q(b)=1-\delta`. The parameters are positive with :math:`\lVert\theta\rVert_p=1`, and the
+    step is :math:`\mathrm{adv}\,\pi^{1-1/p}` as printed. The numerators
+    :math:`(\theta+\text{step})^p` are compared with
+    :math:`\theta_b^p+p\,\varepsilon\,\theta_b^{p-1}` and
+    :math:`\theta_c^p+p\,\varepsilon^{2-1/p}\theta_c^{p-1}`, in decimal numbers with 80 digits.
+    `factor` multiplies the second terms.
     """
     with localcontext() as context:
         context.prec = 80
@@ -338,7 +345,7 @@ def simplex_grid(resolution: int) -> Floats:
 def condition_map(
     update: str | Update, points: Floats, q: ArrayLike, weight: float
 ) -> NDArray[np.int_]:
-    """Label policies: 0 if the condition holds, 1 if it fails, 2 if the best action loses, too."""
+    """Return 0 per policy if the condition holds, 1 if it fails, and 2 if the best action loses."""
     values = np.broadcast_to(np.asarray(q, dtype=np.float64), points.shape)
     gain = increase(update, points, values, weight)
     own = gain[:, int(np.argmax(values[0]))]
@@ -348,5 +355,5 @@ def condition_map(
 def failing_share(
     update: str | Update, q: ArrayLike, weight: float, resolution: int = 100
 ) -> float:
-    """Return the share of the simplex where the condition fails."""
+    """Return the share of the simplex in which the condition fails."""
     return float(np.mean(condition_map(update, simplex_grid(resolution), q, weight) > 0))

@@ -1,7 +1,7 @@
-"""One update and its values in ball arithmetic, to certify the change of the value.
+"""One step and its values in ball arithmetic, to certify the change in the value.
 
 Inputs are exact numbers, and results are intervals that contain the exact result (`pu_lib.exact`).
-An update runs its own kernel on balls.
+Each update applies its own kernel to balls.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CertifiedStep:
-    """One update of one state in balls: value and policy before and after, action values fixed."""
+    """The values and policies before and after one step at one state, with fixed action values."""
 
     v: arb
     new_v: arb
@@ -35,16 +35,16 @@ class CertifiedStep:
 
     @property
     def change(self) -> arb:
-        """The change of the value."""
+        """The change in the value."""
         return self.new_v - self.v
 
 
 def certified_step(
     update: str | Update, theta: Sequence[Number], q: Sequence[Number], weight: Number
 ) -> CertifiedStep:
-    """Return one update of a softmax policy at one state, in balls that enclose the exact numbers.
+    """Return one step of a softmax policy at one state, in balls that contain the exact numbers.
 
-    The greedy action is the first of tied ones.
+    The greedy action is the first of several tied actions.
     """
     parameters, values = [ball(x) for x in theta], [ball(x) for x in q]
     pi = ball_softmax(parameters)
@@ -57,7 +57,7 @@ def certified_step(
 def _updated_parameters(
     update: str | Update, theta: list[arb], pi: list[arb], q: list[arb], greedy: int, weight: arb
 ) -> list[arb]:
-    """Return the parameters after one step of the update's kernel on balls."""
+    """Return the parameters after one step, with the kernel of the update applied to balls."""
     chosen = as_update(update)
     if chosen.parametrization != "softmax" or chosen.kernel is None:
         raise ValueError(
@@ -69,7 +69,7 @@ def _updated_parameters(
 
 
 def ball_softmax(theta: Sequence[arb]) -> list[arb]:
-    """Return the softmax policy in balls; parameters are shifted by the largest midpoint."""
+    """Return the softmax policy in balls, computed after subtracting the largest midpoint."""
     top = max(theta, key=lambda x: float(x.mid())).mid()
     powers = [(x - top).exp() for x in theta]
     total = sum(powers, arb(0))
@@ -79,10 +79,10 @@ def ball_softmax(theta: Sequence[arb]) -> list[arb]:
 def certified_changes(
     update: str | Update, mdp: FiniteMDP, theta: Floats, weight: Floats, equal: NDArray[np.bool_]
 ) -> list[arb]:
-    """Return the change of every state's value by one update, in balls.
+    """Return the change in the value of every state after one step, in balls.
 
-    `equal` marks the states with identical actions; at every other state one action must be
-    certified to be greedy.
+    `equal` marks the states with identical actions. The function raises `Undecided` if the greedy
+    action of another state cannot be certified.
     """
     parameters = [[arb(x) for x in row] for row in theta.tolist()]
     pi = [ball_softmax(row) for row in parameters]
@@ -98,7 +98,7 @@ def certified_changes(
 
 
 def _ball_values(mdp: FiniteMDP, pi: list[list[arb]]) -> list[arb]:
-    """Solve (I - gamma P) v = r in balls."""
+    """Return the solution v of (I - gamma P) v = r in balls."""
     n, gamma = mdp.n_states, arb(mdp.discount)
     matrix = [[arb(int(s == x)) for x in range(n)] for s in range(n)]
     right = [arb(0)] * n
@@ -117,7 +117,7 @@ def _ball_q(mdp: FiniteMDP, v: list[arb], s: int, a: int) -> arb:
 
 
 def _certified_argmax(q: list[arb]) -> int:
-    """Return the action whose ball lies above all others; raise `Undecided` if there is none."""
+    """Return the action whose ball lies above all other balls, or raise `Undecided`."""
     for a, value in enumerate(q):
         if all(value > other for b, other in enumerate(q) if b != a):
             return a

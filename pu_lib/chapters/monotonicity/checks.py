@@ -1,7 +1,7 @@
 """Checks of the claims on monotonicity.
 
-Claims on single numbers are decided in ball arithmetic. Claims on all policies and values are
-tested on random draws and by differential evolution.
+Claims on single numbers are proved or refuted in ball arithmetic. Claims on all policies and values
+are tested on random draws and by differential evolution.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CE_FOR_MCE = {"CE in place of MCE": {"update": "ce"}}
 def ce_may_lower_the_value(
     compare: Recorder, update: str = "ce", theta: Sequence[Number] = PAPER_THETA
 ) -> None:
-    """CE lowers the value at the paper's example."""
+    """CE decreases the value in the example of the paper."""
     with ctx.workprec(256):
         step = certified_step(update, theta, PAPER_Q, 1)
         before, after = (x.str(10, radius=False) for x in (step.v, step.new_v))
@@ -71,7 +71,7 @@ def ce_may_lower_the_value(
 def printed_values_are_right(
     compare: Recorder, before: str = "0.98996", after: str = "0.98988", update: str = "ce"
 ) -> None:
-    """CE changes the value from 0.98996 to 0.98988, to half a unit of the last digit."""
+    """CE changes the value from 0.98996 to 0.98988, up to half a unit in the last digit."""
     with ctx.workprec(256):
         step = certified_step(update, PAPER_THETA, PAPER_Q, 1)
         for value, printed in ((step.v, before), (step.new_v, after)):
@@ -93,7 +93,7 @@ def printed_values_are_right(
 def printed_approximations_are_right(
     compare: Recorder, update: str = "ce", powers: Sequence[float] = (2.0, 1.0)
 ) -> None:
-    """CE multiplies the probabilities of actions 2 and 3 by e^2 and e, to one in a thousand."""
+    """CE multiplies the probabilities of actions 2 and 3 by e^2 and e, up to a relative 0.001."""
     with ctx.workprec(256):
         step = certified_step(update, PAPER_THETA, PAPER_Q, 1)
         for a, power in enumerate(powers, start=1):
@@ -107,7 +107,7 @@ def printed_approximations_are_right(
 
 @check("sec:ce/imbalance", wrong=MCE_FOR_CE)
 def ce_may_raise_the_worst_action(compare: Recorder, update: str = "ce") -> None:
-    """CE increases the probability of the worst action at the paper's example."""
+    """CE increases the probability of the worst action in the example of the paper."""
     with ctx.workprec(256):
         step = certified_step(update, PAPER_THETA, PAPER_Q, 1)
         before, after = step.pi[2], step.new_pi[2]
@@ -121,7 +121,7 @@ def ce_may_raise_the_worst_action(compare: Recorder, update: str = "ce") -> None
 
 
 def _random_rationals(rng: np.random.Generator, n_actions: int) -> tuple[list[Fraction], ...]:
-    """Draw rational parameters in [-10, 10) and distinct rational values in [0, 1)."""
+    """Return random rational parameters in [-10, 10) and distinct rational values in [0, 1)."""
     theta = [Fraction(int(x), 100) for x in rng.integers(-1000, 1000, n_actions)]
     q = [Fraction(int(x), 1000) for x in rng.choice(1000, n_actions, replace=False)]
     return theta, q
@@ -129,7 +129,7 @@ def _random_rationals(rng: np.random.Generator, n_actions: int) -> tuple[list[Fr
 
 @check("book:two-actions", wrong={"three actions": {"n_actions": 3}})
 def ce_is_mce_with_two_actions(compare: Recorder, n_actions: int = 2) -> None:
-    """CE and MCE give the same policy if there are two actions."""
+    """CE and MCE compute the same policy if there are two actions."""
     rng = np.random.default_rng(11)
     with ctx.workprec(256):
         for draw in range(300):
@@ -146,7 +146,7 @@ def ce_is_mce_with_two_actions(compare: Recorder, n_actions: int = 2) -> None:
 def decrease_of_ce_has_these_suprema(
     compare: Recorder, update: str = "ce", weights: Sequence[float] = (0.1, 1.0, 2.0, 5.0)
 ) -> None:
-    """The decrease under CE has the suprema D_3 and D_infinity, and searches come close."""
+    """The largest decrease under CE is D_3 for three actions, and D_infinity for any number."""
     for w in weights:
         d_3, d_many = worst_drop_three(w), worst_drop_any(w)
         found = {k: search_drop(update, k, w, rounds=250).value for k in (3, 5)}
@@ -168,7 +168,7 @@ def decrease_of_ce_has_these_suprema(
 def _decrease_with_many_actions(
     update: str | Update, weight: float, n_actions: int = 3000
 ) -> float:
-    """Return the largest decrease at policies with one likely and many unlikely actions."""
+    """Return the largest decrease over policies with one likely and many unlikely actions."""
     likely = np.linspace(0.5, 0.999, 60)[:, np.newaxis]
     rest = np.full((1, n_actions - 2), 1 / (n_actions - 2))
     pi = np.hstack([np.full_like(likely, 1e-30), likely, (1 - likely) * rest])
@@ -181,7 +181,7 @@ def _decrease_with_many_actions(
     wrong={"the actions whose probability falls are worth nothing, too": {"falling": 0.0}},
 )
 def worst_values_are_one_and_zero(compare: Recorder, falling: float = 1.0) -> None:
-    """CE loses most if the actions that lose probability are worth 1 and those that gain it 0."""
+    """CE loses most value if the gaining actions have value 0 and the losing actions value 1."""
     rng = np.random.default_rng(2)
     theta, greedy_q = 2 * rng.normal(size=(200, 4)), rng.random((200, 4))
     pi, new = softmax(theta), softmax(as_update("ce").step(theta, greedy_q, 2.0))
@@ -206,7 +206,7 @@ def worst_values_are_one_and_zero(compare: Recorder, falling: float = 1.0) -> No
 
 @check("book:step-advantage", wrong={"the chain of the old policy": {"old": True}})
 def step_advantage_gives_the_change(compare: Recorder, old: bool = False) -> None:
-    r"""The change of the values is :math:`v' - v = (I - \gamma P_{\pi'})^{-1} A`."""
+    r"""The change in the values is :math:`v' - v = (I - \gamma P_{\pi'})^{-1} A`."""
     rng = np.random.default_rng(4)
     for i in range(200):
         mdp = small_mdp(rng)
@@ -224,7 +224,7 @@ def step_advantage_gives_the_change(compare: Recorder, old: bool = False) -> Non
 
 @check("prop:monotonicity", wrong={**CE_FOR_MCE, "PG-ES in its place": {"update": "pg-es"}})
 def mce_lowers_no_value(compare: Recorder, update: str = "mce") -> None:
-    """MCE lowers the value of no state, at weights from 1e-3 to 1e4."""
+    """MCE does not decrease the value of any state, at weights from 1e-3 to 1e4."""
     rng, chosen = np.random.default_rng(15), as_update(update)
     for i in range(3000):
         mdp = small_mdp(rng)
@@ -244,7 +244,7 @@ def mce_lowers_no_value(compare: Recorder, update: str = "mce") -> None:
 
 @check("prop:monotonicity/attack", wrong=CE_FOR_MCE)
 def mce_resists_a_search(compare: Recorder, update: str = "mce") -> None:
-    """No search over policies and values finds a decrease under MCE, at any weight."""
+    """A search over policies and values finds no decrease under MCE, at six weights."""
     for w in (1e-3, 0.1, 1.0, 10.0, 1e3, 1e4):
         for n_actions in (3, 5):
             drop = search_drop(update, n_actions, w, seed=16, rounds=200, restarts=1)
@@ -257,7 +257,7 @@ def mce_resists_a_search(compare: Recorder, update: str = "mce") -> None:
 
 @check("prop:monotonicity/certified", wrong=CE_FOR_MCE)
 def mce_certainly_raises_the_value(compare: Recorder, update: str = "mce") -> None:
-    """MCE raises the value in random one-state problems with rational numbers, 3 to 6 actions."""
+    """MCE increases the value in random rational one-state problems with three to six actions."""
     rng = np.random.default_rng(17)
     with ctx.workprec(640):
         for draw in range(400):
@@ -270,7 +270,7 @@ def mce_certainly_raises_the_value(compare: Recorder, update: str = "mce") -> No
 
 @check("eq:monotonic-decrease-policy", wrong=CE_FOR_MCE)
 def mce_penalises_equally(compare: Recorder, update: str | Update = "mce") -> None:
-    """MCE keeps the odds among suboptimal actions, and no suboptimal action gains probability."""
+    """MCE preserves the odds of suboptimal actions, and no suboptimal action gains probability."""
     rng, chosen = np.random.default_rng(23), as_update(update)
     for _ in range(2000):
         theta, q = 3 * rng.normal(size=(2, int(rng.integers(2, 7))))
@@ -291,7 +291,7 @@ def mce_penalises_equally(compare: Recorder, update: str | Update = "mce") -> No
 
 @check("eq:advantage", wrong=CE_FOR_MCE)
 def advantage_is_a_sum_of_gains(compare: Recorder, update: str | Update = "mce") -> None:
-    """MCE's step advantage is a sum of nonnegative terms over the suboptimal actions."""
+    """The step advantage of MCE is a sum of nonnegative terms over the suboptimal actions."""
     rng, chosen = np.random.default_rng(24), as_update(update)
     for _ in range(2000):
         theta, q = rng.normal(size=(2, int(rng.integers(2, 7))))
@@ -319,9 +319,9 @@ def advantage_is_a_sum_of_gains(compare: Recorder, update: str | Update = "mce")
 def values_rise_exactly_if_an_update_is_reached(
     compare: Recorder, only_updated: bool = False, through_zero: bool = False
 ) -> None:
-    """MCE raises a state's value exactly if the state can reach a state that the update changes.
+    """MCE increases the value of a state exactly if the state can reach a state that MCE changes.
 
-    States with identical actions and states of weight zero are frequent, so that many values stay.
+    Many states have identical actions or weight zero, so many values do not change.
     """
     rng, rising, still = np.random.default_rng(18), 0, 0
     with ctx.workprec(256):
@@ -346,9 +346,9 @@ def values_rise_exactly_if_an_update_is_reached(
 
 
 def _rises(change: arb) -> bool:
-    """Whether a change is positive; a change enclosed in +-1e-40 counts as zero.
+    """Return whether a change is positive; a change within 1e-40 of zero counts as zero.
 
-    The equality of two values cannot be certified.
+    Ball arithmetic cannot certify that two values are equal.
     """
     if change > 0:
         return True
@@ -369,7 +369,7 @@ def these_updates_are_monotone(
     updates: Sequence[str] = ("pg-sm", "di", "mce"),
     limit_p: float | None = None,
 ) -> None:
-    """PG-SM, DI and MCE never lower the value, nor does PG-ES up to its safe weight."""
+    """PG-SM, DI and MCE never decrease the value, and neither does PG-ES up to its safe weight."""
     found = "largest decrease found"
     for update in updates:
         for w in (0.1, 1.0, 10.0, 1e3):

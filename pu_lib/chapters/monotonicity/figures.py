@@ -32,7 +32,7 @@ SHADES = (INK, GREY, "#8b929b")
 
 @styled
 def draw_mass_moved() -> Figure:
-    """Draw the change of each probability by CE and MCE at the paper's example."""
+    """Draw the change in each probability under CE and MCE in the example of the paper."""
     fig, axes = figure(1, 2, height=3.0, sharey=True)
     theta, q = np.array([10.0, 0.0, 0.0]), np.array([0.99, 1.0, 0.0])
     for ax, name in zip(axes, ("ce", "mce"), strict=True):
@@ -52,7 +52,7 @@ def draw_mass_moved() -> Figure:
 def draw_decrease_region(
     weights: Sequence[float] = (0.1, 0.5, 1.5), q: Sequence[float] = (0.9, 1.0, 0.0)
 ) -> Figure:
-    """Shade the policies at which one CE step lowers the value, one panel for each weight."""
+    """Shade the policies at which one CE step decreases the value, with one panel per weight."""
     fig, axes = figure(1, len(weights), height=2.9)
     pi = starts(120)
     for ax, weight in zip(axes, weights, strict=True):
@@ -69,7 +69,7 @@ def draw_decrease_region(
 
 @styled
 def draw_worst_decrease() -> Figure:
-    """Draw the largest decrease by one CE step against the weight: bounds and search results."""
+    """Draw bounds and search results for the largest decrease by one CE step against the weight."""
     fig, ax = figure()
     weights = np.geomspace(0.01, 100, 120)
     three, many = (
@@ -91,7 +91,7 @@ def draw_worst_decrease() -> Figure:
 def draw_frequency(
     n_actions: Sequence[int] = (3, 4, 10), weights: Sequence[float] = (0.01, 1.0, 10.0)
 ) -> Figure:
-    """Draw the share of random states at which a CE step lowers the value, one panel a weight."""
+    """Draw the share of random states whose value decreases in a CE step, one panel per weight."""
     fig, axes = figure(1, len(weights), height=2.9, sharey=True)
     scales = np.linspace(0, 10, 11)
     for ax, weight in zip(axes, weights, strict=True):

@@ -1,4 +1,4 @@
-r"""Whether one update can lower the value (paper, section 2, Propositions 1 and 2).
+r"""Conditions for one step to decrease the value (paper, section 2, Propositions 1 and 2).
 
 Let :math:`\pi \to \pi'` in every state, with :math:`v, q` the values of :math:`\pi`, and let
 :math:`A(s) = \sum_a (\pi' - \pi)(a|s)\,q(s,a)` be the *step advantage*. From
@@ -6,8 +6,8 @@ Let :math:`\pi \to \pi'` in every state, with :math:`v, q` the values of :math:`
 
 .. math:: v' - v = (I - \gamma P_{\pi'})^{-1} A = \sum_{k\ge0} \gamma^k P_{\pi'}^k A .
 
-So no value falls if :math:`A \ge 0` at every state, and :math:`v'(s) > v(s)` exactly if :math:`s`
-can reach a state with :math:`A > 0` (only :math:`s` itself if :math:`\gamma = 0`).
+So no value decreases if :math:`A \ge 0` at every state, and :math:`v'(s) > v(s)` exactly if
+:math:`s` can reach a state with :math:`A > 0` (only :math:`s` itself if :math:`\gamma = 0`).
 
 **Sign condition.** Suppose :math:`\pi'(a) \propto \pi(a)\,g_a` with :math:`g_a > 0`, and that
 some number :math:`c` separates the factors: :math:`g_a \ge c` if :math:`\mathrm{adv}(a) > 0`, and
@@ -15,26 +15,27 @@ some number :math:`c` separates the factors: :math:`g_a \ge c` if :math:`\mathrm
 
 .. math:: A = \frac{\sum_a \pi(a)\,(g_a - c)\,\mathrm{adv}(a)}{\sum_b \pi(b)\,g_b} \ge 0 .
 
-- `mce`: :math:`g = e^{u}` at :math:`a_q` and :math:`e^{-u/(|A|-1)}` elsewhere, which is also
-  :math:`c`. This proves Proposition 2.
+- `mce`: :math:`g = e^{u}` at :math:`a_q`, and :math:`g = c = e^{-u/(|A|-1)}` at all other actions.
+  This proves Proposition 2.
 - `pg-sm`: :math:`g_a = e^{w\pi(a)\mathrm{adv}(a)}`, :math:`c = 1`. So softmax policy gradient never
-  lowers the value, *for any step size*.
+  decreases the value, *for any step size*.
 - `pg-es`: :math:`g_a = |1 + x_a|^p` with
   :math:`x_a = w\,p\,|\theta_a|^{p-2}\,\mathrm{adv}(a)/\|\theta\|_p^p`, and :math:`c = 1` if no
-  :math:`x_a` is below -2, that is if no parameter changes sign and grows.
-- `di` does not have this form, but the projection gives :math:`w A \ge \|\pi' - \pi\|^2`.
+  :math:`x_a` is below -2, that is, if no parameter both changes sign and grows in size.
+- `di` does not have this form, but the projection implies :math:`w A \ge \|\pi' - \pi\|^2`.
 - `ce`: :math:`g_a = e^{-w\pi(a)}` for :math:`a \ne a_q`: the factors of the other actions are
   ordered by their probabilities, not by their values. This leads to Proposition 1.
 
 **Largest decrease.** A `ce` step depends on :math:`q` through :math:`a_q` alone. With values of
-range one, :math:`-A` is largest if the actions that lose probability are worth one and those that
-gain it are worth zero: :math:`\sup_q(-A) = \sum_{a \ne a_q}(\pi'(a) - \pi(a))^+`. The supremum over
-policies is approached as :math:`\pi(a_q) \to 0`. For three actions it is
+range one, :math:`-A` is largest if the actions that lose probability have the value one and the
+actions that gain probability have the value zero:
+:math:`\sup_q(-A) = \sum_{a \ne a_q}(\pi'(a) - \pi(a))^+`. The supremum over policies is approached
+as :math:`\pi(a_q) \to 0`. For three actions the supremum is
 
 .. math:: D_3(w) = \max_{x\in[0,1]} \frac{x(1-x)\,(e^{-w(1-x)} - e^{-wx})}
                                           {(1-x)e^{-w(1-x)} + x\,e^{-wx}},
 
-and for any number of actions it is below
+and for any number of actions the supremum is below
 :math:`D_\infty(w) = \max_x x(1-x)(1-e^{-wx})/(1 - x + x e^{-wx})`, the limit of many actions.
 """
 
@@ -78,22 +79,22 @@ Floats = NDArray[np.float64]
 
 
 ROUNDING = 1e-12
-"""Tolerance on values of size one: solving for the values loses digits like 1/(1 - gamma)."""
+"""Tolerance for values of size one; the error of solving for values grows like 1/(1 - gamma)."""
 
 
 # The step advantage
 
 
 def step_advantage(pi: Floats, new: Floats, q: Floats) -> Floats:
-    r"""Return :math:`A = \sum_a (\pi' - \pi)(a)\,q(a)` of each row.
+    r"""Return :math:`A = \sum_a (\pi' - \pi)(a)\,q(a)` for each row.
 
-    Values are taken relative to the largest one, to keep the rounding error below the gaps.
+    The largest value of a row is subtracted first, to keep rounding errors below the gaps.
     """
     return np.asarray(np.sum((new - pi) * (q - q.max(axis=-1, keepdims=True)), axis=-1))
 
 
 def value_change(update: str | Update, theta: Floats, q: Floats, weight: Floats | float) -> Floats:
-    """Return the change of a state's value by one update if its action values `q` stay fixed."""
+    """Return the change in the value of a state after one step with fixed action values `q`."""
     chosen = as_update(update)
     new = chosen.policy(chosen.step(theta, q, weight))
     return step_advantage(chosen.policy(theta), new, q)
@@ -103,7 +104,7 @@ def value_change(update: str | Update, theta: Floats, q: Floats, weight: Floats 
 
 
 def mass_gained(pi: Floats, new: Floats, q: Floats) -> Floats:
-    """Return the probability gained by all actions but the greedy one.
+    """Return the probability gained by all actions except the greedy action.
 
     This is the largest decrease over all values in [0, 1] with the same greedy action.
     """
@@ -112,19 +113,19 @@ def mass_gained(pi: Floats, new: Floats, q: Floats) -> Floats:
 
 
 def worst_drop_three(w: float) -> float:
-    """Return D_3(w), the supremum of the decrease under CE with three actions."""
+    """Return D_3(w), the supremum of the decreases under CE with three actions."""
     return _largest(lambda rest: w * (1 - 2 * rest))
 
 
 def worst_drop_any(w: float) -> float:
-    """Return D_infinity(w), the supremum of the decrease under CE over all numbers of actions."""
+    """Return D_infinity(w), the supremum of the decreases under CE with any number of actions."""
     return _largest(lambda rest: w * (1 - rest))
 
 
 def _largest(exponent: Callable[[Floats], Floats]) -> float:
-    """Maximise x (1 - x) (1 - r) / (1 - x + x r) with r = exp(-exponent(1 - x)).
+    """Return the maximum of x (1 - x) (1 - r) / (1 - x + x r) with r = exp(-exponent(1 - x)).
 
-    A grid search and then a bracketed search, both in the logarithm of 1 - x, because the maximum
+    A grid search precedes a bracketed search, both in the logarithm of 1 - x, because the maximum
     may be as close to x = 1 as exp(-w / 2). For x < 1/2 the fraction is smaller than at 1 - x.
     """
     from scipy.optimize import minimize_scalar  # slow to import
@@ -146,7 +147,7 @@ def _largest(exponent: Callable[[Floats], Floats]) -> float:
 
 @dataclass(frozen=True)
 class Drop:
-    """The largest decrease that a search has found, with its policy and action values."""
+    """The largest decrease found by a search, with its policy and action values."""
 
     value: float
     policy: Floats
@@ -161,13 +162,14 @@ def search_drop(
     rounds: int = 600,
     restarts: int = 2,
 ) -> Drop:
-    """Search policies and values of range one for the largest decrease by one update.
+    """Return the largest decrease by one step that a search over policies and values finds.
 
-    Differential evolution over the logarithms of the probabilities, on a scale that is finer near 0
-    and reaches down to where CE decreases most, and over the values; the best of several restarts.
+    The search is differential evolution over the action values in [0, 1] and over logits, on a
+    scale that is finer near 0 and includes the logits at which CE decreases the value most. The
+    result is the best of several restarts.
     """
     chosen, weight = as_update(update), as_float("weight", weight, low=0.0)
-    floor = max(-30.0 - 2.0 * weight, -600.0)  # CE decreases most as pi(a_q) -> 0, e^-w and below
+    floor = max(-30.0 - 2.0 * weight, -600.0)  # CE decreases most as pi(a_q) -> 0
     found = [
         _search_once(chosen, n_actions, weight, floor, seed + restart, rounds)
         for restart in range(restarts)
@@ -179,14 +181,14 @@ def search_drop(
 def _search_once(
     update: Update, n_actions: int, weight: float, floor: float, seed: int, rounds: int
 ) -> Drop:
-    """Run one restart of `search_drop`, cached; `floor` bounds the log probabilities from below."""
+    """Run one restart of `search_drop` and cache the result; `floor` is the smallest logit."""
     from scipy.optimize import Bounds, differential_evolution  # slow to import
 
     def state(x: Floats) -> tuple[Floats, Floats]:
         return unchecked_softmax(floor * x[:n_actions].T ** 3), x[n_actions:].T
 
     def change(x: Floats) -> Any:
-        pi, q = state(x)  # within the bounds: skip validation, for speed
+        pi, q = state(x)  # Validation is skipped for speed.
         theta = update.to_parameters(pi)
         new = update._unchecked_policy(update._unchecked_step(theta, q, np.asarray(weight), None))
         return step_advantage(update._unchecked_policy(theta), new, q)
@@ -216,10 +218,10 @@ def decrease_frequency(
     n: int = 20_000,
     seed: int = 13,
 ) -> float:
-    """Return the share of random states whose value one update lowers by more than 1e-12.
+    """Return the share of random states whose value one step decreases by more than 1e-12.
 
-    Policies are the softmax of normal numbers with standard deviation `scale`; values are uniform
-    on [0, 1].
+    Policies are the softmax of normal numbers with standard deviation `scale`, and values are
+    uniform on [0, 1].
     """
     rng = np.random.default_rng(seed)
     scores, q = scale * rng.normal(size=(n, n_actions)), rng.random((n, n_actions))
@@ -236,10 +238,10 @@ def decreases_in_random_mdps(
     steps: int = 50,
     seed: int = 14,
 ) -> list[dict[str, float]]:
-    """Return how often updates lower the performance of random MDPs with 30 states and 4 actions.
+    """Return how often steps decrease the performance on random MDPs with 30 states and 4 actions.
 
-    Every state is updated with d(s) = 1. The first parameters are normal, with each of the standard
-    deviations `scales`.
+    Every state is updated with d(s) = 1. The initial parameters are normal with mean 0, with each
+    standard deviation in `scales`.
     """
     rng = np.random.default_rng(seed)
     mdps = [random_mdp(rng, n_states=30, n_actions=4, if_none="last") for _ in range(n)]
@@ -271,7 +273,7 @@ def decreases_in_random_mdps(
 
 
 def small_mdp(rng: np.random.Generator) -> FiniteMDP:
-    """Draw an MDP with 1 to 6 states, 2 to 5 actions, any branching and a discount up to 0.99."""
+    """Return a random MDP with 1 to 6 states, 2 to 5 actions and a discount of at most 0.99."""
     n_states, n_actions = int(rng.integers(1, 7)), int(rng.integers(2, 6))
     keep = rng.random((n_states, n_actions, n_states)) < rng.uniform(0.2, 1)
     keep[np.arange(n_states), :, np.arange(n_states)] |= ~keep.any(axis=-1)
@@ -286,9 +288,9 @@ def small_mdp(rng: np.random.Generator) -> FiniteMDP:
 
 
 def reachable(mdp: FiniteMDP) -> NDArray[np.bool_]:
-    """Return whether s' can be reached from s under policies with full support, for all [s, s'].
+    """Return a matrix whose entry [s, s'] says whether s' is reachable from s.
 
-    Every state reaches itself; with discount 0 it reaches no other state.
+    Policies have full support. Every state reaches itself, and no other state if the discount is 0.
     """
     reach = np.eye(mdp.n_states, dtype=bool)
     if mdp.discount == 0:
@@ -300,9 +302,9 @@ def reachable(mdp: FiniteMDP) -> NDArray[np.bool_]:
 
 
 def mdp_with_equal_actions(rng: np.random.Generator) -> tuple[FiniteMDP, NDArray[np.bool_]]:
-    """Draw an MDP with 2 to 5 states and dyadic numbers; mark the states with identical actions.
+    """Return a random MDP with dyadic numbers, and a mask of the states with identical actions.
 
-    The actions of a state are identical with probability 1/2.
+    The MDP has 2 to 5 states, and the actions of a state are identical with probability 1/2.
     """
     n_states, n_actions = int(rng.integers(2, 6)), int(rng.integers(2, 5))
     successors = rng.integers(0, n_states, (n_states, n_actions, 4))
@@ -319,21 +321,22 @@ def mdp_with_equal_actions(rng: np.random.Generator) -> tuple[FiniteMDP, NDArray
 def improving_states(
     mdp: FiniteMDP, moving: NDArray[np.bool_], only_updated: bool = False
 ) -> NDArray[np.bool_]:
-    """Return which states' values an MCE update raises; just the `moving` states if `only_updated`.
+    """Return a mask of the states whose value an MCE step increases.
 
-    A state is moving if it has a positive weight and values that are not all equal.
+    `moving` marks the states with a positive weight and values that are not all equal. If
+    `only_updated`, the function returns `moving`, which is an incorrect prediction.
     """
     return moving if only_updated else np.asarray((reachable(mdp) & moving).any(axis=1))
 
 
-# Which of the five updates never lower the value
+# Which of the five updates never decrease the value
 
 
 def escort_safe_weight(theta: Floats, q: Floats, p: float = 2.0) -> Floats:
-    r"""Return the largest weight at which a `pg-es` step is proved not to lower the value.
+    r"""Return the largest weight at which a `pg-es` step provably does not decrease the value.
 
-    It is :math:`\min_a 2\|\theta\|_p^p/(p|\theta_a|^{p-2}(v - q(a)))` over the actions below
-    average with :math:`\theta_a \ne 0`, or infinity if there is none.
+    The weight is :math:`\min_a 2\|\theta\|_p^p/(p|\theta_a|^{p-2}(v - q(a)))` over the actions with
+    :math:`q(a) < v` and :math:`\theta_a \ne 0`, or infinity if there is no such action.
     """
     scale = np.abs(theta).max(axis=-1)
     modulus = np.abs(theta) / scale[..., np.newaxis]

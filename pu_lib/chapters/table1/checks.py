@@ -1,8 +1,8 @@
 """Checks of Table 1, which compare each of the thirty entries with a measurement.
 
-An entry holds if the measurement gives it, holds with a correction if there are exceptions (another
-option that the paper leaves open, or a single weight), and is false if the measurement gives
-another entry.
+An entry holds if the measurement gives the same entry. It holds with a correction if there are
+exceptions, such as another value of an open option or a single weight. It is false if the
+measurement gives another entry.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PRINTED = {
 def the_printed_entry_is_measured(
     compare: Recorder, update: str, column: str, printed: str
 ) -> None:
-    """In all cases the measurement of a column gives the printed entry."""
+    """The measurement of a column gives the printed entry in all cases."""
     found = measure(update, column)
     usual = {"case": "usual", "measured": found.entry}
     quantity = "distance to another entry"
@@ -39,8 +39,8 @@ def the_printed_entry_is_measured(
 
 
 def _distance(found: Entry | ExceptionalCase, printed: str) -> float:
-    """Return the margin of the measured number, negative if the printed entry is another one."""
-    # At a margin of 0 the measurement gives one of two entries, and the other one is wrong.
+    """Return the margin of the measured number, or minus the margin if the entries differ."""
+    # A margin of 0 must become negative, too, if the measured entry is not the printed one.
     return found.margin if found.entry == printed else -max(found.margin, sys.float_info.min)
 
 

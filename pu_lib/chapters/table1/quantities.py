@@ -1,12 +1,13 @@
-"""Table 1 of the paper, measured: each column has one criterion, the same for all updates.
+"""Measurements of the entries of Table 1 of the paper, with the same criteria for all updates.
 
-The entries of the paper follow from theorems; its first column reports whether a proof exists. Here
-each column is one measurement with a criterion for each possible entry. The text of the criteria is
-beside the function that applies them and uses the same constants; the book prints it (`COLUMNS`).
+The entries of the paper follow from theorems, and its first column says whether a proof exists.
+Here each column is one measurement with a criterion for each possible entry. The text of the
+criteria is next to the function that applies the criteria, and uses the same constants; the book
+prints the text (`COLUMNS`).
 
 The paper leaves some options of an update open: the exponent p of the escort transform, and the
-factor of the gradient that "proportional to" omits. The entry is that of the update's default
-options. The other options are measured, too, and are exceptions if they give another entry.
+factor of the gradient that "proportional to" omits. The default options of an update determine its
+entry. The other options are measured, too, and are exceptions if they give another entry.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ OPEN_OPTIONS: dict[str, dict[str, object]] = {
     "p = 4": {"p": 4.0},
     "factor dropped": {"factor": "drop"},
 }
-"""Options that the paper leaves open, by name; these values are measured, too."""
+"""Further values, by name, of the options that the paper leaves open."""
 
 
 @dataclass(frozen=True)
 class ExceptionalCase:
-    """A case in which an update has another entry than the usual one.
+    """A case in which the entry of an update differs from its usual entry.
 
-    The margin is the positive distance of the measured number from that of the usual entry.
+    The margin is the positive distance of the measured number from the range of the usual entry.
     """
 
     case: str
@@ -52,8 +53,8 @@ class ExceptionalCase:
 class Entry:
     """The result of a measurement: an entry of the column, and a sentence with the numbers.
 
-    The margin is the positive distance of the measured number from that of another entry, in the
-    unit of the column.
+    The margin is the positive distance of the measured number from the range of any other entry, in
+    the unit of the column.
     """
 
     entry: str
@@ -66,7 +67,8 @@ class Entry:
 class Column:
     """A column of Table 1: its name in identifiers, its title, and its measurement.
 
-    `criteria` has the criterion of each entry; `measure` measures the default options only.
+    `criteria` maps each entry to its criterion; `measure` measures only the given update, without
+    its other options.
     """
 
     name: str
@@ -77,7 +79,7 @@ class Column:
 
 
 COLUMNS: dict[str, Column] = {}
-"""The columns of Table 1 in the paper's order."""
+"""The columns of Table 1, in the order of the paper."""
 
 _Measure = Callable[[Update], Entry]
 
@@ -95,7 +97,7 @@ def _column(
 
 
 def variants(update: Update) -> dict[str, Update]:
-    """Return the update with other values of the options that the paper leaves open, by name."""
+    """Return the variants of the update with other values of its open options, by name."""
     return {
         words: make_update(update.name, **options)
         for words, options in OPEN_OPTIONS.items()
@@ -104,13 +106,13 @@ def variants(update: Update) -> dict[str, Update]:
 
 
 def measure(update: str | Update, column: str) -> Entry:
-    """Return the measured entry of an update, which need not be one of the paper."""
+    """Return the measured entry of an update, which need not be an update from the paper."""
     if column not in COLUMNS:
         raise ValueError(f"column: expected one of {', '.join(COLUMNS)}, got {column!r}.")
     return _measured(as_update(update), column)
 
 
-@cache  # by the update, since another update may be registered under its name
+@cache  # The key is the update, because its name may be registered again for another update.
 def _measured(chosen: Update, column: str) -> Entry:
     usual = COLUMNS[column].measure(chosen)
     others = {words: COLUMNS[column].measure(other) for words, other in variants(chosen).items()}
@@ -133,7 +135,7 @@ PERTURBATIONS = (0.999, 1.001)
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """A process, a start, and a schedule of weights that sum to infinity at each state."""
+    """A process, an initial policy, and weights with an infinite sum at each state."""
 
     name: str
     problem: FiniteMDP
@@ -142,7 +144,7 @@ class _Case:
     start: Floats | None = None
 
     def stall_ratio(self, update: Update, scale: float = 1.0) -> float:
-        """Return the largest gap of the last period over that at half time, or 0 if it is small."""
+        """Return the last gap divided by the gap at half time, or 0 if the last gap is small."""
         period = len(self.weights)
         theta0 = None if self.start is None else update.parameters(self.start)
         weighting = self.weights[0] if period == 1 else lambda t, _: self.weights[t % period]
@@ -238,7 +240,7 @@ def _rates(update: Update) -> Entry:
     if np.any(gaps[:ARRIVED] == 0.0):
         steps = int(np.argmax(gaps == 0.0)) + 1
         return Entry("exact", 1.0 - steps / ARRIVED, f"The optimum is reached in {steps} steps.")
-    arrived = gaps[-1] == 0.0  # after more steps than that
+    arrived = gaps[-1] == 0.0  # zero, but only after more than `ARRIVED` steps
     exponent = math.inf if arrived else math.log2(gaps[STEPS // 2 - 1] / gaps[-1])
     speed = "faster than $t^{-10}$" if exponent > 10.0 else f"like $t^{{-{exponent:.2f}}}$"
     return Entry(
@@ -290,19 +292,19 @@ def _gravity_well(update: Update) -> Entry:
 
 
 def _pull_frequency(update: Update, weight: float) -> float:
-    """Return how often the most probable action gains most and is not the best one."""
+    """Return the share of states in which a suboptimal most probable action gains most."""
     rng, n = np.random.default_rng(0), 20_000
     pi, q = rng.dirichlet([0.5, 0.5, 0.5], n), rng.random((n, 3))
     theta = update.parameters(pi)
     gains = update.policy(update.step(theta, q, weight)) - update.policy(theta)
     rows = np.arange(n)
-    # Differences of probabilities carry a few ulp of rounding.
+    # Differences of probabilities have rounding errors of a few ulp.
     ahead = gains.max(axis=1) > gains[rows, q.argmax(axis=1)] + 1e-12
     return float(np.mean(ahead & (gains.argmax(axis=1) == pi.argmax(axis=1))))
 
 
 def _steps_out_of_corner(update: Update, depth: float, cap: int = 100_000) -> int:
-    """Return the number of steps of weight 1 from `depth` to probability 1/2 of the best action."""
+    """Return the number of steps of weight 1 that raise the best action from `depth` to 1/2."""
     theta = update.parameters(np.array([depth, 1.0 - 2.0 * depth, depth]))
     for steps in range(cap):
         if update.policy(theta)[0] >= 0.5:
@@ -345,7 +347,7 @@ def _count_undoing_steps(update: Update, weight: float) -> int:
     """Return the number of opposite steps that undo `N_FORWARD` steps from the uniform policy."""
     forward = follow(update, [1.0, 0.0], weight, N_FORWARD)[-1]
     back = update.policy(follow(update, [0.0, 1.0], weight, 3 * N_FORWARD, forward))[:, 0]
-    # The start is 1/2 exactly; a policy that returns to it may differ by rounding.
+    # The initial probability is exactly 1/2; a policy that returns to 1/2 may differ by rounding.
     recovered = back <= 0.5 + 1e-12
     return int(np.argmax(recovered)) if recovered.any() else 3 * N_FORWARD
 
@@ -386,24 +388,24 @@ def _stochastic(update: Update) -> Entry:
 
 
 def _probability(least: float) -> str:
-    """Format the least of several probabilities."""
+    """Format the smallest of several probabilities."""
     return "1, up to a thousandth" if least > 0.999 else f"{least:.3f} or more"
 
 
 def _bias(update: Update, weight: float = 0.5) -> float:
-    """Return the largest difference of the mean step and the step of the mean, over the weight."""
+    """Return the largest difference of mean step and step of the mean, divided by the weight."""
     first = np.linspace(0.01, 0.99, 99)
     theta = update.parameters(np.stack([first, 1.0 - first], axis=1))
     steps = np.stack([update.step(theta, q, weight) for q in _SAMPLES])
     of_the_mean = update.step(theta, _CHANCES @ _SAMPLES, weight)
     off = np.tensordot(_CHANCES, steps, 1) - of_the_mean
-    if update.parametrization == "softmax":  # ignores a common shift, such as that of `npg`
+    if update.parametrization == "softmax":  # A common shift, as in `npg`, has no effect.
         off = off - off.mean(axis=-1, keepdims=True)
     return float(np.abs(off).max() / weight)
 
 
 def _final_probability(update: Update) -> float:
-    """Return the least final probability of the better action, with weights t^(-3/4)/2."""
+    """Return the smallest final probability of the better action, with weights t^(-3/4)/2."""
     drawn = (np.random.default_rng(1).random((DRAWS, RUNS)) >= _CHANCES[0]).astype(int)
     theta = np.repeat(update.initial(1, 2), RUNS, axis=0)
     weights = [0.5 * t**-0.75 for t in range(1, DRAWS + 1)]
@@ -435,7 +437,7 @@ FIT_WEIGHT = 5.0
 def _deep(update: Update) -> Entry:
     features, q = _shared_features()
     outputs = update.uniform(3) if update.parametrization != "direct" else 1.0 / 3.0
-    # Every row of features sums to one, so that constant weights give constant outputs.
+    # Every row of features sums to one, so constant weights give constant outputs.
     weights = np.full((TASKS, FEATURES, 3), outputs)
     for values, n_steps in ((1.0 - q, N_WRONG), (q, N_RIGHT)):
         for _ in range(n_steps):
@@ -455,13 +457,13 @@ def _deep(update: Update) -> Entry:
 
 
 def _least_best(pi: Floats, q: Floats) -> tuple[float, int]:
-    """Return the least probability of a best action, and on how many tasks one is at most 1/2."""
+    """Return the smallest best-action probability, and the number of tasks with one at most 1/2."""
     best = np.take_along_axis(pi, q.argmax(axis=2)[..., np.newaxis], axis=2)[..., 0]
     return float(best.min()), int(np.count_nonzero(best.min(axis=1) <= 0.5))
 
 
 def _fitted_policy(features: Floats, q: Floats) -> Floats:
-    """Return the last policy of DI if linear scores are fitted to its steps before projection."""
+    """Return the final policy of DI if linear scores are fitted to each step before projecting."""
     fit = features @ np.linalg.pinv(features)
     pi = np.full(q.shape, 1.0 / q.shape[-1])
     for values, n_steps in ((1.0 - q, N_WRONG), (q, N_RIGHT)):
@@ -472,7 +474,7 @@ def _fitted_policy(features: Floats, q: Floats) -> Floats:
 
 @cache
 def _shared_features() -> tuple[Floats, Floats]:
-    """Return features (tasks, states, features), whose rows mix two prototypes, and values."""
+    """Return a (tasks, states, features) array whose rows mix two prototypes, and action values."""
     rng = np.random.default_rng(0)
     features = np.zeros((TASKS, STATES, FEATURES))
     values = rng.permuted(np.tile([1.0, 0.5, 0.0], (TASKS, FEATURES, 1)), axis=2)
@@ -485,14 +487,14 @@ def _shared_features() -> tuple[Floats, Floats]:
 
 
 def _policy_of_outputs(update: Update, outputs: Floats) -> Floats:
-    """Return the policy of outputs, which are projected for a direct parametrization."""
+    """Return the policy of the outputs; a direct parametrization projects them onto the simplex."""
     return (
         project_simplex(outputs) if update.parametrization == "direct" else update.policy(outputs)
     )
 
 
 def _direction(update: Update, outputs: Floats, q: Floats) -> Floats:
-    """Return the direction of the update in the outputs, through sparsemax for DI."""
+    """Return the update's direction in the outputs; DI uses the gradient of sparsemax."""
     if update.parametrization != "direct":
         return update.step(outputs, q, 1.0) - outputs
     support = project_simplex(outputs) > 0.0
