@@ -277,7 +277,7 @@ def mce_conserves_the_sum(compare: Recorder, update: str | Update = "mce") -> No
 def mce_parameters_stay_within_the_range_of_log_pi(
     compare: Recorder, update: str | Update = "mce"
 ) -> None:
-    """Under MCE every parameter differs from the initial mean by at most the range of log pi.
+    """No parameter of MCE differs from the initial mean by more than the range of log pi.
 
     The values are drawn at random at every step, so that the policy does not converge and the
     parameters need not diverge.
@@ -298,7 +298,7 @@ def mce_parameters_stay_within_the_range_of_log_pi(
     "sec:mce/others", wrong={"the same weight instead of (|A| - 1)/|A| times it": {"scaled": False}}
 )
 def lowering_the_others_is_not_needed(compare: Recorder, scaled: bool = True) -> None:
-    """MCE at (|A| - 1)/|A| of the weight has the policy of changing the greedy parameter alone."""
+    """A step of the greedy parameter alone gives MCE's policy at (|A| - 1)/|A| of the weight."""
     rng = np.random.default_rng(10)
     alone, both = GreedyAlone(), as_update("mce")
     for draw in range(500):
@@ -367,7 +367,7 @@ def di_ce_and_mce_become_greedy(
 def huge_steps_have_these_limits(compare: Recorder, p: float = 2.0) -> None:
     """The policy after one step tends to the stated limit as the weight of the step grows.
 
-    Under DI it equals the limit from a finite weight on.
+    The policy equals the limit under DI if the weight is large enough.
     """
     pi, q = _states_with_a_gap(300, 22)
     greedy, first = greedy_mask(q), direct_greedy_weight(pi, q)

@@ -129,8 +129,8 @@ def middle_line(theta: Floats, q: Floats) -> Floats:
 def escort_step(theta: Floats, q: Floats, p: float, signed: bool = True) -> Floats:
     r"""Return the escort step, the last line of appendix A.1.2.
 
-    It has the factor :math:`\mathrm{sign}(\theta_a)` if `signed`. The printed line is for positive
-    parameters and does not have this factor.
+    The step has the factor :math:`\mathrm{sign}(\theta_a)` if `signed`. The printed line is for
+    positive parameters and does not have this factor.
     """
     pi = escort_of(theta, p)
     norm = np.sum(np.abs(theta) ** p) ** (1 / p)
@@ -197,7 +197,8 @@ def cross_entropy_leftover(update: str | Update, pi: Floats, q: Floats, weight: 
     r"""Return upper bounds on the probabilities of the actions after a step of `ce` or `mce`.
 
     The bound is :math:`\frac{\pi(b)}{\pi(a_q)}e^{-x}` if the step changes the difference between
-    the parameters of :math:`a_q` and b by :math:`x`. At the greedy action it is infinite.
+    the parameters of :math:`a_q` and b by :math:`x`. The bound is infinite at the greedy
+    action.
     """
     name = as_update(update).name
     if name not in ("ce", "mce"):
