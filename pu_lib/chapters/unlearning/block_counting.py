@@ -157,7 +157,7 @@ def _backward(time: arb, floor: arb, w: arb, part: Fraction) -> tuple[arb, int]:
 
 
 def _count_back(delta: arb, problem: TwoActionProblem, strict: bool) -> int:
-    """Return the number of backward steps from log-odds `delta` to the initial ones or below."""
+    """Return the number of backward steps from the log-odds `delta` to the initial log-odds."""
     process, w = SoftmaxProcess(problem.start), ball(problem.eta)
     process.y = delta - process.origin
     goal = -1 if strict else 0

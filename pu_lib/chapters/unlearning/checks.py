@@ -61,7 +61,10 @@ def compare_counts(
 
 @check("sec:intro/unlearning", wrong={"ten actions are still few": {"few": 10}})
 def undoing_takes_n_updates_with_few_actions(compare: Recorder, few: int = 9) -> None:
-    """PG-SM with up to nine actions undoes n updates from the uniform policy in at least n."""
+    """PG-SM with up to nine actions needs at least n updates to undo n updates.
+
+    The initial policy is uniform.
+    """
     etas = ("0.1", "0.14", "0.25", "0.5", "1", "1.25", "2", "5")
     ns = (1, 2, 3, 5, 10, 30, 79)
     for actions, eta in product(range(2, 13), etas):
@@ -159,7 +162,7 @@ def symmetry_and_steps_that_do_not_grow_are_slow(
 def bounded_policies_need_not_flatten(
     compare: Recorder, p: float = 1.0, start: float = 0.5
 ) -> None:
-    """The length of the gradient decreases from 1/2 on for softmax, but not for escort, p = 1."""
+    """The gradient length decreases from 1/2 on for softmax, but not for escort with p = 1."""
     pi = np.linspace(start, 1.0, 201)
     components = np.array([escort_components(x, p) for x in pi])  # at parameters of norm 1
     for policy, lengths in {
@@ -412,7 +415,7 @@ def cross_entropy_needs_a_logarithm(
 def direct_is_bounded_and_cross_entropy_logarithmic(
     compare: Recorder, bounded: str | Update = "di", logarithmic: str | Update = "ce"
 ) -> None:
-    """DI's count has a bound that does not depend on n; CE's count is between two logarithms."""
+    """DI's count is bounded in n, and CE's count lies between two logarithms of n."""
     ns, etas = (1, 3, 10, 100, 1000, 3000), ("0.05", "0.5", "1", "3")
     at_most, at_least = compare.at_most, compare.at_least
     compare_counts(at_most, unlearning.di_bound_in_eta, ns, etas=etas, update=bounded)
@@ -435,7 +438,7 @@ def cross_entropy_is_slower_than_direct(
     ns: Sequence[int] = (1000, 3000),
     etas: Sequence[Number] = ETAS,
 ) -> None:
-    """CE needs at least as many steps as DI to undo many updates, and at most a logarithm of n."""
+    """CE undoes many updates in at least as many steps as DI, and in at most a logarithm of n."""
     for eta in etas:
         pairs = zip(ns, counts(ns, slower, eta), counts(ns, faster, eta), strict=True)
         for n, long, short in pairs:
@@ -472,7 +475,7 @@ ROUNDING = 1e-9
 def forward_steps_cover_their_weight_and_backward_steps_at_most(
     compare: Recorder, runs: Sequence[Run] = RUNS
 ) -> None:
-    """The flow time is at least the weight for forward steps, and at most for backward steps."""
+    """Forward steps have flow times of at least, and backward steps of at most, the weight."""
     for n, eta, update, schedule, p in runs:
         for row in step_flow_times(n, eta, update, schedule, p):
             ratio = row["flow time"] / row["weight"]

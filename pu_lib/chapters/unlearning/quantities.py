@@ -24,17 +24,16 @@ for which this book has another bound.
 
 Applicability and issues
 ------------------------
-At most `max_steps` updates are performed one by
-one in a phase. Two kinds of counts are known beyond this limit: a theorem gives the count of DI
-with constant weights, and blocks of steps (`pu_lib.chapters.unlearning.block_counting`) give the
-count of PG-SM with constant weights from :math:`\pi_0(a_1) \ge \frac12`, for n up to
-:math:`10^{15}` and weights that are at least 1/1000 and not too large. All other counts raise
-`OutOfReach` with the proved bounds, immediately if n or a lower bound on the count is too large,
-and otherwise after the steps. Integer arithmetic decides whether the first update sets an escort
-parameter to zero, and for :math:`p = 2` whether the second update does. If a later update sets a
-parameter to zero, which is only excluded for :math:`p \ge 2` from the uniform policy, `count`
-raises `Undecided` or `OutOfReach` instead of returning infinity. The same errors are raised at a
-tie of PG-ES with p = 1, for which ties are frequent.
+At most `max_steps` updates are performed one by one in a phase. Two kinds of counts are known
+beyond this limit: a theorem gives the count of DI with constant weights, and blocks of steps
+(`pu_lib.chapters.unlearning.block_counting`) give the count of PG-SM with constant weights from
+:math:`\pi_0(a_1) \ge \frac12`, for n up to :math:`10^{15}` and weights that are at least 1/1000 and
+not too large. All other counts raise `OutOfReach` with the proved bounds, immediately if n or a
+lower bound on the count is too large, and otherwise after the steps. Integer arithmetic decides
+whether the first update sets an escort parameter to zero, and for :math:`p = 2` whether the second
+update does. If a later update sets a parameter to zero, which is only excluded for :math:`p \ge 2`
+from the uniform policy, `count` raises `Undecided` or `OutOfReach` instead of returning infinity.
+The same errors are raised at a tie of PG-ES with p = 1, for which ties are frequent.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ def pg_bound_printed(n: Any) -> Any:
 
 @formula
 def pg_bound(n: Any) -> Any:
-    """Return an improved bound of Theorem 4(i), for PG-SM and for exact PG-ES with p >= 2."""
+    """Return the improved bound of Theorem 4(i) for PG-SM and for exact PG-ES with p >= 2."""
     return n + 1
 
 
@@ -298,7 +297,7 @@ def count(
         Count until pi(a_1) < pi_0(a_1) instead of <=.
     max_steps : int
         The largest number of updates to perform one by one in each phase. DI with weights that are
-        not constant recovers slowly, so its largest n is a quarter of this number.
+        not constant recovers slowly, so that the largest n is a quarter of this number.
 
     Raises
     ------
@@ -394,7 +393,7 @@ def _counts_in_floats(
 
 
 def max_steps_at_precision(max_steps: int) -> int:
-    """Return the largest number of steps at the current precision, which is less above 256 bits."""
+    """Return the largest number of steps at the current precision, which falls above 256 bits."""
     return max_steps * _BITS // max(_BITS, ctx.prec)
 
 
@@ -460,8 +459,8 @@ def _format_large(number: arb) -> str:
 def is_known_without_steps(problem: TwoActionProblem) -> bool:
     """Return whether every count up to `MAX_BLOCK_N` is known without performing all steps.
 
-    The weight must be constant. For PG-SM the initial probability must also be at least 1/2, and
-    the weight at least 1/1000 and not too large. Only DI and PG-SM have such counts.
+    Only DI and PG-SM with a constant weight have such counts. For PG-SM the initial probability
+    must also be at least 1/2, and the weight at least 1/1000 and not too large.
     """
     if problem.schedule != "constant":
         return False
@@ -475,7 +474,7 @@ def max_forward_steps(problem: TwoActionProblem, max_steps: int) -> int:
     """Return the largest n for which the forward updates are performed one by one.
 
     This n is small if the count is known without steps. For DI with weights that are not constant
-    it is a quarter of `max_steps`, since the recovery takes about three times as many updates.
+    it is a quarter of `max_steps`, since the recovery takes at least three times as many.
     """
     if is_known_without_steps(problem):
         return min(max_steps, MAX_QUICK_STEPS)
